@@ -1,4 +1,4 @@
-//! How long an index takes, by number of skills: `cargo bench -p prowess-catalog`.
+//! Benchmarks the prompt index by number of skills: `cargo bench -p prowess-catalog`.
 
 use std::sync::Arc;
 
@@ -87,7 +87,7 @@ fn unlimited_xml(bencher: Bencher<'_, '_>, count: usize) {
     bencher.bench(|| index(divan::black_box(&entries), &options).tokens);
 }
 
-/// A note about one skill that is new.
+/// A note about one new skill.
 #[divan::bench(args = SIZES)]
 fn one_new(bencher: Bencher<'_, '_>, count: usize) {
     let skills = skills(count);

@@ -1,4 +1,4 @@
-//! A frozen set of skills.
+//! An immutable set of skills.
 
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
@@ -6,56 +6,56 @@ use std::sync::{Arc, OnceLock};
 use prowess_diag::{suggest, wording};
 use prowess_spec::name;
 
-use crate::entries::{self, Block, Entries, Listed, Name, Spot};
+use crate::entries::{self, Block, Entries, EntryName, EntryPosition, Listed};
 use crate::part::{Merged, Part};
 use crate::precedence::Precedence;
 use crate::scope::{Origin, Scope};
 use crate::skill::Skill;
 
-/// Most names that a failed look-up suggests.
+/// Maximum number of suggestions for an unknown name.
 const MOST_NEAR: usize = 3;
-/// Up to so many skills of one name, looking at each is as fast as anything.
+/// Up to this many skills of one name, a linear search is fast enough.
 const FEW: usize = 16;
 
-/// A frozen set of skills, in order of name. Readers share it; a change makes another one.
+/// An immutable set of skills, sorted by name. Readers share it; a change creates a new one.
 #[derive(Clone, Debug, Default)]
 pub struct Catalog {
     /// Every skill, sorted by name, the winner of each name first.
     blocks: Vec<Block>,
-    /// How many skills there are, and how many of them are winners.
+    /// The number of skills, and the number of winners.
     count: usize,
     listed: usize,
-    /// Names that lead to exactly one winner without being its name, sorted.
-    aliases: Arc<[(Box<str>, Spot)]>,
-    /// Made when somebody first asks for it.
+    /// Aliases that identify exactly one winner, sorted.
+    aliases: Arc<[(Box<str>, EntryPosition)]>,
+    /// Computed on first use.
     labelled: OnceLock<Labelled>,
     generation: u64,
 }
 
-/// For each name that many skills have: which of them comes first for each label.
-type Labelled = HashMap<Spot, HashMap<Box<str>, usize>>;
+/// For each name shared by many skills: the first of them for each label.
+type Labelled = HashMap<EntryPosition, HashMap<Box<str>, usize>>;
 
-/// A skill and how it stands among the others.
+/// A skill and its position among the others.
 #[derive(Clone, Debug)]
 pub struct Entry {
     /// The skill.
     pub skill: Arc<Skill>,
-    /// Whether another entry took its name.
+    /// `true` if another entry has the same name and wins.
     pub(crate) shadowed: bool,
-    /// Whether it may have a second name. Most have none, and are not looked at for it.
+    /// `true` if it may have an alias. Most have none and are skipped.
     pub(crate) has_alias: bool,
-    /// The name it is called by.
-    pub(crate) name: Name,
+    /// The name to call it by.
+    pub(crate) name: EntryName,
 }
 
-/// No skill answers to a name.
+/// A lookup failure.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NotFound {
-    /// The name that was asked for.
+    /// The requested name.
     pub name: Box<str>,
-    /// Names that come near, the nearest first.
+    /// Similar names, nearest first.
     pub near: Vec<Box<str>>,
-    /// How many skills there are.
+    /// The number of skills.
     pub known: usize,
 }
 
@@ -68,12 +68,12 @@ impl std::fmt::Display for NotFound {
 }
 
 impl Entry {
-    /// Returns the name by which people and models call the skill.
+    /// Returns the name by which users and models call the skill.
     pub fn name(&self) -> &str {
         self.name.as_str()
     }
 
-    /// Tells whether another skill took its name.
+    /// Returns `true` if another skill of the same name wins.
     pub fn is_shadowed(&self) -> bool {
         self.shadowed
     }
@@ -88,12 +88,12 @@ impl PartialEq for Entry {
 impl Eq for Entry {}
 
 impl Catalog {
-    /// Freezes a set of skills.
+    /// Creates a catalogue from skills.
     pub fn new(skills: Vec<Arc<Skill>>, precedence: Precedence, generation: u64) -> Self {
         Self::of_parts([Part::new(skills.into_iter(), precedence)], generation)
     }
 
-    /// Freezes a set of skills, parts of which are in order. The order of the parts is of no account.
+    /// Creates a catalogue from sorted parts, in any order.
     pub fn of_parts(parts: impl IntoIterator<Item = Part>, generation: u64) -> Self {
         let blocks = entries::blocks(Merged::new(parts));
         let count = blocks.iter().map(|block| block.len()).sum();
@@ -113,9 +113,9 @@ impl Catalog {
         catalog
     }
 
-    /// Second names, and names of nested skills without their folder, where nothing else has them.
-    fn collect_aliases(&self) -> Vec<(Box<str>, Spot)> {
-        let mut aliases: Vec<(Box<str>, Spot)> = Vec::new();
+    /// Collects aliases and unqualified names of nested skills that are unambiguous.
+    fn collect_aliases(&self) -> Vec<(Box<str>, EntryPosition)> {
+        let mut aliases: Vec<(Box<str>, EntryPosition)> = Vec::new();
         for (block, entries) in self.blocks.iter().enumerate() {
             let named = |(_, entry): &(usize, &Entry)| !entry.shadowed && entry.has_alias;
             for (at, entry) in entries.iter().enumerate().filter(named) {
@@ -125,15 +125,15 @@ impl Catalog {
                     .alias
                     .iter()
                     .chain(nested.then_some(&entry.skill.name));
-                aliases.extend(names.map(|alias| (alias.clone(), Spot { block, at })));
+                aliases.extend(names.map(|alias| (alias.clone(), EntryPosition { block, at })));
             }
         }
-        // What looks like a qualified name, or like a place, must not lead anywhere else.
+        // An alias must not look like a qualified name or a path.
         aliases.retain(|(alias, _)| !is_label(alias) && !alias.starts_with('/'));
         aliases.sort_unstable();
         aliases.dedup();
         let is_unique = |at: usize| {
-            let same = |other: Option<&(Box<str>, Spot)>| {
+            let same = |other: Option<&(Box<str>, EntryPosition)>| {
                 other.is_some_and(|(alias, _)| *alias == aliases[at].0)
             };
             let before = at.checked_sub(1).and_then(|at| aliases.get(at));
@@ -147,12 +147,12 @@ impl Catalog {
         aliases
     }
 
-    /// Returns the same set with other texts for some of its skills, without sorting it again.
-    /// Nothing when a skill is new, or has another name: then the order may change.
+    /// Replaces some skills without sorting again. Returns `None` if a skill is new or its name
+    /// changed, because the order may then change.
     pub fn with_texts(&self, skills: &[Arc<Skill>], generation: u64) -> Option<Self> {
         let mut blocks = self.blocks.clone();
         for skill in skills {
-            let Spot { block, at } = self.spot_of(skill)?;
+            let EntryPosition { block, at } = self.position_of(skill)?;
             let entry = Arc::make_mut(blocks.get_mut(block)?).get_mut(at)?;
             if entry.skill.alias != skill.alias || entry.skill.form != skill.form {
                 return None;
@@ -170,12 +170,12 @@ impl Catalog {
         })
     }
 
-    /// Returns which version of the set this is.
+    /// Returns the version of the catalogue.
     pub fn generation(&self) -> u64 {
         self.generation
     }
 
-    /// Returns the winners, in order of name.
+    /// Returns the winners, sorted by name.
     pub fn listed(&self) -> impl ExactSizeIterator<Item = &Entry> + Clone {
         Listed {
             entries: self.entries().iter(),
@@ -183,7 +183,7 @@ impl Catalog {
         }
     }
 
-    /// Returns every skill, those of one name together, the winner first.
+    /// Returns every skill, grouped by name, the winner of each name first.
     pub fn entries(&self) -> Entries<'_> {
         Entries::new(&self.blocks, self.count)
     }
@@ -192,7 +192,7 @@ impl Catalog {
         &self.blocks
     }
 
-    /// Returns the entry that took this one's name.
+    /// Returns the entry that shadows this one.
     pub fn winner_over(&self, entry: &Entry) -> Option<&Entry> {
         self.group(entry.name()).first().filter(|_| entry.shadowed)
     }
@@ -204,25 +204,25 @@ impl Catalog {
 
     /// Returns the entry of a skill.
     pub fn entry_of(&self, skill: &Skill) -> Option<&Entry> {
-        let Spot { block, at } = self.spot_of(skill)?;
+        let EntryPosition { block, at } = self.position_of(skill)?;
         self.blocks.get(block)?.get(at)
     }
 
-    fn spot_of(&self, skill: &Skill) -> Option<Spot> {
+    fn position_of(&self, skill: &Skill) -> Option<EntryPosition> {
         let name = shown_name(skill);
         let name = name.as_deref().unwrap_or(&skill.name);
-        let (Spot { block, at }, same_name) = entries::group(&self.blocks, name);
+        let (EntryPosition { block, at }, same_name) = entries::group(&self.blocks, name);
         let among = same_name
             .iter()
             .position(|entry| entry.skill.id == skill.id)?;
-        Some(Spot {
+        Some(EntryPosition {
             block,
             at: at + among,
         })
     }
 
-    /// Finds the skill that a name means: a name, a qualified name (`user:pdf`, `user/codex:pdf`,
-    /// `apps/web:deploy`), a second name that nothing else has, or the location of its file.
+    /// Resolves a name, a qualified name (`user:pdf`, `user/codex:pdf`, `apps/web:deploy`), an
+    /// unambiguous alias, or the location of a skill's file.
     pub fn resolve(&self, asked: &str) -> Result<&Entry, NotFound> {
         self.lookup(asked)
             .ok_or_else(|| self.not_found(asked, |_| true))
@@ -233,7 +233,7 @@ impl Catalog {
         if let Some(entry) = self.group(&asked).first() {
             return Some(entry);
         }
-        // Names of commands and of nested skills have colons too, and so may a root.
+        // Names of commands and nested skills contain colons too, and so may a root.
         for (at, _) in asked.match_indices(':') {
             let (label, bare) = (&asked[..at], &asked[at + 1..]);
             if let Some(entry) = self.first_labelled(bare, label) {
@@ -244,7 +244,7 @@ impl Catalog {
             .aliases
             .binary_search_by(|(alias, _)| (**alias).cmp(&asked))
         {
-            let Spot { block, at } = self.aliases[at].1;
+            let EntryPosition { block, at } = self.aliases[at].1;
             return self.blocks.get(block)?.get(at);
         }
         self.entries()
@@ -252,12 +252,12 @@ impl Catalog {
             .find(|entry| *entry.skill.location == *written)
     }
 
-    /// The first skill of a name that has a label.
+    /// Returns the first skill of a name that has a label.
     fn first_labelled(&self, name: &str, label: &str) -> Option<&Entry> {
-        let (spot, same_name) = entries::group(&self.blocks, name);
+        let (position, same_name) = entries::group(&self.blocks, name);
         if same_name.len() > FEW {
             let labelled = self.labelled.get_or_init(|| self.collect_labelled());
-            return same_name.get(*labelled.get(&spot)?.get(label)?);
+            return same_name.get(*labelled.get(&position)?.get(label)?);
         }
         let fits = |entry: &&Entry| {
             labels(&entry.skill.id.origin).any(|own| name::normalise(&own) == label)
@@ -265,15 +265,15 @@ impl Catalog {
         same_name.iter().find(fits)
     }
 
-    /// Thousands of skills may have one name. Each of them asks for the first of its label, and
-    /// must not look at all the others for that.
+    /// Indexes large groups by label. Thousands of skills may share one name, and looking each of
+    /// them up must not be quadratic.
     fn collect_labelled(&self) -> Labelled {
         let mut labelled = Labelled::new();
         for (block, entries) in self.blocks.iter().enumerate() {
             let mut at = 0;
             for same_name in entries.chunk_by(|_, next| next.shadowed) {
                 if same_name.len() > FEW {
-                    labelled.insert(Spot { block, at }, first_of_labels(same_name));
+                    labelled.insert(EntryPosition { block, at }, first_of_labels(same_name));
                 }
                 at += same_name.len();
             }
@@ -281,7 +281,7 @@ impl Catalog {
         labelled
     }
 
-    /// Says that there is no such skill, suggesting only what may be seen.
+    /// Builds the error for an unknown name, with suggestions that the caller may see.
     pub(crate) fn not_found(&self, asked: &str, may_see: impl Fn(&Entry) -> bool) -> NotFound {
         let mut names: Vec<&str> = self
             .listed()
@@ -298,7 +298,7 @@ impl Catalog {
             near.push(found.into());
             names.retain(|name| *name != found);
         }
-        // A part of a name is what people type who do not remember the rest.
+        // Users who do not remember a name type a part of it.
         if near.is_empty() && bare.chars().count() >= 3 {
             let parts = names
                 .iter()
@@ -313,8 +313,8 @@ impl Catalog {
         }
     }
 
-    /// Returns a name that leads to exactly this entry: its own for a winner, else a qualified one,
-    /// else its location.
+    /// Returns a name that resolves to exactly this entry: its own if it wins, else a qualified
+    /// one, else its location.
     pub fn qualified_name(&self, entry: &Entry) -> String {
         if !entry.is_shadowed() {
             return entry.name().to_owned();
@@ -333,13 +333,13 @@ impl Catalog {
     }
 }
 
-/// The place of the first entry for each label that one of them has.
+/// Returns the index of the first entry for each label.
 fn first_of_labels(same_name: &[Entry]) -> HashMap<Box<str>, usize> {
     let mut firsts = HashMap::new();
     let mut last: Option<&Arc<Origin>> = None;
     for (at, entry) in same_name.iter().enumerate() {
         let origin = &entry.skill.id.origin;
-        // Most often all of them come from one root.
+        // Usually all of them share one root.
         if last
             .replace(origin)
             .is_some_and(|last| Arc::ptr_eq(last, origin))
@@ -353,8 +353,9 @@ fn first_of_labels(same_name: &[Entry]) -> HashMap<Box<str>, usize> {
     firsts
 }
 
-/// The name that a skill is called by, where it is not simply its own: a nested one has its folder
-/// before it, and one that looks like the qualified name of another, `user:pdf`, has its scope.
+/// Returns the displayed name of a skill if it differs from its own: a nested skill is prefixed
+/// with its folder, and a name that looks like a qualified name, such as `user:pdf`, with its
+/// scope.
 pub(crate) fn shown_name(skill: &Skill) -> Option<Box<str>> {
     let Origin { nested, scope, .. } = &*skill.id.origin;
     if nested.is_empty() && !skill.name.contains(':') {
@@ -363,7 +364,7 @@ pub(crate) fn shown_name(skill: &Skill) -> Option<Box<str>> {
     let own = if nested.is_empty() {
         skill.name.to_string()
     } else {
-        // Names are compared in their normal form; a path may be written in another one.
+        // Names are compared in normal form; paths may be in another form.
         name::normalise(&format!("{nested}:{}", skill.name)).into_owned()
     };
     if is_label(&own) {
@@ -372,14 +373,14 @@ pub(crate) fn shown_name(skill: &Skill) -> Option<Box<str>> {
     (!nested.is_empty()).then(|| own.into())
 }
 
-/// Whether a name begins with the word of a scope, as a qualified name does.
+/// Returns `true` if a name starts with a scope, like a qualified name.
 fn is_label(name: &str) -> bool {
     let mut parts = name.splitn(2, [':', '/']);
     let first = parts.next().unwrap_or_default();
     parts.next().is_some() && Scope::parse(first).is_some()
 }
 
-/// What may stand before the colon of a qualified name, the shortest first.
+/// Returns the possible qualifiers of a name, shortest first.
 fn labels(origin: &Origin) -> impl Iterator<Item = String> {
     let scope = origin.scope.as_str();
     let vendor = (!origin.vendor.is_empty()).then(|| format!("{scope}/{}", origin.vendor));

@@ -1,4 +1,4 @@
-//! What is different between two catalogues.
+//! Differences between two catalogues.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -12,35 +12,35 @@ use crate::skill::SkillId;
 pub struct Change {
     /// The skill.
     pub id: SkillId,
-    /// What it is called.
+    /// The skill's name.
     pub name: Box<str>,
-    /// What happened to it.
+    /// The kind of change.
     pub kind: ChangeKind,
 }
 
-/// What happened to a skill.
+/// The kind of a change.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ChangeKind {
-    /// It is new, or nothing shadows it any more.
+    /// The skill is new or no longer shadowed.
     Added,
-    /// Its text is different.
+    /// The text changed.
     Changed,
-    /// It has another name.
+    /// The name changed.
     Renamed {
-        /// The name it had.
+        /// The previous name.
         from: Box<str>,
     },
-    /// It is gone.
+    /// The skill was removed.
     Removed,
-    /// Another skill took its name.
+    /// Another skill of the same name now wins.
     Shadowed {
-        /// Where the other one is.
+        /// Location of the other skill.
         by: Box<str>,
     },
 }
 
 impl ChangeKind {
-    /// Returns the word used in output.
+    /// Returns the name used in output.
     pub fn as_str(&self) -> &'static str {
         match self {
             Self::Added => "added",
@@ -52,11 +52,11 @@ impl ChangeKind {
     }
 }
 
-/// Returns what is different, in order of name: one word about each skill.
+/// Returns the differences, sorted by name, one per skill.
 pub fn changes(before: &Catalog, after: &Catalog) -> Vec<Change> {
     let mut found = Vec::new();
-    let (mut olds, mut news) = (Rest::of(before), Rest::of(after));
-    // Both are sorted by name: what has one name is compared with what has the same name.
+    let (mut olds, mut news) = (BlockCursor::of(before), BlockCursor::of(after));
+    // Both are sorted by name, so entries of the same name can be compared group by group.
     loop {
         skip_shared(&mut olds, &mut news);
         let firsts = [olds.block.first(), news.block.first()];
@@ -71,14 +71,14 @@ pub fn changes(before: &Catalog, after: &Catalog) -> Vec<Change> {
     join_renamed(found)
 }
 
-/// What is left of the entries of a catalogue.
-struct Rest<'c> {
-    /// The block that was begun; empty only at the end.
+/// A cursor over the entries of a catalogue.
+struct BlockCursor<'c> {
+    /// The current block; empty only at the end.
     block: &'c [Entry],
     blocks: &'c [Block],
 }
 
-impl<'c> Rest<'c> {
+impl<'c> BlockCursor<'c> {
     fn of(catalog: &'c Catalog) -> Self {
         let mut rest = Self {
             block: &[],
@@ -94,7 +94,7 @@ impl<'c> Rest<'c> {
         self.blocks = next.map_or(&[], |(_, blocks)| blocks);
     }
 
-    /// Takes the entries of a name, if it is the next one. They stand in one block.
+    /// Takes the entries of a name if it is the next one. They are all in one block.
     fn take(&mut self, name: &str) -> &'c [Entry] {
         let count = self
             .block
@@ -110,15 +110,15 @@ impl<'c> Rest<'c> {
     }
 }
 
-/// Passes over blocks that both share: nothing in them is different.
-fn skip_shared(olds: &mut Rest<'_>, news: &mut Rest<'_>) {
+/// Skips blocks that both catalogues share; they contain no differences.
+fn skip_shared(olds: &mut BlockCursor<'_>, news: &mut BlockCursor<'_>) {
     while !olds.block.is_empty() && std::ptr::eq(olds.block, news.block) {
         olds.next_block();
         news.next_block();
     }
 }
 
-/// A skill that is gone under one name and there under another has a new name.
+/// Merges the removal and addition of one skill under two names into a rename.
 fn join_renamed(found: Vec<Change>) -> Vec<Change> {
     let is_gone = |change: &&Change| change.kind == ChangeKind::Removed;
     let gone: BTreeMap<SkillId, Box<str>> = found

@@ -1,8 +1,8 @@
-//! The entries of a catalogue, in blocks that two catalogues may share.
+//! The entries of a catalogue, in blocks that catalogues share.
 //!
-//! One edit changes one skill of many thousands. The catalogue after it has a new block for that one
-//! and shares all others with the catalogue before, so neither making it, nor comparing the two, nor
-//! letting go of the old one touches every skill.
+//! An edit changes one skill of many thousands. The new catalogue has a new block for that skill
+//! and shares all others with its predecessor, so creating, comparing and dropping a catalogue do
+//! not touch every skill.
 
 use std::ops::Index;
 use std::sync::Arc;
@@ -10,27 +10,27 @@ use std::sync::Arc;
 use crate::catalog::Entry;
 use crate::part::{Draft, Merged};
 
-/// Entries of a block, unless more than that have one name: those always stand together.
+/// Number of entries per block. Entries of one name always share a block, even if there are more.
 const BLOCK: usize = 128;
 
-/// Entries that follow each other. Never empty.
+/// Consecutive entries. Never empty.
 pub(crate) type Block = Arc<[Entry]>;
 
-/// Where an entry stands.
+/// The position of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct Spot {
+pub(crate) struct EntryPosition {
     pub(crate) block: usize,
     pub(crate) at: usize,
 }
 
-/// Every entry of a catalogue: those of one name together, the winner first.
+/// Every entry of a catalogue, grouped by name, the winner of each name first.
 #[derive(Clone, Copy)]
 pub struct Entries<'c> {
     blocks: &'c [Block],
     count: usize,
 }
 
-/// Goes over entries in their order.
+/// An iterator over entries.
 #[derive(Clone, Debug)]
 pub struct Iter<'c> {
     blocks: std::slice::Iter<'c, Block>,
@@ -43,17 +43,17 @@ impl<'c> Entries<'c> {
         Self { blocks, count }
     }
 
-    /// Returns how many entries there are.
+    /// Returns the number of entries.
     pub fn len(self) -> usize {
         self.count
     }
 
-    /// Tells whether there is none.
+    /// Returns `true` if there are no entries.
     pub fn is_empty(self) -> bool {
         self.count == 0
     }
 
-    /// Goes over all entries.
+    /// Returns an iterator over all entries.
     pub fn iter(self) -> Iter<'c> {
         Iter {
             blocks: self.blocks.iter(),
@@ -101,11 +101,11 @@ impl<'c> IntoIterator for Entries<'c> {
 impl Index<usize> for Entries<'_> {
     type Output = Entry;
 
-    /// Returns the entry at a place.
+    /// Returns the entry at an index.
     ///
     /// # Panics
     ///
-    /// Where there are not so many.
+    /// Panics if the index is out of bounds.
     fn index(&self, mut at: usize) -> &Entry {
         for block in self.blocks {
             match block.get(at) {
@@ -113,7 +113,7 @@ impl Index<usize> for Entries<'_> {
                 None => at -= block.len(),
             }
         }
-        // As a slice would.
+        // Panics like a slice.
         &[][at]
     }
 }
@@ -132,7 +132,7 @@ impl std::fmt::Debug for Entries<'_> {
     }
 }
 
-/// Goes over winners in their order.
+/// An iterator over winners.
 #[derive(Clone, Debug)]
 pub(crate) struct Listed<'c> {
     pub(crate) entries: Iter<'c>,
@@ -155,16 +155,16 @@ impl<'c> Iterator for Listed<'c> {
 
 impl ExactSizeIterator for Listed<'_> {}
 
-/// A name, as a part of the names of a block. They stand one behind the other in the order in which
-/// they are looked at, so that going over all names does not go all over the memory.
+/// A name, as a slice of the concatenated names of its block. Names are stored in iteration order
+/// for locality.
 #[derive(Clone, Debug)]
-pub(crate) struct Name {
+pub(crate) struct EntryName {
     names: Arc<str>,
     start: u32,
     end: u32,
 }
 
-impl Name {
+impl EntryName {
     pub(crate) fn as_str(&self) -> &str {
         self.names
             .get(self.start as usize..self.end as usize)
@@ -172,11 +172,11 @@ impl Name {
     }
 }
 
-/// Cuts sorted skills into blocks, never between two of one name. All but the first of a name are
-/// shadowed.
+/// Splits sorted skills into blocks, keeping those of one name together. All but the first of a
+/// name are shadowed.
 pub(crate) fn blocks(mut sorted: Merged) -> Vec<Block> {
     let mut blocks: Vec<Block> = Vec::new();
-    let mut block = Open::default();
+    let mut block = BlockBuilder::default();
     while let Some((name, draft)) = sorted.next() {
         let shadowed = block.last_name() == Some(name);
         if !shadowed && block.entries.len() >= BLOCK {
@@ -190,22 +190,22 @@ pub(crate) fn blocks(mut sorted: Merged) -> Vec<Block> {
     blocks
 }
 
-/// A block that is not complete.
+/// A block under construction.
 #[derive(Default)]
-struct Open {
-    /// Names are cut to some thousand bytes, and a block has few different ones.
+struct BlockBuilder {
+    /// Names are cut to a few thousand bytes, and a block has few distinct ones.
     names: String,
     entries: Vec<(Draft, u32, u32, bool)>,
 }
 
-impl Open {
+impl BlockBuilder {
     fn last_name(&self) -> Option<&str> {
         let (_, start, end, _) = self.entries.last()?;
         self.names.get(*start as usize..*end as usize)
     }
 
     fn push(&mut self, name: &str, draft: Draft, shadowed: bool) {
-        // Those of one name share it, however many they are.
+        // Entries of one name share its text.
         let (start, end) = match self.entries.last() {
             Some(&(_, start, end, _)) if shadowed => (start, end),
             _ => {
@@ -225,7 +225,7 @@ impl Open {
             skill: draft.skill,
             shadowed,
             has_alias: draft.has_alias,
-            name: Name {
+            name: EntryName {
                 names: Arc::clone(&names),
                 start,
                 end,
@@ -235,12 +235,12 @@ impl Open {
     }
 }
 
-/// The entries of a name: where the first stands, and all of them.
-pub(crate) fn group<'c>(blocks: &'c [Block], name: &str) -> (Spot, &'c [Entry]) {
+/// Returns the position of the first entry of a name, and all its entries.
+pub(crate) fn group<'c>(blocks: &'c [Block], name: &str) -> (EntryPosition, &'c [Entry]) {
     let after = blocks.partition_point(|block| block.first().is_some_and(|e| e.name() <= name));
     let block = after.saturating_sub(1);
     let entries = blocks.get(block).map_or(&[][..], |block| &**block);
     let at = entries.partition_point(|entry| entry.name() < name);
     let length = entries[at..].partition_point(|entry| entry.name() == name);
-    (Spot { block, at }, &entries[at..at + length])
+    (EntryPosition { block, at }, &entries[at..at + length])
 }

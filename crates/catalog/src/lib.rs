@@ -1,7 +1,7 @@
-//! Which skills exist, in what order, and what a model sees of them.
+//! The catalogue of skills: identity, precedence, visibility, ranking and the prompt index.
 //!
-//! Everything here is a value or a function of values: no file, no clock, no environment. Readers
-//! hold an immutable catalogue; a change makes a new one.
+//! This crate does no I/O and reads neither the clock nor the environment. Readers hold an
+//! immutable catalogue; a change creates a new one.
 
 #![warn(clippy::disallowed_methods)]
 

@@ -1,10 +1,10 @@
 //! The headings of a body.
 
-/// Returns the headings of a text outside code: level and words.
+/// Returns the headings of a text outside code blocks: level and text.
 pub fn headings(body: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut fence: Option<(char, usize)> = None;
     body.lines().filter_map(move |line| {
-        // Most lines are neither headings nor the ends of code.
+        // Most lines are neither headings nor fences.
         if !matches!(
             line.as_bytes().first(),
             Some(b'#' | b'`' | b'~' | b' ' | b'\t')
@@ -38,7 +38,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn headings_in_code_are_none() {
+    fn headings_in_code_are_ignored() {
         let body = "# One #\n```sh\n# no\n```\n~~~\n## no\n```\n~~~\n### Three\n#no\n####### no\n";
         let found: Vec<(usize, &str)> = headings(body).collect();
         assert_eq!(found, [(1, "One"), (3, "Three")]);

@@ -1,4 +1,4 @@
-//! Skills in the order of a catalogue.
+//! Sorted parts of a catalogue.
 
 use std::cmp::Ordering;
 use std::iter::Peekable;
@@ -10,31 +10,30 @@ use crate::catalog::shown_name;
 use crate::precedence::Precedence;
 use crate::skill::Skill;
 
-/// Some of the skills of a catalogue, in its order. Bringing them into order is most of the work of
-/// making one, and several threads may each do a part of it.
+/// A sorted subset of the skills of a catalogue. Sorting is most of the work of creating one, and
+/// several threads can each sort a part.
 #[derive(Debug)]
 pub struct Part {
     precedence: Precedence,
-    /// The names by which the skills are called, one behind the other: skills lie all over the
-    /// memory, and are gone to once.
+    /// The names of the skills, concatenated for locality, so that each skill is dereferenced once.
     names: String,
     drafts: Vec<Draft>,
 }
 
-/// A skill that is to become an entry.
+/// A skill that will become an entry.
 #[derive(Debug)]
 pub(crate) struct Draft {
-    /// The first letters of its name, as a number that sorts as they do. Most names differ in them.
+    /// The first bytes of its name as a number with the same order. Most names differ in them.
     letters: u128,
-    /// Where its name stands among those of the part.
+    /// Range of its name in `names`.
     name: Range<usize>,
-    /// Whether it may have a second name.
+    /// `true` if it may have an alias.
     pub(crate) has_alias: bool,
     pub(crate) skill: Arc<Skill>,
 }
 
 impl Part {
-    /// Brings skills into order.
+    /// Sorts skills.
     pub fn new(skills: impl Iterator<Item = Arc<Skill>>, precedence: Precedence) -> Self {
         let mut names = String::with_capacity(skills.size_hint().0.saturating_mul(32));
         let draft = |skill: Arc<Skill>| {
@@ -51,7 +50,7 @@ impl Part {
             }
         };
         let mut drafts: Vec<Draft> = skills.map(draft).collect();
-        // No two are equal, and what is in order already, as from a cache, is seen to be.
+        // No two are equal, and input that is already sorted, e.g. from a cache, is fast.
         drafts.sort_unstable_by(|a, b| compare((a, &names), (b, &names), precedence));
         Self {
             precedence,
@@ -61,7 +60,7 @@ impl Part {
     }
 }
 
-/// A few parts that are put together, each sorted alike.
+/// A merge of sorted parts.
 pub(crate) struct Merged {
     parts: Vec<(String, Peekable<IntoIter<Draft>>, Precedence)>,
 }
@@ -80,7 +79,7 @@ impl Merged {
         }
     }
 
-    /// The next skill of all, and the name it is called by.
+    /// Returns the next skill and its displayed name.
     pub(crate) fn next(&mut self) -> Option<(&str, Draft)> {
         let (names, drafts, _) = self.parts.iter_mut().reduce(|least, next| {
             let comes_first = match (least.1.peek(), next.1.peek()) {
@@ -94,7 +93,7 @@ impl Merged {
     }
 }
 
-/// By name; of one name, the one that wins first.
+/// Compares by name, then by precedence.
 fn compare(
     (a, a_names): (&Draft, &str),
     (b, b_names): (&Draft, &str),

@@ -1,9 +1,9 @@
-//! `paths`: which files a skill is meant for.
+//! The `paths` field: the files that a skill is for.
 
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 
-/// The globs of one skill. `*` stays inside a folder, `**` does not; one that cannot be read
-/// matches nothing and leaves the others alone.
+/// The globs of one skill. `*` does not match `/`, `**` does. An invalid glob matches nothing and
+/// does not affect the others.
 #[derive(Clone, Debug)]
 pub struct PathGlobs {
     set: GlobSet,
@@ -11,7 +11,7 @@ pub struct PathGlobs {
 }
 
 impl PathGlobs {
-    /// Reads globs.
+    /// Compiles globs.
     pub fn new<T: AsRef<str>>(globs: &[T]) -> Self {
         let mut builder = GlobSetBuilder::new();
         let mut unread = Vec::new();
@@ -34,12 +34,12 @@ impl PathGlobs {
         }
     }
 
-    /// Tells whether a path, from the project's root, is one of these files.
+    /// Returns `true` if a path, relative to the project's root, matches.
     pub fn matches(&self, path: &str) -> bool {
         self.set.is_match(path)
     }
 
-    /// Returns the globs that could not be read.
+    /// Returns the invalid globs.
     pub fn unread(&self) -> &[Box<str>] {
         &self.unread
     }

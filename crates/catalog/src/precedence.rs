@@ -1,14 +1,14 @@
-//! Who wins when several skills have one name.
+//! Precedence among skills of the same name.
 
 use std::cmp::Ordering;
 
 use crate::scope::Scope;
 use crate::skill::{Form, Skill};
 
-/// Whose skills count more.
+/// The order of scopes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Precedence {
-    /// Program, project, extra, user, bundled: the rule of the open guide.
+    /// Program, project, extra, user, bundled: the rule of the Agent Skills guide.
     #[default]
     ProjectFirst,
     /// Program, user, project, extra, bundled: the rule of Claude Code.
@@ -16,10 +16,10 @@ pub enum Precedence {
 }
 
 impl Precedence {
-    /// Compares two skills of one name; the lesser one wins.
+    /// Compares two skills of the same name; the lesser one wins.
     ///
     /// A skill beats a command file. Then the scope decides, then the order of the roots, then the
-    /// path, so that the answer never depends on the order of reading.
+    /// path, so that the result never depends on the order of reading.
     pub fn compare(self, a: &Skill, b: &Skill) -> Ordering {
         let key = |skill: &Skill| {
             (

@@ -1,24 +1,24 @@
-//! Where a skill comes from.
+//! The origin of a skill.
 
-/// What kind of place a skill comes from, highest first.
+/// The kind of origin, highest precedence first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Scope {
-    /// The program that embeds us registered it.
+    /// Registered by the embedding program.
     Program,
-    /// A folder of the project one works in.
+    /// A folder of the current project.
     Project,
     /// A folder named by the user.
     Extra,
-    /// A folder of the user's home.
+    /// A folder in the user's home.
     User,
     /// Shipped inside the program.
     Bundled,
-    /// Offered by an MCP server.
+    /// Provided by an MCP server.
     Server,
 }
 
 impl Scope {
-    /// Every scope, highest first.
+    /// Every scope, highest precedence first.
     pub const ALL: [Self; 6] = [
         Self::Program,
         Self::Project,
@@ -28,7 +28,7 @@ impl Scope {
         Self::Server,
     ];
 
-    /// Returns the word used in output, and before the colon of a qualified name.
+    /// Returns the name used in output and in qualified names.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Program => "program",
@@ -40,30 +40,30 @@ impl Scope {
         }
     }
 
-    /// Reads the word used in output.
+    /// Parses the name returned by [`Self::as_str`].
     pub fn parse(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|scope| scope.as_str() == word)
     }
 }
 
-/// A root that skills are found under.
+/// A root that contains skills.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Origin {
-    /// What kind of place it is.
+    /// The kind of origin.
     pub scope: Scope,
-    /// Its place among the roots of all scopes; a lower one counts more.
+    /// Position among the roots of all scopes; a lower one has precedence.
     pub order: u32,
-    /// The root as the source names it; two origins never share one.
+    /// The root as named by its source; unique among origins.
     pub root: Box<str>,
-    /// Whose folder it is: `agents`, `claude`, `codex`; empty where nobody's.
+    /// The agent that the folder belongs to: `agents`, `claude`, `codex`; empty if none.
     pub vendor: Box<str>,
-    /// The folder of the project that it belongs to, seen from where one stands: `apps/web`. Empty
-    /// for everything that is not nested.
+    /// The folder of the project that it belongs to, relative to the current folder: `apps/web`.
+    /// Empty if it is not nested.
     pub nested: Box<str>,
 }
 
 impl Origin {
-    /// Starts an origin that is nobody's and not nested.
+    /// Returns an origin without a vendor that is not nested.
     pub fn new(scope: Scope, order: u32, root: impl Into<Box<str>>) -> Self {
         Self {
             scope,

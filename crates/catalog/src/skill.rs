@@ -1,4 +1,4 @@
-//! One skill, as the catalogue knows it.
+//! The metadata of one skill.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -10,24 +10,24 @@ use prowess_spec::{Parsed, identify, name};
 
 use crate::scope::Origin;
 
-/// Longest text of one field that is kept. A listing shows less; the file has the rest.
+/// Maximum length of a text field, in characters. Listings show less; the file has the rest.
 const MAX_TEXT: usize = 4096;
-/// Most tags, globs and metadata values that are kept.
+/// Maximum number of tags, globs and metadata values.
 const MAX_VALUES: usize = 64;
 
-/// What identifies a skill: where it comes from, and its path there. The name is only a label.
+/// The identity of a skill: its origin and its path there. The name is only a label.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct SkillId {
-    /// The root it was found under.
+    /// The root that contains it.
     pub origin: Arc<Origin>,
-    /// Path below the root, with forward slashes: of the folder, or of the file where a file alone
-    /// is the skill. Bytes that are not UTF-8 are written `\xNN`.
+    /// Path below the root, with forward slashes: of the folder, or of the file if the skill is a
+    /// single file. Bytes that are not UTF-8 are written as `\xNN`.
     pub path: Box<str>,
 }
 
 impl Ord for SkillId {
     fn cmp(&self, other: &Self) -> Ordering {
-        // Most ids that are compared share their origin.
+        // Most compared ids share their origin.
         let origins = if Arc::ptr_eq(&self.origin, &other.origin) {
             Ordering::Equal
         } else {
@@ -43,103 +43,103 @@ impl PartialOrd for SkillId {
     }
 }
 
-/// In what form a skill exists.
+/// The form of a skill.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Form {
-    /// A folder with SKILL.md.
+    /// A folder with a `SKILL.md`.
     Folder,
-    /// A Markdown file that is a skill on its own.
+    /// A single Markdown file.
     File,
     /// A slash command of Claude Code: a Markdown file below `commands`.
     Command,
-    /// Built in code, or shipped inside the program.
+    /// Created in code or shipped inside the program.
     Memory,
 }
 
-/// Which version of a file a skill was read from.
+/// The version of a file that a skill was read from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Stamp {
     /// Size in bytes.
     pub size: u64,
-    /// When the content changed, in nanoseconds since 1970.
+    /// Modification time of the content, in nanoseconds since 1970.
     pub modified: i64,
-    /// When anything changed, in nanoseconds since 1970.
+    /// Change time of the inode, in nanoseconds since 1970.
     pub changed: i64,
-    /// The file's number on its disk.
+    /// Inode number.
     pub inode: u64,
 }
 
-/// The head of a skill: everything that is needed to list, find and rank it. The body stays on disk
-/// until somebody asks for it.
+/// The metadata of a skill: everything needed to list, find and rank it. The body stays on disk
+/// until it is loaded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Skill {
-    /// What identifies it.
+    /// The identity.
     pub id: SkillId,
-    /// What it is called.
+    /// The name.
     pub name: Box<str>,
-    /// The other name, where folder and frontmatter differ.
+    /// The other name, if folder and frontmatter differ.
     pub alias: Option<Box<str>>,
-    /// What it does, in one line or many.
+    /// The description, of one or more lines.
     pub description: Box<str>,
-    /// Whether the author wrote the description; else it was taken from the body.
+    /// `true` if the author wrote the description; otherwise it was taken from the body.
     pub described: bool,
-    /// When to use it.
+    /// When to use the skill.
     pub when_to_use: Option<Box<str>>,
-    /// What to type after its name.
+    /// Hint for the arguments.
     pub argument_hint: Option<Box<str>>,
-    /// Its version.
+    /// The version.
     pub version: Option<Box<str>>,
-    /// Who wrote it: `agent` for skills that an agent wrote.
+    /// The author: `agent` for skills written by an agent.
     pub creator: Option<Box<str>>,
-    /// Its tags.
+    /// The tags.
     pub tags: Vec<Box<str>>,
-    /// Its metadata, in the order of the file; values that are not text as they are written.
+    /// The metadata in file order; non-string values as written.
     pub metadata: Vec<(Box<str>, Box<str>)>,
-    /// Globs of files it is meant for; none means all.
+    /// Globs of the files it is for; empty for all files.
     pub paths: Vec<Box<str>>,
-    /// Whether a model may invoke it.
+    /// `true` if a model may invoke it.
     pub model_invocable: bool,
-    /// Whether a person may invoke it.
+    /// `true` if a user may invoke it.
     pub user_invocable: bool,
-    /// Whether the author wants it in every listing.
+    /// `true` if the author wants it in every listing.
     pub pinned: bool,
-    /// In what form it exists.
+    /// The form.
     pub form: Form,
-    /// Where it is, for people and models: the absolute path of its file, if it has one.
+    /// The location for display: the absolute path of its file, if it has one.
     pub location: Box<str>,
-    /// Which version of the file was read.
+    /// The version of the file that was read.
     pub stamp: Stamp,
-    /// Which version of `agents/openai.yaml` was read; nothing when there is none.
+    /// The version of `agents/openai.yaml` that was read; `None` if there is none.
     pub sidecar: Option<Stamp>,
-    /// A sum over the whole text: another sum, another text.
+    /// A checksum of the whole text.
     pub fingerprint: u64,
-    /// How many problems its text has that a reader had to work around.
+    /// The number of problems in its text that the parser worked around.
     pub problems: u32,
-    /// The digest over all its files, where its source vouches for that before they are read.
+    /// The digest of all its files, if the source guarantees it before they are read.
     pub seal: Option<Box<str>>,
 }
 
-/// What is known of a skill before its text is read.
+/// Facts about a skill that are known before its text is parsed.
 #[derive(Clone, Debug)]
 pub struct Place<'p> {
-    /// What will identify it.
+    /// The identity.
     pub id: SkillId,
-    /// In what form it exists.
+    /// The form.
     pub form: Form,
-    /// Where it is, for people and models.
+    /// The location for display.
     pub location: Box<str>,
-    /// The name that place gives it: of the folder, or of the file.
+    /// The name given by the location: of the folder or of the file.
     pub given: Option<&'p str>,
-    /// Which version of the file was read.
+    /// The version of the file that was read.
     pub stamp: Stamp,
-    /// Which version of the sidecar was read.
+    /// The version of the sidecar that was read.
     pub sidecar: Option<Stamp>,
-    /// A sum over the whole text.
+    /// A checksum of the whole text.
     pub fingerprint: u64,
 }
 
 impl Skill {
-    /// Makes a skill of a text. Never fails: what the author left out is made up for.
+    /// Creates a skill from a parsed text. Never fails: missing fields have defaults.
     pub fn from_text(place: Place<'_>, parsed: &Parsed<'_>, sidecar: Option<&Sidecar>) -> Self {
         let manifest = &parsed.manifest;
         let found = identify(manifest, place.given, parsed.body_text());
@@ -149,7 +149,7 @@ impl Skill {
                 .map(|text| cut(text.value.trim()))
         };
         let implicit = sidecar.and_then(|sidecar| sidecar.allow_implicit_invocation);
-        // The path names a command, whatever its frontmatter says.
+        // A command is named by its path, whatever its frontmatter says.
         let (name, alias) = match (place.form, place.given) {
             (Form::Command, Some(given)) => (cut(&name::normalise(given)), None),
             _ => (keep(found.name), found.alias.map(keep)),
@@ -185,7 +185,7 @@ impl Skill {
         }
     }
 
-    /// Tells whether this is the same skill with the same text, whenever it was written.
+    /// Returns `true` if both are the same skill with the same text, whenever they were written.
     pub fn says_the_same(&self, other: &Self) -> bool {
         let (stamp, sidecar) = (other.stamp, other.sidecar);
         self.fingerprint == other.fingerprint
@@ -196,7 +196,7 @@ impl Skill {
             } == *other
     }
 
-    /// Returns what a listing says of the skill: the description and when to use it, in one line.
+    /// Returns the description and `when_to_use` on one line, for listings.
     pub fn listing_text(&self) -> String {
         let mut text = one_line(&self.description);
         if let Some(when) = &self.when_to_use {
@@ -209,7 +209,7 @@ impl Skill {
     }
 }
 
-/// A text in one line: every run of blanks is one blank.
+/// Replaces each run of whitespace with one space.
 pub fn one_line(text: &str) -> String {
     let mut line = String::with_capacity(text.len());
     for word in text.split_whitespace() {
@@ -221,7 +221,7 @@ pub fn one_line(text: &str) -> String {
     line
 }
 
-/// Takes a text that is ours already.
+/// Converts an owned text, cutting it if necessary.
 fn keep(text: String) -> Box<str> {
     if text.len() <= MAX_TEXT {
         text.into_boxed_str()
@@ -231,7 +231,7 @@ fn keep(text: String) -> Box<str> {
 }
 
 fn cut(text: &str) -> Box<str> {
-    // No text has more characters than bytes.
+    // A text has at most as many characters as bytes.
     if text.len() <= MAX_TEXT {
         return text.into();
     }
@@ -241,7 +241,7 @@ fn cut(text: &str) -> Box<str> {
     }
 }
 
-/// `tags`, or `metadata.tags`, as a list or as words between commas.
+/// Returns `tags` or `metadata.tags`, given as a list or separated by commas.
 fn tags(manifest: &prowess_spec::Manifest) -> Vec<Box<str>> {
     let node = manifest
         .entry("tags")

@@ -1,5 +1,4 @@
-//! Who may see and invoke a skill. One function decides for index, tools, slash commands and
-//! spawned agents alike.
+//! Decides who may see and invoke a skill: for the index, tools, slash commands and spawned agents.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -10,17 +9,17 @@ use crate::catalog::{Catalog, Entry, NotFound};
 use crate::paths::PathGlobs;
 use crate::skill::SkillId;
 
-/// What a person set for one skill, the strictest last.
+/// A user's setting for one skill, strictest last.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Override {
-    /// As the skill says.
+    /// As the skill declares.
     #[default]
     On,
-    /// Models see the name alone.
+    /// Models see only the name.
     NameOnly,
-    /// Models do not see it; people may invoke it.
+    /// Hidden from models; users may invoke it.
     UserOnly,
-    /// Nobody sees it.
+    /// Hidden from everyone.
     Off,
 }
 
@@ -28,7 +27,7 @@ impl Override {
     /// Every setting.
     pub const ALL: [Self; 4] = [Self::On, Self::NameOnly, Self::UserOnly, Self::Off];
 
-    /// Returns the word used in configuration.
+    /// Returns the name used in configuration.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::On => "on",
@@ -38,7 +37,7 @@ impl Override {
         }
     }
 
-    /// Reads the word used in configuration; Claude Code's `user-invocable-only` is understood.
+    /// Parses the name used in configuration; also accepts Claude Code's `user-invocable-only`.
     pub fn parse(word: &str) -> Option<Self> {
         if word == "user-invocable-only" {
             return Some(Self::UserOnly);
@@ -49,21 +48,21 @@ impl Override {
     }
 }
 
-/// Which skills an agent was given.
+/// The skills granted to an agent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Grant {
-    /// The only skills it has; nothing means all, an empty list means none.
+    /// The only skills it has; `None` for all, an empty list for none.
     pub allow: Option<Vec<String>>,
-    /// Skills it does not have, whatever else is said.
+    /// Skills it does not have, even if `allow` lists them.
     pub deny: Vec<String>,
 }
 
-/// Why a grant makes no sense.
+/// The reason why a grant is invalid.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum GrantFault {
-    /// It names a skill that does not exist.
+    /// It names an unknown skill.
     Unknown(NotFound),
-    /// It names skills where there are none at all.
+    /// It names skills, but none are loaded.
     NothingLoaded,
 }
 
@@ -73,80 +72,80 @@ impl std::fmt::Display for GrantFault {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Unknown(fault) => {
-                let loaded = prowess_diag::wording::count(fault.known, "skill");
-                write!(f, "{fault} among the {loaded} that are loaded")
+                let loaded = prowess_diag::wording::count(fault.known, "loaded skill");
+                write!(f, "{fault} among the {loaded}")
             }
-            Self::NothingLoaded => f.write_str("skills are named, but none is loaded"),
+            Self::NothingLoaded => f.write_str("the grant names skills, but none are loaded"),
         }
     }
 }
 
-/// What decides about visibility.
+/// The settings that determine visibility.
 #[derive(Clone, Debug, Default)]
 pub struct Policy {
-    /// Settings of the person, by name of the skill.
+    /// The user's settings by skill name.
     pub overrides: BTreeMap<String, Override>,
-    /// What the agent was given.
+    /// The skills granted to the agent.
     pub grant: Grant,
-    /// Files that were read or written, seen from the current folder, as nested folders are; nothing where nobody keeps count,
-    /// and then skills for certain files are listed with their condition.
+    /// Files that were read or written, relative to the current folder like nested folders. `None`
+    /// if they are not tracked; skills with `paths` are then listed with their condition.
     pub touched: Option<Vec<String>>,
 }
 
-/// Who asks.
+/// The audience of a listing or lookup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Who {
     /// A model.
     Model,
-    /// A person.
+    /// A user.
     Person,
 }
 
-/// What somebody sees of a skill.
+/// The visible part of a skill.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sight {
     /// Name and description.
     Full,
-    /// The name.
+    /// Only the name.
     NameOnly,
-    /// Nothing.
+    /// Not visible.
     Hidden(Hidden),
 }
 
-/// Why somebody does not see a skill.
+/// The reason why a skill is not visible.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hidden {
-    /// Another skill has its name.
+    /// Another skill of the same name wins.
     Shadowed,
-    /// The agent was not given it. To that agent it does not exist.
+    /// It is not granted to the agent, for which it does not exist.
     NotGranted,
-    /// A person switched it off.
+    /// The user disabled it.
     SwitchedOff,
-    /// A person left it to people.
+    /// The user restricted it to users.
     LeftToPeople,
-    /// Its author left it to people: `disable-model-invocation`.
+    /// Its author restricted it to users: `disable-model-invocation`.
     NotForModels,
-    /// Its author left it to models: `user-invocable: false`.
+    /// Its author restricted it to models: `user-invocable: false`.
     NotForPeople,
-    /// None of the files it is meant for was touched yet.
+    /// No file that matches its `paths` was used yet.
     Waiting,
 }
 
 impl Hidden {
-    /// Says why, as the end of "hidden: …".
+    /// Returns the reason, to be used after "hidden: ".
     pub fn reason(self) -> &'static str {
         match self {
-            Self::Shadowed => "another skill has its name",
-            Self::NotGranted => "the agent was not given it",
-            Self::SwitchedOff => "it is switched off in the configuration",
-            Self::LeftToPeople => "the configuration leaves it to people",
-            Self::NotForModels => "its author left it to people (`disable-model-invocation`)",
-            Self::NotForPeople => "its author left it to models (`user-invocable: false`)",
-            Self::Waiting => "none of the files in its `paths` was touched yet",
+            Self::Shadowed => "another skill of the same name takes precedence",
+            Self::NotGranted => "it is not granted to the agent",
+            Self::SwitchedOff => "it is disabled in the configuration",
+            Self::LeftToPeople => "the configuration restricts it to users",
+            Self::NotForModels => "its author restricted it to users (`disable-model-invocation`)",
+            Self::NotForPeople => "its author restricted it to models (`user-invocable: false`)",
+            Self::Waiting => "no file that matches its `paths` has been used yet",
         }
     }
 
-    /// Returns the word used in JSON.
+    /// Returns the name used in JSON.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Shadowed => "shadowed",
@@ -160,16 +159,16 @@ impl Hidden {
     }
 }
 
-/// Why a look-up gives nothing.
+/// The reason why a lookup is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// There is no such skill, or none that whoever asks may know of.
+    /// There is no such skill, or the caller may not know of it.
     NotFound(NotFound),
-    /// There is one, and it is not for whoever asks.
+    /// The skill exists, but not for this audience.
     NotForYou {
         /// Its name.
         name: Box<str>,
-        /// Why.
+        /// The reason.
         why: Hidden,
     },
 }
@@ -192,27 +191,27 @@ impl std::fmt::Display for Refusal {
     }
 }
 
-/// A catalogue as somebody sees it.
+/// A catalogue as seen by an audience.
 #[derive(Clone, Debug)]
 pub struct View<'c> {
     catalog: &'c Catalog,
     policy: &'c Policy,
     who: Who,
-    /// The skills that were granted; nothing means all.
+    /// The granted skills; `None` for all.
     granted: Option<BTreeSet<&'c SkillId>>,
-    /// What was denied, by name in its normal form.
+    /// Denied names, in normal form.
     denied: BTreeSet<Cow<'c, str>>,
-    /// What was denied, by skill.
+    /// Denied skills.
     denied_skills: BTreeSet<&'c SkillId>,
-    /// Settings of the person, by name in its normal form, and by skill.
+    /// The user's settings by name in normal form, and by skill.
     settings: BTreeMap<Cow<'c, str>, Override>,
     skill_settings: BTreeMap<&'c SkillId, Override>,
-    /// Names of skills that are seen although another one has their name.
+    /// Qualified names of skills that are visible although another one has their name.
     names: BTreeMap<&'c SkillId, String>,
 }
 
 impl Grant {
-    /// Tells whether every name means a skill.
+    /// Checks that every name resolves to a skill.
     pub fn check(&self, catalog: &Catalog) -> Result<(), GrantFault> {
         for name in self.allow.iter().flatten() {
             if catalog.entries().is_empty() {
@@ -223,8 +222,8 @@ impl Grant {
         Ok(())
     }
 
-    /// Returns what this grant and another both give. Names mean the skills that they mean now, so
-    /// that two names of one skill are the same; what means none gives none.
+    /// Returns the intersection of two grants. Names are resolved first, so that two names of one
+    /// skill are equal; unknown names grant nothing.
     #[must_use]
     pub fn and(&self, other: &Self, catalog: &Catalog) -> Self {
         let id = |name: &String| catalog.lookup(name).map(|entry| &entry.skill.id);
@@ -244,7 +243,7 @@ impl Grant {
 }
 
 impl<'c> View<'c> {
-    /// Looks at a catalogue as somebody.
+    /// Creates a view of a catalogue.
     pub fn new(catalog: &'c Catalog, policy: &'c Policy, who: Who) -> Self {
         let ids = |names: &'c [String]| -> BTreeSet<&'c SkillId> {
             let found = names.iter().filter_map(|name| catalog.lookup(name));
@@ -274,8 +273,8 @@ impl<'c> View<'c> {
         view
     }
 
-    /// Skills that were granted by a qualified name while the one that took their name was not. They
-    /// are seen under that name, or a project could empty an agent's list by shadowing.
+    /// Returns skills granted by a qualified name whose winner is not granted. They are visible
+    /// under that name; otherwise a project could empty an agent's list by shadowing.
     fn granted_shadows(&self) -> BTreeMap<&'c SkillId, String> {
         let Some(granted) = &self.granted else {
             return BTreeMap::new();
@@ -290,15 +289,15 @@ impl<'c> View<'c> {
             .collect()
     }
 
-    /// Returns the name under which a skill is seen.
+    /// Returns the name under which a skill is visible.
     pub fn name<'v>(&'v self, entry: &'v Entry) -> &'v str {
         self.names
             .get(&entry.skill.id)
             .map_or_else(|| entry.name(), String::as_str)
     }
 
-    /// Whether the agent was given a skill. A denied name is denied to every copy that has it, or
-    /// a shadowed one would step in.
+    /// Returns `true` if the agent has a skill. A denied name applies to every copy; otherwise a
+    /// shadowed one would take its place.
     fn is_granted(&self, entry: &Entry) -> bool {
         let skill = &entry.skill;
         let names = [
@@ -318,7 +317,7 @@ impl<'c> View<'c> {
                 .is_none_or(|granted| granted.contains(&skill.id))
     }
 
-    /// Tells what is seen of a skill, and why not all.
+    /// Returns the visible part of a skill, or the reason why it is hidden.
     pub fn sight(&self, entry: &Entry) -> Sight {
         let is_hidden = entry.is_shadowed() && !self.names.contains_key(&entry.skill.id);
         if is_hidden {
@@ -328,7 +327,7 @@ impl<'c> View<'c> {
         }
     }
 
-    /// What is seen of a skill that is asked for by a name that means it alone.
+    /// Returns the visible part of a skill that was requested by an unambiguous name.
     fn sight_alone(&self, entry: &Entry) -> Sight {
         let skill = &entry.skill;
         if !self.is_granted(entry) {
@@ -353,7 +352,7 @@ impl<'c> View<'c> {
         if self.settings.is_empty() {
             return Override::On;
         }
-        // The strictest of all that mean the skill, by whatever name.
+        // The strictest setting for any name of the skill applies.
         let skill = &entry.skill;
         let names = [
             Some(entry.name()),
@@ -368,7 +367,7 @@ impl<'c> View<'c> {
         by_name.chain(by_skill).copied().max().unwrap_or_default()
     }
 
-    /// Whether one of the files that a skill is meant for was touched.
+    /// Returns `true` if a file that the skill is for was used.
     fn is_awake(&self, entry: &Entry) -> bool {
         let Some(touched) = &self.policy.touched else {
             return true;
@@ -389,7 +388,7 @@ impl<'c> View<'c> {
         touched.iter().any(|file| globs.matches(file))
     }
 
-    /// Returns what is seen, in order of name.
+    /// Returns the visible skills, sorted by name.
     pub fn visible(&self) -> impl Iterator<Item = (&'c Entry, Sight)> + '_ {
         self.catalog
             .entries()
@@ -400,8 +399,8 @@ impl<'c> View<'c> {
             })
     }
 
-    /// Finds the skill that a name means. What was not granted or was switched off looks exactly
-    /// like what does not exist.
+    /// Resolves a name. A skill that is not granted or is disabled is indistinguishable from one
+    /// that does not exist.
     pub fn resolve(&self, asked: &str) -> Result<&'c Entry, Refusal> {
         let absent = || {
             let may_see = |entry: &Entry| !matches!(self.sight(entry), Sight::Hidden(_));
@@ -410,7 +409,7 @@ impl<'c> View<'c> {
         let entry = self.catalog.lookup(asked).ok_or_else(absent)?;
         match self.sight_alone(entry) {
             Sight::Hidden(Hidden::NotGranted | Hidden::SwitchedOff) => Err(absent()),
-            // People and models may name a skill themselves; only a listing waits for a file.
+            // Users and models may name a skill directly; only listings wait for a matching file.
             Sight::Full | Sight::NameOnly | Sight::Hidden(Hidden::Waiting) => Ok(entry),
             Sight::Hidden(why) => Err(Refusal::NotForYou {
                 name: entry.name().into(),

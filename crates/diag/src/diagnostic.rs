@@ -1,18 +1,18 @@
-//! One finding, and the findings of one file.
+//! A finding, and the findings of one file.
 
 use std::borrow::Cow;
 use std::sync::Arc;
 
 use crate::{Applicability, Fix, Span};
 
-/// How bad a finding is.
+/// The severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Severity {
-    /// Worth knowing; nothing is wrong.
+    /// Informational; nothing is wrong.
     Note,
-    /// It works, but not as it should, or not everywhere.
+    /// The file works, but not as intended or not everywhere.
     Warning,
-    /// It is wrong.
+    /// The file is wrong.
     Error,
 }
 
@@ -20,7 +20,7 @@ impl Severity {
     /// All severities, mildest first.
     pub const ALL: [Self; 3] = [Self::Note, Self::Warning, Self::Error];
 
-    /// Returns the word for people and machines.
+    /// Returns the lower-case name.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Note => "note",
@@ -29,7 +29,7 @@ impl Severity {
         }
     }
 
-    /// Reads the word back.
+    /// Parses the name returned by [`Self::as_str`].
     pub fn parse(word: &str) -> Option<Self> {
         Self::ALL
             .into_iter()
@@ -39,45 +39,45 @@ impl Severity {
 
 /// One finding about a text.
 ///
-/// When only one thing can be shown it is `message`: a lower-case phrase without a full stop that
-/// says what is wrong. `label` stands at the place, `help` says what to type.
+/// `message` must make sense alone: a lower-case phrase without a full stop that says what is
+/// wrong. `label` annotates the span, `help` says what to type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
     /// Stable kebab-case name of the rule.
     pub rule: &'static str,
-    /// How bad it is under the settings in force.
+    /// Severity under the current settings.
     pub severity: Severity,
-    /// What is wrong.
+    /// The problem, in one phrase.
     pub message: Cow<'static, str>,
-    /// Where; nothing when it concerns the whole file or folder.
+    /// Location; `None` if the finding concerns the whole file or folder.
     pub span: Option<Span>,
-    /// What to say at the place.
+    /// Text shown next to the span.
     pub label: Option<Cow<'static, str>>,
-    /// What to do when there is no fix, or beside it.
+    /// Advice for when there is no fix, or in addition to it.
     pub help: Option<Cow<'static, str>>,
-    /// How to mend it.
+    /// Edits that solve the problem.
     pub fix: Option<Fix>,
 }
 
 /// The findings of one file.
 #[derive(Clone, Debug)]
 pub struct FileReport {
-    /// The path as it is shown to people; `<stdin>` for standard input.
+    /// The path for display; `<stdin>` for standard input.
     pub path: String,
-    /// The text the spans point into; nothing when it could not be read.
+    /// The text that the spans refer to; `None` if it could not be read.
     pub text: Option<Arc<str>>,
     /// Findings in order of position.
     pub diagnostics: Vec<Diagnostic>,
 }
 
 impl FileReport {
-    /// Returns the text, empty when there is none.
+    /// Returns the text, or an empty string if there is none.
     pub fn text(&self) -> &str {
         self.text.as_deref().unwrap_or_default()
     }
 }
 
-/// How many findings there are of each kind.
+/// The number of findings by severity and by fix.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Findings of severity error.
@@ -86,7 +86,7 @@ pub struct Counts {
     pub warnings: usize,
     /// Findings of severity note.
     pub notes: usize,
-    /// Findings that `--fix` mends.
+    /// Findings that `--fix` solves.
     pub fixable: usize,
     /// Findings with a fix that is only suggested.
     pub suggested: usize,
@@ -107,7 +107,7 @@ impl Counts {
         }
     }
 
-    /// Adds the counts of another set.
+    /// Adds the counts of `other`.
     pub fn merge(&mut self, other: Self) {
         self.errors += other.errors;
         self.warnings += other.warnings;
@@ -121,7 +121,7 @@ impl Counts {
         self.errors + self.warnings + self.notes
     }
 
-    /// Returns how many findings are at least this severe.
+    /// Returns the number of findings of at least this severity.
     pub fn at_least(self, severity: Severity) -> usize {
         match severity {
             Severity::Error => self.errors,

@@ -1,20 +1,20 @@
-//! Edits that mend what a diagnostic complains about.
+//! Edits that solve the problem a diagnostic reports.
 
 use std::collections::BTreeMap;
 
 use crate::Span;
 
-/// How sure we are that a fix keeps the author's meaning.
+/// Confidence that a fix keeps the author's meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Applicability {
-    /// Shown to the author; applied only where `--unsafe-fixes` asks for it.
+    /// Shown to the author; applied only with `--unsafe-fixes`.
     Suggested,
-    /// Keeps the meaning; `--fix` applies it.
+    /// Keeps the meaning; applied by `--fix`.
     Safe,
 }
 
 impl Applicability {
-    /// Returns the word used in machine-readable output.
+    /// Returns the name used in machine-readable output.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Safe => "safe",
@@ -23,17 +23,17 @@ impl Applicability {
     }
 }
 
-/// One replacement of a range of text.
+/// A replacement of one range of text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Edit {
-    /// What is replaced; an empty span inserts.
+    /// The replaced range; an empty span inserts.
     pub span: Span,
-    /// What stands there afterwards.
+    /// The new text.
     pub replacement: String,
 }
 
 impl Edit {
-    /// Replaces `span` by `replacement`.
+    /// Replaces `span` with `replacement`.
     pub fn replace(span: Span, replacement: impl Into<String>) -> Self {
         Self {
             span,
@@ -57,9 +57,9 @@ impl Edit {
 pub struct Fix {
     /// Imperative phrase, lower case: "rename the field".
     pub title: String,
-    /// Whether `--fix` may apply it.
+    /// Confidence that the fix keeps the meaning.
     pub applicability: Applicability,
-    /// Edits in order of position, none overlapping another.
+    /// Non-overlapping edits, sorted by position.
     pub edits: Vec<Edit>,
 }
 
@@ -73,7 +73,7 @@ impl Fix {
         }
     }
 
-    /// Returns a fix that `--fix` alone only shows.
+    /// Returns a fix that `--fix` shows and only `--unsafe-fixes` applies.
     pub fn suggested(title: impl Into<String>, edits: Vec<Edit>) -> Self {
         Self {
             title: title.into(),
@@ -82,23 +82,23 @@ impl Fix {
         }
     }
 
-    /// Tells whether `--fix` applies it.
+    /// Returns `true` if `--fix` applies it.
     pub fn is_safe(&self) -> bool {
         self.applicability == Applicability::Safe
     }
 }
 
-/// Applies the fixes that do not touch each other, first come first served.
+/// Applies fixes in order, skipping those that overlap an earlier one.
 ///
-/// Returns the new text and how many fixes went in. A fix is applied whole or not at all; one
-/// that overlaps an earlier one is left for the next round, except that an identical one counts
-/// as applied. Edits that do not fit the text are refused.
+/// Returns the new text and the number of fixes applied. A fix is applied completely or not at all.
+/// A skipped fix can be applied in the next round; a duplicate of an applied fix counts as applied.
+/// Fixes with edits outside the text are skipped.
 pub fn apply<'a>(text: &str, fixes: impl IntoIterator<Item = &'a Fix>) -> (String, usize) {
     let (result, applied) = apply_named(text, fixes.into_iter().map(|fix| ((), fix)));
     (result, applied.len())
 }
 
-/// Does what [`apply`] does, and returns the names of the fixes that went in.
+/// Applies fixes like [`apply`], and returns the names of those applied.
 pub fn apply_named<'a, N>(
     text: &str,
     fixes: impl IntoIterator<Item = (N, &'a Fix)>,
@@ -137,8 +137,8 @@ pub fn apply_named<'a, N>(
     (result, applied)
 }
 
-/// An edit touches another when they share a byte, or start at the same place (their order would
-/// decide). Those taken lie apart, so that only its neighbours matter.
+/// Returns `true` if `edit` shares a byte with an accepted edit or starts at the same offset, where
+/// the order would matter. Accepted edits do not overlap, so only the neighbours need checking.
 fn touches(taken: &BTreeMap<u32, &Edit>, edit: &Edit) -> bool {
     let before = taken.range(..=edit.span.start).next_back();
     let after = taken.range(edit.span.start..).next();
@@ -160,13 +160,13 @@ mod tests {
     }
 
     #[test]
-    fn separate_fixes_all_go_in_whatever_their_order() {
+    fn separate_fixes_apply_in_any_order() {
         let (text, applied) = apply("abcdef", [&fix(&[(4, 5, "E")]), &fix(&[(0, 1, "A")])]);
         assert_eq!((text.as_str(), applied), ("AbcdEf", 2));
     }
 
     #[test]
-    fn an_overlapping_fix_waits_whole() {
+    fn overlapping_fix_is_skipped_completely() {
         let (text, applied) = apply(
             "abcdef",
             [&fix(&[(1, 3, "-")]), &fix(&[(0, 1, "A"), (2, 4, "!")])],
@@ -175,13 +175,13 @@ mod tests {
     }
 
     #[test]
-    fn the_same_fix_twice_is_applied_once_and_counted_twice() {
+    fn duplicate_fix_is_applied_once_and_counted_twice() {
         let (text, applied) = apply("abc", [&fix(&[(1, 2, "B")]), &fix(&[(1, 2, "B")])]);
         assert_eq!((text.as_str(), applied), ("aBc", 2));
     }
 
     #[test]
-    fn edits_outside_the_text_or_inside_a_character_are_refused() {
+    fn edits_off_the_text_or_a_char_boundary_are_rejected() {
         let (text, applied) = apply("é", [&fix(&[(0, 9, "x")]), &fix(&[(1, 2, "x")])]);
         assert_eq!((text.as_str(), applied), ("é", 0));
     }

@@ -1,14 +1,15 @@
-//! Says what is wrong with text, and prints it.
+//! Diagnostics: findings about a text, and their output formats.
 //!
-//! A [`Diagnostic`] is plain data: which rule, how severe, where, why, and what to do about it.
-//! It knows nothing of skills or of the file system; skills, missions, lock files and evals all
-//! report through it. A [`FileReport`] gathers the diagnostics of one file, and each file in
-//! [`render`] turns reports into one output format.
+//! A [`Diagnostic`] is plain data: a rule, a severity, a message, a span and a fix. This crate does
+//! not depend on skills or on the file system, so every file format of the workspace can report
+//! through it. A [`FileReport`] holds the diagnostics of one file; each module in [`render`] writes
+//! reports in one output format.
 
 #![warn(clippy::disallowed_methods)]
 
 pub mod diagnostic;
 pub mod fix;
+mod hex;
 pub mod path;
 pub mod render;
 pub mod sanitize;
@@ -19,5 +20,7 @@ pub mod wording;
 
 pub use diagnostic::{Counts, Diagnostic, FileReport, Severity};
 pub use fix::{Applicability, Edit, Fix};
+pub use hex::hex;
 pub use source::{LineIndex, Position};
 pub use span::Span;
+pub use wording::io_reason;

@@ -1,8 +1,8 @@
-//! Paths as they are shown.
+//! Paths for display.
 
 use std::path::Path;
 
-/// Returns a path as people read it: from the current folder if it is inside, with `~` for home.
+/// Returns a path for display: relative to `current` if it is inside it, with `~` for `home`.
 pub fn display_path(path: &Path, current: &Path, home: Option<&Path>) -> String {
     let at_home = || {
         home.and_then(|home| path.strip_prefix(home).ok())
@@ -15,7 +15,7 @@ pub fn display_path(path: &Path, current: &Path, home: Option<&Path>) -> String 
     }
 }
 
-/// Returns a path as programs open it: from the current folder if it is inside, else whole.
+/// Returns a path that programs can open: relative to `current` if it is inside it, else unchanged.
 pub fn plain_path(path: &Path, current: &Path) -> String {
     inside(path, current)
         .unwrap_or(without_dot(path))
@@ -23,7 +23,7 @@ pub fn plain_path(path: &Path, current: &Path) -> String {
         .to_string()
 }
 
-/// `./a` is `a`; `.` alone stays.
+/// Removes a leading `./`; keeps `.`.
 fn without_dot(path: &Path) -> &Path {
     let rest = path
         .strip_prefix(".")
@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths_are_shortened_for_people_only() {
+    fn display_paths_use_tilde_and_plain_paths_do_not() {
         let (current, home) = (Path::new("/dwelling/work"), Some(Path::new("/dwelling")));
         let show = |path: &str| display_path(Path::new(path), current, home);
         assert_eq!(show("/dwelling/work/a"), "a");

@@ -1,20 +1,20 @@
-//! Makes text from strangers safe to print on a terminal.
+//! Makes untrusted text safe to print on a terminal.
 
 use std::borrow::Cow;
 
-/// Escapes control, bidirectional and invisible characters, so that text from a skill can neither
-/// move the cursor, nor change colours, nor look like other text. Line breaks are escaped too.
+/// Escapes control, bidirectional and invisible characters, so that text from a skill cannot move
+/// the cursor, change colours or look like other text. Line breaks are escaped too.
 pub fn line(text: &str) -> Cow<'_, str> {
     escape(text, needs_escape)
 }
 
-/// Like [`line()`], for text of several lines: line breaks and tabs stay.
+/// Escapes like [`line()`], but keeps line breaks and tabs.
 pub fn block(text: &str) -> Cow<'_, str> {
     escape(text, |c| !matches!(c, '\n' | '\t') && needs_escape(c))
 }
 
-/// Writes out what a terminal would act on or nobody would see: `<U+200B>`. Used for text that is
-/// quoted, such as source lines: line breaks and tabs stay.
+/// Writes control and invisible characters as code points, e.g. `<U+200B>`. Used for quoted text
+/// such as source lines; line breaks and tabs are kept.
 pub fn visible(text: &str) -> Visible<'_> {
     let hidden = text.char_indices().filter(|&(at, c)| match c {
         '\n' | '\t' => false,
@@ -40,17 +40,17 @@ pub fn visible(text: &str) -> Visible<'_> {
     }
 }
 
-/// Text in which everything can be seen, and where the places of the original went.
+/// Text with invisible characters written out, and a map from original offsets to offsets in it.
 #[derive(Clone, Debug)]
 pub struct Visible<'a> {
-    /// The text.
+    /// The text with every character visible.
     pub text: Cow<'a, str>,
-    /// Where each character that was written out ended, and ends now.
+    /// For each replaced character: the offset of its end in the original, and in `text`.
     ends: Vec<(usize, usize)>,
 }
 
 impl Visible<'_> {
-    /// Returns where a place of the original is in the text.
+    /// Converts an offset in the original to an offset in `text`.
     pub fn place(&self, at: usize) -> usize {
         let before = self.ends.partition_point(|(end, _)| *end <= at);
         let last = before.checked_sub(1).and_then(|last| self.ends.get(last));
@@ -59,19 +59,21 @@ impl Visible<'_> {
     }
 }
 
-/// Tells whether a character can deceive: controls, bidirectional marks, zero-width and tag
+/// Returns `true` if a character can deceive a reader: bidirectional marks, zero-width and tag
 /// characters.
 pub fn is_deceptive(c: char) -> bool {
     is_bidi(c) || is_invisible(c)
 }
 
-/// Characters that change the direction of text around them ("Trojan Source").
+/// Returns `true` for characters that change the direction of the text around them ("Trojan
+/// Source").
 pub fn is_bidi(c: char) -> bool {
     matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// Characters that take no room on the screen and so can hide text. The zero-width joiner and
-/// variation selectors are included: whether one is harmless depends on its neighbours.
+/// Returns `true` for characters that take no space on the screen and so can hide text. The
+/// zero-width joiner and variation selectors are included: whether one is harmless depends on its
+/// neighbours.
 pub fn is_invisible(c: char) -> bool {
     matches!(
         c,
@@ -83,8 +85,8 @@ pub fn is_invisible(c: char) -> bool {
 }
 
 fn needs_escape(c: char) -> bool {
-    // Joiners and variation selectors are part of ordinary emoji and scripts; they cannot move
-    // text, so a terminal may have them.
+    // Joiners and variation selectors are part of ordinary emoji and scripts and cannot move text,
+    // so terminals may receive them.
     let harmless = matches!(c, '\u{200c}' | '\u{200d}' | '\u{fe00}'..='\u{fe0f}');
     c.is_control()
         || is_bidi(c)
@@ -126,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_sees_is_written_out_and_every_place_is_found_again() {
+    fn invisible_characters_are_written_out_and_offsets_map() {
         let text = "a\x1bb\u{200b}\u{e0041}c\n";
         let shown = visible(text);
         assert_eq!(shown.text, "a<U+001B>b<U+200B><U+E0041>c\n");

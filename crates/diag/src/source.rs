@@ -1,8 +1,8 @@
-//! From byte offsets to the lines and columns people count.
+//! Converts byte offsets to lines and columns.
 
 use memchr::memchr2;
 
-/// A place in a text, as editors show it: both numbers start at 1, columns count characters.
+/// A position in a text as editors show it. Line and column start at 1; columns count characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Position {
     /// Line number.
@@ -11,14 +11,16 @@ pub struct Position {
     pub column: usize,
 }
 
-/// Where each line of a text begins. `\n`, `\r\n` and a lone `\r` each end a line.
+/// The offset of each line of a text. `
+/// `, `\r
+/// ` and a lone `\r` each end a line.
 #[derive(Clone, Debug)]
 pub struct LineIndex {
     starts: Vec<u32>,
 }
 
 impl LineIndex {
-    /// Finds the lines of `text`.
+    /// Indexes the lines of `text`.
     pub fn new(text: &str) -> Self {
         let bytes = text.as_bytes();
         let mut starts = vec![0];
@@ -32,7 +34,7 @@ impl LineIndex {
         Self { starts }
     }
 
-    /// Returns the number of lines; a final line break does not open another one.
+    /// Returns the number of lines. A final line break does not start another line.
     pub fn line_count(&self, text: &str) -> usize {
         let last_is_empty = self
             .starts
@@ -59,7 +61,7 @@ impl LineIndex {
         Position { line, column }
     }
 
-    /// Returns the offset at which a line (counted from 1) begins.
+    /// Returns the offset at which a line starts; lines are counted from 1.
     pub fn line_start(&self, line: usize) -> Option<usize> {
         self.starts
             .get(line.checked_sub(1)?)
@@ -77,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn every_kind_of_line_break_counts_once() {
+    fn each_line_break_style_ends_one_line() {
         let text = "a\nb\r\nc\rd";
         assert_eq!(
             [at(text, 0), at(text, 2), at(text, 5), at(text, 7)],
@@ -98,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn a_final_line_break_is_not_a_line() {
+    fn final_line_break_adds_no_line() {
         let count = |text: &str| LineIndex::new(text).line_count(text);
         assert_eq!([count("a\nb\n"), count("a\nb"), count("")], [2, 2, 0]);
     }

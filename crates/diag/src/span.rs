@@ -39,7 +39,7 @@ impl Span {
         (self.end - self.start) as usize
     }
 
-    /// Tells whether no byte is covered.
+    /// Returns `true` if the span is empty.
     pub fn is_empty(self) -> bool {
         self.start == self.end
     }
@@ -53,18 +53,18 @@ impl Span {
         }
     }
 
-    /// Tells whether `other` lies wholly inside.
+    /// Returns `true` if `other` is entirely inside this span.
     pub fn contains(self, other: Self) -> bool {
         self.start <= other.start && other.end <= self.end
     }
 
-    /// Returns the covered text, or nothing when the span does not fit the text.
+    /// Returns the covered text, or an empty string if the span does not fit the text.
     pub fn of(self, text: &str) -> &str {
         text.get(self.range()).unwrap_or_default()
     }
 
-    /// Returns where some words first stand in it, between blanks, commas or quotation marks. The
-    /// blanks between the words may be others.
+    /// Returns the first occurrence of `words` in the span, delimited by whitespace, commas or
+    /// quotation marks. Any whitespace between the words matches.
     pub fn find_words(self, text: &str, words: &str) -> Option<Self> {
         let separates = |c: char| c.is_whitespace() || matches!(c, ',' | '"' | '\'');
         let raw = self.of(text);
@@ -96,13 +96,13 @@ mod tests {
     }
 
     #[test]
-    fn a_span_outside_the_text_covers_nothing() {
+    fn span_outside_the_text_is_empty() {
         assert_eq!(Span::new(2, 99).of("abc"), "");
         assert_eq!(Span::new(1, 2).of("é"), "", "not on a character boundary");
     }
 
     #[test]
-    fn words_are_found_whatever_blanks_are_between_them() {
+    fn find_words_ignores_whitespace_between_words() {
         let text = "a, ab(c\n  d) a";
         let all = Span::new(0, text.len());
         assert_eq!(all.find_words(text, "ab(c d)"), Some(Span::new(3, 12)));
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn cover_joins_and_contains_compares() {
+    fn cover_and_contains() {
         let joined = Span::new(1, 3).cover(Span::new(6, 8));
         assert_eq!(joined, Span::new(1, 8));
         assert!(joined.contains(Span::new(2, 8)));

@@ -1,14 +1,14 @@
-//! "Did you mean": the nearest known word.
+//! Finds the nearest known word, for "did you mean" hints.
 
-/// Returns the candidate nearest to `word`, if one is near enough to be a slip of the finger.
+/// Returns the candidate nearest to `word`, if it is near enough to be a typo.
 ///
-/// Case, hyphens, underscores and spaces do not count; beyond that at most a third of the word
-/// may differ, counting swapped neighbours as one difference.
+/// Case, hyphens, underscores and spaces are ignored. Beyond that, at most a third of the word may
+/// differ; two swapped neighbours count as one difference.
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     nearest_within(word, candidates, 3)
 }
 
-/// Like [`nearest`], where at most one character in `share` may differ.
+/// Works like [`nearest`], but at most one character in `share` may differ.
 pub fn nearest_within<'a>(
     word: &str,
     candidates: impl IntoIterator<Item = &'a str>,
@@ -23,7 +23,7 @@ pub fn nearest_within<'a>(
     )
 }
 
-/// Like [`nearest_within`], for candidates whose [`letters`] are known.
+/// Works like [`nearest_within`], for candidates whose [`letters`] are already computed.
 pub fn nearest_known<'a>(
     word: &str,
     candidates: impl IntoIterator<Item = (&'a str, u32)>,
@@ -45,7 +45,7 @@ fn nearest_by<'a, T: Copy>(
     text: impl Fn(T) -> &'a str,
     letters_of: impl Fn(T) -> u32,
 ) -> Option<&'a str> {
-    // Most words are near none, which is found out without folding them.
+    // Most words have no near candidate, so fold `word` only when one passes the cheap checks.
     let mut folded = None;
     let wanted = if word.is_ascii() {
         word.bytes()
@@ -62,12 +62,13 @@ fn nearest_by<'a, T: Copy>(
         if candidate.len() + limit < wanted {
             continue;
         }
-        // Each edit brings or takes one letter at most, so that most candidates are out at once.
+        // An edit adds or removes at most one letter, so comparing letter sets rejects most
+        // candidates.
         let other = letters_of(known);
         if has_more_than(limit, present & !other) || has_more_than(limit, other & !present) {
             continue;
         }
-        // Folding takes away a few hyphens at most.
+        // Folding removes a few hyphens at most.
         if candidate.len() > wanted + limit + MOST_HYPHENS && candidate.is_ascii() {
             continue;
         }
@@ -81,7 +82,7 @@ fn nearest_by<'a, T: Copy>(
             continue;
         }
         let distance = distance(folded.letters(), other.letters());
-        // A distance as long as the word means nothing is left of it.
+        // A distance equal to the length of the word leaves nothing in common.
         let is_near = distance <= limit && distance < wanted;
         if is_near && best.is_none_or(|best| (distance, candidate) < best) {
             best = Some((distance, candidate));
@@ -90,12 +91,12 @@ fn nearest_by<'a, T: Copy>(
     best.map(|(_, candidate)| candidate)
 }
 
-/// Whether more than so many bits are set. For few this is faster than counting them.
+/// Returns `true` if more than `count` bits are set. Faster than `count_ones` for small counts.
 fn has_more_than(count: usize, bits: u32) -> bool {
     (0..count).fold(bits, |bits, _| bits & bits.wrapping_sub(1)) != 0
 }
 
-/// Which letters and digits stand in a word, one bit each; other characters share a bit with them.
+/// Returns the set of ASCII letters and digits in a word as bits. Other characters set no bit.
 pub const fn letters(word: &str) -> u32 {
     let (mut bits, mut at) = (0, 0);
     while at < word.len() {
@@ -105,7 +106,7 @@ pub const fn letters(word: &str) -> u32 {
     bits
 }
 
-/// The bit of each byte.
+/// The bit for each byte.
 const BITS: [u32; 256] = {
     let (mut bits, mut byte) = ([0; 256], 0_u8);
     while byte < 0x80 {
@@ -117,20 +118,20 @@ const BITS: [u32; 256] = {
     bits
 };
 
-/// A word longer than this was not mistyped, and the comparison is quadratic in its length.
+/// Longer words are not compared: the comparison is quadratic in their length.
 const LONGEST: usize = 64;
-/// Hyphens and the like that a known word may have.
+/// Maximum number of hyphens and similar characters in a known word.
 const MOST_HYPHENS: usize = 4;
 
-/// Lower-case letters and digits of a word, without memory of their own: thousands of words are
-/// compared with dozens.
+/// The lower-case letters and digits of a word. Stored inline: thousands of words are compared with
+/// dozens of candidates.
 struct Folded {
     letters: [char; LONGEST],
     length: usize,
 }
 
 impl Folded {
-    /// Folds a word; nothing when nothing is left, or too much.
+    /// Folds a word. Returns `None` if the result is empty or too long.
     fn of(word: &str) -> Option<Self> {
         let mut folded = Self {
             letters: ['\0'; LONGEST],
@@ -158,7 +159,7 @@ impl Folded {
     }
 }
 
-/// Optimal string alignment distance.
+/// Computes the optimal string alignment distance.
 fn distance(a: &[char], b: &[char]) -> usize {
     let mut rows = [[0_u8; LONGEST + 1]; 3];
     for (j, cell) in rows[1][..=b.len()].iter_mut().enumerate() {
@@ -182,7 +183,7 @@ fn distance(a: &[char], b: &[char]) -> usize {
     usize::from(rows[1][b.len()])
 }
 
-/// Lengths are at most [`LONGEST`].
+/// Converts a length, which is at most [`LONGEST`].
 fn small(n: usize) -> u8 {
     u8::try_from(n).unwrap_or(u8::MAX)
 }
@@ -200,7 +201,7 @@ mod tests {
     ];
 
     #[test]
-    fn slips_find_their_word() {
+    fn typos_find_the_intended_word() {
         for (typed, meant) in [
             ("Name", "name"),
             ("desciption", "description"),
@@ -215,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn other_words_find_nothing() {
+    fn unrelated_words_have_no_suggestion() {
         for typed in ["version", "tags", "author", "", "-", "x", &"y".repeat(500)] {
             assert_eq!(nearest(typed, KEYS), None, "{typed}");
         }

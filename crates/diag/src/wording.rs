@@ -1,13 +1,13 @@
-//! Small grammar helpers, so that every message reads as English.
+//! Helpers for grammatical messages: counts, lists, sizes and quoted names.
 
 use std::fmt::{Display, Write};
 
-/// Returns "1 skill", "2 skills", "0 skills", with thousands separated.
+/// Formats a count with its noun: "1 skill", "2 skills", "12,345 skills".
 pub fn count(n: usize, noun: &str) -> String {
     format!("{} {noun}{}", thousands(n), if n == 1 { "" } else { "s" })
 }
 
-/// Returns the number with commas between groups of three digits.
+/// Formats a number with commas between groups of three digits.
 pub fn thousands(n: usize) -> String {
     let digits = n.to_string();
     let mut result = String::with_capacity(digits.len() + digits.len() / 3);
@@ -20,21 +20,21 @@ pub fn thousands(n: usize) -> String {
     result
 }
 
-/// Returns "a", "a or b", "a, b or c".
+/// Joins items with "or": "a", "a or b", "a, b or c".
 pub fn either<T: Display>(items: impl IntoIterator<Item = T>) -> String {
     join(items, "or")
 }
 
-/// Returns "a", "a and b", "a, b and c".
+/// Joins items with "and": "a", "a and b", "a, b and c".
 pub fn all<T: Display>(items: impl IntoIterator<Item = T>) -> String {
     join(items, "and")
 }
 
-/// Puts backticks round a name; a name with a backtick in it gets double ones.
+/// Puts backticks around a name; a name that contains a backtick gets double ones.
 pub fn tick(name: impl Display) -> String {
     let mut text = String::with_capacity(32);
     text.push('`');
-    // Text takes whatever is written into it.
+    // Writing to a `String` cannot fail.
     let _ = write!(text, "{name}");
     if text[1..].contains('`') {
         return format!("`` {} ``", &text[1..]);
@@ -43,17 +43,18 @@ pub fn tick(name: impl Display) -> String {
     text
 }
 
-/// Returns a path as it can be pasted into a shell.
+/// Quotes a path for a POSIX shell, if it needs quoting. A leading `~/` stays unquoted, so that the
+/// shell expands it.
 pub fn shell_word(path: &str) -> String {
-    let plain = |c: char| c.is_alphanumeric() || "/._-~+:@%".contains(c);
+    let plain = |c: char| c.is_alphanumeric() || "/._-~+:@%,".contains(c);
     if !path.is_empty() && path.chars().all(plain) {
-        path.to_owned()
-    } else {
-        format!("'{}'", path.replace('\'', "'\\''"))
+        return path.to_owned();
     }
+    let (home, rest) = path.split_at(if path.starts_with("~/") { 2 } else { 0 });
+    format!("{home}'{}'", rest.replace('\'', "'\\''"))
 }
 
-/// Cuts text to `limit` characters, marking the cut.
+/// Shortens text to `limit` characters, ending with `…` if anything was cut.
 pub fn shorten(text: &str, limit: usize) -> String {
     match text.char_indices().nth(limit) {
         None => text.to_owned(),
@@ -65,7 +66,7 @@ pub fn shorten(text: &str, limit: usize) -> String {
     }
 }
 
-/// Returns a size as people write it: "812 B", "1.2 kB", "3.4 MB".
+/// Formats a size in bytes: "812 B", "1.2 kB", "3.4 MB".
 pub fn size(bytes: u64) -> String {
     const UNITS: [&str; 4] = ["kB", "MB", "GB", "TB"];
     if bytes < 1000 {
@@ -88,13 +89,13 @@ fn join<T: Display>(items: impl IntoIterator<Item = T>, word: &str) -> String {
             (_, Some(_)) => text.push_str(", "),
             (_, None) => text.extend([" ", word, " "]),
         }
-        // Text takes whatever is written into it.
+        // Writing to a `String` cannot fail.
         let _ = write!(text, "{item}");
     }
     text
 }
 
-/// Returns how long ago something was, as people say it; times are nanoseconds.
+/// Formats the time between two timestamps in nanoseconds: "just now", "5 minutes ago".
 pub fn ago(now: i64, then: i64) -> String {
     const SECOND: i64 = 1_000_000_000;
     let seconds = now.saturating_sub(then).max(0) / SECOND;
@@ -110,12 +111,25 @@ pub fn ago(now: i64, then: i64) -> String {
     )
 }
 
+/// Formats an error without the `(os error N)` that [`std::io::Error`] appends.
+pub fn io_reason(error: impl Display) -> String {
+    const MARK: &str = " (os error ";
+    let mut text = error.to_string();
+    while let Some(start) = text.find(MARK) {
+        let end = text[start..]
+            .find(')')
+            .map_or(text.len(), |end| start + end + 1);
+        text.replace_range(start..end, "");
+    }
+    text
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn numbers_and_nouns_agree() {
+    fn counts_use_singular_and_plural() {
         assert_eq!(
             [count(0, "skill"), count(1, "skill"), count(12_345, "skill")],
             ["0 skills", "1 skill", "12,345 skills"]
@@ -123,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_read_as_english() {
+    fn lists_are_joined_with_commas_and_a_conjunction() {
         assert_eq!(
             [either(["a"]), either(["a", "b"]), all(["a", "b", "c"])],
             ["a", "a or b", "a, b and c"]
@@ -153,7 +167,35 @@ mod tests {
     }
 
     #[test]
-    fn names_with_backticks_stay_readable() {
+    fn shell_words_are_quoted_if_necessary() {
+        for (path, word) in [
+            ("a/b.md", "a/b.md"),
+            ("~/a", "~/a"),
+            ("", "''"),
+            ("a b", "'a b'"),
+            ("it's", r"'it'\''s'"),
+            ("~/a b", "~/'a b'"),
+            ("$HOME", "'$HOME'"),
+        ] {
+            assert_eq!(shell_word(path), word);
+        }
+    }
+
+    #[test]
+    fn os_error_numbers_are_removed() {
+        let error = std::io::Error::from_raw_os_error(2);
+        assert_eq!(io_reason(&error), "No such file or directory");
+        let wrapped = format!("cannot read `a`: {error}; skipped");
+        assert_eq!(
+            io_reason(wrapped),
+            "cannot read `a`: No such file or directory; skipped"
+        );
+        assert_eq!(io_reason("plain"), "plain");
+        assert_eq!(io_reason("cut (os error 1"), "cut");
+    }
+
+    #[test]
+    fn names_with_backticks_get_double_backticks() {
         assert_eq!([tick("a"), tick("a`b")], ["`a`", "`` a`b ``"]);
     }
 }

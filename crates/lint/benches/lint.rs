@@ -1,5 +1,5 @@
-//! Small benches of the hot paths, for work on one of them: `cargo bench -p prowess-lint`.
-//! The whole story, beside reading the files and doing nothing, is `cargo xtask bench`.
+//! Micro-benchmarks of the hot paths: `cargo bench -p prowess-lint`. `cargo xtask bench` measures
+//! the whole check, compared with only reading the files.
 
 use divan::Bencher;
 use prowess_lint::{Profile, RuleSet, Subject, check, fix};
@@ -12,7 +12,7 @@ fn main() {
 
 const PLAIN: &str = "name: pdf-tools\ndescription: Fills PDF forms and reads their fields. Use when a PDF has form fields, or when the user asks to fill one in.\nlicense: Apache-2.0\nmetadata:\n  author: someone\n  version: \"1.0\"\nallowed-tools: Read Bash(pdftk:*)\n";
 
-/// A skill of the usual size.
+/// Returns a skill of the usual size.
 fn skill() -> String {
     let section = "## Step\n\nRead the [form](references/form.md) with `pdftk` and write `out.pdf`.\n\n```bash\npdftk \"$1\" dump_data_fields | awk '{print $2}'\n```\n\n- one thing\n- another — with a dash\n\n";
     format!("---\n{PLAIN}---\n\n# PDF tools\n\n{}", section.repeat(30))
@@ -77,6 +77,7 @@ fn repair_and_fix(bencher: Bencher<'_, '_>) {
         fix::fix_all(
             divan::black_box(text.as_bytes()),
             &package,
+            None,
             &rules,
             prowess_diag::Applicability::Safe,
         )

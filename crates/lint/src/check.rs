@@ -19,15 +19,17 @@ use prowess_spec::parse::Parsed;
 use prowess_spec::resource_path::{PathFault, ResourcePath};
 use prowess_spec::sidecar::Sidecar;
 
-/// A skill as the rules see it.
+/// A skill to check.
 #[derive(Debug)]
 pub struct Subject<'a> {
-    /// The text, taken apart; nothing when the file could not be read.
+    /// The parsed text; `None` if the file could not be read.
     pub parsed: Option<&'a Parsed<'a>>,
-    /// The folder around it.
+    /// Facts about the skill's folder.
     pub package: &'a dyn Facts,
-    /// Why the file could not be read.
+    /// The reason why the file could not be read.
     pub fault: Option<&'a ReadFault>,
+    /// The path of the file for display, e.g. in commands to type.
+    pub path: Option<&'a str>,
     items: OnceCell<Vec<Item>>,
     sidecar: OnceCell<Option<Sidecar>>,
     deceptive: OnceCell<Vec<(usize, char)>>,
@@ -37,19 +39,19 @@ pub struct Subject<'a> {
     scripts: OnceCell<Vec<Script>>,
 }
 
-/// A link that means a file of the skill.
+/// A link to a file of the skill.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Link<'a> {
-    /// Where its target stands.
+    /// Range of its target.
     pub span: Span,
-    /// The path, decoded, without fragment.
+    /// The decoded path, without the fragment.
     pub path: Cow<'a, str>,
-    /// The file of the skill that it means, or why there can be none.
+    /// The file of the skill, or the reason why the path is invalid.
     pub file: Result<ResourcePath, PathFault>,
 }
 
 impl<'a> Subject<'a> {
-    /// Returns a skill that was read.
+    /// Creates a subject for a skill that was read.
     pub fn new(parsed: &'a Parsed<'a>, package: &'a dyn Facts) -> Self {
         Self {
             parsed: Some(parsed),
@@ -58,7 +60,7 @@ impl<'a> Subject<'a> {
         }
     }
 
-    /// Returns a skill that could not be read.
+    /// Creates a subject for a skill that could not be read.
     pub fn unread(package: &'a dyn Facts, fault: &'a ReadFault) -> Self {
         Self {
             parsed: None,
@@ -67,11 +69,21 @@ impl<'a> Subject<'a> {
         }
     }
 
+    /// Sets the path of the file for display.
+    #[must_use]
+    pub fn at_path(self, path: impl Into<Option<&'a str>>) -> Self {
+        Self {
+            path: path.into(),
+            ..self
+        }
+    }
+
     fn empty(package: &'a dyn Facts) -> Self {
         Self {
             parsed: None,
             package,
             fault: None,
+            path: None,
             items: OnceCell::new(),
             sidecar: OnceCell::new(),
             deceptive: OnceCell::new(),
@@ -82,7 +94,7 @@ impl<'a> Subject<'a> {
         }
     }
 
-    /// Returns the links of the body that mean a file of the skill, found on first use.
+    /// Returns the links to files of the skill. Computed on first use.
     pub fn links(&self) -> &[Link<'a>] {
         self.links.get_or_init(|| {
             let Some(parsed) = self.parsed else {
@@ -104,7 +116,7 @@ impl<'a> Subject<'a> {
         })
     }
 
-    /// Returns the scripts that the body names, found on first use.
+    /// Returns the scripts that the body mentions. Computed on first use.
     pub fn scripts(&self) -> &[Script] {
         self.scripts.get_or_init(|| {
             self.parsed
@@ -112,7 +124,7 @@ impl<'a> Subject<'a> {
         })
     }
 
-    /// Returns every character that changes direction or takes no room, found on first use.
+    /// Returns every bidirectional or invisible character. Computed on first use.
     pub fn deceptive(&self) -> &[(usize, char)] {
         self.deceptive.get_or_init(|| {
             self.parsed
@@ -120,7 +132,7 @@ impl<'a> Subject<'a> {
         })
     }
 
-    /// Returns the name as it was written, if there is one, and what is wrong with it.
+    /// Returns the name as written, if there is one, and its faults.
     pub fn name(&self) -> Option<(&'a Text<'a>, &[NameFault])> {
         let text = self
             .parsed?
@@ -134,7 +146,8 @@ impl<'a> Subject<'a> {
         Some((text, faults))
     }
 
-    /// Returns, for each key of the frontmatter, the known key it was meant to be.
+    /// Returns, for each key of the frontmatter, the known key that it misspells. Computed on first
+    /// use.
     pub fn meant(&self) -> &[Option<&'static str>] {
         self.meant.get_or_init(|| {
             let entries = self
@@ -147,8 +160,8 @@ impl<'a> Subject<'a> {
         })
     }
 
-    /// Returns what stands in the body, found on first use: placeholders, commands and links to
-    /// files with the code around them, and all code where a tool may be named in it.
+    /// Returns the items of the body: placeholders, commands and links to files with the code
+    /// around them, and all code if a tool may be named in it. Computed on first use.
     pub fn items(&self) -> &[Item] {
         self.items.get_or_init(|| {
             let Some(parsed) = self.parsed else {
@@ -178,7 +191,7 @@ impl<'a> Subject<'a> {
             .collect()
     }
 
-    /// Returns the sidecar of Codex, read on first use.
+    /// Returns Codex's sidecar. Parsed on first use.
     pub fn sidecar(&self) -> Option<&Sidecar> {
         self.sidecar
             .get_or_init(|| self.package.sidecar().map(Sidecar::parse))
@@ -186,13 +199,13 @@ impl<'a> Subject<'a> {
     }
 }
 
-/// Most of a text is ASCII; where it is not, it is for a dash or an arrow here and there. Of pieces
-/// that all have one length, the compiler looks at sixteen bytes at a time.
+/// Sizes of the chunks that are tested for ASCII. Most text is ASCII with an occasional dash or
+/// arrow. Fixed sizes let the compiler vectorise the test.
 const PAGE: usize = 512;
 const LINE: usize = 64;
 
-/// Finds characters that change direction or take no room. Lines that are not ASCII are looked at
-/// eight bytes at a time, for the first bytes of characters.
+/// Finds bidirectional and invisible characters. In chunks that are not ASCII, looks only at lead
+/// bytes, eight bytes at a time.
 fn deceptive(text: &str) -> Vec<(usize, char)> {
     let bytes = text.as_bytes();
     let mut found = Vec::new();
@@ -227,12 +240,12 @@ fn is_ascii<const N: usize>(piece: &[u8; N]) -> bool {
     piece.iter().fold(0, |all, byte| all | byte) < 0x80
 }
 
-/// Looks at every byte of a line that begins a character of several.
+/// Calls `look` for every lead byte of a multi-byte character.
 fn look_at_firsts(line: &[u8; LINE], offset: usize, look: &mut impl FnMut(usize)) {
     let mut firsts = 0_u64;
     for (index, word) in line.as_chunks::<8>().0.iter().enumerate() {
-        // Such a byte begins with two set bits. The product gathers the bits of eight bytes in
-        // the uppermost one, so that there is one loop for a line and not one for each word.
+        // A lead byte starts with two set bits. The multiplication gathers these bits of eight
+        // bytes in the top byte, so that one loop per line is enough.
         let word = u64::from_le_bytes(*word);
         let word = (word & (word << 1) & 0x8080_8080_8080_8080) >> 7;
         firsts |= (word.wrapping_mul(0x0102_0408_1020_4080) >> 56) << (index * 8);
@@ -243,7 +256,7 @@ fn look_at_firsts(line: &[u8; LINE], offset: usize, look: &mut impl FnMut(usize)
     }
 }
 
-/// Whether a deceptive character may begin with these bytes.
+/// Returns `true` if a deceptive character may start with these bytes.
 fn may_deceive(bytes: &[u8]) -> bool {
     let &[first, second, ref rest @ ..] = bytes else {
         return false;
@@ -251,11 +264,11 @@ fn may_deceive(bytes: &[u8]) -> bool {
     if (SECONDS[usize::from(first & 63)] >> (second & 63)) & 1 == 0 {
         return false;
     }
-    // What is there most often are dashes and quotation marks.
+    // Dashes and quotation marks are the most common case.
     (first, second) != (0xe2, 0x80) || rest.first().is_some_and(|third| third & 0x18 == 0x08)
 }
 
-/// For each byte that begins a character of several, which second bytes a deceptive one has.
+/// For each lead byte, the second bytes of deceptive characters.
 static SECONDS: [u64; 64] = {
     let beginnings: [(u8, &[u8]); 9] = [
         (0xc2, &[0xad]),
@@ -281,7 +294,7 @@ static SECONDS: [u64; 64] = {
     table
 };
 
-/// What a rule has to say, before the settings give it a severity.
+/// A finding of a rule, before its severity is determined.
 #[derive(Clone, Debug)]
 pub struct Finding {
     span: Option<Span>,
@@ -293,7 +306,7 @@ pub struct Finding {
 }
 
 impl Finding {
-    /// Starts a finding at a place.
+    /// Creates a finding at a span.
     pub fn at(span: Span, message: impl Into<Cow<'static, str>>) -> Self {
         Self {
             span: Some(span),
@@ -301,7 +314,7 @@ impl Finding {
         }
     }
 
-    /// Starts a finding about the whole file.
+    /// Creates a finding about the whole file.
     pub fn file(message: impl Into<Cow<'static, str>>) -> Self {
         Self {
             span: None,
@@ -313,21 +326,21 @@ impl Finding {
         }
     }
 
-    /// Says something at the place.
+    /// Sets the text shown at the span.
     #[must_use]
     pub fn label(mut self, label: impl Into<Cow<'static, str>>) -> Self {
         self.label = Some(label.into());
         self
     }
 
-    /// Says what to do.
+    /// Sets the advice.
     #[must_use]
     pub fn help(mut self, help: impl Into<Cow<'static, str>>) -> Self {
         self.help = Some(help.into());
         self
     }
 
-    /// Offers a fix; where there is none, says what to do instead.
+    /// Sets the fix, or the advice if there is no fix.
     #[must_use]
     pub fn fix_or_help(self, fix: Option<Fix>, help: impl Into<Cow<'static, str>>) -> Self {
         match fix {
@@ -336,14 +349,14 @@ impl Finding {
         }
     }
 
-    /// Offers a fix.
+    /// Sets the fix.
     #[must_use]
     pub fn fix(mut self, fix: impl Into<Option<Fix>>) -> Self {
         self.fix = fix.into();
         self
     }
 
-    /// Never more severe than this, whatever the profile says.
+    /// Limits the severity, regardless of the profile.
     #[must_use]
     pub fn at_most(mut self, severity: Severity) -> Self {
         self.at_most = severity;
@@ -351,12 +364,12 @@ impl Finding {
     }
 }
 
-/// How many declared arguments are looked for.
+/// Maximum number of declared arguments that are searched for.
 const MOST_ARGUMENTS: usize = 64;
-/// How many findings of one rule in one file are reported one by one.
+/// Maximum number of findings per rule and file; further ones are counted.
 const MOST_FINDINGS: usize = 100;
 
-/// Where rules put their findings.
+/// Collects the findings of rules.
 #[derive(Debug)]
 pub struct Sink<'s> {
     rule: &'static Rule,
@@ -368,7 +381,7 @@ pub struct Sink<'s> {
 }
 
 impl Sink<'_> {
-    /// Takes a finding.
+    /// Adds a finding.
     pub fn report(&mut self, finding: Finding) {
         self.reported += 1;
         if self.reported > MOST_FINDINGS {
@@ -394,7 +407,7 @@ impl Sink<'_> {
         });
     }
 
-    /// Says how many findings of a rule were left out, if any.
+    /// Reports how many findings of a rule were omitted, if any.
     fn finish(&mut self) {
         let more = std::mem::take(&mut self.reported).saturating_sub(MOST_FINDINGS);
         if more > 0 {
@@ -406,32 +419,32 @@ impl Sink<'_> {
         }
     }
 
-    /// Tells whether further findings are only counted, so that they need no details.
+    /// Returns `true` if further findings are only counted and need no details.
     pub fn is_full(&self) -> bool {
         self.reported >= MOST_FINDINGS
     }
 
-    /// Counts a finding that is not described any more.
+    /// Counts a finding without details.
     pub fn count(&mut self) {
         self.reported += 1;
     }
 
-    /// Returns the profile in force.
+    /// Returns the current profile.
     pub fn profile(&self) -> Profile {
         self.profile
     }
 
-    /// Returns the place the skill is meant for, if one was named.
+    /// Returns the target, if one was given.
     pub fn target(&self) -> Option<Target> {
         self.target
     }
 }
 
-/// Checks a skill against the rules in force. Findings come in order of position.
+/// Checks a skill against the active rules. Findings are sorted by position.
 pub fn check(subject: &Subject<'_>, rules: &RuleSet) -> Vec<Diagnostic> {
     let mut out = Vec::new();
     let is_read = subject.parsed.is_some();
-    // One for all rules: most of them have nothing to say, and dozens are asked for each skill.
+    // One sink for all rules: dozens of rules run per skill, and most report nothing.
     let mut sink = Sink {
         rule: &RULES[0],
         severity: Severity::Note,
@@ -460,7 +473,7 @@ mod tests {
 
     #[test]
     fn every_deceptive_character_is_found() {
-        // The search goes by first bytes: each character must have one that is searched for.
+        // The search uses lead bytes, so each character must start with one of those in the table.
         for c in (0..=0x10_ffff)
             .filter_map(char::from_u32)
             .filter(|&c| sanitize::is_deceptive(c))
@@ -477,7 +490,7 @@ mod tests {
     }
 
     #[test]
-    fn a_deceptive_character_is_found_wherever_it_stands() {
+    fn deceptive_characters_are_found_at_any_offset() {
         for c in ['\u{ad}', '\u{200b}', '\u{e0041}'] {
             for at in (0..200).chain(400..700) {
                 let text = format!("{}{c}{}é", "a".repeat(at), "b".repeat(750 - at));

@@ -1,4 +1,4 @@
-//! Applies fixes until none is left: the safe ones, and the others if they are asked for.
+//! Applies safe fixes, and suggested ones on request, until none is left.
 
 use std::collections::BTreeMap;
 
@@ -11,45 +11,49 @@ use prowess_spec::parse::{Parsed, parse};
 use prowess_spec::problem::{Problem, ProblemKind};
 use prowess_spec::yaml::Entry;
 
-/// A fix may uncover another finding that was hidden behind it; more than this many rounds would
-/// mean that two fixes undo each other.
+/// A fix may reveal another finding; more rounds than this mean that two fixes undo each other.
 const MAX_ROUNDS: usize = 8;
 
-/// How many suggestions of a text are tried one by one, where they cannot all be applied at once.
+/// Maximum number of suggestions that are tried one by one if they cannot all be applied together.
 const MOST_TRIED: usize = 64;
 
-/// A text after fixing.
+/// The result of fixing a text.
 #[derive(Clone, Debug)]
 pub struct Fixed {
     /// The new text.
     pub text: String,
-    /// The rules whose fixes went in, once for each fix.
+    /// The rules whose fixes were applied, once per fix.
     pub applied: Vec<&'static str>,
-    /// What is still wrong. What can be done about it was not done: no fix is safe.
+    /// The remaining findings. Their fixes are suggestions.
     pub remaining: Vec<Diagnostic>,
 }
 
-/// A finding whose suggestion is not applied, and why.
+/// A finding whose suggestion is not applied, and the reason.
 type Refused = (Diagnostic, String);
 
-/// Applies every fix to a text that is at least as sure as `least`. Everything else keeps its bytes.
+/// Applies every fix whose applicability is at least `least`, and changes nothing else.
 ///
-/// A safe fix after which another key of the frontmatter would read differently is not applied,
-/// whatever its rule says, and counts as a suggestion. A suggestion is applied unless there would
-/// be an error that was not there before; one that another uncovers is left for the next time. What
-/// remains offers nothing that would not be applied. Text that is not UTF-8 has no safe place to
-/// touch: nothing is returned.
+/// A safe fix that would change the value of another key is not applied and becomes a suggestion. A
+/// suggestion is applied unless it would cause a new error; one that another suggestion reveals is
+/// left for the next run. The remaining findings offer only fixes that would be applied. Returns
+/// `None` for text that is not UTF-8. `path` is the path of the file for display.
 pub fn fix_all(
     bytes: &[u8],
     package: &dyn Facts,
+    path: Option<&str>,
     rules: &RuleSet,
     least: Applicability,
 ) -> Option<Fixed> {
     let text = std::str::from_utf8(bytes).ok()?;
-    let mut fixed = fix_safely(text.to_owned(), package, rules);
-    let (next, refused) = fix_suggested(&fixed, package, rules);
+    let context = Context {
+        package,
+        path,
+        rules,
+    };
+    let mut fixed = fix_safely(text.to_owned(), context);
+    let (next, refused) = fix_suggested(&fixed, context);
     if least == Applicability::Safe {
-        take_back(&mut fixed.remaining, &refused);
+        turn_into_advice(&mut fixed.remaining, &refused);
         return Some(fixed);
     }
     if let Some(next) = next {
@@ -58,16 +62,21 @@ pub fn fix_all(
             ..next
         };
     }
-    take_back(&mut fixed.remaining, &refused);
-    // Once only: a suggestion that comes up behind another was never shown to anybody.
-    let later = |finding: &Diagnostic| (finding.clone(), "another run tries it".to_owned());
+    turn_into_advice(&mut fixed.remaining, &refused);
+    // Suggestions revealed by another suggestion were never shown to the user.
+    let later = |finding: &Diagnostic| (finding.clone(), "the next run will try it".to_owned());
     let later: Vec<Refused> = fixed.remaining.iter().map(later).collect();
-    take_back(&mut fixed.remaining, &later);
+    turn_into_advice(&mut fixed.remaining, &later);
     Some(fixed)
 }
 
-/// Takes back what findings of a text offer and [`fix_all`] would not do, and says why.
-pub fn settle(text: &str, package: &dyn Facts, rules: &RuleSet, findings: &mut [Diagnostic]) {
+/// Removes fixes from findings that [`fix_all`] would not apply, and adds the reason to the help.
+pub fn remove_inapplicable_fixes(
+    text: &str,
+    package: &dyn Facts,
+    rules: &RuleSet,
+    findings: &mut [Diagnostic],
+) {
     let has = |is_safe| {
         findings
             .iter()
@@ -77,9 +86,14 @@ pub fn settle(text: &str, package: &dyn Facts, rules: &RuleSet, findings: &mut [
     if !has(false) {
         return;
     }
-    // Most texts have no safe fix as well, and were checked already.
+    let context = Context {
+        package,
+        path: None,
+        rules,
+    };
+    // Most texts have no safe fix, and their findings are known.
     let fixed = if has(true) {
-        fix_safely(text.to_owned(), package, rules)
+        fix_safely(text.to_owned(), context)
     } else {
         Fixed {
             text: text.to_owned(),
@@ -87,14 +101,14 @@ pub fn settle(text: &str, package: &dyn Facts, rules: &RuleSet, findings: &mut [
             remaining: findings.to_vec(),
         }
     };
-    take_back(findings, &fix_suggested(&fixed, package, rules).1);
+    turn_into_advice(findings, &fix_suggested(&fixed, context).1);
 }
 
-/// Turns each fix that is refused into advice.
-fn take_back(findings: &mut [Diagnostic], refused: &[Refused]) {
+/// Turns each refused fix into advice.
+fn turn_into_advice(findings: &mut [Diagnostic], refused: &[Refused]) {
     let title = |finding: &Diagnostic| finding.fix.as_ref().map(|fix| fix.title.clone());
     for finding in findings {
-        // Places move when something else is mended; what is said does not.
+        // Spans move when other fixes are applied; messages do not.
         let same = |(other, _): &&Refused| {
             (other.rule, &other.message, title(other))
                 == (finding.rule, &finding.message, title(finding))
@@ -111,7 +125,7 @@ fn take_back(findings: &mut [Diagnostic], refused: &[Refused]) {
     }
 }
 
-/// A fix and the rule that offers it.
+/// A fix and the rule that suggests it.
 type Named<'a> = (&'static str, &'a Fix);
 
 fn named(finding: &Diagnostic) -> Option<Named<'_>> {
@@ -119,9 +133,9 @@ fn named(finding: &Diagnostic) -> Option<Named<'_>> {
 }
 
 /// Applies the safe fixes until none is left.
-fn fix_safely(mut text: String, package: &dyn Facts, rules: &RuleSet) -> Fixed {
+fn fix_safely(mut text: String, context: Context<'_>) -> Fixed {
     let mut applied = Vec::new();
-    let mut remaining = findings(&text, package, rules);
+    let mut remaining = context.findings(&text);
     for _ in 0..MAX_ROUNDS {
         let safe: Vec<Named<'_>> = remaining
             .iter()
@@ -134,7 +148,7 @@ fn fix_safely(mut text: String, package: &dyn Facts, rules: &RuleSet) -> Fixed {
         }
         applied.extend(names);
         text = next;
-        remaining = findings(&text, package, rules);
+        remaining = context.findings(&text);
     }
     for fix in remaining
         .iter_mut()
@@ -149,13 +163,9 @@ fn fix_safely(mut text: String, package: &dyn Facts, rules: &RuleSet) -> Fixed {
     }
 }
 
-/// Applies the suggestions, and the safe fixes that they uncover; nothing if there are none to
-/// apply. All at once if that does no harm, else as many as do none together; with those that do.
-fn fix_suggested(
-    before: &Fixed,
-    package: &dyn Facts,
-    rules: &RuleSet,
-) -> (Option<Fixed>, Vec<Refused>) {
+/// Applies the suggestions and the safe fixes that they reveal: all together if that causes no new
+/// error, else as many as possible. Returns `None` if none was applied, and the refused ones.
+fn fix_suggested(before: &Fixed, context: Context<'_>) -> (Option<Fixed>, Vec<Refused>) {
     let offers: Vec<&Diagnostic> = before
         .remaining
         .iter()
@@ -164,16 +174,20 @@ fn fix_suggested(
     if offers.is_empty() {
         return (None, Vec::new());
     }
-    // Whoever asks for one rule only does not ask for harm that another would see.
-    let all = RuleSet::new(rules.profile(), rules.target());
+    // With only some rules selected, a suggestion must still not cause errors of other rules.
+    let all = RuleSet::new(context.rules.profile(), context.rules.target());
+    let context_of_all = Context {
+        rules: &all,
+        ..context
+    };
     let both = |fixed: &Fixed| {
         let own = errors(&fixed.remaining);
-        let is_whole = *rules == all;
+        let is_whole = *context.rules == all;
         [
             if is_whole {
                 own.clone()
             } else {
-                errors(&findings(&fixed.text, package, &all))
+                errors(&context_of_all.findings(&fixed.text))
             },
             own,
         ]
@@ -183,16 +197,16 @@ fn fix_suggested(
     let attempt = |offers: &[&Diagnostic]| {
         let fixes = offers.iter().copied().filter_map(named);
         let (text, names) = fix::apply_named(&before.text, fixes);
-        let next = fix_safely(text, package, rules);
+        let next = fix_safely(text, context);
         if broken(&parse(next.text.as_bytes())) > broken_before {
-            return Err("the frontmatter would not be YAML".to_owned());
+            return Err("the frontmatter would not be valid YAML".to_owned());
         }
         for (before, after) in faults.iter().zip(both(&next)) {
             if let Some((rule, _)) = after
                 .iter()
                 .find(|(rule, count)| before.get(*rule) < Some(count))
             {
-                return Err(format!("there would be a new error, {rule}"));
+                return Err(format!("it would cause a new error, {rule}"));
             }
         }
         Ok(Fixed {
@@ -214,7 +228,7 @@ fn fix_suggested(
     (best, refused)
 }
 
-/// How often each rule finds an error.
+/// Counts the errors of each rule.
 fn errors(findings: &[Diagnostic]) -> BTreeMap<&'static str, usize> {
     let mut counts = BTreeMap::new();
     for finding in findings {
@@ -225,7 +239,7 @@ fn errors(findings: &[Diagnostic]) -> BTreeMap<&'static str, usize> {
     counts
 }
 
-/// Applies all fixes at once if that keeps every other key, else one by one.
+/// Applies all fixes together if every other key keeps its value, else those that do so alone.
 fn apply(text: &str, fixes: &[Named<'_>]) -> (String, Vec<&'static str>) {
     let (next, names) = fix::apply_named(text, fixes.iter().copied());
     if keeps_meaning(text, &next, fixes) {
@@ -244,7 +258,7 @@ fn apply(text: &str, fixes: &[Named<'_>]) -> (String, Vec<&'static str>) {
     }
 }
 
-/// Whether every key that no edit touches reads as before, and no YAML was broken.
+/// Returns `true` if every key outside the edits keeps its value and no YAML becomes invalid.
 fn keeps_meaning(before: &str, after: &str, fixes: &[Named<'_>]) -> bool {
     let (old, new) = (parse(before.as_bytes()), parse(after.as_bytes()));
     let touched = |span: Span| {
@@ -259,7 +273,7 @@ fn keeps_meaning(before: &str, after: &str, fixes: &[Named<'_>]) -> bool {
     kept && broken(&new) <= broken(&old)
 }
 
-/// How many places are not YAML, or YAML that is refused.
+/// Counts the parts of the frontmatter that are invalid or rejected YAML.
 fn broken(parsed: &Parsed<'_>) -> usize {
     let is_broken = |problem: &&Problem| {
         matches!(
@@ -272,7 +286,18 @@ fn broken(parsed: &Parsed<'_>) -> usize {
     parsed.problems.iter().filter(is_broken).count()
 }
 
-fn findings(text: &str, package: &dyn Facts, rules: &RuleSet) -> Vec<Diagnostic> {
-    let parsed = parse(text.as_bytes());
-    check(&Subject::new(&parsed, package), rules)
+/// The arguments of a check, apart from the text.
+#[derive(Clone, Copy)]
+struct Context<'a> {
+    package: &'a dyn Facts,
+    path: Option<&'a str>,
+    rules: &'a RuleSet,
+}
+
+impl Context<'_> {
+    fn findings(self, text: &str) -> Vec<Diagnostic> {
+        let parsed = parse(text.as_bytes());
+        let subject = Subject::new(&parsed, self.package).at_path(self.path);
+        check(&subject, self.rules)
+    }
 }

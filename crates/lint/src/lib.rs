@@ -1,19 +1,19 @@
-//! What is wrong with a skill, and how to mend it.
+//! Checks skills against rules and fixes problems.
 //!
-//! [`check`](check::check) runs the [`rules`](rules::RULES) over a parsed skill and the facts of the
-//! folder around it; [`fix_all`](fix::fix_all) applies the safe fixes. A [`RuleSet`] says which rules
-//! are in force and how severe each is, starting from a [`Profile`].
+//! [`check`](check::check) runs the [`rules`](rules::RULES) over a parsed skill and the facts about
+//! its folder; [`fix_all`](fix::fix_all) applies fixes. A [`RuleSet`] determines the active rules
+//! and their severities, starting from a [`Profile`].
 
 #![warn(clippy::disallowed_methods)]
 
 pub mod check;
 pub mod fix;
+mod notation;
 pub mod page;
 pub mod profile;
 pub mod reference;
 pub mod rules;
 pub mod scripts;
-mod slips;
 mod vocabulary;
 
 pub use check::{Subject, check};

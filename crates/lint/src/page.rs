@@ -1,4 +1,4 @@
-//! A rule, as a page.
+//! The documentation page of a rule.
 
 use crate::rules::Rule;
 use crate::{Profile, Target};
@@ -7,13 +7,13 @@ use prowess_diag::render::wrap::hang;
 use prowess_diag::{Severity, wording};
 use serde_json::{Value, json};
 
-/// The page of a rule for a terminal of so many columns: examples are indented, not fenced.
+/// Formats the page of a rule for a terminal. Examples are indented instead of fenced.
 pub fn rule_page(rule: &Rule, width: usize) -> String {
     let mut text = String::new();
     let strong = Style::new().bold();
     let dim = Style::new().dimmed();
     let mut fence = 0;
-    // What was said above the last example, and whether that was the last thing printed.
+    // The caption of the last example, and whether that example was the last output.
     let (mut said, mut is_next) = (String::new(), false);
     for (index, line) in rule.page.lines().enumerate() {
         if let Some(title) = line.strip_prefix("# ").filter(|_| index == 0) {
@@ -40,14 +40,14 @@ pub fn rule_page(rule: &Rule, width: usize) -> String {
             }
             said = caption;
         } else if fence > 0 {
-            // Indented, so that it is plain where an example ends; a page's lines leave room for it.
+            // Indented to show where an example ends; the lines of pages leave room for it.
             text.push_str(format!("  {line}").trim_end());
             text.push('\n');
         } else if line.starts_with('|') {
             text.push_str(&format!("{line}\n"));
         } else {
             is_next &= line.is_empty();
-            // The text of a list hangs behind its hyphens.
+            // Hanging indent for list items.
             let indent = if line.starts_with("- ") { 2 } else { 0 };
             text.push_str(&hang(line, width, indent));
             text.push('\n');
@@ -56,7 +56,7 @@ pub fn rule_page(rule: &Rule, width: usize) -> String {
     text
 }
 
-/// Returns everything about a rule, for programs.
+/// Returns everything about a rule as JSON.
 pub fn rule(rule: &Rule) -> Value {
     let level = |profile| rule.levels.under(profile, None).map(Severity::as_str);
     json!({
@@ -73,7 +73,7 @@ pub fn rule(rule: &Rule) -> Value {
     })
 }
 
-/// How severe a rule is, and whether it can be mended, in one line.
+/// Returns the severities and the kind of fix of a rule, on one line.
 fn facts(rule: &Rule) -> String {
     let under = |profile| rule.levels.under(profile, None);
     let named = |severity: Severity| {
@@ -94,7 +94,7 @@ fn facts(rule: &Rule) -> String {
         _ => {
             let mut levels: Vec<String> =
                 Severity::ALL.into_iter().rev().filter_map(named).collect();
-            // Whoever reads a page for the first time has not met these names.
+            // Readers may not know that these names are profiles.
             if let Some(first) = levels.first_mut() {
                 let plural = if first.contains(" and ") { "s" } else { "" };
                 *first = first.replacen(" in ", &format!(" in the profile{plural} "), 1);
@@ -113,8 +113,8 @@ fn facts(rule: &Rule) -> String {
     format!("{}; {}", levels.join(", "), rule.fix.describe())
 }
 
-/// Returns what people need to know about an example of a page, by the settings behind its fence:
-/// where it stands, and what stands beside it. Nothing if there is nothing to say.
+/// Returns a caption for an example from the settings on its fence: its folder, its file and the
+/// files next to it. Empty if there are none.
 pub fn caption(info: &str) -> String {
     let setting = |name: &str| {
         info.split(' ')
@@ -127,12 +127,12 @@ pub fn caption(info: &str) -> String {
     parts.extend(setting("target").map(|target| format!("with `--target {target}`")));
     parts.extend(setting("files").map(|files| {
         format!(
-            "beside {}",
+            "next to {}",
             files.replace('!', " (executable)").replace(',', ", ")
         )
     }));
     if info.contains(" escapes") {
-        parts.push("`\\u{…}` stands for a character".to_owned());
+        parts.push("`\\u{…}` is an escaped character".to_owned());
     }
     if parts.is_empty() {
         String::new()
@@ -146,7 +146,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_caption_says_what_the_example_itself_does_not() {
+    fn captions_describe_the_settings_of_examples() {
         for (info, said) in [
             ("markdown bad folder=pdf", "in the folder `pdf`:"),
             (
@@ -155,7 +155,7 @@ mod tests {
             ),
             (
                 "markdown good files=a.md,b.py! profile=spec",
-                "with `--profile spec`, beside a.md, b.py (executable):",
+                "with `--profile spec`, next to a.md, b.py (executable):",
             ),
             ("markdown good", ""),
         ] {

@@ -1,18 +1,18 @@
-//! Which rules are in force, and how severe each is.
+//! Profiles: the active rules and their severities.
 
 use prowess_diag::Severity;
 
 use crate::rules::{self, RULES};
 
-/// Whose idea of a valid skill counts.
+/// The definition of a valid skill.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Profile {
-    /// The open standard: six keys, nothing mended; agrees with the reference validator.
+    /// The open standard: six keys, no repairs; agrees with the reference validator.
     Spec,
-    /// Claude Code's keys on top of the standard; unknown keys are warnings.
+    /// The standard plus Claude Code's keys; unknown keys are warnings.
     #[default]
     ClaudeCode,
-    /// What our loader accepts: whatever can be recovered is loaded, each recovery is reported.
+    /// Everything that the Prowess loader accepts; each recovery is reported.
     Lenient,
 }
 
@@ -29,7 +29,7 @@ impl Profile {
         }
     }
 
-    /// Reads the name back.
+    /// Parses the name returned by [`Self::as_str`].
     pub fn parse(name: &str) -> Option<Self> {
         Self::ALL
             .into_iter()
@@ -37,7 +37,7 @@ impl Profile {
     }
 }
 
-/// A place a skill is meant for that has rules of its own.
+/// A deployment target with additional rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
     /// Uploads to claude.ai and to the Skills API.
@@ -53,7 +53,7 @@ impl Target {
     }
 }
 
-/// How severe a rule is in each profile; nothing means it is silent there.
+/// The severity of a rule in each profile; `None` if it is inactive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Levels {
     /// Under [`Profile::Spec`].
@@ -62,17 +62,16 @@ pub struct Levels {
     pub claude_code: Option<Severity>,
     /// Under [`Profile::Lenient`].
     pub lenient: Option<Severity>,
-    /// With [`Target::ClaudeAi`], whatever the profile.
+    /// With [`Target::ClaudeAi`], in any profile.
     pub claude_ai: Option<Severity>,
 }
 
 impl Levels {
-    /// Returns the levels written as three letters, for `spec`, `claude-code` and `lenient`:
-    /// `E` error, `W` warning, `N` note, `-` silent. Meant for constants: anything else does not
-    /// compile.
+    /// Parses three letters, for `spec`, `claude-code` and `lenient`: `E` error, `W` warning, `N`
+    /// note, `-` inactive. For constants: anything else fails to compile.
     pub const fn of(letters: &str) -> Self {
         let bytes = letters.as_bytes();
-        assert!(bytes.len() == 3, "three letters, one for each profile");
+        assert!(bytes.len() == 3, "expected three letters, one per profile");
         Self {
             spec: level(bytes[0]),
             claude_code: level(bytes[1]),
@@ -81,7 +80,7 @@ impl Levels {
         }
     }
 
-    /// Returns levels for a rule that only counts for uploads to claude.ai.
+    /// Returns levels for a rule that applies only to uploads to claude.ai.
     pub const fn claude_ai() -> Self {
         Self {
             spec: None,
@@ -91,7 +90,7 @@ impl Levels {
         }
     }
 
-    /// Returns the level under a profile and a target.
+    /// Returns the severity for a profile and a target.
     pub fn under(self, profile: Profile, target: Option<Target>) -> Option<Severity> {
         let base = match profile {
             Profile::Spec => self.spec,
@@ -107,7 +106,7 @@ impl Levels {
 
 #[expect(
     clippy::panic,
-    reason = "runs while compiling: a wrong letter does not build"
+    reason = "evaluated at compile time: an invalid letter does not compile"
 )]
 const fn level(letter: u8) -> Option<Severity> {
     match letter {
@@ -115,11 +114,11 @@ const fn level(letter: u8) -> Option<Severity> {
         b'W' => Some(Severity::Warning),
         b'N' => Some(Severity::Note),
         b'-' => None,
-        _ => panic!("one of E, W, N and -"),
+        _ => panic!("expected E, W, N or -"),
     }
 }
 
-/// The rules in force.
+/// The active rules and their severities.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RuleSet {
     profile: Profile,
@@ -141,7 +140,7 @@ impl RuleSet {
         }
     }
 
-    /// Keeps only these rules. A rule that the profile leaves silent is heard as a warning.
+    /// Keeps only these rules. A rule that is inactive in the profile becomes a warning.
     #[must_use]
     pub fn select(mut self, ids: &[&'static str]) -> Self {
         if !ids.is_empty() {
@@ -154,14 +153,14 @@ impl RuleSet {
         self
     }
 
-    /// Silences a rule, or gives it another severity. A rule id that does not exist changes nothing.
+    /// Sets the severity of a rule; `None` deactivates it. Unknown ids are ignored.
     pub fn set(&mut self, id: &str, severity: Option<Severity>) {
         if let Some(index) = rules::position(id) {
             self.severities[index] = severity;
         }
     }
 
-    /// Returns the severity of the rule at a position of [`RULES`].
+    /// Returns the severity of the rule at an index of [`RULES`].
     pub fn severity(&self, index: usize) -> Option<Severity> {
         self.severities.get(index).copied().flatten()
     }
@@ -171,12 +170,12 @@ impl RuleSet {
         &self.severities
     }
 
-    /// Returns the profile these rules began with.
+    /// Returns the profile.
     pub fn profile(&self) -> Profile {
         self.profile
     }
 
-    /// Returns the place the skills are meant for.
+    /// Returns the target.
     pub fn target(&self) -> Option<Target> {
         self.target
     }

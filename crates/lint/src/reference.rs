@@ -1,4 +1,4 @@
-//! What the reference tool makes of a skill.
+//! The output of the reference tool for a skill.
 
 use prowess_diag::{Diagnostic, Severity};
 use prowess_spec::Parsed;
@@ -6,7 +6,7 @@ use prowess_spec::manifest::Text;
 use prowess_spec::yaml::{Node, Value as Yaml};
 use serde_json::{Map, Value, json};
 
-/// What its `read-properties` refuses: what it cannot read, and nothing else.
+/// Errors at which `read-properties` stops.
 const FATAL: &[&str] = &[
     "not-utf8",
     "nul-byte",
@@ -26,8 +26,8 @@ const FATAL: &[&str] = &[
     "text-expected",
 ];
 
-/// Returns what its `read-properties` prints, or the finding that stops it. The findings are those
-/// of the profile `spec`.
+/// Returns the output of `read-properties`, or the finding at which it stops. The findings must be
+/// those of the profile `spec`.
 pub fn properties<'a>(
     parsed: &Parsed<'_>,
     findings: &'a [Diagnostic],
@@ -69,7 +69,7 @@ pub fn properties<'a>(
     Ok(Value::Object(properties))
 }
 
-/// Every scalar as text, the way a reader without types sees it.
+/// Converts a value to JSON with every scalar as a string, including null.
 fn untyped(node: &Node) -> Value {
     match &node.value {
         Yaml::Scalar(text, _) => json!(text),
@@ -83,7 +83,7 @@ fn untyped(node: &Node) -> Value {
     }
 }
 
-/// A value as the reference tool turns it into text: scalars as they are, collections in Python's
+/// Converts a value to text as the reference tool does: scalars unchanged, collections in Python
 /// notation.
 fn python_text(node: &Node) -> String {
     fn repr(node: &Node) -> String {
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn values_are_text_as_python_writes_it() {
+    fn values_are_formatted_as_in_python() {
         let text = "---\nname: a\ndescription: b\nmetadata:\n  list:\n    - x\n    - it's\n---\n";
         let metadata = json!({ "list": "['x', \"it's\"]" });
         let expected = json!({ "name": "a", "description": "b", "metadata": metadata });
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn what_it_cannot_read_it_refuses() {
+    fn unreadable_files_are_rejected() {
         assert_eq!(read("# No frontmatter\n"), Err("frontmatter-missing"));
         assert_eq!(read("---\nname: a\n---\n"), Err("description-missing"));
     }

@@ -1,7 +1,8 @@
-//! The index: frozen, shared, and cheap to change a little.
+//! An immutable index that supports cheap incremental changes.
 //!
-//! A large piece is shared between versions; beside it lies a small one with what was added since,
-//! and a list of what is gone. When the small one has grown, both become one.
+//! A large base segment is shared between versions. A small second segment holds the documents
+//! added since, and a bitmap marks the removed ones. When the changes have grown, both segments are
+//! merged.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, OnceLock};
@@ -13,32 +14,32 @@ use super::segment::{LENGTHS, Segment, merge, small};
 use super::{Hit, Mode, Query, score, substring};
 use prowess_catalog::{Skill, SkillId};
 
-/// Below this many changes the pieces are not put together, whatever their share.
+/// Segments are not merged below this number of changes.
 const FEW_CHANGES: usize = 64;
 
-/// A frozen index of skills. Copies share what they hold.
+/// An immutable index of skills. Clones share their data.
 #[derive(Clone, Debug)]
 pub struct SearchIndex {
-    base: Arc<Piece>,
-    added: Option<Arc<Piece>>,
-    /// Which documents of the base are gone.
+    base: Arc<IndexSegment>,
+    added: Option<Arc<IndexSegment>>,
+    /// Removed documents of the base.
     gone: Arc<[bool]>,
-    /// The place of each document in the catalogue, base first.
+    /// The catalogue position of each document, those of the base first.
     places: Arc<[u32]>,
     statistics: Statistics,
 }
 
-/// A segment with what is worked out from its skills.
+/// A segment with data derived from its skills.
 #[derive(Debug)]
-pub(super) struct Piece {
+pub(super) struct IndexSegment {
     pub(super) segment: Segment,
-    /// Worked out when they are needed first.
+    /// Computed on first use.
     names: OnceLock<NameWords>,
-    /// How many words the name of each document has.
+    /// The number of words in the name of each document.
     pub(super) name_lengths: Vec<u8>,
 }
 
-impl Piece {
+impl IndexSegment {
     fn new(segment: Segment) -> Self {
         let skills = segment.skills.iter();
         let name_lengths = skills.map(|skill| skill.as_ref().map_or(1, |skill| name_length(skill)));
@@ -50,23 +51,23 @@ impl Piece {
     }
 }
 
-impl Piece {
+impl IndexSegment {
     pub(super) fn names(&self) -> &NameWords {
         self.names.get_or_init(|| NameWords::of(&self.segment))
     }
 }
 
-/// What a search walks over.
+/// The data that a search reads.
 #[derive(Clone, Copy)]
-pub(super) struct View<'i> {
-    pub(super) pieces: [Option<&'i Piece>; 2],
+pub(super) struct IndexView<'i> {
+    pub(super) pieces: [Option<&'i IndexSegment>; 2],
     pub(super) gone: &'i [bool],
     pub(super) statistics: &'i Statistics,
 }
 
-impl<'i> View<'i> {
-    /// The pieces, each with the number of its first document.
-    pub(super) fn pieces(self) -> impl Iterator<Item = (u32, &'i Piece)> {
+impl<'i> IndexView<'i> {
+    /// Returns the segments, each with the number of its first document.
+    pub(super) fn pieces(self) -> impl Iterator<Item = (u32, &'i IndexSegment)> {
         let first = self.pieces[0].map_or(0, |base| small(base.segment.skills.len()));
         [0, first]
             .into_iter()
@@ -74,7 +75,7 @@ impl<'i> View<'i> {
             .filter_map(|(from, piece)| Some((from, piece?)))
     }
 
-    /// How many documents there are, gone ones included.
+    /// Returns the number of documents, including removed ones.
     pub(super) fn documents(self) -> usize {
         self.pieces
             .iter()
@@ -119,13 +120,12 @@ impl Default for SearchIndex {
 }
 
 impl SearchIndex {
-    /// Makes an index of documents, in the order of the catalogue.
+    /// Builds an index of documents in catalogue order.
     pub fn build<'a>(documents: impl IntoIterator<Item = Document<'a>>) -> Self {
         Self::from_parts(vec![Part::tokenise(documents)])
     }
 
-    /// Puts parts together; their order is the order of the catalogue until [`Self::arranged`]
-    /// gives another.
+    /// Combines parts. Their order is the catalogue order until [`Self::arranged`] sets another.
     pub fn from_parts(mut parts: Vec<Part>) -> Self {
         if parts.len() == 1
             && let Some(Part(segment)) = parts.pop()
@@ -144,7 +144,7 @@ impl SearchIndex {
         Self::placed(segment, (0..count).collect())
     }
 
-    /// An index whose documents have these places in the catalogue.
+    /// Returns an index whose documents have these catalogue positions.
     pub(super) fn placed(segment: Segment, places: Arc<[u32]>) -> Self {
         let gone: Vec<bool> = segment.skills.iter().map(Option::is_none).collect();
         let gone = if gone.contains(&true) {
@@ -153,7 +153,7 @@ impl SearchIndex {
             Vec::new()
         };
         let mut index = Self {
-            base: Arc::new(Piece::new(segment)),
+            base: Arc::new(IndexSegment::new(segment)),
             added: None,
             gone: gone.into(),
             places,
@@ -163,8 +163,8 @@ impl SearchIndex {
         index
     }
 
-    /// Returns the same index with the places of a catalogue: substring search and ties follow it.
-    /// Skills that are not named come last, in the order they have.
+    /// Sets the catalogue order, which substring search and ties follow. Skills that are not listed
+    /// come last, in their previous order.
     #[must_use]
     pub fn arranged<'a>(mut self, catalogue: impl IntoIterator<Item = &'a SkillId>) -> Self {
         let places: HashMap<&SkillId, u32> = catalogue.into_iter().zip(0..).collect();
@@ -180,8 +180,8 @@ impl SearchIndex {
         self
     }
 
-    /// Returns an index without some skills and with others. A document whose skill is already
-    /// there replaces it and keeps its place; new ones come last.
+    /// Returns an index with skills removed and documents added. A document of an existing skill
+    /// replaces it and keeps its position; new ones come last.
     #[must_use]
     pub fn with_changes<'a>(
         &self,
@@ -195,13 +195,13 @@ impl SearchIndex {
         self.with_part(removed, builder.finish())
     }
 
-    /// Like [`Self::with_changes`], where the new documents are taken apart already.
+    /// Works like [`Self::with_changes`], with documents that are already tokenised.
     #[must_use]
     pub fn with_part(&self, removed: &[SkillId], added: Part) -> Self {
         let Part(fresh) = added;
         let arriving = fresh.skills.iter().flatten().map(|skill| &skill.id);
         let leaving: HashSet<&SkillId> = removed.iter().chain(arriving).collect();
-        // Few leave: their paths alone say of most skills that they stay.
+        // Few skills leave; a set of their paths rules out most others cheaply.
         let paths: HashSet<&str> = leaving.iter().map(|id| &*id.path).collect();
         let view = self.view();
         let base_count = self.base.segment.skills.len();
@@ -222,7 +222,7 @@ impl SearchIndex {
         for id in removed {
             old_places.remove(id);
         }
-        // A document that comes twice counts once: the last one.
+        // If a skill occurs twice, the last document counts.
         let mut newest: HashMap<&SkillId, usize> = HashMap::new();
         for (number, skill) in fresh.skills.iter().enumerate() {
             if let Some(skill) = skill {
@@ -270,7 +270,7 @@ impl SearchIndex {
                 }));
             }
         }
-        let piece = Arc::new(Piece::new(merge(&sources)));
+        let piece = Arc::new(IndexSegment::new(merge(&sources)));
         let mut index = if rewrite {
             Self {
                 base: piece,
@@ -297,12 +297,12 @@ impl SearchIndex {
         index
     }
 
-    /// Searches with the weights that were measured to be best.
+    /// Searches with the default weights.
     pub fn search(&self, query: &Query<'_>) -> Vec<Hit> {
         self.search_with(query, &Weights::default())
     }
 
-    /// Searches with weights of one's own.
+    /// Searches with custom weights.
     pub fn search_with(&self, query: &Query<'_>, weights: &Weights) -> Vec<Hit> {
         match query.mode {
             Mode::Substring => substring::search(self.in_order(), query),
@@ -318,34 +318,34 @@ impl SearchIndex {
         }
     }
 
-    /// Returns how many skills are in the index.
+    /// Returns the number of skills in the index.
     pub fn len(&self) -> usize {
         self.skills().count()
     }
 
-    /// Whether there are none.
+    /// Returns `true` if the index is empty.
     pub fn is_empty(&self) -> bool {
         self.skills().next().is_none()
     }
 
-    /// Returns the skills, in the order of their documents.
+    /// Returns the skills in document order.
     pub fn skills(&self) -> impl Iterator<Item = &Arc<Skill>> {
         let view = self.view();
         (0..small(view.documents())).filter_map(move |document| view.skill(document))
     }
 
-    /// Returns how many bytes the index takes, without the skills that it shares.
+    /// Returns the size in bytes, without the shared skills.
     pub fn size(&self) -> usize {
         let pieces = [Some(&self.base), self.added.as_ref()];
         let pieces = pieces.into_iter().flatten();
-        let of = |piece: &Arc<Piece>| {
+        let of = |piece: &Arc<IndexSegment>| {
             piece.segment.size() + piece.names().size() + piece.name_lengths.len()
         };
         pieces.map(of).sum::<usize>() + self.gone.len() + self.places.len() * 4
     }
 
-    /// Returns the index in one piece, without what is gone.
-    pub(super) fn compact(&self) -> Arc<Piece> {
+    /// Returns the index as one segment without removed documents.
+    pub(super) fn compact(&self) -> Arc<IndexSegment> {
         if self.added.is_none() && self.gone.is_empty() {
             return Arc::clone(&self.base);
         }
@@ -354,7 +354,7 @@ impl SearchIndex {
         if let Some(piece) = &self.added {
             sources.push((&piece.segment, &everything));
         }
-        Arc::new(Piece::new(merge(&sources)))
+        Arc::new(IndexSegment::new(merge(&sources)))
     }
 
     fn in_order(&self) -> Vec<&Arc<Skill>> {
@@ -367,15 +367,15 @@ impl SearchIndex {
         skills.into_iter().map(|(_, _, skill)| skill).collect()
     }
 
-    fn view(&self) -> View<'_> {
-        View {
+    fn view(&self) -> IndexView<'_> {
+        IndexView {
             pieces: [Some(&self.base), self.added.as_deref()],
             gone: &self.gone,
             statistics: &self.statistics,
         }
     }
 
-    /// How many documents there are, and how long their fields are on average.
+    /// Computes the number of documents and the average length of each field.
     fn count(&self) -> Statistics {
         let view = self.view();
         let (mut documents, mut sums) = (0_u32, [0_u64; LENGTHS]);

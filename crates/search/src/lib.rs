@@ -1,9 +1,9 @@
-//! Search: which skills are meant by these words?
+//! Full-text search over skills.
 //!
-//! [`SearchIndex`] ranks by words in fields; `substring` looks for a piece of text as Agentick does.
-//! `tokens` says what a word is, `part` takes documents apart, `segment` packs them, `index` puts
-//! them together, `plan` reads a query, `score` weighs, `names` forgives slips of the finger. How
-//! the weights were chosen is told in `docs/concepts/search.md`.
+//! [`SearchIndex`] ranks skills by words in fields (BM25F); `substring` searches for a substring,
+//! as Agentick does. `tokens` splits text into words, `part` tokenises documents, `segment` stores
+//! them compactly, `index` combines segments, `plan` parses a query, `score` ranks, and `names`
+//! matches misspelt names. `docs/concepts/search.md` explains how the weights were chosen.
 
 #![warn(clippy::disallowed_methods)]
 
@@ -29,38 +29,37 @@ pub use index::SearchIndex;
 pub use part::{Document, Part, PartBuilder};
 pub use score::Weights;
 
-/// How to search.
+/// The search algorithm.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
-    /// By words, best first.
+    /// Ranks by words, best match first.
     #[default]
     Ranked,
-    /// A piece of text, anywhere in name, description, `when_to_use` and metadata, in the order of
-    /// the catalogue.
+    /// Matches a substring of name, description, `when_to_use` or metadata, in catalogue order.
     Substring,
 }
 
-/// What is looked for.
+/// A search query.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Query<'q> {
-    /// The words, or the piece of text. Empty means every skill that the filters admit.
+    /// The words or the substring. An empty query matches every skill that passes the filters.
     pub text: &'q str,
-    /// Pairs of metadata that a skill must have, every one, exactly.
+    /// Metadata pairs that a skill must have exactly.
     pub metadata: Vec<(&'q str, &'q str)>,
-    /// The scope that a skill must come from.
+    /// The scope that a skill must have.
     pub scope: Option<Scope>,
-    /// Most hits; 0 means no limit.
+    /// Maximum number of hits; 0 for no limit.
     pub limit: usize,
-    /// How to search.
+    /// The search algorithm.
     pub mode: Mode,
-    /// Whether the last word may be the beginning of one, because somebody is still typing.
+    /// Treats the last word as a prefix, for search while typing.
     pub prefix: bool,
-    /// Whether hits say why they were found.
+    /// Adds an explanation to each hit.
     pub explain: bool,
 }
 
 impl<'q> Query<'q> {
-    /// Starts a ranked search for ten skills, with explanations.
+    /// Returns a ranked query for ten skills, with explanations.
     pub fn new(text: &'q str) -> Self {
         Self {
             text,
@@ -74,36 +73,36 @@ impl<'q> Query<'q> {
     }
 }
 
-/// A skill that was found.
+/// A skill that matches a query.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Hit {
     /// The skill.
     pub skill: Arc<Skill>,
-    /// How well it fits: comparable within one search only; 0 where nothing was weighed.
+    /// The score. Comparable only within one search; 0 if nothing was ranked.
     pub score: f32,
-    /// What the score is made of, most points first. The points add up to the score. Empty where
-    /// nobody asked for it, and beyond the first thousand hits.
+    /// The components of the score, largest first; their points add up to the score. Empty if not
+    /// requested, and after the first thousand hits.
     pub explanation: Vec<Reason>,
 }
 
-/// One thing that speaks for a skill.
+/// One component of a score.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reason {
-    /// Where it was found.
+    /// The matching field.
     pub field: Field,
-    /// What was found: the word as the index has it, without its ending.
+    /// The matching term as stored in the index, stemmed.
     pub term: Arc<str>,
-    /// How it was found.
+    /// The kind of match.
     pub form: Form,
-    /// What it is worth.
+    /// Contribution to the score.
     pub points: f32,
 }
 
-/// A part of a skill that is searched.
+/// A searchable part of a skill.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Field {
-    /// The name, and the other name.
+    /// The name and the alias.
     Name,
     /// The description.
     Description,
@@ -111,18 +110,18 @@ pub enum Field {
     WhenToUse,
     /// The tags.
     Tags,
-    /// The values of the metadata.
+    /// The metadata values.
     Metadata,
     /// The headings of the body.
     Headings,
     /// The beginning of the body.
     Body,
-    /// The name in one piece: `pdftools`.
+    /// The name without separators: `pdftools`.
     WholeName,
 }
 
 impl Field {
-    /// Every field, in the order in which they are stored.
+    /// Every field, in storage order.
     pub const ALL: [Self; segment::FIELDS] = [
         Self::Name,
         Self::Description,
@@ -134,7 +133,7 @@ impl Field {
         Self::WholeName,
     ];
 
-    /// Returns the word used in output.
+    /// Returns the name used in output.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Name => "name",
@@ -149,26 +148,26 @@ impl Field {
     }
 }
 
-/// How a word was found.
+/// The kind of match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Form {
-    /// The word itself, or another ending of it.
+    /// The word itself or an inflected form.
     Exact,
-    /// Two neighbours of a script without blanks.
+    /// Two adjacent characters of a script without spaces.
     Gram,
-    /// A word that begins so.
+    /// A word with this prefix.
     Prefix,
     /// A word of a name that differs in one or two letters.
     Typo,
-    /// Another word for the same: `k8s` for `kubernetes`.
+    /// A synonym: `k8s` for `kubernetes`.
     Synonym,
-    /// The share of the words of the name that were asked for.
+    /// The share of the name's words that occur in the query.
     NameCover,
 }
 
 impl Form {
-    /// Returns the word used in output.
+    /// Returns the name used in output.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Exact => "exact",

@@ -1,35 +1,35 @@
-//! Words of names, for slips of the finger and for words that are not finished yet.
+//! The words of skill names, for misspelt words and prefixes.
 
 use super::part::{names, whole};
 use super::segment::{Segment, small};
 use super::tokens::{self, Kind};
 use prowess_catalog::Skill;
 
-/// A distinct word of a name that is near to what was typed.
+/// A word of a name that is close to the query word.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Near {
-    /// The word, as it is in the index.
+pub(super) struct NearWord {
+    /// The term in the index.
     pub(super) term: Vec<u8>,
-    /// How many letters differ.
+    /// The number of letters that differ.
     pub(super) distance: usize,
 }
 
-/// Every distinct word of a name, and every name in one piece, sorted.
+/// Every distinct word of a name and every name without separators, sorted.
 #[derive(Debug, Default)]
 pub(super) struct NameWords {
     text: Vec<u8>,
     words: Vec<Word>,
-    /// The documents of each word, one after the other.
+    /// The documents of each word, concatenated.
     documents: Vec<u32>,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Word {
-    /// Which letters it has, a bit each.
+    /// The set of its letters as bits.
     letters: u32,
     from: u32,
     length: u8,
-    /// Where its documents begin; they end where those of the next word begin.
+    /// Start of its documents; they end where those of the next word start.
     documents: u32,
 }
 
@@ -75,7 +75,7 @@ impl NameWords {
         all
     }
 
-    /// Whether a word is in the name of a document that is still there.
+    /// Returns `true` if a word occurs in the name of a document that is not removed.
     fn is_alive(&self, place: usize, gone: &dyn Fn(u32) -> bool) -> bool {
         let start = self.words[place].documents as usize;
         let next = self
@@ -86,8 +86,13 @@ impl NameWords {
         documents.iter().any(|&document| !gone(document))
     }
 
-    /// Returns the nearest words that could have been meant, at most `most`, nearest first.
-    pub(super) fn near(&self, typed: &[u8], most: usize, gone: &dyn Fn(u32) -> bool) -> Vec<Near> {
+    /// Returns up to `most` words close to `typed`, nearest first.
+    pub(super) fn near(
+        &self,
+        typed: &[u8],
+        most: usize,
+        gone: &dyn Fn(u32) -> bool,
+    ) -> Vec<NearWord> {
         let limit = match typed.len() {
             0..4 => return Vec::new(),
             4..8 => 1,
@@ -106,13 +111,13 @@ impl NameWords {
                 continue;
             }
             let text = self.text_of(word);
-            // The first letter is nearly always right, and without it chance takes over.
+            // The first letter is nearly always right; without this check chance matches dominate.
             if text.first() != typed.first() {
                 continue;
             }
             let distance = distance(typed, text, limit).filter(|distance| *distance > 0);
             if let Some(distance) = distance.filter(|_| self.is_alive(place, gone)) {
-                found.push(Near {
+                found.push(NearWord {
                     term: self.term_of(word),
                     distance,
                 });
@@ -128,7 +133,7 @@ impl NameWords {
         found
     }
 
-    /// Returns the words of the index whose names begin so, at most `most`.
+    /// Returns up to `most` terms of names that start with `prefix`.
     pub(super) fn beginning(
         &self,
         prefix: &[u8],
@@ -160,7 +165,8 @@ impl NameWords {
     }
 }
 
-/// How many distinct words the longer name of a skill has that say something; at least one.
+/// Returns the number of distinct words, without stop words, in the longer name of a skill; at
+/// least 1.
 pub(super) fn name_length(skill: &Skill) -> u8 {
     names(skill).map(count_words).max().unwrap_or(1)
 }
@@ -184,13 +190,13 @@ fn letters(word: &[u8]) -> u32 {
     word.iter().fold(0, |bits, byte| bits | 1 << (byte & 31))
 }
 
-/// How many letters differ, swapped neighbours counting once; nothing if more than `limit`.
+/// Returns the edit distance, counting swapped neighbours once; `None` if it is above `limit`.
 fn distance(one: &[u8], other: &[u8], limit: usize) -> Option<usize> {
     const MAX: usize = tokens::MAX_WORD + 1;
     if one.len() >= MAX || other.len() >= MAX {
         return None;
     }
-    // Three rows take turns: this one, the last, and the one before for swapped neighbours.
+    // Three rows rotate: the current one, the last one, and the one before it for swaps.
     let mut rows = [[0_u8; MAX]; 3];
     for (cell, at) in rows[0].iter_mut().zip(0..) {
         *cell = at;

@@ -1,4 +1,4 @@
-//! Documents taken apart into words: what each thread of a reader does on its own.
+//! Tokenises documents. Each reader thread builds its own part.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -8,43 +8,44 @@ use super::tokens::{self, Kind};
 use prowess_catalog::Skill;
 use prowess_catalog::outline::headings;
 
-/// How much of a body is indexed. The beginning says what a skill is for; more was measured to
-/// help little and to cost much.
+/// Indexed length of a body in bytes. The beginning describes the skill; measurements showed little
+/// gain from more text at much higher cost.
 const MAX_BODY: usize = 4096;
-/// Most bytes of headings, from anywhere in the body.
+/// Maximum number of bytes of headings, from the whole body.
 const MAX_HEADINGS: usize = 2048;
-/// How far headings are looked for.
+/// Maximum length of a body that is searched for headings.
 const MAX_SCANNED: usize = 1 << 20;
-/// Longest word of a body that is indexed; longer ones are keys, digests and addresses.
+/// Maximum length of a body word; longer ones are keys, digests and URLs.
 const MAX_BODY_WORD: usize = 32;
 
-/// A skill and its text, as it goes into the index.
+/// A skill and its text.
 #[derive(Clone, Copy, Debug)]
 pub struct Document<'a> {
     /// The skill.
     pub skill: &'a Arc<Skill>,
-    /// Its body; only words are kept of it.
+    /// The body; the index keeps only its words.
     pub body: &'a str,
 }
 
-/// Takes documents apart. One for each thread; the parts are put together afterwards.
+/// Tokenises documents. Use one per thread;
+/// [`SearchIndex::from_parts`](crate::SearchIndex::from_parts) combines the results.
 #[derive(Debug)]
 pub struct PartBuilder {
     skills: Vec<Option<Arc<Skill>>>,
     lengths: Vec<Lengths>,
-    /// For each document, where its words end in `words`.
+    /// For each document, the end of its words in `words`.
     ends: Vec<usize>,
-    /// The first is of no document, so that 0 can mean nowhere.
+    /// The first element is a dummy, so that 0 can mean none.
     words: Vec<(u32, Counts)>,
     terms: Terms,
 }
 
-/// Documents taken apart, ready to be put together with others.
+/// Tokenised documents, ready to be combined with others.
 #[derive(Debug)]
 pub struct Part(pub(super) Segment);
 
 impl Part {
-    /// Takes documents apart.
+    /// Tokenises documents.
     pub fn tokenise<'a>(documents: impl IntoIterator<Item = Document<'a>>) -> Self {
         let mut builder = PartBuilder::new();
         for document in documents {
@@ -61,7 +62,7 @@ impl Default for PartBuilder {
 }
 
 impl PartBuilder {
-    /// Starts with nothing.
+    /// Creates an empty builder.
     pub fn new() -> Self {
         Self {
             skills: Vec::new(),
@@ -74,7 +75,7 @@ impl PartBuilder {
 
     /// Adds a document.
     pub fn add(&mut self, document: Document<'_>) {
-        let mut sink = Sink {
+        let mut sink = TermCounter {
             terms: &mut self.terms,
             first: self.words.len(),
             words: &mut self.words,
@@ -94,7 +95,7 @@ impl PartBuilder {
         self.ends.push(self.words.len());
     }
 
-    /// Sorts by word and packs.
+    /// Sorts the postings by term and packs them.
     pub fn finish(self) -> Part {
         let count = self.terms.keys.len();
         let mut places = vec![0_u32; count + 1];
@@ -127,7 +128,7 @@ impl PartBuilder {
     }
 }
 
-/// Calls `sink` with every text of a document and the number of its field.
+/// Calls `sink` with each text of a document and the number of its field.
 pub(super) fn each_field<'a>(document: Document<'a>, mut sink: impl FnMut(usize, &'a str)) {
     let skill = document.skill;
     for name in names(skill) {
@@ -153,14 +154,14 @@ pub(super) fn each_field<'a>(document: Document<'a>, mut sink: impl FnMut(usize,
     sink(BODY, cut(body, MAX_BODY));
 }
 
-/// The names that a skill answers to.
+/// Returns the name and the alias of a skill.
 pub(super) fn names(skill: &Skill) -> impl Iterator<Item = &str> {
     std::iter::once(&*skill.name).chain(skill.alias.as_deref())
 }
 
-/// Whether a word of a field is worth keeping.
+/// Returns `true` if a word of a field is indexed.
 pub(super) fn is_kept(field: usize, word: &[u8]) -> bool {
-    // Metadata has versions and dates, which nobody looks for.
+    // Skip versions and dates in metadata.
     (field < 5 && !(field == 4 && word.iter().all(u8::is_ascii_digit)))
         || (field >= 5
             && word.len() > 1
@@ -169,7 +170,7 @@ pub(super) fn is_kept(field: usize, word: &[u8]) -> bool {
             && !(word.len() > 4 && word.iter().all(u8::is_ascii_digit)))
 }
 
-/// A name without anything between its words, as people type it: `pdftools`.
+/// Returns a name without separators, as users may type it: `pdftools`.
 pub(super) fn whole(name: &str) -> Vec<u8> {
     let mut whole = Vec::new();
     tokens::each(name, |word, kind| {
@@ -180,7 +181,7 @@ pub(super) fn whole(name: &str) -> Vec<u8> {
     whole
 }
 
-/// The beginning of a text, up to a blank near the limit so that no word is cut.
+/// Cuts a text at whitespace near the limit, so that no word is split.
 fn cut(text: &str, most: usize) -> &str {
     if text.len() <= most {
         return text;
@@ -191,15 +192,15 @@ fn cut(text: &str, most: usize) -> &str {
     &text[..blank.map_or(end, |at| start + at)]
 }
 
-/// Counts the words of one document.
-struct Sink<'b> {
+/// Counts the terms of one document.
+struct TermCounter<'b> {
     terms: &'b mut Terms,
     words: &'b mut Vec<(u32, Counts)>,
     first: usize,
     lengths: [u32; FIELDS],
 }
 
-impl Sink<'_> {
+impl TermCounter<'_> {
     fn text(&mut self, field: usize, text: &str) {
         tokens::each(text, |word, kind| {
             if !is_kept(field, word) {
@@ -223,7 +224,7 @@ impl Sink<'_> {
     #[inline]
     fn count(&mut self, field: usize, term: &[u8]) {
         let term = self.terms.intern(term);
-        // What was counted before this document began belongs to another one.
+        // A count before `first` belongs to an earlier document.
         if (term.counted as usize) < self.first {
             term.counted = small(self.words.len());
             self.words.push((term.id, Counts(0)));
@@ -234,29 +235,29 @@ impl Sink<'_> {
     }
 }
 
-/// A set of words with numbers.
+/// A set of numbered terms.
 #[derive(Debug)]
 struct Terms {
-    /// By hash; a key of zero is free. A power of two, at most half full.
+    /// Open-addressing hash table with a power-of-two size, at most half full. A zero key is free.
     table: Vec<Term>,
-    /// The keys by number.
+    /// Keys by number.
     keys: Vec<Key>,
-    /// Words that do not fit into a key.
+    /// Terms that do not fit into a key.
     long: HashMap<Box<[u8]>, u32>,
     long_texts: Vec<Box<[u8]>>,
 }
 
-/// A word of up to fifteen bytes and its length, or the number of a long word and `LONG`.
+/// A term of up to fifteen bytes with its length, or the number of a long term with [`LONG`].
 type Key = [u64; 2];
 
-/// The length that stands for a long word.
+/// The length that marks a long term.
 const LONG: u64 = 255;
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Term {
     key: Key,
     id: u32,
-    /// Where it was counted last, among the words of all documents; 0 is nowhere.
+    /// Index of its latest count in the words of all documents; 0 for none.
     counted: u32,
 }
 
@@ -285,7 +286,7 @@ impl Terms {
         self.insert(at, key)
     }
 
-    /// Where a key is, or would be.
+    /// Returns the slot of a key, or the free slot for it.
     #[inline]
     fn place(&self, key: Key) -> usize {
         let mask = self.table.len() - 1;
@@ -327,7 +328,7 @@ impl Terms {
         number
     }
 
-    /// The numbers and texts of all words, in the order of the texts.
+    /// Returns the numbers and texts of all terms, sorted by text.
     fn in_order(&self) -> Vec<(u32, Text<'_>)> {
         let mut order: Vec<(u128, u32, Text<'_>)> = (0..)
             .zip(&self.keys)
@@ -361,7 +362,7 @@ impl Terms {
     }
 }
 
-/// The bytes of a word.
+/// The bytes of a term.
 #[derive(Clone, Copy)]
 enum Text<'t> {
     Short([u8; 16], u8),
@@ -377,7 +378,7 @@ impl Text<'_> {
     }
 }
 
-/// Mixes the two halves of a key: each half of the product depends on all bits of both.
+/// Multiplies the two halves of a key, so that each half of the product depends on all bits.
 #[inline]
 fn hash([low, high]: Key) -> usize {
     let low = u128::from(low ^ 0x9e37_79b9_7f4a_7c15);

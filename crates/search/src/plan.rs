@@ -1,50 +1,50 @@
-//! From a query to the words that are looked up.
+//! Turns a query into the terms to look up.
 
-use super::index::View;
+use super::index::IndexView;
 use super::part::whole;
 use super::score::{Weights, idf};
 use super::segment::Entry;
 use super::tokens::{self, Kind};
 use super::{Form, Query, synonyms};
 
-/// How much of a query is read.
+/// Maximum length of a query in bytes.
 const MAX_QUERY: usize = 16 * 1024;
-/// Distinct words of a query that are looked up.
+/// Maximum number of distinct words that are looked up.
 const MAX_LOOKED_UP: usize = 512;
-/// Distinct words of a query that are weighed: the rarest.
+/// Maximum number of distinct words that are scored: the rarest.
 const MAX_WEIGHED: usize = 48;
-/// Words of a query that are compared with all words of names.
+/// Maximum number of words that are compared with all words of names.
 const MAX_COMPARED: usize = 8;
-/// Other words that may stand for one.
+/// Maximum number of corrections for one word.
 const MAX_NEAR: usize = 4;
 const MAX_PREFIXED_NAMES: usize = 64;
 const MAX_PREFIXED: usize = 64;
-/// Documents that words with one beginning may have, all together; names are looked at first.
+/// Maximum number of documents for all words with one prefix together; names come first.
 const MAX_PREFIXED_DOCUMENTS: u32 = 40_000;
-/// A query of so few words may be a name in one piece.
+/// A query of at most this many words may be a name with its separators left out.
 const MAX_WORDS_OF_NAME: usize = 6;
 
-/// One thing that was asked for, in all forms that count as it.
+/// A query term in all forms that match it.
 #[derive(Clone, Debug)]
-pub(super) struct Wanted {
+pub(super) struct QueryTerm {
     pub(super) forms: Vec<Spelling>,
-    /// How rare it is.
+    /// Inverse document frequency.
     pub(super) idf: f32,
 }
 
-/// A word of the index that counts as the word asked for.
+/// A term of the index that matches a query word.
 #[derive(Clone, Debug)]
 pub(super) struct Spelling {
     pub(super) term: Vec<u8>,
     pub(super) form: Form,
-    /// How much it counts beside the word itself.
+    /// Weight relative to the exact word.
     pub(super) factor: f32,
-    /// Where it is, in each piece.
+    /// Its entry in each segment.
     pub(super) entries: [Option<Entry>; 2],
 }
 
-/// Reads a query: the words to weigh, in the order of the query.
-pub(super) fn plan(view: View<'_>, query: &Query<'_>, weights: &Weights) -> Vec<Wanted> {
+/// Returns the terms to score, in the order of the query.
+pub(super) fn plan(view: IndexView<'_>, query: &Query<'_>, weights: &Weights) -> Vec<QueryTerm> {
     let text = &query.text[..query.text.floor_char_boundary(MAX_QUERY)];
     let words = words(text);
     let typing = query.prefix && text.chars().next_back().is_some_and(char::is_alphanumeric);
@@ -64,28 +64,28 @@ pub(super) fn plan(view: View<'_>, query: &Query<'_>, weights: &Weights) -> Vec<
         };
         let mut forms = Vec::new();
         let stem = tokens::stemmed(&word.text);
-        spell(view, &mut forms, stem.clone(), form, 1.0);
+        add_spelling(view, &mut forms, stem.clone(), form, 1.0);
         for other in synonyms::of(&stem) {
             let other = tokens::stemmed(other.as_bytes());
-            spell(view, &mut forms, other, Form::Synonym, weights.synonym);
+            add_spelling(view, &mut forms, other, Form::Synonym, weights.synonym);
         }
         let alone = word.kind == Kind::Gram && word.text.len() <= 4 && is_one(&word.text);
         if typing || alone {
-            beginnings(view, &mut forms, &word.text, weights.prefix);
+            add_prefix_matches(view, &mut forms, &word.text, weights.prefix);
         }
         if forms.is_empty() && word.kind == Kind::Word && compared < MAX_COMPARED {
             compared += 1;
-            slips(view, &mut forms, &word.text, weights.typo);
+            add_corrections(view, &mut forms, &word.text, weights.typo);
         }
         push(view, &mut wanted, forms);
     }
-    for name in pieces(text, words.len()) {
+    for name in joined_names(text, words.len()) {
         let mut forms = Vec::new();
-        spell(view, &mut forms, tokens::stemmed(&name), Form::Exact, 1.0);
-        // A path or an address of many words is not a mistyped name.
+        add_spelling(view, &mut forms, tokens::stemmed(&name), Form::Exact, 1.0);
+        // A path or URL of many words is not a misspelt name.
         if forms.is_empty() && words.len() <= MAX_WORDS_OF_NAME && compared < MAX_COMPARED {
             compared += 1;
-            slips(view, &mut forms, &name, weights.typo);
+            add_corrections(view, &mut forms, &name, weights.typo);
         }
         push(view, &mut wanted, forms);
     }
@@ -102,19 +102,19 @@ pub(super) fn plan(view: View<'_>, query: &Query<'_>, weights: &Weights) -> Vec<
     wanted
 }
 
-struct Asked {
+struct QueryWord {
     text: Vec<u8>,
     kind: Kind,
     stop: bool,
 }
 
-/// The distinct words of a query, each once.
-fn words(text: &str) -> Vec<Asked> {
-    let mut words: Vec<Asked> = Vec::new();
+/// Returns the distinct words of a query.
+fn words(text: &str) -> Vec<QueryWord> {
+    let mut words: Vec<QueryWord> = Vec::new();
     let mut known = std::collections::HashSet::new();
     tokens::each(text, |word, kind| {
         if words.len() < MAX_LOOKED_UP && known.insert(tokens::stemmed(word)) {
-            words.push(Asked {
+            words.push(QueryWord {
                 text: word.to_vec(),
                 kind,
                 stop: tokens::is_stop_word(word),
@@ -124,9 +124,9 @@ fn words(text: &str) -> Vec<Asked> {
     words
 }
 
-/// What may be a name in one piece: words tied by hyphens and the like, or a short query as a
-/// whole.
-fn pieces(text: &str, words: usize) -> Vec<Vec<u8>> {
+/// Returns candidates for names without separators: words joined by hyphens and similar characters,
+/// or a short query as a whole.
+fn joined_names(text: &str, words: usize) -> Vec<Vec<u8>> {
     let mut found: Vec<Vec<u8>> = Vec::new();
     let tied = text.split(|character: char| {
         !character.is_alphanumeric() && !matches!(character, '-' | '_' | '.' | ':' | '/')
@@ -146,8 +146,14 @@ fn pieces(text: &str, words: usize) -> Vec<Vec<u8>> {
     found
 }
 
-/// Adds a word of the index, if it has it.
-fn spell(view: View<'_>, forms: &mut Vec<Spelling>, term: Vec<u8>, form: Form, factor: f32) {
+/// Adds a term if the index contains it.
+fn add_spelling(
+    view: IndexView<'_>,
+    forms: &mut Vec<Spelling>,
+    term: Vec<u8>,
+    form: Form,
+    factor: f32,
+) {
     if factor <= 0.0 {
         return;
     }
@@ -162,14 +168,14 @@ fn spell(view: View<'_>, forms: &mut Vec<Spelling>, term: Vec<u8>, form: Form, f
     }
 }
 
-/// Adds words that begin as the typed one does.
-fn beginnings(view: View<'_>, forms: &mut Vec<Spelling>, typed: &[u8], factor: f32) {
-    // An ending that is half typed: `deployi` is on its way to `deploying`.
+/// Adds terms with the given prefix.
+fn add_prefix_matches(view: IndexView<'_>, forms: &mut Vec<Spelling>, typed: &[u8], factor: f32) {
+    // The last word may be a half-typed inflection: `deployi` on the way to `deploying`.
     for rest in ["s", "d", "g", "ng"] {
         let finished = [typed, rest.as_bytes()].concat();
         let stem = tokens::stemmed(&finished);
         if stem.len() <= typed.len() {
-            spell(view, forms, stem, Form::Prefix, factor);
+            add_spelling(view, forms, stem, Form::Prefix, factor);
         }
     }
     let mut names: Vec<Vec<u8>> = Vec::new();
@@ -190,7 +196,7 @@ fn beginnings(view: View<'_>, forms: &mut Vec<Spelling>, typed: &[u8], factor: f
             break;
         }
         let before = forms.len();
-        spell(view, forms, term, Form::Prefix, factor);
+        add_spelling(view, forms, term, Form::Prefix, factor);
         let added = forms[before..]
             .iter()
             .flat_map(|form| form.entries.iter().flatten());
@@ -198,9 +204,9 @@ fn beginnings(view: View<'_>, forms: &mut Vec<Spelling>, typed: &[u8], factor: f
     }
 }
 
-/// Adds words of names that may have been meant.
-fn slips(view: View<'_>, forms: &mut Vec<Spelling>, typed: &[u8], factor: f32) {
-    let near_in = |(from, piece): (u32, &super::index::Piece)| {
+/// Adds corrections for a misspelt word of a name.
+fn add_corrections(view: IndexView<'_>, forms: &mut Vec<Spelling>, typed: &[u8], factor: f32) {
+    let near_in = |(from, piece): (u32, &super::index::IndexSegment)| {
         piece
             .names()
             .near(typed, MAX_NEAR, &|document| view.is_gone(from + document))
@@ -225,11 +231,11 @@ fn slips(view: View<'_>, forms: &mut Vec<Spelling>, typed: &[u8], factor: f32) {
         } else {
             factor
         };
-        spell(view, forms, near.term, Form::Typo, factor);
+        add_spelling(view, forms, near.term, Form::Typo, factor);
     }
 }
 
-fn push(view: View<'_>, wanted: &mut Vec<Wanted>, forms: Vec<Spelling>) {
+fn push(view: IndexView<'_>, wanted: &mut Vec<QueryTerm>, forms: Vec<Spelling>) {
     if forms.is_empty() {
         return;
     }
@@ -243,15 +249,15 @@ fn push(view: View<'_>, wanted: &mut Vec<Wanted>, forms: Vec<Spelling>) {
         _ => count(view, &forms),
     };
     if documents > 0 {
-        wanted.push(Wanted {
+        wanted.push(QueryTerm {
             forms,
             idf: idf(documents, view.statistics),
         });
     }
 }
 
-/// How many documents have one of the spellings.
-fn count(view: View<'_>, forms: &[Spelling]) -> u32 {
+/// Returns the number of documents that contain one of the spellings.
+fn count(view: IndexView<'_>, forms: &[Spelling]) -> u32 {
     let mut documents = 0;
     for (number, (from, piece)) in view.pieces().enumerate() {
         let mut seen = vec![

@@ -1,37 +1,36 @@
-//! How well a skill fits a query, and why.
+//! Scores skills against a query and explains the scores.
 //!
-//! BM25F: the counts of a word in all fields are weighed, made comparable by the length of the
-//! field, added up, and only then dampened. On top comes a bonus for names whose words were asked
-//! for.
+//! BM25F: the counts of a term in all fields are weighted, normalised by the length of the field,
+//! summed, and only then saturated. Names whose words occur in the query get a bonus.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use super::index::View;
-use super::plan::{Wanted, plan};
+use super::index::IndexView;
+use super::plan::{QueryTerm, plan};
 use super::segment::{BODY, Counts, FIELDS, LENGTHS, Lengths, NAME, WHOLE};
 use super::{Field, Form, Hit, Query, Reason, substring};
 use prowess_catalog::Skill;
 
-/// Hits that are explained.
+/// Maximum number of hits with an explanation.
 const MAX_EXPLAINED: usize = 1000;
 
-/// What counts how much.
+/// Scoring weights.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Weights {
-    /// Each field, in the order of [`Field::ALL`].
+    /// Weight of each field, in the order of [`Field::ALL`].
     pub fields: [f32; FIELDS],
-    /// How far a long field counts less, 0 to 1, in the same order without the last.
+    /// Length normalisation of each field, 0 to 1, in the same order without the last field.
     pub lengths: [f32; LENGTHS],
-    /// How soon further occurrences stop to matter.
+    /// Saturation: the lower, the less further occurrences count.
     pub saturation: f32,
-    /// The bonus for a name all of whose words were asked for, as a share of the score.
+    /// Bonus for a name whose words all occur in the query, as a share of the score.
     pub name_cover: f32,
-    /// What a word is worth that only begins so.
+    /// Factor for a prefix match.
     pub prefix: f32,
-    /// What another word for the same is worth.
+    /// Factor for a synonym.
     pub synonym: f32,
-    /// What a word is worth that was mistyped by one letter.
+    /// Factor for a word with one wrong letter.
     pub typo: f32,
 }
 
@@ -49,7 +48,7 @@ impl Default for Weights {
     }
 }
 
-/// What is known of all documents together.
+/// Statistics over all documents.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Statistics {
     pub(super) documents: f32,
@@ -60,11 +59,11 @@ pub(super) struct Statistics {
 impl Statistics {
     #[expect(
         clippy::cast_precision_loss,
-        reason = "an average needs no more than that"
+        reason = "an average needs no more precision"
     )]
     pub(super) fn new(documents: u32, sums: [u64; LENGTHS]) -> Self {
         let documents = documents as f32;
-        // A field that nobody has must not divide by zero.
+        // Avoids division by zero for a field that no document has.
         let averages = sums.map(|sum| (sum as f32 / documents.max(1.0)).max(0.01));
         Self {
             documents,
@@ -73,24 +72,24 @@ impl Statistics {
     }
 }
 
-/// How rare a word is.
+/// Computes the inverse document frequency of a term.
 #[expect(
     clippy::cast_precision_loss,
-    reason = "a logarithm needs no more than that"
+    reason = "a logarithm needs no more precision"
 )]
 pub(super) fn idf(documents: u32, statistics: &Statistics) -> f32 {
     let documents = documents as f32;
     (1.0 + (statistics.documents - documents + 0.5).max(0.0) / (documents + 0.5)).ln()
 }
 
-/// Skills in the order of ties.
+/// Compares skills for ties.
 pub(super) fn by_name(one: &Skill, other: &Skill) -> Ordering {
     one.name
         .cmp(&other.name)
         .then_with(|| one.id.cmp(&other.id))
 }
 
-/// What weights and statistics make of counts.
+/// Weights combined with the statistics.
 #[derive(Debug)]
 struct Scale {
     weights: [f32; FIELDS],
@@ -119,10 +118,10 @@ impl Scale {
         self.fixed[field] + self.slopes[field] * f32::from(lengths[field])
     }
 
-    /// What each field brings, before it is dampened.
+    /// Returns the contribution of each field, before saturation.
     fn fields(&self, counts: Counts, lengths: &Lengths) -> [f32; FIELDS] {
-        let mut brought = [0.0; FIELDS];
-        for (field, brought) in brought.iter_mut().enumerate() {
+        let mut gain = [0.0; FIELDS];
+        for (field, gain) in gain.iter_mut().enumerate() {
             let count = counts.of(field);
             if count > 0 {
                 let norm = if field < LENGTHS {
@@ -130,13 +129,13 @@ impl Scale {
                 } else {
                     1.0
                 };
-                *brought = self.weights[field] * small_float(count) / norm;
+                *gain = self.weights[field] * small_float(count) / norm;
             }
         }
-        brought
+        gain
     }
 
-    /// What all fields bring together.
+    /// Returns the sum of all contributions.
     #[inline]
     fn sum(&self, counts: Counts, lengths: &Lengths) -> f32 {
         const ONLY_BODY: u32 = 15 << (4 * BODY);
@@ -148,25 +147,25 @@ impl Scale {
     }
 
     #[inline]
-    fn dampen(&self, brought: f32) -> f32 {
-        brought * (self.saturation + 1.0) / (brought + self.saturation)
+    fn dampen(&self, gain: f32) -> f32 {
+        gain * (self.saturation + 1.0) / (gain + self.saturation)
     }
 }
 
-/// A count of four bits as a number to reckon with.
+/// Converts a count of four bits.
 fn small_float(count: u32) -> f32 {
     f32::from(count.to_le_bytes()[0])
 }
 
-/// Points of documents.
+/// Scores of documents.
 struct Points {
     scores: Vec<f32>,
-    /// Words of the name that were asked for; the highest value where the whole name was.
+    /// The number of name words in the query; `u8::MAX` if the whole name matched.
     named: Vec<u8>,
 }
 
-/// Finds the best skills.
-pub(super) fn search(view: View<'_>, query: &Query<'_>, weights: &Weights) -> Vec<Hit> {
+/// Returns the best skills.
+pub(super) fn search(view: IndexView<'_>, query: &Query<'_>, weights: &Weights) -> Vec<Hit> {
     let wanted = plan(view, query, weights);
     if wanted.is_empty() {
         return Vec::new();
@@ -178,9 +177,9 @@ pub(super) fn search(view: View<'_>, query: &Query<'_>, weights: &Weights) -> Ve
         named: vec![0; documents],
     };
     for word in &wanted {
-        gather(view, word, &scale, |document, brought, counts| {
+        gather(view, word, &scale, |document, gain, counts| {
             let document = document as usize;
-            points.scores[document] += word.idf * scale.dampen(brought);
+            points.scores[document] += word.idf * scale.dampen(gain);
             if counts.of(WHOLE) > 0 {
                 points.named[document] = u8::MAX;
             } else if counts.of(NAME) > 0 {
@@ -246,13 +245,18 @@ pub(super) fn search(view: View<'_>, query: &Query<'_>, weights: &Weights) -> Ve
     hits
 }
 
-/// The share of a name that was asked for.
+/// Returns the share of the name that occurs in the query.
 fn cover(named: u8, length: u8) -> f32 {
     (f32::from(named) / f32::from(length)).min(1.0)
 }
 
-/// Calls `sink` with every document that has the word, what its fields bring, and the counts.
-fn gather(view: View<'_>, word: &Wanted, scale: &Scale, mut sink: impl FnMut(u32, f32, Counts)) {
+/// Calls `sink` with each document that has the term, its contribution, and the counts.
+fn gather(
+    view: IndexView<'_>,
+    word: &QueryTerm,
+    scale: &Scale,
+    mut sink: impl FnMut(u32, f32, Counts),
+) {
     if let [only] = word.forms.as_slice() {
         for ((from, piece), entry) in view.pieces().zip(only.entries) {
             let Some(entry) = entry else {
@@ -269,17 +273,17 @@ fn gather(view: View<'_>, word: &Wanted, scale: &Scale, mut sink: impl FnMut(u32
         }
         return;
     }
-    for (document, brought, counts, _) in together(view, word, scale) {
-        sink(document, brought.iter().sum(), counts);
+    for (document, gain, counts, _) in combined(view, word, scale) {
+        sink(document, gain.iter().sum(), counts);
     }
 }
 
-/// A document, what its fields bring, the counts, and the spelling that brings most.
-type Together = (u32, [f32; FIELDS], Counts, usize);
+/// A document, the contributions of its fields, the counts, and the spelling that contributes most.
+type CombinedGain = (u32, [f32; FIELDS], Counts, usize);
 
-/// Every document that has one of several spellings.
-fn together(view: View<'_>, word: &Wanted, scale: &Scale) -> Vec<Together> {
-    let mut all: Vec<Together> = Vec::new();
+/// Returns every document that has one of several spellings.
+fn combined(view: IndexView<'_>, word: &QueryTerm, scale: &Scale) -> Vec<CombinedGain> {
+    let mut all: Vec<CombinedGain> = Vec::new();
     for (number, spelling) in word.forms.iter().enumerate() {
         for ((from, piece), entry) in view.pieces().zip(spelling.entries) {
             let Some(entry) = entry else {
@@ -287,10 +291,10 @@ fn together(view: View<'_>, word: &Wanted, scale: &Scale) -> Vec<Together> {
             };
             for (document, counts) in piece.segment.postings(entry) {
                 let lengths = &piece.segment.lengths[document as usize];
-                let brought = scale
+                let gain = scale
                     .fields(counts, lengths)
                     .map(|points| points * spelling.factor);
-                all.push((from + document, brought, counts, number));
+                all.push((from + document, gain, counts, number));
             }
         }
     }
@@ -312,8 +316,14 @@ fn together(view: View<'_>, word: &Wanted, scale: &Scale) -> Vec<Together> {
     all
 }
 
-/// Says for each hit what its score is made of.
-fn explain(view: View<'_>, wanted: &[Wanted], scale: &Scale, documents: &[u32], hits: &mut [Hit]) {
+/// Fills in the explanation of each hit.
+fn explain(
+    view: IndexView<'_>,
+    wanted: &[QueryTerm],
+    scale: &Scale,
+    documents: &[u32],
+    hits: &mut [Hit],
+) {
     let mut order: Vec<(u32, usize)> = documents.iter().copied().zip(0..).collect();
     order.sort_unstable();
     for word in wanted {
@@ -322,16 +332,16 @@ fn explain(view: View<'_>, wanted: &[Wanted], scale: &Scale, documents: &[u32], 
             .iter()
             .map(|form| String::from_utf8_lossy(&form.term).into())
             .collect();
-        let mut reason = |hit: usize, brought: [f32; FIELDS], form: usize| {
-            let sum: f32 = brought.iter().sum();
+        let mut reason = |hit: usize, gain: [f32; FIELDS], form: usize| {
+            let sum: f32 = gain.iter().sum();
             let points = word.idf * scale.dampen(sum);
-            for (field, brought) in Field::ALL.into_iter().zip(brought) {
-                if brought > 0.0 {
+            for (field, gain) in Field::ALL.into_iter().zip(gain) {
+                if gain > 0.0 {
                     hits[hit].explanation.push(Reason {
                         field,
                         term: Arc::clone(&terms[form]),
                         form: word.forms[form].form,
-                        points: points * brought / sum,
+                        points: points * gain / sum,
                     });
                 }
             }
@@ -354,8 +364,8 @@ fn explain(view: View<'_>, wanted: &[Wanted], scale: &Scale, documents: &[u32], 
                         None => break,
                         Some((document, hit)) if *document == number => {
                             let lengths = &piece.segment.lengths[(number - from) as usize];
-                            let brought = scale.fields(counts, lengths);
-                            reason(*hit, brought.map(|points| points * only.factor), 0);
+                            let gain = scale.fields(counts, lengths);
+                            reason(*hit, gain.map(|points| points * only.factor), 0);
                         }
                         Some(_) => {}
                     }
@@ -363,9 +373,9 @@ fn explain(view: View<'_>, wanted: &[Wanted], scale: &Scale, documents: &[u32], 
             }
             continue;
         }
-        for (document, brought, _, form) in together(view, word, scale) {
+        for (document, gain, _, form) in combined(view, word, scale) {
             if let Ok(at) = order.binary_search_by_key(&document, |(document, _)| *document) {
-                reason(order[at].1, brought, form);
+                reason(order[at].1, gain, form);
             }
         }
     }

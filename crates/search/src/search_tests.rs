@@ -1,4 +1,4 @@
-//! Search as a whole.
+//! Tests of search as a whole.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use prowess_spec::parse;
 use super::*;
 use prowess_catalog::{Form as SkillForm, Origin, Place, SkillId, Stamp};
 
-/// A skill with a body, from the text of its file.
+/// A skill with a body, parsed from the text of its file.
 #[derive(Clone, Debug)]
 struct Sample {
     skill: Arc<Skill>,
@@ -140,7 +140,7 @@ fn stop_words_count_only_alone() {
 }
 
 #[test]
-fn names_forgive_slips_and_may_be_unfinished() {
+fn names_match_typos_and_prefixes() {
     let index = index(&library());
     for text in [
         "relaese-notes",
@@ -174,7 +174,7 @@ fn names_forgive_slips_and_may_be_unfinished() {
     }
     assert!(index.search(&Query::new("rele")).is_empty());
     let hits = index.search(&Query::new("kuberntes"));
-    assert!(hits.is_empty(), "only names forgive: {hits:?}");
+    assert!(hits.is_empty(), "only names match typos: {hits:?}");
     let hits = index.search(&Query::new("sevices"));
     assert!(
         hits[0]
@@ -191,7 +191,7 @@ fn names_forgive_slips_and_may_be_unfinished() {
 }
 
 #[test]
-fn other_words_for_the_same() {
+fn synonyms_match() {
     let samples = [
         Sample::described("golang-lint", "Lints."),
         Sample::described("x", "y"),
@@ -207,7 +207,7 @@ fn other_words_for_the_same() {
 }
 
 #[test]
-fn filters_hold_in_both_modes() {
+fn filters_apply_in_both_modes() {
     let index = index(&library());
     for mode in [Mode::Ranked, Mode::Substring] {
         let base = Query {
@@ -236,7 +236,7 @@ fn filters_hold_in_both_modes() {
 }
 
 #[test]
-fn ties_are_in_the_order_of_names_then_ids() {
+fn ties_are_sorted_by_name_then_id() {
     let mut samples: Vec<Sample> = ["b", "a", "c"]
         .iter()
         .map(|name| Sample::described(name, "the same words"))
@@ -258,7 +258,7 @@ fn ties_are_in_the_order_of_names_then_ids() {
     assert_eq!(names(&few), ["a", "a"]);
 }
 
-/// The substring search of Agentick, test by test (reference, "Registry: search by …").
+/// The substring search tests of Agentick (reference, "Registry: search by …").
 mod agentick {
     use super::*;
 
@@ -338,7 +338,7 @@ mod agentick {
     }
 
     #[test]
-    fn a_replaced_skill_keeps_its_place() {
+    fn replaced_skill_keeps_its_position() {
         let samples = library();
         let new = Sample::new(
             "pdf-tools",
@@ -357,7 +357,7 @@ mod agentick {
 }
 
 #[test]
-fn changes_give_what_building_anew_gives() {
+fn incremental_changes_equal_a_rebuild() {
     let many: Vec<Sample> = (0..200)
         .map(|number| {
             let text = format!(
@@ -392,7 +392,7 @@ fn changes_give_what_building_anew_gives() {
 }
 
 #[test]
-fn parts_may_come_from_several_threads() {
+fn parts_from_several_threads_are_combined() {
     let samples = library();
     let whole = index(&samples);
     let parts = samples
@@ -422,7 +422,7 @@ fn parts_may_come_from_several_threads() {
 }
 
 #[test]
-fn bytes_come_back_and_damage_is_noticed() {
+fn bytes_round_trip_and_corruption_is_detected() {
     let samples = library();
     let index =
         index(&samples[..3]).with_changes(&[samples[1].skill.id.clone()], [samples[3].document()]);
@@ -513,7 +513,7 @@ fn hostile_skills_are_bounded() {
     clippy::cast_precision_loss,
     reason = "counts of a few small documents"
 )]
-mod against_a_plain_one {
+mod reference_implementation {
     use std::collections::{BTreeMap, BTreeSet};
 
     use proptest::prelude::*;
@@ -522,7 +522,7 @@ mod against_a_plain_one {
     use super::super::tokens;
     use super::*;
 
-    /// Weights without slips and other words, which are tested elsewhere.
+    /// Weights without typos and synonyms, which other tests cover.
     fn exact() -> Weights {
         Weights {
             typo: 0.0,
@@ -531,7 +531,7 @@ mod against_a_plain_one {
         }
     }
 
-    /// The same ranking without an index: every document is looked at for every word.
+    /// The same ranking without an index: every document is scanned for every word.
     fn plain(samples: &[&Sample], text: &str) -> Vec<(f32, String)> {
         let weights = exact();
         let mut documents = Vec::new();
@@ -640,7 +640,7 @@ mod against_a_plain_one {
         found
     }
 
-    /// Few words, so that they meet.
+    /// Generates text from a small vocabulary, so that words repeat.
     fn text(most: usize) -> impl Strategy<Value = String> {
         let word = prop::sample::select(vec![
             "alpha",
@@ -717,13 +717,13 @@ mod against_a_plain_one {
 
     proptest! {
         #[test]
-        fn the_index_finds_the_same(samples in samples(), text in text(8)) {
+        fn index_agrees_with_the_reference(samples in samples(), text in text(8)) {
             let all: Vec<&Sample> = samples.iter().collect();
             check(&index(&samples), &all, &text)?;
         }
 
         #[test]
-        fn changes_find_the_same(
+        fn changed_index_agrees_with_the_reference(
             samples in samples(),
             text in text(8),
             gone in prop::collection::vec(any::<bool>(), 12),
@@ -753,7 +753,7 @@ mod against_a_plain_one {
         }
 
         #[test]
-        fn any_text_is_fine(text in ".{0,200}", other in ".{0,200}", prefix: bool) {
+        fn any_text_is_accepted(text in ".{0,200}", other in ".{0,200}", prefix: bool) {
             let sample = Sample::new("any", &format!("---\nname: any\ndescription: any\n---\n{text}"));
             let index = index(&[sample]);
             let _ = index.search(&Query { prefix, ..Query::new(&other) });
@@ -761,7 +761,7 @@ mod against_a_plain_one {
         }
 
         #[test]
-        fn any_bytes_are_fine(bytes: Vec<u8>) {
+        fn any_bytes_are_accepted(bytes: Vec<u8>) {
             prop_assert!(SearchIndex::from_bytes(&bytes, &[]).is_none());
         }
     }

@@ -1,24 +1,24 @@
-//! A frozen piece of the index: a dictionary and, for each word, who has it and where.
+//! An immutable segment of the index: a dictionary and the postings of each term.
 //!
-//! The dictionary is sorted and written in blocks that share beginnings. A posting is one number:
-//! the distance from the document before, how often the body has the word (roughly), and whether
-//! other fields have it too. Most take one or two bytes.
+//! The dictionary is sorted and prefix-compressed in blocks. A posting is one number: the distance
+//! from the previous document, a rough count in the body, and a flag for other fields. Most take
+//! one or two bytes.
 
 use std::sync::Arc;
 
 use prowess_catalog::Skill;
 
-/// How many fields a document has.
+/// The number of fields of a document.
 pub(super) const FIELDS: usize = 8;
-/// Fields with a length; the last one, the name in one piece, has none.
+/// The number of fields with a length. The last field, the name without separators, has none.
 pub(super) const LENGTHS: usize = 7;
 pub(super) const NAME: usize = 0;
 pub(super) const BODY: usize = 6;
 pub(super) const WHOLE: usize = 7;
-/// Words of the dictionary that share one entry in the table of blocks.
+/// The number of terms per block of the dictionary.
 const BLOCK: u32 = 16;
 
-/// How often each field has a word, four bits each.
+/// The count of a term in each field, four bits each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Counts(pub(super) u32);
 
@@ -34,7 +34,7 @@ impl Counts {
     }
 }
 
-/// How often, in two bits.
+/// Reduces a count to two bits.
 fn rough(count: u32) -> u8 {
     match count {
         0 => 0,
@@ -44,23 +44,23 @@ fn rough(count: u32) -> u8 {
     }
 }
 
-/// How many words each field of a document has.
+/// The number of words in each field of a document.
 pub(super) type Lengths = [u16; LENGTHS];
 
-/// Documents and the words they have.
+/// Documents and their terms.
 #[derive(Debug, Default)]
 pub(super) struct Segment {
-    /// The skill of each document; none where it is known to be gone.
+    /// The skill of each document; `None` if it was removed.
     pub(super) skills: Vec<Option<Arc<Skill>>>,
     pub(super) lengths: Vec<Lengths>,
     pub(super) terms: u32,
-    /// Where each block begins: in the dictionary, and in the postings.
+    /// The start of each block in the dictionary and in the postings.
     pub(super) blocks: Vec<(u32, u32)>,
     pub(super) dictionary: Vec<u8>,
     pub(super) postings: Vec<u8>,
 }
 
-/// Where the postings of a word are.
+/// The location of a term's postings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Entry {
     pub(super) documents: u32,
@@ -69,7 +69,7 @@ pub(super) struct Entry {
 }
 
 impl Segment {
-    /// Finds a word.
+    /// Finds a term.
     pub(super) fn find(&self, term: &[u8]) -> Option<Entry> {
         let mut cursor = self.cursor_before(term);
         while let Some(entry) = cursor.next() {
@@ -82,7 +82,7 @@ impl Segment {
         None
     }
 
-    /// Returns words that begin so, in order, at most `most`.
+    /// Returns up to `most` terms with this prefix, in order.
     pub(super) fn beginning(&self, prefix: &[u8], most: usize) -> Vec<(Vec<u8>, Entry)> {
         let mut found = Vec::new();
         let mut cursor = self.cursor_before(prefix);
@@ -99,7 +99,7 @@ impl Segment {
         found
     }
 
-    /// Reads the postings of a word.
+    /// Returns an iterator over the postings of a term.
     pub(super) fn postings(&self, entry: Entry) -> Postings<'_> {
         let bytes = self
             .postings
@@ -112,12 +112,12 @@ impl Segment {
         }
     }
 
-    /// Walks the whole dictionary.
+    /// Returns a cursor at the start of the dictionary.
     pub(super) fn cursor(&self) -> Cursor<'_> {
         self.cursor_at(0)
     }
 
-    /// Stands in the block in which the word would be.
+    /// Returns a cursor at the block that would contain the term.
     fn cursor_before(&self, term: &[u8]) -> Cursor<'_> {
         let after = self
             .blocks
@@ -135,7 +135,7 @@ impl Segment {
         }
     }
 
-    /// The first word of a block, which stands there in full.
+    /// Returns the first term of a block, which is stored uncompressed.
     fn first_of(&self, from: u32) -> &[u8] {
         let mut bytes = self.dictionary.get(from as usize..).unwrap_or_default();
         let _shared = read(&mut bytes);
@@ -143,7 +143,7 @@ impl Segment {
         bytes.get(..length).unwrap_or_default()
     }
 
-    /// Bytes in memory, skills apart.
+    /// Returns the size in bytes, without the skills.
     pub(super) fn size(&self) -> usize {
         self.skills.len() * size_of::<Option<Arc<Skill>>>()
             + self.lengths.len() * size_of::<Lengths>()
@@ -153,16 +153,16 @@ impl Segment {
     }
 }
 
-/// A walk through the dictionary.
+/// A position in the dictionary.
 pub(super) struct Cursor<'s> {
     bytes: &'s [u8],
     postings: u32,
-    /// The word of the last entry.
+    /// The term of the last entry.
     pub(super) term: Vec<u8>,
 }
 
 impl Cursor<'_> {
-    /// Goes on to the next word.
+    /// Advances to the next term.
     pub(super) fn next(&mut self) -> Option<Entry> {
         let shared = read(&mut self.bytes)? as usize;
         let length = read(&mut self.bytes)? as usize;
@@ -182,7 +182,7 @@ impl Cursor<'_> {
     }
 }
 
-/// The documents that have a word, in order, and how often.
+/// Iterates over the documents of a term, in order, with its counts.
 #[derive(Clone, Debug)]
 pub(super) struct Postings<'s> {
     bytes: &'s [u8],
@@ -201,7 +201,7 @@ impl Iterator for Postings<'_> {
             self.bytes = &[];
             return None;
         }
-        // 0, 1, 2 or 4 times, as `rough` wrote it.
+        // 0, 1, 2 or 4, the inverse of `rough`.
         let body = (0x4210_u32 >> (4 * ((head >> 1) & 3))) & 15;
         let mut counts = body << (4 * BODY);
         if head & 1 != 0 {
@@ -211,7 +211,7 @@ impl Iterator for Postings<'_> {
     }
 }
 
-/// Which other fields have the word: a bit for each, and the counts if one has it twice.
+/// Reads the other fields: a bit for each, followed by counts if any is above 1.
 fn others(bytes: &mut &[u8]) -> Option<u32> {
     let (&mask, rest) = bytes.split_first()?;
     *bytes = rest;
@@ -230,15 +230,15 @@ fn others(bytes: &mut &[u8]) -> Option<u32> {
     Some(counts)
 }
 
-/// The fields apart from the body.
+/// All fields but the body.
 const OTHERS: [usize; 7] = [0, 1, 2, 3, 4, 5, WHOLE];
 
-/// Writes a segment, word by word in order.
+/// Writes a segment, term by term in order.
 #[derive(Debug, Default)]
 pub(super) struct Writer {
     segment: Segment,
     term: Vec<u8>,
-    /// Where the postings of the word began, its documents, and the last of them.
+    /// Start of the current term's postings, the number of its documents, and the last of them.
     from: usize,
     documents: u32,
     last: u32,
@@ -256,7 +256,7 @@ impl Writer {
         }
     }
 
-    /// Adds a document to the word at hand. Documents come in rising order.
+    /// Adds a document to the current term. Documents must be in ascending order.
     pub(super) fn posting(&mut self, document: u32, counts: Counts) {
         let out = &mut self.segment.postings;
         let mask = OTHERS
@@ -274,7 +274,7 @@ impl Writer {
             out.push(mask | if many { 128 } else { 0 });
             if many {
                 let fields = OTHERS.into_iter().map(|field| counts.of(field));
-                // Four bits each, so that the low byte is all there is.
+                // Four bits each, so the low byte is enough.
                 out.extend(
                     fields
                         .filter(|count| *count > 0)
@@ -286,7 +286,7 @@ impl Writer {
         self.documents += 1;
     }
 
-    /// Ends a word. Words come in rising order; one without documents is left out.
+    /// Ends a term. Terms must be in ascending order; a term without documents is dropped.
     pub(super) fn term(&mut self, term: &[u8]) {
         if self.documents > 0 {
             let segment = &mut self.segment;
@@ -327,7 +327,7 @@ impl Writer {
     }
 }
 
-/// Puts segments together, without the documents that `alive` refuses. They keep their order.
+/// Merges segments without the documents that `alive` rejects. The order is kept.
 pub(super) fn merge(sources: &[(&Segment, &dyn Fn(u32) -> bool)]) -> Segment {
     let mut skills = Vec::new();
     let mut lengths = Vec::new();
@@ -381,12 +381,12 @@ pub(super) fn merge(sources: &[(&Segment, &dyn Fn(u32) -> bool)]) -> Segment {
     writer.finish()
 }
 
-/// A count that is bounded by the memory of an index, which stays below four gigabytes.
+/// Converts a count. Indexes stay below 4 GiB, so it fits.
 pub(super) fn small(count: usize) -> u32 {
     u32::try_from(count).unwrap_or(u32::MAX)
 }
 
-/// Writes a number in as few bytes as it needs.
+/// Writes a variable-length number.
 fn write(out: &mut Vec<u8>, mut number: u32) {
     while number >= 128 {
         out.push(number.to_le_bytes()[0] | 128);
@@ -395,7 +395,7 @@ fn write(out: &mut Vec<u8>, mut number: u32) {
     out.push(number.to_le_bytes()[0]);
 }
 
-/// Reads a number; nothing where the bytes end or go on for too long.
+/// Reads a variable-length number; `None` if it is truncated or too long.
 #[inline]
 fn read(bytes: &mut &[u8]) -> Option<u32> {
     let (&first, rest) = bytes.split_first()?;

@@ -1,8 +1,8 @@
-//! The index as bytes, for a cache.
+//! Serialises the index for a cache.
 //!
-//! Bytes that are damaged, of another version or of something else give nothing; the index is then
-//! built anew. The skills themselves are not in them: each document has a mark of its skill, and
-//! finds it again among those that are there now.
+//! Bytes that are corrupt, of another version or of another format yield `None`, and the index is
+//! rebuilt. Skills are not stored: each document has a hash of its skill, which identifies it among
+//! the current skills.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,11 +12,11 @@ use super::segment::{LENGTHS, Segment, small};
 use prowess_catalog::Skill;
 
 const MAGIC: &[u8; 8] = b"prwsrch1";
-/// Goes up whenever tokens, fields or the layout change.
+/// Increase when tokens, fields or the layout change.
 const VERSION: u32 = 2;
 
 impl SearchIndex {
-    /// Returns the index as bytes.
+    /// Serialises the index.
     pub fn to_bytes(&self) -> Vec<u8> {
         let piece = self.compact();
         let segment = &piece.segment;
@@ -34,7 +34,7 @@ impl SearchIndex {
             out.extend_from_slice(&count.to_le_bytes());
         }
         for skill in &segment.skills {
-            out.extend_from_slice(&skill.as_deref().map_or(0, mark).to_le_bytes());
+            out.extend_from_slice(&skill.as_deref().map_or(0, skill_hash).to_le_bytes());
         }
         for length in segment.lengths.iter().flatten() {
             out.extend_from_slice(&length.to_le_bytes());
@@ -50,11 +50,11 @@ impl SearchIndex {
         out
     }
 
-    /// Reads an index from bytes and gives its documents the skills they were made of.
+    /// Deserialises an index and assigns its documents to the current skills.
     ///
-    /// Skills that changed or are new have no document yet: their positions are returned, to be
-    /// read and added with [`SearchIndex::with_changes`]. Documents whose skill is gone are left
-    /// out. Nothing is returned for bytes that this version did not write.
+    /// Returns the positions of new and changed skills, which have no document yet; the caller adds
+    /// them with [`SearchIndex::with_changes`]. Documents without a current skill are dropped.
+    /// Returns `None` for bytes that this version did not write.
     pub fn from_bytes(bytes: &[u8], skills: &[Arc<Skill>]) -> Option<(Self, Vec<usize>)> {
         let mut rest = bytes
             .strip_prefix(MAGIC)?
@@ -69,13 +69,13 @@ impl SearchIndex {
         let fixed = documents
             .checked_mul(8 + 2 * LENGTHS)?
             .checked_add(blocks.checked_mul(8)?)?;
-        // Nothing is set aside before it is known that the bytes are there.
+        // Check the length before allocating anything.
         if rest.len() != fixed.checked_add(dictionary)?.checked_add(postings)? {
             return None;
         }
         let mut waiting: HashMap<u64, usize> = HashMap::with_capacity(skills.len());
         for (position, skill) in skills.iter().enumerate() {
-            waiting.entry(mark(skill)).or_insert(position);
+            waiting.entry(skill_hash(skill)).or_insert(position);
         }
         let mut found = vec![false; skills.len()];
         let mut places = Vec::new();
@@ -116,16 +116,16 @@ impl SearchIndex {
     }
 }
 
-/// Takes the next bytes.
+/// Takes the next `N` bytes.
 fn take<'b, const N: usize>(bytes: &mut &'b [u8]) -> Option<&'b [u8; N]> {
     let (taken, rest) = bytes.split_first_chunk()?;
     *bytes = rest;
     Some(taken)
 }
 
-/// What tells a version of a skill from every other.
-fn mark(skill: &Skill) -> u64 {
-    let mut sum = Sum::new();
+/// Hashes everything that identifies a version of a skill.
+fn skill_hash(skill: &Skill) -> u64 {
+    let mut sum = Checksum::new();
     for text in [
         &skill.id.origin.root,
         &skill.id.path,
@@ -140,15 +140,15 @@ fn mark(skill: &Skill) -> u64 {
 }
 
 fn checksum(bytes: &[u8]) -> u64 {
-    let mut sum = Sum::new();
+    let mut sum = Checksum::new();
     sum.add(bytes);
     sum.finish()
 }
 
-/// A sum that changes when a bit does. It guards against damage, not against malice.
-struct Sum(u64);
+/// A checksum against corruption. It does not protect against tampering.
+struct Checksum(u64);
 
-impl Sum {
+impl Checksum {
     fn new() -> Self {
         Self(0x243f_6a88_85a3_08d3)
     }

@@ -1,4 +1,4 @@
-//! Search as Agentick does it: a piece of text, anywhere, without ranking.
+//! Substring search without ranking, as in Agentick.
 
 use super::{Hit, Query};
 use prowess_catalog::Skill;
@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 /// Returns the skills that contain the text, in the order given.
 ///
-/// The text is trimmed and lower-cased, and looked for in name, description, `when_to_use` and the
-/// values of the metadata. Filters are those of [`admits`]. Stops at the limit; 0 means none.
+/// The text is trimmed and lower-cased, and searched for in name, description, `when_to_use` and
+/// the metadata values. Applies the filters of [`admits`], and stops at the limit (0 for none).
 pub fn search<'a>(skills: impl IntoIterator<Item = &'a Arc<Skill>>, query: &Query<'_>) -> Vec<Hit> {
     let wanted = query.text.trim().to_lowercase();
     let most = if query.limit == 0 {
@@ -27,7 +27,7 @@ pub fn search<'a>(skills: impl IntoIterator<Item = &'a Arc<Skill>>, query: &Quer
         .collect()
 }
 
-/// Whether a skill passes the filters of a query: its scope, and every pair of metadata exactly.
+/// Returns `true` if a skill passes the filters of a query: its scope and every metadata pair.
 pub fn admits(query: &Query<'_>, skill: &Skill) -> bool {
     let has = |(key, value): &(&str, &str)| {
         skill
@@ -55,7 +55,7 @@ fn contains(skill: &Skill, wanted: &str) -> bool {
         .any(|text| holds(text, wanted))
 }
 
-/// Whether the lower-cased text contains what is wanted.
+/// Returns `true` if the lower-cased text contains `wanted`.
 fn holds(text: &str, wanted: &str) -> bool {
     if !text.is_ascii() {
         return text.to_lowercase().contains(wanted);

@@ -1,9 +1,8 @@
-//! Words that developers use for one another: short forms that mean one thing only, and the two
-//! ways to spell English.
+//! Synonyms: unambiguous abbreviations, and British and American spellings.
 
 use super::tokens;
 
-/// Words that mean the same, as they are typed. A word stands in one row only.
+/// Sets of synonyms. Each word occurs in one set only.
 const ROWS: &[&[&str]] = &[
     &["a11y", "accessibility"],
     &["analyse", "analyze"],
@@ -29,7 +28,7 @@ const ROWS: &[&[&str]] = &[
     &["visualisation", "visualization"],
 ];
 
-/// Returns the other words of a stem's row, as they are typed.
+/// Returns the synonyms of a stem.
 pub(super) fn of(stem: &[u8]) -> impl Iterator<Item = &'static str> {
     let same = move |word: &str| {
         word.as_bytes().first() == stem.first() && tokens::stemmed(word.as_bytes()) == stem
@@ -50,7 +49,7 @@ mod tests {
     use crate::tokens::stemmed;
 
     #[test]
-    fn every_word_stands_once() {
+    fn every_word_occurs_once() {
         let mut stems: Vec<Vec<u8>> = ROWS
             .concat()
             .iter()
@@ -64,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn both_ways() {
+    fn synonyms_work_in_both_directions() {
         let found = |word: &str| of(&stemmed(word.as_bytes())).collect::<Vec<_>>();
         assert_eq!(found("Go".to_lowercase().as_str()), ["golang"]);
         assert_eq!(found("databases"), ["db"]);

@@ -1,26 +1,26 @@
-//! From text to words: folded, split, and cut down to their stems.
+//! Splits text into words, folds them and reduces them to stems.
 //!
-//! A word is a run of letters and digits. Identifiers give themselves and their parts, scripts
-//! that are written without blanks give pairs of neighbours. Words are bytes, because most are
-//! compared far more often than shown.
+//! A word is a run of letters and digits. Identifiers also yield their parts; scripts without
+//! spaces yield pairs of adjacent characters. Words are bytes, because most are compared far more
+//! often than displayed.
 
 use unicode_normalization::UnicodeNormalization as _;
 
-/// Longest word in bytes; what is longer is cut.
+/// Maximum length of a word in bytes; longer ones are cut.
 pub const MAX_WORD: usize = 64;
 
-/// What a token is.
+/// The kind of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A whole word.
     Word,
-    /// A part of an identifier: `case` of `camelCase`.
+    /// A part of an identifier: `case` in `camelCase`.
     Part,
-    /// Two neighbours of a script without blanks, or one that stands alone.
+    /// Two adjacent characters of a script without spaces, or a single one.
     Gram,
 }
 
-/// Words that say nothing about what a skill is for.
+/// Words that carry no information about a skill.
 const STOP_WORDS: &[&str] = &[
     "a", "about", "also", "am", "an", "and", "any", "are", "as", "at", "be", "been", "being",
     "but", "by", "can", "could", "d", "did", "do", "does", "doesn", "don", "for", "from", "get",
@@ -32,13 +32,13 @@ const STOP_WORDS: &[&str] = &[
     "your",
 ];
 
-/// Pairs of characters that say nothing about what a skill is for.
+/// Pairs of characters that carry no information about a skill.
 const STOP_GRAMS: &[&str] = &[
     "一个", "一下", "什么", "你的", "可以", "如何", "帮我", "怎么", "我们", "我想", "我的", "我要",
     "是否", "有没", "没有", "请问", "这个", "那个", "需要", "して", "する", "です", "ます",
 ];
 
-/// The stop words of up to six letters as numbers, by hash; zero is free.
+/// Hash table of the stop words of up to six letters, packed into numbers; 0 is free.
 const STOP_TABLE: [u64; 512] = {
     let mut table = [0; 512];
     let mut at = 0;
@@ -54,12 +54,12 @@ const STOP_TABLE: [u64; 512] = {
     table
 };
 
-/// The first fifteen bytes of a word as numbers, the first byte lowest.
+/// Packs the first fifteen bytes of a word into numbers, the first byte lowest.
 #[inline]
 pub(super) fn packed(word: &[u8]) -> [u64; 2] {
     let eight = |bytes: &[u8; 8]| u64::from_le_bytes(*bytes);
     let four = |bytes: &[u8; 4]| u64::from(u32::from_le_bytes(*bytes));
-    // Two reads that overlap are faster than a copy of so many bytes.
+    // Two overlapping reads are faster than copying the bytes.
     if let (Some(first), Some(last)) = (word.first_chunk(), word.last_chunk()) {
         let beyond = 8 * (16 - word.len().min(15));
         let high = u32::try_from(beyond)
@@ -78,7 +78,7 @@ pub(super) fn packed(word: &[u8]) -> [u64; 2] {
     ]
 }
 
-/// The same for a short word, slowly, when the program is compiled.
+/// Packs a short word at compile time.
 const fn packed_slowly(word: &[u8]) -> u64 {
     let mut number = 0;
     let mut at = word.len();
@@ -93,7 +93,7 @@ const fn stop_slot(number: u64) -> usize {
     (number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 55) as usize
 }
 
-/// Whether a folded word says nothing about what a skill is for.
+/// Returns `true` if a folded word is a stop word.
 pub fn is_stop_word(word: &[u8]) -> bool {
     let Some(first) = word.first() else {
         return true;
@@ -115,8 +115,8 @@ pub fn is_stop_word(word: &[u8]) -> bool {
     false
 }
 
-/// Calls `sink` with every token of a text, folded but not stemmed, in order. What the sink does
-/// to a token is its own affair.
+/// Calls `sink` with each token of a text in order, folded but not stemmed. The sink may modify the
+/// token.
 pub fn each(text: &str, mut sink: impl FnMut(&mut [u8], Kind)) {
     let bytes = text.as_bytes();
     let mut word = [0; MAX_WORD];
@@ -153,11 +153,11 @@ pub fn each(text: &str, mut sink: impl FnMut(&mut [u8], Kind)) {
     }
 }
 
-/// Lower case for ASCII letters and digits: one bit, which digits have already.
+/// Lower-cases ASCII letters by setting one bit, which digits already have.
 #[inline]
 fn fold_plain<'w>(bytes: &[u8], length: usize, word: &'w mut [u8; MAX_WORD]) -> &'w mut [u8] {
     let length = length.min(MAX_WORD);
-    // A copy of known size takes a few instructions; what lies behind the word is not used.
+    // Copying a fixed size takes few instructions; bytes after the word are ignored.
     if let (Some(from), Some(to)) = (bytes.first_chunk::<16>(), word.first_chunk_mut::<16>())
         && length <= 16
     {
@@ -170,11 +170,11 @@ fn fold_plain<'w>(bytes: &[u8], length: usize, word: &'w mut [u8; MAX_WORD]) -> 
     &mut word[..length]
 }
 
-/// Cuts the endings off an English word that only bend it, and returns how long the rest is.
-/// Words that are not plain Latin letters stay whole. May change the last letter that stays.
+/// Removes inflectional endings of an English word. Returns the length of the stem. Words that are
+/// not plain Latin letters are unchanged. May change the last letter of the stem.
 pub fn stem(word: &mut [u8]) -> usize {
     let mut length = word.len();
-    // Most words end in another letter, and are left at once.
+    // Most words end in another letter and return early.
     let bent = matches!(word.last(), Some(b's' | b'g' | b'd' | b'e'));
     if !bent || length < 4 || !word.iter().all(u8::is_ascii_lowercase) {
         return length;
@@ -209,7 +209,7 @@ pub fn stem(word: &mut [u8]) -> usize {
     length
 }
 
-/// Returns the stem of a folded word as a value of its own.
+/// Returns the stem of a folded word.
 pub fn stemmed(word: &[u8]) -> Vec<u8> {
     let mut stem_of = word.to_vec();
     let length = stem(&mut stem_of);
@@ -241,7 +241,8 @@ const CLASSES: [u8; 256] = {
     }
 };
 
-/// The parts of an identifier: at changes of case, and the letters before a number at its end.
+/// Yields the parts of an identifier: split at changes of case, and the letters before a final
+/// number.
 fn parts(typed: &[u8], mixed: bool, sink: &mut impl FnMut(&mut [u8], Kind)) {
     let typed = &typed[..typed.len().min(MAX_WORD)];
     let mut word = [0; MAX_WORD];
@@ -275,7 +276,7 @@ fn parts(typed: &[u8], mixed: bool, sink: &mut impl FnMut(&mut [u8], Kind)) {
     }
 }
 
-/// Reads a run of word characters that are not all ASCII; returns where it ends.
+/// Tokenises a run of word characters that are not all ASCII. Returns the end of the run.
 fn wide_run(text: &str, start: usize, sink: &mut impl FnMut(&mut [u8], Kind)) -> usize {
     let mut word = String::new();
     let mut previous: Option<char> = None;
@@ -325,7 +326,7 @@ fn wide_run(text: &str, start: usize, sink: &mut impl FnMut(&mut [u8], Kind)) ->
     end
 }
 
-/// Lower case, without accents, full width as half width.
+/// Lower-cases a character, removes accents and converts full width to half width.
 fn fold(character: char, word: &mut String) {
     if character.is_ascii() {
         if word.len() < MAX_WORD {
@@ -343,12 +344,12 @@ fn fold(character: char, word: &mut String) {
     }
 }
 
-/// A mark that stands over or under a letter of an alphabet.
+/// Returns `true` for combining marks of alphabetic scripts.
 fn is_mark(character: char) -> bool {
     matches!(character, '\u{300}'..='\u{36f}')
 }
 
-/// A script that puts no blanks between words.
+/// Returns `true` for scripts without spaces between words.
 fn is_unspaced(character: char) -> bool {
     matches!(character,
         '\u{e00}'..='\u{eff}'
@@ -417,7 +418,7 @@ mod tests {
     }
 
     #[test]
-    fn stems_meet() {
+    fn inflected_forms_share_a_stem() {
         for words in [
             &["deploy", "deploys", "deploying", "deployed"][..],
             &["file", "files"],
@@ -438,7 +439,7 @@ mod tests {
     }
 
     #[test]
-    fn packing_is_one_to_one() {
+    fn packing_is_injective() {
         let letters = b"abcdefghijklmnop";
         for length in 0..16 {
             let [low, high] = packed(&letters[..length]);
@@ -453,7 +454,7 @@ mod tests {
     }
 
     #[test]
-    fn stop_words_are_in_order() {
+    fn stop_words_are_sorted() {
         assert!(STOP_WORDS.is_sorted());
         assert!(
             STOP_WORDS

@@ -1,62 +1,62 @@
-//! The frontmatter keys we know, as one table.
+//! The table of known frontmatter keys.
 
 use prowess_diag::suggest;
 
 /// A frontmatter key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Field {
-    /// The key, exactly as it is written.
+    /// The key as written in the file.
     pub key: &'static str,
-    /// What its value may be.
+    /// The shape of the value.
     pub shape: Shape,
-    /// Who defined it.
+    /// The specification that defines the key.
     pub home: Home,
-    /// One sentence for the schema and for editors.
+    /// Description in one sentence, for the JSON Schema and for editors.
     pub summary: &'static str,
     letters: u32,
 }
 
-/// What the value of a key may be.
+/// The shape of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
     /// Text.
     Text,
-    /// One of these words.
+    /// One of a set of words.
     Choice(&'static [&'static str]),
-    /// A yes or no; the value assumed when it cannot be understood is the safer one.
+    /// A boolean. If the value cannot be parsed, the safer value is used.
     Flag {
-        /// What an absent key means.
+        /// The value if the key is absent.
         default: bool,
-        /// What a value that is neither yes nor no means.
+        /// The value if it cannot be parsed.
         safer: bool,
     },
-    /// A list of tools: text, or a list.
+    /// A list of tools: a string or a list.
     Tools,
-    /// Words: text split at blanks, or a list.
+    /// Words: a string split at whitespace, or a list.
     Words,
-    /// Glob patterns: text split at commas, or a list.
+    /// Glob patterns: a string split at commas, or a list.
     Globs,
-    /// A whole number.
+    /// An integer.
     Number,
     /// A map.
     Map,
 }
 
-/// Who defined a key.
+/// The specification that defines a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Home {
-    /// The open standard.
+    /// The Agent Skills standard.
     Standard,
     /// Claude Code.
     ClaudeCode,
-    /// Another system whose skills we run.
+    /// Another agent whose skills are supported.
     Other,
 }
 
 /// Levels of reasoning effort.
 pub const EFFORTS: &[&str] = &["low", "medium", "high", "xhigh", "max"];
 
-/// Every key we act on or check, the standard's first.
+/// Every key that Prowess uses or checks, those of the standard first.
 pub const FIELDS: &[Field] = &[
     field(
         "name",
@@ -80,13 +80,13 @@ pub const FIELDS: &[Field] = &[
         "compatibility",
         Shape::Text,
         Home::Standard,
-        "What the skill needs from its environment, at most 500 characters.",
+        "Environment requirements of the skill, at most 500 characters.",
     ),
     field(
         "metadata",
         Shape::Map,
         Home::Standard,
-        "Further facts, text under text keys.",
+        "Additional metadata: string values under string keys.",
     ),
     field(
         "allowed-tools",
@@ -104,7 +104,7 @@ pub const FIELDS: &[Field] = &[
         "argument-hint",
         Shape::Text,
         Home::ClaudeCode,
-        "What to type after the name, shown while typing.",
+        "Hint for the arguments, shown while typing.",
     ),
     field(
         "arguments",
@@ -119,7 +119,7 @@ pub const FIELDS: &[Field] = &[
             safer: true,
         },
         Home::ClaudeCode,
-        "Whether only people may invoke the skill.",
+        "If true, only users can invoke the skill, not the model.",
     ),
     field(
         "user-invocable",
@@ -128,13 +128,13 @@ pub const FIELDS: &[Field] = &[
             safer: false,
         },
         Home::ClaudeCode,
-        "Whether people may invoke the skill by name.",
+        "If false, users cannot invoke the skill by name.",
     ),
     field(
         "disallowed-tools",
         Shape::Tools,
         Home::ClaudeCode,
-        "Tools that are taken away while the skill is active.",
+        "Tools that are removed while the skill is active.",
     ),
     field(
         "model",
@@ -152,13 +152,13 @@ pub const FIELDS: &[Field] = &[
         "context",
         Shape::Choice(&["fork", "inherit", "inline"]),
         Home::ClaudeCode,
-        "`fork` runs the skill in a conversation of its own.",
+        "`fork` runs the skill in a separate conversation.",
     ),
     field(
         "agent",
         Shape::Text,
         Home::ClaudeCode,
-        "Kind of agent for `context: fork`.",
+        "Agent type for `context: fork`.",
     ),
     field(
         "background",
@@ -167,7 +167,7 @@ pub const FIELDS: &[Field] = &[
             safer: false,
         },
         Home::ClaudeCode,
-        "Whether a forked skill runs in the background.",
+        "If true, a forked skill runs in the background.",
     ),
     field(
         "hooks",
@@ -179,7 +179,7 @@ pub const FIELDS: &[Field] = &[
         "paths",
         Shape::Globs,
         Home::ClaudeCode,
-        "Files whose use makes the skill available.",
+        "Glob patterns: using a matching file makes the skill available.",
     ),
     field(
         "shell",
@@ -191,7 +191,7 @@ pub const FIELDS: &[Field] = &[
         "maxTicks",
         Shape::Number,
         Home::Other,
-        "How many turns a sub-run may take (Agentick).",
+        "Maximum number of turns of a sub-run (Agentick).",
     ),
     field(
         "always_present",
@@ -200,13 +200,13 @@ pub const FIELDS: &[Field] = &[
             safer: false,
         },
         Home::Other,
-        "Whether the skill is always listed in the prompt (Planck).",
+        "If true, the skill is always listed in the prompt (Planck).",
     ),
     field(
         "creator",
         Shape::Text,
         Home::Other,
-        "Who wrote the skill: `user` or `agent` (Planck).",
+        "Author of the skill: `user` or `agent` (Planck).",
     ),
     field(
         "planck_version",
@@ -217,7 +217,7 @@ pub const FIELDS: &[Field] = &[
     field("version", Shape::Text, Home::Other, "Version of the skill."),
 ];
 
-/// Keys that belong under `metadata` and are often written at the top level.
+/// Keys that belong under `metadata` but are often written at the top level.
 pub const METADATA_KEYS: &[&str] = &[
     "version",
     "author",
@@ -245,14 +245,14 @@ pub fn find(key: &str) -> Option<&'static Field> {
     FIELDS.iter().find(|field| field.key == key)
 }
 
-/// Tells whether the open standard defines a key.
+/// Returns `true` if the Agent Skills standard defines the key.
 pub fn is_standard(key: &str) -> bool {
     find(key).is_some_and(|field| field.home == Home::Standard)
 }
 
-/// Returns the known key that a misspelt one was meant to be.
+/// Returns the known key that a misspelt key was most likely meant to be.
 pub fn meant(key: &str) -> Option<&'static str> {
-    // Spellings in the wild that are further from the key than a slip of the finger.
+    // Common misspellings that are too far from the key for the distance check.
     const KNOWN: &[(&str, &str)] = &[
         ("user-invokable", "user-invocable"),
         ("argumentHint", "argument-hint"),
@@ -260,7 +260,7 @@ pub fn meant(key: &str) -> Option<&'static str> {
         ("args", "arguments"),
         ("desc", "description"),
     ];
-    // Words of their own that are near a key of ours.
+    // Valid words that happen to be close to a known key.
     const OTHER: &[&str] = &["mode", "models", "agents"];
     let is_metadata = || {
         METADATA_KEYS
@@ -275,7 +275,7 @@ pub fn meant(key: &str) -> Option<&'static str> {
         .find(|(spelling, _)| *spelling == key)
         .map(|&(_, key)| key);
     let fields = || FIELDS.iter().map(|field| (field.key, field.letters));
-    // `lisence` has all the letters of `license`, so that more of them may be out of place.
+    // `lisence` has the same letters as `license`, so allow a larger distance.
     let has_all = |field: &(&str, u32)| field.1 == suggest::letters(key);
     known
         .or_else(|| suggest::nearest_known(key, fields(), 4))
@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn misspelt_keys_are_recognised_and_foreign_ones_are_not() {
+    fn misspelt_keys_are_recognised_and_unrelated_keys_are_not() {
         for (typed, expected) in [
             ("allowed_tools", Some("allowed-tools")),
             ("allowedTools", Some("allowed-tools")),

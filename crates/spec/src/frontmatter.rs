@@ -1,4 +1,4 @@
-//! Finds the frontmatter: where it opens, where it closes, where the body begins.
+//! Splits a file into frontmatter and body.
 
 use std::sync::LazyLock;
 
@@ -7,24 +7,26 @@ use prowess_diag::Span;
 
 use crate::problem::{Misplaced, Problem, ProblemKind};
 
-/// Frontmatter above this is not read.
+/// Maximum size of frontmatter that is parsed, in bytes.
 pub const MAX_FRONTMATTER: usize = 16 * 1024;
 
-/// How many bytes are searched for a closing line when the opening one is missing.
+/// Number of bytes searched for a closing line if the opening one is missing.
 const UNOPENED_SEARCH: usize = 4096;
 
-/// Where the parts of a file are.
+/// The ranges of frontmatter and body.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Split {
-    /// The text between the two `---` lines; nothing when there is no frontmatter.
+    /// The text between the two `---` lines; `None` if there is no frontmatter.
     pub yaml: Option<Span>,
-    /// Everything behind the closing line, or the whole text.
+    /// The text after the closing line, or the whole text.
     pub body: Span,
-    /// The opening `---` and the closing one, without line breaks.
+    /// The opening and the closing `---`, without line breaks.
     pub fences: Option<(Span, Span)>,
 }
 
-/// Splits a file into frontmatter and body. Line breaks may be `\n`, `\r\n` or `\r`.
+/// Splits a file into frontmatter and body. Accepts `
+/// `, `\r
+/// ` and `\r` as line breaks.
 pub fn split(text: &str, problems: &mut Vec<Problem>) -> Split {
     let bytes = text.as_bytes();
     let mut start = 0;
@@ -74,7 +76,7 @@ pub fn split(text: &str, problems: &mut Vec<Problem>) -> Split {
     }
 }
 
-/// Splits a text whose opening line was found.
+/// Splits a text at a known opening line.
 fn opened(text: &str, opener: Line, problems: &mut Vec<Problem>) -> Split {
     let bytes = text.as_bytes();
     let Some(closer) = closing_line(bytes, opener.next, usize::MAX) else {
@@ -108,7 +110,7 @@ fn opened(text: &str, opener: Line, problems: &mut Vec<Problem>) -> Split {
     }
 }
 
-/// Finds the first `---` line from `from` on that begins within `reach` bytes.
+/// Finds the first `---` line that starts within `reach` bytes from `from`.
 fn closing_line(bytes: &[u8], from: usize, reach: usize) -> Option<Line> {
     let end = from
         .saturating_add(reach)
@@ -121,10 +123,10 @@ fn closing_line(bytes: &[u8], from: usize, reach: usize) -> Option<Line> {
         .find(|line| line.is_fence(bytes))
 }
 
-/// Made once, not for each text.
+/// Built once, not per file.
 static DASHES: LazyLock<memmem::Finder<'static>> = LazyLock::new(|| memmem::Finder::new("---"));
 
-/// Looks past blank lines, or past the opening of a code fence round the whole file.
+/// Finds an opening line after blank lines, or inside a code fence around the whole file.
 fn misplaced(text: &str, start: usize) -> Option<(Line, Misplaced)> {
     let bytes = text.as_bytes();
     let blanks = bytes[start..]
@@ -132,7 +134,7 @@ fn misplaced(text: &str, start: usize) -> Option<(Line, Misplaced)> {
         .take_while(|byte| byte.is_ascii_whitespace())
         .count();
     let first = Line::at(bytes, start + blanks);
-    // The opening line must itself begin at column 0.
+    // The opening line itself must start at column 0.
     let at_column_zero = blanks == 0 || matches!(bytes[start + blanks - 1], b'\n' | b'\r');
     if !at_column_zero {
         return None;
@@ -149,7 +151,8 @@ fn misplaced(text: &str, start: usize) -> Option<(Line, Misplaced)> {
     (is_wrapper && second.is_fence(bytes)).then_some((second, Misplaced::CodeFence))
 }
 
-/// `name: …` on the first line and a `---` line soon after: only the opening line is missing.
+/// Splits a text that lacks only the opening line: it starts with `name: …` and a `---` line
+/// follows.
 fn unopened(text: &str, start: usize) -> Option<Split> {
     let rest = text.get(start..)?;
     if !["name:", "description:"]
@@ -160,7 +163,7 @@ fn unopened(text: &str, start: usize) -> Option<Split> {
     }
     let bytes = text.as_bytes();
     let closer = closing_line(bytes, start, UNOPENED_SEARCH)?;
-    // Prose may begin with `description:` and have a rule further down.
+    // Prose may start with `description:` and contain a horizontal rule.
     let document = crate::yaml::read(text.get(start..closer.start)?, start).ok()?;
     document.root.as_ref()?.entries()?;
     Some(Split {
@@ -170,19 +173,19 @@ fn unopened(text: &str, start: usize) -> Option<Split> {
     })
 }
 
-/// One line: where it starts, where its text ends, where the next one starts.
+/// A line: its start, its end, and the start of the next line.
 #[derive(Clone, Copy, Debug)]
 pub struct Line {
-    /// Offset of its first byte.
+    /// Offset of the first byte.
     pub start: usize,
-    /// Offset behind its last byte.
+    /// Offset after the last byte, without the line break.
     pub end: usize,
     /// Offset of the next line.
     pub next: usize,
 }
 
 impl Line {
-    /// Returns the line that begins at `start`, or what is left of one.
+    /// Returns the line that starts at `start`, or the rest of a line.
     pub fn at(bytes: &[u8], start: usize) -> Self {
         let start = start.min(bytes.len());
         match memchr2(b'\n', b'\r', &bytes[start..]) {
@@ -203,7 +206,8 @@ impl Line {
         }
     }
 
-    /// Returns the line around `here`; an earlier one, or the same, begins at `from`.
+    /// Returns the line that contains `here`. `from` must be at or before its start, at the start
+    /// of a line.
     pub(crate) fn around(bytes: &[u8], from: usize, here: usize) -> Self {
         let start = memrchr2(b'\n', b'\r', &bytes[from..here]).map_or(from, |at| from + at + 1);
         Self {
@@ -212,14 +216,15 @@ impl Line {
         }
     }
 
-    /// `---`, perhaps with blanks behind it.
+    /// Returns `true` for `---`, optionally followed by whitespace.
     fn is_fence(self, bytes: &[u8]) -> bool {
         let line = &bytes[self.start..self.end];
         line.starts_with(b"---") && line[3..].iter().all(|byte| matches!(byte, b' ' | b'\t'))
     }
 }
 
-/// Finds every carriage return that is not part of `\r\n`.
+/// Finds every carriage return that is not part of `\r
+/// `.
 pub(crate) fn lone_carriage_returns(text: &str) -> Vec<Span> {
     let bytes = text.as_bytes();
     let mut places = Vec::new();
@@ -253,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn the_opening_line_is_the_first_and_the_closing_line_stands_at_column_zero() {
+    fn fences_are_on_the_first_line_and_at_column_zero() {
         check("---\na: b\n---\nbody", Some("a: b\n"), "body", &[]);
         check(
             "---\na: b --- c\n  ---\n---\n",
@@ -291,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn every_line_break_will_do() {
+    fn all_line_break_styles_are_accepted() {
         check(
             "---\r\na: b\r\n---\r\nbody\r\n",
             Some("a: b\r\n"),
@@ -302,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mark_or_blanks_around_it_are_noticed() {
+    fn byte_order_mark_and_surrounding_blanks_are_reported() {
         check(
             "\u{feff}---\na: b\n---\n",
             Some("a: b\n"),

@@ -1,4 +1,4 @@
-//! What a skill is called and what it says of itself, whatever its author left out.
+//! The name and description of a skill, with defaults for missing ones.
 
 use std::borrow::Cow;
 
@@ -7,39 +7,39 @@ use prowess_diag::wording;
 use crate::manifest::Manifest;
 use crate::name;
 
-/// Longest description taken from a body.
+/// Maximum length of a description taken from a body.
 const DERIVED_DESCRIPTION: usize = 1024;
 
-/// Name and description as the loader uses them.
+/// The effective name and description of a skill.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
-    /// The name, and where it comes from.
+    /// The name.
     pub name: String,
-    /// Where the name comes from.
+    /// The origin of the name.
     pub name_source: Source,
     /// The other name, if folder and frontmatter differ.
     pub alias: Option<String>,
     /// The description.
     pub description: String,
-    /// Where the description comes from.
+    /// The origin of the description.
     pub description_source: Source,
 }
 
-/// Where a part of an identity comes from.
+/// The origin of a name or description.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
     /// The frontmatter.
     Frontmatter,
-    /// The name of the folder; a description made from the name.
+    /// The name of the folder, or for a description, the name of the skill.
     Folder,
     /// The first line of the body.
     Body,
-    /// Nowhere: there was nothing to take it from.
+    /// None of them: no value was available.
     Nothing,
 }
 
 impl Source {
-    /// Returns the word used in output.
+    /// Returns the name used in output.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Frontmatter => "frontmatter",
@@ -50,8 +50,8 @@ impl Source {
     }
 }
 
-/// Works out what a skill is called: the frontmatter's name if it is valid, else the folder's,
-/// else the frontmatter's as it stands.
+/// Determines the name of a skill: the frontmatter's if it is valid, else the folder's, else the
+/// frontmatter's unchanged. The description defaults to the first line of the body.
 pub fn identify(manifest: &Manifest<'_>, folder: Option<&str>, body: &str) -> Identity {
     let written = manifest.name.as_ref().filter(|text| !text.is_blank());
     let written = written.map(|text| name::normalise(&text.value));
@@ -80,7 +80,7 @@ pub fn identify(manifest: &Manifest<'_>, folder: Option<&str>, body: &str) -> Id
         Some(text) => (text.value.trim().to_owned(), Source::Frontmatter),
         None => match first_line(body) {
             Some(line) => (wording::shorten(&line, DERIVED_DESCRIPTION), Source::Body),
-            // Nothing to go by but the name.
+            // Only the name is left.
             None if !name.is_empty() => (format!("Skill: {name}"), Source::Folder),
             None => (String::new(), Source::Nothing),
         },
@@ -94,7 +94,7 @@ pub fn identify(manifest: &Manifest<'_>, folder: Option<&str>, body: &str) -> Id
     }
 }
 
-/// Returns the first line of a body that says something, without its Markdown marks.
+/// Returns the first line of a body with text in it, without Markdown markers.
 pub fn first_line(body: &str) -> Option<Cow<'_, str>> {
     let mut in_comment = false;
     for line in body.lines() {
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn the_frontmatter_counts_when_it_is_valid() {
+    fn valid_frontmatter_wins() {
         check("---\nname: a\ndescription: d\n---\n", Some("a"), "a||d");
         check("---\nname: a\ndescription: d\n---\n", Some("b"), "a|b|d");
         check(
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn folder_and_body_stand_in() {
+    fn folder_and_body_are_the_fallbacks() {
         check(
             "# Deploy *now*\n\ntext",
             Some("deploy"),

@@ -1,10 +1,10 @@
-//! The Agent Skills format: what a `SKILL.md` says.
+//! The Agent Skills format: parses `SKILL.md`.
 //!
-//! [`parse`](parse::parse) turns the bytes of a file into a typed [`Manifest`], a body and a list of
-//! problems; it never fails. What is *wrong* with a skill is the business of `prowess-lint`.
+//! [`parse`](parse::parse) turns the bytes of a file into a typed [`Manifest`], a body and a list
+//! of problems; it never fails. `prowess-lint` turns problems into diagnostics.
 //!
-//! Nothing here touches a file, the clock or the environment: the registry reads, this crate
-//! understands.
+//! This crate does no I/O and reads neither the clock nor the environment; the registry reads
+//! files.
 
 #![warn(clippy::disallowed_methods)]
 
@@ -12,6 +12,7 @@ pub mod body;
 pub mod fields;
 pub mod frontmatter;
 pub mod identity;
+pub mod json;
 pub mod manifest;
 pub mod name;
 pub mod package;

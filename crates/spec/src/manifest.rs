@@ -1,4 +1,4 @@
-//! The frontmatter as typed fields, beside the verbatim keys.
+//! The frontmatter: typed fields and verbatim keys.
 
 use std::borrow::Cow;
 use std::sync::OnceLock;
@@ -9,97 +9,96 @@ use crate::fields::{self, Shape};
 use crate::tool_pattern::{self, TokenFault, ToolPattern};
 use crate::yaml::{Entry, Node, Style, Value};
 
-/// What the frontmatter says.
+/// The parsed frontmatter.
 ///
-/// `entries` holds every key in the order of the file, known or not, with places; the typed
-/// fields are read from it and leave out what has the wrong shape. A null counts as absent.
+/// `entries` holds every key in file order, known or not, with spans. The typed fields are read
+/// from it; a value of the wrong shape or null leaves its field empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Manifest<'t> {
     /// Every key, verbatim.
     pub entries: Vec<Entry<'t>>,
-    /// `name`
+    /// `name`.
     pub name: Option<Text<'t>>,
-    /// `description`
+    /// `description`.
     pub description: Option<Text<'t>>,
-    /// `license`
+    /// `license`.
     pub license: Option<Text<'t>>,
-    /// `compatibility`
+    /// `compatibility`.
     pub compatibility: Option<Text<'t>>,
-    /// `when_to_use`
+    /// `when_to_use`.
     pub when_to_use: Option<Text<'t>>,
-    /// `argument-hint`
+    /// `argument-hint`.
     pub argument_hint: Option<Text<'t>>,
-    /// `arguments`, in order
+    /// `arguments`, in order.
     pub arguments: Vec<Text<'t>>,
-    /// `allowed-tools`; nothing when the key is absent
+    /// `allowed-tools`; `None` if the key is absent.
     pub allowed_tools: Option<ToolList<'t>>,
-    /// `disallowed-tools`; nothing when the key is absent
+    /// `disallowed-tools`; `None` if the key is absent.
     pub disallowed_tools: Option<ToolList<'t>>,
-    /// `disable-model-invocation`
+    /// `disable-model-invocation`.
     pub disable_model_invocation: Option<Flag>,
-    /// `user-invocable`
+    /// `user-invocable`.
     pub user_invocable: Option<Flag>,
-    /// `background`
+    /// `background`.
     pub background: Option<Flag>,
-    /// `always_present`
+    /// `always_present`.
     pub always_present: Option<Flag>,
-    /// `model`
+    /// `model`.
     pub model: Option<Text<'t>>,
-    /// `effort`
+    /// `effort`.
     pub effort: Option<Text<'t>>,
-    /// `context`
+    /// `context`.
     pub context: Option<Text<'t>>,
-    /// `agent`
+    /// `agent`.
     pub agent: Option<Text<'t>>,
-    /// `shell`
+    /// `shell`.
     pub shell: Option<Text<'t>>,
-    /// `paths`
+    /// `paths`.
     pub paths: Vec<Text<'t>>,
-    /// `maxTicks`
+    /// `maxTicks`.
     pub max_ticks: Option<u32>,
-    /// `creator`
+    /// `creator`.
     pub creator: Option<Text<'t>>,
-    /// `planck_version`
+    /// `planck_version`.
     pub planck_version: Option<Text<'t>>,
-    /// `version`, or `metadata.version`
+    /// `version`, or `metadata.version`.
     pub version: Option<Text<'t>>,
-    /// Whether parts of the frontmatter were refused, so that an absent field may have been there.
+    /// `true` if part of the frontmatter was rejected, so a missing field may be in that part.
     pub incomplete: bool,
-    /// Keys that stand in the file and were not read.
+    /// Keys that are present in the file but could not be read.
     pub lost: Vec<Box<str>>,
 }
 
-/// A piece of text and its place.
+/// A string with its span.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Text<'t> {
     /// The text.
     pub value: Cow<'t, str>,
-    /// Where it stands, quotes included.
+    /// Range in the file, including quotation marks.
     pub span: Span,
-    /// Where the text stands unchanged in the file, if it does.
+    /// Offset at which the string appears unchanged in the file, if it does.
     verbatim: Option<u32>,
 }
 
-/// A yes or no and its place.
+/// A boolean with its span.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Flag {
-    /// The value that counts.
+    /// The effective value.
     pub value: bool,
-    /// Whether the text was understood; if not, `value` is the safer one.
+    /// `false` if the text could not be parsed; `value` is then the safer one.
     pub understood: bool,
-    /// Where it stands.
+    /// Range in the file.
     pub span: Span,
 }
 
-/// A list of tools as it was written. It is taken apart when somebody asks: whoever lists skills
-/// does not.
+/// A list of tools as written. It is parsed on first use, because listing skills does not need it.
 #[derive(Clone, Debug)]
 pub struct ToolList<'t> {
-    /// Where the value stands.
+    /// Range of the value in the file.
     pub span: Span,
     value: Node<'t>,
     source: &'t str,
-    /// Owned, so that a manifest may still be used where a shorter-lived one is wanted.
+    /// Owned, so that the manifest stays covariant in its lifetime.
     tokens: OnceLock<Vec<ToolToken>>,
 }
 
@@ -114,11 +113,11 @@ impl Eq for ToolList<'_> {}
 /// One token of a [`ToolList`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ToolToken {
-    /// Where it stands.
+    /// Range in the file.
     pub span: Span,
-    /// As it was written.
+    /// The token as written.
     pub text: Box<str>,
-    /// What it grants, or why nothing.
+    /// The tools it matches, or the reason it matches none.
     pub pattern: Result<ToolPattern, TokenFault>,
 }
 
@@ -156,7 +155,8 @@ impl<'t> Text<'t> {
         }
     }
 
-    /// Returns the place of a part of the text; the whole place when the text was folded or escaped.
+    /// Returns the span of a part of the string; the whole span if the string was folded or
+    /// escaped.
     pub fn subspan(&self, range: std::ops::Range<usize>) -> Span {
         match self.verbatim {
             Some(start) => Span::new(start as usize + range.start, start as usize + range.end),
@@ -164,7 +164,7 @@ impl<'t> Text<'t> {
         }
     }
 
-    /// Tells whether the text has nothing but blanks.
+    /// Returns `true` if the string is empty or whitespace.
     pub fn is_blank(&self) -> bool {
         self.value.chars().all(char::is_whitespace)
     }
@@ -181,12 +181,12 @@ impl<'t> ToolList<'t> {
         })
     }
 
-    /// Returns the tokens, in order.
+    /// Returns the tokens in order.
     pub fn tokens(&self) -> &[ToolToken] {
         self.tokens.get_or_init(|| tools(&self.value, self.source))
     }
 
-    /// Returns the patterns that parsed.
+    /// Returns the patterns of the valid tokens.
     pub fn patterns(&self) -> impl Iterator<Item = &ToolPattern> {
         self.tokens()
             .iter()
@@ -195,7 +195,7 @@ impl<'t> ToolList<'t> {
 }
 
 impl<'t> Manifest<'t> {
-    /// Reads the typed fields from the verbatim keys; `source` is the text their places are in.
+    /// Reads the typed fields from the verbatim keys. `source` is the text that the spans refer to.
     pub fn from_entries(entries: Vec<Entry<'t>>, source: &'t str) -> Self {
         let mut manifest = Self::default();
         for entry in &entries {
@@ -246,12 +246,12 @@ impl<'t> Manifest<'t> {
         }
     }
 
-    /// Returns the entry under a key.
+    /// Returns the entry with this key.
     pub fn entry(&self, key: &str) -> Option<&Entry<'t>> {
         self.entries.iter().find(|entry| &*entry.key == key)
     }
 
-    /// Tells whether the model must not invoke the skill on its own.
+    /// Returns `true` if only users may invoke the skill, not the model.
     pub fn model_invocation_disabled(&self) -> bool {
         self.disable_model_invocation.map_or_else(
             || self.has_lost("disable-model-invocation"),
@@ -259,18 +259,19 @@ impl<'t> Manifest<'t> {
         )
     }
 
-    /// Tells whether people may invoke the skill by name.
+    /// Returns `true` if users may invoke the skill by name.
     pub fn is_user_invocable(&self) -> bool {
         self.user_invocable
             .map_or_else(|| !self.has_lost("user-invocable"), |flag| flag.value)
     }
 
-    /// Tells whether a key stands in the file and was not read. What it restricts stays restricted.
+    /// Returns `true` if a key is present but could not be read. Its restriction then stays in
+    /// force.
     fn has_lost(&self, key: &str) -> bool {
         self.lost.iter().any(|lost| &**lost == key)
     }
 
-    /// Tells whether the skill runs in a conversation of its own.
+    /// Returns `true` if the skill runs in a separate conversation.
     pub fn is_forked(&self) -> bool {
         self.context
             .as_ref()
@@ -278,7 +279,7 @@ impl<'t> Manifest<'t> {
     }
 }
 
-/// `[topic]` is a list to YAML and a hint to people.
+/// Reads a hint. `[topic]` is a list in YAML, but authors mean the text.
 fn hint<'t>(node: &Node<'t>, source: &str) -> Option<Text<'t>> {
     let Some(items) = node.items() else {
         return Text::of(node, source);
@@ -303,7 +304,7 @@ fn words<'t>(
         .collect()
 }
 
-/// A text, or the texts of a list.
+/// Returns a string, or the strings of a list.
 fn texts<'t>(node: &Node<'t>, source: &str) -> Vec<Text<'t>> {
     match node.items() {
         Some(items) => items
@@ -328,7 +329,7 @@ fn split<'t>(text: &Text<'t>, separates: impl Fn(char) -> bool) -> Vec<Text<'t>>
     parts
 }
 
-/// Splits at commas, but not inside braces: `src/**/*.{ts,tsx}, *.md` is two patterns.
+/// Splits at commas outside braces: `src/**/*.{ts,tsx}, *.md` is two patterns.
 fn globs<'t>(node: &Node<'t>, source: &str) -> Vec<Text<'t>> {
     let mut globs = Vec::new();
     for text in texts(node, source) {
@@ -356,7 +357,8 @@ fn globs<'t>(node: &Node<'t>, source: &str) -> Vec<Text<'t>> {
 fn tools(node: &Node<'_>, source: &str) -> Vec<ToolToken> {
     let mut tokens = Vec::new();
     for text in texts(node, source) {
-        // Of a value of several lines only the blanks are others, unless it has escapes.
+        // In a value of several lines only the whitespace differs from the source, unless it has
+        // escapes.
         let mut rest = text.span;
         let is_folded = text.verbatim.is_none() && !rest.of(source).contains('\\');
         tokens.extend(
@@ -380,7 +382,7 @@ fn tools(node: &Node<'_>, source: &str) -> Vec<ToolToken> {
     tokens
 }
 
-/// Reads a yes or no. What is neither counts as the safer value.
+/// Parses a boolean. Uses the safer value if that fails.
 fn flag(entry: &Entry<'_>) -> Option<Flag> {
     let node = &entry.value;
     if node.is_null() {
@@ -398,7 +400,7 @@ fn flag(entry: &Entry<'_>) -> Option<Flag> {
     })
 }
 
-/// Planck's pin: only the literal boolean counts.
+/// Parses Planck's `always_present`, which accepts only literal booleans.
 fn literal_flag(node: &Node<'_>) -> Option<Flag> {
     if node.is_null() {
         return None;
@@ -416,7 +418,7 @@ fn literal_flag(node: &Node<'_>) -> Option<Flag> {
     })
 }
 
-/// Reads the words for yes and no, in any letter case.
+/// Parses a boolean word in any letter case: true/false, yes/no, on/off, 1/0.
 pub fn parse_flag(text: &str) -> Option<bool> {
     let is = |words: &[&str]| {
         words
@@ -436,7 +438,7 @@ pub fn parse_flag(text: &str) -> Option<bool> {
 mod tests {
     use crate::parse::parse;
 
-    /// What the places of the tokens show, where the value stands on several lines.
+    /// Returns the source text of each token's span, for a value of several lines.
     fn places(value: &str) -> Vec<String> {
         let text = format!("---\nallowed-tools: {value}\n---\n");
         let list = parse(text.as_bytes()).manifest.allowed_tools;
@@ -451,7 +453,7 @@ mod tests {
     }
 
     #[test]
-    fn the_place_of_a_tool_is_its_own_on_whatever_line_it_stands() {
+    fn each_tool_has_its_own_span_on_any_line() {
         for value in [
             "Read,\n  Bash(git log:*),\n  Read",
             "\"Read,\n  Bash(git log:*),\n  Read\"",
@@ -475,7 +477,7 @@ mod tests {
     }
 
     #[test]
-    fn an_escape_may_stand_for_anything_so_the_whole_value_is_the_place() {
+    fn value_with_escapes_has_one_span_for_all_tools() {
         let value = "\"\\x52ead\n  Read\"";
         assert_eq!(places(value), [value, value]);
     }

@@ -5,15 +5,15 @@ use std::borrow::Cow;
 use unicode_normalization::{UnicodeNormalization, is_nfkc_quick};
 use unicode_properties::{GeneralCategoryGroup, UnicodeGeneralCategory};
 
-/// Longest name the standard allows, in characters.
+/// Maximum length of a name in the standard, in characters.
 pub const MAX_NAME: usize = 64;
 
-/// A name that the standard accepts: normalised, lower case, letters, digits and single hyphens.
+/// A valid skill name: normalised, lower case, with letters, digits and single hyphens.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SkillName(Box<str>);
 
 impl SkillName {
-    /// Normalises and checks a name.
+    /// Normalises and validates a name.
     pub fn new(raw: &str) -> Result<Self, Vec<NameFault>> {
         let name = normalise(raw);
         let faults = faults(&name);
@@ -36,32 +36,32 @@ impl std::fmt::Display for SkillName {
     }
 }
 
-/// What is wrong with a name.
+/// A violation of the rules for names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NameFault {
-    /// Nothing but blanks.
+    /// Empty or only whitespace.
     Empty,
     /// More than [`MAX_NAME`] characters.
     TooLong {
-        /// How many there are.
+        /// The actual number of characters.
         characters: usize,
     },
     /// Upper-case letters.
     NotLowercase,
-    /// A hyphen first or last.
+    /// A leading or trailing hyphen.
     EdgeHyphen,
-    /// Two hyphens in a row.
+    /// Two consecutive hyphens.
     DoubleHyphen,
-    /// Something other than letters, digits and hyphens.
+    /// A character other than a letter, digit or hyphen.
     Characters {
         /// The first such character.
         first: char,
-        /// Whether underscores are the only such characters.
+        /// `true` if underscores are the only such characters.
         only_underscores: bool,
     },
 }
 
-/// Returns the name as it is compared: trimmed and in compatibility form (NFKC).
+/// Normalises a name for comparison: trims it and applies NFKC.
 pub fn normalise(raw: &str) -> Cow<'_, str> {
     let trimmed = raw.trim();
     if trimmed.is_ascii()
@@ -73,10 +73,9 @@ pub fn normalise(raw: &str) -> Cow<'_, str> {
     }
 }
 
-/// Returns everything that is wrong with a normalised name, in the order of the reference
-/// validator.
+/// Returns all violations in a normalised name, in the order of the reference validator.
 pub fn faults(name: &str) -> Vec<NameFault> {
-    // Nearly every name is plain; look no further then.
+    // Fast path: nearly every name is plain ASCII.
     let mut before = b'-';
     let mut is_plain = |byte: u8| {
         let is_single = byte != b'-' || before != b'-';
@@ -113,8 +112,8 @@ pub fn faults(name: &str) -> Vec<NameFault> {
     faults
 }
 
-/// Letters and digits of any script, and the hyphen. Combining marks are neither, which
-/// `char::is_alphanumeric` gets wrong.
+/// Returns `true` for letters and digits of any script and for the hyphen. Unlike
+/// `char::is_alphanumeric`, excludes combining marks.
 fn is_name_character(c: char) -> bool {
     c == '-'
         || c.is_ascii_alphanumeric()
@@ -125,8 +124,8 @@ fn is_name_character(c: char) -> bool {
             ))
 }
 
-/// Returns the valid name nearest to a broken one, if anything is left of it: lower case, every
-/// run of other characters turned into one hyphen, cut at a hyphen to 64 characters.
+/// Derives a valid name from an invalid one: lower case, each run of other characters replaced by
+/// one hyphen, cut to 64 characters, at a hyphen if possible. Returns `None` if nothing is left.
 pub fn repair(raw: &str) -> Option<String> {
     let mut name = String::with_capacity(raw.len());
     for c in normalise(raw).to_lowercase().chars() {
@@ -181,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn names_with_anything_else_are_refused() {
+    fn names_with_other_characters_are_rejected() {
         for name in [
             "",
             "  ",
@@ -214,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn repair_gives_a_valid_name_or_none() {
+    fn repair_returns_a_valid_name_or_none() {
         for (broken, mended) in [
             ("PDF Tools", Some("pdf-tools")),
             ("pdf_tools", Some("pdf-tools")),

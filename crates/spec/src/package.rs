@@ -1,87 +1,87 @@
-//! The files of a skill, as facts. Reading them from disk is the registry's work.
+//! The files of a skill as plain data. The registry reads them from disk.
 
-/// What is known of a skill's folder without opening its files.
+/// The contents of a skill's folder, without the contents of its files.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Package {
-    /// The folder's name; nothing when the text did not come from a folder.
+    /// The folder's name; `None` if the text did not come from a folder.
     pub folder: Option<String>,
-    /// The name of the file that holds the skill: `SKILL.md`, or `skill.md`.
+    /// The name of the skill's file: `SKILL.md` or `skill.md`.
     pub file_name: Option<String>,
-    /// Files and folders below the skill's folder, sorted by path; nothing when the folder was
-    /// not listed, and then no rule may conclude that a file is missing.
+    /// Files and folders below the skill's folder, sorted by path. `None` if the folder was not
+    /// listed; rules must not then conclude that a file is missing.
     pub files: Option<Vec<PackageFile>>,
-    /// Whether the listing was cut short by a limit.
+    /// `true` if a limit cut the listing short.
     pub truncated: bool,
-    /// The contents of `agents/openai.yaml`, if there is one and it could be read.
+    /// The contents of `agents/openai.yaml`, if it exists and is readable.
     pub sidecar: Option<String>,
 }
 
 /// One file or folder of a skill.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PackageFile {
-    /// Path from the skill's folder, with forward slashes. File names that are not UTF-8 appear
-    /// with replacement characters and can be seen but not referred to.
+    /// Path relative to the skill's folder, with forward slashes. Names that are not UTF-8 contain
+    /// replacement characters and cannot be opened by this path.
     pub path: Box<str>,
-    /// What it is.
+    /// The kind of file.
     pub kind: FileKind,
-    /// Whether it may be executed; nothing when that was not asked, or has no meaning here.
+    /// `true` if the file is executable; `None` if unknown or not applicable.
     pub executable: Option<bool>,
 }
 
-/// What an entry of a folder is.
+/// The kind of a folder entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileKind {
-    /// A regular file, or a link to one.
+    /// A regular file, or a symlink to one.
     File,
     /// A folder.
     Folder,
-    /// A device, FIFO, socket, or a link that leads nowhere.
+    /// A device, FIFO, socket or broken symlink.
     Other,
 }
 
-/// What rules may ask about a skill's folder. The registry answers from disk, and only when asked;
-/// a [`Package`] answers from memory.
+/// Facts about a skill's folder that rules may query. The registry answers lazily from disk; a
+/// [`Package`] answers from memory.
 pub trait Facts: std::fmt::Debug {
-    /// Returns the folder's name; nothing when the text did not come from a folder.
+    /// Returns the folder's name; `None` if the text did not come from a folder.
     fn folder(&self) -> Option<&str>;
-    /// Returns the name of the file that holds the skill.
+    /// Returns the name of the skill's file.
     fn file_name(&self) -> Option<&str>;
-    /// Tells what stands at a path of the folder.
+    /// Returns the status of a path in the folder.
     fn look(&self, path: &str) -> Look;
-    /// Returns the paths of all files, sorted; none when they are not known.
+    /// Returns the paths of all files, sorted; empty if they are unknown.
     fn paths(&self) -> Vec<&str>;
-    /// Returns the paths of skills inside this one.
+    /// Returns the paths of skills nested in this one.
     fn nested_skills(&self) -> Vec<&str>;
-    /// Returns the contents of `agents/openai.yaml`, if there is one and it can be read.
+    /// Returns the contents of `agents/openai.yaml`, if it exists and is readable.
     fn sidecar(&self) -> Option<&str>;
 }
 
-/// What stands at a path.
+/// The status of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Look {
-    /// A file, and whether it may be executed, where that is known.
+    /// A file; `Some(true)` if it is executable, `None` if unknown.
     File(Option<bool>),
-    /// A folder, or something else that is there.
+    /// A folder or another kind of file.
     Other,
-    /// Nothing.
+    /// No such file.
     Missing,
-    /// Nobody can tell.
+    /// Not known.
     Unknown,
 }
 
-/// Why a skill's file could not be read.
+/// The reason why a skill's file could not be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ReadFault {
-    /// There is no such file in the folder.
+    /// The folder contains no such file.
     Missing,
-    /// It is something else: "a folder", "a FIFO", "a device", "a link that leads nowhere".
+    /// Not a regular file: "a folder", "a FIFO", "a device", "a broken link".
     NotAFile(&'static str),
-    /// It is larger than we read.
+    /// Larger than the limit.
     TooLarge {
         /// Its size in bytes.
         bytes: u64,
     },
-    /// The system says no.
+    /// The operating system reported this error.
     Unreadable(String),
 }
 

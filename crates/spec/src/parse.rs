@@ -1,4 +1,4 @@
-//! From bytes to a manifest, a body, and what was noticed on the way.
+//! Parses the bytes of a file into a manifest, a body and a list of problems.
 
 use memchr::{memchr, memchr2};
 use prowess_diag::Span;
@@ -9,23 +9,23 @@ use crate::problem::{Problem, ProblemKind};
 use crate::repair;
 use crate::yaml::{self, Value};
 
-/// Files above this are not read.
+/// Maximum size of a `SKILL.md`, in bytes.
 pub const MAX_FILE: usize = 1024 * 1024;
 
-/// A file, read.
+/// A parsed file.
 #[derive(Clone, Debug)]
 pub struct Parsed<'t> {
-    /// The text; where the bytes are not UTF-8, the text before the first bad byte.
+    /// The text; up to the first invalid byte if the bytes are not UTF-8.
     pub text: &'t str,
-    /// What the frontmatter says.
+    /// The frontmatter.
     pub manifest: Manifest<'t>,
-    /// Where the frontmatter's YAML stands.
+    /// Range of the frontmatter's YAML.
     pub yaml: Option<Span>,
-    /// Where the body stands.
+    /// Range of the body.
     pub body: Span,
     /// The opening and closing `---`.
     pub fences: Option<(Span, Span)>,
-    /// What was noticed.
+    /// Problems found while parsing.
     pub problems: Vec<Problem>,
 }
 
@@ -36,13 +36,13 @@ impl<'t> Parsed<'t> {
     }
 }
 
-/// Reads a `SKILL.md`. Never fails: whatever the bytes are, there is a manifest, perhaps empty,
-/// and a list of problems.
+/// Parses a `SKILL.md`. Never fails: any input yields a manifest, possibly empty, and a list of
+/// problems.
 pub fn parse(bytes: &[u8]) -> Parsed<'_> {
     let mut problems = Vec::new();
     let text = decode(bytes, &mut problems);
     let split = frontmatter::split(text, &mut problems);
-    // Rare both, and looked for in one pass: a NUL, and a carriage return.
+    // NUL and carriage return are both rare; one pass looks for either.
     if let Some(first) = memchr2(0, b'\r', text.as_bytes()) {
         if let Some(at) = memchr(0, &text.as_bytes()[first..]) {
             let span = Span::new(first + at, first + at + 1);
@@ -63,7 +63,7 @@ pub fn parse(bytes: &[u8]) -> Parsed<'_> {
         read_manifest(text, yaml, &mut problems)
     });
     if text.len() < bytes.len() {
-        // What seems wrong with the shape of a text that was cut is only that it was cut.
+        // Ignore structural problems of a truncated text; the truncation causes them.
         problems.retain(|problem| matches!(problem.kind, ProblemKind::NotUtf8 | ProblemKind::Nul));
         manifest.incomplete = true;
     }
@@ -135,38 +135,38 @@ fn read_manifest<'t>(text: &'t str, span: Span, problems: &mut Vec<Problem>) -> 
                     kind: ProblemKind::YamlRefused(refusal),
                 });
             }
-            // Nothing that grants or runs anything is taken from such a file.
-            let salvage = repair::salvage(source, base, Some(&["name", "description"]));
+            // Accept nothing that grants permissions or runs commands from such a file.
+            let recovered = repair::recover(source, base, Some(&["name", "description"]));
             Manifest {
                 incomplete: true,
-                lost: salvage.lost,
-                ..Manifest::from_entries(salvage.entries, text)
+                lost: recovered.lost,
+                ..Manifest::from_entries(recovered.entries, text)
             }
         }
         Err(yaml::Error::Syntax { at, message }) => {
-            let salvage = repair::salvage(source, base, None);
-            if salvage.problems.is_empty() {
-                // Each entry is fine alone, the whole is not: blame the place the parser named.
+            let recovered = repair::recover(source, base, None);
+            if recovered.problems.is_empty() {
+                // Each entry is valid alone but the whole is not; report the parser's position.
                 problems.push(Problem {
                     span: at,
                     kind: ProblemKind::YamlInvalid { message, key: None },
                 });
             }
-            let incomplete = salvage
+            let incomplete = recovered
                 .problems
                 .iter()
                 .any(|problem| !matches!(problem.kind, ProblemKind::YamlRepaired { .. }));
             let mut manifest = Manifest {
                 incomplete,
-                lost: salvage.lost,
-                ..Manifest::from_entries(salvage.entries, text)
+                lost: recovered.lost,
+                ..Manifest::from_entries(recovered.entries, text)
             };
-            for problem in &salvage.problems {
+            for problem in &recovered.problems {
                 if let ProblemKind::DuplicateKey(duplicate) = &problem.kind {
                     withdraw(&mut manifest, duplicate);
                 }
             }
-            problems.extend(salvage.problems);
+            problems.extend(recovered.problems);
             manifest
         }
     }
@@ -177,14 +177,14 @@ fn not_mapping(span: Span, found: &'static str, problems: &mut Vec<Problem>) -> 
         span,
         kind: ProblemKind::NotMapping { found },
     });
-    // An empty block lacks its keys; in anything else they may stand in another form.
+    // An empty block has no keys; any other value may contain them in another form.
     Manifest {
         incomplete: found != "empty",
         ..Manifest::default()
     }
 }
 
-/// Two different answers to a question of permission are no answer: grant nothing.
+/// Handles contradictory values of a duplicate key: the restrictive value wins.
 fn withdraw(manifest: &mut Manifest<'_>, duplicate: &yaml::Duplicate) {
     if duplicate.same_value || !duplicate.top_level {
         return;

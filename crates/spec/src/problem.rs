@@ -1,82 +1,82 @@
-//! What the parser noticed. A problem is a fact about the text; the rule of the same name turns
-//! it into words, a severity and a fix.
+//! Problems found by the parser. A problem is plain data; the lint rule of the same name adds
+//! message, severity and fix.
 
 use prowess_diag::{Applicability, Edit, Span};
 
 use crate::yaml::{Duplicate, Refusal};
 
-/// The commonest reason why a line is not YAML.
+/// The most common reason why a line is not valid YAML.
 pub const UNQUOTED_COLON: &str = "an unquoted value contains a colon followed by a space";
 
-/// One thing the parser noticed, and where.
+/// A problem and its location.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// Where it stands.
+    /// Range in the file.
     pub span: Span,
-    /// What it is.
+    /// The kind of problem.
     pub kind: ProblemKind,
 }
 
-/// What the parser noticed.
+/// The kind of a problem.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ProblemKind {
-    /// A byte that is not UTF-8; only the text before it was read.
+    /// A byte that is not UTF-8; only the text before it was parsed.
     NotUtf8,
     /// A NUL byte.
     Nul,
     /// A byte-order mark at the start.
     ByteOrderMark,
-    /// Line breaks that are a carriage return alone.
+    /// Line breaks that consist of a lone carriage return.
     LoneCarriageReturn {
         /// Every such line break.
         places: Vec<Span>,
     },
     /// No frontmatter at all.
     FrontmatterMissing,
-    /// Frontmatter that does not begin on the first line; it was read all the same.
+    /// Frontmatter that does not start on the first line; it was parsed anyway.
     FrontmatterMisplaced(Misplaced),
-    /// `---` opens and nothing closes.
+    /// An opening `---` without a closing one.
     FrontmatterUnclosed,
-    /// Blanks behind a `---` line.
+    /// Trailing whitespace on a `---` line.
     FenceTrailingSpace,
-    /// More frontmatter than we read.
+    /// Frontmatter above the size limit.
     FrontmatterTooLarge {
-        /// Its length in bytes.
+        /// Its size in bytes.
         bytes: usize,
     },
-    /// Frontmatter that is not a map: empty, a list, or a single value.
+    /// Frontmatter that is not a map: empty, a list or a single value.
     NotMapping {
-        /// What it is instead, in words.
+        /// A description of the actual value.
         found: &'static str,
     },
-    /// YAML that could be mended without losing anything.
+    /// Invalid YAML that was repaired without loss.
     YamlRepaired {
-        /// What the YAML parser says of it.
+        /// The parser's message.
         message: String,
-        /// What is done about it, as a title for the fix.
+        /// Title of the fix.
         title: &'static str,
-        /// The repair.
+        /// Edits that repair the file.
         edits: Vec<Edit>,
-        /// Whether it is beyond doubt what the author meant.
+        /// Confidence that the repair matches the author's intent.
         applicability: Applicability,
     },
-    /// YAML that could not be mended; this part was not read.
+    /// Invalid YAML that could not be repaired; this part was skipped.
     YamlInvalid {
-        /// What the YAML parser says of it.
+        /// The parser's message.
         message: String,
-        /// The key whose value was not read.
+        /// The key whose value was skipped.
         key: Option<String>,
     },
-    /// A feature of YAML that frontmatter must not use; only name and description were read.
+    /// A YAML feature that is not allowed in frontmatter; only name and description were read.
     YamlRefused(Refusal),
-    /// A key that stands twice.
+    /// A duplicate key.
     DuplicateKey(Duplicate),
 }
 
-/// Why frontmatter does not begin on the first line.
+/// The reason why frontmatter does not start on the first line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Misplaced {
-    /// Empty lines stand before it.
+    /// Blank lines precede it.
     BlankLines,
     /// The whole file is wrapped in a code fence.
     CodeFence,

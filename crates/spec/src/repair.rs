@@ -1,9 +1,9 @@
-//! Mends broken YAML, line by line, and reads what can be read key by key.
+//! Repairs invalid YAML and reads the remaining entries one by one.
 //!
-//! Three quarters of the frontmatter in the wild that is not YAML only lacks quotation marks:
-//! `description: Use when: the user asks`. Each top-level entry is read on its own. An entry that
-//! does not parse is mended; one that cannot be mended is left out and reported; all others are
-//! kept. Nothing here guesses at meaning: a mended value is the text the author typed.
+//! Three quarters of invalid frontmatter found in practice only lack quotation marks: `description:
+//! Use when: the user asks`. Each top-level entry is parsed separately. An entry that does not
+//! parse is repaired; one that cannot be repaired is skipped and reported; the others are kept.
+//! Repairs never guess at meaning: a repaired value is the text that the author typed.
 
 mod entries;
 mod lines;
@@ -22,22 +22,23 @@ use crate::fields::{self, Shape};
 use crate::problem::{Problem, ProblemKind};
 use crate::yaml::{self, Entry, Value, full};
 
-/// What could be read.
+/// The recovered entries.
 #[derive(Debug, Default)]
-pub(crate) struct Salvage {
+pub(crate) struct Recovered {
     pub(crate) entries: Vec<Entry<'static>>,
     pub(crate) problems: Vec<Problem>,
-    /// Keys that stand there and were not read.
+    /// Keys that are present but could not be read.
     pub(crate) lost: Vec<Box<str>>,
 }
 
-/// Reads frontmatter that is not YAML as a whole. With `only` set, other keys are left out.
-pub(crate) fn salvage(text: &str, base: usize, only: Option<&[&str]>) -> Salvage {
-    let mut result = Salvage::default();
-    if only.is_none() && keep_mended(&mut result, untab(text), base) {
+/// Recovers entries from frontmatter that is invalid as a whole. If `only` is set, skips other
+/// keys.
+pub(crate) fn recover(text: &str, base: usize, only: Option<&[&str]>) -> Recovered {
+    let mut result = Recovered::default();
+    if only.is_none() && keep_repaired(&mut result, untab(text), base) {
         return result;
     }
-    let pieces = entries::pieces(text);
+    let pieces = entries::split(text);
     for piece in pieces.all {
         let range = piece.range;
         let entry_text = &text[range.clone()];
@@ -64,7 +65,7 @@ pub(crate) fn salvage(text: &str, base: usize, only: Option<&[&str]>) -> Salvage
                 },
             });
         }
-        // Alone, `name:x` is YAML as well: a single value.
+        // On its own, `name:x` is valid YAML: a single scalar.
         let is_slip = glued_key(entry_text).is_some() || bare_key(entry_text).is_some();
         let read = full::read(entry_text, start);
         let read = match read {
@@ -86,7 +87,7 @@ pub(crate) fn salvage(text: &str, base: usize, only: Option<&[&str]>) -> Salvage
                 result.problems.extend(refusals.into_iter().map(refused));
             }
             Err(yaml::Error::Syntax { at, message }) => {
-                if !keep_mended(&mut result, mend(entry_text), start) {
+                if !keep_repaired(&mut result, repair_entry(entry_text), start) {
                     result.lost.extend(key.map(Box::from));
                     let kind = ProblemKind::YamlInvalid {
                         message,
@@ -100,24 +101,29 @@ pub(crate) fn salvage(text: &str, base: usize, only: Option<&[&str]>) -> Salvage
     result
 }
 
-/// Keeps what a mended text says, and how it was mended; tells whether it can be read.
-fn keep_mended(result: &mut Salvage, mended: Option<Mended<'_>>, start: usize) -> bool {
-    let mended = mended.and_then(|mended| Some((mended.read(start)?, mended)));
-    let Some((document, mended)) = mended else {
+/// Adds the entries of a repaired text and the problem that describes the repair. Returns `false`
+/// if the repaired text does not parse.
+fn keep_repaired(result: &mut Recovered, repaired: Option<Repaired<'_>>, start: usize) -> bool {
+    let repaired = repaired.and_then(|repaired| Some((repaired.read(start)?, repaired)));
+    let Some((document, repaired)) = repaired else {
         return false;
     };
-    let span = Span::new(start + mended.place.start, start + mended.place.end);
+    let span = Span::new(start + repaired.place.start, start + repaired.place.end);
     let kind = ProblemKind::YamlRepaired {
-        edits: mended.edits.iter().map(|edit| shift(edit, start)).collect(),
-        message: mended.reason,
-        title: mended.title,
-        applicability: mended.applicability,
+        edits: repaired
+            .edits
+            .iter()
+            .map(|edit| shift(edit, start))
+            .collect(),
+        message: repaired.reason,
+        title: repaired.title,
+        applicability: repaired.applicability,
     };
     keep(result, document, Some(Problem { span, kind }));
     true
 }
 
-fn keep(result: &mut Salvage, document: yaml::Document<'static>, repaired: Option<Problem>) {
+fn keep(result: &mut Recovered, document: yaml::Document<'static>, repaired: Option<Problem>) {
     let Some(root) = document.root else { return };
     let span = root.span;
     result.problems.extend(repaired);
@@ -156,9 +162,9 @@ fn keep(result: &mut Salvage, document: yaml::Document<'static>, repaired: Optio
     }
 }
 
-/// A repair of one entry, in offsets of the entry's text.
-struct Mended<'t> {
-    /// What was mended.
+/// A repair of one entry. Offsets are relative to the entry's text.
+struct Repaired<'t> {
+    /// The text before the repair.
     source: &'t str,
     edits: Vec<Edit>,
     title: &'static str,
@@ -168,8 +174,8 @@ struct Mended<'t> {
     text: String,
 }
 
-impl Mended<'_> {
-    /// Reads the mended text and moves its places back to where things stand in the original.
+impl Repaired<'_> {
+    /// Parses the repaired text and maps its spans back to the original.
     fn read(&self, base: usize) -> Option<yaml::Document<'static>> {
         let mut document = full::read(&self.text, 0).ok()?;
         let back = |span: Span| {
@@ -194,7 +200,7 @@ impl Mended<'_> {
         Some(document)
     }
 
-    /// Where an offset of the mended text stands in the original, never inside a character.
+    /// Maps an offset of the repaired text to the original, at a character boundary.
     fn original(&self, offset: usize) -> usize {
         let mut at = self.original_byte(offset).min(self.source.len());
         while !self.source.is_char_boundary(at) {
@@ -204,41 +210,41 @@ impl Mended<'_> {
     }
 
     fn original_byte(&self, offset: usize) -> usize {
-        let mut mended_at = 0;
+        let mut repaired_at = 0;
         let mut original_at = 0;
         for edit in &self.edits {
             let before = edit.span.start as usize - original_at;
-            if offset <= mended_at + before {
-                return original_at + (offset - mended_at);
+            if offset <= repaired_at + before {
+                return original_at + (offset - repaired_at);
             }
-            mended_at += before;
+            repaired_at += before;
             original_at = edit.span.start as usize;
-            if offset < mended_at + edit.replacement.len() {
-                return (original_at + (offset - mended_at)).min(edit.span.end as usize);
+            if offset < repaired_at + edit.replacement.len() {
+                return (original_at + (offset - repaired_at)).min(edit.span.end as usize);
             }
-            mended_at += edit.replacement.len();
+            repaired_at += edit.replacement.len();
             original_at = edit.span.end as usize;
         }
-        original_at + (offset - mended_at)
+        original_at + (offset - repaired_at)
     }
 }
 
-/// What was found to be wrong with an entry, and what is done about it.
-struct Work<'t> {
+/// The faults found in an entry and the edits that repair them.
+struct EntryRepair<'t> {
     text: &'t str,
     edits: Vec<Edit>,
-    /// Reason, title and place of the first fault.
+    /// Reason, title and range of the first fault.
     first: Option<(String, &'static str, Range<usize>)>,
     applicability: Applicability,
 }
 
-impl<'t> Work<'t> {
+impl<'t> EntryRepair<'t> {
     fn note(&mut self, why: impl Into<String>, remedy: &'static str, at: Range<usize>) {
         self.first.get_or_insert((why.into(), remedy, at));
     }
 
-    /// Applies the edits; nothing if the result is not one entry with the same key.
-    fn finish(mut self) -> Option<Mended<'t>> {
+    /// Applies the edits. Returns `None` if the result is not one entry with the same key.
+    fn finish(mut self) -> Option<Repaired<'t>> {
         let (reason, title, place) = self.first?;
         self.edits.sort_by_key(|edit| edit.span);
         let fix = prowess_diag::Fix::safe("", self.edits.clone());
@@ -259,7 +265,7 @@ impl<'t> Work<'t> {
             applicability,
             ..
         } = self;
-        Some(Mended {
+        Some(Repaired {
             source,
             edits,
             title,
@@ -271,15 +277,15 @@ impl<'t> Work<'t> {
     }
 }
 
-/// Mends one entry, if that makes it parse.
-fn mend(text: &str) -> Option<Mended<'_>> {
+/// Repairs one entry. Returns `None` if it still does not parse.
+fn repair_entry(text: &str) -> Option<Repaired<'_>> {
     if let Some(key) = glued_key(text) {
-        return mend_key(text, key, GLUED);
+        return repair_key(text, key, GLUED);
     }
     if let Some(key) = bare_key(text) {
-        return mend_key(text, key, BARE);
+        return repair_key(text, key, BARE);
     }
-    let mut work = Work {
+    let mut work = EntryRepair {
         text,
         edits: Vec::new(),
         first: None,
@@ -309,7 +315,7 @@ fn mend(text: &str) -> Option<Mended<'_>> {
         }
         let own = key_at.unwrap_or(blanks);
         if let Some(marker) = block_marker(value) {
-            // The content of a block is text whatever it looks like.
+            // The content of a block scalar is text in any form.
             let below = all[index..]
                 .iter()
                 .take_while(|next| is_deeper(&text[(*next).clone()], own));
@@ -329,14 +335,15 @@ fn mend(text: &str) -> Option<Mended<'_>> {
                 let why = format!("text follows `{}` on its line", &value[..marker]);
                 work.note(
                     why,
-                    "begin the text on the next line",
+                    "start the text on the next line",
                     from..at + value.len(),
                 );
             } else if below
                 .iter()
                 .all(|next| text[next.clone()].trim().is_empty())
             {
-                // Nothing is indented below the mark: what follows at the margin is its text.
+                // Nothing is indented below the block marker, so the text at the margin is its
+                // content.
                 let astray = &all[index..];
                 for next in astray
                     .iter()
@@ -358,8 +365,8 @@ fn mend(text: &str) -> Option<Mended<'_>> {
                 .push(Edit::replace(Span::new(at, at + 1), line_break(text)));
             work.applicability = Applicability::Suggested;
             work.note(
-                "two keys stand on one line",
-                "write each on a line of its own",
+                "two keys are on one line",
+                "put each key on its own line",
                 at + 1..value_at + value.len(),
             );
             continue;
@@ -377,7 +384,7 @@ fn mend(text: &str) -> Option<Mended<'_>> {
             .collect::<Vec<_>>()
             .join("\n  ");
         let is_stray = |next: &Range<usize>| !is_deeper(&text[next.clone()], own);
-        // A stray line that looks like a key is one, not the rest of this value.
+        // An unindented line that looks like a key is a key, not part of this value.
         let is_open = value.starts_with(['"', '\'']) && !entries::is_complete(value);
         let is_key = |next: &Range<usize>| is_stray(next) && looks_like_key(&text[next.clone()]);
         if !is_open && follow.iter().any(is_key) {
@@ -394,7 +401,7 @@ fn mend(text: &str) -> Option<Mended<'_>> {
             }
             continue;
         }
-        // A map that is broken never becomes text.
+        // Never turn a broken map into a string.
         let key = key_at.filter(|&at| at == 0).and_then(|_| leading_key(text));
         if key
             .and_then(fields::find)
@@ -409,7 +416,7 @@ fn mend(text: &str) -> Option<Mended<'_>> {
             work.applicability = Applicability::Suggested;
         }
         let first = whole.lines().next().unwrap_or_default().trim_end();
-        // The colon or the mark itself, where that is what is wrong; else the value.
+        // The colon or quotation mark at fault, or else the whole first line of the value.
         let place = quote::fault_at(whole).map_or(0..first.len(), |at| at..at + 1);
         let place = start + place.start..start + place.end;
         work.note(quote::why(value), quote::remedy(value, &quoted), place);
@@ -440,20 +447,20 @@ fn mend(text: &str) -> Option<Mended<'_>> {
     work.finish()
 }
 
-/// Writes spaces for tabs where they stand before the keys at the margin, and so before all lines.
-fn untab(text: &str) -> Option<Mended<'_>> {
+/// Replaces tabs with spaces if tabs precede the keys at the margin, and so every line.
+fn untab(text: &str) -> Option<Repaired<'_>> {
     let blanks = |line: Range<usize>| &text[line.start..line.start + indent(&text[line.clone()])];
     let is_key = |line: &Range<usize>| entries::has_known_key(&text[line.clone()]);
     let margins: Vec<&str> = lines(text).into_iter().filter(is_key).map(blanks).collect();
     if margins.contains(&"") || !margins.concat().contains('\t') {
         return None;
     }
-    // A key that is indented right already says how deep.
+    // A key that is indented with spaces determines the width.
     let first = margins
         .iter()
         .find(|blanks| !blanks.contains('\t'))
         .unwrap_or(&"  ");
-    // Among tabs alone it is plain which line belongs to which.
+    // If all indentation is tabs, the structure is unambiguous.
     let is_plain = text
         .lines()
         .all(|line| line.starts_with('\t') || line.trim().is_empty());
@@ -462,7 +469,7 @@ fn untab(text: &str) -> Option<Mended<'_>> {
     } else {
         Applicability::Suggested
     };
-    let mut work = Work {
+    let mut work = EntryRepair {
         text,
         edits: Vec::new(),
         first: None,
@@ -481,24 +488,24 @@ fn untab(text: &str) -> Option<Mended<'_>> {
     work.finish()
 }
 
-/// Where in the value of `name` another key of the standard begins: a name has no blank in it.
+/// Finds another known key inside the value of `name`; a name contains no spaces.
 fn key_in_name(text: &str, value: &str) -> Option<usize> {
     let (gap, rest) = (value.find(' ')?, value.split_once(' ')?.1);
     let is_key = leading_key(rest).is_some_and(|key| fields::find(key).is_some());
     (is_key && leading_key(text) == Some("name")).then_some(gap)
 }
 
-/// The line break the text uses.
+/// Returns the line break that the text uses.
 fn line_break(text: &str) -> &'static str {
     if text.contains("\r\n") { "\r\n" } else { "\n" }
 }
 
-/// Writes `key: ` where the colon or the blank behind it is missing; then mends whatever else is.
-fn mend_key<'t>(
+/// Inserts the missing colon or space after a key, then repairs the rest of the entry.
+fn repair_key<'t>(
     text: &'t str,
     key: &str,
     [reason, title]: [&'static str; 2],
-) -> Option<Mended<'t>> {
+) -> Option<Repaired<'t>> {
     let rest = text[key.len()..].trim_start_matches([':', ';', '=', ' ']);
     let (from, to) = (key.len(), text.len() - rest.len());
     let spaced = format!("{key}: {rest}");
@@ -509,8 +516,8 @@ fn mend_key<'t>(
         Applicability::Suggested
     };
     if full::read(&spaced, 0).is_err() {
-        // Every further edit stands behind what was put in.
-        let further = mend(&spaced)?;
+        // All further edits are after the inserted text.
+        let further = repair_entry(&spaced)?;
         applicability = applicability.min(further.applicability);
         let back = |at: u32| at as usize + to - (from + 2);
         edits.extend(further.edits.iter().map(|edit| {
@@ -518,17 +525,18 @@ fn mend_key<'t>(
             Edit::replace(span, edit.replacement.clone())
         }));
     }
-    let (mended, _) = prowess_diag::fix::apply(text, [&prowess_diag::Fix::safe("", edits.clone())]);
-    full::read(&mended, 0).ok()?.root.as_ref()?.entries()?;
+    let (repaired, _) =
+        prowess_diag::fix::apply(text, [&prowess_diag::Fix::safe("", edits.clone())]);
+    full::read(&repaired, 0).ok()?.root.as_ref()?.entries()?;
     let (reason, place) = (reason.to_owned(), 0..key.len());
-    Some(Mended {
+    Some(Repaired {
         source: text,
         edits,
         title,
         reason,
         place,
         applicability,
-        text: mended,
+        text: repaired,
     })
 }
 
@@ -541,7 +549,7 @@ fn one_entry(document: &yaml::Document) -> bool {
             .is_some_and(|entries| entries.len() == 1)
 }
 
-/// `word:` at the start of a line, with or without a blank behind it.
+/// Returns `true` for `word:` at the start of a line, with or without a space after it.
 fn looks_like_key(line: &str) -> bool {
     let key = line.split(':').next().unwrap_or_default();
     key.len() < line.trim_end().len()
@@ -551,7 +559,7 @@ fn looks_like_key(line: &str) -> bool {
             .all(|c| c.is_alphanumeric() || c == '_' || c == '-')
 }
 
-/// What is wrong with a key, and what is done about it.
+/// Reason and title for a fault in a key.
 const GLUED: [&str; 2] = ["no space follows the colon", "put a space after the colon"];
 const BARE: [&str; 2] = ["no colon follows the key", "put a colon after the key"];
 
@@ -569,9 +577,9 @@ mod tests {
     use super::*;
     use crate::problem::UNQUOTED_COLON;
 
-    /// Reads broken frontmatter; gives `key=value` pairs and, for each problem, its reason.
+    /// Recovers invalid frontmatter; compares `key=value` pairs and the reason of each problem.
     fn check(text: &str, values: &[&str], reasons: &[&str]) {
-        let result = salvage(text, 100, None);
+        let result = recover(text, 100, None);
         let found: Vec<String> = result
             .entries
             .iter()
@@ -597,7 +605,7 @@ mod tests {
     }
 
     #[test]
-    fn values_without_quotation_marks_are_mended() {
+    fn unquoted_values_are_repaired() {
         check(
             "name: x\ndescription: Use when: y\n",
             &["name=x", "description=Use when: y"],
@@ -630,7 +638,7 @@ mod tests {
     }
 
     #[test]
-    fn broken_quotation_marks_are_mended() {
+    fn broken_quotation_marks_are_repaired() {
         check(
             "a: \"x\" y\n",
             &["a=\"x\" y"],
@@ -639,7 +647,7 @@ mod tests {
         check(
             "a: \"\\d+\"\n",
             &["a=\\d+"],
-            &["a quoted value contains an escape that YAML does not know"],
+            &["a quoted value contains an invalid escape"],
         );
         check(
             "a: \"say \"hi\" now\"\n",
@@ -654,7 +662,7 @@ mod tests {
         check(
             "a: \"caf\\u00e9 \\d\"\n",
             &["a=café \\d"],
-            &["a quoted value contains an escape that YAML does not know"],
+            &["a quoted value contains an invalid escape"],
         );
         check(
             "a: 'it's'\n",
@@ -673,10 +681,10 @@ mod tests {
         );
     }
 
-    /// The mended line, and what the fix is called.
+    /// Compares the repaired line and the title of the fix.
     #[test]
-    fn an_open_mark_is_closed_or_dropped_and_never_becomes_text() {
-        for (value, mended, title) in [
+    fn open_quotation_mark_never_becomes_text() {
+        for (value, repaired, title) in [
             (
                 "\"Writes notes.",
                 "\"Writes notes.\"",
@@ -770,7 +778,7 @@ mod tests {
             (
                 ">-Fills forms.",
                 ">-\n  Fills forms.",
-                "begin the text on the next line",
+                "start the text on the next line",
             ),
             (">\nFills forms.", ">\n  Fills forms.", "indent the text"),
             (
@@ -781,16 +789,16 @@ mod tests {
             (
                 "> Fills forms.",
                 ">\n  Fills forms.",
-                "begin the text on the next line",
+                "start the text on the next line",
             ),
             (
                 "| Fills\n    forms.",
                 "|\n    Fills\n    forms.",
-                "begin the text on the next line",
+                "start the text on the next line",
             ),
         ] {
             let text = format!("description: {value}\n");
-            let result = salvage(&text, 0, None);
+            let result = recover(&text, 0, None);
             let [
                 Problem {
                     kind:
@@ -805,15 +813,19 @@ mod tests {
             };
             let fix = prowess_diag::Fix::safe("", edits.clone());
             let (after, _) = prowess_diag::fix::apply(&text, [&fix]);
-            assert_eq!((after, *said), (format!("description: {mended}\n"), title));
+            assert_eq!(
+                (after, *said),
+                (format!("description: {repaired}\n"), title)
+            );
             let is_open = title.starts_with("close");
             assert!(!is_open || span.of(&text).len() == 1, "{text}: {span:?}");
         }
     }
 
-    /// Whether the repair is safe, and what is read: the value alone, or what follows ` #` too.
+    /// Compares the value and whether the repair is safe. The value may include the text after `
+    /// #`.
     #[test]
-    fn where_a_comment_may_begin_nothing_is_done_unasked() {
+    fn repair_with_a_possible_comment_is_only_suggested() {
         for (value, read, is_safe) in [
             ("Use when: asked # why", "Use when: asked", false),
             (
@@ -830,7 +842,7 @@ mod tests {
             ("\"Says #1 \"hi\" now\"", "Says #1 \"hi\" now", true),
             ("Fix #12\n  and more", "Fix #12 and more", false),
         ] {
-            let result = salvage(&format!("description: {value}\n"), 0, None);
+            let result = recover(&format!("description: {value}\n"), 0, None);
             let kinds: Vec<_> = result
                 .problems
                 .iter()
@@ -852,14 +864,14 @@ mod tests {
     }
 
     #[test]
-    fn faults_in_later_lines_are_found_where_they_stand() {
+    fn faults_in_later_lines_have_the_right_span() {
         for (text, place) in [
             ("description: Fills forms.\n  Use when: asked.\n", 36),
             ("description: Fills forms. Use when:\n  - asked\n", 34),
             ("description: \"Fills forms.\n  Use when: asked.\n", 13),
             ("name: x\n description: Fills\n", 9),
         ] {
-            let result = salvage(text, 0, None);
+            let result = recover(text, 0, None);
             let places: Vec<u32> = result
                 .problems
                 .iter()
@@ -870,11 +882,11 @@ mod tests {
     }
 
     #[test]
-    fn a_list_that_is_never_closed_is_not_turned_into_text() {
-        let result = salvage("name: x\nallowed-tools: [Read, \"Bash(git:*)\n", 0, None);
+    fn unclosed_list_does_not_become_text() {
+        let result = recover("name: x\nallowed-tools: [Read, \"Bash(git:*)\n", 0, None);
         assert_eq!((result.entries.len(), result.problems.len()), (1, 1));
         assert_eq!(result.lost, ["allowed-tools".into()]);
-        // One word in brackets may be text.
+        // A single word in brackets may be text.
         check(
             "a: [draft: b\n",
             &["a=[draft: b"],
@@ -883,7 +895,7 @@ mod tests {
     }
 
     #[test]
-    fn indentation_is_mended() {
+    fn indentation_is_repaired() {
         const ASTRAY: &str = "a key is not indented like the others";
 
         check(
@@ -926,7 +938,7 @@ mod tests {
             &["name=x", "license=y: z"],
             &[UNQUOTED_COLON],
         );
-        // A word of prose is no key, nor is a second one of a kind.
+        // A word of prose is not a key, and neither is a duplicate.
         check(
             "description: a\n  context: b\n",
             &["description=a context: b"],
@@ -955,7 +967,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_without_colon_or_blank_are_mended() {
+    fn keys_without_colon_or_space_are_repaired() {
         check(
             "name: x\ndescription:y z\n",
             &["name=x", "description=y z"],
@@ -979,14 +991,14 @@ mod tests {
         check(
             "name: x description: y\n",
             &["name=x", "description=y"],
-            &["two keys stand on one line"],
+            &["two keys are on one line"],
         );
         check(
             "name: x\ndescription; y\n",
             &["name=x", "description=y"],
             &[BARE[0]],
         );
-        // A line of prose that begins with a word like a key that is there.
+        // A line of prose that starts with a word equal to an existing key.
         check(
             "name: x\ndescription: the\nname of it\n",
             &["name=x", "description=the name of it"],
@@ -995,8 +1007,8 @@ mod tests {
     }
 
     #[test]
-    fn a_hopeless_entry_does_not_take_the_others_along() {
-        let result = salvage("name: x\nbad: {a: [}\n  - ]\ndescription: y\n", 0, None);
+    fn unrepairable_entry_does_not_affect_others() {
+        let result = recover("name: x\nbad: {a: [}\n  - ]\ndescription: y\n", 0, None);
         let keys: Vec<&str> = result.entries.iter().map(|entry| &*entry.key).collect();
         assert!(
             keys.contains(&"name") && keys.contains(&"description"),
@@ -1005,18 +1017,18 @@ mod tests {
     }
 
     #[test]
-    fn places_of_mended_values_are_places_in_the_original() {
+    fn spans_of_repaired_values_refer_to_the_original() {
         let text = "m:\n\tx: a: b\nlast: it\n";
-        let result = salvage(text, 0, None);
+        let result = recover(text, 0, None);
         let x = &result.entries[0].value.entries().unwrap()[0];
         assert_eq!((x.key_span.of(text), x.value.text()), ("x", Some("a: b")));
         assert_eq!(x.value.span.of(text), "a: b");
     }
 
     #[test]
-    fn tabs_before_all_keys_are_one_repair_that_covers_every_line() {
+    fn tabs_before_all_keys_are_one_repair() {
         let repair = |text: &str| {
-            let mut result = salvage(text, 0, None);
+            let mut result = recover(text, 0, None);
             assert_eq!(result.problems.len(), 1, "{text}");
             let Problem { span, kind } = result.problems.remove(0);
             let ProblemKind::YamlRepaired {
@@ -1035,7 +1047,7 @@ mod tests {
             )
         };
         let (safe, suggested) = (Applicability::Safe, Applicability::Suggested);
-        for (text, place, applicability, mended) in [
+        for (text, place, applicability, repaired) in [
             (
                 "\tname: x\n\tlicense: y\n",
                 0..1,
@@ -1063,11 +1075,11 @@ mod tests {
         ] {
             assert_eq!(
                 repair(text),
-                (place, applicability, mended.to_owned()),
+                (place, applicability, repaired.to_owned()),
                 "{text}"
             );
         }
-        // The caret stands below the tab, not below the text.
+        // The span covers the tab, not the text.
         assert_eq!(repair("d: >\n\ta\n").0, 5..6);
     }
 }

@@ -1,25 +1,25 @@
 //! Paths of files inside a skill.
 
-/// A path relative to a skill's folder that cannot leave it: no `..` beyond the root, no root, no
-/// drive, no backslash, no NUL. Written with forward slashes.
+/// A path relative to a skill's folder that cannot leave it: no `..` above the root, no absolute
+/// path or drive, no backslash, no NUL. Uses forward slashes.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ResourcePath(Box<str>);
 
-/// Why a path is not a [`ResourcePath`].
+/// The reason why a path is not a [`ResourcePath`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PathFault {
-    /// Nothing is left of it.
+    /// Empty after normalisation.
     Empty,
-    /// It begins at a root or a drive.
+    /// Starts at a root or a drive.
     Absolute,
-    /// `..` leads out of the skill's folder.
+    /// Leaves the skill's folder through `..`.
     Escapes,
-    /// It contains a NUL byte or a backslash.
+    /// Contains a NUL byte or a backslash.
     Characters,
 }
 
 impl ResourcePath {
-    /// Cleans and checks a path: `./a//b/../c` becomes `a/c`.
+    /// Normalises and validates a path: `./a//b/../c` becomes `a/c`.
     pub fn new(raw: &str) -> Result<Self, PathFault> {
         if raw.contains(['\0', '\\']) {
             return Err(PathFault::Characters);
@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths_inside_are_cleaned() {
+    fn paths_inside_are_normalised() {
         for (raw, clean) in [
             ("a", "a"),
             ("./a//b/", "a/b"),
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_that_lead_out_are_refused() {
+    fn paths_outside_are_rejected() {
         for (raw, fault) in [
             ("", PathFault::Empty),
             ("a/..", PathFault::Empty),

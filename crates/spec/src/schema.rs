@@ -1,17 +1,17 @@
-//! JSON Schemas, made from the tables that the parser uses.
+//! JSON Schemas, generated from the tables that the parser uses.
 
 use crate::fields::{FIELDS, Shape};
 use crate::name::MAX_NAME;
 use serde_json::{Map, Value, json};
 
-/// A schema that can be printed.
+/// A JSON Schema that the command line can print.
 #[derive(Clone, Copy, Debug)]
 pub struct Schema {
-    /// Its name on the command line.
+    /// Name on the command line.
     pub name: &'static str,
-    /// What it describes.
+    /// The file format it describes.
     pub summary: &'static str,
-    /// Makes it.
+    /// Builds the schema.
     pub build: fn() -> Value,
 }
 
@@ -22,7 +22,7 @@ pub const SCHEMAS: &[Schema] = &[Schema {
     build: skill,
 }];
 
-/// The schema of the frontmatter.
+/// Builds the schema of the frontmatter.
 fn skill() -> Value {
     let mut properties = Map::new();
     for field in FIELDS {

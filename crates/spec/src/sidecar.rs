@@ -1,17 +1,17 @@
-//! Codex's `agents/openai.yaml`, which stands beside a skill.
+//! Codex's `agents/openai.yaml`, a sidecar file of a skill.
 
 use prowess_diag::Span;
 
 use crate::manifest::parse_flag;
 use crate::yaml::{self, Node};
 
-/// Largest sidecar that is read.
+/// Maximum size of a sidecar, in bytes.
 pub const MAX_SIDECAR: usize = 64 * 1024;
 
-/// Where the sidecar stands in a skill's folder.
+/// Path of the sidecar in a skill's folder.
 pub const SIDECAR_PATH: &str = "agents/openai.yaml";
 
-/// What the sidecar says. One that cannot be read says nothing: it never blocks a skill.
+/// A parsed sidecar. An invalid sidecar leaves its fields empty; it never blocks a skill.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sidecar {
     /// `interface.display_name`
@@ -20,25 +20,25 @@ pub struct Sidecar {
     pub short_description: Option<String>,
     /// `interface.default_prompt`
     pub default_prompt: Option<String>,
-    /// `policy.allow_implicit_invocation`: `false` means that only people may invoke the skill.
+    /// `policy.allow_implicit_invocation`: if `false`, only users may invoke the skill.
     pub allow_implicit_invocation: Option<bool>,
-    /// `dependencies.tools`, by name of the tool or server.
+    /// `dependencies.tools`: names of tools or servers.
     pub tools: Vec<String>,
-    /// Why it could not be read.
+    /// The reason why it could not be parsed.
     pub fault: Option<SidecarFault>,
 }
 
-/// Why a sidecar could not be read.
+/// The reason why a sidecar could not be parsed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SidecarFault {
-    /// What is wrong.
+    /// The problem, as a clause.
     pub message: String,
-    /// Where in the sidecar.
+    /// Range in the sidecar.
     pub span: Span,
 }
 
 impl Sidecar {
-    /// Reads a sidecar.
+    /// Parses a sidecar.
     pub fn parse(text: &str) -> Self {
         if text.len() > MAX_SIDECAR {
             let message = format!("it is larger than {} KiB", MAX_SIDECAR / 1024);
@@ -80,7 +80,7 @@ impl Sidecar {
             fault: None,
         };
         if let Some(policy) = policy.filter(|_| sidecar.allow_implicit_invocation.is_none()) {
-            // Neither yes nor no: the safer reading is that only people may invoke it.
+            // Not a boolean: the safer reading is that only users may invoke the skill.
             sidecar.allow_implicit_invocation = Some(false);
             sidecar.fault = Some(SidecarFault {
                 message: "`allow_implicit_invocation` is neither true nor false".into(),
@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_codex_defines_is_read() {
+    fn codex_fields_are_read() {
         let sidecar = Sidecar::parse(
             "interface:\n  display_name: PDF\n  short_description: Fill forms\npolicy:\n  allow_implicit_invocation: false\n\
              dependencies:\n  tools:\n    - type: mcp\n      value: github\n",
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn a_broken_one_says_nothing_but_why() {
+    fn invalid_sidecar_has_only_a_fault() {
         for text in ["policy: [", "- a", "a: &x 1", "x"] {
             let sidecar = Sidecar::parse(text);
             assert!(

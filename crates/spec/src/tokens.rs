@@ -1,20 +1,27 @@
-//! How many tokens a text costs a model, roughly.
+//! Estimates of token counts. The whole workspace uses these functions.
 
-/// Estimates the tokens of a text without a tokeniser: a token is about four characters of Latin
-/// text, and about one character of Chinese, Japanese or Korean. Clients that report a count for
-/// English text divide characters by four, too.
+/// Estimates the number of tokens of a text without a tokeniser: about four characters of Latin
+/// text per token, and about one character of Chinese, Japanese or Korean.
+///
+/// Other clients also divide the characters of English text by four.
 pub fn estimate(text: &str) -> usize {
     let bytes = text.as_bytes();
-    // Counted by first bytes, which the compiler turns into a few instructions for many bytes.
     if text.is_ascii() {
-        return bytes.len().div_ceil(4);
+        return estimate_bytes(bytes.len());
     }
+    // Counting lead bytes instead of decoding lets the compiler vectorise the loop.
     let characters = count(bytes, |byte| byte & 0xc0 != 0x80);
     let dense = count(bytes, is_dense_lead);
-    dense + (characters - dense).div_ceil(4)
+    dense + estimate_bytes(characters - dense)
 }
 
-/// Counts bytes in small sums, which fit the registers that hold many of them, all of them full.
+/// Estimates the number of tokens from a length in bytes, for callers without the text at hand.
+/// Equals [`estimate`] for ASCII text.
+pub const fn estimate_bytes(bytes: usize) -> usize {
+    bytes.div_ceil(4)
+}
+
+/// Counts matching bytes. Sums of at most 240 fit into `u8`, which keeps vector lanes narrow.
 fn count(bytes: &[u8], wanted: impl Fn(u8) -> bool) -> usize {
     let sum =
         |chunk: &[u8]| usize::from(chunk.iter().map(|&byte| u8::from(wanted(byte))).sum::<u8>());
@@ -22,13 +29,13 @@ fn count(bytes: &[u8], wanted: impl Fn(u8) -> bool) -> usize {
     chunks.iter().map(|chunk| sum(chunk)).sum::<usize>() + sum(rest)
 }
 
-/// The first bytes of U+3000 to U+DFFF: kana, Han and Hangul.
+/// Returns `true` for the lead bytes of U+3000 to U+DFFF: kana, Han and Hangul.
 fn is_dense_lead(byte: u8) -> bool {
     (0xe3..=0xed).contains(&byte)
 }
 
-/// Tells whether a text may cost more than `limit` tokens, without counting where it cannot: even
-/// the densest text has three bytes a token.
+/// Returns the estimate if it is above `limit`. Skips the count for short texts: a token has at
+/// least three bytes.
 pub fn exceeds(text: &str, limit: usize) -> Option<usize> {
     if text.len() / 3 < limit {
         return None;
@@ -51,5 +58,12 @@ mod tests {
             ],
             [0, 2, 4, 2]
         );
+    }
+
+    #[test]
+    fn bytes_and_ascii_text_have_the_same_estimate() {
+        for length in 0..20 {
+            assert_eq!(estimate(&"a".repeat(length)), estimate_bytes(length));
+        }
     }
 }

@@ -1,55 +1,55 @@
 //! The grammar of `allowed-tools` and `disallowed-tools`.
 //!
 //! ```text
-//! list    = token { (blank | ",") token }          blanks and commas inside parentheses belong to the token
+//! list    = token { (blank | ",") token }          no split inside parentheses
 //! token   = name [ "(" specifier ")" ]
 //! ```
 //!
-//! A token that does not parse grants nothing. In particular `Bash (git:*)`, with a blank before
-//! the parenthesis, is one malformed token and never the bare `Bash`.
+//! An invalid token grants nothing. In particular `Bash (git:*)`, with a space before the
+//! parenthesis, is one invalid token and never the bare `Bash`.
 
 use std::ops::Range;
 
-/// One tool, or one way of using a tool.
+/// A tool, or one use of a tool.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ToolPattern {
-    /// A tool in any use: `Read`.
+    /// Any use of a tool: `Read`.
     Bare(Box<str>),
     /// Commands of a shell tool: `Bash(git add:*)`.
     Command(CommandPattern),
     /// Files: `Read(src/**)`.
     Path {
-        /// `Read`, `Edit`, `Write`, …
+        /// `Read`, `Edit`, `Write` and so on.
         tool: Box<str>,
-        /// A pattern as in `.gitignore`.
+        /// A pattern in `.gitignore` syntax.
         glob: Box<str>,
     },
-    /// Tools of an MCP server: `mcp__server__tool`, or all of them: `mcp__server`.
+    /// A tool of an MCP server: `mcp__server__tool`; or all its tools: `mcp__server`.
     Mcp {
         /// The server's name.
         server: Box<str>,
-        /// The tool, which may be a pattern; nothing means all.
+        /// The tool, which may be a pattern; `None` for all tools.
         tool: Option<Box<str>>,
     },
     /// A skill: `Skill(name)`, or with any arguments: `Skill(name *)`.
     Skill {
         /// The skill's name.
         name: Box<str>,
-        /// Whether arguments may follow.
+        /// `true` if any arguments may follow.
         any_arguments: bool,
     },
     /// A host: `WebFetch(domain:example.com)`.
     Domain {
         /// The tool.
         tool: Box<str>,
-        /// The host, perhaps with a leading `*.`.
+        /// The host, optionally with a leading `*.`.
         host: Box<str>,
     },
-    /// Any other tool with a specifier that only it understands.
+    /// Any other tool, with a specifier that only the tool interprets.
     Other {
         /// The tool.
         tool: Box<str>,
-        /// What stands in the parentheses.
+        /// The text in the parentheses.
         specifier: Box<str>,
     },
 }
@@ -59,64 +59,64 @@ pub enum ToolPattern {
 pub struct CommandPattern {
     /// `Bash` or `PowerShell`.
     pub tool: Box<str>,
-    /// What stands in the parentheses.
+    /// The text in the parentheses.
     pub text: Box<str>,
-    /// How it matches.
+    /// The way it matches.
     pub shape: CommandShape,
 }
 
-/// How a command pattern matches.
+/// The way a command pattern matches.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CommandShape {
-    /// Every command: `Bash(*)`.
+    /// Any command: `Bash(*)`.
     Anything,
-    /// This command and no other: `Bash(npm run build)`.
+    /// Exactly this command: `Bash(npm run build)`.
     Exact,
-    /// These words, and then anything: `Bash(git add:*)`, `Bash(git *)`. `lsof` does not begin
-    /// with the word `ls`.
+    /// A command that starts with these words: `Bash(git add:*)`, `Bash(git *)`. Words match whole:
+    /// `ls` does not match `lsof`.
     Words(Box<str>),
-    /// `*` somewhere else: any text, blanks included.
+    /// A `*` elsewhere, which matches any text including spaces.
     Glob,
 }
 
-/// Why a token grants nothing.
+/// The reason why a token is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TokenFault {
-    /// A parenthesis without its partner.
+    /// An unbalanced parenthesis.
     Unbalanced,
-    /// A blank between the name and its parenthesis.
+    /// A space between the name and its parenthesis.
     SpaceBeforeParenthesis,
-    /// Nothing in the parentheses.
+    /// Empty parentheses.
     EmptySpecifier,
-    /// Text behind the closing parenthesis.
+    /// Text after the closing parenthesis.
     TrailingText,
-    /// Something that is not the name of a tool.
+    /// Not a valid tool name.
     BadName,
 }
 
 impl TokenFault {
-    /// Returns what to say about the token.
+    /// Returns a phrase for messages.
     pub fn explain(self) -> &'static str {
         match self {
-            Self::Unbalanced => "a parenthesis has no partner",
+            Self::Unbalanced => "a parenthesis is unbalanced",
             Self::SpaceBeforeParenthesis => "there is a space before the parenthesis",
             Self::EmptySpecifier => "the parentheses are empty",
             Self::TrailingText => "text follows the closing parenthesis",
-            Self::BadName => "this is not the name of a tool",
+            Self::BadName => "this is not a valid tool name",
         }
     }
 }
 
-/// One token of a list, in order, with its place in the text.
+/// A token of a list, with its range in the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Token {
-    /// Where it stands.
+    /// Range in the text.
     pub range: Range<usize>,
-    /// What it grants, or why it grants nothing.
+    /// The tools it matches, or the reason it is invalid.
     pub pattern: Result<ToolPattern, TokenFault>,
 }
 
-/// Reads a list of tools.
+/// Parses a list of tools.
 pub fn parse_list(text: &str) -> Vec<Token> {
     let words = split(text);
     let mut tokens: Vec<Token> = Vec::with_capacity(words.len().div_ceil(2));
@@ -128,7 +128,7 @@ pub fn parse_list(text: &str) -> Vec<Token> {
             continue;
         }
         if word.starts_with('(') {
-            // `Bash (git:*)`: the parenthesis belongs to the name before it, and spoils it.
+            // In `Bash (git:*)` the parenthesis makes the preceding name invalid.
             if let Some(last) = tokens.last_mut().filter(|_| !comma_between) {
                 last.range.end = range.end;
                 last.pattern = Err(TokenFault::SpaceBeforeParenthesis);
@@ -147,7 +147,7 @@ pub fn parse_list(text: &str) -> Vec<Token> {
     tokens
 }
 
-/// Cuts a list at blanks and commas outside parentheses; commas are returned as words.
+/// Splits a list at whitespace and commas outside parentheses. Commas are returned as words.
 fn split(text: &str) -> Vec<Range<usize>> {
     let mut words = Vec::with_capacity(16);
     let mut start = None;
@@ -172,12 +172,12 @@ fn split(text: &str) -> Vec<Range<usize>> {
     words
 }
 
-/// Tells whether a list is separated by commas, not only by blanks.
+/// Returns `true` if the list contains a separating comma.
 pub fn has_separating_comma(text: &str) -> bool {
     split(text).into_iter().any(|range| &text[range] == ",")
 }
 
-/// Reads one token.
+/// Parses one token.
 pub fn parse_token(word: &str) -> Result<ToolPattern, TokenFault> {
     let Some(open) = word.find('(') else {
         if word.contains(')') {
@@ -203,7 +203,7 @@ pub fn parse_token(word: &str) -> Result<ToolPattern, TokenFault> {
     Ok(with_specifier(name, specifier))
 }
 
-/// Offset of the parenthesis that closes the first one.
+/// Returns the offset of the parenthesis that closes the first one.
 fn matching(text: &str) -> Option<usize> {
     let mut depth = 0_usize;
     for (at, byte) in text.bytes().enumerate() {
@@ -303,7 +303,7 @@ fn command(tool: &str, text: &str) -> CommandPattern {
 }
 
 impl ToolPattern {
-    /// Returns the tool's name as it stands before the parenthesis.
+    /// Returns the tool's name without the specifier.
     pub fn tool(&self) -> &str {
         match self {
             Self::Bare(tool)
@@ -318,8 +318,8 @@ impl ToolPattern {
 }
 
 impl CommandPattern {
-    /// Tells whether a simple command line (no pipes, no lists) falls under this pattern. A lint
-    /// may rely on it; whether a command may *run* is decided by the policy crate.
+    /// Returns `true` if the pattern matches a simple command line (no pipes, no lists). For lint
+    /// only: the policy crate decides whether a command may run.
     pub fn covers(&self, command: &str) -> bool {
         let command = command.trim();
         match &self.shape {
@@ -333,7 +333,7 @@ impl CommandPattern {
     }
 }
 
-/// Matches `*` against any text, in linear time for each star.
+/// Matches `*` against any text, in linear time per star.
 fn glob(pattern: &str, text: &str) -> bool {
     let mut parts = pattern.split('*');
     let first = parts.next().unwrap_or_default();
@@ -386,7 +386,7 @@ mod tests {
     }
 
     #[test]
-    fn each_form_has_its_type() {
+    fn each_form_parses_to_its_variant() {
         check("Read", &["Bare(\"Read\")"]);
         check(
             "Bash(*)",
@@ -448,7 +448,7 @@ mod tests {
     }
 
     #[test]
-    fn word_patterns_end_at_a_word() {
+    fn word_patterns_match_whole_words() {
         let covers = |pattern: &str, command: &str| match parse_token(pattern) {
             Ok(ToolPattern::Command(pattern)) => pattern.covers(command),
             other => panic!("{other:?}"),

@@ -1,6 +1,6 @@
-//! Words that agents and shells use: lists that grow.
+//! Lists of words used by agents and shells.
 
-/// Events that hooks may name.
+/// Names of hook events.
 pub const HOOK_EVENTS: &[&str] = &[
     "ConfigChange",
     "CwdChanged",
@@ -33,14 +33,14 @@ pub const HOOK_EVENTS: &[&str] = &[
     "WorktreeRemove",
 ];
 
-/// Endings of files that are run as scripts.
+/// File extensions of scripts.
 pub const SCRIPT_ENDINGS: &[&str] = &[
     "sh", "bash", "zsh", "py", "js", "mjs", "cjs", "ts", "mts", "rb", "pl", "php", "lua", "ps1",
     "r", "R", "go", "rs", "swift", "awk", "sql",
 ];
 
-/// Tells whether a description says when to use a skill. Knows the words of common languages;
-/// text in a script it does not know is given the benefit of the doubt.
+/// Returns `true` if a description says when to use a skill. Covers common languages; text in an
+/// unknown script returns `true`.
 pub fn says_when(description: &str) -> bool {
     const DENSE: &str =
         "时 時 当 當 用于 用於 使用 适用 適用 触发 トリガー 場合 とき 際 경우 때 사용";
@@ -60,17 +60,17 @@ pub fn says_when(description: &str) -> bool {
         && !description.chars().any(dense)
 }
 
-/// Tells whether one of these phrases stands in the text at the start of a word, in any letter
-/// case. One pass: descriptions are checked by the thousand.
+/// Returns `true` if one of the phrases occurs at the start of a word, in any letter case. Uses a
+/// single pass: thousands of descriptions are checked.
 fn begins_any(text: &str) -> bool {
     let bytes = text.as_bytes();
-    // A byte above 127 belongs to a letter more often than not, and a first one begins it.
+    // A byte above 127 is usually part of a letter.
     let is_letter = |byte: &u8| byte.is_ascii_alphanumeric() || *byte >= 0x80;
     let after_letter = |at: usize| bytes[..at].last().is_some_and(is_letter);
-    // Most descriptions say "when", and that is found many bytes at a time.
+    // Most descriptions contain "when", which `memmem` finds quickly.
     let is_when =
         |at: usize| at > 0 && matches!(bytes[at - 1], b'w' | b'W') && !after_letter(at - 1);
-    // Most words differ from all phrases in the second byte already, and no phrase is one byte.
+    // The second byte rules out most words; no phrase is a single byte.
     let may_begin =
         |pair: &[u8]| pair[0] >= 0x80 || (SECONDS[usize::from(pair[0])] >> (pair[1] & 31)) & 1 == 1;
     let mut places = bytes
@@ -93,7 +93,7 @@ fn begins_any(text: &str) -> bool {
     memchr::memmem::find_iter(bytes, b"hen").any(is_when) || places.any(says_so)
 }
 
-/// For each letter, the second bytes of the phrases that begin with it, in any letter case.
+/// For each first letter, the set of second bytes of its phrases, in any letter case.
 static SECONDS: [u32; 128] = {
     let (mut seconds, mut byte) = ([0; 128], 0_u8);
     while byte < 128 {
@@ -107,7 +107,7 @@ static SECONDS: [u32; 128] = {
     seconds
 };
 
-/// Phrases that say when, by their first letter.
+/// Phrases that say when, by first letter.
 const fn phrases(first: char) -> &'static [&'static str] {
     match first {
         'a' => &["activate", "after ", "asked", "asks "],
@@ -164,7 +164,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lists_are_sorted_so_that_additions_find_their_place() {
+    fn lists_are_sorted() {
         assert!(HOOK_EVENTS.is_sorted());
     }
 

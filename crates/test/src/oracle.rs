@@ -78,7 +78,7 @@ pub fn fixes_hold(bytes: &[u8]) {
         .chain([(Profile::ClaudeCode, Applicability::Suggested)])
     {
         let rules = RuleSet::new(profile, None);
-        let Some(fixed) = fix::fix_all(bytes, &package, &rules, least) else {
+        let Some(fixed) = fix::fix_all(bytes, &package, None, &rules, least) else {
             continue;
         };
         let left: Vec<_> = fixed
@@ -96,7 +96,7 @@ pub fn fixes_hold(bytes: &[u8]) {
         // What a suggestion uncovers waits for the next time, so that these take a few rounds.
         let rounds = if least == Applicability::Safe { 1 } else { 8 };
         let again = |text: String| {
-            fix::fix_all(text.as_bytes(), &package, &rules, least)
+            fix::fix_all(text.as_bytes(), &package, None, &rules, least)
                 .expect("fixed text is text")
                 .text
         };
@@ -106,7 +106,7 @@ pub fn fixes_hold(bytes: &[u8]) {
                 .collect();
         assert_eq!(texts[rounds - 1], texts[rounds], "fixing again and again");
         if least == Applicability::Suggested {
-            let safe = fix::fix_all(bytes, &package, &rules, Applicability::Safe)
+            let safe = fix::fix_all(bytes, &package, None, &rules, Applicability::Safe)
                 .expect("what is fixed is text");
             for finding in errors(&fixed.remaining) {
                 assert!(

@@ -1,43 +1,42 @@
-//! How much room there is, and who gets how much of it.
+//! The budget of the index and its distribution.
 //!
-//! Everything is counted in *units*: a quarter of a token, or a character. Both add up exactly, so
-//! a line costs the same wherever it stands, and a sum that fits is a text that fits.
+//! Costs are counted in *units*: a quarter of a token, or a character. Units are additive, so a
+//! line has the same cost at any position, and lines whose costs fit form a text that fits.
 
 use super::Rank;
 
-/// Tokens of a context window, where nobody says how large it is.
+/// Default size of a context window, in tokens.
 pub const DEFAULT_WINDOW: usize = 200_000;
-/// Part of the context window that the index may take.
+/// Share of the context window that the index may take.
 pub const DEFAULT_FRACTION: f64 = 0.01;
-/// Most characters of one description.
+/// Maximum length of one description, in characters.
 pub const DEFAULT_ENTRY_CHARS: usize = 1536;
 
-/// Units that a description gets at least; with less it would say nothing, and gets none.
+/// Minimum units for a description; a shorter one would be useless and is omitted.
 const LEAST: usize = 32;
 
-/// How long an index may be.
+/// The maximum length of an index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Budget {
-    /// The whole text.
+    /// The limit for the whole text.
     pub limit: Limit,
-    /// Most characters of one description.
+    /// Maximum length of one description, in characters.
     pub entry_chars: usize,
 }
 
-/// How long a text may be.
+/// The maximum length of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
-    /// So many tokens, as `prowess_spec::tokens` estimates them.
+    /// Number of tokens, as estimated by `prowess_spec::tokens`.
     Tokens(usize),
-    /// So many characters.
+    /// Number of characters.
     Characters(usize),
-    /// As long as it gets.
+    /// No limit.
     Unlimited,
 }
 
 impl Budget {
-    /// Allows a part of a context window. A fraction that is not above 0 and at most 1 counts as
-    /// the default.
+    /// Allows a share of a context window. A fraction outside (0, 1] is replaced by the default.
     #[expect(
         clippy::cast_precision_loss,
         clippy::cast_possible_truncation,
@@ -54,7 +53,7 @@ impl Budget {
         }
     }
 
-    /// Allows so many characters, whatever they cost in tokens.
+    /// Allows a number of characters, regardless of their tokens.
     pub fn of_characters(characters: usize) -> Self {
         Self {
             limit: Limit::Characters(characters),
@@ -62,7 +61,7 @@ impl Budget {
         }
     }
 
-    /// Allows everything, and descriptions as they are.
+    /// Allows any length, with complete descriptions.
     pub fn unlimited() -> Self {
         Self {
             limit: Limit::Unlimited,
@@ -78,7 +77,7 @@ impl Default for Budget {
 }
 
 impl Limit {
-    /// The limit in units.
+    /// Returns the limit in units.
     pub(super) fn units(self) -> usize {
         match self {
             Self::Tokens(tokens) => tokens.saturating_mul(4),
@@ -87,13 +86,13 @@ impl Limit {
         }
     }
 
-    /// The units of a character.
+    /// Returns the units of a character.
     pub(super) fn of_char(self, c: char) -> usize {
         let dense = matches!(self, Self::Tokens(_)) && ('\u{3000}'..='\u{d7ff}').contains(&c);
         if dense { 4 } else { 1 }
     }
 
-    /// The units of a text.
+    /// Returns the units of a text.
     pub(super) fn of(self, text: &str) -> usize {
         if text.is_ascii() {
             text.len()
@@ -102,7 +101,7 @@ impl Limit {
         }
     }
 
-    /// Units as the limit counts: tokens, or characters.
+    /// Converts units to the measure of the limit: tokens or characters.
     pub(super) fn used(self, units: usize) -> usize {
         match self {
             Self::Tokens(_) => units.div_ceil(4),
@@ -111,7 +110,7 @@ impl Limit {
     }
 }
 
-/// How much more of its description a skill may show than one that nobody uses.
+/// Returns the weight of a description. A skill that is used gets more space than one that is not.
 pub(super) fn weight(rank: Rank) -> usize {
     match rank {
         Rank::Pinned | Rank::Used(0..=3) => 4,
@@ -120,12 +119,12 @@ pub(super) fn weight(rank: Rank) -> usize {
     }
 }
 
-/// Chooses what is shown where not everything can be.
+/// Chooses what to show if not everything fits.
 ///
-/// The `favoured` come first, by priority, but take at most half of the room. The others share the
-/// rest page by page: each one stands on exactly one page, and `rotation` says which page it is. So
-/// after as many rotations as there are pages each one was shown, unless it needs more than half of
-/// the room for itself.
+/// The `favoured` items come first, by priority, with at most half of the room. The others share
+/// the rest in pages: each item is on exactly one page, and `rotation` selects the page. After as
+/// many rotations as there are pages, every item was shown, unless it needs more than half of the
+/// room alone.
 pub(super) fn select(costs: &[usize], favoured: &[usize], room: usize, rotation: u64) -> Vec<bool> {
     let total = costs
         .iter()
@@ -159,7 +158,7 @@ pub(super) fn select(costs: &[usize], favoured: &[usize], room: usize, rotation:
     }
     let page = usize::try_from(rotation % pages.len() as u64).unwrap_or(0);
     let start = pages[page];
-    // The last page has room for some of the first again.
+    // Fill the rest of the last page with items from the first.
     let mut left = room;
     for &i in ring[start..].iter().chain(&ring[..start]) {
         if costs[i] > left {
@@ -171,26 +170,26 @@ pub(super) fn select(costs: &[usize], favoured: &[usize], room: usize, rotation:
     chosen
 }
 
-/// What a description costs at least: all of it, or what says something.
+/// Returns the minimum cost of a description: all of it if it is short, else [`LEAST`].
 pub(super) fn least(want: usize) -> usize {
     want.min(LEAST)
 }
 
-/// Shares room out among descriptions. Each one is `(wanted units, weight)`; the answer has no more
-/// than is wanted, and sums up to no more than the room. Everybody gets the least, if the room is
-/// large enough for that; what is left rises like water: all get the same for each weight, and what
-/// a short one does not need goes to the others.
+/// Distributes room among descriptions given as `(wanted units, weight)`. No description gets more
+/// than it wants, and the sum does not exceed the room. Each gets the minimum if the room allows;
+/// the rest is distributed in proportion to the weights, and what a short description does not need
+/// goes to the others.
 pub(super) fn share(wants: &[(usize, usize)], room: usize) -> Vec<usize> {
     let mut grants: Vec<usize> = wants.iter().map(|&(want, _)| least(want)).collect();
     let mut room = room.saturating_sub(grants.iter().sum());
     let mut order: Vec<usize> = (0..wants.len()).collect();
     let missing = |i: usize| wants[i].0 - least(wants[i].0);
-    // Times four, so that dividing by a weight is exact.
+    // Multiplied by four, so that dividing by a weight is exact.
     order.sort_unstable_by_key(|&i| (missing(i) * 4 / wants[i].1, i));
     let mut weights: usize = wants.iter().map(|&(_, weight)| weight).sum();
     for i in order {
         let weight = wants[i].1;
-        // What is wanted grows along the order, so the level never falls.
+        // Wants increase in this order, so the level never falls.
         let grant = missing(i).min(room / weights.max(1) * weight);
         grants[i] += grant;
         room -= grant;
@@ -234,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn equals_get_equal_shares_and_short_ones_leave_their_rest() {
+    fn equal_items_share_equally_and_short_ones_leave_the_rest() {
         let check = |wants: &[usize], room: usize, expected: &[usize]| {
             let wants: Vec<(usize, usize)> = wants.iter().map(|&want| (want, 1)).collect();
             assert_eq!(share(&wants, room), expected);
@@ -247,12 +246,12 @@ mod tests {
     }
 
     #[test]
-    fn weight_gives_more_but_never_all() {
+    fn weight_gives_more_but_not_everything() {
         assert_eq!(share(&[(900, 4), (900, 1), (900, 1)], 696), [432, 132, 132]);
     }
 
     #[test]
-    fn pages_reach_everyone() {
+    fn every_item_is_on_a_page() {
         let costs: Vec<usize> = (0..97).map(|i| 10 + i * 7 % 23).collect();
         let favoured = [3, 5, 7, 11, 13, 17, 19, 23, 29];
         let mut seen = vec![false; costs.len()];
@@ -264,7 +263,7 @@ mod tests {
                 .map(|(cost, on)| cost * usize::from(*on))
                 .sum();
             assert!(used <= 120 && used > 80, "{used}");
-            assert!(chosen[3], "the most favoured one always stays");
+            assert!(chosen[3], "the most favoured item is always shown");
             for (seen, chosen) in seen.iter_mut().zip(chosen) {
                 *seen |= chosen;
             }
@@ -273,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn what_needs_more_than_there_is_stops_nobody_else() {
+    fn oversized_item_does_not_block_others() {
         assert_eq!(select(&[10, 500, 10], &[1], 30, 0), [true, false, true]);
         assert_eq!(select(&[500], &[], 30, 7), [false]);
         assert_eq!(select(&[], &[], 0, 0), [] as [bool; 0]);

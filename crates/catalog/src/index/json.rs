@@ -1,9 +1,9 @@
-//! One document, one skill a line.
+//! JSON: one document, one skill per line.
 
 use super::text;
 use super::{Format, Group, IndexOptions};
 
-/// Writes a skill in one line.
+/// Writes a skill on one line.
 pub(super) fn line(out: &mut String, name: &str, description: Option<&str>) {
     out.push_str("{\"name\":\"");
     text::write(out, name, Format::Json);
@@ -14,7 +14,7 @@ pub(super) fn line(out: &mut String, name: &str, description: Option<&str>) {
     out.push_str("\"}");
 }
 
-/// Puts the parts together.
+/// Assembles the document.
 pub(super) fn document(groups: &[Group], more: usize, options: &IndexOptions<'_>) -> String {
     if groups.is_empty() && more == 0 {
         return String::new();
@@ -40,8 +40,8 @@ pub(super) fn document(groups: &[Group], more: usize, options: &IndexOptions<'_>
     out
 }
 
-/// What JSON asks for. Controls do not come this far. A tag is escaped too: a model does not read
-/// as strictly as a parser.
+/// Escapes a character for JSON. Control characters are removed earlier. Tags are escaped too,
+/// because a model does not read as strictly as a parser.
 pub(super) fn escape(c: char, next: Option<char>) -> Option<&'static str> {
     match c {
         '"' => Some("\\\""),

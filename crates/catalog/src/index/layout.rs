@@ -1,4 +1,4 @@
-//! Who gets a line, and how much of a description stands in it.
+//! Decides which skills get a line and how much of each description is shown.
 
 use std::borrow::Cow;
 
@@ -6,24 +6,24 @@ use super::budget::{self, Budget, Limit};
 use super::{Bare, Fate, Format, Rank, Shortening, text};
 use crate::skill::Skill;
 
-/// Lines to be laid out.
+/// The lines to lay out.
 pub(super) struct Lines {
     format: Format,
     /// Units of each line without its description.
     costs: Vec<usize>,
-    /// Units of what encloses a description.
+    /// Units of the markup around a description.
     around: usize,
 }
 
 /// A line that is shown.
-pub(super) struct Laid<'a> {
+pub(super) struct ShownLine<'a> {
     pub(super) line: usize,
     pub(super) fate: Fate,
     pub(super) description: Option<Cow<'a, str>>,
 }
 
 impl Lines {
-    /// Prepares lines whose names have so many units.
+    /// Creates lines from the units of their names.
     pub(super) fn new(format: Format, limit: Limit, names: impl Iterator<Item = usize>) -> Self {
         let (bare, around) = format.frame(limit);
         Self {
@@ -33,22 +33,21 @@ impl Lines {
         }
     }
 
-    /// Units of all lines without descriptions.
+    /// Returns the units of all lines without descriptions.
     pub(super) fn cost(&self) -> usize {
         self.costs.iter().sum()
     }
 
-    /// Shares the room out: names first, then descriptions. `rank` tells how much a line matters,
-    /// `skill` whose description it shows, if any. The answer has the lines for which there is room,
-    /// in order.
-    pub(super) fn lay<'a>(
+    /// Distributes the room: names first, then descriptions. `rank` returns the priority of a line,
+    /// `skill` the skill whose description it shows, if any. Returns the lines that fit, in order.
+    pub(super) fn layout<'a>(
         &self,
         budget: Budget,
         room: usize,
         rotation: u64,
         rank: impl Fn(usize) -> Rank,
         skill: impl Fn(usize) -> Option<&'a Skill>,
-    ) -> Vec<Laid<'a>> {
+    ) -> Vec<ShownLine<'a>> {
         let (format, limit, around) = (self.format, budget.limit, self.around);
         let ranks = (0..self.costs.len()).map(&rank);
         let named = budget::select(&self.costs, &favoured(ranks), room, rotation);
@@ -66,7 +65,7 @@ impl Lines {
                     let want = text::shorten(&text, format, limit, most)
                         .map(|capped| text::units(&capped, format, limit));
                     let place = laid.len();
-                    described.extend(want.map(|want| Described {
+                    described.extend(want.map(|want| PendingDescription {
                         place,
                         line,
                         want,
@@ -75,7 +74,7 @@ impl Lines {
                     Fate::NameOnly(Bare::NoRoom)
                 }
             };
-            laid.push(Laid {
+            laid.push(ShownLine {
                 line,
                 fate,
                 description: None,
@@ -88,7 +87,7 @@ impl Lines {
         let ranks = described.iter().map(|one| rank(one.line));
         let mut chosen = budget::select(&costs, &favoured(ranks), room, rotation).into_iter();
         described.retain(|_| chosen.next().unwrap_or(false));
-        let weight = |one: &Described<'_>| budget::weight(rank(one.line));
+        let weight = |one: &PendingDescription<'_>| budget::weight(rank(one.line));
         let wants: Vec<(usize, usize)> = described
             .iter()
             .map(|one| (one.want, weight(one)))
@@ -105,7 +104,7 @@ impl Lines {
                 continue;
             };
             let target = &mut laid[one.place];
-            // What is shortened is a text of its own.
+            // A shortened text is owned.
             if let Cow::Owned(short) = short {
                 let why = if budgeted {
                     Shortening::Budget
@@ -124,18 +123,18 @@ impl Lines {
     }
 }
 
-/// A description that wants to be shown.
-struct Described<'a> {
-    /// Its place among the lines that are shown.
+/// A description that may be shown.
+struct PendingDescription<'a> {
+    /// Its index among the shown lines.
     place: usize,
     line: usize,
-    /// The units it would take.
+    /// The units of the complete description.
     want: usize,
-    /// All of it.
+    /// The complete description.
     text: Cow<'a, str>,
 }
 
-/// Who comes first, by priority.
+/// Returns the ranked items, highest priority first.
 fn favoured(ranks: impl Iterator<Item = Rank>) -> Vec<usize> {
     let mut order: Vec<(Option<usize>, usize)> = (ranks.enumerate())
         .filter_map(|(i, rank)| match rank {

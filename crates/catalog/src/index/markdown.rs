@@ -1,12 +1,12 @@
-//! Bullets under headings: `- **name** — description`.
+//! Markdown: bullets under headings, `- **name** — description`.
 
 use super::text;
 use super::{Bullets, Format, Group, IndexOptions, Listing, Section, discovery};
 
-/// What would end a name.
+/// Characters that would end a name.
 const MARKS: [char; 2] = ['*', '`'];
 
-/// Writes a skill in one line.
+/// Writes a skill on one line.
 pub(super) fn line(out: &mut String, bullets: Bullets, name: &str, description: Option<&str>) {
     out.push_str("- **");
     write_name(out, name);
@@ -17,14 +17,14 @@ pub(super) fn line(out: &mut String, bullets: Bullets, name: &str, description: 
     }
 }
 
-/// How much longer a name gets by what only names need.
+/// Returns the extra length of a name caused by escapes that only names need.
 pub(super) fn name_extra(name: &str) -> usize {
     name.bytes()
         .filter(|&byte| matches!(byte, b'*' | b'`'))
         .count()
 }
 
-/// Puts the parts together.
+/// Assembles the document.
 pub(super) fn document(groups: &[Group], more: usize, options: &IndexOptions<'_>) -> String {
     let mut out = String::new();
     for group in groups {
@@ -55,8 +55,7 @@ pub(super) fn document(groups: &[Group], more: usize, options: &IndexOptions<'_>
     out
 }
 
-/// What a description must not say plainly: a tag would open or close what the host put round the
-/// index.
+/// Escapes the start of a tag, which could open or close the host's markup around the index.
 pub(super) fn escape(c: char, next: Option<char>) -> Option<&'static str> {
     (c == '<' && text::begins_tag(next)).then_some("&lt;")
 }
@@ -73,8 +72,8 @@ fn write_name(out: &mut String, name: &str) {
     text::write(out, &name[from..], format);
 }
 
-/// Makes every backtick part of a pair, so that no description opens code which the next one
-/// closes. Fences and single ones become apostrophes; the length stays.
+/// Replaces unpaired backticks and fences with apostrophes, so that one description cannot open
+/// code that the next one closes. The length is unchanged.
 fn level_ticks(text: &str) -> std::borrow::Cow<'_, str> {
     if !text.contains('`') {
         return text.into();
@@ -94,7 +93,7 @@ fn level_ticks(text: &str) -> std::borrow::Cow<'_, str> {
     if let Some(at) = open {
         bytes[at] = b'\'';
     }
-    // One ASCII byte took the place of another: it still is UTF-8.
+    // Replacing one ASCII byte with another keeps the text valid UTF-8.
     String::from_utf8(bytes).map_or_else(|_| text.into(), Into::into)
 }
 
@@ -103,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn backticks_come_in_pairs() {
+    fn unpaired_backticks_are_replaced() {
         let check = |text: &str, expected: &str| assert_eq!(level_ticks(text), expected);
         check("run `cargo`", "run `cargo`");
         check("run `cargo", "run 'cargo");
@@ -111,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_breaks_out_of_a_line() {
+    fn no_text_breaks_out_of_its_line() {
         let check = |name: &str, description: &str, expected: &str| {
             let mut out = String::new();
             line(&mut out, Bullets::Dash, name, Some(description));

@@ -1,8 +1,8 @@
-//! The prompt index: exactly the text that a model sees of a set of skills.
+//! The prompt index: the text that lists the skills for a model.
 //!
-//! [`index`] decides who is shown, with how much of a description, within a budget; each format has
-//! a file that knows how a line and a whole text look. The text is made once and kept: what changes
-//! later is said by [`note`], so that the beginning of a conversation stays the same.
+//! [`index`] decides which skills are shown, with how much of their descriptions, within a budget.
+//! Each format has a module for its lines and document. The text is created once and kept; [`note`]
+//! reports later changes, so that the beginning of a conversation stays the same (and cached).
 
 use prowess_diag::wording;
 use prowess_spec::tokens;
@@ -27,25 +27,25 @@ pub use budget::{Budget, DEFAULT_ENTRY_CHARS, DEFAULT_FRACTION, DEFAULT_WINDOW, 
 pub use note::{Note, NoteOptions, Shown, note};
 pub use rows::{Row, Rows};
 
-/// Most characters of a name that is shown. A name is never shortened: a call must be able to say
-/// it.
+/// Maximum length of a displayed name, in characters. Names are never shortened, because calls must
+/// use them.
 const MAX_NAME: usize = 256;
 
-/// One skill that the model may see.
+/// A skill that the model may see.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry<'a> {
     /// The skill.
     pub skill: &'a Skill,
-    /// The name to show, which may be qualified: `apps/web:deploy`.
+    /// The displayed name, which may be qualified: `apps/web:deploy`.
     pub name: &'a str,
-    /// How much of it may be shown.
+    /// The part that may be shown.
     pub show: Show,
-    /// How much it matters.
+    /// The priority.
     pub rank: Rank,
 }
 
-/// Returns what somebody sees of a catalogue, as entries: in order of name, with the places that
-/// their use gives them.
+/// Returns the visible skills of a catalogue as entries, sorted by name, with ranks from their
+/// usage.
 pub fn entries<'v>(view: &'v View<'_>, ranked: &[Ranked]) -> Vec<Entry<'v>> {
     let rank = |skill: &Skill| {
         let place = ranked.iter().position(|ranked| ranked.skill.id == skill.id);
@@ -68,7 +68,7 @@ pub fn entries<'v>(view: &'v View<'_>, ranked: &[Ranked]) -> Vec<Entry<'v>> {
     view.visible().map(entry).collect()
 }
 
-/// How much of a skill may be shown.
+/// The part of a skill that may be shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Show {
     /// Name and description.
@@ -78,35 +78,34 @@ pub enum Show {
     NameOnly,
 }
 
-/// How much a skill matters.
+/// The priority of a skill.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Rank {
     /// Always shown.
     Pinned,
-    /// Used lately; 0 is the first of those.
+    /// Recently used; 0 ranks highest.
     Used(usize),
-    /// Neither.
+    /// Neither pinned nor recently used.
     #[default]
     Rest,
 }
 
-/// How an index is made.
+/// Options of the index.
 #[derive(Clone, Copy, Debug)]
 pub struct IndexOptions<'a> {
-    /// How it is written.
+    /// The output format.
     pub format: Format,
-    /// Which skills get a line.
+    /// The skills to list.
     pub listing: Listing,
-    /// How long it may be.
+    /// The maximum length.
     pub budget: Budget,
     /// The tool that lists all skills, if the model has it.
     pub discovery_tool: Option<&'a str>,
     /// The tool that loads a skill, if the model has it.
     pub load_tool: Option<&'a str>,
-    /// Where not all names fit: which of them have their turn. Counts up from one conversation to
-    /// the next.
+    /// Selects the names to show if not all fit. Increases with each conversation.
     pub rotation: u64,
-    /// Which catalogue the entries come from.
+    /// The version of the catalogue.
     pub generation: u64,
 }
 
@@ -124,16 +123,16 @@ impl Default for IndexOptions<'_> {
     }
 }
 
-/// How an index is written.
+/// The output format of an index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     /// Headings and bullets.
     Markdown(Bullets),
-    /// `<available_skills>`, one skill a line.
+    /// `<available_skills>`, one skill per line.
     Xml,
-    /// What `skills-ref to-prompt` prints, byte for byte: all skills, whole, no budget.
+    /// The output of `skills-ref to-prompt`, byte for byte: all skills, complete, without a budget.
     XmlCompat,
-    /// A document with the schema `prowess.prompt/1`, one skill a line.
+    /// A document with the schema `prowess.prompt/1`, one skill per line.
     Json,
 }
 
@@ -143,167 +142,163 @@ impl Default for Format {
     }
 }
 
-/// What stands between name and description.
+/// The separator between name and description.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Bullets {
-    /// `- **name** — description`, as Planck writes it.
+    /// `- **name** — description`, as in Planck.
     #[default]
     Dash,
-    /// `- **name**: description`, as Squadron writes it; a whole listing gets a sentence about
-    /// loading, too.
+    /// `- **name**: description`, as in Squadron; a complete listing starts with a sentence about
+    /// loading skills.
     Colon,
 }
 
-/// Which skills get a line.
+/// The skills to list.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Listing {
-    /// All of them, in the order of the entries.
+    /// All skills, in the order of the entries.
     #[default]
     All,
-    /// The pinned ones, then the last used ones; the others are counted.
+    /// The pinned skills, then the recently used ones; the others are counted.
     Sections {
-        /// Most skills under "Last used skills".
+        /// Maximum number of skills under "Last used skills".
         last_used: usize,
     },
 }
 
-/// An index, and how it came to be.
+/// An index with its report.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IndexText {
-    /// What the model sees; empty when there is nothing to see.
+    /// The text for the model; empty if there is nothing to show.
     pub text: String,
-    /// What that costs, estimated.
+    /// The estimated number of tokens.
     pub tokens: usize,
-    /// What became of each skill.
+    /// The outcome for each skill.
     pub report: IndexReport,
-    /// Which catalogue it was made of.
+    /// The version of the catalogue.
     pub generation: u64,
 }
 
-/// What became of each skill.
+/// The outcome for each skill of an index.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IndexReport {
-    /// One row for each entry, in the order of the entries.
+    /// One row per entry, in the order of the entries.
     pub rows: Rows,
-    /// How long the text might have been.
+    /// The maximum length of the text.
     pub limit: Limit,
-    /// How long it is: tokens where the limit counts tokens, else characters.
+    /// The actual length, in tokens if the limit is in tokens, else in characters.
     pub used: usize,
 }
 
-/// What became of a skill.
+/// The outcome for a skill in an index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
-    /// Name and whole description are shown.
+    /// Name and complete description.
     Whole,
-    /// The description is shown in part: so many of its characters.
+    /// Name and shortened description.
     Shortened {
-        /// Characters of the whole line of text.
+        /// Characters of the complete description.
         from: usize,
-        /// Characters that are shown, with the mark of the cut.
+        /// Characters shown, including the ellipsis.
         to: usize,
-        /// Why.
+        /// The reason.
         why: Shortening,
     },
-    /// Only the name is shown.
+    /// Only the name.
     NameOnly(Bare),
-    /// Nothing is shown.
+    /// Not shown.
     Cut(Cut),
 }
 
-/// Why a description is shown in part.
+/// The reason why a description is shortened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shortening {
-    /// It is longer than one entry may be.
+    /// It is longer than the limit per entry.
     Entry,
-    /// The room had to be shared.
+    /// The budget is shared with others.
     Budget,
 }
 
-/// Why only a name is shown.
+/// The reason why only a name is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bare {
-    /// Somebody wants it so.
+    /// It is configured that way.
     Asked,
-    /// There is no description.
+    /// The skill has no description.
     NoDescription,
-    /// There is no room for a description that says anything.
+    /// There is no room for a useful part of the description.
     NoRoom,
 }
 
-/// Why a skill is not shown.
+/// The reason why a skill is not shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cut {
-    /// It is neither pinned nor among the last used; the discovery line counts it.
+    /// It is neither pinned nor recently used; the discovery line counts it.
     NotListed,
-    /// Not even all names fit, and it was not its turn.
+    /// Not all names fit, and another page was selected.
     NoRoom,
-    /// Its name is longer than any name should be.
+    /// Its name is too long.
     LongName,
-    /// It has no name that a call could say.
+    /// It has no printable name.
     NoName,
 }
 
 impl Fate {
-    /// Returns a sentence about it, for people.
+    /// Returns an explanation for users.
     pub fn explain(self) -> String {
         match self {
             Self::Whole => "shown".to_owned(),
             Self::Shortened { from, to, why } => {
                 let why = match why {
-                    Shortening::Entry => "it is longer than an entry may be",
+                    Shortening::Entry => "longer than the limit per entry",
                     Shortening::Budget => "the index has no room for more",
                 };
                 let (to, from) = (wording::thousands(to), wording::count(from, "character"));
                 format!("shown with {to} of {from}: {why}")
             }
             Self::NameOnly(Bare::Asked) => "only the name, as configured".to_owned(),
-            Self::NameOnly(Bare::NoDescription) => {
-                "only the name: there is no description".to_owned()
-            }
+            Self::NameOnly(Bare::NoDescription) => "only the name: no description".to_owned(),
             Self::NameOnly(Bare::NoRoom) => {
-                "only the name: the index has no room for the description".to_owned()
+                "only the name: no room in the index for the description".to_owned()
             }
-            Self::Cut(Cut::NotListed) => {
-                "not shown: neither pinned nor among the last used".to_owned()
-            }
-            Self::Cut(Cut::NoRoom) => "not shown: the index has no room for all names".to_owned(),
+            Self::Cut(Cut::NotListed) => "not shown: neither pinned nor recently used".to_owned(),
+            Self::Cut(Cut::NoRoom) => "not shown: no room in the index for all names".to_owned(),
             Self::Cut(Cut::LongName) => {
                 format!("not shown: the name has more than {MAX_NAME} characters")
             }
-            Self::Cut(Cut::NoName) => "not shown: it has no name".to_owned(),
+            Self::Cut(Cut::NoName) => "not shown: no name".to_owned(),
         }
     }
 
-    /// Tells whether the index has a line for the skill.
+    /// Returns `true` if the index has a line for the skill.
     pub fn is_shown(self) -> bool {
         !matches!(self, Self::Cut(_))
     }
 }
 
 impl IndexReport {
-    /// Skills with their description, whole or in part.
+    /// Returns the skills shown with a description, complete or shortened.
     pub fn shown(&self) -> impl Iterator<Item = Row<'_>> {
         self.rows
             .iter()
             .filter(|row| matches!(row.fate, Fate::Whole | Fate::Shortened { .. }))
     }
 
-    /// Skills with a part of their description.
+    /// Returns the skills shown with a shortened description.
     pub fn shortened(&self) -> impl Iterator<Item = Row<'_>> {
         self.rows
             .iter()
             .filter(|row| matches!(row.fate, Fate::Shortened { .. }))
     }
 
-    /// Skills with only their name.
+    /// Returns the skills shown by name only.
     pub fn name_only(&self) -> impl Iterator<Item = Row<'_>> {
         self.rows
             .iter()
             .filter(|row| matches!(row.fate, Fate::NameOnly(_)))
     }
 
-    /// Skills that are not shown.
+    /// Returns the skills that are not shown.
     pub fn cut(&self) -> impl Iterator<Item = Row<'_>> {
         self.rows
             .iter()
@@ -311,7 +306,7 @@ impl IndexReport {
     }
 }
 
-/// Writes the index of some skills, in the order in which the catalogue has them.
+/// Writes the index of the entries, in catalogue order.
 pub fn index(entries: &[Entry<'_>], options: &IndexOptions<'_>) -> IndexText {
     let limit = match options.format {
         Format::XmlCompat => Limit::Unlimited,
@@ -370,7 +365,7 @@ impl Format {
         }
     }
 
-    /// Units of a line without a description, and of what encloses a description.
+    /// Returns the units of a line without a description, and of the markup around a description.
     fn frame(self, limit: Limit) -> (usize, usize) {
         let cost = |description| {
             let mut line = String::new();
@@ -388,7 +383,7 @@ impl Format {
         text::units(name, self, limit) + extra
     }
 
-    /// What stands between two lines.
+    /// Returns the separator between two lines.
     fn between(self) -> &'static str {
         if self == Self::Json { ",\n" } else { "\n" }
     }
@@ -411,7 +406,7 @@ fn document(groups: &[Group], more: usize, options: &IndexOptions<'_>) -> String
     }
 }
 
-/// The line that says how many skills have none of their own.
+/// Returns the line that counts the skills without a line.
 fn discovery(more: usize, tool: Option<&str>) -> String {
     let count = wording::count(more, "more skill");
     match tool {
@@ -421,10 +416,10 @@ fn discovery(more: usize, tool: Option<&str>) -> String {
     }
 }
 
-/// Writes the text and says what became of each entry.
+/// Writes the text and reports how each entry is shown.
 ///
-/// Of a hundred thousand names each lies somewhere else in memory, so each is looked at once; only
-/// those that are shown are looked at again.
+/// Each of up to a hundred thousand names is a cache miss, so each is read once; only those shown
+/// are read again.
 fn write(entries: &[Entry<'_>], options: &IndexOptions<'_>) -> (String, Rows) {
     let (format, limit) = (options.format, options.budget.limit);
     let mut rows = Rows::with_capacity(entries.len());
@@ -447,7 +442,7 @@ fn write(entries: &[Entry<'_>], options: &IndexOptions<'_>) -> (String, Rows) {
         let frame = limit.of(&document(&empty_groups(&listed), more, options));
         limit.units().checked_sub(frame)
     };
-    // Without a discovery line if everything can be shown; else there must be room for one.
+    // If everything fits, no discovery line is needed; otherwise reserve room for one.
     let all = room(0).filter(|room| listed.len() == total && lines.cost() <= *room);
     let entry = |line: usize| &entries[listed[line].0];
     let skill = |line| {
@@ -458,7 +453,7 @@ fn write(entries: &[Entry<'_>], options: &IndexOptions<'_>) -> (String, Rows) {
     let layout = all
         .or_else(|| room(total))
         .map(|room| {
-            lines.lay(
+            lines.layout(
                 options.budget,
                 room,
                 options.rotation,
@@ -488,7 +483,7 @@ fn write(entries: &[Entry<'_>], options: &IndexOptions<'_>) -> (String, Rows) {
         }
     }
     let text = document(&groups, total - layout.len(), options);
-    // Only where the budget is too small for anything.
+    // The frame alone exceeds a tiny budget.
     let text = if limit.of(&text) <= limit.units() {
         text
     } else {
@@ -497,7 +492,7 @@ fn write(entries: &[Entry<'_>], options: &IndexOptions<'_>) -> (String, Rows) {
     (text, rows)
 }
 
-/// What keeps a name from being shown, apart from room, and its units as it is shown.
+/// Returns the reason why a name cannot be shown, apart from room, and its units.
 fn measure(name: &str, format: Format, limit: Limit) -> (Cut, usize) {
     if (1..=MAX_NAME).contains(&name.len()) && text::is_plain(name) {
         return (Cut::NotListed, name.len());
@@ -506,7 +501,7 @@ fn measure(name: &str, format: Format, limit: Limit) -> (Cut, usize) {
     (fault(&shown), format.name_units(&shown, limit))
 }
 
-/// What keeps a name from being shown, apart from room.
+/// Returns the reason why a name cannot be shown, apart from room.
 fn fault(name: &str) -> Cut {
     if name.trim().is_empty() {
         Cut::NoName
@@ -517,7 +512,7 @@ fn fault(name: &str) -> Cut {
     }
 }
 
-/// Which entries get a line, and under which heading, in the order of the text.
+/// Returns the entries that get a line, with their headings, in output order.
 fn listed(entries: &[Entry<'_>], fates: &[Fate], listing: Listing) -> Vec<(usize, Section)> {
     let sound = (0..entries.len()).filter(|&i| fates[i] == Fate::Cut(Cut::NotListed));
     let Listing::Sections { last_used } = listing else {
@@ -540,7 +535,7 @@ fn listed(entries: &[Entry<'_>], fates: &[Fate], listing: Listing) -> Vec<(usize
     pinned
 }
 
-/// The headings that a text will have, to know what they cost.
+/// Returns the groups without lines, to compute the cost of their headings.
 fn empty_groups(listed: &[(usize, Section)]) -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::new();
     for &(_, section) in listed {

@@ -1,4 +1,4 @@
-//! What to tell a model whose index is older than the catalogue.
+//! Notes for a model whose index is older than the catalogue.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -12,18 +12,18 @@ use super::{Bullets, Cut, Entry, Format, Rank, Show, fault, text};
 const HEADING: &str = "The available skills have changed.\n";
 const KINDS: [&str; 3] = ["\nNo longer available:\n", "\nChanged:\n", "\nNew:\n"];
 
-/// What a model knows of a set of skills: the names, and what was said of them. Small enough to
-/// keep with a conversation.
+/// The state of a model's knowledge about skills: names and description hashes. Small enough to
+/// store with a conversation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Shown {
-    /// Names in their order, with a number that changes with the description.
+    /// Names in order, each with a hash of its description.
     pub skills: Vec<(Box<str>, u64)>,
 }
 
-/// How a note is made.
+/// Options of a note.
 #[derive(Clone, Copy, Debug)]
 pub struct NoteOptions<'a> {
-    /// How long it may be.
+    /// The maximum length.
     pub budget: Budget,
     /// The tool that lists all skills, if the model has it.
     pub discovery_tool: Option<&'a str>,
@@ -46,31 +46,31 @@ impl Default for NoteOptions<'_> {
 pub struct Note {
     /// The text.
     pub text: String,
-    /// How many skills are new.
+    /// Number of new skills.
     pub added: usize,
-    /// Of how many the description changed.
+    /// Number of skills with a changed description.
     pub changed: usize,
-    /// How many are gone.
+    /// Number of removed skills.
     pub removed: usize,
-    /// How many of all these changes the text only counts.
+    /// Number of changes that the text counts without naming them.
     pub unnamed: usize,
 }
 
 impl Shown {
-    /// Remembers what can be seen of some skills.
+    /// Records the visible state of some skills.
     pub fn of(entries: &[Entry<'_>]) -> Self {
         let skills = entries.iter().filter(|entry| can_be_said(entry));
         Self {
             skills: skills
-                .map(|entry| (entry.name.into(), mark(entry)))
+                .map(|entry| (entry.name.into(), description_hash(entry)))
                 .collect(),
         }
     }
 }
 
-/// Says what changed since a model was told about its skills; nothing if it can see no difference.
-/// Removed skills come first: a call of one of those would fail. However small the budget, the note
-/// says that something changed and how much.
+/// Describes the changes since a model was told about its skills. Returns `None` if it would see no
+/// difference. Removed skills come first, because calling one would fail. A note always says that
+/// something changed and how much, even if the budget is too small for details.
 pub fn note(before: &Shown, after: &[Entry<'_>], options: &NoteOptions<'_>) -> Option<Note> {
     let known: HashMap<&str, u64> = before
         .skills
@@ -85,7 +85,7 @@ pub fn note(before: &Shown, after: &[Entry<'_>], options: &NoteOptions<'_>) -> O
         }
         match known.get(entry.name) {
             None => added.push(entry),
-            Some(known) if *known != mark(entry) => changed.push(entry),
+            Some(known) if *known != description_hash(entry) => changed.push(entry),
             Some(_) => {}
         }
     }
@@ -131,7 +131,7 @@ pub fn note(before: &Shown, after: &[Entry<'_>], options: &NoteOptions<'_>) -> O
             .filter(|entry| entry.show == Show::Full)
             .map(|entry| entry.skill)
     };
-    let laid = lines.lay(options.budget, room, 0, |_| Rank::Rest, skill);
+    let laid = lines.layout(options.budget, room, 0, |_| Rank::Rest, skill);
 
     let counts = [removed.len(), changed.len(), added.len()];
     let mut text = HEADING.to_owned();
@@ -159,7 +159,7 @@ pub fn note(before: &Shown, after: &[Entry<'_>], options: &NoteOptions<'_>) -> O
     })
 }
 
-/// The line that counts what has none of its own.
+/// Returns the line that counts the changes without a line.
 fn rest_line(rest: usize, tool: Option<&str>) -> String {
     if rest == 0 {
         return String::new();
@@ -171,14 +171,14 @@ fn rest_line(rest: usize, tool: Option<&str>) -> String {
     }
 }
 
-/// Whether an index could show the name.
+/// Returns `true` if an index can show the name.
 fn can_be_said(entry: &Entry<'_>) -> bool {
     fault(&text::name(entry.name)) == Cut::NotListed
 }
 
-/// A number that changes with what is said of a skill. It is kept with conversations, so it must be
-/// the same in every version of this program.
-fn mark(entry: &Entry<'_>) -> u64 {
+/// Hashes the displayed description of a skill. Stored with conversations, so it must be the same
+/// in every version.
+fn description_hash(entry: &Entry<'_>) -> u64 {
     let description = match entry.show {
         Show::Full => text::description(entry.skill),
         Show::NameOnly => Cow::Borrowed(""),

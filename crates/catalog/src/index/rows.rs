@@ -1,25 +1,25 @@
-//! What became of each skill of an index.
+//! The outcome for each skill of an index.
 //!
-//! There may be a hundred thousand rows, most of which nobody reads. So all names are one text, and
-//! a row is made when somebody looks at it.
+//! There may be a hundred thousand rows, most of which are never read. So all names are one string,
+//! and rows are built on access.
 
 use super::Fate;
 
-/// What became of each entry, in the order of the entries.
+/// The outcome for each entry, in the order of the entries.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rows {
-    /// All names, one behind the other, and where each of them ends.
+    /// All names, concatenated, and the end of each.
     names: String,
     ends: Vec<usize>,
     pub(super) fates: Vec<Fate>,
 }
 
-/// What became of a skill.
+/// The outcome for one skill.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Row<'r> {
-    /// Its name, as the entry has it.
+    /// The name of the entry.
     pub name: &'r str,
-    /// What became of it.
+    /// The outcome.
     pub fate: Fate,
 }
 
@@ -39,12 +39,12 @@ impl Rows {
         self.fates.push(fate);
     }
 
-    /// Returns how many rows there are.
+    /// Returns the number of rows.
     pub fn len(&self) -> usize {
         self.fates.len()
     }
 
-    /// Tells whether there is none.
+    /// Returns `true` if there are no rows.
     pub fn is_empty(&self) -> bool {
         self.fates.is_empty()
     }
@@ -61,7 +61,7 @@ impl Rows {
         })
     }
 
-    /// Goes over all rows.
+    /// Returns an iterator over all rows.
     pub fn iter(&self) -> impl Iterator<Item = Row<'_>> + Clone {
         (0..self.len()).filter_map(|at| self.get(at))
     }

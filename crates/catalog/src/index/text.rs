@@ -1,4 +1,4 @@
-//! Names and descriptions as a listing may show them: one line, nothing hidden, not too long.
+//! Sanitises names and descriptions for the index: one line, nothing hidden, limited in length.
 
 use std::borrow::Cow;
 
@@ -8,7 +8,7 @@ use super::Format;
 use super::budget::Limit;
 use crate::skill::Skill;
 
-/// What any format escapes, by byte.
+/// Bytes that some format escapes.
 const SPECIAL: [bool; 256] = {
     let (mut table, escaped) = ([false; 256], *b"<>&\"'\\");
     let mut i = 0;
@@ -18,12 +18,12 @@ const SPECIAL: [bool; 256] = {
     }
     table
 };
-/// How far back the end of a word may be, in bytes.
+/// Maximum distance to the end of a word at which a text is cut, in bytes.
 const NEARBY: usize = 24;
-/// The mark of a cut.
+/// Marks a cut.
 const ELLIPSIS: char = '…';
 
-/// What every format writes as it is, also in a name, by byte.
+/// Bytes that every format writes unchanged, even in a name.
 const PLAIN: [bool; 256] = {
     let (mut table, mut byte) = ([false; 256], 0);
     while byte < table.len() {
@@ -34,15 +34,15 @@ const PLAIN: [bool; 256] = {
     table
 };
 
-/// Tells whether a name is shown as it is by every format, each of its bytes for one unit.
+/// Returns `true` if every format shows the name unchanged, at one unit per byte.
 pub(super) fn is_plain(name: &str) -> bool {
-    // Not `all`: looking at every byte is faster than being ready to stop after each.
+    // `fold` without early exit is faster than `all`.
     name.bytes()
         .fold(true, |plain, byte| plain & PLAIN[usize::from(byte)])
 }
 
-/// Returns a name as it is shown. Whatever could hide or break a line is written out, so two names
-/// that differ never look the same.
+/// Returns a name for display. Characters that could be invisible or break a line are written out,
+/// so that different names never look the same.
 pub(super) fn name(name: &str) -> Cow<'_, str> {
     if name
         .bytes()
@@ -64,7 +64,7 @@ pub(super) fn name(name: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-/// Returns what a listing says of a skill: the description and when to use it, in one line.
+/// Returns the description and `when_to_use` of a skill on one line.
 pub(super) fn description(skill: &Skill) -> Cow<'_, str> {
     let text = tidy(&skill.description);
     match skill.when_to_use.as_deref().map(tidy) {
@@ -74,8 +74,8 @@ pub(super) fn description(skill: &Skill) -> Cow<'_, str> {
     }
 }
 
-/// One line without hidden characters: every run of blanks, line breaks and controls is one blank,
-/// and what nobody can see is left out. A joiner stays where it joins something.
+/// Returns a text on one line without hidden characters. Each run of whitespace and control
+/// characters becomes one space, and invisible characters are removed unless they join others.
 fn tidy(text: &str) -> Cow<'_, str> {
     if is_tidy(text) {
         return Cow::Borrowed(text);
@@ -87,7 +87,7 @@ fn tidy(text: &str) -> Cow<'_, str> {
             blank = !line.is_empty();
             last = ' ';
         } else if sanitize::is_bidi(c) || (sanitize::is_invisible(c) && !joins(last, c)) {
-            // Left out.
+            // Skip it.
         } else {
             if blank {
                 line.push(' ');
@@ -111,8 +111,8 @@ fn is_tidy(text: &str) -> bool {
     last != b' ' || text.is_empty()
 }
 
-/// Whether an invisible character belongs to the one before it, as in emoji and in Persian. A run
-/// of them belongs to nothing and could carry a message.
+/// Returns `true` if an invisible character belongs to the one before it, as in emoji and in
+/// Persian. A run of them could carry a hidden message.
 fn joins(last: char, c: char) -> bool {
     let base = !last.is_ascii() && !sanitize::is_invisible(last);
     match c {
@@ -122,7 +122,7 @@ fn joins(last: char, c: char) -> bool {
     }
 }
 
-/// Units of a text once it is escaped.
+/// Returns the units of a text after escaping.
 pub(super) fn units(text: &str, format: Format, limit: Limit) -> usize {
     let more = escapes(text, format)
         .map(|(_, escaped)| escaped.len() - 1)
@@ -130,7 +130,7 @@ pub(super) fn units(text: &str, format: Format, limit: Limit) -> usize {
     limit.of(text) + more
 }
 
-/// What has to be escaped in a text, by place.
+/// Returns the escapes of a text with their offsets.
 fn escapes(text: &str, format: Format) -> impl Iterator<Item = (usize, &'static str)> {
     let special = (text.bytes().enumerate()).filter(|(_, byte)| SPECIAL[usize::from(*byte)]);
     special.filter_map(move |(at, byte)| {
@@ -148,8 +148,8 @@ fn units_of(c: char, next: Option<char>, format: Format, limit: Limit) -> usize 
     }
 }
 
-/// Shortens a text to so many characters and units, at the end of a word where there is one nearby,
-/// and marks the cut. Nothing when not even a character fits.
+/// Shortens a text to a number of characters and units, at the end of a word if one is near, and
+/// appends an ellipsis. Returns `None` if not even one character fits.
 pub(super) fn shorten(
     text: &str,
     format: Format,
@@ -160,7 +160,7 @@ pub(super) fn shorten(
         return (!text.is_empty()).then_some(Cow::Borrowed(text));
     }
     let mark = limit.of_char(ELLIPSIS);
-    // Where the text may end if a mark follows, and the last end of a word before that.
+    // The last possible end before an ellipsis, and the last end of a word before it.
     let (mut end, mut word) = (0, 0);
     let (mut count, mut used) = (0usize, 0usize);
     let mut chars = text.char_indices().peekable();
@@ -185,7 +185,7 @@ pub(super) fn shorten(
     (!text.is_empty()).then_some(Cow::Borrowed(text))
 }
 
-/// Writes a text, escaped.
+/// Writes a text with escapes.
 pub(super) fn write(out: &mut String, text: &str, format: Format) {
     let mut from = 0;
     for (at, escaped) in escapes(text, format) {
@@ -196,7 +196,7 @@ pub(super) fn write(out: &mut String, text: &str, format: Format) {
     out.push_str(&text[from..]);
 }
 
-/// Whether a `<` with this behind it begins a tag.
+/// Returns `true` if `<` followed by this character starts a tag.
 pub(super) fn begins_tag(next: Option<char>) -> bool {
     next.is_some_and(|next| next.is_alphabetic() || matches!(next, '/' | '!' | '?'))
 }
@@ -207,7 +207,7 @@ mod tests {
     use crate::index::Bullets;
 
     #[test]
-    fn names_are_written_out() {
+    fn hidden_characters_in_names_are_written_out() {
         let check = |raw: &str, shown: &str| assert_eq!(name(raw), shown);
         check("pdf-tools", "pdf-tools");
         check("apps/web:deploy", "apps/web:deploy");
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_end_with_a_word() {
+    fn texts_are_cut_at_words() {
         let format = Format::Markdown(Bullets::Dash);
         let check = |text: &str, max: usize, expected: Option<&str>| {
             for limits in [(max, usize::MAX), (usize::MAX, max)] {
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn an_escape_is_never_cut_in_two() {
+    fn escapes_are_never_split() {
         let short = shorten("a<b>&c", Format::Xml, Limit::Characters(0), (99, 8));
         assert_eq!(short.as_deref(), Some("a<b…"));
         assert_eq!(units("a<b…", Format::Xml, Limit::Characters(0)), 7);

@@ -1,9 +1,9 @@
-//! Elements, one skill a line; and what the reference tool prints, byte for byte.
+//! XML: one skill per line, or the output of the reference tool, byte for byte.
 
 use super::text;
 use super::{Entry, Format, Group, IndexOptions, discovery};
 
-/// Writes a skill in one line.
+/// Writes a skill on one line.
 pub(super) fn line(out: &mut String, name: &str, description: Option<&str>) {
     out.push_str("<skill><name>");
     text::write(out, name, Format::Xml);
@@ -16,7 +16,7 @@ pub(super) fn line(out: &mut String, name: &str, description: Option<&str>) {
     out.push_str("</skill>");
 }
 
-/// Puts the parts together.
+/// Assembles the document.
 pub(super) fn document(groups: &[Group], more: usize, options: &IndexOptions<'_>) -> String {
     if groups.is_empty() && more == 0 {
         return String::new();
@@ -39,8 +39,8 @@ pub(super) fn document(groups: &[Group], more: usize, options: &IndexOptions<'_>
     out
 }
 
-/// Prints what `skills-ref to-prompt` prints. It escapes names and descriptions, but keeps their
-/// line breaks, and it does not escape locations.
+/// Writes the output of `skills-ref to-prompt`. It escapes names and descriptions but keeps their
+/// line breaks, and does not escape locations.
 pub(super) fn compat(entries: &[Entry<'_>]) -> String {
     let mut out = "<available_skills>\n".to_owned();
     for entry in entries {
@@ -56,7 +56,7 @@ pub(super) fn compat(entries: &[Entry<'_>]) -> String {
     out
 }
 
-/// Python's `html.escape`.
+/// Escapes like Python's `html.escape`.
 pub(super) fn escape(c: char) -> Option<&'static str> {
     match c {
         '&' => Some("&amp;"),

@@ -1,70 +1,70 @@
-//! Turns for skills that would not be shown otherwise.
+//! Rotation for skills that would otherwise never be shown.
 //!
-//! Whoever is never shown is never used, and whoever is never used is never shown. So one place in
-//! five rotates: time is cut in periods, and in each the next skills of a shuffled round have their
-//! turn. A round is as many periods as it takes until everybody had one; then the skills are
-//! shuffled again, so that somebody who looks every day at nine does not see the same ones.
+//! A skill that is never shown is never used, and one that is never used is never shown. So one
+//! slot in five rotates: time is divided into periods, and each period shows the next skills of a
+//! shuffled round. A round lasts until every skill had its turn; then the skills are shuffled
+//! again, so that a user who looks every day at nine does not see the same ones.
 //!
-//! There is neither chance nor a clock here: the shuffle is a hash of the name and the number of the
-//! round, and the period is an argument. **Bound:** of N skills that are not pinned, with p places
-//! to explore, a round has R = ⌈N / p⌉ periods, and as long as the set of skills stays the same,
-//! every skill is shown in any 2R − 1 periods in a row, whatever is used meanwhile. For 1,000 skills
-//! and 10 places that is 2 places, R = 500 and at most 999 periods. Below 3 places, every fifth
-//! period is for one that explores, and counts as one of these.
+//! Rotation uses neither randomness nor a clock: the shuffle is a hash of the name and the number
+//! of the round, and the period is an argument. **Bound:** with N skills that are not pinned and p
+//! slots for exploration, a round has R = ⌈N / p⌉ periods. While the set of skills stays the same,
+//! every skill is shown in any 2R − 1 consecutive periods, regardless of usage. For 1,000 skills
+//! and 10 slots, p = 2, R = 500, and the bound is 999 periods. With fewer than 3 slots, every fifth
+//! period explores, and only those count.
 
-use super::Entry;
+use super::RankEntry;
 
-/// One place in this many is for exploring.
+/// One slot in this many is for exploration.
 const SHARE: u8 = 5;
-/// From this many places on, at least one is for exploring in every period.
+/// With at least this many slots, every period explores.
 const ALWAYS: usize = 3;
-/// How long a period is, in nanoseconds: one hour.
+/// Length of a period in nanoseconds: one hour.
 const PERIOD: i64 = 60 * 60 * 1_000_000_000;
 
-/// Returns the number of the period of a time in nanoseconds since 1970. Whoever counts something
-/// better, say sessions, need not use it.
+/// Returns the period of a time in nanoseconds since 1970. Callers may count periods in other ways,
+/// e.g. by session.
 pub fn period(now: i64) -> i64 {
     now.div_euclid(PERIOD)
 }
 
-/// How many places a period gives, and to whose turn.
+/// The number of exploration slots in a period, and its position in the rotation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Turn {
+pub(super) struct ExplorationTurn {
     pub(super) places: usize,
     number: i64,
 }
 
-impl Turn {
+impl ExplorationTurn {
     pub(super) const NONE: Self = Self {
         places: 0,
         number: 0,
     };
 }
 
-pub(super) fn turn(period: i64, limit: usize) -> Turn {
+pub(super) fn turn(period: i64, limit: usize) -> ExplorationTurn {
     if limit >= ALWAYS {
-        Turn {
+        ExplorationTurn {
             places: (limit / usize::from(SHARE)).max(1),
             number: period,
         }
     } else if limit > 0 && period.rem_euclid(SHARE.into()) == 0 {
-        Turn {
+        ExplorationTurn {
             places: 1,
             number: period.div_euclid(SHARE.into()),
         }
     } else {
-        Turn::NONE
+        ExplorationTurn::NONE
     }
 }
 
-/// Chooses whose turn it is. The round is over all skills, also those that are shown as `best`: so
-/// it does not matter for anybody's turn what is used meanwhile. Those who are shown anyway pass
-/// their place on to the next.
+/// Chooses the skills to explore. The round includes all skills, also those in `best`, so that
+/// usage does not change any skill's turn. Skills that are shown anyway pass their slot to the
+/// next.
 pub(super) fn choose<'e, 'a>(
-    best: &[Entry<'a>],
-    others: &'e [Entry<'a>],
-    turn: Turn,
-) -> Vec<&'e Entry<'a>> {
+    best: &[RankEntry<'a>],
+    others: &'e [RankEntry<'a>],
+    turn: ExplorationTurn,
+) -> Vec<&'e RankEntry<'a>> {
     let total = best.len() + others.len();
     let places = turn.places.min(others.len());
     if places == 0 {
@@ -73,8 +73,9 @@ pub(super) fn choose<'e, 'a>(
     let periods = i64::try_from(total.div_ceil(turn.places)).unwrap_or(i64::MAX);
     let round = turn.number.div_euclid(periods);
     let within = usize::try_from(turn.number.rem_euclid(periods)).unwrap_or(0);
-    let key = |entry: &Entry<'_>| hash(&entry.skill.name, round);
-    let mut queue: Vec<(u64, Option<&'e Entry<'a>>, &Entry<'a>)> = Vec::with_capacity(total);
+    let key = |entry: &RankEntry<'_>| hash(&entry.skill.name, round);
+    let mut queue: Vec<(u64, Option<&'e RankEntry<'a>>, &RankEntry<'a>)> =
+        Vec::with_capacity(total);
     queue.extend(best.iter().map(|entry| (key(entry), None, entry)));
     queue.extend(others.iter().map(|entry| (key(entry), Some(entry), entry)));
     queue.sort_unstable_by(|one, other| one.0.cmp(&other.0).then_with(|| one.2.by_name(other.2)));
@@ -86,8 +87,8 @@ pub(super) fn choose<'e, 'a>(
         .collect()
 }
 
-/// FNV-1a over the name, mixed with the round. Written out because it must stay the same for ever;
-/// the hash of the standard library may change.
+/// Hashes a name and a round with FNV-1a and a finaliser. The standard library's hash may change
+/// between versions; this one must not.
 fn hash(name: &str, round: i64) -> u64 {
     let mut hash = 0xcbf2_9ce4_8422_2325_u64;
     for byte in name.bytes() {

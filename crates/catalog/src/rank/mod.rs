@@ -1,7 +1,7 @@
-//! Which skills come first.
+//! Ranks skills by usage.
 //!
-//! [`rank`] is a function of the visible skills, of what is known of their use, and of a time that
-//! the caller gives. The same arguments give the same list, on every machine.
+//! [`rank`] is a pure function of the visible skills, their usage, and a time given by the caller.
+//! The same arguments give the same list on every machine.
 
 pub mod explore;
 pub mod frecency;
@@ -18,19 +18,18 @@ use crate::skill::Skill;
 pub use frecency::HALF_LIFE;
 pub use usage::{Outcome, Outcomes, Usage, union};
 
-/// How far a recorded time may lie ahead before it counts as the mistake of a clock: one day, in
-/// nanoseconds.
+/// Maximum clock skew in nanoseconds: one day. A time further in the future is an error of a clock.
 pub const SKEW: i64 = 24 * 60 * 60 * 1_000_000_000;
 
-/// What to rank by.
+/// The ranking criterion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// Many uses and recent uses both count; a use weighs half after each half-life.
+    /// Frequency and recency both count; the weight of a use halves after each half-life.
     Frecency {
-        /// After how long a use weighs half.
+        /// The half-life of a use.
         half_life: Duration,
     },
-    /// Planck's contract: the last use decides, the number of uses only between equals.
+    /// Planck's rule: the last use decides, and the number of uses breaks ties.
     Recency,
 }
 
@@ -42,22 +41,21 @@ impl Default for Mode {
     }
 }
 
-/// How to rank.
+/// Options of [`rank`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// What time it is, in nanoseconds since 1970.
+    /// The current time in nanoseconds since 1970.
     pub now: i64,
-    /// Most skills to return.
+    /// Maximum number of skills to return.
     pub limit: usize,
-    /// What to rank by.
+    /// The ranking criterion.
     pub mode: Mode,
-    /// Which period it is, where some places go to skills that would not be shown otherwise; see
-    /// [`explore`]. Nothing gives every place to the best.
+    /// The current period for [`explore`]; `None` to disable exploration.
     pub period: Option<i64>,
 }
 
 impl Options {
-    /// Starts with the defaults: frecency, with exploration by the hour.
+    /// Returns the defaults: frecency, with exploration by the hour.
     pub fn new(now: i64, limit: usize) -> Self {
         Self {
             now,
@@ -67,7 +65,7 @@ impl Options {
         }
     }
 
-    /// Asks for Planck's contract: recency, no exploration.
+    /// Returns Planck's rule: recency, without exploration.
     pub fn planck(now: i64, limit: usize) -> Self {
         Self {
             now,
@@ -78,45 +76,45 @@ impl Options {
     }
 }
 
-/// Why a skill has its place.
+/// The reason for a skill's rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Reason {
     /// It was used.
     Used {
-        /// How often.
+        /// The number of uses.
         count: u64,
-        /// When for the last time, in nanoseconds since 1970.
+        /// The last use, in nanoseconds since 1970.
         last_used: i64,
     },
-    /// It was not used, and fills a place that is left: those that changed last come first.
+    /// It was never used and fills a remaining slot; recently modified skills come first.
     Recent {
-        /// When its file changed, in nanoseconds since 1970.
+        /// The modification time of its file, in nanoseconds since 1970.
         modified: i64,
     },
-    /// It would not have been shown; it is its turn.
+    /// It is shown by rotation.
     Explored {
-        /// The period whose turn it is.
+        /// The current period.
         period: i64,
     },
 }
 
-/// A skill and why it has its place.
+/// A skill with its rank.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ranked {
     /// The skill.
     pub skill: Arc<Skill>,
-    /// Why it is here.
+    /// The reason for its rank.
     pub reason: Reason,
-    /// What its use weighs now; 0 where it was never used. Only comparable within one list.
+    /// The current weight of its uses; 0 if it was never used. Comparable only within one list.
     pub score: f64,
 }
 
-/// Returns the first `limit` skills, best first, those to explore last.
+/// Returns the first `limit` skills, best first, explored ones last.
 ///
-/// Pinned skills are left out, because every listing has them anyway; usage of names that are not
-/// among the skills is disregarded. Neither takes a place. Places that used skills do not fill go to
-/// the skills that changed last. Several entries of one name are added up.
+/// Pinned skills are skipped, because every listing contains them; usage of unknown names is
+/// ignored. Slots that used skills do not fill go to the most recently modified ones. Several usage
+/// records of one name are added up.
 pub fn rank(skills: &[Arc<Skill>], usage: &[Usage], options: &Options) -> Vec<Ranked> {
     let limit = options.limit;
     if limit == 0 {
@@ -124,20 +122,22 @@ pub fn rank(skills: &[Arc<Skill>], usage: &[Usage], options: &Options) -> Vec<Ra
     }
     let usage = union(usage);
     let known: HashMap<&str, &Usage> = usage.iter().map(|one| (&*one.skill, one)).collect();
-    let mut entries: Vec<Entry<'_>> = skills
+    let mut entries: Vec<RankEntry<'_>> = skills
         .iter()
         .filter(|skill| !skill.pinned)
-        .map(|skill| Entry::new(skill, known.get(&*skill.name).copied(), options))
+        .map(|skill| RankEntry::new(skill, known.get(&*skill.name).copied(), options))
         .collect();
     let order = match options.mode {
         Mode::Frecency { .. } => frecency::order,
         Mode::Recency => planck::order,
     };
     let turn = options.period.filter(|_| limit < entries.len());
-    let turn = turn.map_or(explore::Turn::NONE, |period| explore::turn(period, limit));
+    let turn = turn.map_or(explore::ExplorationTurn::NONE, |period| {
+        explore::turn(period, limit)
+    });
     best_first(&mut entries, limit - turn.places, order);
     let (best, others) = entries.split_at(entries.len().min(limit - turn.places));
-    let mut ranked: Vec<Ranked> = best.iter().map(Entry::ranked).collect();
+    let mut ranked: Vec<Ranked> = best.iter().map(RankEntry::ranked).collect();
     if let Some(period) = options.period {
         ranked.extend(
             explore::choose(best, others, turn)
@@ -152,19 +152,19 @@ pub fn rank(skills: &[Arc<Skill>], usage: &[Usage], options: &Options) -> Vec<Ra
     ranked
 }
 
-/// A skill with what the orders compare.
+/// A skill with its sort keys.
 #[derive(Clone, Copy, Debug)]
-struct Entry<'a> {
+struct RankEntry<'a> {
     skill: &'a Arc<Skill>,
     usage: Option<&'a Usage>,
     /// The last use, not later than now.
     last_used: i64,
-    /// The last change, not later than now.
+    /// The last modification, not later than now.
     modified: i64,
     score: f64,
 }
 
-impl<'a> Entry<'a> {
+impl<'a> RankEntry<'a> {
     fn new(skill: &'a Arc<Skill>, usage: Option<&'a Usage>, options: &Options) -> Self {
         let half_life = match options.mode {
             Mode::Frecency { half_life } => half_life,
@@ -200,8 +200,8 @@ impl<'a> Entry<'a> {
         self.usage.map_or(0, |usage| usage.count)
     }
 
-    /// What decides when nothing else does: used ones first, then those that changed last, then the
-    /// name, then the place.
+    /// Breaks ties: used skills first, then by modification time (latest first), then by name, then
+    /// by id.
     fn back_fill(&self, other: &Self) -> Ordering {
         other
             .usage
@@ -219,11 +219,11 @@ impl<'a> Entry<'a> {
     }
 }
 
-/// Brings the first `count` entries to the front, in order, and leaves the others as they come.
+/// Moves the first `count` entries to the front, sorted; the rest is unordered.
 fn best_first(
-    entries: &mut [Entry<'_>],
+    entries: &mut [RankEntry<'_>],
     count: usize,
-    order: fn(&Entry<'_>, &Entry<'_>) -> Ordering,
+    order: fn(&RankEntry<'_>, &RankEntry<'_>) -> Ordering,
 ) {
     if count == 0 {
         return;
@@ -235,8 +235,8 @@ fn best_first(
     entries[..count].sort_unstable_by(order);
 }
 
-/// A time that lies far ahead is the mistake of a clock. It counts as now, so that it cannot keep
-/// the first place for years.
+/// Replaces a time far in the future, which is an error of a clock, with the current time, so that
+/// it cannot rank first for years.
 fn not_ahead(time: i64, now: i64) -> i64 {
     if time > now.saturating_add(SKEW) {
         now

@@ -1,21 +1,21 @@
-//! Planck's contract: the last use decides.
+//! Planck's ranking rule: the last use decides.
 //!
-//! The number of uses decides only between uses at the same time, then the name. An agent without
-//! history gets the skills that changed last. Unlike Planck, so does one with a short history, and
-//! pinned or deleted skills take no place. What an orchestrator starts with is the
-//! [`union`](super::union) of the rows of its team's orchestrators.
+//! The number of uses breaks ties, then the name. An agent without history gets the most recently
+//! modified skills. Unlike in Planck, so does one with a short history, and pinned or deleted
+//! skills take no slot. A new orchestrator starts with the [`union`](super::union) of the records
+//! of its team's orchestrators.
 
 use std::cmp::Ordering;
 
-use super::Entry;
+use super::RankEntry;
 
-/// The type of agent that leads a team.
+/// The type of an agent that leads a team.
 pub const ORCHESTRATOR: &str = "orchestrator";
-/// The team of a session without one.
+/// The team of a session without a team.
 pub const DEFAULT_TEAM: &str = "default";
 
-/// The latest first; between equals the most used, then the name.
-pub(super) fn order(one: &Entry<'_>, other: &Entry<'_>) -> Ordering {
+/// Compares by last use, then by count, both descending, then by name.
+pub(super) fn order(one: &RankEntry<'_>, other: &RankEntry<'_>) -> Ordering {
     let used = other.usage.is_some().cmp(&one.usage.is_some());
     if used.is_ne() || one.usage.is_none() {
         return one.back_fill(other);

@@ -41,7 +41,7 @@ fn skill(name: &str, modified: i64) -> Skill {
     }
 }
 
-/// Skills whose names are the words; the first changed first.
+/// Creates skills from names; each was modified after the one before.
 fn skills(names: &str) -> Vec<Arc<Skill>> {
     let names = names.split_whitespace().zip(1..);
     names
@@ -56,7 +56,7 @@ fn pinned(name: &str) -> Arc<Skill> {
     })
 }
 
-/// Usage with every use at the same time.
+/// Creates a usage record with all uses at the same time.
 fn used(skill: &str, count: u64, last_used: i64) -> Usage {
     #[expect(
         clippy::cast_precision_loss,
@@ -95,13 +95,13 @@ fn frecency(limit: usize) -> Options {
 fn r05_recency_beats_count() {
     let usage = [used("a", 100, NOW - 2 * DAY), used("b", 1, NOW - DAY)];
     check(&skills("a b"), &usage, Options::planck(NOW, 5), "b a");
-    // Between uses at the same time, the count decides, then the name.
+    // For uses at the same time, the count decides, then the name.
     let usage = [used("c", 1, NOW), used("a", 1, NOW), used("b", 2, NOW)];
     check(&skills("a b c"), &usage, Options::planck(NOW, 5), "b a c");
 }
 
 #[test]
-fn r06_the_limit_is_respected() {
+fn r06_limit_is_respected() {
     let usage = [
         used("a", 1, 3 * DAY),
         used("b", 1, 2 * DAY),
@@ -124,32 +124,32 @@ fn r06_the_limit_is_respected() {
 }
 
 #[test]
-fn r07_history_gives_the_order() {
+fn r07_history_determines_the_order() {
     let usage = [used("a", 1, 3 * DAY), used("c", 1, DAY)];
-    // The files say c b a.
+    // By modification time the order is c b a.
     check(&skills("a b c"), &usage, Options::planck(NOW, 2), "a c");
 }
 
 #[test]
-fn r08_without_history_the_last_changed_come_first() {
+fn r08_without_history_recently_modified_come_first() {
     check(&skills("a b c d"), &[], Options::planck(NOW, 3), "d c b");
     check(&skills("a b c d"), &[], frecency(3), "d c b");
 }
 
 #[test]
-fn r09_nothing_gives_nothing() {
+fn r09_no_skills_give_an_empty_list() {
     check(&[], &[], Options::planck(NOW, 5), "");
     check(&[], &[], Options::new(NOW, 5), "");
     check(&[], &[used("a", 1, NOW)], Options::new(NOW, 5), "");
 }
 
 #[test]
-fn r10_the_union_of_nothing_is_empty() {
+fn r10_union_of_nothing_is_empty() {
     assert_eq!(union(&[]), []);
 }
 
 #[test]
-fn r15_the_union_has_the_latest_use_and_the_sum_of_counts() {
+fn r15_union_has_the_latest_use_and_the_sum_of_counts() {
     let mut one = used("a", 2, NOW - 7 * DAY);
     one.outcomes.add(Outcome::Done);
     let mut other = used("a", 3, NOW);
@@ -158,7 +158,7 @@ fn r15_the_union_has_the_latest_use_and_the_sum_of_counts() {
         skill: "a".into(),
         count: 5,
         last_used: NOW,
-        // The two older uses weigh half by now.
+        // The two older uses have half their weight by now.
         score: 4.0,
         outcomes: Outcomes {
             done: 1,
@@ -171,8 +171,8 @@ fn r15_the_union_has_the_latest_use_and_the_sum_of_counts() {
 }
 
 #[test]
-fn r16_the_union_is_limited() {
-    // One entry of each orchestrator; `a` twice.
+fn r16_union_is_limited() {
+    // One record per orchestrator; `a` twice.
     let usage = [
         used("a", 1, DAY),
         used("b", 1, 2 * DAY),
@@ -183,7 +183,7 @@ fn r16_the_union_is_limited() {
 }
 
 #[test]
-fn r17_a_deleted_skill_takes_no_place() {
+fn r17_deleted_skill_takes_no_slot() {
     let usage = [
         used("gone", 9, NOW),
         used("a", 1, DAY),
@@ -191,7 +191,7 @@ fn r17_a_deleted_skill_takes_no_place() {
     ];
     check(&skills("a b"), &usage, Options::planck(NOW, 2), "b a");
     check(&skills("a b"), &usage, frecency(2), "b a");
-    // History of deleted skills only is as good as none.
+    // A history of deleted skills only equals no history.
     check(
         &skills("a b"),
         &[used("gone", 9, NOW)],
@@ -201,7 +201,7 @@ fn r17_a_deleted_skill_takes_no_place() {
 }
 
 #[test]
-fn r18_a_pinned_skill_takes_no_place() {
+fn r18_pinned_skill_takes_no_slot() {
     let mut all = skills("a b");
     all.push(pinned("always"));
     let usage = [used("always", 9, NOW), used("a", 1, DAY)];
@@ -211,7 +211,7 @@ fn r18_a_pinned_skill_takes_no_place() {
 }
 
 #[test]
-fn r19_places_that_are_left_go_to_the_last_changed() {
+fn r19_remaining_slots_go_to_recently_modified() {
     let all = skills("a b c d");
     let usage = [used("a", 1, NOW - DAY)];
     let ranked = rank(&all, &usage, &Options::planck(NOW, 3));
@@ -236,7 +236,7 @@ fn r19_places_that_are_left_go_to_the_last_changed() {
 
 #[test]
 fn frecency_weighs_count_against_age() {
-    // Eight uses three weeks ago weigh as much as one now.
+    // Eight uses three weeks ago weigh as much as one use now.
     let usage = [
         used("a", 9, NOW - 21 * DAY),
         used("b", 1, NOW),
@@ -262,7 +262,7 @@ fn frecency_weighs_count_against_age() {
 }
 
 #[test]
-fn the_stored_score_is_the_sum_over_all_uses() {
+fn stored_score_is_the_sum_over_all_uses() {
     let times = [
         NOW - 30 * DAY,
         NOW - 20 * DAY,
@@ -280,7 +280,7 @@ fn the_stored_score_is_the_sum_over_all_uses() {
         .map(|time| frecency::decay(1.0, at, *time, HALF_LIFE))
         .sum();
     assert!((frecency::weight(&usage, at, HALF_LIFE) - sum).abs() < 1e-9);
-    // A little out of order gives the same.
+    // Slightly out of order gives the same result.
     let mut early = Usage::first("a", 5 * SECOND, None);
     early.add(3 * SECOND, None);
     let mut late = Usage::first("a", 3 * SECOND, None);
@@ -289,7 +289,7 @@ fn the_stored_score_is_the_sum_over_all_uses() {
 }
 
 #[test]
-fn failures_cost_half() {
+fn failures_halve_the_weight() {
     let failing = |count: u64, failed: u64| Usage {
         outcomes: Outcomes {
             failed,
@@ -305,20 +305,20 @@ fn failures_cost_half() {
 }
 
 #[test]
-fn a_clock_that_was_ahead_is_corrected_at_the_next_use() {
+fn clock_skew_is_corrected_at_the_next_use() {
     let mut usage = used("a", 3, i64::MAX);
     usage.add(NOW, None);
     assert_eq!((usage.count, usage.last_used), (4, NOW));
-    // Until then it is as if it had been used just now.
+    // Until then it counts as used just now.
     let usage = [used("a", 1, i64::MAX), used("b", 2, NOW)];
     check(&skills("a b"), &usage, Options::planck(NOW, 2), "b a");
-    // A file from the future does not come first for ever either.
+    // A file from the future does not rank first for ever either.
     let all = [Arc::new(skill("z", i64::MAX)), Arc::new(skill("a", NOW))];
     check(&all, &[], Options::planck(NOW, 1), "a");
 }
 
 #[test]
-fn hostile_numbers_give_an_answer() {
+fn hostile_numbers_are_handled() {
     let all = skills("a b c d");
     let times = [
         i64::MIN,
@@ -380,7 +380,7 @@ fn hostile_numbers_give_an_answer() {
 }
 
 #[test]
-fn the_order_of_the_arguments_does_not_matter() {
+fn argument_order_does_not_matter() {
     let mut all = skills("a b c d e f g h i j");
     let mut usage = vec![
         used("a", 1, NOW),
@@ -398,7 +398,7 @@ fn the_order_of_the_arguments_does_not_matter() {
 }
 
 #[test]
-fn a_share_of_the_places_is_for_exploring() {
+fn share_of_slots_is_for_exploration() {
     let all: Vec<Arc<Skill>> = (0..100)
         .map(|n| Arc::new(skill(&format!("s{n}"), n)))
         .collect();
@@ -409,7 +409,7 @@ fn a_share_of_the_places_is_for_exploring() {
         };
         let ranked = rank(&all, &[], &options);
         assert_eq!(ranked.len(), limit);
-        // They come last.
+        // Explored skills come last.
         let is = |one: &Ranked| matches!(one.reason, Reason::Explored { .. });
         assert!(ranked.is_sorted_by_key(is));
         ranked.iter().filter(|one| is(one)).count()
@@ -431,7 +431,7 @@ fn a_share_of_the_places_is_for_exploring() {
     }
 }
 
-/// Shows `limit` skills in each of the periods, and returns which were never seen.
+/// Ranks `limit` skills in each of the periods and returns the names never shown.
 fn never_seen(
     all: &[Arc<Skill>],
     limit: usize,
@@ -447,39 +447,39 @@ fn never_seen(
         let ranked = rank(all, &usage(period), &options);
         assert_eq!(ranked.len(), limit);
         let shown: BTreeSet<_> = ranked.iter().map(|one| one.skill.name.clone()).collect();
-        assert_eq!(shown.len(), limit, "nobody twice");
+        assert_eq!(shown.len(), limit, "no skill twice");
         seen.extend(shown);
     }
     all.len() - seen.len()
 }
 
 #[test]
-fn of_1000_skills_all_are_shown_in_999_periods() {
+fn all_1000_skills_are_shown_in_999_periods() {
     let all: Vec<Arc<Skill>> = (0..1000)
         .map(|n| Arc::new(skill(&format!("s{n}"), n)))
         .collect();
     let favourites: Vec<Usage> = (0..8_i64)
         .map(|n| used(&format!("s{n}"), 1000, NOW - n))
         .collect();
-    // A whole round: 1,000 skills, 2 places, 500 periods.
+    // A whole round: 1,000 skills, 2 slots, 500 periods.
     assert_eq!(never_seen(&all, 10, 0..500, |_| favourites.clone()), 0);
-    // Begun anywhere, two rounds less one period.
+    // From any start: two rounds less one period.
     assert_eq!(never_seen(&all, 10, -301..698, |_| favourites.clone()), 0);
 }
 
 #[test]
-fn what_is_used_meanwhile_takes_no_turn_away() {
+fn usage_does_not_change_the_rotation() {
     let all: Vec<Arc<Skill>> = (0..97)
         .map(|n| Arc::new(skill(&format!("s{n}"), n)))
         .collect();
-    // Other favourites in each period. 97 skills, 1 place: a round of 97 periods.
+    // Other favourites in each period. 97 skills and 1 slot: a round of 97 periods.
     let usage = |period: i64| {
         (0..6)
             .map(|n| used(&format!("s{}", (period * 7 + n * 5).rem_euclid(97)), 9, NOW))
             .collect()
     };
     assert_eq!(never_seen(&all, 7, 0..97, usage), 0);
-    // One or two places: every fifth period counts.
+    // One or two slots: every fifth period counts.
     assert_eq!(never_seen(&all, 1, 0..97 * 5, |_| Vec::new()), 0);
     assert_eq!(never_seen(&all, 2, 0..97 * 5, usage), 0);
 }
@@ -489,8 +489,8 @@ fn rounds_are_shuffled() {
     let all: Vec<Arc<Skill>> = (0..48)
         .map(|n| Arc::new(skill(&format!("s{n}"), n)))
         .collect();
-    // Somebody who looks once a day, at nine: with the same order in each round of 48 hours there
-    // would be two explored skills in all.
+    // A user who looks once a day, at nine: with the same order in each round of 48 hours, only two
+    // skills would ever be explored.
     let mut seen = BTreeSet::new();
     for day in 0..365 {
         let options = Options {
@@ -507,7 +507,7 @@ fn rounds_are_shuffled() {
 }
 
 #[test]
-fn a_hundred_thousand_skills() {
+fn ranks_a_hundred_thousand_skills() {
     let all: Vec<Arc<Skill>> = (0..100_000)
         .map(|n| Arc::new(skill(&format!("s{n}"), n % 1000)))
         .collect();

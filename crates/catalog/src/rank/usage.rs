@@ -1,22 +1,22 @@
-//! What is known of the use of a skill.
+//! Usage records of skills.
 
 use std::collections::BTreeMap;
 
 use super::{SKEW, frecency};
 
-/// How a use ended.
+/// The outcome of a use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Outcome {
-    /// It did what it was used for.
+    /// The skill succeeded.
     Done,
-    /// It did not.
+    /// The skill failed.
     Failed,
-    /// Somebody, or a rule, did not let it.
+    /// A user or a rule refused it.
     Refused,
 }
 
 impl Outcome {
-    /// Returns the word used in output.
+    /// Returns the name used in output.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Done => "done",
@@ -26,19 +26,20 @@ impl Outcome {
     }
 }
 
-/// How uses ended. Their sum may be smaller than the number of uses: not every end is known.
+/// The number of uses by outcome. Some outcomes are unknown, so the sum may be less than the number
+/// of uses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Outcomes {
-    /// Uses that did what they were for.
+    /// Successful uses.
     pub done: u64,
-    /// Uses that did not.
+    /// Failed uses.
     pub failed: u64,
-    /// Uses that were not let.
+    /// Refused uses.
     pub refused: u64,
 }
 
 impl Outcomes {
-    /// Counts one more.
+    /// Counts one use.
     pub fn add(&mut self, outcome: Outcome) {
         let count = match outcome {
             Outcome::Done => &mut self.done,
@@ -48,7 +49,7 @@ impl Outcomes {
         *count = count.saturating_add(1);
     }
 
-    /// Adds those of another.
+    /// Adds the counts of `other`.
     pub fn merge(&mut self, other: &Self) {
         self.done = self.done.saturating_add(other.done);
         self.failed = self.failed.saturating_add(other.failed);
@@ -56,24 +57,24 @@ impl Outcomes {
     }
 }
 
-/// The use of one skill, by one agent or added up over several.
+/// The usage of one skill, by one agent or summed over several.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Usage {
     /// The name of the skill.
     pub skill: Box<str>,
-    /// How often it was used.
+    /// The number of uses.
     pub count: u64,
-    /// When for the last time, in nanoseconds since 1970.
+    /// The last use, in nanoseconds since 1970.
     pub last_used: i64,
-    /// What all uses together weighed at `last_used`, where each weighs half after each
-    /// [`HALF_LIFE`](super::HALF_LIFE). At least 1, at most `count`.
+    /// The weight of all uses at `last_used`, with a half-life of [`HALF_LIFE`](super::HALF_LIFE).
+    /// Between 1 and `count`.
     pub score: f64,
-    /// How the uses ended.
+    /// The outcomes of the uses.
     pub outcomes: Outcomes,
 }
 
 impl Usage {
-    /// Makes the usage after the first use.
+    /// Returns the usage after a first use.
     pub fn first(skill: impl Into<Box<str>>, at: i64, outcome: Option<Outcome>) -> Self {
         let mut outcomes = Outcomes::default();
         if let Some(outcome) = outcome {
@@ -88,8 +89,8 @@ impl Usage {
         }
     }
 
-    /// Adds a use. Uses may come a little out of order. A last use that lies more than a day after
-    /// this one was the mistake of a clock and is corrected.
+    /// Adds a use. Uses may be slightly out of order. A `last_used` more than a day after this use
+    /// is an error of a clock and is corrected.
     pub fn add(&mut self, at: i64, outcome: Option<Outcome>) {
         if self.last_used > at.saturating_add(SKEW) {
             self.last_used = at;
@@ -131,9 +132,12 @@ impl Usage {
         self.outcomes.merge(&other.outcomes);
     }
 
-    /// The score, within what it can be: a stored one may come from anywhere.
+    /// Returns the score, clamped to the valid range: stored values are not trusted.
     pub(super) fn sound_score(&self) -> f64 {
-        #[expect(clippy::cast_precision_loss, reason = "a weight needs no more")]
+        #[expect(
+            clippy::cast_precision_loss,
+            reason = "a weight needs no more precision"
+        )]
         let most = self.count.max(1) as f64;
         if self.score.is_nan() {
             1.0
@@ -143,7 +147,7 @@ impl Usage {
     }
 }
 
-/// Adds up the entries of each skill: counts are summed, the latest use counts. In order of names.
+/// Adds up the records of each skill, sorted by name: counts are summed, the latest use wins.
 pub fn union<'a>(entries: impl IntoIterator<Item = &'a Usage>) -> Vec<Usage> {
     let mut skills: BTreeMap<&str, Usage> = BTreeMap::new();
     for entry in entries {

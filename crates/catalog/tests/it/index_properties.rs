@@ -1,4 +1,4 @@
-//! What holds for any set of names and descriptions.
+//! Properties of the index for arbitrary names and descriptions.
 
 use proptest::prelude::*;
 use prowess_catalog::Skill;
@@ -16,7 +16,7 @@ const FORMATS: [Format; 4] = [
     Format::Json,
 ];
 
-/// Text that wants out.
+/// Generates text that tries to break out of its line.
 fn hostile() -> impl Strategy<Value = String> {
     let pieces = prop::sample::select(vec![
         "\n",
@@ -123,7 +123,7 @@ prop_compose! {
             rotation,
         };
         for (i, (name, description, bare, rank)) in texts.into_iter().enumerate() {
-            // The catalogue has no two skills of one name.
+            // A catalogue has no two skills of one name.
             case.skills.push(skill(&format!("{name}{i}"), &description));
             let rank = match rank { 0 => Rank::Pinned, 1..=3 => Rank::Used(rank), _ => Rank::Rest };
             case.shows.push((if bare && i % 3 == 0 { Show::NameOnly } else { Show::Full }, rank));
@@ -132,7 +132,7 @@ prop_compose! {
     }
 }
 
-/// Names and descriptions, read back from XML as a strict reader would.
+/// Parses names and descriptions from XML, strictly.
 fn read_xml(text: &str) -> Vec<(String, Option<String>)> {
     let body = text.strip_prefix("<available_skills>\n").unwrap();
     let body = body.strip_suffix("</available_skills>").unwrap();
@@ -181,7 +181,7 @@ fn read_json(text: &str) -> Vec<(String, Option<String>)> {
         .collect()
 }
 
-/// Words of the text as they may be shown.
+/// Returns `true` if a text contains only characters that may be shown.
 fn is_clean(text: &str) -> bool {
     !text.chars().any(|c| {
         (c.is_control() && c != '\n')
@@ -197,7 +197,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 128, ..ProptestConfig::default() })]
 
     #[test]
-    fn one_line_a_skill_and_never_over_the_budget(case in cases()) {
+    fn one_line_per_skill_within_the_budget(case in cases()) {
         for format in FORMATS {
             let made = case.index(format);
             let report = &made.report;
@@ -216,7 +216,7 @@ proptest! {
             };
             let lines = made.text.lines().filter(|line| line.starts_with(start)).count();
             prop_assert_eq!(lines, shown + bare, "{}", made.text);
-            // Nothing else but headings, blank lines and what encloses the list.
+            // Apart from headings, blank lines and the frame there is nothing else.
             let headings = made.text.lines().filter(|line| line.starts_with("## ")).count();
             prop_assert!(headings <= 2);
             prop_assert!(made.text.lines().count() <= lines + 7, "{}", made.text);
@@ -226,7 +226,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_read_back_is_what_was_shown(case in cases()) {
+    fn parsed_index_equals_the_report(case in cases()) {
         let (xml, json) = (case.index(Format::Xml), case.index(Format::Json));
         for (made, read) in [(&xml, read_xml as fn(&str) -> _), (&json, read_json)] {
             if made.text.is_empty() {
@@ -237,7 +237,7 @@ proptest! {
             let shown = made.report.rows.iter().filter(|row| row.fate.is_shown()).count();
             prop_assert_eq!(found.len(), shown);
             for (row, skill) in made.report.rows.iter().zip(&case.skills) {
-                // The name is escaped, but not shortened; the number at its end makes it unique.
+                // The name is escaped but not shortened; the number at its end makes it unique.
                 let plain = skill.name.chars().all(|c| c.is_ascii_graphic() && c != '\\');
                 let Some((_, description)) = found.iter().find(|(name, _)| *name == *skill.name) else {
                     prop_assert!(!plain || !row.fate.is_shown(), "{}", skill.name);
@@ -259,10 +259,10 @@ proptest! {
     }
 
     #[test]
-    fn everyone_has_a_turn(names in prop::collection::vec("[a-z]{1,30}", 1..50), most in 160usize..500, pinned in 0usize..20) {
+    fn every_skill_has_a_turn(names in prop::collection::vec("[a-z]{1,30}", 1..50), most in 160usize..500, pinned in 0usize..20) {
         let skills: Vec<Skill> = names.iter().map(|name| skill(name, "Does it.")).collect();
         let mut seen = vec![false; skills.len()];
-        // A page has room for two names at least.
+        // A page has room for at least two names.
         for rotation in 0..skills.len() as u64 {
             let rank = |i| if i < pinned { Rank::Pinned } else { Rank::Rest };
             let entries: Vec<Entry<'_>> = (skills.iter().enumerate())
@@ -278,7 +278,7 @@ proptest! {
     }
 
     #[test]
-    fn a_note_has_one_line_for_each_change(before in cases(), after in cases()) {
+    fn note_has_one_line_per_change(before in cases(), after in cases()) {
         let options = NoteOptions::default();
         let shown = Shown::of(&before.entries());
         prop_assert_eq!(note(&shown, &before.entries(), &options), None);

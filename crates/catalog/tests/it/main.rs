@@ -1,10 +1,6 @@
-//! Integration tests of the catalogue: one binary, one file for each subject.
+//! Integration tests of the catalogue: one binary, one file per topic.
 
-#![expect(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "helpers of tests may stop a test"
-)]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "test helpers may panic")]
 
 mod index;
 mod index_properties;

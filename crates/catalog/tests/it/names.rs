@@ -1,4 +1,4 @@
-//! Names, clashes and differences, also over random sets of skills.
+//! Names, conflicts and differences, also for random sets of skills.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -10,8 +10,8 @@ use prowess_catalog::{
 
 use crate::sample::{catalog, folder, make, project, root, skill, text, user};
 
-/// Where a name leads.
-fn leads(catalog: &Catalog, asked: &str) -> String {
+/// Returns the location that a name resolves to, or the error.
+fn resolved(catalog: &Catalog, asked: &str) -> String {
     match catalog.resolve(asked) {
         Ok(entry) => entry.skill.location.to_string(),
         Err(fault) => fault.to_string(),
@@ -32,7 +32,7 @@ fn nested(order: u32, vendor: &str, within: &str) -> Arc<Origin> {
 }
 
 #[test]
-fn every_kind_of_name_leads_to_its_skill() {
+fn every_kind_of_name_resolves_to_its_skill() {
     let codex = vendor(Scope::User, 7, "codex", "/dwelling/.codex/skills");
     let claude = vendor(Scope::User, 6, "claude", "/dwelling/.claude/skills");
     let catalog = catalog(vec![
@@ -58,12 +58,12 @@ fn every_kind_of_name_leads_to_its_skill() {
         ("PDF", "no skill named `PDF`"),
         ("", "no skill named ``"),
     ] {
-        assert_eq!(leads(&catalog, asked), expected, "{asked}");
+        assert_eq!(resolved(&catalog, asked), expected, "{asked}");
     }
 }
 
 #[test]
-fn a_near_miss_is_suggested() {
+fn similar_names_are_suggested() {
     let catalog = catalog(
         ["pdf-forms", "pdf-merge", "deploy"]
             .map(|name| skill(name, ""))
@@ -86,20 +86,20 @@ fn a_near_miss_is_suggested() {
 }
 
 #[test]
-fn a_second_name_that_two_have_leads_nowhere() {
+fn ambiguous_alias_does_not_resolve() {
     let one = folder(&project(), "shared", &text("one", ""));
     let other = folder(&user(), "shared", &text("other", ""));
     let both = catalog(vec![Arc::clone(&one), other]);
-    assert_eq!(leads(&both, "shared"), "no skill named `shared`");
+    assert_eq!(resolved(&both, "shared"), "no skill named `shared`");
     let taken = catalog(vec![one, skill("shared", "")]);
     assert_eq!(
-        leads(&taken, "shared"),
+        resolved(&taken, "shared"),
         "/work/.agents/skills/shared/SKILL.md"
     );
 }
 
 #[test]
-fn case_107_the_configured_winner_takes_the_name_and_the_shadow_is_known() {
+fn case_107_configured_winner_shadows_the_other() {
     for (precedence, winner, loser) in [
         (
             Precedence::ProjectFirst,
@@ -121,7 +121,7 @@ fn case_107_the_configured_winner_takes_the_name_and_the_shadow_is_known() {
         assert_eq!(&*second.skill.id.origin.root, loser);
         assert_eq!(catalog.winner_over(second), Some(first));
         assert_eq!(catalog.listed().len(), 1);
-        // The one announcement names both places.
+        // The one change event names both locations.
         let news = changes(&Catalog::default(), &catalog);
         let by = first.skill.location.clone();
         let told: Vec<(&SkillId, &ChangeKind)> = news
@@ -138,7 +138,7 @@ fn case_107_the_configured_winner_takes_the_name_and_the_shadow_is_known() {
 }
 
 #[test]
-fn case_109_a_nested_name_stands_beside_the_bare_one() {
+fn case_109_nested_name_coexists_with_the_bare_one() {
     let deep = folder(
         &nested(3, "claude", "apps/web"),
         "deploy",
@@ -148,16 +148,19 @@ fn case_109_a_nested_name_stands_beside_the_bare_one() {
     let names: Vec<&str> = both.listed().map(Entry::name).collect();
     assert_eq!(names, ["apps/web:deploy", "deploy"]);
     assert_eq!(
-        leads(&both, "deploy"),
+        resolved(&both, "deploy"),
         "/work/.agents/skills/deploy/SKILL.md"
     );
-    assert_eq!(leads(&both, "apps/web:deploy"), deep.location.to_string());
+    assert_eq!(
+        resolved(&both, "apps/web:deploy"),
+        deep.location.to_string()
+    );
     let alone = catalog(vec![Arc::clone(&deep)]);
-    assert_eq!(leads(&alone, "deploy"), deep.location.to_string());
+    assert_eq!(resolved(&alone, "deploy"), deep.location.to_string());
 }
 
 #[test]
-fn case_114_a_command_is_named_by_its_path_and_loses_to_a_skill() {
+fn case_114_command_is_named_by_its_path_and_loses_to_a_skill() {
     let commands = vendor(Scope::Project, 1, "claude", "/work/.claude/commands");
     let theirs = vendor(Scope::User, 9, "claude", "/dwelling/.claude/commands");
     let file = "---\nname: other\ndescription: d\n---\nx\n";
@@ -168,22 +171,22 @@ fn case_114_a_command_is_named_by_its_path_and_loses_to_a_skill() {
         folder(&user(), "deploy", &text("deploy", "")),
     ]);
     assert_eq!(
-        leads(&catalog, "frontend:component"),
+        resolved(&catalog, "frontend:component"),
         "/work/.claude/commands/frontend/component.md"
     );
     assert_eq!(
-        leads(&catalog, "user:frontend:component"),
+        resolved(&catalog, "user:frontend:component"),
         "/dwelling/.claude/commands/frontend/component.md"
     );
     assert_eq!(
-        leads(&catalog, "deploy"),
+        resolved(&catalog, "deploy"),
         "/dwelling/.agents/skills/deploy/SKILL.md"
     );
-    assert_eq!(leads(&catalog, "other"), "no skill named `other`");
+    assert_eq!(resolved(&catalog, "other"), "no skill named `other`");
 }
 
 #[test]
-fn names_of_paths_are_compared_in_their_normal_form() {
+fn names_from_paths_are_compared_in_normal_form() {
     let commands = root(Scope::Project, 1, "/work/.claude/commands");
     let decomposed = make(&commands, "cafe\u{301}.md", Form::Command, "x");
     let deep = folder(
@@ -240,7 +243,7 @@ fn draw() -> impl Strategy<Value = Draw> {
     )
 }
 
-/// The skills of some draws; a place holds one skill.
+/// Creates the skills of some draws; a path holds one skill.
 fn skills(draws: &[Draw]) -> Vec<Arc<Skill>> {
     let origins = origins();
     let mut found: BTreeMap<SkillId, Arc<Skill>> = BTreeMap::new();
@@ -276,7 +279,7 @@ fn precedence() -> impl Strategy<Value = Precedence> {
     prop_oneof![Just(Precedence::ProjectFirst), Just(Precedence::UserFirst)]
 }
 
-/// What is listed: which skill, by which name, in which version.
+/// The listed skills: id, name and version.
 type Listed = BTreeMap<SkillId, (String, Arc<Skill>)>;
 
 fn listed(catalog: &Catalog) -> Listed {
@@ -287,7 +290,7 @@ fn listed(catalog: &Catalog) -> Listed {
         .collect()
 }
 
-/// The entry of an id.
+/// Returns the entry of an id.
 fn by_id<'c>(catalog: &'c Catalog, id: &SkillId) -> Option<&'c Entry> {
     catalog.entries().iter().find(|entry| entry.skill.id == *id)
 }
@@ -296,19 +299,19 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn a_qualified_name_leads_back(draws in sets(), precedence in precedence()) {
+    fn qualified_name_resolves_back(draws in sets(), precedence in precedence()) {
         let catalog = Catalog::new(skills(&draws), precedence, 1);
         let mut names = BTreeSet::new();
         for entry in catalog.entries() {
             let name = catalog.qualified_name(entry);
             let found = catalog.resolve(&name);
             prop_assert_eq!(found.map(|found| &found.skill.id), Ok(&entry.skill.id), "{}", name);
-            prop_assert!(names.insert(name), "every entry has a name of its own");
+            prop_assert!(names.insert(name), "every entry has a unique name");
         }
     }
 
     #[test]
-    fn every_name_has_one_winner_and_nobody_is_lost(
+    fn every_name_has_one_winner_and_no_skill_is_lost(
         draws in sets(),
         precedence in precedence(),
     ) {
@@ -328,7 +331,7 @@ proptest! {
     }
 
     #[test]
-    fn the_order_of_reading_does_not_matter(
+    fn reading_order_does_not_matter(
         (draws, shuffled) in sets().prop_flat_map(|draws| {
             let skills = skills(&draws);
             (Just(skills.clone()), Just(skills).prop_shuffle())
@@ -337,7 +340,7 @@ proptest! {
         size in 1..9_usize,
     ) {
         let one = Catalog::new(draws, precedence, 1);
-        // Nor does it matter how many threads brought them into order.
+        // The number of sorting threads does not matter either.
         let part = |part: &[Arc<Skill>]| Part::new(part.iter().cloned(), precedence);
         let other = Catalog::of_parts(shuffled.chunks(size).map(part), 1);
         prop_assert_eq!(one.entries(), other.entries());
@@ -349,7 +352,7 @@ proptest! {
     }
 
     #[test]
-    fn changes_lead_from_one_catalogue_to_the_other(before in sets(), after in sets()) {
+    fn changes_describe_the_difference(before in sets(), after in sets()) {
         let before = catalog(skills(&before));
         let after = catalog(skills(&after));
         let news = changes(&before, &after);
@@ -371,7 +374,7 @@ proptest! {
             }
         }
         prop_assert_eq!(state, listed(&after));
-        // One word about each skill, and none about those that are as they were.
+        // One change per skill, and none for unchanged ones.
         let ids: BTreeSet<&SkillId> = news.iter().map(|change| &change.id).collect();
         prop_assert_eq!(ids.len(), news.len());
         prop_assert!(changes(&before, &before).is_empty());
@@ -387,19 +390,19 @@ proptest! {
 }
 
 #[test]
-fn no_command_takes_the_qualified_name_of_another_skill() {
+fn command_cannot_take_a_qualified_name() {
     let user = vendor(Scope::User, 1, "claude", "/dwelling/.claude/skills");
     let commands = vendor(Scope::Project, 0, "claude", "/work/.claude/commands");
     let pdf = make(&user, "pdf", Form::Folder, &text("pdf", ""));
-    let thief = make(&commands, "user/pdf.md", Form::Command, "Take over.\n");
-    let catalog = catalog(vec![Arc::clone(&pdf), Arc::clone(&thief)]);
+    let imposter = make(&commands, "user/pdf.md", Form::Command, "Take over.\n");
+    let catalog = catalog(vec![Arc::clone(&pdf), Arc::clone(&imposter)]);
     assert_eq!(catalog.resolve("user:pdf").unwrap().skill.id, pdf.id);
-    let entry = catalog.entry_of(&thief).unwrap();
+    let entry = catalog.entry_of(&imposter).unwrap();
     assert_eq!(entry.name(), "project:user:pdf");
-    assert_eq!(catalog.resolve(entry.name()).unwrap().skill.id, thief.id);
+    assert_eq!(catalog.resolve(entry.name()).unwrap().skill.id, imposter.id);
 }
 
-/// Skills whose names repeat so often that some share theirs with hundreds, and some with none.
+/// Creates skills of which some share their name with hundreds of others, and some with none.
 fn many() -> Vec<Arc<Skill>> {
     let name = |number: usize| match number {
         0..300 => "m".to_owned(),
@@ -417,7 +420,7 @@ fn many() -> Vec<Arc<Skill>> {
 }
 
 #[test]
-fn many_skills_are_found_as_few_are() {
+fn lookups_are_correct_in_large_catalogues() {
     let skills = many();
     let catalog = catalog(skills.clone());
     assert_eq!(catalog.entries().len(), 1_500);
@@ -453,7 +456,7 @@ fn many_skills_are_found_as_few_are() {
 }
 
 #[test]
-fn an_edit_of_one_leaves_the_others_alone() {
+fn edit_of_one_skill_keeps_the_others() {
     let mut skills = many();
     let before = catalog(skills.clone());
     for at in [0, 150, 299, 300, 777, 1_499] {
@@ -466,16 +469,16 @@ fn an_edit_of_one_leaves_the_others_alone() {
             .map(|change| (&change.id, &change.kind))
             .collect();
         assert_eq!(told, [(&edited.id, &ChangeKind::Changed)]);
-        // The same as if it had been made anew.
+        // The result equals a rebuild.
         let unedited = std::mem::replace(&mut skills[at], edited);
-        let anew = catalog(skills.clone());
-        assert_eq!(after.entries(), anew.entries());
-        assert_eq!(changes(&after, &anew), []);
-        assert_eq!(changes(&before, &anew), news);
+        let rebuilt = catalog(skills.clone());
+        assert_eq!(after.entries(), rebuilt.entries());
+        assert_eq!(changes(&after, &rebuilt), []);
+        assert_eq!(changes(&before, &rebuilt), news);
         skills[at] = unedited;
     }
     drop(skills);
-    // Whoever shares a skill holds it; hardly any is held by both catalogues.
+    // Unchanged skills are shared by reference; hardly any is held by both catalogues.
     let first = Arc::clone(&before.entries()[0].skill);
     let edited = folder(
         &user(),
@@ -492,8 +495,8 @@ fn an_edit_of_one_leaves_the_others_alone() {
 }
 
 #[test]
-fn twenty_thousand_skills_of_one_name_have_names_of_their_own() {
-    // Of one root: nothing but their place tells them apart. Of as many roots: the root does.
+fn twenty_thousand_skills_of_one_name_have_unique_names() {
+    // With one root only the path distinguishes them; with as many roots, the root does.
     let one = user();
     let alike = |origin: &Arc<Origin>, number: usize| {
         folder(origin, &format!("s{number}"), &text("same", ""))

@@ -1,31 +1,31 @@
-//! Skills that were never on a disk.
+//! Skills that exist only in memory.
 
 use std::sync::Arc;
 
 use prowess_catalog::{Catalog, Form, Origin, Place, Precedence, Scope, Skill, SkillId, Stamp};
 use prowess_spec::parse;
 
-/// A root of a scope, with its place among the others.
+/// Creates a root of a scope at a position among the others.
 pub(crate) fn root(scope: Scope, order: u32, path: &str) -> Arc<Origin> {
     Arc::new(Origin::new(scope, order, path))
 }
 
-/// A root of the project, as most tests need one.
+/// Creates a root of the project.
 pub(crate) fn project() -> Arc<Origin> {
     root(Scope::Project, 0, "/work/.agents/skills")
 }
 
-/// A root of the user.
+/// Creates a root of the user.
 pub(crate) fn user() -> Arc<Origin> {
     root(Scope::User, 5, "/dwelling/.agents/skills")
 }
 
-/// A folder of a root with a SKILL.md of this text.
+/// Creates a folder skill of a root from the text of its `SKILL.md`.
 pub(crate) fn folder(origin: &Arc<Origin>, path: &str, text: &str) -> Arc<Skill> {
     make(origin, path, Form::Folder, text)
 }
 
-/// A skill of this form; a command is named by its path.
+/// Creates a skill of this form; a command is named by its path.
 pub(crate) fn make(origin: &Arc<Origin>, path: &str, form: Form, text: &str) -> Arc<Skill> {
     let id = SkillId {
         origin: Arc::clone(origin),
@@ -56,12 +56,12 @@ pub(crate) fn make(origin: &Arc<Origin>, path: &str, form: Form, text: &str) -> 
     Arc::new(Skill::from_text(place, &parse(text.as_bytes()), None))
 }
 
-/// A text with a name, a description and more keys.
+/// Creates a text with a name, a description and further keys.
 pub(crate) fn text(name: &str, more: &str) -> String {
     format!("---\nname: {name}\ndescription: about {name}\n{more}---\n\nDo it.\n")
 }
 
-/// A skill of the project.
+/// Creates a skill of the project.
 pub(crate) fn skill(name: &str, more: &str) -> Arc<Skill> {
     folder(&project(), name, &text(name, more))
 }

@@ -1,4 +1,4 @@
-//! Who sees what: §9.3 of the normative cases, Planck's filters, core-agent's scoping.
+//! Visibility: §9.3 of the normative cases, Planck's filters, core-agent's scoping.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use prowess_catalog::{
 
 use crate::sample::{catalog, folder, project, skill, text, user};
 
-/// What somebody sees in a listing.
+/// Returns the names that an audience sees in a listing.
 fn seen(catalog: &Catalog, policy: &Policy, who: Who) -> Vec<String> {
     View::new(catalog, policy, who)
         .visible()
@@ -28,7 +28,7 @@ fn granted(allow: Option<&[&str]>, deny: &[&str]) -> Policy {
     }
 }
 
-/// The one skill of this frontmatter, as a model and as a person see it.
+/// Returns the visibility of a single skill with this frontmatter, for models and for users.
 fn both(more: &str) -> (Sight, Sight) {
     let catalog = catalog(vec![skill("a", more)]);
     let policy = Policy::default();
@@ -36,7 +36,7 @@ fn both(more: &str) -> (Sight, Sight) {
     (sight(Who::Model), sight(Who::Person))
 }
 
-/// Refused, exactly as a name that nothing has.
+/// Asserts that a lookup is refused exactly like that of an unknown name.
 fn assert_absent(catalog: &Catalog, policy: &Policy, who: Who, asked: &str) {
     let view = View::new(catalog, policy, who);
     let refusal = view.resolve(asked).unwrap_err();
@@ -48,7 +48,7 @@ fn assert_absent(catalog: &Catalog, policy: &Policy, who: Who, asked: &str) {
     assert_eq!(
         fault.known,
         visible.len(),
-        "{asked}: the hidden one is not counted"
+        "{asked}: the hidden skill is not counted"
     );
     for near in &fault.near {
         assert!(
@@ -56,7 +56,7 @@ fn assert_absent(catalog: &Catalog, policy: &Policy, who: Who, asked: &str) {
             "{asked} suggests {near}"
         );
     }
-    // The same question where the hidden skills do not exist at all.
+    // The same lookup in a catalogue without the hidden skills.
     let rest: Vec<Arc<Skill>> = visible
         .iter()
         .map(|name| Arc::clone(&catalog.resolve(name).unwrap().skill))
@@ -66,7 +66,7 @@ fn assert_absent(catalog: &Catalog, policy: &Policy, who: Who, asked: &str) {
 }
 
 #[test]
-fn case_66_disable_model_invocation_hides_from_models_alone() {
+fn case_66_disable_model_invocation_hides_only_from_models() {
     let catalog = catalog(vec![
         skill("a", "disable-model-invocation: true\n"),
         skill("b", ""),
@@ -91,12 +91,12 @@ fn case_66_disable_model_invocation_hides_from_models_alone() {
     );
     assert_eq!(
         refusal.to_string(),
-        "`a` cannot be used: its author left it to people (`disable-model-invocation`)"
+        "`a` cannot be used: its author restricted it to users (`disable-model-invocation`)"
     );
 }
 
 #[test]
-fn case_67_user_invocable_false_hides_from_people_alone() {
+fn case_67_user_invocable_false_hides_only_from_users() {
     let catalog = catalog(vec![skill("a", "user-invocable: false\n")]);
     let policy = Policy::default();
     assert_eq!(seen(&catalog, &policy, Who::Model), ["a"]);
@@ -138,7 +138,7 @@ fn case_68_booleans_in_every_spelling() {
             "{no}"
         );
     }
-    // What is neither counts as the safer value, not as the default; `validate` reports it.
+    // Other values count as the safer value, not as the default; `validate` reports them.
     assert_eq!(both("disable-model-invocation: maybe\n"), hidden);
     let (model, person) = both("user-invocable: maybe\n");
     assert_eq!(
@@ -148,7 +148,7 @@ fn case_68_booleans_in_every_spelling() {
 }
 
 #[test]
-fn case_71_overrides_of_a_person() {
+fn case_71_overrides_of_a_user() {
     use Hidden::{LeftToPeople, SwitchedOff};
     let catalog = catalog(vec![skill("a", "")]);
     let hidden = Sight::Hidden;
@@ -179,14 +179,14 @@ fn case_71_overrides_of_a_person() {
         assert_eq!(answer.is_ok(), named, "{word}");
     }
     assert_eq!(Override::parse("sometimes"), None);
-    // Invoking by its full name is an error as well, as if it were not there.
+    // Invoking it by its full name fails too, as if it did not exist.
     let off = Policy {
         overrides: [("a".to_owned(), Override::Off)].into(),
         ..Policy::default()
     };
     assert_absent(&catalog, &off, Who::Person, "a");
     assert_absent(&catalog, &off, Who::Person, "project:a");
-    // An override restricts and never opens what the author closed.
+    // An override restricts; it never permits what the author forbids.
     let closed = crate::sample::catalog(vec![skill("a", "disable-model-invocation: true\n")]);
     let on = Policy {
         overrides: [("a".to_owned(), Override::On)].into(),
@@ -196,7 +196,7 @@ fn case_71_overrides_of_a_person() {
 }
 
 #[test]
-fn case_71_an_override_by_the_second_name_counts() {
+fn case_71_override_by_alias_applies() {
     let other = folder(&project(), "second", &text("first", ""));
     let catalog = catalog(vec![other]);
     let off = Policy {
@@ -207,7 +207,7 @@ fn case_71_an_override_by_the_second_name_counts() {
 }
 
 #[test]
-fn case_72_without_a_description_the_first_line_is_listed() {
+fn case_72_missing_description_is_the_first_line() {
     let bare = folder(
         &project(),
         "a",
@@ -222,7 +222,7 @@ fn case_72_without_a_description_the_first_line_is_listed() {
 }
 
 #[test]
-fn case_109_a_nested_skill_waits_for_a_file_of_its_folder() {
+fn case_109_nested_skill_waits_for_a_file_of_its_folder() {
     let mut nested = Origin::new(Scope::Project, 3, "/work/apps/web/.claude/skills");
     nested.nested = "apps/web".into();
     let nested = folder(&Arc::new(nested), "deploy", &text("deploy", ""));
@@ -238,7 +238,7 @@ fn case_109_a_nested_skill_waits_for_a_file_of_its_folder() {
     ] {
         let policy = touched(files);
         assert_eq!(seen(&catalog, &policy, Who::Model), listed, "{files:?}");
-        // Whoever knows the name may use it.
+        // A caller that knows the name may use it.
         let view = View::new(&catalog, &policy, Who::Model);
         assert_eq!(
             view.resolve("apps/web:deploy").unwrap().name(),
@@ -249,7 +249,7 @@ fn case_109_a_nested_skill_waits_for_a_file_of_its_folder() {
 }
 
 #[test]
-fn paths_wait_for_a_file_that_matches() {
+fn paths_wait_for_a_matching_file() {
     let catalog = catalog(vec![skill("a", "paths: ['src/**/*.rs', '[', '*.md']\n")]);
     for (file, listed) in [
         ("src/deep/er/x.rs", true),
@@ -274,18 +274,18 @@ fn paths_wait_for_a_file_that_matches() {
         assert_eq!(
             seen(&catalog, &policy, Who::Person),
             ["a"],
-            "people are not kept waiting"
+            "users do not wait for files"
         );
     }
     assert_eq!(
         seen(&catalog, &Policy::default(), Who::Model),
         ["a"],
-        "nobody keeps count"
+        "files are not tracked"
     );
 }
 
 #[test]
-fn planck_g1_a_disabled_skill_is_nowhere_but_in_the_store() {
+fn planck_g1_disabled_skill_is_only_in_the_store() {
     let catalog = catalog(vec![
         skill("a", "disable-model-invocation: true\n"),
         skill("ab", ""),
@@ -301,13 +301,13 @@ fn planck_g1_a_disabled_skill_is_nowhere_but_in_the_store() {
     assert_eq!(
         fault.near,
         ["ab".into()],
-        "the list of what there is names it neither"
+        "suggestions do not name it either"
     );
     assert_eq!(catalog.entries().len(), 2);
 }
 
 #[test]
-fn planck_g3_flipping_the_flag_takes_effect_at_the_next_look() {
+fn planck_g3_changing_the_flag_takes_effect_at_the_next_lookup() {
     let policy = Policy::default();
     let before = catalog(vec![skill("a", "disable-model-invocation: true\n")]);
     let after = catalog(vec![skill("a", "disable-model-invocation: false\n")]);
@@ -316,13 +316,13 @@ fn planck_g3_flipping_the_flag_takes_effect_at_the_next_look() {
 }
 
 #[test]
-fn core_agent_a_grant_that_is_left_out_inherits_everything() {
+fn core_agent_missing_grant_inherits_everything() {
     let catalog = catalog(vec![skill("a", ""), skill("b", "")]);
     assert_eq!(seen(&catalog, &granted(None, &[]), Who::Model), ["a", "b"]);
 }
 
 #[test]
-fn core_agent_a_list_grants_exactly_these() {
+fn core_agent_list_grants_exactly_its_skills() {
     let catalog = catalog(vec![skill("a", ""), skill("b", ""), skill("c", "")]);
     let policy = granted(Some(&["a", "c"]), &[]);
     assert_eq!(policy.grant.check(&catalog), Ok(()));
@@ -336,7 +336,7 @@ fn core_agent_a_list_grants_exactly_these() {
 }
 
 #[test]
-fn core_agent_an_empty_list_grants_none() {
+fn core_agent_empty_list_grants_none() {
     let catalog = catalog(vec![skill("a", "")]);
     let policy = granted(Some(&[]), &[]);
     assert_eq!(policy.grant.check(&catalog), Ok(()));
@@ -345,7 +345,7 @@ fn core_agent_an_empty_list_grants_none() {
 }
 
 #[test]
-fn core_agent_an_unknown_name_is_an_error_with_the_number_of_skills() {
+fn core_agent_unknown_name_is_an_error_with_the_number_of_skills() {
     let catalog = catalog(vec![skill("a", ""), skill("b", "")]);
     let fault = granted(Some(&["a", "nope"]), &[])
         .grant
@@ -353,22 +353,25 @@ fn core_agent_an_unknown_name_is_an_error_with_the_number_of_skills() {
         .unwrap_err();
     assert_eq!(
         fault.to_string(),
-        "no skill named `nope` among the 2 skills that are loaded"
+        "no skill named `nope` among the 2 loaded skills"
     );
 }
 
 #[test]
-fn core_agent_naming_skills_where_there_are_none_is_an_error() {
+fn core_agent_naming_skills_without_any_loaded_is_an_error() {
     let fault = granted(Some(&["a"]), &[])
         .grant
         .check(&catalog(Vec::new()))
         .unwrap_err();
     assert_eq!(fault, GrantFault::NothingLoaded);
-    assert_eq!(fault.to_string(), "skills are named, but none is loaded");
+    assert_eq!(
+        fault.to_string(),
+        "the grant names skills, but none are loaded"
+    );
 }
 
 #[test]
-fn a_hidden_skill_is_absent_under_every_one_of_its_names() {
+fn hidden_skill_is_absent_under_each_of_its_names() {
     let hidden = folder(&project(), "invoice-tools", &text("invoices", ""));
     let location = hidden.location.to_string();
     let shadowed = folder(&user(), "invoices", &text("invoices", ""));
@@ -394,14 +397,14 @@ fn a_hidden_skill_is_absent_under_every_one_of_its_names() {
             &location,
             &elsewhere,
         ] {
-            // The location is asked for as it is written; the message trims nothing.
+            // Locations are looked up as written; the error does not trim them.
             assert_absent(&catalog, &policy, Who::Model, asked);
         }
     }
 }
 
 #[test]
-fn a_denied_name_is_denied_to_every_copy() {
+fn denied_name_applies_to_every_copy() {
     for denied in ["pdf", " pdf", "ｐｄｆ"] {
         let mine = folder(&project(), "pdf", &text("pdf", ""));
         let theirs = folder(&user(), "pdf", &text("pdf", ""));
@@ -415,7 +418,7 @@ fn a_denied_name_is_denied_to_every_copy() {
 }
 
 #[test]
-fn a_denied_second_name_is_denied_to_every_copy() {
+fn denied_alias_applies_to_every_copy() {
     let mine = folder(&project(), "old-pdf", &text("pdf", ""));
     let theirs = folder(&user(), "old-pdf", &text("pdf", ""));
     let catalog = catalog(vec![mine, theirs]);
@@ -426,7 +429,7 @@ fn a_denied_second_name_is_denied_to_every_copy() {
 }
 
 #[test]
-fn one_copy_can_be_denied_by_its_qualified_name() {
+fn single_copy_can_be_denied_by_its_qualified_name() {
     let mine = folder(&project(), "pdf", &text("pdf", ""));
     let theirs = folder(&user(), "pdf", &text("pdf", ""));
     let catalog = catalog(vec![mine, theirs]);
@@ -440,7 +443,7 @@ fn one_copy_can_be_denied_by_its_qualified_name() {
 }
 
 #[test]
-fn denying_counts_more_than_allowing() {
+fn deny_overrides_allow() {
     let catalog = catalog(vec![skill("a", ""), skill("b", "")]);
     let policy = granted(Some(&["a", "b"]), &["b"]);
     assert_eq!(seen(&catalog, &policy, Who::Model), ["a"]);
@@ -448,7 +451,7 @@ fn denying_counts_more_than_allowing() {
 }
 
 #[test]
-fn a_nested_copy_falls_under_a_denied_bare_name() {
+fn denied_bare_name_applies_to_nested_copies() {
     let mut nested = Origin::new(Scope::Project, 3, "/work/apps/web/.claude/skills");
     nested.nested = "apps/web".into();
     let nested = folder(&Arc::new(nested), "deploy", &text("deploy", ""));
@@ -479,7 +482,7 @@ fn set(overrides: &[(&str, Override)]) -> Policy {
 }
 
 #[test]
-fn the_strictest_setting_counts_whatever_the_name() {
+fn strictest_setting_applies_under_any_name() {
     let nested = {
         let mut origin = Origin::new(Scope::Project, 1, "/work/apps/web/.agents/skills");
         origin.nested = "apps/web".into();
@@ -490,7 +493,7 @@ fn the_strictest_setting_counts_whatever_the_name() {
         folder(&nested, "deploy", &text("deploy", "")),
     ]);
     let off = Override::Off;
-    // Off under one name is off, whatever is said under another.
+    // Off under one name is off, whatever another name says.
     let policy = set(&[("pdf-tools", off), ("pdf", Override::On)]);
     assert_eq!(seen(&catalog, &policy, Who::Model), ["apps/web:deploy"]);
     for (name, left) in [
@@ -508,7 +511,7 @@ fn the_strictest_setting_counts_whatever_the_name() {
 }
 
 #[test]
-fn a_granted_skill_is_seen_although_another_took_its_name() {
+fn granted_skill_is_visible_although_shadowed() {
     let mine = folder(&user(), "pdf", &text("pdf", ""));
     let catalog = catalog(vec![
         folder(&project(), "pdf", &text("pdf", "")),
@@ -523,12 +526,12 @@ fn a_granted_skill_is_seen_although_another_took_its_name() {
     assert_eq!(found, [("user:pdf", &mine.id)]);
     assert_eq!(view.resolve("user:pdf").unwrap().skill.id, mine.id);
     assert!(view.resolve("pdf").is_err());
-    // Where the winner is granted too, there is nothing to tell apart.
+    // If the winner is granted too, nothing needs to be distinguished.
     assert_eq!(seen(&catalog, &granted(None, &[]), Who::Model), ["pdf"]);
 }
 
 #[test]
-fn no_alias_answers_to_a_qualified_name() {
+fn aliases_do_not_match_qualified_names() {
     let catalog = catalog(vec![folder(&project(), "user:zip", &text("other", ""))]);
     assert!(catalog.resolve("user:zip").is_err());
     assert!(
@@ -540,7 +543,7 @@ fn no_alias_answers_to_a_qualified_name() {
 }
 
 #[test]
-fn two_grants_give_what_both_give() {
+fn intersection_of_two_grants() {
     let catalog = catalog(vec![skill("a", ""), skill("b", ""), skill("c", "")]);
     let grant = |allow: Option<&[&str]>, deny: &[&str]| granted(allow, deny).grant;
     let both = |one: &Grant, other: &Grant| {
@@ -550,7 +553,7 @@ fn two_grants_give_what_both_give() {
         };
         let found = seen(&catalog, &policy(one.and(other, &catalog)), Who::Model);
         let turned = seen(&catalog, &policy(other.and(one, &catalog)), Who::Model);
-        assert_eq!(found, turned, "whichever comes first");
+        assert_eq!(found, turned, "in either order");
         found
     };
     let all = Grant::default();
@@ -560,14 +563,14 @@ fn two_grants_give_what_both_give() {
     assert_eq!(both(&first, &grant(Some(&["c", "b", "gone"]), &[])), ["b"]);
     assert_eq!(both(&first, &grant(None, &["a", "c"])), ["b"]);
     assert!(both(&first, &grant(Some(&[]), &[])).is_empty());
-    // Names of one skill are the same, however they are written.
+    // Different names of one skill are equal.
     let by_scope = format!("{}:b", catalog.entries()[1].skill.id.origin.scope.as_str());
     assert!(catalog.resolve(&by_scope).is_ok(), "{by_scope}");
     assert_eq!(both(&first, &grant(Some(&[&by_scope]), &[])), ["b"]);
 }
 
 #[test]
-fn case_130_paths_are_globs_with_braces_and_one_that_is_wrong_matches_nothing() {
+fn case_130_paths_support_braces_and_invalid_globs_match_nothing() {
     let awake = |paths: &str, touched: &str| {
         let catalog = catalog(vec![skill("a", &format!("paths: {paths}\n"))]);
         let policy = Policy {
@@ -590,9 +593,9 @@ fn case_130_paths_are_globs_with_braces_and_one_that_is_wrong_matches_nothing() 
     ] {
         assert_eq!(awake(two, touched), expected, "{touched}");
         assert_eq!(awake(list, touched), expected, "{touched}, as a list");
-        // One that cannot be read takes nothing away from the others, and gives nothing.
+        // An invalid glob neither removes nor adds matches.
         let wrong = "\"src/[, src/**/*.{ts,tsx}, *.md\"";
-        assert_eq!(awake(wrong, touched), expected, "{touched}, beside `src/[`");
+        assert_eq!(awake(wrong, touched), expected, "{touched}, with `src/[`");
     }
     for touched in ["src/[", "src/a", "["] {
         assert!(!awake("\"src/[\"", touched), "{touched}");

@@ -19,7 +19,7 @@ pub fn line(report: &FileReport, lines: &LineIndex, diagnostic: &Diagnostic) -> 
     )
 }
 
-/// Returns `path:line:column`, as far as it is known.
+/// Returns `path:line:column`, or `path` if the position is unknown.
 pub fn place(report: &FileReport, lines: &LineIndex, diagnostic: &Diagnostic) -> String {
     let at = positions(report, lines, diagnostic).map_or_else(String::new, |(start, _)| {
         format!(":{}:{}", start.line, start.column)

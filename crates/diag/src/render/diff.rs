@@ -1,4 +1,4 @@
-//! What changed in a text, as a unified diff that `patch` and `git apply` take.
+//! Unified diffs that `patch` and `git apply` accept.
 
 use similar::{Algorithm, DiffOp, DiffTag, capture_diff_slices, group_diff_ops};
 
@@ -8,13 +8,13 @@ use super::fit::{self, Change};
 use super::full::{LONGEST_LINE, Options};
 use crate::sanitize;
 
-/// Unchanged lines shown round a change.
+/// Number of unchanged lines shown around a change.
 const CONTEXT: usize = 3;
-/// Texts with more lines than this are not compared line by line: what lies between the first
-/// change and the last one is shown as replaced.
+/// Longer texts are not compared line by line; everything between the first and the last difference
+/// is shown as replaced.
 const MOST_LINES: usize = 10_000;
 
-/// Returns the diff, empty if the texts are the same.
+/// Returns the diff; empty if the texts are equal.
 pub fn unified(path: &str, before: &str, after: &str) -> String {
     let old: Vec<&str> = before.split_inclusive('\n').collect();
     let new: Vec<&str> = after.split_inclusive('\n').collect();
@@ -50,10 +50,11 @@ pub fn unified(path: &str, before: &str, after: &str) -> String {
     text
 }
 
-/// Returns a diff as people read it: with colours, with everything in it visible, and no line wider
-/// than the terminal. Lines that replace each other are cut at the same place.
+/// Formats a diff for people: with colours, with invisible characters written out, and cut to the
+/// width of the terminal. A removed line and its replacement are cut at the same column.
 pub fn shown(diff: &str, options: Options) -> String {
-    // A tab is as wide as a terminal likes; a line that has to fit has blanks, as findings have.
+    // The width of a tab depends on the terminal, so lines that must fit get spaces, as in
+    // findings.
     let fitting = |line: &str| match options.width {
         Some(_) => line.replace('\t', "    "),
         None => line.to_owned(),
@@ -70,8 +71,8 @@ pub fn shown(diff: &str, options: Options) -> String {
             .iter()
             .take_while(|line| is_change(line, '+'))
             .count();
-        let (change, behind) = rest.split_at((removed + added).max(1));
-        rest = behind;
+        let (change, after) = rest.split_at((removed + added).max(1));
+        rest = after;
         if removed == added && removed > 0 {
             let (old, new) = change.split_at(removed);
             let pairs: Vec<[String; 2]> = old
@@ -115,9 +116,9 @@ fn print(result: &mut String, line: &str, color: bool) {
     result.push_str(&format!("{style}{line}{style:#}\n"));
 }
 
-/// Cuts a line, and the one that comes in its place, so that the difference stays in view.
+/// Cuts a line and its replacement so that the difference stays visible.
 fn pair(old: &str, new: &str, width: Option<usize>) -> [String; 2] {
-    // Longer lines would be compared for minutes.
+    // Comparing longer lines would take minutes.
     let columns = width.filter(|_| old.len().max(new.len()) <= LONGEST_LINE);
     let change = columns.zip(old.get(1..)).zip(new.get(1..));
     let fitted = change.and_then(|((columns, old), new)| {
@@ -139,7 +140,7 @@ fn pair(old: &str, new: &str, width: Option<usize>) -> [String; 2] {
     fitted.unwrap_or_else(|| [cut(old, width), cut(new, width)])
 }
 
-/// Cuts a line at its end.
+/// Cuts the end of a line.
 fn cut(line: &str, columns: Option<usize>) -> String {
     match columns {
         Some(columns) if fit::width(line) > columns => fit::excerpt(line, 0..0, 0, columns).0,
@@ -147,7 +148,7 @@ fn cut(line: &str, columns: Option<usize>) -> String {
     }
 }
 
-/// One replacement of everything between the first difference and the last.
+/// Returns one replacement of everything between the first and the last difference.
 fn replacement(old: &[&str], new: &[&str]) -> Vec<DiffOp> {
     let same = |(a, b): &(&&str, &&str)| a == b;
     let before = old.iter().zip(new).take_while(same).count();
@@ -182,7 +183,7 @@ fn replacement(old: &[&str], new: &[&str]) -> Vec<DiffOp> {
     ]
 }
 
-/// Lines as a hunk counts them: from 1, or the line before if there are none.
+/// Formats a range of lines for a hunk header: counted from 1; if empty, the line before it.
 fn range(start: usize, end: usize) -> String {
     match end - start {
         0 => format!("{start},0"),
@@ -222,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn changes_stand_in_three_lines_of_context() {
+    fn changes_have_three_lines_of_context() {
         check(
             "1\n2\n3\n4\n5\n6\n",
             "1\n2\n3\n4\nfive\n6\n",
@@ -238,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn inserted_and_missing_text_is_counted_as_patch_counts() {
+    fn empty_ranges_are_numbered_as_in_patch() {
         check(
             "",
             "a\n",
@@ -252,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_line_break_at_the_end_is_said() {
+    fn missing_final_line_break_is_marked() {
         check(
             "a\nb",
             "A\nb",
@@ -261,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn carriage_returns_are_text() {
+    fn carriage_returns_are_kept() {
         check(
             "a\rb\r\n",
             "A\rb\r\n",
@@ -269,9 +270,9 @@ mod tests {
         );
     }
 
-    /// Compared line by line this would take minutes.
+    /// A comparison line by line would take minutes.
     #[test]
-    fn huge_texts_that_share_nothing_end_soon() {
+    fn huge_unrelated_texts_finish_quickly() {
         let (before, after) = ("a\r".repeat(400_000), "a\n".repeat(400_000));
         let diff = unified("f", &before, &after);
         assert!(diff.starts_with("--- f\n+++ f\n@@ -1 +1,400000 @@\n-a\ra\r"));
@@ -289,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn on_a_terminal_lines_are_cut_where_nothing_changes() {
+    fn terminal_lines_are_cut_away_from_the_change() {
         let long = "many words ".repeat(20);
         let (before, after) = (
             format!("{long}a {long}\n{long}\n"),
@@ -317,14 +318,14 @@ mod tests {
     }
 
     #[test]
-    fn a_tab_has_one_width_on_a_terminal_and_stays_a_tab_elsewhere() {
+    fn tabs_become_spaces_only_on_a_terminal() {
         let lines = read("\ta\n\tb\n", "\ta\nb\n", Some(40));
         assert_eq!(lines, ["     a", "-    b", "+b"]);
         assert_eq!(read("\ta\n\tb\n", "\ta\nb\n", None), [" \ta", "-\tb", "+b"]);
     }
 
     #[test]
-    fn what_nobody_sees_is_visible_for_people() {
+    fn invisible_characters_are_written_out() {
         assert_eq!(
             read("a\u{200b}b\n", "ab\n", Some(40)),
             ["-a<U+200B>b", "+ab"]
@@ -332,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_cannot_fake_a_line() {
+    fn path_cannot_inject_a_line() {
         assert!(unified("a\n+++ b", "a", "b").starts_with("--- a\\n+++ b\n+++ a\\n+++ b\n@@"));
     }
 }

@@ -1,36 +1,37 @@
-//! Shortens lines to the width of the terminal, so that what matters in them stays in view.
+//! Shortens lines to the width of the terminal and keeps the important part visible.
 
 use std::ops::Range;
 
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 use unicode_width::UnicodeWidthChar;
 
-/// Stands for what was left out until the text is laid out: no text of a skill is taken for it.
+/// Placeholder for omitted text until the layout is done. A private-use character, so that no text
+/// of a skill is mistaken for it.
 const GAP: char = '\u{10fffd}';
-/// What is shown in its place.
+/// The visible mark for omitted text.
 const MARK: &str = "…";
-/// The same where there are colours: dim, so that nobody takes it for text. Only the dimness is
-/// taken back, because the mark may stand in a coloured line.
+/// The same mark, dimmed, for coloured output. Only dimming is reset afterwards, because the mark
+/// may be inside a coloured line.
 const DIM_MARK: &str = "\u{1b}[2m…\u{1b}[22m";
-/// Shorter pieces than this say nothing.
+/// Minimum width of a shortened piece; shorter pieces carry no information.
 const LEAST: usize = 8;
 
-/// Puts the marks where something was left out.
+/// Replaces the placeholders with visible marks.
 pub(super) fn mark(text: &str, color: bool) -> String {
     text.replace(GAP, if color { DIM_MARK } else { MARK })
 }
 
-/// A range of a text that matters, and what will stand there.
+/// A range of a text to keep visible, and its replacement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Change {
-    /// What is replaced.
+    /// The replaced range.
     pub(super) range: Range<usize>,
-    /// What stands there afterwards.
+    /// The new text.
     pub(super) new: String,
 }
 
 impl Change {
-    /// Leaves out what is the same at both ends.
+    /// Removes the common prefix and suffix.
     pub(super) fn trim(self, text: &str) -> Self {
         let old = text.get(self.range.clone()).unwrap_or_default();
         let same = |(a, b): &(char, char)| a == b;
@@ -55,7 +56,7 @@ impl Change {
         }
     }
 
-    /// Splits a change into smaller ones, between which long pieces stay as they are.
+    /// Splits a change into smaller ones at long unchanged pieces.
     fn refine(&self, text: &str) -> Vec<Self> {
         let old = text.get(self.range.clone()).unwrap_or_default();
         let ends = |text: &str| -> Vec<usize> {
@@ -92,8 +93,9 @@ impl Change {
     }
 }
 
-/// Cuts a line to `columns`, with a place in it and `room` more columns behind that in view. The
-/// place must be narrower than that by two. Returns the line and the place in it.
+/// Cuts a line to `columns` and keeps `place`, plus `room` columns after it, visible. `place` and
+/// `room` together must be at least two columns narrower than `columns`. Returns the line and the
+/// range of `place` in it.
 pub(super) fn excerpt(
     line: &str,
     place: Range<usize>,
@@ -104,14 +106,14 @@ pub(super) fn excerpt(
     let (before, marked) = (&line[..place.start], &line[place.clone()]);
     let (start, needed) = (width(before), width(marked) + room);
     if start + needed < columns {
-        // The beginning of a line says most about it.
+        // The beginning of a line carries most information.
         let rest = head(&line[place.end..end], columns - 1 - start - width(marked));
         return (format!("{before}{marked}{rest}{GAP}"), place);
     }
-    let behind = width(&line[place.end..end]);
+    let after = width(&line[place.end..end]);
     let spare = columns.saturating_sub(needed + 2);
-    // As much before as behind; what one side does not need, the other gets.
-    let (rest, cut) = if behind <= room + spare / 2 {
+    // Show as much before as after; space that one side does not need goes to the other.
+    let (rest, cut) = if after <= room + spare / 2 {
         (&line[place.end..end], 0)
     } else {
         (
@@ -129,9 +131,8 @@ pub(super) fn excerpt(
 
 /// Shortens a text and its changes until no line, old or new, is wider than `columns`.
 ///
-/// Returns nothing when there are too many changes in a line to show any of them. The changes
-/// must be in order and apart. Where a change keeps most of what it replaces, both are cut at the
-/// same place.
+/// Returns `None` if a line has too many changes to show them. The changes must be sorted and must
+/// not overlap. If a change keeps most of the text it replaces, both are cut at the same column.
 pub(super) fn fit(text: &str, changes: &[Change], columns: usize) -> Option<(String, Vec<Change>)> {
     let refined: Vec<Vec<Change>> = changes.iter().map(|change| change.refine(text)).collect();
     let (shown, parts) = fit_parts(text, &refined.concat(), columns)?;
@@ -178,7 +179,7 @@ fn fit_parts(text: &str, changes: &[Change], columns: usize) -> Option<(String, 
     let mut fitted = Vec::with_capacity(changes.len());
     for (index, (old, new)) in pieces.iter().enumerate() {
         let start = result.len();
-        // What stands behind the last change matters where it begins, all else at both ends.
+        // After the last change, keep the beginning; elsewhere keep both ends.
         let is_last = index + 1 == pieces.len();
         result.push_str(&shorten(old, limit, new.is_none(), is_last));
         fitted.extend(new.map(|new| Change {
@@ -189,12 +190,12 @@ fn fit_parts(text: &str, changes: &[Change], columns: usize) -> Option<(String, 
     Some((result, fitted))
 }
 
-/// Returns how many columns a text takes.
+/// Returns the width in columns.
 pub(super) fn width(text: &str) -> usize {
     text.chars().map(char_width).sum()
 }
 
-/// The widths of the pieces of each line.
+/// Returns, for each line, the widths of its pieces.
 fn widths<'a>(pieces: impl Iterator<Item = &'a str>) -> Vec<Vec<usize>> {
     let mut lines = vec![Vec::new()];
     for piece in pieces {
@@ -210,8 +211,8 @@ fn widths<'a>(pieces: impl Iterator<Item = &'a str>) -> Vec<Vec<usize>> {
     lines
 }
 
-/// Shortens each part of a line in a piece: at its end where a line ends that has no further
-/// change, else in the middle.
+/// Shortens each line of a piece: at its end if no further change follows on the line, else in the
+/// middle.
 fn shorten(piece: &str, limit: usize, is_kept: bool, is_last: bool) -> String {
     let last = piece.split('\n').count() - 1;
     let parts = piece.split('\n').enumerate().map(|(index, part)| {
@@ -239,7 +240,7 @@ fn tail(text: &str, columns: usize) -> &str {
     &text[text.len() - reach(text.chars().rev(), columns)..]
 }
 
-/// How many bytes of these characters fit.
+/// Returns the number of bytes of the leading characters that fit into `columns`.
 fn reach(characters: impl Iterator<Item = char>, columns: usize) -> usize {
     let mut taken = 0;
     characters
@@ -251,7 +252,7 @@ fn reach(characters: impl Iterator<Item = char>, columns: usize) -> usize {
         .sum()
 }
 
-/// A tab is drawn as four blanks.
+/// Returns the width of a character; a tab counts as four spaces.
 fn char_width(c: char) -> usize {
     if c == '\t' { 4 } else { c.width().unwrap_or(0) }
 }
@@ -260,7 +261,7 @@ fn char_width(c: char) -> usize {
 mod tests {
     use super::*;
 
-    /// Marks changes as `[old|new]`.
+    /// Parses changes written as `[old|new]`.
     fn check(text: &str, columns: usize, expected: Option<&str>) {
         let (mut plain, mut changes) = (String::new(), Vec::new());
         for piece in text.split_inclusive(']') {
@@ -290,12 +291,12 @@ mod tests {
     }
 
     #[test]
-    fn what_fits_is_untouched() {
+    fn fitting_text_is_untouched() {
         check("name: [a|b]\nrest", 7, Some("name: [a|b]\nrest"));
     }
 
     #[test]
-    fn the_change_stays_in_view_and_what_is_far_from_it_goes() {
+    fn text_far_from_the_change_is_cut() {
         check(
             "one two three four five [a|b] six",
             20,
@@ -323,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_measured_one_by_one() {
+    fn each_line_is_measured_separately() {
         check(
             "short\n[|key: value\n]short\n",
             10,
@@ -342,12 +343,12 @@ mod tests {
     }
 
     #[test]
-    fn wide_characters_count_as_they_are_drawn() {
+    fn wide_characters_count_two_columns() {
         check("技能技能技能[a|b]", 11, Some("技能…技能[a|b]"));
     }
 
     #[test]
-    fn too_many_changes_for_the_line_are_not_shown() {
+    fn too_many_changes_on_a_line_are_not_shown() {
         check(
             "one two three [a|b] four five six [a|b] seven eight nine",
             20,
@@ -356,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_the_same_at_both_ends_is_no_change() {
+    fn common_prefix_and_suffix_are_trimmed() {
         let trimmed = |old: &str, new: &str| {
             let change = Change {
                 range: 1..1 + old.len(),

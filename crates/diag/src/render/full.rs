@@ -1,4 +1,4 @@
-//! Findings as people read them: headline, place, the line itself, and the way out.
+//! Findings for people: headline, location, source line, fix and help.
 
 use std::ops::Range;
 
@@ -13,28 +13,29 @@ use super::fit::{self, Change};
 use super::{preview, wrap};
 use crate::{Diagnostic, FileReport, Fix, LineIndex, Severity, Span, sanitize, wording};
 
-/// A line longer than this is described by its position only; quoting it would help nobody.
+/// Longer lines are not quoted; only their position is shown.
 pub(super) const LONGEST_LINE: usize = 4096;
 
-/// Fixes with more edits than this are named, not shown.
+/// Fixes with more edits than this are named but not shown.
 const MOST_EDITS: usize = 12;
 
-/// Columns of the bracket beside a place of several lines.
+/// Width of the bracket next to a span of several lines.
 const BRACKET: usize = 2;
 
-/// What must be left on each side of a place where a line is cut round it.
+/// Minimum context on each side of a span where a line is cut.
 const CONTEXT: usize = 9;
 
-/// How wide and how colourful the output is.
+/// Colour and width of the output.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
     /// Emit colours.
     pub color: bool,
-    /// Columns of the terminal; nothing when the output is not a terminal, then no line is cut.
+    /// Width of the terminal in columns; `None` if the output is not a terminal, in which case no
+    /// line is cut.
     pub width: Option<usize>,
 }
 
-/// Returns how the word for a severity looks where there are colours.
+/// Returns the style of a severity in coloured output.
 pub fn style(severity: Severity) -> Style {
     match severity {
         Severity::Error => DEFAULT_ERROR_STYLE,
@@ -43,20 +44,20 @@ pub fn style(severity: Severity) -> Style {
     }
 }
 
-/// Returns help that stands below a finding, with colours, as wide as the terminal.
+/// Returns a help line in colour, wrapped at `width`.
 pub fn help(text: &str, width: Option<usize>) -> String {
     let line = format!("{DEFAULT_HELP_STYLE}help{DEFAULT_HELP_STYLE:#}: {text}");
     wrap::hang(&line, width.unwrap_or(usize::MAX), "help: ".len()) + "\n"
 }
 
-/// Returns one finding as text that ends with a line break.
+/// Renders one finding; the text ends with a line break.
 pub fn finding(
     report: &FileReport,
     lines: &LineIndex,
     diagnostic: &Diagnostic,
     options: Options,
 ) -> String {
-    // Line numbers and the bar behind them.
+    // Line numbers and the bar after them.
     let gutter = lines.line_count(report.text()).to_string().len() + 3;
     let columns = options.width.map(|width| width.saturating_sub(gutter));
     let (group, label, moved) = primary(report, lines, diagnostic, columns);
@@ -76,7 +77,7 @@ pub fn finding(
     } else {
         Renderer::plain()
     };
-    // What is too wide is cut before: the renderer would cut lines that fit to show a label.
+    // Lines are cut beforehand: the renderer would cut lines that fit in order to show a label.
     let renderer = renderer
         .decor_style(DecorStyle::Ascii)
         .term_width(usize::MAX / 4);
@@ -97,22 +98,23 @@ pub fn finding(
     fit::mark(&lay_out(&text, label, options.width, style), options.color)
 }
 
-/// A label that stands on a line of its own, below its place.
+/// A label on its own line below the span.
 struct Below {
     column: usize,
     text: String,
 }
 
-/// Puts a label below its place, closes the last snippet, and breaks headlines at words.
+/// Inserts a label below its span, closes the last snippet, and wraps headlines at words.
 fn lay_out(text: &str, label: Option<Below>, width: Option<usize>, style: Style) -> String {
     let mut result = String::with_capacity(text.len() + 64);
     let mut label = label;
     let mut bar: Option<&str> = None;
     let mut is_open = false;
     let mut in_title = false;
-    let mut is_behind_place = false;
+    let mut is_after_location = false;
     let starts_title = |plain: &str| plain.starts_with(|c: char| c.is_ascii_lowercase());
-    // Where no line is quoted the renderer leaves no room for numbers; all places are indented alike.
+    // Without a quoted line the renderer leaves no space for line numbers; indent all locations
+    // alike.
     let pad = if text
         .lines()
         .any(|line| wrap::plain(line).starts_with("--> "))
@@ -128,17 +130,17 @@ fn lay_out(text: &str, label: Option<Below>, width: Option<usize>, style: Style)
         let is_last = lines
             .peek()
             .is_none_or(|next| starts_title(&wrap::plain(next)));
-        // A bar with nothing quoted below it leads nowhere.
-        if is_bar && is_last && is_behind_place {
+        // Drop a bar that has no quoted line below it.
+        if is_bar && is_last && is_after_location {
             continue;
         }
-        is_behind_place = plain.trim_start().starts_with("--> ");
+        is_after_location = plain.trim_start().starts_with("--> ");
         if plain.starts_with("--> ") || is_bar {
             result.push_str(pad);
         }
-        // Only headlines begin with a letter: all else stands behind a gutter, or belongs to one.
+        // Only headlines start with a letter; everything else has a gutter or continues a headline.
         let is_title = starts_title(&plain);
-        in_title = is_title || in_title && !is_bar && !is_behind_place;
+        in_title = is_title || in_title && !is_bar && !is_after_location;
         is_open = !is_bar && !in_title;
         if is_bar {
             bar.get_or_insert(line);
@@ -172,8 +174,8 @@ fn lay_out(text: &str, label: Option<Below>, width: Option<usize>, style: Style)
     result
 }
 
-/// Returns the finding itself, the label that stands below its place, and, where its line is cut,
-/// its place as it will be shown and as it is.
+/// Returns the finding itself, the label to put below its span, and, if the line is cut, the
+/// location as rendered and the real one.
 fn primary<'a>(
     report: &FileReport,
     lines: &LineIndex,
@@ -202,7 +204,7 @@ fn primary<'a>(
         .as_ref()
         .map(|label| sanitize::line(label).into_owned());
     let (text, place, below) = window.marked(span, label.as_deref().unwrap_or_default(), columns);
-    // The renderer counts columns in the text that it shows.
+    // The renderer counts columns in the shortened text.
     let at = lines.position(report.text(), span.start as usize);
     let shown = text
         .get(..place.start)
@@ -216,7 +218,7 @@ fn primary<'a>(
     (title.element(snippet.annotation(annotation)), below, moved)
 }
 
-/// Returns the fix, and the lines that it changes where the renderer cannot show them.
+/// Returns the fix, and a preview of the changed lines if the renderer cannot show them.
 fn solution<'a>(
     report: &FileReport,
     lines: &LineIndex,
@@ -240,7 +242,7 @@ fn solution<'a>(
             String::new(),
         )
     };
-    // Many small edits say less than their title.
+    // Many small edits are less helpful than the title.
     if fix.edits.len() > MOST_EDITS {
         return Some(named());
     }
@@ -269,7 +271,7 @@ struct Window<'a> {
 }
 
 impl<'a> Window<'a> {
-    /// Returns the window, or nothing when a line in it is too long to quote.
+    /// Returns the window, or `None` if one of its lines is too long to quote.
     fn around(text: &'a str, lines: &LineIndex, spans: &[Span]) -> Option<Self> {
         let first = spans.iter().map(|span| span.start).min()? as usize;
         let last = spans.iter().map(|span| span.end).max()? as usize;
@@ -288,8 +290,8 @@ impl<'a> Window<'a> {
         })
     }
 
-    /// Returns the text, the place of a span in it, and its label where that has no room behind the
-    /// place. A line is only cut if it is too wide itself.
+    /// Returns the text, the range of `span` in it, and the label if it does not fit after the
+    /// span. A line is cut only if it is itself too wide.
     fn marked(
         &self,
         span: Span,
@@ -351,8 +353,8 @@ impl<'a> Window<'a> {
         (text, place, below)
     }
 
-    /// Returns the text and the changes that a fix makes to it, both as wide as there is room; or
-    /// nothing when they cannot be shown in so little.
+    /// Returns the text and the changes of a fix, shortened to `columns`; `None` if they cannot be
+    /// shown in that width.
     fn changed(&self, fix: &Fix, columns: Option<usize>) -> Option<(String, Vec<Change>)> {
         let mut changes: Vec<Change> = fix
             .edits
@@ -374,7 +376,7 @@ impl<'a> Window<'a> {
             .map(|change| change.clone().trim(text))
             .collect();
         let fitted = fit::fit(text, &trimmed, columns)?;
-        // What fits as it is needs no trimming either.
+        // Text that fits is not trimmed.
         Some(if fitted.0 == text && fitted.1 == trimmed {
             (fitted.0, changes)
         } else {
@@ -388,18 +390,19 @@ impl<'a> Window<'a> {
     }
 }
 
-/// Where things were found.
+/// The number of skills and folders that a check covered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Extent {
-    /// Skills that were looked at.
+    /// Skills that were checked.
     pub skills: usize,
-    /// Those with findings.
+    /// Skills with findings.
     pub affected: usize,
-    /// Folders with findings that are no skills: empty ones, or ones that cannot be read.
+    /// Folders with findings that are not skills: empty or unreadable ones.
     pub folders: usize,
 }
 
-/// Returns the closing line of a run: what was found, in how many skills, and what to do next.
+/// Returns the summary line of a check: the findings, the number of skills, and the flags that fix
+/// them.
 pub fn summary(counts: crate::Counts, extent: Extent) -> String {
     let kinds = [
         (counts.errors, "error"),
@@ -455,9 +458,9 @@ mod tests {
     use crate::Edit;
 
     const VALUE: &str = "Fills in forms: reads the fields, asks for what is missing, and writes \
-        the result beside the original file, with the same name and another ending.";
+        the result next to the original file, with the same name and another ending.";
 
-    /// A finding about the value of a long line, with a fix that quotes it.
+    /// Renders a finding about the value of a long line, with a fix that quotes the value.
     fn shown(width: Option<usize>, span: Span, label: &'static str) -> String {
         let text = format!("---\nname: forms\ndescription: {VALUE}\n---\n");
         let value = Span::new(29, 29 + VALUE.len());
@@ -493,7 +496,7 @@ mod tests {
     }
 
     #[test]
-    fn a_patch_is_as_wide_as_the_terminal_and_shows_the_change() {
+    fn patch_fits_the_terminal_and_shows_the_change() {
         assert_eq!(
             shown(Some(60), Span::new(43, 44), "here"),
             "\
@@ -513,7 +516,7 @@ help: quote the value
     }
 
     #[test]
-    fn a_label_without_room_behind_a_place_stands_below() {
+    fn label_without_room_goes_below_the_span() {
         let text = shown(Some(60), Span::new(29, 29 + VALUE.len()), "all of it");
         assert!(
             text.contains(
@@ -528,7 +531,7 @@ help: quote the value
         );
     }
 
-    /// A finding without a fix about the second of two words.
+    /// Renders a finding without a fix about a span inside a short line.
     fn short(width: usize, color: bool, message: &'static str, label: &'static str) -> String {
         let text = "The first words of a line, and `the place`.\n";
         let start = text.find("the place").unwrap();
@@ -554,9 +557,9 @@ help: quote the value
         finding(&report, &lines, &report.diagnostics[0], options)
     }
 
-    /// A line that fits is whole; its label goes below first, and to the left if it must.
+    /// A line that fits is not cut; its label moves below, and to the left if necessary.
     #[test]
-    fn a_label_gives_way_before_the_line_does() {
+    fn label_moves_before_the_line_is_cut() {
         for (width, label) in [
             (
                 80,
@@ -581,7 +584,7 @@ help: quote the value
     }
 
     #[test]
-    fn headlines_break_at_words_and_every_snippet_is_closed() {
+    fn headlines_wrap_at_words_and_snippets_are_closed() {
         assert_eq!(
             short(
                 48,
@@ -603,7 +606,7 @@ warning[rule]: a message that says more than
     }
 
     #[test]
-    fn a_finding_without_a_line_has_no_bar() {
+    fn finding_without_a_line_has_no_bar() {
         let diagnostic = Diagnostic {
             rule: "rule",
             severity: Severity::Error,
@@ -644,7 +647,7 @@ warning[rule]: a message that says more than
     }
 
     #[test]
-    fn the_mark_of_a_cut_is_dim_where_there_are_colours() {
+    fn cut_mark_is_dim_in_coloured_output() {
         let text = short(40, true, "wrong", "here");
         assert!(text.contains("\u{1b}[2m…\u{1b}[22m"), "{text:?}");
         assert!(
@@ -668,9 +671,9 @@ warning[rule]: a message that says more than
         }
     }
 
-    /// The place is that in the file, whatever is shown of the line.
+    /// The location shows the column in the file, whichever part of the line is shown.
     #[test]
-    fn a_cut_line_keeps_its_column() {
+    fn cut_line_keeps_its_column() {
         let spans = [
             Span::new(29, 29 + VALUE.len()),
             Span::new(100, 160),
@@ -688,7 +691,7 @@ warning[rule]: a message that says more than
     }
 
     #[test]
-    fn folders_without_a_skill_are_not_counted_as_skills() {
+    fn summary_counts_folders_separately() {
         let counts = crate::Counts {
             errors: 2,
             ..crate::Counts::default()
@@ -724,7 +727,7 @@ warning[rule]: a message that says more than
     }
 
     #[test]
-    fn without_a_terminal_nothing_is_cut() {
+    fn output_that_is_no_terminal_is_not_cut() {
         let text = shown(None, Span::new(29, 29 + VALUE.len()), "here");
         assert!(
             text.contains(&format!("3 - description: {VALUE}\n")),
@@ -738,7 +741,7 @@ warning[rule]: a message that says more than
     }
 
     #[test]
-    fn help_breaks_at_words_and_keeps_what_is_to_be_typed_whole() {
+    fn help_wraps_at_words_and_keeps_commands_together() {
         let text = "see why it matters with `prowess explain injection-not-allowed`";
         let shown = |width| wrap::plain(&help(text, width));
         assert_eq!(shown(None), format!("help: {text}\n"));

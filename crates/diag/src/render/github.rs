@@ -12,7 +12,7 @@ pub fn line(report: &FileReport, lines: &LineIndex, diagnostic: &Diagnostic) -> 
     };
     let at = positions(report, lines, diagnostic).map_or_else(String::new, |(start, end)| {
         let mut at = format!(",line={},endLine={}", start.line, end.line);
-        // The service refuses columns on a range of several lines.
+        // GitHub rejects columns on a range of several lines.
         if start.line == end.line {
             at.push_str(&format!(
                 ",col={},endColumn={}",
@@ -41,7 +41,7 @@ fn data(text: &str) -> String {
         .replace('%', "%25")
         .replace('\r', "%0D")
         .replace('\n', "%0A");
-    // A log is read in a terminal, too.
+    // Logs are also read in a terminal.
     sanitize::line(&encoded).into_owned()
 }
 

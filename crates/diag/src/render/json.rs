@@ -1,11 +1,11 @@
-//! Findings as JSON values; the surface that prints them owns the document around them.
+//! Findings as JSON values. The caller provides the document around them.
 
 use serde_json::{Value, json};
 
 use crate::render::positions;
 use crate::{Diagnostic, Edit, FileReport, LineIndex, Position};
 
-/// Returns one finding as an object.
+/// Converts one finding to an object.
 pub fn finding(report: &FileReport, lines: &LineIndex, diagnostic: &Diagnostic) -> Value {
     let place = positions(report, lines, diagnostic);
     let span = diagnostic.span.filter(|_| place.is_some());
@@ -51,7 +51,7 @@ fn edit_value(cursor: &mut Cursor<'_>, edit: &Edit) -> Value {
     json!({ "start": start, "end": end, "replacement": edit.replacement })
 }
 
-/// Finds positions that mostly follow each other, without counting a long line again for each.
+/// Converts offsets to positions. Consecutive offsets on one line do not recount the line.
 struct Cursor<'t> {
     text: &'t str,
     lines: &'t LineIndex,

@@ -1,8 +1,8 @@
-//! One file for each output format.
+//! Output formats, one per module.
 //!
-//! `full` is for people at a terminal, `concise` for editors and grep, `json` for programs,
-//! `github` for annotations on a pull request, `sarif` for code-scanning services.
-//! `diff` shows what fixes change. `wrap` breaks lines that are too wide.
+//! `full` is for terminals, `concise` for editors and grep, `json` for programs, `github` for
+//! annotations on a pull request, `sarif` for code-scanning services. `diff` shows what fixes
+//! change, and `wrap` breaks lines that are too wide.
 
 pub mod concise;
 pub mod diff;
@@ -16,7 +16,7 @@ pub mod wrap;
 
 use crate::{Diagnostic, FileReport, LineIndex, Position};
 
-/// Where a diagnostic begins and ends, as people count; nothing when it has no place in the text.
+/// Returns the start and end of a diagnostic; `None` if it has no span or the text is unknown.
 pub fn positions(
     report: &FileReport,
     lines: &LineIndex,

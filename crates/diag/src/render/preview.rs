@@ -1,5 +1,5 @@
-//! Shows a change line by line where marks in a single line cannot: across several lines, where only
-//! blanks go, or where something is only added.
+//! Shows a change as removed and added lines, for changes that a marked line cannot show: those
+//! that span lines, change only whitespace, or only add text.
 
 use annotate_snippets::renderer::{
     DEFAULT_ADDITION_STYLE, DEFAULT_LINE_NUM_STYLE, DEFAULT_REMOVAL_STYLE,
@@ -9,10 +9,10 @@ use similar::{Algorithm, DiffOp, capture_diff_slices};
 
 use super::fit::Change;
 
-/// Longer runs of lines that stay are shown at their ends only.
+/// Unchanged runs between changes are shown only up to this length.
 const MOST_KEPT: usize = 3;
 
-/// Whether changes need this view. Whole lines that come or go do not.
+/// Returns `true` if the changes need this view. Insertions and deletions of whole lines do not.
 pub(super) fn is_needed(text: &str, changes: &[Change]) -> bool {
     let upto = |end: usize| text.get(..end).unwrap_or_default();
     let mut places = changes
@@ -46,8 +46,8 @@ pub(super) fn is_needed(text: &str, changes: &[Change]) -> bool {
         })
 }
 
-/// Returns the lines that go and those that come, between two bars. The first line of the text has
-/// the number `line`; the changes are in order and apart.
+/// Returns the removed and added lines between two bars. `line` is the number of the first line of
+/// `text`; the changes are sorted and do not overlap.
 pub(super) fn lines(text: &str, changes: &[Change], line: usize, color: bool) -> String {
     let mut after = String::new();
     let mut from = 0;
@@ -88,7 +88,7 @@ pub(super) fn lines(text: &str, changes: &[Change], line: usize, color: bool) ->
     let last = operations.len().saturating_sub(1);
     for (index, operation) in operations.iter().enumerate() {
         if let DiffOp::Equal { new_index, len, .. } = *operation {
-            // What stays before the first and behind the last change says nothing.
+            // Skip unchanged lines before the first change and after the last one.
             if index > 0 && index < last && len <= MOST_KEPT {
                 (new_index..new_index + len).for_each(|at| row(at, '|', Style::new(), new[at]));
             }
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn every_line_that_changes_is_shown_as_it_was_and_as_it_will_be() {
+    fn changed_lines_are_shown_before_and_after() {
         check(
             "d: a\n  b: c\n",
             "a\n  b: c",
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn whole_lines_and_single_marks_need_no_such_view() {
+    fn whole_lines_and_single_marks_need_no_preview() {
         check("a\nb\n", "a\n", "", None);
         check("a: b\n", "b", "'b'", None);
         check("a: b c\n", "b c", "c", None);

@@ -5,18 +5,18 @@ use serde_json::{Value, json};
 use crate::render::positions;
 use crate::{Diagnostic, FileReport, LineIndex, Severity};
 
-/// What the log says about a rule.
+/// Metadata of a rule for the log.
 #[derive(Clone, Copy, Debug)]
 pub struct RuleInfo<'a> {
     /// Stable name.
     pub id: &'a str,
-    /// One sentence.
+    /// Summary in one sentence.
     pub summary: &'a str,
-    /// The whole page, in Markdown.
+    /// Documentation page in Markdown.
     pub page: &'a str,
 }
 
-/// Returns a whole log: one run of one tool.
+/// Returns a complete log with one run of one tool.
 pub fn log(version: &str, rules: &[RuleInfo<'_>], results: &[Value]) -> Value {
     let rules: Vec<Value> = rules
         .iter()
@@ -39,7 +39,7 @@ pub fn log(version: &str, rules: &[RuleInfo<'_>], results: &[Value]) -> Value {
     })
 }
 
-/// Returns one finding as a result object.
+/// Converts one finding to a result object.
 pub fn result(report: &FileReport, lines: &LineIndex, diagnostic: &Diagnostic) -> Value {
     let mut text = diagnostic.message.to_string();
     for more in [&diagnostic.label, &diagnostic.help].into_iter().flatten() {
@@ -65,7 +65,7 @@ pub fn result(report: &FileReport, lines: &LineIndex, diagnostic: &Diagnostic) -
     })
 }
 
-/// Percent-encodes what may not stand in a relative URI.
+/// Percent-encodes a path as a relative URI.
 fn uri(path: &str) -> String {
     let mut result = String::with_capacity(path.len());
     for &byte in path.as_bytes() {

@@ -1,9 +1,9 @@
-//! Breaks lines that are wider than the terminal at words, whatever colours are in them.
+//! Wraps lines at words. Colour sequences take no width.
 
 use super::fit;
 
-/// Returns a line as one or more that are no wider than `width`, all but the first indented. What
-/// stands between backticks is kept together where it can be: it is there to be typed.
+/// Wraps a line at `width` columns with a hanging indent. Text between backticks is kept together
+/// if possible, because it is meant to be copied.
 pub fn hang(line: &str, width: usize, indent: usize) -> String {
     if visible(line) <= width {
         return line.to_owned();
@@ -15,7 +15,7 @@ pub fn hang(line: &str, width: usize, indent: usize) -> String {
     let mut put = |word: &str| {
         let wide = visible(word);
         if !is_first && column + 1 + wide > width {
-            // What is to be typed moves to the left before it breaks.
+            // Reduce the indent before breaking text between backticks.
             let indent = indent.min(width.saturating_sub(wide));
             result.push('\n');
             result.push_str(&" ".repeat(indent));
@@ -38,8 +38,8 @@ pub fn hang(line: &str, width: usize, indent: usize) -> String {
     result
 }
 
-/// Splits at blanks that are not between backticks, nor behind a bracket's first word: what follows
-/// `(default:` stands beside it.
+/// Splits at spaces, except between backticks and after a label such as `(default:`, which stays
+/// with the word that follows.
 pub fn words(text: &str) -> Vec<&str> {
     let mut words = Vec::new();
     let (mut from, mut is_code) = (0, false);
@@ -58,12 +58,12 @@ pub fn words(text: &str) -> Vec<&str> {
     words
 }
 
-/// Columns that a text takes on a terminal that draws its colours.
+/// Returns the width in columns, without colour sequences.
 fn visible(text: &str) -> usize {
     fit::width(&plain(text))
 }
 
-/// Leaves out colours.
+/// Removes colour sequences.
 pub(super) fn plain(text: &str) -> String {
     let mut parts = text.split('\u{1b}');
     let mut result = parts.next().unwrap_or_default().to_owned();
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_break_at_words_and_hang() {
+    fn lines_wrap_at_words_with_hanging_indent() {
         check("one two three", 13, "one two three");
         check("one two three", 12, "one two\n  three");
         check("one two three four", 7, "one two\n  three\n  four");
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn colours_take_no_room() {
+    fn colours_take_no_width() {
         check(
             "\x1b[1;31mone\x1b[0m two three",
             8,
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_to_be_typed_stays_together_where_it_can() {
+    fn text_between_backticks_stays_together_if_possible() {
         check("run `a --b` now", 10, "run\n  `a --b`\n  now");
         check("run `a --bcd` now", 10, "run\n `a --bcd`\n  now");
         check("run `a --bcdef` now", 10, "run `a\n  --bcdef`\n  now");

@@ -1,4 +1,4 @@
-//! Characters that turn text around.
+//! Bidirectional control characters.
 
 use prowess_diag::{Severity, sanitize};
 
@@ -8,7 +8,7 @@ rule!(
     "bidi-characters",
     Levels::of("WEW"),
     AllSuggested,
-    "the text has characters that change its direction"
+    "the text contains characters that change its direction"
 );
 
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
@@ -22,7 +22,7 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     if let Some(finding) = super::invisible_characters::describe(
         parsed.text,
         &found,
-        "changes the direction of text: what people read is not what a model reads",
+        "changes the text direction: people and models read different text",
     ) {
         // Single marks are part of ordinary Hebrew and Arabic; overrides and isolates are not.
         let only_marks = found

@@ -1,4 +1,4 @@
-//! No instructions.
+//! Missing instructions.
 
 use super::{Finding, Levels, Sink, Subject};
 use prowess_spec::identity;
@@ -12,7 +12,7 @@ rule!(
 
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     let Some(parsed) = skill.parsed else { return };
-    // Nearly every body begins with a heading, and then there is no need to read lines.
+    // Fast path: nearly every body starts with a heading.
     let first = parsed
         .body_text()
         .bytes()

@@ -1,4 +1,4 @@
-//! A body that costs too much of the context window.
+//! A body that takes too much of the context window.
 
 use prowess_diag::{Span, wording};
 
@@ -13,18 +13,18 @@ rule!(
     "the body is longer than 500 lines or 5,000 tokens"
 );
 
-/// Most lines the standard advises.
+/// Maximum number of lines recommended by the standard.
 const MAX_LINES: usize = 500;
-/// Most tokens the standard advises.
+/// Maximum number of tokens recommended by the standard.
 const MAX_TOKENS: usize = 5000;
 
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     let Some(parsed) = skill.parsed else { return };
     let text = parsed.body_text();
-    // In a text without problems every line ends with a line feed, and those are counted fast.
+    // Fast path: without problems, every line ends with a line feed.
     let is_short = parsed.problems.is_empty()
         && memchr::memchr_iter(b'\n', text.as_bytes()).count() < MAX_LINES;
-    // Blank lines at both ends are not worth a word.
+    // Ignore blank lines at both ends.
     let lines = if is_short {
         0
     } else {
@@ -58,7 +58,7 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
         .map_or(parsed.text.len(), |at| start + at);
     out.report(
         Finding::at(Span::new(start, line_end), message)
-            .label("all of it is loaded at once")
-            .help("move details to files in `references/` and say when to read each"),
+            .label("the whole body is loaded at once")
+            .help("move details to files in `references/` and say when to read each of them"),
     );
 }

@@ -1,4 +1,4 @@
-//! A value that is neither yes nor no.
+//! A value that is not a boolean.
 
 use prowess_diag::{Edit, Fix, suggest, wording};
 
@@ -8,7 +8,7 @@ rule!(
     "boolean-value",
     Levels::of("WWW"),
     Suggested,
-    "a value is neither true nor false"
+    "a value is not a boolean"
 );
 
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {

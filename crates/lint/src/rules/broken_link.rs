@@ -1,4 +1,4 @@
-//! A link to a file that is not there.
+//! A link to a missing file.
 
 use std::collections::BTreeSet;
 
@@ -11,12 +11,12 @@ rule!(
     "broken-link",
     Levels::of("WWN"),
     Suggested,
-    "a link leads to a file that does not exist"
+    "a link points to a file that does not exist"
 );
 
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     let Some(parsed) = skill.parsed else { return };
-    // Links to one file are many, and each question about a file goes to the system.
+    // Each lookup may be a system call, and many links share a target.
     let mut there: BTreeSet<&str> = BTreeSet::new();
     for link in skill.links() {
         let target = link.span;
@@ -49,7 +49,8 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
         );
         out.report(match near {
             Some(near) => {
-                // Only the path changes; a fragment stays. A path with blanks would need quoting.
+                // Replace only the path and keep the fragment. A path with spaces would need
+                // quoting.
                 let path = Span::new(
                     target.start as usize,
                     target.start as usize + written.find(['#', '?']).unwrap_or(written.len()),
@@ -63,7 +64,7 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
             None => finding
                 .label("no such file in the skill's folder")
                 .help(format!(
-                    "create {} in the skill's folder, or take the link out",
+                    "create {} in the skill's folder, or remove the link",
                     wording::tick(resource.as_str())
                 )),
         });

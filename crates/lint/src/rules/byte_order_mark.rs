@@ -9,7 +9,7 @@ rule!(
     "byte-order-mark",
     Levels::of("ENN"),
     AllSafe,
-    "the file begins with a byte-order mark"
+    "the file starts with a byte-order mark"
 );
 
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
@@ -20,9 +20,9 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
             out.report(
                 Finding::at(
                     problem.span,
-                    "the file begins with a byte-order mark, not with `---`",
+                    "the file starts with a byte-order mark, not with `---`",
                 )
-                .label("some clients find no frontmatter after it")
+                .label("some clients do not find the frontmatter after it")
                 .fix(fix),
             );
         }

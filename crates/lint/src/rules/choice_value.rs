@@ -1,4 +1,4 @@
-//! A word that is not one of those a key knows.
+//! A value outside the set of allowed words.
 
 use prowess_diag::{Edit, Fix, suggest, wording};
 
@@ -9,7 +9,7 @@ rule!(
     "choice-value",
     Levels::of("WWW"),
     Suggested,
-    "a value is not one of the words its key knows"
+    "a value is not one of the allowed words"
 );
 
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {

@@ -1,4 +1,4 @@
-//! Descriptions that an upload to claude.ai refuses.
+//! Descriptions that claude.ai rejects.
 
 use super::{Finding, Levels, Sink, Subject};
 
@@ -6,7 +6,7 @@ rule!(
     "claude-ai-description",
     Levels::claude_ai(),
     None,
-    "claude.ai refuses the description"
+    "claude.ai rejects the description"
 );
 
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
@@ -20,7 +20,7 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
         out.report(
             Finding::at(
                 text.subspan(at..at + 1),
-                "claude.ai refuses `<` and `>` in descriptions",
+                "claude.ai rejects `<` and `>` in descriptions",
             )
             .help("write the words without angle brackets"),
         );

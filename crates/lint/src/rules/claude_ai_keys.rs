@@ -1,4 +1,4 @@
-//! Keys that an upload to claude.ai refuses.
+//! Keys that claude.ai rejects.
 
 use super::{Finding, Levels, Sink, Subject};
 use prowess_spec::fields;
@@ -7,7 +7,7 @@ rule!(
     "claude-ai-keys",
     Levels::claude_ai(),
     None,
-    "claude.ai refuses a key"
+    "claude.ai rejects a key"
 );
 
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {

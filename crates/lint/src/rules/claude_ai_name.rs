@@ -1,4 +1,4 @@
-//! Names that an upload to claude.ai refuses.
+//! Names that claude.ai rejects.
 
 use super::{Finding, Levels, Sink, Subject};
 
@@ -6,7 +6,7 @@ rule!(
     "claude-ai-name",
     Levels::claude_ai(),
     None,
-    "claude.ai refuses the name"
+    "claude.ai rejects the name"
 );
 
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
@@ -21,14 +21,14 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
         if lower.contains(word) {
             out.report(Finding::at(
                 text.span,
-                format!("claude.ai reserves the word `{word}`: a name must not contain it"),
+                format!("claude.ai reserves the word `{word}`; a name must not contain it"),
             ));
         }
     }
     if text.value.contains(['<', '>']) {
         out.report(Finding::at(
             text.span,
-            "claude.ai refuses XML tags in names",
+            "claude.ai rejects XML tags in names",
         ));
     }
 }

@@ -1,4 +1,4 @@
-//! Text that YAML takes for a comment.
+//! Text that YAML reads as a comment.
 
 use prowess_diag::Span;
 
@@ -10,12 +10,12 @@ rule!(
     "comment-in-value",
     Levels::of("WWW"),
     AllSuggested,
-    "a ` #` cuts a value short"
+    "a ` #` truncates a value"
 );
 
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     let Some(parsed) = skill.parsed else { return };
-    // Most frontmatter has no such mark at all.
+    // Fast path: most frontmatter has no `#`.
     let has_mark = |yaml: Span| memchr::memchr(b'#', yaml.of(parsed.text).as_bytes()).is_some();
     if !parsed.yaml.is_some_and(has_mark) {
         return;
@@ -38,10 +38,10 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
             out.report(
                 Finding::at(
                     lost,
-                    format!("`{}` ends at a ` #`: what follows is not read", entry.key),
+                    format!("`{}` ends at ` #`; the rest is not read", entry.key),
                 )
-                .label("YAML takes this for a comment")
-                .help("if it is one, write it on a line of its own that begins with `# `")
+                .label("YAML reads this as a comment")
+                .help("if it is a comment, put it on its own line that starts with `# `")
                 .fix(quote_lost(parsed.text, entry, lost)),
             );
         }

@@ -1,4 +1,4 @@
-//! A compatibility note that is empty or too long.
+//! A `compatibility` field that is empty or too long.
 
 use super::{Finding, Levels, Sink, Subject};
 
@@ -9,7 +9,7 @@ rule!(
     "`compatibility` is empty or longer than 500 characters"
 );
 
-/// Longest compatibility note the standard allows, in characters.
+/// Maximum length of `compatibility` in the standard, in characters.
 const MAX_COMPATIBILITY: usize = 500;
 
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
@@ -24,7 +24,7 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
         out.report(
             Finding::at(
                 text.span,
-                "`compatibility` is empty: it must have 1 to 500 characters",
+                "`compatibility` is empty; it must have 1 to 500 characters",
             )
             .help("remove the key, or say what the skill needs"),
         );

@@ -9,10 +9,10 @@ rule!(
     "curly-quotes",
     Levels::of("WWN"),
     Suggested,
-    "a value stands between typographic quotation marks"
+    "a value is in typographic quotation marks"
 );
 
-/// Marks that open, and those that close them.
+/// Opening marks with their closing marks.
 const PAIRS: &[(char, &[char])] = &[
     ('“', &['”', '“']),
     ('„', &['“', '”']),
@@ -28,7 +28,7 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
         .manifest
         .entry("metadata")
         .and_then(|entry| entry.value.entries());
-    // The marks of a name are the business of `name-characters`.
+    // `name-characters` reports these marks in names.
     let top = parsed
         .manifest
         .entries
@@ -47,15 +47,15 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
         out.report(
             Finding::at(
                 span,
-                format!("`{}` stands between typographic quotation marks", entry.key),
+                format!("`{}` is in typographic quotation marks", entry.key),
             )
-            .label("for YAML they are part of the text")
+            .label("YAML reads them as part of the text")
             .fix(Some(fix).filter(|_| !span.of(parsed.text).contains('\n'))),
         );
     }
 }
 
-/// The text between the marks, if there is one pair round all of it.
+/// Returns the text between the marks, if one pair encloses all of it.
 fn between_marks<'a>(entry: &'a Entry<'_>) -> Option<&'a str> {
     let Value::Scalar(text, Style::Plain | Style::SingleQuoted | Style::DoubleQuoted) =
         &entry.value.value

@@ -9,7 +9,7 @@ rule!(
     "the description is longer than 1,024 characters"
 );
 
-/// Longest description the standard allows, in characters.
+/// Maximum length of a description in the standard, in characters.
 pub(super) const MAX_DESCRIPTION: usize = 1024;
 
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {

@@ -1,4 +1,4 @@
-//! No description.
+//! A missing description.
 
 use super::{
     Finding, Levels, Sink, Subject, complete_frontmatter, frontmatter_start, lost_text,
@@ -43,13 +43,13 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     if let Some(entry) = manifest.entry("description")
         && let Some(lost) = lost_text(parsed.text, entry)
     {
-        let finding = Finding::at(lost, message).label("YAML takes this for a comment");
+        let finding = Finding::at(lost, message).label("YAML reads this as a comment");
         out.report(finding.fix(quote_lost(parsed.text, entry, lost)));
         return;
     }
     let stand_in = match identity::first_line(parsed.body_text()) {
         Some(_) if out.profile() != Profile::Spec => {
-            "clients refuse it, or show the first line of the body instead"
+            "clients reject the skill, or show the first line of the body instead"
         }
         _ => "a model cannot tell what the skill is for",
     };

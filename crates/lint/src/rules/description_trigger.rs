@@ -30,7 +30,8 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     {
         return;
     }
-    // It does say so, on a line that is a key of its own: `unknown-key` tells. Or behind a mark that cuts it short: `comment-in-value` tells.
+    // The trigger may be on a line that became its own key (`unknown-key` reports that), or after a
+    // `#` (`comment-in-value` reports that).
     let lost = manifest
         .entry("description")
         .and_then(|entry| lost_text(parsed.text, entry));
@@ -45,7 +46,7 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
             text.span,
             "the description does not say when to use the skill",
         )
-        .label("a model chooses by this text alone")
-        .help("add a sentence that begins with `Use when`"),
+        .label("models choose skills by this text alone")
+        .help("add a sentence that starts with `Use when`"),
     );
 }

@@ -1,4 +1,4 @@
-//! A key that stands twice.
+//! A duplicate key.
 
 use prowess_diag::{Edit, Fix, LineIndex, wording};
 
@@ -21,7 +21,7 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
             continue;
         };
         let lines = whole_lines(parsed.text, duplicate.entry);
-        // Only an entry that has its lines to itself can be taken out as lines.
+        // Only an entry alone on its lines can be removed as lines.
         let between = |start: u32, end: u32| {
             parsed
                 .text
@@ -37,15 +37,15 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
         let edit = vec![Edit::delete(lines)];
         let fix = match duplicate.same_value {
             _ if !alone => None,
-            true => Some(Fix::safe("remove the second one, it says the same", edit)),
+            true => Some(Fix::safe("remove the duplicate", edit)),
             false => Some(Fix::suggested("remove the second one", edit)),
         };
         let how = match &*duplicate.key {
             _ if duplicate.same_value => "with the same value",
             "allowed-tools" => "with another value; neither grants anything",
-            "disable-model-invocation" => "with another value; `true` counts, the safer one",
-            "user-invocable" => "with another value; `false` counts, the safer one",
-            _ => "with another value; Prowess takes the first",
+            "disable-model-invocation" => "with another value; the safer `true` is used",
+            "user-invocable" => "with another value; the safer `false` is used",
+            _ => "with another value; Prowess uses the first",
         };
         let line = index
             .get_or_insert_with(|| LineIndex::new(parsed.text))
@@ -57,7 +57,7 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
                 duplicate.again,
                 format!("invalid YAML: duplicate key {key}"),
             )
-            .label(format!("{key} is on line {line} already, {how}"))
+            .label(format!("{key} is already on line {line}, {how}"))
             .fix(fix),
         );
     }

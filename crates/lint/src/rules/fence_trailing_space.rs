@@ -1,4 +1,4 @@
-//! Blanks behind a `---` line.
+//! Trailing whitespace on a `---` line.
 
 use prowess_diag::{Edit, Fix};
 
@@ -9,7 +9,7 @@ rule!(
     "fence-trailing-space",
     Levels::of("NWN"),
     AllSafe,
-    "there are spaces after a `---` line"
+    "a `---` line has trailing spaces"
 );
 
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
@@ -18,8 +18,8 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
         if problem.kind == ProblemKind::FenceTrailingSpace {
             let fix = Fix::safe("remove the spaces", vec![Edit::delete(problem.span)]);
             out.report(
-                Finding::at(problem.span, "there are spaces after `---`")
-                    .label("some clients find no frontmatter then")
+                Finding::at(problem.span, "trailing spaces after `---`")
+                    .label("some clients do not find the frontmatter")
                     .fix(fix),
             );
         }

@@ -1,4 +1,4 @@
-//! A value of the wrong kind in a field that is optional.
+//! A value of the wrong type in an optional field.
 
 use prowess_diag::{Edit, Fix};
 
@@ -10,7 +10,7 @@ rule!(
     "field-type",
     Levels::of("WWW"),
     Suggested,
-    "a field has a value of the wrong kind"
+    "a field has a value of the wrong type"
 );
 
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
@@ -19,7 +19,7 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
         let Some(field) = fields::find(&entry.key) else {
             continue;
         };
-        // These have rules of their own.
+        // Other rules check these.
         if matches!(
             &*entry.key,
             "name" | "description" | "compatibility" | "metadata"
@@ -36,11 +36,11 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
             out.report(match odd {
                 Some(odd) => {
                     let label = format!(
-                        "YAML reads {} here, so that the whole list is ignored",
+                        "YAML reads {} here, so the whole list is ignored",
                         odd.kind()
                     );
                     let is_tool = field.shape == Shape::Tools;
-                    finding(odd, label).fix(mend(parsed.text, odd, is_tool))
+                    finding(odd, label).fix(fix_item(parsed.text, odd, is_tool))
                 }
                 None => finding(
                     &entry.value,
@@ -51,7 +51,7 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     }
 }
 
-/// What the value must be, if it is something else.
+/// Returns the expected type if the value has another one.
 fn wanted(shape: Shape, node: &Node, key: &str) -> Option<&'static str> {
     let is_text = node.text().is_some();
     let is_list_of_text = node
@@ -60,26 +60,26 @@ fn wanted(shape: Shape, node: &Node, key: &str) -> Option<&'static str> {
     match shape {
         Shape::Text if key == "argument-hint" => (!is_text && !is_list_of_text).then_some("text"),
         Shape::Text | Shape::Choice(_) => (!is_text).then_some("text"),
-        // `boolean-value` speaks about these.
+        // `boolean-value` checks these.
         Shape::Flag { .. } => None,
         Shape::Tools | Shape::Words | Shape::Globs => {
-            (!is_text && !is_list_of_text).then_some("text or a list of texts")
+            (!is_text && !is_list_of_text).then_some("a string or a list of strings")
         }
         Shape::Number => node
             .text()
             .is_none_or(|text| text.parse::<u32>().map_or(true, |n| n == 0))
-            .then_some("a whole number above 0"),
+            .then_some("a positive integer"),
         Shape::Map => node.entries().is_none().then_some("a map"),
     }
 }
 
-/// `Bash(git: x)` is a map for YAML; in quotation marks it is text. `Read: true` says `Read`.
-fn mend(text: &str, item: &Node, is_tool: bool) -> Option<Fix> {
+/// Fixes `Bash(git: x)`, a map in YAML, with quotation marks, and reduces `Read: true` to `Read`.
+fn fix_item(text: &str, item: &Node, is_tool: bool) -> Option<Fix> {
     let raw = item.span.of(text);
     let (name, rest) = raw.split_once(':')?;
     if is_tool && !name.contains('(') {
         let edit = Edit::replace(item.span, name);
-        return (rest.trim() == "true").then(|| Fix::suggested("name the tool alone", vec![edit]));
+        return (rest.trim() == "true").then(|| Fix::suggested("remove the value", vec![edit]));
     }
     let quoted = format!("'{}'", raw.replace('\'', "''"));
     let is_plain = !raw.is_empty() && !raw.contains(['\n', '"', '\'', '[', '{']);

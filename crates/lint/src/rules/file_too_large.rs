@@ -1,4 +1,4 @@
-//! A file above the limit is not read.
+//! A file above the size limit.
 
 use prowess_diag::wording;
 
@@ -11,7 +11,7 @@ rule!("file-too-large", Levels::of("EEE"), None, "the file is larger than 1 MiB"
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     if let Some(ReadFault::TooLarge { bytes }) = skill.fault {
         let message = format!(
-            "the file has {} bytes, more than the {} that are read",
+            "the file has {} bytes, above the limit of {}",
             wording::thousands(usize::try_from(*bytes).unwrap_or(usize::MAX)),
             wording::thousands(MAX_FILE)
         );

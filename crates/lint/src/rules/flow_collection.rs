@@ -1,4 +1,4 @@
-//! `[…]` and `{…}`, which the reference validator refuses.
+//! Flow collections `[…]` and `{…}`, which the reference validator rejects.
 
 use super::{Finding, Levels, Sink, Subject};
 use prowess_spec::yaml::{Layout, Value};
@@ -27,11 +27,11 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
                 Finding::at(
                     span,
                     format!(
-                        "invalid YAML: `{}` is written in brackets, which strict readers refuse",
+                        "invalid YAML: `{}` is written in brackets, which strict parsers reject",
                         entry.key
                     ),
                 )
-                .help("write one item a line: `- item` for lists, `key: value` for maps"),
+                .help("write one item per line: `- item` for lists, `key: value` for maps"),
             );
         }
     }

@@ -1,4 +1,4 @@
-//! Frontmatter that does not begin on the first line.
+//! Frontmatter that does not start on the first line.
 
 use prowess_diag::{Edit, Fix, Span};
 
@@ -10,7 +10,7 @@ rule!(
     "frontmatter-misplaced",
     Levels::of("EWW"),
     Safe,
-    "the frontmatter does not begin on the first line"
+    "the frontmatter does not start on the first line"
 );
 
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
@@ -41,15 +41,15 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
             }
         };
         out.report(
-            Finding::at(problem.span, "the frontmatter does not begin on the first line; SKILL.md must start with YAML frontmatter (`---`)")
+            Finding::at(problem.span, "the frontmatter does not start on the first line; SKILL.md must start with YAML frontmatter (`---`)")
                 .label(label)
                 .fix(fix),
         );
     }
 }
 
-/// The line that closes the fence: the last one, or the first one behind the frontmatter, where no
-/// line of the body opens it.
+/// Returns the line that closes the fence: the last line, or the first one after the frontmatter,
+/// if no line of the body opens a fence for it.
 fn closing_fence(parsed: &Parsed<'_>) -> Option<Span> {
     let body = parsed.body_text();
     let is_fence = |line: &&str| line.starts_with("```");

@@ -1,9 +1,9 @@
-//! No frontmatter at all.
+//! Missing frontmatter.
 
 use prowess_diag::{Edit, Fix};
 
 use super::{Finding, Levels, Sink, Subject, line_break};
-use crate::slips;
+use crate::notation;
 use prowess_spec::identity;
 use prowess_spec::name;
 use prowess_spec::problem::ProblemKind;
@@ -33,16 +33,16 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     if is_link_target(parsed.text) {
         finding = finding
             .label("this is the target of a symbolic link, checked out as text")
-            .help("check it out again where links work: `git config core.symlinks true`, then `git checkout -- SKILL.md`");
+            .help("enable symlinks and check it out again: `git config core.symlinks true`, then `git checkout -- SKILL.md`");
     } else if first.starts_with("---") {
         finding = finding.label("the opening line must be `---` and nothing else");
     } else if first.trim_end() != first.trim() && first.trim() == "---" {
-        finding = finding.label("the opening line must begin at column 1");
+        finding = finding.label("the opening line must start at column 1");
     } else if first.trim() == "+++" {
         finding = finding
-            .label("this is TOML; a skill has YAML between two lines `---`")
-            .fix(slips::from_toml(parsed.text));
-    } else if let Some(end) = slips::leading_keys(parsed.text) {
+            .label("this is TOML; a skill needs YAML between two `---` lines")
+            .fix(notation::from_toml(parsed.text));
+    } else if let Some(end) = notation::leading_keys(parsed.text) {
         let eol = line_break(parsed.text);
         let before = if parsed.text[..end].ends_with('\n') {
             ""
@@ -52,7 +52,7 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
         let open = Edit::insert(0, format!("---{eol}"));
         let close = Edit::insert(end, format!("{before}---{eol}"));
         finding = finding
-            .label("these keys are not between two lines `---`")
+            .label("these keys are not between two `---` lines")
             .fix(Fix::suggested(
                 "put `---` before and after the keys",
                 vec![open, close],
@@ -60,13 +60,13 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     } else {
         finding = finding.label("no `---` on the first line").fix_or_help(
             insertion(skill),
-            "begin the file with:\n---\nname: …\ndescription: …\n---",
+            "start the file with:\n---\nname: …\ndescription: …\n---",
         );
     }
     out.report(finding);
 }
 
-/// A file whose whole text is a relative path: what Git writes where links are not supported.
+/// Returns `true` if the whole text is a relative path, which Git writes if symlinks are disabled.
 fn is_link_target(text: &str) -> bool {
     let text = text.trim();
     text.starts_with("../") && !text.contains(char::is_whitespace)
@@ -74,7 +74,7 @@ fn is_link_target(text: &str) -> bool {
 
 fn insertion(skill: &Subject<'_>) -> Option<Fix> {
     let parsed = skill.parsed?;
-    // A name that is not the folder's would be the next error.
+    // A name other than the folder's would be the next error.
     let name = skill
         .package
         .folder()
@@ -86,7 +86,7 @@ fn insertion(skill: &Subject<'_>) -> Option<Fix> {
         write::scalar(&description)
     );
     Some(Fix::suggested(
-        "begin with name and description",
+        "start with name and description",
         vec![Edit::insert(parsed.body.start as usize, block)],
     ))
 }

@@ -1,7 +1,7 @@
-//! Frontmatter that is empty, a list, or a single value.
+//! Frontmatter that is empty, a list or a single value.
 
 use super::{Finding, Levels, Sink, Subject, frontmatter_start};
-use crate::slips;
+use crate::notation;
 use prowess_spec::problem::ProblemKind;
 
 rule!(
@@ -24,8 +24,8 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
                 Finding::at(span, "the frontmatter must be a YAML mapping")
                     .label(format!("it is {found}"))
                     .fix_or_help(
-                        slips::plain_keys(parsed),
-                        "write one `key: value` pair a line, at least `name` and `description`",
+                        notation::plain_keys(parsed),
+                        "write one `key: value` pair per line, at least `name` and `description`",
                     ),
             );
         }

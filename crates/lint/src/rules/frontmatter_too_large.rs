@@ -1,4 +1,4 @@
-//! More frontmatter than is read.
+//! Frontmatter above the size limit.
 
 use prowess_diag::wording;
 
@@ -18,11 +18,11 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     for problem in &parsed.problems {
         if let ProblemKind::FrontmatterTooLarge { bytes } = problem.kind {
             let message = format!(
-                "the frontmatter has {} bytes, more than the {} that are read",
+                "the frontmatter has {} bytes, above the limit of {}",
                 wording::thousands(bytes),
                 wording::thousands(MAX_FRONTMATTER)
             );
-            out.report(Finding::at(frontmatter_start(parsed), message).help("move text to the body: frontmatter is loaded for every skill, the body only when it is used"));
+            out.report(Finding::at(frontmatter_start(parsed), message).help("move text to the body: frontmatter is loaded for every skill, a body only when its skill is used"));
         }
     }
 }

@@ -1,4 +1,4 @@
-//! `---` opens, nothing closes.
+//! An opening `---` without a closing one.
 
 use prowess_diag::{Edit, Fix, Span};
 
@@ -21,7 +21,7 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
             let eol = line_break(text);
             let fix = end_of_keys(text, problem.span.end as usize).map(|end| match end {
                 End::Before(at) => {
-                    // The last key may end the file without a line break.
+                    // The file may end after the last key without a line break.
                     let before = if at == text.len() && !text.ends_with(['\n', '\r']) {
                         eol
                     } else {
@@ -40,18 +40,18 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
                     problem.span,
                     "the frontmatter is not properly closed with `---`",
                 )
-                .label("opened here; without a closing line the whole file is body text")
+                .label("opened here; without a closing line, the whole file is body text")
                 .fix(fix),
             );
         }
     }
 }
 
-/// Where the frontmatter was meant to end.
+/// The intended end of the frontmatter.
 enum End {
     /// Before the first line that looks like body text.
     Before(usize),
-    /// At a line that was meant to close it: `--`, `----`, ` ---`, `—` or `...`.
+    /// At a line meant to close it: `--`, `----`, ` ---`, `—` or `...`.
     Instead(Span),
 }
 

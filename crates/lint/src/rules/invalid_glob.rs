@@ -1,4 +1,4 @@
-//! A pattern in `paths` that cannot match.
+//! An invalid pattern in `paths`.
 
 use prowess_diag::wording;
 
@@ -8,7 +8,7 @@ rule!(
     "invalid-glob",
     Levels::of("WWW"),
     None,
-    "a pattern in `paths` cannot be read"
+    "a pattern in `paths` is invalid"
 );
 
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
@@ -39,19 +39,19 @@ fn fault(glob: &str) -> Option<&'static str> {
             '{' => braces += 1,
             '}' => match braces.checked_sub(1) {
                 Some(left) => braces = left,
-                None => return Some("a `}` has no partner"),
+                None => return Some("a `}` is unbalanced"),
             },
             '[' if !closes_bracket(&mut characters) => {
-                return Some("a `[` has no partner; write `\\[` for the character itself");
+                return Some("a `[` is not closed; write `\\[` for a literal bracket");
             }
             _ => {}
         }
     }
-    (braces > 0).then_some("a `{` has no partner")
+    (braces > 0).then_some("a `{` is not closed")
 }
 
-/// Reads a bracket expression to its end. A `]` that stands first, perhaps behind `!` or `^`, is
-/// itself a member.
+/// Consumes a bracket expression. Returns `true` if it is closed. A `]` at its start, optionally
+/// after `!` or `^`, is a member.
 fn closes_bracket(characters: &mut std::str::Chars<'_>) -> bool {
     let mut first = characters.next();
     if matches!(first, Some('!' | '^')) {

@@ -1,4 +1,4 @@
-//! Hooks of the wrong shape.
+//! Invalid hooks.
 
 use prowess_diag::{Severity, suggest, wording};
 
@@ -10,11 +10,11 @@ rule!(
     "invalid-hooks",
     Levels::of("WWW"),
     None,
-    "`hooks` has something in it that never runs"
+    "`hooks` contains an entry that never runs"
 );
 
 const SHAPE: &str =
-    "the shape is `PreToolUse:` with a list of `matcher` and `hooks`, each hook with a `type`";
+    "use `PreToolUse:` with a list of `matcher` and `hooks`, each hook with a `type`";
 
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     let Some(entry) = skill
@@ -32,9 +32,7 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
             out.report(
                 match suggest::nearest(&event.key, HOOK_EVENTS.iter().copied()) {
                     Some(near) => finding.label(format!("did you mean `{near}`?")),
-                    None => finding
-                        .label("not an event we know")
-                        .at_most(Severity::Note),
+                    None => finding.label("not a known event").at_most(Severity::Note),
                 },
             );
         }
@@ -71,7 +69,7 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     }
 }
 
-/// A hook has a type, and a command hook a command.
+/// Returns `true` if a hook has a type, and a command if it is a command hook.
 fn is_runnable(hook: &Node) -> bool {
     match hook.get("type").and_then(Node::text) {
         Some("command") => hook.get("command").and_then(Node::text).is_some(),

@@ -1,4 +1,4 @@
-//! Codex's `agents/openai.yaml` cannot be read.
+//! An invalid `agents/openai.yaml` of Codex.
 
 use super::{Finding, Levels, Sink, Subject};
 use prowess_spec::sidecar::SIDECAR_PATH;
@@ -7,7 +7,7 @@ rule!(
     "invalid-sidecar",
     Levels::of("WWW"),
     None,
-    "`agents/openai.yaml` cannot be read"
+    "`agents/openai.yaml` is invalid"
 );
 
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
@@ -21,6 +21,6 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
             "`{SIDECAR_PATH}`, line {}, column {}: {}",
             position.line, position.column, fault.message
         ))
-        .help("the skill loads without what could not be read"),
+        .help("the skill loads without these settings"),
     );
 }

@@ -1,17 +1,17 @@
-//! Characters that nobody sees.
+//! Invisible characters.
 
 use prowess_diag::{Edit, Fix, LineIndex, Span, sanitize, wording};
 
 use super::{Finding, Levels, Sink, Subject};
 
-/// How many lines are named; a text that is full of such characters says enough with fewer.
+/// Maximum number of lines in a message.
 const MOST_LINES: usize = 5;
 
 rule!(
     "invisible-characters",
     Levels::of("WWN"),
     AllSuggested,
-    "the text has invisible characters"
+    "the text contains invisible characters"
 );
 
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
@@ -25,17 +25,13 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
             (at > 0 || c != '\u{feff}') && sanitize::is_invisible(c) && !is_harmless(text, at, c)
         })
         .collect();
-    if let Some(finding) = describe(
-        text,
-        &found,
-        "is invisible: a model reads it, people do not",
-    ) {
+    if let Some(finding) = describe(text, &found, "is invisible: models read it, people do not") {
         out.report(finding);
     }
 }
 
-/// Joiners between emoji or letters of scripts that need them, and variation selectors behind a
-/// visible character.
+/// Returns `true` for joiners between emoji or letters of scripts that need them, and for variation
+/// selectors after a visible character.
 fn is_harmless(text: &str, at: usize, c: char) -> bool {
     let before = text[..at].chars().next_back();
     let after = text[at + c.len_utf8()..].chars().next();
@@ -54,7 +50,7 @@ fn is_harmless(text: &str, at: usize, c: char) -> bool {
     }
 }
 
-/// Tag characters are legitimate behind a waving black flag: 🏴󠁧󠁢󠁳󠁣󠁴󠁿.
+/// Returns `true` if tag characters may follow: after a waving black flag, 🏴󠁧󠁢󠁳󠁣󠁴󠁿.
 fn is_flag(before: &str) -> bool {
     before
         .chars()
@@ -64,7 +60,7 @@ fn is_flag(before: &str) -> bool {
         == Some('\u{1f3f4}')
 }
 
-/// One finding for all places, at the first of them.
+/// Creates one finding for all characters, at the first of them.
 pub(super) fn describe(text: &str, found: &[(usize, char)], what: &str) -> Option<Finding> {
     let &(at, c) = found.first()?;
     let others = others(text, &found[1..]);
@@ -88,7 +84,7 @@ pub(super) fn describe(text: &str, found: &[(usize, char)], what: &str) -> Optio
     )
 }
 
-/// How many more there are, and where: nobody finds them by looking.
+/// Returns the number and the lines of the other characters.
 fn others(text: &str, found: &[(usize, char)]) -> String {
     if found.is_empty() {
         return String::new();

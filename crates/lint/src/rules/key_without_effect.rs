@@ -1,4 +1,4 @@
-//! Keys that need another key to do anything.
+//! Keys that have no effect without another key.
 
 use super::{Finding, Levels, Sink, Subject};
 
@@ -22,7 +22,7 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
                     entry.key_span,
                     format!("`{key}` has no effect without `context: fork`"),
                 )
-                .label("only a forked skill has an agent of its own")
+                .label("only a forked skill has its own agent")
                 .help("add `context: fork`, or remove the key"),
             );
         }

@@ -9,7 +9,7 @@ rule!(
     "link-outside",
     Levels::of("WWN"),
     None,
-    "a link leads out of the skill's folder"
+    "a link points outside the skill's folder"
 );
 
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
@@ -19,12 +19,12 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
                 Finding::at(
                     link.span,
                     format!(
-                        "the link {} leads out of the skill's folder",
+                        "the link {} points outside the skill's folder",
                         wording::tick(&link.path)
                     ),
                 )
-                .label("a skill travels alone; what lies beside it may not be there")
-                .help("copy the file into the skill, or name the other skill in words"),
+                .label("skills are installed alone; the file may be missing there")
+                .help("copy the file into the skill, or mention the other skill by name"),
             );
         }
     }

@@ -1,4 +1,4 @@
-//! Line breaks of an old kind.
+//! Line breaks that consist of a lone carriage return.
 
 use prowess_diag::{Edit, Fix, wording};
 
@@ -9,7 +9,7 @@ rule!(
     "lone-carriage-return",
     Levels::of("NWW"),
     AllSafe,
-    "a line ends with a carriage return alone"
+    "a line ends with a lone carriage return"
 );
 
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
@@ -26,7 +26,7 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
                 .map(|&place| Edit::replace(place, line_break))
                 .collect();
             let message = format!(
-                "{} with a carriage return alone",
+                "{} with a lone carriage return",
                 if places.len() == 1 {
                     "1 line ends".into()
                 } else {
@@ -35,7 +35,7 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
             );
             out.report(
                 Finding::at(problem.span, message)
-                    .label("many readers see one long line here")
+                    .label("many programs read this as one long line")
                     .fix(Fix::safe("use ordinary line breaks", edits)),
             );
         }

@@ -19,7 +19,7 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     };
     if entry.value.entries().is_none() && !entry.value.is_null() {
         out.report(
-            Finding::at(entry.value.span, "`metadata` must be a map of texts")
+            Finding::at(entry.value.span, "`metadata` must be a map of strings")
                 .label(format!("this is {}, and is ignored", entry.value.kind()))
                 .fix_or_help(
                     without_hyphens(parsed.text, &entry.value),
@@ -29,7 +29,7 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     }
 }
 
-/// Makes a list of pairs one map: each hyphen becomes a blank.
+/// Turns a list of pairs into one map by replacing each hyphen with a space.
 fn without_hyphens(text: &str, node: &Node) -> Option<Fix> {
     let Value::Sequence(items, Layout::Block) = &node.value else {
         return None;

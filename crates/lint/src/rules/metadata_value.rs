@@ -1,4 +1,4 @@
-//! Metadata values that YAML does not read as text.
+//! Metadata values that YAML does not read as strings.
 
 use prowess_diag::{Edit, Fix, wording};
 
@@ -9,7 +9,7 @@ rule!(
     "metadata-value",
     Levels::of("WWN"),
     Safe,
-    "a metadata value is not text"
+    "a metadata value is not a string"
 );
 
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
@@ -31,12 +31,12 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
                 if !item.value.is_null() && write::looks_typed(text) =>
             {
                 let fix = Fix::safe(
-                    "put it in quotation marks",
+                    "quote it",
                     vec![Edit::replace(item.value.span, write::quoted(text))],
                 );
                 out.report(
                     Finding::at(item.value.span, message())
-                        .label("strict readers see a number, a date or a boolean")
+                        .label("strict parsers read a number, a date or a boolean")
                         .fix(fix),
                 );
             }
@@ -45,9 +45,7 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
                 out.report(
                     Finding::at(item.key_span, message())
                         .label(format!("this is {}", item.value.kind()))
-                        .help(
-                            "the standard allows only text under text keys; write it as one text",
-                        ),
+                        .help("the standard allows only string values; write it as one string"),
                 );
             }
         }

@@ -16,7 +16,7 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
         out.report(match near {
             Some(near) => finding.help(format!("rename `{near}` to `SKILL.md`")),
             None => {
-                finding.help("create one with `prowess new`, or name a folder that holds skills")
+                finding.help("create one with `prowess new`, or pass a folder that contains skills")
             }
         });
     }

@@ -1,4 +1,4 @@
-//! A script that the body names and the folder lacks.
+//! A script that the body mentions and the folder lacks.
 
 use std::collections::BTreeSet;
 
@@ -12,13 +12,13 @@ rule!(
     "missing-script",
     Levels::of("WWN"),
     None,
-    "the body names a script that does not exist"
+    "the body mentions a script that does not exist"
 );
 
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     let Some(parsed) = skill.parsed else { return };
     let mut seen: BTreeSet<&str> = BTreeSet::new();
-    // A link to a script has a rule of its own. Links stand in order.
+    // `broken-link` reports links to scripts. Links are sorted by position.
     let links = skill.links();
     let is_linked = |script: Span| {
         let before = links.partition_point(|link| link.span.start <= script.start);
@@ -48,7 +48,7 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
             Some(near) => finding.label(format!("did you mean `{near}`?")),
             None => finding
                 .label("no such file in the skill's folder")
-                .help("add the script, or name the folder it is in if it is not part of the skill"),
+                .help("add the script, or write its full path if it is not part of the skill"),
         });
     }
 }

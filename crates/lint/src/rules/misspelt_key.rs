@@ -1,4 +1,4 @@
-//! A key that is nearly one of ours. It is never acted on.
+//! A key that is close to a known one. It is never used.
 
 use prowess_diag::{Edit, Fix, LineIndex, wording};
 
@@ -17,10 +17,10 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     let Some(parsed) = skill.parsed else { return };
     for (entry, meant) in parsed.manifest.entries.iter().zip(skill.meant()) {
         let Some(meant) = *meant else { continue };
-        // Only one key can get the name: the first.
+        // Only the first can be renamed.
         let first = misspelling(skill, meant);
         let is_first = first.is_some_and(|first| first.key_span == entry.key_span);
-        // The finding about the missing key points here, where there is one.
+        // The finding about the missing required key covers this one.
         let is_required = matches!(meant, "name" | "description");
         if is_first
             && is_required
@@ -42,11 +42,9 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
                 .label(format!(
                     "did you mean `{meant}`? That is not part of the standard either"
                 ))
-                .help("remove it, or move it below `metadata:`, where any key may stand"),
+                .help("remove it, or move it below `metadata:`, which accepts any key"),
             None => finding
-                .label(format!(
-                    "did you mean `{meant}`? As it stands it has no effect"
-                ))
+                .label(format!("did you mean `{meant}`? It has no effect"))
                 .fix(Fix::suggested(
                     format!("rename it to `{meant}`"),
                     vec![Edit::replace(entry.key_span, meant)],
@@ -55,13 +53,13 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
                 let at = other.key_span.start as usize;
                 let line = LineIndex::new(parsed.text).position(parsed.text, at).line;
                 let label = if &*other.key == meant {
-                    format!("it has no effect: `{meant}` is already on line {line}")
+                    format!("no effect: `{meant}` is already on line {line}")
                 } else {
-                    format!("it has no effect, and line {line} looks like `{meant}` too")
+                    format!("no effect: line {line} also looks like `{meant}`")
                 };
                 finding
                     .label(label)
-                    .help(format!("remove it, or move what it says to `{meant}`"))
+                    .help(format!("remove it, or merge its value into `{meant}`"))
             }
         });
     }

@@ -1,56 +1,55 @@
-//! The rules, one file each; each has a page of the same name in `pages/`.
+//! The rules, one file each; each has a documentation page of the same name in `pages/`.
 //!
-//! To add a rule: write `rules/<rule>.rs` and `pages/<rule>.md`, and add its
-//! module and its constant to the two lists below. The page
-//! is the documentation and the test: its `bad` examples must be found, its `good` ones must not,
-//! and the first `bad` one with its safe fixes applied must equal `fixed`.
+//! To add a rule, write `rules/<rule>.rs` and `pages/<rule>.md`, and add its module and constant to
+//! the two lists below. The page is also a test: its `bad` examples must be found, its `good`
+//! examples must not, and the first `bad` example with its safe fixes applied must equal `fixed`.
 
 use prowess_diag::{Edit, Fix, Span, wording};
 
 use crate::check::{Finding, Sink, Subject};
+use crate::notation;
 use crate::profile::Levels;
-use crate::slips;
 use prowess_spec::manifest::Manifest;
 use prowess_spec::parse::Parsed;
 use prowess_spec::repair::is_lost_text;
 use prowess_spec::yaml::{self, Entry, Style};
 
-/// One rule.
+/// A lint rule.
 #[derive(Debug)]
 pub struct Rule {
-    /// Stable name, kebab-case.
+    /// Stable name in kebab case.
     pub id: &'static str,
-    /// What it complains about, one phrase.
+    /// The problem, in one phrase.
     pub summary: &'static str,
-    /// How severe it is in each profile.
+    /// The severity in each profile.
     pub levels: Levels,
-    /// What can be done about it automatically.
+    /// The kind of automatic fix.
     pub fix: FixKind,
     /// The documentation page, in Markdown.
     pub page: &'static str,
-    /// Whether it also speaks about files that could not be read.
+    /// `true` if the rule also applies to files that could not be read.
     pub on_unread: bool,
-    /// Looks for it.
+    /// Reports its findings.
     pub check: fn(&Subject<'_>, &mut Sink<'_>),
 }
 
-/// What can be done about a finding automatically.
+/// The kind of automatic fix of a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FixKind {
-    /// Nothing.
+    /// No fix.
     None,
-    /// In some cases a fix is shown, but never applied by `--fix`.
+    /// Some findings have a suggested fix, which `--fix` alone does not apply.
     Suggested,
-    /// The same in every case.
+    /// Every finding has a suggested fix.
     AllSuggested,
-    /// In some cases `--fix` mends it.
+    /// `--fix` fixes some findings.
     Safe,
-    /// The same in every case.
+    /// `--fix` fixes every finding.
     AllSafe,
 }
 
 impl FixKind {
-    /// Returns what the documentation says.
+    /// Returns a phrase for the documentation.
     pub fn describe(self) -> &'static str {
         match self {
             Self::None => "no automatic fix",
@@ -62,7 +61,7 @@ impl FixKind {
     }
 }
 
-/// Builds the constant that every rule file defines.
+/// Defines the constant `RULE` of a rule file.
 macro_rules! rule {
     ($id:literal, $levels:expr, $fix:ident, $summary:literal) => {
         rule!($id, $levels, $fix, $summary, on_unread: false);
@@ -150,7 +149,7 @@ mod yaml_feature;
 mod yaml_invalid;
 mod yaml_syntax;
 
-/// Every rule, in the order of the documentation.
+/// Every rule, in documentation order.
 pub static RULES: &[Rule] = &[
     missing_file::RULE,
     not_a_file::RULE,
@@ -223,7 +222,7 @@ pub static RULES: &[Rule] = &[
     claude_ai_description::RULE,
 ];
 
-/// Names that rules once had; they are understood wherever a rule is named.
+/// Former names of rules, which are still accepted.
 const RENAMED: &[(&str, &str)] = &[("yaml-repaired", "yaml-syntax")];
 
 /// Returns the rule with this id.
@@ -231,7 +230,7 @@ pub fn find(id: &str) -> Option<&'static Rule> {
     position(id).map(|index| &RULES[index])
 }
 
-/// Returns the place of a rule in [`RULES`].
+/// Returns the index of a rule in [`RULES`].
 pub fn position(id: &str) -> Option<usize> {
     let id = RENAMED
         .iter()
@@ -240,19 +239,19 @@ pub fn position(id: &str) -> Option<usize> {
     RULES.iter().position(|rule| rule.id == id)
 }
 
-/// The frontmatter, if there is one that was read: rules about missing keys have nothing to say
-/// when the whole block is missing, broken or cut.
+/// Returns the frontmatter if it was read completely. Rules about missing keys do not apply if the
+/// block is missing, invalid or truncated.
 fn complete_frontmatter<'a>(skill: &Subject<'a>) -> Option<(&'a Parsed<'a>, &'a Manifest<'a>)> {
     let parsed = skill.parsed?;
     let entries = &parsed.manifest.entries;
-    // Keys in another notation are there, though they were not read.
+    // Keys in another notation are present, although they were not read.
     let present = parsed.yaml.is_some()
         && !parsed.manifest.incomplete
-        && !(entries.is_empty() && slips::plain_keys(parsed).is_some());
+        && !(entries.is_empty() && notation::plain_keys(parsed).is_some());
     present.then_some((parsed, &parsed.manifest))
 }
 
-/// The key that was meant to be `key`, where that one is missing: the fault is a misspelling then.
+/// Returns the key that misspells `key`, if `key` itself is missing.
 fn misspelling<'a>(skill: &Subject<'a>, key: &str) -> Option<&'a Entry<'a>> {
     let entries = &skill.parsed?.manifest.entries;
     let index = skill.meant().iter().position(|meant| *meant == Some(key))?;
@@ -261,12 +260,12 @@ fn misspelling<'a>(skill: &Subject<'a>, key: &str) -> Option<&'a Entry<'a>> {
         .filter(|_| entries.iter().all(|entry| &*entry.key != key))
 }
 
-/// The finding about a required key that is missing, or misspelt.
+/// Creates the finding about a required key that is missing or misspelt.
 fn missing_key(parsed: &Parsed<'_>, key: &'static str, misspelt: Option<&Entry>) -> Finding {
     let message = format!("missing required field in frontmatter: `{key}`");
     match misspelt {
         None => Finding::at(frontmatter_start(parsed), message),
-        // Some formats show the message alone, so it names both.
+        // Some formats show only the message, so it names both.
         Some(entry) => Finding::at(
             entry.key_span,
             format!(
@@ -274,7 +273,7 @@ fn missing_key(parsed: &Parsed<'_>, key: &'static str, misspelt: Option<&Entry>)
                 wording::tick(&entry.key)
             ),
         )
-        .label("as it stands it has no effect")
+        .label("it has no effect")
         .fix(Fix::suggested(
             format!("rename it to `{key}`"),
             vec![Edit::replace(entry.key_span, key)],
@@ -282,7 +281,7 @@ fn missing_key(parsed: &Parsed<'_>, key: &'static str, misspelt: Option<&Entry>)
     }
 }
 
-/// What stands behind the value of a key and is a comment for YAML, but not for its author.
+/// Returns the range of a YAML comment after a value that was probably meant as text.
 fn lost_text(text: &str, entry: &Entry) -> Option<Span> {
     let yaml::Value::Scalar(value, Style::Plain) = &entry.value.value else {
         return None;
@@ -299,7 +298,7 @@ fn lost_text(text: &str, entry: &Entry) -> Option<Span> {
     is_lost_text(value, comment).then(|| Span::new(start + gap, start + line.len()))
 }
 
-/// Puts quotation marks round a value and the text that it lost.
+/// Quotes a value together with the text that it lost to a comment.
 fn quote_lost(text: &str, entry: &Entry, lost: Span) -> Fix {
     let start = if entry.value.is_null() {
         lost.start
@@ -311,10 +310,10 @@ fn quote_lost(text: &str, entry: &Entry, lost: Span) -> Fix {
     Fix::suggested("quote the whole value", vec![Edit::replace(span, quoted)])
 }
 
-/// Quotation marks as YAML has them; around an entry of a tool list they mean nothing.
+/// YAML quotation marks. They have no meaning around an entry of a tool list.
 const MARKS: [char; 2] = ['"', '\''];
 
-/// The line break the file uses.
+/// Returns the line break that the file uses.
 fn line_break(text: &str) -> &'static str {
     match text.find(['\n', '\r']) {
         Some(at) if text[at..].starts_with("\r\n") => "\r\n",
@@ -323,7 +322,7 @@ fn line_break(text: &str) -> &'static str {
     }
 }
 
-/// An edit that adds a line at the top of the frontmatter.
+/// Returns an edit that adds a line at the top of the frontmatter.
 fn insert_key(parsed: &Parsed<'_>, line: &str) -> Option<Edit> {
     let yaml = parsed.yaml?;
     Some(Edit::insert(
@@ -332,14 +331,14 @@ fn insert_key(parsed: &Parsed<'_>, line: &str) -> Option<Edit> {
     ))
 }
 
-/// The place at which to complain about something missing from the frontmatter.
+/// Returns the span for findings about something missing from the frontmatter.
 fn frontmatter_start(parsed: &Parsed<'_>) -> Span {
     parsed
         .fences
         .map_or(Span::at(parsed.body.start as usize), |(open, _)| open)
 }
 
-/// Grows a span over the whole lines it touches, line break included.
+/// Extends a span to whole lines, including the line break.
 fn whole_lines(text: &str, span: Span) -> Span {
     let before = text.get(..span.start as usize).unwrap_or_default();
     let start = before.rfind(['\n', '\r']).map_or(0, |at| at + 1);
@@ -347,7 +346,7 @@ fn whole_lines(text: &str, span: Span) -> Span {
     Span::new(start, line.next)
 }
 
-/// The first line of a text, as a message quotes it; a cut is marked.
+/// Returns the first line of a text for a message, with an ellipsis if there is more.
 fn excerpt(text: &str) -> String {
     let line = text.lines().next().unwrap_or_default();
     let more = if line.len() < text.trim_end().len() {
@@ -358,7 +357,7 @@ fn excerpt(text: &str) -> String {
     wording::tick(wording::shorten(&format!("{line}{more}"), 60))
 }
 
-/// The message about a text that has too many characters.
+/// Returns the message for a text with too many characters.
 fn too_long(what: &str, characters: usize, limit: usize) -> String {
     let characters = wording::count(characters, "character");
     format!(
@@ -374,7 +373,7 @@ mod tests {
     #[test]
     fn ids_are_unique_kebab_case_and_name_their_page() {
         for (index, rule) in RULES.iter().enumerate() {
-            assert_eq!(position(rule.id), Some(index), "{} stands twice", rule.id);
+            assert_eq!(position(rule.id), Some(index), "{} occurs twice", rule.id);
             assert!(
                 rule.id
                     .bytes()
@@ -384,7 +383,7 @@ mod tests {
             );
             assert!(
                 rule.page.starts_with(&format!("# {}\n", rule.id)),
-                "the page of {} begins with its name",
+                "the page of {} starts with its name",
                 rule.id
             );
             assert!(!rule.summary.ends_with('.'), "{}", rule.id);
@@ -392,7 +391,7 @@ mod tests {
     }
 
     #[test]
-    fn old_names_are_understood_and_never_used_again() {
+    fn former_names_are_accepted_and_never_reused() {
         for (old, new) in RENAMED {
             assert_eq!(find(old).map(|rule| rule.id), Some(*new));
             assert!(RULES.iter().all(|rule| rule.id != *old), "{old}");
@@ -400,7 +399,7 @@ mod tests {
     }
 
     #[test]
-    fn all_numbers_of_a_message_have_separators() {
+    fn numbers_in_messages_have_separators() {
         assert_eq!(
             too_long("the name", 1_152, 1_024),
             "the name has 1,152 characters, more than 1,024"

@@ -1,6 +1,6 @@
 //! Upper-case letters in a name.
 
-use super::name_folder_mismatch::mend_name;
+use super::name_folder_mismatch::fix_name;
 use super::{Finding, Levels, Sink, Subject};
 use prowess_spec::name::NameFault;
 
@@ -8,7 +8,7 @@ rule!(
     "name-case",
     Levels::of("EEW"),
     Safe,
-    "the name has upper-case letters"
+    "the name contains upper-case letters"
 );
 
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
@@ -17,6 +17,9 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     };
     if faults.contains(&NameFault::NotLowercase) {
         let finding = Finding::at(text.span, "the name must be lowercase");
-        out.report(mend_name(skill, finding.label("has upper-case letters")));
+        out.report(fix_name(
+            skill,
+            finding.label("contains upper-case letters"),
+        ));
     }
 }

@@ -1,15 +1,15 @@
-//! Characters that a name must not have.
+//! Invalid characters in a name.
 
 use prowess_diag::{Severity, wording};
 
-use super::{Finding, Levels, Sink, Subject, name_folder_mismatch::mend_name};
+use super::{Finding, Levels, Sink, Subject, name_folder_mismatch::fix_name};
 use prowess_spec::name::NameFault;
 
 rule!(
     "name-characters",
     Levels::of("EEW"),
     Safe,
-    "the name has characters other than letters, digits and hyphens"
+    "the name contains characters other than letters, digits and hyphens"
 );
 
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
@@ -29,8 +29,8 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
             };
             let finding = Finding::at(text.span, "the name contains invalid characters: only letters, digits and hyphens are allowed")
                 .label(format!("{shown} is not allowed"));
-            let finding = mend_name(skill, finding);
-            // Names with underscores are at home in skilled_crew; the loader takes them.
+            let finding = fix_name(skill, finding);
+            // `skilled_crew` uses names with underscores; the loader accepts them.
             let tolerated = only_underscores && out.profile() == crate::profile::Profile::Lenient;
             out.report(if tolerated {
                 finding.at_most(Severity::Note)

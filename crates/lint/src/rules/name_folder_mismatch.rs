@@ -1,4 +1,4 @@
-//! A name that is not the folder's.
+//! A name that differs from the folder's.
 
 use prowess_diag::{Edit, Fix};
 
@@ -21,13 +21,13 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
         return;
     };
     let (name, folder_name) = (name::normalise(&text.value), name::normalise(folder));
-    // A name that only misspells the folder's has a rule that says how.
+    // Another rule reports a name that is only a misspelling of the folder's.
     let only_misspelt = !faults.is_empty() && name::repair(&name).as_deref() == Some(&*folder_name);
     if name == folder_name || only_misspelt {
         return;
     }
     let finding = Finding::at(text.span, "skill name differs from its folder");
-    let finding = mend_name(skill, finding.label(format!("the folder is `{folder}`")));
+    let finding = fix_name(skill, finding.label(format!("the folder is `{folder}`")));
     let folder_is_valid = name::faults(&folder_name).is_empty();
     out.report(if !folder_is_valid && faults.is_empty() {
         finding.help(format!("rename the folder to `{name}`"))
@@ -36,13 +36,12 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     });
 }
 
-/// Adds the one fix for everything that can be wrong with a name, so that rules agree: the folder's
-/// name if it is valid, else the nearest valid name.
+/// Adds the same fix for every fault of a name, so that rules agree: the folder's name if it is
+/// valid, else the nearest valid name.
 ///
-/// It is safe only where nothing but the spelling changes: `PDF_tools` in a folder `pdf-tools`.
-///
-/// Where name and folder are both wrong there is none: only both together can be renamed.
-pub(super) fn mend_name(skill: &Subject<'_>, finding: Finding) -> Finding {
+/// It is safe only if nothing but the spelling changes: `PDF_tools` in a folder `pdf-tools`. If
+/// both name and folder are invalid there is no fix, because both must be renamed together.
+pub(super) fn fix_name(skill: &Subject<'_>, finding: Finding) -> Finding {
     let name = skill
         .parsed
         .and_then(|parsed| parsed.manifest.name.as_ref());
@@ -63,7 +62,7 @@ fn name_fix(skill: &Subject<'_>) -> Option<Fix> {
     let parsed = skill.parsed?;
     let text = parsed.manifest.name.as_ref()?;
     let entry = parsed.manifest.entry("name")?;
-    // A block scalar has an indicator outside its span; leave it to the author.
+    // The marker of a block scalar is outside its span; leave it to the author.
     entry.value.verbatim_start(parsed.text)?;
     let repaired = name::repair(&text.value);
     let folder = skill

@@ -1,6 +1,6 @@
-//! Hyphens in the wrong places of a name.
+//! Misplaced hyphens in a name.
 
-use super::name_folder_mismatch::mend_name;
+use super::name_folder_mismatch::fix_name;
 use super::{Finding, Levels, Sink, Subject};
 use prowess_spec::name::NameFault;
 
@@ -8,7 +8,7 @@ rule!(
     "name-hyphens",
     Levels::of("EEW"),
     Safe,
-    "the name begins or ends with a hyphen, or has two in a row"
+    "the name starts or ends with a hyphen, or has two in a row"
 );
 
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
@@ -21,6 +21,6 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
             NameFault::DoubleHyphen => "the name cannot contain consecutive hyphens",
             _ => continue,
         };
-        out.report(mend_name(skill, Finding::at(text.span, message)));
+        out.report(fix_name(skill, Finding::at(text.span, message)));
     }
 }

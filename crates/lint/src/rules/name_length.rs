@@ -1,6 +1,6 @@
 //! A name that is too long.
 
-use super::name_folder_mismatch::mend_name;
+use super::name_folder_mismatch::fix_name;
 use super::{Finding, Levels, Sink, Subject};
 use prowess_spec::name::{MAX_NAME, NameFault};
 
@@ -18,7 +18,7 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     for fault in faults {
         if let NameFault::TooLong { characters } = fault {
             let message = super::too_long("the name", *characters, MAX_NAME);
-            out.report(mend_name(skill, Finding::at(text.span, message)));
+            out.report(fix_name(skill, Finding::at(text.span, message)));
         }
     }
 }

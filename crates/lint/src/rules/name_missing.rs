@@ -1,4 +1,4 @@
-//! No name.
+//! A missing name.
 
 use prowess_diag::Fix;
 
@@ -22,7 +22,7 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     let Some((parsed, manifest)) = complete_frontmatter(skill) else {
         return;
     };
-    // One word about an empty block is enough.
+    // `frontmatter-not-a-map` already reports an empty block.
     if manifest.entries.is_empty() && skill.package.folder().is_none() {
         return;
     }
@@ -40,8 +40,8 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
                 .filter(|_| is_block_map(parsed))
                 .and_then(|folder| insert_key(parsed, &format!("name: {}", name_for(folder))))
                 .map(|edit| Fix::safe(title, vec![edit]));
-            let label = folder.map_or("no `name` in here".to_owned(), |folder| {
-                format!("no `name` in here; the folder's, `{folder}`, is used")
+            let label = folder.map_or("no `name` here".to_owned(), |folder| {
+                format!("no `name` here; the folder's name `{folder}` is used")
             });
             out.report(missing_key(parsed, "name", None).label(label).fix(fix));
         }
@@ -56,7 +56,7 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
                 let gap = if entry.value.span.is_empty() { " " } else { "" };
                 Edit::replace(entry.value.span, format!("{gap}{}", name_for(folder)))
             };
-            // Only where the value has a place of its own behind the colon.
+            // Only if the value follows the colon directly.
             let before = parsed
                 .text
                 .get(..entry.value.span.start as usize)
@@ -76,13 +76,13 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     }
 }
 
-/// The folder's name, written so that it is read back as text.
+/// Returns the folder's name as a YAML scalar.
 fn name_for(folder: &str) -> String {
     write::scalar(&name::normalise(folder))
 }
 
-/// Whether a line may be put in front of the first key: it stands at the start of its line, or
-/// there is none.
+/// Returns `true` if a line can be inserted before the first key: the key starts its line, or there
+/// is no key.
 fn is_block_map(parsed: &Parsed<'_>) -> bool {
     let Some(first) = parsed.manifest.entries.first() else {
         return true;

@@ -6,10 +6,10 @@ rule!(
     "nested-skill",
     Levels::of("WWN"),
     None,
-    "another `SKILL.md` lies inside the skill's folder"
+    "another `SKILL.md` is inside the skill's folder"
 );
 
-/// How many are named; a folder of skills below one would fill the screen.
+/// Maximum number of paths in a message.
 const SHOWN: usize = 3;
 
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
@@ -31,6 +31,6 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     };
     out.report(
         Finding::file(format!("{shown}{more} will not be found as {}", if nested.len() == 1 { "a skill" } else { "skills" }))
-            .help("a folder with SKILL.md is a leaf; move the inner skill beside this one, or rename its file"),
+            .help("clients do not search below a SKILL.md; move the inner skill next to this one, or rename its file"),
     );
 }

@@ -1,4 +1,4 @@
-//! `SKILL.md` is a folder, a device, or a link that leads nowhere.
+//! A `SKILL.md` that is a folder, a device or a broken link.
 
 use super::{Finding, Levels, Sink, Subject};
 use prowess_spec::ReadFault;
@@ -9,7 +9,7 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     if let Some(ReadFault::NotAFile(what)) = skill.fault {
         out.report(
             Finding::file(format!("`SKILL.md` is {what}, not a regular file"))
-                .help("put a text file in its place"),
+                .help("replace it with a text file"),
         );
     }
 }

@@ -17,7 +17,7 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
             let at = problem.span.start;
             let finding = Finding::at(
                 problem.span,
-                format!("the file is not UTF-8: byte {at} begins no character"),
+                format!("the file is not UTF-8: invalid byte at offset {at}"),
             );
             let help = if at == 0 {
                 "it may be UTF-16 or binary; convert it: `iconv -f UTF-16 -t UTF-8`"

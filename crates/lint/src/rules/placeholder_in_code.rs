@@ -9,7 +9,7 @@ rule!(
     "placeholder-in-code",
     Levels::of("NWN"),
     AllSuggested,
-    "code contains `$1`, which some clients replace by an argument"
+    "code contains `$1`, which some clients replace with an argument"
 );
 
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
@@ -37,9 +37,9 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     out.report(
         Finding::at(
             first,
-            format!("`{written}` in code{others}: Claude Code replaces it by an argument"),
+            format!("`{written}` in code{others}: Claude Code replaces it with an argument"),
         )
-        .label("Prowess leaves it alone")
+        .label("Prowess does not replace it")
         .fix(Fix::suggested("escape it for Claude Code", edits)),
     );
 }

@@ -1,4 +1,4 @@
-//! A script that is run directly but may not be executed.
+//! A script that is run directly but is not executable.
 
 use std::collections::BTreeSet;
 

@@ -24,9 +24,9 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
         out.report(
             Finding::at(
                 span,
-                "invalid YAML for many readers: there is a tab before a value",
+                "invalid YAML for many parsers: a tab precedes a value",
             )
-            .label("readers in Python refuse the whole file")
+            .label("Python's YAML parsers reject the whole file")
             .fix(Fix::safe("use a space", vec![Edit::replace(span, " ")])),
         );
     }
@@ -50,7 +50,7 @@ fn in_node(text: &str, node: &Node, gaps: &mut Vec<Span>) {
         Value::Mapping(entries, _) => in_entries(text, entries, gaps),
         Value::Sequence(items, _) => {
             for item in items {
-                // Behind the dash, the bracket or the comma.
+                // After the dash, bracket or comma.
                 let before = text.get(..item.span.start as usize).unwrap_or_default();
                 let start = before.trim_end_matches([' ', '\t']).len();
                 if before[..start].ends_with(['-', '[', ',']) {
@@ -62,7 +62,7 @@ fn in_node(text: &str, node: &Node, gaps: &mut Vec<Span>) {
     }
 }
 
-/// The blanks that begin here, if a tab is among them and something follows on the line.
+/// Returns the whitespace that starts here, if it contains a tab and text follows on the line.
 fn gap_with_tab(text: &str, start: usize) -> Option<Span> {
     let rest = text.get(start..)?;
     let length = rest.len() - rest.trim_start_matches([' ', '\t']).len();

@@ -1,4 +1,4 @@
-//! Text that a template left behind.
+//! Text left over from a template.
 
 use prowess_diag::{Severity, Span};
 
@@ -11,10 +11,10 @@ rule!(
     "the name, the description or the first lines are still those of a template"
 );
 
-/// The word that marks what is left to do, in two parts so that it marks nothing here.
+/// The marker word, in two parts so that tools do not report it here.
 const REMINDER: &str = concat!("TO", "DO");
 
-/// Names that stand in templates.
+/// Names used in templates.
 const NAMES: &[&str] = &[
     "your-skill-name",
     "my-skill-name",
@@ -22,7 +22,7 @@ const NAMES: &[&str] = &[
     "your skill name",
 ];
 
-/// How descriptions in templates begin.
+/// Beginnings of descriptions in templates.
 const DESCRIPTIONS: &[&str] = &[
     "Lorem ipsum",
     "Replace with description of the skill",
@@ -33,7 +33,7 @@ const DESCRIPTIONS: &[&str] = &[
     "Description of what this skill does",
 ];
 
-/// How headings and first paragraphs in templates begin.
+/// Beginnings of headings and first paragraphs in templates.
 const FIRST_LINES: &[&str] = &[
     "Lorem ipsum",
     "Insert instructions below",
@@ -43,20 +43,20 @@ const FIRST_LINES: &[&str] = &[
     "[Clear, step-by-step guidance for Claude",
 ];
 
-/// What `prowess new` writes. The skill is being written: a note, so that a new one passes.
+/// Text written by `prowess new`. Reported as a note, so that a new skill passes.
 const OURS: &[&str] = &[
     "Describe what this skill does. Use when",
     "Say what the agent should do, step by step.",
 ];
 
-/// How many lines of the body are looked at, blank ones apart. Further down, such words are
-/// more often examples.
+/// Maximum number of non-blank body lines that are checked. Further down, such words are more often
+/// examples.
 const MOST_LINES: usize = 6;
 
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     let Some(parsed) = skill.parsed else { return };
     let manifest = &parsed.manifest;
-    // A reminder in brackets is a list for YAML, so that it is looked for in what was typed.
+    // A reminder in brackets is a list in YAML, so check the source text.
     let name = manifest.entry("name").map(|entry| entry.value.span);
     let is_name = |span: &Span| {
         let text = span.of(parsed.text).trim_matches(['"', '\'', ' ']);
@@ -64,8 +64,8 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     };
     if let Some(span) = name.filter(is_name) {
         out.report(
-            Finding::at(span, "the name is that of a template")
-                .label("stands for the name of the skill")
+            Finding::at(span, "the name is template text")
+                .label("a placeholder for the name of the skill")
                 .help("name the skill after its folder"),
         );
     }
@@ -75,31 +75,31 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
         .and_then(|text| Some((text, find(text.value.trim_start(), DESCRIPTIONS)?)))
     {
         out.report(
-            Finding::at(text.span, "the description is that of a template")
-                .label("says nothing about this skill")
+            Finding::at(text.span, "the description is template text")
+                .label("does not describe this skill")
                 .help("say what the skill does, and when to use it")
                 .at_most(severity),
         );
     }
     if let Some((span, severity)) = first_lines(parsed.body_text(), parsed.body.start as usize) {
         out.report(
-            Finding::at(span, "the instructions begin with the text of a template")
-                .label("tells the agent nothing")
+            Finding::at(span, "the instructions start with template text")
+                .label("has no meaning for the agent")
                 .help("write what the agent should do, or delete this")
                 .at_most(severity),
         );
     }
 }
 
-/// The first line of a template among the first lines of a body, up to the first code.
+/// Finds template text in the first lines of a body, up to the first code block.
 fn first_lines(body: &str, offset: usize) -> Option<(Span, Severity)> {
     let (mut at, mut rest) = (offset, body);
     let lines = std::iter::from_fn(|| {
-        // Found many bytes at a time; a pattern of two characters is tried at each.
+        // `memchr2` is faster than a search for a pattern of two characters.
         let end = memchr::memchr2(b'\n', b'\r', rest.as_bytes()).map_or(rest.len(), |end| end + 1);
         let (line, after) = rest.split_at_checked(end).filter(|_| end > 0)?;
         (at, rest) = (at + end, after);
-        // Few lines begin with a blank.
+        // Few lines start with whitespace.
         let is_black = matches!(line.as_bytes(), [b'!'..=b'~', ..]);
         Some((at, if is_black { line } else { line.trim_start() }))
     });
@@ -117,8 +117,7 @@ fn first_lines(body: &str, offset: usize) -> Option<(Span, Severity)> {
     })
 }
 
-/// For each byte that anything which is looked for begins with, in capitals or not: the second
-/// bytes, of which letters are told apart by five bits.
+/// For each first byte of a phrase, in any letter case: the second bytes, identified by five bits.
 static SECONDS: [u32; 256] = {
     let (mut seconds, mut list) = ([0; 256], 0);
     let lists = [DESCRIPTIONS, FIRST_LINES, OURS, &["[T", REMINDER]];
@@ -136,12 +135,12 @@ static SECONDS: [u32; 256] = {
     seconds
 };
 
-/// How severe it is that a text begins as one of these, or as one of ours.
+/// Returns the severity if a text starts with one of these phrases or one of ours.
 fn find(text: &str, beginnings: &[&str]) -> Option<Severity> {
     let &[first, second, ..] = text.as_bytes() else {
         return None;
     };
-    // Nearly every text differs in the first two letters.
+    // Fast path: nearly every text differs in the first two letters.
     if (SECONDS[usize::from(first)] >> (second & 31)) & 1 == 0 {
         return None;
     }
@@ -155,7 +154,7 @@ fn find(text: &str, beginnings: &[&str]) -> Option<Severity> {
     }
 }
 
-/// Whether a text begins with a reminder: in brackets, or with a colon behind it.
+/// Returns `true` if a text starts with a reminder, in brackets or followed by a colon.
 fn is_reminder(text: &str) -> bool {
     match text.strip_prefix('[') {
         Some(rest) => rest.starts_with(REMINDER),
@@ -165,7 +164,7 @@ fn is_reminder(text: &str) -> bool {
     }
 }
 
-/// Whether a text begins so, in capitals or not.
+/// Compares the start of a text, ignoring case.
 fn begins(text: &str, beginning: &str) -> bool {
     text.get(..beginning.len())
         .is_some_and(|start| start.eq_ignore_ascii_case(beginning))
@@ -175,7 +174,7 @@ fn begins(text: &str, beginning: &str) -> bool {
 mod tests {
     use super::*;
 
-    /// `%` stands for the word of a reminder.
+    /// `%` is replaced with the marker word.
     fn check(body: &str, expected: Option<(&str, Severity)>) {
         let body = body.replace('%', REMINDER);
         let text = format!("--{body}");
@@ -186,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn first_lines_of_templates_are_found_whatever_breaks_them() {
+    fn template_lines_are_found_with_any_line_break() {
         check(
             "\r\n# Your Skill Name\r\n",
             Some(("Your Skill Name", Severity::Error)),
@@ -202,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn examples_and_what_stands_further_down_are_left_alone() {
+    fn examples_and_later_lines_are_ignored() {
         for body in [
             "",
             "# A\n\n```\n[%: x]\n```\n",

@@ -1,4 +1,4 @@
-//! A list or map where the standard wants text.
+//! A list or map where the standard requires a string.
 
 use prowess_diag::{Edit, Fix, Span};
 
@@ -9,7 +9,7 @@ rule!(
     "text-expected",
     Levels::of("EEW"),
     Suggested,
-    "a field that must be text is a list or a map"
+    "a field that must be a string is a list or a map"
 );
 
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
@@ -18,7 +18,7 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
         let Some(entry) = parsed.manifest.entry(key) else {
             continue;
         };
-        // One line for what was written as a list; marks round what has brackets of its own.
+        // A block list becomes one line; a flow collection is quoted.
         let items: Option<Vec<&str>> = entry
             .value
             .items()
@@ -32,7 +32,7 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
             (Value::Sequence(_, Layout::Block), Some(items)) => {
                 let text = format!(" {}", write::scalar(&items.join(" ")));
                 let edit = Edit::replace(Span::new(colon, end), text);
-                Some(Fix::suggested("write it as one text", vec![edit]))
+                Some(Fix::suggested("write it as one string", vec![edit]))
             }
             (Value::Sequence(_, Layout::Flow) | Value::Mapping(_, Layout::Flow), _)
                 if key != "name" && !raw.contains('\n') =>
@@ -49,7 +49,7 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
             out.report(
                 Finding::at(entry.value.span, format!("field `{key}` must be a string"))
                     .label(format!("this is {}", entry.value.kind()))
-                    .fix_or_help(fix, format!("write it as text: `{key}: …`")),
+                    .fix_or_help(fix, format!("write it as a string: `{key}: …`")),
             );
         }
     }

@@ -1,4 +1,4 @@
-//! A key nobody defined.
+//! An unknown key.
 
 use prowess_diag::{Edit, Fix, LineIndex, Span, wording};
 
@@ -9,9 +9,9 @@ use prowess_spec::parse::Parsed;
 use prowess_spec::vocabulary;
 use prowess_spec::yaml::{Entry, Node, Style, Value, write};
 
-/// How many keys are named in one piece of advice.
+/// Maximum number of keys named in one piece of advice.
 const MOST_NAMED: usize = 8;
-/// How many characters of a list are shown.
+/// Maximum number of characters of a list that are shown.
 const MOST_SHOWN: usize = 50;
 
 rule!(
@@ -23,7 +23,7 @@ rule!(
 
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     let Some(parsed) = skill.parsed else { return };
-    // Uploads have a message of their own, in the words of the service.
+    // `claude-ai-keys` reports these in the words of the service.
     if out.target() == Some(Target::ClaudeAi) {
         return;
     }
@@ -34,7 +34,7 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
         if is_known(key, out.profile()) || meant.is_some() {
             continue;
         }
-        // The commonest finding of all: put together without the machinery of `format!`.
+        // The most common finding of all, so avoid `format!`.
         let message = if key.contains('`') {
             ["unknown key in the frontmatter: ", &wording::tick(key)].concat()
         } else {
@@ -45,15 +45,12 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
             && is_sentence(key)
         {
             let advice = format!(
-                "indent it to make it a part of `{}`, and quote the whole",
+                "indent it to make it part of `{}`, and quote the whole value",
                 above.key
             );
             out.report(
                 finding
-                    .label(format!(
-                        "a key of its own; it is not read as part of `{}`",
-                        above.key
-                    ))
+                    .label(format!("a separate key; it is not part of `{}`", above.key))
                     .fix_or_help(join(parsed.text, above, entry), advice),
             );
             continue;
@@ -64,11 +61,11 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
             let at = other.key_span.start as usize;
             let line = LineIndex::new(parsed.text).position(parsed.text, at).line;
             let key = wording::tick(key);
-            let help = format!("`metadata` has a {key} already (line {line}): remove this one");
+            let help = format!("`metadata` already has a {key} (line {line}); remove this one");
             out.report(finding.help(help));
             continue;
         }
-        // What to do is the same for all keys of a kind, and is said once.
+        // The advice is the same for all keys of a kind and is given once.
         out.report(if advised.contains(&Some(kind)) {
             finding
         } else {
@@ -78,12 +75,12 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     }
 }
 
-/// Who might want a key.
+/// The place where a key would be valid.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Metadata,
     ClaudeCode,
-    Nobody,
+    Unknown,
 }
 
 impl Kind {
@@ -93,7 +90,7 @@ impl Kind {
         } else if fields::find(key).is_some_and(|field| field.home == Home::ClaudeCode) {
             Self::ClaudeCode
         } else {
-            Self::Nobody
+            Self::Unknown
         }
     }
 
@@ -101,11 +98,11 @@ impl Kind {
         match self {
             Self::Metadata => "belongs under `metadata`",
             Self::ClaudeCode => "known to Claude Code only",
-            Self::Nobody => "nothing acts on it",
+            Self::Unknown => "it has no effect",
         }
     }
 
-    /// What to do about all keys of this kind.
+    /// Returns the advice for all keys of this kind.
     fn advice(self, skill: &Subject<'_>, profile: Profile) -> String {
         let Some(parsed) = skill.parsed else {
             return String::new();
@@ -121,16 +118,16 @@ impl Kind {
         });
         let entries: Vec<&Entry> = entries.map(|(entry, _)| entry).collect();
         let keys: Vec<&str> = entries.iter().map(|entry| &*entry.key).collect();
-        // Below `metadata` everything must be text.
+        // Below `metadata`, all values must be strings.
         let other = entries.iter().find_map(|entry| as_text(entry));
-        let any = if self == Self::Nobody {
-            ", where any key may stand"
+        let any = if self == Self::Unknown {
+            ", which accepts any key"
         } else {
             ", indented"
         };
         let how = match other {
-            Some(text) if keys.len() == 1 => format!(" as text: {text}"),
-            Some(text) => format!("{any}, and each value as text: {text}"),
+            Some(text) if keys.len() == 1 => format!(" as a string: {text}"),
+            Some(text) => format!("{any}, and write each value as a string: {text}"),
             None => any.to_owned(),
         };
         let (what, them) = match keys.as_slice() {
@@ -144,14 +141,14 @@ impl Kind {
             }
             Self::Metadata => format!("add a line `metadata:`, and move {what} below it{how}"),
             Self::ClaudeCode => format!(
-                "remove {what}, or check under the profile `claude-code` if the skill is for \
-                 Claude Code alone"
+                "remove {what}, or use the profile `claude-code` if the skill is only for \
+                 Claude Code"
             ),
-            Self::Nobody => format!("remove {what}, or move {them} below `metadata:`{how}"),
+            Self::Unknown => format!("remove {what}, or move {them} below `metadata:`{how}"),
         }
     }
 
-    /// What `metadata` has under a key that would otherwise be moved there.
+    /// Returns the entry of the same key in `metadata`.
     fn in_metadata<'a>(self, parsed: &'a Parsed<'_>, key: &str) -> Option<&'a Entry<'a>> {
         let entries = parsed.manifest.entry("metadata")?.value.entries()?;
         entries
@@ -161,7 +158,7 @@ impl Kind {
     }
 }
 
-/// A list, a number or a date as the text that it can be below `metadata`.
+/// Returns a list, number or date as the string that it could be below `metadata`.
 fn as_text(entry: &Entry) -> Option<String> {
     let text = match &entry.value.value {
         Value::Scalar(text, Style::Plain) if !entry.value.is_null() && write::looks_typed(text) => {
@@ -178,12 +175,12 @@ fn as_text(entry: &Entry) -> Option<String> {
     )))
 }
 
-/// `Use when: …` at the start of a line is a sentence of the value above, not a key.
+/// Returns `true` for a sentence such as `Use when: …` that belongs to the value above.
 pub(super) fn is_sentence(key: &str) -> bool {
     key.contains(' ') && vocabulary::says_when(key)
 }
 
-/// Makes the line of an entry a part of the value above, where both are bare words.
+/// Makes an entry part of the value above, if both are unquoted.
 fn join(text: &str, above: &Entry, entry: &Entry) -> Option<Fix> {
     let is_bare = |node: &Node| matches!(node.value, Value::Scalar(_, Style::Plain));
     let span = Span::new(
@@ -197,15 +194,15 @@ fn join(text: &str, above: &Entry, entry: &Entry) -> Option<Fix> {
     let at = entry.key_span.start as usize - span.start as usize;
     let quoted = |part: &str| part.replace('\'', "''");
     let joined = format!("'{}  {}'", quoted(&raw[..at]), quoted(&raw[at..]));
-    let title = format!("make it a part of `{}`", above.key);
+    let title = format!("make it part of `{}`", above.key);
     Some(Fix::suggested(title, vec![Edit::replace(span, joined)]))
 }
 
-/// Tells whether a profile knows a key.
+/// Returns `true` if a profile knows a key.
 pub(super) fn is_known(key: &str, profile: Profile) -> bool {
     fields::find(key).is_some_and(|field| match profile {
         Profile::Spec => field.home == Home::Standard,
-        // `version` is common enough to be worth a word; the other keys are there on purpose.
+        // `version` is common enough to be reported; the other keys are deliberate.
         Profile::ClaudeCode => field.home != Home::Other || field.key != "version",
         Profile::Lenient => true,
     })

@@ -1,4 +1,4 @@
-//! A tool that no agent has, by the look of it.
+//! A tool that no known agent has.
 
 use prowess_diag::{Edit, Fix, suggest, wording};
 
@@ -10,7 +10,7 @@ rule!(
     "unknown-tool",
     Levels::of("NWN"),
     Suggested,
-    "a tool list names a tool that is not known"
+    "a tool list names an unknown tool"
 );
 
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
@@ -33,7 +33,7 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
         let finding = Finding::at(token.span, format!("unknown tool {}", wording::tick(name)));
         out.report(match suggest::nearest(name, TOOLS.iter().copied()) {
             Some(near) => {
-                // Behind `Read: true` stands no second tool.
+                // `Read: true` is not followed by a second tool.
                 let verbatim = token.span.len() == token.text.len() && !name.ends_with(':');
                 let fix = token.text.strip_prefix(name).filter(|_| verbatim);
                 let fix = fix.map(|rest| {
@@ -53,7 +53,7 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
                     .fix(fix)
             }
             None => finding
-                .label("none of the common agents has it")
+                .label("no common agent has this tool")
                 .help("check the spelling; a tool of an MCP server is called `mcp__server__tool`")
                 .at_most(prowess_diag::Severity::Note),
         });

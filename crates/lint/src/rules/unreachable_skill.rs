@@ -1,4 +1,4 @@
-//! A skill that neither people nor the model may invoke.
+//! A skill that neither users nor the model may invoke.
 
 use super::{Finding, Levels, Sink, Subject};
 
@@ -6,7 +6,7 @@ rule!(
     "unreachable-skill",
     Levels::of("WWW"),
     None,
-    "nobody may invoke the skill"
+    "neither users nor the model can invoke the skill"
 );
 
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
@@ -22,9 +22,12 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
         == Some(false);
     if manifest.model_invocation_disabled() || by_sidecar {
         out.report(
-            Finding::at(user.span, "nobody may invoke the skill: `user-invocable` is false, and the model may not either")
-                .label("hidden from people here")
-                .help("remove `user-invocable`, or let the model invoke it"),
+            Finding::at(
+                user.span,
+                "neither users nor the model can invoke the skill",
+            )
+            .label("hidden from users here; model invocation is disabled too")
+            .help("remove `user-invocable`, or let the model invoke it"),
         );
     }
 }

@@ -1,4 +1,4 @@
-//! The system refuses to read the file.
+//! A file that the operating system refuses to read.
 
 use super::{Finding, Levels, Sink, Subject};
 use prowess_spec::ReadFault;

@@ -29,7 +29,7 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
             }
         })
     };
-    // `$ARGUMENTS` hands over all of them, and so does a body without any placeholder.
+    // `$ARGUMENTS` passes all of them, and so does a body without any placeholder.
     if placeholders().next().is_none()
         || placeholders().any(|placeholder| *placeholder == Placeholder::All)
     {
@@ -48,7 +48,7 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
                     name.span,
                     format!("the argument {} is never used", wording::tick(&name.value)),
                 )
-                .label(format!("the body has no `${}`", name.value))
+                .label(format!("the body does not contain `${}`", name.value))
                 .help("use it in the body, or remove it"),
             );
         }

@@ -1,4 +1,4 @@
-//! Anchors, aliases, merge keys, tags and other features that frontmatter must not use.
+//! Anchors, aliases, merge keys, tags and other features that are not allowed in frontmatter.
 
 use super::{Finding, Levels, Sink, Subject};
 use prowess_spec::problem::ProblemKind;
@@ -7,7 +7,7 @@ rule!(
     "yaml-feature",
     Levels::of("EEE"),
     None,
-    "the frontmatter uses a feature of YAML that is refused"
+    "the frontmatter uses a YAML feature that is not allowed"
 );
 
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
@@ -22,8 +22,8 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
                         refusal.feature.name()
                     ),
                 )
-                .label("nothing but name and description was read from this file")
-                .help("write the value out, or put it in quotation marks if it is meant as text"),
+                .label("only name and description were read from this file")
+                .help("write the value out, or quote it if it is text"),
             );
         }
     }

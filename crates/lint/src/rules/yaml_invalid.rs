@@ -1,41 +1,41 @@
-//! YAML that cannot be mended.
+//! YAML that cannot be repaired.
 
 use super::{Finding, Levels, Sink, Subject};
-use crate::slips;
+use crate::notation;
 use prowess_spec::problem::ProblemKind;
 
 rule!(
     "yaml-invalid",
     Levels::of("EEE"),
     Suggested,
-    "a part of the frontmatter is not YAML and was not read"
+    "part of the frontmatter is not valid YAML and was not read"
 );
 
-/// What the parser says, what that means for whoever wrote the line, and what to do.
+/// The parser's message, its meaning for the author, and the advice.
 const MEANINGS: &[(&str, &str, &str)] = &[
     (
         "mapping values are not allowed",
-        "a second value stands on this line",
-        "write keys that belong below another one on lines of their own, indented by two spaces",
+        "this line has a second value",
+        "write nested keys on their own lines, indented by two spaces",
     ),
     (
         "unclosed bracket '['",
-        "a `[` is never closed",
-        "close it with `]`, or write one item a line",
+        "a `[` is not closed",
+        "close it with `]`, or write one item per line",
     ),
     (
         "unclosed bracket '{'",
-        "a `{` is never closed",
-        "close it with `}`, or write one pair a line",
+        "a `{` is not closed",
+        "close it with `}`, or write one pair per line",
     ),
     (
         "mismatched bracket",
-        "a bracket is closed by one of another kind",
+        "a bracket is closed by a bracket of another kind",
         BRACKETS,
     ),
     (
         "misplaced bracket",
-        "a bracket is closed that was never opened",
+        "a closing bracket has no opening bracket",
         BRACKETS,
     ),
     (
@@ -50,27 +50,27 @@ const MEANINGS: &[(&str, &str, &str)] = &[
     ),
     (
         "block sequence entries",
-        "an item of a list stands behind a key",
+        "a list item follows a key on the same line",
         ALIKE,
     ),
     (
         "indentation",
-        "a line is not indented like those it belongs to",
+        "a line is not indented like the lines it belongs to",
         ALIKE,
     ),
     (
         "wrongly indented",
-        "a line is not indented like those it belongs to",
+        "a line is not indented like the lines it belongs to",
         ALIKE,
     ),
     (
         "tab",
-        "a tab stands where YAML wants spaces",
+        "a tab is used where YAML requires spaces",
         "replace the tab with spaces",
     ),
     (
         "unclosed quote",
-        "a quotation mark is never closed",
+        "a quotation mark is not closed",
         "close it where the value ends",
     ),
     ("begins with `*`", "an unquoted value begins with `*`", STAR),
@@ -91,8 +91,8 @@ const MEANINGS: &[(&str, &str, &str)] = &[
     ),
     (
         "unexpected character",
-        "there is a character that YAML does not allow",
-        "remove what is shown as `<U+…>`",
+        "the value contains a character that YAML does not allow",
+        "remove the character shown as `<U+…>`",
     ),
     ("simple key", "this line is not a `key: value` pair", PAIR),
     (
@@ -108,12 +108,12 @@ const MEANINGS: &[(&str, &str, &str)] = &[
 ];
 
 const ALIKE: &str = "indent lines that belong together by the same number of spaces";
-const BRACKETS: &str = "look for a missing comma or bracket, or put the value in quotation marks";
+const BRACKETS: &str = "look for a missing comma or bracket, or quote the value";
 const PAIR: &str = "write `key: value`, or indent the line if it continues the one above";
 
-const QUOTE: &str = "put the value in quotation marks";
-const STAR: &str = "put the value in quotation marks if it is text: in YAML, `*name` stands for \
-                    what `&name` marks elsewhere, and nothing here is marked so";
+const QUOTE: &str = "quote the value";
+const STAR: &str = "quote the value if it is text: in YAML, `*name` refers to the \
+                    anchor `&name`, and no such anchor exists";
 
 fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     let Some(parsed) = skill.parsed else { return };
@@ -132,7 +132,7 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
             let meaning = MEANINGS.iter().find(|(said, ..)| message.contains(said));
             let message = meaning.map_or(message.as_str(), |(_, message, _)| message);
             let finding = Finding::at(problem.span, format!("invalid YAML: {message}")).label(lost);
-            let fix = slips::plain_keys(parsed).filter(|_| key.is_none());
+            let fix = notation::plain_keys(parsed).filter(|_| key.is_none());
             out.report(match meaning {
                 Some((.., help)) => finding.fix_or_help(fix, *help),
                 None => finding.fix(fix),

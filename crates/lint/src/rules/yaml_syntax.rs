@@ -1,4 +1,4 @@
-//! YAML that lacks a quotation mark or two.
+//! Invalid YAML that was repaired.
 
 use prowess_diag::{Edit, Fix, Span};
 
@@ -12,11 +12,11 @@ rule!(
     "yaml-syntax",
     Levels::of("EEW"),
     Safe,
-    "the frontmatter is not valid YAML, but what was meant is clear"
+    "the frontmatter is not valid YAML, but the meaning is clear"
 );
 
-/// The entries of `"Read", "Write"` without their marks: in marks of its own the whole list would
-/// be YAML, and grant nothing.
+/// Removes the quotation marks from a tool list such as `"Read", "Write"`. Quoting the whole list
+/// instead would be valid YAML but grant nothing.
 fn bare_tools(parsed: &Parsed<'_>, place: Span) -> Option<Fix> {
     let manifest = &parsed.manifest;
     let mut lists = [&manifest.allowed_tools, &manifest.disallowed_tools]
@@ -42,9 +42,9 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
         } = &problem.kind
         {
             let label = if message == UNQUOTED_COLON {
-                "YAML takes this for another key; strict readers refuse the whole file"
+                "YAML reads this as another key; strict parsers reject the whole file"
             } else {
-                "strict readers refuse the whole file"
+                "strict parsers reject the whole file"
             };
             let fix = Fix {
                 title: (*title).to_owned(),

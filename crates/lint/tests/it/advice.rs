@@ -1,4 +1,4 @@
-//! What findings of one file say together: each offer can be taken, and advice is given once.
+//! Findings of one file together: every suggested fix can be applied, and advice is given once.
 
 use prowess_diag::{Applicability, Diagnostic};
 use prowess_lint::{Profile, RuleSet, Subject, check, fix};
@@ -18,12 +18,19 @@ fn findings(text: &str, folder: &str, profile: Profile) -> Vec<Diagnostic> {
     )
 }
 
-/// How many fixes are offered, and how many go in.
+/// Returns the number of suggested and of applied fixes.
 fn offered_and_applied(text: &str, folder: &str) -> (usize, usize) {
     let rules = RuleSet::new(Profile::ClaudeCode, None);
     let package = Package::named(folder);
     let offered = findings(text, folder, Profile::ClaudeCode);
-    let fixed = fix::fix_all(text.as_bytes(), &package, &rules, Applicability::Suggested).unwrap();
+    let fixed = fix::fix_all(
+        text.as_bytes(),
+        &package,
+        None,
+        &rules,
+        Applicability::Suggested,
+    )
+    .unwrap();
     (
         offered
             .iter()
@@ -34,7 +41,7 @@ fn offered_and_applied(text: &str, folder: &str) -> (usize, usize) {
 }
 
 #[test]
-fn what_is_offered_is_what_goes_in() {
+fn all_suggested_fixes_can_be_applied() {
     for (text, folder, count) in [
         (text("alowed-tools: Read\nallowed_tools: Grep\n"), "x", 1),
         (
@@ -87,14 +94,14 @@ fn only_the_first_of_two_misspellings_is_renamed() {
     assert!(found[0].fix.is_some(), "{found:?}");
     assert_eq!(
         found[1].label.as_deref(),
-        Some("it has no effect, and line 4 looks like `allowed-tools` too")
+        Some("no effect: line 4 also looks like `allowed-tools`")
     );
     let text = text.replace("alowed-tools: Read", "user_invocable: true");
     assert!(findings(&text, "x", Profile::ClaudeCode)[0].fix.is_some());
     let strict = findings(&text, "x", Profile::Spec);
     assert_eq!((strict[0].rule, &strict[0].fix), ("misspelt-key", &None));
     let text = text.replace("user_invocable: true", "alowed-tools: Read");
-    // The finding about the missing name is about the first, so the second has one of its own.
+    // The finding about the missing name covers the first, so the second has its own.
     let text = text
         .replace("name: x", "nam: x\nnaem: y")
         .replace("alowed-tools: Read\n", "");
@@ -106,7 +113,7 @@ fn only_the_first_of_two_misspellings_is_renamed() {
 }
 
 #[test]
-fn a_name_that_is_wrong_like_its_folder_is_renamed_together_with_it() {
+fn invalid_name_and_folder_are_renamed_together() {
     for (name, folder, better) in [
         ("x_y", "x_y", "x-y"),
         ("Other Name", "Wrong_Name", "other-name"),
@@ -118,14 +125,14 @@ fn a_name_that_is_wrong_like_its_folder_is_renamed_together_with_it() {
             assert!(finding.fix.is_none(), "{finding:?}");
         }
     }
-    // A name that is valid stays.
+    // A valid name stays.
     let found = findings(&text(""), "Wrong_Name", Profile::ClaudeCode);
     assert_eq!(found[0].help.as_deref(), Some("rename the folder to `x`"));
     assert!(found[0].fix.is_none());
 }
 
 #[test]
-fn unknown_keys_get_advice_once_for_all_of_a_kind() {
+fn unknown_keys_of_one_kind_get_advice_once() {
     let help = |keys: &str, profile: Profile| -> Vec<Option<String>> {
         let found = findings(&text(keys), "x", profile);
         let found = found
@@ -141,9 +148,7 @@ fn unknown_keys_get_advice_once_for_all_of_a_kind() {
         ),
         [
             some("add a line `metadata:`, and move `author` and `tags` below it, indented"),
-            some(
-                "remove `zebra` and `yak`, or move them below `metadata:`, where any key may stand"
-            ),
+            some("remove `zebra` and `yak`, or move them below `metadata:`, which accepts any key"),
             None,
             None,
         ]
@@ -158,21 +163,21 @@ fn unknown_keys_get_advice_once_for_all_of_a_kind() {
             Profile::ClaudeCode
         ),
         [
-            some("`metadata` has a `version` already (line 8): remove this one"),
+            some("`metadata` already has a `version` (line 8); remove this one"),
             some("move `author` below `metadata:`, indented"),
         ]
     );
     assert_eq!(
         help("version: 1.0\n", Profile::ClaudeCode),
         [some(
-            "add a line `metadata:`, and move `version` below it as text: `version: \"1.0\"`"
+            "add a line `metadata:`, and move `version` below it as a string: `version: \"1.0\"`"
         )]
     );
     assert_eq!(
         help("tags: [a, b]\nzebra:\n  - 'x: y'\n", Profile::ClaudeCode),
         [
-            some("add a line `metadata:`, and move `tags` below it as text: `tags: a, b`"),
-            some("remove `zebra`, or move it below `metadata:` as text: `zebra: 'x: y'`"),
+            some("add a line `metadata:`, and move `tags` below it as a string: `tags: a, b`"),
+            some("remove `zebra`, or move it below `metadata:` as a string: `zebra: 'x: y'`"),
         ]
     );
     assert_eq!(
@@ -181,7 +186,7 @@ fn unknown_keys_get_advice_once_for_all_of_a_kind() {
             Profile::ClaudeCode
         )[0],
         some(
-            "move `tags` and `author` below `metadata:`, indented, and each value as text: `tags: a, b`"
+            "move `tags` and `author` below `metadata:`, indented, and write each value as a string: `tags: a, b`"
         )
     );
     let many: String = (0..20).map(|n| format!("zebra-{n}: 1\n")).collect();
@@ -195,13 +200,13 @@ fn unknown_keys_get_advice_once_for_all_of_a_kind() {
     assert_eq!(
         help("model: inherit\n", Profile::Spec),
         [some(
-            "remove `model`, or check under the profile `claude-code` if the skill is for Claude Code \
-             alone"
+            "remove `model`, or use the profile `claude-code` if the skill is only for \
+             Claude Code"
         )]
     );
 }
 
-/// The text that each finding of a rule marks, with its label and its help.
+/// Returns the text marked by each finding of a rule, with its label and help.
 fn marked<'t>(text: &'t str, rule: &str) -> Vec<(&'t str, String, Option<String>)> {
     let found = findings(text, "x", Profile::ClaudeCode).into_iter();
     found
@@ -221,29 +226,29 @@ fn with_body(keys: &str, body: &str) -> String {
     text(keys).replace("Do it.\n", body)
 }
 
-/// The fixes that a rule offers, each with what it makes of the text.
+/// Returns the fixes of a rule, each with the fixed text.
 fn fixes(text: &str, rule: &str) -> Vec<(String, Applicability, String)> {
     let found = findings(text, "x", Profile::ClaudeCode).into_iter();
     found
         .filter(|finding| finding.rule == rule)
         .filter_map(|finding| finding.fix)
         .map(|fix| {
-            let mended = prowess_diag::fix::apply(text, [&fix]).0;
-            (fix.title, fix.applicability, mended)
+            let fixed = prowess_diag::fix::apply(text, [&fix]).0;
+            (fix.title, fix.applicability, fixed)
         })
         .collect()
 }
 
 #[test]
-fn entries_in_quotation_marks_are_never_quoted_again() {
+fn quoted_entries_are_not_quoted_again() {
     let title = "remove the quotation marks".to_owned();
     for (value, bare) in [
         (r#""Read", "Bash(git log:*)""#, "Read, Bash(git log:*)"),
         (r#""Read" "Write""#, "Read Write"),
         ("'Read', Write", "Read, Write"),
     ] {
-        let [broken, mended] = [value, bare].map(|list| text(&format!("allowed-tools: {list}\n")));
-        let offer = (title.clone(), Applicability::Suggested, mended);
+        let [broken, fixed] = [value, bare].map(|list| text(&format!("allowed-tools: {list}\n")));
+        let offer = (title.clone(), Applicability::Suggested, fixed);
         assert_eq!(fixes(&broken, "yaml-syntax"), [offer], "{value}");
         let found = marked(&broken, "tool-syntax");
         let label = "quotation marks around a single entry; it grants nothing";
@@ -253,22 +258,22 @@ fn entries_in_quotation_marks_are_never_quoted_again() {
             "{value}"
         );
     }
-    // Marks in a pattern belong to it, and a mark that is never closed is closed.
+    // Quotation marks inside a pattern belong to it; an open mark is closed.
     let whole = fixes(&text("allowed-tools: \"Read, Write\n"), "yaml-syntax");
     assert_eq!(whole[0].0, "close the quotation mark");
 }
 
 #[test]
-fn a_tool_with_a_value_is_the_tool_alone() {
+fn value_after_a_tool_is_removed() {
     let list = |item: &str| text(&format!("allowed-tools:\n  - {item}\n"));
     for (item, offer) in [
-        ("Read: true", Some(("name the tool alone", "Read"))),
+        ("Read: true", Some(("remove the value", "Read"))),
         ("Read: false", None),
         ("Bash: git log", None),
         ("Bash(git: x)", Some(("quote it", "'Bash(git: x)'"))),
     ] {
         let offer =
-            offer.map(|(title, mended)| (title.to_owned(), Applicability::Suggested, list(mended)));
+            offer.map(|(title, fixed)| (title.to_owned(), Applicability::Suggested, list(fixed)));
         assert_eq!(
             fixes(&list(item), "field-type"),
             Vec::from_iter(offer),
@@ -279,20 +284,20 @@ fn a_tool_with_a_value_is_the_tool_alone() {
 }
 
 #[test]
-fn what_would_do_harm_is_advice_with_the_reason() {
+fn harmful_fix_becomes_advice_with_a_reason() {
     let harmful = text("").replace("name: x", "Name: x_y");
     let rules = RuleSet::new(Profile::ClaudeCode, None);
     let package = Package::named("x_y");
-    let why = "rename it to `name` (not applied: there would be a new error, name-characters)";
+    let why = "rename it to `name` (not applied: it would cause a new error, name-characters)";
     let mut found = findings(&harmful, "x_y", Profile::ClaudeCode);
     assert!(found[0].fix.is_some());
-    fix::settle(&harmful, &package, &rules, &mut found);
+    fix::remove_inapplicable_fixes(&harmful, &package, &rules, &mut found);
     assert_eq!(
         (found[0].help.as_deref(), &found[0].fix),
         (Some(why), &None)
     );
     for least in [Applicability::Safe, Applicability::Suggested] {
-        let fixed = fix::fix_all(harmful.as_bytes(), &package, &rules, least).unwrap();
+        let fixed = fix::fix_all(harmful.as_bytes(), &package, None, &rules, least).unwrap();
         assert_eq!(
             (fixed.text.as_str(), fixed.applied.len()),
             (harmful.as_str(), 0)
@@ -302,16 +307,16 @@ fn what_would_do_harm_is_advice_with_the_reason() {
             (Some(why), &None)
         );
     }
-    // Only what does harm is taken back.
+    // Only harmful fixes are removed.
     let both = harmful.replace("description:", "Description:");
     let mut found = findings(&both, "x_y", Profile::ClaudeCode);
-    fix::settle(&both, &package, &rules, &mut found);
+    fix::remove_inapplicable_fixes(&both, &package, &rules, &mut found);
     let offers: Vec<bool> = found.iter().map(|finding| finding.fix.is_some()).collect();
     assert_eq!(offers, [false, true], "{found:?}");
 }
 
 #[test]
-fn case_is_named_only_where_it_is_the_fault() {
+fn letter_case_is_mentioned_only_if_it_is_the_fault() {
     let text = text("allowed-tools: Wriite bash(ls:*)\n");
     let labels: Vec<String> = marked(&text, "unknown-tool")
         .into_iter()
@@ -327,7 +332,7 @@ fn case_is_named_only_where_it_is_the_fault() {
 }
 
 #[test]
-fn advice_never_names_a_line_that_is_not_there() {
+fn advice_names_only_existing_lines() {
     let text = text("user-invocable: nope\ndisable-model-invocation: true\n");
     let found = marked(&text, "unreachable-skill");
     assert_eq!(
@@ -337,13 +342,13 @@ fn advice_never_names_a_line_that_is_not_there() {
 }
 
 #[test]
-fn commands_are_allowed_by_their_plain_words() {
+fn suggested_pattern_uses_the_plain_words_of_a_command() {
     for (command, advice) in [
         ("cat \"$1\"", Some("cat:*")),
         ("head -n 3 \"$1\"", Some("head:*")),
         ("wc -l x.txt", Some("wc:*")),
         ("git log --oneline", Some("git log:*")),
-        // What must not stay needs no permission.
+        // A command that must be changed needs no permission.
         ("grep '$1' x.txt", None),
         ("sh -c '$1'", None),
         ("eval ls", None),
@@ -357,7 +362,7 @@ fn commands_are_allowed_by_their_plain_words() {
 }
 
 #[test]
-fn each_command_of_a_block_is_marked_where_it_stands() {
+fn each_command_of_a_block_has_its_own_span() {
     let body = "```!\ngit status\ncat \"$1\" | sort\n\n# note: it's fine\ncat <<EOF\n$1; x\nEOF\nls\n```\n";
     let text = with_body("allowed-tools: Bash(git status)\n", body);
     let found = marked(&text, "injection-not-allowed");
@@ -386,7 +391,7 @@ fn blocks_with_many_commands_are_bounded() {
 }
 
 #[test]
-fn code_of_an_interpreter_gets_its_advice_at_once() {
+fn interpreter_code_gets_specific_advice() {
     for (command, help) in [
         (
             "sh -c '$1'",
@@ -417,7 +422,7 @@ fn code_of_an_interpreter_gets_its_advice_at_once() {
 }
 
 #[test]
-fn the_parenthesis_without_partner_is_marked() {
+fn unbalanced_parenthesis_is_marked() {
     const NEVER_CLOSED: &str =
         "this `(` is never closed; everything after it is part of the entry, and grants nothing";
     for (value, before, place, label) in [
@@ -466,7 +471,7 @@ fn the_parenthesis_without_partner_is_marked() {
 }
 
 #[test]
-fn a_key_that_stands_twice_says_where_the_first_one_is() {
+fn duplicate_key_names_the_line_of_the_first() {
     let text = text("license: MIT\nname: x\nlicense: BSD\n");
     let labels: Vec<String> = marked(&text, "duplicate-key")
         .into_iter()
@@ -475,15 +480,15 @@ fn a_key_that_stands_twice_says_where_the_first_one_is() {
     assert_eq!(
         labels,
         [
-            "`name` is on line 2 already, with the same value",
-            "`license` is on line 4 already, with another value; Prowess takes the first",
+            "`name` is already on line 2, with the same value",
+            "`license` is already on line 4, with another value; Prowess uses the first",
         ]
     );
 }
 
-/// Formats of one line show the message alone.
+/// One-line formats show only the message.
 #[test]
-fn a_missing_key_that_is_misspelt_is_named_in_the_message() {
+fn message_names_the_misspelt_required_key() {
     let text = text("").replace("description:", "descripton:");
     let found = findings(&text, "x", Profile::ClaudeCode);
     assert_eq!(
@@ -496,29 +501,23 @@ fn a_missing_key_that_is_misspelt_is_named_in_the_message() {
             "missing required field in frontmatter: `description`, perhaps misspelt as `descripton`"
         )]
     );
-    // Where a part of the block was not read, nothing is said to be missing.
+    // If a part of the block was not read, no key is reported as missing.
     let text = text.replace("---\nDo it.", "hooks: *foo\n---\nDo it.");
     let found = findings(&text, "x", Profile::ClaudeCode);
     let rules: Vec<&str> = found.iter().map(|finding| finding.rule).collect();
     assert_eq!(rules, ["misspelt-key", "yaml-invalid"]);
     let help = found[1].help.as_deref().unwrap();
-    assert!(
-        help.starts_with("put the value in quotation marks if it is text"),
-        "{help}"
-    );
+    assert!(help.starts_with("quote the value if it is text"), "{help}");
     let found = findings(&text.replace("*foo", "@foo"), "x", Profile::ClaudeCode);
     assert_eq!(
         found[1].message,
         "invalid YAML: an unquoted value begins with `@`"
     );
-    assert_eq!(
-        found[1].help.as_deref(),
-        Some("put the value in quotation marks")
-    );
+    assert_eq!(found[1].help.as_deref(), Some("quote the value"));
 }
 
 #[test]
-fn the_key_that_is_to_be_moved_is_named() {
+fn advice_names_the_key_to_move() {
     let found = findings(&text("version: v1\n"), "x", Profile::ClaudeCode);
     assert_eq!(
         found[0].help.as_deref(),
@@ -527,7 +526,7 @@ fn the_key_that_is_to_be_moved_is_named() {
 }
 
 #[test]
-fn the_lines_of_further_hidden_characters_are_named() {
+fn message_names_the_lines_of_further_hidden_characters() {
     let body = |lines: &str| format!("{}{lines}", text("").replace("forms", "for\u{200b}ms"));
     for (text, message) in [
         (body(""), "the character U+200B is invisible"),

@@ -1,8 +1,8 @@
-//! The conformance cases 1 to 60 of the Agent Skills reference that concern one text. Cases about
+//! Conformance cases 1 to 60 of the Agent Skills reference that concern a single text. Cases about
 //! folders and paths (8, 11 to 14, 35 to 37, 58) are in the registry's tests.
 //!
-//! `S` lines say which errors the `spec` profile finds, `L` lines what the loader makes of the
-//! text and which recoveries it reports.
+//! Strict cases list the errors of the `spec` profile; lenient cases list what the loader reads and
+//! which recoveries it reports.
 
 use prowess_diag::Severity;
 use prowess_lint::{Profile, RuleSet, Subject, Target, check};
@@ -17,7 +17,7 @@ fn findings(bytes: &[u8], folder: &str, rules: &RuleSet) -> Vec<(&'static str, S
         .collect()
 }
 
-/// The errors of a profile, by rule.
+/// Returns the errors of a profile, by rule.
 fn errors(bytes: &[u8], folder: &str, profile: Profile) -> Vec<&'static str> {
     let found = findings(bytes, folder, &RuleSet::new(profile, None));
     found
@@ -268,7 +268,7 @@ fn lenient_cases() {
             "d",
             &["byte-order-mark"],
         ),
-        // The reference's loader keeps the body only; ours reads the fields too (ARCHITECTURE.md, decision 4).
+        // The reference's loader keeps only the body; ours also reads the fields.
         (
             18,
             "\n---\nname: x\ndescription: d\n---\n",
@@ -391,7 +391,7 @@ fn lenient_cases() {
 }
 
 #[test]
-fn case_06_07_15_values_are_read_back() {
+fn case_06_07_15_values_are_read() {
     let text = "---\nname: x\ndescription: d\nlicense: MIT\nmetadata:\n  version: 1.0\nallowed-tools: Bash(jq:*) Bash(git:*)\n---\n";
     let manifest = parse(text.as_bytes()).manifest;
     assert_eq!(
@@ -418,7 +418,7 @@ fn case_06_07_15_values_are_read_back() {
 }
 
 #[test]
-fn case_28_the_hint_keeps_its_brackets() {
+fn case_28_hint_keeps_its_brackets() {
     let hint = |text: &str| {
         parse(text.as_bytes())
             .manifest
@@ -436,7 +436,7 @@ fn case_28_the_hint_keeps_its_brackets() {
 }
 
 #[test]
-fn case_30_a_refused_feature_grants_nothing() {
+fn case_30_rejected_feature_grants_nothing() {
     for text in [
         "---\nname: x\ndescription: d\nbase: &b {allowed-tools: Bash}\n<<: *b\n---\n",
         "---\nname: x\ndescription: d\nallowed-tools: !!str Bash\n---\n",
@@ -452,7 +452,7 @@ fn case_30_a_refused_feature_grants_nothing() {
 }
 
 #[test]
-fn case_30_a_restriction_that_was_not_read_still_restricts() {
+fn case_30_unread_restriction_still_applies() {
     let text = "---\nname: x\ndescription: d\ndisable-model-invocation: true\nuser-invocable: false\nx: &a 1\n---\n";
     let manifest = parse(text.as_bytes()).manifest;
     assert!(manifest.model_invocation_disabled() && !manifest.is_user_invocable());
@@ -495,7 +495,7 @@ fn case_56_unexpected_keys_come_before_missing_ones() {
         .filter(|(_, severity, _)| *severity == Severity::Error)
         .map(|(.., message)| message.as_str())
         .collect();
-    // In order of place: what is missing is reported at the opening line.
+    // Sorted by position: missing keys are reported at the opening line.
     assert_eq!(
         messages,
         [
@@ -508,7 +508,7 @@ fn case_56_unexpected_keys_come_before_missing_ones() {
 }
 
 #[test]
-fn case_59_claude_code_knows_its_keys() {
+fn case_59_claude_code_keys_are_known() {
     let text = "---\nname: x\ndescription: Use when d.\nargument-hint: a\npaths: src/**\nargument_hint: b\n---\nbody\n";
     let found = findings(
         text.as_bytes(),
@@ -531,7 +531,7 @@ fn case_59_claude_code_knows_its_keys() {
 }
 
 #[test]
-fn case_60_claude_ai_refuses_more() {
+fn case_60_claude_ai_rejects_more() {
     let rules = RuleSet::new(Profile::Spec, Some(Target::ClaudeAi));
     let text = "---\nname: claude-x\ndescription: a <b> c\nargument-hint: a\n---\nbody\n";
     let found = findings(text.as_bytes(), "claude-x", &rules);

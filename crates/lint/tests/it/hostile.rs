@@ -1,4 +1,4 @@
-//! Inputs that once panicked, lost a key, or took time that grows with the square of their size.
+//! Inputs that once caused a panic, lost a key, or took quadratic time.
 
 use prowess_lint::{Profile, RuleSet, Subject, check, fix};
 use prowess_spec::{Package, parse};
@@ -8,6 +8,7 @@ fn fixed(text: &str, folder: &str) -> String {
     fix::fix_all(
         text.as_bytes(),
         &Package::named(folder),
+        None,
         &rules,
         prowess_diag::Applicability::Safe,
     )
@@ -15,7 +16,7 @@ fn fixed(text: &str, folder: &str) -> String {
     .text
 }
 
-/// The keys and values that are read from a text.
+/// Returns the keys and values read from a text.
 fn read(text: &str) -> Vec<(String, Option<String>)> {
     let manifest = parse(text.as_bytes()).manifest;
     manifest
@@ -26,7 +27,7 @@ fn read(text: &str) -> Vec<(String, Option<String>)> {
 }
 
 #[test]
-fn duplicates_in_mended_yaml_are_where_they_stand() {
+fn duplicates_in_repaired_yaml_have_correct_spans() {
     for name in ["éééééééé", "abcdefgh"] {
         let text = format!("---\nname: {name}\ndescription: y\nmetadata:\n\ta: 1\n\ta: 1\n---\n");
         let keys: Vec<String> = read(&fixed(&text, "x"))
@@ -38,7 +39,7 @@ fn duplicates_in_mended_yaml_are_where_they_stand() {
 }
 
 #[test]
-fn a_safe_fix_never_costs_another_key() {
+fn safe_fix_never_loses_another_key() {
     for text in [
         "---\n{name, description: Use when foo}\n---\nb\n",
         "---\n? name\ndescription: Use when foo\n---\nb\n",
@@ -60,30 +61,29 @@ fn a_safe_fix_never_costs_another_key() {
 }
 
 #[test]
-fn a_folder_called_null_is_a_name_all_the_same() {
+fn folder_named_null_is_a_valid_name() {
     let text = fixed("---\ndescription: Use when foo\n---\nb\n", "null");
     assert_eq!(read(&text)[0], ("name".into(), Some("null".into())));
 }
 
 #[test]
-fn two_answers_to_a_question_of_permission_are_the_stricter_one() {
+fn contradictory_permission_keys_resolve_to_the_stricter() {
     let text = "---\nname: x\ndescription: d\ndisable-model-invocation:\ndisable-model-invocation: true\n---\n";
     assert!(parse(text.as_bytes()).manifest.model_invocation_disabled());
 }
 
-/// Escapes whose lengths add up to that of their text: places inside it are not places in the file.
+/// Escapes whose lengths add up to that of their text: offsets in it are not offsets in the file.
 #[test]
-fn text_that_only_has_the_length_of_its_source() {
+fn escaped_text_of_equal_length_has_no_offsets() {
     for value in [r#""\Lx\n @é""#, r#""\_@é x""#, r#""\Pé\t@""#] {
         let text = format!("---\nname: x\ndescription: d\nallowed-tools: {value}\n---\nb\n");
         prowess_test::oracle::parse_holds(text.as_bytes());
     }
 }
 
-/// A hundred kilobytes of each; a search that begins again at every hit would not end in any
-/// reasonable time.
+/// 100 kB of each. A search that restarts at every hit would not finish in reasonable time.
 #[test]
-fn time_grows_with_size_only() {
+fn time_is_linear_in_size() {
     const SIZE: usize = 100_000;
     let many = |piece: &str| piece.repeat(SIZE / piece.len());
     let names: String = (0..3000).map(|n| format!("n{n} ")).collect();
@@ -100,7 +100,7 @@ fn time_grows_with_size_only() {
             format!("{}{}", ">".repeat(SIZE / 2), many("`a`b")),
         ),
         (
-            "an open block",
+            "unclosed block",
             "",
             format!("```\n{}{}", ">".repeat(SIZE / 2), many("` ")),
         ),

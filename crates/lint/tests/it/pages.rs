@@ -1,22 +1,22 @@
-//! The rule pages are tests: every `bad` example is found, no `good` one is, and `fixed` is what
-//! the safe fixes make of the first `bad` one.
+//! The rule pages are tests: every `bad` example must be found, no `good` one may be, and `fixed`
+//! must equal the first `bad` one after its safe fixes.
 //!
-//! An example is a fenced block whose info line reads `markdown bad`, `markdown good` or
-//! `markdown fixed`, with settings behind it:
+//! An example is a fenced block whose info string is `markdown bad`, `markdown good` or `markdown
+//! fixed`, followed by settings:
 //!
 //! | setting | meaning |
 //! |---|---|
 //! | `folder=NAME` | the skill's folder (default `pdf-tools`) |
 //! | `file=NAME` | the file's name (default `SKILL.md`) |
-//! | `files=A,B` | other files of the folder; `!` behind one makes it executable |
+//! | `files=A,B` | other files of the folder; a trailing `!` makes one executable |
 //! | `profile=P` | profile (default `claude-code`) |
 //! | `target=claude-ai` | target |
 //! | `fault=F` | the file cannot be read: `missing`, `folder`, `denied`, `large` |
-//! | `escapes` | `\u{…}` in the example stands for a character |
-//! | `bytes=FF` | these bytes stand at the end of the text |
+//! | `escapes` | `\u{…}` in the example is an escaped character |
+//! | `bytes=FF` | these bytes are appended to the text |
 //! | `breaks=cr` | lines end with a carriage return |
 //! | `sidecar=TEXT` | the contents of `agents/openai.yaml`; `~` is a blank, `;` a line break |
-//! | `repeat=N` | the last line of the example stands N times |
+//! | `repeat=N` | the last line of the example is repeated N times |
 
 use prowess_lint::rules::{FixKind, RULES};
 use prowess_lint::{Profile, RuleSet, Subject, Target};
@@ -109,7 +109,7 @@ impl Example {
         }
     }
 
-    /// The ids of the rules that have something to say.
+    /// Returns the ids of the rules with findings.
     fn findings(&self) -> Vec<&'static str> {
         self.diagnostics()
             .into_iter()
@@ -164,7 +164,7 @@ fn examples(page: &str) -> Vec<Example> {
     examples
 }
 
-/// Runs a check over every rule and reports all that fail, not only the first.
+/// Runs a check for every rule and reports all failures, not only the first.
 fn each_rule(check: impl Fn(&'static prowess_lint::Rule, &[Example]) -> Result<(), String>) {
     let failures: Vec<String> = RULES
         .iter()
@@ -178,7 +178,7 @@ fn each_rule(check: impl Fn(&'static prowess_lint::Rule, &[Example]) -> Result<(
 }
 
 #[test]
-fn bad_examples_are_found() {
+fn bad_examples_have_findings() {
     each_rule(|rule, examples| {
         let bad: Vec<&Example> = examples
             .iter()
@@ -201,7 +201,7 @@ fn bad_examples_are_found() {
 }
 
 #[test]
-fn good_examples_are_clean() {
+fn good_examples_have_no_findings() {
     each_rule(|_, examples| {
         let good: Vec<&Example> = examples
             .iter()
@@ -224,7 +224,7 @@ fn good_examples_are_clean() {
 }
 
 #[test]
-fn safe_fixes_give_the_fixed_example() {
+fn safe_fixes_produce_the_fixed_example() {
     each_rule(|rule, examples| {
         let fixed = examples.iter().find(|example| example.kind == "fixed");
         match (rule.fix, fixed) {
@@ -243,6 +243,7 @@ fn safe_fixes_give_the_fixed_example() {
                 let result = prowess_lint::fix::fix_all(
                     &bad.bytes(),
                     &bad.package(),
+                    None,
                     &bad.rules(),
                     prowess_diag::Applicability::Safe,
                 )
@@ -264,9 +265,9 @@ fn safe_fixes_give_the_fixed_example() {
     });
 }
 
-/// `prowess explain` says of a rule that all its findings have a fix, or none, only where it is so.
+/// The documented kind of fix (all findings or none) must hold for every finding.
 #[test]
-fn what_pages_say_of_fixes_holds_for_every_finding() {
+fn documented_fix_kind_holds_for_every_finding() {
     use prowess_diag::Applicability::{Safe, Suggested};
 
     each_rule(|_, examples| {
@@ -304,9 +305,9 @@ fn pages_have_the_same_headings() {
     });
 }
 
-/// `prowess explain` wraps text, never an example or a table: those must fit a terminal as they are.
+/// `prowess explain` wraps text but not examples and tables; those must fit a terminal.
 #[test]
-fn what_is_never_wrapped_fits_a_terminal() {
+fn unwrapped_lines_fit_a_terminal() {
     const COLUMNS: usize = 78;
     each_rule(|rule, examples| {
         let tables = rule.page.lines().filter(|line| line.starts_with('|'));

@@ -1,11 +1,11 @@
-//! Properties that hold for every text. The same oracles run under the fuzzer, in `fuzz/`.
+//! Properties that hold for every text. The fuzz targets in `fuzz/` run the same oracles.
 
 use proptest::prelude::*;
 use prowess_diag::Span;
 use prowess_spec::body::{self, Detail, Item, ItemKind, links};
 use prowess_test::oracle;
 
-/// Pieces from which frontmatter is made, well-formed and not.
+/// Generates pieces of frontmatter, valid and invalid.
 fn piece() -> impl Strategy<Value = String> {
     let word = prop_oneof![
         Just("name"),
@@ -74,7 +74,7 @@ fn piece() -> impl Strategy<Value = String> {
 fn yaml() -> impl Strategy<Value = String> {
     prop_oneof![
         prop::collection::vec(piece(), 0..24).prop_map(|pieces| pieces.concat()),
-        // Mostly well-formed: keys with values and continuation lines.
+        // Mostly valid: keys with values and continuation lines.
         prop::collection::vec(
             (
                 prop_oneof![Just("a"), Just("name"), Just("  b"), Just("- c")],
@@ -87,13 +87,13 @@ fn yaml() -> impl Strategy<Value = String> {
             .into_iter()
             .map(|(key, x, y)| format!("{key}: {x}{y}\n"))
             .collect()),
-        // Text between marks, in which escapes and line breaks meet.
+        // Quoted text with escapes and line breaks.
         (
             prop_oneof![Just("'"), Just("\"")],
             prop::collection::vec(quoted_piece(), 0..12)
         )
             .prop_map(|(mark, pieces)| format!("a: {mark}{}{mark}\nb: c\n", pieces.concat())),
-        // Maps and lists in brackets, on the line of their key and on the next one.
+        // Flow collections, on the line of their key and on the next one.
         (
             prop_oneof![Just("a: "), Just("a:\n  "), Just("a:\n- ")],
             flow()
@@ -101,7 +101,7 @@ fn yaml() -> impl Strategy<Value = String> {
             .prop_map(|(before, flow)| format!("{before}{flow}\nb: c\n")),
         prop::collection::vec(flow_piece(), 0..12)
             .prop_map(|pieces| format!("a: {{{}}}\nb: c\n", pieces.concat())),
-        // Lists of maps, and maps of lists, with dashes anywhere.
+        // Lists of maps and maps of lists, with dashes anywhere.
         prop::collection::vec((0..5_usize, line_piece()), 0..8).prop_map(|lines| lines
             .into_iter()
             .map(|(indent, line)| format!("{}{line}\n", "  ".repeat(indent)))
@@ -109,7 +109,7 @@ fn yaml() -> impl Strategy<Value = String> {
     ]
 }
 
-/// A well-formed collection in brackets.
+/// Generates a valid flow collection.
 fn flow() -> impl Strategy<Value = String> {
     let scalar = prop::sample::select(vec![
         "b", "\"c d\"", "'e'", "1.5", "{}", "[]", "f g", "\"\"",
@@ -134,7 +134,7 @@ fn flow() -> impl Strategy<Value = String> {
         })
 }
 
-/// Pieces from which collections in brackets are made, well-formed and not.
+/// Generates pieces of flow collections, valid and invalid.
 fn flow_piece() -> impl Strategy<Value = &'static str> {
     prop::sample::select(vec![
         "b", "c: ", "\"d\"", "\"e\":", "'f'", ":", ": ", ",", ", ", "{", "}", "[", "]", " ", "1",
@@ -142,7 +142,7 @@ fn flow_piece() -> impl Strategy<Value = &'static str> {
     ])
 }
 
-/// A line of a map, of a list, or of both.
+/// Generates a line of a map, of a list, or of both.
 fn line_piece() -> impl Strategy<Value = &'static str> {
     prop::sample::select(vec![
         "b: c",
@@ -166,7 +166,7 @@ fn line_piece() -> impl Strategy<Value = &'static str> {
     ])
 }
 
-/// Pieces from which quoted text is made.
+/// Generates pieces of quoted text.
 fn quoted_piece() -> impl Strategy<Value = &'static str> {
     prop::sample::select(vec![
         "a", "é", " ", "  ", "\n", "\n  ", "\n\n  ", "\\", "\\\\", "\\\"", "\\n", "\\ ", "\\u2014",
@@ -174,7 +174,7 @@ fn quoted_piece() -> impl Strategy<Value = &'static str> {
     ])
 }
 
-/// Pieces from which bodies are made.
+/// Generates pieces of bodies.
 fn body_piece() -> impl Strategy<Value = &'static str> {
     prop::sample::select(vec![
         "a",
@@ -220,7 +220,7 @@ fn body_piece() -> impl Strategy<Value = &'static str> {
     ])
 }
 
-/// Six times the usual number of cases; `PROPTEST_CASES=20000` asks for many more.
+/// Six times the default number of cases; set `PROPTEST_CASES=20000` for many more.
 fn config() -> ProptestConfig {
     let usual = ProptestConfig {
         failure_persistence: None,
@@ -236,32 +236,32 @@ proptest! {
     #![proptest_config(config())]
 
     #[test]
-    fn the_fast_reader_agrees_with_the_full_one(text in yaml()) {
+    fn fast_reader_agrees_with_the_full_one(text in yaml()) {
         oracle::readers_agree(&text);
     }
 
     #[test]
-    fn parsing_never_fails_and_places_fit(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
+    fn parsing_never_fails_and_spans_fit(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
         oracle::parse_holds(&bytes);
     }
 
     #[test]
-    fn parsing_skill_like_text_holds(front in yaml(), body in prop::collection::vec(piece(), 0..24)) {
+    fn parsing_skill_like_text_never_fails(front in yaml(), body in prop::collection::vec(piece(), 0..24)) {
         oracle::parse_holds(format!("---\n{front}\n---\n{}", body.concat()).as_bytes());
     }
 
     #[test]
-    fn fixes_end_and_mend(front in yaml(), body in prop::collection::vec(piece(), 0..8)) {
+    fn fixes_terminate_and_remove_findings(front in yaml(), body in prop::collection::vec(piece(), 0..8)) {
         oracle::fixes_hold(format!("---\n{front}\n---\n{}", body.concat()).as_bytes());
     }
 
     #[test]
-    fn repair_changes_nothing_that_parsed(text in yaml()) {
+    fn repair_does_not_change_valid_yaml(text in yaml()) {
         oracle::repair_holds(&text);
     }
 
     #[test]
-    fn looking_only_at_marks_finds_the_same(pieces in prop::collection::vec(body_piece(), 0..30)) {
+    fn marked_scan_finds_the_same_items(pieces in prop::collection::vec(body_piece(), 0..30)) {
         let text = pieces.concat();
         let find = |names: &[&str], detail| {
             let items = body::analyse(&text, Span::new(0, text.len()), names, detail);
@@ -278,7 +278,7 @@ proptest! {
     }
 
     #[test]
-    fn written_scalars_are_read_back(text in "\\PC{0,40}") {
+    fn written_scalars_read_back(text in "\\PC{0,40}") {
         oracle::scalar_round_trips(&text);
     }
 
@@ -288,7 +288,7 @@ proptest! {
     }
 
     #[test]
-    fn tools_cover_their_text(text in "[A-Za-z(): ,*_]{0,40}") {
+    fn tool_tokens_cover_their_text(text in "[A-Za-z(): ,*_]{0,40}") {
         oracle::tool_tokens_hold(&text);
     }
 }

@@ -1,6 +1,5 @@
 //! The frontmatter cases of the five seed references (their section 3): P for Planck, K and A for
-//! `skilled_crew`, then core-agent's and Agentick's lists. Where we differ on purpose, the line says
-//! so.
+//! `skilled_crew`, then the lists of core-agent and Agentick. Comments mark deliberate differences.
 
 use prowess_lint::{Profile, RuleSet, Subject, check};
 use prowess_spec::manifest::Text;
@@ -27,20 +26,20 @@ fn rules(text: &str, profile: Profile) -> Vec<&'static str> {
     .collect()
 }
 
-/// Frontmatter with a name, a description, and these lines.
+/// Returns frontmatter with a name, a description and these lines.
 fn with(lines: &str) -> String {
     format!("---\nname: x\ndescription: Use when d.\n{lines}\n---\nbody\n")
 }
 
 #[test]
 fn planck_parsing() {
-    // P1, P6: values verbatim, quoted colons too.
+    // P1, P6: values are verbatim, including quoted colons.
     let parsed = manifest("---\nname: x\ndescription: \"a: b\"\n---\n");
     assert_eq!(
         (value(&parsed.name), value(&parsed.description)),
         (Some("x"), Some("a: b"))
     );
-    // P3, P4, P5: what is missing is named.
+    // P3, P4, P5: missing fields are named.
     assert!(rules("no frontmatter", Profile::Lenient).contains(&"frontmatter-missing"));
     assert!(rules("---\ndescription: d\n---\nb", Profile::Lenient).contains(&"name-missing"));
     assert!(rules("---\nname: x\n---\nb", Profile::Lenient).contains(&"description-missing"));
@@ -74,7 +73,7 @@ fn planck_parsing() {
 }
 
 #[test]
-fn planck_p08_only_a_literal_true_pins() {
+fn planck_p08_only_literal_true_pins() {
     for (written, pinned, understood) in [
         ("true", true, true),
         ("false", false, true),
@@ -103,7 +102,7 @@ fn planck_p10_invocation_flag() {
     assert!(disabled("disable-model-invocation: true"));
     assert!(!disabled("disable-model-invocation: false"));
     assert!(!disabled(""));
-    // Planck reads anything else as false; we take the safer value and say so.
+    // Planck reads anything else as false; we use the safer value and report it.
     assert!(disabled("disable-model-invocation: maybe"));
     assert!(
         rules(&with("disable-model-invocation: maybe"), Profile::Lenient)
@@ -139,13 +138,13 @@ fn planck_p11_p12_p14_recoveries() {
 
 #[test]
 fn crew_skill_file() {
-    // K1: all optional fields; compatibility as a list is reported, not fatal.
+    // K1: all optional fields; a list as compatibility is reported, not fatal.
     let text = with(
         "license: MIT\ncompatibility:\n- a\n- b\nmetadata:\n  a: b\nallowed-tools: Bash(python:*) Read",
     );
     assert!(rules(&text, Profile::Lenient).contains(&"text-expected"));
     assert_eq!(value(&manifest(&text).license), Some("MIT"));
-    // K3: absent means no list, not an empty one.
+    // K3: an absent key means no list, not an empty one.
     assert_eq!(manifest(&with("")).allowed_tools, None);
     assert_eq!(
         manifest(&with("allowed-tools: \"\""))
@@ -153,13 +152,13 @@ fn crew_skill_file() {
             .map(|list| list.tokens().len()),
         Some(0)
     );
-    // K4: a bare Bash is reported (there: a load error).
+    // K4: a bare Bash is reported (a load error in skilled_crew).
     assert!(rules(&with("allowed-tools: Bash"), Profile::Lenient).contains(&"unrestricted-tool"));
     // K5: an unknown key is a note by default and an error in strict mode.
     assert!(rules(&with("foo: 1"), Profile::Spec).contains(&"unknown-key"));
     // K6, K7
     assert!(SkillName::new("a b").is_err() && SkillName::new(&"a".repeat(65)).is_err());
-    // K11: never evaluated, not even frontmatter.
+    // K11: nothing is evaluated, not even frontmatter.
     assert!(manifest("---js\n{ name: 'x' }\n---\n").entries.is_empty());
 }
 
@@ -206,7 +205,7 @@ fn core_agent_frontmatter() {
     let text = with("compatibility:\n  python: 3\nreferences:\n- a.md\nuser-invocable: false");
     let parsed = manifest(&text);
     assert!(!parsed.is_user_invocable() && parsed.entry("references").is_some());
-    // Tools as text, with commas, as a list; null is none.
+    // Tools as a string, with commas, as a list; null is none.
     let count = |lines: &str| {
         manifest(&with(lines))
             .allowed_tools
@@ -217,11 +216,11 @@ fn core_agent_frontmatter() {
     assert_eq!(count("allowed-tools: [Read, Write]"), Some(2));
     assert_eq!(count("allowed-tools:\n- Read\n- Write"), Some(2));
     assert_eq!(count("allowed-tools: null"), None);
-    // Unbalanced parentheses are errors at their place.
+    // Unbalanced parentheses are reported at their position.
     assert!(rules(&with("allowed-tools: Bash(git"), Profile::Lenient).contains(&"tool-syntax"));
     // Decorated separators are not separators.
     assert!(manifest("---yaml\nname: x\n---\n").entries.is_empty());
-    // A dash inside a description does not cut it.
+    // A dash inside a description does not truncate it.
     assert_eq!(
         value(&manifest("---\nname: x\ndescription: plan --- then act\n---\n").description),
         Some("plan --- then act")
@@ -261,14 +260,14 @@ fn agentick_frontmatter() {
         (text("a"), text("b"), text("c")),
         (Some("one\ntwo\n"), Some("one two\n"), Some("one"))
     );
-    // `yes` and `no` are text where text is meant.
+    // `yes` and `no` are text in text fields.
     assert_eq!(
         value(&manifest("---\nname: yes\ndescription: no\n---\n").name),
         Some("yes")
     );
-    // Unclosed means none.
+    // Unclosed frontmatter is none.
     assert!(manifest("---\nname: x\n").entries.is_empty());
-    // Arguments as text and as a list.
+    // Arguments as a string and as a list.
     for lines in [
         "arguments: issue branch",
         "arguments: [issue, branch]",
@@ -282,7 +281,7 @@ fn agentick_frontmatter() {
         assert_eq!(names, ["issue", "branch"], "{lines}");
     }
     assert_eq!(manifest(&with("maxTicks: 5")).max_ticks, Some(5));
-    // Names that defineSkill accepts and refuses.
+    // Names that defineSkill accepts and rejects.
     for name in ["a", "skill-1", "1skill", "pdf-processing"] {
         assert!(SkillName::new(name).is_ok(), "{name}");
     }
@@ -296,8 +295,8 @@ fn agentick_frontmatter() {
 }
 
 #[test]
-fn squadron_paths_that_escape_are_refused() {
-    // `load()`: relative accepted, absolute and escaping refused.
+fn squadron_escaping_paths_are_rejected() {
+    // `load()`: relative paths are accepted, absolute and escaping ones rejected.
     use prowess_spec::ResourcePath;
     assert!(ResourcePath::new("prompts/a.md").is_ok());
     assert!(ResourcePath::new("/etc/passwd").is_err() && ResourcePath::new("../../x").is_err());

@@ -103,13 +103,14 @@ pub enum Text<P> {
 pub fn check_text<S: Surface>(job: &Job, bytes: &[u8], path: &str, surface: &S) -> Text<S::Piece> {
     let package = Package::default();
     let parsed = parse(bytes);
-    let mut findings = check(&Subject::new(&parsed, &package), &job.rules);
+    let mut findings = check(&Subject::new(&parsed, &package).at_path(path), &job.rules);
     if job.action == Action::Fix {
         let is_text = parsed.text.len() == bytes.len();
-        let (text, diagnostics) = match fix::fix_all(bytes, &package, &job.rules, job.least) {
-            Some(fixed) => (fixed.text, fixed.remaining),
-            None => (parsed.text.to_owned(), findings),
-        };
+        let (text, diagnostics) =
+            match fix::fix_all(bytes, &package, Some(path), &job.rules, job.least) {
+                Some(fixed) => (fixed.text, fixed.remaining),
+                None => (parsed.text.to_owned(), findings),
+            };
         let counts = diagnostics.iter().collect();
         let shown = Some(text.as_str().into());
         let report = FileReport {
@@ -132,7 +133,7 @@ pub fn check_text<S: Surface>(job: &Job, bytes: &[u8], path: &str, surface: &S) 
     if job.action == Action::Diff {
         run.mend(path.to_owned(), Path::new("-"), bytes, &package, findings);
     } else {
-        fix::settle(parsed.text, &package, &job.rules, &mut findings);
+        fix::remove_inapplicable_fixes(parsed.text, &package, &job.rules, &mut findings);
         run.keep(Path::new("-"), path.to_owned(), Some(parsed.text), findings);
     }
     Text::Checked(
@@ -198,12 +199,18 @@ impl<S: Surface> Run<'_, S> {
         let path = self.surface.path(found.path);
         match found.bytes {
             Err(fault) => {
-                let findings = check(&Subject::unread(found.package, &fault), &self.job.rules);
+                let findings = check(
+                    &Subject::unread(found.package, &fault).at_path(&*path),
+                    &self.job.rules,
+                );
                 self.keep(found.path, path, None, findings);
             }
             Ok(bytes) => {
                 let parsed = parse(bytes);
-                let mut findings = check(&Subject::new(&parsed, found.package), &self.job.rules);
+                let mut findings = check(
+                    &Subject::new(&parsed, found.package).at_path(&*path),
+                    &self.job.rules,
+                );
                 let is_wanted = |finding: &Diagnostic| {
                     finding
                         .fix
@@ -213,7 +220,12 @@ impl<S: Surface> Run<'_, S> {
                 if self.job.action != Action::Report && findings.iter().any(is_wanted) {
                     self.mend(path, found.path, bytes, found.package, findings);
                 } else {
-                    fix::settle(parsed.text, found.package, &self.job.rules, &mut findings);
+                    fix::remove_inapplicable_fixes(
+                        parsed.text,
+                        found.package,
+                        &self.job.rules,
+                        &mut findings,
+                    );
                     self.keep(found.path, path, Some(parsed.text), findings);
                 }
             }
@@ -229,7 +241,7 @@ impl<S: Surface> Run<'_, S> {
         package: &dyn Facts,
         before: Vec<Diagnostic>,
     ) {
-        let fixed = fix::fix_all(bytes, package, &self.job.rules, self.job.least);
+        let fixed = fix::fix_all(bytes, package, Some(&path), &self.job.rules, self.job.least);
         let (Some(fixed), Ok(text)) = (fixed, std::str::from_utf8(bytes)) else {
             return self.keep(file, path, None, before);
         };
@@ -264,24 +276,9 @@ impl<S: Surface> Run<'_, S> {
     }
 
     /// Hands findings to the surface and lets go of the text.
-    fn record(
-        &self,
-        file: &Path,
-        path: String,
-        text: Option<&str>,
-        mut diagnostics: Vec<Diagnostic>,
-    ) {
+    fn record(&self, file: &Path, path: String, text: Option<&str>, diagnostics: Vec<Diagnostic>) {
         if diagnostics.is_empty() {
             return;
-        }
-        for finding in diagnostics
-            .iter_mut()
-            .filter(|finding| finding.rule == "file-name")
-        {
-            finding.help = finding
-                .help
-                .take()
-                .map(|help| from_outside(&help, &path).into());
         }
         let report = FileReport {
             path,
@@ -301,24 +298,6 @@ impl<S: Surface> Run<'_, S> {
             pieces,
         });
     }
-}
-
-/// Rules see a folder from inside: `mv skill.md SKILL.md`. Whoever types that stands outside.
-fn from_outside(help: &str, path: &str) -> String {
-    let word = |path: &str| {
-        let (home, rest) = path.split_at(if path.starts_with("~/") { 2 } else { 0 });
-        let is_plain = rest
-            .chars()
-            .all(|c| c.is_alphanumeric() || "/._-+@,".contains(c));
-        let quoted = || format!("{home}'{}'", rest.replace('\'', r"'\''"));
-        if is_plain { path.to_owned() } else { quoted() }
-    };
-    let name = path.rsplit('/').next().unwrap_or(path);
-    let better = word(&format!("{}SKILL.md", &path[..path.len() - name.len()]));
-    help.replace(
-        &format!("`mv {name} SKILL.md`"),
-        &format!("`mv {} {better}`", word(path)),
-    )
 }
 
 #[cfg(test)]
@@ -357,28 +336,6 @@ mod tests {
 
     fn found(outcome: &Outcome<&'static str>) -> Vec<&'static str> {
         outcome.pieces().map(|piece| piece.text).collect()
-    }
-
-    #[test]
-    fn a_command_to_type_has_the_path_as_findings_have_it() {
-        for (path, command) in [
-            (
-                "skills/lower/skill.md",
-                "mv skills/lower/skill.md skills/lower/SKILL.md",
-            ),
-            ("skill.md", "mv skill.md SKILL.md"),
-            (
-                "~/my skills/a/Skill.md",
-                "mv ~/'my skills/a/Skill.md' ~/'my skills/a/SKILL.md'",
-            ),
-        ] {
-            let name = path.rsplit('/').next().unwrap();
-            let help = format!("rename it: `mv {name} SKILL.md`; it matters");
-            assert_eq!(
-                from_outside(&help, path),
-                format!("rename it: `{command}`; it matters")
-            );
-        }
     }
 
     #[test]

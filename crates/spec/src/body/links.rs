@@ -1,13 +1,15 @@
-//! The targets of links.
+//! Link targets.
 
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// Longest link; what goes on for longer is none, or a line of brackets would take for ever.
+use percent_encoding::percent_decode_str;
+
+/// Maximum length of a link. Bounds the search for the closing bracket.
 const MAX_LINK: usize = 1024;
 
-/// Reads a link's target at the start of `text`: up to `close`, or to the end of the line for a
-/// definition. Returns where the target stands and how much text the link takes.
+/// Parses a link target at the start of `text`: up to `close`, or to the end of the line for a
+/// reference definition. Returns the range of the target and the length of the link.
 pub(super) fn target(text: &str, close: Option<u8>) -> Option<(Range<usize>, usize)> {
     let text = close.map_or(text, |_| &text[..text.floor_char_boundary(MAX_LINK)]);
     let blanks = text.len() - text.trim_start_matches([' ', '\t']).len();
@@ -33,7 +35,7 @@ pub(super) fn target(text: &str, close: Option<u8>) -> Option<(Range<usize>, usi
     if let Some(close) = close {
         at += memchr::memchr(close, &text.as_bytes()[at..])? + 1;
     } else {
-        // Behind the target of a definition only a title may stand.
+        // Only a title may follow the target of a definition.
         let rest = text[at..].trim_start();
         if !rest.is_empty() && !rest.starts_with(['"', '\'', '(']) {
             return None;
@@ -43,10 +45,10 @@ pub(super) fn target(text: &str, close: Option<u8>) -> Option<(Range<usize>, usi
     (!target.is_empty()).then_some((target, at))
 }
 
-/// The path of a link that means a file of the skill: no scheme, no root, no fragment, and not a
-/// stand-in such as `url` or `{path}`.
+/// Returns the path of a link to a file of the skill. Returns `None` for URLs, absolute paths,
+/// fragments and placeholders such as `url` or `{path}`.
 pub fn relative(target: &str) -> Option<Cow<'_, str>> {
-    // Most links are addresses; the rest of the questions are for the few others.
+    // Most links are URLs; reject them first.
     if is_elsewhere(target.as_bytes()) {
         return None;
     }
@@ -70,12 +72,12 @@ pub fn relative(target: &str) -> Option<Cow<'_, str>> {
     Some(decode(path))
 }
 
-/// Whether a target is an address, or a place in the same file.
+/// Returns `true` if a target is a URL or a fragment of the same file.
 pub(super) fn is_elsewhere(target: &[u8]) -> bool {
     target.starts_with(b"http") || target.starts_with(b"#")
 }
 
-/// `www.example.com/x` without a scheme is an address, not a file.
+/// Returns `true` for a URL without a scheme, such as `www.example.com/x`.
 fn looks_like_host(path: &str) -> bool {
     let Some((first, _)) = path.split_once('/') else {
         return path.starts_with("www.");
@@ -89,30 +91,11 @@ fn looks_like_host(path: &str) -> bool {
     })
 }
 
-/// Undoes percent-encoding, where it gives text.
+/// Decodes percent-encoding; returns the path unchanged if the result is not UTF-8.
 fn decode(path: &str) -> Cow<'_, str> {
-    if !path.contains('%') {
-        return Cow::Borrowed(path);
-    }
-    let mut bytes = Vec::with_capacity(path.len());
-    let mut rest = path.as_bytes();
-    while let [first, tail @ ..] = rest {
-        let hex = tail
-            .get(..2)
-            .filter(|digits| digits.iter().all(u8::is_ascii_hexdigit))
-            .and_then(|digits| std::str::from_utf8(digits).ok());
-        if let Some(byte) = hex
-            .and_then(|digits| u8::from_str_radix(digits, 16).ok())
-            .filter(|_| *first == b'%')
-        {
-            bytes.push(byte);
-            rest = &tail[2..];
-        } else {
-            bytes.push(*first);
-            rest = tail;
-        }
-    }
-    String::from_utf8(bytes).map_or(Cow::Borrowed(path), Cow::Owned)
+    percent_decode_str(path)
+        .decode_utf8()
+        .unwrap_or(Cow::Borrowed(path))
 }
 
 #[cfg(test)]
@@ -120,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_files_of_the_skill_count() {
+    fn relative_accepts_only_files_of_the_skill() {
         for (target, path) in [
             ("references/a.md", Some("references/a.md")),
             ("./a.md#part", Some("./a.md")),

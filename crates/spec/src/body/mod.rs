@@ -1,8 +1,8 @@
-//! What an author's body contains: placeholders, variables, commands, code and links.
+//! Finds placeholders, variables, commands, code and links in the body of a skill.
 //!
-//! The body is read once, from the author's text, before anything is filled in; so neither an
-//! argument nor the output of a command can ever open a placeholder or a command. Rendering
-//! later fills the places found here.
+//! The body is scanned once, before anything is substituted, so neither an argument nor the output
+//! of a command can introduce a placeholder or a command. Rendering later fills the items found
+//! here.
 
 pub mod links;
 
@@ -11,103 +11,103 @@ use prowess_diag::Span;
 
 use crate::frontmatter::Line;
 
-/// How closely a body is looked at.
+/// The level of detail of a scan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Detail {
-    /// Every item is found.
+    /// Finds every item.
     Full,
-    /// Only lines and blocks are read that have a placeholder, a command or a link to a file in
-    /// them: those items are found, and the code around them. Most text has none.
+    /// Scans only lines and blocks that contain a placeholder, a command or a link to a file. Finds
+    /// those items and the code around them. Most text has none.
     Marked,
 }
 
-/// One thing in a body.
+/// One item in a body.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Item {
-    /// Where it stands in the file.
+    /// Range in the file.
     pub span: Span,
-    /// What surrounds it.
+    /// The surrounding text.
     pub place: Place,
-    /// What it is.
+    /// The kind of item.
     pub kind: ItemKind,
 }
 
-/// What surrounds an item.
+/// The text that surrounds an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     /// Ordinary text.
     Text,
-    /// `` `code` `` in a line.
+    /// Inline code: `` `code` ``.
     InlineCode,
     /// A fenced code block.
     Fence,
-    /// A command that is run while rendering.
+    /// A command that runs during rendering.
     Shell,
 }
 
 impl Place {
-    /// Tells whether this is code that is shown, not run.
+    /// Returns `true` for code that is displayed, not executed.
     pub fn is_code(self) -> bool {
         matches!(self, Self::InlineCode | Self::Fence)
     }
 }
 
-/// What an item is.
+/// The kind of an item.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ItemKind {
-    /// A place for an argument.
+    /// A placeholder for an argument.
     Placeholder(Placeholder),
-    /// The backslash that makes the placeholder behind it literal; the span covers both.
+    /// A backslash that makes the following placeholder literal; the span covers both.
     Escape,
-    /// `${CLAUDE_SKILL_DIR}` and the like.
+    /// A variable such as `${CLAUDE_SKILL_DIR}`.
     Variable,
-    /// A command whose output takes its place; in a code block it is only text.
+    /// A command that is replaced by its output. In a code block it is only text.
     Command {
         /// The command itself.
         command: Span,
-        /// Whether it is a block of lines.
+        /// `true` for a block of several lines.
         block: bool,
     },
     /// A fenced code block.
     Fence {
-        /// What stands behind the opening marks.
+        /// The info string after the opening marks.
         info: Span,
-        /// What stands between the marks.
+        /// The text between the marks.
         content: Span,
     },
-    /// `` `code` `` in a line.
+    /// Inline code: `` `code` ``.
     InlineCode {
-        /// What stands between the marks.
+        /// The text between the marks.
         content: Span,
     },
     /// A link.
     Link {
-        /// The target as written, without title.
+        /// The target as written, without the title.
         target: Span,
     },
 }
 
-/// Which argument a placeholder stands for.
+/// The argument a placeholder refers to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Placeholder {
-    /// `$ARGUMENTS`
+    /// `$ARGUMENTS`.
     All,
-    /// `$0`, `$1` …
+    /// `$0`, `$1`, and so on.
     Index(usize),
-    /// `$ARGUMENTS[0]`
+    /// `$ARGUMENTS[0]`.
     Element(usize),
-    /// `$name`, as declared in `arguments`, counted from 0.
+    /// `$name`: the index of the name in `arguments`, counted from 0.
     Named(usize),
 }
 
-/// Prefixes and names of the variables a body may use. `${HOME}` and the like are shell text.
+/// Prefixes of the variables that a body may use. `${HOME}` and others are left to the shell.
 const VARIABLE_PREFIXES: [&str; 3] = ["CLAUDE_", "PROWESS_", "AGENTICK_"];
 
-/// Takes a body apart. `names` are the declared arguments, in order. Items come in the order in
-/// which they begin; text between them is literal.
+/// Scans a body. `names` are the declared arguments, in order. Items are sorted by their start; the
+/// text between them is literal.
 ///
-/// The text is searched for the few bytes that can begin something, many at a time; lines are only
-/// looked at where one of them stands.
+/// The scan uses `memchr` to find the few bytes that can start an item, and parses only the lines
+/// that contain one.
 pub fn analyse(text: &str, body: Span, names: &[&str], detail: Detail) -> Vec<Item> {
     let end = (body.end as usize).min(text.len());
     let start = (body.start as usize).min(end);
@@ -125,10 +125,12 @@ pub fn analyse(text: &str, body: Span, names: &[&str], detail: Detail) -> Vec<It
     reader.items
 }
 
-/// Counts lines; a final line break does not open another one.
+/// Returns the number of lines. A final line break does not start another line.
 pub fn count_lines(bytes: &[u8]) -> usize {
     let breaks = memchr_iter(b'\n', bytes).count();
-    // A lone `\r` ends a line, one before `\n` does not.
+    // A lone `\r` ends a line; in `\r
+    // ` the `
+    // ` does.
     let lone = memchr_iter(b'\r', bytes)
         .filter(|&at| bytes.get(at + 1) != Some(&b'\n'))
         .count();
@@ -155,7 +157,7 @@ impl Reader<'_> {
         });
     }
 
-    /// Reads the text from `at` on, where the first mark is known.
+    /// Scans the text from `at`; `mark` is the first mark in it.
     fn read(&mut self, mut at: usize, mut mark: usize) {
         let mut fences = Fences::new(self.bytes, at);
         loop {
@@ -172,7 +174,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Finds the next place that makes its line worth reading.
+    /// Finds the next mark: an offset whose line must be parsed.
     fn next_mark(&self, from: usize) -> Option<usize> {
         let bytes = self.bytes;
         let rest = bytes.get(from..).filter(|rest| !rest.is_empty())?;
@@ -200,7 +202,7 @@ impl Reader<'_> {
             .find(is_mark)
     }
 
-    /// Reads a line outside code blocks. Returns where the next one begins.
+    /// Parses a line outside code blocks. Returns the start of the next line.
     fn line(&mut self, line: Line) -> usize {
         let mut at = line.start;
         let mut is_first = true;
@@ -210,7 +212,7 @@ impl Reader<'_> {
                 (b'$', _) => self.dollar(here, line.end, Place::Text, line.start),
                 (b'`', _) => self.backticks(line, here),
                 (_, Some(b'(')) => self.link(here + 2, line.end, Some(b')')),
-                // The first bracket of a line decides; the others are text.
+                // Only the first bracket of a line can start a definition.
                 (_, Some(b':'))
                     if std::mem::take(&mut is_first)
                         && is_definition(&self.text[line.start..here]) =>
@@ -223,7 +225,7 @@ impl Reader<'_> {
         line.next
     }
 
-    /// Finds the line that opens the next block, and the marks that do, up to a place.
+    /// Finds the next line that opens a fenced block, and its marks, up to the offset `last`.
     fn opening_fence(
         &self,
         fences: &mut Fences<'_>,
@@ -244,8 +246,8 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads the fenced block that opens here. Returns where the text goes on. A block that is
-    /// never closed reaches to the end.
+    /// Parses the fenced block that opens at `here`. Returns the offset after it. An unclosed block
+    /// extends to the end of the body.
     fn fence(&mut self, fences: &Fences<'_>, line: Line, here: usize, mark: usize) -> usize {
         let length = run(&self.bytes[here..line.end], self.bytes[here]);
         let info = Span::new(here + length, line.end);
@@ -286,7 +288,7 @@ impl Reader<'_> {
         next
     }
 
-    /// Commands that stand in a code block: text to us, commands to some other clients.
+    /// Finds commands inside a code block. They are text here, but some other clients run them.
     fn inert_commands(&mut self, content: Span) {
         let (mut at, end) = (content.start as usize, content.end as usize);
         while let Some(found) = memchr(b'!', &self.bytes[at..end]) {
@@ -313,13 +315,14 @@ impl Reader<'_> {
         }
     }
 
-    /// Whether the `!` at this offset may open a command: first on its line, or behind a blank.
+    /// Returns `true` if the `!` at this offset can open a command: at the start of a line or after
+    /// whitespace.
     fn opens_command(&self, mark: usize) -> bool {
         mark == 0 || self.bytes[mark - 1].is_ascii_whitespace()
     }
 
     fn link(&mut self, from: usize, end: usize, close: Option<u8>) -> usize {
-        // Nobody writes longer targets, and each search must end soon.
+        // Bounds each search; real targets are shorter.
         let end = floor(self.text, end.min(from + LONGEST_TARGET));
         match links::target(&self.text[from..end], close) {
             Some((target, length)) => {
@@ -334,7 +337,8 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads inline code or a command; `here` is the first backtick. Returns where to go on.
+    /// Parses inline code or a command; `here` is the first backtick. Returns the offset to
+    /// continue at.
     fn backticks(&mut self, line: Line, here: usize) -> usize {
         let length = run(&self.bytes[here..line.end], b'`');
         let inner = here + length;
@@ -377,7 +381,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads what a `$` opens, if anything. Returns where to go on.
+    /// Parses the placeholder or variable that a `$` may open. Returns the offset to continue at.
     fn dollar(&mut self, here: usize, end: usize, place: Place, from: usize) -> usize {
         let rest = &self.text[here + 1..end];
         if let Some(inner) = rest.strip_prefix('{') {
@@ -409,12 +413,12 @@ impl Reader<'_> {
         after
     }
 
-    /// Reads a placeholder behind its `$`; returns it with its length.
+    /// Parses a placeholder after its `$`. Returns it with its length.
     fn placeholder(&self, rest: &str) -> Option<(Placeholder, usize)> {
         const ALL: &str = "ARGUMENTS";
         let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
         if digits > 0 {
-            // An index that does not fit names no argument there could be.
+            // An index that does not fit into `usize` refers to no argument.
             return Some((
                 Placeholder::Index(rest[..digits].parse().unwrap_or(usize::MAX)),
                 digits,
@@ -440,12 +444,12 @@ impl Reader<'_> {
     }
 }
 
-/// The places where three marks stand in a row, in order.
+/// Iterates over the positions of three consecutive marks, in order.
 struct Fences<'t> {
     bytes: &'t [u8],
     backticks: memmem::Finder<'static>,
     tildes: memmem::Finder<'static>,
-    /// The next one of each kind.
+    /// The next position of each kind of mark.
     waiting: [Option<usize>; 2],
 }
 
@@ -460,7 +464,7 @@ impl<'t> Fences<'t> {
         }
     }
 
-    /// Finds the first one from an offset on.
+    /// Returns the first position at or after `from`.
     fn next(&mut self, from: usize) -> Option<usize> {
         for (finder, waiting) in [&self.backticks, &self.tildes]
             .into_iter()
@@ -492,18 +496,18 @@ impl<'t> Fences<'t> {
     }
 }
 
-/// `[id` at the start of a line; `[^id` is a footnote.
+/// Returns `true` for `[id` at the start of a line. `[^id` is a footnote.
 fn is_definition(before: &str) -> bool {
     let before = before.trim_start();
     before.starts_with('[') && !before.starts_with("[^")
 }
 
-/// Longest target of a link.
+/// Maximum length of a link target.
 const LONGEST_TARGET: usize = 2048;
-/// Longest name of a variable.
+/// Maximum length of a variable name.
 const LONGEST_VARIABLE: usize = 128;
 
-/// The nearest character boundary at or before an offset.
+/// Returns the nearest character boundary at or before an offset.
 fn floor(text: &str, mut at: usize) -> usize {
     while !text.is_char_boundary(at) {
         at -= 1;
@@ -511,7 +515,7 @@ fn floor(text: &str, mut at: usize) -> usize {
     at
 }
 
-/// The digits of `[12]` at the start of a text.
+/// Returns the digits of `[12]` at the start of a text.
 fn bracketed_index(text: &str) -> Option<&str> {
     let digits = text.strip_prefix('[')?;
     let length = digits.bytes().take_while(u8::is_ascii_digit).count();
@@ -531,8 +535,8 @@ fn is_variable(name: &str) -> bool {
     (known && plain) || name.starts_with("user_config.") || name.starts_with("env:")
 }
 
-/// Offset of the marks that open a fenced block on this line: behind blanks, quote marks and list
-/// marks.
+/// Returns the offset of the marks that open a fenced block on this line, after whitespace, quote
+/// markers and list markers.
 fn fence_start(line: &[u8]) -> Option<usize> {
     let mut at = 0;
     loop {
@@ -571,7 +575,7 @@ fn run(bytes: &[u8], mark: u8) -> usize {
     bytes.iter().take_while(|&&byte| byte == mark).count()
 }
 
-/// Offset of the next run of exactly `length` backticks.
+/// Returns the offset of the next run of exactly `length` backticks.
 fn closing_run(bytes: &[u8], length: usize) -> Option<usize> {
     let mut at = 0;
     while let Some(found) = memchr(b'`', &bytes[at..]) {
@@ -585,10 +589,13 @@ fn closing_run(bytes: &[u8], length: usize) -> Option<usize> {
 }
 
 #[cfg(test)]
+mod fence_tests;
+
+#[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Lists what was found as `place kind text`.
+    /// Compares the items found, formatted as `place kind text`.
     fn check(text: &str, names: &[&str], expected: &[&str]) {
         let items = analyse(text, Span::new(0, text.len()), names, Detail::Full);
         let found: Vec<String> = items
@@ -764,7 +771,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_counted() {
+    fn lines_are_counted_for_every_line_break() {
         let count = |text: &str| count_lines(text.as_bytes());
         assert_eq!(
             [

@@ -1,27 +1,27 @@
-//! Cuts frontmatter into its top-level entries.
+//! Splits frontmatter into its top-level entries.
 
 use std::ops::Range;
 
 use crate::fields::{self, Home};
 
 /// One top-level entry.
-pub(super) struct Piece {
-    /// Its text, from the key on.
+pub(super) struct EntryText {
+    /// The entry's text, from its key.
     pub(super) range: Range<usize>,
-    /// The blanks before its key, where they are not those of the other keys.
+    /// The indentation of its key, if it differs from the other keys.
     pub(super) indent: Option<Range<usize>>,
 }
 
-/// A block of YAML as entries.
-pub(super) struct Pieces {
-    pub(super) all: Vec<Piece>,
-    /// The blanks before a key.
+/// The top-level entries of a block of YAML.
+pub(super) struct TopLevelEntries {
+    pub(super) all: Vec<EntryText>,
+    /// The width of the indentation of the keys.
     pub(super) margin: usize,
 }
 
-/// Cuts a block of YAML into its top-level entries: each begins with a key at the margin, or with
-/// a key of the standard below a value that is complete.
-pub(super) fn pieces(text: &str) -> Pieces {
+/// Splits a block of YAML into top-level entries. An entry starts with a key at the margin, or with
+/// a known key that follows a complete value.
+pub(super) fn split(text: &str) -> TopLevelEntries {
     let lines = lines(text);
     let contents = || lines.iter().map(|line| &text[line.clone()]);
     let margin = contents()
@@ -29,7 +29,7 @@ pub(super) fn pieces(text: &str) -> Pieces {
         .map(indent)
         .min()
         .unwrap_or(0);
-    let mut pieces: Vec<Piece> = Vec::new();
+    let mut pieces: Vec<EntryText> = Vec::new();
     for line in &lines {
         let content = &text[line.clone()];
         let is_blank = content.trim().is_empty() || content.trim_start().starts_with('#');
@@ -59,27 +59,27 @@ pub(super) fn pieces(text: &str) -> Pieces {
                 } else {
                     line.start
                 };
-                pieces.push(Piece {
+                pieces.push(EntryText {
                     range: from..line.end,
                     indent,
                 });
             }
         }
     }
-    Pieces {
+    TopLevelEntries {
         all: pieces,
         margin,
     }
 }
 
-/// The key that stands at the margin.
+/// Returns the key at the margin.
 fn at_margin(line: &str, margin: usize) -> Option<&str> {
     let rest = line.get(margin..).filter(|_| indent(line) == margin)?;
     leading_key(rest).or_else(|| glued_key(rest))
 }
 
-/// Whether a key of the format that is indented below an entry is an entry of its own: the one
-/// above has its value already, and prose may well have a line that begins like another key.
+/// Returns `true` if an indented known key starts a new entry: the entry above has a complete
+/// value, and the key is unlikely to be prose.
 fn may_follow(above: &str, key: &str) -> bool {
     let first = above.lines().next().unwrap_or_default();
     let value = first.split_once(':').map_or("", |(_, value)| value.trim());
@@ -87,7 +87,7 @@ fn may_follow(above: &str, key: &str) -> bool {
     is_complete(value) && (is_standard || leading_key(above) == Some("name") && is_known(key))
 }
 
-/// Whether a value ends on its line, as far as its first and last character tell.
+/// Returns `true` if a value ends on its line, judging by its first and last character.
 pub(super) fn is_complete(value: &str) -> bool {
     let ends_with = |mark| value.len() > 1 && value.ends_with(mark);
     match value.chars().next() {
@@ -99,7 +99,7 @@ pub(super) fn is_complete(value: &str) -> bool {
     }
 }
 
-/// A required key that no colon follows: `description Fills forms`.
+/// Returns a required key that is not followed by a colon: `description Fills forms`.
 pub(super) fn bare_key(line: &str) -> Option<&'static str> {
     let keys = ["name", "description"].into_iter();
     keys.filter(|_| leading_key(line).is_none()).find(|key| {
@@ -110,7 +110,7 @@ pub(super) fn bare_key(line: &str) -> Option<&'static str> {
     })
 }
 
-/// Whether a sentence at the margin is text of a block scalar that has none yet.
+/// Returns `true` if a sentence at the margin is the content of a block scalar that is still empty.
 fn is_in_block(above: &str, key: &str) -> bool {
     let mut lines = above.lines();
     let first = lines.next().unwrap_or_default();
@@ -121,7 +121,7 @@ fn is_in_block(above: &str, key: &str) -> bool {
     is_block && is_empty && key.contains(' ') && !is_known(key)
 }
 
-/// Whether a line that looks like a key closes a quotation mark that an entry leaves open.
+/// Returns `true` if a line that looks like a key closes a quotation mark of the entry above.
 fn closes(above: &str, line: &str, key: &str) -> bool {
     let first = above.lines().next().unwrap_or_default();
     let value = first.split_once(':').map_or("", |(_, value)| value.trim());
@@ -142,7 +142,7 @@ fn is_known(key: &str) -> bool {
     fields::find(key).is_some()
 }
 
-/// Ranges of the lines of a text, line breaks included.
+/// Returns the ranges of the lines of a text, including line breaks.
 pub(super) fn lines(text: &str) -> Vec<Range<usize>> {
     let mut at = 0;
     text.split_inclusive('\n')
@@ -154,12 +154,12 @@ pub(super) fn lines(text: &str) -> Vec<Range<usize>> {
         .collect()
 }
 
-/// How many blanks a line begins with.
+/// Returns the width of the leading whitespace.
 pub(super) fn indent(line: &str) -> usize {
     line.len() - line.trim_start_matches([' ', '\t']).len()
 }
 
-/// The key at the very start of a line, if the line is `key:` or `key: …`.
+/// Returns the key of a line `key:` or `key: …`.
 pub(super) fn leading_key(line: &str) -> Option<&str> {
     let end = line.find(':')?;
     let key = &line[..end];
@@ -177,7 +177,7 @@ pub(super) fn leading_key(line: &str) -> Option<&str> {
     (plain && ends && key.split(' ').count() <= 3).then_some(key)
 }
 
-/// A key we know whose colon has no blank behind it: `description:Fills forms`.
+/// Returns a known key whose colon is not followed by a space: `description:Fills forms`.
 pub(super) fn glued_key(line: &str) -> Option<&'static str> {
     let (key, rest) = line.split_once(':')?;
     let field = fields::find(key)?;

@@ -1,13 +1,13 @@
-//! Which lines belong together, and how they are indented.
+//! Groups lines that belong together and repairs their indentation.
 
 use std::ops::Range;
 
 use prowess_diag::{Edit, Span};
 
-use super::Work;
+use super::EntryRepair;
 use super::entries::{self, indent, leading_key};
 
-/// Lines behind a value that belong to it: deeper ones, or stray ones that are not keys.
+/// Returns the lines that continue a value: indented ones, or unindented ones that are not keys.
 pub(super) fn following(
     text: &str,
     rest: &[Range<usize>],
@@ -23,8 +23,8 @@ pub(super) fn following(
         match key_at {
             _ if content.is_empty() || is_open && key_at == Some(0) => true,
             _ if content.starts_with('#') && !is_quoted => false,
-            // Nothing can stand below a value but more of it; in a map below a key, a word and a
-            // colon are the next key all the same.
+            // Only a continuation can be indented below a value. In a nested map, however, a word
+            // and a colon start the next key.
             Some(own) if is_deeper(line, own) => {
                 blanks == 0 || leading_key(content).is_none_or(|key| key.contains(' '))
             }
@@ -41,9 +41,9 @@ pub(super) fn following(
     lines
 }
 
-/// Gives the lines below a key one indentation, if all of them are items or all are keys with a
-/// value, and tells whether it did.
-pub(super) fn align(work: &mut Work<'_>, all: &[Range<usize>]) -> bool {
+/// Aligns the lines below a key if all are list items or all are `key: value` pairs. Returns `true`
+/// if it changed anything.
+pub(super) fn align(work: &mut EntryRepair<'_>, all: &[Range<usize>]) -> bool {
     let content = |line: &Range<usize>| work.text[line.clone()].trim_end();
     let Some((first, below)) = all.split_first() else {
         return false;
@@ -87,8 +87,8 @@ pub(super) fn align(work: &mut Work<'_>, all: &[Range<usize>]) -> bool {
     true
 }
 
-/// Gives lines of a block scalar at least the indentation of its first one, in spaces.
-pub(super) fn align_block(work: &mut Work<'_>, below: &[Range<usize>]) {
+/// Indents the lines of a block scalar at least as deep as its first line, with spaces.
+pub(super) fn align_block(work: &mut EntryRepair<'_>, below: &[Range<usize>]) {
     let text = work.text;
     let filled = || {
         below
@@ -119,7 +119,7 @@ pub(super) fn align_block(work: &mut Work<'_>, below: &[Range<usize>]) {
     }
 }
 
-/// Length of `|`, `>-` and the like at the start of a value.
+/// Returns the length of a block marker such as `|` or `>-` at the start of a value.
 pub(super) fn block_marker(value: &str) -> Option<usize> {
     let rest = value.strip_prefix(['|', '>'])?;
     let text = rest.trim_start_matches(['+', '-']);
@@ -140,8 +140,8 @@ pub(super) fn is_deeper(line: &str, blanks: usize) -> bool {
     line.trim().is_empty() || indent(line) > blanks
 }
 
-/// Offsets of the key, if there is one, and of the value on a line `key: value`, `- value` or
-/// `- key: value`.
+/// Returns the offsets of the key, if any, and of the value in `key: value`, `- value` or `- key:
+/// value`.
 pub(super) fn value_start(line: &str) -> Option<(Option<usize>, usize)> {
     let mut at = indent(line);
     let mut found = false;

@@ -1,4 +1,4 @@
-//! Writes a value so that YAML reads the author's text, and says what was wrong with it.
+//! Quotes values so that YAML reads the author's text, and explains what was wrong.
 
 use super::one_entry;
 use crate::problem::UNQUOTED_COLON;
@@ -7,9 +7,9 @@ use crate::yaml::full;
 
 pub(super) const UNCLOSED: &str = "a quotation mark is never closed";
 const OWN_MARK: &str = "a quoted value contains its own quotation mark";
-const BAD_ESCAPE: &str = "a quoted value contains an escape that YAML does not know";
+const BAD_ESCAPE: &str = "a quoted value contains an invalid escape";
 
-/// Writes a value so that YAML reads exactly the author's text.
+/// Quotes a value so that YAML reads exactly the author's text.
 pub(super) fn quote(value: &str) -> Option<String> {
     let parses = |candidate: &str| {
         let candidate = candidate.replace('\n', "\n  ");
@@ -33,14 +33,14 @@ pub(super) fn quote(value: &str) -> Option<String> {
     {
         candidates.push(quote_items(inner));
     }
-    // Nobody knows where a list that is never closed was meant to end; it is no text either.
+    // The intended end of an unclosed list is unknown, and the list is not text either.
     let open = value.matches('[').count() > value.matches(']').count() && value.contains(',');
     candidates.extend((!open || !value.starts_with('[')).then(|| single(value)));
     candidates.into_iter().find(|candidate| parses(candidate))
 }
 
-/// A value between marks that are not a pair of YAML's: `"""text"""`, `"text'` and `"text",`. With
-/// the mark that it should have.
+/// Returns the inner text of a value between unmatched quotation marks (`"""text"""`, `"text'` or
+/// `"text",`) and the quotation mark it should have.
 fn framed(value: &str) -> Option<(&str, char)> {
     let mark = value
         .chars()
@@ -63,15 +63,15 @@ fn framed(value: &str) -> Option<(&str, char)> {
     Some((inner, mark))
 }
 
-/// Where a comment begins for YAML: at a `#` behind a blank.
+/// Returns the start of a YAML comment: a `#` after whitespace.
 pub(super) fn comment_start(text: &str) -> Option<usize> {
     let is_comment = |at: &usize| text[..*at].ends_with([' ', '\t', '\n']);
     text.match_indices('#').map(|(at, _)| at).find(is_comment)
 }
 
-/// Tells whether what YAML takes for a comment behind a value is text that the author lost: `#12`
-/// and `#general` have no blank behind the mark, and no comment says when to use a skill. The one
-/// answer to this question, for the loader and for the rules.
+/// Returns `true` if a YAML comment after a value was probably meant as text: `#12` and `#general`
+/// have no space after the mark, and comments do not say when to use a skill. The parser and the
+/// rules share this function.
 pub fn is_lost_text(before: &str, comment: &str) -> bool {
     let text = comment.trim_start_matches('#');
     let is_glued = comment.len() - text.len() == 1
@@ -79,7 +79,7 @@ pub fn is_lost_text(before: &str, comment: &str) -> bool {
     is_glued || !text.trim().is_empty() && says_when(text) && !says_when(before)
 }
 
-/// Splits a comment off the last line of a value that is not quoted.
+/// Splits a comment off the last line of an unquoted value.
 pub(super) fn split_comment(value: &str) -> (&str, &str) {
     match comment_start(value) {
         Some(at) if is_plain(value) && !value[at..].contains('\n') => {
@@ -94,8 +94,8 @@ pub(super) fn split_comment(value: &str) -> (&str, &str) {
     }
 }
 
-/// Tells whether it is beyond doubt what a value says: nothing in it may be a comment, its marks are
-/// meant as such, and its backslashes are either all escapes or none is.
+/// Returns `true` if the intended value is unambiguous: it contains no possible comment, its
+/// quotation marks are a pair, and its backslashes are either all escapes or none.
 pub(super) fn is_certain(value: &str) -> bool {
     let opened = opened(value);
     let is_closed = opened.is_some_and(|(.., is_closed)| is_closed);
@@ -116,8 +116,9 @@ fn is_plain(value: &str) -> bool {
     !value.starts_with(['"', '\''])
 }
 
-/// The mark that a value as a whole begins with, what stands behind it, and whether the value ends
-/// with its partner. The first mark of `"a" or "b"` belongs to `a`, that of `'tis` to the word.
+/// Returns the quotation mark that opens a value, the text after it, and whether the same mark
+/// closes the value. Returns `None` if the mark belongs to a part of the value, as in `"a" or "b"`
+/// and `'tis`.
 fn opened(value: &str) -> Option<(char, &str, bool)> {
     let mark = value
         .chars()
@@ -139,7 +140,7 @@ fn opened(value: &str) -> Option<(char, &str, bool)> {
     is_whole.then_some((mark, inner, closed.is_some()))
 }
 
-/// Says what was done to a value.
+/// Returns the title of the fix for a value.
 pub(super) fn remedy(value: &str, quoted: &str) -> &'static str {
     match opened(value) {
         _ if is_plain(value) => "quote the value",
@@ -157,7 +158,7 @@ pub(super) fn remedy(value: &str, quoted: &str) -> &'static str {
     }
 }
 
-/// Says why a value is not YAML, in the author's terms.
+/// Explains why a value is not valid YAML.
 pub(super) fn why(value: &str) -> String {
     let first = value.chars().next().unwrap_or(' ');
     let is_quoted = !is_plain(value);
@@ -184,13 +185,13 @@ pub(super) fn why(value: &str) -> String {
         _ if value.contains(": ") => UNQUOTED_COLON,
         _ if value.ends_with(':') => "an unquoted value ends with a colon",
         _ if value.contains(":\n") => "a line of an unquoted value ends with a colon",
-        _ if comment_start(value).is_some() => "an unquoted value goes on behind a ` #`",
+        _ if comment_start(value).is_some() => "an unquoted value continues after ` #`",
         _ => "an unquoted value is not plain text",
     };
     why.to_owned()
 }
 
-/// Where in a value the fault stands that [`why`] names, if it is one character.
+/// Returns the offset of the fault that [`why`] names, if it is a single character.
 pub(super) fn fault_at(value: &str) -> Option<usize> {
     if !is_plain(value) {
         return (why(value) == UNCLOSED).then_some(0);
@@ -212,7 +213,7 @@ fn single(text: &str) -> String {
     format!("'{}'", text.replace('\'', "''"))
 }
 
-/// The text between double quotation marks, some escaped and some not: all of them are text.
+/// Quotes text that contains both escaped and bare quotation marks; all of them are text.
 fn with_marks(inner: &str) -> String {
     let text = inner.replace("\\\"", "\"");
     if !text.contains('\\') {
@@ -235,7 +236,7 @@ fn with_marks(inner: &str) -> String {
     }
 }
 
-/// Whether a quotation mark stands there that is not escaped.
+/// Returns `true` if the text contains an unescaped quotation mark.
 fn has_bare_mark(inner: &str) -> bool {
     let mut escaped = false;
     inner.chars().any(|c| {
@@ -245,13 +246,14 @@ fn has_bare_mark(inner: &str) -> bool {
     })
 }
 
-/// Letters that mean something else behind a backslash.
+/// Characters that form an escape after a backslash.
 const LETTERS: [char; 14] = [
     '0', 'a', 'b', 't', 'n', 'v', 'f', 'r', 'e', 'N', '_', 'L', 'P', ' ',
 ];
 
-/// `"\d+"` has an escape that YAML does not know; the author meant a backslash, and with it those
-/// of `C:\Users\new`.
+/// Doubles the backslashes of a value with invalid escapes, such as `"\d+"`. The author meant
+/// literal backslashes, including those of `C:\Users
+/// ew`.
 fn double_bad_escapes(inner: &str) -> String {
     let mut result = String::with_capacity(inner.len() + 8);
     let mut characters = inner.chars().peekable();
@@ -270,7 +272,7 @@ fn double_bad_escapes(inner: &str) -> String {
     result
 }
 
-/// Whether this many hexadecimal digits follow the next character.
+/// Returns `true` if `count` hexadecimal digits follow the next character.
 fn has_digits(characters: &std::iter::Peekable<std::str::Chars<'_>>, count: usize) -> bool {
     let mut digits = characters.clone().skip(1).take(count);
     digits.by_ref().filter(char::is_ascii_hexdigit).count() == count

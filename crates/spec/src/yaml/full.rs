@@ -1,4 +1,4 @@
-//! The reader that knows all of YAML, on top of a parser crate.
+//! The complete YAML reader, on top of a parser crate.
 
 use std::borrow::Cow;
 
@@ -9,11 +9,11 @@ use super::{
     Document, Duplicate, Entry, Error, Feature, Layout, MAX_DEPTH, Node, Refusal, Style, Value,
 };
 
-/// The parser's own nesting limit, above ours so that ours is the one reported. Without a limit
-/// a row of brackets would cost memory before we saw the first of them.
+/// Nesting limit of the parser, above [`MAX_DEPTH`] so that ours is the one reported. It bounds the
+/// memory that a row of brackets costs.
 const PARSER_DEPTH: usize = MAX_DEPTH * 2;
 
-/// Reads a block of YAML. Spans are offsets in `text` plus `base`.
+/// Parses a block of YAML. Spans are offsets in `text` plus `base`.
 pub fn read(text: &str, base: usize) -> Result<Document<'static>, Error> {
     let mut options = Options::default();
     options.emit_unresolved_aliases = true;
@@ -63,11 +63,11 @@ struct Builder<'t> {
     refusals: Vec<Refusal>,
     duplicates: Vec<Duplicate>,
     documents: usize,
-    /// Where a `*name` stands whose anchor does not exist.
+    /// Offset of an alias `*name` whose anchor does not exist.
     star: Option<usize>,
 }
 
-/// A collection whose end has not been seen.
+/// A collection that is not closed yet.
 enum Open {
     Sequence {
         start: usize,
@@ -89,7 +89,7 @@ impl Builder<'_> {
     }
 
     fn refuse(&mut self, feature: Feature, start: usize, end: usize) {
-        // The first few say enough; a hostile file may hold thousands.
+        // A few are enough; a hostile file may contain thousands.
         if self.refusals.len() < 8 {
             let span = self.span(start, end);
             self.refusals.push(Refusal { feature, span });
@@ -163,7 +163,7 @@ impl Builder<'_> {
         let (mut start, mut end, mut text) = (start, end, text);
         match style {
             Style::Plain if start == end => {
-                // The parser writes `~` for a value that is not there. It stands after its colon.
+                // The parser reports `~` for an absent value. Its position is after the colon.
                 text = "";
                 if let Some(Open::Mapping {
                     key: Some((_, key_span)),
@@ -173,7 +173,7 @@ impl Builder<'_> {
                     let after_key = (key_span.end as usize).saturating_sub(self.base);
                     let rest = self.text.get(after_key..).unwrap_or_default();
                     let blanks = rest.len() - rest.trim_start_matches([' ', '\t']).len();
-                    // `{a, b: c}` has a key without a colon of its own.
+                    // In `{a, b: c}`, the key `a` has no colon.
                     let has_colon = rest[blanks..].starts_with(':');
                     let at = if has_colon {
                         after_key + blanks + 1
@@ -244,8 +244,8 @@ impl Builder<'_> {
         self.push(node);
     }
 
-    /// A block collection reaches from its first item to its last; the parser reports the tokens
-    /// around it instead.
+    /// Returns the span of a collection. A block collection spans its first to its last item; the
+    /// parser reports the surrounding tokens instead.
     fn collection_span(
         &self,
         start: usize,
@@ -371,7 +371,7 @@ mod tests {
     }
 
     #[test]
-    fn what_copies_or_retypes_values_is_refused() {
+    fn features_that_copy_or_retype_values_are_rejected() {
         assert_eq!(refused("a: &x 1\nb: 2"), [Feature::Anchor]);
         assert_eq!(refused("a: &x 1\nb: *x"), [Feature::Anchor, Feature::Alias]);
         assert_eq!(refused("<<: {a: b}"), [Feature::MergeKey]);
@@ -382,7 +382,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hundred_thousand_brackets_end_at_the_depth_limit() {
+    fn many_brackets_stop_at_the_depth_limit() {
         for text in [
             "[".repeat(100_000),
             "{a: ".repeat(100_000),
@@ -393,7 +393,7 @@ mod tests {
     }
 
     #[test]
-    fn duplicates_are_found_at_every_level_and_the_first_counts() {
+    fn duplicates_are_found_at_every_level_and_the_first_wins() {
         let document = read("a: 1\nb: {c: x, c: y}\na: 1\n", 0).unwrap();
         let found: Vec<_> = document
             .duplicates

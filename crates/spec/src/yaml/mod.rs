@@ -1,9 +1,9 @@
-//! YAML as frontmatter uses it: a small tree in which every key and value knows its place.
+//! YAML for frontmatter: a small tree in which every key and value has a span.
 //!
-//! Two readers build the same tree. [`full`] accepts all of YAML through a parser crate and
-//! refuses what frontmatter must not contain; [`plain`] reads the subset that nearly every skill
-//! uses, many times faster, and steps aside at the first byte it is not sure about. A property
-//! test holds them equal.
+//! Two readers build the same tree. [`full`] accepts all of YAML through a parser crate and rejects
+//! features that are not allowed in frontmatter. [`plain`] parses the subset that nearly every
+//! skill uses, many times faster, and returns `None` at the first byte it does not support. A
+//! property test checks that both agree.
 
 pub mod full;
 pub mod plain;
@@ -13,66 +13,68 @@ use std::borrow::Cow;
 
 use prowess_diag::Span;
 
-/// How deep collections may nest.
+/// Maximum nesting depth of collections.
 pub const MAX_DEPTH: usize = 16;
 
-/// One value. What stands unchanged in the file is borrowed from it.
+/// A value. Text that appears unchanged in the file is borrowed from it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Node<'t> {
-    /// Where it stands. Quotes and brackets are included; the indicator of a block scalar is not.
+    /// Range in the file, including quotation marks and brackets but not the marker of a block
+    /// scalar.
     pub span: Span,
-    /// What it is.
+    /// The value itself.
     pub value: Value<'t>,
 }
 
-/// What a value is. Scalars are kept as text: `1.0`, `yes` and `2024-01-01` are not interpreted.
+/// A value without its span. Scalars are strings: `1.0`, `yes` and `2024-01-01` are not
+/// interpreted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Value<'t> {
-    /// A single piece of text.
+    /// A scalar.
     Scalar(Cow<'t, str>, Style),
     /// A list.
     Sequence(Vec<Node<'t>>, Layout),
-    /// A map, in the order of the file.
+    /// A map, in file order.
     Mapping(Vec<Entry<'t>>, Layout),
 }
 
-/// One key with its value.
+/// A key with its value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry<'t> {
     /// The key as text.
     pub key: Cow<'t, str>,
-    /// Where the key stands.
+    /// Range of the key in the file.
     pub key_span: Span,
     /// Its value.
     pub value: Node<'t>,
 }
 
-/// How a scalar was written.
+/// The notation of a scalar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Style {
-    /// Bare words.
+    /// Unquoted.
     Plain,
-    /// `'…'`
+    /// `'…'`.
     SingleQuoted,
-    /// `"…"`
+    /// `"…"`.
     DoubleQuoted,
-    /// `|`
+    /// `|`.
     Literal,
-    /// `>`
+    /// `>`.
     Folded,
 }
 
-/// How a collection was written.
+/// The notation of a collection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Layout {
-    /// One item a line.
+    /// One item per line.
     Block,
     /// `[…]` or `{…}`.
     Flow,
 }
 
 impl<'t> Node<'t> {
-    /// Returns the text of a scalar; nothing for null and for collections.
+    /// Returns the text of a scalar; `None` for null and for collections.
     pub fn text(&self) -> Option<&str> {
         match &self.value {
             Value::Scalar(text, _) if !self.is_null() => Some(text),
@@ -80,7 +82,7 @@ impl<'t> Node<'t> {
         }
     }
 
-    /// Tells whether this is null: nothing at all, `~`, or the bare word `null`.
+    /// Returns `true` for null: an empty value, `~` or unquoted `null`.
     pub fn is_null(&self) -> bool {
         match &self.value {
             Value::Scalar(text, Style::Plain) => {
@@ -106,7 +108,7 @@ impl<'t> Node<'t> {
         }
     }
 
-    /// Returns the value under a key of a map.
+    /// Returns the value of a key in a map.
     pub fn get(&self, key: &str) -> Option<&Self> {
         self.entries()?
             .iter()
@@ -114,7 +116,7 @@ impl<'t> Node<'t> {
             .map(|entry| &entry.value)
     }
 
-    /// Compares values without their places and notation.
+    /// Compares values without their spans and notation.
     pub fn same(&self, other: &Self) -> bool {
         match (&self.value, &other.value) {
             (Value::Scalar(x, _), Value::Scalar(y, _)) => {
@@ -132,18 +134,18 @@ impl<'t> Node<'t> {
         }
     }
 
-    /// Returns what kind of value this is, in words for messages.
+    /// Returns the type of the value, for messages.
     pub fn kind(&self) -> &'static str {
         match &self.value {
-            _ if self.is_null() => "nothing",
+            _ if self.is_null() => "null",
             Value::Scalar(..) => "text",
             Value::Sequence(..) => "a list",
             Value::Mapping(..) => "a map",
         }
     }
 
-    /// Returns the offset at which the scalar's text stands unchanged in the source, if it does:
-    /// then a position in the text is a position in the file.
+    /// Returns the offset at which the text of a scalar appears unchanged in the source, if it
+    /// does. An offset in the text is then an offset in the file.
     pub fn verbatim_start(&self, source: &str) -> Option<usize> {
         let Value::Scalar(text, style) = &self.value else {
             return None;
@@ -153,7 +155,8 @@ impl<'t> Node<'t> {
             Style::SingleQuoted | Style::DoubleQuoted => 1,
             Style::Literal | Style::Folded => return None,
         };
-        // Of the same length is not enough: escapes and mended text may only happen to be.
+        // Equal length is not enough: an escaped or repaired text may have the same length by
+        // chance.
         let start = self.span.start as usize + quotes;
         let there = source.get(start..start + text.len());
         let is_same = self.span.len() == text.len() + 2 * quotes
@@ -161,7 +164,7 @@ impl<'t> Node<'t> {
         is_same.then_some(start)
     }
 
-    /// Calls `visit` for this node and everything inside it.
+    /// Calls `visit` for this node and all nodes inside it.
     pub fn walk<'a>(&'a self, visit: &mut dyn FnMut(&'a Self)) {
         visit(self);
         match &self.value {
@@ -171,7 +174,7 @@ impl<'t> Node<'t> {
         }
     }
 
-    /// Moves this node and everything inside it.
+    /// Applies `map` to the spans of this node and all nodes inside it.
     pub(crate) fn map_spans(&mut self, map: &impl Fn(Span) -> Span) {
         self.span = map(self.span);
         match &mut self.value {
@@ -187,57 +190,57 @@ impl<'t> Node<'t> {
     }
 }
 
-/// What a reader found in a block of YAML.
+/// The result of reading a block of YAML.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Document<'t> {
-    /// The value; nothing for an empty block.
+    /// The value; `None` for an empty block.
     pub root: Option<Node<'t>>,
-    /// Keys that stand twice in one map. The first one counts.
+    /// Duplicate keys. The first one counts.
     pub duplicates: Vec<Duplicate>,
 }
 
-/// A key that stands twice in one map.
+/// A key that occurs twice in one map.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Duplicate {
     /// The key.
     pub key: Box<str>,
-    /// Where it stands first.
+    /// Range of the first occurrence.
     pub first: Span,
-    /// Where it stands again.
+    /// Range of the second occurrence.
     pub again: Span,
-    /// The whole second entry, key and value.
+    /// Range of the second entry, key and value.
     pub entry: Span,
-    /// Whether both values are the same.
+    /// `true` if both values are equal.
     pub same_value: bool,
-    /// Whether it is a key of the outermost map.
+    /// `true` for a key of the outermost map.
     pub top_level: bool,
 }
 
-/// Why a block of YAML was not read.
+/// The reason why a block of YAML was not read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Error {
-    /// It is not YAML.
+    /// Invalid YAML.
     Syntax {
-        /// Where reading stopped.
+        /// The position of the error.
         at: Span,
-        /// What the parser says.
+        /// The parser's message.
         message: String,
     },
-    /// It is YAML, but uses something that frontmatter must not contain.
+    /// Valid YAML that uses features not allowed in frontmatter.
     Refused(Vec<Refusal>),
 }
 
-/// One use of a refused feature.
+/// One use of a feature that is not allowed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
-    /// What it is.
+    /// The feature.
     pub feature: Feature,
-    /// Where it stands.
+    /// Range in the file.
     pub span: Span,
 }
 
-/// Features of YAML that are refused before any value is built: they copy, merge or retype
-/// values behind the reader's back, and a small file can grow without bound through them.
+/// YAML features that are rejected before any value is built. They copy, merge or retype values,
+/// and a small file can expand without bound through them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Feature {
     /// `&name`
@@ -250,9 +253,9 @@ pub enum Feature {
     Tag,
     /// A key that is a list or a map.
     ComplexKey,
-    /// `%YAML` and the like.
+    /// `%YAML` and other directives.
     Directive,
-    /// `...` with something after it.
+    /// `...` followed by more text.
     SecondDocument,
     /// More than [`MAX_DEPTH`] levels.
     Depth,
@@ -274,7 +277,7 @@ impl Feature {
     }
 }
 
-/// Reads a block of YAML. Spans are offsets in `text` plus `base`.
+/// Parses a block of YAML. Spans are offsets in `text` plus `base`.
 pub fn read(text: &str, base: usize) -> Result<Document<'_>, Error> {
     if let Some(root) = plain::read(text, base) {
         return Ok(Document {

@@ -1,9 +1,9 @@
-//! The fast reader: the YAML that frontmatter really uses.
+//! The fast YAML reader, for the subset that frontmatter commonly uses.
 //!
-//! Block maps and lists, plain and quoted scalars, `|` and `>` blocks, and flow collections on one
-//! line. At the first byte that could mean anything else it returns `None`, and the full reader
-//! takes over. It must never answer differently from the full reader, only less often; a property
-//! test in `prowess-lint` holds it to that.
+//! Supports block maps and lists, plain and quoted scalars, `|` and `>` blocks, and flow
+//! collections on one line. It returns `None` at the first byte it does not support, and the full
+//! reader takes over. It must never return a different result from the full reader; a property test
+//! in `prowess-lint` checks that.
 
 use std::borrow::Cow;
 
@@ -12,7 +12,7 @@ use prowess_diag::Span;
 
 use super::{Entry, Layout, MAX_DEPTH, Node, Style, Value};
 
-/// Reads a block of YAML if it is plain: `Some(None)` is an empty block, `None` means "not sure".
+/// Parses a block of YAML. Returns `Some(None)` for an empty block and `None` for unsupported YAML.
 pub fn read(text: &str, base: usize) -> Option<Option<Node<'_>>> {
     check_characters(text.as_bytes())?;
     let mut reader = Reader {
@@ -33,7 +33,7 @@ struct Reader<'t> {
     text: &'t str,
     bytes: &'t [u8],
     base: usize,
-    /// Always the start of a line, or the end of the text.
+    /// Always at the start of a line or at the end of the text.
     at: usize,
 }
 
@@ -42,7 +42,7 @@ impl<'t> Reader<'t> {
         Span::new(self.base + start, self.base + end)
     }
 
-    /// Moves past empty lines and lines that hold only a comment.
+    /// Skips empty lines and comment lines.
     fn skip_blank(&mut self) -> Option<()> {
         while self.at < self.bytes.len() {
             let content = self.at + self.indent()?;
@@ -55,7 +55,7 @@ impl<'t> Reader<'t> {
         Some(())
     }
 
-    /// Counts the spaces at the start of this line. A tab is for the full reader.
+    /// Counts the leading spaces of the current line. Returns `None` at a tab.
     fn indent(&self) -> Option<usize> {
         let spaces = self.bytes[self.at..]
             .iter()
@@ -72,16 +72,16 @@ impl<'t> Reader<'t> {
         (self.line_end(from) + 1).min(self.bytes.len())
     }
 
-    /// Reads a block map whose keys stand at `indent`. The cursor is at its first line, on which the
-    /// dash of a list may stand before the key.
+    /// Parses a block map whose keys are indented by `indent`. The cursor is on its first line,
+    /// where the dash of a list item may precede the key.
     fn mapping(&mut self, indent: usize, depth: usize, in_item: bool) -> Option<Node<'t>> {
         if depth >= MAX_DEPTH {
             return None;
         }
         let mut entries: Vec<Entry<'t>> = Vec::with_capacity(8);
         while self.at < self.bytes.len() {
-            let is_behind_dash = in_item && entries.is_empty();
-            let found = if is_behind_dash {
+            let is_after_dash = in_item && entries.is_empty();
+            let found = if is_after_dash {
                 indent
             } else {
                 self.indent()?
@@ -112,8 +112,8 @@ impl<'t> Reader<'t> {
         })
     }
 
-    /// Reads what follows `key:`; `after` is the offset behind the colon. Leaves the cursor at
-    /// the start of the first line that does not belong to the value.
+    /// Parses the value after `key:`; `after` is the offset after the colon. Leaves the cursor at
+    /// the first line that does not belong to the value.
     fn entry_value(&mut self, after: usize, indent: usize, depth: usize) -> Option<Node<'t>> {
         let line_end = self.line_end(after);
         let line = &self.bytes[after..line_end];
@@ -149,7 +149,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// Reads a scalar or a flow collection that begins on this line and may go on on deeper ones.
+    /// Parses a scalar or a flow collection that starts on this line; deeper lines may continue it.
     /// Leaves the cursor at the first line that does not belong to it.
     fn value(
         &mut self,
@@ -176,7 +176,7 @@ impl<'t> Reader<'t> {
         Some(node)
     }
 
-    /// Reads the deeper lines that go on with a plain scalar, if there are any.
+    /// Parses the deeper lines that continue a plain scalar, if any.
     fn plain_lines(&mut self, start: usize, first_end: usize, indent: usize) -> Option<Node<'t>> {
         let mut folded: Option<String> = None;
         let mut end = first_end;
@@ -190,7 +190,7 @@ impl<'t> Reader<'t> {
                 inner = self.indent()?;
             }
             if inner <= indent || self.at + inner == self.bytes.len() {
-                // Blank lines behind the scalar are nobody's; comments too.
+                // Trailing blank lines and comments do not belong to the scalar.
                 self.at = before;
                 self.no_continuation(indent)?;
                 break;
@@ -221,7 +221,7 @@ impl<'t> Reader<'t> {
         })
     }
 
-    /// Whether a list item begins here.
+    /// Returns `true` if a list item starts at `at`.
     fn is_item(&self, at: usize) -> bool {
         self.bytes[at] == b'-'
             && self
@@ -230,7 +230,7 @@ impl<'t> Reader<'t> {
                 .is_none_or(|&byte| byte == b' ' || byte == b'\n')
     }
 
-    /// A deeper line behind a one-line scalar would continue it: that is for the full reader.
+    /// Returns `None` if a deeper line follows a one-line scalar: it would continue it.
     fn no_continuation(&mut self, indent: usize) -> Option<()> {
         if indent == 0 && !matches!(self.bytes.get(self.at), Some(b'\n' | b' ' | b'#')) {
             return Some(());
@@ -239,7 +239,7 @@ impl<'t> Reader<'t> {
         (self.at == self.bytes.len() || self.indent()? <= indent).then_some(())
     }
 
-    /// Reads a block list whose dashes stand at `indent`.
+    /// Parses a block list whose dashes are indented by `indent`.
     fn sequence(&mut self, indent: usize, depth: usize) -> Option<Node<'t>> {
         if depth >= MAX_DEPTH {
             return None;
@@ -277,7 +277,7 @@ impl<'t> Reader<'t> {
         })
     }
 
-    /// Only blanks or a comment may follow a value on its line.
+    /// Returns `None` if anything but whitespace or a comment follows a value on its line.
     fn finish_line(&self, from: usize, line_end: usize) -> Option<()> {
         let rest = &self.bytes[from..line_end];
         let blanks = rest.iter().take_while(|&&byte| byte == b' ').count();
@@ -295,7 +295,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// Reads a quoted scalar, perhaps of several lines; returns it with the offset behind it.
+    /// Parses a quoted scalar, which may span lines. Returns it with the offset after it.
     fn quoted(&self, start: usize, indent: usize) -> Option<(Node<'t>, usize)> {
         let mark = self.bytes[start];
         let (close, escapes) = closing_mark(&self.bytes[start + 1..], mark)?;
@@ -323,7 +323,7 @@ impl<'t> Reader<'t> {
         Some((node, end + 1))
     }
 
-    /// Reads `[a, "b"]` or `{a: b, "c":"d"}`, and what is nested in them, on one line.
+    /// Parses `[a, "b"]` or `{a: b, "c":"d"}` with nested collections, on one line.
     fn flow(&self, start: usize, line_end: usize, depth: usize) -> Option<(Node<'t>, usize)> {
         if depth >= MAX_DEPTH {
             return None;
@@ -375,14 +375,14 @@ impl<'t> Reader<'t> {
         ))
     }
 
-    /// Moves past blanks; nothing at the end of the line.
+    /// Skips spaces. Returns `None` at the end of the line.
     fn flow_blanks(&self, at: usize, line_end: usize) -> Option<usize> {
         let rest = self.bytes.get(at..line_end)?;
         let blanks = rest.iter().take_while(|&&byte| byte == b' ').count();
         (at + blanks < line_end).then_some(at + blanks)
     }
 
-    /// Reads a key and its colon; returns the offset of the value.
+    /// Parses a key and its colon. Returns the offset of the value.
     fn flow_key(&self, at: usize, line_end: usize) -> Option<(Cow<'t, str>, Span, usize)> {
         let (key, span, colon) = if matches!(self.bytes[at], b'"' | b'\'') {
             let (node, end) = self.quoted(at, 0)?;
@@ -416,7 +416,7 @@ impl<'t> Reader<'t> {
         (end <= line_end).then_some((node, end))
     }
 
-    /// Reads `|` and `>` blocks with clipping or stripping and no explicit indentation.
+    /// Parses `|` and `>` blocks with clipping or stripping and no explicit indentation.
     fn block_scalar(&mut self, start: usize, line_end: usize, indent: usize) -> Option<Node<'t>> {
         let folded = self.bytes[start] == b'>';
         let header = self.text[start + 1..line_end].trim_end_matches(' ');
@@ -438,7 +438,7 @@ impl<'t> Reader<'t> {
             let line = &self.bytes[self.at..end];
             let spaces = line.iter().take_while(|&&byte| byte == b' ').count();
             if spaces == line.len() {
-                // A blank line deeper than the block has spaces of its own to keep.
+                // A blank line deeper than the block keeps its extra spaces.
                 if spaces > inner {
                     return None;
                 }
@@ -447,7 +447,7 @@ impl<'t> Reader<'t> {
                 continue;
             }
             if spaces < inner {
-                // A line between the two indentations is an error; leave the words to the full reader.
+                // A line between the two indentations is an error, which the full reader reports.
                 if spaces > indent || line[spaces] == b'\t' || line[spaces] == b'#' {
                     return None;
                 }
@@ -470,7 +470,7 @@ impl<'t> Reader<'t> {
             content_end = end;
             self.at = (end + 1).min(self.bytes.len());
         }
-        // Without a line break behind the last line the rules of clipping are subtle.
+        // Without a final line break the clipping rules are subtle.
         if self.bytes.get(content_end) != Some(&b'\n') {
             return None;
         }
@@ -490,7 +490,7 @@ impl<'t> Reader<'t> {
     }
 }
 
-/// Where a quoted text ends, and whether it has escapes: a mark that stands twice, a backslash.
+/// Returns the end of a quoted text, and whether it contains escapes: doubled marks or backslashes.
 fn closing_mark(inner: &[u8], mark: u8) -> Option<(usize, bool)> {
     let (mut at, mut escapes) = (0, false);
     let other = if mark == b'"' { b'\\' } else { mark };
@@ -504,15 +504,15 @@ fn closing_mark(inner: &[u8], mark: u8) -> Option<(usize, bool)> {
     }
 }
 
-/// Joins the lines of a quoted scalar as YAML does: one line break is a blank, each further one a
-/// line break, and none is left of one behind a backslash. Every line but the first must be deeper
-/// than the key.
+/// Joins the lines of a quoted scalar as YAML does: one line break becomes a space, each further
+/// one a line break, and an escaped one disappears. Every line but the first must be deeper than
+/// the key.
 fn fold(raw: &str, indent: usize, has_escapes: bool) -> Option<String> {
     let mut text = String::with_capacity(raw.len());
     let (mut breaks, mut is_joined) = (0_usize, false);
     let last = memchr::memchr_iter(b'\n', raw.as_bytes()).count();
     for (index, line) in raw.split('\n').enumerate() {
-        // Blanks at the start and at the end of the text are kept, those of lines are not.
+        // Whitespace at the start and end of the text is kept; that of inner lines is removed.
         let deeper = if index == 0 {
             line
         } else {
@@ -537,7 +537,7 @@ fn fold(raw: &str, indent: usize, has_escapes: bool) -> Option<String> {
             breaks = 0;
         }
         if has_escapes {
-            // A blank that was cut off may be the one that the backslash keeps.
+            // The backslash may escape a space that was trimmed.
             if content.len() < deeper.len() && content.ends_with('\\') {
                 return None;
             }
@@ -549,14 +549,14 @@ fn fold(raw: &str, indent: usize, has_escapes: bool) -> Option<String> {
     Some(text)
 }
 
-/// Resolves the escapes that people type and programs write; the others are for the full reader.
-/// Tells whether the line ends with a backslash, which takes its line break away.
+/// Resolves common escapes; returns `None` for others. Returns `Some(true)` if the line ends with a
+/// backslash, which escapes its line break.
 fn unescape(line: &str, text: &mut String) -> Option<bool> {
     let mut parts = line.split('\\');
     text.push_str(parts.next()?);
     while let Some(part) = parts.next() {
         match part.as_bytes() {
-            // Nothing stands between two backslashes.
+            // Two consecutive backslashes.
             [] => match parts.next() {
                 Some(part) => text.extend(["\\", part]),
                 None => return Some(true),
@@ -575,7 +575,7 @@ fn unescape(line: &str, text: &mut String) -> Option<bool> {
     Some(false)
 }
 
-/// Adds what stands for a line break and the blank lines behind it.
+/// Appends a folded line break followed by `blank_lines` blank lines.
 fn push_break(text: &mut String, blank_lines: usize) {
     if blank_lines == 0 {
         text.push(' ');
@@ -584,10 +584,10 @@ fn push_break(text: &mut String, blank_lines: usize) {
     }
 }
 
-/// Longer keys are for the full reader, which has limits of its own.
+/// Maximum length of a key; longer ones are left to the full reader.
 const LONGEST_KEY: usize = 128;
 
-/// Length of a simple key that is followed by a colon and then a blank or the end of the line.
+/// Returns the length of a simple key followed by a colon and then a space or the end of the line.
 fn key_length(line: &[u8]) -> Option<usize> {
     let length = line
         .iter()
@@ -604,9 +604,9 @@ fn key_length(line: &[u8]) -> Option<usize> {
     is_key.then_some(length)
 }
 
-/// The bytes that no plain scalar begins with.
+/// Bytes that cannot start a plain scalar.
 static INDICATORS: [bool; 256] = table(b"-?:,[]{}#&*!|>'\"%@` =");
-/// The bytes of simple keys.
+/// Bytes of simple keys.
 static IN_KEYS: [bool; 256] =
     table(b"-_.0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz");
 
@@ -619,9 +619,9 @@ const fn table(list: &[u8]) -> [bool; 256] {
     table
 }
 
-/// Length of a plain scalar at the start of `line`, without blanks at its end. Anything that
-/// could be an indicator, a comment or a nested map gives up. In a flow collection it ends at the
-/// mark that closes that.
+/// Returns the length of a plain scalar at the start of `line`, without trailing spaces. Returns
+/// `None` for anything that could be an indicator, a comment or a nested map. In a flow collection,
+/// `flow` is the closing bracket.
 fn plain_length(line: &[u8], flow: Option<u8>) -> Option<usize> {
     if INDICATORS[usize::from(line[0])] {
         return None;
@@ -636,7 +636,8 @@ fn plain_length(line: &[u8], flow: Option<u8>) -> Option<usize> {
     Some(end)
 }
 
-/// Where a plain scalar ends on a line: at a comment. A colon that ends a word makes a map of it.
+/// Returns the end of a plain scalar on a line: a comment. Returns `None` if a colon makes it a
+/// map.
 fn plain_end(line: &[u8]) -> Option<usize> {
     for at in memchr::memchr2_iter(b':', b'#', line) {
         match line[at] {
@@ -648,7 +649,7 @@ fn plain_end(line: &[u8]) -> Option<usize> {
     Some(line.len())
 }
 
-/// The same inside brackets, where more characters mean something.
+/// Works like [`plain_end`] inside brackets, where more characters are special.
 fn plain_end_in_flow(line: &[u8], close: u8) -> Option<usize> {
     for (at, &byte) in line.iter().enumerate() {
         match byte {
@@ -661,18 +662,18 @@ fn plain_end_in_flow(line: &[u8], close: u8) -> Option<usize> {
     Some(line.len())
 }
 
-/// Control characters, tabs, and what YAML treats specially in Unicode are for the full reader.
+/// Returns `None` for control characters, tabs, and Unicode characters that YAML treats specially.
 fn check_characters(bytes: &[u8]) -> Option<()> {
-    // Without a branch for each byte, so that many are looked at in one instruction.
+    // Branch-free, so that the loop can be vectorised.
     let is_control =
         |byte: u8| u8::from(byte < b' ') & u8::from(byte != b'\n') | u8::from(byte == 0x7f);
     let controls = bytes
         .iter()
         .fold(0, |found, &byte| found | is_control(byte));
     let is_fine = |at: usize| match bytes[at..] {
-        // U+0080 to U+009F, among them NEL
+        // U+0080 to U+009F, including NEL.
         [0xc2, next, ..] => next >= 0xa0,
-        // U+2028 and U+2029; U+FEFF, U+FFFE and U+FFFF
+        // U+2028 and U+2029; U+FEFF, U+FFFE and U+FFFF.
         [0xe2, 0x80, 0xa8 | 0xa9, ..] | [0xef, 0xbb | 0xbf, ..] => false,
         _ => true,
     };
@@ -685,8 +686,8 @@ mod tests {
     use super::*;
     use crate::yaml::{Document, full};
 
-    /// Where the fast reader answers it answers as the full one does; `taken` says whether it
-    /// must answer.
+    /// Checks that the fast reader agrees with the full one whenever it returns a result; `taken`
+    /// says whether it must return one.
     fn check(text: &str, taken: bool) {
         let fast = read(text, 7);
         assert_eq!(fast.is_some(), taken, "{text:?}");
@@ -703,7 +704,7 @@ mod tests {
     }
 
     #[test]
-    fn common_frontmatter_is_read_fast() {
+    fn common_frontmatter_takes_the_fast_path() {
         for text in [
             "",
             "\n# only a comment\n",
@@ -739,7 +740,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_unusual_is_left_to_the_full_reader() {
+    fn unusual_yaml_is_left_to_the_full_reader() {
         for text in [
             "a: b\na: c\n",
             "a: &x b\n",

@@ -1,11 +1,11 @@
-//! Writes text so that YAML reads it back.
+//! Writes strings as YAML scalars.
 
 use super::{Node, Style, Value, full};
 
-/// Returns `text` as a scalar on one line: bare if that is read back as the same text, in single
+/// Writes `text` as a scalar on one line: unquoted if that reads back as the same text, in single
 /// quotes if possible, else in double quotes.
 pub fn scalar(text: &str) -> String {
-    // Names and the like need no second look.
+    // Fast path for names and similar words.
     let is_simple = |b: u8| b.is_ascii_lowercase() || b == b'-';
     if text.bytes().all(is_simple)
         && text.starts_with(|c: char| c.is_ascii_lowercase())
@@ -37,7 +37,7 @@ pub fn scalar(text: &str) -> String {
     double
 }
 
-/// Returns `text` in quotation marks, so that no reader takes it for a number or a boolean.
+/// Writes `text` in quotation marks, so that no reader takes it for a number or a boolean.
 pub fn quoted(text: &str) -> String {
     let double = format!("\"{text}\"");
     if !text.contains(['"', '\\']) && reads_as(&double, text) {
@@ -57,12 +57,13 @@ fn reads_as(candidate: &str, text: &str) -> bool {
     };
     let value = document.root.as_ref().and_then(|root| root.get("k"));
     let same = value.and_then(Node::text) == Some(text);
-    // A bare word that other readers take for something else is not safe bare.
+    // Other readers may parse such an unquoted word as another type.
     let is_bare = value.is_some_and(|node| matches!(node.value, Value::Scalar(_, Style::Plain)));
     same && !(is_bare && looks_typed(text))
 }
 
-/// Tells whether a YAML reader may take a bare word for a number, a boolean, a date or null.
+/// Returns `true` if a YAML reader may take an unquoted word for a number, a boolean, a date or
+/// null.
 pub fn looks_typed(text: &str) -> bool {
     const WORDS: &[&str] = &[
         "true", "false", "yes", "no", "on", "off", "null", "y", "n", "~", ".nan", ".inf", "-.inf",
@@ -78,7 +79,7 @@ pub fn looks_typed(text: &str) -> bool {
     numeric || WORDS.iter().any(|word| text.eq_ignore_ascii_case(word))
 }
 
-/// `1.0` and `2024-01-31` are typed, `1.2.3` and `7zip` are not.
+/// Returns `true` for `1.0` and `2024-01-31`, but not for `1.2.3` and `7zip`.
 fn is_number_or_date(text: &str) -> bool {
     let plain = text.replace('_', "");
     let date = text.len() >= 8
@@ -103,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_text_is_read_back() {
+    fn every_text_reads_back() {
         for text in [
             "plain",
             "a: b",
@@ -134,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn words_that_look_like_values_are_quoted() {
+    fn words_that_look_typed_are_quoted() {
         assert_eq!(
             [
                 scalar("yes"),

@@ -1,11 +1,11 @@
-//! Keys that are written as people write them elsewhere: as in TOML, JSON, a list, or Markdown.
+//! Keys in the notation of other formats: TOML, JSON, lists or Markdown.
 
 use prowess_diag::{Edit, Fix, Span};
 use prowess_spec::fields;
 use prowess_spec::parse::Parsed;
 
-/// Writes the known keys of the frontmatter as YAML has them, where they stand in other notation:
-/// `name:x`, `name = x`, `- name: x`, `**name**: x`, `# name: x`.
+/// Rewrites known keys of the frontmatter that are in another notation: `name:x`, `name = x`, `-
+/// name: x`, `**name**: x`, `# name: x`.
 pub(crate) fn plain_keys(parsed: &Parsed<'_>) -> Option<Fix> {
     let yaml = parsed.yaml?;
     let mut start = yaml.start as usize;
@@ -20,7 +20,7 @@ pub(crate) fn plain_keys(parsed: &Parsed<'_>) -> Option<Fix> {
     (!edits.is_empty()).then(|| Fix::suggested("write `key: value`", edits))
 }
 
-/// Writes frontmatter between two lines `+++` as YAML.
+/// Rewrites TOML frontmatter between `+++` lines as YAML.
 pub(crate) fn from_toml(text: &str) -> Option<Fix> {
     let mut edits = Vec::new();
     let (mut start, mut fences) = (0, 0);
@@ -42,7 +42,7 @@ pub(crate) fn from_toml(text: &str) -> Option<Fix> {
     None
 }
 
-/// A known key in another notation: where it begins, where its value begins, and the key.
+/// Finds a known key in another notation. Returns its offset, the offset of its value, and the key.
 fn decorated_key(line: &str) -> Option<(usize, usize, &str)> {
     const DECORATION: [char; 6] = ['#', '*', '-', '_', '`', ' '];
     let bare = line.trim_start_matches(DECORATION);
@@ -57,7 +57,7 @@ fn decorated_key(line: &str) -> Option<(usize, usize, &str)> {
     (line[from..to] != *format!("{key}: ")).then_some((from, to, key))
 }
 
-/// Where the lines at the start of a text end that are keys and values, known keys among them.
+/// Returns the end of the `key: value` lines at the start of a text, if they contain a known key.
 pub(crate) fn leading_keys(text: &str) -> Option<usize> {
     let mut end = 0;
     let mut known = 0;
