@@ -76,7 +76,7 @@ impl Settings {
             address,
             except: set("NO_PROXY").unwrap_or_default(),
         };
-        Ok(Self::with_client(HttpClient::behind(
+        Ok(Self::with_client(HttpClient::with_proxy(
             agent,
             Deadlines::default(),
             &proxy,

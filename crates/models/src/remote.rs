@@ -183,7 +183,7 @@ impl RemoteModel {
             let message = format!("the server redirects (status {status}), which is not followed");
             return Fault::new(ModelErrorKind::BadRequest, message);
         }
-        let body = answer.beginning(MAX_ERROR_BODY).await;
+        let body = answer.prefix(MAX_ERROR_BODY).await;
         let mut fault = self.wire.fault(status, &body);
         fault.after = after.or(fault.after);
         fault

@@ -59,7 +59,7 @@ impl Retry {
             ModelErrorKind::Timeout => self.attempts.min(2),
             _ => self.attempts,
         };
-        if !kind.is_passing() || attempt >= attempts {
+        if !kind.is_transient() || attempt >= attempts {
             return None;
         }
         let doubled = self

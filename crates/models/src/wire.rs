@@ -86,7 +86,7 @@ impl From<HttpError> for Fault {
     fn from(error: HttpError) -> Self {
         let kind = match error.kind {
             HttpErrorKind::Timeout => ModelErrorKind::Timeout,
-            HttpErrorKind::TooLarge | HttpErrorKind::Packed => ModelErrorKind::BadReply,
+            HttpErrorKind::TooLarge | HttpErrorKind::Compressed => ModelErrorKind::BadReply,
             HttpErrorKind::Setup => ModelErrorKind::BadRequest,
             _ => ModelErrorKind::Transport,
         };

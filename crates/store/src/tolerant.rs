@@ -108,7 +108,7 @@ impl Tolerant {
             Err(error) => {
                 let now = self.clock.now();
                 // A name that is too long says nothing about the store.
-                if error.is_of_caller() {
+                if error.is_invalid_input() {
                     state.down_since = None;
                 } else {
                     state.down_since = Some(now);
@@ -118,7 +118,7 @@ impl Tolerant {
                     .as_ref()
                     .map_or((0, 0), |old| (old.failures, old.skipped));
                 state.trouble = Some(Trouble {
-                    over: error.is_of_caller(),
+                    over: error.is_invalid_input(),
                     error: Arc::new(error),
                     at: now,
                     failures: failures.saturating_add(1),
