@@ -1,51 +1,49 @@
-//! Making a conversation shorter without breaking it.
+//! Shortens a conversation without breaking it.
 //!
-//! Two steps. *Pruning* leaves out long answers of tools that are some messages old. *Compaction*
-//! replaces the beginning by a summary. Neither parts a call from its answer, neither touches what
-//! must survive (the texts of loaded skills), and the task stays as it was given.
+//! *Pruning* removes long tool results that are some messages old. *Compaction* replaces the start
+//! of the conversation by a summary. Both keep each call together with its result, keep the texts
+//! of loaded skills, and keep the task verbatim.
 
 use crate::event::Event;
-use crate::message::{Message, Part, Role};
+use crate::message::{IMAGE_TOKENS, Message, Part, Role};
 use crate::usage::Usage;
 
-/// Messages at the end that are never pruned.
+/// The number of messages at the end that are never pruned.
 pub(crate) const RECENT: usize = 6;
-/// Most characters of an answer that is never pruned.
+/// The size in bytes up to which a tool result is never pruned.
 const SHORT: usize = 2_000;
-/// Most bytes of the task that a summary repeats.
+/// The maximum size of the task in a summary, in bytes.
 const MAX_TASK: usize = 8_000;
-/// Most bytes of a summary; a model is asked for far less.
+/// The maximum size of a summary in bytes; the model is asked for far less.
 const MAX_SUMMARY: usize = 16_000;
-/// Most bytes that stay of the text of one skill: 5,000 tokens, as in Claude Code.
+/// The maximum size in bytes of the kept text of one skill: 5,000 tokens of English, as in Claude
+/// Code.
 const MAX_SKILL: usize = 20_000;
-/// Most bytes that stay of the texts of all skills: 25,000 tokens.
+/// The maximum size in bytes of the kept texts of all skills: 25,000 tokens of English.
 const MAX_SKILLS: usize = 100_000;
-/// Most bytes of one part in a transcript.
+/// The maximum size of one part in a transcript, in bytes.
 const MAX_PART: usize = 4_000;
-
-/// Estimates tokens from bytes, as every seed does: four to one.
-pub(crate) fn tokens(bytes: usize) -> u64 {
-    (bytes as u64).div_ceil(4)
-}
+/// The estimated tokens of the text that replaces a pruned result.
+const PLACEHOLDER_TOKENS: u64 = 25;
 
 /// Estimates the tokens of messages.
 pub fn estimate(messages: &[Message]) -> u64 {
     let parts = messages.iter().flat_map(|message| &message.parts);
-    tokens(parts.map(Part::bytes).sum())
+    parts.map(Part::tokens).sum()
 }
 
-/// How many bytes pruning a part saves.
-pub(crate) fn gain(part: &Part) -> usize {
+/// Returns the estimated number of tokens that pruning a part saves.
+pub(crate) fn gain(part: &Part) -> u64 {
     match part {
         Part::Result(result) if result.keep.is_none() && result.text.len() > SHORT => {
-            result.text.len() - 100
+            part.tokens().saturating_sub(PLACEHOLDER_TOKENS)
         }
-        Part::Result(result) if result.keep.is_none() => result.images.len() * 6_000,
+        Part::Result(result) if result.keep.is_none() => result.images.len() as u64 * IMAGE_TOKENS,
         _ => 0,
     }
 }
 
-/// Prunes a part, where that saves anything.
+/// Prunes a part if that saves anything.
 pub(crate) fn prune(part: &mut Part) {
     if gain(part) == 0 {
         return;
@@ -53,23 +51,23 @@ pub(crate) fn prune(part: &mut Part) {
     if let Part::Result(result) = part {
         let size = result.text.len();
         result.text = format!(
-            "[{size} bytes left out to save room; call {} again if they are needed]",
+            "[{size} bytes removed to save space; call {} again if you need them]",
             result.name
         );
         result.images.clear();
     }
 }
 
-/// How a conversation is to be shortened.
+/// A plan to compact a conversation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CompactPlan {
-    /// Messages before this one go.
+    /// Messages before this index are replaced.
     pub before: usize,
-    /// What they said, cut to what a model can read at once.
+    /// A transcript of these messages, bounded in size.
     pub transcript: String,
-    /// Skills whose text does not fit any more.
+    /// Skills whose text no longer fits.
     pub unloaded: Vec<Box<str>>,
-    /// Skills of whose text only the beginning stays.
+    /// Skills whose text is truncated.
     pub cut: Vec<Box<str>>,
     task: String,
     fallback: String,
@@ -77,18 +75,18 @@ pub struct CompactPlan {
 }
 
 impl CompactPlan {
-    /// What a model is asked for a summary.
+    /// Returns the prompt that asks a model for a summary.
     pub fn question(&self) -> String {
         format!(
-            "Below is the beginning of a conversation between a person, you and your tools. Write \
-             down what must be known to go on with the work: what was asked, what was found out, \
-             what was done and changed (with names of files and commands), what is left to do. Plain \
-             text, at most 600 words. Do not go on with the work itself.\n\n<conversation>\n{}\n</conversation>",
+            "Below is the start of a conversation between a user, you and your tools. Summarize \
+             what is needed to continue the work: what the user asked for, what you found out, what \
+             you did and changed (with file names and commands), and what remains to be done. Use \
+             plain text, at most 600 words. Do not continue the work itself.\n\n<conversation>\n{}\n</conversation>",
             self.transcript
         )
     }
 
-    /// What is written down: the conversation is shortened like this.
+    /// Returns the event that records the compaction.
     pub fn event(&self, summary: Option<&str>, usage: Usage) -> Event {
         Event::Compacted {
             before: self.before,
@@ -99,20 +97,20 @@ impl CompactPlan {
         }
     }
 
-    /// The message that stands in the place of what goes; without a summary, facts take its place.
+    /// Returns the message that replaces the removed ones. Without a summary, it lists facts.
     pub fn message(&self, summary: Option<&str>) -> Message {
         let mut text = String::from(
-            "[The beginning of this conversation was left out to save room. This is not a new request.]\n\n",
+            "[The start of this conversation was removed to save space. This is not a new request.]\n\n",
         );
         if !self.task.is_empty() {
-            text.push_str(&format!("What was asked at first:\n{}\n\n", self.task));
+            text.push_str(&format!("The original request:\n{}\n\n", self.task));
         }
         let summary = summary.map(str::trim).filter(|summary| !summary.is_empty());
-        text.push_str("What happened since:\n");
+        text.push_str("What has happened since:\n");
         text.push_str(&shorten(summary.unwrap_or(&self.fallback), MAX_SUMMARY));
         if !self.unloaded.is_empty() {
             text.push_str(&format!(
-                "\n\nThere was no room for the instructions of these skills; load them again if they are needed: {}",
+                "\n\nThe instructions of these skills were removed to save space; load them again if you need them: {}",
                 self.unloaded.join(", ")
             ));
         }
@@ -132,11 +130,11 @@ impl CompactPlan {
     }
 }
 
-/// Plans how to shorten a conversation; nothing where it cannot become shorter. The skill that a
-/// conversation is a run of is its task, and stays whole.
+/// Plans the compaction of a conversation. Returns `None` if it cannot become shorter. In a run of
+/// a skill (`runs`), the text of that skill is the task and is kept whole.
 pub(crate) fn plan(
     messages: &[Message],
-    sizes: &[usize],
+    sizes: &[u64],
     window: u64,
     runs: Option<&str>,
 ) -> Option<CompactPlan> {
@@ -158,28 +156,28 @@ pub(crate) fn plan(
     })
 }
 
-/// Where to cut: as much of the end as a fifth of the window holds stays, and never an answer
-/// without its call.
-fn cut(messages: &[Message], sizes: &[usize], window: u64) -> Option<usize> {
+/// Returns the index to cut at. Keeps as many of the last messages as fit a fifth of the window,
+/// and never keeps a result without its call.
+fn cut(messages: &[Message], sizes: &[u64], window: u64) -> Option<usize> {
     let may = |at: &usize| messages[*at].results().next().is_none();
-    let mut tail = 0;
+    let mut tail: u64 = 0;
     let mut best = None;
     for at in (1..messages.len()).rev() {
         tail += sizes.get(at).copied().unwrap_or(0);
-        if tokens(tail).saturating_mul(5) > window && best.is_some() {
+        if tail.saturating_mul(5) > window && best.is_some() {
             break;
         }
         if may(&at) {
             best = Some(at);
         }
-        if tokens(tail).saturating_mul(5) > window && best.is_some() {
+        if tail.saturating_mul(5) > window && best.is_some() {
             break;
         }
     }
     best
 }
 
-/// What becomes of the skills in messages that go.
+/// The skills in the removed messages.
 #[derive(Default)]
 struct Survivors {
     kept: Vec<Part>,
@@ -187,7 +185,7 @@ struct Survivors {
     cut: Vec<Box<str>>,
 }
 
-/// What must survive of messages that go: the newest text of each skill, as long as there is room.
+/// Collects the newest text of each skill in the removed messages, as far as they fit.
 fn survivors(gone: &[Message], stays: &[Message], window: u64, runs: Option<&str>) -> Survivors {
     let stays: Vec<&str> = stays
         .iter()
@@ -195,7 +193,7 @@ fn survivors(gone: &[Message], stays: &[Message], window: u64, runs: Option<&str
         .filter_map(Part::keep)
         .collect();
     let mut all = Survivors::default();
-    // Four bytes are a token: so many bytes are a quarter of the window.
+    // As many bytes as the window has tokens: about a quarter of the window.
     let mut room = usize::try_from(window)
         .unwrap_or(usize::MAX)
         .min(MAX_SKILLS);
@@ -242,17 +240,17 @@ fn survivors(gone: &[Message], stays: &[Message], window: u64, runs: Option<&str
     all
 }
 
-/// The beginning of the text of a skill, with a word about the rest. No longer than what stays, so
-/// that it is not cut again the next time.
+/// Truncates the text of a skill and says so. The result fits `MAX_SKILL`, so that it is not
+/// truncated again by the next compaction.
 fn beginning(text: &str, name: &str) -> String {
     let rest = format!(
-        "\n\n[The rest of the instructions of the skill {name} was left out to save room. Load it again if it is needed.]"
+        "\n\n[The rest of the instructions of skill {name} was removed to save space. Load the skill again if you need it.]"
     );
     let end = text.floor_char_boundary(MAX_SKILL.saturating_sub(rest.len()));
     format!("{}{rest}", &text[..end])
 }
 
-/// What the person asked for at first.
+/// Returns the text of the first user message.
 fn task(messages: &[Message]) -> String {
     let first = messages.iter().find(|message| message.role == Role::User);
     let parts = first.into_iter().flat_map(|message| &message.parts);
@@ -266,12 +264,12 @@ fn task(messages: &[Message]) -> String {
     shorten(task.trim(), MAX_TASK)
 }
 
-/// What messages said, with the middle left out where it is too long.
+/// Returns a transcript of the messages. If it is too long, the middle is removed.
 fn transcript(messages: &[Message], bytes: usize) -> String {
     let mut all = String::new();
     for message in messages {
         let who = match message.role {
-            Role::User => "person",
+            Role::User => "user",
             Role::Assistant => "you",
         };
         for part in &message.parts {
@@ -280,7 +278,7 @@ fn transcript(messages: &[Message], bytes: usize) -> String {
                     keep: Some(name), ..
                 } => format!("(skill {name} was loaded)"),
                 Part::Text { text, keep: None } => format!("{who}: {}", shorten(text, MAX_PART)),
-                Part::Image(_) => format!("{who}: (a picture)"),
+                Part::Image(_) => format!("{who}: (image)"),
                 Part::Reasoning { .. } => continue,
                 Part::Call(call) => {
                     format!(
@@ -290,11 +288,11 @@ fn transcript(messages: &[Message], bytes: usize) -> String {
                     )
                 }
                 Part::Result(result) if result.keep.is_some() => {
-                    format!("{} answered with the instructions of a skill", result.name)
+                    format!("{} returned the instructions of a skill", result.name)
                 }
                 Part::Result(result) => {
                     format!(
-                        "{} answered: {}",
+                        "{} returned: {}",
                         result.name,
                         shorten(&result.text, MAX_PART / 2)
                     )
@@ -307,8 +305,8 @@ fn transcript(messages: &[Message], bytes: usize) -> String {
     shorten(&all, bytes.max(MAX_PART))
 }
 
-/// Facts about messages, for where no model sums them up: the tools that were called, and what the
-/// model said last.
+/// Returns facts about the messages: the tools called and the last texts of the model. Replaces a
+/// summary if there is no model to write one.
 pub fn digest(messages: &[Message]) -> String {
     let mut tools: Vec<(&str, usize)> = Vec::new();
     for call in messages.iter().flat_map(Message::calls) {
@@ -337,7 +335,7 @@ pub fn digest(messages: &[Message]) -> String {
     text.trim_end().to_owned()
 }
 
-/// A text with its middle left out where it has more bytes; never within a character.
+/// Removes the middle of a text that is longer than `bytes`, at character boundaries.
 fn shorten(text: &str, bytes: usize) -> String {
     if text.len() <= bytes {
         return text.to_owned();
@@ -346,7 +344,7 @@ fn shorten(text: &str, bytes: usize) -> String {
     let head = text.floor_char_boundary(half);
     let tail = text.ceil_char_boundary(text.len() - half);
     format!(
-        "{}\n[… {} bytes left out …]\n{}",
+        "{}\n[… {} bytes removed …]\n{}",
         &text[..head],
         tail - head,
         &text[tail..]

@@ -1,8 +1,8 @@
-//! Facts about a session. A session is the fold of its events; each is written before what it
-//! announces is done.
+//! Events of a session. A session is the fold of its events; each event is stored before the action
+//! that it announces.
 //!
-//! This is the format of the store, too: fields are only ever added, with a default, and an event of
-//! an unknown kind is refused as a whole, never skipped.
+//! This is also the storage format: fields are only added, each with a default, and an unknown
+//! event is an error, never skipped.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -11,207 +11,207 @@ use crate::message::{Message, Part, ToolResult};
 use crate::request::{Effort, Reply};
 use crate::usage::{Budget, Limit, Usage};
 
-/// The version of the format.
+/// The version of the storage format.
 pub const VERSION: u32 = 1;
 
-/// An event, and when it was.
+/// An event with its time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Stamped {
     /// Nanoseconds since 1970.
     pub at: i64,
-    /// What happened.
+    /// The event.
     #[serde(flatten)]
     pub event: Event,
 }
 
-/// Something that happened in a session.
+/// An event of a session.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum Event {
-    /// It began.
+    /// The session started.
     Started(Box<Started>),
-    /// Somebody said something; skills that they called for are in it.
+    /// A user message, including any skills it invoked.
     Said {
-        /// What the model reads.
+        /// The parts for the model.
         parts: Vec<Part>,
-        /// What the person typed, where that is something else.
+        /// The text as typed, if it differs.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         typed: Option<String>,
-        /// Skills that entered with it.
+        /// Skills loaded with the message.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         loaded: Vec<ActiveSkill>,
-        /// What it cost, where skills ran on their own for it.
+        /// Usage of the skills that ran for it in a sub-run.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         usage: Option<Usage>,
     },
-    /// Something that the model is to know came up, such as a skill that changed.
+    /// A note for the model, such as a changed skill.
     Noted {
-        /// What the model reads.
+        /// The text for the model.
         text: String,
-        /// The skills that it knows of from now on, where they changed.
+        /// The skills known to the model from now on, if they changed.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         known: Vec<(Box<str>, u64)>,
-        /// What it cost, where it comes from a sub-run in the background.
+        /// Usage of the background sub-run that the note reports.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         usage: Option<Usage>,
     },
-    /// The model is asked.
+    /// A request to the model starts.
     Asked {
-        /// Which turn, from one.
+        /// The turn, starting at 1.
         turn: u32,
         /// The model: `provider/name`.
         model: Box<str>,
-        /// Names of the tools that it was told of.
+        /// The names of the declared tools.
         tools: Vec<Box<str>>,
     },
-    /// The model answered.
+    /// The model replied.
     Replied {
-        /// What.
+        /// The reply.
         reply: Reply,
-        /// Milliseconds that it took.
+        /// Duration in milliseconds.
         #[serde(default)]
         milliseconds: u64,
     },
-    /// A tool is about to run.
+    /// A tool call starts.
     CallStarted {
-        /// The call.
+        /// The id of the call.
         call: Box<str>,
-        /// Whether it only reads, so that it may be done again.
+        /// `true` if the tool only reads, so that the call can be repeated.
         read_only: bool,
-        /// The session of its own that it runs in.
+        /// The session of the sub-run, if the call starts one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         child: Option<Box<str>>,
     },
-    /// A tool answered.
+    /// A tool call ended.
     CallEnded {
-        /// What.
+        /// The result.
         result: ToolResult,
-        /// Skills that are loaded now.
+        /// Skills loaded by the call.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         loaded: Vec<ActiveSkill>,
-        /// Skills that are no longer loaded.
+        /// Skills unloaded by the call.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         unloaded: Vec<Box<str>>,
-        /// What was handed in, where it fitted.
+        /// The submitted result, if it is valid.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         submitted: Option<Value>,
-        /// What it cost, where it asked a model itself.
+        /// Usage, if the tool asked a model itself.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         usage: Option<Usage>,
-        /// Milliseconds that it took.
+        /// Duration in milliseconds.
         #[serde(default)]
         milliseconds: u64,
     },
-    /// Whether something may happen was decided. For `why`; it changes nothing.
+    /// A permission decision. Recorded for `why`; has no effect.
     Decided(Decided),
-    /// What became of the skills when the index was written. For `why`; it changes nothing.
+    /// The state of the skills when the index was written. Recorded for `why`; has no effect.
     Listed(Listed),
-    /// Long answers of tools were left out, up to a message.
+    /// Long tool results were removed from the older messages.
     Pruned {
-        /// Messages before this one were pruned.
+        /// Messages before this index were pruned.
         before: usize,
     },
-    /// The beginning of the conversation was replaced.
+    /// The start of the conversation was replaced by a summary.
     Compacted {
-        /// Messages before this one are gone.
+        /// Messages before this index were replaced.
         before: usize,
-        /// What stands in their place.
+        /// The summary.
         summary: Message,
-        /// Skills whose text did not fit any more.
+        /// Skills whose text no longer fits.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         unloaded: Vec<Box<str>>,
-        /// Skills of whose text only the beginning is left.
+        /// Skills whose text was truncated.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         cut: Vec<Box<str>>,
-        /// What it cost.
+        /// Usage of the summary.
         #[serde(default)]
         usage: Usage,
     },
-    /// A hook that runs only once in a session ran.
+    /// A hook that runs once per session has run.
     HookFired {
         /// The skill.
         skill: Box<str>,
-        /// The digest over its files.
+        /// The digest of the skill's files.
         digest: Box<str>,
-        /// The place among its hooks.
+        /// The index among the skill's hooks.
         hook: usize,
     },
-    /// It was taken up again.
+    /// The session was resumed.
     Resumed {
-        /// What it may use from now on, where that changed.
+        /// The new budget, if it changed.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         budget: Option<Budget>,
-        /// Skills that changed on disk since they were loaded, and are no longer loaded.
+        /// Skills that were unloaded because they changed on disk.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         unloaded: Vec<Box<str>>,
     },
-    /// It ended, or paused.
+    /// The session ended or paused.
     Ended {
-        /// How.
+        /// The reason.
         ending: Ending,
     },
 }
 
-/// How a session began.
+/// The start of a session.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Started {
-    /// The version of the format.
+    /// The version of the storage format.
     pub version: u32,
-    /// What it is about, for lists: the first words of a task, the name of a skill.
+    /// A title for lists: the first words of the task, or the name of a skill.
     pub title: String,
-    /// The project.
+    /// The project directory.
     pub project: Box<str>,
     /// The model: `provider/name`.
     pub model: Box<str>,
-    /// The system prompt, in blocks; the last one is the index of skills, where there is one.
+    /// The blocks of the system prompt. The last one is the skill index, if there is one.
     pub system: Vec<String>,
-    /// How the run is limited.
+    /// The limits of the run.
     pub limits: Limits,
-    /// How hard the model thinks.
+    /// The reasoning effort.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub effort: Option<Effort>,
-    /// The session that this one is a part of, and the call there.
+    /// The parent session, in a sub-run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<Parent>,
     /// The skill that runs, in a sub-run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub skill: Option<Box<str>>,
-    /// The schema of the result, where one is wanted.
+    /// The schema of the result, if one is required.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<Value>,
-    /// The only tools that it was given, where somebody chose.
+    /// The only tools available, if they were restricted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tools: Option<Vec<Box<str>>>,
-    /// The agents that a sub-run runs as: those of the sub-runs above it, and its own last.
+    /// The agents that a sub-run runs as, outermost first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub agents: Vec<Box<str>>,
 }
 
-/// Where a sub-run belongs.
+/// The parent of a sub-run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Parent {
     /// The session.
     pub session: Box<str>,
-    /// The call there; nothing where a program started it.
+    /// The call that started it; `None` if the host program did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub call: Option<Box<str>>,
-    /// How deep: one for a sub-run of a session.
+    /// The depth: 1 for a sub-run of a session.
     pub depth: u8,
 }
 
-/// How a run is limited.
+/// The limits of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limits {
-    /// What it may use.
+    /// The budget.
     #[serde(default)]
     pub budget: Budget,
-    /// Tokens that fit the model's window.
+    /// The size of the model's context window, in tokens.
     pub window: u64,
-    /// How often something may be handed in that does not fit.
+    /// Invalid results after which the run ends.
     pub submissions: u32,
-    /// How often the same call may follow itself with the same answer before the run ends.
+    /// Repetitions of the same call with the same result after which the run ends.
     pub repeats: u32,
-    /// Most calls in one answer; the rest are refused.
+    /// The maximum number of calls in one reply. Further calls are rejected.
     pub calls: usize,
 }
 
@@ -227,52 +227,52 @@ impl Default for Limits {
     }
 }
 
-/// A skill that is loaded. Its text is in the conversation, marked with its name.
+/// A loaded skill. Its text is in the conversation, marked with its name.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ActiveSkill {
-    /// Its name.
+    /// The name.
     pub name: Box<str>,
-    /// The digest over its files when it was loaded.
+    /// The digest of its files when it was loaded.
     pub digest: Box<str>,
-    /// A sum over its text, in hexadecimal.
+    /// A checksum of its text, in hexadecimal.
     pub rendering: Box<str>,
 }
 
-/// Whether something may happen.
+/// A permission decision.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Decided {
-    /// The call that it was about.
+    /// The id of the call it is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub call: Option<Box<str>>,
-    /// What was wanted.
+    /// The requested action.
     pub what: String,
     /// `allow`, `ask` or `deny`.
     pub verdict: Box<str>,
-    /// Why.
+    /// The reason.
     pub reason: String,
-    /// The rule behind it, and where it stands.
+    /// The rule that decided, with its location.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rule: Option<String>,
-    /// What the person answered, where somebody was asked.
+    /// The answer, if a person was asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer: Option<Box<str>>,
 }
 
-/// What became of the skills when the index was written.
+/// The state of the skills when the index was written.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Listed {
-    /// How many tokens the index has.
+    /// The size of the index in tokens.
     pub tokens: u64,
-    /// How many it may have.
+    /// The maximum size in tokens.
     pub budget: u64,
-    /// Skills in it, in order.
+    /// The listed skills, in order.
     pub shown: Vec<Box<str>>,
-    /// How many were left out for want of room or use.
+    /// The number of skills that were omitted for lack of space.
     pub omitted: usize,
-    /// Skills that the model does not see, each with the reason.
+    /// Skills hidden from the model, each with the reason.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hidden: Vec<(Box<str>, Box<str>)>,
-    /// The skills that the model knows of, each with a number that changes with its description.
+    /// The skills known to the model, each with a hash of its description.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub known: Vec<(Box<str>, u64)>,
 }
@@ -310,7 +310,7 @@ pub enum Ending {
 }
 
 impl Event {
-    /// A note for the model.
+    /// Creates a note for the model.
     pub fn note(text: impl Into<String>) -> Self {
         Self::Noted {
             text: text.into(),
@@ -319,7 +319,7 @@ impl Event {
         }
     }
 
-    /// A tool answered, and nothing else changed.
+    /// Creates the end of a call that changed nothing else.
     pub fn answer(result: ToolResult) -> Self {
         Self::CallEnded {
             result,

@@ -1,9 +1,9 @@
 //! Decides the next step of a conversation between a model and its tools.
 //!
-//! A session is the fold of its [`Event`]s: [`Run::apply`] takes one, [`Run::next`] says what is to
-//! be done. Whoever drives it writes each event down before acting on it, so that a session can be
-//! killed at any point and taken up again. Nothing here waits, reads a clock or knows a provider; a
-//! skill is a text that must survive.
+//! A session is the fold of its [`Event`]s: [`Run::apply`] folds one event, and [`Run::next`]
+//! returns the next step. The driver stores each event before it acts on it, so a session can be
+//! killed at any point and resumed. This crate does no I/O, reads no clock and knows no provider;
+//! to it, a skill is a text that compaction must keep.
 
 #![warn(clippy::disallowed_methods, missing_docs)]
 

@@ -1,4 +1,4 @@
-//! What a conversation is made of.
+//! Messages and their parts.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
@@ -6,27 +6,36 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// Whose message it is.
+/// The tokens that providers count for an image of usual size.
+pub(crate) const IMAGE_TOKENS: u64 = 1_500;
+/// The estimated tokens around the name, input or text of a tool call.
+const CALL_TOKENS: u64 = 10;
+
+fn estimate(text: &str) -> u64 {
+    prowess_spec::tokens::estimate(text) as u64
+}
+
+/// The author of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
-    /// From the outside: a person, or the answers of tools.
+    /// The user, or tool results.
     User,
-    /// From the model.
+    /// The model.
     Assistant,
 }
 
 /// One message.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Message {
-    /// Whose it is.
+    /// The author.
     pub role: Role,
-    /// What is in it, in order.
+    /// The parts, in order.
     pub parts: Vec<Part>,
 }
 
 impl Message {
-    /// A text from the outside.
+    /// Creates a user message with one text part.
     pub fn user(text: impl Into<String>) -> Self {
         Self {
             role: Role::User,
@@ -34,7 +43,7 @@ impl Message {
         }
     }
 
-    /// A text from the model.
+    /// Creates an assistant message with one text part.
     pub fn assistant(text: impl Into<String>) -> Self {
         Self {
             role: Role::Assistant,
@@ -42,7 +51,7 @@ impl Message {
         }
     }
 
-    /// The tools that it calls.
+    /// Returns the tool calls in the message.
     pub fn calls(&self) -> impl Iterator<Item = &ToolCall> {
         self.parts.iter().filter_map(|part| match part {
             Part::Call(call) => Some(call),
@@ -50,7 +59,7 @@ impl Message {
         })
     }
 
-    /// The answers of tools in it.
+    /// Returns the tool results in the message.
     pub fn results(&self) -> impl Iterator<Item = &ToolResult> {
         self.parts.iter().filter_map(|part| match part {
             Part::Result(result) => Some(result),
@@ -58,14 +67,13 @@ impl Message {
         })
     }
 
-    /// All its text, without reasoning, calls and answers of tools.
+    /// Returns the text of the message, without reasoning, tool calls and tool results.
     pub fn text(&self) -> String {
         text_of(&self.parts)
     }
 }
 
-/// Messages in order. Clones share them: whoever changes them while somebody else has them, too,
-/// gets a copy first.
+/// Messages in order. Clones share one copy until one of them is changed.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Messages(Arc<Vec<Message>>);
 
@@ -98,7 +106,7 @@ impl<'a> IntoIterator for &'a Messages {
     }
 }
 
-/// All text among parts, without reasoning, calls and answers of tools.
+/// Returns the text of the parts, without reasoning, tool calls and tool results.
 pub(crate) fn text_of(parts: &[Part]) -> String {
     let mut all = String::new();
     for part in parts {
@@ -109,7 +117,7 @@ pub(crate) fn text_of(parts: &[Part]) -> String {
     all
 }
 
-/// A part of a message.
+/// One part of a message.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "part", rename_all = "snake_case")]
 pub enum Part {
@@ -117,28 +125,28 @@ pub enum Part {
     Text {
         /// The text.
         text: String,
-        /// What must survive when the conversation is shortened: the name of a skill.
+        /// The skill this text belongs to, if compaction must keep it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         keep: Option<Box<str>>,
     },
-    /// A picture.
+    /// An image.
     Image(Image),
-    /// What the model thought. Some providers want it back unchanged.
+    /// The model's reasoning. Some providers require it back unchanged.
     Reasoning {
-        /// What may be shown of it.
+        /// The readable part.
         text: String,
-        /// The provider's own form, to be sent back to the same provider and to nobody else.
+        /// The provider's own encoding. Sent back only to the same provider.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         opaque: Option<Opaque>,
     },
-    /// A tool that the model calls.
+    /// A tool call by the model.
     Call(ToolCall),
-    /// What a tool answered.
+    /// The result of a tool call.
     Result(ToolResult),
 }
 
 impl Part {
-    /// A text.
+    /// Creates a text part.
     pub fn text(text: impl Into<String>) -> Self {
         Self::Text {
             text: text.into(),
@@ -146,21 +154,25 @@ impl Part {
         }
     }
 
-    /// How many bytes a provider roughly gets.
-    pub(crate) fn bytes(&self) -> usize {
+    /// Estimates the tokens of this part.
+    pub(crate) fn tokens(&self) -> u64 {
         match self {
-            Self::Text { text, .. } => text.len(),
-            // What providers count for a picture of usual size.
-            Self::Image(_) => 6_000,
-            Self::Reasoning { text, opaque } => opaque
-                .as_ref()
-                .map_or(text.len(), |opaque| opaque.value.to_string().len()),
-            Self::Call(call) => call.name.len() + call.input.to_string().len() + 40,
-            Self::Result(result) => result.text.len() + result.images.len() * 6_000 + 40,
+            Self::Text { text, .. } => estimate(text),
+            Self::Image(_) => IMAGE_TOKENS,
+            Self::Reasoning { text, opaque } => opaque.as_ref().map_or_else(
+                || estimate(text),
+                |opaque| estimate(&opaque.value.to_string()),
+            ),
+            Self::Call(call) => {
+                estimate(&call.name) + estimate(&call.input.to_string()) + CALL_TOKENS
+            }
+            Self::Result(result) => {
+                estimate(&result.text) + result.images.len() as u64 * IMAGE_TOKENS + CALL_TOKENS
+            }
         }
     }
 
-    /// What must survive when the conversation is shortened.
+    /// Returns the skill this part belongs to, if compaction must keep it.
     pub(crate) fn keep(&self) -> Option<&str> {
         match self {
             Self::Text { keep, .. } => keep.as_deref(),
@@ -170,43 +182,44 @@ impl Part {
     }
 }
 
-/// A provider's own form of something.
+/// Data in a provider's own format.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Opaque {
-    /// The wire format that it belongs to, such as `anthropic`.
+    /// The wire format, such as `anthropic`.
     pub provider: Box<str>,
-    /// Its form.
+    /// The data.
     pub value: Value,
 }
 
-/// A picture.
+/// An image.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Image {
-    /// Such as `image/png`.
+    /// The media type, such as `image/png`.
     pub media_type: Box<str>,
-    /// Its bytes, in base 64.
+    /// The bytes in Base64.
     pub data: Box<str>,
 }
 
-/// A tool that the model calls.
+/// A tool call by the model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ToolCall {
-    /// Its id; one of its own in a session.
+    /// The id, unique in a session.
     pub id: Box<str>,
     /// The name of the tool.
     pub name: Box<str>,
-    /// Its input.
+    /// The input.
     pub input: Value,
-    /// Why the input cannot be used, where the model wrote no JSON. Such a call is never executed.
+    /// The reason why the input is unusable, if the model sent invalid JSON. Such a call is never
+    /// executed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fault: Option<Box<str>>,
-    /// What the provider wants back with the call, such as a signature of its reasoning.
+    /// Data that the provider requires back with the call, such as a reasoning signature.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub opaque: Option<Opaque>,
 }
 
 impl ToolCall {
-    /// A call.
+    /// Creates a call.
     pub fn new(id: impl Into<Box<str>>, name: impl Into<Box<str>>, input: Value) -> Self {
         Self {
             id: id.into(),
@@ -218,28 +231,28 @@ impl ToolCall {
     }
 }
 
-/// What a tool answered.
+/// The result of a tool call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ToolResult {
-    /// The call that it answers.
+    /// The id of the call.
     pub call: Box<str>,
     /// The name of the tool.
     pub name: Box<str>,
-    /// What the model reads.
+    /// The text for the model.
     pub text: String,
-    /// Pictures beside it.
+    /// Images in addition to the text.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub images: Vec<Image>,
-    /// Whether it went wrong.
+    /// `true` if the call failed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_error: bool,
-    /// What must survive when the conversation is shortened: the name of a skill.
+    /// The skill this text belongs to, if compaction must keep it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keep: Option<Box<str>>,
 }
 
 impl ToolResult {
-    /// An answer to a call.
+    /// Creates the result of a call.
     pub fn of(call: &ToolCall, text: impl Into<String>) -> Self {
         Self {
             call: call.id.clone(),
@@ -251,7 +264,7 @@ impl ToolResult {
         }
     }
 
-    /// An answer that says what went wrong.
+    /// Creates the result of a call that failed.
     pub fn error(call: &ToolCall, text: impl Into<String>) -> Self {
         Self {
             is_error: true,

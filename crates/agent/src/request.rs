@@ -1,4 +1,4 @@
-//! What a model is asked, and what it answers, in nobody's wire format.
+//! Requests to a model and its replies, independent of any wire format.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -6,77 +6,77 @@ use serde_json::Value;
 use crate::message::{Messages, Part, ToolCall};
 use crate::usage::Usage;
 
-/// Everything that a model is asked.
+/// A request to a model.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Request {
-    /// The system prompt, in blocks. It does not change within a session.
+    /// The blocks of the system prompt. They do not change within a session.
     pub system: Vec<String>,
-    /// The tools that it may call.
+    /// The available tools.
     pub tools: Vec<ToolDeclaration>,
-    /// The conversation. It begins with a message from the outside, and every answer of a tool
-    /// stands in the message behind its call.
+    /// The conversation. It starts with a user message, and each tool result is in the message that
+    /// follows its call.
     pub messages: Messages,
-    /// What can be chosen.
+    /// The options.
     pub options: Options,
 }
 
-/// A tool, as a provider is told of it.
+/// The declaration of a tool for a provider.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ToolDeclaration {
-    /// Its name.
+    /// The name.
     pub name: Box<str>,
-    /// What it is for.
+    /// The description.
     pub description: String,
-    /// What it takes, as JSON Schema.
+    /// The JSON Schema of the input.
     pub schema: Value,
 }
 
-/// What can be chosen for one question.
+/// Options of a request.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Options {
-    /// Most tokens of the answer; nothing for the provider's own limit.
+    /// The maximum number of output tokens; `None` for the provider's default.
     pub max_tokens: Option<u32>,
-    /// How hard the model thinks.
+    /// The reasoning effort.
     pub effort: Option<Effort>,
-    /// Whether it must, may or must not call tools.
+    /// Controls tool calls.
     pub choice: ToolChoice,
-    /// Whether the provider is asked to remember the beginning of the conversation.
+    /// `true` to enable prompt caching.
     pub cache: bool,
 }
 
-/// Whether a model may call tools.
+/// Controls whether the model calls tools.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ToolChoice {
-    /// As it likes.
+    /// The model decides.
     #[default]
     Auto,
-    /// It must not.
+    /// The model must not call tools.
     None,
-    /// It must call one.
+    /// The model must call a tool.
     Required,
 }
 
-/// How hard a model thinks.
+/// The reasoning effort of a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Effort {
-    /// A little.
+    /// Little reasoning.
     Low,
-    /// As usual.
+    /// The default.
     Medium,
-    /// A lot.
+    /// Much reasoning.
     High,
-    /// More still.
+    /// More than `High`.
     Xhigh,
-    /// As hard as it can.
+    /// The most that the model supports.
     Max,
 }
 
 impl Effort {
-    /// Every step, the least first.
+    /// All levels, lowest first.
     pub const ALL: [Self; 5] = [Self::Low, Self::Medium, Self::High, Self::Xhigh, Self::Max];
 
-    /// The word used in frontmatter and on the command line.
+    /// Returns the name used in frontmatter and on the command line.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Low => "low",
@@ -87,7 +87,7 @@ impl Effort {
         }
     }
 
-    /// Reads the word used in frontmatter and on the command line.
+    /// Parses the name used in frontmatter and on the command line.
     pub fn parse(word: &str) -> Option<Self> {
         Self::ALL
             .into_iter()
@@ -95,22 +95,22 @@ impl Effort {
     }
 }
 
-/// What a model answered, whole.
+/// A complete reply of a model.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Reply {
-    /// What it said, thought and called, in order.
+    /// The text, reasoning and tool calls, in order.
     pub parts: Vec<Part>,
-    /// Why it stopped.
+    /// The reason why the model stopped.
     pub stop: Stop,
-    /// What it cost.
+    /// The usage.
     pub usage: Usage,
-    /// The model that answered, as the provider names it; empty where it does not say.
+    /// The model, as named by the provider; empty if unknown.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub model: String,
 }
 
 impl Reply {
-    /// A text and nothing else.
+    /// Creates a reply with one text part.
     pub fn text(text: impl Into<String>) -> Self {
         Self {
             parts: vec![Part::text(text)],
@@ -118,7 +118,7 @@ impl Reply {
         }
     }
 
-    /// The tools that it calls.
+    /// Returns the tool calls in the reply.
     pub fn calls(&self) -> impl Iterator<Item = &ToolCall> {
         self.parts.iter().filter_map(|part| match part {
             Part::Call(call) => Some(call),
@@ -127,35 +127,35 @@ impl Reply {
     }
 }
 
-/// Why a model stopped.
+/// The reason why a model stopped.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Stop {
-    /// It was done.
+    /// The reply is complete.
     #[default]
     End,
-    /// It waits for the answers of tools.
+    /// The model waits for tool results.
     ToolUse,
-    /// It reached the most tokens of an answer: what it said is not whole.
+    /// The reply reached the maximum number of output tokens and is incomplete.
     MaxTokens,
-    /// It, or its provider, refused.
+    /// The model or its provider refused.
     Refused,
-    /// The provider's own word.
+    /// Another reason, in the provider's words.
     Other(Box<str>),
 }
 
-/// A piece of an answer that is on its way. For showing only: what counts is the [`Reply`].
+/// A piece of a reply that is being received. For display only; the [`Reply`] is authoritative.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Delta {
     /// Text.
     Text(String),
-    /// What it thinks.
+    /// Reasoning.
     Reasoning(String),
-    /// It begins to call a tool.
+    /// The start of a tool call.
     Call {
         /// The name of the tool.
         name: Box<str>,
     },
-    /// What was shown so far does not count: the question is asked again.
+    /// Discard everything shown so far: the request is being retried.
     Restart,
 }

@@ -1,7 +1,8 @@
-//! A run: what was said so far, and what is to be done next.
+//! The state of a run, and its next step.
 
 use std::collections::BTreeSet;
 
+use prowess_spec::tokens;
 use serde_json::Value;
 
 use crate::compact::{self, CompactPlan};
@@ -10,16 +11,16 @@ use crate::message::{Message, Messages, Part, Role, ToolCall, ToolResult, text_o
 use crate::request::{Options, Reply, Request, Stop, ToolDeclaration};
 use crate::usage::{Limit, Spent};
 
-/// The tool that hands in a result.
+/// The tool that submits a result.
 const SUBMIT: &str = "submit";
-/// How often the same call with the same answer is let through without a word.
+/// Identical calls with identical results after which the model is told.
 const PATIENCE: u32 = 3;
-/// What a model is told that stops without handing in a result.
-const REMINDER: &str = "You have not handed in a result. Call `submit` with it now, or say in one \
+/// The note for a model that stops without submitting a result.
+const REMINDER: &str = "You have not submitted a result. Call `submit` now, or explain in one \
      sentence why you cannot.";
-/// Most calls of one answer that are kept, done or not.
+/// The maximum number of calls kept from one reply, executed or not.
 pub(crate) const MAX_CALLS: usize = 256;
-/// How often an answer that was cut off is asked to go on.
+/// The number of times a truncated reply is continued.
 const MAX_CUT: u32 = 2;
 
 /// A conversation, folded from its events.
@@ -27,18 +28,19 @@ const MAX_CUT: u32 = 2;
 pub struct Run {
     started: Option<Box<Started>>,
     messages: Messages,
-    /// Bytes of each message, roughly as a provider counts them.
-    sizes: Vec<usize>,
-    /// Calls of the last answer, until all of them are answered.
+    /// The estimated tokens of each message.
+    sizes: Vec<u64>,
+    /// The calls of the last reply, until all of them have results.
     open: Vec<Open>,
     answered: Vec<ToolResult>,
     active: Vec<ActiveSkill>,
     seen: BTreeSet<Box<str>>,
     spent: Spent,
-    /// Tokens of the last question, and the bytes that it had.
-    measured: Option<(u64, usize)>,
+    /// The tokens of the last request as reported by the provider, and as estimated.
+    measured: Option<(u64, u64)>,
     pruned: usize,
-    /// Whether it was shortened since the model answered last. What is still too long then stays so.
+    /// `true` if the conversation was compacted since the last reply. It is not compacted again
+    /// before the next one, even if it is still too long.
     compacted: bool,
     submitted: Option<Value>,
     misfits: u32,
@@ -51,80 +53,80 @@ pub struct Run {
 
 type Signature = (Box<str>, String, String);
 
-/// A call that is not answered yet.
+/// A call without a result.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Open {
     /// The call.
     pub call: ToolCall,
-    /// How far it got.
+    /// The progress of the call.
     pub state: CallState,
 }
 
-/// How far a call got.
+/// The progress of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CallState {
-    /// Nothing was done yet.
+    /// Not started.
     New,
-    /// It was begun, and nobody knows how it ended: the program was stopped in between.
+    /// Started, but the process stopped before the result was stored.
     Interrupted {
-        /// Whether it only reads, so that it may be done again.
+        /// `true` if the tool only reads, so that the call can be repeated.
         read_only: bool,
     },
-    /// The answer has more calls than are done at once; this one is refused.
+    /// The reply has too many calls; this one is rejected.
     TooMany,
 }
 
-/// What is to be done next.
+/// The next step of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Step {
-    /// Ask the model: [`Run::request`].
+    /// Send [`Run::request`] to the model.
     AskModel,
-    /// Call these tools, and write down what each answered.
+    /// Run these tool calls and store their results.
     CallTools(Vec<Open>),
-    /// Write down that the model is told this, and go on.
+    /// Store this note for the model, then continue.
     Remind(String),
-    /// Write down that long answers before this message are left out.
+    /// Store that long tool results before this message are removed.
     Prune {
-        /// The first message that stays as it is.
+        /// The first message that is kept unchanged.
         before: usize,
     },
-    /// Replace the beginning of the conversation by a summary.
+    /// Replace the start of the conversation by a summary.
     Compact(Box<CompactPlan>),
-    /// The model answered; it is somebody else's turn.
+    /// Wait for the user: the model has answered.
     Wait,
-    /// Write down that it ended so.
+    /// Store this ending.
     End(Ending),
-    /// It ended, and that is written down.
+    /// The run has ended, and the ending is stored.
     Done(Ending),
 }
 
-/// Why events do not make a session.
+/// Events that do not form a session.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FoldError {
-    /// It has no beginning, or two.
-    #[error("a session begins once, with `started`")]
+    /// `Started` is missing or repeated.
+    #[error("a session must begin with exactly one `started` event")]
     Beginning,
-    /// A newer version of this program wrote it.
-    #[error("the session has the format {found}; this version knows up to {VERSION}")]
+    /// The session was written by a newer version.
+    #[error("the session uses format version {found}, but this version supports at most {VERSION}")]
     Newer {
-        /// The version of its format.
+        /// The version of the session's format.
         found: u32,
     },
-    /// Something answers a call that nobody made.
-    #[error("nobody made the call `{call}`")]
+    /// An event refers to a call that does not exist or already has a result.
+    #[error("unknown tool call `{call}`")]
     NoSuchCall {
         /// The call.
         call: Box<str>,
     },
-    /// Calls of the last answer are open.
-    #[error("the call `{call}` is not answered yet")]
+    /// Calls of the last reply have no result yet.
+    #[error("tool call `{call}` has no result yet")]
     OpenCall {
-        /// The first of them.
+        /// The first such call.
         call: Box<str>,
     },
-    /// An index leads behind the conversation.
-    #[error("message {at} is not there")]
+    /// An index is past the end of the conversation.
+    #[error("message {at} does not exist")]
     NoSuchMessage {
         /// The index.
         at: usize,
@@ -144,8 +146,8 @@ impl Run {
         Ok(run)
     }
 
-    /// Tells whether an event can follow. What cannot must not be written down: no session would
-    /// come of it any more.
+    /// Checks that an event can follow. An event that cannot must not be stored: the session would
+    /// become unreadable.
     pub fn check(&self, event: &Event) -> Result<(), FoldError> {
         if self.started.is_none() != matches!(event, Event::Started(_)) {
             return Err(FoldError::Beginning);
@@ -172,7 +174,7 @@ impl Run {
         }
     }
 
-    /// Takes an event.
+    /// Applies an event.
     pub fn apply(&mut self, event: &Event) -> Result<(), FoldError> {
         self.check(event)?;
         match event {
@@ -184,17 +186,17 @@ impl Run {
                 ..
             } => {
                 self.spent.usage += usage.unwrap_or_default();
-                self.outside(parts.iter().cloned());
+                self.push_user(parts.iter().cloned());
                 self.load(loaded);
-                self.begin_anew();
-                // What was handed in answered what was said before.
+                self.reset_limits();
+                // A submitted result answered the previous message.
                 self.submitted = None;
                 self.reminded = false;
             }
             Event::Noted { text, usage, .. } => {
                 self.spent.usage += usage.unwrap_or_default();
                 self.reminded |= text == REMINDER;
-                self.outside([Part::text(text)]);
+                self.push_user([Part::text(text)]);
             }
             Event::Asked { .. }
             | Event::Decided(_)
@@ -244,13 +246,14 @@ impl Run {
                     .iter_mut()
                     .filter(|skill| cut.contains(&skill.name))
                 {
-                    // What is there is no longer what was loaded, so that can be loaded again.
+                    // The remaining text differs from the loaded one, so the skill can be loaded
+                    // again.
                     skill.rendering = Box::default();
                 }
                 self.compact(*before, summary);
             }
             Event::Resumed { budget, unloaded } => {
-                self.begin_anew();
+                self.reset_limits();
                 self.unload(unloaded);
                 if let (Some(budget), Some(started)) = (budget, &mut self.started) {
                     started.limits.budget = *budget;
@@ -261,7 +264,7 @@ impl Run {
         Ok(())
     }
 
-    /// Says what is to be done next.
+    /// Returns the next step.
     pub fn next(&self) -> Step {
         if let Some(ending) = &self.ending {
             return Step::Done(ending.clone());
@@ -313,12 +316,12 @@ impl Run {
         Step::AskModel
     }
 
-    /// The calls that are still open, whether it ended or not.
+    /// Returns the calls without a result, even after the run has ended.
     pub fn open_calls(&self) -> Vec<Open> {
         self.unanswered()
     }
 
-    /// The model said something and called nothing.
+    /// Returns the next step after a reply without tool calls.
     fn after_answer(&self, limit: Option<Limit>) -> Step {
         let wants_result = self
             .started
@@ -328,7 +331,7 @@ impl Run {
         if self.last_stop == Stop::Refused {
             let why = said();
             let why = if why.is_empty() {
-                "the model refused".to_owned()
+                "the model refused to answer".to_owned()
             } else {
                 why
             };
@@ -340,7 +343,7 @@ impl Run {
         }
         let reminder = if self.last_stop == Stop::MaxTokens && self.cut < MAX_CUT {
             Some(
-                "Your answer was cut off: it reached the most tokens of one answer. Go on where it ended.",
+                "Your reply was truncated because it reached the output token limit. Continue where it stopped.",
             )
         } else if wants_result && !self.reminded {
             Some(REMINDER)
@@ -355,7 +358,7 @@ impl Run {
         }
     }
 
-    /// What the model is asked now. Every call in it has its answer.
+    /// Returns the next request to the model. Every call in it has a result.
     pub fn request(&self, tools: Vec<ToolDeclaration>, options: Options) -> Request {
         Request {
             system: self
@@ -369,8 +372,8 @@ impl Run {
         }
     }
 
-    /// Gives every call of an answer an id of its own, whatever the provider sent. Calls beyond
-    /// 256 are left out: each that is kept has an answer, and is written down with it.
+    /// Makes the id of each call unique, whatever the provider sent, and drops calls beyond 256,
+    /// since each kept call needs a stored result.
     pub fn admit(&self, mut reply: Reply) -> Reply {
         let mut calls = 0;
         reply.parts.retain(|part| {
@@ -392,39 +395,39 @@ impl Run {
         reply
     }
 
-    /// A plan for shortening the conversation now, where that is possible.
+    /// Returns a plan to compact the conversation now; `None` if it cannot become shorter.
     pub fn compaction(&self) -> Option<CompactPlan> {
         let started = self.started.as_ref()?;
         let (window, runs) = (started.limits.window, started.skill.as_deref());
         compact::plan(&self.messages, &self.sizes, window, runs)
     }
 
-    /// How it began.
+    /// Returns the start of the session.
     pub fn started(&self) -> Option<&Started> {
         self.started.as_deref()
     }
 
-    /// The conversation.
+    /// Returns the conversation.
     pub fn messages(&self) -> &[Message] {
         &self.messages
     }
 
-    /// The skills that are loaded, in the order in which they came.
+    /// Returns the loaded skills, in load order.
     pub fn active(&self) -> &[ActiveSkill] {
         &self.active
     }
 
-    /// What it used so far.
+    /// Returns the usage so far.
     pub fn spent(&self) -> &Spent {
         &self.spent
     }
 
-    /// How it ended, if it did.
+    /// Returns the ending, if the run has ended.
     pub fn ending(&self) -> Option<&Ending> {
         self.ending.as_ref()
     }
 
-    /// What the model said last.
+    /// Returns the text of the model's last message.
     pub fn answer(&self) -> String {
         let mut said = self
             .messages
@@ -434,23 +437,26 @@ impl Run {
         said.next().map(Message::text).unwrap_or_default()
     }
 
-    /// How many tokens the next question has, roughly.
+    /// Estimates the tokens of the next request.
     pub fn tokens(&self) -> u64 {
-        let now = self.bytes();
+        let now = self.estimated();
         match self.measured {
-            Some((tokens, bytes)) if tokens > 0 => {
-                let more = now.saturating_sub(bytes) / 4;
-                tokens.saturating_add(more as u64)
+            Some((tokens, estimated)) if tokens > 0 => {
+                tokens.saturating_add(now.saturating_sub(estimated))
             }
-            _ => compact::tokens(now),
+            _ => now,
         }
     }
 
-    fn bytes(&self) -> usize {
+    fn estimated(&self) -> u64 {
         let system = self.started.as_ref().map_or(0, |started| {
-            started.system.iter().map(String::len).sum::<usize>()
+            started
+                .system
+                .iter()
+                .map(|block| tokens::estimate(block) as u64)
+                .sum()
         });
-        system + self.sizes.iter().sum::<usize>()
+        system + self.sizes.iter().sum::<u64>()
     }
 
     fn check_closed(&self) -> Result<(), FoldError> {
@@ -462,7 +468,7 @@ impl Run {
         }
     }
 
-    /// A call must be there, and not be answered.
+    /// Checks that a call exists and has no result.
     fn check_open(&self, call: &str) -> Result<(), FoldError> {
         let is_open = self.open.iter().any(|open| *open.call.id == *call);
         if is_open && self.answered.iter().all(|known| *known.call != *call) {
@@ -479,8 +485,8 @@ impl Run {
         }
     }
 
-    /// Somebody wants it to go on: what ended it counts from the beginning.
-    fn begin_anew(&mut self) {
+    /// Resets the counters of the limits that end a run.
+    fn reset_limits(&mut self) {
         self.ending = None;
         self.cut = 0;
         self.misfits = 0;
@@ -496,8 +502,8 @@ impl Run {
         self.open.iter().filter(is_open).cloned().collect()
     }
 
-    /// Adds to the message from the outside that is last, or begins one.
-    fn outside(&mut self, parts: impl IntoIterator<Item = Part>) {
+    /// Adds parts to the last user message, or starts one.
+    fn push_user(&mut self, parts: impl IntoIterator<Item = Part>) {
         if self
             .messages
             .last()
@@ -510,14 +516,15 @@ impl Run {
         }
         if let (Some(last), Some(size)) = (self.messages.last_mut(), self.sizes.last_mut()) {
             for part in parts {
-                *size += part.bytes();
+                *size += part.tokens();
                 last.parts.push(part);
             }
         }
     }
 
     fn push(&mut self, message: Message) {
-        self.sizes.push(message.parts.iter().map(Part::bytes).sum());
+        self.sizes
+            .push(message.parts.iter().map(Part::tokens).sum());
         self.messages.push(message);
     }
 
@@ -526,7 +533,7 @@ impl Run {
         self.compacted = false;
         self.spent.usage += reply.usage;
         self.spent.milliseconds = self.spent.milliseconds.saturating_add(milliseconds);
-        self.measured = Some((reply.usage.prompt(), self.bytes()));
+        self.measured = Some((reply.usage.prompt(), self.estimated()));
         if self.last_stop == Stop::MaxTokens {
             self.cut += 1;
         }
@@ -552,11 +559,11 @@ impl Run {
             .last()
             .is_some_and(|last| last.role == Role::Assistant)
         {
-            // Whoever asked twice in a row gets one message; providers want them by turns.
+            // Two replies in a row become one message: providers require alternating roles.
             let parts = reply.parts.iter();
             if let (Some(last), Some(size)) = (self.messages.last_mut(), self.sizes.last_mut()) {
                 for part in parts {
-                    *size += part.bytes();
+                    *size += part.tokens();
                     last.parts.push(part.clone());
                 }
             }
@@ -566,13 +573,13 @@ impl Run {
                 parts: reply.parts.clone(),
             });
         }
-        // A model that says nothing at all has had its turn, too, and no provider takes an empty one.
+        // Providers reject empty messages.
         if let Some(last) = self
             .messages
             .last_mut()
             .filter(|last| last.parts.is_empty())
         {
-            last.parts.push(Part::text("(no answer)"));
+            last.parts.push(Part::text("(empty reply)"));
         }
         if self.open.is_empty() && !text_of(&reply.parts).trim().is_empty() {
             self.repeated = None;
@@ -595,13 +602,13 @@ impl Run {
         self.repeated = Some((signature, times));
         if times >= PATIENCE {
             result.text.push_str(&format!(
-                "\n\n(This is the same call with the same answer for the {times}th time in a row. \
-                 Do something else, or finish.)"
-            ).replace("3th", "3rd"));
+                "\n\n(This call has returned the same result {times} times in a row. Try something else, \
+                 or finish.)"
+            ));
         }
         self.answered.push(result);
         if self.answered.len() == self.open.len() {
-            // In the order of the calls, whichever ended first.
+            // Results are in the order of the calls, whichever ended first.
             let mut answered = std::mem::take(&mut self.answered);
             let at = |result: &ToolResult| {
                 self.open
@@ -610,7 +617,7 @@ impl Run {
             };
             answered.sort_by_key(at);
             self.open.clear();
-            self.outside(answered.into_iter().map(Part::Result));
+            self.push_user(answered.into_iter().map(Part::Result));
         }
     }
 
@@ -626,7 +633,7 @@ impl Run {
             return;
         }
         self.active.retain(|skill| !names.contains(&skill.name));
-        // Its text stays where it is, and need not survive any longer.
+        // The text stays, but compaction need not keep it.
         for part in self
             .messages
             .iter_mut()
@@ -640,19 +647,19 @@ impl Run {
         }
     }
 
-    /// Up to which message long answers can be left out, where that is worth it.
+    /// Returns the index up to which tool results can be pruned, if that saves enough.
     fn prunable(&self, window: u64) -> Option<usize> {
         if self.tokens().saturating_mul(5) <= window.saturating_mul(3) {
             return None;
         }
         let before = self.messages.len().saturating_sub(compact::RECENT);
         let candidates = self.messages.get(self.pruned..before)?;
-        let gain: usize = candidates
+        let gain: u64 = candidates
             .iter()
             .flat_map(|message| &message.parts)
             .map(compact::gain)
             .sum();
-        (compact::tokens(gain).saturating_mul(10) > window).then_some(before)
+        (gain.saturating_mul(10) > window).then_some(before)
     }
 
     fn prune(&mut self, before: usize) {
@@ -660,7 +667,7 @@ impl Run {
             for part in &mut self.messages[at].parts {
                 compact::prune(part);
             }
-            self.sizes[at] = self.messages[at].parts.iter().map(Part::bytes).sum();
+            self.sizes[at] = self.messages[at].parts.iter().map(Part::tokens).sum();
         }
         self.pruned = self.pruned.max(before);
         self.measured = None;
@@ -673,7 +680,7 @@ impl Run {
         self.push(summary.clone());
         for message in tail {
             match message.role {
-                Role::User => self.outside(message.parts),
+                Role::User => self.push_user(message.parts),
                 Role::Assistant => self.push(message),
             }
         }

@@ -93,23 +93,16 @@ fn loaded(run: &mut Run, id: &str, name: &str, text: &str) {
     .unwrap();
 }
 
-/// Every call has its answer in the next message, and messages come by turns.
+/// Checks that each call has its result in the next message and that roles alternate.
 fn check_valid(run: &Run) {
     let request = run.request(Vec::new(), Options::default());
     let messages = &request.messages;
     assert_eq!(messages.first().map(|first| first.role), Some(Role::User));
     for (at, message) in messages.iter().enumerate() {
         if at > 0 {
-            assert_ne!(
-                message.role,
-                messages[at - 1].role,
-                "messages come by turns"
-            );
+            assert_ne!(message.role, messages[at - 1].role, "roles alternate");
         }
-        assert!(
-            !message.parts.is_empty(),
-            "no provider takes an empty message"
-        );
+        assert!(!message.parts.is_empty(), "providers reject empty messages");
         let calls: Vec<&str> = message.calls().map(|call| &*call.id).collect();
         if !calls.is_empty() {
             let answered: Vec<&str> = messages[at + 1]
@@ -125,17 +118,14 @@ fn check_valid(run: &Run) {
             .iter()
             .position(|part| !matches!(part, Part::Result(_)))
             .unwrap_or(results);
-        assert!(
-            first_other >= results,
-            "answers stand before what is said besides"
-        );
+        assert!(first_other >= results, "results come before other parts");
     }
 }
 
-/// A call that fills the window alone cannot be left out: its answer belongs to it. To shorten what
-/// stands before it again and again would never end, and cost a question each time.
+/// A call that fills the window by itself cannot be removed, since it belongs to its result.
+/// Compacting what precedes it repeatedly would never end and cost a request each time.
 #[test]
-fn what_cannot_become_shorter_is_shortened_once() {
+fn oversized_call_is_compacted_once() {
     let mut run = Run::default();
     let input = json!({ "content": "x".repeat(100_000) });
     let call = ToolCall {
@@ -175,19 +165,19 @@ fn what_cannot_become_shorter_is_shortened_once() {
     let mut asked = 0;
     while let Step::Compact(plan) = run.next() {
         asked += 1;
-        assert!(asked < 3, "without end");
+        assert!(asked < 3, "compaction repeats");
         run.apply(&plan.event(Some(&"long ".repeat(100_000)), Usage::default()))
             .unwrap();
     }
     assert_eq!(run.next(), Step::AskModel);
     assert!(
         run.messages()[0].text().len() < 30_000,
-        "a summary has a bound, too"
+        "the summary is bounded"
     );
 }
 
 #[test]
-fn calls_without_end_are_left_out() {
+fn excess_calls_are_dropped() {
     let call = |at: usize| {
         Part::Call(ToolCall {
             id: format!("c{at}").into(),
@@ -211,7 +201,7 @@ fn calls_without_end_are_left_out() {
 }
 
 #[test]
-fn a_conversation_goes_by_turns() {
+fn conversation_alternates_roles() {
     let mut run = begun(Limits::default(), None);
     assert_eq!(run.next(), Step::Wait);
     say(&mut run, "hello");
@@ -227,7 +217,7 @@ fn a_conversation_goes_by_turns() {
         panic!("{:?}", run.next())
     };
     assert_eq!(calls.len(), 2);
-    // The second ends first; the model reads them in its own order.
+    // The second call ends first; results are sent in the order of the calls.
     answer(&mut run, "b", "two");
     assert!(matches!(run.next(), Step::CallTools(calls) if calls.len() == 1));
     answer(&mut run, "a", "one");
@@ -245,7 +235,7 @@ fn a_conversation_goes_by_turns() {
 }
 
 #[test]
-fn a_session_is_the_fold_of_its_events_at_every_point() {
+fn session_equals_fold_of_its_events_at_every_point() {
     let mut events = vec![started(Limits::default(), None)];
     events.push(Event::Said {
         parts: vec![Part::text("go")],
@@ -270,7 +260,7 @@ fn a_session_is_the_fold_of_its_events_at_every_point() {
         .cloned()
         .map(|event| Stamped { at: 7, event })
         .collect();
-    // What is written can be read again, to the same run.
+    // Stored events read back to the same run.
     for until in 1..=stamped.len() {
         let text: Vec<String> = stamped[..until]
             .iter()
@@ -297,7 +287,7 @@ fn a_session_is_the_fold_of_its_events_at_every_point() {
 }
 
 #[test]
-fn what_cannot_follow_is_known_before_and_changes_nothing() {
+fn rejected_event_changes_nothing() {
     let mut run = begun(Limits::default(), None);
     say(&mut run, "go");
     reply(
@@ -328,7 +318,7 @@ fn what_cannot_follow_is_known_before_and_changes_nothing() {
 }
 
 #[test]
-fn who_is_spoken_to_again_begins_anew() {
+fn new_message_resets_loop_detection() {
     let limits = Limits {
         repeats: 2,
         ..Limits::default()
@@ -348,7 +338,7 @@ fn who_is_spoken_to_again_begins_anew() {
 }
 
 #[test]
-fn what_makes_no_session_is_refused() {
+fn invalid_event_sequences_are_rejected() {
     assert_eq!(Run::replay(&[]).unwrap_err(), FoldError::Beginning);
     let mut run = Run::default();
     assert_eq!(run.apply(&Event::note("x")), Err(FoldError::Beginning));
@@ -357,8 +347,8 @@ fn what_makes_no_session_is_refused() {
         run.apply(&started(Limits::default(), None)),
         Err(FoldError::Beginning)
     );
-    let nobody = ToolCall::new("ghost", "read", json!({}));
-    let fault = run.apply(&Event::answer(ToolResult::of(&nobody, "x")));
+    let unknown = ToolCall::new("ghost", "read", json!({}));
+    let fault = run.apply(&Event::answer(ToolResult::of(&unknown, "x")));
     assert_eq!(
         fault,
         Err(FoldError::NoSuchCall {
@@ -390,7 +380,7 @@ fn what_makes_no_session_is_refused() {
 }
 
 #[test]
-fn ids_that_a_provider_repeats_or_leaves_out_become_unique() {
+fn repeated_and_missing_call_ids_become_unique() {
     let mut run = begun(Limits::default(), None);
     say(&mut run, "go");
     reply(
@@ -415,7 +405,7 @@ fn ids_that_a_provider_repeats_or_leaves_out_become_unique() {
     for id in &ids {
         answer(&mut run, id, "ok");
     }
-    // The next turn says `x` again.
+    // The next turn uses `x` again.
     reply(&mut run, vec![call("x", "a", json!({}))]);
     assert_ne!(run.open_calls()[0].call.id, ids[0]);
     let id = run.open_calls()[0].call.id.clone();
@@ -424,7 +414,7 @@ fn ids_that_a_provider_repeats_or_leaves_out_become_unique() {
 }
 
 #[test]
-fn more_calls_than_are_done_at_once_are_refused_not_done() {
+fn calls_beyond_the_limit_are_rejected() {
     let mut run = begun(
         Limits {
             calls: 2,
@@ -446,7 +436,7 @@ fn more_calls_than_are_done_at_once_are_refused_not_done() {
 }
 
 #[test]
-fn budgets_end_a_run_before_the_next_question() {
+fn budget_ends_run_before_next_request() {
     let check = |budget: Budget, expected: Limit| {
         let mut run = begun(
             Limits {
@@ -473,7 +463,7 @@ fn budgets_end_a_run_before_the_next_question() {
             milliseconds: 3_000,
         })
         .unwrap();
-        // The call that was made is still answered; only then is it over.
+        // The open call still gets its result before the run ends.
         answer(&mut run, "a", "ok");
         assert_eq!(run.next(), Step::End(Ending::Exhausted { limit: expected }));
     };
@@ -502,7 +492,7 @@ fn budgets_end_a_run_before_the_next_question() {
 }
 
 #[test]
-fn a_larger_budget_takes_an_exhausted_run_further() {
+fn larger_budget_continues_exhausted_run() {
     let mut run = begun(
         Limits {
             budget: Budget::turns(1),
@@ -530,7 +520,7 @@ fn a_larger_budget_takes_an_exhausted_run_further() {
 }
 
 #[test]
-fn the_same_call_with_the_same_answer_is_told_and_then_ended() {
+fn repeated_call_is_noted_then_ends_run() {
     let mut run = begun(
         Limits {
             repeats: 5,
@@ -560,7 +550,7 @@ fn the_same_call_with_the_same_answer_is_told_and_then_ended() {
         Step::End(Ending::Exhausted { limit: Limit::Loop })
     );
 
-    // Another answer, or another call, begins anew.
+    // Another result, or another call, resets the count.
     let mut run = begun(
         Limits {
             repeats: 3,
@@ -597,7 +587,7 @@ fn submit(run: &mut Run, value: Value, fits: bool) {
 }
 
 #[test]
-fn a_result_that_fits_ends_the_run_at_once() {
+fn valid_result_ends_run() {
     let mut run = begun(Limits::default(), Some(json!({"type": "object"})));
     say(&mut run, "go");
     submit(&mut run, json!({"total": 5}), true);
@@ -610,7 +600,7 @@ fn a_result_that_fits_ends_the_run_at_once() {
 }
 
 #[test]
-fn results_that_do_not_fit_are_limited() {
+fn invalid_results_are_limited() {
     let mut run = begun(
         Limits {
             submissions: 3,
@@ -630,7 +620,7 @@ fn results_that_do_not_fit_are_limited() {
         })
     );
 
-    // One that fits after one that does not is a result.
+    // A valid result after an invalid one is accepted.
     let mut run = begun(
         Limits {
             submissions: 3,
@@ -650,7 +640,7 @@ fn results_that_do_not_fit_are_limited() {
 }
 
 #[test]
-fn who_stops_without_a_result_is_reminded_once() {
+fn model_is_reminded_once_to_submit() {
     let mut run = begun(Limits::default(), Some(json!({})));
     say(&mut run, "go");
     reply(&mut run, vec![Part::text("I am done.")]);
@@ -666,7 +656,7 @@ fn who_stops_without_a_result_is_reminded_once() {
 }
 
 #[test]
-fn an_answer_that_was_cut_off_goes_on_twice() {
+fn truncated_reply_is_continued_twice() {
     let mut run = begun(Limits::default(), None);
     say(&mut run, "go");
     for turn in 0..3 {
@@ -689,7 +679,7 @@ fn an_answer_that_was_cut_off_goes_on_twice() {
 }
 
 #[test]
-fn a_refusal_is_not_asked_again() {
+fn refusal_is_not_retried() {
     let mut run = begun(Limits::default(), Some(json!({})));
     say(&mut run, "go");
     let refused = Reply {
@@ -705,7 +695,7 @@ fn a_refusal_is_not_asked_again() {
     check_valid(&run);
 }
 
-/// A run with a skill loaded early, and then much work.
+/// Creates a run that loads a skill early and then works for many turns.
 fn long(turns: usize, bytes: usize, window: u64) -> Run {
     let mut run = begun(
         Limits {
@@ -737,7 +727,7 @@ fn long(turns: usize, bytes: usize, window: u64) -> Run {
 }
 
 #[test]
-fn pruning_leaves_out_old_answers_and_keeps_skills() {
+fn pruning_removes_old_results_and_keeps_skills() {
     let mut run = long(10, 20_000, 60_000);
     let Step::Prune { before } = run.next() else {
         panic!("{:?}", run.next())
@@ -747,8 +737,8 @@ fn pruning_leaves_out_old_answers_and_keeps_skills() {
     assert!(run.tokens() < tokens / 2, "{} of {tokens}", run.tokens());
     check_valid(&run);
     let all = format!("{:?}", run.messages());
-    assert!(all.contains("Use pdftk."), "the skill is whole");
-    assert!(all.contains("bytes left out to save room; call bash again"));
+    assert!(all.contains("Use pdftk."), "the skill is kept");
+    assert!(all.contains("bytes removed to save space; call bash again"));
     let last = run
         .messages()
         .last()
@@ -758,13 +748,13 @@ fn pruning_leaves_out_old_answers_and_keeps_skills() {
         .unwrap()
         .text
         .len();
-    assert_eq!(last, 20_000, "the last answers are whole");
+    assert_eq!(last, 20_000, "the last results are kept");
     assert_eq!(run.next(), Step::AskModel);
 }
 
 #[test]
-fn compaction_keeps_the_task_the_skills_and_whole_pairs() {
-    // Short answers: nothing to prune.
+fn compaction_keeps_task_skills_and_call_pairs() {
+    // Short results: nothing to prune.
     let mut run = long(200, 1_500, 60_000);
     let Step::Compact(plan) = run.next() else {
         panic!("{:?}", run.next())
@@ -784,7 +774,7 @@ fn compaction_keeps_the_task_the_skills_and_whole_pairs() {
     }
     assert_eq!(run.active().len(), 1);
     assert_eq!(run.next(), Step::AskModel);
-    // And again: the skill survives as often as needed, once.
+    // Repeated compaction keeps the skill exactly once.
     for turn in 0..200 {
         let id = format!("d{turn}");
         reply(&mut run, vec![call(&id, "bash", json!({"again": turn}))]);
@@ -798,16 +788,16 @@ fn compaction_keeps_the_task_the_skills_and_whole_pairs() {
     assert_eq!(all.matches("Use pdftk.").count(), 1);
     assert!(
         all.contains("Fill in the forms in inbox/."),
-        "the task is never lost"
+        "the task is kept"
     );
     assert!(
         all.contains("tools called: bash"),
-        "facts stand where no model sums up"
+        "facts replace the missing summary"
     );
 }
 
 #[test]
-fn skills_that_do_not_fit_are_named_not_lost_silently() {
+fn skills_that_do_not_fit_are_named() {
     let window = 20_000;
     let mut run = begun(
         Limits {
@@ -835,10 +825,10 @@ fn skills_that_do_not_fit_are_named_not_lost_silently() {
         answer(&mut run, &id, &"x".repeat(1_900));
     }
     let plan = run.compaction().unwrap();
-    assert_eq!(plan.unloaded, ["old".into()], "the newest have the room");
+    assert_eq!(plan.unloaded, ["old".into()], "the newest are kept");
     let text = plan.message(None).text();
     assert!(
-        text.contains("load them again if they are needed: old"),
+        text.contains("load them again if you need them: old"),
         "{text}"
     );
     run.apply(&plan.event(None, Usage::default())).unwrap();
@@ -846,7 +836,7 @@ fn skills_that_do_not_fit_are_named_not_lost_silently() {
     assert_eq!(names, ["mid", "new"]);
 }
 
-/// A conversation that loaded skills with texts of so many bytes, the oldest first, and worked on.
+/// Creates a run that loads skills with texts of the given sizes in bytes, oldest first, and then works.
 fn loaded_with(window: u64, runs: Option<&str>, skills: &[(&str, usize)]) -> Run {
     let mut begin = started(
         Limits {
@@ -877,7 +867,7 @@ fn loaded_with(window: u64, runs: Option<&str>, skills: &[(&str, usize)]) -> Run
     run
 }
 
-/// Works on with short answers, so that what was loaded is part of the beginning.
+/// Adds turns with short results, so that loaded skills move into the compacted part.
 fn work(run: &mut Run, turns: usize) {
     for turn in 0..turns {
         let id = format!("c{turn}-{}", run.messages().len());
@@ -886,7 +876,7 @@ fn work(run: &mut Run, turns: usize) {
     }
 }
 
-/// What a conversation still has of the text of each skill, in bytes.
+/// Returns the size in bytes of each kept skill text.
 fn left(run: &Run) -> Vec<(String, usize)> {
     let parts = run.messages().iter().flat_map(|message| &message.parts);
     parts
@@ -901,7 +891,7 @@ fn left(run: &Run) -> Vec<(String, usize)> {
 }
 
 #[test]
-fn case_128_the_newest_skills_have_the_room_and_the_others_are_named() {
+fn case_128_newest_skills_are_kept_and_others_named() {
     let names = ["a", "b", "c", "d", "e", "f", "g"];
     let mut run = loaded_with(100_000, None, &names.map(|name| (name, 24_000)));
     let plan = run.compaction().unwrap();
@@ -920,7 +910,7 @@ fn case_128_the_newest_skills_have_the_room_and_the_others_are_named() {
     run.apply(&plan.event(None, Usage::default())).unwrap();
     let first = run.messages()[0].text();
     assert!(
-        first.contains("load them again if they are needed: a, b"),
+        first.contains("load them again if you need them: a, b"),
         "{first}"
     );
     let kept = left(&run);
@@ -930,16 +920,16 @@ fn case_128_the_newest_skills_have_the_room_and_the_others_are_named() {
     );
     for (name, bytes) in &kept {
         assert!((19_900..=20_000).contains(bytes), "{name}: {bytes}");
-        let rest = format!("The rest of the instructions of the skill {name} was left out");
+        let rest = format!("The rest of the instructions of skill {name} was removed");
         assert!(
             first.contains(&format!("<{name}>é")) && first.contains(&rest),
             "{name}"
         );
     }
-    // What is there of them is not what was loaded: they can be loaded again.
+    // The truncated texts differ from the loaded ones, so the skills can be loaded again.
     assert!(run.active().iter().all(|skill| skill.rendering.is_empty()));
     assert_eq!(run.active().len(), 5);
-    // The next time nothing more goes.
+    // The next compaction removes nothing more.
     work(&mut run, 120);
     let plan = run.compaction().unwrap();
     assert!(plan.unloaded.is_empty() && plan.cut.is_empty(), "{plan:?}");
@@ -948,7 +938,7 @@ fn case_128_the_newest_skills_have_the_room_and_the_others_are_named() {
 }
 
 #[test]
-fn case_128_only_the_newest_text_of_a_skill_stays() {
+fn case_128_newest_text_of_each_skill_is_kept() {
     let skills = [("a", 1_000), ("b", 19_000), ("a", 2_000)];
     let mut run = begun(
         Limits {
@@ -977,16 +967,20 @@ fn case_128_only_the_newest_text_of_a_skill_stays() {
 }
 
 #[test]
-fn case_128_a_run_keeps_the_skill_it_is_a_run_of() {
+fn case_128_run_keeps_its_own_skill_whole() {
     let mut run = loaded_with(60_000, Some("own"), &[("own", 24_000), ("other", 24_000)]);
     let plan = run.compaction().unwrap();
-    assert_eq!(plan.cut, ["other".into()], "nobody could load it again");
+    assert_eq!(
+        plan.cut,
+        ["other".into()],
+        "a run cannot reload its own skill"
+    );
     run.apply(&plan.event(None, Usage::default())).unwrap();
     assert_eq!(left(&run)[0], ("own".to_owned(), 24_005));
 }
 
 #[test]
-fn an_unloaded_skill_need_not_survive() {
+fn unloaded_skill_is_not_kept() {
     let mut run = long(200, 1_500, 60_000);
     reply(
         &mut run,
@@ -1008,7 +1002,7 @@ fn an_unloaded_skill_need_not_survive() {
 }
 
 #[test]
-fn one_huge_exchange_can_still_be_compacted_around() {
+fn compaction_keeps_huge_call_with_its_result() {
     let mut run = begun(
         Limits {
             window: 1_000,
@@ -1017,15 +1011,15 @@ fn one_huge_exchange_can_still_be_compacted_around() {
         None,
     );
     say(&mut run, &"t".repeat(50_000));
-    assert!(run.compaction().is_none(), "there is nothing before it");
-    assert_eq!(run.next(), Step::AskModel, "the provider has the last word");
+    assert!(run.compaction().is_none(), "nothing precedes it");
+    assert_eq!(run.next(), Step::AskModel, "the provider decides");
     reply(&mut run, vec![call("a", "read", json!({}))]);
     answer(&mut run, "a", &"r".repeat(50_000));
     let plan = run.compaction().unwrap();
-    assert_eq!(plan.before, 1, "the call stays with its answer");
+    assert_eq!(plan.before, 1, "the call stays with its result");
 }
 
-/// What a model, tools and a person may do next.
+/// An action of the model, a tool or the user.
 #[derive(Clone, Debug)]
 enum Act {
     Say,
@@ -1051,7 +1045,7 @@ fn acts() -> impl Strategy<Value = Vec<Act>> {
 }
 
 proptest! {
-    /// Whatever happens in whatever order, what a provider gets is valid, and loaded skills are in it.
+    /// After any sequence of events the request is valid and contains all loaded skills.
     #[test]
     fn every_request_is_valid(acts in acts(), sizes in prop::collection::vec(1usize..6_000, 80)) {
         let mut run = begun(Limits { window: 12_000, repeats: u32::MAX, ..Limits::default() }, None);
@@ -1107,7 +1101,7 @@ proptest! {
                 prop_assert!(all.contains(&text));
             }
         }
-        // The fold of what was written is the same run.
+        // Replaying the stored events gives the same run.
         let stamped: Vec<Stamped> = events.into_iter().map(|event| Stamped { at: 0, event }).collect();
         let text = serde_json::to_string(&stamped).unwrap();
         let read: Vec<Stamped> = serde_json::from_str(&text).unwrap();

@@ -1,24 +1,24 @@
-//! What a conversation costs, and what it may cost.
+//! Usage of a conversation, and limits on it.
 
 use std::fmt;
 use std::ops::AddAssign;
 
 use serde::{Deserialize, Serialize};
 
-/// Tokens, and money where prices are known.
+/// Tokens, and the cost if the price is known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Usage {
-    /// Tokens that were read, without those from the cache.
+    /// Input tokens, without cached ones.
     pub input: u64,
-    /// Tokens that were written, reasoning included.
+    /// Output tokens, including reasoning.
     pub output: u64,
-    /// Tokens that came from the provider's cache.
+    /// Tokens read from the provider's cache.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub cache_read: u64,
-    /// Tokens that went into the provider's cache.
+    /// Tokens written to the provider's cache.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub cache_write: u64,
-    /// Millionths of a dollar; nothing where the price is not known.
+    /// Millionths of a dollar; `None` if the price is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub micros: Option<u64>,
 }
@@ -32,12 +32,12 @@ fn is_zero(number: &u64) -> bool {
 }
 
 impl Usage {
-    /// All tokens.
+    /// Returns the sum of all tokens.
     pub fn tokens(&self) -> u64 {
         self.prompt().saturating_add(self.output)
     }
 
-    /// All tokens that were read, from wherever they came.
+    /// Returns all input tokens, cached or not.
     pub fn prompt(&self) -> u64 {
         self.input
             .saturating_add(self.cache_read)
@@ -58,25 +58,25 @@ impl AddAssign for Usage {
     }
 }
 
-/// What a run may use. Nothing means no limit.
+/// The limits of a run. `None` means unlimited.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Budget {
-    /// Answers of the model.
+    /// Replies by the model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turns: Option<u32>,
-    /// Tokens, read and written.
+    /// Input and output tokens.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokens: Option<u64>,
     /// Millionths of a dollar.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub micros: Option<u64>,
-    /// Milliseconds from the first event, without the time between runs.
+    /// Milliseconds of work, without the time between runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub milliseconds: Option<u64>,
 }
 
 impl Budget {
-    /// So many answers of the model.
+    /// Creates a budget of `turns` replies.
     pub fn turns(turns: u32) -> Self {
         Self {
             turns: Some(turns),
@@ -84,7 +84,7 @@ impl Budget {
         }
     }
 
-    /// What is used up, if anything is.
+    /// Returns the first limit that has been reached.
     pub fn reached(&self, spent: &Spent) -> Option<Limit> {
         if self.turns.is_some_and(|limit| spent.turns >= limit) {
             return Some(Limit::Turns);
@@ -107,44 +107,44 @@ impl Budget {
     }
 }
 
-/// What a run has used.
+/// The usage of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Spent {
-    /// Answers of the model.
+    /// Replies by the model.
     pub turns: u32,
-    /// Tokens and money, with those of sub-runs.
+    /// Tokens and cost, including sub-runs.
     pub usage: Usage,
     /// Milliseconds of work.
     pub milliseconds: u64,
 }
 
-/// Which limit ended a run.
+/// The limit that ended a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Limit {
-    /// Answers of the model.
+    /// Replies by the model.
     Turns,
     /// Tokens.
     Tokens,
-    /// Money.
+    /// Cost.
     Money,
     /// Time.
     Time,
-    /// The model did the same again and again.
+    /// The model repeated the same call.
     Loop,
-    /// What was handed in never fitted.
+    /// Every submitted result was invalid.
     Submissions,
 }
 
 impl fmt::Display for Limit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Turns => "the limit of turns",
-            Self::Tokens => "the limit of tokens",
-            Self::Money => "the limit of money",
-            Self::Time => "the limit of time",
-            Self::Loop => "the same call again and again",
-            Self::Submissions => "the limit of submissions that do not fit",
+            Self::Turns => "the turn limit",
+            Self::Tokens => "the token limit",
+            Self::Money => "the cost limit",
+            Self::Time => "the time limit",
+            Self::Loop => "the limit for repeated calls",
+            Self::Submissions => "the limit for invalid results",
         })
     }
 }

@@ -1,7 +1,7 @@
-//! Settings from files, and what they decide.
+//! Configuration files.
 //!
-//! [`load`] reads the user's file and the project's and lays one over the other. Nothing here reads a
-//! variable: where the files are is an argument.
+//! [`load`] reads the user's file and the project's file and merges them. This crate reads no
+//! environment variables; the paths are arguments.
 
 mod read;
 mod rules;
@@ -23,15 +23,15 @@ use prowess_policy::{Mode, RuleSet};
 use prowess_registry::fs::scopes;
 use serde_json::{Value, json};
 
-/// Name of the schema on the command line.
+/// The name of the schema on the command line.
 pub const SCHEMA_NAME: &str = "config";
-/// What the schema describes.
+/// The description of the schema.
 pub const SCHEMA_SUMMARY: &str = "The configuration files `prowess.toml` and `config.toml`";
 
-/// Where a project keeps its settings.
+/// The configuration file of a project.
 const PROJECT_FILE: &str = ".agents/prowess.toml";
 
-/// What the files say. An absent setting is nothing, so that files can be laid over each other.
+/// The settings. An absent setting is `None`, so that files can be merged.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Config {
     /// `validate.profile`
@@ -42,7 +42,7 @@ pub struct Config {
     pub select: Vec<&'static str>,
     /// `validate.ignore`
     pub ignore: Vec<&'static str>,
-    /// `validate.severity`: nothing silences the rule.
+    /// `validate.severity`: `None` turns the rule off.
     pub severity: Vec<(&'static str, Option<Severity>)>,
     /// `skills.dirs` of the user
     pub dirs: Vec<PathBuf>,
@@ -64,29 +64,29 @@ pub struct Config {
     pub mode: Option<Mode>,
     /// `permissions.allow`, `permissions.ask`, `permissions.deny`
     pub permissions: RuleSet,
-    /// `permissions.skill-commands`: whether commands in skills run at all
+    /// `permissions.skill-commands`: `false` disables commands in skills
     pub skill_commands: Option<bool>,
-    /// `permissions.confine`: whether `allowed-tools` is all that a skill may use
+    /// `permissions.confine`: `true` restricts a skill to its `allowed-tools`
     pub confine: Option<bool>,
     /// `sandbox.strength`
     pub sandbox: Option<Strength>,
     /// `sandbox.timeout`: seconds until a command is stopped
     pub timeout: Option<usize>,
-    /// `model.name`: the model that is asked, in the user's file only
+    /// `model.name`, in the user's file only
     pub model: Option<String>,
     /// `model.effort`, in the user's file only
     pub effort: Option<String>,
-    /// `model.keys`: the command that prints the key of a provider, in the user's file only
+    /// `model.keys`: the commands that print the keys of providers, in the user's file only
     pub keys: BTreeMap<String, String>,
     /// `mcp.servers.NAME`, in the user's file only
     pub servers: Vec<McpServer>,
-    /// Every name in `mcp.servers`, of those too that are switched off or wrong: nobody else may
-    /// have it.
+    /// All names in `mcp.servers`, including disabled and invalid ones, so that no other server can
+    /// use them.
     pub server_names: BTreeSet<String>,
 }
 
 impl Config {
-    /// Lays a nearer file over a farther one.
+    /// Merges this file over a base file.
     fn over(self, base: Self) -> Self {
         let longer = |near: Vec<&'static str>, far: Vec<&'static str>| {
             if near.is_empty() { far } else { near }
@@ -103,7 +103,7 @@ impl Config {
                 .into_iter()
                 .chain(base.project_dirs)
                 .collect(),
-            // A project must not put its skills before those of a person who wants it otherwise.
+            // A project must not override a user who puts user skills first.
             precedence: match base.precedence {
                 Some(Precedence::UserFirst) => base.precedence,
                 _ => self.precedence.or(base.precedence),
@@ -122,7 +122,7 @@ impl Config {
             skill_commands: self.skill_commands.or(base.skill_commands),
             confine: self.confine.or(base.confine),
             sandbox: self.sandbox.or(base.sandbox),
-            // A project may shorten it, not draw it out.
+            // A project may shorten the timeout, not extend it.
             timeout: match (self.timeout, base.timeout) {
                 (Some(near), Some(far)) => Some(near.min(far)),
                 (near, far) => near.or(far),
@@ -140,8 +140,8 @@ impl Config {
     }
 }
 
-/// A nearer file may take away what a farther one leaves, and never the other way round: a project
-/// must not switch on what a person switched off.
+/// Keeps the stricter of two settings, so that a project cannot enable a skill that the user
+/// disabled.
 fn stricter(
     near: BTreeMap<String, Override>,
     mut far: BTreeMap<String, Override>,
@@ -153,7 +153,7 @@ fn stricter(
     far
 }
 
-/// As with visibility: a nearer file may take skills away from an agent, never give it others.
+/// Keeps the narrower of two grants, so that a project cannot give an agent more skills.
 fn narrower(
     near: BTreeMap<String, Grant>,
     mut far: BTreeMap<String, Grant>,
@@ -171,7 +171,7 @@ fn narrower(
     far
 }
 
-/// Where settings are looked for.
+/// The locations of the configuration files.
 #[derive(Clone, Debug, Default)]
 pub struct Sources {
     /// The current folder.
@@ -180,45 +180,45 @@ pub struct Sources {
     pub home: Option<PathBuf>,
     /// The user's file.
     pub user: Option<PathBuf>,
-    /// Whether the user's file was asked for by name, and so must be there.
+    /// `true` if the user's file was named explicitly, and so must exist.
     pub is_named: bool,
 }
 
-/// What the files say, and what is wrong with them.
+/// The merged configuration and the problems of its files.
 #[derive(Debug, Default)]
 pub struct Loaded {
-    /// What counts. A file that cannot be used adds nothing.
+    /// The merged configuration, without files that cannot be used.
     pub config: Config,
-    /// Files that are used, the farthest first.
+    /// The files that were used, lowest precedence first.
     pub used: Vec<PathBuf>,
-    /// Files that are used, but have mistakes.
+    /// Files that were used despite warnings.
     pub warnings: Vec<FileReport>,
-    /// Files that cannot be used.
+    /// Files that could not be used.
     pub faults: Vec<Fault>,
 }
 
-/// Why a file cannot be used.
+/// A configuration file that cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Fault {
-    /// The system says no.
+    /// The file cannot be read.
     #[error("cannot read the configuration `{}`", path.display())]
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The cause.
         source: std::io::Error,
     },
-    /// It does not mean anything.
-    #[error("the configuration `{}` cannot be used", report.path)]
+    /// The file has errors.
+    #[error("invalid configuration `{}`", report.path)]
     Wrong {
-        /// What is wrong with it.
+        /// The errors.
         report: Box<FileReport>,
     },
 }
 
-/// Reads the user's settings and the project's, nearer ones counting more. Paths in findings are
-/// what `show` makes of them.
+/// Reads the configuration of the user and of the project. The project's file has precedence.
+/// `show` formats paths in diagnostics.
 pub fn load(sources: &Sources, show: &dyn Fn(&Path) -> String) -> Loaded {
     let mut loaded = Loaded::default();
     let project = project_file(sources);
@@ -228,7 +228,7 @@ pub fn load(sources: &Sources, show: &dyn Fn(&Path) -> String) -> Loaded {
     {
         let text = match std::fs::read_to_string(path) {
             Ok(text) => text,
-            // A file that was asked for by name must be there.
+            // A file that was named explicitly must exist.
             Err(error)
                 if matches!(
                     error.kind(),
@@ -247,7 +247,7 @@ pub fn load(sources: &Sources, show: &dyn Fn(&Path) -> String) -> Loaded {
         };
         let base = path.parent().map(PathBuf::from).unwrap_or_default();
         let (mut found, mut report) = read::read(&show(path), text, is_project);
-        // Folders in a file are meant from the project's root, or from where the user's file is.
+        // Folders are relative to the project's root, or to the folder of the user's file.
         let base = base
             .parent()
             .filter(|_| is_project)
@@ -255,12 +255,12 @@ pub fn load(sources: &Sources, show: &dyn Fn(&Path) -> String) -> Loaded {
         for folder in &mut found.dirs {
             *folder = expand(folder, &base, sources.home.as_deref());
         }
-        // Folders that a project names are the project's, and must lie in it.
+        // Folders named by a project must be inside of it.
         if is_project {
             let inside = std::mem::take(&mut found.dirs)
                 .into_iter()
                 .filter(|folder| {
-                    let is_inside = lies_in(folder, &base);
+                    let is_inside = is_inside(folder, &base);
                     report
                         .diagnostics
                         .extend((!is_inside).then(|| outside(folder)));
@@ -287,8 +287,8 @@ pub fn load(sources: &Sources, show: &dyn Fn(&Path) -> String) -> Loaded {
     loaded
 }
 
-/// Whether a folder lies in another, links resolved; one that does not exist by its name.
-fn lies_in(folder: &Path, base: &Path) -> bool {
+/// Returns `true` if a folder is inside of another, with links resolved if it exists.
+fn is_inside(folder: &Path, base: &Path) -> bool {
     let real = |path: &Path| std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let is_up = |part| part == std::path::Component::ParentDir;
     real(folder).starts_with(real(base)) && (folder.exists() || !folder.components().any(is_up))
@@ -296,7 +296,7 @@ fn lies_in(folder: &Path, base: &Path) -> bool {
 
 fn outside(folder: &Path) -> Diagnostic {
     let message = format!(
-        "`dirs` of a project must lie in it: `{}` does not",
+        "`dirs` of a project must be inside the project: `{}` is not",
         folder.display()
     );
     Diagnostic {
@@ -310,7 +310,7 @@ fn outside(folder: &Path) -> Diagnostic {
     }
 }
 
-/// A folder as a file names it: `~` is the home.
+/// Resolves a folder as named in a file. `~` is the home folder.
 fn expand(folder: &Path, base: &Path, home: Option<&Path>) -> PathBuf {
     match (folder.strip_prefix("~"), home) {
         (Ok(rest), Some(home)) => home.join(rest),
@@ -318,7 +318,8 @@ fn expand(folder: &Path, base: &Path, home: Option<&Path>) -> PathBuf {
     }
 }
 
-/// The nearest project settings, where skills of the project are looked for, too.
+/// Returns the nearest configuration file of the project, in the folders that are searched for
+/// skills.
 fn project_file(sources: &Sources) -> Option<PathBuf> {
     let folders = scopes::project_folders(&sources.current, sources.home.as_deref());
     folders
@@ -327,7 +328,7 @@ fn project_file(sources: &Sources) -> Option<PathBuf> {
         .find(|file| file.is_file())
 }
 
-/// The schema, but for the words that the code knows.
+/// The schema, without the values known from code.
 const SCHEMA: &str = include_str!("schema.json");
 
 /// Returns the schema of the configuration.
@@ -338,7 +339,7 @@ pub fn schema() -> Value {
         .map(|rule| rule.id)
         .collect();
     let validate = "/properties/validate/properties";
-    for (place, words) in [
+    for (pointer, words) in [
         (
             format!("{validate}/profile/enum"),
             Profile::ALL.map(Profile::as_str).to_vec(),
@@ -359,7 +360,7 @@ pub fn schema() -> Value {
             Strength::ALL.map(Strength::as_str).to_vec(),
         ),
     ] {
-        if let Some(slot) = schema.pointer_mut(&place) {
+        if let Some(slot) = schema.pointer_mut(&pointer) {
             *slot = json!(words);
         }
     }

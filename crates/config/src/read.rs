@@ -1,4 +1,4 @@
-//! Reads one configuration file. What is wrong with it is reported like any other text.
+//! Parses a configuration file, and reports problems as diagnostics.
 
 use std::sync::Arc;
 
@@ -34,11 +34,11 @@ const PERMISSION_KEYS: [&str; 6] = ["mode", "allow", "ask", "deny", "skill-comma
 const SANDBOX_KEYS: [&str; 2] = ["strength", "timeout"];
 const KEYS: [&str; 5] = ["profile", "fail-on", "select", "ignore", "severity"];
 
-/// Reads a file. Unknown keys are warnings; values that cannot be understood are errors. A project's
-/// file cannot loosen anything.
+/// Parses a file. Unknown keys are warnings, invalid values are errors. A project's file cannot
+/// loosen any setting.
 pub(super) fn read(path: &str, text: String, is_project: bool) -> (Config, FileReport) {
     let text: Arc<str> = text.into();
-    let place = if is_project {
+    let source = if is_project {
         Source::Project(path.into())
     } else {
         Source::User(path.into())
@@ -46,7 +46,7 @@ pub(super) fn read(path: &str, text: String, is_project: bool) -> (Config, FileR
     let mut reader = Reader {
         config: Config::default(),
         found: Vec::new(),
-        place,
+        source,
         is_project,
     };
     match DeTable::parse(&text) {
@@ -56,7 +56,7 @@ pub(super) fn read(path: &str, text: String, is_project: bool) -> (Config, FileR
             reader.report(Severity::Error, span, error.message().to_owned(), None);
         }
     }
-    // The keys of a table come in the order of the alphabet; people read from the top.
+    // Tables are sorted by key; report in the order of the file.
     reader.found.sort_by_key(|diagnostic| diagnostic.span);
     let report = FileReport {
         path: path.to_owned(),
@@ -69,7 +69,7 @@ pub(super) fn read(path: &str, text: String, is_project: bool) -> (Config, FileR
 struct Reader {
     config: Config,
     found: Vec<Diagnostic>,
-    place: Source,
+    source: Source,
     is_project: bool,
 }
 
@@ -114,12 +114,12 @@ impl Reader {
                 ("agents", DeValue::Table(table)) => self.agents(table),
                 ("permissions", DeValue::Table(table)) => self.permissions(table),
                 ("sandbox", DeValue::Table(table)) => self.sandbox(table),
-                // Where a conversation goes is the person's business, and so are the keys for it.
+                // A project must not choose where conversations are sent, or the keys for it.
                 ("model", DeValue::Table(_)) if self.is_project => {
                     self.own_settings_only(key.span(), "model");
                 }
                 ("model", DeValue::Table(table)) => self.model(table),
-                // A project's servers stand in `.mcp.json`, which is trusted as a whole or not.
+                // The servers of a project are in `.mcp.json`, which is trusted as a whole.
                 ("mcp", DeValue::Table(_)) if self.is_project => {
                     self.own_settings_only(key.span(), "mcp");
                 }
@@ -236,13 +236,13 @@ impl Reader {
                 "allow" => self.permission(value, Effect::Allow),
                 "ask" => self.permission(value, Effect::Ask),
                 "deny" => self.permission(value, Effect::Deny),
-                // A project may switch commands off and confine skills, never the other way round.
+                // A project may disable commands and confine skills, not the reverse.
                 "skill-commands" => {
-                    let wanted = self.yes_or_no(value, "skill-commands");
+                    let wanted = self.boolean(value, "skill-commands");
                     self.config.skill_commands = wanted.filter(|on| !(*on && self.is_project));
                 }
                 "confine" => {
-                    let wanted = self.yes_or_no(value, "confine");
+                    let wanted = self.boolean(value, "confine");
                     self.config.confine = wanted.filter(|on| *on || !self.is_project);
                 }
                 _ => self.unknown(key, &PERMISSION_KEYS),
@@ -259,9 +259,9 @@ impl Reader {
             let known = self.config.permissions.unread().len();
             self.config
                 .permissions
-                .add(effect, text, self.place.clone());
+                .add(effect, text, self.source.clone());
             if let Some(unread) = self.config.permissions.unread().get(known) {
-                let message = format!("this {} rule means nothing", effect.as_str());
+                let message = format!("invalid {} rule", effect.as_str());
                 let label = unread.fault.why.to_string();
                 self.report(Severity::Warning, item.span(), message, Some(label));
             }
@@ -350,9 +350,9 @@ impl Reader {
                     .servers
                     .extend(server.map(|server| McpServer { timeout, ..server }));
             }
-            // One server that cannot be used takes nothing else away.
+            // An invalid server does not affect the others.
             Err(why) => {
-                let message = format!("this server cannot be used: {why}");
+                let message = format!("invalid server: {why}");
                 self.report(Severity::Warning, name.span(), message, None);
             }
         }
@@ -365,13 +365,13 @@ impl Reader {
             .map(str::trim)
             .filter(|text| !text.is_empty());
         if text.is_none() {
-            let message = format!("`{key}` must be a text");
+            let message = format!("`{key}` must be a string");
             self.report(Severity::Error, value.span(), message, None);
         }
         text.map(str::to_owned)
     }
 
-    fn yes_or_no(&mut self, value: &Spanned<DeValue<'_>>, key: &str) -> Option<bool> {
+    fn boolean(&mut self, value: &Spanned<DeValue<'_>>, key: &str) -> Option<bool> {
         let found = value.get_ref().as_bool();
         if found.is_none() {
             let message = format!("`{key}` must be true or false");
@@ -382,7 +382,7 @@ impl Reader {
 
     fn own_settings_only(&mut self, span: std::ops::Range<usize>, key: &str) {
         if self.is_project {
-            let message = format!("`{key}` counts only in your own settings, not in a project's");
+            let message = format!("`{key}` has no effect in a project's configuration");
             self.report(Severity::Warning, span, message, None);
         }
     }
@@ -393,13 +393,13 @@ impl Reader {
         });
         let number = number.filter(|&number| number > 0);
         if number.is_none() {
-            let message = format!("`{key}` must be a number above 0");
+            let message = format!("`{key}` must be a positive integer");
             self.report(Severity::Error, value.span(), message, None);
         }
         number
     }
 
-    /// A list of texts; nothing, and an error, if it is something else.
+    /// Returns a list of strings; reports an error and returns `None` for any other value.
     fn texts(&mut self, value: &Spanned<DeValue<'_>>, key: &str) -> Option<Vec<String>> {
         let items = value.get_ref().as_array();
         let texts = items.map(|items| {
@@ -410,7 +410,7 @@ impl Reader {
         });
         let texts: Option<Vec<String>> = texts.flatten();
         if texts.is_none() {
-            let message = format!("`{key}` must be a list of texts");
+            let message = format!("`{key}` must be a list of strings");
             self.report(Severity::Error, value.span(), message, None);
         }
         texts
@@ -486,7 +486,7 @@ impl Reader {
     }
 }
 
-/// A value without its place. Numbers and dates, which no key of a server has, are nothing.
+/// Converts a value to JSON. Numbers and dates become 0, since no key of a server accepts them.
 fn json(value: &DeValue<'_>) -> serde_json::Value {
     match value {
         DeValue::String(text) => text.to_string().into(),
@@ -518,7 +518,7 @@ mod tests {
     }
 
     #[test]
-    fn settings_are_read() {
+    fn validate_settings_are_read() {
         let config = check(
             "[validate]\nprofile = 'spec'\nfail-on = 'note'\nignore = ['body-length']\n[validate.severity]\nbroken-link = 'off'\n",
             &[],
@@ -543,7 +543,7 @@ mod tests {
         assert_eq!((config.window, config.budget), (Some(1000), Some(9)));
         assert_eq!(config.precedence, Some(Precedence::UserFirst));
         assert_eq!(config.visibility["a"], Override::Off);
-        // No list is everything, an empty one is nothing.
+        // A missing list allows everything, an empty one nothing.
         assert_eq!(config.agents["x"].allow, Some(vec![]));
         assert_eq!(
             (&config.agents["y"].allow, config.agents["y"].deny.len()),
@@ -555,7 +555,7 @@ mod tests {
     fn permissions_are_read() {
         let text = "[permissions]\nmode = 'accept-edits'\nallow = ['Bash(git:*)', 'Bash(ls']\n\
                     deny = ['Read(.env)']\n[sandbox]\nstrength = 'off'\n";
-        let config = check(text, &["this allow rule means nothing"]);
+        let config = check(text, &["invalid allow rule"]);
         assert_eq!(
             (config.mode, config.sandbox),
             (Some(Mode::AcceptEdits), Some(Strength::Off))
@@ -570,21 +570,21 @@ mod tests {
     }
 
     #[test]
-    fn models_and_keys_are_the_persons() {
+    fn model_settings_are_ignored_in_a_project() {
         let text = "[model]\nname = 'anthropic/x'\neffort = 'high'\n[model.keys]\nanthropic = 'pass show a'\n";
         let config = check(text, &[]);
         assert_eq!(config.model.as_deref(), Some("anthropic/x"));
         assert_eq!(config.effort.as_deref(), Some("high"));
         assert_eq!(config.keys["anthropic"], "pass show a");
-        // A project must not send a conversation elsewhere, nor run a command for a key.
+        // A project must not redirect a conversation, nor run a command for a key.
         let (config, report) = read("prowess.toml", text.to_owned(), true);
         assert_eq!((config.model, config.keys.len()), (None, 0));
         assert_eq!(report.diagnostics.len(), 1);
-        check("[model]\nname = 3\n", &["`name` must be a text"]);
+        check("[model]\nname = 3\n", &["`name` must be a string"]);
     }
 
     #[test]
-    fn servers_are_the_persons_too() {
+    fn servers_are_ignored_in_a_project() {
         let text = "[mcp.servers.docs]\ncommand = 'npx'\nargs = ['-y', 'docs']\ntimeout = 5\n\
                     [mcp.servers.web]\nurl = 'https://example.com/mcp'\nheaders = { A = 'b' }\n\
                     [mcp.servers.off]\ncommand = 'x'\nenabled = false\n";
@@ -597,7 +597,7 @@ mod tests {
         let config = check(
             "[mcp.servers.a]\ncommand = 3\n[mcp.servers.b]\ncommand = 'x'\ntimout = 3\n",
             &[
-                "this server cannot be used: `command` must be a text",
+                "invalid server: `command` must be a text",
                 "unknown key `timout`",
             ],
         );
@@ -605,7 +605,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_are_named() {
+    fn mistakes_are_reported() {
         check("[validate]\nprofil = 'spec'\n", &["unknown key `profil`"]);
         check(
             "[validate]\nprofile = 'strict'\n",
@@ -619,11 +619,11 @@ mod tests {
         check("agents = 1\n", &["`agents` must be a table"]);
         check(
             "[skills]\ndirs = 'a'\n",
-            &["`dirs` must be a list of texts"],
+            &["`dirs` must be a list of strings"],
         );
         check(
             "[prompt]\nwindow = 0\n",
-            &["`window` must be a number above 0"],
+            &["`window` must be a positive integer"],
         );
         check(
             "[skills.visibility]\na = 'of'\n",

@@ -1,34 +1,34 @@
-//! Which rules are in force.
+//! Selection of lint rules.
 
 use prowess_diag::Severity;
 use prowess_lint::{Profile, RuleSet, Target};
 
 use crate::Config;
 
-/// What is asked for beside the files, such as by flags. It counts more than they do.
+/// Options in addition to the files, such as flags. They have precedence.
 #[derive(Clone, Debug, Default)]
 pub struct Asked {
-    /// Whose rules count.
+    /// The profile.
     pub profile: Option<Profile>,
-    /// What the skill is for.
+    /// The target.
     pub target: Option<Target>,
-    /// Only these rules; all when empty.
+    /// The only rules to use; all if empty.
     pub select: Vec<&'static str>,
-    /// Not these rules.
+    /// Rules to turn off.
     pub ignore: Vec<&'static str>,
-    /// How severe rules are; nothing silences one.
+    /// The severity of rules; `None` turns a rule off.
     pub severity: Vec<(&'static str, Option<Severity>)>,
 }
 
 impl Config {
-    /// Returns the rules that the files ask for, and what is asked for beside them.
+    /// Returns the rules selected by the files and the options.
     pub fn rules(&self, asked: &Asked) -> RuleSet {
         let profile = asked.profile.or(self.profile).unwrap_or_default();
         let mut rules = RuleSet::new(profile, asked.target);
         for (rule, severity) in &self.severity {
             rules.set(rule, *severity);
         }
-        // A rule that is asked for by name is heard, whatever the files say of it.
+        // A rule that is selected by name is used, whatever the files say.
         let mut rules = if asked.select.is_empty() {
             let mut rules = rules.select(&self.select);
             for rule in &self.ignore {
@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_asked_for_counts_more_than_files() {
+    fn options_override_files() {
         let config = Config {
             profile: Some(Profile::Spec),
             ignore: vec!["broken-link"],

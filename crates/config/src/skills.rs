@@ -1,4 +1,4 @@
-//! What the settings say about skills: where they are, who sees them, how much room they get.
+//! Settings about skills: their locations, visibility and share of the prompt.
 
 use std::path::PathBuf;
 
@@ -9,31 +9,31 @@ use prowess_registry::Place;
 
 use crate::Config;
 
-/// Why there is no policy for an agent.
+/// An unusable agent.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AgentFault {
-    /// The configuration does not define it.
+    /// The agent is not defined.
     #[error("no agent named `{name}`")]
     Unknown {
-        /// The name that was asked for.
+        /// The requested name.
         name: String,
-        /// The nearest one there is.
+        /// The most similar name.
         near: Option<String>,
     },
-    /// It is given skills that do not exist.
-    #[error("the agent `{name}` is given what is not there")]
+    /// The agent refers to skills that do not exist.
+    #[error("invalid skills for agent `{name}`")]
     Grant {
-        /// Its name.
+        /// The name.
         name: String,
-        /// What is wrong.
+        /// The cause.
         source: GrantFault,
     },
 }
 
 impl Config {
-    /// Returns where skills are looked for. What was typed counts more than the environment, which
-    /// is already in `place`, and that more than files.
+    /// Returns the locations of skills. Typed folders come first, then those of the environment,
+    /// which are already in `place`, then those of files.
     #[must_use]
     pub fn place(&self, typed: &[PathBuf], mut place: Place) -> Place {
         let environment = std::mem::take(&mut place.extra);
@@ -42,7 +42,7 @@ impl Config {
         place
     }
 
-    /// Returns what decides about visibility, for an agent or for everybody.
+    /// Returns the visibility of skills for an agent, or without one.
     pub fn policy(&self, agent: Option<&str>, catalog: &Catalog) -> Result<Policy, AgentFault> {
         let grant = match agent {
             None => Grant::default(),
@@ -66,8 +66,8 @@ impl Config {
         })
     }
 
-    /// Returns how long the listing of skills in a prompt may be, in tokens: what was asked for,
-    /// else what is configured, else a hundredth of the window.
+    /// Returns the maximum size of the skill index in a prompt: the requested number of tokens, the
+    /// configured one, or one percent of the window.
     pub fn budget(&self, tokens: Option<usize>, window: Option<usize>) -> Budget {
         let window = window.or(self.window).unwrap_or(index::DEFAULT_WINDOW);
         let mut budget = Budget::of_window(window, index::DEFAULT_FRACTION);
@@ -80,8 +80,8 @@ impl Config {
         budget
     }
 
-    /// Returns the names in the settings that mean no skill, but nearly do, and how they are
-    /// written. One that is far from all others may be a skill of another project.
+    /// Returns the names in the settings that are not skills but similar to one, as written. A name
+    /// that is similar to none may be a skill of another project.
     pub fn unknown_names(&self, catalog: &Catalog) -> Vec<(String, NotFound)> {
         let settings = self
             .visibility
@@ -105,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_typed_comes_before_the_environment_and_files() {
+    fn typed_folders_come_before_environment_and_files() {
         let config = Config {
             dirs: vec!["files".into()],
             project_dirs: vec!["project".into()],
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn a_budget_that_was_asked_for_counts_more_than_a_configured_one() {
+    fn requested_budget_overrides_configured_budget() {
         let config = Config {
             budget: Some(9),
             entry_characters: Some(7),
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn an_agent_that_nobody_defined_is_named_with_its_neighbour() {
+    fn unknown_agent_is_reported_with_a_suggestion() {
         let mut config = Config::default();
         config.agents.insert("writer".to_owned(), Grant::default());
         let catalog = Catalog::default();

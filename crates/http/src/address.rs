@@ -1,42 +1,42 @@
-//! Where a request goes.
+//! URLs of requests.
 
 use std::fmt;
 
 use reqwest::Url;
 
-/// An `http` or `https` address without user and password.
+/// An `http` or `https` URL without user name and password.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Address(Url);
 
-/// Scheme, host and port: what a key is bound to.
+/// Scheme, host and port: the scope of a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Origin(Box<str>);
 
-/// Why a text is no address that can be asked.
+/// An error that makes a URL unusable.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AddressError {
-    /// It cannot be read.
-    #[error("`{0}` is not an address")]
+    /// It cannot be parsed.
+    #[error("invalid URL `{0}`")]
     Unreadable(String),
-    /// It is not for the web.
-    #[error("`{0}:` is not supported, only `http:` and `https:` are")]
+    /// The scheme is not supported.
+    #[error("unsupported scheme `{0}:`; use `http:` or `https:`")]
     Scheme(String),
-    /// It names a user or a password.
-    #[error("an address with a user or a password is not asked")]
+    /// It contains a user name or a password.
+    #[error("the URL must not contain a user name or a password")]
     Userinfo,
 }
 
-/// Most bytes of an address.
+/// The maximum length of a URL in bytes.
 const MAX_ADDRESS: usize = 8 * 1024;
 
 impl Address {
-    /// Reads an address.
+    /// Parses a URL.
     pub fn parse(text: &str) -> Result<Self, AddressError> {
         let shown = || text.chars().take(100).collect::<String>();
         if text.len() > MAX_ADDRESS {
             return Err(AddressError::Unreadable(shown()));
         }
-        // A password must not reach the message, wherever the fault is.
+        // Checked before parsing, so that a password never appears in an error.
         if text
             .split(['/', '?', '#'])
             .nth(2)
@@ -63,7 +63,7 @@ impl Address {
         Ok(Self(url))
     }
 
-    /// The address of something below this one. `rest` may end with a query.
+    /// Appends a path, with an optional query, to this URL.
     #[must_use]
     pub fn below(&self, rest: &str) -> Self {
         let (path, query) = match rest.split_once('?') {
@@ -78,17 +78,17 @@ impl Address {
         Self(url)
     }
 
-    /// Scheme, host and port.
+    /// Returns scheme, host and port.
     pub fn origin(&self) -> Origin {
         Origin(self.0.origin().ascii_serialization().into())
     }
 
-    /// The host, as it is written in an address.
+    /// Returns the host as written in the URL.
     pub fn host(&self) -> &str {
         self.0.host_str().unwrap_or_default()
     }
 
-    /// Whether it leads to this machine.
+    /// Returns `true` if the host is this machine.
     pub fn is_loopback(&self) -> bool {
         let host = self.host().trim_start_matches('[').trim_end_matches(']');
         host == "localhost"
@@ -97,7 +97,7 @@ impl Address {
                 .is_ok_and(|ip: std::net::IpAddr| ip.is_loopback())
     }
 
-    /// The whole address.
+    /// Returns the URL as text.
     pub fn as_str(&self) -> &str {
         self.0.as_str()
     }
@@ -120,7 +120,7 @@ impl fmt::Display for Address {
 }
 
 impl Origin {
-    /// Such as `https://api.example.org`.
+    /// Returns the origin as text, such as `https://api.example.org`.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -137,7 +137,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_web_without_a_user() {
+    fn other_schemes_and_users_are_refused() {
         for (text, fault) in [
             ("file:///etc/passwd", AddressError::Scheme("file".into())),
             ("http://me:secret@host/", AddressError::Userinfo),
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_are_joined_below_the_base() {
+    fn paths_are_appended_to_the_base() {
         for (base, rest, whole) in [
             ("https://a.example", "v1/x", "https://a.example/v1/x"),
             (
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn an_origin_has_scheme_host_and_port() {
+    fn origin_is_scheme_host_and_port() {
         let origin = |text| Address::parse(text).unwrap().origin();
         assert_eq!(
             origin("https://a.example/x"),

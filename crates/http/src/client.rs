@@ -1,4 +1,4 @@
-//! One request, and an answer in pieces.
+//! HTTP requests with responses in chunks.
 
 use std::borrow::Cow;
 use std::error::Error;
@@ -13,7 +13,7 @@ use tokio::time::{Instant, timeout_at};
 use crate::address::Address;
 use crate::tls;
 
-/// Asks servers, and gives their answers in pieces.
+/// Sends requests and returns the responses in chunks.
 #[derive(Clone)]
 pub struct HttpClient {
     inner: reqwest::Client,
@@ -22,20 +22,20 @@ pub struct HttpClient {
 
 impl fmt::Debug for HttpClient {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // The client below knows its proxy, and that may have a password.
+        // The inner client knows its proxy, which may include a password.
         f.debug_struct("HttpClient")
             .field("deadlines", &self.deadlines)
             .finish_non_exhaustive()
     }
 }
 
-/// A server through which others are asked with `https`. Those with `http` are on this machine or
-/// near it, and are asked directly.
+/// A proxy for `https`. Plain `http` is used only for this machine and local networks, and is sent
+/// directly.
 #[derive(Clone)]
 pub struct Proxy {
-    /// Its address; a user and a password may be in it.
+    /// The URL, which may contain a user name and a password.
     pub address: String,
-    /// The hosts that are asked directly, as in `NO_PROXY`.
+    /// The hosts that are contacted directly, as in `NO_PROXY`.
     pub except: String,
 }
 
@@ -47,18 +47,18 @@ impl fmt::Debug for Proxy {
     }
 }
 
-/// How long each kind of waiting may take, and how much may come.
+/// Timeouts, and the maximum size of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Deadlines {
-    /// Until there is a connection.
+    /// Until the connection is made.
     pub connect: Duration,
-    /// Until the head of the answer is there, connection included.
+    /// Until the response head arrives, including the connection.
     pub first: Duration,
-    /// Between two pieces of the answer.
+    /// Between two chunks of the response.
     pub idle: Duration,
-    /// For all of it.
+    /// For the whole request.
     pub total: Duration,
-    /// Most bytes of an answer.
+    /// The maximum size of a response in bytes.
     pub bytes: usize,
 }
 
@@ -66,7 +66,7 @@ impl Default for Deadlines {
     fn default() -> Self {
         Self {
             connect: Duration::from_secs(10),
-            // A model may think long before its first word, and a local one reads slowly.
+            // Models may reason for a long time before the first token, and local ones are slow.
             first: Duration::from_mins(5),
             idle: Duration::from_mins(2),
             total: Duration::from_mins(30),
@@ -75,10 +75,10 @@ impl Default for Deadlines {
     }
 }
 
-/// How long the end of an answer may take that nobody reads.
+/// The time to wait for the end of a response that is not read.
 const SETTLE: Duration = Duration::from_millis(50);
 
-/// A header of a request.
+/// A request header.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Header {
     name: Cow<'static, str>,
@@ -87,7 +87,7 @@ pub struct Header {
 }
 
 impl Header {
-    /// A header that anybody may see.
+    /// Creates a header that may be logged.
     pub fn plain(name: &'static str, value: impl Into<String>) -> Self {
         Self {
             name: name.into(),
@@ -96,7 +96,7 @@ impl Header {
         }
     }
 
-    /// A header that nobody may see, such as a key.
+    /// Creates a header that is never shown, such as a key.
     pub fn secret(name: impl Into<Cow<'static, str>>, value: impl Into<String>) -> Self {
         Self {
             name: name.into(),
@@ -113,7 +113,7 @@ impl fmt::Debug for Header {
     }
 }
 
-/// The head of an answer; its body comes in pieces.
+/// The head of a response. The body is read in chunks.
 #[derive(Debug)]
 pub struct Answer {
     inner: reqwest::Response,
@@ -122,32 +122,32 @@ pub struct Answer {
     seen: usize,
 }
 
-/// Why there is no answer.
+/// A failed request.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct HttpError {
-    /// What kind of error it is.
+    /// The kind of error.
     pub kind: HttpErrorKind,
-    /// What happened, in words for a person, without address and secrets.
+    /// The message, without URL and secrets.
     pub message: String,
 }
 
-/// What kind of error it is.
+/// The kind of an HTTP error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum HttpErrorKind {
-    /// The client could not be made, or the request cannot be sent.
+    /// The client cannot be created, or the request is invalid.
     Setup,
-    /// There was no connection.
+    /// The connection failed.
     Connect,
-    /// A deadline passed.
+    /// A timeout expired.
     Timeout,
-    /// The connection broke.
+    /// The connection was closed.
     Broken,
-    /// More came than may come.
+    /// The response is too large.
     TooLarge,
-    /// It is packed, though nobody asked for that.
-    Packed,
+    /// The response is compressed, although compression was not requested.
+    Compressed,
 }
 
 impl HttpError {
@@ -169,19 +169,19 @@ impl HttpError {
             HttpErrorKind::Broken
         };
         let what = match kind {
-            HttpErrorKind::Timeout => "no connection in time",
-            HttpErrorKind::Connect => "no connection",
-            HttpErrorKind::Setup => "the request cannot be sent",
-            _ => "the connection broke",
+            HttpErrorKind::Timeout => "connection timed out",
+            HttpErrorKind::Connect => "cannot connect",
+            HttpErrorKind::Setup => "invalid request",
+            _ => "connection closed",
         };
         Self::new(kind, format!("{what}: {}", innermost(&error.without_url())))
     }
 }
 
-/// The last cause in a chain, which is the one that says something.
+/// Returns the last error of a chain, which is the most specific one.
 pub fn innermost(error: &dyn Error) -> String {
     let mut last = error;
-    // A chain is short; one that is not ends here.
+    // Bounded, in case a chain is cyclic.
     for _ in 0..16 {
         match last.source() {
             Some(source) => last = source,
@@ -192,15 +192,15 @@ pub fn innermost(error: &dyn Error) -> String {
 }
 
 impl HttpClient {
-    /// A client. `agent` is what it calls itself.
+    /// Creates a client. `agent` is its `User-Agent`.
     pub fn new(agent: &str, deadlines: Deadlines) -> Result<Self, HttpError> {
         Self::build(agent, deadlines, None)
     }
 
-    /// A client behind a proxy.
-    pub fn behind(agent: &str, deadlines: Deadlines, proxy: &Proxy) -> Result<Self, HttpError> {
-        let unfit = |_| HttpError::new(HttpErrorKind::Setup, "the address of the proxy is none");
-        let through = reqwest::Proxy::https(&proxy.address).map_err(unfit)?;
+    /// Creates a client that uses a proxy.
+    pub fn with_proxy(agent: &str, deadlines: Deadlines, proxy: &Proxy) -> Result<Self, HttpError> {
+        let invalid = |_| HttpError::new(HttpErrorKind::Setup, "invalid proxy URL");
+        let through = reqwest::Proxy::https(&proxy.address).map_err(invalid)?;
         let through = through.no_proxy(NoProxy::from_string(&proxy.except));
         Self::build(agent, deadlines, Some(through))
     }
@@ -228,7 +228,7 @@ impl HttpClient {
         Ok(Self { inner, deadlines })
     }
 
-    /// The same client with other deadlines. The one for connections stays.
+    /// Returns the same client with other deadlines. The connection timeout does not change.
     #[must_use]
     pub fn with_deadlines(&self, deadlines: Deadlines) -> Self {
         Self {
@@ -237,7 +237,7 @@ impl HttpClient {
         }
     }
 
-    /// Its deadlines.
+    /// Returns the deadlines.
     pub fn deadlines(&self) -> &Deadlines {
         &self.deadlines
     }
@@ -253,7 +253,7 @@ impl HttpClient {
             .await
     }
 
-    /// Sends something of a media type.
+    /// Sends a body of the given media type.
     pub async fn post_as(
         &self,
         media: &str,
@@ -269,13 +269,13 @@ impl HttpClient {
         self.send(request, headers).await
     }
 
-    /// Asks for something.
+    /// Sends a `GET` request.
     pub async fn get(&self, address: &Address, headers: &[Header]) -> Result<Answer, HttpError> {
         self.send(self.inner.get(address.url().clone()), headers)
             .await
     }
 
-    /// Takes something away.
+    /// Sends a `DELETE` request.
     pub async fn delete(&self, address: &Address, headers: &[Header]) -> Result<Answer, HttpError> {
         self.send(self.inner.delete(address.url().clone()), headers)
             .await
@@ -287,9 +287,9 @@ impl HttpClient {
         headers: &[Header],
     ) -> Result<Answer, HttpError> {
         for header in headers {
-            let unfit = || HttpError::new(HttpErrorKind::Setup, unfit(header));
-            let name = HeaderName::from_bytes(header.name.as_bytes()).map_err(|_| unfit())?;
-            let mut value = HeaderValue::from_str(&header.value).map_err(|_| unfit())?;
+            let invalid = || HttpError::new(HttpErrorKind::Setup, invalid(header));
+            let name = HeaderName::from_bytes(header.name.as_bytes()).map_err(|_| invalid())?;
+            let mut value = HeaderValue::from_str(&header.value).map_err(|_| invalid())?;
             value.set_sensitive(header.is_secret);
             request = request.header(name, value);
         }
@@ -298,12 +298,12 @@ impl HttpClient {
         let first = (start + self.deadlines.first).min(end);
         let inner = timeout_at(first, request.send())
             .await
-            .map_err(|_| HttpError::new(HttpErrorKind::Timeout, "no answer in time"))?
+            .map_err(|_| HttpError::new(HttpErrorKind::Timeout, "no response in time"))?
             .map_err(HttpError::of)?;
-        let packed = inner.headers().get(CONTENT_ENCODING);
-        if packed.is_some_and(|how| !how.as_bytes().eq_ignore_ascii_case(b"identity")) {
-            let message = "the answer is packed, though that was not asked for";
-            return Err(HttpError::new(HttpErrorKind::Packed, message));
+        let encoding = inner.headers().get(CONTENT_ENCODING);
+        if encoding.is_some_and(|how| !how.as_bytes().eq_ignore_ascii_case(b"identity")) {
+            let message = "the response is compressed, although compression was not requested";
+            return Err(HttpError::new(HttpErrorKind::Compressed, message));
         }
         Ok(Answer {
             inner,
@@ -314,31 +314,28 @@ impl HttpClient {
     }
 }
 
-fn unfit(header: &Header) -> String {
-    format!(
-        "the header `{}` has characters that cannot be sent",
-        header.name
-    )
+fn invalid(header: &Header) -> String {
+    format!("header `{}` contains invalid characters", header.name)
 }
 
 impl Answer {
-    /// The status.
+    /// Returns the status code.
     pub fn status(&self) -> u16 {
         self.inner.status().as_u16()
     }
 
-    /// A header, where it is there and is text.
+    /// Returns a header if it is present and is text.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.inner.headers().get(name)?.to_str().ok()
     }
 
-    /// The next piece of the body; nothing at its end.
+    /// Returns the next chunk of the body; `None` at the end.
     pub async fn chunk(&mut self) -> Result<Option<Vec<u8>>, HttpError> {
         let idle = Instant::now() + self.deadlines.idle;
         let (until, what) = if idle < self.end {
-            (idle, "the answer stopped in the middle")
+            (idle, "the response stalled")
         } else {
-            (self.end, "the answer took too long")
+            (self.end, "the response took too long")
         };
         let chunk = timeout_at(until, self.inner.chunk())
             .await
@@ -347,20 +344,20 @@ impl Answer {
         let Some(chunk) = chunk else { return Ok(None) };
         self.seen = self.seen.saturating_add(chunk.len());
         if self.seen > self.deadlines.bytes {
-            let message = format!("the answer has more than {} bytes", self.deadlines.bytes);
+            let message = format!("the response is larger than {} bytes", self.deadlines.bytes);
             return Err(HttpError::new(HttpErrorKind::TooLarge, message));
         }
         Ok(Some(chunk.into()))
     }
 
-    /// Waits a moment for the end, so that the connection can be used again. What comes does not
-    /// count any more.
+    /// Waits briefly for the end of the body, which is discarded, so that the connection can be
+    /// reused.
     pub async fn settle(mut self) {
         self.end = self.end.min(Instant::now() + SETTLE);
         while matches!(self.chunk().await, Ok(Some(_))) {}
     }
 
-    /// The whole body.
+    /// Returns the whole body.
     pub async fn body(mut self) -> Result<Vec<u8>, HttpError> {
         let mut all = Vec::new();
         while let Some(chunk) = self.chunk().await? {
@@ -369,8 +366,8 @@ impl Answer {
         Ok(all)
     }
 
-    /// The beginning of the body, for a message: whatever comes within the deadlines, and no error.
-    pub async fn beginning(mut self, bytes: usize) -> Vec<u8> {
+    /// Returns the start of the body for an error message: whatever arrives in time, ignoring errors.
+    pub async fn prefix(mut self, bytes: usize) -> Vec<u8> {
         let mut all = Vec::new();
         while all.len() < bytes {
             match self.chunk().await {

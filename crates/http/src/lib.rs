@@ -1,14 +1,13 @@
-//! Talks to web servers.
+//! HTTP clients.
 //!
-//! [`HttpClient`] is for model providers: one request, an answer in pieces, a deadline for every way
-//! of waiting. [`WebFetcher`] is behind the tool that reads a page. Nothing here keeps cookies, reads
-//! variables or follows a redirect to another host.
+//! [`HttpClient`] talks to model providers and other servers: one request, a response in chunks,
+//! and a timeout for each wait. [`WebFetcher`] fetches pages for tools. Neither keeps cookies,
+//! reads environment variables or follows redirects to another host.
 
 #![warn(missing_docs)]
 
 mod address;
 mod client;
-mod network;
 mod tls;
 mod web;
 
@@ -16,5 +15,4 @@ pub use address::{Address, AddressError, Origin};
 pub use client::{
     Answer, Deadlines, Header, HttpClient, HttpError, HttpErrorKind, Proxy, innermost,
 };
-pub use network::is_private;
 pub use web::{Lookup, WebFetcher};

@@ -1,4 +1,4 @@
-//! How connections are kept secret: one stack, one set of ciphers, the system's certificates.
+//! TLS settings: one provider and the certificates of the system.
 
 use std::sync::Arc;
 
@@ -8,8 +8,8 @@ use rustls_platform_verifier::BuilderVerifierExt;
 
 use crate::client::{HttpError, HttpErrorKind};
 
-/// The settings of a connection. Where the system has no certificates there is nothing to trust:
-/// `http` still works, `https` says that the issuer is not known.
+/// Returns the TLS configuration. If the system has no certificates, `http` still works, and
+/// `https` fails with an unknown issuer.
 pub(crate) fn config() -> Result<ClientConfig, HttpError> {
     let provider = Arc::new(ring::default_provider());
     let with_system = builder(&provider)?.with_platform_verifier();

@@ -1,4 +1,4 @@
-//! Reads something from the web for a tool.
+//! Fetches web pages for tools.
 
 use std::error::Error;
 use std::fmt;
@@ -7,7 +7,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use prowess_traits::{FetchError, FetchLimits, Fetched, Fetcher};
+use prowess_traits::{AddressClass, FetchError, FetchLimits, Fetched, Fetcher, classify_address};
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use reqwest::header::{CONTENT_TYPE, LOCATION};
 use reqwest::redirect::Policy;
@@ -16,20 +16,19 @@ use rustls::ClientConfig;
 
 use crate::address::Address;
 use crate::client::HttpError;
-use crate::network::{is_never, is_private};
 use crate::tls;
 
-/// Finds the addresses of a host.
+/// Resolves the addresses of a host.
 pub type Lookup = Arc<dyn Fn(&str) -> io::Result<Vec<IpAddr>> + Send + Sync>;
 
-/// Most redirects on one host.
+/// The maximum number of redirects on one host.
 const MAX_REDIRECTS: usize = 5;
 
-/// Fetches pages. Every connection goes to an address that was looked at: a name that leads to a
-/// private network is refused however it is spelt, and whatever it led to a moment before.
+/// Fetches pages. Each connection goes to an address that was checked: a name that resolves to a
+/// private network is refused, however it is spelled and whatever it resolved to before.
 #[derive(Clone)]
 pub struct WebFetcher {
-    everybody: Client,
+    public: Client,
     with_private: Client,
 }
 
@@ -40,32 +39,32 @@ impl fmt::Debug for WebFetcher {
 }
 
 impl WebFetcher {
-    /// A fetcher that asks the system for addresses. `agent` is what it calls itself.
+    /// Creates a fetcher that uses the system's resolver. `agent` is its `User-Agent`.
     pub fn new(agent: &str) -> Result<Self, HttpError> {
         Self::with_lookup(agent, None)
     }
 
-    /// A fetcher that asks `lookup` for addresses.
+    /// Creates a fetcher that resolves names with `lookup`.
     pub fn with_lookup(agent: &str, lookup: Option<&Lookup>) -> Result<Self, HttpError> {
         let tls = tls::config()?;
         let client = |private| {
             client(
                 agent,
                 &tls,
-                Checked {
+                CheckedResolver {
                     private,
                     lookup: lookup.cloned(),
                 },
             )
         };
         Ok(Self {
-            everybody: client(false)?,
+            public: client(false)?,
             with_private: client(true)?,
         })
     }
 }
 
-fn client(agent: &str, tls: &ClientConfig, resolver: Checked) -> Result<Client, HttpError> {
+fn client(agent: &str, tls: &ClientConfig, resolver: CheckedResolver) -> Result<Client, HttpError> {
     Client::builder()
         .tls_backend_preconfigured(tls.clone())
         .user_agent(agent)
@@ -86,17 +85,17 @@ impl Fetcher for WebFetcher {
         let client = if limits.private {
             &self.with_private
         } else {
-            &self.everybody
+            &self.public
         };
         let limits = *limits;
-        // A thread of its own: whoever calls may stand inside a runtime, where nothing may block.
+        // A separate thread, because the caller may be inside an async runtime that must not block.
         std::thread::scope(|scope| {
             let work = std::thread::Builder::new()
                 .name("fetch".into())
                 .spawn_scoped(scope, || block_on(client, address, limits))
                 .map_err(fault)?;
             work.join()
-                .unwrap_or_else(|_| Err(fault("the fetch broke off")))
+                .unwrap_or_else(|_| Err(fault("the fetch thread panicked")))
         })
     }
 }
@@ -109,9 +108,9 @@ fn block_on(client: &Client, address: Address, limits: FetchLimits) -> Result<Fe
     let deadline = Duration::from_millis(limits.deadline_ms);
     let done = runtime
         .block_on(async { tokio::time::timeout(deadline, follow(client, address, limits)).await });
-    // A look-up of a name cannot be stopped; nobody waits for it.
+    // A DNS lookup cannot be cancelled; do not wait for it.
     runtime.shutdown_background();
-    done.map_err(|_| fault(format!("no answer within {} ms", limits.deadline_ms)))?
+    done.map_err(|_| fault(format!("no response within {} ms", limits.deadline_ms)))?
 }
 
 async fn follow(
@@ -165,22 +164,26 @@ async fn follow(
     Err(fault(format!("more than {MAX_REDIRECTS} redirects")))
 }
 
-/// An address in numbers is not looked up, and so is judged here.
+/// Checks a host that is an IP address and therefore is not resolved.
 fn check_literal(address: &Address, private: bool) -> Result<(), FetchError> {
     let host = address.host().trim_start_matches('[').trim_end_matches(']');
     match host.parse::<IpAddr>() {
-        Ok(ip) if !may_ask(ip, private) => Err(fault(Private)),
+        Ok(ip) if !is_allowed(ip, private) => Err(fault(PrivateAddress)),
         _ => Ok(()),
     }
 }
 
-/// Whether an address may be asked; `private` says that private networks were agreed to.
-fn may_ask(ip: IpAddr, private: bool) -> bool {
-    !is_never(ip) && (private || !is_private(ip))
+/// Returns `true` if an address may be contacted. `private` permits private networks.
+fn is_allowed(ip: IpAddr, private: bool) -> bool {
+    match classify_address(ip) {
+        AddressClass::Public => true,
+        AddressClass::Private => private,
+        AddressClass::Forbidden => false,
+    }
 }
 
-/// Whether a redirect stays where it was allowed: the same host and port, and never from `https` to
-/// `http`. From `http` to `https` the usual port changes too.
+/// Returns `true` if a redirect keeps host and port. From `http` to `https` the default port
+/// changes; from `https` to `http` is never allowed.
 fn same_host(from: &Url, to: &Url) -> bool {
     let port = |url: &Url| url.port_or_known_default();
     let upgrade = from.scheme() == "http" && to.scheme() == "https";
@@ -189,9 +192,9 @@ fn same_host(from: &Url, to: &Url) -> bool {
     fits && from.host() == to.host()
 }
 
-/// A target without user and password.
+/// Returns a URL without user name and password.
 fn shown(mut target: Url) -> String {
-    // Both fail only for addresses that can have neither.
+    // Both fail only for URLs that can have neither.
     let _ = target.set_username("");
     let _ = target.set_password(None);
     target.into()
@@ -215,16 +218,16 @@ fn sending(error: &reqwest::Error) -> FetchError {
 }
 
 #[derive(Debug, thiserror::Error)]
-#[error("the address belongs to this machine or to a private network, which is not asked")]
-struct Private;
+#[error("the address belongs to this machine or to a private network")]
+struct PrivateAddress;
 
-/// Looks names up, and passes on only what may be asked.
-struct Checked {
+/// Resolves names to the addresses that may be contacted.
+struct CheckedResolver {
     private: bool,
     lookup: Option<Lookup>,
 }
 
-impl Resolve for Checked {
+impl Resolve for CheckedResolver {
     fn resolve(&self, name: Name) -> Resolving {
         let private = self.private;
         let lookup = self.lookup.clone();
@@ -239,11 +242,11 @@ impl Resolve for Checked {
             let known = !found.is_empty();
             let allowed: Vec<SocketAddr> = found
                 .into_iter()
-                .filter(|ip| may_ask(*ip, private))
+                .filter(|ip| is_allowed(*ip, private))
                 .map(|ip| SocketAddr::new(ip, 0))
                 .collect();
             if known && allowed.is_empty() {
-                return Err(Private.into());
+                return Err(PrivateAddress.into());
             }
             Ok(Box::new(allowed.into_iter()) as Addrs)
         })

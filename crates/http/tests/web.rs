@@ -1,4 +1,4 @@
-//! Fetching, against servers on this machine.
+//! Fetches from servers on this machine.
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
 use std::collections::VecDeque;
@@ -18,7 +18,7 @@ const LIMITS: FetchLimits = FetchLimits {
     private: true,
 };
 
-/// Answers each connection with the next text, and returns what it was asked.
+/// Sends one of the responses to each connection, and returns the requests.
 fn server(answers: Vec<Vec<u8>>) -> (u16, JoinHandle<Vec<String>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -32,7 +32,7 @@ fn server(answers: Vec<Vec<u8>>) -> (u16, JoinHandle<Vec<String>>) {
                 head.push(byte[0]);
             }
             asked.push(String::from_utf8(head).unwrap());
-            // The other side may hang up early, when it has enough.
+            // The client may close the connection early.
             let _ = stream.write_all(&answer);
         }
         asked
@@ -53,7 +53,7 @@ fn fetcher() -> WebFetcher {
 }
 
 #[test]
-fn a_page_comes_back_without_anything_ambient() {
+fn fetch_sends_no_cookies_or_credentials() {
     let page = answer(
         "200 OK",
         "content-type: text/plain\r\nset-cookie: a=b\r\n",
@@ -101,7 +101,7 @@ fn redirects_stay_on_the_host() {
 }
 
 #[test]
-fn redirects_end() {
+fn redirects_are_limited() {
     let (port, _work) = server(vec![answer("302 Found", "location: /\r\n", b""); 20]);
     let error = fetcher()
         .fetch(&format!("http://127.0.0.1:{port}/"), &LIMITS)
@@ -110,7 +110,7 @@ fn redirects_end() {
 }
 
 #[test]
-fn a_body_is_cut_at_the_limit() {
+fn body_is_truncated_at_the_limit() {
     let (port, _work) = server(vec![answer("200 OK", "", &[b'x'; 5_000])]);
     let found = fetcher()
         .fetch(&format!("http://127.0.0.1:{port}/"), &LIMITS)
@@ -119,7 +119,7 @@ fn a_body_is_cut_at_the_limit() {
 }
 
 #[test]
-fn a_bomb_is_cut_at_the_limit() {
+fn compressed_bomb_is_truncated_at_the_limit() {
     let mut bomb = GzEncoder::new(Vec::new(), Compression::best());
     for _ in 0..64 {
         bomb.write_all(&vec![0; 1024 * 1024]).unwrap();
@@ -134,7 +134,7 @@ fn a_bomb_is_cut_at_the_limit() {
 }
 
 #[test]
-fn private_addresses_are_refused_however_they_are_spelt() {
+fn private_addresses_are_refused_in_every_spelling() {
     let limits = FetchLimits {
         private: false,
         ..LIMITS
@@ -154,7 +154,7 @@ fn private_addresses_are_refused_however_they_are_spelt() {
 }
 
 #[test]
-fn only_web_addresses_without_a_user() {
+fn other_schemes_and_users_are_refused() {
     for url in [
         "file:///etc/passwd",
         "ftp://a.example/",
@@ -167,8 +167,8 @@ fn only_web_addresses_without_a_user() {
 }
 
 #[test]
-fn a_name_that_changes_its_address_gains_nothing() {
-    // The first look-up is public, as a check beforehand would see; the second is not.
+fn rebound_name_is_refused() {
+    // The name resolves to a private address first and to a public one later.
     let public = IpAddr::V4(Ipv4Addr::new(93, 184, 216, 34));
     let steps = Mutex::new(VecDeque::from([
         vec![IpAddr::V4(Ipv4Addr::LOCALHOST)],
@@ -186,9 +186,9 @@ fn a_name_that_changes_its_address_gains_nothing() {
     assert!(error.message.contains("private network"), "{error}");
 }
 
-/// `metadata`, `instance-data`: names of a private network may lead to where clouds keep their keys.
+/// Private names such as `metadata` and `instance-data` may resolve to a cloud's metadata service.
 #[test]
-fn a_private_name_does_not_lead_to_keys() {
+fn private_name_cannot_reach_metadata_service() {
     let lookup: Lookup = Arc::new(|_| Ok(vec![IpAddr::V4(Ipv4Addr::new(169, 254, 169, 254))]));
     let fetcher = WebFetcher::with_lookup("prowess-test", Some(&lookup)).unwrap();
     let limits = FetchLimits {
@@ -206,7 +206,7 @@ fn a_private_name_does_not_lead_to_keys() {
 }
 
 #[test]
-fn a_server_that_says_nothing_is_given_up() {
+fn silent_server_times_out() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     let limits = FetchLimits {
@@ -216,18 +216,18 @@ fn a_server_that_says_nothing_is_given_up() {
     let error = fetcher()
         .fetch(&format!("http://127.0.0.1:{port}/"), &limits)
         .unwrap_err();
-    assert_eq!(error.message, "no answer within 50 ms");
+    assert_eq!(error.message, "no response within 50 ms");
 }
 
 #[test]
-fn a_proxy_is_used_for_https_only_and_never_shown() {
+fn proxy_is_used_for_https_only_and_never_shown() {
     let refused = answer("403 Forbidden", "", b"");
     let (port, work) = server(vec![refused, answer("200 OK", "", b"direct")]);
     let proxy = Proxy {
         address: format!("http://me:pw@127.0.0.1:{port}"),
         except: "near.example".into(),
     };
-    let client = HttpClient::behind("prowess-test", Deadlines::default(), &proxy).unwrap();
+    let client = HttpClient::with_proxy("prowess-test", Deadlines::default(), &proxy).unwrap();
     assert!(!format!("{client:?} {proxy:?}").contains("pw"));
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -251,7 +251,7 @@ fn a_proxy_is_used_for_https_only_and_never_shown() {
 }
 
 #[test]
-fn it_works_inside_a_runtime() {
+fn fetch_works_inside_a_runtime() {
     let (port, _work) = server(vec![answer("200 OK", "", b"hello")]);
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

@@ -1,10 +1,10 @@
-//! Asks a small real model in every wire format: in pieces and whole, with a tool and its answer.
+//! Talks to a small real model in every wire format: streamed and not, with a tool call.
 //!
 //! ```sh
 //! cargo run -p prowess-models --example realmodel -- http://127.0.0.1:8089
 //! ```
 //!
-//! The model is small and often wrong, so only the structure is looked at.
+//! The model is small and often wrong, so only the structure of its replies is checked.
 #![expect(clippy::print_stdout, reason = "an example speaks to people")]
 
 use std::error::Error;
@@ -80,7 +80,7 @@ async fn all(base: &str) -> Done {
     Ok(())
 }
 
-/// Chooses a model by nothing but the address of its server, looks at it, and asks.
+/// Selects a model by the URL of its server, probes it, and asks.
 async fn by_address(base: &str) -> Result<String, Box<dyn Error>> {
     let variables = |name: &str| (name == "PROWESS_BASE_URL").then(|| base.to_owned());
     let settings = Settings::from_variables("prowess-example", &variables)?;

@@ -1,4 +1,4 @@
-//! The Messages format of Anthropic.
+//! Anthropic's Messages format.
 
 use std::collections::BTreeMap;
 
@@ -13,10 +13,10 @@ use serde_json::{Map, Value, json};
 use crate::price;
 use crate::wire::{self, Fault, Reader, Wire};
 
-/// The word that marks what belongs to this format.
+/// The name of this format in [`Opaque`] data.
 pub(crate) const PROVIDER: &str = "anthropic";
 
-/// The Messages format.
+/// Anthropic's Messages format.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Anthropic;
 
@@ -75,7 +75,7 @@ impl Wire for Anthropic {
             }
         }
         if let Some(effort) = options.effort
-            // A model that thinks cannot be made to call a tool.
+            // A model that reasons cannot be forced to call a tool.
             && options.choice != ToolChoice::Required
         {
             think(&mut body, model, effort, most, request);
@@ -105,7 +105,7 @@ impl Wire for Anthropic {
         answer.usage.unwrap_or_default().add_to(&mut usage);
         let content = answer
             .content
-            .ok_or_else(|| Fault::bad_reply("an answer without content"))?;
+            .ok_or_else(|| Fault::bad_reply("the reply has no content"))?;
         let parts = content
             .into_iter()
             .filter_map(|block| Block::of(block).part())
@@ -131,14 +131,14 @@ fn texts(blocks: &[String]) -> Vec<Value> {
         .collect()
 }
 
-/// Asks the provider to remember everything up to here.
+/// Asks the provider to cache everything up to this value.
 fn mark(value: Option<&mut Value>) {
     if let Some(value) = value {
         value["cache_control"] = json!({"type": "ephemeral"});
     }
 }
 
-/// Newer models are told how hard to think, older ones how many tokens to think.
+/// Sets the reasoning effort: a level for newer models, a number of tokens for older ones.
 fn think(body: &mut Map<String, Value>, model: &str, effort: Effort, most: u32, request: &Request) {
     if !model.contains("claude") {
         return;
@@ -151,7 +151,7 @@ fn think(body: &mut Map<String, Value>, model: &str, effort: Effort, most: u32, 
         };
         body.insert("thinking".into(), json!({"type": "adaptive"}));
         body.insert("output_config".into(), json!({"effort": word}));
-    } else if version >= (3, 7) && !waits_without_thought(&request.messages) {
+    } else if version >= (3, 7) && !waits_without_reasoning(&request.messages) {
         let tokens: u32 = match effort {
             Effort::Low => 2_048,
             Effort::Medium => 8_192,
@@ -159,7 +159,7 @@ fn think(body: &mut Map<String, Value>, model: &str, effort: Effort, most: u32, 
             Effort::Xhigh => 24_576,
             Effort::Max => 32_768,
         };
-        // What is thought counts among the tokens of the answer, and something must be left.
+        // Reasoning counts as output tokens, so some must remain for the reply.
         let tokens = tokens.min(most / 4 * 3);
         if tokens >= 1_024 {
             body.insert(
@@ -170,9 +170,9 @@ fn think(body: &mut Map<String, Value>, model: &str, effort: Effort, most: u32, 
     }
 }
 
-/// Whether answers of tools are waited for by a message without thought of this provider. Older
-/// models must not begin to think there.
-fn waits_without_thought(messages: &[Message]) -> bool {
+/// Returns `true` if the last calls are in a message without reasoning by this provider. Older models
+/// must not start to reason after such a message.
+fn waits_without_reasoning(messages: &[Message]) -> bool {
     let Some(last) = messages
         .iter()
         .rev()
@@ -191,7 +191,7 @@ fn message(message: &Message) -> Option<Value> {
         Role::User => "user",
         Role::Assistant => "assistant",
     };
-    // Answers of tools come first, as the provider wants them.
+    // The provider requires tool results first.
     let is_result = |part: &&Part| matches!(part, Part::Result(_));
     let results = message.parts.iter().filter(is_result);
     let others = message.parts.iter().filter(|part| !is_result(part));
@@ -234,7 +234,7 @@ fn image(image: &Image) -> Value {
     })
 }
 
-/// The provider takes letters, digits, `_` and `-` only.
+/// Replaces characters in an id that the provider rejects: all but letters, digits, `_` and `-`.
 fn id(id: &str) -> String {
     id.chars()
         .map(|c| {
@@ -278,7 +278,7 @@ struct Counts {
 }
 
 impl Counts {
-    /// Later counts replace earlier ones: they are sums.
+    /// Later counts replace earlier ones, because they are cumulative.
     fn add_to(&self, usage: &mut Usage) {
         usage.input = self.input.unwrap_or(usage.input);
         usage.output = self.output.unwrap_or(usage.output);
@@ -314,7 +314,7 @@ enum Content {
     Unknown,
 }
 
-/// A part of an answer on its way.
+/// A part of a streamed reply.
 enum Block {
     Text(String),
     Thinking {
@@ -364,7 +364,7 @@ impl Block {
             Self::Text(text) if text.is_empty() => return None,
             Self::Text(text) => Part::text(text),
             Self::Thinking { text, signature } => {
-                // Without a signature the provider does not take it back.
+                // The provider accepts reasoning only with its signature.
                 let signed = (!signature.is_empty())
                     .then(|| json!({"type": "thinking", "thinking": text, "signature": signature}));
                 Part::Reasoning {
@@ -482,12 +482,13 @@ impl Reader for Stream {
                     _ => {}
                 }
                 if self.blocks.insert(index, block).is_some() {
-                    return Err(Fault::bad_reply("a part of the answer begins twice"));
+                    return Err(Fault::bad_reply("a part of the reply starts twice"));
                 }
             }
             Event::ContentBlockDelta { index, delta } => {
                 let block = self.blocks.get_mut(&index);
-                let block = block.ok_or_else(|| Fault::bad_reply("a part that never began"))?;
+                let block = block
+                    .ok_or_else(|| Fault::bad_reply("a part of the reply was never started"))?;
                 piece(block, delta, out)?;
             }
             Event::MessageDelta { delta, usage } => {
@@ -534,7 +535,7 @@ fn piece(block: &mut Block, delta: Piece, out: &mut dyn FnMut(Delta)) -> Result<
             json.push_str(&partial_json);
         }
         (Block::Unknown, _) | (_, Piece::Unknown) => {}
-        _ => return Err(Fault::bad_reply("a piece that does not fit its part")),
+        _ => return Err(Fault::bad_reply("a delta does not match its part")),
     }
     Ok(())
 }

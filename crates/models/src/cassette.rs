@@ -1,4 +1,4 @@
-//! Writes down what a model answered, and gives it again without asking.
+//! Recording and replaying the replies of models.
 
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
@@ -14,34 +14,34 @@ use sha2::{Digest, Sha256};
 
 use crate::price::DEFAULT_WINDOW;
 
-/// Most bytes of a recording that is read.
+/// The maximum size of a recording in bytes.
 pub const MAX_CASSETTE: u64 = 256 * 1024 * 1024;
 
-/// Why a recording cannot be used.
+/// An unusable recording.
 #[derive(Debug, thiserror::Error)]
 pub enum CassetteError {
     /// The file cannot be opened, read or written.
-    #[error("{}: {error}", path.display())]
+    #[error("`{}`: {error}", path.display())]
     File {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         error: std::io::Error,
     },
-    /// A line is no answer.
-    #[error("{}: line {line}: {message}", path.display())]
+    /// A line is not a valid reply.
+    #[error("`{}`, line {line}: {message}", path.display())]
     Line {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// Which line, from one.
+        /// The line number.
         line: usize,
-        /// Why not.
+        /// The reason.
         message: String,
     },
-    /// There is too much.
-    #[error("{}: more than {MAX_CASSETTE} bytes", path.display())]
+    /// The recording is too large.
+    #[error("`{}` is larger than {MAX_CASSETTE} bytes", path.display())]
     TooLarge {
-        /// Which file.
+        /// The file.
         path: PathBuf,
     },
 }
@@ -54,7 +54,7 @@ struct Line {
     reply: Reply,
 }
 
-/// The digest of everything that a request says. The order of keys in a schema does not count.
+/// Returns a digest of the content of a request. The order of keys in a schema is ignored.
 pub fn digest(request: &Request) -> String {
     let choice = match request.options.choice {
         ToolChoice::Auto => "auto",
@@ -93,8 +93,8 @@ fn sorted(value: &Value) -> Value {
     }
 }
 
-/// Asks another model, and adds each answer to a file that only its owner can read. Keys are not
-/// part of a request and so never in it.
+/// Wraps a model and appends each reply to a file that only its owner can read. Keys are not part
+/// of a request and are never recorded.
 #[derive(Debug)]
 pub struct RecordingModel {
     inner: Arc<dyn Model>,
@@ -103,7 +103,7 @@ pub struct RecordingModel {
 }
 
 impl RecordingModel {
-    /// Opens the file, and makes it where it is not there.
+    /// Opens the file, or creates it.
     pub fn open(inner: Arc<dyn Model>, path: &Path) -> Result<Self, CassetteError> {
         let mut options = OpenOptions::new();
         options.create(true).append(true);
@@ -132,7 +132,7 @@ impl RecordingModel {
             kind: ModelErrorKind::BadRequest,
             model: self.inner.about().name.clone(),
             message: format!(
-                "{}: the answer cannot be recorded: {message}",
+                "cannot record the reply in `{}`: {message}",
                 self.path.display()
             ),
             attempts: 1,
@@ -163,11 +163,11 @@ impl Model for RecordingModel {
     }
 }
 
-/// Gives the answers of a recording.
+/// Returns the replies of a recording.
 #[derive(Debug)]
 pub struct ReplayModel {
     about: ModelInfo,
-    /// The answers to each request, in the order of the recording, and how many were given.
+    /// The replies to each request in the order of the recording, and the number already returned.
     replies: Mutex<BTreeMap<String, (Vec<Reply>, usize)>>,
 }
 
@@ -203,7 +203,7 @@ impl ReplayModel {
             let line: Line =
                 serde_json::from_str(line).map_err(|error| fault(error.to_string()))?;
             if line.schema != 1 {
-                return Err(fault(format!("schema {} is not known", line.schema)));
+                return Err(fault(format!("unsupported schema {}", line.schema)));
             }
             model = line.model;
             replies.entry(line.digest).or_default().0.push(line.reply);
@@ -212,7 +212,7 @@ impl ReplayModel {
             name: format!("replay/{model}").into(),
             window: DEFAULT_WINDOW,
             price: None,
-            note: Some("the replies come from a recording; no model is asked".into()),
+            note: Some("the replies come from a recording; no model is used".into()),
         };
         Ok(Self {
             about,
@@ -220,7 +220,7 @@ impl ReplayModel {
         })
     }
 
-    /// The next answer to a request; the last one again and again.
+    /// Returns the next reply to a request. The last one is repeated.
     fn find(&self, request: &Request) -> Option<Reply> {
         let mut replies = self.replies.lock().unwrap_or_else(PoisonError::into_inner);
         let (known, given) = replies.get_mut(&digest(request))?;
@@ -244,10 +244,7 @@ impl Model for ReplayModel {
             let reply = self.find(request).ok_or_else(|| ModelError {
                 kind: ModelErrorKind::BadRequest,
                 model: self.about.name.clone(),
-                message: format!(
-                    "the recording has no answer to the request {}",
-                    digest(request)
-                ),
+                message: format!("the recording has no reply to request {}", digest(request)),
                 attempts: 1,
             })?;
             for part in &reply.parts {

@@ -1,4 +1,4 @@
-//! Which model is asked: by name, or what there is.
+//! Selection of a model, by name or automatically.
 
 use std::fs::File;
 use std::io::Read;
@@ -21,29 +21,29 @@ use crate::scripted::{MAX_SCRIPT, ScriptError, ScriptedModel};
 use crate::wire::Wire;
 use crate::{Anthropic, Gemini, OpenAiChat, OpenAiResponses};
 
-/// Looks a variable up.
+/// Returns the value of an environment variable.
 pub type Variables<'a> = &'a (dyn Fn(&str) -> Option<String> + Sync);
 
-/// What models have in common.
+/// Settings of models.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// What asks servers.
+    /// The HTTP client.
     pub http: HttpClient,
-    /// How often they are asked.
+    /// The retry policy.
     pub retry: Retry,
-    /// What waits.
+    /// The source of delays.
     pub waiter: Arc<dyn Waiter>,
-    /// Whether answers come in pieces.
+    /// `true` to stream replies.
     pub stream: bool,
-    /// The window, where it is known better than the table knows it.
+    /// The context window, overriding the built-in table.
     pub window: Option<u64>,
-    /// A key that came from elsewhere, such as from a command. It counts before variables.
+    /// A key from another source, such as a command. It overrides variables.
     pub key: Option<SecretText>,
-    /// How long a local server has to say that it is there.
+    /// The timeout for detecting a local server.
     pub probe: Duration,
 }
 
-/// A text that nothing prints.
+/// A text that is never printed.
 #[derive(Clone)]
 pub struct SecretText(pub String);
 
@@ -54,7 +54,7 @@ impl std::fmt::Debug for SecretText {
 }
 
 impl Settings {
-    /// The usual settings. `agent` is what the client calls itself.
+    /// Returns the default settings. `agent` is the `User-Agent` of the client.
     pub fn new(agent: &str) -> Result<Self, HttpError> {
         Ok(Self::with_client(HttpClient::new(
             agent,
@@ -62,8 +62,8 @@ impl Settings {
         )?))
     }
 
-    /// The usual settings, behind the proxy that variables name: `HTTPS_PROXY`, `ALL_PROXY` and
-    /// `NO_PROXY`, also in lower case.
+    /// Returns the default settings, with the proxy from `HTTPS_PROXY`, `ALL_PROXY` and `NO_PROXY`,
+    /// also in lower case.
     pub fn from_variables(agent: &str, variables: Variables<'_>) -> Result<Self, HttpError> {
         let set = |name: &str| {
             let value = variables(name).or_else(|| variables(&name.to_lowercase()));
@@ -76,14 +76,14 @@ impl Settings {
             address,
             except: set("NO_PROXY").unwrap_or_default(),
         };
-        Ok(Self::with_client(HttpClient::behind(
+        Ok(Self::with_client(HttpClient::with_proxy(
             agent,
             Deadlines::default(),
             &proxy,
         )?))
     }
 
-    /// The usual settings with another client.
+    /// Returns the default settings with another client.
     pub fn with_client(http: HttpClient) -> Self {
         Self {
             http,
@@ -97,93 +97,96 @@ impl Settings {
     }
 }
 
-/// A model, and why this one.
+/// A selected model.
 #[derive(Clone, Debug)]
 pub struct Chosen {
     /// The model.
     pub model: Arc<dyn Model>,
-    /// The same, where it is behind a server that can be probed.
+    /// The same model, if it is on a server that can be probed.
     pub remote: Option<Arc<RemoteModel>>,
-    /// What decided, in words for a person.
+    /// The reason for the selection.
     pub why: String,
 }
 
-/// Why there is no model.
+/// A failed selection of a model.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ChooseError {
-    /// The name cannot be read.
-    #[error("no provider named `{name}`; there are {}", providers::names())]
+    /// The name is unknown.
+    #[error(
+        "unknown provider `{name}`; known providers are {}",
+        providers::names()
+    )]
     Unknown {
-        /// What was given.
+        /// The given name.
         name: String,
     },
-    /// The key is not there.
-    #[error("{provider} needs a key: set `{variable}`")]
+    /// The key is missing.
+    #[error("{provider} needs an API key; set `{variable}`")]
     NoKey {
         /// The provider.
         provider: &'static str,
         /// The variable.
         variable: &'static str,
     },
-    /// The key cannot be used.
+    /// The key is invalid.
     #[error("`{variable}`: {error}")]
     Key {
         /// The variable.
         variable: String,
-        /// Why not.
+        /// The reason.
         error: KeyError,
     },
-    /// The base address cannot be used.
+    /// The base URL is invalid.
     #[error("`{variable}`: {error}")]
     Address {
         /// The variable.
         variable: String,
-        /// Why not.
+        /// The reason.
         error: AddressError,
     },
-    /// There is no base address.
-    #[error("{provider} needs an address: set `{variable}`")]
+    /// The base URL is missing.
+    #[error("{provider} needs a base URL; set `{variable}`")]
     NoAddress {
         /// The provider.
         provider: &'static str,
         /// The variable.
         variable: &'static str,
     },
-    /// The provider has no usual model.
-    #[error("name a model of {provider}: `{provider}/MODEL`")]
+    /// The provider has no default model.
+    #[error("{provider} has no default model; use `{provider}/MODEL`")]
     NoModel {
         /// The provider.
         provider: &'static str,
     },
-    /// The script cannot be read.
-    #[error("{}: {error}", path.display())]
+    /// The script is invalid.
+    #[error("`{}`: {error}", path.display())]
     Script {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// Why not.
+        /// The reason.
         error: ScriptError,
     },
-    /// A file cannot be read.
-    #[error("{}: {error}", path.display())]
+    /// The file cannot be read.
+    #[error("cannot read `{}`: {error}", path.display())]
     File {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// Why not.
+        /// The reason.
         error: std::io::Error,
     },
-    /// The recording cannot be read.
+    /// The recording is invalid.
     #[error(transparent)]
     Cassette(#[from] CassetteError),
-    /// The server does not say which models it has.
+    /// The server does not list its models.
     #[error(transparent)]
     Server(#[from] ModelError),
-    /// Nothing is named, set or running.
-    #[error("no model: {}", providers::ways())]
+    /// No model is named, configured or running.
+    #[error("no model found; {}", providers::ways())]
     Nothing,
 }
 
-/// Chooses a model: the one that is named, else by variables, else a server on this machine.
+/// Selects a model: the named one, or one configured by variables, or a server on this machine.
 pub async fn choose(
     name: Option<&str>,
     variables: Variables<'_>,
@@ -191,16 +194,16 @@ pub async fn choose(
 ) -> Result<Chosen, ChooseError> {
     let set = |name: &str| variables(name).filter(|value| !value.trim().is_empty());
     if let Some(name) = name {
-        return find(name, "it was named", variables, settings).await;
+        return find(name, "it was requested", variables, settings).await;
     }
     if let Some(name) = set("PROWESS_MODEL") {
-        return find(name.trim(), "`PROWESS_MODEL` names it", variables, settings).await;
+        return find(name.trim(), "`PROWESS_MODEL` is set", variables, settings).await;
     }
     for provider in providers::TABLE
         .iter()
         .filter(|provider| provider.is_automatic)
     {
-        // A provider that is anywhere is known by its address, the others by their keys.
+        // A provider without a fixed URL is detected by its URL, the others by their keys.
         let telling = match provider.base_variable {
             Some(variable) if provider.base.is_empty() => &[variable],
             _ => provider.keys,
@@ -211,21 +214,21 @@ pub async fn choose(
         }
     }
     for local in providers::LOCAL {
-        if let Some(found) = at_home(local, settings).await {
+        if let Some(found) = find_local(local, settings).await {
             return found;
         }
     }
     Err(ChooseError::Nothing)
 }
 
-/// Opens the model of a name: `provider/model`, `provider`, `scripted:FILE`, `replay:FILE`, `echo`.
-/// Asks nobody, and so cannot find out which model a local server has.
+/// Opens a model by name: `provider/model`, `provider`, `scripted:FILE`, `replay:FILE` or `echo`.
+/// Sends no request, so it cannot find out which model a local server has.
 pub fn open(
     name: &str,
     variables: Variables<'_>,
     settings: &Settings,
 ) -> Result<Chosen, ChooseError> {
-    let why = "it was named".to_owned();
+    let why = "it was requested".to_owned();
     let chosen = |model: Arc<dyn Model>| Chosen {
         model,
         remote: None,
@@ -244,11 +247,11 @@ pub fn open(
     let model = model.or(provider.model).ok_or(ChooseError::NoModel {
         provider: provider.name,
     })?;
-    let place = Place::of(provider, variables, settings)?;
-    Ok(remote(provider, model, place, settings, why))
+    let endpoint = Endpoint::of(provider, variables, settings)?;
+    Ok(remote(provider, model, endpoint, settings, why))
 }
 
-/// Like [`open`], and asks a server without a usual model what it has.
+/// Like [`open`], but asks a server without a default model for its models.
 async fn find(
     name: &str,
     why: &str,
@@ -264,19 +267,19 @@ async fn find(
     };
     let nothing = || ChooseError::NoModel { provider };
     let provider = providers::find(provider).ok_or_else(nothing)?;
-    let place = Place::of(provider, variables, settings)?;
-    let asking = remote(provider, "", place.clone(), settings, String::new());
+    let endpoint = Endpoint::of(provider, variables, settings)?;
+    let asking = remote(provider, "", endpoint.clone(), settings, String::new());
     let remote_model = asking.remote.ok_or_else(nothing)?;
     let list = remote_model
         .models(settings.probe.max(Duration::from_secs(5)))
         .await?;
     let first = list.into_iter().next().ok_or_else(nothing)?;
-    let why = format!("{why}, and it is the first that the server lists");
-    Ok(remote(provider, &first, place, settings, why))
+    let why = format!("{why}, and it is the first model listed by the server");
+    Ok(remote(provider, &first, endpoint, settings, why))
 }
 
-/// Whether a server on this machine answers, and with which model.
-async fn at_home(
+/// Returns the first model of a server on this machine, if it is running.
+async fn find_local(
     local: &providers::Local,
     settings: &Settings,
 ) -> Option<Result<Chosen, ChooseError>> {
@@ -297,15 +300,15 @@ async fn at_home(
     let entry = value.get(local.array)?.get(0)?;
     let model = entry.get(local.key)?.as_str()?.to_owned();
     let provider = providers::find(local.provider)?;
-    let place = Place {
+    let endpoint = Endpoint {
         base: base.below("v1"),
         key: None,
     };
-    let why = format!("{} answers on {}", local.what, local.base);
-    Some(Ok(remote(provider, &model, place, settings, why)))
+    let why = format!("{} is running at {}", local.what, local.base);
+    Some(Ok(remote(provider, &model, endpoint, settings, why)))
 }
 
-/// Takes a name apart. The names of well-known models need no provider.
+/// Splits a name into provider and model. The names of well-known models need no provider.
 fn split(name: &str) -> Result<(&'static Provider, Option<&str>), ChooseError> {
     if let Some((provider, model)) = name.split_once('/')
         && let Some(provider) = providers::find(provider)
@@ -332,14 +335,14 @@ fn split(name: &str) -> Result<(&'static Provider, Option<&str>), ChooseError> {
     }
 }
 
-/// Where a provider is, and the key for it.
+/// The base URL of a provider, and the key for it.
 #[derive(Clone)]
-struct Place {
+struct Endpoint {
     base: Address,
     key: Option<Key>,
 }
 
-impl Place {
+impl Endpoint {
     fn of(
         provider: &'static Provider,
         variables: Variables<'_>,
@@ -383,7 +386,7 @@ impl Place {
                         error,
                     },
                 )?),
-                // A server of one's own may want none.
+                // A local server may not need a key.
                 None if provider.needs_key && !base.is_loopback() => {
                     let variable = provider.keys.first().copied().unwrap_or_default();
                     return Err(ChooseError::NoKey {
@@ -397,7 +400,7 @@ impl Place {
     }
 }
 
-/// Reads a base address. Ollama's variable may have no scheme, and says where its server listens.
+/// Parses a base URL. Ollama's variable may have no scheme, and may be an address to listen on.
 fn base_of(provider: &Provider, text: &str) -> Result<Address, AddressError> {
     let text = text.trim();
     if provider.name != "ollama" {
@@ -425,11 +428,11 @@ fn base_of(provider: &Provider, text: &str) -> Result<Address, AddressError> {
 fn remote(
     provider: &'static Provider,
     model: &str,
-    place: Place,
+    endpoint: Endpoint,
     settings: &Settings,
     why: String,
 ) -> Chosen {
-    let is_official = place.base.host() == "api.openai.com";
+    let is_official = endpoint.base.host() == "api.openai.com";
     let wire: Arc<dyn Wire> = match provider.format {
         Format::Anthropic => Arc::new(Anthropic),
         Format::Gemini => Arc::new(Gemini),
@@ -446,12 +449,12 @@ fn remote(
             .or(known.map(|known| known.window))
             .unwrap_or(DEFAULT_WINDOW),
         price: known
-            .filter(|_| !place.base.is_loopback())
+            .filter(|_| !endpoint.base.is_loopback())
             .map(|known| known.price),
         note: None,
     };
     let http = settings.http.clone();
-    let model = RemoteModel::new(about, wire, model, place.base, place.key, http)
+    let model = RemoteModel::new(about, wire, model, endpoint.base, endpoint.key, http)
         .with_stream(settings.stream)
         .with_retry(settings.retry, settings.waiter.clone());
     let model = Arc::new(model);
@@ -489,7 +492,7 @@ mod tests {
 
     use super::*;
 
-    /// A server that answers one request, and its address.
+    /// Starts a server that sends one response, and returns its URL.
     fn server(body: &'static str) -> &'static str {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let base = format!("http://{}", listener.local_addr().unwrap());
@@ -510,7 +513,7 @@ mod tests {
             .unwrap();
         let mut settings = Settings::new("prowess-test").unwrap();
         settings.probe = Duration::from_secs(20);
-        let chosen = runtime.block_on(at_home(local, &settings))?.unwrap();
+        let chosen = runtime.block_on(find_local(local, &settings))?.unwrap();
         let base = local.base;
         Some((
             chosen.model.about().name.to_string(),
@@ -519,9 +522,9 @@ mod tests {
     }
 
     #[test]
-    fn servers_on_this_machine_are_found_by_their_lists() {
+    fn local_servers_are_detected_by_their_lists() {
         let [ollama, llama, ..] = providers::LOCAL else {
-            return;
+            panic!("Ollama and llama.cpp are the first two local servers");
         };
         let at = |local: &providers::Local, body| providers::Local {
             base: server(body),
@@ -533,13 +536,13 @@ mod tests {
         );
         let expected = (
             "ollama/qwen3:8b".to_owned(),
-            "Ollama answers on BASE".to_owned(),
+            "Ollama is running at BASE".to_owned(),
         );
         assert_eq!(found(&tags), Some(expected));
         let list = at(llama, r#"{"object":"list","data":[{"id":"smollm2"}]}"#);
         let expected = (
             "local/smollm2".to_owned(),
-            "llama.cpp answers on BASE".to_owned(),
+            "llama.cpp is running at BASE".to_owned(),
         );
         assert_eq!(found(&list), Some(expected));
         for other in ["<html>", "{}", r#"{"data":[]}"#, r#"{"data":[{"id":7}]}"#] {

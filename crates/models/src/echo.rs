@@ -1,11 +1,11 @@
-//! A model that says back what it was told.
+//! A model that repeats its input.
 
 use prowess_agent::{Delta, Part, Reply, Request, Role, Usage};
 use prowess_traits::{BoxFuture, Model, ModelError, ModelInfo, OnDelta};
 
 use crate::price::DEFAULT_WINDOW;
 
-/// A model that says back the last text from the outside.
+/// A model that repeats the last text of the user.
 #[derive(Debug)]
 pub struct EchoModel {
     about: ModelInfo,
@@ -17,7 +17,7 @@ impl Default for EchoModel {
             name: "echo/echo".into(),
             window: DEFAULT_WINDOW,
             price: None,
-            note: Some("it says back what it is told; no model is asked".into()),
+            note: Some("it repeats its input; no model is used".into()),
         };
         Self { about }
     }
@@ -57,12 +57,12 @@ impl Model for EchoModel {
 }
 
 fn last_text(request: &Request) -> String {
-    let outside = request
+    let user = request
         .messages
         .iter()
         .rev()
         .filter(|message| message.role == Role::User);
-    let mut texts = outside
+    let mut texts = user
         .flat_map(|message| message.parts.iter().rev())
         .filter_map(|part| match part {
             Part::Text { text, .. } if !text.trim().is_empty() => Some(text.clone()),

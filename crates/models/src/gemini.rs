@@ -1,4 +1,4 @@
-//! The format of Gemini: `generateContent`, and the same in pieces.
+//! Gemini's format: `generateContent` and `streamGenerateContent`.
 
 use prowess_agent::{
     Delta, Effort, Image, Message, Opaque, Part, Reply, Request, Role, Stop, ToolChoice, Usage,
@@ -11,10 +11,10 @@ use serde_json::{Map, Value, json};
 use crate::retry::retry_after;
 use crate::wire::{self, Fault, Reader, Wire};
 
-/// The word that marks what belongs to this format.
+/// The name of this format in [`Opaque`] data.
 const PROVIDER: &str = "gemini";
 
-/// The format of Gemini.
+/// Gemini's format.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Gemini;
 
@@ -109,7 +109,7 @@ impl Wire for Gemini {
     }
 }
 
-/// How long to wait, which this provider says in the body: `"retryDelay": "30s"`.
+/// Returns the requested delay, which this provider sends in the body: `"retryDelay": "30s"`.
 fn delay(body: &[u8]) -> Option<std::time::Duration> {
     let value: Value = serde_json::from_slice(body).ok()?;
     let value = value.get(0).unwrap_or(&value);
@@ -120,13 +120,13 @@ fn delay(body: &[u8]) -> Option<std::time::Duration> {
     retry_after(text.strip_suffix('s')?, std::time::SystemTime::UNIX_EPOCH)
 }
 
-/// Newer models are told how hard to think, older ones how many tokens to think.
+/// Returns the reasoning effort: a level for newer models, a number of tokens for older ones.
 fn thinking(model: &str, effort: Effort) -> Option<Value> {
     let version = wire::version(model);
     if version >= (3, 0) {
         let level = match effort {
             Effort::Low => "low",
-            // The first large one knows two steps only.
+            // This model supports two levels only.
             Effort::Medium if model.starts_with("gemini-3-pro") => "high",
             Effort::Medium => "medium",
             Effort::High | Effort::Xhigh | Effort::Max => "high",
@@ -267,7 +267,7 @@ impl Reader for Stream {
             return Ok(true);
         }
         self.take(wire::read(data.as_bytes())?, out)?;
-        // There is no last event: the stream just ends, after the reason to stop was said.
+        // There is no final event: the stream ends after the finish reason.
         Ok(false)
     }
 
@@ -358,7 +358,7 @@ impl Stream {
                 (_, false) => self.parts.push(Part::text(text)),
             }
         }
-        // The signature of a text goes back as a part of its own, behind it.
+        // The signature of a text is sent back as a separate part after it.
         if opaque.is_some() {
             self.parts.push(Part::Reasoning {
                 text: String::new(),
@@ -374,9 +374,9 @@ fn stop_of(word: &str, message: Option<&str>) -> Result<Stop, Fault> {
         "MAX_TOKENS" => Stop::MaxTokens,
         "SAFETY" | "RECITATION" | "PROHIBITED_CONTENT" | "BLOCKLIST" | "SPII" => Stop::Refused,
         "MALFORMED_FUNCTION_CALL" | "UNEXPECTED_TOOL_CALL" => {
-            let message = message.unwrap_or("no more is said");
+            let message = message.unwrap_or("no details");
             return Err(Fault::bad_reply(format!(
-                "the model wrote a call that is none: {message}"
+                "the model wrote an invalid call: {message}"
             )));
         }
         other => Stop::Other(other.into()),

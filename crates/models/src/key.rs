@@ -1,37 +1,38 @@
-//! A key, which goes to one place and is shown nowhere.
+//! API keys, which are sent to one origin and never shown.
 
 use std::fmt;
 
 use prowess_http::{Address, Origin};
 
-/// A key of a provider. It can be attached only to requests for the origin it is bound to, and
-/// nothing prints it.
+/// An API key. It can only be attached to requests to the origin it is bound to, and is never
+/// printed.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Key {
     value: Box<str>,
     origin: Origin,
 }
 
-/// Why a text is no key. It does not say which text.
+/// An invalid key. The message does not contain it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum KeyError {
-    /// There is nothing in it.
+    /// The key is empty.
     #[error("the key is empty")]
     Empty,
-    /// It has something that cannot be sent.
-    #[error("the key has characters that cannot be sent, such as a line break")]
-    Unfit,
+    /// The key contains characters that are not allowed in a header.
+    #[error("the key contains invalid characters, such as a line break")]
+    Invalid,
 }
 
 impl Key {
-    /// Takes the value of a variable, or what a command printed; space around it does not count.
+    /// Creates a key from the value of a variable or the output of a command. Surrounding
+    /// whitespace is removed.
     pub fn new(value: &str, origin: Origin) -> Result<Self, KeyError> {
         let value = value.trim();
         if value.is_empty() {
             return Err(KeyError::Empty);
         }
         if !value.bytes().all(|byte| byte.is_ascii_graphic()) {
-            return Err(KeyError::Unfit);
+            return Err(KeyError::Invalid);
         }
         Ok(Self {
             value: value.into(),
@@ -39,17 +40,17 @@ impl Key {
         })
     }
 
-    /// Where it may go.
+    /// Returns the origin that the key is bound to.
     pub fn origin(&self) -> &Origin {
         &self.origin
     }
 
-    /// Its value, for a request to where it may go and for no other.
+    /// Returns the value for a request to its origin; `None` for any other.
     pub(crate) fn expose_for(&self, address: &Address) -> Option<&str> {
         (address.origin() == self.origin).then_some(&*self.value)
     }
 
-    /// A text without the key, should somebody have repeated it.
+    /// Removes the key from a text, in case a server repeats it.
     pub(crate) fn redact(&self, text: &str) -> String {
         text.replace(&*self.value, "…")
     }
@@ -66,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_key_goes_to_its_origin_only() {
+    fn key_is_exposed_to_its_origin_only() {
         let at = |text| Address::parse(text).unwrap();
         let key = Key::new(" sk-secret\n", at("https://api.example").origin()).unwrap();
         assert_eq!(
@@ -85,10 +86,10 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_key() {
+    fn invalid_keys_are_rejected() {
         let origin = || Address::parse("https://a.example").unwrap().origin();
         assert_eq!(Key::new(" \n", origin()), Err(KeyError::Empty));
-        assert_eq!(Key::new("a\nb", origin()), Err(KeyError::Unfit));
-        assert_eq!(Key::new("schlüssel", origin()), Err(KeyError::Unfit));
+        assert_eq!(Key::new("a\nb", origin()), Err(KeyError::Invalid));
+        assert_eq!(Key::new("schlüssel", origin()), Err(KeyError::Invalid));
     }
 }

@@ -1,9 +1,9 @@
-//! Asks models.
+//! Language models.
 //!
-//! One file for each wire format: it writes a request, reads an answer, and knows how the provider
-//! says that something went wrong. [`RemoteModel`] does what all have in common: deadlines, asking
-//! again, prices, and a key that goes to one place only. [`ScriptedModel`], [`EchoModel`] and
-//! [`ReplayModel`] ask nobody. Nothing here reads a variable: whoever calls hands them in.
+//! There is one file for each wire format: it writes requests, parses replies and interprets
+//! errors. [`RemoteModel`] adds what they have in common: timeouts, retries, prices, and a key that
+//! is sent to one origin only. [`ScriptedModel`], [`EchoModel`] and [`ReplayModel`] work offline.
+//! This crate reads no environment variables; the caller passes them in.
 
 #![warn(missing_docs)]
 

@@ -1,4 +1,4 @@
-//! The Chat Completions format of OpenAI, which many other servers speak too.
+//! OpenAI's Chat Completions format, which many other servers support.
 
 use prowess_agent::{
     Delta, Effort, Image, Message, Part, Reply, Request, Role, Stop, ToolChoice, Usage,
@@ -9,12 +9,12 @@ use serde_json::{Map, Value, json};
 
 use crate::wire::{self, Fault, Reader, Wire};
 
-/// The Chat Completions format.
+/// OpenAI's Chat Completions format.
 #[derive(Clone, Copy, Debug)]
 pub enum OpenAiChat {
-    /// As OpenAI speaks it.
+    /// The current format of OpenAI.
     Official,
-    /// As other servers speak it, which know older words.
+    /// The older format that other servers support.
     Compatible,
 }
 
@@ -59,7 +59,7 @@ impl Wire for OpenAiChat {
             body.insert(key.into(), most.into());
         }
         let effort = options.effort.and_then(|effort| match self {
-            Self::Official => thinks(model).then(|| effort_word(model, effort)),
+            Self::Official => reasons(model).then(|| effort_word(model, effort)),
             Self::Compatible => Some(effort_word("", effort)),
         });
         if let Some(word) = effort {
@@ -88,25 +88,25 @@ impl Wire for OpenAiChat {
     }
 }
 
-/// Reads an error as OpenAI and those who follow it write it.
+/// Interprets an error in OpenAI's format.
 pub(crate) fn fault(status: u16, body: &[u8]) -> Fault {
     let (code, message) = wire::words_of(body);
     let mut fault = wire::fault_of(status, &code, &message);
-    // Waiting does not fill an empty account.
+    // Retrying does not help if the quota is exhausted.
     if code == "insufficient_quota" {
         fault.kind = ModelErrorKind::BadRequest;
     }
     fault
 }
 
-/// Whether a model of OpenAI thinks before it answers.
-pub(crate) fn thinks(model: &str) -> bool {
+/// Returns `true` if a model of OpenAI reasons.
+pub(crate) fn reasons(model: &str) -> bool {
     !["gpt-4", "gpt-3", "chatgpt", "gpt-audio"]
         .iter()
         .any(|name| model.starts_with(name))
 }
 
-/// How hard a model of OpenAI is told to think. Only newer ones know more than three steps.
+/// Returns the reasoning effort for a model of OpenAI. Only newer ones support more than three levels.
 pub(crate) fn effort_word(model: &str, effort: Effort) -> &'static str {
     match effort {
         Effort::Xhigh | Effort::Max
@@ -175,7 +175,8 @@ fn message(message: &Message, all: &mut Vec<Value>) {
     }
 }
 
-/// What a person says: one text where there is nothing but text, because some servers know no other.
+/// Returns the content of a user message: a plain string if there is only text, because some servers
+/// support nothing else.
 fn user_content(parts: &[Part]) -> Option<Value> {
     let pieces: Vec<Value> = parts
         .iter()
@@ -216,7 +217,7 @@ struct Answer {
 #[derive(Deserialize)]
 struct Choice {
     delta: Option<Piece>,
-    /// What stands here where the answer is whole.
+    /// Present if the reply is not streamed.
     message: Option<Piece>,
     finish_reason: Option<String>,
 }
@@ -225,7 +226,7 @@ struct Choice {
 struct Piece {
     content: Option<String>,
     refusal: Option<String>,
-    /// Servers use one of these words, or both for the same.
+    /// Servers use one of these fields, or both for the same text.
     reasoning_content: Option<String>,
     reasoning: Option<String>,
     tool_calls: Option<Vec<CallPiece>>,
@@ -285,7 +286,7 @@ impl Reader for Stream {
     }
 
     fn finish(self: Box<Self>) -> Result<Reply, Fault> {
-        // Some servers send no `[DONE]`; whoever says why it stopped has said everything.
+        // Some servers send no `[DONE]`; the reply is complete once there is a stop reason.
         let stop = self.stop.ok_or_else(Fault::cut)?;
         let mut parts = Vec::new();
         if !self.reasoning.is_empty() {
@@ -332,7 +333,7 @@ impl Stream {
                 counts.completion_tokens.unwrap_or(0),
             );
         }
-        // Only one answer was asked for.
+        // Only one choice was requested.
         let Some(choice) = answer.choices.into_iter().next() else {
             return Ok(());
         };
@@ -369,8 +370,8 @@ impl Stream {
             Some(function) => (function.name.unwrap_or_default(), function.arguments),
             None => (String::new(), None),
         };
-        // The call it belongs to: by number, or the last one where there is no number. Some servers
-        // number every call 0; a second name begins a second call.
+        // Find the call by index, or use the last one if there is no index. Some servers number every
+        // call 0; a second name starts a second call.
         let at = match piece.index {
             Some(_) => self
                 .calls

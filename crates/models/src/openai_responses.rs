@@ -1,4 +1,4 @@
-//! The Responses format of OpenAI.
+//! OpenAI's Responses format.
 
 use std::collections::BTreeMap;
 
@@ -7,13 +7,13 @@ use prowess_traits::ModelErrorKind;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use crate::openai_chat::{choice, data_url, effort_word, fault, thinks};
+use crate::openai_chat::{choice, data_url, effort_word, fault, reasons};
 use crate::wire::{self, Fault, Reader, Wire};
 
-/// The word that marks what belongs to this format.
+/// The name of this format in [`Opaque`] data.
 const PROVIDER: &str = "openai-responses";
 
-/// The Responses format. Nothing is stored at the provider.
+/// OpenAI's Responses format. The provider stores nothing.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct OpenAiResponses;
 
@@ -49,7 +49,7 @@ impl Wire for OpenAiResponses {
         if let Some(most) = options.max_tokens {
             body.insert("max_output_tokens".into(), most.into());
         }
-        if thinks(model) {
+        if reasons(model) {
             if let Some(effort) = options.effort {
                 body.insert(
                     "reasoning".into(),
@@ -79,7 +79,7 @@ impl Wire for OpenAiResponses {
     }
 }
 
-/// The items of a message. Text that stands together becomes one item.
+/// Returns the items of a message. Adjacent texts become one item.
 fn items(message: &Message) -> Vec<Value> {
     let (role, text_type) = match message.role {
         Role::User => ("user", "input_text"),
@@ -263,7 +263,7 @@ impl Reader for Stream {
             }
             Event::Done { output_index, item } => {
                 if self.items.insert(output_index, item).is_some() {
-                    return Err(Fault::bad_reply("a part of the answer ends twice"));
+                    return Err(Fault::bad_reply("a part of the reply ends twice"));
                 }
             }
             Event::Text { delta } => out(Delta::Text(delta)),
@@ -287,7 +287,7 @@ impl Reader for Stream {
     }
 }
 
-/// The last event repeats the whole answer; where it does not, what came before counts.
+/// The last event repeats the whole reply. If it does not, the earlier items are used.
 fn reply(answer: Answer, before: Vec<Item>) -> Result<Reply, Fault> {
     if let Some(error) = answer.error {
         return Err(failure(&error));
@@ -303,7 +303,7 @@ fn reply(answer: Answer, before: Vec<Item>) -> Result<Reply, Fault> {
         }
         (other, _) => {
             let word = other.unwrap_or("no status");
-            return Err(Fault::bad_reply(format!("the answer is not whole: {word}")));
+            return Err(Fault::bad_reply(format!("the reply is incomplete: {word}")));
         }
     };
     let items = if answer.output.is_empty() {
@@ -373,7 +373,7 @@ fn reasoning(id: Option<&str>, summary: Vec<Value>, encrypted: Option<&str>) -> 
         .filter_map(|part| part["text"].as_str())
         .collect();
     let text = texts.join("\n\n");
-    // Without its encrypted form the provider, which stores nothing, cannot take it back.
+    // The provider stores nothing, so it accepts reasoning only in encrypted form.
     let opaque = encrypted.map(|encrypted| {
         let mut value = json!({"type": "reasoning"});
         if let Some(id) = id {

@@ -1,30 +1,30 @@
-//! What well-known models cost, and how much fits them.
+//! Prices and context windows of well-known models.
 
 use prowess_agent::Usage;
 use prowess_traits::Price;
 
-/// The window of a model that is not known.
+/// The context window of an unknown model.
 pub const DEFAULT_WINDOW: u64 = 128_000;
 
-/// The most tokens of an answer of a model that is not known.
+/// The maximum number of output tokens of an unknown model.
 pub(crate) const DEFAULT_OUTPUT: u32 = 8_192;
 
-/// What is known of a model.
+/// Facts about a model.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Known {
-    /// Tokens that fit its window.
+    /// The size of the context window in tokens.
     pub window: u64,
-    /// Most tokens of an answer.
+    /// The maximum number of output tokens.
     pub output: u32,
-    /// What it costs.
+    /// The price.
     pub price: Price,
 }
 
-/// A row: the name without a date, the window, the most tokens of an answer, and dollars for a
-/// million tokens: read, written, from the cache, into the cache.
+/// A row: the name without a date, the context window, the maximum number of output tokens, and
+/// dollars per million tokens of input, output, cache reads and cache writes.
 type Row = (&'static str, u64, u32, [f64; 4]);
 
-/// The list prices of the providers. A name that is not here has no price.
+/// The list prices of the providers. Models that are not listed have no price.
 const TABLE: &[Row] = &[
     ("claude-3-5-haiku", 200_000, 8_192, [0.8, 4.0, 0.08, 1.0]),
     ("claude-3-7-sonnet", 200_000, 64_000, [3.0, 15.0, 0.3, 3.75]),
@@ -68,8 +68,8 @@ const TABLE: &[Row] = &[
     ("o4-mini", 200_000, 100_000, [1.1, 4.4, 0.275, 1.1]),
 ];
 
-/// What is known of a model, by the name that its provider gives it; a date behind it, `-latest` and
-/// `-preview` do not count.
+/// Returns facts about a model by its name at the provider, ignoring a date, `-latest` and
+/// `-preview`.
 pub fn known(model: &str) -> Option<Known> {
     let &(_, window, output, price) = TABLE.iter().find(|(name, ..)| {
         model.strip_prefix(name).is_some_and(|rest| {
@@ -92,7 +92,7 @@ pub fn known(model: &str) -> Option<Known> {
     })
 }
 
-/// What an answer cost, in millionths of a dollar.
+/// Returns the cost of a reply in millionths of a dollar.
 pub fn cost(price: &Price, usage: &Usage) -> u64 {
     let sum = tokens(usage.input) * price.input
         + tokens(usage.output) * price.output
@@ -101,20 +101,20 @@ pub fn cost(price: &Price, usage: &Usage) -> u64 {
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
-        reason = "no sum is negative, and a cast keeps to the bounds"
+        reason = "the sum is not negative, and the cast saturates"
     )]
     let whole = sum.ceil() as u64;
     whole
 }
 
-/// Nothing, or enough digits for a date: `-5` would be another version.
+/// Returns `true` for an empty text or enough digits for a date: `-5` would be another version.
 fn is_date(rest: &str) -> bool {
     rest.is_empty() || rest.chars().filter(char::is_ascii_digit).count() >= 4
 }
 
 #[expect(
     clippy::cast_precision_loss,
-    reason = "more tokens than that nobody counts"
+    reason = "token counts are far below 2^53"
 )]
 fn tokens(count: u64) -> f64 {
     count as f64
@@ -125,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_found_with_a_date_and_not_by_resemblance() {
+    fn models_are_found_with_a_date_but_not_by_resemblance() {
         for (model, input) in [
             ("claude-sonnet-4-5-20250929", Some(3.0)),
             ("claude-opus-4-20250514", Some(15.0)),
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_is_priced_by_kind_of_token() {
+    fn cost_depends_on_the_kind_of_token() {
         let price = Price {
             input: 3.0,
             output: 15.0,

@@ -1,6 +1,6 @@
-//! The providers that are known, as a table.
+//! The table of providers.
 
-/// How a provider is spoken to.
+/// The wire format of a provider.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Format {
     Anthropic,
@@ -9,7 +9,7 @@ pub(crate) enum Format {
     Chat,
     /// Responses.
     Responses,
-    /// Responses at OpenAI itself, Chat Completions wherever else its variable leads.
+    /// Responses at OpenAI itself, Chat Completions at any other base URL.
     OpenAi,
 }
 
@@ -18,17 +18,17 @@ pub(crate) enum Format {
 pub(crate) struct Provider {
     pub(crate) name: &'static str,
     pub(crate) format: Format,
-    /// Empty where only the variable says it.
+    /// Empty if the URL is only known from the variable.
     pub(crate) base: &'static str,
     pub(crate) base_variable: Option<&'static str>,
-    /// The variables of its key, the first that is set counts.
+    /// The variables for its key. The first one that is set is used.
     pub(crate) keys: &'static [&'static str],
     pub(crate) needs_key: bool,
-    /// The model where none is named.
+    /// The default model.
     pub(crate) model: Option<&'static str>,
-    /// How the names of its models begin.
+    /// Prefixes of the names of its models.
     pub(crate) prefixes: &'static [&'static str],
-    /// Whether it is taken by itself when its variables are set.
+    /// `true` if it is chosen automatically when its variables are set.
     pub(crate) is_automatic: bool,
 }
 
@@ -38,7 +38,7 @@ pub(crate) struct Local {
     pub(crate) what: &'static str,
     pub(crate) provider: &'static str,
     pub(crate) base: &'static str,
-    /// Where it lists its models, and how.
+    /// The path of its list of models, and the format of the list.
     pub(crate) list: &'static str,
     pub(crate) array: &'static str,
     pub(crate) key: &'static str,
@@ -56,7 +56,7 @@ const HOSTED: Provider = Provider {
     is_automatic: false,
 };
 
-/// Every provider. Those that are taken by themselves are tried in this order.
+/// All providers. Automatic ones are tried in this order.
 pub(crate) const TABLE: &[Provider] = &[
     Provider {
         name: "local",
@@ -161,7 +161,7 @@ pub(crate) const TABLE: &[Provider] = &[
     },
 ];
 
-/// Servers on this machine, on their usual ports.
+/// Servers on this machine, on their default ports.
 pub(crate) const LOCAL: &[Local] = &[
     Local {
         what: "Ollama",
@@ -187,19 +187,19 @@ const fn local(what: &'static str, base: &'static str) -> Local {
     }
 }
 
-/// The provider of a name.
+/// Returns the provider with this name.
 pub(crate) fn find(name: &str) -> Option<&'static Provider> {
     TABLE.iter().find(|provider| provider.name == name)
 }
 
-/// All names, for a message.
+/// Returns all names for a message.
 pub fn names() -> String {
     let names = TABLE.iter().map(|provider| format!("`{}`", provider.name));
     let others = ["`scripted:FILE`", "`replay:FILE`", "`echo`"].map(str::to_owned);
     names.chain(others).collect::<Vec<_>>().join(", ")
 }
 
-/// Every way to get a model, for a message.
+/// Returns all ways to select a model, for a message.
 pub(crate) fn ways() -> String {
     let keys: Vec<String> = TABLE
         .iter()
@@ -207,23 +207,23 @@ pub(crate) fn ways() -> String {
         .map(|provider| format!("`{}`", provider.keys.join("` or `")))
         .collect();
     format!(
-        "set {}, or `PROWESS_BASE_URL` to a server that speaks like OpenAI, or start Ollama, \
-         llama.cpp, vLLM or LM Studio on this machine, or name one with `PROWESS_MODEL` ({})",
+        "set {}, or set `PROWESS_BASE_URL` to an OpenAI-compatible server, or start Ollama, \
+         llama.cpp, vLLM or LM Studio on this machine, or set `PROWESS_MODEL` ({})",
         keys.join(", "),
         names()
     )
 }
 
-/// A provider that variables lead to.
+/// A provider that is configured by variables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reachable {
-    /// Its name.
+    /// The name.
     pub provider: &'static str,
     /// The variable that is set.
     pub variable: &'static str,
 }
 
-/// The providers for which a key or an address is set, in the order in which they are tried.
+/// Returns the providers for which a key or a URL is set, in the order in which they are tried.
 pub fn reachable(variables: crate::Variables<'_>) -> Vec<Reachable> {
     let is_set = |name: &&&str| variables(name).is_some_and(|value| !value.trim().is_empty());
     let found = |provider: &Provider| {
@@ -244,25 +244,25 @@ pub fn reachable(variables: crate::Variables<'_>) -> Vec<Reachable> {
         .collect()
 }
 
-/// Every variable that leads to a model, and what it is, for help texts.
+/// Returns all variables that select a model, with descriptions for help texts.
 pub fn variable_list() -> Vec<(&'static str, String)> {
     let mut all: Vec<(&'static str, String)> = vec![
         (
             "PROWESS_MODEL",
-            "The model that is asked: `provider/name`".to_owned(),
+            "The model to use: `provider/name`".to_owned(),
         ),
         (
             "HTTPS_PROXY",
-            "The proxy for requests to models; also `ALL_PROXY`, `NO_PROXY`".to_owned(),
+            "The proxy for requests to models; also `ALL_PROXY` and `NO_PROXY`".to_owned(),
         ),
     ];
     for provider in TABLE {
         let whose = match provider.name {
-            "local" => "a server of your own: `local/NAME`".to_owned(),
+            "local" => "an OpenAI-compatible server: `local/NAME`".to_owned(),
             name => format!("`{name}`"),
         };
-        let key = |name: &&'static str| (*name, format!("The key for {whose}"));
-        let place = |name: &'static str| (name, format!("The address of {whose}"));
+        let key = |name: &&'static str| (*name, format!("The API key for {whose}"));
+        let place = |name: &'static str| (name, format!("The base URL of {whose}"));
         for one in provider
             .keys
             .iter()
@@ -277,7 +277,7 @@ pub fn variable_list() -> Vec<(&'static str, String)> {
     all
 }
 
-/// The variable that holds the key of a provider.
+/// Returns the variable for the key of a provider.
 pub fn key_variable(provider: &str) -> Option<&'static str> {
     find(provider)?.keys.first().copied()
 }

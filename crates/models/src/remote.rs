@@ -1,4 +1,4 @@
-//! A model behind a server: asks, reads the answer, and asks again where that may help.
+//! A model on a server: sends requests, parses replies and retries.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,10 +14,10 @@ use crate::retry::{RealWaiter, Retry, Waiter, retry_after};
 use crate::sse::SseDecoder;
 use crate::wire::{Fault, Wire};
 
-/// Most bytes of an answer that is an error.
+/// The maximum size of the body of an error, in bytes.
 const MAX_ERROR_BODY: usize = 64 * 1024;
 
-/// A model behind a server.
+/// A model on a server.
 #[derive(Debug)]
 pub struct RemoteModel {
     about: ModelInfo,
@@ -31,18 +31,18 @@ pub struct RemoteModel {
     waiter: Arc<dyn Waiter>,
 }
 
-/// What a server said without being asked a question.
+/// The result of a probe of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Health {
-    /// Whether the list of models has this one; nothing where there is no list to read.
+    /// `true` if the server lists this model; `None` if it lists none.
     pub has_model: Option<bool>,
-    /// How many models the list has.
+    /// The number of listed models.
     pub models: usize,
 }
 
 impl RemoteModel {
-    /// A model. `model` is its name at the provider, `base` what the paths of the wire format stand
-    /// below.
+    /// Creates a model. `model` is its name at the provider, `base` the URL that the paths of the
+    /// wire format are appended to.
     pub fn new(
         about: ModelInfo,
         wire: Arc<dyn Wire>,
@@ -64,13 +64,13 @@ impl RemoteModel {
         }
     }
 
-    /// Whether answers come in pieces. They do by default.
+    /// Enables or disables streaming. The default is enabled.
     #[must_use]
     pub fn with_stream(self, stream: bool) -> Self {
         Self { stream, ..self }
     }
 
-    /// How often it asks.
+    /// Sets the retry policy.
     #[must_use]
     pub fn with_retry(self, retry: Retry, waiter: Arc<dyn Waiter>) -> Self {
         Self {
@@ -80,7 +80,7 @@ impl RemoteModel {
         }
     }
 
-    /// The bytes that a request becomes.
+    /// Returns the body of a request.
     pub fn body(&self, request: &Request) -> Vec<u8> {
         self.wire
             .body(&self.model, request, self.stream)
@@ -88,7 +88,7 @@ impl RemoteModel {
             .into_bytes()
     }
 
-    /// Asks whether the server is there and takes the key. Costs no tokens.
+    /// Checks that the server is running and accepts the key. Uses no tokens.
     pub async fn probe(&self, within: Duration) -> Result<Health, ModelError> {
         let names = self.models(within).await?;
         let is_this = |name: &String| {
@@ -101,7 +101,7 @@ impl RemoteModel {
         })
     }
 
-    /// The names of the models that the server lists, in its order. Costs no tokens.
+    /// Returns the names of the models that the server lists, in its order. Uses no tokens.
     pub async fn models(&self, within: Duration) -> Result<Vec<String>, ModelError> {
         let short = Deadlines {
             first: within,
@@ -128,7 +128,7 @@ impl RemoteModel {
         if let Some(key) = &self.key {
             let value = key.expose_for(address).ok_or_else(|| {
                 let message = format!(
-                    "the key is for {}, not for {}",
+                    "the key is bound to {}, not {}",
                     key.origin(),
                     address.origin()
                 );
@@ -168,7 +168,7 @@ impl RemoteModel {
         reader.finish()
     }
 
-    /// What an answer means that is none.
+    /// Interprets a response with an error status.
     async fn refusal(&self, answer: Answer) -> Fault {
         let status = answer.status();
         let millis = answer
@@ -180,10 +180,11 @@ impl RemoteModel {
                 .and_then(|text| retry_after(text, self.waiter.now()))
         });
         if (300..400).contains(&status) {
-            let message = format!("the server redirects (status {status}), which is not followed");
+            let message =
+                format!("the server redirects (status {status}); redirects are not followed");
             return Fault::new(ModelErrorKind::BadRequest, message);
         }
-        let body = answer.beginning(MAX_ERROR_BODY).await;
+        let body = answer.prefix(MAX_ERROR_BODY).await;
         let mut fault = self.wire.fault(status, &body);
         fault.after = after.or(fault.after);
         fault
@@ -206,7 +207,7 @@ impl RemoteModel {
         }
     }
 
-    async fn ask_again_and_again(
+    async fn ask_with_retries(
         &self,
         request: &Request,
         deltas: OnDelta<'_>,
@@ -260,26 +261,26 @@ impl Model for RemoteModel {
         request: &'a Request,
         deltas: OnDelta<'a>,
     ) -> BoxFuture<'a, Result<Reply, ModelError>> {
-        Box::pin(self.ask_again_and_again(request, deltas))
+        Box::pin(self.ask_with_retries(request, deltas))
     }
 }
 
-/// Makes calls and the reason to stop agree, whatever the provider says.
+/// Makes the stop reason consistent with the calls, whatever the provider says.
 fn settled(mut reply: Reply) -> Reply {
     if reply.stop == Stop::End && reply.calls().next().is_some() {
         reply.stop = Stop::ToolUse;
     }
-    // A call at the very end of an answer that was cut may be cut itself, and still be JSON.
+    // The last call of a truncated reply may itself be truncated, even if it is valid JSON.
     if reply.stop == Stop::MaxTokens
         && let Some(Part::Call(call)) = reply.parts.last_mut()
         && call.fault.is_none()
     {
-        call.fault = Some("the answer reached its most tokens within this call".into());
+        call.fault = Some("the reply reached the output token limit within this call".into());
     }
     reply
 }
 
-/// Reads a list of models, in any of the forms that providers use.
+/// Parses a list of models in any of the providers' formats.
 fn names(body: &[u8]) -> Vec<String> {
     let value: Value = serde_json::from_slice(body).unwrap_or_default();
     let list = ["data", "models"]

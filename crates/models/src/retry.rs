@@ -1,22 +1,20 @@
-//! When a question is asked again, and after how long.
+//! Retries of requests.
 
-use std::collections::hash_map::RandomState;
 use std::fmt::Debug;
-use std::hash::{BuildHasher, Hasher};
 use std::time::{Duration, SystemTime};
 
 use prowess_traits::{BoxFuture, ModelErrorKind};
 
-/// How often and how long.
+/// Limits of retries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Retry {
-    /// Most attempts, the first included.
+    /// The maximum number of attempts, including the first.
     pub attempts: u32,
-    /// Most time that is waited between them, taken together.
+    /// The maximum total delay.
     pub total: Duration,
-    /// The first wait; it doubles each time.
+    /// The first delay. It doubles each time.
     pub first: Duration,
-    /// The longest wait, where the provider does not say another.
+    /// The maximum delay, unless the provider requests a longer one.
     pub most: Duration,
 }
 
@@ -31,11 +29,11 @@ impl Default for Retry {
     }
 }
 
-/// More than this no provider means seriously.
+/// The maximum delay accepted from a provider.
 pub const MAX_AFTER: Duration = Duration::from_hours(24);
 
 impl Retry {
-    /// Asks once and never again.
+    /// Never retries.
     pub fn never() -> Self {
         Self {
             attempts: 1,
@@ -43,9 +41,11 @@ impl Retry {
         }
     }
 
-    /// How long to wait before asking again; nothing where that does not help or takes too long.
+    /// Returns the delay before the next attempt; `None` if a retry cannot succeed or would take
+    /// too long.
     ///
-    /// `attempt` counts from one, `after` is what the provider says, `random` spreads the waits.
+    /// `attempt` starts at 1, `after` is the delay requested by the provider, and `random` adds
+    /// jitter.
     pub fn wait(
         &self,
         kind: ModelErrorKind,
@@ -54,12 +54,12 @@ impl Retry {
         after: Option<Duration>,
         random: u64,
     ) -> Option<Duration> {
-        // Whoever was waited for in vain twice is not there.
+        // A server that timed out twice is considered down.
         let attempts = match kind {
             ModelErrorKind::Timeout => self.attempts.min(2),
             _ => self.attempts,
         };
-        if !kind.is_passing() || attempt >= attempts {
+        if !kind.is_transient() || attempt >= attempts {
             return None;
         }
         let doubled = self
@@ -67,7 +67,7 @@ impl Retry {
             .saturating_mul(2_u32.saturating_pow(attempt.saturating_sub(1)));
         let step = doubled.min(self.most);
         let wait = match after {
-            // Never before the time it says, and not all at the same moment.
+            // Not before the requested time, with jitter.
             Some(after) => after
                 .min(MAX_AFTER)
                 .saturating_add(part(self.first, random)),
@@ -77,22 +77,22 @@ impl Retry {
     }
 }
 
-/// Some part of a span.
+/// Returns a random part of a duration.
 fn part(span: Duration, random: u64) -> Duration {
     span / 1024 * u32::try_from(random % 1025).unwrap_or(0)
 }
 
-/// What waits and what is random.
+/// A source of delays, randomness and time.
 pub trait Waiter: Send + Sync + Debug {
     /// Waits.
     fn wait(&self, time: Duration) -> BoxFuture<'_, ()>;
-    /// A random number.
+    /// Returns a random number.
     fn random(&self) -> u64;
-    /// The time of day, for answers that name one.
+    /// Returns the current time, for a `Retry-After` date.
     fn now(&self) -> SystemTime;
 }
 
-/// Waits for real.
+/// Waits in real time.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RealWaiter;
 
@@ -102,7 +102,7 @@ impl Waiter for RealWaiter {
     }
 
     fn random(&self) -> u64 {
-        RandomState::new().build_hasher().finish()
+        getrandom::u64().unwrap_or_default()
     }
 
     fn now(&self) -> SystemTime {
@@ -110,11 +110,11 @@ impl Waiter for RealWaiter {
     }
 }
 
-/// Reads `Retry-After`: seconds, or a date.
+/// Parses `Retry-After`: seconds or a date.
 pub fn retry_after(text: &str, now: SystemTime) -> Option<Duration> {
     let text = text.trim();
     let wait = if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
-        // More digits than fit are as absurd as the largest number.
+        // Numbers that overflow are treated as the maximum.
         Duration::from_secs(text.parse().unwrap_or(u64::MAX))
     } else if let Ok(seconds) = text.parse::<f64>() {
         Duration::try_from_secs_f64(seconds).ok()?
@@ -125,7 +125,7 @@ pub fn retry_after(text: &str, now: SystemTime) -> Option<Duration> {
     Some(wait.min(MAX_AFTER))
 }
 
-/// Reads `Sun, 06 Nov 1994 08:49:37 GMT` as seconds since 1970.
+/// Parses `Sun, 06 Nov 1994 08:49:37 GMT` as seconds since 1970.
 fn date(text: &str) -> Option<u64> {
     const MONTHS: [&str; 12] = [
         "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
@@ -149,7 +149,7 @@ fn date(text: &str) -> Option<u64> {
     if words.next() != Some("GMT") || hour > 23 || minute > 59 || second > 60 || day == 0 {
         return None;
     }
-    // Days since 1970, with years that begin in March, so that the odd day is the last.
+    // Days since 1970. Years start in March, so that a leap day is the last day.
     let (year, month) = if month < 3 {
         (year - 1, month + 9)
     } else {
@@ -166,7 +166,7 @@ mod tests {
     const NOW: Duration = Duration::from_secs(784_111_777);
 
     #[test]
-    fn both_forms_of_retry_after() {
+    fn retry_after_is_seconds_or_a_date() {
         let now = SystemTime::UNIX_EPOCH + NOW;
         for (text, expected) in [
             ("7", Some(7_000)),
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn waits_double_and_spread_and_end() {
+    fn delays_double_with_jitter_up_to_a_limit() {
         let retry = Retry {
             attempts: 4,
             total: Duration::from_secs(10),
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_provider_says_counts_within_the_budget() {
+    fn requested_delay_is_used_within_the_limit() {
         let wait = |after| {
             let kind = ModelErrorKind::RateLimit { after: None };
             Retry::default().wait(kind, 1, Duration::ZERO, Some(after), 0)
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_pass_is_not_asked_again() {
+    fn permanent_errors_are_not_retried() {
         for kind in [
             ModelErrorKind::Auth,
             ModelErrorKind::BadRequest,

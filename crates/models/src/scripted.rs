@@ -1,4 +1,4 @@
-//! A model that says what a file says, for tests and demonstrations.
+//! A model that plays a script, for tests and demonstrations.
 
 use std::sync::Mutex;
 
@@ -9,12 +9,12 @@ use serde_json::{Map, Value};
 
 use crate::price::DEFAULT_WINDOW;
 
-/// Most bytes of a script.
+/// The maximum size of a script in bytes.
 pub const MAX_SCRIPT: usize = 16 * 1024 * 1024;
 
-/// A model that gives the replies of a script, one after the other.
+/// A model that returns the replies of a script in order.
 ///
-/// A script has one JSON object on each line; empty lines and lines that begin with `#` do not count:
+/// A script has one JSON object per line; empty lines and lines that start with `#` are ignored:
 ///
 /// ```json
 /// {"text": "I look.", "calls": [{"name": "read_file", "input": {"path": "a"}}], "expect": "read a"}
@@ -26,22 +26,22 @@ pub struct ScriptedModel {
     next: Mutex<usize>,
 }
 
-/// Why a script cannot be read.
+/// An invalid script.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ScriptError {
-    /// A line is no reply.
-    #[error("line {line} of the script: {message}")]
+    /// A line is not a valid reply.
+    #[error("line {line}: {message}")]
     Line {
-        /// Which line, from one.
+        /// The line number.
         line: usize,
-        /// Why not.
+        /// The reason.
         message: String,
     },
-    /// There is no line.
-    #[error("the script has no reply")]
+    /// There are no replies.
+    #[error("the script is empty")]
     Empty,
-    /// It has too many bytes.
-    #[error("the script has more than {MAX_SCRIPT} bytes")]
+    /// The script is too large.
+    #[error("the script is larger than {MAX_SCRIPT} bytes")]
     TooLarge,
 }
 
@@ -121,7 +121,7 @@ fn empty() -> Value {
 }
 
 impl ScriptedModel {
-    /// Reads a script. `name` is what it is called in output.
+    /// Parses a script. `name` is the name of the model in output.
     pub fn parse(name: &str, script: &str) -> Result<Self, ScriptError> {
         if script.len() > MAX_SCRIPT {
             return Err(ScriptError::TooLarge);
@@ -148,7 +148,7 @@ impl ScriptedModel {
             name: format!("scripted/{name}").into(),
             window: DEFAULT_WINDOW,
             price: None,
-            note: Some("the replies come from a script; no model is asked".into()),
+            note: Some("the replies come from a script; no model is used".into()),
         };
         Ok(Self {
             about,
@@ -157,7 +157,7 @@ impl ScriptedModel {
         })
     }
 
-    /// How many replies are left.
+    /// Returns the number of remaining replies.
     pub fn left(&self) -> usize {
         let next = self
             .next
@@ -183,12 +183,10 @@ impl ScriptedModel {
             *next = (at + 1).min(self.lines.len());
             at
         };
-        let line = self.lines.get(at).ok_or_else(|| {
-            bad(format!(
-                "the script has {} replies, and one more was asked for",
-                self.lines.len()
-            ))
-        })?;
+        let line = self
+            .lines
+            .get(at)
+            .ok_or_else(|| bad(format!("the script has only {} replies", self.lines.len())))?;
         let said = plain(request);
         let expected: &[String] = match &line.expect {
             Expect::Nothing => &[],
@@ -197,7 +195,7 @@ impl ScriptedModel {
         };
         if let Some(missing) = expected.iter().find(|text| !said.contains(text.as_str())) {
             return Err(bad(format!(
-                "line {} of the script expects `{missing}` in the request, which is not there",
+                "line {} of the script expects `{missing}` in the request, but it is missing",
                 line.number
             )));
         }
@@ -288,7 +286,7 @@ impl Model for ScriptedModel {
     }
 }
 
-/// Cuts a text into so many pieces of about the same length.
+/// Splits a text into `count` pieces of about the same length.
 fn pieces(text: &str, count: usize) -> Vec<String> {
     let characters: Vec<char> = text.chars().collect();
     let count = count.clamp(1, characters.len().max(1));
@@ -298,7 +296,7 @@ fn pieces(text: &str, count: usize) -> Vec<String> {
         .collect()
 }
 
-/// Everything that a request says, as plain text.
+/// Returns the content of a request as plain text.
 fn plain(request: &Request) -> String {
     let mut all = request.system.join("\n");
     for tool in &request.tools {

@@ -1,29 +1,29 @@
-//! Takes a stream of server-sent events apart, however it is cut into pieces.
+//! A bounded decoder for server-sent events.
 
-/// Most bytes of one event. The answer of a model comes in many.
+/// The maximum size of one event in bytes.
 pub const MAX_EVENT: usize = 8 * 1024 * 1024;
 
 /// One event.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SseEvent {
-    /// Its kind; empty where the server does not say.
+    /// The kind; empty if the server does not send one.
     pub event: String,
-    /// What it carries. Several lines are joined.
+    /// The data. Several lines are joined.
     pub data: String,
 }
 
-/// Why a stream cannot be read any further.
+/// An invalid stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SseError {
-    /// An event does not end.
-    #[error("an event has more than {0} bytes")]
+    /// An event is too large.
+    #[error("an event is larger than {0} bytes")]
     TooLarge(usize),
     /// A line is not UTF-8.
     #[error("an event is not UTF-8")]
     NotText,
 }
 
-/// Takes bytes, gives events. Every byte is looked at once.
+/// Decodes bytes into events. Each byte is processed once.
 #[derive(Debug)]
 pub struct SseDecoder {
     most: usize,
@@ -41,7 +41,7 @@ impl Default for SseDecoder {
 }
 
 impl SseDecoder {
-    /// A decoder for events of at most so many bytes.
+    /// Creates a decoder for events of at most `most` bytes.
     pub fn new(most: usize) -> Self {
         Self {
             most,
@@ -53,7 +53,7 @@ impl SseDecoder {
         }
     }
 
-    /// Takes the next bytes, and adds the events that are whole. After an error it is of no more use.
+    /// Processes bytes and appends complete events. Must not be used after an error.
     pub fn feed(&mut self, bytes: &[u8], events: &mut Vec<SseEvent>) -> Result<(), SseError> {
         let mut rest = bytes;
         if self.after_return && !rest.is_empty() {
@@ -110,7 +110,7 @@ impl SseDecoder {
                 self.has_data = true;
             }
             "event" => value.clone_into(&mut self.event.event),
-            // Comments, ids, times to come back, and what is not known.
+            // Comments, ids, retry delays and unknown fields.
             _ => {}
         }
         Ok(())
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn the_forms_of_a_stream() {
+    fn stream_syntax() {
         for (text, expected) in [
             ("data: a\n\n", vec![event("", "a")]),
             (
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn every_cut_gives_the_same() {
+    fn every_split_gives_the_same_events() {
         let text = "event: e\r\ndata: grüß 🦀 日本\r\n\r\n: x\rdata: b\r\rdata: c\n\n".as_bytes();
         let whole = decode([text]);
         assert_eq!(whole.len(), 3);
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn an_event_has_a_bound_however_it_comes() {
+    fn size_of_an_event_is_bounded() {
         let long = vec![b'x'; 64];
         for piece in [
             &b"data: xxxxxxxx\n"[..],
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_text_is_an_error() {
+    fn invalid_utf8_is_an_error() {
         let fed = SseDecoder::default().feed(b"data: \xff\n\n", &mut Vec::new());
         assert_eq!(fed, Err(SseError::NotText));
     }

@@ -1,4 +1,4 @@
-//! What every wire format has to say.
+//! The interface of wire formats.
 
 use std::fmt::Debug;
 use std::time::Duration;
@@ -9,56 +9,57 @@ use prowess_traits::ModelErrorKind;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-/// A wire format: how a request is written and an answer is read.
+/// A wire format: writes requests and parses replies.
 pub trait Wire: Send + Sync + Debug {
-    /// Where a question goes, below the base address.
+    /// Returns the path of a request, relative to the base URL.
     fn path(&self, model: &str, stream: bool) -> String;
-    /// Where the provider lists its models, below the base address.
+    /// Returns the path of the list of models, relative to the base URL.
     fn models_path(&self) -> &'static str {
         "models"
     }
-    /// Headers beside the key.
+    /// Returns the headers in addition to the key.
     fn headers(&self) -> Vec<Header> {
         Vec::new()
     }
-    /// The header that carries the key.
+    /// Returns the header with the key.
     fn key_header(&self, key: &str) -> Header {
         Header::secret("authorization", format!("Bearer {key}"))
     }
-    /// A question. The same beginning of a conversation gives the same bytes.
+    /// Returns the body of a request. Conversations with a common prefix give bodies with a common
+    /// prefix.
     fn body(&self, model: &str, request: &Request, stream: bool) -> Value;
-    /// What reads an answer that comes in events.
+    /// Returns a reader for a streamed reply.
     fn reader(&self) -> Box<dyn Reader>;
-    /// Reads an answer that came whole.
+    /// Parses a complete reply.
     fn whole(&self, body: &[u8]) -> Result<Reply, Fault>;
-    /// Reads an answer that is an error.
+    /// Interprets an error response.
     fn fault(&self, status: u16, body: &[u8]) -> Fault;
 }
 
-/// Puts an answer together from events.
+/// Assembles a reply from events.
 pub trait Reader: Send {
-    /// Takes an event, and says whether it was the last.
+    /// Processes an event. Returns `true` if it was the last.
     fn event(&mut self, data: &str, out: &mut dyn FnMut(Delta)) -> Result<bool, Fault>;
-    /// The answer. An error where it is not whole.
+    /// Returns the reply, or an error if it is incomplete.
     fn finish(self: Box<Self>) -> Result<Reply, Fault>;
 }
 
-/// What went wrong with one attempt.
+/// The failure of one attempt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// What kind of error it is.
+    /// The kind of error.
     pub kind: ModelErrorKind,
-    /// What happened.
+    /// The message.
     pub message: String,
-    /// How long the provider says to wait.
+    /// The delay requested by the provider.
     pub after: Option<Duration>,
 }
 
-/// Most characters of a message.
+/// The maximum number of characters in a message.
 const MAX_MESSAGE: usize = 600;
 
 impl Fault {
-    /// A fault with a bounded message on one line.
+    /// Creates an error with a bounded message on one line.
     pub fn new(kind: ModelErrorKind, message: impl AsRef<str>) -> Self {
         let plain = message.as_ref().trim().chars().take(MAX_MESSAGE);
         let message = plain
@@ -71,14 +72,14 @@ impl Fault {
         }
     }
 
-    /// The answer was not what the wire format says.
+    /// The reply does not follow the wire format.
     pub fn bad_reply(message: impl AsRef<str>) -> Self {
         Self::new(ModelErrorKind::BadReply, message)
     }
 
-    /// The stream ended before its end.
+    /// The stream ended too early.
     pub fn cut() -> Self {
-        Self::bad_reply("the answer ended in the middle")
+        Self::bad_reply("the reply is incomplete")
     }
 }
 
@@ -86,7 +87,7 @@ impl From<HttpError> for Fault {
     fn from(error: HttpError) -> Self {
         let kind = match error.kind {
             HttpErrorKind::Timeout => ModelErrorKind::Timeout,
-            HttpErrorKind::TooLarge | HttpErrorKind::Packed => ModelErrorKind::BadReply,
+            HttpErrorKind::TooLarge | HttpErrorKind::Compressed => ModelErrorKind::BadReply,
             HttpErrorKind::Setup => ModelErrorKind::BadRequest,
             _ => ModelErrorKind::Transport,
         };
@@ -94,13 +95,13 @@ impl From<HttpError> for Fault {
     }
 }
 
-/// Reads JSON into what is expected of it.
+/// Parses JSON.
 pub(crate) fn read<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Fault> {
     serde_json::from_slice(bytes)
-        .map_err(|error| Fault::bad_reply(format!("the answer cannot be read: {error}")))
+        .map_err(|error| Fault::bad_reply(format!("invalid reply: {error}")))
 }
 
-/// What a status means, where the provider does not say more.
+/// Returns the kind of error for a status, if the provider does not say more.
 pub(crate) fn kind_of_status(status: u16) -> ModelErrorKind {
     match status {
         401 | 403 => ModelErrorKind::Auth,
@@ -112,7 +113,7 @@ pub(crate) fn kind_of_status(status: u16) -> ModelErrorKind {
     }
 }
 
-/// How providers say that a conversation is too long, in lower case.
+/// Messages of providers about a conversation that is too long, in lower case.
 const TOO_LONG: &[&str] = &[
     "prompt is too long",
     "exceed context limit",
@@ -129,13 +130,13 @@ const TOO_LONG: &[&str] = &[
     "longer than the context",
 ];
 
-/// Whether a message says that the conversation is too long.
+/// Returns `true` if a message says that the conversation is too long.
 pub(crate) fn is_too_long(text: &str) -> bool {
     let text = text.to_lowercase();
     TOO_LONG.iter().any(|words| text.contains(words))
 }
 
-/// A fault from a status and the words of a provider.
+/// Creates an error from a status and the provider's code and message.
 pub(crate) fn fault_of(status: u16, code: &str, message: &str) -> Fault {
     let by_status = kind_of_status(status);
     let is_question = !matches!(
@@ -155,7 +156,8 @@ pub(crate) fn fault_of(status: u16, code: &str, message: &str) -> Fault {
     Fault::new(kind, message)
 }
 
-/// The words of an error in the form `{"error": {"message", "type", "code"}}`, or in a simpler one.
+/// Returns the code and the message of an error in the form `{"error": {"message", "type",
+/// "code"}}` or a simpler one.
 pub(crate) fn words_of(body: &[u8]) -> (String, String) {
     let text = || {
         String::from_utf8_lossy(body)
@@ -164,7 +166,7 @@ pub(crate) fn words_of(body: &[u8]) -> (String, String) {
             .collect::<String>()
     };
     let Ok(value) = serde_json::from_slice::<Value>(body) else {
-        // A page of some server in between says nothing to a person.
+        // Do not quote the HTML page of a proxy.
         let text = text();
         let is_page = text.trim_start().starts_with('<');
         return (String::new(), if is_page { String::new() } else { text });
@@ -196,7 +198,7 @@ pub(crate) fn words_of(body: &[u8]) -> (String, String) {
     )
 }
 
-/// A call, from what the model wrote as its input.
+/// Creates a call from the input as written by the model.
 pub(crate) fn call(id: &str, name: &str, arguments: &str, opaque: Option<Opaque>) -> ToolCall {
     let mut call = ToolCall::new(id, name, Value::Object(Map::new()));
     call.opaque = opaque;
@@ -206,18 +208,18 @@ pub(crate) fn call(id: &str, name: &str, arguments: &str, opaque: Option<Opaque>
     match serde_json::from_str::<Value>(arguments) {
         Ok(input @ Value::Object(_)) => call.input = input,
         Ok(other) => {
-            call.fault = Some("the input is no JSON object".into());
+            call.fault = Some("the input is not a JSON object".into());
             call.input = other;
         }
         Err(error) => {
-            call.fault = Some(format!("the input is no JSON: {error}").into());
+            call.fault = Some(format!("the input is not valid JSON: {error}").into());
             call.input = Value::String(arguments.to_owned());
         }
     }
     call
 }
 
-/// The input of a call as an object, which is all that providers take back.
+/// Returns the input of a call as an object, since providers accept nothing else.
 pub(crate) fn object_of(call: &ToolCall) -> Value {
     match &call.input {
         Value::Object(_) if call.fault.is_none() => call.input.clone(),
@@ -225,14 +227,14 @@ pub(crate) fn object_of(call: &ToolCall) -> Value {
     }
 }
 
-/// What a provider may get back of its own.
+/// Returns data that belongs to this provider.
 pub(crate) fn own<'a>(opaque: Option<&'a Opaque>, provider: &str) -> Option<&'a Value> {
     opaque
         .filter(|opaque| &*opaque.provider == provider)
         .map(|opaque| &opaque.value)
 }
 
-/// Usage where the provider counts cached tokens among those that were read.
+/// Returns the usage for a provider that counts cached tokens as input.
 pub(crate) fn usage(prompt: u64, cached: u64, output: u64) -> Usage {
     Usage {
         input: prompt.saturating_sub(cached),
@@ -242,28 +244,28 @@ pub(crate) fn usage(prompt: u64, cached: u64, output: u64) -> Usage {
     }
 }
 
-/// The text of a tool's answer for formats that cannot say that it went wrong, or carry pictures.
-pub(crate) fn noted(result: &prowess_agent::ToolResult, pictures: bool) -> String {
+/// Returns the text of a tool result for formats without an error flag or images.
+pub(crate) fn noted(result: &prowess_agent::ToolResult, images: bool) -> String {
     let mut text = String::new();
     if result.is_error && !result.text.to_lowercase().starts_with("error") {
         text.push_str("error: ");
     }
     text.push_str(&result.text);
-    if !pictures && !result.images.is_empty() {
+    if !images && !result.images.is_empty() {
         let count = result.images.len();
         let what = if count == 1 {
-            "1 picture".to_owned()
+            "1 image".to_owned()
         } else {
-            format!("{count} pictures")
+            format!("{count} images")
         };
         text.push_str(&format!(
-            "\n[{what} left out: this provider takes none from tools]"
+            "\n[{what} omitted: this provider does not accept images from tools]"
         ));
     }
     text
 }
 
-/// The numbers of a version in the name of a model: `claude-opus-4-6` gives 4 and 6.
+/// Returns the version in the name of a model: `claude-opus-4-6` gives 4 and 6.
 pub(crate) fn version(model: &str) -> (u32, u32) {
     let mut numbers = model
         .split(|c: char| !c.is_ascii_digit())

@@ -1,7 +1,7 @@
-//! How long it takes to write an event, to read a session and to list sessions, and what the
-//! machine could do at best: `cargo bench -p prowess-store`.
+//! Benchmarks of writing events, reading sessions and listing them, with the limit of the machine:
+//! `cargo bench -p prowess-store`.
 
-#![expect(clippy::expect_used, reason = "a bench has nobody to tell")]
+#![expect(clippy::expect_used, reason = "a benchmark fails by panicking")]
 
 use std::fs::File;
 use std::io::Write;
@@ -18,7 +18,7 @@ fn main() {
     divan::main();
 }
 
-/// Bytes of text in one event.
+/// The size of the text of an event in bytes.
 const SIZE: usize = 2048;
 
 fn event(number: i64) -> Stamped {
@@ -33,7 +33,7 @@ fn make() -> (SqliteSessions, TempDir) {
     )
 }
 
-/// What no store can beat: the same bytes at the end of a plain file, on the disk.
+/// The lower bound: appends the same bytes to a plain file and syncs it.
 #[divan::bench]
 fn append_limit_of_the_machine(bencher: Bencher<'_, '_>) {
     let folder = tempfile::tempdir().expect("a folder");
@@ -70,7 +70,7 @@ fn read_1000_events(bencher: Bencher<'_, '_>) {
     bencher.bench_local(|| store.events(&lease.session).expect("events"));
 }
 
-/// Makes a file with so many sessions, half of them of the project `p`.
+/// Creates a file with `count` sessions, half of them of the project `p`.
 fn filled(count: i64) -> (SqliteSessions, TempDir) {
     let (store, folder) = make();
     store.release(store.create(&started("p", None, 0)).expect("creates"));
@@ -87,7 +87,7 @@ fn filled(count: i64) -> (SqliteSessions, TempDir) {
     (store, folder)
 }
 
-/// The latest fifty of a project.
+/// Lists the latest fifty sessions of a project.
 #[divan::bench(args = [100, 10_000, 100_000])]
 fn list(bencher: Bencher<'_, '_>, count: i64) {
     let (store, _folder) = filled(count);

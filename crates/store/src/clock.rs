@@ -1,16 +1,16 @@
-//! The clock of the system.
+//! The system clock.
 
 use std::time::SystemTime;
 
 use prowess_traits::Clock;
 
-/// Tells the time of the system.
+/// The system clock.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SystemClock;
 
 impl Clock for SystemClock {
     fn now(&self) -> i64 {
-        // Before 1970 and after 2262 the nearest time that can be said.
+        // Times before 1677 and after 2262 are clamped.
         match SystemTime::now().duration_since(SystemTime::UNIX_EPOCH) {
             Ok(since) => i64::try_from(since.as_nanos()).unwrap_or(i64::MAX),
             Err(before) => {

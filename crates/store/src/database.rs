@@ -1,7 +1,7 @@
 //! A SQLite file that several stores share, each with its own tables.
 //!
-//! Nothing is created before the first write. A file that cannot be read as ours is left as it is.
-//! Whoever waits for a lock waits for a bounded time.
+//! The file is created by the first write. A file that does not belong to this program is left
+//! unchanged. Waits for locks are bounded.
 
 use std::error::Error;
 use std::fs::{self, DirBuilder, File, Metadata};
@@ -19,14 +19,14 @@ use rustix::fs::{Access, access};
 
 use crate::sql;
 
-/// The longest that anybody can be made to wait.
+/// The maximum time to wait for a lock.
 const MAX_BUSY_TIMEOUT: Duration = Duration::from_hours(1);
-/// How long to rest where SQLite says "busy" without having waited.
-const REST: Duration = Duration::from_millis(5);
-/// The newest format that is known.
+/// The pause before a retry if SQLite reports a lock without having waited for it.
+const RETRY_DELAY: Duration = Duration::from_millis(5);
+/// The newest supported version.
 const VERSION: usize = sql::MIGRATIONS.len();
 
-/// A file, as one store uses it.
+/// A file, as used by one store.
 #[derive(Debug)]
 pub(crate) struct Database {
     path: PathBuf,
@@ -35,33 +35,33 @@ pub(crate) struct Database {
     open: Mutex<Option<Open>>,
 }
 
-/// What a store needs of a file.
+/// The requirements of a store.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Tables {
-    /// The first format that has its tables. In an older file there is nothing to read.
+    /// The first version with its tables. An older file has nothing to read.
     pub(crate) since: usize,
-    /// The statements that say what a power cut may cost.
+    /// The statements that set the durability.
     pub(crate) sync: &'static str,
 }
 
-/// Why a file could not be used.
+/// The reason why a file cannot be used.
 #[derive(Debug)]
-pub(crate) enum Fault {
-    /// Somebody else held it for longer than we wait.
+pub(crate) enum DatabaseError {
+    /// Another process held a lock for too long.
     Busy,
-    /// It may be read but not written.
+    /// The file is read-only.
     ReadOnly,
-    /// There is no more room.
+    /// The disk is full.
     Full,
-    /// Something else than a file is there.
+    /// The path is not a regular file.
     NotAFile,
-    /// It is no database, or a broken one.
+    /// The file is not a database, or is damaged.
     Damaged { reason: Box<str> },
-    /// It is the database of another program.
+    /// The file is the database of another program.
     Foreign,
-    /// A newer version of this program wrote it.
+    /// The file was written by a newer version.
     Newer { found: i64, known: i64 },
-    /// Anything else.
+    /// Another error.
     Unavailable {
         source: Box<dyn Error + Send + Sync>,
     },
@@ -72,31 +72,31 @@ pub(crate) enum Fault {
 struct Open {
     connection: Connection,
     file: FileId,
-    /// Whether it may be written and has the newest format.
+    /// `true` if it can be written and has the newest version.
     ready: bool,
-    /// Whether there is nothing to read.
+    /// `true` if there is nothing to read.
     blank: bool,
-    /// Whether it was opened as a file that nobody changes.
+    /// `true` if it was opened as immutable.
     frozen: bool,
 }
 
-/// Which file it is, whatever its name: device and number.
+/// The device and inode number of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct FileId(u64, u64);
 
-/// What a file is, by its header.
+/// The identity of a file according to its header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Standing {
+enum Identity {
     /// An empty database.
     Blank,
-    /// Ours, in this format.
+    /// A file of this program, with its version.
     Ours(usize),
 }
 
 impl Database {
-    /// Names the file. Nothing is opened or created yet.
+    /// Creates a database. The file is not opened or created yet.
     pub(crate) fn new(path: &Path, busy_timeout: Duration, tables: Tables) -> Self {
-        // Absolute, so that SQLite never takes it for `:memory:` or an address.
+        // Absolute, so that SQLite does not read it as `:memory:` or a URI.
         let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
         Self {
             path,
@@ -122,12 +122,12 @@ impl Database {
         self.path.to_string_lossy().into()
     }
 
-    /// Runs one transaction that writes.
+    /// Runs a write transaction.
     pub(crate) fn write<T>(
         &self,
         work: impl Fn(&Transaction<'_>) -> rusqlite::Result<T>,
-    ) -> Result<T, Fault> {
-        // Before waiting for the other threads: together they wait no longer than one alone.
+    ) -> Result<T, DatabaseError> {
+        // Set before waiting for other threads, so that the total wait is bounded.
         let deadline = Instant::now() + self.busy_timeout;
         let mut slot = self.lock();
         self.drop_if_replaced(&mut slot);
@@ -135,8 +135,8 @@ impl Database {
             retry(deadline, || {
                 let connection = &mut open.connection;
                 connection.busy_timeout(remaining(deadline))?;
-                // Immediate: a transaction that reads first and then wants to write fails at once
-                // when somebody else wrote in between, however long it would wait.
+                // Immediate: a transaction that reads first and writes later fails at once if
+                // another process wrote in between, whatever the timeout.
                 let transaction =
                     connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
                 let value = work(&transaction)?;
@@ -146,22 +146,22 @@ impl Database {
         });
         if result
             .as_ref()
-            .is_err_and(|error| !matches!(error, Fault::Busy))
+            .is_err_and(|error| !matches!(error, DatabaseError::Busy))
         {
             *slot = None;
         }
         result
     }
 
-    /// Runs something that reads; nothing where there is nothing to read.
+    /// Runs a read. Returns `None` if there is nothing to read.
     pub(crate) fn read<T>(
         &self,
         work: impl Fn(&Connection) -> rusqlite::Result<T>,
-    ) -> Result<Option<T>, Fault> {
+    ) -> Result<Option<T>, DatabaseError> {
         let deadline = Instant::now() + self.busy_timeout;
         let mut slot = self.lock();
         self.drop_if_replaced(&mut slot);
-        // Somebody else may have filled what was blank.
+        // Another process may have filled the blank file.
         if slot.as_ref().is_some_and(|open| open.blank) {
             *slot = None;
         }
@@ -177,7 +177,7 @@ impl Database {
         });
         let failed = result
             .as_ref()
-            .is_err_and(|error| !matches!(error, Fault::Busy));
+            .is_err_and(|error| !matches!(error, DatabaseError::Busy));
         if failed || open.frozen {
             *slot = None;
         }
@@ -189,12 +189,12 @@ impl Database {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lets go of a file that has been removed or replaced: what is written to it would be lost.
+    /// Closes a file that was removed or replaced: writes to it would be lost.
     fn drop_if_replaced(&self, slot: &mut Option<Open>) {
         let Some(open) = slot else { return };
         let same = fs::metadata(&self.path).is_ok_and(|found| FileId::of(&found) == open.file);
         if !same {
-            // On closing, SQLite would tidy up the log beside it, which may be the new file's.
+            // On close, SQLite would check-point the log, which may belong to the new file.
             let _ = open
                 .connection
                 .set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true);
@@ -202,17 +202,17 @@ impl Database {
         }
     }
 
-    /// Opens the file for writing, in the newest format; creates it if need be.
+    /// Opens the file for writing, with the newest version. Creates it if necessary.
     fn ready<'a>(
         &self,
         slot: &'a mut Option<Open>,
         deadline: Instant,
-    ) -> Result<&'a mut Open, Fault> {
+    ) -> Result<&'a mut Open, DatabaseError> {
         if slot.is_none() {
             self.create()?;
             *slot = self.open(deadline, false)?;
         }
-        // Nothing only if somebody removed the file between two lines.
+        // `None` only if the file was removed in between.
         let missing = || unavailable(io::Error::from(ErrorKind::NotFound));
         let open = slot.as_mut().ok_or_else(missing)?;
         if !open.ready {
@@ -223,14 +223,14 @@ impl Database {
         Ok(open)
     }
 
-    /// Creates the file, readable for its owner only, unless there is something. SQLite gives the
-    /// files beside it the same mode.
-    fn create(&self) -> Result<(), Fault> {
+    /// Creates the file, readable only by its owner, unless the path exists. SQLite gives the files
+    /// next to it the same mode.
+    fn create(&self) -> Result<(), DatabaseError> {
         if fs::metadata(&self.path).is_ok() {
             return Ok(());
         }
         let Some(folder) = self.path.parent() else {
-            return Err(Fault::NotAFile);
+            return Err(DatabaseError::NotAFile);
         };
         let missing = |folder: &&Path| !folder.exists();
         let parents: Vec<&Path> = folder
@@ -244,8 +244,8 @@ impl Database {
             .mode(0o700)
             .create(folder)
             .map_err(unwritable)?;
-        // Under another name first, and closed: closing a file ends all locks that this process has
-        // on it, and another connection may have some as soon as the file has its name.
+        // Created under another name and closed: closing a file drops all locks of this process on
+        // it, and other connections can lock it as soon as it has its final name.
         let file = tempfile::Builder::new()
             .prefix(".prowess-")
             .tempfile_in(folder);
@@ -263,37 +263,39 @@ impl Database {
             .map_err(unwritable)
     }
 
-    /// Opens the file if there is one, and looks whether it is ours.
-    fn open(&self, deadline: Instant, to_read: bool) -> Result<Option<Open>, Fault> {
+    /// Opens the file if it exists, and checks its identity.
+    fn open(&self, deadline: Instant, to_read: bool) -> Result<Option<Open>, DatabaseError> {
         let found = match fs::metadata(&self.path) {
             Ok(found) => found,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(unavailable(error)),
         };
         if !found.is_file() {
-            return Err(Fault::NotAFile);
+            return Err(DatabaseError::NotAFile);
         }
-        // SQLite would take it for an empty one, and write over it.
+        // SQLite would treat it as an empty database and overwrite it.
         if found.len() == 1 {
             return Err(damaged("file is not a database"));
         }
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let looked = connect(&self.path, flags, deadline).and_then(|connection| {
-            let standing = look(&connection, deadline)?;
-            Ok((connection, standing))
+            let identity = look(&connection, deadline)?;
+            Ok((connection, identity))
         });
-        let (frozen, (connection, standing)) = match looked {
-            Err(Fault::Unavailable { .. } | Fault::ReadOnly) if self.is_write_protected() => {
+        let (frozen, (connection, identity)) = match looked {
+            Err(DatabaseError::Unavailable { .. } | DatabaseError::ReadOnly)
+                if self.is_write_protected() =>
+            {
                 if !to_read {
-                    return Err(Fault::ReadOnly);
+                    return Err(DatabaseError::ReadOnly);
                 }
                 (true, self.open_frozen(deadline)?)
             }
             other => (false, other?),
         };
-        let blank = match standing {
-            Standing::Blank => true,
-            Standing::Ours(version) => version < self.tables.since,
+        let blank = match identity {
+            Identity::Blank => true,
+            Identity::Ours(version) => version < self.tables.since,
         };
         Ok(Some(Open {
             connection,
@@ -311,15 +313,15 @@ impl Database {
             .any(|path| access(*path, Access::WRITE_OK).is_err())
     }
 
-    /// Reads a file in a folder where nothing can be created, not even the files that SQLite needs
-    /// to read: nobody who may not write there writes, so the file stays as it is. If a log lies
-    /// beside it, somebody does, and the file alone is not the whole truth.
-    fn open_frozen(&self, deadline: Instant) -> Result<(Connection, Standing), Fault> {
+    /// Opens a file in a folder without write permission, where SQLite cannot create the files it
+    /// needs even for reading. The file is read as immutable. If there is a non-empty log next to
+    /// it, another process is writing, and the file alone is incomplete.
+    fn open_frozen(&self, deadline: Instant) -> Result<(Connection, Identity), DatabaseError> {
         let path = fs::canonicalize(&self.path).map_err(unavailable)?;
         let mut log = path.clone().into_os_string();
         log.push("-wal");
         if fs::metadata(log).is_ok_and(|log| log.len() > 0) {
-            return Err(Fault::ReadOnly);
+            return Err(DatabaseError::ReadOnly);
         }
         let mut address = String::from("file:");
         for byte in path.as_os_str().as_bytes() {
@@ -334,29 +336,29 @@ impl Database {
             | OpenFlags::SQLITE_OPEN_NO_MUTEX
             | OpenFlags::SQLITE_OPEN_URI;
         let connection = connect(Path::new(&address), flags, deadline)?;
-        let standing = look(&connection, deadline)?;
-        Ok((connection, standing))
+        let identity = look(&connection, deadline)?;
+        Ok((connection, identity))
     }
 
-    /// Brings a file to the newest format.
-    fn migrate(&self, open: &mut Open, deadline: Instant) -> Result<(), Fault> {
+    /// Migrates a file to the newest version.
+    fn migrate(&self, open: &mut Open, deadline: Instant) -> Result<(), DatabaseError> {
         let connection = &open.connection;
         retry(deadline, || connection.execute_batch(self.tables.sync))?;
-        let standing = look(connection, deadline)?;
-        if standing == Standing::Ours(VERSION) {
+        let identity = look(connection, deadline)?;
+        if identity == Identity::Ours(VERSION) {
             return Ok(());
         }
-        // It answers with a row; where the file system cannot do it, with the mode that stays.
+        // Returns one row: the new mode, or the old one if the file system does not support WAL.
         retry(deadline, || {
             connection.query_row(sql::USE_WAL, [], |_| Ok(()))
         })?;
         let transaction = retry(deadline, || {
             Transaction::new_unchecked(connection, TransactionBehavior::Immediate)
         })?;
-        // Somebody else may have been faster.
+        // Another process may have migrated it first.
         let done = match look(&transaction, deadline)? {
-            Standing::Blank => 0,
-            Standing::Ours(version) => version,
+            Identity::Blank => 0,
+            Identity::Ours(version) => version,
         };
         let steps = || {
             for step in sql::MIGRATIONS.iter().skip(done) {
@@ -365,15 +367,15 @@ impl Database {
             transaction.execute_batch(sql::WRITE_APPLICATION_ID)?;
             transaction.execute_batch(&format!("{}{VERSION}", sql::WRITE_VERSION))
         };
-        steps().map_err(Fault::from)?;
-        transaction.commit().map_err(Fault::from)
+        steps().map_err(DatabaseError::from)?;
+        transaction.commit().map_err(DatabaseError::from)
     }
 }
 
-fn connect(path: &Path, flags: OpenFlags, deadline: Instant) -> Result<Connection, Fault> {
+fn connect(path: &Path, flags: OpenFlags, deadline: Instant) -> Result<Connection, DatabaseError> {
     let connection = Connection::open_with_flags(path, flags)?;
     connection.busy_timeout(remaining(deadline))?;
-    // Nothing that a file brings along is run.
+    // Do not run code that is stored in the file.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, false)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_VIEW, false)?;
@@ -381,17 +383,17 @@ fn connect(path: &Path, flags: OpenFlags, deadline: Instant) -> Result<Connectio
     Ok(connection)
 }
 
-/// Looks at the header of the file.
-fn look(connection: &Connection, deadline: Instant) -> Result<Standing, Fault> {
+/// Reads the identity of the file.
+fn look(connection: &Connection, deadline: Instant) -> Result<Identity, DatabaseError> {
     let (application, version, objects): (i64, i64, i64) = retry(deadline, || {
-        connection.query_row(sql::STANDING, [], |row| {
+        connection.query_row(sql::IDENTITY, [], |row| {
             Ok((row.get(0)?, row.get(1)?, row.get(2)?))
         })
     })?;
     if application == sql::APPLICATION_ID {
         return match usize::try_from(version) {
-            Ok(version) if version <= VERSION => Ok(Standing::Ours(version)),
-            Ok(_) => Err(Fault::Newer {
+            Ok(version) if version <= VERSION => Ok(Identity::Ours(version)),
+            Ok(_) => Err(DatabaseError::Newer {
                 found: version,
                 known: i64::try_from(VERSION).unwrap_or(i64::MAX),
             }),
@@ -399,26 +401,31 @@ fn look(connection: &Connection, deadline: Instant) -> Result<Standing, Fault> {
         };
     }
     if (application, version, objects) == (0, 0, 0) {
-        return Ok(Standing::Blank);
+        return Ok(Identity::Blank);
     }
-    Err(Fault::Foreign)
+    Err(DatabaseError::Foreign)
 }
 
-/// Tries again while somebody else is busy, until the deadline. SQLite waits by itself, except
-/// where it fears a deadlock: when the log is switched on, and after a crash.
-fn retry<T>(deadline: Instant, mut work: impl FnMut() -> rusqlite::Result<T>) -> Result<T, Fault> {
+/// Retries while the file is locked, until the deadline. SQLite waits by itself, except where a
+/// deadlock is possible: when WAL is switched on, and after a crash.
+fn retry<T>(
+    deadline: Instant,
+    mut work: impl FnMut() -> rusqlite::Result<T>,
+) -> Result<T, DatabaseError> {
     loop {
-        match work().map_err(Fault::from) {
-            Err(Fault::Busy) if Instant::now() + REST < deadline => thread::sleep(REST),
+        match work().map_err(DatabaseError::from) {
+            Err(DatabaseError::Busy) if Instant::now() + RETRY_DELAY < deadline => {
+                thread::sleep(RETRY_DELAY)
+            }
             result => return result,
         }
     }
 }
 
-/// Makes sure that what was put into a folder is there after a power cut.
+/// Syncs a folder, so that new entries survive a power failure.
 fn sync_folder(folder: &Path) -> io::Result<()> {
     match File::open(folder).and_then(|folder| folder.sync_all()) {
-        // Not every file system knows it.
+        // Not supported by every file system.
         Err(error)
             if matches!(
                 error.kind(),
@@ -431,33 +438,33 @@ fn sync_folder(folder: &Path) -> io::Result<()> {
     }
 }
 
-fn damaged(reason: impl Into<Box<str>>) -> Fault {
-    Fault::Damaged {
+fn damaged(reason: impl Into<Box<str>>) -> DatabaseError {
+    DatabaseError::Damaged {
         reason: reason.into(),
     }
 }
 
-fn unavailable(source: impl Error + Send + Sync + 'static) -> Fault {
-    Fault::Unavailable {
+fn unavailable(source: impl Error + Send + Sync + 'static) -> DatabaseError {
+    DatabaseError::Unavailable {
         source: Box::new(source),
     }
 }
 
-fn unwritable(error: io::Error) -> Fault {
+fn unwritable(error: io::Error) -> DatabaseError {
     match error.kind() {
-        ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => Fault::ReadOnly,
-        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => Fault::Full,
+        ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => DatabaseError::ReadOnly,
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => DatabaseError::Full,
         _ => unavailable(error),
     }
 }
 
-impl From<rusqlite::Error> for Fault {
+impl From<rusqlite::Error> for DatabaseError {
     fn from(error: rusqlite::Error) -> Self {
         match error.sqlite_error_code() {
             Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Self::Busy,
             Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => Self::ReadOnly,
             Some(ErrorCode::DiskFull) => Self::Full,
-            // Our statements are right for our tables: if one is refused, the tables are wrong.
+            // The statements match our tables, so a rejected one means that the tables are damaged.
             Some(
                 ErrorCode::NotADatabase
                 | ErrorCode::DatabaseCorrupt

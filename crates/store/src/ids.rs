@@ -1,26 +1,31 @@
-//! Ids of sessions, and finding one by its beginning.
+//! Session ids, and lookup by prefix.
 
-use std::hash::{BuildHasher, Hasher, RandomState};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use prowess_diag::suggest::nearest;
 use prowess_traits::SessionError;
 
-/// How many characters an id has. A trillion are possible.
+/// The number of characters in an id, for about 10^12 ids.
 pub(crate) const LENGTH: usize = 8;
-/// Most ids that are offered instead of one that is not there.
+/// The maximum number of ids suggested for one that is not found.
 pub(crate) const NEAR: usize = 10;
-/// Among how many of the latest sessions the nearest id is looked for.
+/// The number of latest sessions searched for a similar id.
 pub(crate) const LATEST: usize = 1000;
 
-/// Digits and letters without those that are taken for others: `i`, `l`, `o`, `u`.
+/// Digits and letters without `i`, `l`, `o` and `u`, which are easily confused.
 const ALPHABET: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
 
-/// Returns a number that nobody guesses by accident: the keys of a hash come from the system.
+/// Returns a random number. If the system has no randomness, it is derived from the time and the
+/// process id, which is enough for an id that is checked to be free.
 pub(crate) fn random() -> u64 {
-    RandomState::new().build_hasher().finish()
+    getrandom::u64().unwrap_or_else(|_| {
+        let time = SystemTime::now().duration_since(UNIX_EPOCH);
+        let nanos = time.map_or(0, |time| time.subsec_nanos());
+        u64::from(nanos) << 32 | u64::from(std::process::id())
+    })
 }
 
-/// Makes an id that is not taken. It grows where chance does not find one.
+/// Creates an id that is not taken. Each collision makes the next candidate longer.
 pub(crate) fn new_id<E>(mut is_taken: impl FnMut(&str) -> Result<bool, E>) -> Result<Box<str>, E> {
     let mut length = LENGTH;
     loop {
@@ -32,13 +37,13 @@ pub(crate) fn new_id<E>(mut is_taken: impl FnMut(&str) -> Result<bool, E>) -> Re
     }
 }
 
-/// Returns how an id that somebody typed is written.
+/// Normalizes an id as typed by a user.
 pub(crate) fn normal(typed: &str) -> String {
     typed.trim().to_ascii_lowercase()
 }
 
-/// Chooses the id that is meant. `starting` are those that begin so, in order and at most [`NEAR`];
-/// `latest` are others, for a hint.
+/// Resolves a prefix. `starting` are the ids that start with it, in order and at most [`NEAR`];
+/// `latest` are other ids, for suggestions.
 pub(crate) fn choose(
     asked: &str,
     starting: Vec<Box<str>>,
@@ -51,7 +56,7 @@ pub(crate) fn choose(
     }
 }
 
-/// Says that there is no such session, and which there are.
+/// Returns the error for an unknown session, with suggestions.
 pub(crate) fn missing(
     asked: &str,
     mut starting: Vec<Box<str>>,
@@ -71,7 +76,7 @@ fn random_id(length: usize) -> Box<str> {
     let mut id = String::with_capacity(length);
     let mut bits = 0;
     for position in 0..length {
-        // Twelve times five bits are in one number.
+        // One number holds twelve groups of five bits.
         if position % 12 == 0 {
             bits = random();
         }
@@ -90,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ids_are_short_different_and_easy_to_read() {
+    fn ids_are_short_distinct_and_readable() {
         let ids: BTreeSet<_> = (0..10_000).map(|_| random_id(LENGTH)).collect();
         assert_eq!(ids.len(), 10_000);
         let used: BTreeSet<u8> = ids.iter().flat_map(|id| id.bytes()).collect();
@@ -100,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn an_id_that_is_taken_is_not_given_again() {
+    fn taken_id_is_not_used_again() {
         let mut tries = 0;
         let id = new_id(|_| {
             tries += 1;
@@ -110,18 +115,18 @@ mod tests {
     }
 
     #[test]
-    fn a_beginning_is_enough_if_it_is_clear() {
+    fn unique_prefix_is_enough() {
         let ids = |ids: &[&str]| ids.iter().map(|id| Box::from(*id)).collect::<Vec<_>>();
         assert_eq!(&*choose("ab", ids(&["abc"]), &[]).unwrap(), "abc");
         assert_eq!(&*choose("ABC", ids(&["abc", "abcd"]), &[]).unwrap(), "abc");
         let Err(SessionError::NotFound { asked, near }) = choose("ab", ids(&["abc", "abd"]), &[])
         else {
-            panic!("two begin so");
+            panic!("the prefix is ambiguous");
         };
         assert_eq!((&*asked, near), ("ab", ids(&["abc", "abd"])));
         let latest = ids(&["7k2m9x4p", "qqqqqqqq"]);
         let Err(SessionError::NotFound { near, .. }) = choose("7k2m9x4q", vec![], &latest) else {
-            panic!("none begins so");
+            panic!("the id does not exist");
         };
         assert_eq!(near, ids(&["7k2m9x4p"]));
     }

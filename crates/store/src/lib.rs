@@ -1,11 +1,11 @@
-//! Remembers which skills were used, by whom and how it ended, and what happened in sessions.
+//! Stores the use of skills and the events of sessions.
 //!
-//! [`SqliteUsage`] keeps it in a file, [`MemoryUsage`] in memory; both pass the same suite
-//! (`crates/test/src/conformance/usage.rs`). [`Tolerant`] wraps either, so that using a skill never
-//! fails because remembering it does.
+//! [`SqliteUsage`] stores the use of skills in a file, [`MemoryUsage`] in memory; both pass the
+//! same conformance suite (`crates/test/src/conformance/usage.rs`). [`Tolerant`] wraps either, so
+//! that a failing store never keeps a skill from being used.
 //!
-//! [`SqliteSessions`] and [`MemorySessions`] keep sessions
-//! (`crates/test/src/conformance/sessions.rs`); a file may hold both.
+//! [`SqliteSessions`] and [`MemorySessions`] store sessions
+//! (`crates/test/src/conformance/sessions.rs`). One file can hold both.
 
 mod clock;
 #[cfg(feature = "sqlite")]
@@ -27,7 +27,7 @@ pub use clock::SystemClock;
 pub use memory::MemoryUsage;
 pub use memory_sessions::MemorySessions;
 #[cfg(feature = "sqlite")]
-pub use sessions::{PATIENCE, SqliteSessions};
+pub use sessions::{SESSION_BUSY_TIMEOUT, SqliteSessions};
 #[cfg(feature = "sqlite")]
 pub use sqlite::{BUSY_TIMEOUT, SqliteUsage};
 pub use tolerant::{PAUSE, Tolerant, Trouble};

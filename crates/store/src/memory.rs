@@ -1,4 +1,4 @@
-//! Usage in memory: for tests, and for programs that want nothing on disk.
+//! The use of skills in memory, for tests and for programs without files.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -10,7 +10,7 @@ use prowess_traits::{Forget, Summary, UsageError, UsageQuery, UsageRow, UsageSto
 /// Project, team, agent, skill.
 type Key = [Box<str>; 4];
 
-/// Remembers the use of skills as long as it lives.
+/// Stores the use of skills in memory.
 #[derive(Debug)]
 pub struct MemoryUsage {
     rows: Mutex<BTreeMap<Key, UsageRow>>,
@@ -18,7 +18,7 @@ pub struct MemoryUsage {
 }
 
 impl MemoryUsage {
-    /// Makes an empty store.
+    /// Creates an empty store.
     pub fn new() -> Self {
         Self {
             rows: Mutex::default(),
@@ -32,7 +32,7 @@ impl MemoryUsage {
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<Key, UsageRow>> {
-        // Each change is complete before anything could panic.
+        // No change can panic half-way.
         self.rows.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -102,7 +102,7 @@ impl UsageStore for MemoryUsage {
     }
 }
 
-/// The row after the first use.
+/// Returns the row for the first use.
 pub(crate) fn first_row(used: &Use) -> UsageRow {
     UsageRow {
         project: used.project.clone(),
@@ -129,8 +129,8 @@ mod tests {
     prowess_test::usage_conformance!((MemoryUsage::new(), ()));
 
     #[test]
-    fn the_oldest_row_makes_room() {
+    fn oldest_row_is_evicted() {
         let store = MemoryUsage::new().with_max_rows(2);
-        prowess_test::conformance::usage::the_oldest_of_two_makes_room(&store);
+        prowess_test::conformance::usage::oldest_of_two_is_evicted(&store);
     }
 }

@@ -1,4 +1,4 @@
-//! Sessions in memory: for tests, and for programs that want nothing on disk.
+//! Sessions in memory, for tests and for programs without files.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -9,10 +9,10 @@ use prowess_traits::{Lease, MAX_EVENT, SessionError, SessionQuery, SessionStore,
 
 use crate::ids::{self, LATEST, NEAR};
 
-/// Most characters of a title in a list.
+/// The maximum number of characters of a title in a list.
 const MAX_TITLE: usize = 200;
 
-/// Remembers sessions as long as it lives.
+/// Stores sessions in memory.
 #[derive(Debug, Default)]
 pub struct MemorySessions {
     state: Mutex<State>,
@@ -21,7 +21,7 @@ pub struct MemorySessions {
 #[derive(Debug, Default)]
 struct State {
     sessions: BTreeMap<Box<str>, Kept>,
-    /// How often anything was written.
+    /// The number of writes.
     turn: u64,
 }
 
@@ -30,18 +30,18 @@ struct Kept {
     summary: SessionSummary,
     events: Vec<Stamped>,
     token: Option<u64>,
-    /// When it was written to, counted: clocks can be set back.
+    /// The number of the last write. Clocks can be set back.
     turn: u64,
 }
 
 impl MemorySessions {
-    /// Makes an empty store.
+    /// Creates an empty store.
     pub fn new() -> Self {
         Self::default()
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        // Each change is complete before anything could panic.
+        // No change can panic half-way.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -54,7 +54,7 @@ impl SessionStore for MemorySessions {
         let Ok(session) = ids::new_id(taken);
         let token = ids::random();
         let turn = state.next_turn();
-        let summary = summarise(session.clone(), first);
+        let summary = summarize(session.clone(), first);
         let events = vec![first.clone()];
         state.sessions.insert(
             session.clone(),
@@ -143,9 +143,9 @@ impl SessionStore for MemorySessions {
         Ok(found.take(query.limit).map(told).collect())
     }
 
-    fn find(&self, beginning: &str) -> Result<Box<str>, SessionError> {
+    fn find(&self, prefix: &str) -> Result<Box<str>, SessionError> {
         let state = self.lock();
-        ids::choose(beginning, state.starting(beginning), &state.latest_ids())
+        ids::choose(prefix, state.starting(prefix), &state.latest_ids())
     }
 
     fn remove(&self, id: &str) -> Result<u64, SessionError> {
@@ -197,12 +197,12 @@ impl State {
             .collect()
     }
 
-    fn starting(&self, beginning: &str) -> Vec<Box<str>> {
-        let beginning = ids::normal(beginning);
-        if beginning.is_empty() {
+    fn starting(&self, prefix: &str) -> Vec<Box<str>> {
+        let prefix = ids::normal(prefix);
+        if prefix.is_empty() {
             return Vec::new();
         }
-        let found = self.sessions.keys().filter(|id| id.starts_with(&beginning));
+        let found = self.sessions.keys().filter(|id| id.starts_with(&prefix));
         found.take(NEAR).cloned().collect()
     }
 
@@ -211,7 +211,7 @@ impl State {
     }
 }
 
-/// Returns an event as it is written down, if it is not too large.
+/// Encodes an event, unless it is too large.
 pub(crate) fn encode(event: &Stamped, session: &str) -> Result<Vec<u8>, SessionError> {
     let text = serde_json::to_vec(event).map_err(|error| SessionError::Failed {
         store: session.into(),
@@ -226,8 +226,8 @@ pub(crate) fn encode(event: &Stamped, session: &str) -> Result<Vec<u8>, SessionE
     Ok(text)
 }
 
-/// Returns what is known about a session that has just begun.
-pub(crate) fn summarise(id: Box<str>, first: &Stamped) -> SessionSummary {
+/// Returns the summary of a new session.
+pub(crate) fn summarize(id: Box<str>, first: &Stamped) -> SessionSummary {
     let started = if let Event::Started(started) = &first.event {
         Some(&**started)
     } else {
@@ -254,8 +254,8 @@ pub(crate) fn summarise(id: Box<str>, first: &Stamped) -> SessionSummary {
     }
 }
 
-/// Keeps track of how a session ended. What comes after an end opens it again, except for what
-/// changes nothing.
+/// Updates the ending of a session. Any event after an ending reopens the session, except those
+/// that have no effect.
 pub(crate) fn follow(ending: &mut Option<Box<str>>, event: &Event) {
     match event {
         Event::Ended { ending: how } => *ending = Some(how.as_str().into()),

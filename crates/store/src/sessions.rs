@@ -1,7 +1,7 @@
-//! Sessions in a file, with SQLite.
+//! Sessions in a SQLite file.
 //!
-//! A session is one row of `sessions`, which says all that a list needs and who has it, and a row
-//! of `events` for each event. Both change in one transaction, which is on the disk when it
+//! A session is one row of `sessions`, with everything that a list needs and its holder, and one
+//! row of `events` for each event. Both change in one transaction, which is on disk when it
 //! returns.
 
 use std::collections::BTreeSet;
@@ -14,48 +14,48 @@ use prowess_traits::{Lease, MAX_EVENT, SessionError, SessionQuery, SessionStore,
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
 
-use crate::database::{Database, Fault, Tables};
+use crate::database::{Database, DatabaseError, Tables};
 use crate::holder::Holder;
 use crate::ids::{self, LATEST, NEAR};
-use crate::memory_sessions::{encode, follow, summarise};
+use crate::memory_sessions::{encode, follow, summarize};
 use crate::sql;
 
-/// How long a lock of somebody else is waited for. A session that cannot be written must stop, so
-/// it is worth more patience than a use.
-pub const PATIENCE: Duration = Duration::from_secs(10);
+/// The default time to wait for a lock. Longer than for usage, because a session that cannot be
+/// written must stop.
+pub const SESSION_BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 const TABLES: Tables = Tables {
     since: 2,
     sync: sql::SYNC_FULL,
 };
 
-/// Remembers sessions in a SQLite file; the one with the use of skills will do.
+/// Stores sessions in a SQLite file, which may also hold the use of skills.
 ///
-/// Where [`append`](SessionStore::append) fails with [`SessionError::Busy`], nothing was written
-/// and it can be tried again. After any other failure of the disk it is not known whether the
-/// events are there: release the session, take it again and read.
+/// If [`append`](SessionStore::append) fails with [`SessionError::Busy`], nothing was written and
+/// the call can be retried. After another error it is unknown whether the events were written:
+/// release the session, take it again and read it.
 #[derive(Debug)]
 pub struct SqliteSessions {
     database: Database,
-    /// Leases that were given back while the file could not be written.
-    given_up: Mutex<BTreeSet<i64>>,
+    /// The tokens of leases that were released while the file could not be written.
+    released: Mutex<BTreeSet<i64>>,
 }
 
-/// What happened in a transaction. An error of ours leaves the file as it is.
+/// The result of a transaction. A `SessionError` leaves the file unchanged.
 type Outcome<T> = rusqlite::Result<Result<T, SessionError>>;
 
 type Ids = Vec<Box<str>>;
 
 impl SqliteSessions {
-    /// Names the file. Nothing is opened or created yet.
+    /// Creates a store. The file is not opened or created yet.
     pub fn new(path: impl AsRef<Path>) -> Self {
-        let database = Database::new(path.as_ref(), PATIENCE, TABLES);
+        let database = Database::new(path.as_ref(), SESSION_BUSY_TIMEOUT, TABLES);
         Self {
             database,
-            given_up: Mutex::default(),
+            released: Mutex::default(),
         }
     }
 
-    /// Sets how long a lock of somebody else is waited for, at most an hour.
+    /// Sets the time to wait for a lock, at most an hour.
     #[must_use]
     pub fn with_busy_timeout(self, busy_timeout: Duration) -> Self {
         Self {
@@ -69,14 +69,14 @@ impl SqliteSessions {
         self.database.path()
     }
 
-    /// Runs one transaction that writes. What fails with an error of ours must not have written.
+    /// Runs a write transaction. `work` must not have written if it returns a `SessionError`.
     fn write<T>(&self, work: impl Fn(&Transaction<'_>) -> Outcome<T>) -> Result<T, SessionError> {
         self.database
             .write(work)
-            .map_err(|fault| self.error(fault))?
+            .map_err(|error| self.error(error))?
     }
 
-    /// Like [`write`](Self::write), for a session that must be there: creates no file.
+    /// Like [`write`](Self::write), for an existing session: does not create the file.
     fn change<T>(
         &self,
         id: &str,
@@ -85,59 +85,61 @@ impl SqliteSessions {
         let exists = self
             .database
             .read(|_| Ok(()))
-            .map_err(|fault| self.error(fault))?;
+            .map_err(|error| self.error(error))?;
         match exists {
             Some(()) => self.write(work),
             None => Err(ids::missing(id, Vec::new(), &[])),
         }
     }
 
-    /// Runs something that reads; nothing where there is nothing to read.
+    /// Runs a read. Returns `None` if there is nothing to read.
     fn read<T>(&self, work: impl Fn(&Connection) -> Outcome<T>) -> Result<Option<T>, SessionError> {
         self.database
             .read(work)
-            .map_err(|fault| self.error(fault))?
+            .map_err(|error| self.error(error))?
             .transpose()
     }
 
-    fn error(&self, fault: Fault) -> SessionError {
+    fn error(&self, error: DatabaseError) -> SessionError {
         let store = self.database.name();
-        match fault {
-            Fault::Busy => SessionError::Busy { store },
-            Fault::ReadOnly => SessionError::Unwritable {
+        match error {
+            DatabaseError::Busy => SessionError::Busy { store },
+            DatabaseError::ReadOnly => SessionError::Unwritable {
                 store,
-                reason: "it may only be read".into(),
+                reason: "it is read-only".into(),
             },
-            Fault::Full => SessionError::Unwritable {
+            DatabaseError::Full => SessionError::Unwritable {
                 store,
-                reason: "no room is left".into(),
+                reason: "no space left on the disk".into(),
             },
-            Fault::NotAFile => SessionError::Unusable {
+            DatabaseError::NotAFile => SessionError::Unusable {
                 store,
                 reason: "it is not a regular file".into(),
             },
-            Fault::Damaged { reason } => SessionError::Unusable {
+            DatabaseError::Damaged { reason } => SessionError::Unusable {
                 store,
                 reason: format!("it is damaged: {reason}").into(),
             },
-            Fault::Foreign => SessionError::Unusable {
+            DatabaseError::Foreign => SessionError::Unusable {
                 store,
                 reason: "it is the database of another program".into(),
             },
-            Fault::Newer { found, known } => SessionError::Unusable {
+            DatabaseError::Newer { found, known } => SessionError::Unusable {
                 store,
-                reason: format!("it has the format {found}; this version knows up to {known}")
-                    .into(),
+                reason: format!(
+                    "it uses format version {found}, but this version supports at most {known}"
+                )
+                .into(),
             },
-            Fault::Unavailable { source } => SessionError::Failed { store, source },
+            DatabaseError::Unavailable { source } => SessionError::Failed { store, source },
         }
     }
 
-    /// Returns who has a session, if that process lives and did not give it back.
+    /// Returns the holder of a session, if it is running and has not released it.
     fn living(&self, row: &Row<'_>) -> Option<Holder> {
         let (holder, token) = read_holder(row)?;
-        let given_up = self.given_up.lock().unwrap_or_else(PoisonError::into_inner);
-        (!given_up.contains(&token) && holder.lives()).then_some(holder)
+        let released = self.released.lock().unwrap_or_else(PoisonError::into_inner);
+        (!released.contains(&token) && holder.lives()).then_some(holder)
     }
 }
 
@@ -148,7 +150,7 @@ impl SessionStore for SqliteSessions {
         let token = ids::random();
         let session = self.write(|transaction| {
             let taken = |id: &str| transaction.query_row(sql::HAS_SESSION, [id], |row| row.get(0));
-            let summary = summarise(ids::new_id(taken)?, first);
+            let summary = summarize(ids::new_id(taken)?, first);
             transaction.execute(
                 sql::INSERT_SESSION,
                 params![
@@ -249,11 +251,11 @@ impl SessionStore for SqliteSessions {
     fn release(&self, lease: Lease) {
         let token = lease.token.cast_signed();
         let released = self.change(&lease.session, |transaction| {
-            transaction.execute(sql::LET_GO, params![lease.session, token])?;
+            transaction.execute(sql::RELEASE, params![lease.session, token])?;
             Ok(Ok(()))
         });
         if released.is_err() {
-            self.given_up
+            self.released
                 .lock()
                 .unwrap_or_else(PoisonError::into_inner)
                 .insert(token);
@@ -262,7 +264,7 @@ impl SessionStore for SqliteSessions {
 
     fn events(&self, id: &str) -> Result<Vec<Stamped>, SessionError> {
         let events = self.read(|connection| {
-            // In one transaction, so that the number fits the events.
+            // In one transaction, so that the count matches the events.
             let transaction = connection.unchecked_transaction()?;
             let count = transaction.query_row(sql::COUNT_EVENTS, [id], |row| row.get(0));
             match count.optional()? {
@@ -294,12 +296,12 @@ impl SessionStore for SqliteSessions {
         Ok(found.unwrap_or_default())
     }
 
-    fn find(&self, beginning: &str) -> Result<Box<str>, SessionError> {
+    fn find(&self, prefix: &str) -> Result<Box<str>, SessionError> {
         let found = self.read(|connection| {
-            let (starting, latest) = candidates(connection, beginning)?;
-            Ok(ids::choose(beginning, starting, &latest))
+            let (starting, latest) = candidates(connection, prefix)?;
+            Ok(ids::choose(prefix, starting, &latest))
         })?;
-        found.ok_or_else(|| ids::missing(beginning, Vec::new(), &[]))
+        found.ok_or_else(|| ids::missing(prefix, Vec::new(), &[]))
     }
 
     fn remove(&self, id: &str) -> Result<u64, SessionError> {
@@ -334,7 +336,7 @@ fn insert(
     text: &[u8],
 ) -> rusqlite::Result<()> {
     let sum = crc32fast::hash(text);
-    // JSON is text; nothing is copied to say so.
+    // JSON is text, so the bytes are passed without a copy.
     let text = ValueRef::Text(text);
     let text = rusqlite::types::ToSqlOutput::Borrowed(text);
     transaction.execute(sql::INSERT_EVENT, params![session, number, at, text, sum])?;
@@ -350,7 +352,7 @@ fn bound(limit: usize) -> i64 {
     i64::try_from(limit).unwrap_or(i64::MAX)
 }
 
-/// Reads events that anybody may have written. Either all are as they were written, or it fails.
+/// Reads untrusted events. Fails unless all of them are intact.
 fn read_events(connection: &Connection, id: &str, count: i64) -> Outcome<Vec<Stamped>> {
     let mut statement = connection.prepare(sql::SELECT_EVENTS)?;
     let mut rows = statement.query([id])?;
@@ -367,7 +369,7 @@ fn read_events(connection: &Connection, id: &str, count: i64) -> Outcome<Vec<Sta
             _ => None,
         };
         if found != Some(expected) {
-            return Ok(Err(unreadable(expected, "it is missing".into())));
+            return Ok(Err(unreadable(expected, "missing".into())));
         }
         match decode(row.get_ref(1)?, row.get_ref(2)?) {
             Ok(event) => events.push(event),
@@ -375,37 +377,37 @@ fn read_events(connection: &Connection, id: &str, count: i64) -> Outcome<Vec<Sta
         }
     }
     if i64::try_from(events.len()).ok() != Some(count) {
-        return Ok(Err(unreadable(events.len(), "it is missing".into())));
+        return Ok(Err(unreadable(events.len(), "missing".into())));
     }
     Ok(Ok(events))
 }
 
 fn decode(text: ValueRef<'_>, sum: ValueRef<'_>) -> Result<Stamped, Box<str>> {
     let ValueRef::Text(text) = text else {
-        return Err("it is no text".into());
+        return Err("not text".into());
     };
     if text.len() > MAX_EVENT {
-        return Err("it is too large".into());
+        return Err("too large".into());
     }
     if sum != ValueRef::Integer(crc32fast::hash(text).into()) {
-        return Err("it is not what was written".into());
+        return Err("checksum mismatch".into());
     }
     serde_json::from_slice(text).map_err(|error| error.to_string().into())
 }
 
-/// Says that there is no such session, and which there are.
+/// Returns the error for an unknown session, with suggestions.
 fn missing<T>(connection: &Connection, id: &str) -> Outcome<T> {
     let (starting, latest) = candidates(connection, id)?;
     Ok(Err(ids::missing(id, starting, &latest)))
 }
 
-/// Returns ids that begin so, and where there are none, the latest ones.
-fn candidates(connection: &Connection, beginning: &str) -> rusqlite::Result<(Ids, Ids)> {
-    let beginning = ids::normal(beginning);
+/// Returns ids with a prefix, or the latest ids if there are none.
+fn candidates(connection: &Connection, prefix: &str) -> rusqlite::Result<(Ids, Ids)> {
+    let prefix = ids::normal(prefix);
     let mut starting = Vec::new();
-    if !beginning.is_empty() {
+    if !prefix.is_empty() {
         let mut statement = connection.prepare(sql::SELECT_STARTING)?;
-        let rows = statement.query_map(params![beginning, bound(NEAR)], |row| row.get(0))?;
+        let rows = statement.query_map(params![prefix, bound(NEAR)], |row| row.get(0))?;
         starting = rows.collect::<Result<_, _>>()?;
     }
     let mut latest = Vec::new();
@@ -417,7 +419,7 @@ fn candidates(connection: &Connection, beginning: &str) -> rusqlite::Result<(Ids
     Ok((starting, latest))
 }
 
-/// Reads who has a session, and the token. What is not all there is nobody.
+/// Reads the holder of a session and its token. Returns `None` if a column is missing.
 fn read_holder(row: &Row<'_>) -> Option<(Holder, i64)> {
     let process = u32::try_from(integer(row, 0)?).ok()?;
     let holder = Holder {
@@ -428,8 +430,7 @@ fn read_holder(row: &Row<'_>) -> Option<(Holder, i64)> {
     Some((holder, integer(row, 3)?))
 }
 
-/// Reads a row that anybody may have written: what has no id is none, and what is no number is
-/// zero.
+/// Reads an untrusted row. Without an id it is ignored; an invalid number is 0.
 fn read_summary(row: &Row<'_>, live: bool) -> Option<SessionSummary> {
     Some(SessionSummary {
         id: text(row, 4)?,

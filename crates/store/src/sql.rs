@@ -1,12 +1,12 @@
-//! Every statement for SQLite, and nothing else: another dialect is another file like this one.
+//! All SQLite statements. Another dialect would be another file like this one.
 //!
-//! No rule is in here. What a use adds to a row is decided by `Usage::add` in `crates/catalog`,
-//! what is known about a session by `summarise` and `follow` in `memory_sessions.rs`.
+//! Statements contain no logic: `Usage::add` in `crates/catalog` decides what a use changes, and
+//! `summarize` and `follow` in `memory_sessions.rs` decide what is known about a session.
 
-/// What marks a file as ours: `Prow`, in the file's header.
+/// The application id in the file header: `Prow`.
 pub(crate) const APPLICATION_ID: i64 = 0x5072_6f77;
 
-/// The steps to the newest format. The number of steps that a file went is its version.
+/// The migrations. The version of a file is the number of migrations applied to it.
 pub(crate) const MIGRATIONS: &[&str] = &[
     "
 CREATE TABLE usage (
@@ -55,23 +55,24 @@ CREATE TABLE events (
 ",
 ];
 
-/// What a file is. One statement, so that nobody changes it between two of the answers.
-pub(crate) const STANDING: &str = "SELECT
+/// The identity of a file. One statement, so that the values are consistent.
+pub(crate) const IDENTITY: &str = "SELECT
   (SELECT application_id FROM pragma_application_id),
   (SELECT user_version FROM pragma_user_version),
   (SELECT count(*) FROM sqlite_schema)";
-/// Marks a file as ours.
+/// Writes [`APPLICATION_ID`].
 pub(crate) const WRITE_APPLICATION_ID: &str = "PRAGMA application_id = 1349676919";
 /// Followed by the number.
 pub(crate) const WRITE_VERSION: &str = "PRAGMA user_version = ";
-/// Readers and one writer do not wait for each other; asked each time, because a file remembers it.
+/// Readers and a writer do not block each other. Set each time, because the mode is stored in the
+/// file.
 pub(crate) const USE_WAL: &str = "PRAGMA journal_mode = WAL";
-/// After a power cut the last uses may be missing; the file stays sound.
+/// After a power failure the last uses may be missing; the file stays intact.
 pub(crate) const SYNC_NORMAL: &str = "PRAGMA synchronous = NORMAL";
-/// After a power cut all that was acknowledged is there; what was removed is overwritten.
+/// After a power failure all acknowledged events are there; deleted data is overwritten.
 pub(crate) const SYNC_FULL: &str = "PRAGMA synchronous = FULL; PRAGMA secure_delete = ON";
 
-/// The columns that [`SELECT_ROW`] and [`SELECT_ROWS`] return, in this order.
+/// The columns of [`SELECT_ROW`] and [`SELECT_ROWS`], in this order.
 macro_rules! columns {
     () => {
         "project, team, agent, agent_type, skill, count, last_used, score, done, failed, refused"
@@ -135,7 +136,7 @@ pub(crate) const SELECT_PROGRESS: &str = "SELECT token, events, ending FROM sess
 pub(crate) const HOLD: &str = "UPDATE sessions
 SET process = ?2, process_start = ?3, process_place = ?4, token = ?5 WHERE id = ?1";
 
-pub(crate) const LET_GO: &str = "UPDATE sessions
+pub(crate) const RELEASE: &str = "UPDATE sessions
 SET process = NULL, process_start = NULL, process_place = NULL, token = NULL
 WHERE id = ?1 AND token = ?2";
 
@@ -144,14 +145,14 @@ pub(crate) const SELECT_EVENTS: &str =
 
 pub(crate) const COUNT_EVENTS: &str = "SELECT events FROM sessions WHERE id = ?1";
 
-/// The columns that tell who has a session, in this order.
+/// The columns of the holder of a session, in this order.
 macro_rules! holder {
     () => {
         "process, process_start, process_place, token"
     };
 }
 
-/// The columns that tell about a session, in this order; who has it comes first.
+/// The columns of a session, in this order, beginning with its holder.
 macro_rules! summary {
     () => {
         concat!(
@@ -176,13 +177,13 @@ pub(crate) const LIST_PROJECT: &str = concat!(
     " FROM sessions WHERE parent IS ?1 AND project = ?3 ORDER BY turn DESC, id DESC LIMIT ?2"
 );
 
-/// Nothing is greater than the last character.
+/// `char(1114111)` is greater than any other character.
 pub(crate) const SELECT_STARTING: &str = "SELECT id FROM sessions
 WHERE id >= ?1 AND id < ?1 || char(1114111) ORDER BY id LIMIT ?2";
 
 pub(crate) const SELECT_LATEST: &str = "SELECT id FROM sessions ORDER BY turn DESC LIMIT ?1";
 
-/// A session and its sub-runs, with theirs.
+/// A session and all sub-runs below it.
 pub(crate) const SELECT_FAMILY: &str = concat!(
     "WITH RECURSIVE family (member) AS (
   SELECT id FROM sessions WHERE id = ?1

@@ -1,7 +1,4 @@
-//! Usage in a file, with SQLite.
-//!
-//! Nothing is created before the first write. A file that cannot be read as ours is left as it is.
-//! Whoever waits for a lock waits for a bounded time.
+//! The use of skills in a SQLite file.
 
 use std::path::Path;
 use std::time::Duration;
@@ -12,18 +9,18 @@ use prowess_traits::{Forget, Summary, UsageError, UsageQuery, UsageRow, UsageSto
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Row, Transaction, params};
 
-use crate::database::{Database, Fault, Tables};
+use crate::database::{Database, DatabaseError, Tables};
 use crate::{memory, sql};
 
-/// How long a lock of somebody else is waited for. A write takes less than a millisecond, and a
-/// person may be waiting for the skill.
+/// The default time to wait for a lock. A write takes less than a millisecond, and a user may be
+/// waiting for the skill.
 pub const BUSY_TIMEOUT: Duration = Duration::from_secs(1);
 const TABLES: Tables = Tables {
     since: 1,
     sync: sql::SYNC_NORMAL,
 };
 
-/// Remembers the use of skills in a SQLite file.
+/// Stores the use of skills in a SQLite file.
 #[derive(Debug)]
 pub struct SqliteUsage {
     database: Database,
@@ -31,7 +28,7 @@ pub struct SqliteUsage {
 }
 
 impl SqliteUsage {
-    /// Names the file. Nothing is opened or created yet.
+    /// Creates a store. The file is not opened or created yet.
     pub fn new(path: impl AsRef<Path>) -> Self {
         let database = Database::new(path.as_ref(), BUSY_TIMEOUT, TABLES);
         Self {
@@ -40,7 +37,7 @@ impl SqliteUsage {
         }
     }
 
-    /// Sets how long a lock of somebody else is waited for, at most an hour.
+    /// Sets the time to wait for a lock, at most an hour.
     #[must_use]
     pub fn with_busy_timeout(self, busy_timeout: Duration) -> Self {
         Self {
@@ -63,32 +60,32 @@ impl SqliteUsage {
         &self,
         work: impl Fn(&Transaction<'_>) -> rusqlite::Result<T>,
     ) -> Result<T, UsageError> {
-        self.database.write(work).map_err(|fault| self.error(fault))
+        self.database.write(work).map_err(|error| self.error(error))
     }
 
-    /// Runs something that reads; nothing where there is nothing to read.
+    /// Runs a read. Returns `None` if there is nothing to read.
     fn read<T>(
         &self,
         work: impl Fn(&Connection) -> rusqlite::Result<T>,
     ) -> Result<Option<T>, UsageError> {
-        self.database.read(work).map_err(|fault| self.error(fault))
+        self.database.read(work).map_err(|error| self.error(error))
     }
 
-    fn error(&self, fault: Fault) -> UsageError {
+    fn error(&self, error: DatabaseError) -> UsageError {
         let store = self.database.name();
-        match fault {
-            Fault::Busy => UsageError::Busy { store },
-            Fault::ReadOnly => UsageError::ReadOnly { store },
-            Fault::Full => UsageError::Full { store },
-            Fault::NotAFile => UsageError::NotAFile { store },
-            Fault::Damaged { reason } => UsageError::Damaged { store, reason },
-            Fault::Foreign => UsageError::Foreign { store },
-            Fault::Newer { found, known } => UsageError::Newer {
+        match error {
+            DatabaseError::Busy => UsageError::Busy { store },
+            DatabaseError::ReadOnly => UsageError::ReadOnly { store },
+            DatabaseError::Full => UsageError::Full { store },
+            DatabaseError::NotAFile => UsageError::NotAFile { store },
+            DatabaseError::Damaged { reason } => UsageError::Damaged { store, reason },
+            DatabaseError::Foreign => UsageError::Foreign { store },
+            DatabaseError::Newer { found, known } => UsageError::Newer {
                 store,
                 found,
                 known,
             },
-            Fault::Unavailable { source } => UsageError::Unavailable { store, source },
+            DatabaseError::Unavailable { source } => UsageError::Unavailable { store, source },
         }
     }
 }
@@ -102,7 +99,7 @@ impl UsageStore for SqliteUsage {
                 row.usage.add(used.at, used.outcome);
                 row
             } else {
-                make_room(transaction, self.max_rows)?;
+                evict(transaction, self.max_rows)?;
                 memory::first_row(used)
             };
             put(transaction, &row)
@@ -114,7 +111,7 @@ impl UsageStore for SqliteUsage {
         let Some(outcome) = used.outcome else {
             return Ok(());
         };
-        // Where there is no file, there is nothing to settle, and no reason to create one.
+        // Without a file there is nothing to settle, and no reason to create one.
         if self.read(|_| Ok(()))?.is_none() {
             return Ok(());
         }
@@ -211,7 +208,7 @@ fn put(transaction: &Transaction<'_>, row: &UsageRow) -> rusqlite::Result<()> {
     Ok(())
 }
 
-fn make_room(transaction: &Transaction<'_>, max_rows: usize) -> rusqlite::Result<()> {
+fn evict(transaction: &Transaction<'_>, max_rows: usize) -> rusqlite::Result<()> {
     let rows: i64 = transaction.query_row(sql::COUNT_ROWS, [], |row| row.get(0))?;
     let most = i64::try_from(max_rows).unwrap_or(i64::MAX);
     let surplus = rows.saturating_sub(most).saturating_add(1);
@@ -242,8 +239,7 @@ fn select(
     Ok(())
 }
 
-/// Reads a row that anybody may have written: what is not a name is no row, and what is not a
-/// number is none.
+/// Reads an untrusted row. Without a name it is ignored; an invalid number is 0.
 fn read_row(row: &Row<'_>) -> Option<UsageRow> {
     let text = |index: usize| match row.get_ref(index) {
         Ok(ValueRef::Text(bytes)) if bytes.len() <= MAX_PROJECT * 4 => {
@@ -258,7 +254,7 @@ fn read_row(row: &Row<'_>) -> Option<UsageRow> {
     let count = |index: usize| u64::try_from(number(index)).unwrap_or(0);
     let score = match row.get_ref(7) {
         Ok(ValueRef::Real(score)) => score,
-        // What is whole may be stored as an integer; `Usage` puts nonsense right.
+        // `Usage` corrects invalid scores.
         _ => 0.0,
     };
     Some(UsageRow {
@@ -295,9 +291,9 @@ mod tests {
     prowess_test::usage_conformance!(make());
 
     #[test]
-    fn the_oldest_row_makes_room() {
+    fn oldest_row_is_evicted() {
         let (store, _folder) = make();
         let store = store.with_max_rows(2);
-        prowess_test::conformance::usage::the_oldest_of_two_makes_room(&store);
+        prowess_test::conformance::usage::oldest_of_two_is_evicted(&store);
     }
 }

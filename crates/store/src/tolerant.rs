@@ -1,18 +1,18 @@
-//! A store that does not fail.
+//! A usage store that does not fail.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use prowess_traits::{Clock, Forget, Summary, UsageError, UsageQuery, UsageRow, UsageStore, Use};
 
-/// How long a store is left alone after it failed.
+/// The default time for which a store is not called after it failed.
 pub const PAUSE: Duration = Duration::from_secs(30);
 
-/// Wraps a store so that using a skill never fails, and never waits twice, because of it.
+/// Wraps a usage store so that its failures do not keep a skill from being used.
 ///
-/// `record`, `settle` and `rows` always answer: an error is remembered for
-/// [`trouble`](Self::trouble), and the store is left alone for a while, because each try could mean
-/// waiting for a lock. `summary` and `forget` pass errors on: somebody asked for just that.
+/// `record`, `settle` and `rows` always succeed. An error is available from
+/// [`trouble`](Self::trouble), and the store is not called for a while, because each attempt could
+/// wait for a lock. `summary` and `forget` return errors, since their caller wants the result.
 #[derive(Debug)]
 pub struct Tolerant {
     store: Arc<dyn UsageStore>,
@@ -24,22 +24,22 @@ pub struct Tolerant {
 #[derive(Debug, Default)]
 struct State {
     trouble: Option<Trouble>,
-    /// When the store failed last; nothing if it worked since.
+    /// The time of the last failure; `None` if the store has worked since.
     down_since: Option<i64>,
 }
 
-/// What went wrong with a store.
+/// The failures of a store.
 #[derive(Clone, Debug)]
 pub struct Trouble {
     /// The last error.
     pub error: Arc<UsageError>,
-    /// When that was, in nanoseconds since 1970.
+    /// The time of the last error, in nanoseconds since 1970.
     pub at: i64,
-    /// How many calls failed in all.
+    /// The number of failed calls.
     pub failures: u64,
-    /// How many calls were not even tried, because one had just failed.
+    /// The number of calls that were skipped after a failure.
     pub skipped: u64,
-    /// Whether the store has worked since.
+    /// `true` if the store has worked since.
     pub over: bool,
 }
 
@@ -54,7 +54,7 @@ impl Tolerant {
         }
     }
 
-    /// Sets how long the store is left alone after it failed.
+    /// Sets the time for which the store is not called after it failed.
     #[must_use]
     pub fn with_pause(self, pause: Duration) -> Self {
         Self {
@@ -63,7 +63,7 @@ impl Tolerant {
         }
     }
 
-    /// Returns what went wrong, if anything ever did.
+    /// Returns the failures, if there were any.
     pub fn trouble(&self) -> Option<Trouble> {
         self.lock().trouble.clone()
     }
@@ -72,7 +72,7 @@ impl Tolerant {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Calls the store unless it has just failed. Nobody waits for the lock while it works.
+    /// Calls the store unless it has just failed. The lock is not held during the call.
     fn attempt<T: Default>(
         &self,
         call: impl FnOnce(&dyn UsageStore) -> Result<T, UsageError>,
@@ -84,14 +84,14 @@ impl Tolerant {
                 down_since,
             } = &mut *state;
             if let Some(since) = *down_since {
-                // A clock that was set back must not make the pause longer.
+                // A clock that was set back must not extend the pause.
                 if self.clock.now().abs_diff(since) < self.pause.unsigned_abs() {
                     if let Some(trouble) = trouble {
                         trouble.skipped = trouble.skipped.saturating_add(1);
                     }
                     return T::default();
                 }
-                // One caller tries; meanwhile the others go on without.
+                // One caller tries; meanwhile the others skip the store.
                 *down_since = Some(self.clock.now());
             }
         }
@@ -107,8 +107,8 @@ impl Tolerant {
             }
             Err(error) => {
                 let now = self.clock.now();
-                // A name that is too long says nothing about the store.
-                if error.is_of_caller() {
+                // A name that is too long is not a failure of the store.
+                if error.is_invalid_input() {
                     state.down_since = None;
                 } else {
                     state.down_since = Some(now);
@@ -118,7 +118,7 @@ impl Tolerant {
                     .as_ref()
                     .map_or((0, 0), |old| (old.failures, old.skipped));
                 state.trouble = Some(Trouble {
-                    over: error.is_of_caller(),
+                    over: error.is_invalid_input(),
                     error: Arc::new(error),
                     at: now,
                     failures: failures.saturating_add(1),
@@ -167,15 +167,15 @@ mod tests {
     use super::*;
     use crate::MemoryUsage;
 
-    /// A store that can be switched to fail, and counts how often it is asked.
+    /// A store that fails on demand and counts its calls.
     #[derive(Debug, Default)]
-    struct Moody {
+    struct Flaky {
         inner: MemoryUsage,
         broken: AtomicBool,
         calls: AtomicU64,
     }
 
-    impl Moody {
+    impl Flaky {
         fn call<T>(&self, result: impl FnOnce(&MemoryUsage) -> T) -> Result<T, UsageError> {
             self.calls.fetch_add(1, Ordering::Relaxed);
             if self.broken.load(Ordering::Relaxed) {
@@ -187,7 +187,7 @@ mod tests {
         }
     }
 
-    impl UsageStore for Moody {
+    impl UsageStore for Flaky {
         fn record(&self, used: &Use) -> Result<(), UsageError> {
             self.call(|inner| inner.record(used))?
         }
@@ -211,8 +211,8 @@ mod tests {
     ));
 
     #[test]
-    fn a_store_that_failed_is_left_alone_for_a_while() {
-        let store = Arc::new(Moody::default());
+    fn failing_store_is_not_called_for_a_while() {
+        let store = Arc::new(Flaky::default());
         let clock = Arc::new(ManualClock::at(1_000));
         let tolerant = Tolerant::new(Arc::clone(&store) as _, Arc::clone(&clock) as _)
             .with_pause(Duration::from_nanos(100));
@@ -234,7 +234,7 @@ mod tests {
             (1_000, 1, 19)
         );
         assert!(!trouble.over);
-        // Whoever asks for just that is told.
+        // Explicit requests return the error.
         assert!(tolerant.summary(None, 5).is_err());
         assert!(tolerant.forget(&Forget::default()).is_err());
 
@@ -262,12 +262,12 @@ mod tests {
         assert_eq!(
             (trouble.failures, trouble.over),
             (3, true),
-            "remembered, and over"
+            "kept, and over"
         );
     }
 
     #[test]
-    fn a_bad_name_does_not_stop_the_others() {
+    fn invalid_name_does_not_disable_the_store() {
         let tolerant = Tolerant::new(Arc::new(MemoryUsage::new()), Arc::new(ManualClock::at(0)));
         tolerant
             .record(&Use::new("p", "x".repeat(10_000), 5))

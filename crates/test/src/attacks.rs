@@ -1,10 +1,10 @@
-//! Values that become code where somebody takes them for text of a program.
+//! Values that run code if an interpreter reads them as part of a program.
 
-/// The file that a value makes if it is run.
+/// The file that a value creates if it is run.
 pub const CANARY: &str = "pwned";
 
-/// Values that run `touch pwned` if some interpreter reads them as code. They name nothing outside
-/// the current folder.
+/// Values that run `touch pwned` if an interpreter reads them as code. They do not refer to
+/// anything outside of the current folder.
 pub const VALUES: &[(&str, &str)] = &[
     ("semicolon", "x; touch pwned"),
     ("semicolon, spaces hidden", "x;touch${IFS}pwned"),

@@ -1,15 +1,15 @@
-//! A clock that stands still.
+//! A clock that tests set.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use prowess_traits::Clock;
 
-/// Tells the time that a test sets.
+/// A clock whose time is set by the test.
 #[derive(Debug, Default)]
 pub struct ManualClock(AtomicI64);
 
 impl ManualClock {
-    /// Makes a clock that stands at this time.
+    /// Creates a clock with this time.
     pub fn at(now: i64) -> Self {
         Self(AtomicI64::new(now))
     }

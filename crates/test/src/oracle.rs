@@ -1,12 +1,12 @@
-//! Statements that hold for every input. Each panics when it does not.
+//! Invariants that hold for every input. Each function panics if its invariant is violated.
 //!
 //! Property tests call them with generated text in every `cargo test`; the fuzz targets in `fuzz/`
-//! call the same functions with whatever the fuzzer thinks of.
+//! call the same functions with inputs of the fuzzer.
 
 #![expect(
     clippy::panic,
     clippy::expect_used,
-    reason = "an oracle speaks by panicking"
+    reason = "an oracle fails by panicking"
 )]
 
 use prowess_diag::{Applicability, Diagnostic, Severity};
@@ -15,7 +15,7 @@ use prowess_spec::tool_pattern::{ToolPattern, parse_list};
 use prowess_spec::yaml::{Node, Value, full, plain, write};
 use prowess_spec::{Package, ResourcePath, identify, parse};
 
-/// Where the fast YAML reader answers, the full one gives the same tree with the same places.
+/// If the fast YAML reader succeeds, the full one returns the same tree with the same spans.
 pub fn readers_agree(text: &str) {
     let Some(fast) = plain::read(text, 3) else {
         return;
@@ -29,8 +29,8 @@ pub fn readers_agree(text: &str) {
     assert_eq!(fast, full.root, "{text:?}");
 }
 
-/// Parsing and checking give an answer, every place lies in the text on character boundaries, and
-/// findings come in order.
+/// Parsing and checking succeed, every span is within the text on character boundaries, and findings
+/// are in order.
 pub fn parse_holds(bytes: &[u8]) {
     let parsed = parse(bytes);
     let fits = |span: prowess_diag::Span| parsed.text.get(span.range()).is_some();
@@ -65,11 +65,10 @@ pub fn parse_holds(bytes: &[u8]) {
         }
     }
     let identity = identify(&parsed.manifest, Some("folder"), parsed.body_text());
-    assert!(!identity.name.is_empty(), "a folder's name is always there");
+    assert!(!identity.name.is_empty(), "the folder provides a name");
 }
 
-/// Fixing ends, leaves nothing safe to fix, and another time changes nothing. With suggestions
-/// there is no error that was not there before.
+/// Fixing terminates, leaves no safe fix, and is idempotent. Suggestions introduce no new errors.
 pub fn fixes_hold(bytes: &[u8]) {
     let package = Package::named("folder");
     let safely = Profile::ALL.map(|profile| (profile, Applicability::Safe));
@@ -93,21 +92,25 @@ pub fn fixes_hold(bytes: &[u8]) {
             String::from_utf8_lossy(bytes),
             fixed.text
         );
-        // What a suggestion uncovers waits for the next time, so that these take a few rounds.
+        // A suggestion can uncover another one, so this takes a few rounds.
         let rounds = if least == Applicability::Safe { 1 } else { 8 };
         let again = |text: String| {
             fix::fix_all(text.as_bytes(), &package, None, &rules, least)
-                .expect("fixed text is text")
+                .expect("fixed text is UTF-8")
                 .text
         };
         let texts: Vec<String> =
             std::iter::successors(Some(fixed.text.clone()), |text| Some(again(text.clone())))
                 .take(rounds + 1)
                 .collect();
-        assert_eq!(texts[rounds - 1], texts[rounds], "fixing again and again");
+        assert_eq!(
+            texts[rounds - 1],
+            texts[rounds],
+            "fixing does not terminate"
+        );
         if least == Applicability::Suggested {
             let safe = fix::fix_all(bytes, &package, None, &rules, Applicability::Safe)
-                .expect("what is fixed is text");
+                .expect("fixed text is UTF-8");
             for finding in errors(&fixed.remaining) {
                 assert!(
                     errors(&safe.remaining).any(|other| other.rule == finding.rule),
@@ -126,8 +129,7 @@ fn errors(findings: &[Diagnostic]) -> impl Iterator<Item = &Diagnostic> {
         .filter(|finding| finding.severity == Severity::Error)
 }
 
-/// Frontmatter that is YAML is read as it stands: nothing is mended. What is mended parses, and
-/// reads as the same values.
+/// Valid YAML frontmatter is not repaired. Repaired frontmatter parses to the same values.
 pub fn repair_holds(text: &str) {
     use prowess_spec::problem::ProblemKind;
     let file = format!("---\n{text}\n---\n");
@@ -195,7 +197,7 @@ fn flat(node: &Node) -> String {
     }
 }
 
-/// A text written as a scalar is read back as the same text.
+/// A text written as a scalar is read back unchanged.
 pub fn scalar_round_trips(text: &str) {
     for written in [write::scalar(text), write::quoted(text)] {
         let source = format!("k: {written}\n");
@@ -230,8 +232,8 @@ pub fn path_stays_inside(raw: &str) {
     }
 }
 
-/// Tokens of a tool list stand in order, apart from each other; nothing with a parenthesis in it
-/// becomes a bare name.
+/// The tokens of a tool list are in order and do not overlap, and no token with a parenthesis is a
+/// bare name.
 pub fn tool_tokens_hold(text: &str) {
     let tokens = parse_list(text);
     assert!(
@@ -243,7 +245,7 @@ pub fn tool_tokens_hold(text: &str) {
     for token in &tokens {
         let word = text
             .get(token.range.clone())
-            .expect("a token lies in the text");
+            .expect("a token is within the text");
         if let Ok(ToolPattern::Bare(name)) = &token.pattern {
             assert!(
                 !word.contains(['(', ')']) && &**name == word,

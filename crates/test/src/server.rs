@@ -1,6 +1,6 @@
-//! A server that answers each connection with the next of its answers, and does it badly on demand.
+//! An HTTP server that sends prepared responses, including malformed ones.
 
-#![expect(clippy::unwrap_used, reason = "a server of tests is a test")]
+#![expect(clippy::unwrap_used, reason = "test support fails by panicking")]
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -8,18 +8,18 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::Value;
 
-/// What a server does on one connection, after it has read the request.
+/// An action of the server after it has read a request.
 #[derive(Clone, Debug)]
 pub enum Step {
     /// Sends bytes.
     Send(Vec<u8>),
-    /// Says nothing until the other side leaves.
+    /// Sends nothing until the client closes the connection.
     Hold,
-    /// Sends a byte again and again until the other side leaves.
+    /// Sends single bytes until the client closes the connection.
     Drip,
 }
 
-/// A request that came in.
+/// A received request.
 #[derive(Clone, Debug)]
 pub struct Asked {
     /// The first line and the headers, in lower case.
@@ -29,7 +29,7 @@ pub struct Asked {
 }
 
 impl Asked {
-    /// The body as JSON.
+    /// Parses the body as JSON.
     pub fn json(&self) -> Value {
         serde_json::from_str(&self.body).unwrap()
     }
@@ -38,13 +38,13 @@ impl Asked {
 /// A server on this machine.
 #[derive(Debug)]
 pub struct Server {
-    /// Where it listens.
+    /// The port.
     pub port: u16,
     asked: Arc<Mutex<Vec<Asked>>>,
 }
 
 impl Server {
-    /// A server with these answers, one for each connection.
+    /// Starts a server that serves one response per connection.
     pub fn new(answers: impl IntoIterator<Item = Vec<Step>>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
@@ -62,12 +62,12 @@ impl Server {
         Self { port, asked }
     }
 
-    /// A server that sends one answer.
+    /// Starts a server that sends one response.
     pub fn once(answer: Vec<u8>) -> Self {
         Self::new([vec![Step::Send(answer)]])
     }
 
-    /// What came in.
+    /// Returns the received requests.
     pub fn asked(&self) -> Vec<Asked> {
         self.asked.lock().unwrap().clone()
     }
@@ -92,7 +92,7 @@ fn serve(mut stream: TcpStream, steps: Vec<Step>, seen: &Mutex<Vec<Asked>>) {
         head,
         body: String::from_utf8(body).unwrap(),
     });
-    // The other side may leave at any time; that is what many tests are about.
+    // The client may close the connection at any time; many tests do.
     for step in steps {
         match step {
             Step::Send(bytes) => {
@@ -123,12 +123,12 @@ fn serve(mut stream: TcpStream, steps: Vec<Step>, seen: &Mutex<Vec<Asked>>) {
     let _ = stream.read(&mut byte);
 }
 
-/// The head of a stream of events.
+/// Returns the head of an event stream.
 pub fn sse_head() -> Vec<u8> {
     b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream; charset=utf-8\r\nconnection: close\r\n\r\n".to_vec()
 }
 
-/// A stream of events, from lines of JSON.
+/// Returns an event stream of lines of JSON.
 pub fn sse(events: &str) -> Vec<u8> {
     let mut all = sse_head();
     for line in events
@@ -145,7 +145,7 @@ pub fn sse(events: &str) -> Vec<u8> {
     all
 }
 
-/// A whole answer.
+/// Returns a JSON response.
 pub fn json(status: &str, headers: &str, body: &str) -> Vec<u8> {
     format!(
         "HTTP/1.1 {status}\r\ncontent-type: application/json\r\n{headers}content-length: {}\r\n\

@@ -1,16 +1,16 @@
-//! A statement that holds for every stream of a provider. It panics when it does not.
+//! Invariants of the event streams of providers.
 
 use prowess_models::{
     Anthropic, Gemini, OpenAiChat, OpenAiResponses, SseDecoder, SseError, SseEvent, Wire,
 };
 
-/// Most bytes of an event here, so that the bound is met often.
+/// A small bound on the size of an event, so that it is often reached.
 const MAX_EVENT: usize = 256;
-/// Most bytes of an event that a reader is given: those of providers are larger.
+/// The bound on the size of an event for readers, since those of providers are larger.
 const MAX_READ: usize = 1024 * 1024;
 
-/// However a stream is cut, its events are the same, none is larger than the bound, and no reader
-/// stops in any other way than with an answer or an error.
+/// Checks that a stream has the same events however it is split, that none exceeds the bound, and
+/// that every reader returns a reply or an error. Panics otherwise.
 pub fn stream_holds(bytes: &[u8]) {
     let whole = decode(MAX_EVENT, [bytes]);
     assert_eq!(
@@ -35,7 +35,7 @@ pub fn stream_holds(bytes: &[u8]) {
     ];
     for wire in wires {
         let mut reader = wire.reader();
-        // The last event may be refused, or be the end.
+        // An event may be rejected, or end the stream.
         let _ = events
             .iter()
             .try_for_each(|event| match reader.event(&event.data, &mut |_| {}) {

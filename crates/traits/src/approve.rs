@@ -1,48 +1,48 @@
-//! Asking a person.
+//! Approval by a person.
 
 use std::fmt::Debug;
 
 use prowess_policy::{Action, Answer, Decision};
 
-/// Asks a person.
+/// Asks a person for approval.
 pub trait Approver: Send + Sync + Debug {
-    /// Asks, and waits for the answer. Nobody there means no.
+    /// Asks and waits for the answer. Returns [`Answer::No`] if there is nobody to ask.
     fn ask(&self, question: &Question<'_>) -> Answer;
 }
 
-/// What a person is asked.
+/// A request for approval.
 #[derive(Clone, Copy, Debug)]
 pub struct Question<'a> {
-    /// What would happen: the command, the file, the tool.
+    /// The command, file or tool to approve.
     pub what: &'a str,
-    /// Why they are asked.
+    /// The decision that requires approval.
     pub decision: &'a Decision,
-    /// The skill that wants it.
+    /// The skill that requests it.
     pub skill: Option<&'a str>,
-    /// The same as rules see it, where a rule could be about it.
+    /// The action as rules see it, if a rule can cover it.
     pub action: Option<&'a Action<'a>>,
 }
 
-/// Takes note of what was decided, for whoever asks why later.
+/// Records decisions, so that they can be explained later.
 pub trait Recorder: Send + Sync + Debug {
-    /// Takes note of one decision.
+    /// Records one decision.
     fn decided(&self, noted: &Noted<'_>);
 }
 
-/// A decision, and what became of it.
+/// A decision and the answer to it.
 #[derive(Clone, Copy, Debug)]
 pub struct Noted<'a> {
-    /// What was wanted.
+    /// The requested action.
     pub what: &'a str,
-    /// What the gate said.
+    /// The decision.
     pub decision: &'a Decision,
-    /// What a person answered, where somebody was asked.
+    /// The answer, if a person was asked.
     pub answer: Option<Answer>,
-    /// The skill that wanted it.
+    /// The skill that requested it.
     pub skill: Option<&'a str>,
 }
 
-/// Nobody is there: every question is answered with no.
+/// An approver that denies everything.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Nobody;
 

@@ -1,8 +1,8 @@
-//! What time it is.
+//! Time.
 
 use std::fmt::Debug;
 
-/// Tells the time.
+/// A source of the current time.
 pub trait Clock: Send + Sync + Debug {
     /// Returns nanoseconds since 1970.
     fn now(&self) -> i64;

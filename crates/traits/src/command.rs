@@ -1,13 +1,13 @@
-//! Running what the gate approved.
+//! Execution of approved commands.
 
 use std::fmt::Debug;
 use std::sync::Arc;
 
 use prowess_policy::{Approved, Command, Profile};
 
-/// Runs commands. It decides nothing: whoever holds an [`Approved`] command was allowed to run it.
+/// Runs commands. It makes no decisions: an [`Approved`] command is permission to run it.
 pub trait CommandRunner: Send + Sync + Debug {
-    /// Runs a command to its end, within the profile. Blocks.
+    /// Runs a command to completion within a sandbox profile. Blocks.
     fn run(
         &self,
         command: &Approved<Command>,
@@ -15,17 +15,17 @@ pub trait CommandRunner: Send + Sync + Debug {
         input: Option<&[u8]>,
     ) -> Result<Ran, RunError>;
 
-    /// The same runner once more, whose runs can be ended together; nothing where it cannot.
+    /// Returns a copy of this runner whose runs can be stopped together; `None` if unsupported.
     fn stoppable(&self) -> Option<Stoppable> {
         None
     }
 }
 
-/// A runner whose runs can be ended together.
+/// A runner whose runs can be stopped together.
 pub struct Stoppable {
     /// The runner.
     pub runner: Arc<dyn CommandRunner>,
-    /// Ends the runs that are under way, as often as it is called.
+    /// Stops all current runs. Can be called repeatedly.
     pub stop: Box<dyn Fn() + Send + Sync>,
 }
 
@@ -37,47 +37,47 @@ impl Debug for Stoppable {
     }
 }
 
-/// How a command went.
+/// The result of a command.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ran {
-    /// Its exit code; nothing where a signal ended it.
+    /// The exit code; `None` if a signal ended it.
     pub code: Option<i32>,
     /// The signal that ended it.
     pub signal: Option<i32>,
-    /// Why we ended it, if we did: `deadline`, `cancelled`.
+    /// The reason why it was stopped, if it was: `deadline` or `cancelled`.
     pub stopped: Option<&'static str>,
-    /// What it wrote.
+    /// Standard output.
     pub stdout: Output,
-    /// What it complained about.
+    /// Standard error.
     pub stderr: Output,
-    /// How long it took.
+    /// The duration in milliseconds.
     pub milliseconds: u64,
-    /// The layers of the sandbox, each with `on` or the reason why not.
+    /// The layers of the sandbox, each with `on` or the reason why it is off.
     pub layers: Vec<(Box<str>, Box<str>)>,
 }
 
 impl Ran {
-    /// Tells whether it ended by itself and well.
+    /// Returns `true` if it exited with code 0 and was not stopped.
     pub fn is_success(&self) -> bool {
         self.code == Some(0) && self.stopped.is_none()
     }
 }
 
-/// What a command wrote to one stream.
+/// The output of a command on one stream.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Output {
-    /// The text; where some was left out, a line in it says how much.
+    /// The text. If it is truncated, a line in it says by how much.
     pub text: String,
-    /// How many bytes there were in all.
+    /// The total number of bytes written.
     pub bytes: u64,
-    /// How many of them were left out.
+    /// The number of bytes that were omitted.
     pub omitted: u64,
 }
 
-/// Why a command did not run.
+/// A command that could not be run.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct RunError {
-    /// What happened, in words for a person.
+    /// The message.
     pub message: String,
 }

@@ -1,46 +1,46 @@
-//! Reading something from the web.
+//! Web requests.
 
 use std::fmt::Debug;
 
-/// Fetches what an address leads to. It decides nothing: whoever calls it was allowed to talk to
-/// that host. It follows no redirect to another host, so that each is decided about.
+/// Fetches URLs. It makes no decisions: the caller has permission to contact the host. Redirects to
+/// another host are returned, not followed, so that the caller can decide about them.
 pub trait Fetcher: Send + Sync + Debug {
-    /// Fetches. Blocks, within the limits.
+    /// Fetches a URL. Blocks, within the limits.
     fn fetch(&self, url: &str, limits: &FetchLimits) -> Result<Fetched, FetchError>;
 }
 
-/// How much is fetched.
+/// Limits of a fetch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FetchLimits {
-    /// Most bytes of the body, unpacked.
+    /// The maximum size of the uncompressed body in bytes.
     pub bytes: usize,
-    /// Milliseconds until it is given up.
+    /// The timeout in milliseconds.
     pub deadline_ms: u64,
-    /// Whether addresses of this machine and of private networks may be asked.
+    /// `true` if this machine and private networks may be contacted.
     pub private: bool,
 }
 
-/// What was found.
+/// A fetched page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fetched {
-    /// The address, after redirects on the same host.
+    /// The URL, after redirects on the same host.
     pub url: String,
-    /// The status.
+    /// The status code.
     pub status: u16,
-    /// `content-type`, as it was sent.
+    /// The `content-type` header.
     pub media_type: Option<String>,
-    /// The body, cut at the limit.
+    /// The body, truncated at the limit.
     pub body: Vec<u8>,
-    /// Whether the body was cut.
+    /// `true` if the body was truncated.
     pub cut: bool,
-    /// Where a redirect to another host leads.
+    /// The target of a redirect to another host.
     pub elsewhere: Option<String>,
 }
 
-/// Why nothing was fetched.
+/// A failed fetch.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct FetchError {
-    /// What happened, in words for a person and a model.
+    /// The message, for people and models.
     pub message: String,
 }

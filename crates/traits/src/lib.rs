@@ -1,10 +1,11 @@
-//! The traits that the outside implements.
+//! The traits that adapters implement, and the values in their signatures.
 //!
-//! Traits and the plain values they speak in; no runtime, no file, no clock. The methods block:
-//! whoever must not wait calls them on a thread that may.
+//! This crate does no I/O. Unless they return a future, the methods block; async callers run them on
+//! a blocking thread.
 
 #![warn(clippy::disallowed_methods, missing_docs)]
 
+pub mod address;
 pub mod approve;
 pub mod clock;
 pub mod command;
@@ -14,6 +15,7 @@ pub mod sessions;
 pub mod telemetry;
 pub mod usage;
 
+pub use address::{AddressClass, classify_address};
 pub use approve::{Approver, Nobody, Noted, Question, Recorder};
 pub use clock::Clock;
 pub use command::{CommandRunner, Output, Ran, RunError, Stoppable};

@@ -1,4 +1,4 @@
-//! Asking a model.
+//! Language models.
 
 use std::fmt::{self, Debug};
 use std::pin::Pin;
@@ -6,22 +6,22 @@ use std::time::Duration;
 
 use prowess_agent::{Delta, Reply, Request};
 
-/// A future that may move between threads. Dropping it stops the work.
+/// A boxed future. Dropping it cancels the work.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// Takes the pieces of an answer while it arrives.
+/// Receives the pieces of a reply as they arrive.
 pub type OnDelta<'a> = &'a mut (dyn FnMut(Delta) + Send);
 
-/// A model that can be asked.
+/// A language model.
 ///
-/// An answer is given whole or not at all: where the connection breaks in the middle, the error says
-/// so, and nothing of what arrived counts. Asking again is for [`Model::ask`] itself, within its own
-/// limits; where pieces were shown already it says [`Delta::Restart`] first.
+/// A reply is complete or an error: if the connection breaks, the partial reply is discarded.
+/// [`Model::ask`] retries within its own limits; if pieces were already delivered, it sends
+/// [`Delta::Restart`] first.
 pub trait Model: Send + Sync + Debug {
-    /// What is known about it.
+    /// Returns facts about the model.
     fn about(&self) -> &ModelInfo;
 
-    /// Asks, and waits for the whole answer.
+    /// Sends a request and returns the complete reply.
     fn ask<'a>(
         &'a self,
         request: &'a Request,
@@ -29,73 +29,73 @@ pub trait Model: Send + Sync + Debug {
     ) -> BoxFuture<'a, Result<Reply, ModelError>>;
 }
 
-/// What is known about a model.
+/// Facts about a model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ModelInfo {
     /// `provider/name`.
     pub name: Box<str>,
-    /// Tokens that fit its window.
+    /// The size of the context window in tokens.
     pub window: u64,
-    /// What it costs, where that is known.
+    /// The price, if known.
     pub price: Option<Price>,
-    /// What to tell people about it, where it is not what they might think: that it is scripted.
+    /// A note for users, for example that the model is scripted.
     pub note: Option<Box<str>>,
 }
 
-/// What a model costs: dollars for a million tokens, which is millionths of a dollar for one.
+/// A price in dollars per million tokens, which equals millionths of a dollar per token.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Price {
-    /// Tokens that are read.
+    /// Input tokens.
     pub input: f64,
-    /// Tokens that are written.
+    /// Output tokens.
     pub output: f64,
-    /// Tokens that come from the cache.
+    /// Tokens read from the cache.
     pub cache_read: f64,
-    /// Tokens that go into the cache.
+    /// Tokens written to the cache.
     pub cache_write: f64,
 }
 
-/// Why a model did not answer.
+/// A failed request to a model.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{model}: {message}")]
 pub struct ModelError {
-    /// What kind of error it is.
+    /// The kind of error.
     pub kind: ModelErrorKind,
     /// The model: `provider/name`.
     pub model: Box<str>,
-    /// What happened, in words for a person, without secrets.
+    /// The message, without secrets.
     pub message: String,
-    /// How often it was asked.
+    /// The number of attempts.
     pub attempts: u32,
 }
 
-/// What kind of error it is, and so what can be done about it.
+/// The kind of a model error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ModelErrorKind {
-    /// The key is missing or wrong.
+    /// The API key is missing or invalid.
     Auth,
-    /// Too many questions; after a while it may work.
+    /// Too many requests.
     RateLimit {
-        /// How long the provider says to wait.
+        /// The delay requested by the provider.
         after: Option<Duration>,
     },
-    /// The conversation does not fit the window.
+    /// The conversation exceeds the context window.
     ContextTooLong,
-    /// The provider does not answer such a question.
+    /// The provider refused the request because of its content.
     Refused,
-    /// The provider has no such model, or does not take such a request.
+    /// The model is unknown, or the request is invalid.
     BadRequest,
-    /// The connection failed, or the provider did.
+    /// The connection failed, or the provider returned a server error.
     Transport,
-    /// A deadline passed.
+    /// A timeout expired.
     Timeout,
-    /// The answer was not what the wire format says.
+    /// The reply does not follow the wire format.
     BadReply,
 }
 
 impl ModelErrorKind {
-    /// The word used in output.
+    /// Returns the name used in output.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Auth => "auth",
@@ -109,8 +109,8 @@ impl ModelErrorKind {
         }
     }
 
-    /// Whether asking again may help.
-    pub fn is_passing(self) -> bool {
+    /// Returns `true` if a retry may succeed.
+    pub fn is_transient(self) -> bool {
         matches!(
             self,
             Self::RateLimit { .. } | Self::Transport | Self::Timeout | Self::BadReply

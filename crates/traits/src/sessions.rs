@@ -1,41 +1,41 @@
-//! Remembering sessions.
+//! Storage of sessions.
 
 use std::error::Error;
 use std::fmt::Debug;
 
 use prowess_agent::Stamped;
 
-/// Most bytes of one event.
+/// The maximum size of one event in bytes.
 pub const MAX_EVENT: usize = 16 * 1024 * 1024;
 
-/// Keeps the events of sessions: an append-only list for each.
+/// Stores the events of sessions, an append-only list for each.
 ///
-/// What [`SessionStore::append`] acknowledged is never lost, whatever is killed when. A session that
-/// is written to belongs to one [`Lease`] at a time, so that two processes cannot continue it at
-/// once; reading needs none.
+/// Events acknowledged by [`SessionStore::append`] survive a kill at any time. Writing needs a
+/// [`Lease`], of which a session has at most one, so that two processes cannot continue it at once.
+/// Reading needs none.
 pub trait SessionStore: Send + Sync + Debug {
-    /// Begins a session and takes it. The id is new, short, and made of letters and digits.
+    /// Creates a session and leases it. The id is new, short and alphanumeric.
     fn create(&self, first: &Stamped) -> Result<Lease, SessionError>;
 
-    /// Takes a session that exists. Fails where a process that still lives has it.
+    /// Leases an existing session. Fails if a running process holds it.
     fn take(&self, id: &str) -> Result<Lease, SessionError>;
 
-    /// Writes events down, all or none, in order, behind those that are there.
+    /// Appends events atomically, in order.
     fn append(&self, lease: &Lease, events: &[Stamped]) -> Result<(), SessionError>;
 
-    /// Gives a session back. A process that ends gives back all it has.
+    /// Releases a session. A process that exits releases all of its sessions.
     fn release(&self, lease: Lease);
 
     /// Returns the events of a session, in order.
     fn events(&self, id: &str) -> Result<Vec<Stamped>, SessionError>;
 
-    /// Returns what is known about sessions, the latest first.
+    /// Returns summaries of sessions, latest first.
     fn list(&self, query: &SessionQuery) -> Result<Vec<SessionSummary>, SessionError>;
 
-    /// Finds the whole id for its beginning.
-    fn find(&self, beginning: &str) -> Result<Box<str>, SessionError>;
+    /// Returns the id that starts with a prefix.
+    fn find(&self, prefix: &str) -> Result<Box<str>, SessionError>;
 
-    /// Removes a session and its sub-runs. Tells how many went. Fails where somebody has one.
+    /// Removes a session and its sub-runs, and returns their number. Fails if one of them is in use.
     fn remove(&self, id: &str) -> Result<u64, SessionError>;
 }
 
@@ -44,118 +44,120 @@ pub trait SessionStore: Send + Sync + Debug {
 pub struct Lease {
     /// The id of the session.
     pub session: Box<str>,
-    /// What tells this lease from others.
+    /// A value unique to this lease.
     pub token: u64,
 }
 
-/// Which sessions are asked for.
+/// A query for sessions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SessionQuery {
-    /// Of this project; nothing means all.
+    /// The project; `None` for all.
     pub project: Option<Box<str>>,
-    /// Sub-runs of this session; nothing means sessions that are no sub-runs.
+    /// The parent session; `None` for top-level sessions.
     pub parent: Option<Box<str>>,
-    /// Most sessions.
+    /// The maximum number of sessions.
     pub limit: usize,
 }
 
-/// What is known about a session.
+/// A summary of a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SessionSummary {
-    /// Its id.
+    /// The id.
     pub id: Box<str>,
-    /// What it is about.
+    /// The title.
     pub title: Box<str>,
     /// The project.
     pub project: Box<str>,
     /// The model.
     pub model: Box<str>,
-    /// The session that it is a part of.
+    /// The parent session, in a sub-run.
     pub parent: Option<Box<str>>,
-    /// When it began, in nanoseconds since 1970.
+    /// The start time, in nanoseconds since 1970.
     pub started: i64,
-    /// When its last event was.
+    /// The time of the last event.
     pub updated: i64,
-    /// How many events it has.
+    /// The number of events.
     pub events: u64,
-    /// How it ended: the word of its last ending, or nothing where it goes on or was cut off.
+    /// The name of its last ending; `None` if it is active or was interrupted.
     pub ending: Option<Box<str>>,
-    /// Whether a process has it now.
+    /// `true` if a process holds it now.
     pub live: bool,
 }
 
-/// Why a session was not remembered, or could not be told. `store` is where: a path.
+/// A failed access to stored sessions. `store` is its path.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SessionError {
-    /// There is no such session.
-    #[error("no session `{asked}`")]
+    /// The session does not exist.
+    #[error("session `{asked}` not found")]
     NotFound {
-        /// What was asked for.
+        /// The requested id.
         asked: Box<str>,
-        /// Ids that come near, or that begin so.
+        /// Similar ids, or ids that start with it.
         near: Vec<Box<str>>,
     },
-    /// A process has it.
-    #[error("session `{session}` is in use by the process {process}")]
+    /// A process holds the session.
+    #[error("session `{session}` is in use by process {process}")]
     InUse {
         /// The session.
         session: Box<str>,
         /// The process.
         process: u32,
     },
-    /// The lease does not count any more: somebody else took the session.
+    /// Another process has taken over the session.
     #[error("session `{session}` was taken over by another process")]
     Lost {
         /// The session.
         session: Box<str>,
     },
     /// An event is too large.
-    #[error("an event of session `{session}` has {bytes} bytes, more than {MAX_EVENT}")]
+    #[error(
+        "an event of session `{session}` is too large: {bytes} bytes, the maximum is {MAX_EVENT}"
+    )]
     TooLarge {
         /// The session.
         session: Box<str>,
-        /// Its size.
+        /// The size in bytes.
         bytes: usize,
     },
-    /// What is written cannot be read.
-    #[error("event {number} of session `{session}` cannot be read: {reason}")]
+    /// A stored event cannot be decoded.
+    #[error("cannot read event {number} of session `{session}`: {reason}")]
     Unreadable {
         /// The session.
         session: Box<str>,
-        /// Which event, from zero.
+        /// The index of the event.
         number: u64,
-        /// Why.
+        /// The reason.
         reason: Box<str>,
     },
-    /// Somebody else held the store for longer than we wait.
+    /// Another process held a lock on the store for too long.
     #[error("the store `{store}` is locked by another process")]
     Busy {
-        /// Where.
+        /// The path.
         store: Box<str>,
     },
-    /// There is no more room, or it must not be written.
-    #[error("the store `{store}` cannot be written: {reason}")]
+    /// The store is read-only, or the disk is full.
+    #[error("cannot write the store `{store}`: {reason}")]
     Unwritable {
-        /// Where.
+        /// The path.
         store: Box<str>,
-        /// Why.
+        /// The reason.
         reason: Box<str>,
     },
-    /// What is there is no store of ours, a broken one or a newer one. It is left as it is.
-    #[error("the store `{store}` cannot be used: {reason}")]
+    /// The file is not a store, is damaged, or is newer than this version. It is left unchanged.
+    #[error("cannot use the store `{store}`: {reason}")]
     Unusable {
-        /// Where.
+        /// The path.
         store: Box<str>,
-        /// Why.
+        /// The reason.
         reason: Box<str>,
     },
-    /// Anything else.
+    /// Another error.
     #[error("the store `{store}` failed")]
     Failed {
-        /// Where.
+        /// The path.
         store: Box<str>,
-        /// What the system says.
+        /// The cause.
         source: Box<dyn Error + Send + Sync>,
     },
 }

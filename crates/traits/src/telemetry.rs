@@ -1,73 +1,74 @@
-//! The names of spans and of what they carry: OpenTelemetry's for generative AI, and a few of ours.
+//! Names of spans and their attributes: OpenTelemetry's conventions for generative AI, and a few
+//! additions.
 //!
-//! What is said, given to tools or answered by them has no name here: it is in the session, and
-//! nowhere else.
+//! There are no attributes for messages, tool inputs and tool results: they are stored in the
+//! session only.
 
-/// What is done: [`INVOKE_AGENT`], [`CHAT`] or [`EXECUTE_TOOL`].
+/// The operation: [`INVOKE_AGENT`], [`CHAT`] or [`EXECUTE_TOOL`].
 pub const OPERATION: &str = "gen_ai.operation.name";
-/// A model works until it is somebody else's turn.
+/// A model works until it waits for the user.
 pub const INVOKE_AGENT: &str = "invoke_agent";
-/// A model is asked once.
+/// One request to a model.
 pub const CHAT: &str = "chat";
-/// A tool is called.
+/// A tool call.
 pub const EXECUTE_TOOL: &str = "execute_tool";
 
-/// Who works: the name of the skill in a sub-run, else [`AGENT`].
+/// The agent: the name of the skill in a sub-run, otherwise [`AGENT`].
 pub const AGENT_NAME: &str = "gen_ai.agent.name";
-/// The agent that is no skill.
+/// The name of the main agent.
 pub const AGENT: &str = "prowess";
-/// The session.
+/// The session id.
 pub const CONVERSATION_ID: &str = "gen_ai.conversation.id";
-/// Who runs the model, in OpenTelemetry's words.
+/// The provider, as named by OpenTelemetry.
 pub const PROVIDER_NAME: &str = "gen_ai.provider.name";
-/// The model that is asked.
+/// The requested model.
 pub const REQUEST_MODEL: &str = "gen_ai.request.model";
-/// The model that answered.
+/// The model that replied.
 pub const RESPONSE_MODEL: &str = "gen_ai.response.model";
-/// Why it stopped: a list with one word.
+/// The stop reason, as a list with one element.
 pub const FINISH_REASONS: &str = "gen_ai.response.finish_reasons";
-/// Tokens that were read, those from the cache included.
+/// Input tokens, including cached ones.
 pub const INPUT_TOKENS: &str = "gen_ai.usage.input_tokens";
-/// Tokens that were written.
+/// Output tokens.
 pub const OUTPUT_TOKENS: &str = "gen_ai.usage.output_tokens";
-/// Tokens that came from the provider's cache.
+/// Tokens read from the provider's cache.
 pub const CACHE_READ_TOKENS: &str = "gen_ai.usage.cache_read.input_tokens";
-/// Tokens that went into the provider's cache.
+/// Tokens written to the provider's cache.
 pub const CACHE_WRITE_TOKENS: &str = "gen_ai.usage.cache_creation.input_tokens";
-/// The tool; [`OTHER`] where there is none of the name that the model wrote.
+/// The tool; [`OTHER`] if the model named an unknown one.
 pub const TOOL_NAME: &str = "gen_ai.tool.name";
-/// The call.
+/// The id of the call.
 pub const TOOL_CALL_ID: &str = "gen_ai.tool.call.id";
-/// What kind of tool it is: [`FUNCTION`].
+/// The kind of tool: [`FUNCTION`].
 pub const TOOL_TYPE: &str = "gen_ai.tool.type";
-/// A tool that we run.
+/// A tool that runs on the client.
 pub const FUNCTION: &str = "function";
-/// What kind of error it ended with.
+/// The kind of error.
 pub const ERROR_TYPE: &str = "error.type";
-/// What has no name of its own.
+/// The fallback for unlisted values.
 pub const OTHER: &str = "_OTHER";
 
-/// The skill that is loaded, used or run.
+/// The skill that is loaded or run.
 pub const SKILL_NAME: &str = "prowess.skill.name";
-/// The digest over its files.
+/// The digest of the skill's files.
 pub const SKILL_DIGEST: &str = "prowess.skill.digest";
-/// The session that a sub-run is a part of.
+/// The parent session of a sub-run.
 pub const PARENT_SESSION: &str = "prowess.parent.session";
 
-/// The name of a span, where the one in the code cannot say it.
+/// The name of a span, if it differs from the static name in the code.
 pub const SPAN_NAME: &str = "otel.name";
 /// The kind of a span: [`CLIENT`] or [`INTERNAL`].
 pub const SPAN_KIND: &str = "otel.kind";
-/// It waits for somebody else's server.
+/// The span waits for a remote server.
 pub const CLIENT: &str = "client";
-/// It is done here.
+/// The span is local work.
 pub const INTERNAL: &str = "internal";
-/// How a span ended: [`STATUS_ERROR`], or nothing.
+/// The status of a span: [`STATUS_ERROR`] or unset.
 pub const SPAN_STATUS: &str = "otel.status_code";
-/// It went wrong.
+/// The operation failed.
 pub const STATUS_ERROR: &str = "ERROR";
 
-/// Providers that OpenTelemetry calls otherwise than we do.
+/// Providers with a different name in OpenTelemetry.
 const PROVIDERS: &[(&str, &str)] = &[
     ("gemini", "gcp.gemini"),
     ("mistral", "mistral_ai"),
@@ -76,8 +77,7 @@ const PROVIDERS: &[(&str, &str)] = &[
     ("xai", "x_ai"),
 ];
 
-/// Takes the name of a model apart: the provider in OpenTelemetry's words, and the provider's own
-/// name of the model.
+/// Splits `provider/name` into the provider, as named by OpenTelemetry, and the name of the model.
 pub fn model(name: &str) -> (&str, &str) {
     let (provider, model) = name.split_once('/').unwrap_or((OTHER, name));
     let known = PROVIDERS.iter().find(|(ours, _)| *ours == provider);
@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn models_are_named_as_opentelemetry_names_them() {
+    fn model_names_follow_opentelemetry() {
         assert_eq!(model("anthropic/claude-x"), ("anthropic", "claude-x"));
         assert_eq!(model("gemini/gemini-x"), ("gcp.gemini", "gemini-x"));
         assert_eq!(model("openai-chat/gpt-x"), ("openai", "gpt-x"));

@@ -1,4 +1,4 @@
-//! Which skills were used, by whom, and how it ended.
+//! Storage of the use of skills.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -7,45 +7,45 @@ use std::fmt::{self, Debug, Display};
 use prowess_catalog::rank::planck::{DEFAULT_TEAM, ORCHESTRATOR};
 use prowess_catalog::rank::{Outcome, Outcomes, Usage};
 
-/// Most characters of the name of a skill, an agent, its type or a team. A longer one is refused,
-/// not cut: two names that begin alike are two names.
+/// The maximum number of characters in the name of a skill, an agent, its type or a team. Longer
+/// names are rejected, not truncated, so that distinct names stay distinct.
 pub const MAX_NAME: usize = 256;
-/// Most characters of the name of a project, which may be a path.
+/// The maximum number of characters in the name of a project, which may be a path.
 pub const MAX_PROJECT: usize = 4096;
-/// Most rows a store keeps. The one that was not used for the longest time makes room.
+/// The maximum number of rows in a store. The least recently used row is evicted.
 pub const MAX_ROWS: usize = 100_000;
-/// Most agents that a summary names for one skill.
+/// The maximum number of agents listed for one skill in a summary.
 pub const MAX_AGENTS: usize = 16;
 
-/// Remembers the use of skills: one row for each project, team, agent and skill.
+/// Stores the use of skills, one row for each project, team, agent and skill.
 ///
-/// Implementations wait for a bounded time, never panic, and never destroy what they cannot read.
-/// Using a skill must not fail because remembering it does: callers on that path wrap a store in
-/// one that only notes its errors (`Tolerant` in `crates/store`).
+/// Implementations block for a bounded time, never panic, and never overwrite data that they cannot
+/// read. Callers for whom a failure must not matter wrap the store in one that only reports errors
+/// (`Tolerant` in `crates/store`).
 pub trait UsageStore: Send + Sync + Debug {
-    /// Counts a use.
+    /// Records a use.
     fn record(&self, used: &Use) -> Result<(), UsageError>;
 
-    /// Says how a use ended that was recorded without an outcome. It counts no use and changes no
-    /// time; where nothing was recorded, nothing happens.
+    /// Adds the outcome of a use that was recorded without one. Does not change the count or the
+    /// time, and has no effect if there is no such use.
     fn settle(&self, used: &Use) -> Result<(), UsageError>;
 
-    /// Returns the rows that match, the latest use first, at most `query.limit`.
+    /// Returns matching rows, latest use first, at most `query.limit`.
     fn rows(&self, query: &UsageQuery) -> Result<Vec<UsageRow>, UsageError>;
 
-    /// Adds up the use of each skill, in one project or in all.
+    /// Returns the total use of each skill, in one project or in all.
     fn summary(&self, project: Option<&str>, limit: usize) -> Result<Summary, UsageError>;
 
-    /// Removes the rows that match, and returns how many there were.
+    /// Removes matching rows and returns their number.
     fn forget(&self, which: &Forget) -> Result<u64, UsageError>;
 }
 
 /// One use of one skill.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Use {
-    /// The project, as the caller names it: usually the path of its root.
+    /// The project as named by the caller, usually the path of its root.
     pub project: Box<str>,
-    /// The team; [`DEFAULT_TEAM`] where there is none.
+    /// The team; [`DEFAULT_TEAM`] if there is none.
     pub team: Box<str>,
     /// The agent's name.
     pub agent: Box<str>,
@@ -53,14 +53,14 @@ pub struct Use {
     pub agent_type: Box<str>,
     /// The name of the skill.
     pub skill: Box<str>,
-    /// How it ended, if that is known already.
+    /// The outcome, if known.
     pub outcome: Option<Outcome>,
-    /// When, in nanoseconds since 1970.
+    /// The time, in nanoseconds since 1970.
     pub at: i64,
 }
 
 impl Use {
-    /// Makes a use by the one agent of a session without a team, with no outcome yet.
+    /// Creates a use by the agent of a session without a team, with no outcome.
     pub fn new(project: impl Into<Box<str>>, skill: impl Into<Box<str>>, at: i64) -> Self {
         Self {
             project: project.into(),
@@ -73,7 +73,7 @@ impl Use {
         }
     }
 
-    /// Checks the names. Every store calls it before it writes.
+    /// Validates the names. Every store calls this before it writes.
     pub fn check(&self) -> Result<(), UsageError> {
         let named = [
             (Field::Team, &self.team, MAX_NAME),
@@ -90,7 +90,7 @@ impl Use {
             (Field::AgentType, &self.agent_type, MAX_NAME),
         ];
         for (field, text, limit) in named.into_iter().chain(others) {
-            // The bytes first: counting the characters of a huge text would take long.
+            // Check the bytes first: counting the characters of a huge text is slow.
             if text.len() > limit * 4 || text.chars().count() > limit {
                 return Err(UsageError::TooLong { field, limit });
             }
@@ -99,33 +99,33 @@ impl Use {
     }
 }
 
-/// Whose rows.
+/// A selection of agents.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Whose {
-    /// Of every agent.
+    /// All agents.
     Everyone,
-    /// Of the agent of this name.
+    /// The agent with this name.
     Agent(Box<str>),
-    /// Of all agents of this type: what a new orchestrator starts with is what the orchestrators of
-    /// its team used.
+    /// All agents of this type. A new orchestrator starts with the skills used by the orchestrators
+    /// of its team.
     Type(Box<str>),
 }
 
-/// Which rows are asked for.
+/// A query for rows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UsageQuery {
-    /// Of this project; nothing means all.
+    /// The project; `None` for all.
     pub project: Option<Box<str>>,
-    /// Of this team; nothing means all.
+    /// The team; `None` for all.
     pub team: Option<Box<str>>,
-    /// Of whom.
+    /// The agents.
     pub whose: Whose,
-    /// Most rows; as many as that means that there may be more.
+    /// The maximum number of rows. If this many are returned, there may be more.
     pub limit: usize,
 }
 
 impl UsageQuery {
-    /// Asks for everything that is known of one project.
+    /// Selects all rows of a project.
     pub fn project(project: impl Into<Box<str>>) -> Self {
         Self {
             project: Some(project.into()),
@@ -135,7 +135,7 @@ impl UsageQuery {
         }
     }
 
-    /// Asks for the rows of one agent of a team.
+    /// Selects the rows of one agent of a team.
     pub fn agent(
         project: impl Into<Box<str>>,
         team: impl Into<Box<str>>,
@@ -149,7 +149,7 @@ impl UsageQuery {
         }
     }
 
-    /// Asks for the rows of all orchestrators of a team.
+    /// Selects the rows of all orchestrators of a team.
     pub fn orchestrators(project: impl Into<Box<str>>, team: impl Into<Box<str>>) -> Self {
         let whose = Whose::Type(ORCHESTRATOR.into());
         Self {
@@ -159,7 +159,7 @@ impl UsageQuery {
         }
     }
 
-    /// Returns whether a row is asked for.
+    /// Returns `true` if a row is selected.
     pub fn matches(&self, row: &UsageRow) -> bool {
         self.project
             .as_ref()
@@ -173,7 +173,7 @@ impl UsageQuery {
     }
 }
 
-/// What is known of one agent's use of one skill.
+/// One agent's use of one skill.
 #[derive(Clone, Debug, PartialEq)]
 pub struct UsageRow {
     /// The project.
@@ -184,27 +184,27 @@ pub struct UsageRow {
     pub agent: Box<str>,
     /// The agent's role at its last use.
     pub agent_type: Box<str>,
-    /// The skill, how often, when, and how it ended.
+    /// The skill, with counts, times and outcomes.
     pub usage: Usage,
 }
 
-/// Which rows to remove: those that match everything that is given. Nothing given means all rows.
+/// A selection of rows to remove: those that match all given fields. The default selects all rows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Forget {
-    /// Of this project.
+    /// The project.
     pub project: Option<Box<str>>,
-    /// Of this team.
+    /// The team.
     pub team: Option<Box<str>>,
-    /// Of this agent.
+    /// The agent.
     pub agent: Option<Box<str>>,
-    /// Of this skill.
+    /// The skill.
     pub skill: Option<Box<str>>,
     /// Last used before this time, in nanoseconds since 1970.
     pub before: Option<i64>,
 }
 
 impl Forget {
-    /// Returns whether a row is to go.
+    /// Returns `true` if a row is selected.
     pub fn matches(&self, row: &UsageRow) -> bool {
         let same = |wanted: &Option<Box<str>>, found: &str| {
             wanted.as_deref().is_none_or(|wanted| wanted == found)
@@ -219,12 +219,12 @@ impl Forget {
     }
 }
 
-/// The use of every skill, the most used first.
+/// The use of all skills, most used first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
-    /// The skills, at most as many as were asked for.
+    /// The skills, up to the requested limit.
     pub skills: Vec<SkillSummary>,
-    /// How many skills there are.
+    /// The number of skills without the limit.
     pub total: usize,
 }
 
@@ -233,20 +233,20 @@ pub struct Summary {
 pub struct SkillSummary {
     /// The name of the skill.
     pub skill: Box<str>,
-    /// How often it was used.
+    /// The number of uses.
     pub uses: u64,
-    /// When for the last time, in nanoseconds since 1970.
+    /// The time of the last use, in nanoseconds since 1970.
     pub last_used: i64,
-    /// How the uses ended.
+    /// The outcomes of the uses.
     pub outcomes: Outcomes,
-    /// Whose used it how often, as team and agent; the first [`MAX_AGENTS`], most uses first.
+    /// The team, agent and number of uses, most uses first, at most [`MAX_AGENTS`].
     pub agents: Vec<(Box<str>, Box<str>, u64)>,
-    /// How many agents used it.
+    /// The number of agents that used it.
     pub agent_count: usize,
 }
 
 impl Summary {
-    /// Adds up rows.
+    /// Summarizes rows.
     pub fn of(rows: impl IntoIterator<Item = UsageRow>, limit: usize) -> Self {
         type Agents = BTreeMap<(Box<str>, Box<str>), u64>;
         let mut found: BTreeMap<Box<str>, (SkillSummary, Agents)> = BTreeMap::new();
@@ -290,7 +290,7 @@ impl Summary {
                 sum
             })
             .collect();
-        // Stable: equals stay in order of names.
+        // Stable: ties stay in the order of names.
         skills.sort_by(|one, other| {
             other
                 .uses
@@ -302,7 +302,7 @@ impl Summary {
     }
 }
 
-/// A part of a [`Use`].
+/// A field of a [`Use`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Field {
     /// The project.
@@ -329,87 +329,87 @@ impl Display for Field {
     }
 }
 
-/// Why use was not remembered, or could not be told. `store` is where: a path, an address.
+/// A failed access to the usage store. `store` is its path or URL.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum UsageError {
-    /// A part has no name.
+    /// A name is empty.
     #[error("the name of the {field} is empty")]
     Empty {
-        /// Which part.
+        /// The field.
         field: Field,
     },
     /// A name is too long.
     #[error("the name of the {field} has more than {limit} characters")]
     TooLong {
-        /// Which part.
+        /// The field.
         field: Field,
-        /// Most characters.
+        /// The maximum number of characters.
         limit: usize,
     },
-    /// Somebody else held the store for longer than we wait.
+    /// Another process held a lock on the store for too long.
     #[error("the usage database `{store}` is locked by another process")]
     Busy {
-        /// Where.
+        /// The path.
         store: Box<str>,
     },
-    /// It may be read but not written.
-    #[error("the usage database `{store}` cannot be written")]
+    /// The store is read-only.
+    #[error("cannot write the usage database `{store}`")]
     ReadOnly {
-        /// Where.
+        /// The path.
         store: Box<str>,
     },
-    /// There is no more room.
-    #[error("there is no room left for the usage database `{store}`")]
+    /// The disk is full.
+    #[error("no space left on the disk of the usage database `{store}`")]
     Full {
-        /// Where.
+        /// The path.
         store: Box<str>,
     },
-    /// Something else than a file is there.
+    /// The path is not a regular file.
     #[error("the usage database `{store}` is not a regular file")]
     NotAFile {
-        /// Where.
+        /// The path.
         store: Box<str>,
     },
-    /// What is there is no database, or a broken one. It is left as it is.
+    /// The file is not a database, or is damaged. It is left unchanged.
     #[error("the usage database `{store}` is damaged: {reason}")]
     Damaged {
-        /// Where.
+        /// The path.
         store: Box<str>,
-        /// What the database says.
+        /// The message of the database.
         reason: Box<str>,
     },
-    /// What is there is the database of another program. It is left as it is.
+    /// The file is the database of another program. It is left unchanged.
     #[error("`{store}` is the database of another program")]
     Foreign {
-        /// Where.
+        /// The path.
         store: Box<str>,
     },
-    /// A newer version of this program wrote it. It is left as it is.
+    /// The database was written by a newer version. It is left unchanged.
     #[error(
-        "the usage database `{store}` has the format {found}; this version knows up to {known}"
+        "the usage database `{store}` uses format version {found}, but this version supports at most {known}"
     )]
     Newer {
-        /// Where.
+        /// The path.
         store: Box<str>,
-        /// The version of its format.
+        /// The version of the database.
         found: i64,
-        /// The newest version that is known.
+        /// The newest supported version.
         known: i64,
     },
-    /// Anything else.
-    #[error("the usage database `{store}` cannot be used")]
+    /// Another error.
+    #[error("cannot use the usage database `{store}`")]
     Unavailable {
-        /// Where.
+        /// The path.
         store: Box<str>,
-        /// What the system says.
+        /// The cause.
         source: Box<dyn Error + Send + Sync>,
     },
 }
 
 impl UsageError {
-    /// Returns whether the caller gave something wrong, so that the store is not to blame.
-    pub fn is_of_caller(&self) -> bool {
+    /// Returns `true` if the input is invalid, so that the store is not the cause.
+    pub fn is_invalid_input(&self) -> bool {
         matches!(self, Self::Empty { .. } | Self::TooLong { .. })
     }
 }

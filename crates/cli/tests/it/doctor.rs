@@ -219,7 +219,7 @@ fn other_commands_stop_at_a_broken_configuration() {
     for command in [&["list"][..], &["prompt"], &[]] {
         let output = world.run(command).expect(2);
         assert!(
-            output.stderr.contains("`dirs` must be a list of texts"),
+            output.stderr.contains("`dirs` must be a list of strings"),
             "{}",
             output.snapshot()
         );

@@ -493,7 +493,7 @@ fn project_file_takes_over_neither_order_nor_folders() {
     let found = names(&output);
     assert!(!found.contains(&"diary".to_owned()) && !found.contains(&"stranger".to_owned()));
     assert_eq!(
-        output.stderr.matches("must lie in it").count(),
+        output.stderr.matches("must be inside the project").count(),
         2,
         "{}",
         output.stderr

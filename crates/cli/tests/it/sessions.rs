@@ -172,7 +172,7 @@ fn how_it_ended_is_the_exit_code() {
     let call = json!({"calls": [{"name": "load_skill_resource", "input": {"skill_name": "add-up", "resource_path": "SKILL.md"}}]});
     let output = with(&[call], &["--max-turns", "1"]).expect(5);
     assert!(
-        output.stderr.contains("the limit of turns was reached"),
+        output.stderr.contains("the turn limit was reached"),
         "{}",
         output.stderr
     );
@@ -262,7 +262,7 @@ fn sessions_are_listed_shown_exported_and_removed() {
     assert_eq!(exported["events"].as_array().unwrap().len(), replayed.len());
 
     let missing = world.run(&["session", "show", "zzzz"]).expect(2).stderr;
-    assert!(missing.contains("no session `zzzz`"), "{missing}");
+    assert!(missing.contains("session `zzzz` not found"), "{missing}");
     world.run(&["session", "remove", id]).expect(0);
     let gone = world
         .run(&["session", "list", "--all", "--json"])
@@ -347,7 +347,7 @@ fn a_chat_in_which_nothing_was_said_says_how_to_begin() {
     let output = world
         .run(&["chat", "--resume", "nope", "--model", "echo"])
         .expect(2);
-    let told = "error: no session `nope`\nhint: list the sessions with `prowess session list`\n";
+    let told = "error: session `nope` not found\nhint: list the sessions with `prowess session list`\n";
     assert!(output.stderr.ends_with(told), "{}", output.stderr);
 }
 

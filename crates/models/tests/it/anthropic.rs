@@ -73,7 +73,7 @@ fn reply() -> Reply {
 }
 
 #[test]
-fn an_answer_in_pieces() {
+fn streamed_reply_is_parsed() {
     let server = Server::once(sse(STREAM));
     let model = remote(Arc::new(Anthropic), "claude-sonnet-4-5", server.port);
     let (got, shown) = ask(&model, &hello());
@@ -82,13 +82,13 @@ fn an_answer_in_pieces() {
 }
 
 #[test]
-fn an_answer_as_a_whole() {
+fn complete_reply_is_parsed() {
     let server = check_whole(Arc::new(Anthropic), "claude-sonnet-4-5", WHOLE, reply());
     assert_eq!(server.asked()[0].json().get("stream"), None);
 }
 
 #[test]
-fn a_request_is_written_exactly_so() {
+fn request_body_is_exact() {
     let server = Server::once(sse(STREAM));
     let model = remote(Arc::new(Anthropic), "claude-sonnet-4-5", server.port);
     let own = json!({"type": "thinking", "thinking": "hm", "signature": "sig"});
@@ -160,7 +160,7 @@ fn a_request_is_written_exactly_so() {
 }
 
 #[test]
-fn effort_is_told_as_the_model_understands_it() {
+fn effort_depends_on_the_model() {
     let body = |model: &str, effort, choice| {
         let mut request = hello();
         request.options = Options {
@@ -216,7 +216,7 @@ fn effort_is_told_as_the_model_understands_it() {
 }
 
 #[test]
-fn thinking_does_not_begin_in_the_middle_of_calls() {
+fn reasoning_does_not_start_between_calls() {
     let mut request = conversation("another", json!({}));
     request.messages.truncate(3);
     request.options = Options {
@@ -229,7 +229,7 @@ fn thinking_does_not_begin_in_the_middle_of_calls() {
 }
 
 #[test]
-fn why_it_stopped() {
+fn stop_reasons_are_mapped() {
     for (word, stop) in [
         ("end_turn", Stop::End),
         ("max_tokens", Stop::MaxTokens),
@@ -246,7 +246,7 @@ fn why_it_stopped() {
 }
 
 #[test]
-fn errors_have_their_kinds() {
+fn errors_are_mapped() {
     for (status, kind, message, expected) in [
         (
             "401 X",
@@ -309,7 +309,7 @@ fn errors_have_their_kinds() {
 }
 
 #[test]
-fn an_error_in_the_stream() {
+fn error_in_the_stream() {
     for (kind, message, expected) in [
         ("overloaded_error", "Overloaded", ModelErrorKind::Transport),
         (
@@ -326,7 +326,7 @@ fn an_error_in_the_stream() {
 }
 
 #[test]
-fn an_input_that_is_no_json_has_a_fault() {
+fn invalid_input_json_has_a_fault() {
     let events = STREAM.replace(r#""partial_json":"y\"}""#, r#""partial_json":"y""#);
     let server = Server::once(sse(&events));
     let model = remote(Arc::new(Anthropic), "m", server.port);
@@ -336,14 +336,14 @@ fn an_input_that_is_no_json_has_a_fault() {
         call.fault
             .as_ref()
             .unwrap()
-            .starts_with("the input is no JSON"),
+            .starts_with("the input is not valid JSON"),
         "{call:?}"
     );
     assert_eq!(call.input, json!("{\"a\": \"xy"));
 }
 
 #[test]
-fn a_call_at_the_end_of_a_cut_answer_has_a_fault() {
+fn last_call_of_a_truncated_reply_has_a_fault() {
     let body = json!({
         "content": [{"type": "tool_use", "id": "a", "name": "rm", "input": {}}],
         "stop_reason": "max_tokens",
@@ -356,7 +356,7 @@ fn a_call_at_the_end_of_a_cut_answer_has_a_fault() {
 }
 
 #[test]
-fn empty_texts_are_left_out() {
+fn empty_texts_are_omitted() {
     let mut request = hello();
     request.messages.insert(0, Message::user(" "));
     let body = remote(Arc::new(Anthropic), "m", 1).body(&request);

@@ -48,7 +48,7 @@ fn official() -> Arc<OpenAiChat> {
 }
 
 #[test]
-fn an_answer_in_pieces() {
+fn streamed_reply_is_parsed() {
     let server = Server::once(sse(STREAM));
     let (got, shown) = ask(&remote(official(), "gpt-4o", server.port), &hello());
     assert_eq!(got, Ok(reply()));
@@ -56,19 +56,19 @@ fn an_answer_in_pieces() {
 }
 
 #[test]
-fn an_answer_as_a_whole() {
+fn complete_reply_is_parsed() {
     check_whole(official(), "gpt-4o", WHOLE, reply());
 }
 
 #[test]
-fn a_server_that_does_not_stream_is_understood() {
+fn unstreamed_reply_is_accepted() {
     let server = Server::once(whole("200 OK", "", WHOLE));
     let model = remote(official(), "gpt-4o", server.port);
     assert_eq!(ask(&model, &hello()), (Ok(reply()), vec![]));
 }
 
 #[test]
-fn a_request_is_written_exactly_so() {
+fn request_body_is_exact() {
     let server = Server::once(sse(STREAM));
     let model = remote(official(), "o3", server.port);
     let mut request = conversation("openai-chat", json!({}));
@@ -104,7 +104,7 @@ fn a_request_is_written_exactly_so() {
                 call("c2", "find", "{}"),
             ]},
             {"role": "tool", "tool_call_id": "c1", "content":
-                "seen\n[1 picture left out: this provider takes none from tools]"},
+                "seen\n[1 image omitted: this provider does not accept images from tools]"},
             {"role": "tool", "tool_call_id": "c2", "content": "error: not found"},
             {"role": "assistant", "content": "Done."},
             {"role": "user", "content": "Thanks."},
@@ -133,7 +133,7 @@ fn a_request_is_written_exactly_so() {
 }
 
 #[test]
-fn other_servers_get_the_older_words() {
+fn other_servers_get_older_fields() {
     let mut request = hello();
     request.options.max_tokens = Some(5);
     let body = remote(Arc::new(OpenAiChat::Compatible), "m", 1)
@@ -146,7 +146,7 @@ fn other_servers_get_the_older_words() {
 }
 
 #[test]
-fn calls_without_good_numbers_are_told_apart() {
+fn calls_with_bad_indexes_are_separated() {
     let piece = |calls: Value| json!({"choices": [{"delta": {"tool_calls": calls}}]}).to_string();
     let end = json!({"choices": [{"delta": {}, "finish_reason": "stop"}]}).to_string();
     let whole = |name: &str, index: Value| {
@@ -192,7 +192,7 @@ fn calls_without_good_numbers_are_told_apart() {
 }
 
 #[test]
-fn why_it_stopped() {
+fn stop_reasons_are_mapped() {
     for (choice, stop) in [
         (
             json!({"delta": {"content": "x"}, "finish_reason": "stop"}),
@@ -224,7 +224,7 @@ fn why_it_stopped() {
 }
 
 #[test]
-fn errors_have_their_kinds() {
+fn errors_are_mapped() {
     let error = |message: &str, code: Value| json!({"error": {"message": message, "code": code}});
     for (status, body, expected) in [
         (
@@ -291,7 +291,7 @@ fn errors_have_their_kinds() {
 }
 
 #[test]
-fn an_error_in_the_stream() {
+fn error_in_the_stream() {
     let event = json!({"error": {"code": 429, "message": "slow down"}});
     let server = Server::once(sse(&event.to_string()));
     let error = ask(&remote(official(), "m", server.port), &hello())

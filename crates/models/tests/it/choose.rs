@@ -1,4 +1,4 @@
-//! Which model is asked.
+//! Selection of models.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +22,7 @@ fn name(variables: &[(&str, &str)], named: Option<&str>) -> String {
 }
 
 #[test]
-fn names_are_read() {
+fn names_are_parsed() {
     let keys = [
         ("ANTHROPIC_API_KEY", "a"),
         ("OPENAI_API_KEY", "b"),
@@ -49,7 +49,7 @@ fn names_are_read() {
 }
 
 #[test]
-fn variables_decide_in_a_fixed_order() {
+fn variables_are_tried_in_a_fixed_order() {
     let all = [
         ("PROWESS_MODEL", "openai/gpt-4o"),
         ("ANTHROPIC_API_KEY", "a"),
@@ -73,11 +73,11 @@ fn errors_say_what_to_set() {
     for (given, message) in [
         (
             "anthropic",
-            "anthropic needs a key: set `ANTHROPIC_API_KEY`",
+            "anthropic needs an API key; set `ANTHROPIC_API_KEY`",
         ),
-        ("gemini/x", "gemini needs a key: set `GEMINI_API_KEY`"),
-        ("local/x", "local needs an address: set `PROWESS_BASE_URL`"),
-        ("groq", "name a model of groq: `groq/MODEL`"),
+        ("gemini/x", "gemini needs an API key; set `GEMINI_API_KEY`"),
+        ("local/x", "local needs a base URL; set `PROWESS_BASE_URL`"),
+        ("groq", "groq has no default model; use `groq/MODEL`"),
     ] {
         let settings = settings();
         assert_eq!(
@@ -86,7 +86,10 @@ fn errors_say_what_to_set() {
         );
     }
     let unknown = by(&[], Some("anthropc/x")).unwrap_err().to_string();
-    assert!(unknown.starts_with("no provider named `anthropc/x`; there are `local`, `anthropic`"));
+    assert!(
+        unknown
+            .starts_with("unknown provider `anthropc/x`; known providers are `local`, `anthropic`")
+    );
     let bad = by(
         &[
             ("ANTHROPIC_BASE_URL", "ftp://x"),
@@ -94,7 +97,7 @@ fn errors_say_what_to_set() {
         ],
         None,
     );
-    let expected = "`ANTHROPIC_BASE_URL`: `ftp:` is not supported, only `http:` and `https:` are";
+    let expected = "`ANTHROPIC_BASE_URL`: unsupported scheme `ftp:`; use `http:` or `https:`";
     assert_eq!(bad.unwrap_err().to_string(), expected);
     let nothing = ChooseError::Nothing.to_string();
     for word in [
@@ -113,7 +116,7 @@ fn errors_say_what_to_set() {
 }
 
 #[test]
-fn files_are_opened() {
+fn script_and_recording_are_opened() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("demo.jsonl");
     std::fs::write(&path, "{\"text\":\"hi\"}\n").unwrap();
@@ -126,12 +129,12 @@ fn files_are_opened() {
         let error = by(&[], Some(&format!("{kind}:{}", path.display()))).unwrap_err();
         assert!(error.to_string().contains("line 1"), "{error}");
         let error = by(&[], Some(&format!("{kind}:/nowhere/x"))).unwrap_err();
-        assert!(error.to_string().starts_with("/nowhere/x: "), "{error}");
+        assert!(error.to_string().contains("`/nowhere/x`: "), "{error}");
     }
 }
 
 #[test]
-fn a_server_of_ones_own_names_its_model() {
+fn local_server_lists_its_model() {
     let list = json!({"object": "list", "data": [{"id": "first"}, {"id": "second"}]}).to_string();
     let answer = r#"{"choices":[{"delta":{"content":"hi"},"finish_reason":"stop"}]}"#;
     let list = vec![prowess_test::server::Step::Send(whole("200 OK", "", &list))];
@@ -166,7 +169,7 @@ fn a_server_of_ones_own_names_its_model() {
 }
 
 #[test]
-fn a_proxy_comes_from_variables() {
+fn proxy_is_read_from_variables() {
     let settings = |value: &'static str| {
         let variables = move |name: &str| (name == "https_proxy").then(|| value.to_owned());
         Settings::from_variables("prowess-test", &variables)
@@ -174,11 +177,11 @@ fn a_proxy_comes_from_variables() {
     assert!(settings("http://127.0.0.1:3128").is_ok());
     assert!(settings("").is_ok());
     let error = settings("http://me:pw@[").unwrap_err();
-    assert_eq!(error.to_string(), "the address of the proxy is none");
+    assert_eq!(error.to_string(), "invalid proxy URL");
 }
 
 #[test]
-fn a_server_that_is_not_there_is_named() {
+fn unreachable_server_is_named() {
     let port = std::net::TcpListener::bind("127.0.0.1:0")
         .unwrap()
         .local_addr()
@@ -187,13 +190,13 @@ fn a_server_that_is_not_there_is_named() {
     let base = format!("http://127.0.0.1:{port}/v1");
     let error = by(&[("PROWESS_BASE_URL", &base)], None).unwrap_err();
     assert!(
-        error.to_string().starts_with("local/: no connection"),
+        error.to_string().starts_with("local/: cannot connect"),
         "{error}"
     );
 }
 
 #[test]
-fn a_base_of_openai_elsewhere_speaks_chat() {
+fn openai_base_url_elsewhere_uses_chat() {
     let answer = r#"{"choices":[{"delta":{"content":"hi"},"finish_reason":"stop"}]}"#;
     let server = Server::once(sse(answer));
     let base = format!("http://127.0.0.1:{}/v1", server.port);
@@ -210,7 +213,7 @@ fn a_base_of_openai_elsewhere_speaks_chat() {
 }
 
 #[test]
-fn ollama_is_found_by_its_variable() {
+fn ollama_host_is_used() {
     for host in [
         "127.0.0.1",
         "0.0.0.0:{}",

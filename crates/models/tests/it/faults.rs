@@ -1,4 +1,4 @@
-//! Servers that hang, break off and talk nonsense.
+//! Servers that hang, disconnect or send invalid data.
 
 use std::io::Read;
 use std::net::TcpListener;
@@ -39,7 +39,7 @@ fn fails(steps: Vec<Step>, deadlines: Deadlines) -> (ModelError, Vec<Delta>) {
 const BEGIN: &str = r#"{"choices":[{"delta":{"content":"Once"}}]}"#;
 
 #[test]
-fn nobody_listens() {
+fn connection_is_refused() {
     let port = TcpListener::bind("127.0.0.1:0")
         .unwrap()
         .local_addr()
@@ -49,11 +49,11 @@ fn nobody_listens() {
         .0
         .unwrap_err();
     assert_eq!(error.kind, ModelErrorKind::Transport);
-    assert!(error.message.starts_with("no connection: "), "{error}");
+    assert!(error.message.starts_with("cannot connect: "), "{error}");
 }
 
 #[test]
-fn no_first_byte() {
+fn silent_server_times_out() {
     let (error, _) = fails(
         vec![Step::Hold],
         Deadlines {
@@ -63,12 +63,12 @@ fn no_first_byte() {
     );
     assert_eq!(
         (error.kind, error.message.as_str()),
-        (ModelErrorKind::Timeout, "no answer in time")
+        (ModelErrorKind::Timeout, "no response in time")
     );
 }
 
 #[test]
-fn a_stall_in_the_middle() {
+fn stalled_response_times_out() {
     let steps = vec![Step::Send(sse(BEGIN)), Step::Hold];
     let (error, shown) = fails(
         steps,
@@ -78,12 +78,12 @@ fn a_stall_in_the_middle() {
         },
     );
     assert_eq!(error.kind, ModelErrorKind::Timeout);
-    assert_eq!(error.message, "the answer stopped in the middle");
+    assert_eq!(error.message, "the response stalled");
     assert_eq!(shown, [text("Once")]);
 }
 
 #[test]
-fn one_byte_after_the_other() {
+fn dripping_response_times_out() {
     let steps = vec![Step::Send(sse_head()), Step::Drip];
     let (error, _) = fails(
         steps,
@@ -93,20 +93,20 @@ fn one_byte_after_the_other() {
         },
     );
     assert_eq!(error.kind, ModelErrorKind::Timeout);
-    assert_eq!(error.message, "the answer took too long");
+    assert_eq!(error.message, "the response took too long");
 }
 
 #[test]
-fn an_event_of_fifty_megabytes() {
+fn oversized_event_is_rejected() {
     let mut steps = vec![Step::Send(sse_head()), Step::Send(b"data: ".to_vec())];
     steps.extend(vec![Step::Send(vec![b'x'; 1024 * 1024]); 50]);
     let (error, _) = fails(steps, patient());
     assert_eq!(error.kind, ModelErrorKind::BadReply);
-    assert_eq!(error.message, "an event has more than 8388608 bytes");
+    assert_eq!(error.message, "an event is larger than 8388608 bytes");
 }
 
 #[test]
-fn an_answer_without_end() {
+fn endless_response_is_rejected() {
     let mut steps = vec![Step::Send(sse_head())];
     steps.extend(vec![Step::Send(b": x\n\n".repeat(1_000)); 30]);
     let (error, _) = fails(
@@ -117,11 +117,11 @@ fn an_answer_without_end() {
         },
     );
     assert_eq!(error.kind, ModelErrorKind::BadReply);
-    assert_eq!(error.message, "the answer has more than 100000 bytes");
+    assert_eq!(error.message, "the response is larger than 100000 bytes");
 }
 
 #[test]
-fn an_answer_that_is_packed() {
+fn compressed_response_is_rejected() {
     let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-encoding: gzip\r\n\
                 connection: close\r\n\r\n";
     let (error, _) = fails(vec![Step::Send(head.into()), Step::Hold], patient());
@@ -129,20 +129,20 @@ fn an_answer_that_is_packed() {
 }
 
 #[test]
-fn a_connection_that_breaks_before_its_length() {
+fn truncated_response_is_rejected() {
     let head = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 500\r\n\r\n{";
     let (error, _) = fails(vec![Step::Send(head.into())], patient());
     assert_eq!(error.kind, ModelErrorKind::Transport);
 }
 
 #[test]
-fn what_is_not_http() {
+fn response_that_is_not_http_is_rejected() {
     let (error, _) = fails(vec![Step::Send(b"SSH-2.0-OpenSSH\r\n".to_vec())], patient());
     assert_eq!(error.kind, ModelErrorKind::Transport);
 }
 
 #[test]
-fn nonsense_in_every_format() {
+fn invalid_data_in_every_format() {
     let kinds: &[&str] = &[
         "not json",
         "{",
@@ -178,7 +178,7 @@ fn nonsense_in_every_format() {
 }
 
 #[test]
-fn an_empty_stream_in_every_format() {
+fn empty_stream_in_every_format() {
     for wire in wires() {
         for events in ["", "[DONE]", r#"{"type":"ping"}"#] {
             let server = Server::once(sse(events));
@@ -198,7 +198,7 @@ fn an_empty_stream_in_every_format() {
 }
 
 #[test]
-fn a_page_of_a_server_in_between_is_not_quoted() {
+fn html_error_page_is_not_quoted() {
     let page = "HTTP/1.1 502 Bad Gateway\r\ncontent-length: 23\r\nconnection: close\r\n\r\n\
                 <html>nginx</html>\n\n\n\n\n";
     let (error, _) = fails(vec![Step::Send(page.into())], patient());
@@ -209,7 +209,7 @@ fn a_page_of_a_server_in_between_is_not_quoted() {
 }
 
 #[test]
-fn a_long_error_is_cut() {
+fn long_error_is_truncated() {
     let body = format!(
         r#"{{"error":{{"message":"{}"}}}}"#,
         "a\\u001b".repeat(5_000)
@@ -222,7 +222,7 @@ fn a_long_error_is_cut() {
 }
 
 #[test]
-fn dropping_the_question_closes_the_connection() {
+fn dropping_the_request_closes_the_connection() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     let model = remote(Arc::new(Anthropic), "m", port);
@@ -231,12 +231,12 @@ fn dropping_the_question_closes_the_connection() {
         let mut ignore = |_| {};
         let asked = model.ask(&request, &mut ignore);
         assert!(tokio::time::timeout(SHORT, asked).await.is_err());
-        // The runtime has a moment to notice.
+        // Give the runtime a moment to notice.
         tokio::task::yield_now().await;
     });
     let (mut stream, _) = listener.accept().unwrap();
     let mut all = Vec::new();
-    // Ends only when the other side has gone; how it goes does not matter.
+    // Ends when the client has closed the connection in any way.
     let _ = stream.read_to_end(&mut all);
     assert!(all.starts_with(b"POST /v1/messages"));
 }

@@ -57,7 +57,7 @@ fn reply() -> Reply {
 }
 
 #[test]
-fn an_answer_in_pieces() {
+fn streamed_reply_is_parsed() {
     let server = Server::once(sse(STREAM));
     let (got, shown) = ask(
         &remote(Arc::new(Gemini), "gemini-2.5-pro", server.port),
@@ -75,7 +75,7 @@ fn an_answer_in_pieces() {
 }
 
 #[test]
-fn an_answer_as_a_whole() {
+fn complete_reply_is_parsed() {
     let server = check_whole(Arc::new(Gemini), "gemini-2.5-pro", WHOLE, reply());
     let head = &server.asked()[0].head;
     assert!(
@@ -85,7 +85,7 @@ fn an_answer_as_a_whole() {
 }
 
 #[test]
-fn a_request_is_written_exactly_so() {
+fn request_body_is_exact() {
     let server = Server::once(sse(STREAM));
     let model = remote(Arc::new(Gemini), "gemini-2.5-pro", server.port);
     let mut request = conversation("gemini", json!({"thoughtSignature": "T"}));
@@ -136,7 +136,7 @@ fn a_request_is_written_exactly_so() {
 }
 
 #[test]
-fn effort_is_told_as_the_model_understands_it() {
+fn effort_depends_on_the_model() {
     let config = |model: &str, effort| {
         let mut request = Request { ..hello() };
         request.options.effort = Some(effort);
@@ -158,7 +158,7 @@ fn effort_is_told_as_the_model_understands_it() {
 }
 
 #[test]
-fn why_it_stopped() {
+fn stop_reasons_are_mapped() {
     for (body, stop) in [
         (
             json!({"candidates": [{"finishReason": "MAX_TOKENS"}]}),
@@ -196,7 +196,7 @@ fn why_it_stopped() {
 }
 
 #[test]
-fn errors_have_their_kinds() {
+fn errors_are_mapped() {
     let after = Some(Duration::from_secs(30));
     for (status, message, expected) in [
         (
@@ -229,7 +229,7 @@ fn errors_have_their_kinds() {
         let detail =
             json!({"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "30s"});
         let error = json!({"code": 1, "message": message, "status": "X", "details": [detail]});
-        // When it streams, an error comes in a list.
+        // In a stream, an error is wrapped in a list.
         let server = Server::once(whole(status, "", &json!([{"error": error}]).to_string()));
         let got = ask(&remote(Arc::new(Gemini), "m", server.port), &hello())
             .0

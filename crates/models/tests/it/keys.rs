@@ -1,4 +1,4 @@
-//! A key is sent to one place and shown nowhere.
+//! Keys are sent to one origin and never shown.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::support::{KEY, ask, hello, patient, remote, settings};
 use prowess_test::server::{Server, json, sse};
 
 #[test]
-fn no_error_and_no_debug_shows_the_key() {
+fn errors_and_debug_output_do_not_show_the_key() {
     let wires: [Arc<dyn Wire>; 4] = [
         Arc::new(Anthropic),
         Arc::new(OpenAiChat::Official),
@@ -30,7 +30,7 @@ fn no_error_and_no_debug_shows_the_key() {
             let error = ask(&model, &hello()).0.unwrap_err();
             let all = format!("{error} {error:?} {model:?} {:?}", model.about());
             assert!(!all.contains(KEY), "{all}");
-            assert!(server.asked()[0].head.contains(KEY), "it was sent");
+            assert!(server.asked()[0].head.contains(KEY), "the key was sent");
         }
         let server = Server::once(sse(&echo));
         let error = ask(&remote(wire.clone(), "m", server.port), &hello())
@@ -46,7 +46,7 @@ fn no_error_and_no_debug_shows_the_key() {
 }
 
 #[test]
-fn a_key_for_another_place_is_not_sent() {
+fn key_for_another_origin_is_not_sent() {
     let server = Server::once(sse(""));
     let base = Address::parse(&format!("http://127.0.0.1:{}", server.port)).unwrap();
     let elsewhere = Address::parse("https://api.anthropic.com").unwrap();
@@ -56,11 +56,11 @@ fn a_key_for_another_place_is_not_sent() {
     let model = RemoteModel::new(about, Arc::new(Anthropic), "m", base, Some(key), http);
     let error = ask(&model, &hello()).0.unwrap_err();
     assert_eq!(error.kind, ModelErrorKind::Auth);
-    assert!(server.asked().is_empty(), "nothing was sent");
+    assert!(server.asked().is_empty(), "no request was sent");
 }
 
 #[test]
-fn choosing_shows_no_key() {
+fn selection_does_not_show_the_key() {
     let mut settings = settings();
     settings.key = Some(SecretText(KEY.into()));
     assert!(!format!("{settings:?}").contains(KEY));

@@ -1,4 +1,4 @@
-//! Models, against servers on this machine that speak as the providers do.
+//! Models, tested with local servers that use the formats of the providers.
 #![expect(clippy::unwrap_used, reason = "helpers of tests may stop a test")]
 
 mod anthropic;

@@ -1,4 +1,4 @@
-//! Models that ask nobody: scripts, recordings, echo.
+//! Models without a server: scripts, recordings, echo.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use serde_json::json;
 use crate::support::{ask, conversation, hello, text};
 
 #[test]
-fn a_script_is_played_line_by_line() {
+fn script_is_played_line_by_line() {
     let script = r#"
         # first it calls
         {"text": "I lööök.", "calls": [{"name": "look", "input": {"a": 1}}, {"name": "list"}], "chunks": 3, "usage": {"input": 5, "output": 2}, "expect": ["hel", "lo"]}
@@ -57,18 +57,15 @@ fn a_script_is_played_line_by_line() {
     let error = ask(&model, &hello()).0.unwrap_err();
     assert_eq!(
         error.message,
-        "line 6 of the script expects `good bye` in the request, which is not there"
+        "line 6 of the script expects `good bye` in the request, but it is missing"
     );
     let error = ask(&model, &hello()).0.unwrap_err();
-    assert_eq!(
-        error.message,
-        "the script has 4 replies, and one more was asked for"
-    );
+    assert_eq!(error.message, "the script has only 4 replies");
     assert_eq!((error.kind, model.left()), (ModelErrorKind::BadRequest, 0));
 }
 
 #[test]
-fn a_script_that_cannot_be_read() {
+fn invalid_scripts_are_rejected() {
     assert_eq!(
         ScriptedModel::parse("x", "\n# no\n").unwrap_err(),
         ScriptError::Empty
@@ -88,7 +85,7 @@ fn a_script_that_cannot_be_read() {
 }
 
 #[test]
-fn an_echo_says_the_last_text() {
+fn echo_repeats_the_last_text() {
     let mut request = conversation("x", json!({}));
     let (reply, shown) = ask(&EchoModel::default(), &request);
     assert_eq!(reply.unwrap().parts, [Part::text("Thanks.")]);
@@ -101,7 +98,7 @@ fn an_echo_says_the_last_text() {
 }
 
 #[test]
-fn a_recording_gives_the_same_again() {
+fn recording_is_replayed() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("tape.jsonl");
     let script = "{\"text\":\"one\",\"calls\":[{\"name\":\"look\"}]}\n{\"text\":\"two\"}\n{\"text\":\"other\"}";
@@ -139,7 +136,7 @@ fn a_recording_gives_the_same_again() {
 }
 
 #[test]
-fn a_digest_knows_what_counts() {
+fn digest_covers_the_request() {
     let one = conversation("x", json!({"a": 1, "b": 2}));
     assert_eq!(
         digest(&one),
@@ -157,7 +154,7 @@ fn a_digest_knows_what_counts() {
 }
 
 #[test]
-fn a_recording_that_cannot_be_read() {
+fn invalid_recordings_are_rejected() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("tape.jsonl");
     assert!(ReplayModel::open(&path).is_err());

@@ -1,4 +1,4 @@
-//! Whatever comes, and however it is cut: no panic, and the same answer.
+//! Properties: arbitrary streams cause no panic, and their chunks do not matter.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -56,7 +56,7 @@ fn all() -> [(Box<dyn Wire>, &'static str); 4] {
     ]
 }
 
-/// Reads a stream that comes in pieces, as a model does.
+/// Reads a stream in chunks, as a model does.
 fn read<'a>(
     wire: &dyn Wire,
     pieces: impl IntoIterator<Item = &'a [u8]>,
@@ -82,7 +82,7 @@ fn read<'a>(
 }
 
 #[test]
-fn every_cut_in_two_gives_the_same() {
+fn every_split_gives_the_same_reply() {
     for (wire, stream) in all() {
         let bytes = stream.as_bytes();
         let whole = read(&*wire, [bytes]);
@@ -99,7 +99,7 @@ fn every_cut_in_two_gives_the_same() {
 }
 
 #[test]
-fn a_stream_that_ends_early_gives_nothing_or_all() {
+fn truncated_stream_gives_no_partial_reply() {
     for (wire, stream) in all() {
         let bytes = stream.as_bytes();
         let whole = read(&*wire, [bytes]).0.unwrap();
@@ -126,7 +126,7 @@ fn decode(bytes: &[u8], cuts: &[usize]) -> (Vec<SseEvent>, bool) {
     (events, fine)
 }
 
-/// Bytes that look like a stream more often than by chance.
+/// Bytes that resemble a stream.
 fn stream_like() -> impl Strategy<Value = Vec<u8>> {
     let piece = prop_oneof![
         Just(b"data: ".to_vec()),
@@ -144,7 +144,7 @@ fn stream_like() -> impl Strategy<Value = Vec<u8>> {
 
 proptest! {
     #[test]
-    fn pieces_do_not_matter_to_the_decoder(
+    fn chunks_do_not_matter_to_the_decoder(
         bytes in stream_like(),
         cuts in vec(0_usize..9, 0..40),
     ) {
@@ -152,12 +152,12 @@ proptest! {
     }
 
     #[test]
-    fn a_stream_holds(bytes in stream_like()) {
+    fn stream_invariants_hold(bytes in stream_like()) {
         prowess_test::stream::stream_holds(&bytes);
     }
 
     #[test]
-    fn no_event_makes_a_reader_panic(events in vec(value(), 0..6)) {
+    fn arbitrary_events_do_not_panic(events in vec(value(), 0..6)) {
         for (wire, _) in all() {
             let mut reader = wire.reader();
             for event in &events {
@@ -173,7 +173,7 @@ proptest! {
     }
 
     #[test]
-    fn bytes_that_are_changed_make_no_reader_panic(
+    fn changed_bytes_do_not_panic(
         at in 0_usize..900,
         byte in any::<u8>(),
         which in 0_usize..4,
@@ -186,7 +186,7 @@ proptest! {
     }
 }
 
-/// JSON with the words of the wire formats in it.
+/// JSON with keys of the wire formats.
 fn value() -> impl Strategy<Value = serde_json::Value> {
     use serde_json::Value;
     let words = prop::sample::select(vec![

@@ -78,8 +78,8 @@ fn reply() -> Reply {
 }
 
 #[test]
-fn an_answer_in_pieces() {
-    // The last event repeats the output, or leaves it out.
+fn streamed_reply_is_parsed() {
+    // The last event repeats the output or omits it.
     for last in [OUTPUT, "[]"] {
         let server = Server::once(sse(&stream(last)));
         let (got, shown) = ask(
@@ -92,7 +92,7 @@ fn an_answer_in_pieces() {
 }
 
 #[test]
-fn an_answer_as_a_whole() {
+fn complete_reply_is_parsed() {
     check_whole(
         Arc::new(OpenAiResponses),
         "gpt-5",
@@ -102,7 +102,7 @@ fn an_answer_as_a_whole() {
 }
 
 #[test]
-fn a_request_is_written_exactly_so() {
+fn request_body_is_exact() {
     let server = Server::once(sse(&stream(OUTPUT)));
     let model = remote(Arc::new(OpenAiResponses), "gpt-5", server.port);
     let own = json!({"type": "reasoning", "id": "rs_0", "summary": [], "encrypted_content": "e"});
@@ -170,7 +170,7 @@ fn a_request_is_written_exactly_so() {
 }
 
 #[test]
-fn models_that_do_not_think_are_not_told_to() {
+fn effort_is_omitted_for_models_without_reasoning() {
     let mut request = hello();
     request.options.effort = Some(Effort::High);
     let body = remote(Arc::new(OpenAiResponses), "gpt-4o", 1).body(&request);
@@ -179,7 +179,7 @@ fn models_that_do_not_think_are_not_told_to() {
 }
 
 #[test]
-fn why_it_stopped() {
+fn stop_reasons_are_mapped() {
     let refusal = r#"[{"type":"message","content":[{"type":"refusal","refusal":"No."}]}]"#;
     let details = |reason: &str| format!(r#","incomplete_details":{{"reason":"{reason}"}}"#);
     for (body, stop) in [
@@ -201,7 +201,7 @@ fn why_it_stopped() {
 }
 
 #[test]
-fn an_error_in_the_stream() {
+fn error_in_the_stream() {
     let failed = |code: &str| {
         let error = json!({"code": code, "message": "words"});
         json!({"type": "response.failed", "response": {"status": "failed", "error": error}})

@@ -1,4 +1,4 @@
-//! Asking again.
+//! Retries.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -37,7 +37,7 @@ fn refusal(status: &str, headers: &str) -> Vec<Step> {
     ))]
 }
 
-/// Asks a server that refuses always, and returns the error, the count of requests and the waits.
+/// Asks a server that always fails; returns the error, the number of requests and the delays.
 fn storm(status: &str, headers: &str) -> (ModelError, usize, Vec<u128>) {
     let server = Server::new(vec![refusal(status, headers); 20]);
     let (model, waits) = model(server.port);
@@ -53,7 +53,7 @@ fn storm(status: &str, headers: &str) -> (ModelError, usize, Vec<u128>) {
 }
 
 #[test]
-fn a_storm_ends_within_its_budget() {
+fn retries_stop_after_the_attempts() {
     for status in ["429 X", "500 X", "502 X", "503 X", "529 X"] {
         let (error, requests, waits) = storm(status, "");
         assert_eq!((requests, error.attempts), (4, 4), "{status}");
@@ -62,7 +62,7 @@ fn a_storm_ends_within_its_budget() {
 }
 
 #[test]
-fn what_the_provider_says_is_waited() {
+fn requested_delay_is_used() {
     for (header, wait) in [
         ("retry-after: 7\r\n", 7_000),
         ("retry-after: Sun, 06 Nov 1994 08:49:47 GMT\r\n", 10_000),
@@ -77,7 +77,7 @@ fn what_the_provider_says_is_waited() {
 }
 
 #[test]
-fn a_wait_beyond_the_budget_is_not_begun() {
+fn delay_beyond_the_limit_is_not_waited() {
     for (header, after) in [
         ("retry-after: 3600\r\n", Duration::from_hours(1)),
         (
@@ -100,14 +100,14 @@ fn a_wait_beyond_the_budget_is_not_begun() {
 }
 
 #[test]
-fn time_ends_a_storm_before_the_attempts_do() {
+fn retries_stop_after_the_total_delay() {
     let (error, requests, waits) = storm("503 X", "retry-after: 25\r\n");
     assert_eq!((requests, waits), (3, vec![25_000, 25_000]));
     assert_eq!(error.kind, ModelErrorKind::Transport);
 }
 
 #[test]
-fn what_does_not_pass_is_asked_once() {
+fn permanent_errors_are_not_retried() {
     for status in ["400 X", "401 X", "403 X", "404 X", "413 X", "422 X"] {
         let (error, requests, _) = storm(status, "retry-after: 1\r\n");
         assert_eq!((requests, error.attempts), (1, 1), "{status}");
@@ -115,7 +115,7 @@ fn what_does_not_pass_is_asked_once() {
 }
 
 #[test]
-fn an_answer_after_errors_counts() {
+fn reply_after_errors_is_returned() {
     let good = vec![Step::Send(sse(GOOD))];
     let server = Server::new([refusal("529 X", ""), refusal("429 X", ""), good]);
     let (reply, shown) = ask(&model(server.port).0, &hello());
@@ -130,7 +130,7 @@ fn an_answer_after_errors_counts() {
 }
 
 #[test]
-fn what_was_shown_is_taken_back() {
+fn shown_deltas_are_restarted() {
     let cut = vec![Step::Send(sse(
         r#"{"choices":[{"delta":{"content":"Hel"}}]}"#,
     ))];
@@ -153,7 +153,7 @@ fn what_was_shown_is_taken_back() {
 }
 
 #[test]
-fn an_overload_in_the_stream_is_asked_again() {
+fn overload_in_the_stream_is_retried() {
     let event = r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#;
     let server = Server::new(vec![vec![Step::Send(sse(event))]; 9]);
     let waits = Arc::new(Waits::default());

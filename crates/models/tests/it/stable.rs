@@ -1,4 +1,5 @@
-//! The same beginning of a conversation gives the same bytes, so that providers can remember it.
+//! Conversations with a common prefix have request bodies with a common prefix, which providers can
+//! cache.
 
 use std::sync::Arc;
 
@@ -8,7 +9,7 @@ use serde_json::json;
 use crate::support::{conversation, remote};
 
 #[test]
-fn a_longer_conversation_begins_with_the_bytes_of_a_shorter_one() {
+fn longer_conversation_extends_the_bytes_of_a_shorter_one() {
     let wires: [(&str, Arc<dyn Wire>); 4] = [
         ("messages", Arc::new(Anthropic)),
         ("messages", Arc::new(OpenAiChat::Official)),

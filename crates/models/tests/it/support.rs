@@ -1,4 +1,4 @@
-//! What the tests share.
+//! Shared helpers.
 
 use std::sync::{Arc, LazyLock, Mutex};
 use std::time::{Duration, SystemTime};
@@ -13,13 +13,13 @@ use prowess_test::server::Server;
 use prowess_traits::{BoxFuture, Model, ModelError, ModelInfo, Price};
 use serde_json::json;
 
-/// Reading the system's certificates takes longer than most tests.
+/// One client for all tests: reading the system's certificates is slow.
 static HTTP: LazyLock<HttpClient> =
     LazyLock::new(|| HttpClient::new("prowess-test", patient()).unwrap());
 
 pub(crate) const KEY: &str = "sk-test-0123456789-secret";
 
-/// Waits not at all, and writes down for how long it should have.
+/// Records delays instead of waiting.
 #[derive(Debug, Default)]
 pub(crate) struct Waits(pub(crate) Mutex<Vec<Duration>>);
 
@@ -39,7 +39,7 @@ impl Waiter for Waits {
     }
 }
 
-/// Deadlines that no good answer reaches.
+/// Deadlines that no correct response reaches.
 pub(crate) fn patient() -> Deadlines {
     Deadlines {
         connect: Duration::from_secs(20),
@@ -78,7 +78,7 @@ pub(crate) fn remote_within(
         .with_retry(Retry::never(), Arc::new(Waits::default()))
 }
 
-/// Settings for choosing a model.
+/// Settings for the selection of a model.
 pub(crate) fn settings() -> Settings {
     Settings::with_client(HTTP.clone())
 }
@@ -91,7 +91,7 @@ pub(crate) fn block_on<T>(future: impl Future<Output = T>) -> T {
         .block_on(future)
 }
 
-/// Asks, and returns what came and what was shown.
+/// Sends a request; returns the reply and the deltas.
 pub(crate) fn ask(model: &dyn Model, request: &Request) -> (Result<Reply, ModelError>, Vec<Delta>) {
     let mut shown = Vec::new();
     let reply = block_on(async { model.ask(request, &mut |delta| shown.push(delta)).await });
@@ -102,7 +102,7 @@ pub(crate) fn text(text: &str) -> Delta {
     Delta::Text(text.into())
 }
 
-/// What the recorded answers of most providers cost.
+/// The usage in most recorded replies.
 pub(crate) fn usage() -> Usage {
     Usage {
         input: 25,
@@ -113,7 +113,7 @@ pub(crate) fn usage() -> Usage {
     }
 }
 
-/// What a person sees of the recorded answers: thoughts, words, and two calls.
+/// The deltas of the recorded replies: reasoning, text and two calls.
 pub(crate) fn seen(thoughts: &[&str], words: &[&str]) -> Vec<Delta> {
     let thoughts = thoughts
         .iter()
@@ -125,7 +125,7 @@ pub(crate) fn seen(thoughts: &[&str], words: &[&str]) -> Vec<Delta> {
         .collect()
 }
 
-/// Asks for an answer that does not come in pieces, and returns the server that was asked.
+/// Requests a reply without streaming; returns the server.
 pub(crate) fn check_whole(wire: Arc<dyn Wire>, model: &str, body: &str, reply: Reply) -> Server {
     let server = Server::once(prowess_test::server::json("200 OK", "", body));
     let model = remote(wire, model, server.port).with_stream(false);
@@ -147,7 +147,7 @@ pub(crate) fn picture() -> Image {
     }
 }
 
-/// A conversation with everything in it. `own` is the word of the provider that gets it.
+/// A conversation with every kind of part. `own` is the name of the wire format.
 pub(crate) fn conversation(own: &str, opaque: serde_json::Value) -> Request {
     let tool = |name: &str| ToolDeclaration {
         name: name.into(),

@@ -75,7 +75,7 @@ fn the_same_call_again_and_again_ends() {
         assert_eq!(ended, Ending::Exhausted { limit: Limit::Loop });
     });
     assert_eq!(model.asked().len(), 6);
-    assert!(results(&model.asked()[3])[0].contains("for the 3rd time in a row"));
+    assert!(results(&model.asked()[3])[0].contains("the same result 3 times in a row"));
 }
 
 fn after_a_loop_a_person_can_go_on() {

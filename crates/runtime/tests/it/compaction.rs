@@ -175,7 +175,7 @@ fn long_answers_are_left_out_first() {
             .any(|event| matches!(event.event, Event::Pruned { .. }))
     );
     let last = conversation(&model.last());
-    assert!(last.contains("bytes left out to save room; call flood again"));
+    assert!(last.contains("bytes removed to save space; call flood again"));
     assert!(last.contains("Use pdftk.") && last.contains("Fill in the forms"));
 }
 
@@ -305,7 +305,7 @@ fn skills_without_room_are_named_and_unloaded() {
         assert_eq!(left, ["two", "three"], "the newest have the room");
         let last = conversation(&model.last());
         assert!(
-            last.contains("load them again if they are needed: one"),
+            last.contains("load them again if you need them: one"),
             "{last}"
         );
         // And it can be: it is not "already loaded".
@@ -359,7 +359,7 @@ fn case_128_a_skill_that_was_cut_can_be_read_whole_again() {
     let last = conversation(&model.last());
     assert!(last.contains("First line.") && !last.contains("Last line."));
     assert!(
-        last.contains("load them again if they are needed: one"),
+        last.contains("load them again if you need them: one"),
         "the oldest goes"
     );
     for part in [

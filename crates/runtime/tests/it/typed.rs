@@ -103,7 +103,7 @@ fn who_forgets_to_submit_is_reminded_once() {
     let model = Script::of([says("It is 5."), submit(json!({ "sum": 5 }))]);
     let finished = run(&world.engine(model.clone()), schema()).unwrap();
     assert_eq!(finished.outcome, Outcome::Submitted(json!({ "sum": 5 })));
-    assert!(conversation(&model.last()).contains("You have not handed in a result."));
+    assert!(conversation(&model.last()).contains("You have not submitted a result."));
     let model = Script::of([says("It is 5."), says("I said 5.")]);
     let finished = run(&world.engine(model), schema()).unwrap();
     assert_eq!(

@@ -1,4 +1,4 @@
-//! Other processes: this test binary again, told what to do by a variable.
+//! Other processes: this program, with its role in a variable.
 
 use std::io::{Read, Write};
 use std::os::unix::fs::PermissionsExt;
@@ -8,6 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use prowess_store::SqliteUsage;
+use prowess_test::harness::skip;
 use prowess_traits::{UsageError, UsageQuery, UsageStore, Use};
 use rusqlite::Connection;
 
@@ -15,27 +16,26 @@ use crate::session_children;
 
 const ROLE: &str = "PROWESS_TEST_ROLE";
 const PATH: &str = "PROWESS_TEST_PATH";
-/// Uses that one process records.
+/// The number of uses that one process records.
 pub(crate) const USES: i64 = 1000;
-/// Skills they are spread over.
+/// The number of skills they are spread over.
 pub(crate) const SKILLS: i64 = 3;
 
 pub(crate) fn command(role: &str, path: &Path) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args(["--exact", "children::child", "--nocapture"]);
     command.env(ROLE, role).env(PATH, path);
     command.stdin(Stdio::piped()).stdout(Stdio::piped());
     command
 }
 
-/// Starts a child that says "ready" when it has done its part, and goes on when we close its input.
+/// Starts a child and waits until it prints `ready`. It continues when its input is closed.
 pub(crate) fn start(role: &str, path: &Path) -> Child {
     let mut child = command(role, path).spawn().unwrap();
     wait_for(&mut child, "ready\n");
     child
 }
 
-/// Reads the output of a child up to a text.
+/// Reads the output of a child up to `text`.
 pub(crate) fn wait_for(child: &mut Child, text: &str) {
     let output = child.stdout.as_mut().unwrap();
     let mut seen = Vec::new();
@@ -61,21 +61,17 @@ pub(crate) fn finish(mut child: Child) {
     );
 }
 
-/// Runs a child as somebody whom permissions bind. Returns nothing where that cannot be done.
-pub(crate) fn as_ordinary_user(role: &str, path: &Path) -> Option<()> {
+/// Runs a child as a user who is subject to permissions.
+pub(crate) fn as_ordinary_user(role: &str, path: &Path) {
     let mut command = command(role, path);
     if rustix::process::geteuid().is_root() {
         command.uid(65534).gid(65534);
     }
     match command.spawn() {
-        Ok(child) => {
-            finish(child);
-            Some(())
-        }
-        Err(error) => {
-            println!("skipped: cannot start a process as an ordinary user: {error}");
-            None
-        }
+        Ok(child) => finish(child),
+        Err(error) => skip(format!(
+            "cannot start a process as an ordinary user: {error}"
+        )),
     }
 }
 
@@ -97,11 +93,10 @@ pub(crate) fn record_many(store: &SqliteUsage) {
     }
 }
 
-/// Does nothing in an ordinary run.
-#[test]
-fn child() {
+/// Acts as the other process if this program was started as one, and returns `true`.
+pub(crate) fn run_as_child() -> bool {
     let Ok(role) = std::env::var(ROLE) else {
-        return;
+        return false;
     };
     let path = PathBuf::from(std::env::var_os(PATH).unwrap());
     match role.as_str() {
@@ -109,7 +104,7 @@ fn child() {
             say_ready_and_wait();
             record_many(&patient(&path));
         }
-        "record for ever" => {
+        "record forever" => {
             let store = patient(&path);
             for number in 0.. {
                 store.record(&Use::new("p", "a", number)).unwrap();
@@ -186,4 +181,5 @@ fn child() {
         }
         role => session_children::run(role, &path),
     }
+    true
 }

@@ -1,4 +1,4 @@
-//! Files that are missing, broken, somebody else's, or full of nonsense.
+//! Files that are missing, damaged, of another program, or full of invalid data.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -12,6 +12,25 @@ use rusqlite::Connection;
 
 use crate::children;
 
+prowess_test::tests! {
+    r01_database_is_created_on_first_use
+    database_is_readable_by_owner_only
+    read_only_folder
+    path_that_is_not_a_file
+    file_that_is_not_a_database
+    truncated_database
+    database_of_another_program
+    newer_database
+    database_without_its_table
+    missing_folder
+    link_to_a_database_is_followed
+    empty_file_becomes_a_database
+    file_removed_or_replaced_while_open
+    invalid_rows
+    stored_triggers_do_not_run
+    busy_timeout_is_bounded
+}
+
 fn all() -> UsageQuery {
     UsageQuery {
         project: None,
@@ -19,7 +38,7 @@ fn all() -> UsageQuery {
     }
 }
 
-/// Makes a database with many rows, closed.
+/// Creates a database with many rows, and closes it.
 fn make(path: &Path) {
     let store = SqliteUsage::new(path);
     for number in 0..300 {
@@ -33,8 +52,7 @@ fn change(path: &Path, sql: &str) {
     Connection::open(path).unwrap().execute_batch(sql).unwrap();
 }
 
-#[test]
-fn r01_the_database_is_created_on_first_use() {
+fn r01_database_is_created_on_first_use() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a/b/usage.db");
     let store = SqliteUsage::new(&path);
@@ -52,7 +70,7 @@ fn r01_the_database_is_created_on_first_use() {
     assert_eq!(
         fs::read_dir(folder.path()).unwrap().count(),
         0,
-        "nothing is created"
+        "no file is created"
     );
     store.record(&Use::new("p", "a", 1)).unwrap();
     assert!(path.is_file());
@@ -62,15 +80,13 @@ fn r01_the_database_is_created_on_first_use() {
     assert_eq!(SqliteUsage::new(&path).rows(&all()).unwrap().len(), 1);
 }
 
-#[test]
-fn only_the_owner_may_read() {
+fn database_is_readable_by_owner_only() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a/b/usage.db");
     children::finish(children::command("modes", &path).spawn().unwrap());
 }
 
-#[test]
-fn a_folder_that_cannot_be_written() {
+fn read_only_folder() {
     let folder = tempfile::tempdir().unwrap();
     for name in ["usage.db", "usage%20?x=1#.db", "secret.db"] {
         let path = folder.path().join(name);
@@ -87,7 +103,7 @@ fn a_folder_that_cannot_be_written() {
     assert_eq!(fs::read(folder.path().join("usage.db")).unwrap(), before);
 }
 
-/// Whatever lies there, the answer is the expected error, each time, and the file stays as it is.
+/// Checks that each call fails with the expected error and that the file stays unchanged.
 #[track_caller]
 fn check(name: &str, prepare: impl Fn(&Path), expected: impl Fn(&UsageError) -> bool) {
     let folder = tempfile::tempdir().unwrap();
@@ -121,13 +137,12 @@ fn check(name: &str, prepare: impl Fn(&Path), expected: impl Fn(&UsageError) -> 
     assert_eq!(
         fs::read(&path).ok(),
         before,
-        "{name}: the file is as it was"
+        "{name}: the file is unchanged"
     );
-    assert_eq!(listing(), names, "{name}: nothing else is there");
+    assert_eq!(listing(), names, "{name}: no other file is created");
 }
 
-#[test]
-fn something_that_is_not_a_file() {
+fn path_that_is_not_a_file() {
     let not_a_file = |error: &UsageError| matches!(error, UsageError::NotAFile { .. });
     check("a folder", |path| fs::create_dir(path).unwrap(), not_a_file);
     check(
@@ -139,8 +154,7 @@ fn something_that_is_not_a_file() {
     check("a socket", socket, not_a_file);
 }
 
-#[test]
-fn something_that_is_no_database() {
+fn file_that_is_not_a_database() {
     let damaged = |error: &UsageError| matches!(error, UsageError::Damaged { .. });
     for (name, bytes) in [
         ("one byte", b"x".to_vec()),
@@ -149,7 +163,7 @@ fn something_that_is_no_database() {
         ("zeros", vec![0; 8192]),
         ("half a header", b"SQLite format 3\0".to_vec()),
         (
-            "a header and nonsense",
+            "a header and invalid data",
             [b"SQLite format 3\0".to_vec(), vec![0xff; 8192]].concat(),
         ),
     ] {
@@ -157,8 +171,7 @@ fn something_that_is_no_database() {
     }
 }
 
-#[test]
-fn a_truncated_database() {
+fn truncated_database() {
     let damaged = |error: &UsageError| matches!(error, UsageError::Damaged { .. });
     let truncated = |length: u64| {
         move |path: &Path| {
@@ -173,8 +186,7 @@ fn a_truncated_database() {
     }
 }
 
-#[test]
-fn the_database_of_somebody_else() {
+fn database_of_another_program() {
     let foreign = |error: &UsageError| matches!(error, UsageError::Foreign { .. });
     for sql in [
         "CREATE TABLE notes (text); INSERT INTO notes VALUES ('mine')",
@@ -186,8 +198,7 @@ fn the_database_of_somebody_else() {
     }
 }
 
-#[test]
-fn a_newer_database() {
+fn newer_database() {
     let newer = |error: &UsageError| {
         matches!(
             error,
@@ -208,14 +219,13 @@ fn a_newer_database() {
     check("newer", prepare, newer);
 }
 
-#[test]
-fn a_database_without_its_table() {
+fn database_without_its_table() {
     let damaged = |error: &UsageError| matches!(error, UsageError::Damaged { .. });
     for sql in [
         "DROP TABLE usage",
         "ALTER TABLE usage DROP COLUMN last_used",
         "PRAGMA user_version = -1",
-        // A view in its place is not run.
+        // A view in its place is not used.
         "ALTER TABLE usage RENAME TO old; CREATE VIEW usage AS SELECT * FROM old",
     ] {
         let prepare = |path: &Path| {
@@ -226,8 +236,7 @@ fn a_database_without_its_table() {
     }
 }
 
-#[test]
-fn no_folder_to_be_in() {
+fn missing_folder() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("file"), "text").unwrap();
     let store = SqliteUsage::new(folder.path().join("file/usage.db"));
@@ -244,7 +253,7 @@ fn no_folder_to_be_in() {
             "{path:?}"
         );
     }
-    // A link to nowhere is not followed to create something there.
+    // A dangling link is not followed to create a file.
     let link = folder.path().join("link");
     symlink(folder.path().join("elsewhere"), &link).unwrap();
     let store = SqliteUsage::new(&link);
@@ -253,8 +262,7 @@ fn no_folder_to_be_in() {
     assert!(!folder.path().join("elsewhere").exists());
 }
 
-#[test]
-fn a_link_to_a_database_is_followed() {
+fn link_to_a_database_is_followed() {
     let folder = tempfile::tempdir().unwrap();
     let (path, link) = (folder.path().join("usage.db"), folder.path().join("link"));
     SqliteUsage::new(&path)
@@ -270,15 +278,14 @@ fn a_link_to_a_database_is_followed() {
     );
 }
 
-#[test]
-fn an_empty_file_becomes_a_database() {
+fn empty_file_becomes_a_database() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("usage.db");
     fs::write(&path, "").unwrap();
     let store = SqliteUsage::new(&path);
     assert_eq!(store.rows(&all()).unwrap(), []);
-    assert_eq!(fs::read(&path).unwrap(), b"", "not by reading");
-    // Somebody else fills it meanwhile.
+    assert_eq!(fs::read(&path).unwrap(), b"", "reading does not write");
+    // Another store fills it.
     SqliteUsage::new(&path)
         .record(&Use::new("p", "a", 1))
         .unwrap();
@@ -286,8 +293,7 @@ fn an_empty_file_becomes_a_database() {
     store.record(&Use::new("p", "a", 1)).unwrap();
 }
 
-#[test]
-fn a_file_that_is_removed_or_replaced_meanwhile() {
+fn file_removed_or_replaced_while_open() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("usage.db");
     let store = SqliteUsage::new(&path);
@@ -299,15 +305,14 @@ fn a_file_that_is_removed_or_replaced_meanwhile() {
     let other = folder.path().join("other.db");
     make(&other);
     fs::rename(&other, &path).unwrap();
-    // A log of the old file may not be taken for the new one's.
+    // A log of the old file must not be used for the new one.
     let _ = fs::remove_file(folder.path().join("usage.db-wal"));
     let _ = fs::remove_file(folder.path().join("usage.db-shm"));
     store.record(&Use::new("p", "c", 1)).unwrap();
     assert_eq!(store.rows(&all()).unwrap().len(), 301);
 }
 
-#[test]
-fn nonsense_in_the_rows() {
+fn invalid_rows() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("usage.db");
     SqliteUsage::new(&path)
@@ -330,7 +335,7 @@ fn nonsense_in_the_rows() {
     {
         change(&path, &format!("{insert} {values})"));
         let store = SqliteUsage::new(&path);
-        // All but the first are rows.
+        // All but the first are valid rows.
         assert_eq!(store.rows(&all()).unwrap().len(), number + 1);
         store.summary(None, 5).unwrap();
     }
@@ -355,7 +360,7 @@ fn nonsense_in_the_rows() {
     assert_eq!(count("odd type"), Some(2));
     assert_eq!(store.forget(&Forget::default()).unwrap(), 9);
 
-    // A table of the right names without the right types.
+    // A table with the right names but without the right types.
     drop(store);
     change(
         &path,
@@ -375,8 +380,7 @@ fn nonsense_in_the_rows() {
     assert_eq!(store.rows(&all()).unwrap()[0].usage.count, 1);
 }
 
-#[test]
-fn triggers_of_a_file_do_not_run() {
+fn stored_triggers_do_not_run() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("usage.db");
     make(&path);
@@ -389,8 +393,7 @@ fn triggers_of_a_file_do_not_run() {
     assert_eq!(store.rows(&all()).unwrap().len(), 300);
 }
 
-#[test]
-fn the_longest_wait_is_bounded() {
+fn busy_timeout_is_bounded() {
     let folder = tempfile::tempdir().unwrap();
     let store = SqliteUsage::new(folder.path().join("usage.db")).with_busy_timeout(Duration::MAX);
     store.record(&Use::new("p", "a", 1)).unwrap();

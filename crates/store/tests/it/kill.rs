@@ -1,5 +1,4 @@
-//! Processes that are killed at any point while they write. What they said is written must be
-//! there.
+//! Processes that are killed at random points while they write. Acknowledged events must survive.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
@@ -11,13 +10,17 @@ use prowess_traits::SessionStore;
 use crate::children;
 use crate::session_children::{BATCHES, batch, numbered, patient, sound};
 
+prowess_test::tests! {
+    acknowledged_events_survive_kill
+}
+
 const ROUNDS: u64 = 55;
 const WRITERS: usize = 4;
-/// Rounds that go on with the same sessions.
+/// The number of rounds with the same sessions.
 const ROUNDS_EACH: u64 = 5;
 const SEED: u64 = 0x5eed_0f5e_5510_0001;
 
-/// A process that appends to a session, and what it said last.
+/// A process that appends to a session, and the last event it acknowledged.
 struct Writer {
     child: Child,
     said: BufReader<ChildStdout>,
@@ -44,21 +47,21 @@ impl Writer {
         self.child.stdin.as_mut().unwrap().write_all(b"\n").unwrap();
     }
 
-    /// Reads one line. Nothing at the end; half a line counts for nothing.
+    /// Reads a line. Returns `None` at the end and for an incomplete line.
     fn line(&mut self) -> Option<String> {
         let mut line = String::new();
         self.said.read_line(&mut line).unwrap();
         line.strip_suffix('\n').map(str::to_owned)
     }
 
-    /// Waits until so many batches are written.
+    /// Waits until `batches` batches are written.
     fn wait_for(&mut self, batches: u64) {
         for _ in 0..batches {
             self.last = Some(self.line().unwrap().parse().unwrap());
         }
     }
 
-    /// Kills it, and returns the number of the last event that it said is written.
+    /// Kills the process, and returns the number of the last acknowledged event.
     fn kill(mut self) -> Option<i64> {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
@@ -76,8 +79,7 @@ fn next(state: &mut u64) -> u64 {
     *state
 }
 
-#[test]
-fn what_was_acknowledged_is_there() {
+fn acknowledged_events_survive_kill() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("prowess.db");
     let mut random = SEED;
@@ -97,9 +99,9 @@ fn what_was_acknowledged_is_there() {
         let mut writers = sessions.each_ref().map(|(id, _)| Writer::start(&path, id));
         writers.iter_mut().for_each(Writer::wait_until_started);
         writers.iter_mut().for_each(Writer::go);
-        // One of them says when; the others are wherever they are then.
+        // Wait for the first writer; the others are at arbitrary points.
         writers[0].wait_for(next(&mut random) % (BATCHES - 4));
-        // At any point of what comes next.
+        // Spin for a random time.
         for _ in 0..next(&mut random) % 100_000 {
             std::hint::spin_loop();
         }
@@ -111,14 +113,14 @@ fn what_was_acknowledged_is_there() {
             let last = said.unwrap_or(*before);
             assert!(
                 there >= last,
-                "{last} was acknowledged, {there} is the last"
+                "event {last} was acknowledged, but {there} is the last one"
             );
             assert!(
                 there == last || there == last + batch(last + 1),
-                "all or none of a batch: {there} after {last}"
+                "a batch is atomic: {there} after {last}"
             );
             let expected: Vec<_> = (1..=there).map(numbered).collect();
-            assert!(events[1..] == expected, "each as it was, in order");
+            assert!(events[1..] == expected, "events are unchanged and in order");
             acknowledged += last - *before;
             beyond += there - last;
             *before = there;
@@ -129,6 +131,6 @@ fn what_was_acknowledged_is_there() {
         }
     }
     assert_eq!(sound(&path), "ok");
-    println!("{kills} kills, {acknowledged} events acknowledged, {beyond} more were there");
+    println!("{kills} kills, {acknowledged} events acknowledged, {beyond} more found");
     assert!(kills >= 200);
 }

@@ -1,11 +1,13 @@
-//! Tests with real files and real processes.
+//! Tests with real files and processes.
+//!
+//! This program has its own `main` because it is also the other process.
 
 #![expect(
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::panic,
     clippy::print_stdout,
-    reason = "a test"
+    reason = "these are tests"
 )]
 
 mod children;
@@ -15,3 +17,21 @@ mod processes;
 mod session_children;
 mod session_files;
 mod sessions;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    if children::run_as_child() {
+        return ExitCode::SUCCESS;
+    }
+    prowess_test::harness::run(
+        [
+            files::tests(),
+            kill::tests(),
+            processes::tests(),
+            session_files::tests(),
+            sessions::tests(),
+        ]
+        .concat(),
+    )
+}

@@ -1,4 +1,4 @@
-//! Several processes and threads at once.
+//! Concurrent processes and threads.
 
 use std::thread;
 use std::time::Duration;
@@ -9,24 +9,32 @@ use rusqlite::Connection;
 
 use crate::children::{self, SKILLS, USES};
 
+prowess_test::tests! {
+    concurrent_processes_lose_no_use
+    concurrent_threads_lose_no_use
+    write_lock_of_another_process_times_out
+    threads_wait_for_a_lock_together
+    exclusive_lock_times_out
+    killed_process_leaves_an_intact_file
+}
+
 const WRITERS: i64 = 4;
 
-fn check_nothing_is_lost(store: &SqliteUsage) {
+fn check_all_uses(store: &SqliteUsage) {
     let rows = store.rows(&UsageQuery::project("p")).unwrap();
     assert_eq!(
         rows.len(),
         usize::try_from(SKILLS).unwrap(),
-        "one row for each: {rows:?}"
+        "one row per skill: {rows:?}"
     );
     let uses: u64 = rows.iter().map(|row| row.usage.count).sum();
     assert_eq!(uses, u64::try_from(WRITERS * USES).unwrap());
 }
 
-#[test]
-fn processes_lose_no_use() {
+fn concurrent_processes_lose_no_use() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("state/usage.db");
-    // All start with nothing there, so they also create the file at the same time.
+    // There is no file yet, so they also create it concurrently.
     let mut writers: Vec<_> = (0..WRITERS)
         .map(|_| children::start("record", &path))
         .collect();
@@ -34,31 +42,29 @@ fn processes_lose_no_use() {
         drop(writer.stdin.take());
     }
     writers.into_iter().for_each(children::finish);
-    check_nothing_is_lost(&SqliteUsage::new(&path));
+    check_all_uses(&SqliteUsage::new(&path));
 }
 
-#[test]
-fn threads_lose_no_use() {
+fn concurrent_threads_lose_no_use() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("usage.db");
     let shared = children::patient(&path);
     thread::scope(|scope| {
-        // Two with connections of their own, two with one in common.
+        // Two with their own connections, two with a shared one.
         for _ in 0..2 {
             scope.spawn(|| children::record_many(&children::patient(&path)));
             scope.spawn(|| children::record_many(&shared));
         }
     });
-    check_nothing_is_lost(&shared);
+    check_all_uses(&shared);
 }
 
-#[test]
-fn a_lock_of_another_process_ends_in_an_error() {
+fn write_lock_of_another_process_times_out() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("usage.db");
     let used = Use::new("p", "a", 1);
     SqliteUsage::new(&path).record(&used).unwrap();
-    // Once with the file open already, once not.
+    // Once with the file already open, once not.
     for open_before in [true, false] {
         let store = SqliteUsage::new(&path).with_busy_timeout(Duration::from_millis(20));
         if open_before {
@@ -72,15 +78,14 @@ fn a_lock_of_another_process_ends_in_an_error() {
         assert_eq!(
             store.rows(&UsageQuery::project("p")).unwrap().len(),
             1,
-            "readers go on"
+            "readers continue"
         );
         children::finish(other);
         store.record(&used).unwrap();
     }
 }
 
-#[test]
-fn many_threads_wait_for_a_lock_together() {
+fn threads_wait_for_a_lock_together() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("usage.db");
     let used = Use::new("p", "a", 1);
@@ -99,8 +104,7 @@ fn many_threads_wait_for_a_lock_together() {
     store.record(&used).unwrap();
 }
 
-#[test]
-fn a_lock_for_all_ends_in_an_error() {
+fn exclusive_lock_times_out() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("usage.db");
     let used = Use::new("p", "a", 1);
@@ -121,12 +125,11 @@ fn a_lock_for_all_ends_in_an_error() {
     );
 }
 
-#[test]
-fn a_process_that_is_killed_leaves_a_sound_file() {
+fn killed_process_leaves_an_intact_file() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("usage.db");
     for round in 1..=3 {
-        let mut writer = children::start("record for ever", &path);
+        let mut writer = children::start("record forever", &path);
         writer.kill().unwrap();
         writer.wait().unwrap();
         let rows: Vec<UsageRow> = children::patient(&path)

@@ -1,4 +1,4 @@
-//! What other processes do with sessions.
+//! Roles of other processes that use sessions.
 
 use std::fs;
 use std::io::{self, Write};
@@ -11,10 +11,10 @@ use prowess_test::conformance::sessions::{all, noted, started};
 use prowess_traits::{Lease, SessionError, SessionStore};
 use rusqlite::Connection;
 
-/// Appends that one process does.
+/// The number of appends by one process.
 pub(crate) const APPENDS: i64 = 60;
 
-/// Most batches that a process appends before it is killed.
+/// The maximum number of batches that a process appends before it is killed.
 pub(crate) const BATCHES: u64 = 16;
 
 pub(crate) fn patient(path: &Path) -> SqliteSessions {
@@ -25,14 +25,14 @@ pub(crate) fn impatient(path: &Path) -> SqliteSessions {
     SqliteSessions::new(path).with_busy_timeout(Duration::from_millis(20))
 }
 
-/// Returns the event with this number of a session that is filled: long enough, and like no other.
+/// Returns a long, unique event for this number.
 pub(crate) fn numbered(number: i64) -> Stamped {
     let length = usize::try_from(number * 7919 % 8_000).unwrap();
     let text = format!("{number} ").repeat(length / 5);
     noted(format!("{number}: {text}"), number)
 }
 
-/// Returns how many events come with the one with this number: one to four.
+/// Returns the size of the batch that starts with this number: one to four.
 pub(crate) fn batch(number: i64) -> i64 {
     1 + number / 3 % 4
 }
@@ -101,7 +101,7 @@ pub(crate) fn run(role: &str, path: &Path) {
             let id = store.list(&all()).unwrap().remove(0).id;
             assert_eq!(store.find(&id).unwrap(), id);
             assert_eq!(store.events(&id).unwrap().len(), 1);
-            let unwritable = |error: &SessionError| is_unwritable(error, "it may only be read");
+            let unwritable = |error: &SessionError| is_unwritable(error, "it is read-only");
             let error = store.create(&started("p", None, 0)).unwrap_err();
             assert!(unwritable(&error), "{error:?}");
             let error = store.take(&id).unwrap_err();
@@ -121,8 +121,8 @@ pub(crate) fn run(role: &str, path: &Path) {
     }
 }
 
-/// Appends numbered events to a session until it is killed, and says the number of the last one
-/// whenever a batch is written. Begins when it is told to, and rests after a while.
+/// Appends numbered events to a session until it is killed, and prints the number of the last one
+/// after each batch. Starts when it reads a line, and waits at the end.
 fn append_until_killed(path: &Path, id: &str) {
     let store = patient(path);
     let lease = store.take(id).unwrap();
@@ -139,13 +139,13 @@ fn append_until_killed(path: &Path, id: &str) {
     io::stdin().read_line(&mut String::new()).unwrap();
 }
 
-/// Writes until the disk is full, and goes on when there is room.
+/// Writes until the disk is full, and continues when there is space.
 fn fill(path: &Path) {
     let ballast = path.parent().unwrap().join("ballast");
     fs::write(&ballast, vec![1; 200_000]).unwrap();
     let store = patient(path);
     let lease = store.create(&started("p", None, 0)).unwrap();
-    let full = |error: &SessionError| is_unwritable(error, "no room is left");
+    let full = |error: &SessionError| is_unwritable(error, "no space left on the disk");
     let mut written = 1;
     let event = |number| noted(format!("{number}{}", "x".repeat(8000)), number);
     let error = loop {

@@ -1,4 +1,4 @@
-//! Files with sessions that are broken, somebody else's, or full of nonsense.
+//! Session files that are damaged, of another program, or full of invalid data.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -12,12 +12,20 @@ use rusqlite::Connection;
 
 use crate::session_children::impatient;
 
+prowess_test::tests! {
+    file_that_is_not_a_store
+    newer_or_incomplete_file
+    truncated_file
+    flipped_bits_and_zeroed_pages
+    invalid_rows
+}
+
 const FLIPS: u64 = 400;
 const SEED: u64 = 0x00f1_1b5e_ed00_0001;
 
 type Sessions = Vec<(Box<str>, Vec<Stamped>)>;
 
-/// Makes a file with some sessions, closed, and returns what is in it.
+/// Creates a file with some sessions, closes it, and returns the events.
 fn make(path: &Path) -> Sessions {
     let store = SqliteSessions::new(path);
     let sessions = (0..3).map(|session| {
@@ -37,7 +45,7 @@ fn change(path: &Path, sql: &str) {
     Connection::open(path).unwrap().execute_batch(sql).unwrap();
 }
 
-/// Whatever lies there, the answer is the expected reason, each time, and the file stays as it is.
+/// Checks that each call fails with the expected reason and that the file stays unchanged.
 #[track_caller]
 fn check(name: &str, prepare: impl Fn(&Path), expected: &str) {
     let folder = tempfile::tempdir().unwrap();
@@ -70,17 +78,16 @@ fn check(name: &str, prepare: impl Fn(&Path), expected: &str) {
     assert_eq!(
         fs::read(&path).ok(),
         before,
-        "{name}: the file is as it was"
+        "{name}: the file is unchanged"
     );
     assert_eq!(
         fs::read_dir(folder.path()).unwrap().count(),
         1,
-        "{name}: nothing else is there"
+        "{name}: no other file is created"
     );
 }
 
-#[test]
-fn something_that_is_no_file_of_ours() {
+fn file_that_is_not_a_store() {
     let regular = "not a regular file";
     check("a folder", |path| fs::create_dir(path).unwrap(), regular);
     check(
@@ -94,7 +101,7 @@ fn something_that_is_no_file_of_ours() {
         ("zeros", vec![0; 8192]),
         ("half a header", b"SQLite format 3\0".to_vec()),
         (
-            "a header and nonsense",
+            "a header and invalid data",
             [b"SQLite format 3\0".to_vec(), vec![0xff; 8192]].concat(),
         ),
     ] {
@@ -114,12 +121,11 @@ fn something_that_is_no_file_of_ours() {
     }
 }
 
-#[test]
-fn a_file_that_is_newer_or_lacks_something() {
+fn newer_or_incomplete_file() {
     for (sql, reason) in [
         (
             "PRAGMA user_version = 99",
-            "it has the format 99; this version knows up to 2",
+            "it uses format version 99, but this version supports at most 2",
         ),
         ("PRAGMA user_version = -1", "it is damaged"),
         ("DROP TABLE sessions", "it is damaged"),
@@ -132,8 +138,7 @@ fn a_file_that_is_newer_or_lacks_something() {
     }
 }
 
-#[test]
-fn a_truncated_file() {
+fn truncated_file() {
     for length in [100, 4096, 5000, 8192, 12288, 40_000] {
         let prepare = |path: &Path| {
             make(path);
@@ -145,14 +150,14 @@ fn a_truncated_file() {
     }
 }
 
-/// Reads and writes what it can. What is read is what was written, or it is an error.
-fn use_what_is_there(name: &str, path: &Path, sessions: &Sessions) -> u64 {
+/// Reads and writes what it can. Every read returns what was written, or an error.
+fn use_damaged_file(name: &str, path: &Path, sessions: &Sessions) -> u64 {
     let before = fs::read(path).unwrap();
     let store = impatient(path);
     let mut errors = 0;
     for (id, events) in sessions {
         match store.events(id) {
-            Ok(found) => assert!(found == *events, "{name}: something else than was written"),
+            Ok(found) => assert!(found == *events, "{name}: wrong events"),
             Err(_) => errors += 1,
         }
         let _ = store.find(&id[..3]);
@@ -161,7 +166,7 @@ fn use_what_is_there(name: &str, path: &Path, sessions: &Sessions) -> u64 {
     drop(store);
     assert!(
         fs::read(path).unwrap() == before,
-        "{name}: reading changes nothing"
+        "{name}: reading does not write"
     );
     let store = impatient(path);
     for (id, events) in sessions {
@@ -182,7 +187,6 @@ fn use_what_is_there(name: &str, path: &Path, sessions: &Sessions) -> u64 {
     errors
 }
 
-#[test]
 fn flipped_bits_and_zeroed_pages() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("prowess.db");
@@ -194,7 +198,7 @@ fn flipped_bits_and_zeroed_pages() {
             let _ = fs::remove_file(format!("{}{ending}", path.display()));
         }
         fs::write(&path, bytes).unwrap();
-        errors += use_what_is_there(name, &path, &sessions);
+        errors += use_damaged_file(name, &path, &sessions);
     };
     for page in 0..good.len() / 4096 {
         let mut bytes = good.clone();
@@ -207,7 +211,7 @@ fn flipped_bits_and_zeroed_pages() {
         random = random
             .wrapping_mul(6_364_136_223_846_793_005)
             .wrapping_add(1);
-        // Half of them where they do most harm: in the header and the tables of contents.
+        // Half of them in the header and the schema, where they do the most damage.
         let within = if flip % 2 == 0 { good.len() } else { 4096 };
         let bit = usize::try_from(random >> 20).unwrap() % (within * 8);
         let mut bytes = good.clone();
@@ -218,8 +222,7 @@ fn flipped_bits_and_zeroed_pages() {
     assert!(errors > 0);
 }
 
-#[test]
-fn nonsense_in_the_rows() {
+fn invalid_rows() {
     for (sql, expected) in [
         ("DELETE FROM events WHERE number = 7", "event 7"),
         ("DELETE FROM events WHERE number = 30", "event 30"),
@@ -236,7 +239,7 @@ fn nonsense_in_the_rows() {
             "UPDATE events SET event = CAST(x'ff' AS TEXT) WHERE number = 5",
             "event 5",
         ),
-        // With the right sum.
+        // With the right checksum.
         (
             "UPDATE events SET event = '', sum = 0 WHERE number = 6",
             "event 6",
@@ -257,12 +260,12 @@ fn nonsense_in_the_rows() {
             "{sql}: {error:?}"
         );
         assert!(
-            error.to_string().starts_with(&format!("{expected} ")),
+            error.to_string().contains(&format!("{expected} of ")),
             "{sql}: {error}"
         );
         assert_eq!(store.list(&all()).unwrap().len(), 3);
     }
-    // Rows that STRICT would not let in.
+    // Rows that a STRICT table would reject.
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("prowess.db");
     make(&path);
@@ -276,7 +279,7 @@ fn nonsense_in_the_rows() {
     );
     let store = impatient(&path);
     let sessions = store.list(&all()).unwrap();
-    assert_eq!(sessions.len(), 4, "all that have an id that is text");
+    assert_eq!(sessions.len(), 4, "all with a text id");
     assert!(
         sessions
             .iter()

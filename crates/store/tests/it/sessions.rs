@@ -8,6 +8,7 @@ use std::process::{Command, Stdio};
 
 use prowess_store::{SqliteSessions, SqliteUsage};
 use prowess_test::conformance::sessions::{all, noted, started};
+use prowess_test::harness::skip;
 use prowess_traits::{Lease, SessionError, SessionStore, UsageQuery, UsageStore, Use};
 use rusqlite::Connection;
 use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
@@ -15,7 +16,25 @@ use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 use crate::children;
 use crate::session_children::{APPENDS, impatient, patient, sound};
 
-/// Makes a session that nobody has.
+prowess_test::tests! {
+    one_of_many_processes_gets_the_lease
+    stores_of_one_process_exclude_each_other
+    removed_sessions_are_overwritten
+    killed_holder_does_not_block_others
+    reused_process_id_does_not_hold_the_session
+    concurrent_processes_lose_no_event
+    write_lock_times_out_without_writing
+    exclusive_lock_times_out
+    usage_and_sessions_share_a_file
+    file_without_sessions_is_migrated
+    file_is_created_with_the_first_session
+    file_removed_while_open
+    read_only_folder
+    full_disk
+    file_size_limit
+}
+
+/// Creates a session and releases it.
 fn make(path: &Path) -> Box<str> {
     let store = SqliteSessions::new(path);
     let lease = store.create(&started("p", None, 1)).unwrap();
@@ -28,8 +47,7 @@ fn change(path: &Path, sql: &str) {
     Connection::open(path).unwrap().execute_batch(sql).unwrap();
 }
 
-#[test]
-fn one_of_many_processes_gets_a_session() {
+fn one_of_many_processes_gets_the_lease() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("prowess.db");
     let id = make(&path);
@@ -47,7 +65,7 @@ fn one_of_many_processes_gets_a_session() {
     }
     let store = SqliteSessions::new(&path);
     let Err(SessionError::InUse { session, process }) = store.take(&id) else {
-        panic!("somebody has it");
+        panic!("it is in use");
     };
     assert_eq!(session, id);
     assert!(
@@ -56,7 +74,7 @@ fn one_of_many_processes_gets_a_session() {
     );
     assert!(store.list(&all()).unwrap()[0].live);
     assert!(matches!(store.remove(&id), Err(SessionError::InUse { .. })));
-    // All but one end without it; the one that has it ends without giving it back.
+    // The holder exits without releasing the session.
     let mut holder = None;
     for other in others {
         if other.id() == process {
@@ -71,15 +89,14 @@ fn one_of_many_processes_gets_a_session() {
     store.take(&id).unwrap();
 }
 
-#[test]
-fn two_stores_of_one_process_exclude_each_other() {
+fn stores_of_one_process_exclude_each_other() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("prowess.db");
     let id = make(&path);
     let (one, other) = (SqliteSessions::new(&path), SqliteSessions::new(&path));
     let lease = one.take(&id).unwrap();
     assert!(matches!(other.take(&id), Err(SessionError::InUse { .. })));
-    // A lease counts for the session, whichever store it is shown to.
+    // A lease is valid for the session in any store.
     other.append(&lease, &[noted("a", 1)]).unwrap();
     one.append(&lease, &[noted("b", 2)]).unwrap();
     drop(one);
@@ -92,8 +109,7 @@ fn two_stores_of_one_process_exclude_each_other() {
     );
 }
 
-#[test]
-fn nothing_is_left_of_what_was_removed() {
+fn removed_sessions_are_overwritten() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("prowess.db");
     let store = SqliteSessions::new(&path);
@@ -122,8 +138,7 @@ fn nothing_is_left_of_what_was_removed() {
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
 }
 
-#[test]
-fn one_that_is_killed_with_a_session_and_a_lock_stops_nobody() {
+fn killed_holder_does_not_block_others() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("prowess.db");
     let id = make(&path);
@@ -135,9 +150,9 @@ fn one_that_is_killed_with_a_session_and_a_lock_stops_nobody() {
             matches!(result, Err(SessionError::Busy { .. })),
             "{result:?}"
         );
-        assert_eq!(store.events(&id).unwrap().len(), round, "readers go on");
+        assert_eq!(store.events(&id).unwrap().len(), round, "readers continue");
         other.kill().unwrap();
-        // Its parent has not asked for it yet, so that its number is still taken.
+        // It is a zombie, so its id is still taken.
         let pid = Pid::from_child(&other);
         waitid(
             WaitId::Pid(pid),
@@ -153,8 +168,7 @@ fn one_that_is_killed_with_a_session_and_a_lock_stops_nobody() {
     assert_eq!(sound(&path), "ok");
 }
 
-#[test]
-fn the_number_of_a_process_can_be_that_of_another_later() {
+fn reused_process_id_does_not_hold_the_session() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("prowess.db");
     let store = SqliteSessions::new(&path);
@@ -183,11 +197,10 @@ fn the_number_of_a_process_can_be_that_of_another_later() {
     }
 }
 
-#[test]
-fn processes_lose_no_event() {
+fn concurrent_processes_lose_no_event() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("state/prowess.db");
-    // All start with nothing there, so they also create the file at the same time.
+    // There is no file yet, so they also create it concurrently.
     let role = |number| format!("append to its own: project-{number}");
     let mut writers: Vec<_> = (0..8)
         .map(|number| children::start(&role(number), &path))
@@ -210,8 +223,7 @@ fn processes_lose_no_event() {
     assert_eq!(sound(&path), "ok");
 }
 
-#[test]
-fn a_lock_ends_in_an_error_and_nothing_is_written() {
+fn write_lock_times_out_without_writing() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("prowess.db");
     let id = make(&path);
@@ -226,8 +238,8 @@ fn a_lock_ends_in_an_error_and_nothing_is_written() {
         assert!(is_busy(store.take(&id).map(drop)));
         assert!(is_busy(store.remove(&id).map(drop)));
     }
-    assert_eq!(store.events(&id).unwrap().len(), 1, "readers go on");
-    // It is given back, though nobody can write that down.
+    assert_eq!(store.events(&id).unwrap().len(), 1, "readers continue");
+    // It counts as released, although the file is locked.
     store.release(lease);
     assert!(!store.list(&all()).unwrap()[0].live);
     children::finish(other);
@@ -236,8 +248,7 @@ fn a_lock_ends_in_an_error_and_nothing_is_written() {
     assert_eq!(store.events(&id).unwrap().len(), 2);
 }
 
-#[test]
-fn a_lock_for_all_ends_in_an_error() {
+fn exclusive_lock_times_out() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("prowess.db");
     let id = make(&path);
@@ -251,8 +262,7 @@ fn a_lock_for_all_ends_in_an_error() {
     store.take(&id).unwrap();
 }
 
-#[test]
-fn use_and_sessions_share_a_file() {
+fn usage_and_sessions_share_a_file() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("prowess.db");
     let (sessions, usage) = (patient(&path), children::patient(&path));
@@ -275,8 +285,7 @@ fn use_and_sessions_share_a_file() {
     assert_eq!(uses, children::USES.unsigned_abs());
 }
 
-#[test]
-fn a_file_from_before_sessions_grows() {
+fn file_without_sessions_is_migrated() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("prowess.db");
     SqliteUsage::new(&path)
@@ -303,7 +312,7 @@ fn a_file_from_before_sessions_grows() {
     ));
     let usage = SqliteUsage::new(&path);
     assert_eq!(usage.rows(&UsageQuery::project("p")).unwrap().len(), 1);
-    assert_eq!(fs::read(&path).unwrap(), before, "not by reading");
+    assert_eq!(fs::read(&path).unwrap(), before, "reading does not write");
     let lease = store.create(&started("p", None, 1)).unwrap();
     store.append(&lease, &[noted("a", 1)]).unwrap();
     usage.record(&Use::new("p", "a", 1)).unwrap();
@@ -316,8 +325,7 @@ fn a_file_from_before_sessions_grows() {
     assert_eq!(store.events(&lease.session).unwrap().len(), 2);
 }
 
-#[test]
-fn nothing_is_created_before_the_first_session() {
+fn file_is_created_with_the_first_session() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a/b/prowess.db");
     let store = SqliteSessions::new(&path);
@@ -335,8 +343,7 @@ fn nothing_is_created_before_the_first_session() {
     assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
 }
 
-#[test]
-fn a_file_that_is_removed_meanwhile() {
+fn file_removed_while_open() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("prowess.db");
     let store = SqliteSessions::new(&path);
@@ -357,8 +364,7 @@ fn a_file_that_is_removed_meanwhile() {
     store.append(&other, &[noted("a", 1)]).unwrap();
 }
 
-#[test]
-fn a_folder_that_cannot_be_written() {
+fn read_only_folder() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("prowess.db");
     make(&path);
@@ -370,8 +376,8 @@ fn a_folder_that_cannot_be_written() {
     assert_eq!(fs::read(&path).unwrap(), before);
 }
 
-/// Runs a child behind a shell that prepares its world. `"$@"` is the child.
-fn behind(mut shell: Command, script: &str, role: &str, path: &Path) -> std::process::Output {
+/// Runs a child from a shell script that prepares its environment. `"$@"` is the child.
+fn in_shell(mut shell: Command, script: &str, role: &str, path: &Path) -> std::process::Output {
     let child = children::command(role, path);
     shell
         .args(["sh", "-c", script, "sh"])
@@ -387,8 +393,7 @@ fn behind(mut shell: Command, script: &str, role: &str, path: &Path) -> std::pro
         .unwrap()
 }
 
-#[test]
-fn a_full_disk() {
+fn full_disk() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("prowess.db");
     let alone = || {
@@ -404,29 +409,27 @@ fn a_full_disk() {
         command
     };
     let mount = "mount -t tmpfs -o size=600k none \"$FOLDER\"";
-    if !behind(alone(), mount, "full", &path).status.success() {
+    if !in_shell(alone(), mount, "full", &path).status.success() {
         assert!(
             std::env::var_os("PROWESS_TEST_REQUIRE_SANDBOX").is_none(),
-            "it must work here"
+            "required by PROWESS_TEST_REQUIRE_SANDBOX"
         );
-        println!("skipped: cannot mount a small disk");
-        return;
+        skip("cannot mount a small disk");
     }
-    let output = behind(alone(), &format!("{mount} && \"$@\""), "full", &path);
+    let output = in_shell(alone(), &format!("{mount} && \"$@\""), "full", &path);
     assert!(
         output.status.success(),
         "{}",
         String::from_utf8_lossy(&output.stdout)
     );
-    assert!(!path.exists(), "it was on the small disk");
+    assert!(!path.exists(), "the file was on the small disk");
 }
 
-#[test]
-fn a_file_that_may_not_grow() {
+fn file_size_limit() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("prowess.db");
     let script = "trap '' XFSZ; ulimit -f 400; exec \"$@\"";
-    let output = behind(Command::new("env"), script, "limited", &path);
+    let output = in_shell(Command::new("env"), script, "limited", &path);
     assert!(
         output.status.success(),
         "{}",

@@ -1,7 +1,7 @@
-//! What every [`SessionStore`] must do.
+//! The conformance suite of [`SessionStore`].
 //!
-//! A new implementation is one line in its tests: `prowess_test::session_conformance!(make());`
-//! where `make` gives a store and whatever must live as long as it.
+//! An implementation adds one line to its tests: `prowess_test::session_conformance!(make());`
+//! where `make` returns a store and a value that must outlive it.
 
 #![expect(
     clippy::expect_used,
@@ -15,31 +15,31 @@ use prowess_agent::{
 };
 use prowess_traits::{Lease, MAX_EVENT, SessionError, SessionQuery, SessionStore, SessionSummary};
 
-/// Makes one test of each case. The expression gives a new, empty store each time, and what it
-/// needs to live.
+/// Defines a test for each case. The expression returns a new, empty store and a value that must
+/// outlive it.
 #[macro_export]
 macro_rules! session_conformance {
     ($make:expr) => {
         $crate::session_conformance!(@cases $make,
-            nothing_is_there,
-            a_session_is_its_events,
-            events_of_every_kind_come_back,
-            nothing_is_appended_in_part,
-            one_lease_at_a_time,
-            a_lease_that_was_given_back_is_lost,
-            nobody_guesses_a_lease,
-            the_latest_comes_first,
-            a_clock_that_is_set_back_reorders_nothing,
-            lists_are_by_project_and_parent,
-            an_ending_lasts_until_it_goes_on,
-            a_list_knows_who_is_live,
-            ids_are_short_and_new,
-            a_beginning_finds_a_session,
-            an_unclear_beginning_finds_none,
-            a_session_goes_with_its_sub_runs,
-            what_somebody_has_is_not_removed,
-            threads_keep_to_their_sessions,
-            one_of_many_threads_gets_a_session,
+            empty_store_has_no_sessions,
+            session_returns_its_events,
+            every_kind_of_event_round_trips,
+            append_is_atomic,
+            session_has_one_lease_at_a_time,
+            released_lease_is_lost,
+            lease_token_cannot_be_guessed,
+            latest_session_comes_first,
+            clock_set_back_does_not_reorder,
+            lists_filter_by_project_and_parent,
+            ending_lasts_until_session_continues,
+            list_marks_live_sessions,
+            ids_are_short_and_unique,
+            prefix_finds_a_session,
+            ambiguous_prefix_finds_none,
+            sub_runs_are_removed_with_their_session,
+            session_in_use_is_not_removed,
+            threads_write_their_own_sessions,
+            one_of_many_threads_gets_the_lease,
         );
     };
     (@cases $make:expr, $($case:ident,)*) => {
@@ -53,7 +53,7 @@ macro_rules! session_conformance {
     };
 }
 
-/// Returns how a session begins.
+/// Returns the first event of a session.
 pub fn started(project: &str, parent: Option<&str>, at: i64) -> Stamped {
     let parent = parent.map(|session| Parent {
         session: session.into(),
@@ -77,7 +77,7 @@ pub fn started(project: &str, parent: Option<&str>, at: i64) -> Stamped {
     Stamped { at, event }
 }
 
-/// Returns something that happened.
+/// Returns a note.
 pub fn noted(text: impl Into<String>, at: i64) -> Stamped {
     Stamped {
         at,
@@ -98,7 +98,7 @@ fn create(store: &dyn SessionStore, project: &str, parent: Option<&str>, at: i64
         .expect("creates")
 }
 
-/// Returns the query for all sessions that are no sub-runs.
+/// Returns the query for all top-level sessions.
 pub fn all() -> SessionQuery {
     SessionQuery {
         project: None,
@@ -136,7 +136,7 @@ fn assert_in_use<T: std::fmt::Debug>(result: Result<T, SessionError>, id: &str) 
     }
 }
 
-pub fn nothing_is_there(store: &dyn SessionStore) {
+pub fn empty_store_has_no_sessions(store: &dyn SessionStore) {
     assert_eq!(list(store, &all()), []);
     for round in 0..2 {
         for name in ["", "x", "zzzzzzzz", "'; DROP TABLE sessions", "\0", "é"] {
@@ -161,7 +161,7 @@ pub fn nothing_is_there(store: &dyn SessionStore) {
     }
 }
 
-pub fn a_session_is_its_events(store: &dyn SessionStore) {
+pub fn session_returns_its_events(store: &dyn SessionStore) {
     let mut expected = vec![started("p", None, 5)];
     let lease = store.create(&expected[0]).expect("creates");
     assert_eq!(store.events(&lease.session).expect("events"), expected);
@@ -193,7 +193,7 @@ pub fn a_session_is_its_events(store: &dyn SessionStore) {
     assert_eq!(store.events(&other.session).expect("events").len(), 2);
 }
 
-pub fn events_of_every_kind_come_back(store: &dyn SessionStore) {
+pub fn every_kind_of_event_round_trips(store: &dyn SessionStore) {
     let lease = create(store, "p", None, i64::MIN);
     let value =
         serde_json::json!({"a": [1, -1.5, u64::MAX, i64::MIN, null, "ü"], "b": {"c": true}});
@@ -263,7 +263,7 @@ pub fn events_of_every_kind_come_back(store: &dyn SessionStore) {
     assert_eq!(store.events(&lease.session).expect("events")[1..], events);
 }
 
-pub fn nothing_is_appended_in_part(store: &dyn SessionStore) {
+pub fn append_is_atomic(store: &dyn SessionStore) {
     let lease = create(store, "p", None, 1);
     let huge = noted("x".repeat(MAX_EVENT), 2);
     let result = store.append(&lease, &[noted("small", 2), huge.clone()]);
@@ -278,7 +278,7 @@ pub fn nothing_is_appended_in_part(store: &dyn SessionStore) {
         Err(SessionError::TooLarge { .. })
     ));
     assert_eq!(list(store, &all()).len(), 1);
-    // The largest that fits.
+    // The largest event that fits.
     let frame = serde_json::to_string(&noted("", 2)).expect("JSON").len();
     let largest = noted("x".repeat(MAX_EVENT - frame), 2);
     store
@@ -287,7 +287,7 @@ pub fn nothing_is_appended_in_part(store: &dyn SessionStore) {
     assert_eq!(store.events(&lease.session).expect("events")[1], largest);
 }
 
-pub fn one_lease_at_a_time(store: &dyn SessionStore) {
+pub fn session_has_one_lease_at_a_time(store: &dyn SessionStore) {
     let lease = create(store, "p", None, 1);
     let id = lease.session.clone();
     assert_in_use(store.take(&id), &id);
@@ -301,7 +301,7 @@ pub fn one_lease_at_a_time(store: &dyn SessionStore) {
     assert_eq!(store.events(&id).expect("events").len(), 2);
 }
 
-pub fn a_lease_that_was_given_back_is_lost(store: &dyn SessionStore) {
+pub fn released_lease_is_lost(store: &dyn SessionStore) {
     let old = create(store, "p", None, 1);
     let id = old.session.clone();
     let copy = || Lease {
@@ -315,14 +315,14 @@ pub fn a_lease_that_was_given_back_is_lost(store: &dyn SessionStore) {
     assert_ne!(new.token, old.token);
     assert!(is_lost(store.append(&old, &[noted("late", 2)])));
     assert!(is_lost(store.append(&old, &[])));
-    // It cannot give back what is not its own.
+    // It cannot release the lease of another.
     store.release(copy());
     store.append(&new, &[noted("mine", 3)]).expect("appends");
     assert_in_use(store.take(&id), &id);
     assert_eq!(store.events(&id).expect("events")[1..], [noted("mine", 3)]);
 }
 
-pub fn nobody_guesses_a_lease(store: &dyn SessionStore) {
+pub fn lease_token_cannot_be_guessed(store: &dyn SessionStore) {
     let (one, other) = (create(store, "p", None, 1), create(store, "p", None, 1));
     assert_ne!(one.token, other.token);
     for token in [0, 1, u64::MAX, other.token] {
@@ -339,13 +339,13 @@ pub fn nobody_guesses_a_lease(store: &dyn SessionStore) {
     assert_eq!(store.events(&one.session).expect("events").len(), 1);
 }
 
-pub fn the_latest_comes_first(store: &dyn SessionStore) {
+pub fn latest_session_comes_first(store: &dyn SessionStore) {
     let [a, b, c] = [1, 2, 3].map(|at| create(store, "p", None, at));
     let order = |leases: [&Lease; 3]| leases.map(|lease| lease.session.clone());
     assert_eq!(ids(store, &all()), order([&c, &b, &a]));
     store.append(&a, &[noted("a", 4)]).expect("appends");
     assert_eq!(ids(store, &all()), order([&a, &c, &b]));
-    // Nothing happened to it.
+    // An empty append changes nothing.
     store.append(&b, &[]).expect("appends");
     store.release(Lease {
         session: c.session.clone(),
@@ -358,7 +358,7 @@ pub fn the_latest_comes_first(store: &dyn SessionStore) {
     assert_eq!(limited(usize::MAX).len(), 3);
 }
 
-pub fn a_clock_that_is_set_back_reorders_nothing(store: &dyn SessionStore) {
+pub fn clock_set_back_does_not_reorder(store: &dyn SessionStore) {
     let first = create(store, "p", None, 1_000);
     let events: Vec<_> = [900, 1_100, i64::MIN, 0, i64::MAX, 5]
         .map(|at| noted(format!("{at}"), at))
@@ -381,7 +381,7 @@ pub fn a_clock_that_is_set_back_reorders_nothing(store: &dyn SessionStore) {
     );
 }
 
-pub fn lists_are_by_project_and_parent(store: &dyn SessionStore) {
+pub fn lists_filter_by_project_and_parent(store: &dyn SessionStore) {
     let a = create(store, "p", None, 1);
     let b = create(store, "q", None, 2);
     let of_a = create(store, "p", Some(&a.session), 3);
@@ -409,7 +409,7 @@ pub fn lists_are_by_project_and_parent(store: &dyn SessionStore) {
     assert_eq!(parent, Some(of_a.session.clone()));
 }
 
-pub fn an_ending_lasts_until_it_goes_on(store: &dyn SessionStore) {
+pub fn ending_lasts_until_session_continues(store: &dyn SessionStore) {
     let lease = create(store, "p", None, 1);
     let ending = || list(store, &all())[0].ending.clone();
     assert_eq!(ending(), None);
@@ -417,7 +417,7 @@ pub fn an_ending_lasts_until_it_goes_on(store: &dyn SessionStore) {
         .append(&lease, &[noted("a", 2), ended(Ending::Answered, 3)])
         .expect("appends");
     assert_eq!(ending().as_deref(), Some("answered"));
-    // It changes nothing.
+    // This event has no effect.
     let listed = Stamped {
         at: 4,
         event: Event::Listed(Listed::default()),
@@ -435,7 +435,7 @@ pub fn an_ending_lasts_until_it_goes_on(store: &dyn SessionStore) {
     assert_eq!(ending().as_deref(), Some("cancelled"));
 }
 
-pub fn a_list_knows_who_is_live(store: &dyn SessionStore) {
+pub fn list_marks_live_sessions(store: &dyn SessionStore) {
     let lease = create(store, "p", None, 1);
     let id = lease.session.clone();
     let live = || list(store, &all())[0].live;
@@ -448,7 +448,7 @@ pub fn a_list_knows_who_is_live(store: &dyn SessionStore) {
     assert!(!live());
 }
 
-pub fn ids_are_short_and_new(store: &dyn SessionStore) {
+pub fn ids_are_short_and_unique(store: &dyn SessionStore) {
     let leases: Vec<_> = (0..100).map(|at| create(store, "p", None, at)).collect();
     let mut ids: Vec<_> = leases.iter().map(|lease| lease.session.clone()).collect();
     ids.sort();
@@ -464,7 +464,7 @@ pub fn ids_are_short_and_new(store: &dyn SessionStore) {
     }
 }
 
-pub fn a_beginning_finds_a_session(store: &dyn SessionStore) {
+pub fn prefix_finds_a_session(store: &dyn SessionStore) {
     let id = create(store, "p", None, 1).session;
     let found = |beginning: &str| store.find(beginning).expect("is found");
     for length in 1..=id.len() {
@@ -474,7 +474,7 @@ pub fn a_beginning_finds_a_session(store: &dyn SessionStore) {
     assert_not_found(store.find(""), "");
     assert_not_found(store.find("%"), "%");
     assert_not_found(store.find(&format!("{id}0")), &format!("{id}0"));
-    // A beginning is enough to find it, not to take it.
+    // A prefix is enough to find it, not to take it.
     let beginning = &id[..4];
     assert_not_found(store.take(beginning), beginning);
     let Err(SessionError::NotFound { near, .. }) = store.events(beginning) else {
@@ -483,8 +483,8 @@ pub fn a_beginning_finds_a_session(store: &dyn SessionStore) {
     assert_eq!(near, [id]);
 }
 
-pub fn an_unclear_beginning_finds_none(store: &dyn SessionStore) {
-    // More than there are characters, so that two begin alike.
+pub fn ambiguous_prefix_finds_none(store: &dyn SessionStore) {
+    // More than there are characters, so that two share a prefix.
     let mut ids: Vec<_> = (0..40)
         .map(|at| create(store, "p", None, at).session)
         .collect();
@@ -511,7 +511,7 @@ pub fn an_unclear_beginning_finds_none(store: &dyn SessionStore) {
     }
 }
 
-pub fn a_session_goes_with_its_sub_runs(store: &dyn SessionStore) {
+pub fn sub_runs_are_removed_with_their_session(store: &dyn SessionStore) {
     let stay = create(store, "p", None, 1);
     let parent = create(store, "p", None, 2);
     let child = create(store, "p", Some(&parent.session), 3);
@@ -531,7 +531,7 @@ pub fn a_session_goes_with_its_sub_runs(store: &dyn SessionStore) {
     assert_eq!(store.events(&stay.session).expect("events").len(), 1);
 }
 
-pub fn what_somebody_has_is_not_removed(store: &dyn SessionStore) {
+pub fn session_in_use_is_not_removed(store: &dyn SessionStore) {
     let parent = create(store, "p", None, 1);
     let id = parent.session.clone();
     let child = create(store, "p", Some(&id), 2);
@@ -539,7 +539,11 @@ pub fn what_somebody_has_is_not_removed(store: &dyn SessionStore) {
     store.release(parent);
     assert_in_use(store.remove(&id), &child_id);
     assert_in_use(store.remove(&child_id), &child_id);
-    assert_eq!(store.events(&id).expect("events").len(), 1, "nothing went");
+    assert_eq!(
+        store.events(&id).expect("events").len(),
+        1,
+        "nothing is removed"
+    );
     store.append(&child, &[noted("a", 3)]).expect("appends");
     store.release(child);
     assert_eq!(store.remove(&child_id).expect("removes"), 1);
@@ -547,7 +551,7 @@ pub fn what_somebody_has_is_not_removed(store: &dyn SessionStore) {
     assert_eq!(list(store, &all()), []);
 }
 
-pub fn threads_keep_to_their_sessions(store: &dyn SessionStore) {
+pub fn threads_write_their_own_sessions(store: &dyn SessionStore) {
     std::thread::scope(|scope| {
         for thread in 0..4 {
             scope.spawn(move || {
@@ -569,7 +573,7 @@ pub fn threads_keep_to_their_sessions(store: &dyn SessionStore) {
     assert_eq!(counts, [21; 4]);
 }
 
-pub fn one_of_many_threads_gets_a_session(store: &dyn SessionStore) {
+pub fn one_of_many_threads_gets_the_lease(store: &dyn SessionStore) {
     let lease = create(store, "p", None, 1);
     let id = lease.session.clone();
     store.release(lease);

@@ -1,17 +1,17 @@
-//! What every [`UsageStore`] must do. The names r01 to r19 are the cases of Planck's ranking; those
-//! of the order alone are in `crates/catalog/src/rank/tests.rs`.
+//! The conformance suite of [`UsageStore`]. The names r01 to r19 refer to the cases of Planck's
+//! ranking; those about the order are in `crates/catalog/src/rank/tests.rs`.
 //!
-//! A new implementation is one line in its tests: `prowess_test::usage_conformance!(make());`
-//! where `make` gives a store and whatever must live as long as it.
+//! An implementation adds one line to its tests: `prowess_test::usage_conformance!(make());`
+//! where `make` returns a store and a value that must outlive it.
 
-#![expect(clippy::expect_used, reason = "a test speaks by panicking")]
+#![expect(clippy::expect_used, reason = "a test fails by panicking")]
 
 use prowess_catalog::rank::{Outcome, Outcomes, union};
 use prowess_traits::usage::{Field, MAX_AGENTS, MAX_NAME, MAX_PROJECT};
 use prowess_traits::{Forget, Summary, UsageError, UsageQuery, UsageRow, UsageStore, Use, Whose};
 
-/// Makes one test of each case. The expression gives a new, empty store each time, and what it
-/// needs to live.
+/// Defines a test for each case. The expression returns a new, empty store and a value that must
+/// outlive it.
 #[macro_export]
 macro_rules! usage_conformance {
     ($make:expr) => {
@@ -32,27 +32,27 @@ macro_rules! usage_conformance {
     };
 }
 
-/// Like `usage_conformance`, for a store that keeps its errors to itself.
+/// Like `usage_conformance`, for a store that does not return errors.
 #[macro_export]
 macro_rules! usage_conformance_valid {
     ($make:expr) => {
         $crate::usage_conformance!(@cases $make,
-            r02_a_row_grows,
-            r03_skills_agents_teams_and_projects_are_apart,
+            r02_uses_accumulate_in_a_row,
+            r03_skills_agents_teams_and_projects_are_separate,
             r04_unknown_is_empty,
-            r05_the_latest_comes_first,
-            r06_the_limit_is_respected,
-            r10_the_union_of_an_empty_store_is_empty,
+            r05_latest_comes_first,
+            r06_limit_is_respected,
+            r10_union_of_an_empty_store_is_empty,
             r11_no_orchestrator_rows,
-            r12_the_union_has_all_orchestrators,
+            r12_union_has_all_orchestrators,
             r13_other_roles_are_left_out,
             r14_other_teams_are_left_out,
-            r15_the_union_adds_up,
-            r16_the_union_is_limited,
+            r15_union_has_a_row_per_agent,
+            r16_union_is_limited,
             outcomes_are_counted,
-            the_role_is_the_latest,
-            a_summary_adds_up,
-            forgetting,
+            latest_role_is_kept,
+            summary_adds_up,
+            forget_removes_matching_rows,
             extremes_are_kept,
         );
     };
@@ -91,7 +91,7 @@ fn all() -> UsageQuery {
     }
 }
 
-pub fn r02_a_row_grows(store: &dyn UsageStore) {
+pub fn r02_uses_accumulate_in_a_row(store: &dyn UsageStore) {
     record(
         store,
         &[
@@ -106,7 +106,7 @@ pub fn r02_a_row_grows(store: &dyn UsageStore) {
     assert!((rows[0].usage.score - 3.0).abs() < 1e-9, "{rows:?}");
 }
 
-pub fn r03_skills_agents_teams_and_projects_are_apart(store: &dyn UsageStore) {
+pub fn r03_skills_agents_teams_and_projects_are_separate(store: &dyn UsageStore) {
     let worker = by("t", "w", "worker", "a", 1);
     record(
         store,
@@ -163,11 +163,11 @@ pub fn r04_unknown_is_empty(store: &dyn UsageStore) {
         []
     );
     assert_eq!(rows(store, &UsageQuery::project("nowhere")), []);
-    // Names are compared as they are, case and all.
+    // Names are case-sensitive.
     assert_eq!(rows(store, &UsageQuery::project("P")), []);
 }
 
-pub fn r05_the_latest_comes_first(store: &dyn UsageStore) {
+pub fn r05_latest_comes_first(store: &dyn UsageStore) {
     record(
         store,
         &[
@@ -186,7 +186,7 @@ pub fn r05_the_latest_comes_first(store: &dyn UsageStore) {
     );
 }
 
-pub fn r06_the_limit_is_respected(store: &dyn UsageStore) {
+pub fn r06_limit_is_respected(store: &dyn UsageStore) {
     record(
         store,
         &[
@@ -204,7 +204,7 @@ pub fn r06_the_limit_is_respected(store: &dyn UsageStore) {
     assert_eq!(skills(store, &limited(usize::MAX)), ["c", "b", "a"]);
 }
 
-pub fn r10_the_union_of_an_empty_store_is_empty(store: &dyn UsageStore) {
+pub fn r10_union_of_an_empty_store_is_empty(store: &dyn UsageStore) {
     assert_eq!(rows(store, &UsageQuery::orchestrators("p", "t")), []);
 }
 
@@ -213,7 +213,7 @@ pub fn r11_no_orchestrator_rows(store: &dyn UsageStore) {
     assert_eq!(rows(store, &UsageQuery::orchestrators("p", "t")), []);
 }
 
-pub fn r12_the_union_has_all_orchestrators(store: &dyn UsageStore) {
+pub fn r12_union_has_all_orchestrators(store: &dyn UsageStore) {
     record(
         store,
         &[
@@ -254,7 +254,7 @@ pub fn r14_other_teams_are_left_out(store: &dyn UsageStore) {
     assert_eq!(skills(store, &UsageQuery::orchestrators("p", "t")), ["a"]);
 }
 
-pub fn r15_the_union_adds_up(store: &dyn UsageStore) {
+pub fn r15_union_has_a_row_per_agent(store: &dyn UsageStore) {
     record(
         store,
         &[
@@ -269,7 +269,7 @@ pub fn r15_the_union_adds_up(store: &dyn UsageStore) {
     assert_eq!((sum[0].count, sum[0].last_used), (3, 9));
 }
 
-pub fn r16_the_union_is_limited(store: &dyn UsageStore) {
+pub fn r16_union_is_limited(store: &dyn UsageStore) {
     for (skill, at) in [("a", 1), ("b", 2), ("c", 3)] {
         record(store, &[by("t", "o", "orchestrator", skill, at)]);
     }
@@ -294,7 +294,7 @@ pub fn outcomes_are_counted(store: &dyn UsageStore) {
         record(store, &[ended(Some(outcome))]);
     }
     record(store, &[ended(None)]);
-    // The end of the last one becomes known later: no further use, no later time.
+    // The outcome of the last use is added later, without another use or time.
     store
         .settle(&Use {
             at: 99,
@@ -314,7 +314,7 @@ pub fn outcomes_are_counted(store: &dyn UsageStore) {
     );
 }
 
-pub fn the_role_is_the_latest(store: &dyn UsageStore) {
+pub fn latest_role_is_kept(store: &dyn UsageStore) {
     record(
         store,
         &[
@@ -327,7 +327,7 @@ pub fn the_role_is_the_latest(store: &dyn UsageStore) {
     assert_eq!(rows[0].usage.count, 2);
 }
 
-pub fn a_summary_adds_up(store: &dyn UsageStore) {
+pub fn summary_adds_up(store: &dyn UsageStore) {
     let used = |project: &str, agent: &str, skill: &str, at: i64, outcome: Option<Outcome>| Use {
         project: project.into(),
         outcome,
@@ -347,7 +347,7 @@ pub fn a_summary_adds_up(store: &dyn UsageStore) {
     let summary = store.summary(None, 2).expect("a summary");
     assert_eq!(summary.total, 3);
     let names: Vec<&str> = summary.skills.iter().map(|skill| &*skill.skill).collect();
-    assert_eq!(names, ["a", "b"], "the most used first, then the latest");
+    assert_eq!(names, ["a", "b"], "most used first, then latest");
     let first = &summary.skills[0];
     assert_eq!((first.uses, first.last_used), (4, 4));
     assert_eq!(
@@ -377,7 +377,7 @@ pub fn a_summary_adds_up(store: &dyn UsageStore) {
     assert_eq!(summary.skills[0].agent_count, MAX_AGENTS + 3);
 }
 
-pub fn forgetting(store: &dyn UsageStore) {
+pub fn forget_removes_matching_rows(store: &dyn UsageStore) {
     let uses = [
         by("t", "w", "worker", "a", 1),
         by("t", "v", "worker", "a", 5),
@@ -533,8 +533,8 @@ pub fn names_are_bounded(store: &dyn UsageStore) {
     assert_eq!(rows(store, &all()), []);
 }
 
-/// For a store that has room for two rows.
-pub fn the_oldest_of_two_makes_room(store: &dyn UsageStore) {
+/// For a store with space for two rows.
+pub fn oldest_of_two_is_evicted(store: &dyn UsageStore) {
     record(
         store,
         &[
@@ -544,7 +544,7 @@ pub fn the_oldest_of_two_makes_room(store: &dyn UsageStore) {
         ],
     );
     assert_eq!(skills(store, &all()), ["a", "c"]);
-    // Those that are there need no room.
+    // Existing rows need no space.
     record(store, &[Use::new("p", "c", 4), Use::new("p", "a", 6)]);
     assert_eq!(skills(store, &all()), ["a", "c"]);
     record(store, &[Use::new("p", "d", 2)]);

@@ -12,12 +12,12 @@ use crate::{Loaded, MAX_BYTES, MAX_LINES, Tool, ToolAnswer, ToolError, Why, Work
 use prowess_diag::sanitize;
 use prowess_diag::wording::{size, tick};
 use prowess_policy::{Action, Answer, Decision, Verdict};
-use prowess_traits::{FetchLimits, Fetched, Fetcher, Question};
+use prowess_traits::{AddressClass, FetchLimits, Fetched, Fetcher, Question};
 use serde_json::{Value, json};
 
 use crate::files::ground::shown;
 use crate::files::html;
-use crate::files::url::{self, MAX_URL, Reach, Url};
+use crate::files::url::{self, MAX_URL, Url};
 
 /// Most redirects to other hosts.
 const MAX_REDIRECTS: usize = 5;
@@ -91,7 +91,7 @@ impl Tool for HttpGet {
             let limits = FetchLimits {
                 bytes: MAX_FETCHED,
                 deadline_ms: DEADLINE,
-                private: url.reach == Reach::Private,
+                private: url.class == AddressClass::Private,
             };
             let fetched = self.fetcher.fetch(&url.text, &limits).map_err(|error| {
                 let name = tick(shown(&url.text));
@@ -102,7 +102,7 @@ impl Tool for HttpGet {
                 return Ok(told(&url, &fetched));
             };
             let next = parse(elsewhere)?;
-            if next.reach != Reach::Public {
+            if next.class != AddressClass::Public {
                 let (from, to) = (tick(shown(&url.text)), tick(shown(&next.text)));
                 let text = format!(
                     "{from} leads to {to}, which was not followed: a redirect never leads to a \
@@ -139,7 +139,7 @@ fn permit(
     };
     let action = Action::Fetch { host: &url.host };
     let decision = workshop.judge(loaded, &action);
-    if url.reach == Reach::Never {
+    if url.class == AddressClass::Forbidden {
         let text = format!("{short} was refused: nobody goes to that address.");
         return Err(ToolError::new(Why::Denied, text));
     }
@@ -148,7 +148,7 @@ fn permit(
         Verdict::Ask => workshop
             .permit(loaded, &action, &question)
             .map_err(|_| ToolError::denied(&short, &decision)),
-        Verdict::Allow if url.reach == Reach::Public => Ok(()),
+        Verdict::Allow if url.class == AddressClass::Public => Ok(()),
         // No mode and no rule for all hosts stands for the machine itself.
         Verdict::Allow => {
             let decision = Decision {

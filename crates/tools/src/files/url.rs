@@ -1,182 +1,160 @@
-//! Addresses of the web, read strictly: what two readers could understand differently is refused.
+//! Strict parsing of URLs: a URL that two parsers could read differently is refused.
 //!
-//! The world is talked to over TLS: `http://` becomes `https://`, except in private networks.
+//! Public hosts are contacted over TLS only: `http://` becomes `https://`, except for private hosts.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv6Addr};
 
-/// Longest address, in bytes.
+use prowess_traits::{AddressClass, classify_address};
+
+/// The maximum length of a URL in bytes.
 pub(crate) const MAX_URL: usize = 2_000;
 
-/// An address that was understood.
+/// A parsed URL.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Url {
-    /// The whole address, without fragment, with a small host.
+    /// The normalized URL, without the fragment.
     pub(crate) text: String,
-    /// The host as rules name it: small letters, no port, no brackets.
+    /// The host as rules name it: lower case, without port and brackets.
     pub(crate) host: String,
-    /// Where it leads.
-    pub(crate) reach: Reach,
+    /// The class of the host, as far as its name tells. Resolved addresses are checked again when
+    /// the connection is made.
+    pub(crate) class: AddressClass,
 }
 
-/// How far away a host is, as far as its name tells.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Reach {
-    /// Somewhere in the world.
-    Public,
-    /// This machine or the network around it.
-    Private,
-    /// Where clouds keep keys, and what is no address of a host.
-    Never,
-}
-
-/// Reads an address; otherwise says what is wrong with it.
+/// Parses a URL, or returns the reason why it is refused.
 pub(crate) fn parse(raw: &str) -> Result<Url, &'static str> {
     if raw.len() > MAX_URL {
-        return Err("it is too long");
+        return Err("it is longer than 2,000 bytes");
     }
     if raw
         .chars()
         .any(|c| c.is_control() || c.is_whitespace() || c == '\\')
     {
-        return Err("it has spaces, backslashes or control characters in it");
+        return Err("it contains whitespace, backslashes or control characters");
     }
     let (scheme, rest) = raw
         .split_once("://")
-        .ok_or("it does not begin with https://")?;
-    let secure = match scheme.to_ascii_lowercase().as_str() {
-        "https" => true,
-        "http" => false,
-        _ => return Err("only https:// and http:// are fetched"),
-    };
-    let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
-    let (authority, path) = rest.split_at(end);
-    if authority.contains('@') {
-        return Err("it has a name or password in it");
+        .ok_or("it does not start with `https://`")?;
+    if !["https", "http"]
+        .iter()
+        .any(|known| scheme.eq_ignore_ascii_case(known))
+    {
+        return Err("only `https://` and `http://` are supported");
     }
+    let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    let authority = &rest[..end];
+    if authority.contains('@') {
+        return Err("it contains a user name or password");
+    }
+    let (host, port) = split(authority)?;
+    let class = classify_host(&host)?;
+    let mut url = url::Url::parse(raw).map_err(|_| "it is not a valid URL")?;
+    check_same(&url, &host, port)?;
+    url.set_fragment(None);
+    // Drops the dot at the end of a name.
+    url.set_host(Some(&spelled(&host)))
+        .map_err(|_| "its host is invalid")?;
+    if class == AddressClass::Public && url.scheme() == "http" {
+        if url.port().is_some() {
+            return Err("it does not use `https://`");
+        }
+        url.set_scheme("https")
+            .map_err(|()| "it does not use `https://`")?;
+    }
+    Ok(Url {
+        text: url.into(),
+        host,
+        class,
+    })
+}
+
+/// Splits an authority into the normalized host and the port.
+fn split(authority: &str) -> Result<(String, Option<u16>), &'static str> {
     let (host, port) = if let Some(rest) = authority.strip_prefix('[') {
         let (host, port) = rest
             .split_once(']')
-            .ok_or("its host is not closed with a bracket")?;
-        let address: Ipv6Addr = host.parse().map_err(|_| "its host is no address")?;
+            .ok_or("its host has no closing bracket")?;
+        let address: Ipv6Addr = host
+            .parse()
+            .map_err(|_| "its host is not an IPv6 address")?;
         (address.to_string(), port)
     } else {
-        let (host, port) = match authority.find(':') {
-            Some(at) => authority.split_at(at),
-            None => (authority, ""),
-        };
+        let at = authority.find(':').unwrap_or(authority.len());
+        let (host, port) = authority.split_at(at);
         (host.trim_end_matches('.').to_ascii_lowercase(), port)
     };
     let port = match port.strip_prefix(':') {
-        None if port.is_empty() => String::new(),
-        Some(number) if number.parse::<u16>().is_ok_and(|number| number > 0) => {
-            format!(":{}", number.trim_start_matches('0'))
+        None if port.is_empty() => None,
+        Some(number) if !number.starts_with(['0', '+']) => {
+            Some(number.parse().map_err(|_| "its port is invalid")?)
         }
-        _ => return Err("its port is none"),
+        _ => return Err("its port is invalid"),
     };
-    let reach = reach(&host)?;
-    let (secure, port) = match reach {
-        Reach::Public if !secure && matches!(&*port, "" | ":80") => (true, String::new()),
-        Reach::Public if !secure => return Err("it is not https://"),
-        _ => (secure, port),
-    };
-    let spelled = if host.contains(':') {
-        format!("[{host}]")
-    } else {
-        host.clone()
-    };
-    let path = path.split('#').next().unwrap_or_default();
-    let slash = if path.starts_with('/') { "" } else { "/" };
-    let mut text = format!(
-        "{}://{spelled}{port}{slash}",
-        if secure { "https" } else { "http" }
-    );
-    for byte in path.bytes() {
-        if byte.is_ascii() {
-            text.push(char::from(byte));
-        } else {
-            text.push_str(&format!("%{byte:02X}"));
-        }
+    Ok((host, port))
+}
+
+/// Checks that the URL parser, which follows browsers, found the same host and port: it also
+/// accepts escaped hosts, addresses such as `127.1`, and missing or superfluous slashes.
+fn check_same(url: &url::Url, host: &str, port: Option<u16>) -> Result<(), &'static str> {
+    let default = if url.scheme() == "https" { 443 } else { 80 };
+    let parsed = url.host_str().unwrap_or_default();
+    if parsed.trim_end_matches('.') != spelled(host) {
+        return Err("its host is ambiguous");
     }
-    Ok(Url { text, host, reach })
+    if url.port().unwrap_or(default) != port.unwrap_or(default) {
+        return Err("its port is ambiguous");
+    }
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err("it contains a user name or password");
+    }
+    Ok(())
 }
 
-/// Whether a host is this machine, in a private network or nowhere, as far as its name tells.
+/// Returns the host as it is written in a URL.
+fn spelled(host: &str) -> String {
+    match host.parse::<Ipv6Addr>() {
+        // The URL standard never writes the end of an address in dotted form.
+        Ok(address) => url::Host::<&str>::Ipv6(address).to_string(),
+        Err(_) => host.to_owned(),
+    }
+}
+
+/// Returns `true` unless a host is public, as far as its name tells.
 pub fn is_private_host(host: &str) -> bool {
-    reach(host) != Ok(Reach::Public)
+    classify_host(host) != Ok(AddressClass::Public)
 }
 
-fn reach(host: &str) -> Result<Reach, &'static str> {
+fn classify_host(host: &str) -> Result<AddressClass, &'static str> {
     if let Ok(address) = host.parse::<IpAddr>() {
-        return Ok(match address {
-            IpAddr::V4(address) => reach_v4(address),
-            IpAddr::V6(address) => reach_v6(address),
-        });
+        return Ok(classify_address(address));
     }
     let known = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | '_');
     if host.is_empty() || host.len() > 253 || !host.chars().all(known) {
-        return Err("its host is no name; write it in ASCII letters");
+        return Err("its host is not a name in ASCII letters");
     }
     if host
         .split('.')
         .any(|label| label.is_empty() || label.len() > 63)
     {
-        return Err("its host is no name");
+        return Err("its host is not a valid name");
     }
     // `127.1`, `0x7f000001`, `2130706433`: programs disagree about what they are.
     let last = host.rsplit('.').next().unwrap_or_default();
     if last.starts_with("0x") || last.bytes().all(|byte| byte.is_ascii_digit()) {
-        return Err("its host is a number that is no plain address");
+        return Err("its host is a number, but not a plain IP address");
+    }
+    if host == "metadata.google.internal" {
+        return Ok(AddressClass::Forbidden);
     }
     let private = !host.contains('.')
         || [".localhost", ".local", ".internal", ".lan", ".home.arpa"]
             .iter()
             .any(|end| host.ends_with(end));
-    if host == "metadata.google.internal" {
-        return Ok(Reach::Never);
-    }
     Ok(if private {
-        Reach::Private
+        AddressClass::Private
     } else {
-        Reach::Public
+        AddressClass::Public
     })
-}
-
-fn reach_v4(address: Ipv4Addr) -> Reach {
-    let [a, b, ..] = address.octets();
-    if address.is_link_local() || address.is_multicast() || address.is_broadcast() || a >= 240 {
-        return Reach::Never;
-    }
-    // 100.64/10 is between providers and their customers; 0/8 is this machine.
-    let shared = a == 100 && (64..128).contains(&b);
-    if a == 0 || address.is_loopback() || address.is_private() || shared {
-        return Reach::Private;
-    }
-    Reach::Public
-}
-
-fn reach_v6(address: Ipv6Addr) -> Reach {
-    let parts = address.segments();
-    if let Some(v4) = address.to_ipv4_mapped() {
-        return reach_v4(v4);
-    }
-    // Addresses of IPv4 inside others: 6to4, NAT64, and the old compatible ones.
-    let inner = |high: u16, low: u16| {
-        let ([a, b], [c, d]) = (high.to_be_bytes(), low.to_be_bytes());
-        reach_v4(Ipv4Addr::new(a, b, c, d))
-    };
-    let link_local = parts[0] & 0xffc0 == 0xfe80;
-    let metadata = parts[..2] == [0xfd00, 0x0ec2];
-    if link_local || metadata || address.is_multicast() {
-        return Reach::Never;
-    }
-    match parts {
-        [0, 0, 0, 0, 0, 0, 0, _] => Reach::Private,
-        [0, 0, 0, 0, 0, 0, high, low] | [0x64, 0xff9b, .., high, low] | [0x2002, high, low, ..] => {
-            inner(high, low)
-        }
-        [first, ..] if first & 0xfe00 == 0xfc00 => Reach::Private,
-        _ => Reach::Public,
-    }
 }
 
 #[cfg(test)]
@@ -184,7 +162,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_are_read_one_way() {
+    fn urls_are_parsed_strictly() {
         let cases = [
             ("https://Example.COM", "https://example.com/", "example.com"),
             (
@@ -208,6 +186,17 @@ mod tests {
                 "example.com",
             ),
             ("https://[::1]:80/", "https://[::1]:80/", "::1"),
+            ("https://[0:0::0:1]/", "https://[::1]/", "::1"),
+            (
+                "https://[::FFFF:8.8.8.8]/",
+                "https://[::ffff:808:808]/",
+                "::ffff:8.8.8.8",
+            ),
+            (
+                "https://example.com:443/a/../b",
+                "https://example.com/b",
+                "example.com",
+            ),
         ];
         for (raw, text, host) in cases {
             let url = parse(raw).unwrap();
@@ -235,41 +224,69 @@ mod tests {
             "https://017.0.0.1/",
             "https://%31.example/",
             "http://example.com:8080/",
+            "https:example.com",
+            "https:///example.com",
+            "https:/example.com",
+            "https://example.com:",
+            "https://example.com:+80/",
+            "https://example.com:080/",
+            "https://example.com:65536/",
+            "https://127.0.0.1.1/",
+            "https://127.0.0.0x1/",
+            "https://%65xample.com/",
+            "https://ex\u{ad}ample.com/",
+            "https://example。com/",
+            "https://[::1]x/",
+            "https://[::1%25eth0]/",
+            "https://[v1.x]/",
+            "https://@example.com/",
+            "https://example.com:80@evil.org/",
+            "https://example.com|evil.org/",
+            "http://@127.0.0.1/",
         ] {
             assert!(parse(raw).is_err(), "{raw:?}");
         }
     }
 
     #[test]
-    fn near_and_far() {
+    fn hosts_are_classified() {
         let cases = [
-            ("example.com", Reach::Public),
-            ("8.8.8.8", Reach::Public),
-            ("localhost", Reach::Private),
-            ("printer", Reach::Private),
-            ("x.localhost", Reach::Private),
-            ("127.0.0.1", Reach::Private),
-            ("0.0.0.0", Reach::Private),
-            ("10.1.2.3", Reach::Private),
-            ("192.168.1.1", Reach::Private),
-            ("100.64.0.1", Reach::Private),
-            ("169.254.169.254", Reach::Never),
-            ("metadata.google.internal", Reach::Never),
-            ("[::]", Reach::Private),
-            ("[::1]", Reach::Private),
-            ("[::ffff:127.0.0.1]", Reach::Private),
-            ("[::ffff:169.254.169.254]", Reach::Never),
-            ("[64:ff9b::a9fe:a9fe]", Reach::Never),
-            ("[2002:7f00:1::]", Reach::Private),
-            ("[fe80::1]", Reach::Never),
-            ("[fd00:ec2::254]", Reach::Never),
-            ("[fd12::1]", Reach::Private),
-            ("[2606:4700::1]", Reach::Public),
+            ("example.com", AddressClass::Public),
+            ("8.8.8.8", AddressClass::Public),
+            ("localhost", AddressClass::Private),
+            ("printer", AddressClass::Private),
+            ("x.localhost", AddressClass::Private),
+            ("127.0.0.1", AddressClass::Private),
+            ("0.0.0.0", AddressClass::Private),
+            ("10.1.2.3", AddressClass::Private),
+            ("192.168.1.1", AddressClass::Private),
+            ("100.64.0.1", AddressClass::Private),
+            ("169.254.169.254", AddressClass::Forbidden),
+            ("metadata.google.internal", AddressClass::Forbidden),
+            ("[::]", AddressClass::Private),
+            ("[::1]", AddressClass::Private),
+            ("[::ffff:127.0.0.1]", AddressClass::Private),
+            ("[::ffff:169.254.169.254]", AddressClass::Forbidden),
+            ("[64:ff9b::a9fe:a9fe]", AddressClass::Forbidden),
+            ("[2002:7f00:1::]", AddressClass::Private),
+            ("[fe80::1]", AddressClass::Forbidden),
+            ("[fd00:ec2::254]", AddressClass::Forbidden),
+            ("[fd12::1]", AddressClass::Private),
+            ("[2606:4700::1]", AddressClass::Public),
+            ("192.0.0.192", AddressClass::Forbidden),
+            ("100.100.100.200", AddressClass::Forbidden),
+            ("224.0.0.1", AddressClass::Forbidden),
+            (
+                "[2001:0:4136:e378:8000:63bf:3fff:fdd2]",
+                AddressClass::Private,
+            ),
+            ("[::ffff:0:169.254.169.254]", AddressClass::Forbidden),
+            ("[64:ff9b:1::10.0.0.1]", AddressClass::Private),
         ];
-        for (host, reach) in cases {
+        for (host, class) in cases {
             assert_eq!(
-                parse(&format!("https://{host}/")).unwrap().reach,
-                reach,
+                parse(&format!("https://{host}/")).unwrap().class,
+                class,
                 "{host}"
             );
         }

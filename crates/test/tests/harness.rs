@@ -1,0 +1,134 @@
+//! Tests of the harness, run by the harness itself. With a variable set, this program runs other
+//! tests instead, which fail, hang or are skipped on purpose.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "these are tests")]
+
+use std::process::{Command, ExitCode};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use prowess_test::harness;
+
+const FIXTURE: &str = "PROWESS_TEST_FIXTURE";
+
+prowess_test::tests! {
+    results_are_reported
+    filters_select_tests
+    tests_are_listed
+}
+
+fn main() -> ExitCode {
+    if std::env::var_os(FIXTURE).is_some() {
+        return harness::run(
+            fixture::tests()
+                .into_iter()
+                .map(|test| test.deadline(Duration::from_millis(500))),
+        );
+    }
+    harness::run(tests())
+}
+
+mod fixture {
+    use super::*;
+
+    prowess_test::tests! {
+        passes
+        fails
+        hangs
+        is_skipped
+        runs_together
+        ; serial: runs_alone runs_alone_too
+    }
+
+    static RUNNING: AtomicUsize = AtomicUsize::new(0);
+
+    fn passes() {}
+
+    fn fails() {
+        assert_eq!(1 + 1, 3, "arithmetic");
+    }
+
+    fn hangs() {
+        loop {
+            std::thread::park();
+        }
+    }
+
+    fn is_skipped() {
+        harness::skip("not on this machine");
+    }
+
+    fn count() -> usize {
+        let running = RUNNING.fetch_add(1, Ordering::SeqCst) + 1;
+        for _ in 0..1_000 {
+            std::thread::yield_now();
+        }
+        RUNNING.fetch_sub(1, Ordering::SeqCst);
+        running
+    }
+
+    fn runs_together() {
+        count();
+    }
+
+    fn runs_alone() {
+        assert_eq!(count(), 1);
+    }
+
+    fn runs_alone_too() {
+        assert_eq!(count(), 1);
+    }
+}
+
+/// Runs the fixture, and returns its exit code and what it printed.
+fn run(arguments: &[&str]) -> (Option<i32>, String) {
+    let output = Command::new(std::env::current_exe().unwrap())
+        .args(arguments)
+        .env(FIXTURE, "1")
+        .output()
+        .unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    (output.status.code(), text)
+}
+
+fn results_are_reported() {
+    let (code, text) = run(&["--nocapture"]);
+    assert_eq!(code, Some(101), "{text}");
+    for line in [
+        "passes ",
+        "did not finish within 500ms",
+        "arithmetic",
+        "not on this machine",
+        "4 passed; 2 failed; 1 ignored",
+    ] {
+        assert!(text.contains(line), "{line} in {text}");
+    }
+}
+
+fn filters_select_tests() {
+    let (code, text) = run(&["alone"]);
+    assert_eq!(code, Some(0), "{text}");
+    assert!(text.contains("2 passed; 0 failed"), "{text}");
+    let (code, text) = run(&["--exact", "fixture::passes"]);
+    assert_eq!(code, Some(0), "{text}");
+    assert!(text.contains("1 passed; 0 failed"), "{text}");
+}
+
+fn tests_are_listed() {
+    let (code, text) = run(&["--list", "--format", "terse"]);
+    assert_eq!(code, Some(0));
+    let mut names: Vec<&str> = text.lines().collect();
+    names.sort_unstable();
+    assert_eq!(
+        names,
+        [
+            "fixture::fails: test",
+            "fixture::hangs: test",
+            "fixture::is_skipped: test",
+            "fixture::passes: test",
+            "fixture::runs_alone: test",
+            "fixture::runs_alone_too: test",
+            "fixture::runs_together: test",
+        ]
+    );
+}
