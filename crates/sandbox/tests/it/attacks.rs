@@ -5,7 +5,7 @@
 //! removing the scene would remove what is mounted in it.
 
 use std::net::{TcpListener, UdpSocket};
-use std::os::unix::net::UnixListener;
+use std::os::unix::net::{UnixDatagram, UnixListener};
 
 use prowess_policy::profile::Strength;
 
@@ -135,6 +135,34 @@ const ATTACKS: &[(&str, &str)] = &[
         "a socket of this machine, such as docker's",
         "{probe} path-socket={socket} | grep works",
     ),
+    (
+        "a socket of this machine, from a pair",
+        "{probe} datagram-pair={datagram} | grep works",
+    ),
+    (
+        "point git to another folder",
+        "mkdir -p {work}/evil/objects && echo ../evil > {work}/.git/commondir",
+    ),
+    (
+        "point git to another folder by renaming",
+        "echo ../evil > c && mv c {work}/.git/commondir",
+    ),
+    (
+        "take the git folder away",
+        "mv {work}/.git {work}/g && test ! -e {work}/.git",
+    ),
+    (
+        "break the git folder and become one",
+        "rm -f {work}/.git/HEAD && echo 'ref: refs/heads/main' > {work}/HEAD",
+    ),
+    (
+        "make a git folder of a nested one",
+        "echo x >> {work}/nested/.git/config",
+    ),
+    (
+        "point a submodule elsewhere",
+        "rm -f {work}/module/.git && mkdir {work}/module/.git",
+    ),
     ("signal the runtime", "kill -0 {runtime}"),
     (
         "signal its own parent",
@@ -186,6 +214,9 @@ const ATTACKS: &[(&str, &str)] = &[
         "settings of the kernel",
         "p=/proc/sys/vm/swappiness; cat $p > c && cat c > $p",
     ),
+    ("open_tree_attr", "{probe} open-tree-attr | grep works"),
+    ("statmount", "{probe} statmount | grep works"),
+    ("listmount", "{probe} listmount | grep works"),
     ("any capability", "{probe} capability | grep works"),
     ("new privileges", "{probe} new-privileges | grep works"),
     (
@@ -204,6 +235,7 @@ struct Scene {
     tcp: TcpListener,
     udp: UdpSocket,
     _socket: UnixListener,
+    _datagrams: UnixDatagram,
 }
 
 impl Scene {
@@ -220,6 +252,9 @@ impl Scene {
         for path in [
             work.join(".git"),
             work.join(".git/hooks"),
+            work.join("nested"),
+            work.join("nested/.git"),
+            work.join("module"),
             here.join("home"),
         ] {
             folder(&path);
@@ -238,6 +273,9 @@ impl Scene {
         // Files that everybody may write: it is the sandbox that stops, not their mode.
         for path in [
             "work/.git/config",
+            "work/.git/HEAD",
+            "work/nested/.git/config",
+            "work/module/.git",
             "home/.ssh/id_rsa",
             "home/.bashrc",
             "ours/trust.json",
@@ -264,6 +302,7 @@ impl Scene {
         let socket = here.join("outside/socket");
         Self {
             _socket: UnixListener::bind(&socket).unwrap(),
+            _datagrams: UnixDatagram::bind(here.join("outside/datagram")).unwrap(),
             runtime: Runtime::start(),
             tcp: TcpListener::bind("127.0.0.1:0").unwrap(),
             udp: UdpSocket::bind("127.0.0.1:0").unwrap(),
@@ -283,6 +322,7 @@ impl Scene {
             ("{skill}", show("skill")),
             ("{outside}", show("outside")),
             ("{socket}", show("outside/socket")),
+            ("{datagram}", show("outside/datagram")),
             (
                 "{relative}",
                 format!("{up}{}", show("outside/file").trim_start_matches('/')),

@@ -163,7 +163,7 @@ impl<'a, const N: usize> From<&'a [Layer; N]> for Lacking<'a> {
 pub(crate) struct Folder(Option<tempfile::TempDir>);
 
 impl Folder {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         // Not `/tmp`: inside, that is another one.
         let base = std::env::var_os("PROWESS_TEST_BASE").unwrap_or_else(|| "/var/tmp".into());
         Self(Some(tempfile::tempdir_in(base).unwrap()))
