@@ -1,6 +1,8 @@
-//! What a command may touch while it runs: plain data that the exec crate turns into a sandbox.
+//! What a command may touch while it runs: plain data that the sandbox crate carries out.
 
 use std::path::PathBuf;
+
+use crate::approved::{Command, Plan};
 
 /// How much of the sandbox must be there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -47,18 +49,235 @@ pub struct Profile {
     pub readable: Vec<PathBuf>,
     /// Folders it may also write.
     pub writable: Vec<PathBuf>,
-    /// Files and folders that stay unwritable although a writable folder holds them, even where
-    /// they do not exist yet: `.git/hooks`, `.git/config`, start-up files, our own settings.
+    /// Files and folders that stay unwritable although a writable folder contains them, even where
+    /// they do not exist yet: start-up files, settings of editors and agents. A path that ends in
+    /// `/` is a folder. Git's own folders are protected without being listed.
     pub protected: Vec<PathBuf>,
-    /// Files and folders that stay unreadable although a readable folder holds them: keys.
+    /// Files and folders that stay unreadable although a readable folder contains them: keys.
     pub hidden: Vec<PathBuf>,
-    /// Whether it may use the network.
+    /// Access to the git folder of the repository it starts in.
+    pub git: GitAccess,
+    /// Allows the network.
     pub network: bool,
     /// Variables of the environment beyond the fixed list, by name and value.
     pub environment: Vec<(Box<str>, Box<str>)>,
     /// How much it may use.
     pub limits: Limits,
 }
+
+/// Access to the git folder of a repository.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum GitAccess {
+    /// Read-only.
+    #[default]
+    Read,
+    /// Writable, except for what makes git execute something: hooks, configuration, attributes,
+    /// pointers to other folders.
+    Write,
+}
+
+impl GitAccess {
+    /// Returns the access that a checked command needs.
+    ///
+    /// Only one plain `git add`, `commit`, `stash`, `switch` or `tag` may write, with options that
+    /// neither execute a program nor name another repository. The last two change files in the
+    /// working tree as well, so they need a project that is writable.
+    pub fn for_command(command: &Command, edits: bool) -> Self {
+        let Plan::Words(words) = &command.plan else {
+            return Self::Read;
+        };
+        let words: Vec<&str> = words.iter().map(|word| &**word).collect();
+        let ["git", subcommand, arguments @ ..] = words.as_slice() else {
+            return Self::Read;
+        };
+        let (options, with_value): (&[&str], &[&str]) = match *subcommand {
+            "add" => (GIT_ADD, &[]),
+            "commit" => (
+                GIT_COMMIT,
+                &["-m", "--message", "-F", "--file", "--author", "--date"],
+            ),
+            "tag" => (GIT_TAG, &["-m", "--message", "-F", "--file"]),
+            "switch" if edits => {
+                let names = &["-c", "--create", "-C", "--force-create", "--orphan"];
+                (GIT_SWITCH, names)
+            }
+            "stash" if edits => (GIT_STASH, &["-m", "--message"]),
+            _ => return Self::Read,
+        };
+        let known = |word: &str| {
+            // Clustered short options are accepted if each one is: `-am`.
+            let (name, _) = word.split_once('=').unwrap_or((word, ""));
+            if options.contains(&name) {
+                return true;
+            }
+            let letters = name.strip_prefix('-').unwrap_or_default().chars();
+            let mut letters = letters.map(|letter| format!("-{letter}"));
+            let last = letters.next_back();
+            // What follows an option with a value in a cluster is its value: `-mtext`.
+            let plain =
+                |option: &String| options.contains(&&**option) && !with_value.contains(&&**option);
+            word == name
+                && !name.starts_with("--")
+                && letters.all(|option| plain(&option))
+                && last.is_some_and(|option| options.contains(&&*option))
+        };
+        let mut arguments = arguments.iter().copied();
+        while let Some(word) = arguments.next() {
+            if word == "--" {
+                break;
+            }
+            if !word.starts_with('-') || word == "-" {
+                continue;
+            }
+            if !known(word) {
+                return Self::Read;
+            }
+            // The value of `-m` is text, whatever it looks like.
+            if with_value.iter().any(|option| ends_with(word, option)) {
+                arguments.next();
+            }
+        }
+        Self::Write
+    }
+}
+
+/// Returns `true` if the word is the option, or a cluster of short options that ends with it.
+fn ends_with(word: &str, option: &str) -> bool {
+    word == option || (!word.starts_with("--") && option.len() == 2 && word.ends_with(&option[1..]))
+}
+
+/// Options of `git add` with which it only adds.
+const GIT_ADD: &[&str] = &[
+    "-A",
+    "--all",
+    "--no-all",
+    "-u",
+    "--update",
+    "-f",
+    "--force",
+    "-n",
+    "--dry-run",
+    "-v",
+    "--verbose",
+    "-N",
+    "--intent-to-add",
+    "--ignore-errors",
+    "--chmod",
+    "--renormalize",
+    "--refresh",
+];
+
+/// Options of `git commit` without an editor, a signature or another repository.
+const GIT_COMMIT: &[&str] = &[
+    "-a",
+    "--all",
+    "-m",
+    "--message",
+    "-F",
+    "--file",
+    "-q",
+    "--quiet",
+    "-v",
+    "--verbose",
+    "--amend",
+    "--no-edit",
+    "--allow-empty",
+    "--allow-empty-message",
+    "-s",
+    "--signoff",
+    "--no-signoff",
+    "-n",
+    "--no-verify",
+    "--author",
+    "--date",
+    "--reset-author",
+    "--no-gpg-sign",
+    "-o",
+    "--only",
+    "-i",
+    "--include",
+    "--dry-run",
+    "--fixup",
+    "--squash",
+    "--short",
+    "--porcelain",
+    "--no-status",
+    "--cleanup",
+    "--trailer",
+    "-u",
+    "--untracked-files",
+];
+
+/// Options of `git tag` without an editor or a signature.
+const GIT_TAG: &[&str] = &[
+    "-a",
+    "--annotate",
+    "-m",
+    "--message",
+    "-F",
+    "--file",
+    "-f",
+    "--force",
+    "-d",
+    "--delete",
+    "-l",
+    "--list",
+    "-n",
+    "--sort",
+    "--format",
+    "--contains",
+    "--merged",
+    "--no-merged",
+    "--points-at",
+    "--no-sign",
+    "--column",
+    "--no-column",
+    "-i",
+    "--ignore-case",
+];
+
+/// Options of `git switch`.
+const GIT_SWITCH: &[&str] = &[
+    "-c",
+    "--create",
+    "-C",
+    "--force-create",
+    "-d",
+    "--detach",
+    "-f",
+    "--force",
+    "--discard-changes",
+    "-q",
+    "--quiet",
+    "--orphan",
+    "-t",
+    "--track",
+    "--no-track",
+    "--guess",
+    "--no-guess",
+    "-m",
+    "--merge",
+    "--progress",
+    "--no-progress",
+];
+
+/// Options of `git stash` and its subcommands.
+const GIT_STASH: &[&str] = &[
+    "-m",
+    "--message",
+    "-q",
+    "--quiet",
+    "-u",
+    "--include-untracked",
+    "-a",
+    "--all",
+    "-k",
+    "--keep-index",
+    "--no-keep-index",
+    "-S",
+    "--staged",
+    "--index",
+];
 
 /// How much of everything a command may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -114,25 +333,64 @@ pub struct Setting {
     pub ours: Vec<PathBuf>,
 }
 
-/// What in a project decides what runs later, below its root: unwritable, even where it does not
-/// exist yet. One list, so that adding a file is one line.
+/// What in a project decides what git, a shell, an editor or an agent executes later: unwritable,
+/// even where it does not exist yet. A name that ends in `/` is a folder. `.git` is not listed: the
+/// sandbox protects every repository it finds.
 pub const PROTECTED_IN_PROJECT: &[&str] = &[
-    ".git/hooks",
-    ".git/config",
-    ".git/info",
-    ".git/modules",
+    // Git, and programs that install hooks.
     ".gitmodules",
-    ".agents",
-    ".prowess",
-    ".claude",
-    ".codex",
-    ".gemini",
+    ".githooks/",
+    ".husky/",
+    ".pre-commit-config.yaml",
+    "lefthook.yml",
+    ".github/workflows/",
+    // Agents.
+    ".agents/",
+    ".prowess/",
+    ".claude/",
+    ".codex/",
+    ".gemini/",
+    ".cursor/",
+    ".windsurf/",
+    ".continue/",
+    ".opencode/",
     ".mcp.json",
-    ".vscode",
-    ".idea",
+    ".cursorrules",
+    ".windsurfrules",
+    ".clinerules",
+    "opencode.json",
+    "AGENTS.md",
+    "AGENTS.override.md",
+    "CLAUDE.md",
+    "CLAUDE.local.md",
+    "GEMINI.md",
+    // Editors.
+    ".vscode/",
+    ".idea/",
+    ".run/",
+    ".zed/",
+    ".fleet/",
+    ".devcontainer/",
+    ".devcontainer.json",
+    ".exrc",
+    ".nvimrc",
+    ".nvim.lua",
+    ".vimrc",
+    ".dir-locals.el",
+    // Shells and what they start.
     ".envrc",
-    ".husky",
-    ".github/workflows",
+    ".direnv/",
+    ".mise.toml",
+    "mise.toml",
+    ".tool-versions",
+    // Build tools and package managers.
+    ".cargo/",
+    ".npmrc",
+    ".yarnrc",
+    ".yarnrc.yml",
+    ".yarn/",
+    ".pnpmfile.cjs",
+    ".bazelrc",
 ];
 
 /// What in a home folder decides what runs later: unwritable.
@@ -141,24 +399,52 @@ pub const PROTECTED_IN_HOME: &[&str] = &[
     ".bash_profile",
     ".bash_login",
     ".bash_logout",
+    ".bash_aliases",
     ".profile",
     ".zshrc",
     ".zshenv",
     ".zprofile",
     ".zlogin",
+    ".zlogout",
+    ".kshrc",
+    ".cshrc",
+    ".tcshrc",
+    ".login",
     ".inputrc",
+    ".xprofile",
+    ".xinitrc",
+    ".xsession",
+    ".pam_environment",
     ".gitconfig",
     ".vimrc",
-    ".config",
-    ".local/bin",
-    ".cargo",
-    ".agents",
-    ".claude",
-    ".codex",
-    ".gemini",
+    ".vim/",
+    ".emacs",
+    ".emacs.d/",
+    ".tmux.conf",
+    ".screenrc",
+    ".pythonrc",
+    ".gdbinit",
+    ".lldbinit",
+    ".npmrc",
+    ".yarnrc",
+    ".condarc",
+    ".config/",
+    ".local/bin/",
+    ".local/share/applications/",
+    ".local/share/systemd/",
+    ".oh-my-zsh/",
+    ".cargo/",
+    ".agents/",
+    ".claude/",
+    ".claude.json",
+    ".codex/",
+    ".gemini/",
+    ".cursor/",
+    ".vscode-server/",
+    "bin/",
 ];
 
-/// What in a home folder holds keys: unreadable.
+/// What in a home folder holds keys and other people's words: unreadable.
 pub const KEYS_IN_HOME: &[&str] = &[
     ".ssh",
     ".gnupg",
@@ -168,16 +454,67 @@ pub const KEYS_IN_HOME: &[&str] = &[
     ".docker",
     ".netrc",
     ".pgpass",
+    ".my.cnf",
     ".npmrc",
     ".pypirc",
+    ".s3cfg",
+    ".boto",
+    ".vault-token",
     ".git-credentials",
-    ".config/gcloud",
-    ".config/gh",
-    ".config/git/credentials",
+    ".terraform.d",
+    ".terraformrc",
+    ".m2/settings.xml",
+    ".m2/settings-security.xml",
+    ".gradle/gradle.properties",
+    ".gem/credentials",
+    ".nuget/NuGet",
     ".cargo/credentials.toml",
     ".cargo/credentials",
+    ".cache/huggingface/token",
+    ".huggingface/token",
     ".local/share/keyrings",
     ".password-store",
+    ".config/gcloud",
+    ".config/gh",
+    ".config/glab-cli",
+    ".config/git/credentials",
+    ".config/op",
+    ".config/rclone",
+    ".config/sops",
+    ".config/hub",
+    ".config/doctl",
+    ".config/github-copilot",
+    // Agents.
+    ".claude/.credentials.json",
+    ".claude.json",
+    ".codex/auth.json",
+    ".gemini/oauth_creds.json",
+    ".gemini/google_accounts.json",
+    ".local/share/opencode/auth.json",
+    ".config/opencode/auth.json",
+    ".cursor/mcp.json",
+    ".config/anthropic",
+    ".config/openai",
+    // Histories: keys are typed into shells.
+    ".bash_history",
+    ".zsh_history",
+    ".python_history",
+    ".node_repl_history",
+    ".psql_history",
+    ".mysql_history",
+    ".local/share/fish/fish_history",
+    // Browsers.
+    ".mozilla",
+    ".thunderbird",
+    ".config/google-chrome",
+    ".config/chromium",
+    ".config/BraveSoftware",
+    ".config/microsoft-edge",
+    ".config/vivaldi",
+    "Library/Keychains",
+    "Library/Cookies",
+    "Library/Application Support/Google/Chrome",
+    "Library/Application Support/Firefox",
 ];
 
 impl Profile {
@@ -219,6 +556,7 @@ impl Profile {
             writable: Vec::new(),
             protected: Vec::new(),
             hidden: Vec::new(),
+            git: GitAccess::Read,
             network: false,
             environment: Vec::new(),
             limits: Limits::default(),
@@ -246,7 +584,7 @@ mod tests {
         assert_eq!(profile.cwd, PathBuf::from("/w/.agents/skills/x"));
         assert_eq!(profile.writable, [PathBuf::from("/w")]);
         assert!(!profile.network);
-        assert!(profile.protected.contains(&"/w/.git/hooks".into()));
+        assert!(profile.protected.contains(&"/w/.husky".into()));
         assert!(profile.protected.contains(&"/w/.agents/skills/x".into()));
         assert!(profile.hidden.contains(&"/h/.ssh".into()));
         assert!(profile.hidden.contains(&"/h/.local/state/prowess".into()));
@@ -255,5 +593,107 @@ mod tests {
             ..setting()
         });
         assert_eq!(looking.writable, [] as [PathBuf; 0]);
+    }
+
+    fn git(words: &[&str], edits: bool) -> GitAccess {
+        let plan = Plan::Words(words.iter().map(|word| (*word).into()).collect());
+        let command = Command {
+            text: words.join(" ").into(),
+            plan,
+        };
+        GitAccess::for_command(&command, edits)
+    }
+
+    #[test]
+    fn plain_git_commands_may_write_the_git_folder() {
+        let allowed: &[&[&str]] = &[
+            &["git", "add", "."],
+            &["git", "add", "-A"],
+            &["git", "add", "--", "-odd-name"],
+            &["git", "add", "-f", "file", "--chmod=+x"],
+            &["git", "commit", "-m", "-c core.editor=x is only text"],
+            &["git", "commit", "-am", "--git-dir=x is text too"],
+            &["git", "commit", "--message=text", "--no-edit", "--amend"],
+            &["git", "commit", "-F", "message.txt"],
+            &["git", "tag", "v1"],
+            &["git", "tag", "-a", "v1", "-m", "text"],
+            &["git", "switch", "-c", "topic"],
+            &["git", "switch", "-"],
+            &["git", "stash"],
+            &["git", "stash", "push", "-u", "-m", "text"],
+            &["git", "stash", "pop"],
+        ];
+        for words in allowed {
+            assert_eq!(git(words, true), GitAccess::Write, "{words:?}");
+        }
+        for words in [&["git", "add", "."][..], &["git", "commit", "-m", "x"]] {
+            assert_eq!(git(words, false), GitAccess::Write, "{words:?}");
+        }
+        for words in [&["git", "stash"][..], &["git", "switch", "x"]] {
+            assert_eq!(git(words, false), GitAccess::Read, "{words:?}");
+        }
+    }
+
+    #[test]
+    fn other_commands_may_not() {
+        let refused: &[&[&str]] = &[
+            &["git"],
+            &["git", "status"],
+            &["git", "config", "core.fsmonitor", "x"],
+            &["git", "-c", "core.fsmonitor=x", "add", "."],
+            &["git", "-C", "elsewhere", "add", "."],
+            &["git", "--git-dir=x", "add", "."],
+            &["git", "--exec-path=x", "commit"],
+            &["git", "--work-tree", "x", "add", "."],
+            &["git", "add", "-p"],
+            &["git", "add", "-i"],
+            &["git", "add", "--edit"],
+            &["git", "add", "-Ap"],
+            &["git", "commit", "-e"],
+            &["git", "commit", "--edit", "-m", "x"],
+            &["git", "commit", "-S"],
+            &["git", "commit", "-Skey", "-m", "x"],
+            &["git", "commit", "--gpg-sign=x"],
+            &["git", "commit", "-p"],
+            &["git", "commit", "-m", "x", "--template=t"],
+            &["git", "commit", "-m", "x", "--unknown"],
+            &["git", "tag", "-s", "v1"],
+            &["git", "tag", "-u", "key", "v1"],
+            &["git", "tag", "-e", "v1"],
+            &["git", "switch", "--recurse-submodules", "x"],
+            &["git", "switch", "-m", "--recurse-submodules", "x"],
+            &["git", "tag", "-d", "-s", "v1"],
+            &["git", "stash", "push", "--patch"],
+            &["git", "add", "-mx"],
+            &["git", "commit", "-mm", "--gpg-sign"],
+            &["git", "commit", "-m", "x", "--gpg-sign"],
+            &["git", "commit", "-m", " x", "-ma", "-S"],
+            &["git", "stash", "-p"],
+            &["git", "checkout", "x"],
+            &["git", "merge", "x"],
+            &["git", "rebase", "-x", "cmd"],
+            &["git", "gc"],
+            &["git", "init"],
+            &["git", "worktree", "add", "x"],
+            &["git", "submodule", "add", "x"],
+            &["/usr/bin/git", "add", "."],
+            &["./git", "add", "."],
+            &["env", "git", "add", "."],
+            &["sh", "-c", "git add ."],
+            &["GIT", "add", "."],
+        ];
+        for words in refused {
+            assert_eq!(git(words, true), GitAccess::Read, "{words:?}");
+        }
+        for plan in [
+            Plan::Script("git add . && git commit -m x".into()),
+            Plan::AsTyped("git add .".into()),
+        ] {
+            let command = Command {
+                text: "git add .".into(),
+                plan,
+            };
+            assert_eq!(GitAccess::for_command(&command, true), GitAccess::Read);
+        }
     }
 }

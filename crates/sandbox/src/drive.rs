@@ -39,7 +39,7 @@ pub(crate) struct Done {
 
 /// Why nothing came of it.
 pub(crate) enum Failure {
-    /// `bwrap` did not get as far as the helper. Nothing ran.
+    /// The namespaces could not be built. Nothing ran.
     Namespaces(Box<str>),
     Other(ExecError),
 }
@@ -296,6 +296,11 @@ impl Run {
         for report in self.reports {
             match report {
                 Report::Inside => inside = true,
+                Report::NoNamespaces(why) => return Err(Failure::Namespaces(why)),
+                Report::SharedProc => notes.push(Note::SharedProc),
+                Report::Removed(path) => notes.push(Note::Removed {
+                    path: spec::path(&path),
+                }),
                 Report::Ready(states) => layers = states,
                 Report::Refused {
                     step,
@@ -325,7 +330,11 @@ impl Run {
                 .unwrap_or("it ended without a word");
             Box::from(line)
         };
-        if spec.namespaces.is_some() && !inside && self.stopped.is_none() {
+        let by_bwrap = spec
+            .namespaces
+            .as_ref()
+            .is_some_and(|namespaces| matches!(namespaces.builder, spec::Builder::Bwrap { .. }));
+        if by_bwrap && !inside && self.stopped.is_none() {
             return Err(Failure::Namespaces(last_line()));
         }
         // Ended by the host before the command had a chance to start or to report.

@@ -115,6 +115,8 @@ pub(crate) struct Environment {
     pub(crate) variables: BTreeMap<OsString, OsString>,
     /// The search path.
     pub(crate) folders: Vec<PathBuf>,
+    /// The folders of the search path that a person named.
+    pub(crate) named: Vec<PathBuf>,
     /// What was left out.
     pub(crate) notes: Vec<Note>,
 }
@@ -155,8 +157,19 @@ pub(crate) fn environment(
         .chain(system)
     {
         match left_out(&folder, closed) {
-            None if !built.folders.contains(&folder) => built.folders.push(folder),
-            None => {}
+            None => {
+                // A named folder appears inside under its real path.
+                let real = if named {
+                    folder.canonicalize()
+                } else {
+                    Ok(folder)
+                };
+                let Ok(folder) = real else { continue };
+                if !built.folders.contains(&folder) {
+                    built.named.extend(named.then(|| folder.clone()));
+                    built.folders.push(folder);
+                }
+            }
             // That a system folder does not exist is nothing to report.
             Some(Unsearched::Absent) if !named => {}
             Some(why) => {

@@ -113,6 +113,8 @@ pub enum Step {
     Fork,
     /// Starting `bwrap`.
     Namespaces,
+    /// Building the root folder.
+    Mount,
     /// A new session.
     Session,
     /// The limits.
@@ -140,6 +142,7 @@ impl std::fmt::Display for Step {
             Self::Input => "prepare standard input",
             Self::Fork => "start a process",
             Self::Namespaces => "start `bwrap`",
+            Self::Mount => "build the root folder of the sandbox",
             Self::Session => "make a session",
             Self::Limits => "set limits",
             Self::Identity => "change the user",

@@ -76,7 +76,7 @@ pub enum Layer {
     Landlock,
     /// Layer 1: system calls.
     Seccomp,
-    /// Layer 2: namespaces, through `bwrap`.
+    /// Layer 2: namespaces.
     Namespaces,
     /// Layer 3: another user.
     Identity,
@@ -116,9 +116,11 @@ impl Layer {
             Self::Capabilities | Self::Seccomp => "use a Linux kernel that was built with seccomp",
             Self::Landlock => "use Linux 6.12 or later, with `landlock` among its security modules",
             Self::Namespaces => {
-                "install `bubblewrap` (`apt-get install bubblewrap`) and allow user namespaces"
+                "allow user namespaces (`sysctl -w kernel.apparmor_restrict_unprivileged_userns=0`; \
+                 in a container `--security-opt seccomp=unconfined --security-opt apparmor=unconfined`), \
+                 or install `bubblewrap`"
             }
-            Self::Identity => "start as root, or install `bubblewrap`",
+            Self::Identity => "start as root, or allow user namespaces",
             Self::Seatbelt => "use macOS with `/usr/bin/sandbox-exec`",
         }
     }
@@ -180,6 +182,18 @@ pub enum Note {
         /// Why.
         why: Box<str>,
     },
+    /// The home folder is granted as a whole, with everything in it that is not hidden by name.
+    HomeGranted {
+        /// The home folder.
+        path: PathBuf,
+    },
+    /// A path that decides what git executes was created during the run and has been removed.
+    Removed {
+        /// The path.
+        path: PathBuf,
+    },
+    /// The kernel allows no new `/proc`, so the command can see the host's processes.
+    SharedProc,
     /// Nothing here limits how many processes there are.
     ProcessesUnlimited,
     /// Processes that could not be ended.
@@ -196,6 +210,19 @@ impl fmt::Display for Note {
             Self::NotThere { path } => write!(f, "`{}` does not exist", path.display()),
             Self::Unprotected { path, why } => {
                 write!(f, "`{}` is not protected: {why}", path.display())
+            }
+            Self::HomeGranted { path } => write!(
+                f,
+                "the command can read your home folder `{}`; start in the folder of a project",
+                path.display()
+            ),
+            Self::Removed { path } => write!(
+                f,
+                "removed `{}`, which the command created and git would follow",
+                path.display()
+            ),
+            Self::SharedProc => {
+                f.write_str("other processes are visible: the kernel allows no new `/proc`")
             }
             Self::ProcessesUnlimited => f.write_str("the number of processes is not limited"),
             Self::Survivors(count) => write!(f, "{count} processes could not be ended"),

@@ -3,6 +3,9 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use std::sync::{Arc, OnceLock};
+
+use prowess_policy::profile::{GitAccess, Strength};
 use prowess_policy::{Approved, Command, Plan, Profile};
 
 use crate::cancel::{Cancel, Stop};
@@ -23,7 +26,9 @@ pub struct Runner {
     inherited: Vec<(OsString, OsString)>,
     folders: Vec<PathBuf>,
     bwrap: Vec<PathBuf>,
-    identity: (u32, u32),
+    /// Set as soon as the kernel refused namespaces to a run: it will refuse them to the next.
+    kernel_refuses: Arc<OnceLock<Box<str>>>,
+    identity: Option<(u32, u32)>,
     scratch: PathBuf,
     without: Vec<(Layer, Box<str>)>,
     pub(crate) stop: Option<Stop>,
@@ -68,7 +73,8 @@ impl Runner {
             ]
             .map(PathBuf::from)
             .into(),
-            identity: (65534, 65534),
+            kernel_refuses: Arc::default(),
+            identity: None,
             scratch: "/tmp".into(),
             without: Vec::new(),
             stop: None,
@@ -102,10 +108,11 @@ impl Runner {
         self
     }
 
-    /// The user and group that commands run as if this process is root and has no namespaces.
+    /// Sets the user and group that commands run as if this process is root and has no namespaces.
+    /// Without it, each run has numbers that no other process has.
     #[must_use]
     pub fn identity(mut self, user: u32, group: u32) -> Self {
-        self.identity = (user, group);
+        self.identity = Some((user, group));
         self
     }
 
@@ -131,6 +138,13 @@ impl Runner {
         self
     }
 
+    /// Acts as if the kernel refused namespaces to this program: for tests and measurements.
+    #[must_use]
+    pub fn without_kernel_namespaces(mut self) -> Self {
+        self.kernel_refuses = Arc::new(OnceLock::from(Box::from("they are switched off")));
+        self
+    }
+
     /// Runs a command and returns when no process of it is left.
     ///
     /// It blocks: call it from a thread that may wait.
@@ -140,6 +154,11 @@ impl Runner {
         profile: &Profile,
         options: Options<'_>,
     ) -> Result<Outcome, ExecError> {
+        let edits = !profile.writable.is_empty();
+        let profile = &Profile {
+            git: GitAccess::for_command(command.value(), edits),
+            ..profile.clone()
+        };
         let mut outcome = self.run_plan(&command.value().plan, profile, options)?;
         outcome.approved_by = command.by().into();
         Ok(outcome)
@@ -173,8 +192,18 @@ impl Runner {
                     }
                     return Ok(outcome);
                 }
-                // Nothing ran. What is left may still do: the next round decides.
-                Err(Failure::Namespaces(why)) => without.push((Layer::Namespaces, why)),
+                // Nothing ran. The next round decides whether what is left is enough.
+                Err(Failure::Namespaces(why)) => {
+                    let by_kernel = spec.0.namespaces.is_some_and(|namespaces| {
+                        matches!(namespaces.builder, crate::spec::Builder::Kernel)
+                    });
+                    if by_kernel {
+                        // Another thread may have found it out first.
+                        let _ = self.kernel_refuses.set(why);
+                    } else {
+                        without.push((Layer::Namespaces, why));
+                    }
+                }
                 Err(Failure::Other(error)) => return Err(error),
             }
         }
@@ -188,7 +217,7 @@ impl Runner {
         options: &Options<'_>,
         without: &[(Layer, Box<str>)],
     ) -> Result<((Spec, Vec<crate::Note>), Outcome), ExecError> {
-        let roots = Roots::of(profile)?;
+        let mut roots = Roots::of(profile)?;
         let cwd = profile.cwd.canonicalize().and_then(|cwd| {
             let folder = cwd.metadata()?.is_dir();
             if folder {
@@ -214,8 +243,21 @@ impl Runner {
             .variables
             .get(std::ffi::OsStr::new("HOME"))
             .map(PathBuf::from);
+        roots.read_also(environment.named.iter().cloned());
+        let own_config = (profile.git == GitAccess::Write)
+            .then(|| git_config(home.as_deref()?))
+            .flatten();
+        roots.read_also(own_config.clone());
+        if let Some(home) = home.as_deref().and_then(|home| home.canonicalize().ok())
+            && roots.contains(&home)
+        {
+            environment
+                .notes
+                .push(crate::Note::HomeGranted { path: home });
+        }
         let machine = Machine {
             root: rustix::process::geteuid().is_root(),
+            kernel_refuses: self.kernel_refuses.get().cloned(),
             bwrap: self.bwrap.clone(),
             identity: self.identity,
             without: without.to_vec(),
@@ -231,6 +273,10 @@ impl Runner {
             .collect();
         variables.push((b"PATH".to_vec(), bytes(environment.path())));
         let own_tmp = sandbox.namespaces.is_some();
+        if profile.strength != Strength::Off {
+            let own_config = own_config.filter(|_| own_tmp);
+            variables.extend(git_variables(profile.git, own_tmp, own_config.as_deref()));
+        }
         if own_tmp && !own_scratch {
             variables.push((b"TMPDIR".to_vec(), b"/tmp".to_vec()));
         }
@@ -267,7 +313,7 @@ impl Runner {
             scratch: (!own_tmp && !own_scratch).then(|| bytes(&self.scratch)),
             stubs: sandbox.stubs,
             layers: sandbox.layers,
-            strict: profile.strength == prowess_policy::profile::Strength::Required,
+            strict: profile.strength == Strength::Required,
         };
         let outcome = Outcome {
             end: crate::End::Code(0),
@@ -290,4 +336,54 @@ impl Runner {
     pub(crate) fn scratch(&self) -> &Path {
         &self.scratch
     }
+}
+
+/// Finds the person's own configuration of git: who commits, and how lines end.
+fn git_config(home: &Path) -> Option<PathBuf> {
+    [".gitconfig", ".config/git/config"]
+        .iter()
+        .filter_map(|name| home.join(name).canonicalize().ok())
+        .find(|file| file.is_file())
+}
+
+/// Returns the variables with which git works in the sandbox.
+///
+/// Files of other owners are the rule there, and a configuration file that can be seen but not read
+/// would be fatal to git. A command that may write the git folder executes no hook, monitor, editor
+/// or signing program.
+fn git_variables(
+    access: GitAccess,
+    namespaces: bool,
+    own_config: Option<&Path>,
+) -> Vec<(Vec<u8>, Vec<u8>)> {
+    let mut settings = vec![("safe.directory", "*")];
+    let mut variables: Vec<(Vec<u8>, Vec<u8>)> = Vec::new();
+    let mut set = |name: &str, value: &[u8]| variables.push((name.into(), value.into()));
+    if namespaces {
+        settings.push(("core.excludesFile", "/.prowess/excludes"));
+        if let Some(file) = own_config {
+            set("GIT_CONFIG_GLOBAL", &bytes(file));
+        }
+    } else {
+        set("GIT_CONFIG_GLOBAL", b"/dev/null");
+        settings.push(("core.excludesFile", "/dev/null"));
+        settings.push(("core.attributesFile", "/dev/null"));
+    }
+    if access == GitAccess::Write {
+        set("GIT_EDITOR", b"false");
+        settings.extend([
+            ("core.hooksPath", "/dev/null"),
+            ("core.fsmonitor", "false"),
+            ("commit.gpgSign", "false"),
+            ("tag.gpgSign", "false"),
+            ("gc.auto", "0"),
+            ("maintenance.auto", "false"),
+        ]);
+    }
+    set("GIT_CONFIG_COUNT", settings.len().to_string().as_bytes());
+    for (at, (key, value)) in settings.into_iter().enumerate() {
+        set(&format!("GIT_CONFIG_KEY_{at}"), key.as_bytes());
+        set(&format!("GIT_CONFIG_VALUE_{at}"), value.as_bytes());
+    }
+    variables
 }

@@ -33,13 +33,13 @@ pub(crate) struct Spec {
     pub(crate) stdin: Option<Vec<u8>>,
     pub(crate) limits: Limits,
     /// The user and group to become.
-    pub(crate) identity: Option<(u32, u32)>,
+    pub(crate) identity: Option<Identity>,
     /// Whether to drop every capability.
     pub(crate) capabilities: bool,
     pub(crate) landlock: Option<Landlock>,
     pub(crate) seccomp: Option<Seccomp>,
-    /// `bwrap` and its arguments up to the helper's own.
-    pub(crate) namespaces: Option<Vec<Bytes>>,
+    /// The namespaces to build, if the command gets its own.
+    pub(crate) namespaces: Option<Namespaces>,
     /// Where to make a scratch folder, if `/tmp` is not the command's own.
     pub(crate) scratch: Option<Bytes>,
     /// Protected paths that do not exist: a place holder stands there meanwhile.
@@ -50,11 +50,102 @@ pub(crate) struct Spec {
     pub(crate) strict: bool,
 }
 
-/// A place holder.
+/// A protected path that does not exist.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Stub {
     pub(crate) path: Bytes,
-    pub(crate) folder: bool,
+    pub(crate) kind: StubKind,
+}
+
+/// How a path that does not exist is protected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum StubKind {
+    /// An empty file is created, mounted read-only inside, and removed afterwards.
+    File,
+    /// The same with an empty folder.
+    Folder,
+    /// Nothing can be put there. If the path exists after the run, it is removed.
+    Absent,
+}
+
+/// The user and group of a command that has no namespaces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Identity {
+    /// Numbers derived from the helper's process id, which no other process has.
+    Unused,
+    /// Numbers that the host program chose.
+    Fixed(u32, u32),
+}
+
+/// The namespaces of one run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Namespaces {
+    pub(crate) builder: Builder,
+    /// The steps that build the root folder, in order.
+    pub(crate) mounts: Vec<Mount>,
+    /// Share the host's network.
+    pub(crate) network: bool,
+}
+
+/// The program that builds the namespaces.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Builder {
+    /// The helper itself.
+    Kernel,
+    /// `bwrap`, which then starts the helper inside.
+    Bwrap { program: Bytes, helper: Bytes },
+}
+
+/// One step in building the root folder of a command.
+///
+/// Host paths appear inside under the same name. A step may only refer to folders that an earlier
+/// step created.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Mount {
+    /// Creates a symbolic link.
+    Link { path: Bytes, target: Bytes },
+    /// Mounts a new `/proc`.
+    Proc,
+    /// Mounts a minimal `/dev`.
+    Dev,
+    /// Mounts an empty writable folder that disappears with the run.
+    Scratch(Bytes),
+    /// Creates an empty folder.
+    Folder(Bytes),
+    /// Creates a read-only file.
+    Text { path: Bytes, content: Bytes },
+    /// Mounts a host path read-only.
+    Read(Bytes),
+    /// Mounts a host path writable.
+    Write(Bytes),
+    /// Mounts a host's symbolic link over itself, so that it cannot be replaced.
+    Pin(Bytes),
+    /// Covers a host folder with an empty read-only one.
+    HideFolder(Bytes),
+    /// Covers a host file with one that cannot be read.
+    HideFile(Bytes),
+}
+
+impl std::fmt::Display for Mount {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (word, path) = match self {
+            Self::Link { path, target } => {
+                let (path, target) = (self::path(path), self::path(target));
+                return write!(f, "link {} -> {}", path.display(), target.display());
+            }
+            Self::Proc => return f.write_str("proc /proc"),
+            Self::Dev => return f.write_str("dev /dev"),
+            Self::Scratch(path) => ("scratch", path),
+            Self::Folder(path) => ("folder", path),
+            Self::Text { path, .. } => ("text", path),
+            Self::Read(path) => ("read", path),
+            Self::Write(path) => ("write", path),
+            Self::Pin(path) => ("pin", path),
+            Self::HideFolder(path) => ("hide-folder", path),
+            Self::HideFile(path) => ("hide-file", path),
+        };
+        write!(f, "{word} {}", self::path(path).display())
+    }
 }
 
 /// How much of everything the command may use.
@@ -99,15 +190,23 @@ pub(crate) enum Access {
 /// What the filter of system calls leaves open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Seccomp {
-    /// Sockets of the internet.
+    /// Internet sockets.
     pub(crate) network: bool,
+    /// System V and POSIX message queues, semaphores and shared memory.
+    pub(crate) ipc: bool,
 }
 
 /// What the helper says.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Report {
-    /// The way into the namespaces is open.
+    /// The namespaces are built.
     Inside,
+    /// The kernel refuses to build namespaces; nothing ran.
+    NoNamespaces(Box<str>),
+    /// The command sees the host's `/proc`.
+    SharedProc,
+    /// A path that has to stay absent was created during the run and is removed.
+    Removed(Bytes),
     /// The layers are applied; the program starts next.
     Ready(Vec<LayerState>),
     /// A step failed; nothing ran.

@@ -110,3 +110,64 @@ pub(crate) fn take(number: i32) -> std::os::fd::OwnedFd {
     // knows it, and a number that is not open makes the first use of it fail.
     unsafe { std::os::fd::OwnedFd::from_raw_fd(number) }
 }
+
+/// Moves this process into new namespaces.
+#[cfg(target_os = "linux")]
+pub(crate) fn unshare(flags: rustix::thread::UnshareFlags) -> io::Result<()> {
+    // SAFETY: the file table stays shared, which is what the function warns of; the helper has no
+    // other thread.
+    Ok(unsafe { rustix::thread::unshare_unsafe(flags) }?)
+}
+
+/// Attributes that a mount gets in addition to those it has.
+#[cfg(target_os = "linux")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum MountAttributes {
+    /// No set-user-id programs, no devices.
+    Writable,
+    /// The same, and read-only.
+    ReadOnly,
+    /// No programs at all, no devices.
+    NoPrograms,
+}
+
+/// Sets attributes of a mount, and of the mounts below it if `recursive`.
+#[cfg(target_os = "linux")]
+pub(crate) fn mount_set(
+    mount: impl std::os::fd::AsFd,
+    attributes: MountAttributes,
+    recursive: bool,
+) -> io::Result<()> {
+    use std::os::fd::AsRawFd;
+    const READ_ONLY: u64 = 0x1;
+    const NO_SET_USER: u64 = 0x2;
+    const NO_DEVICES: u64 = 0x4;
+    const NO_PROGRAMS: u64 = 0x8;
+    const RECURSIVE: i32 = 0x8000;
+
+    let set = match attributes {
+        MountAttributes::Writable => NO_SET_USER | NO_DEVICES,
+        MountAttributes::ReadOnly => NO_SET_USER | NO_DEVICES | READ_ONLY,
+        MountAttributes::NoPrograms => NO_SET_USER | NO_DEVICES | NO_PROGRAMS,
+    };
+    // Set, clear, propagation, user namespace.
+    let request: [u64; 4] = [set, 0, 0, 0];
+    let flags = libc::AT_EMPTY_PATH | if recursive { RECURSIVE } else { 0 };
+    // SAFETY: the path is a C string, and the structure has four fields of 64 bits that live through
+    // the call.
+    let done = unsafe {
+        libc::syscall(
+            libc::SYS_mount_setattr,
+            mount.as_fd().as_raw_fd(),
+            c"".as_ptr(),
+            flags,
+            request.as_ptr(),
+            size_of_val(&request),
+        )
+    };
+    if done == 0 {
+        Ok(())
+    } else {
+        Err(io::Error::last_os_error())
+    }
+}

@@ -8,7 +8,7 @@ use prowess_runtime::{CancellationToken, Engine, Outcome, Pause, Session, SubRun
 
 use crate::harness::{Tests, tests};
 use crate::script::{Act, Script, bash, calls, load, results, says};
-use crate::world::{Seeing, World, children, events, mode, never, wait};
+use crate::world::{DEADLINE, Seeing, World, children, events, mode, never, wait};
 
 pub(crate) const TESTS: Tests = tests! {
     a_question_is_dropped_and_can_be_asked_again
@@ -28,7 +28,7 @@ fn engine(world: &World, model: Arc<Script>) -> Engine {
     Engine::new(parts)
 }
 
-/// Cancels as soon as a file is there. No clock: it looks until it is.
+/// Cancels as soon as a file exists. Panics if none appears: the command did not run.
 fn when_there(
     world: &World,
     file: &str,
@@ -36,10 +36,13 @@ fn when_there(
 ) -> std::thread::JoinHandle<()> {
     let (path, cancel) = (world.path(file), cancel.clone());
     std::thread::spawn(move || {
-        while !path.exists() {
+        let start = std::time::Instant::now();
+        while !path.exists() && start.elapsed() < DEADLINE / 2 {
             std::thread::yield_now();
         }
+        // The session ends in either case, so that the test can fail.
         cancel.cancel();
+        assert!(path.exists(), "`{}` was not created", path.display());
     })
 }
 

@@ -6,6 +6,8 @@
 
 #[cfg(target_os = "linux")]
 mod cgroup;
+#[cfg(target_os = "linux")]
+mod namespaces;
 mod probe;
 mod stage;
 mod stubs;

@@ -14,7 +14,7 @@ use crate::error::Step;
 use crate::outcome::LayerState;
 #[cfg(target_os = "linux")]
 use crate::outcome::{Layer, State};
-use crate::spec::{self, Report, Spec};
+use crate::spec::{self, Identity, Report, Spec};
 use crate::sys;
 
 /// Becomes the command. Returns only if a step failed.
@@ -143,7 +143,7 @@ fn identity(spec: &Spec) -> io::Result<()> {
     use rustix::process::{Gid, Uid};
     use rustix::thread::{set_thread_groups, set_thread_res_gid, set_thread_res_uid};
 
-    let Some((user, group)) = spec.identity else {
+    let Some(Identity::Fixed(user, group)) = spec.identity else {
         return Ok(());
     };
     let (user, group) = (Uid::from_raw(user), Gid::from_raw(group));
@@ -166,7 +166,8 @@ fn identity(spec: &Spec) -> io::Result<()> {
 /// Whether the limit of processes binds the command: the kernel does not hold it against root.
 pub(super) fn limits_processes(spec: &Spec) -> bool {
     let root = rustix::process::getuid().is_root();
-    spec.identity.map_or(!root, |(user, _)| user != 0)
+    spec.identity
+        .map_or(!root, |identity| identity != Identity::Fixed(0, 0))
 }
 
 /// How many processes and threads the user of the command has already. They count against the
@@ -175,9 +176,10 @@ pub(super) fn others(spec: &Spec) -> u64 {
     #[cfg(target_os = "linux")]
     if limits_processes(spec) && spec.namespaces.is_none() {
         use std::os::unix::fs::MetadataExt;
-        let user = spec
-            .identity
-            .map_or_else(|| rustix::process::getuid().as_raw(), |(user, _)| user);
+        let user = match spec.identity {
+            Some(Identity::Fixed(user, _)) => user,
+            _ => rustix::process::getuid().as_raw(),
+        };
         let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
         return processes
             .filter_map(|process| process.path().join("task").metadata().ok())

@@ -12,22 +12,32 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{FlockOperation, OFlags, flock};
 
-use crate::spec::{self, Stub};
+use crate::spec::{self, Stub, StubKind};
 
 /// By these modes a place holder is known, also one that a killed run left behind.
 const FILE_MODE: u32 = 0o404;
 const FOLDER_MODE: u32 = 0o505;
 
-/// Place holders in use.
+/// Placeholders in use.
+#[derive(Default)]
 pub(super) struct Held {
     stubs: Vec<(PathBuf, File)>,
+    /// Paths that must not exist after the run.
+    absent: Vec<PathBuf>,
 }
 
 /// Makes and locks the place holders.
 pub(super) fn hold(stubs: &[Stub]) -> io::Result<Held> {
-    let mut held = Held { stubs: Vec::new() };
+    let mut held = Held::default();
     for stub in stubs {
         let path = spec::path(&stub.path);
+        if stub.kind == StubKind::Absent {
+            // Another run may have created it meanwhile; then it is not this run's to remove.
+            if path.symlink_metadata().is_err() {
+                held.absent.push(path);
+            }
+            continue;
+        }
         // When this run was planned, a folder above may have been the place holder of another run,
         // which takes it away with itself.
         let mut above: Vec<&Path> = path
@@ -38,7 +48,7 @@ pub(super) fn hold(stubs: &[Stub]) -> io::Result<Held> {
         while let Some(folder) = above.pop() {
             held.add(folder, true)?;
         }
-        held.add(&path, stub.folder)?;
+        held.add(&path, stub.kind == StubKind::Folder)?;
     }
     Ok(held)
 }
@@ -109,6 +119,17 @@ impl Held {
         }
         Ok(())
     }
+
+    /// Removes the placeholders, and what was created where nothing may be. Returns the latter.
+    pub(super) fn release(mut self) -> Vec<PathBuf> {
+        let mut removed = std::mem::take(&mut self.absent);
+        removed.retain(|path| match path.symlink_metadata() {
+            Ok(facts) if facts.is_dir() => std::fs::remove_dir_all(path).is_ok(),
+            Ok(_) => std::fs::remove_file(path).is_ok(),
+            Err(_) => false,
+        });
+        removed
+    }
 }
 
 impl Drop for Held {
@@ -139,9 +160,14 @@ mod tests {
     use super::*;
 
     fn stub(path: &Path, folder: bool) -> Stub {
+        let kind = if folder {
+            StubKind::Folder
+        } else {
+            StubKind::File
+        };
         Stub {
             path: spec::bytes(path),
-            folder,
+            kind,
         }
     }
 

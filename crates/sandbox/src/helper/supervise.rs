@@ -19,11 +19,17 @@ use rustix::process::{Pid, WaitStatus};
 use super::{ARGUMENT, stage, stubs, sweep};
 use crate::error::Step;
 use crate::outcome::End;
-use crate::spec::{self, Access, END, Report, Rule, Spec};
+#[cfg(target_os = "linux")]
+use crate::spec::Namespaces;
+use crate::spec::{self, Access, Builder, END, Identity, Report, Rule, Spec};
 use crate::sys::{self, Forked};
 
-/// Orphans are collected at least so often.
+/// Longest time between two collections of orphans.
 const TICK: Duration = Duration::from_millis(200);
+
+/// The start of a range of user numbers that no system assigns: below it are those of containers,
+/// and above it those that overflow a signed number. Process ids fit in between.
+const UNUSED_USERS: u32 = 0x7000_0000;
 
 /// Runs the command of the specification that comes through standard input.
 pub(super) fn supervise() -> i32 {
@@ -56,11 +62,22 @@ fn prepare(control: &mut UnixStream) -> Result<(), Report> {
             .map_err(|error| refused(Step::Session, &error.into()))?;
     }
     let mut spec: Spec = spec::read_frame(control).map_err(at(Step::Spec))?;
+    if spec.identity == Some(Identity::Unused) {
+        let unused = UNUSED_USERS
+            + rustix::process::getpid()
+                .as_raw_nonzero()
+                .get()
+                .unsigned_abs();
+        spec.identity = Some(Identity::Fixed(unused, unused));
+    }
     let held = stubs::hold(&spec.stubs).map_err(at(Step::Stubs))?;
     let scratch = scratch(&mut spec).map_err(at(Step::Scratch))?;
     let outcome = run(control, &spec);
     drop(scratch);
-    drop(held);
+    for path in held.release() {
+        let removed = spec::frame(&Report::Removed(spec::bytes(path))).map_err(at(Step::Spec))?;
+        let _ = control.write_all(&removed);
+    }
     let left = outcome?;
     let clean = spec::frame(&Report::Clean { left }).map_err(at(Step::Spec))?;
     // A host that is gone needs no answer.
@@ -94,7 +111,7 @@ fn run(control: &mut UnixStream, spec: &Spec) -> Result<u32, Report> {
     let (left, late) = sweep::end_all(&group, leader);
     // Whatever was reported before the end is in the pipe now.
     forward_rest(control, reports);
-    // In namespaces, the first process in there reports the exact end.
+    // In namespaces, the first process there reports the exact end.
     if spec.namespaces.is_none()
         && let Some(end) = end.or(late)
         && let Ok(frame) = spec::frame(&Report::Ended(end))
@@ -109,18 +126,30 @@ fn become_command(spec: &Spec, others: u64, reporter: &io::PipeWriter) -> Report
     if let Err(error) = standard_input(spec) {
         return refused(Step::Input, &error);
     }
-    let Some(arguments) = &spec.namespaces else {
+    let Some(namespaces) = &spec.namespaces else {
         return stage::start(spec, others, reporter);
     };
-    match into_namespaces(spec, arguments, reporter) {
-        Ok(never) => match never {},
-        Err(error) => refused(Step::Namespaces, &error),
+    match &namespaces.builder {
+        #[cfg(target_os = "linux")]
+        Builder::Kernel => super::namespaces::enter(spec, namespaces, reporter),
+        #[cfg(target_os = "linux")]
+        Builder::Bwrap { program, helper } => {
+            match start_bwrap(spec, namespaces, program, helper, reporter) {
+                Ok(never) => match never {},
+                Err(error) => refused(Step::Namespaces, &error),
+            }
+        }
+        #[cfg(not(target_os = "linux"))]
+        _ => refused(Step::Namespaces, &io::ErrorKind::Unsupported.into()),
     }
 }
 
-fn into_namespaces(
+#[cfg(target_os = "linux")]
+fn start_bwrap(
     spec: &Spec,
-    arguments: &[spec::Bytes],
+    namespaces: &Namespaces,
+    program: &[u8],
+    helper: &[u8],
     reporter: &io::PipeWriter,
 ) -> io::Result<std::convert::Infallible> {
     let mut inner = spec.clone();
@@ -135,17 +164,26 @@ fn into_namespaces(
         rustix::io::fcntl_setfd(fd, rustix::io::FdFlags::empty())?;
     }
     let number = |fd: &OwnedFd| std::os::fd::AsRawFd::as_raw_fd(fd).to_string();
-    let Some((program, arguments)) = arguments.split_first() else {
-        return Err(io::ErrorKind::InvalidInput.into());
+    // Texts are passed as files without a name, which stay open as well.
+    let mut texts = Vec::new();
+    let mut text = |content: &[u8]| {
+        let mut file = anonymous_file()?;
+        file.write_all(content)?;
+        file.rewind()?;
+        let file = rustix::io::fcntl_dupfd_cloexec(&file, 10)?;
+        rustix::io::fcntl_setfd(&file, rustix::io::FdFlags::empty())?;
+        let shown = number(&file);
+        texts.push(file);
+        Ok(shown)
     };
+    let arguments = crate::sandbox::bwrap::arguments(namespaces, helper, &mut text)?;
     let mut command = Command::new(spec::path(program));
     command.args(arguments.iter().map(|word| spec::path(word)));
     command.args([ARGUMENT, "inside", &number(&message), &number(&reporter)]);
     Err(command.env_clear().exec())
 }
 
-/// The first process in the namespaces: starts the command, reports how it ended, and takes
-/// everything with it when it leaves.
+/// Runs as the first process in the namespaces that `bwrap` made.
 pub(super) fn inside(message: &str, reporter: &str) -> i32 {
     sys::reset_signals();
     let (Ok(message), Ok(reporter)) = (message.parse(), reporter.parse()) else {
@@ -153,32 +191,40 @@ pub(super) fn inside(message: &str, reporter: &str) -> i32 {
     };
     let mut message = File::from(sys::take(message));
     let reporter = io::PipeWriter::from(sys::take(reporter));
-    let say = |report: &Report| {
-        let _ = spec::frame(report).and_then(|frame| (&reporter).write_all(&frame));
+    rustix::process::umask(Mode::from_raw_mode(0o077));
+    let spec: Spec = match spec::read_frame(&mut message) {
+        Ok(spec) => spec,
+        Err(error) => {
+            say(&reporter, &refused(Step::Spec, &error));
+            return 125;
+        }
     };
+    drop(message);
+    first_process(&spec, &reporter)
+}
+
+/// Sends a report; a host that is gone needs none.
+pub(super) fn say(reporter: &io::PipeWriter, report: &Report) {
+    let _ = spec::frame(report).and_then(|frame| (&*reporter).write_all(&frame));
+}
+
+/// As the first process in the namespaces, starts the command and reports how it ended. Every other
+/// process of the namespace ends with this one. Returns the exit code.
+pub(super) fn first_process(spec: &Spec, reporter: &io::PipeWriter) -> i32 {
     #[cfg(target_os = "linux")]
     {
         use rustix::process::{DumpableBehavior, set_dumpable_behavior};
         let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
     }
-    rustix::process::umask(Mode::from_raw_mode(0o077));
-    say(&Report::Inside);
-    let spec: Spec = match spec::read_frame(&mut message) {
-        Ok(spec) => spec,
-        Err(error) => {
-            say(&refused(Step::Spec, &error));
-            return 125;
-        }
-    };
-    drop(message);
+    say(reporter, &Report::Inside);
     let leader = match sys::fork() {
         Ok(Forked::Child) => {
-            say(&stage::start(&spec, 0, &reporter));
+            say(reporter, &stage::start(spec, 0, reporter));
             sys::leave(125)
         }
         Ok(Forked::Parent(pid)) => pid,
         Err(error) => {
-            say(&refused(Step::Fork, &error));
+            say(reporter, &refused(Step::Fork, &error));
             return 125;
         }
     };
@@ -187,7 +233,7 @@ pub(super) fn inside(message: &str, reporter: &str) -> i32 {
         match rustix::process::wait(rustix::process::WaitOptions::empty()) {
             Ok(Some((pid, status))) if pid == leader => {
                 if let Some(end) = end_of(status) {
-                    say(&Report::Ended(end));
+                    say(reporter, &Report::Ended(end));
                     return 0;
                 }
             }
@@ -231,7 +277,7 @@ fn follow(
             match control.read(&mut byte) {
                 Ok(1) if byte[0] == END && until.is_none() => {
                     until = Some(Instant::now() + Duration::from_millis(spec.limits.grace_ms));
-                    // `bwrap` and the first process inside would take everything with them.
+                    // The outer and the first process of a namespace would take all with them.
                     sweep::ask_to_end(if spec.namespaces.is_some() { 2 } else { 0 });
                 }
                 Ok(1) => {}
@@ -294,7 +340,7 @@ fn scratch(spec: &mut Spec) -> io::Result<Option<Scratch>> {
         }
     }
     let made = made?;
-    if let Some((user, group)) = spec.identity {
+    if let Some(Identity::Fixed(user, group)) = spec.identity {
         std::os::unix::fs::chown(&made.0, Some(user), Some(group))?;
     }
     let parameter = crate::sandbox::seatbelt::SCRATCH.as_bytes();
@@ -364,7 +410,7 @@ fn anonymous_file() -> io::Result<File> {
 }
 
 /// Lets go of the command's streams, so that their end is seen when the command's own are closed.
-fn silence() {
+pub(super) fn silence() {
     if let Ok(null) = File::options().read(true).write(true).open("/dev/null") {
         let _ = rustix::stdio::dup2_stdin(&null);
         let _ = rustix::stdio::dup2_stdout(&null);

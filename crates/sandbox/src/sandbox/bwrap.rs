@@ -1,27 +1,17 @@
-//! Layer 2: the arguments of `bwrap`.
+//! Layer 2 where the kernel refuses namespaces to Prowess but allows them to `bwrap`.
 
-use std::collections::BTreeMap;
+use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use super::paths::{Protected, Roots};
-use super::plan::SYSTEM;
 use super::within;
-use crate::spec::{Bytes, Stub, bytes};
+use crate::spec::{Bytes, Mount, Namespaces, bytes};
 
-/// Where the helper is inside.
+/// The path of the helper inside.
 const HELPER: &str = "/.prowess-helper";
 
-/// Most bytes that can be written to each folder that exists only inside.
+/// Size of each folder that exists only inside, in bytes.
 const SCRATCH_BYTES: &str = "1073741824";
-
-/// What stands on a path inside.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Mount {
-    Write,
-    Read,
-    Hide,
-}
 
 /// Finds `bwrap` where only the system's owner could have put it.
 pub(super) fn find(folders: &[PathBuf], closed: &[PathBuf]) -> Result<PathBuf, Box<str>> {
@@ -32,150 +22,67 @@ pub(super) fn find(folders: &[PathBuf], closed: &[PathBuf]) -> Result<PathBuf, B
         };
         let Ok(facts) = real.metadata() else { continue };
         if within(&real, closed) || facts.uid() != 0 || facts.mode() & 0o022 != 0 {
-            return Err(format!("`{}` is not the system's own", path.display()).into());
+            return Err(format!("`{}` can be changed by others than root", path.display()).into());
         }
         return Ok(real);
     }
     Err("`bwrap` is not installed".into())
 }
 
-/// The program, its arguments up to the helper's own, and the place holders that it needs.
-pub(super) fn arguments(
-    program: &Path,
-    roots: &Roots,
-    hidden: &[PathBuf],
-    network: bool,
-    home: Option<&Path>,
-    helper: &Path,
-) -> (Vec<Bytes>, Vec<Stub>) {
-    let mut all = vec![bytes(program)];
-    let mut add = |words: &[&Path]| all.extend(words.iter().map(bytes));
-    let flag = |name: &'static str| Path::new(name);
-
-    for name in ["--unshare-user", "--unshare-all"] {
-        add(&[flag(name)]);
+/// Returns the arguments of `bwrap` up to the helper's own. `text` returns the number of a
+/// descriptor from which the bytes can be read.
+pub(crate) fn arguments(
+    namespaces: &Namespaces,
+    helper: &[u8],
+    text: &mut dyn FnMut(&[u8]) -> io::Result<String>,
+) -> io::Result<Vec<Bytes>> {
+    let mut all: Vec<Bytes> = Vec::new();
+    let mut add = |words: &[&[u8]]| all.extend(words.iter().map(|word| word.to_vec()));
+    add(&[b"--unshare-user", b"--unshare-all"]);
+    if namespaces.network {
+        add(&[b"--share-net"]);
     }
-    if network {
-        add(&[flag("--share-net")]);
-    }
-    add(&[flag("--cap-drop"), flag("ALL")]);
-    for name in [
-        "--clearenv",
-        "--disable-userns",
-        "--die-with-parent",
-        "--new-session",
-        "--as-pid-1",
-    ] {
-        add(&[flag(name)]);
-    }
-    for folder in SYSTEM {
-        let path = Path::new(folder);
-        if let Ok(target) = path.read_link() {
-            add(&[flag("--symlink"), &target, path]);
-        } else if path.is_dir() {
-            add(&[flag("--ro-bind"), path, path]);
-        }
-    }
-    add(&[flag("--proc"), flag("/proc"), flag("--dev"), flag("/dev")]);
-    add(&[
-        flag("--size"),
-        flag(SCRATCH_BYTES),
-        flag("--tmpfs"),
-        flag("/tmp"),
-    ]);
-    if let Some(home) = home.filter(|home| home.is_absolute()) {
-        add(&[flag("--dir"), home]);
-    }
-
-    let (mounts, stubs) = mounts(roots, hidden);
-    let mut empty = Vec::new();
-    for (path, mount) in &mounts {
+    add(&[b"--cap-drop", b"ALL", b"--clearenv", b"--disable-userns"]);
+    add(&[b"--die-with-parent", b"--new-session", b"--as-pid-1"]);
+    let mut closed: Vec<&Bytes> = Vec::new();
+    for mount in &namespaces.mounts {
         match mount {
-            Mount::Write => add(&[flag("--bind"), path, path]),
-            Mount::Read => add(&[flag("--ro-bind"), path, path]),
-            Mount::Hide if path.is_dir() => {
-                add(&[flag("--tmpfs"), path]);
-                empty.push(path);
+            Mount::Link { path, target } => add(&[b"--symlink", target, path]),
+            Mount::Proc => add(&[b"--proc", b"/proc"]),
+            Mount::Dev => add(&[b"--dev", b"/dev"]),
+            Mount::Scratch(path) => {
+                add(&[b"--size", SCRATCH_BYTES.as_bytes(), b"--tmpfs", path]);
             }
-            Mount::Hide => add(&[flag("--ro-bind"), flag("/dev/null"), path]),
+            Mount::Folder(path) => add(&[b"--dir", path]),
+            Mount::Text { path, content } => {
+                add(&[b"--ro-bind-data", text(content)?.as_bytes(), path]);
+            }
+            Mount::Read(path) => add(&[b"--ro-bind", path, path]),
+            Mount::Write(path) => add(&[b"--bind", path, path]),
+            // `bwrap` mounts on what a link leads to; Landlock protects the link.
+            Mount::Pin(_) => {}
+            Mount::HideFolder(path) => {
+                add(&[b"--tmpfs", path]);
+                closed.push(path);
+            }
+            Mount::HideFile(path) => add(&[b"--ro-bind", b"/dev/null", path]),
         }
     }
-    add(&[flag("--ro-bind"), helper, flag(HELPER)]);
-    // What hides something may have to hold a folder that is granted; it is closed last.
-    for path in empty {
-        add(&[flag("--remount-ro"), path]);
+    add(&[b"--ro-bind", helper, HELPER.as_bytes()]);
+    // A folder that hides something may contain one that is granted, so it is closed last.
+    for path in closed {
+        add(&[b"--remount-ro", path]);
     }
-    add(&[flag("--remount-ro"), flag("/"), flag("--"), flag(HELPER)]);
-    (all, stubs)
+    add(&[b"--remount-ro", b"/", b"--", HELPER.as_bytes()]);
+    Ok(all)
 }
 
-/// What stands where, outer paths before inner ones, and the place holders.
-fn mounts(roots: &Roots, hidden: &[PathBuf]) -> (BTreeMap<PathBuf, Mount>, Vec<Stub>) {
-    let mut mounts: BTreeMap<PathBuf, Mount> = BTreeMap::new();
-    let mut put = |path: PathBuf, mount: Mount| {
-        let now = mounts.entry(path).or_insert(mount);
-        *now = (*now).max(mount);
-    };
-    for path in &roots.readable {
-        put(path.clone(), Mount::Read);
+/// What `bwrap` needs to know of the helper and of itself.
+pub(super) fn builder(program: &Path, helper: &Path) -> crate::spec::Builder {
+    crate::spec::Builder::Bwrap {
+        program: bytes(program),
+        helper: bytes(helper),
     }
-    for path in &roots.writable {
-        put(path.clone(), Mount::Write);
-    }
-    let mut stubs = Vec::new();
-    for protected in roots.protected.iter().filter(|protected| !protected.link) {
-        for folder in between(protected, &roots.writable) {
-            put(folder, Mount::Write);
-        }
-        let path = first_missing(&protected.path);
-        if path
-            .symlink_metadata()
-            .map_or(true, |facts| facts.len() == 0 || facts.is_dir())
-        {
-            let folder = path != protected.path || path.is_dir();
-            stubs.push(Stub {
-                path: bytes(&path),
-                folder,
-            });
-        }
-        put(path, Mount::Read);
-    }
-    let bound = |path: &Path| {
-        within(path, &roots.readable)
-            || within(path, &roots.writable)
-            || SYSTEM.iter().any(|folder| path.starts_with(folder))
-    };
-    for path in hidden.iter().filter(|path| bound(path)) {
-        put(path.clone(), Mount::Hide);
-    }
-    stubs.dedup();
-    (mounts, stubs)
-}
-
-/// The folders between a writable root and a protected path in it.
-///
-/// They are mounted on themselves: a folder that is a mount cannot be renamed. Otherwise `.git`
-/// could be moved aside with the cover on `.git/hooks`, and a new one made in its place.
-fn between(protected: &Protected, writable: &[PathBuf]) -> Vec<PathBuf> {
-    let folders = protected.path.ancestors().skip(1);
-    folders
-        .filter(|folder| {
-            writable
-                .iter()
-                .any(|root| folder.starts_with(root) && *folder != root)
-        })
-        .filter(|folder| folder.is_dir())
-        .map(Path::to_owned)
-        .collect()
-}
-
-/// The outermost part of a path that does not exist, or the path.
-fn first_missing(path: &Path) -> PathBuf {
-    let missing = path
-        .ancestors()
-        .take_while(|part| part.symlink_metadata().is_err())
-        .last();
-    missing.unwrap_or(path).to_owned()
 }
 
 #[cfg(test)]
@@ -183,45 +90,49 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pins_covers_and_hides() {
-        let tree = tempfile::tempdir().unwrap();
-        let root = tree.path().canonicalize().unwrap();
-        std::fs::create_dir_all(root.join("a/b")).unwrap();
-        std::fs::write(root.join("a/b/file"), "x").unwrap();
-        std::fs::create_dir(root.join("keys")).unwrap();
-        let protect = |path: &str| Protected {
-            path: root.join(path),
-            link: false,
+    fn steps_become_arguments() {
+        let path = |path: &str| path.as_bytes().to_vec();
+        let namespaces = Namespaces {
+            builder: builder(Path::new("/usr/bin/bwrap"), Path::new("/helper")),
+            mounts: vec![
+                Mount::Read(path("/usr")),
+                Mount::Link {
+                    path: path("/bin"),
+                    target: path("usr/bin"),
+                },
+                Mount::Proc,
+                Mount::Dev,
+                Mount::Scratch(path("/tmp")),
+                Mount::Write(path("/w")),
+                Mount::Pin(path("/w/link")),
+                Mount::HideFolder(path("/w/keys")),
+                Mount::HideFile(path("/w/token")),
+                Mount::Text {
+                    path: path("/.prowess/excludes"),
+                    content: path("x"),
+                },
+            ],
+            network: false,
         };
-        let roots = Roots {
-            writable: vec![root.clone()],
-            protected: vec![protect("a/b/file"), protect("c/d"), protect("e")],
-            ..Roots::default()
-        };
-        let (mounts, stubs) = mounts(&roots, &[root.join("keys"), "/root/.ssh".into()]);
-        let shown: Vec<_> = mounts
+        let mut text = |_: &[u8]| Ok("11".to_owned());
+        let words = arguments(&namespaces, b"/helper", &mut text).unwrap();
+        let words: Vec<_> = words
             .iter()
-            .map(|(path, mount)| (path.strip_prefix(&root).unwrap().to_str().unwrap(), *mount))
+            .map(|word| String::from_utf8_lossy(word))
             .collect();
-        let expected = [
-            ("", Mount::Write),
-            ("a", Mount::Write),
-            ("a/b", Mount::Write),
-            ("a/b/file", Mount::Read),
-            ("c", Mount::Read),
-            ("e", Mount::Read),
-            ("keys", Mount::Hide),
-        ];
-        assert_eq!(shown, expected);
-        let stub = |path: &str, folder| Stub {
-            path: bytes(root.join(path)),
-            folder,
-        };
-        assert_eq!(stubs, [stub("c", true), stub("e", false)]);
+        assert_eq!(
+            words.join(" "),
+            "--unshare-user --unshare-all --cap-drop ALL --clearenv --disable-userns \
+             --die-with-parent --new-session --as-pid-1 --ro-bind /usr /usr --symlink usr/bin /bin \
+             --proc /proc --dev /dev --size 1073741824 --tmpfs /tmp --bind /w /w --tmpfs /w/keys \
+             --ro-bind /dev/null /w/token --ro-bind-data 11 /.prowess/excludes \
+             --ro-bind /helper /.prowess-helper --remount-ro /w/keys --remount-ro / -- \
+             /.prowess-helper"
+        );
     }
 
     #[test]
-    fn only_the_systems_own_program_counts() {
+    fn program_must_belong_to_the_system() {
         let folder = tempfile::tempdir().unwrap();
         let absent = find(&[folder.path().into()], &[]).unwrap_err();
         assert_eq!(&*absent, "`bwrap` is not installed");

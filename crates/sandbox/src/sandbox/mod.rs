@@ -1,11 +1,14 @@
 //! From a profile to what the helper has to do.
 
 #[cfg(target_os = "linux")]
-mod bwrap;
+pub(crate) mod bwrap;
 #[cfg(target_os = "linux")]
 pub(crate) mod capabilities;
+mod git;
 #[cfg(target_os = "linux")]
 pub(crate) mod landlock;
+#[cfg(target_os = "linux")]
+pub(crate) mod mounts;
 mod paths;
 #[cfg(target_os = "linux")]
 mod plan;
@@ -19,7 +22,7 @@ use prowess_policy::profile::{Profile, Strength};
 
 use crate::error::ExecError;
 use crate::outcome::{Layer, LayerState, Note, State};
-use crate::spec::{Bytes, Landlock, Seccomp, Stub};
+use crate::spec::{Bytes, Identity, Landlock, Namespaces, Seccomp, Stub};
 
 pub(crate) use paths::Roots;
 
@@ -32,10 +35,12 @@ pub(crate) use paths::Roots;
 pub(crate) struct Machine {
     /// Whether this process is root.
     pub(crate) root: bool,
+    /// The reason why the kernel refuses namespaces to the helper, if it is known to.
+    pub(crate) kernel_refuses: Option<Box<str>>,
     /// Folders in which `bwrap` is looked for.
     pub(crate) bwrap: Vec<PathBuf>,
-    /// User and group of layer 3.
-    pub(crate) identity: (u32, u32),
+    /// User and group of layer 3, if they are chosen by the host program.
+    pub(crate) identity: Option<(u32, u32)>,
     /// Layers that count as missing, and why.
     pub(crate) without: Vec<(Layer, Box<str>)>,
     /// The file of the helper.
@@ -56,11 +61,11 @@ impl Machine {
 /// The sandbox of one run.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Sandbox {
-    pub(crate) identity: Option<(u32, u32)>,
+    pub(crate) identity: Option<Identity>,
     pub(crate) capabilities: bool,
     pub(crate) landlock: Option<Landlock>,
     pub(crate) seccomp: Option<Seccomp>,
-    pub(crate) namespaces: Option<Vec<Bytes>>,
+    pub(crate) namespaces: Option<Namespaces>,
     pub(crate) stubs: Vec<Stub>,
     /// What is put before the program: macOS's `sandbox-exec` and its profile.
     #[cfg_attr(

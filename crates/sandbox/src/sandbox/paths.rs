@@ -1,10 +1,10 @@
-//! The paths of a profile as the disk has them, and how to grant round the ones that are not granted.
+//! The paths of a profile as they are on disk, and how to grant around those that are not granted.
 
 use std::path::{Component, Path, PathBuf};
 
 use prowess_policy::Profile;
 
-use super::within;
+use super::{git, within};
 use crate::error::ExecError;
 use crate::outcome::Note;
 
@@ -30,8 +30,37 @@ pub(crate) struct Roots {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Protected {
     pub(crate) path: PathBuf,
-    /// Whether it is a link: a mount covers what a link leads to, not the link.
+    /// It is a symbolic link.
     pub(crate) link: bool,
+    pub(crate) guard: Guard,
+    /// It was found on disk and is not named by the profile.
+    pub(crate) found: bool,
+}
+
+impl Protected {
+    /// Returns `true` if the path does not exist and Landlock need not keep it so.
+    ///
+    /// Landlock keeps a path absent by allowing nothing to be created beside it. For a path that no
+    /// profile names, that is too strict: it is removed after the run instead.
+    #[cfg_attr(
+        not(target_os = "linux"),
+        allow(dead_code, reason = "only Landlock needs it")
+    )]
+    pub(crate) fn may_be_removed_later(&self) -> bool {
+        let is_absent = || self.path.symlink_metadata().is_err();
+        (self.found || self.guard == Guard::Watch) && is_absent()
+    }
+}
+
+/// How a protected path is kept absent where it is absent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Guard {
+    /// An empty file takes its place during the run.
+    File,
+    /// An empty folder takes its place during the run.
+    Folder,
+    /// It is removed after the run.
+    Watch,
 }
 
 impl Roots {
@@ -51,20 +80,33 @@ impl Roots {
             check(path)?;
         }
         let mut writable = roots.existing(writable);
-        let readable = roots.existing(readable);
+        let mut readable = roots.existing(readable);
+        let git = git::look(&real(cwd), &readable, &writable, profile.git);
+        readable.extend(git.readable);
+        writable.extend(git.writable);
         roots.hidden = hidden
             .iter()
             .filter_map(|path| path.canonicalize().ok())
             .collect();
-        for path in protected {
+        let named = protected
+            .iter()
+            .map(|path| (path.clone(), guard(path), false));
+        let found = git.protected.into_iter();
+        let found = found.map(|(path, guard)| (path, guard, true));
+        for (path, guard, found) in named.chain(found) {
             let link = path.is_symlink();
-            let place = if link { beside(path) } else { real(path) };
-            roots.protected.push(Protected { path: place, link });
-            if link {
+            let place = if link { beside(&path) } else { real(&path) };
+            let mut protect = |path, link| {
                 roots.protected.push(Protected {
-                    path: real(path),
-                    link: false,
+                    path,
+                    link,
+                    guard,
+                    found,
                 });
+            };
+            protect(place, link);
+            if link {
+                protect(real(&path), false);
             }
         }
         // A folder that is protected as a whole is not writable, whatever else is said.
@@ -73,8 +115,10 @@ impl Roots {
         roots
             .protected
             .retain(|p| within(&p.path, &writable) && !within(&p.path, &roots.hidden));
-        roots.protected.sort_by(|a, b| a.path.cmp(&b.path));
-        roots.protected.dedup();
+        roots
+            .protected
+            .sort_by(|a, b| (&a.path, a.found, a.guard).cmp(&(&b.path, b.found, b.guard)));
+        roots.protected.dedup_by(|a, b| a.path == b.path);
         roots.readable = readable.into_iter().chain(demoted).collect();
         roots.readable.retain(|path| !within(path, &writable));
         roots.writable = writable;
@@ -83,6 +127,20 @@ impl Roots {
             list.dedup();
         }
         Ok(roots)
+    }
+
+    /// Grants more paths for reading.
+    pub(crate) fn read_also(&mut self, paths: impl IntoIterator<Item = PathBuf>) {
+        for path in paths {
+            if !self.contains(&path) {
+                self.readable.push(path);
+            }
+        }
+    }
+
+    /// Returns `true` if a path can be read because a root contains it.
+    pub(crate) fn contains(&self, path: &Path) -> bool {
+        within(path, &self.readable) || within(path, &self.writable)
     }
 
     /// Folders whose owner is not the system: no program is taken from there by its name.
@@ -158,6 +216,15 @@ pub(crate) fn around(root: &Path, holes: &[PathBuf]) -> Result<Vec<PathBuf>, Pat
     }
     granted.sort();
     Ok(granted)
+}
+
+/// Returns the guard of a path that the profile names: one that ends in `/` is a folder.
+fn guard(path: &Path) -> Guard {
+    if path.as_os_str().as_encoded_bytes().ends_with(b"/") {
+        Guard::Folder
+    } else {
+        Guard::File
+    }
 }
 
 /// Absolute, and without `..`: what a path means must not depend on what links there are.
@@ -246,7 +313,7 @@ mod tests {
         let root = tree.path().canonicalize().unwrap();
         let mut profile = Profile::reading(root.join("src"));
         profile.writable = vec![root.clone(), root.join("absent")];
-        profile.protected = [".git/hooks", ".envrc", "link"]
+        profile.protected = [".git/hooks/", ".envrc", "link"]
             .map(|p| root.join(p))
             .into();
         profile.protected.push("/elsewhere".into());
@@ -257,19 +324,18 @@ mod tests {
             .protected
             .iter()
             .map(|p| {
-                (
-                    p.path.strip_prefix(&root).unwrap().to_str().unwrap(),
-                    p.link,
-                )
+                let path = p.path.strip_prefix(&root).unwrap().to_str().unwrap();
+                (path, p.link, p.guard)
             })
             .collect();
         assert_eq!(
             protected,
             [
-                (".envrc", false),
-                (".git/hooks", false),
-                ("link", true),
-                ("src", false)
+                (".envrc", false, Guard::File),
+                (".git", false, Guard::Folder),
+                (".git/hooks", false, Guard::Folder),
+                ("link", true, Guard::File),
+                ("src", false, Guard::File)
             ]
         );
         assert_eq!(

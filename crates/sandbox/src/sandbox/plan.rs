@@ -1,4 +1,4 @@
-//! Linux: which layers there are, and what each is told.
+//! Linux: chooses the layers of a run and what each has to do.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -6,10 +6,12 @@ use std::path::{Path, PathBuf};
 use prowess_policy::profile::{Profile, Strength};
 
 use super::paths::{Roots, around};
-use super::{Machine, Sandbox, bwrap};
+use super::{Machine, Sandbox, bwrap, mounts};
 use crate::error::ExecError;
 use crate::outcome::{Layer, Note, State};
-use crate::spec::{Access, Landlock, Rule, Seccomp, bytes};
+use crate::spec::{
+    Access, Builder, Identity, Landlock, Namespaces, Rule, Seccomp, StubKind, bytes,
+};
 
 /// Folders of the system that every command may read.
 pub(super) const SYSTEM: &[&str] = &[
@@ -24,8 +26,8 @@ pub(super) const SYSTEM: &[&str] = &[
     "/nix/store",
 ];
 
-/// What is in those folders and secret. Files of `/etc` itself that not everybody may read are
-/// found by their mode.
+/// Secrets in those folders. Files of `/etc` itself that not every user may read are found by their
+/// mode.
 const SECRET: &[&str] = &[
     "/etc/NetworkManager/system-connections",
     "/etc/docker",
@@ -41,7 +43,7 @@ const SECRET: &[&str] = &[
     "/etc/wireguard",
 ];
 
-/// Devices that hold nothing.
+/// Devices without content.
 const DEVICES: &[&str] = &[
     "/dev/null",
     "/dev/zero",
@@ -51,9 +53,9 @@ const DEVICES: &[&str] = &[
     "/dev/tty",
 ];
 
-/// With namespaces, Landlock stands behind the mounts: cutting files short is the last thing it
-/// learned that matters there. Without, it is also what keeps signals and abstract sockets in.
-const LEAST_BEHIND_MOUNTS: u32 = 3;
+/// The Landlock versions that are needed. Beside mounts, truncating files is the last right that
+/// matters; without them, Landlock also has to stop signals and abstract sockets.
+const LEAST_BESIDE_MOUNTS: u32 = 3;
 const LEAST_ALONE: u32 = 6;
 
 pub(super) fn linux(
@@ -63,15 +65,15 @@ pub(super) fn linux(
     mut sandbox: Sandbox,
 ) -> Result<Sandbox, ExecError> {
     let required = profile.strength == Strength::Required;
-    let namespaces = match machine.lacks(Layer::Namespaces) {
-        Some(why) => Err(why.into()),
-        None => bwrap::find(&machine.bwrap, &roots.closed(&profile.cwd)),
-    };
+    let namespaces = builder(machine, profile, roots);
     let identity = match (&namespaces, machine.lacks(Layer::Identity)) {
-        (Ok(_), _) => Err(State::Off("namespaces stand in for it".into())),
+        (Ok(_), _) => Err(State::Off("namespaces replace it".into())),
         (Err(_), _) if !machine.root => Err(State::Off("only root can become another user".into())),
         (Err(_), Some(why)) => Err(State::Missing(why.into())),
-        (Err(_), None) => Ok(machine.identity),
+        (Err(_), None) => Ok(match machine.identity {
+            Some((user, group)) => Identity::Fixed(user, group),
+            None => Identity::Unused,
+        }),
     };
     if required {
         for layer in [Layer::Capabilities, Layer::Landlock, Layer::Seccomp] {
@@ -95,18 +97,13 @@ pub(super) fn linux(
         Some(why) => sandbox.state(Layer::Capabilities, State::Missing(why.into())),
         None => sandbox.capabilities = true,
     }
+    let builder = namespaces.as_ref().ok();
     if let Some(why) = machine.lacks(Layer::Landlock) {
-        sandbox.notes.extend(left_open(roots, namespaces.is_ok()));
+        sandbox.notes.extend(left_open(roots, builder));
         sandbox.state(Layer::Landlock, State::Missing(why.into()));
     } else {
-        let rules = rules(
-            profile,
-            roots,
-            &secrets,
-            namespaces.is_ok(),
-            &mut sandbox.notes,
-        )?;
-        sandbox.without_landlock = left_open(roots, namespaces.is_ok());
+        let rules = rules(profile, roots, &secrets, builder, &mut sandbox.notes)?;
+        sandbox.without_landlock = left_open(roots, builder);
         sandbox.landlock = Some(rules);
     }
     if let Some(why) = machine.lacks(Layer::Seccomp) {
@@ -114,26 +111,35 @@ pub(super) fn linux(
     } else {
         sandbox.seccomp = Some(Seccomp {
             network: profile.network,
+            ipc: namespaces.is_ok(),
         });
     }
     match namespaces {
-        Ok(program) => {
+        Ok(builder) => {
             let hidden: Vec<PathBuf> = roots.hidden.iter().chain(&secrets).cloned().collect();
-            let home = machine.home.as_deref();
             let roots = with_resolver(roots, profile);
-            let (arguments, stubs) = bwrap::arguments(
-                &program,
+            let mounts = mounts::mounts(
+                &mounts::system(SYSTEM),
                 &roots,
                 &hidden,
-                profile.network,
-                home,
-                &machine.helper,
+                machine.home.as_deref(),
+                &mounts::Kind::of,
             );
-            sandbox.namespaces = Some(arguments);
-            sandbox.stubs = stubs;
+            sandbox.namespaces = Some(Namespaces {
+                builder,
+                mounts: mounts.steps,
+                network: profile.network,
+            });
+            sandbox.stubs = mounts.stubs;
             sandbox.state(Layer::Namespaces, State::On);
         }
-        Err(why) => sandbox.state(Layer::Namespaces, State::Missing(why)),
+        Err(why) => {
+            let removed = roots.protected.iter();
+            let removed = removed.filter(|protected| protected.may_be_removed_later());
+            let removed = removed.map(|protected| mounts::stub(&protected.path, StubKind::Absent));
+            sandbox.stubs = removed.collect();
+            sandbox.state(Layer::Namespaces, State::Missing(why));
+        }
     }
     match identity {
         Ok(identity) => {
@@ -145,13 +151,28 @@ pub(super) fn linux(
     Ok(sandbox)
 }
 
+/// Chooses what builds the namespaces, or says why nothing can.
+fn builder(machine: &Machine, profile: &Profile, roots: &Roots) -> Result<Builder, Box<str>> {
+    if let Some(why) = machine.lacks(Layer::Namespaces) {
+        return Err(why.into());
+    }
+    let Some(refusal) = &machine.kernel_refuses else {
+        return Ok(Builder::Kernel);
+    };
+    match bwrap::find(&machine.bwrap, &roots.closed(&profile.cwd)) {
+        Ok(program) => Ok(bwrap::builder(&program, &machine.helper)),
+        Err(why) => Err(format!("{refusal}, and {why}").into()),
+    }
+}
+
 fn rules(
     profile: &Profile,
     roots: &Roots,
     secrets: &[PathBuf],
-    namespaces: bool,
+    builder: Option<&Builder>,
     notes: &mut Vec<Note>,
 ) -> Result<Landlock, ExecError> {
+    let namespaces = builder.is_some();
     let mut rules = Vec::new();
     let mut grant = |path: &Path, access| {
         rules.push(Rule {
@@ -159,20 +180,24 @@ fn rules(
             access,
         });
     };
-    // Behind mounts, secrets are covered already, and protected paths but for links.
+    // Mounts cover secrets already, and protected paths except those they cannot cover.
     let hidden: Vec<PathBuf> = if namespaces {
         Vec::new()
     } else {
         roots.hidden.iter().chain(secrets).cloned().collect()
     };
-    let protected = roots
-        .protected
-        .iter()
-        .filter(|protected| !namespaces || protected.link);
-    let closed: Vec<PathBuf> = protected
-        .map(|protected| protected.path.clone())
-        .chain(hidden.iter().cloned())
-        .collect();
+    let mut closed = hidden.clone();
+    match builder {
+        Some(Builder::Kernel) => {}
+        Some(Builder::Bwrap { .. }) => {
+            closed.extend(mounts::links(&roots.protected).map(Path::to_owned));
+        }
+        None => {
+            let held = roots.protected.iter();
+            let held = held.filter(|protected| !protected.may_be_removed_later());
+            closed.extend(held.map(|protected| protected.path.clone()));
+        }
+    }
 
     let system = SYSTEM
         .iter()
@@ -197,6 +222,7 @@ fn rules(
     }
     grant(Path::new("/proc"), Access::Read);
     if namespaces {
+        grant(Path::new("/.prowess"), Access::Read);
         grant(Path::new("/dev"), Access::Device);
         grant(Path::new("/dev/shm"), Access::Write);
         grant(Path::new("/tmp"), Access::Write);
@@ -205,7 +231,7 @@ fn rules(
             grant(Path::new(device), Access::Device);
         }
     }
-    // What cannot be granted round is not granted: too little is safe, but must be known.
+    // A folder that cannot be listed is not granted: too little is safe, but must be reported.
     for (path, folder) in unlisted {
         let why: Box<str> = format!(
             "`{}` cannot be listed, or has too many entries",
@@ -218,7 +244,7 @@ fn rules(
         notes.push(Note::Unprotected { path, why });
     }
     let least = if namespaces {
-        LEAST_BEHIND_MOUNTS
+        LEAST_BESIDE_MOUNTS
     } else {
         LEAST_ALONE
     };
@@ -229,21 +255,21 @@ fn rules(
     })
 }
 
-/// What is open where Landlock is missing.
-fn left_open(roots: &Roots, namespaces: bool) -> Vec<Note> {
-    if !namespaces {
-        return roots.unprotected("Landlock is missing");
+/// Lists what is open where Landlock is missing.
+fn left_open(roots: &Roots, builder: Option<&Builder>) -> Vec<Note> {
+    match builder {
+        None => roots.unprotected("Landlock is missing"),
+        Some(Builder::Kernel) => Vec::new(),
+        Some(Builder::Bwrap { .. }) => mounts::links(&roots.protected)
+            .map(|link| Note::Unprotected {
+                path: link.to_owned(),
+                why: "it is a link, and Landlock is missing".into(),
+            })
+            .collect(),
     }
-    let links = roots.protected.iter().filter(|protected| protected.link);
-    links
-        .map(|link| Note::Unprotected {
-            path: link.path.clone(),
-            why: "it is a link, and Landlock is missing".into(),
-        })
-        .collect()
 }
 
-/// The roots, and where the names of the internet are asked for, if that is elsewhere.
+/// Adds the file that names the DNS servers, if it is outside of the system's folders.
 fn with_resolver(roots: &Roots, profile: &Profile) -> Roots {
     let mut roots = roots.clone();
     if profile.network
@@ -255,7 +281,7 @@ fn with_resolver(roots: &Roots, profile: &Profile) -> Roots {
     roots
 }
 
-/// What is secret in the system's folders, as far as it exists.
+/// Returns the secrets in the system's folders that exist.
 fn secrets() -> Vec<PathBuf> {
     let mut found: Vec<PathBuf> = SECRET
         .iter()

@@ -1,4 +1,4 @@
-//! System calls that a command has no use for, or that reach round the other layers.
+//! System calls that a command does not need, or that bypass the other layers.
 
 use std::collections::BTreeMap;
 
@@ -36,6 +36,9 @@ const REFUSED: &[i64] = &[
     libc::SYS_move_mount,
     libc::SYS_open_tree,
     libc::SYS_mount_setattr,
+    SYS_OPEN_TREE_ATTR,
+    SYS_STATMOUNT,
+    SYS_LISTMOUNT,
     libc::SYS_unshare,
     libc::SYS_setns,
     // The kernel and the machine.
@@ -70,6 +73,25 @@ const REFUSED: &[i64] = &[
     libc::SYS_setdomainname,
 ];
 
+/// Refused without an IPC namespace: what these make is shared with every process of the machine
+/// and outlives the command.
+const SHARED: &[i64] = &[
+    libc::SYS_shmget,
+    libc::SYS_shmat,
+    libc::SYS_shmdt,
+    libc::SYS_shmctl,
+    libc::SYS_semget,
+    libc::SYS_semop,
+    libc::SYS_semctl,
+    libc::SYS_semtimedop,
+    libc::SYS_msgget,
+    libc::SYS_msgsnd,
+    libc::SYS_msgrcv,
+    libc::SYS_msgctl,
+    libc::SYS_mq_open,
+    libc::SYS_mq_unlink,
+];
+
 /// Flags of `clone` that make a namespace: time is not among them, it shares bits with a signal.
 const NAMESPACES: u64 = 0x7e02_0000;
 
@@ -96,6 +118,9 @@ fn program(open: Seccomp) -> Result<BpfProgram, seccompiler::BackendError> {
         libc::SYS_modify_ldt,
     ] {
         rules.insert(call, Vec::new());
+    }
+    if !open.ipc {
+        rules.extend(SHARED.iter().map(|call| (*call, Vec::new())));
     }
     sockets(&mut rules, open)?;
 
@@ -157,8 +182,18 @@ fn sockets(rules: &mut Rules, open: Seccomp) -> Result<(), seccompiler::BackendE
         families.extend([libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK]);
     }
     rules.insert(libc::SYS_socket, refuse_others(&families)?);
-    // Both ends stay in the command's own hands.
-    rules.insert(libc::SYS_socketpair, refuse_others(&[libc::AF_UNIX])?);
+    // A pair of datagram sockets could send to any socket with a path, so only connected kinds are
+    // left. Flags are in the bits above the kind.
+    let mut pairs = refuse_others(&[libc::AF_UNIX])?;
+    for kind in 0..=SOCKET_KINDS {
+        if ![libc::SOCK_STREAM, libc::SOCK_SEQPACKET].contains(&kind) {
+            let mask = u64::from(SOCKET_KINDS.cast_unsigned());
+            let kind = u64::from(kind.cast_unsigned());
+            let is = SeccompCondition::new(1, Width::Dword, Op::MaskedEq(mask), kind)?;
+            pairs.push(SeccompRule::new(vec![is])?);
+        }
+    }
+    rules.insert(libc::SYS_socketpair, pairs);
     Ok(())
 }
 
@@ -238,6 +273,12 @@ fn other_numbering() -> [sock_filter; 3] {
 
 /// Not in every version of `libc`.
 const SYS_FCHMODAT2: i64 = 452;
+const SYS_STATMOUNT: i64 = 457;
+const SYS_LISTMOUNT: i64 = 458;
+const SYS_OPEN_TREE_ATTR: i64 = 467;
+
+/// The bits that hold the kind of a socket.
+const SOCKET_KINDS: i32 = 0xf;
 
 #[cfg(test)]
 mod tests {
@@ -246,7 +287,9 @@ mod tests {
     #[test]
     fn every_combination_compiles() {
         for network in [false, true] {
-            assert!(program(Seccomp { network }).is_ok());
+            for ipc in [false, true] {
+                assert!(program(Seccomp { network, ipc }).is_ok());
+            }
         }
         assert!(!clones_hidden().is_empty());
     }

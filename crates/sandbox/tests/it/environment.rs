@@ -10,14 +10,14 @@ use crate::support::{Place, Runtime, strong_sets};
 #[test]
 fn only_the_list_arrives() {
     let mut sets = strong_sets();
-    sets.push(("layer 0", vec![]));
+    sets.push(("layer 0", (&[]).into()));
     for (name, without) in sets {
         let strength = if name == "layer 0" {
             Strength::Off
         } else {
             Strength::Required
         };
-        let mut place = Place::new(strength).without(&without);
+        let mut place = Place::new(strength).without(without);
         let offered = [
             ("HOME", "/root"),
             ("LANG", "C.UTF-8"),
@@ -29,6 +29,8 @@ fn only_the_list_arrives() {
             ("SSH_AUTH_SOCK", "/run/agent"),
             ("LD_PRELOAD", "/evil.so"),
             ("BASH_ENV", "/evil"),
+            ("GIT_CONFIG_PARAMETERS", "'core.fsmonitor=evil'"),
+            ("GIT_CONFIG_VALUE_0", "core.fsmonitor=evil"),
             ("BASH_FUNC_ls%%", "() { evil; }"),
         ];
         place.runner = place
@@ -50,11 +52,17 @@ fn only_the_list_arrives() {
         let expected = [
             "EDITOR", "HOME", "LANG", "LC_TIME", "PATH", "TERM", "TMPDIR", "USER", "_",
         ];
-        let unexpected: Vec<_> = names
+        let (git, others): (BTreeSet<&str>, BTreeSet<&str>) = names
+            .iter()
+            .partition(|name| name.starts_with("GIT_CONFIG_"));
+        let unexpected: Vec<_> = others
             .iter()
             .filter(|name| !expected.contains(name))
             .collect();
         assert!(unexpected.is_empty(), "{name}: {unexpected:?}");
+        // Git's settings are the sandbox's own, and none without a sandbox.
+        assert_eq!(git.is_empty(), strength == Strength::Off, "{name}: {git:?}");
+        assert!(!text.contains("core.fsmonitor=evil"), "{name}: {text}");
         assert!(
             names.contains("EDITOR") && names.contains("TMPDIR"),
             "{name}: {text}"
@@ -95,7 +103,7 @@ fn no_process_shows_the_runtimes_keys() {
         "control: {control}"
     );
     for (name, without) in strong_sets() {
-        let place = Place::new(Strength::Required).without(&without);
+        let place = Place::new(Strength::Required).without(without);
         assert_eq!(place.run(search).stdout.text(), "", "{name}");
     }
 }
@@ -103,7 +111,8 @@ fn no_process_shows_the_runtimes_keys() {
 #[test]
 fn a_program_in_the_workspace_is_not_taken_for_the_systems() {
     for (name, without) in strong_sets() {
-        let mut place = Place::new(Strength::Required).without(&without);
+        let mut place = Place::new(Strength::Required).without(without);
+        std::fs::create_dir(place.work().join(".git")).unwrap();
         let evil = place.work().join("ls");
         std::fs::write(&evil, "#!/bin/sh\necho evil\n").unwrap();
         crate::support::mode(&evil, 0o755);

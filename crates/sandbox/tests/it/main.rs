@@ -10,6 +10,7 @@
 
 mod attacks;
 mod environment;
+mod git;
 mod input;
 mod layers;
 mod orphans;

@@ -120,7 +120,7 @@ fn two_hundred_rounds_leave_none_without_a_sandbox() {
 #[test]
 fn two_hundred_rounds_leave_none_in_every_set_of_layers() {
     for (name, without) in strong_sets() {
-        let mut place = Place::new(Strength::Required).without(&without);
+        let mut place = Place::new(Strength::Required).without(without);
         assert_eq!(survivors(&mut place, 200, false), 0, "{name}");
     }
 }
@@ -129,7 +129,7 @@ fn two_hundred_rounds_leave_none_in_every_set_of_layers() {
 fn a_deadline_leaves_none_either() {
     assert_eq!(survivors(&mut Place::new(Strength::Off), 24, true), 0);
     for (name, without) in strong_sets() {
-        let mut place = Place::new(Strength::Required).without(&without);
+        let mut place = Place::new(Strength::Required).without(without);
         assert_eq!(survivors(&mut place, 24, true), 0, "{name}");
     }
 }

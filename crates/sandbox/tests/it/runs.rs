@@ -16,7 +16,7 @@ fn places() -> Vec<Place> {
     places.extend(
         strong
             .iter()
-            .map(|(_, without)| Place::new(Strength::Required).without(without)),
+            .map(|(_, without)| Place::new(Strength::Required).without(*without)),
     );
     places
 }

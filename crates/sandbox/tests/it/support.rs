@@ -128,9 +128,34 @@ impl Place {
             .unwrap_or_else(|error| panic!("`{line}`: {error}"))
     }
 
-    pub(crate) fn without(mut self, layers: &[Layer]) -> Self {
-        self.runner = self.runner.without(layers.iter().copied());
+    pub(crate) fn without<'a>(mut self, lacking: impl Into<Lacking<'a>>) -> Self {
+        let lacking = lacking.into();
+        self.runner = self.runner.without(lacking.layers.iter().copied());
+        if lacking.kernel {
+            self.runner = self.runner.without_kernel_namespaces();
+        }
         self
+    }
+}
+
+/// What a set of layers does without.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Lacking<'a> {
+    pub(crate) layers: &'a [Layer],
+    /// The kernel's own namespaces, so that `bwrap` has to build them.
+    pub(crate) kernel: bool,
+}
+
+impl<'a> From<&'a [Layer]> for Lacking<'a> {
+    fn from(layers: &'a [Layer]) -> Self {
+        let kernel = false;
+        Self { layers, kernel }
+    }
+}
+
+impl<'a, const N: usize> From<&'a [Layer; N]> for Lacking<'a> {
+    fn from(layers: &'a [Layer; N]) -> Self {
+        layers.as_slice().into()
     }
 }
 
@@ -138,7 +163,7 @@ impl Place {
 pub(crate) struct Folder(Option<tempfile::TempDir>);
 
 impl Folder {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         // Not `/tmp`: inside, that is another one.
         let base = std::env::var_os("PROWESS_TEST_BASE").unwrap_or_else(|| "/var/tmp".into());
         Self(Some(tempfile::tempdir_in(base).unwrap()))
@@ -200,49 +225,48 @@ pub(crate) fn root() -> bool {
     rustix::process::geteuid().is_root()
 }
 
-pub(crate) fn has_bwrap() -> bool {
-    Path::new("/usr/bin/bwrap").exists()
+/// Says that something could not be run here. `PROWESS_TEST_REQUIRE_BWRAP=1` and
+/// `PROWESS_TEST_REQUIRE_SANDBOX=1` make it a failure, for the machine that decides about a change.
+fn not_run(what: &str, required_by: &str) {
+    eprintln!("NOT RUN: {what}");
+    let is_required = std::env::var_os(required_by).is_some_and(|value| value == "1");
+    assert!(!is_required, "{what}, and {required_by}=1");
 }
 
-/// Whether the tests of something can run. Where they cannot, that is said; where they must, as on
-/// the machine that decides about a change, they fail.
-pub(crate) fn can(what: &str, there: bool) -> bool {
-    if !there {
-        eprintln!("NOT RUN: {what} is not there");
-        let must = std::env::var_os("PROWESS_TEST_REQUIRE_SANDBOX").is_some_and(|v| v == "1");
-        assert!(
-            !must,
-            "{what} is not there, and PROWESS_TEST_REQUIRE_SANDBOX=1"
-        );
+/// Returns `true` if `bwrap` is installed.
+pub(crate) fn can_bwrap() -> bool {
+    let found = Path::new("/usr/bin/bwrap").exists();
+    if !found {
+        let what = "the tests of the fallback: `bwrap` is not installed";
+        not_run(what, "PROWESS_TEST_REQUIRE_BWRAP");
     }
-    there
+    found
 }
 
-pub(crate) fn can_namespaces() -> bool {
-    can("`bwrap` (apt-get install bubblewrap)", has_bwrap())
-}
-
+/// Returns `true` if this process is root and can act as other users.
 pub(crate) fn can_identity() -> bool {
-    can("root", root())
+    if !root() {
+        not_run("what only root can do", "PROWESS_TEST_REQUIRE_SANDBOX");
+    }
+    root()
 }
 
-/// Whether this process was started by [`as_nobody`].
-pub(crate) fn is_nobody() -> bool {
-    std::env::var_os("PROWESS_TEST_NOBODY").is_some()
-}
-
-/// Runs a test of this program as a user that owns nothing.
+/// Runs an ignored test of this program as a user that owns nothing.
 pub(crate) fn as_nobody(test: &str) -> String {
     use std::os::unix::process::CommandExt;
     let program = for_everybody(&std::env::current_exe().unwrap());
     let output = std::process::Command::new(program)
-        .args(["--exact", test, "--nocapture", "--test-threads=1"])
-        .env("PROWESS_TEST_NOBODY", "1")
+        .args([
+            "--ignored",
+            "--exact",
+            test,
+            "--nocapture",
+            "--test-threads=1",
+        ])
         .uid(NOBODY)
         .gid(NOBODY)
         .current_dir("/")
         .env("HOME", "/nonexistent")
-        // What must be there was there for whoever started this.
         .env_remove("PROWESS_TEST_REQUIRE_SANDBOX")
         .output()
         .unwrap();
@@ -253,14 +277,16 @@ pub(crate) fn as_nobody(test: &str) -> String {
     format!("{text}\n{errors}")
 }
 
-/// The sets of layers that this machine can have and that are strong enough to be required.
-pub(crate) fn strong_sets() -> Vec<(&'static str, Vec<Layer>)> {
-    let mut sets = Vec::new();
-    if can_namespaces() {
-        sets.push(("layers 1 and 2", vec![]));
+/// The sets of layers that are strong enough to be required, as far as this user can have them.
+pub(crate) fn strong_sets() -> Vec<(&'static str, Lacking<'static>)> {
+    let mut sets = vec![("layers 1 and 2", Lacking::from(&[]))];
+    if can_bwrap() {
+        let kernel = true;
+        let layers = &[];
+        sets.push(("layers 1 and 2 by bwrap", Lacking { layers, kernel }));
     }
     if can_identity() {
-        sets.push(("layers 1 and 3", vec![Layer::Namespaces]));
+        sets.push(("layers 1 and 3", Lacking::from(&[Layer::Namespaces])));
     }
     sets
 }

@@ -12,7 +12,7 @@ use std::net::{TcpStream, UdpSocket};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
-use std::os::unix::net::{SocketAddr, UnixStream};
+use std::os::unix::net::{SocketAddr, UnixDatagram, UnixStream};
 use std::path::Path;
 
 pub(crate) fn main() {
@@ -29,7 +29,10 @@ fn attack(name: &str, argument: &str) -> io::Result<()> {
     let path = Path::new(argument);
     let beside = |suffix: &str| format!("{argument}{suffix}");
     match name {
-        "write" => OpenOptions::new().append(true).open(path)?.write_all(b"x"),
+        "git-head" => std::fs::remove_file(path).and_then(|()| File::create(path).map(drop)),
+        "write" | "git-config" | "git-commondir" | "git-hook" => {
+            OpenOptions::new().append(true).open(path)?.write_all(b"x")
+        }
         "create" => {
             File::create_new(beside(".created"))?;
             std::fs::remove_file(beside(".created"))
@@ -71,6 +74,49 @@ fn attack(name: &str, argument: &str) -> io::Result<()> {
             UnixStream::connect_addr(&address).map(drop)
         }
         "path-socket" => UnixStream::connect(path).map(drop),
+        // Either end of a pair of datagram sockets can send anywhere.
+        "datagram-pair" => {
+            let (one, _other) = UnixDatagram::pair()?;
+            one.send_to(b"x", path).map(drop)
+        }
+        "shared-memory-make" => {
+            let key = argument.parse().map_err(io::Error::other)?;
+            // SAFETY: the call has no pointers.
+            check(unsafe { libc::shmget(key, 4096, libc::IPC_CREAT | libc::IPC_EXCL | 0o666) })
+        }
+        "shared-memory" => {
+            let key = argument.parse().map_err(io::Error::other)?;
+            // SAFETY: the call has no pointers.
+            let segment = unsafe { libc::shmget(key, 0, 0) };
+            check(segment)?;
+            // SAFETY: the kernel chooses the address of the mapping, which nothing here touches.
+            let memory = unsafe { libc::shmat(segment, std::ptr::null(), 0) };
+            check(if memory.addr() == usize::MAX { -1 } else { 0 })
+        }
+        "shared-memory-remove" => {
+            let key = argument.parse().map_err(io::Error::other)?;
+            // SAFETY: neither call reads or writes memory of this process.
+            check(unsafe {
+                let segment = libc::shmget(key, 0, 0);
+                libc::shmctl(segment, libc::IPC_RMID, std::ptr::null_mut())
+            })
+        }
+        // Called without a buffer: any other error than a refusal shows that the kernel was reached.
+        "open-tree-attr" | "statmount" | "listmount" => {
+            let number = match name {
+                "open-tree-attr" => 467,
+                "statmount" => 457,
+                _ => 458,
+            };
+            // SAFETY: every pointer is null, which the kernel reports as an error.
+            unsafe { libc::syscall(number, 0, 0, 0, 0, 0) };
+            let error = io::Error::last_os_error();
+            match error.raw_os_error() {
+                Some(libc::EPERM | libc::ENOSYS) => Err(error),
+                _ => Ok(()),
+            }
+        }
+        "look" => path.symlink_metadata().map(drop),
         "signal" => {
             let pid = argument.parse().map_err(io::Error::other)?;
             // SAFETY: signal 0 only asks whether one may be sent.
