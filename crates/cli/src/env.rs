@@ -162,10 +162,15 @@ impl Environment {
         })
     }
 
-    /// What runs commands in the sandbox.
-    pub(crate) fn runner(&self) -> Option<prowess_sandbox::Runner> {
+    /// Runs commands in the sandbox, with the programs that the user's settings name.
+    pub(crate) fn runner(
+        &self,
+        config: &prowess_config::Config,
+    ) -> Option<prowess_sandbox::Runner> {
         let helper = self.helper.clone()?;
-        Some(prowess_sandbox::Runner::new(helper).inherit(self.variables.iter().cloned()))
+        let runner = prowess_sandbox::Runner::new(helper);
+        let runner = runner.search(config.program_folders.iter().cloned());
+        Some(runner.inherit(self.variables.iter().cloned()))
     }
 
     /// Where skills are looked for from here.

@@ -72,6 +72,8 @@ pub struct Config {
     pub sandbox: Option<Strength>,
     /// `sandbox.timeout`: seconds until a command is stopped
     pub timeout: Option<usize>,
+    /// `sandbox.path`: folders whose programs commands may run, in the user's file only
+    pub program_folders: Vec<PathBuf>,
     /// `model.name`, in the user's file only
     pub model: Option<String>,
     /// `model.effort`, in the user's file only
@@ -122,6 +124,11 @@ impl Config {
             skill_commands: self.skill_commands.or(base.skill_commands),
             confine: self.confine.or(base.confine),
             sandbox: self.sandbox.or(base.sandbox),
+            program_folders: base
+                .program_folders
+                .into_iter()
+                .chain(self.program_folders)
+                .collect(),
             // A project may shorten the timeout, not extend it.
             timeout: match (self.timeout, base.timeout) {
                 (Some(near), Some(far)) => Some(near.min(far)),
@@ -252,7 +259,7 @@ pub fn load(sources: &Sources, show: &dyn Fn(&Path) -> String) -> Loaded {
             .parent()
             .filter(|_| is_project)
             .map_or(base.clone(), PathBuf::from);
-        for folder in &mut found.dirs {
+        for folder in found.dirs.iter_mut().chain(&mut found.program_folders) {
             *folder = expand(folder, &base, sources.home.as_deref());
         }
         // Folders named by a project must be inside of it.

@@ -31,7 +31,7 @@ const SKILLS_KEYS: [&str; 3] = ["dirs", "precedence", "visibility"];
 const PROMPT_KEYS: [&str; 3] = ["window", "budget", "entry-characters"];
 const AGENT_KEYS: [&str; 2] = ["skills", "deny"];
 const PERMISSION_KEYS: [&str; 6] = ["mode", "allow", "ask", "deny", "skill-commands", "confine"];
-const SANDBOX_KEYS: [&str; 2] = ["strength", "timeout"];
+const SANDBOX_KEYS: [&str; 3] = ["path", "strength", "timeout"];
 const KEYS: [&str; 5] = ["profile", "fail-on", "select", "ignore", "severity"];
 
 /// Parses a file. Unknown keys are warnings, invalid values are errors. A project's file cannot
@@ -278,6 +278,13 @@ impl Reader {
                     self.config.sandbox.take_if(|_| self.is_project);
                 }
                 "timeout" => self.config.timeout = self.number(value, "timeout"),
+                "path" => {
+                    let folders = self.texts(value, "path").unwrap_or_default();
+                    self.own_settings_only(key.span(), "path");
+                    if !self.is_project {
+                        self.config.program_folders = folders.into_iter().map(Into::into).collect();
+                    }
+                }
                 _ => self.unknown(key, &SANDBOX_KEYS),
             }
         }
@@ -554,16 +561,18 @@ mod tests {
     #[test]
     fn permissions_are_read() {
         let text = "[permissions]\nmode = 'accept-edits'\nallow = ['Bash(git:*)', 'Bash(ls']\n\
-                    deny = ['Read(.env)']\n[sandbox]\nstrength = 'off'\n";
+                    deny = ['Read(.env)']\n[sandbox]\nstrength = 'off'\npath = ['~/bin']\n";
         let config = check(text, &["invalid allow rule"]);
         assert_eq!(
             (config.mode, config.sandbox),
             (Some(Mode::AcceptEdits), Some(Strength::Off))
         );
+        assert_eq!(config.program_folders, [std::path::PathBuf::from("~/bin")]);
         assert_eq!(config.permissions.all().len(), 2);
         // The same file in a project loosens nothing.
         let (config, report) = read("prowess.toml", text.to_owned(), true);
         assert_eq!((config.mode, config.sandbox), (None, None));
+        assert!(config.program_folders.is_empty());
         assert_eq!(config.permissions.of(Effect::Allow).count(), 0);
         assert_eq!(config.permissions.of(Effect::Deny).count(), 1);
         assert_eq!(report.diagnostics.len(), 4);

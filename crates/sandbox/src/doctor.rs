@@ -1,8 +1,8 @@
-//! Which layers this machine has: each one tried, not looked up.
+//! Tries the layers of this machine, and ordinary work in all of them together.
 
 use std::fs::File;
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::PathBuf;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
 
 use prowess_policy::Plan;
 use prowess_policy::profile::{Profile, Strength};
@@ -13,7 +13,7 @@ use crate::outcome::{Layer, LayerState, State};
 use crate::runner::{Options, Runner};
 use crate::sandbox::SYSTEM_LAYERS;
 
-/// Tries every layer of this system by itself, beside a run without any.
+/// Tries every layer of this system by itself, next to a run without any.
 ///
 /// A layer is on if the run without it could do something that the run with it could not.
 pub fn layers(runner: &Runner) -> Result<Vec<LayerState>, ExecError> {
@@ -34,7 +34,7 @@ pub fn layers(runner: &Runner) -> Result<Vec<LayerState>, ExecError> {
             Ok((states, probed)) => {
                 let state = states.into_iter().find(|state| state.layer == *layer);
                 (
-                    state.map_or(State::Off("nobody asked for it".into()), |s| s.state),
+                    state.map_or(State::Off("it was not requested".into()), |s| s.state),
                     probed,
                 )
             }
@@ -52,7 +52,121 @@ pub fn layers(runner: &Runner) -> Result<Vec<LayerState>, ExecError> {
     Ok(found)
 }
 
-/// Whether a layer stopped what it should stop.
+/// Something that commands do every day.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Task {
+    /// Writing a file in a project.
+    Write,
+    /// `git status` in a project.
+    Git,
+    /// Running a script of a project.
+    Script,
+}
+
+/// How a task went.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Trial {
+    /// It worked.
+    Works,
+    /// It failed, for this reason.
+    Failed(Box<str>),
+    /// It could not be tried, for this reason.
+    Skipped(Box<str>),
+}
+
+/// Does ordinary work in the sandbox, in a project made for it.
+pub fn tasks(runner: &Runner, strength: Strength) -> Result<Vec<(Task, Trial)>, ExecError> {
+    let project = Project::new(runner)?;
+    let mut profile = Profile::reading(&project.0);
+    profile.strength = strength;
+    profile.writable = vec![project.0.clone()];
+    let run = |words: &[&str]| {
+        let words = words.iter().map(|word| (*word).into()).collect();
+        runner.run_plan(&Plan::Words(words), &profile, Options::default())
+    };
+    let judge = |result: Result<crate::Outcome, ExecError>, done: &dyn Fn(&str) -> bool| {
+        let outcome = match result {
+            Err(ExecError::ProgramMissing { name, .. }) => {
+                return Trial::Skipped(format!("`{name}` is not installed").into());
+            }
+            Err(error) => return Trial::Failed(error.to_string().into()),
+            Ok(outcome) => outcome,
+        };
+        if outcome.success() && done(&outcome.stdout.text()) {
+            return Trial::Works;
+        }
+        let errors = outcome.stderr.text().into_owned();
+        let why = errors.trim().lines().next_back().unwrap_or_default();
+        Trial::Failed(if why.is_empty() {
+            format!("it ended with {:?}", outcome.end).into()
+        } else {
+            why.into()
+        })
+    };
+    let file = project.0.join("written");
+    let is_written = |_: &str| std::fs::read(&file).is_ok_and(|text| text == b"x\n");
+    Ok(vec![
+        (
+            Task::Write,
+            judge(run(&["sh", "-c", "echo x > written"]), &is_written),
+        ),
+        (
+            Task::Git,
+            judge(run(&["git", "status", "--porcelain"]), &|text| {
+                text.contains("script.sh")
+            }),
+        ),
+        (
+            Task::Script,
+            judge(run(&["./script.sh"]), &|text| text == "ran\n"),
+        ),
+    ])
+}
+
+/// A folder with an empty repository and a script. Every user may write in it, because without
+/// namespaces the command is another user.
+struct Project(PathBuf);
+
+impl Project {
+    fn new(runner: &Runner) -> Result<Self, ExecError> {
+        let name = format!("prowess-doctor-{}-project", std::process::id());
+        let path = runner.scratch().join(name);
+        let _ = std::fs::remove_dir_all(&path);
+        std::fs::create_dir(&path)?;
+        let project = Self(path.canonicalize()?);
+        for folder in ["", ".git", ".git/objects", ".git/refs"] {
+            let folder = project.0.join(folder);
+            std::fs::create_dir_all(&folder)?;
+            let mode = if folder.ends_with(".git") {
+                0o755
+            } else {
+                0o777
+            };
+            std::fs::set_permissions(&folder, PermissionsExt::from_mode(mode))?;
+        }
+        let write = |name: &str, text: &str, mode: u32| {
+            let path: &Path = &project.0.join(name);
+            std::fs::write(path, text)?;
+            std::fs::set_permissions(path, PermissionsExt::from_mode(mode))
+        };
+        write(".git/HEAD", "ref: refs/heads/main\n", 0o644)?;
+        write(
+            ".git/config",
+            "[core]\n\trepositoryformatversion = 0\n",
+            0o644,
+        )?;
+        write("script.sh", "#!/bin/sh\necho ran\n", 0o755)?;
+        Ok(project)
+    }
+}
+
+impl Drop for Project {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Returns the state of a layer by what it stopped.
 fn judge(layer: Layer, control: &Probed, probed: &Probed) -> State {
     let tried = match layer {
         Layer::Landlock | Layer::Seatbelt => "write",
@@ -101,7 +215,7 @@ fn probe(
     Ok((outcome.layers, probed))
 }
 
-/// A file that no profile grants, and that everybody could write.
+/// A file that no profile grants and that every user could write.
 struct Outside(PathBuf);
 
 impl Outside {

@@ -34,7 +34,7 @@ mod sys;
 
 pub use cancel::{Cancel, Stop};
 pub use capture::{Captured, Stream};
-pub use doctor::layers;
+pub use doctor::{Task, Trial, layers, tasks};
 pub use error::{ExecError, Step};
 pub use helper::{Helper, maybe_run_helper};
 pub use outcome::{End, Layer, LayerState, Note, Outcome, State, Stopped};

@@ -6,7 +6,7 @@ use crate::output::{Exit, Foreign, Printer};
 use prowess_diag::{sanitize, wording};
 use prowess_policy::profile::{Setting, Strength};
 use prowess_policy::{Action, Actor, Answer, Approved, Command, Effect, Profile, Verdict};
-use prowess_sandbox::{End, ExecError, Options, Outcome, Stream};
+use prowess_sandbox::{End, ExecError, Options, Outcome, Runner, Stream};
 use serde_json::json;
 
 use crate::args::{ExecArgs, GlobalArgs};
@@ -65,7 +65,8 @@ pub(crate) fn run(
             }
         }
     };
-    let outcome = start(&approved, &profile, args, environment)?;
+    let runner = environment.runner(&library.config);
+    let outcome = start(&approved, &profile, args, runner)?;
     if args.json {
         printer.json(&prowess::inspect::ran(&line, &outcome))?;
         return Ok(Exit::Done);
@@ -155,11 +156,9 @@ fn start(
     approved: &Approved<Command>,
     profile: &Profile,
     args: &ExecArgs,
-    environment: &Environment,
+    runner: Option<Runner>,
 ) -> Result<Outcome, CliError> {
-    let runner = environment
-        .runner()
-        .ok_or_else(|| CliError::new("the sandbox has no helper"))?;
+    let runner = runner.ok_or_else(|| CliError::new("the sandbox has no helper"))?;
     let out = RefCell::new(Foreign::new(std::io::stdout()));
     let err = RefCell::new(Foreign::new(std::io::stderr()));
     let mut pass_on = |stream: Stream, bytes: &[u8]| {

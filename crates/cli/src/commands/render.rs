@@ -80,7 +80,7 @@ pub(crate) fn workshop(
     );
     workshop.approver = Arc::new(Terminal);
     workshop.runner = environment
-        .runner()
+        .runner(&library.config)
         .map(|runner| Arc::new(runner) as Arc<dyn CommandRunner>);
     Ok(workshop)
 }

@@ -118,12 +118,13 @@ fn setup(
         let store = Tolerant::new(Arc::new(store), Arc::new(SystemClock));
         Arc::new(store) as Arc<dyn prowess_traits::UsageStore>
     });
+    let runner = environment.runner(&library.config);
     Ok(Setup {
         registry: library.registry,
         config: library.config,
         visibility,
         host: permissions::host(environment),
-        runner: environment.runner().map(|runner| Arc::new(runner) as _),
+        runner: runner.map(|runner| Arc::new(runner) as _),
         usage: remembered,
         store: environment.store_file(),
         settings: environment.settings().user,

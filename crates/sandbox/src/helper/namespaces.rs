@@ -125,14 +125,12 @@ fn root(wanted: &Namespaces, reporter: &io::PipeWriter) -> Result<(), Report> {
         .filter_map(|name| clone_tree(&Path::new("/dev").join(name)).ok())
         .collect();
     // The kernel allows a new `/proc` only while the old one is in sight.
-    let processes = match proc() {
-        Ok(tree) => tree,
+    let processes = if let Ok(tree) = proc() {
+        tree
+    } else {
         // A container that hides parts of `/proc` allows no new one.
-        Err(_) => {
-            let Source { tree, .. } = clone_tree(Path::new("/proc"))?;
-            supervise::say(reporter, &Report::SharedProc);
-            tree
-        }
+        supervise::say(reporter, &Report::SharedProc);
+        clone_tree(Path::new("/proc"))?.tree
     };
 
     // Any folder will do: it is covered only in this namespace.
@@ -308,7 +306,7 @@ fn hide_file(path: &Path) -> io::Result<()> {
         OpenOptions::new()
             .write(true)
             .create_new(true)
-            .mode(0)
+            .mode(0o000)
             .open(empty)?;
     }
     let flags = OpenTreeFlags::OPEN_TREE_CLONE

@@ -94,7 +94,7 @@ const ROOT: &[Column] = &[
         sandbox: Some((Strength::BestEffort, &[Layer::Namespaces, Layer::Identity])),
     },
     Column {
-        title: "Landlock, uid 65534",
+        title: "Landlock, another user",
         sandbox: Some((
             Strength::BestEffort,
             &[Layer::Capabilities, Layer::Seccomp, Layer::Namespaces],
@@ -162,6 +162,10 @@ fn measure(column: &Column) -> BTreeMap<String, bool> {
 
     let datagram = outside.join("datagram");
     let datagrams = std::os::unix::net::UnixDatagram::bind(&datagram).unwrap();
+    // Beside a repository: without namespaces, nothing can be created in the folder that has one.
+    let free = place.work().join("free");
+    std::fs::create_dir(&free).unwrap();
+    mode(&free, 0o777);
     let git = place.work().join(".git");
     for folder in ["hooks", "objects", "refs"] {
         std::fs::create_dir_all(git.join(folder)).unwrap();
@@ -190,8 +194,8 @@ fn measure(column: &Column) -> BTreeMap<String, bool> {
         "git-head" => file(&git.join("HEAD")),
         "git-hook" => file(&git.join("hooks/post-commit")),
         "mount" => file(&outside.join("empty")),
-        "device" => file(&place.work().join("device")),
-        "set-user-bit" => file(&place.work().join("set-user")),
+        "device" => file(&free.join("device")),
+        "set-user-bit" => file(&free.join("set-user")),
         _ => file(&target),
     };
     let attacks = ROWS.iter().flat_map(|(_, attacks)| attacks.iter());

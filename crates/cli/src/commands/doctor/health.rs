@@ -4,8 +4,9 @@ use std::path::Path;
 
 use prowess_catalog::{Origin, Scope};
 use prowess_diag::wording;
+use prowess_policy::profile::Strength;
 use prowess_registry::{Notice, Registry, WatchMode, WatchOptions};
-use prowess_sandbox::Runner;
+use prowess_sandbox::{Runner, Task, Trial};
 
 /// How many skills that cannot be read are named.
 const MOST_FAULTS: usize = 20;
@@ -206,8 +207,8 @@ pub(super) fn cache(folder: Option<&Path>, show: &dyn Fn(&Path) -> String) -> Ch
     }
 }
 
-/// Each layer of the sandbox, tested by doing.
-pub(super) fn sandbox(runner: &Runner) -> Vec<Check> {
+/// Tries each layer of the sandbox, and ordinary work in it.
+pub(super) fn sandbox(runner: &Runner, strength: Strength) -> Vec<Check> {
     use prowess_sandbox::State as Layer;
     let layers = match prowess_sandbox::layers(runner) {
         Ok(layers) => layers,
@@ -226,7 +227,41 @@ pub(super) fn sandbox(runner: &Runner) -> Vec<Check> {
             }
         }
     };
-    layers.iter().map(check).collect()
+    let mut checks: Vec<Check> = layers.iter().map(check).collect();
+    match prowess_sandbox::tasks(runner, strength) {
+        Ok(tasks) => checks.extend(tasks.iter().map(|(task, trial)| work(*task, trial))),
+        Err(error) => checks.push(Check::new("sandbox", State::Bad, error.to_string())),
+    }
+    checks
+}
+
+/// Describes how a task went, and what to do if it failed.
+fn work(task: Task, trial: &Trial) -> Check {
+    let (can, cannot) = match task {
+        Task::Write => (
+            "commands can write in a project",
+            "commands cannot write in a project",
+        ),
+        Task::Git => (
+            "`git status` works in a project",
+            "`git status` fails in a project",
+        ),
+        Task::Script => (
+            "scripts of a project run",
+            "scripts of a project do not run",
+        ),
+    };
+    match trial {
+        Trial::Works => Check::new("sandbox", State::Good, can),
+        Trial::Skipped(why) => {
+            Check::new("sandbox", State::Odd, format!("{can}: not tried, {why}"))
+        }
+        Trial::Failed(why) => {
+            let hint = "repair the layers that are missing above, or use `--sandbox best-effort` \
+                        to run with those that work";
+            Check::new("sandbox", State::Bad, format!("{cannot}: {why}")).hint(hint)
+        }
+    }
 }
 
 #[cfg(test)]

@@ -33,7 +33,9 @@ pub(crate) fn run(
     let loaded = library::load(environment);
     let mut checks = settings(&loaded, environment);
     // A file that cannot be used is one of the answers, and no reason to give no others.
-    let Library { registry, .. } = Library::with(loaded.config, global, environment)?;
+    let Library {
+        registry, config, ..
+    } = Library::with(loaded.config, global, environment)?;
     let show = |path: &Path| targets::display(path, environment);
     checks.extend(health::folders(&registry, &show));
     checks.extend(health::skills(&registry, &show));
@@ -41,7 +43,10 @@ pub(crate) fn run(
     let cache = environment.cache_folder().filter(|_| !global.no_cache);
     checks.push(health::cache(cache.as_deref(), &show));
     checks.push(store(environment));
-    checks.extend(environment.runner().iter().flat_map(health::sandbox));
+    let strength = config.sandbox.unwrap_or_default();
+    if let Some(runner) = environment.runner(&config) {
+        checks.extend(health::sandbox(&runner, strength));
+    }
     let variables = super::sessions::variables(environment);
     checks.extend(providers::checks(&variables, args.online)?);
     let bad = checks
