@@ -1,4 +1,4 @@
-//! Scripts that a body names.
+//! Scripts that a body refers to.
 
 use std::sync::LazyLock;
 
@@ -7,29 +7,29 @@ use prowess_diag::Span;
 
 use prowess_spec::vocabulary::SCRIPT_ENDINGS;
 
-/// A script of the skill, named in its body.
+/// A script of the skill that its body refers to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Script {
-    /// Its path, from `scripts/` on.
+    /// The path, starting with `scripts/`.
     pub span: Span,
-    /// Whether it stands where the name of a program stands.
+    /// `true` if it is used as a program, without an interpreter.
     pub run_directly: bool,
 }
 
-/// Made once, not for each skill.
+/// Built once, not for each skill.
 static FOLDER: LazyLock<memmem::Finder<'static>> =
     LazyLock::new(|| memmem::Finder::new("scripts/"));
 
-/// How much of a line is looked at before a path.
+/// Most bytes of a line that are checked before a path.
 const LOOK_BACK: usize = 256;
 
-/// Finds every `scripts/<name>.<ending>` that means a file of the skill.
+/// Finds every `scripts/<name>.<ending>` that is a file of the skill.
 pub fn find(text: &str, body: Span) -> Vec<Script> {
     let (start, end) = (body.start as usize, (body.end as usize).min(text.len()));
     let mut found = Vec::new();
     for at in FOLDER.find_iter(&text.as_bytes()[start..end]) {
         let at = start + at;
-        // What stands before it on its line; a line may be as long as the file, the look back not.
+        // The text before it on its line, up to a limit.
         let mut from = at.saturating_sub(LOOK_BACK).max(start);
         while !text.is_char_boundary(from) {
             from += 1;
@@ -38,7 +38,7 @@ pub fn find(text: &str, body: Span) -> Vec<Script> {
         let before = before
             .rfind(['\n', '\r'])
             .map_or(before, |line| &before[line + 1..]);
-        // First, because it is false for a path inside another: those would be read again and again.
+        // Checked first, so that a path inside another is not read repeatedly.
         let Some(prefix) = own_prefix(before) else {
             continue;
         };
@@ -54,7 +54,7 @@ pub fn find(text: &str, body: Span) -> Vec<Script> {
         let is_script = ending
             .is_some_and(|(stem, ending)| !stem.is_empty() && SCRIPT_ENDINGS.contains(&ending))
             && !path.contains("..");
-        // A brace, star or dollar behind it makes it a pattern, not a path.
+        // A brace, star or dollar sign after it makes it a pattern.
         let is_pattern = rest[path.len()..].starts_with(['{', '*', '$', '<', '[']);
         if is_script && !is_pattern {
             let span = Span::new(at, at + path.len());
@@ -76,8 +76,8 @@ const OWN_FOLDER: &[&str] = &[
     "{baseDir}/",
 ];
 
-/// What stands before the path, if the path begins here: `./`, `${CLAUDE_SKILL_DIR}/`, or a mark
-/// that no path contains. Another folder before it makes it a file of the user's project.
+/// Returns the text before the path and its prefix (`./`, `${CLAUDE_SKILL_DIR}/`). `None` if
+/// another folder comes before it: the path is then a file of the user's project.
 fn own_prefix(before: &str) -> Option<&str> {
     if before.ends_with("../") {
         return None;
@@ -92,7 +92,7 @@ fn own_prefix(before: &str) -> Option<&str> {
     begins(before).then_some(before)
 }
 
-/// Whether the path stands where a shell looks for a program, in something that looks like code.
+/// Returns `true` if the path is in the position of a program, in text that looks like code.
 fn is_run(prefix: &str, before: &str) -> bool {
     let has_folder = prefix.len() < before.len();
     let prefix = prefix.trim_end_matches(['"', '\'']).trim_end();

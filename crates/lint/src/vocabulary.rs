@@ -1,6 +1,6 @@
-//! Words that the rules know: lists that grow.
+//! Word lists for the rules.
 
-/// Tools that agents name in `allowed-tools`.
+/// Tools that are common in `allowed-tools`.
 pub(crate) const TOOLS: &[&str] = &[
     "Agent",
     "AskUserQuestion",

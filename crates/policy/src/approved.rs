@@ -1,4 +1,4 @@
-//! What may run: a command together with the fact that somebody allowed it.
+//! Commands that may run, together with the approval.
 
 use prowess_shell::{Script, script};
 
@@ -21,12 +21,12 @@ impl<T> Approved<T> {
         &mut self.value
     }
 
-    /// What was approved.
+    /// Returns the approved value.
     pub fn value(&self) -> &T {
         &self.value
     }
 
-    /// The rule or the answer that approved it, in words for a record.
+    /// Returns the rule or answer that approved it, as text for a record.
     pub fn by(&self) -> &str {
         &self.by
     }
@@ -35,26 +35,26 @@ impl<T> Approved<T> {
 /// A command as it was checked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Command {
-    /// As it was typed: for records and questions, never for running.
+    /// The command as it was typed, for records and prompts. It is never run.
     pub text: Box<str>,
-    /// What runs.
+    /// The form in which it runs.
     pub plan: Plan,
 }
 
-/// How a command runs.
+/// The form in which a command runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Plan {
     /// One command, started without a shell. Never empty; the first word is the program.
     Words(Vec<Box<str>>),
-    /// A script for `bash --norc --noprofile -c`, written by us: every word quoted.
+    /// A script for `bash --norc --noprofile -c` in which every word is quoted.
     Script(Box<str>),
-    /// A script for the same shell that nobody could prove plain; a person read it and said yes.
+    /// A script for the same shell that could not be parsed strictly. A person approved its text.
     AsTyped(Box<str>),
 }
 
 impl Plan {
-    /// Returns what runs for a line that was understood: words for one plain command, else a script
-    /// in which every word is quoted.
+    /// Returns the plan for a parsed line: words for one plain command, otherwise a script in which
+    /// every word is quoted.
     pub(crate) fn of(script: &Script) -> Self {
         match script::plain_words(script) {
             Some(words) => Self::Words(words),

@@ -1,20 +1,20 @@
-//! The answer of the gate: a verdict, and why.
+//! Decisions of the gate: a verdict and its reason.
 
 use crate::rule::Effect;
 
-/// May it happen?
+/// The verdict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Verdict {
-    /// Yes.
+    /// Allowed.
     Allow,
-    /// Only if a person says so.
+    /// A person must approve it.
     Ask,
-    /// No.
+    /// Denied.
     Deny,
 }
 
 impl Verdict {
-    /// The word used in output.
+    /// Returns the word used in output.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Allow => "allow",
@@ -24,32 +24,32 @@ impl Verdict {
     }
 }
 
-/// A verdict with everything a person needs to understand it.
+/// A verdict with its explanation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Decision {
-    /// May it happen?
+    /// The verdict.
     pub verdict: Verdict,
-    /// Why, in one sentence without a full stop.
+    /// The reason, one sentence without a full stop.
     pub reason: Box<str>,
-    /// The rule that decided, if one did.
+    /// The rule that decided, if any.
     pub rule: Option<Cited>,
-    /// What would allow it: a rule to add, a command to type.
+    /// A rule to add or a command to type that would allow it.
     pub remedy: Option<Box<str>>,
 }
 
-/// A rule as it is shown.
+/// A rule as it is shown to people.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cited {
-    /// As it was written.
+    /// The rule as it was written.
     pub text: Box<str>,
-    /// What it does.
+    /// The effect of the rule.
     pub effect: Effect,
-    /// Where it comes from, in words.
+    /// The source of the rule, as text.
     pub source: Box<str>,
 }
 
 impl Decision {
-    /// A decision without a rule behind it.
+    /// Creates a decision that no rule made.
     pub fn new(verdict: Verdict, reason: impl Into<Box<str>>) -> Self {
         Self {
             verdict,

@@ -1,4 +1,4 @@
-//! The decision itself: deny, then ask, then allow, then the mode.
+//! The gate: deny rules, then ask rules, then allow rules, then the mode.
 
 use crate::approved::{Approved, Command, Plan};
 use crate::decision::{Cited, Decision, Verdict};
@@ -12,12 +12,12 @@ use crate::rules::{Placed, RuleSet};
 use prowess_shell::script::{self, canonical};
 use prowess_shell::{Redirect, Refusal, Script, Simple, finder, lex, lex_bound, programs};
 
-/// A script of a skill's author, with the values that its variables have.
+/// A script of a skill and the values of its variables.
 #[derive(Clone, Copy, Debug)]
 pub struct Bound<'a> {
-    /// The script, which never holds a value itself.
+    /// The script. Values are never part of its text.
     pub script: &'a str,
-    /// As the author wrote it, for questions and records.
+    /// The command as the author wrote it, for prompts and records.
     pub display: &'a str,
     /// `$0`, `$1` and so on.
     pub positionals: &'a [&'a str],
@@ -28,7 +28,7 @@ pub struct Bound<'a> {
 impl<'a> Bound<'a> {
     fn value(&self, name: &str) -> Option<&'a str> {
         match name.parse::<usize>() {
-            // Whether `01` is `1` is for shells to argue about.
+            // Shells disagree about whether `01` is `1`.
             Ok(at) if at.to_string() == name => self.positionals.get(at).copied(),
             Ok(_) => None,
             Err(_) => self
@@ -39,8 +39,8 @@ impl<'a> Bound<'a> {
         }
     }
 
-    /// What runs where nobody could prove what the script does: the script as it is, with its values
-    /// beside it.
+    /// Returns the plan for a script that cannot be parsed strictly: the script as it is, with the
+    /// values as arguments and variables.
     fn plan(&self) -> Plan {
         let mut words: Vec<Box<str>> = vec!["env".into()];
         words.extend(
@@ -54,32 +54,32 @@ impl<'a> Bound<'a> {
     }
 }
 
-/// Decides. Holds everything a decision hangs on, and nothing else.
+/// Decides about requests. Holds everything that a decision depends on.
 #[derive(Clone, Debug, Default)]
 pub struct Gate {
-    /// The rules of the person, of the project and of the program.
+    /// The rules from user settings, project settings and the program.
     pub rules: RuleSet,
-    /// What happens where no rule is.
+    /// The mode, for requests that no rule matches.
     pub mode: Mode,
-    /// Answers that still count.
+    /// Grants from earlier answers.
     pub grants: Vec<Grant>,
-    /// Where relative paths begin.
+    /// The folders that relative paths start from.
     pub places: Places,
 }
 
-/// What became of a command.
+/// The outcome for a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// It may run.
+    /// The command may run.
     Allowed(Approved<Command>, Decision),
-    /// A person must answer first.
+    /// A person must approve it first.
     Ask(Pending),
-    /// It may not run.
+    /// The command may not run.
     Denied(Decision),
 }
 
 impl Outcome {
-    /// Gives the command the text by which people know it.
+    /// Replaces the text that is shown for the command.
     fn rename(&mut self, text: &str) {
         match self {
             Self::Allowed(approved, _) => approved.value_mut().text = text.into(),
@@ -88,7 +88,7 @@ impl Outcome {
         }
     }
 
-    /// The decision behind it.
+    /// Returns the decision.
     pub fn decision(&self) -> &Decision {
         match self {
             Self::Allowed(_, decision) | Self::Denied(decision) => decision,
@@ -97,34 +97,35 @@ impl Outcome {
     }
 }
 
-/// A command that waits for a person's answer.
+/// A command that waits for approval.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pending {
     command: Command,
-    /// What a yes for longer is about: the command with its values in place.
+    /// The text that a longer grant covers: the command with its values filled in.
     key: Box<str>,
     decision: Decision,
     skill: Option<(Box<str>, Box<str>)>,
 }
 
 impl Pending {
-    /// Why the person is asked.
+    /// Returns the reason for the prompt.
     pub fn decision(&self) -> &Decision {
         &self.decision
     }
 
-    /// What would run.
+    /// Returns the command that would run.
     pub fn command(&self) -> &Command {
         &self.command
     }
 
-    /// Takes the answer. A yes for longer also gives the grant to keep.
+    /// Applies the answer. Returns the approved command and, for an answer that outlives the
+    /// request, the grant to keep.
     pub fn answer(self, answer: Answer) -> Result<(Approved<Command>, Option<Grant>), Decision> {
         let (lifetime, what) = match answer {
             Answer::No => {
                 return Err(Decision {
                     verdict: Verdict::Deny,
-                    reason: "a person said no".into(),
+                    reason: "denied by a person".into(),
                     ..self.decision
                 });
             }
@@ -146,7 +147,7 @@ impl Pending {
 }
 
 impl Gate {
-    /// Decides about anything. For commands, [`Gate::command`] also says what would run.
+    /// Decides about a request. For commands, [`Gate::command`] also returns the plan.
     pub fn decide(&self, action: &Action<'_>, actor: &Actor<'_>) -> Decision {
         match action {
             Action::Command { text } => self.examine(text, actor).0,
@@ -201,9 +202,9 @@ impl Gate {
         }
     }
 
-    /// Decides about a script of a skill's author. With the values in place it is judged like any
-    /// line. One that cannot be proved plain may run where the skill may run every command (`Bash`):
-    /// a person trusted exactly this text.
+    /// Decides about a script of a skill. It is judged like any other line, with the values filled
+    /// in. A script that cannot be parsed strictly may run if the skill is trusted and its
+    /// `allowed-tools` has bare `Bash`: the trust covers exactly this text.
     pub fn bound(&self, bound: &Bound<'_>, actor: &Actor<'_>) -> Outcome {
         let lookup = |name: &str| bound.value(name);
         if let Ok(script) = lex_bound(bound.script, &lookup) {
@@ -228,7 +229,7 @@ impl Gate {
                 skill.tools.of(Effect::Allow).find(any)
             });
         if let Some(placed) = anything.filter(|_| restricted.is_none() && self.mode != Mode::Plan) {
-            let reason = "the skill may run every command, and a person trusts its text";
+            let reason = "the skill is trusted and may run every command";
             decision = Decision::new(Verdict::Allow, reason).by(placed.cite());
         }
         let key = format!("{:?}", (bound.script, bound.positionals, bound.variables));
@@ -244,7 +245,7 @@ impl Gate {
         outcome
     }
 
-    /// Both sets of rules that are about an actor's requests, the person's first.
+    /// Returns both sets of rules that apply to an actor, the gate's own first.
     fn sets<'a>(&'a self, actor: &'a Actor<'_>) -> impl Iterator<Item = &'a RuleSet> {
         std::iter::once(&self.rules).chain(actor.skill.as_ref().map(|skill| skill.tools))
     }
@@ -257,7 +258,7 @@ impl Gate {
         self.sets(actor).flat_map(move |set| set.of(effect))
     }
 
-    /// Decides about a command line, and tells how it was understood.
+    /// Decides about a command line and returns how it was parsed.
     pub fn examine(&self, text: &str, actor: &Actor<'_>) -> (Decision, Result<Script, Refusal>) {
         let script = lex(text);
         if let Some(decision) = inert(actor) {
@@ -274,10 +275,10 @@ impl Gate {
         (self.settle(stricter(decision, restricted)), script)
     }
 
-    /// In mode `allow` nobody is asked.
+    /// Mode `allow` turns prompts into denials.
     fn settle(&self, decision: Decision) -> Decision {
         if self.mode == Mode::Allow && decision.verdict == Verdict::Ask {
-            let reason = format!("{}, and mode `allow` asks nobody", decision.reason).into();
+            let reason = format!("{}, and mode `allow` does not prompt", decision.reason).into();
             return Decision {
                 verdict: Verdict::Deny,
                 reason,
@@ -287,7 +288,7 @@ impl Gate {
         decision
     }
 
-    /// What deny and ask rules say of a line, however it is written.
+    /// Applies the deny and ask rules to a line, however it is written.
     fn restricted(
         &self,
         text: &str,
@@ -316,35 +317,35 @@ impl Gate {
         }
         let endless = everything
             .incomplete
-            .then_some("it starts more programs than can be looked at");
+            .then_some("it starts too many programs");
         let unread = findings.unreadable.filter(|_| script.is_none()).or(endless);
         if let Some(why) = unread.filter(|_| denies) {
             let reason = format!("{why}, so the deny rules cannot be checked");
-            return Some(Decision::new(Verdict::Deny, reason).remedy("write it plainly"));
+            return Some(Decision::new(Verdict::Deny, reason).remedy("simplify the command"));
         }
         if lost.is_some() {
             return lost;
         }
-        // Mode `yolo` is a person's yes to everything that they did not forbid.
+        // Mode `yolo` approves everything that no deny rule matches.
         let (placed, what) = found(Effect::Ask).filter(|_| self.mode != Mode::Yolo)?;
-        let reason = format!("a rule wants a question before `{what}`");
+        let reason = format!("a rule requires approval for `{what}`");
         Some(Decision::new(Verdict::Ask, reason).by(placed.cite()))
     }
 
-    /// What is to be said where a restricting rule cannot be read.
+    /// Returns the decision if a deny or ask rule is invalid.
     fn lost(&self, actor: &Actor<'_>) -> Option<Decision> {
         let lost = self.sets(actor).find_map(RuleSet::lost_restriction)?;
         let reason = format!(
-            "the {} rule `{}` of {} cannot be read ({}), so nobody knows what it was to stop",
+            "the {} rule `{}` from {} is invalid ({}), so every request needs approval",
             lost.effect.as_str(),
             lost.fault.text,
             lost.source,
             lost.fault.why
         );
-        Some(Decision::new(Verdict::Ask, reason).remedy("mend that rule"))
+        Some(Decision::new(Verdict::Ask, reason).remedy("fix that rule"))
     }
 
-    /// The files that a line seems to name, looked at once for all rules about files.
+    /// Collects the files that a line seems to name, once for all file rules.
     fn files<'f>(
         &self,
         findings: &'f finder::Findings,
@@ -380,7 +381,7 @@ impl Gate {
         files
     }
 
-    /// What of a line a deny or ask rule is about.
+    /// Returns the part of a line that a deny or ask rule matches.
     fn hits(
         &self,
         placed: &Placed,
@@ -427,7 +428,7 @@ impl Gate {
         }
     }
 
-    /// What is left for a line that was understood and that no rule stops.
+    /// Decides about a parsed line that no rule restricts.
     fn permitted(&self, text: &str, script: &Script, actor: &Actor<'_>) -> Decision {
         if let Some(skill) = actor.skill.as_ref().filter(|skill| skill.ceiling) {
             let outside = script.commands.iter().find(|command| {
@@ -446,7 +447,7 @@ impl Gate {
             }
         }
         if self.mode == Mode::Plan {
-            return Decision::new(Verdict::Deny, "nothing runs in plan mode");
+            return Decision::new(Verdict::Deny, "plan mode runs no commands");
         }
         if let Some(grant) = self.granted(actor, |granted| match granted {
             Granted::Verbatim(granted) => **granted == *text,
@@ -479,7 +480,7 @@ impl Gate {
         }
     }
 
-    /// Finds the rule that allows one command of a line, with its redirections.
+    /// Finds the rule that allows one command of a line and its redirections.
     fn allowed(
         &self,
         script: &Script,
@@ -511,14 +512,15 @@ impl Gate {
                 Subject::Command(Commands::Any) | Subject::Everything
             )
         };
-        // Where something is forbidden, `Bash` does not stand for code that nobody looks into.
+        // If there are deny or ask rules for commands, bare `Bash` does not cover code that they
+        // cannot be checked against.
         let banned = |effect| self.sets(actor).any(|set| set.has_bans(effect));
         if let Some(placed) = found.filter(|placed| everything(placed))
             && (banned(Effect::Deny) || banned(Effect::Ask))
             && matching::is_opaque(&command.words)
         {
             let reason = format!(
-                "`{}` runs code in which nobody looks for what is forbidden",
+                "`{}` runs code that cannot be checked against the deny and ask rules",
                 cut(&line)
             );
             let remedy = format!("allow exactly this: {}", exact_rule(&line));
@@ -571,7 +573,7 @@ impl Gate {
     }
 
     fn file_allowed(&self, path: &str, writes: bool, actor: &Actor<'_>) -> bool {
-        // Bash makes connections of these names.
+        // Bash opens connections for these names.
         if path.contains("/dev/tcp/") || path.contains("/dev/udp/") {
             return false;
         }
@@ -583,23 +585,23 @@ impl Gate {
             })
     }
 
-    /// What is left for a line that nobody can prove plain.
+    /// Decides about a line that cannot be parsed strictly.
     fn unproved(&self, text: &str, refusal: Refusal, actor: &Actor<'_>) -> Decision {
         if let Some(skill) = actor.skill.as_ref().filter(|skill| skill.ceiling) {
             return beyond_ceiling(skill, &cut(text));
         }
         if self.mode == Mode::Plan {
-            return Decision::new(Verdict::Deny, "nothing runs in plan mode");
+            return Decision::new(Verdict::Deny, "plan mode runs no commands");
         }
         let same =
             |granted: &Granted| matches!(granted, Granted::Verbatim(granted) if **granted == *text);
         if let Some(grant) = self.granted(actor, same) {
             return grant;
         }
-        let reason = format!("it cannot be proved what this runs: it has {}", refusal.why);
+        let reason = format!("cannot tell what this runs: it has {}", refusal.why);
         self.by_mode(
             Decision::new(Verdict::Ask, reason)
-                .remedy("write it as plain commands, or put it into a script and allow that"),
+                .remedy("write plain commands, or move it to a script and allow the script"),
         )
     }
 
@@ -614,32 +616,32 @@ impl Gate {
         };
         self.grants.iter().find(fits).map(|grant| {
             let reason = match grant.lifetime {
-                Lifetime::Session => "a person allowed it for this session",
-                Lifetime::Always => "a person allowed it for good",
+                Lifetime::Session => "allowed by a person for this session",
+                Lifetime::Always => "allowed by a person permanently",
             };
             Decision::new(Verdict::Allow, reason)
         })
     }
 
-    /// Turns a question into what the mode makes of it.
+    /// Applies the mode to a prompt.
     fn by_mode(&self, decision: Decision) -> Decision {
         match self.mode {
             Mode::Ask | Mode::AcceptEdits => decision,
             Mode::Allow => Decision {
                 verdict: Verdict::Deny,
                 reason: format!(
-                    "{}, and mode `allow` refuses what no rule allows",
+                    "{}, and mode `allow` denies what no rule allows",
                     decision.reason
                 )
                 .into(),
                 ..decision
             },
-            Mode::Plan => Decision::new(Verdict::Deny, "nothing is changed in plan mode"),
+            Mode::Plan => Decision::new(Verdict::Deny, "plan mode changes nothing"),
             Mode::Yolo => Decision::new(Verdict::Allow, "mode `yolo` allows what no rule forbids"),
         }
     }
 
-    /// Decides about everything but commands.
+    /// Decides about requests other than commands.
     fn judge(&self, action: &Action<'_>, actor: &Actor<'_>) -> Decision {
         let looks = matches!(action, Action::Read { .. })
             || matches!(
@@ -662,7 +664,7 @@ impl Gate {
         let asked = find(Effect::Ask)
             .filter(|_| self.mode != Mode::Yolo)
             .map(|placed| {
-                Decision::new(Verdict::Ask, "a rule wants a question first").by(placed.cite())
+                Decision::new(Verdict::Ask, "a rule requires approval").by(placed.cite())
             });
         let restricted = self.lost(actor).or(asked);
         self.settle(stricter(
@@ -671,7 +673,7 @@ impl Gate {
         ))
     }
 
-    /// What is left where no rule stops it.
+    /// Decides about a request that no rule restricts.
     fn judge_freely(&self, action: &Action<'_>, actor: &Actor<'_>, looks: bool) -> Decision {
         if let Some(skill) = actor.skill.as_ref().filter(|skill| skill.ceiling)
             && !skill
@@ -686,7 +688,7 @@ impl Gate {
             Action::Write { .. } | Action::Fetch { .. } | Action::Tool { .. }
         );
         if touches && self.mode == Mode::Plan {
-            return Decision::new(Verdict::Deny, "nothing is changed in plan mode");
+            return Decision::new(Verdict::Deny, "plan mode changes nothing");
         }
         if let Some(grant) = self.granted(actor, |granted| match granted {
             Granted::Rule(rule) => self.subject_fits(&rule.subject, action, false),
@@ -734,7 +736,7 @@ impl Gate {
             | (Subject::Write(glob), Action::Write { path }) => {
                 paths::covers(glob, path, &self.places, forbids)
             }
-            // Who may not read a file may not replace it unseen either.
+            // A file that may not be read may not be replaced either.
             (Subject::Read(glob), Action::Write { path }) if forbids => {
                 paths::covers(glob, path, &self.places, true)
             }
@@ -794,12 +796,12 @@ impl Gate {
 /// Files that a line seems to name.
 #[derive(Default)]
 struct Files<'f> {
-    /// Each with whether it is a pattern of the shell.
+    /// Each with `true` if it is a shell pattern.
     read: Vec<(Located<'f>, bool)>,
     written: Vec<(Located<'f>, bool)>,
 }
 
-/// A question that a rule wants takes the place of a yes, never of a no.
+/// Returns the stricter of two decisions.
 fn stricter(decision: Decision, restricted: Option<Decision>) -> Decision {
     match restricted {
         Some(restricted) if restricted.verdict >= decision.verdict => restricted,
@@ -807,7 +809,7 @@ fn stricter(decision: Decision, restricted: Option<Decision>) -> Decision {
     }
 }
 
-/// Untrusted skills do nothing.
+/// Denies every action of an untrusted skill.
 fn inert(actor: &Actor<'_>) -> Option<Decision> {
     let skill = actor.skill.as_ref().filter(|skill| !skill.trusted)?;
     Some(
@@ -818,7 +820,10 @@ fn inert(actor: &Actor<'_>) -> Option<Decision> {
                 skill.name
             ),
         )
-        .remedy(format!("read it, then type `prowess trust {}`", skill.name)),
+        .remedy(format!(
+            "review it, then run `prowess trust {}`",
+            skill.name
+        )),
     )
 }
 
@@ -851,7 +856,7 @@ fn name_of(action: &Action<'_>) -> String {
         Action::Command { text } => (*text).to_owned(),
         Action::Read { path } => format!("reading {path}"),
         Action::Write { path } => format!("writing {path}"),
-        Action::Fetch { host } => format!("talking to {host}"),
+        Action::Fetch { host } => format!("connecting to {host}"),
         Action::Tool { name, .. } => format!("the tool {name}"),
         Action::Skill { name, action, .. } => format!("to {action} the skill {name}"),
     }
@@ -868,13 +873,14 @@ fn rule_for(action: &Action<'_>) -> String {
     }
 }
 
-/// A rule about one file: a path from the root of the disk begins with two slashes.
+/// Returns a rule for one file. An absolute path gets a second leading slash.
 fn file_rule(tool: &str, path: &str) -> String {
     let slash = if path.starts_with('/') { "/" } else { "" };
     format!("{tool}({slash}{path})")
 }
 
-/// A rule worth offering: the program with its subcommand; never one that would allow anything.
+/// Suggests a rule: the program with its subcommand, or the exact command if that would allow too
+/// much.
 fn suggest(command: &Simple) -> String {
     let line = canonical(&command.words);
     let report = programs::inspect(&command.words);
@@ -894,7 +900,7 @@ fn exact_rule(line: &str) -> String {
     format!("Bash({})", cut(line))
 }
 
-/// One line of bounded length, for sentences.
+/// Shortens a text to one line.
 fn cut(text: &str) -> String {
     const MOST: usize = 160;
     let line: String = text

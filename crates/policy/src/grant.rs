@@ -1,48 +1,48 @@
-//! Answers that outlive their question.
+//! Answers that outlive their request.
 
 use crate::rule::Rule;
 
-/// How long an answer counts.
+/// The lifetime of a grant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lifetime {
     /// Until the session ends.
     Session,
-    /// Until it is taken back.
+    /// Until it is revoked.
     Always,
 }
 
-/// A person's yes to more than one request.
+/// An approval for more than one request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Grant {
-    /// What was granted.
+    /// What is granted.
     pub what: Granted,
-    /// How long.
+    /// The lifetime.
     pub lifetime: Lifetime,
-    /// The skill it was granted to, by name and digest; another digest, another skill. Nothing when
-    /// the person's own agent asked.
+    /// The skill that it was granted to, by name and digest. `None` if the request did not come
+    /// from a skill.
     pub skill: Option<(Box<str>, Box<str>)>,
 }
 
-/// What a grant covers.
+/// The scope of a grant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Granted {
-    /// What an allow rule covers.
+    /// Everything that an allow rule matches.
     Rule(Rule),
-    /// This text of a command and no other.
+    /// One command, by its exact text.
     Verbatim(Box<str>),
 }
 
-/// What a person answered.
+/// An answer to a prompt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// No.
+    /// Deny.
     No,
-    /// Yes, this once.
+    /// Allow this once.
     Once,
-    /// Yes, this request until the session ends.
+    /// Allow this request until the session ends.
     Session,
-    /// Yes, everything of this tool until the session ends.
+    /// Allow everything of this tool until the session ends.
     Tool,
-    /// Yes, this request from now on.
+    /// Allow this request from now on.
     Always,
 }

@@ -1,8 +1,8 @@
-//! May this happen? Allow, ask or deny, with a reason.
+//! Decides whether a request is allowed, denied or needs approval, with a reason.
 //!
-//! Everything here is a pure function of rules and a request: nothing is run, nobody is asked. What
-//! may run leaves this crate as [`Approved`], which cannot be built anywhere else; the exec crate
-//! takes nothing else.
+//! Decisions are pure functions of rules and a request: this crate runs nothing and prompts for
+//! nothing. Commands that may run leave it as [`Approved`], which only this crate can build and
+//! which is the only input of the sandbox crate.
 
 mod approved;
 mod decision;

@@ -1,4 +1,4 @@
-//! Which commands a rule is about: strictly for allowing, widely for forbidding.
+//! Matches rules against commands: strictly for allow rules, widely for deny and ask rules.
 
 use crate::rule::{Commands, like};
 use prowess_shell::finder::{self, Loose};
@@ -6,27 +6,27 @@ use prowess_shell::programs::{self, EffectHit, ProgramEffect};
 use prowess_shell::script::canonical;
 use prowess_shell::{Redirect, Script, Simple, Word};
 
-/// How deep scripts inside words are looked through.
+/// Deepest nesting of scripts inside words.
 const MAX_DEPTH: usize = 8;
-/// Most places of one command where another may begin.
+/// Most words of one command at which another command may start.
 const MAX_STARTS: usize = 512;
-/// Most commands that are collected in all.
+/// Most commands that are collected for one line.
 const MAX_COMMANDS: usize = 30_000;
 
-/// How an allow rule is about a command.
+/// The result of matching an allow rule against a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Fit {
-    /// Not at all.
+    /// It does not match.
     No,
-    /// Fully.
+    /// It matches.
     Yes,
-    /// Fully, with its redirections: a person wrote down this very command.
+    /// It is exactly this command, including redirections.
     Exactly,
-    /// By name; but the option table has something to say.
+    /// It matches, but the program table objects to a word that the rule does not have.
     But(EffectHit),
 }
 
-/// Tells whether an allow rule is about one command of a line.
+/// Matches an allow rule against one command of a line.
 pub(crate) fn allows(rule: &Commands, script: &Script, command: &Simple) -> Fit {
     match rule {
         Commands::Any => Fit::Yes,
@@ -48,11 +48,11 @@ pub(crate) fn allows(rule: &Commands, script: &Script, command: &Simple) -> Fit 
         Commands::Like(pattern) => {
             let climbs = |text: &str| text.split(['/', '=', ' ']).any(|part| part == "..");
             let up = command.words.iter().any(|word| climbs(&word.text)) && !climbs(pattern);
-            // A star is not meant for the way out: `./scripts/*` and `./scripts/../evil`.
+            // `./scripts/*` must not match `./scripts/../evil`.
             if up || !like(pattern, &canonical(&command.words)) {
                 return Fit::No;
             }
-            // Words before the first star were written by the person and so agreed to.
+            // Words before the first star are part of the rule, so they are agreed to.
             let literal = pattern
                 .split(' ')
                 .take_while(|word| !word.contains('*'))
@@ -62,7 +62,7 @@ pub(crate) fn allows(rule: &Commands, script: &Script, command: &Simple) -> Fit 
     }
 }
 
-/// The first thing the option table says about words that the rule does not name itself.
+/// Returns the first objection of the program table to words that the rule does not have.
 fn beyond(words: &[Word], agreed: usize) -> Fit {
     let report = programs::inspect(words);
     match report.hits.into_iter().find(|hit| hit.at >= agreed) {
@@ -82,7 +82,7 @@ pub(crate) fn is_opaque(words: &[Word]) -> bool {
         && (!is_visible || programs::is_opaque(&words[0].text))
 }
 
-/// Tells whether a redirection is always harmless.
+/// Returns `true` if a redirection is harmless with any rule.
 pub(crate) fn is_harmless(redirect: &Redirect) -> bool {
     match redirect {
         Redirect::Copy { .. } => true,
@@ -93,13 +93,13 @@ pub(crate) fn is_harmless(redirect: &Redirect) -> bool {
 /// Every command that a line might run.
 #[derive(Debug, Default)]
 pub(crate) struct Everything {
-    /// Each with its words, wrappers and scripts looked through.
+    /// Each with its words, including commands inside wrappers and scripts.
     pub(crate) commands: Vec<Vec<Loose>>,
-    /// Whether there are more than were looked at.
+    /// `true` if the limits cut the list short.
     pub(crate) incomplete: bool,
 }
 
-/// Every command that a line might run, through wrappers and scripts inside words.
+/// Collects every command that a line might run, including commands inside wrappers and scripts.
 pub(crate) fn every_command(findings: &finder::Findings) -> Everything {
     let mut all = Everything::default();
     for command in &findings.commands {
@@ -109,7 +109,7 @@ pub(crate) fn every_command(findings: &finder::Findings) -> Everything {
 }
 
 fn unwrap(words: &[Loose], depth: usize, all: &mut Everything) {
-    // What a variable would add is not known; where it is a whole word, it may be no word at all.
+    // The value of a variable is unknown. A word that is only a variable may vanish.
     let there = |word: &&Loose| !(word.unknown && word.text.is_empty());
     let known: Vec<Loose> = words.iter().filter(there).cloned().collect();
     let words = known.as_slice();
@@ -157,7 +157,7 @@ fn unwrap(words: &[Loose], depth: usize, all: &mut Everything) {
     }
 }
 
-/// Looks into a word that may be a whole script.
+/// Collects the commands of a word that may be a script.
 fn script(text: &str, depth: usize, all: &mut Everything) {
     if !text.contains(|c: char| c.is_whitespace() || ";&|()<>`$'\"\\".contains(c)) {
         return;
@@ -173,8 +173,8 @@ fn script(text: &str, depth: usize, all: &mut Everything) {
     }
 }
 
-/// Tells whether a deny or ask rule is about a command. Programs go by the last part of their path,
-/// options before a subcommand are passed over, flags may stand in any order.
+/// Returns `true` if a deny or ask rule matches a command. Programs are compared by the last part
+/// of their path, options before a subcommand are skipped, and flags match in any order.
 pub(crate) fn forbids(rule: &Commands, words: &[Loose]) -> bool {
     let Some(program) = words.first() else {
         return false;
@@ -209,7 +209,7 @@ pub(crate) fn forbids(rule: &Commands, words: &[Loose]) -> bool {
                 return true;
             }
             plain[0] = Word::plain(base);
-            // Options before a subcommand are passed over.
+            // Options before a subcommand are skipped.
             if let Some(at) = programs::inspect(&plain)
                 .subcommand
                 .filter(|&at| at < plain.len())
@@ -219,7 +219,7 @@ pub(crate) fn forbids(rule: &Commands, words: &[Loose]) -> bool {
                     return true;
                 }
             }
-            // `rm *` is about `rm` alone as well.
+            // `rm *` also matches `rm` alone.
             let bare = pattern.strip_suffix(" *").unwrap_or(pattern);
             like(pattern, &joined(&plain)) || like(bare, &joined(&plain))
         }
@@ -232,7 +232,7 @@ fn base_name(program: &str) -> &str {
 
 fn same_program(rule: &str, program: &Loose) -> bool {
     let base = base_name(&program.text);
-    // A rule with a path is about that file; what it is called is what counts for the rest.
+    // Only the last part of the path is compared.
     let wanted = base_name(rule);
     if program.pattern {
         return like(&loosened(base), wanted);
@@ -240,7 +240,7 @@ fn same_program(rule: &str, program: &Loose) -> bool {
     base == wanted || program.text == rule
 }
 
-/// A pattern of the shell with everything that it may stand for as `*`.
+/// Returns a shell pattern in which every wildcard is `*`.
 fn loosened(pattern: &str) -> String {
     let mut loose = String::new();
     let mut inside = false;
@@ -259,12 +259,12 @@ fn loosened(pattern: &str) -> String {
     loose
 }
 
-/// Tells whether a word is one of a rule, or may become it.
+/// Returns `true` if a word equals a word of a rule, or may expand to it.
 fn is_word(word: &Loose, wanted: &str) -> bool {
     *word.text == *wanted || word.pattern && like(&loosened(&word.text), wanted)
 }
 
-/// Tells whether the words behind a program hold those of a rule.
+/// Returns `true` if the words after a program contain those of a rule.
 fn follows(rule: &[Word], words: &[Loose]) -> bool {
     let rest = &words[1..];
     let (flags, names): (Vec<&Word>, Vec<&Word>) = rule
@@ -286,7 +286,7 @@ fn follows(rule: &[Word], words: &[Loose]) -> bool {
         None if candidates.is_empty() => 1,
         None => return false,
     };
-    // Between the names only options and their values may stand.
+    // Only options and their values may come between the names.
     for name in names {
         loop {
             let Some(word) = words.get(at) else {
@@ -305,7 +305,7 @@ fn follows(rule: &[Word], words: &[Loose]) -> bool {
     true
 }
 
-/// Tells whether an option is among the words, in a cluster, abbreviated or with a value.
+/// Returns `true` if an option is among the words: in a cluster, abbreviated or with a value.
 fn has_flag(flag: &str, words: &[Loose]) -> bool {
     if let Some(long) = flag.strip_prefix("--") {
         return words.iter().any(|word| {
@@ -322,8 +322,8 @@ fn has_flag(flag: &str, words: &[Loose]) -> bool {
         || long_form(letters).is_some_and(|long| has_all_long(&long, words))
 }
 
-/// Tells whether a short option is among the words, alone or in a cluster. `-R` is `-r` for most
-/// programs that have both.
+/// Returns `true` if a short option is among the words, alone or in a cluster. `-R` equals `-r`, as
+/// for most programs that have both.
 fn has_letter(letter: char, words: &[Loose]) -> bool {
     let same = |c: char| c == letter || (matches!(letter, 'r' | 'R') && matches!(c, 'r' | 'R'));
     words.iter().any(|word| {
@@ -333,7 +333,7 @@ fn has_letter(letter: char, words: &[Loose]) -> bool {
     })
 }
 
-/// The short name of a long flag that deny rules name.
+/// Returns the short form of a long flag that is common in deny rules.
 fn short_form(long: &str) -> Option<char> {
     Some(match long {
         "recursive" => 'r',
@@ -345,7 +345,7 @@ fn short_form(long: &str) -> Option<char> {
     })
 }
 
-/// The long names of the flags that deny rules name most.
+/// Returns the long forms of flags that are common in deny rules.
 fn long_form(letters: &str) -> Option<Vec<&'static str>> {
     letters
         .chars()
@@ -371,8 +371,8 @@ fn has_all_long(long: &[&str], words: &[Loose]) -> bool {
     })
 }
 
-/// Words that name files, for path rules: operands, values of options, files behind `@`. Patterns
-/// of the shell come along, marked: they may become any name that fits.
+/// Returns words that may name files: operands, values of options and files after `@`. The flag is
+/// `true` for a shell pattern, which may expand to any name that fits.
 pub(crate) fn file_words(words: &[Loose]) -> impl Iterator<Item = (&str, bool)> {
     words.iter().skip(1).flat_map(|word| {
         let text = word.text.as_str();
@@ -391,7 +391,7 @@ pub(crate) fn file_words(words: &[Loose]) -> impl Iterator<Item = (&str, bool)> 
     })
 }
 
-/// Tells whether a pattern of the shell may become a name that a rule is about.
+/// Returns `true` if a shell pattern may expand to a name that a rule matches.
 pub(crate) fn may_become(pattern: &str, glob: &str) -> bool {
     let wanted = base_name(glob.trim_end_matches('/'));
     !wanted.contains(['*', '?', '[']) && like(&loosened(base_name(pattern)), wanted)

@@ -1,23 +1,23 @@
-//! What happens to requests that no rule is about.
+//! The mode, for requests that no rule matches.
 
-/// How much a person wants to be asked.
+/// The handling of requests that no rule matches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
     /// Ask about everything that no rule allows.
     #[default]
     Ask,
-    /// Refuse everything that no rule allows; nobody is asked.
+    /// Deny everything that no rule allows, without a prompt.
     Allow,
-    /// Look, do not touch: commands, writing and sending are refused.
+    /// Read only: deny commands, writes and network access.
     Plan,
-    /// Files of the project may be written unasked.
+    /// As `Ask`, but files of the project may be written without a prompt.
     AcceptEdits,
-    /// Everything that no rule forbids. The sandbox still holds.
+    /// Allow everything that no rule denies. The sandbox still applies.
     Yolo,
 }
 
 impl Mode {
-    /// Every mode, the careful ones first.
+    /// All modes, the strictest ones first.
     pub const ALL: [Self; 5] = [
         Self::Ask,
         Self::Allow,
@@ -26,7 +26,7 @@ impl Mode {
         Self::Yolo,
     ];
 
-    /// The word used in settings and output.
+    /// Returns the word used in settings and output.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Ask => "ask",
@@ -37,7 +37,7 @@ impl Mode {
         }
     }
 
-    /// Reads the word used in settings; `acceptEdits` is core-agent's spelling.
+    /// Parses the word used in settings. `acceptEdits` is core-agent's spelling.
     pub fn parse(word: &str) -> Option<Self> {
         if word == "acceptEdits" {
             return Some(Self::AcceptEdits);

@@ -1,17 +1,17 @@
-//! Path patterns of rules, as in `.gitignore`.
+//! Path patterns of rules, with the syntax of `.gitignore`.
 //!
-//! `//abs` begins at the root of the disk, `~/x` in the home folder, `/x`, `./x` and `a/x` at the
-//! project's root; a name without a slash is met at any depth. A pattern that names a folder covers
-//! what is in it.
+//! `//abs` is relative to the root of the file system, `~/x` to the home folder, and `/x`, `./x`
+//! and `a/x` to the project's root. A name without a slash matches at any depth. A pattern that
+//! names a folder covers its contents.
 
 use crate::star::walk;
 
-/// Where relative patterns and paths begin. Absolute, with forward slashes.
+/// The folders that relative patterns and paths start from. Absolute, with forward slashes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Places {
-    /// The project's root, where patterns begin.
+    /// The project's root; patterns are relative to it.
     pub root: Box<str>,
-    /// Where the command starts, if that is another folder: its relative paths begin there.
+    /// The working folder of the command, if it differs from the root; paths are relative to it.
     pub cwd: Option<Box<str>>,
     /// The home folder.
     pub home: Box<str>,
@@ -27,7 +27,7 @@ impl Default for Places {
     }
 }
 
-/// A path that was taken apart once, to be held against many patterns.
+/// A path that is resolved once and compared with many patterns.
 #[derive(Debug)]
 pub struct Located<'p> {
     name: &'p str,
@@ -35,7 +35,7 @@ pub struct Located<'p> {
 }
 
 impl<'p> Located<'p> {
-    /// Takes a path apart.
+    /// Resolves a path.
     pub fn new(path: &'p str, places: &Places) -> Self {
         Self {
             name: path,
@@ -47,12 +47,12 @@ impl<'p> Located<'p> {
         }
     }
 
-    /// As it was written.
+    /// Returns the path as it was written.
     pub fn written(&self) -> &str {
         self.name
     }
 
-    /// Tells whether a pattern covers it.
+    /// Returns `true` if a pattern covers the path.
     pub fn is_in(&self, pattern: &str, places: &Places, anywhere: bool) -> bool {
         if pattern == "**" || pattern == "//**" {
             return true;
@@ -81,31 +81,31 @@ impl<'p> Located<'p> {
         };
         let segments: Vec<&str> = inner.split('/').filter(|part| !part.is_empty()).collect();
         let pattern: Vec<&str> = rest.split('/').filter(|part| !part.is_empty()).collect();
-        // A pattern for a folder covers what is in it.
+        // A pattern for a folder covers its contents.
         (1..=segments.len())
             .rev()
             .any(|length| segments_fit(&pattern, &segments[..length]))
     }
 }
 
-/// Tells whether a pattern covers a path. `anywhere` lets a name without a slash be met outside the
-/// project's root as well: right for forbidding, wrong for allowing.
+/// Returns `true` if a pattern covers a path. With `anywhere`, a name without a slash also matches
+/// outside the project's root, as deny rules need it.
 pub fn covers(pattern: &str, path: &str, places: &Places, anywhere: bool) -> bool {
     Located::new(path, places).is_in(pattern, places, anywhere)
 }
 
-/// Tells whether a path is the project's root or lies below it.
+/// Returns `true` if a path is the project's root or below it.
 pub fn is_inside(path: &str, places: &Places) -> bool {
     below(&Located::new(path, places).absolute, &places.root).is_some()
 }
 
-/// What of an absolute path lies below a folder.
+/// Returns the part of an absolute path below a folder.
 fn below<'a>(path: &'a str, folder: &str) -> Option<&'a str> {
     let rest = path.strip_prefix(folder.trim_end_matches('/'))?;
     (rest.is_empty() || rest.starts_with('/')).then_some(rest)
 }
 
-/// A path seen from the root of the disk, with `.` and `..` taken out by text alone.
+/// Returns an absolute path without `.` and `..`. Links are not followed.
 pub fn absolute(path: &str, cwd: &str, home: &str) -> String {
     let joined = if path.starts_with('/') {
         path.to_owned()
@@ -127,7 +127,7 @@ pub fn absolute(path: &str, cwd: &str, home: &str) -> String {
     format!("/{}", parts.join("/"))
 }
 
-/// Matches folders and names; `**` stands for any number of them.
+/// Matches folders and names; `**` matches any number of them.
 fn segments_fit(pattern: &[&str], path: &[&str]) -> bool {
     let is_star = |p: usize| pattern.get(p) == Some(&"**");
     let step = |p: usize, t: usize| {
@@ -136,7 +136,7 @@ fn segments_fit(pattern: &[&str], path: &[&str]) -> bool {
             .filter(|name| name_fits(name, path[t]))
             .map(|_| 1)
     };
-    // `src/**` is about what is in `src`, and `src/**/x` also about `src/x`.
+    // `src/**` matches the contents of `src`, and `src/**/x` also matches `src/x`.
     walk(path.len(), is_star, step).is_some_and(|(end, starred)| {
         pattern[end..].iter().all(|name| *name == "**")
             && (end == pattern.len() || end == 0 || starred)
@@ -161,7 +161,7 @@ fn name_fits(pattern: &str, name: &str) -> bool {
         .is_some_and(|(end, _)| pattern[end..].iter().all(|c| *c == '*'))
 }
 
-/// Length of a class that holds `c`, if it does.
+/// Returns the length of the class if it contains `c`.
 fn class(pattern: &[char], c: char) -> Option<usize> {
     let end = pattern.iter().skip(2).position(|c| *c == ']')? + 2;
     let inner = &pattern[1..end];

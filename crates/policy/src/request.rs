@@ -1,69 +1,69 @@
-//! One question to the gate: who wants to do what.
+//! Requests to the gate.
 
 use crate::rules::RuleSet;
 
-/// What somebody wants to do.
+/// The requested action.
 #[derive(Clone, Debug)]
 pub enum Action<'a> {
     /// Run a command line.
     Command {
-        /// As it was typed.
+        /// The line as it was typed.
         text: &'a str,
     },
     /// Read a file.
     Read {
-        /// Its path, absolute or from the project's root.
+        /// The path, absolute or relative to the project's root.
         path: &'a str,
     },
     /// Write, replace or remove a file.
     Write {
-        /// Its path, absolute or from the project's root.
+        /// The path, absolute or relative to the project's root.
         path: &'a str,
     },
-    /// Talk to a host.
+    /// Connect to a host.
     Fetch {
-        /// Its name, without port.
+        /// The host name, without a port.
         host: &'a str,
     },
     /// Call a tool.
     Tool {
-        /// Its name; tools of MCP servers are `mcp__server__tool`.
+        /// The name. Tools of MCP servers are `mcp__server__tool`.
         name: &'a str,
-        /// Its arguments at the top level that are plain values.
+        /// Top-level arguments that are plain values.
         arguments: &'a [(&'a str, &'a str)],
     },
-    /// Do something with a skill.
+    /// Use a skill.
     Skill {
-        /// What it is called in the catalogue.
+        /// The name in the catalogue.
         name: &'a str,
-        /// Every other name it answers to: aliases, qualified and unqualified names.
+        /// All other names: aliases, qualified and unqualified names.
         also: &'a [&'a str],
-        /// What is done: `load`, `run`, `read`.
+        /// The action: `load`, `run`, `read`.
         action: &'a str,
         /// The arguments, as one text.
         arguments: &'a str,
     },
 }
 
-/// On whose behalf.
+/// The origin of a request.
 #[derive(Clone, Debug, Default)]
 pub struct Actor<'a> {
-    /// The skill that wants it; nothing when the person's own agent does.
+    /// The skill that makes the request; `None` for the agent itself.
     pub skill: Option<SkillActor<'a>>,
 }
 
-/// A skill that wants something.
+/// A skill that makes a request.
 #[derive(Clone, Debug)]
 pub struct SkillActor<'a> {
-    /// Its name.
+    /// The name.
     pub name: &'a str,
-    /// The digest over all its files.
+    /// The digest of all files.
     pub digest: &'a str,
-    /// Whether a person trusts exactly this digest.
+    /// `true` if exactly this digest is trusted.
     pub trusted: bool,
-    /// Its `allowed-tools` and `disallowed-tools`.
+    /// The rules from `allowed-tools` and `disallowed-tools`.
     pub tools: &'a RuleSet,
-    /// Whether `allowed-tools` is all it may use (a sub-run, or `confine`), not only what it may use
-    /// unasked.
+    /// `true` if `allowed-tools` is everything that the skill may use (a sub-run, or `confine`),
+    /// and not only what it may use without a prompt.
     pub ceiling: bool,
 }

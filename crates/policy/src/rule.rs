@@ -1,6 +1,6 @@
-//! Rules: which requests they are about.
+//! Permission rules.
 //!
-//! Two spellings, one meaning. Claude Code's: `Bash(git status:*)`, `Read(src/**)`, `Skill(deploy *)`,
+//! There are two spellings. Claude Code's: `Bash(git status:*)`, `Read(src/**)`, `Skill(deploy *)`,
 //! `WebFetch(domain:example.com)`, `mcp__server__tool`. core-agent's: `bash:git *`,
 //! `skill:jira-triage`, `skill:jira-triage/run:*`, `read:src/*`.
 
@@ -11,106 +11,106 @@ use prowess_shell::{Script, Word, lex, programs, suggest};
 
 /// Longest rule, in bytes.
 pub const MAX_BYTES: usize = 512;
-/// Most rules of a list that count.
+/// Most rules in one list.
 pub const MAX_RULES: usize = 256;
 
-/// One rule that was understood.
+/// A parsed rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rule {
-    /// As it was written.
+    /// The rule as it was written.
     pub text: Box<str>,
-    /// What it is about.
+    /// The requests that it matches.
     pub subject: Subject,
 }
 
-/// What a rule is about.
+/// The requests that a rule matches.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Subject {
     /// Everything: `*`.
     Everything,
-    /// A tool in any use, perhaps with `*` in its name.
+    /// Any use of a tool; the name may contain `*`.
     Tool(Box<str>),
-    /// Commands of the shell.
+    /// Shell commands.
     Command(Commands),
     /// Reading files.
     Read(Box<str>),
     /// Writing files.
     Write(Box<str>),
-    /// Talking to a host: `example.com`, `*.example.com`, `*`.
+    /// Connecting to a host: `example.com`, `*.example.com`, `*`.
     Host(Box<str>),
     /// Tools of an MCP server.
     Mcp {
-        /// The server, perhaps with `*`.
+        /// The server; may contain `*`.
         server: Box<str>,
-        /// The tool, perhaps with `*`; nothing for all of them.
+        /// The tool, which may contain `*`; `None` for all tools.
         tool: Option<Box<str>>,
     },
     /// A skill.
     Skill {
-        /// Its name, perhaps with `*`.
+        /// The name; may contain `*`.
         name: Box<str>,
-        /// What is done with it (`load`, `run`, `read`); nothing for everything.
+        /// The action (`load`, `run`, `read`); `None` for all actions.
         action: Option<Box<str>>,
-        /// Its arguments.
+        /// The arguments.
         arguments: Arguments,
     },
-    /// An argument of a tool: `Tool(param:value)`; for deny and ask.
+    /// An argument of a tool: `Tool(param:value)`. Only in deny and ask rules.
     Argument {
         /// The tool.
         tool: Box<str>,
         /// The argument's name.
         name: Box<str>,
-        /// Its value, perhaps with `*`.
+        /// The value; may contain `*`.
         value: Box<str>,
     },
 }
 
-/// Which arguments of a skill a rule is about.
+/// The arguments of a skill that a rule matches.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Arguments {
-    /// None at all for an allow rule; any for the others.
+    /// No arguments in an allow rule; any in other rules.
     Plain,
     /// Any.
     Any,
-    /// Those that fit a pattern with `*`.
+    /// Arguments that match a pattern with `*`.
     Like(Box<str>),
 }
 
-/// Which commands a rule is about.
+/// The commands that a rule matches.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Commands {
-    /// All of them: `Bash`, `Bash(*)`.
+    /// All commands: `Bash`, `Bash(*)`.
     Any,
-    /// Those that begin with these words: `Bash(git add:*)`. Never empty.
+    /// Commands that begin with these words: `Bash(git add:*)`. Never empty.
     Prefix(Vec<Word>),
-    /// This line and no other: `Bash(npm run build)`.
+    /// Exactly this line: `Bash(npm run build)`.
     Exact(Script),
-    /// Those whose text fits: `Bash(git * main)`, `Bash(ls*)`.
+    /// Commands whose text matches: `Bash(git * main)`, `Bash(ls*)`.
     Like(Box<str>),
 }
 
-/// Why a rule means nothing.
+/// The error in an invalid rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RuleFault {
-    /// As it was written, cut to a line.
+    /// The rule as it was written, shortened.
     pub text: Box<str>,
-    /// What is wrong, and what to write instead.
+    /// What is wrong and what to write instead.
     pub why: Box<str>,
 }
 
-/// What a rule does; it decides how strictly the rule is read.
+/// The effect of a rule. Allow rules are parsed more strictly than others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Effect {
-    /// It forbids.
+    /// Denies.
     Deny,
-    /// It wants a question.
+    /// Requires approval.
     Ask,
-    /// It allows.
+    /// Allows.
     Allow,
 }
 
 impl Effect {
-    /// The word used in output and settings.
+    /// Returns the word used in output and settings.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Deny => "deny",
@@ -121,7 +121,7 @@ impl Effect {
 }
 
 impl Rule {
-    /// Reads a rule in either spelling.
+    /// Parses a rule in either spelling.
     pub fn parse(text: &str, effect: Effect) -> Result<Self, RuleFault> {
         let subject = if text.len() > MAX_BYTES {
             Err("it is longer than 512 bytes".into())
@@ -129,7 +129,7 @@ impl Rule {
             .chars()
             .any(|c| c.is_control() || prowess_diag::sanitize::is_deceptive(c))
         {
-            Err("it has control or invisible characters".into())
+            Err("it contains control or invisible characters".into())
         } else {
             subject(text.trim(), effect)
         };
@@ -164,7 +164,7 @@ fn subject(text: &str, effect: Effect) -> Result<Subject, Box<str>> {
     }
     if text == "*" {
         return match effect {
-            Effect::Allow => Err("it would allow everything: name a tool".into()),
+            Effect::Allow => Err("it would allow everything; name a tool".into()),
             _ => Ok(Subject::Everything),
         };
     }
@@ -177,9 +177,7 @@ fn subject(text: &str, effect: Effect) -> Result<Subject, Box<str>> {
         .and_then(|rest| rest.strip_suffix(')'))
         .is_some_and(|inner| inner != "*" && inner.trim() == "*")
     {
-        return Err(
-            "no program stands before the `*`: write `Bash` if every command is meant".into(),
-        );
+        return Err("no program before the `*`; write `Bash` to match every command".into());
     }
     match <[Token; 1]>::try_from(parse_list(text)) {
         Ok(
@@ -211,7 +209,7 @@ fn is_core_tool(name: &str) -> bool {
 
 fn core_agent(tool: &str, rest: &str, effect: Effect) -> Result<Subject, Box<str>> {
     if rest.is_empty() {
-        return Err("nothing stands behind the colon".into());
+        return Err("nothing follows the colon".into());
     }
     match tool {
         "bash" => commands(rest, effect).map(Subject::Command),
@@ -227,8 +225,8 @@ fn core_agent(tool: &str, rest: &str, effect: Effect) -> Result<Subject, Box<str
         }
         "tool" => Ok(Subject::Tool(rest.into())),
         _ => {
-            // `name`, `name/action`, `name/action:arguments`. A nested skill's own name has a colon
-            // (`apps/web:deploy`), so an action is looked for only where it is one.
+            // `name`, `name/action`, `name/action:arguments`. The name of a nested skill has a
+            // colon (`apps/web:deploy`), so only known actions count.
             let (head, arguments) = match rest.rsplit_once(':') {
                 Some((head, arguments)) if action_of(head).is_some() => (head, Some(arguments)),
                 _ => (rest, None),
@@ -268,7 +266,7 @@ fn claude_code(pattern: ToolPattern, effect: Effect) -> Result<Subject, Box<str>
             "Write" | "Edit" | "MultiEdit" | "NotebookEdit" => Subject::Write("**".into()),
             "WebFetch" => Subject::Host("*".into()),
             _ if name.contains('*') && effect == Effect::Allow => {
-                return Err("an allow rule names its tool without `*`".into());
+                return Err("the tool of an allow rule must not contain `*`".into());
             }
             _ => Subject::Tool(name),
         },
@@ -284,7 +282,7 @@ fn claude_code(pattern: ToolPattern, effect: Effect) -> Result<Subject, Box<str>
         },
         ToolPattern::Mcp { server, tool } => {
             if effect == Effect::Allow && server.contains('*') {
-                return Err("an allow rule names its server without `*`".into());
+                return Err("the server of an allow rule must not contain `*`".into());
             }
             Subject::Mcp { server, tool }
         }
@@ -310,7 +308,7 @@ fn claude_code(pattern: ToolPattern, effect: Effect) -> Result<Subject, Box<str>
                 name: name.trim().into(),
                 value: value.trim().into(),
             },
-            _ => return Err(format!("{tool} has no use for what is in the parentheses").into()),
+            _ => return Err(format!("{tool} takes nothing in parentheses").into()),
         },
     };
     Ok(subject)
@@ -339,9 +337,7 @@ fn commands(text: &str, effect: Effect) -> Result<Commands, Box<str>> {
         .chars()
         .all(|c| matches!(c, '*' | ':' | ' '))
     {
-        return Err(
-            "no program stands before the `*`: write `Bash` if every command is meant".into(),
-        );
+        return Err("no program before the `*`; write `Bash` to match every command".into());
     }
     if let Some(prefix) = prefix.filter(|prefix| !prefix.contains('*')) {
         let words = one_command(prefix)?;
@@ -349,13 +345,13 @@ fn commands(text: &str, effect: Effect) -> Result<Commands, Box<str>> {
     }
     if text.contains('*') {
         if effect == Effect::Allow && text.starts_with('*') {
-            return Err("an allow rule begins with the name of a program".into());
+            return Err("an allow rule must begin with the name of a program".into());
         }
         return Ok(Commands::Like(text.into()));
     }
     lex(text).map(Commands::Exact).map_err(|refusal| {
         format!(
-            "a rule is made of plain words, and this has {}",
+            "a rule consists of plain words, but this has {}",
             refusal.why
         )
         .into()
@@ -365,7 +361,7 @@ fn commands(text: &str, effect: Effect) -> Result<Commands, Box<str>> {
 fn one_command(text: &str) -> Result<Vec<Word>, Box<str>> {
     let script = lex(text).map_err(|refusal| {
         format!(
-            "a rule is made of plain words, and this has {}",
+            "a rule consists of plain words, but this has {}",
             refusal.why
         )
     })?;
@@ -373,11 +369,11 @@ fn one_command(text: &str) -> Result<Vec<Word>, Box<str>> {
         Ok([only]) if only.redirects.is_empty() && !only.words.iter().any(Word::is_glob) => {
             Ok(only.words)
         }
-        _ => Err("a rule with `:*` is about one command".into()),
+        _ => Err("a rule with `:*` is for one command".into()),
     }
 }
 
-/// Matches `*` against any text.
+/// Returns `true` if a text matches a pattern in which `*` is any text.
 pub fn like(pattern: &str, text: &str) -> bool {
     let (pattern, text) = (pattern.as_bytes(), text.as_bytes());
     let same = |p: usize, t: usize| (pattern.get(p) == Some(&text[t])).then_some(1);

@@ -1,18 +1,18 @@
-//! Rules together: lists with the place each came from, and what could not be read.
+//! Sets of rules with their sources, including invalid rules.
 
 use prowess_spec::tool_pattern::{Token, parse_list};
 
 use crate::decision::Cited;
 use crate::rule::{Commands, Effect, MAX_RULES, Rule, RuleFault, Subject};
 
-/// Where a rule comes from.
+/// The source of a rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Source {
     /// The program itself.
     BuiltIn,
-    /// A person's own settings: the file.
+    /// User settings: the file.
     User(Box<str>),
-    /// A project's settings: the file. They can only tighten.
+    /// Project settings: the file. They can only restrict.
     Project(Box<str>),
     /// The command line.
     Flag,
@@ -34,14 +34,14 @@ impl std::fmt::Display for Source {
     }
 }
 
-/// A rule in its place.
+/// A rule with its source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Placed {
-    /// What it does.
+    /// The effect.
     pub effect: Effect,
-    /// What it is about.
+    /// The rule.
     pub rule: Rule,
-    /// Where it comes from.
+    /// The source.
     pub source: Source,
 }
 
@@ -55,18 +55,18 @@ impl Placed {
     }
 }
 
-/// A rule that could not be read.
+/// An invalid rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unread {
-    /// What it would have done.
+    /// The effect that it was meant to have.
     pub effect: Effect,
-    /// What is wrong with it.
+    /// The error.
     pub fault: RuleFault,
-    /// Where it comes from.
+    /// The source.
     pub source: Source,
 }
 
-/// Rules from every place.
+/// Rules from all sources.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RuleSet {
     rules: Vec<Placed>,
@@ -74,7 +74,7 @@ pub struct RuleSet {
 }
 
 impl RuleSet {
-    /// Adds a rule; one that cannot be read is kept as such.
+    /// Adds a rule. An invalid one is kept as invalid.
     pub fn add(&mut self, effect: Effect, text: &str, source: Source) {
         let fault = |why: &str| RuleFault {
             text: text.chars().take(120).collect::<String>().into(),
@@ -84,12 +84,13 @@ impl RuleSet {
             Err(fault("a list has at most 256 rules"))
         } else if effect == Effect::Allow && matches!(source, Source::Project(_)) {
             Err(fault(
-                "a project's settings can only tighten: put it into your own",
+                "project settings can only restrict; put it into your own settings",
             ))
         } else {
             Rule::parse(text, effect)
         };
-        // Our own tools have small names. Who bans `bash` bans commands, whatever tool runs them.
+        // The names of the built-in tools are in lower case. A ban on `bash` is a ban on commands,
+        // whatever tool runs them.
         let wider = match text.trim() {
             _ if effect == Effect::Allow => None,
             "bash" => Some(Subject::Command(Commands::Any)),
@@ -123,7 +124,7 @@ impl RuleSet {
         }
     }
 
-    /// The rules a skill's `allowed-tools` and `disallowed-tools` make.
+    /// Creates the rules of a skill from its `allowed-tools` and `disallowed-tools`.
     pub fn of_skill(name: &str, allowed: &str, disallowed: &str) -> Self {
         let mut set = Self::default();
         for (effect, list) in [(Effect::Allow, allowed), (Effect::Deny, disallowed)] {
@@ -134,13 +135,13 @@ impl RuleSet {
         set
     }
 
-    /// Adds the rules of another set behind these.
+    /// Adds the rules of another set after these.
     pub fn extend(&mut self, other: &Self) {
         self.rules.extend(other.rules.iter().cloned());
         self.unread.extend(other.unread.iter().cloned());
     }
 
-    /// Adds what another set forbids or wants a question about, and nothing that it allows.
+    /// Adds the deny and ask rules of another set, but not its allow rules.
     pub fn restrict(&mut self, other: &Self) {
         let restricts = |effect: Effect| effect != Effect::Allow;
         self.rules.extend(
@@ -159,20 +160,20 @@ impl RuleSet {
         );
     }
 
-    /// The rules with one effect, in the order they were added.
+    /// Returns the rules with one effect, in the order in which they were added.
     pub fn of(&self, effect: Effect) -> impl Iterator<Item = &Placed> {
         self.rules
             .iter()
             .filter(move |placed| placed.effect == effect)
     }
 
-    /// Every rule, in the order they were added.
+    /// Returns all rules, in the order in which they were added.
     pub fn all(&self) -> &[Placed] {
         &self.rules
     }
 
-    /// The rules that could not be read. An allow rule among them allows nothing; a deny or ask rule
-    /// among them makes everything a question, since nobody knows what it was to forbid.
+    /// Returns the invalid rules. An invalid allow rule allows nothing. An invalid deny or ask rule
+    /// makes every request a prompt, because it is unknown what it was meant to stop.
     pub fn unread(&self) -> &[Unread] {
         &self.unread
     }
@@ -183,7 +184,7 @@ impl RuleSet {
             .find(|unread| unread.effect != Effect::Allow)
     }
 
-    /// Whether there are rules with this effect about single commands.
+    /// Returns `true` if there are rules with this effect for commands.
     pub(crate) fn has_bans(&self, effect: Effect) -> bool {
         self.of(effect)
             .any(|placed| matches!(placed.rule.subject, Subject::Command(_)))

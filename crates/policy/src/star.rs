@@ -1,10 +1,10 @@
-//! Matching with stars, once for texts, names and paths.
+//! Wildcard matching for texts, names and paths.
 
-/// Matches a pattern against a text of `length` pieces. `is_star` tells whether a piece of
-/// the pattern stands for any number of pieces; `step` how many pieces of the pattern the piece of
-/// the text takes, if it fits. Goes back to the last star only: time grows with the product of the
-/// lengths at worst, and both are bounded. Tells where in the pattern it ended, with whether a star
-/// was met.
+/// Matches a pattern against a text of `length` pieces. `is_star` returns `true` if a piece of the
+/// pattern matches any number of pieces. `step` returns how many pieces of the pattern match a
+/// piece of the text, if they do. Only the last star is tried again, so the time is at most the
+/// product of both lengths, which are bounded. Returns the position in the pattern at which the
+/// text ended, and `true` if a star was used.
 pub(crate) fn walk(
     length: usize,
     is_star: impl Fn(usize) -> bool,

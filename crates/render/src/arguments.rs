@@ -1,4 +1,4 @@
-//! The arguments of an invocation, and how they are counted.
+//! The arguments of an invocation, and their positions.
 
 use std::borrow::Cow;
 
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::Compat;
 
-/// What was given to a skill.
+/// The arguments of a skill.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Arguments(Given);
 
@@ -26,18 +26,19 @@ enum Given {
 }
 
 impl Arguments {
-    /// No arguments at all.
+    /// Creates arguments for an invocation without any.
     pub fn none() -> Self {
         Self::default()
     }
 
-    /// Takes what a person typed. `$ARGUMENTS` is exactly this text; `$0` and the like are its
-    /// words, split as a shell would.
+    /// Creates arguments from typed text. `$ARGUMENTS` is exactly this text; `$0` and so on are its
+    /// words, split as by a shell.
     pub fn from_text(text: impl Into<String>) -> Self {
         Self(Given::Text(text.into()))
     }
 
-    /// Takes words that are split already. `$ARGUMENTS` is a line that splits into them again.
+    /// Creates arguments from separate words. `$ARGUMENTS` is a line that splits into the same
+    /// words.
     pub fn from_words(words: Vec<String>) -> Self {
         let raw = words
             .iter()
@@ -47,8 +48,8 @@ impl Arguments {
         Self(Given::Words { raw, words })
     }
 
-    /// Takes a JSON value, as Agentick does: the members of an object have names, those of an array
-    /// only positions, a string is text. `$ARGUMENTS` is the compact JSON.
+    /// Creates arguments from a JSON value, as Agentick does: members of an object have names,
+    /// those of an array only positions, a string is text. `$ARGUMENTS` is the compact JSON.
     pub fn from_json(value: Value) -> Self {
         match value {
             Value::Null => Self::none(),
@@ -60,7 +61,7 @@ impl Arguments {
         }
     }
 
-    /// Returns what `$ARGUMENTS` stands for; nothing if no arguments were given.
+    /// Returns the value of `$ARGUMENTS`; `None` if no arguments were given.
     pub fn raw(&self) -> Option<&str> {
         match &self.0 {
             Given::Nothing => None,
@@ -68,8 +69,8 @@ impl Arguments {
         }
     }
 
-    /// Counts and names the values for a template with these declared names. A template that only
-    /// has `$ARGUMENTS` does not count them.
+    /// Assigns positions and names to the values for a template with these declared names. A
+    /// template that only has `$ARGUMENTS` needs no positions.
     pub(crate) fn resolve(&self, names: &[Box<str>], compat: Compat, counts: bool) -> Resolved<'_> {
         let raw = self.raw().unwrap_or_default();
         let mut resolved = Resolved {
@@ -119,14 +120,14 @@ impl Arguments {
     }
 }
 
-/// Arguments as one template sees them.
+/// The arguments of one template.
 #[derive(Debug, Default)]
 pub(crate) struct Resolved<'a> {
     pub(crate) raw: &'a str,
-    /// Whether arguments were given, be they empty.
+    /// `true` if arguments were given, even empty ones.
     pub(crate) is_given: bool,
     pub(crate) positions: Vec<Cow<'a, str>>,
-    /// Offset in the text of a quotation mark or backslash that nothing follows.
+    /// Offset in the text of an unbalanced quote or backslash.
     pub(crate) unbalanced: Option<usize>,
     members: Option<&'a serde_json::Map<String, Value>>,
     is_unnamed: bool,
@@ -138,8 +139,8 @@ impl Resolved<'_> {
         self.positions.get(index).map(AsRef::as_ref)
     }
 
-    /// Returns the value of the name at this place in the list of names. A name that is not declared
-    /// has no place, only a key.
+    /// Returns the value of the name at this index. A name that is not declared has no index, only
+    /// a key.
     pub(crate) fn named(
         &self,
         index: usize,
@@ -154,7 +155,8 @@ impl Resolved<'_> {
     }
 }
 
-/// A JSON value as text: strings as they are, nothing for null, JSON for what has members.
+/// Returns a JSON value as text: strings as they are, an empty text for null, JSON for objects and
+/// arrays.
 fn text_of(value: &Value) -> Cow<'_, str> {
     match value {
         Value::String(text) => Cow::Borrowed(text),
@@ -163,18 +165,18 @@ fn text_of(value: &Value) -> Cow<'_, str> {
     }
 }
 
-/// A text in words.
+/// A text split into words.
 #[derive(Debug, Default)]
 pub(crate) struct Split<'t> {
     pub(crate) words: Vec<Cow<'t, str>>,
     pub(crate) unbalanced: Option<usize>,
 }
 
-/// Splits as a shell would, but never fails: a quotation mark without its partner is a character
-/// like any other, so `don't stop` is two words.
+/// Splits a text as a shell would, but never fails: an unbalanced quote is an ordinary character,
+/// so `don't stop` is two words.
 pub(crate) fn split(text: &str) -> Split<'_> {
     let mut split = Split::default();
-    // Where a search for a closing mark found none, later ones need not look again.
+    // After a search for a closing quote found none, later ones need not search again.
     let mut has_partner = [true; 2];
     let mut at = 0;
     loop {
@@ -188,7 +190,7 @@ pub(crate) fn split(text: &str) -> Split<'_> {
     }
 }
 
-/// Reads the word that begins at `start`; returns it and where it ends.
+/// Reads the word at `start`. Returns it and its end.
 fn one_word<'t>(
     text: &'t str,
     start: usize,
@@ -254,7 +256,7 @@ fn one_word<'t>(
     )
 }
 
-/// Offset of the mark that closes a quotation; in double quotes a backslash hides it.
+/// Returns the offset of the closing quote. In double quotes a backslash escapes it.
 fn closing(text: &str, from: usize, mark: char) -> Option<usize> {
     if mark == '\'' {
         return text[from..].find('\'').map(|found| from + found);
@@ -271,7 +273,7 @@ fn closing(text: &str, from: usize, mark: char) -> Option<usize> {
     None
 }
 
-/// What a shell makes of backslashes in double quotes.
+/// Removes the backslashes that a shell removes in double quotes.
 fn unescape(quoted: &str, word: &mut String) {
     let mut chars = quoted.chars().peekable();
     while let Some(c) = chars.next() {
@@ -285,7 +287,7 @@ fn unescape(quoted: &str, word: &mut String) {
     }
 }
 
-/// Agentick's way: no escapes, empty words are lost, an open quotation swallows the rest.
+/// Splits as Agentick does: no escapes, no empty words, and an open quote takes the rest.
 fn split_like_agentick(text: &str) -> Vec<Cow<'_, str>> {
     let mut words = Vec::new();
     let mut word = String::new();
@@ -308,7 +310,7 @@ fn split_like_agentick(text: &str) -> Vec<Cow<'_, str>> {
     words
 }
 
-/// A word as one would type it.
+/// Quotes a word if it needs quotes.
 fn quote(word: &str) -> Cow<'_, str> {
     let is_plain =
         |c: char| c.is_alphanumeric() || "-_./:=@%+,".contains(c) || c == '#' || c == '$';

@@ -1,13 +1,13 @@
-//! Whose rules a body is filled by.
+//! Compatibility with other runtimes.
 
-/// Whose rules a body is filled by. They agree on most; see the methods for what differs.
+/// The runtime whose substitution rules apply. The methods list the differences.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Compat {
-    /// Ours: code that is shown is left alone.
+    /// Prowess: placeholders in code blocks are left as they are.
     #[default]
     Prowess,
-    /// Claude Code: code is text like any other.
+    /// Claude Code: code blocks are ordinary text.
     ClaudeCode,
     /// Agentick: no escapes, and names from the keys of an object.
     Agentick,
@@ -16,10 +16,10 @@ pub enum Compat {
 }
 
 impl Compat {
-    /// All of them, ours first.
+    /// All runtimes, Prowess first.
     pub const ALL: [Self; 4] = [Self::Prowess, Self::ClaudeCode, Self::Agentick, Self::Goose];
 
-    /// Returns the name to type.
+    /// Returns the name used on the command line.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Prowess => "prowess",
@@ -29,38 +29,39 @@ impl Compat {
         }
     }
 
-    /// Reads the name back.
+    /// Parses the name.
     pub fn parse(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|compat| compat.as_str() == name)
     }
 
-    /// Whether `$1` in code that is only shown is filled in. In ours `awk '{print $1}'` survives.
+    /// Returns `true` if `$1` is filled in inside code blocks. With Prowess, `awk '{print $1}'`
+    /// stays as it is.
     pub(crate) fn fills_code(self) -> bool {
         self != Self::Prowess
     }
 
-    /// Whether `` !`command` `` inside an ordinary code block runs. Only Claude Code's rule asks for
-    /// it; Agentick does it too, but its own study lists that as a weakness.
+    /// Returns `true` if `` !`command` `` inside an ordinary code block runs. Agentick runs it too,
+    /// but its own study lists that as a weakness.
     pub(crate) fn runs_in_fences(self) -> bool {
         self == Self::ClaudeCode
     }
 
-    /// Whether a backslash makes a placeholder literal.
+    /// Returns `true` if a backslash makes a placeholder literal.
     pub(crate) fn has_escapes(self) -> bool {
         self != Self::Agentick
     }
 
-    /// Whether a declared name without a value stays as it is, instead of becoming empty.
+    /// Returns `true` if a declared name without a value stays as it is instead of becoming empty.
     pub(crate) fn keeps_missing_names(self) -> bool {
         self == Self::Agentick
     }
 
-    /// Whether any key of an object can be named, declared or not.
+    /// Returns `true` if every key of an object is a name, declared or not.
     pub(crate) fn names_from_keys(self) -> bool {
         self == Self::Agentick
     }
 
-    /// Which argument `$N` stands for.
+    /// Returns the position of the argument that `$N` refers to.
     pub(crate) fn position(self, index: usize) -> Option<usize> {
         if self == Self::Goose {
             index.checked_sub(1)

@@ -1,4 +1,4 @@
-//! Putting values into a template.
+//! Fills values into a template.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -13,17 +13,17 @@ use crate::{Arguments, Compat, Slot, Template, Variables, Withheld};
 
 /// Most bytes of text and values in one rendering.
 pub const MAX_OUTPUT: usize = 8 * 1024 * 1024;
-/// Most bytes of one value that a command gets; Linux takes no more in one piece.
+/// Most bytes of one value for a command; Linux limits a single argument.
 pub const MAX_BINDING: usize = 128 * 1024 - 256;
-/// Most bytes of all values that one command gets.
+/// Most bytes of all values for one command.
 const MAX_BINDINGS: usize = 1024 * 1024;
 
-/// A body with values in it.
+/// A body with its values.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rendered {
-    /// Text and commands, in order; no two texts follow each other.
+    /// Text and commands in order; no two texts are adjacent.
     pub parts: Vec<Part>,
-    /// What became of each placeholder.
+    /// The replacement of each placeholder.
     pub report: Report,
 }
 
@@ -33,91 +33,91 @@ pub struct Rendered {
 pub enum Part {
     /// Text as it is.
     Text(String),
-    /// The place of a command's output.
+    /// A command; its output goes here.
     Command(Slot),
-    /// The place of a command that is not run.
+    /// A command that is not run.
     Withheld(Withheld),
 }
 
-/// What became of each placeholder.
+/// The replacement of each placeholder.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
-    /// In the order in which they stand in the file.
+    /// The placeholders, in the order of the file.
     pub filled: Vec<Filled>,
-    /// Whether the arguments were added at the end, because no placeholder took one.
+    /// `true` if the arguments were appended because no placeholder used them.
     pub appended: bool,
-    /// Offset in the arguments of a quotation mark or backslash without its partner; it was taken
-    /// as an ordinary character.
+    /// Offset in the arguments of an unbalanced quote or backslash, which was used as an ordinary
+    /// character.
     pub unbalanced: Option<usize>,
-    /// Where the commands stand.
+    /// The positions of the commands.
     pub commands: Vec<Span>,
 }
 
-/// One placeholder.
+/// A placeholder that was processed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Filled {
-    /// Where it stands in the file.
+    /// Its position in the file.
     pub span: Span,
-    /// What it became.
+    /// Its replacement.
     pub became: Became,
 }
 
-/// What a placeholder became.
+/// The replacement of a placeholder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Became {
-    /// A value of so many bytes.
+    /// A value, with its length in bytes.
     Value(usize),
-    /// Nothing: a declared name, or `$ARGUMENTS`, without a value.
+    /// An empty text: a declared name, or `$ARGUMENTS`, without a value.
     Empty,
-    /// Left as it is, because there is no such argument.
+    /// Unchanged: there is no such argument.
     Missing,
-    /// Left as it is, because there is no such variable, or it was not granted.
+    /// Unchanged: there is no such variable, or it was not granted.
     Unknown,
-    /// Left as it is, because it stands in code.
+    /// Unchanged: it is inside a code block.
     Code,
-    /// Itself, without the backslash before it.
+    /// The placeholder itself, without the backslash before it.
     Escaped,
-    /// A variable of a command, with a value of so many bytes.
+    /// A variable of a command, with the length of its value in bytes.
     Bound(usize),
     /// A variable of a command, without a value.
     Unset,
 }
 
-/// Why a template could not be filled.
+/// The error for a template that cannot be filled.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FillError {
     /// The result would be too large.
     #[error("the skill with its arguments is larger than {} MiB", .limit / 1024 / 1024)]
     TooLarge {
-        /// Most bytes.
+        /// The limit in bytes.
         limit: usize,
     },
-    /// A value cannot be handed to a command.
+    /// A value contains a NUL byte, which no command can receive.
     #[error("`{value}` has a NUL byte, which no command can be given")]
     Nul {
-        /// What was to be handed over.
+        /// The name of the value.
         value: String,
         /// The command.
         command: Span,
     },
-    /// A value is too long to be handed to a command.
+    /// A value is too long for a command.
     #[error("`{value}` has {bytes} bytes, more than the {limit} that a command can be given")]
     TooLong {
-        /// What was to be handed over.
+        /// The name of the value.
         value: String,
         /// Its length.
         bytes: usize,
-        /// Most bytes.
+        /// The limit in bytes.
         limit: usize,
         /// The command.
         command: Span,
     },
-    /// A command needs a variable that has no value; run without, it could do something else.
+    /// A command uses a variable without a value. Running it anyway could do something else.
     #[error("a command uses `{variable}`, which has no value here")]
     NoValue {
-        /// As it is written.
+        /// The variable as it is written.
         variable: String,
         /// The command.
         command: Span,
@@ -125,7 +125,7 @@ pub enum FillError {
 }
 
 impl Template {
-    /// Fills the template, in one pass. Values are put in as they are.
+    /// Fills the template in one pass. Values are inserted unchanged and never parsed.
     pub fn fill(
         &self,
         arguments: &Arguments,
@@ -167,7 +167,7 @@ impl Template {
 
 struct Filler<'a> {
     template: &'a Template,
-    /// The positions, once a command needs them.
+    /// The positional values, filled when a command needs them.
     shared: Vec<Arc<str>>,
     raw: Option<Arc<str>>,
     resolved: &'a Resolved<'a>,
@@ -175,7 +175,7 @@ struct Filler<'a> {
     parts: Vec<Part>,
     text: String,
     report: Report,
-    /// Whether any placeholder took an argument.
+    /// `true` if any placeholder used an argument.
     received: bool,
     size: usize,
 }
@@ -206,7 +206,7 @@ impl<'a> Filler<'a> {
         self.report.filled.push(Filled { span, became });
     }
 
-    /// Puts a value in its place; without one, the text stays.
+    /// Inserts a value; without one, keeps the text.
     fn value(&mut self, span: Span, value: Option<&str>, without: Became) -> Result<(), FillError> {
         if let Some(value) = value {
             self.push(value)?;
@@ -256,7 +256,7 @@ impl<'a> Filler<'a> {
         }
     }
 
-    /// The value of a placeholder, and what it is without one.
+    /// Returns the value of a placeholder, and its replacement if there is none.
     fn argument(&self, placeholder: &Placeholder) -> (Option<Cow<'a, str>>, Became) {
         let resolved = self.resolved;
         let compat = self.template.compat;
@@ -292,7 +292,7 @@ impl<'a> Filler<'a> {
         }
     }
 
-    /// The value of a word that is no key itself, but begins with one: `$name-suffix`.
+    /// Returns the value of a word that begins with a key: `$name-suffix`.
     fn shorter(&self, word: &str) -> Option<Cow<'a, str>> {
         let declared = &self.template.names[..self.template.declared];
         word.rmatch_indices('-').find_map(|(at, _)| {
@@ -305,7 +305,7 @@ impl<'a> Filler<'a> {
         })
     }
 
-    /// Adds the arguments at the end, if nothing took them.
+    /// Appends the arguments if no placeholder used them.
     fn append(&mut self) -> Result<(), FillError> {
         let resolved = self.resolved;
         let is_due = if self.template.compat == Compat::Agentick {
@@ -400,7 +400,7 @@ impl<'a> Filler<'a> {
         })
     }
 
-    /// The positionals that a command can see; at least `$0`.
+    /// Returns the positionals of a command; at least `$0`.
     fn positionals(&mut self, command: &Command) -> Result<Vec<Arc<str>>, FillError> {
         let resolved = self.resolved;
         let count = command
@@ -422,12 +422,13 @@ impl<'a> Filler<'a> {
     }
 }
 
-/// Whether a placeholder counts as taking an argument. A declared name does, even without one.
+/// Returns `true` if a placeholder counts as using an argument. A declared name does, even without
+/// a value.
 fn receives(placeholder: &Placeholder, has_value: bool) -> bool {
     matches!(placeholder, Placeholder::Named(_) | Placeholder::All) || has_value
 }
 
-/// Whether a value can be handed to a command.
+/// Checks that a command can receive a value.
 fn check(name: &dyn std::fmt::Display, value: &str, command: Span) -> Result<(), FillError> {
     let shown = || format!("${name}");
     if value.contains('\0') {

@@ -1,15 +1,15 @@
 //! Fills arguments and variables into the body of a skill.
 //!
-//! A body is taken apart once, from the author's text ([`prepare`]). Filling it ([`Template::fill`])
-//! puts values between the pieces and looks at none of them again, so no value can open a
+//! A body is parsed once, from the author's text ([`prepare`]). Filling it ([`Template::fill`])
+//! inserts values between the pieces without parsing them, so a value cannot introduce a
 //! placeholder or a command. The result is a list of [`Part`]s: text, and [`Slot`]s for the output
-//! of commands that somebody else runs.
+//! of commands, which the caller runs.
 //!
-//! A value reaches a command as a positional or a variable of the shell, never as text of its
-//! script. Where that would not help, because the shell or another interpreter takes the value for
-//! code, [`prepare`] refuses the skill and shows what to write instead.
+//! A value reaches a command as a positional parameter or variable of the shell, never as part of
+//! its script. If the shell or another interpreter would still run the value as code, [`prepare`]
+//! refuses the skill and says what to write instead.
 //!
-//! Everything here is a function of values: no file, no clock, no environment.
+//! This crate is pure: no files, no clock, no environment.
 
 #![warn(clippy::disallowed_methods)]
 

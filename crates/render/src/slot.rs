@@ -1,4 +1,4 @@
-//! A command to run, with its values beside it.
+//! Commands of a body and the values that they use.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -13,34 +13,34 @@ use prowess_shell::placeholders::{
     exported_name,
 };
 
-/// A command whose output takes this place.
+/// A command whose output is inserted into the body.
 ///
-/// Run it as `bash -c script positionals…` with the variables exported, in an environment that has
-/// nothing else of the caller's. No text of an argument is ever part of the script.
+/// Run it as `bash -c script positionals…` with the variables exported and nothing else of the
+/// caller's environment. The text of an argument is never part of the script.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Slot {
     /// The author's script; placeholders are references to positionals and variables.
     pub script: Arc<str>,
     /// The command as the author wrote it, for messages.
     pub display: Arc<str>,
-    /// What follows the script: `$0`, `$1` and so on. Never empty, so that `$0` is no program.
+    /// The values of `$0`, `$1` and so on. Never empty, so that `$0` is not the name of the shell.
     pub positionals: Vec<Arc<str>>,
-    /// Variables to export, each name once, in order of their names.
+    /// Variables to export, sorted by name, without duplicates.
     pub variables: Vec<(Arc<str>, Arc<str>)>,
-    /// Whether it is a block of lines.
+    /// `true` if it is a block of lines.
     pub block: bool,
-    /// Where it stands in the file, marks and all.
+    /// Its position in the file, including the markup.
     pub span: Span,
 }
 
-/// A command that is not to be run, and what stands for it.
+/// A command that is not run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Withheld {
     /// The command as the author wrote it.
     pub display: Arc<str>,
-    /// Whether it is a block of lines.
+    /// `true` if it is a block of lines.
     pub block: bool,
-    /// Where it stands in the file, marks and all.
+    /// Its position in the file, including the markup.
     pub span: Span,
 }
 
@@ -51,9 +51,9 @@ pub(crate) enum Source {
     All,
     /// `$ARGUMENTS[N]`
     Element(usize),
-    /// A name, by its place among the declared ones.
+    /// A declared argument, by its index.
     Named(usize),
-    /// A variable, by its place in [`Command::variables`].
+    /// A variable, by its index in [`Command::variables`].
     Variable(usize),
 }
 
@@ -64,16 +64,16 @@ pub(crate) struct Command {
     pub(crate) block: bool,
     pub(crate) display: Arc<str>,
     pub(crate) script: Arc<str>,
-    /// What is exported under which name.
+    /// The exported variables and their sources.
     pub(crate) exports: Vec<(Arc<str>, Source)>,
     pub(crate) variables: Vec<Variable>,
-    /// How many positionals it can see; nothing means all.
+    /// Number of positionals that it uses; `None` for all.
     pub(crate) positions: Option<usize>,
-    /// What stands in it, for the report.
+    /// The items in it, for the report.
     pub(crate) items: Vec<(Span, What)>,
 }
 
-/// What an item in a command is.
+/// An item in a command.
 #[derive(Clone, Debug)]
 pub(crate) enum What {
     Argument(Placeholder),
@@ -81,10 +81,10 @@ pub(crate) enum What {
     Escape,
 }
 
-/// A position that no argument can have and that every shell can count to.
+/// A position that no argument has and that every shell accepts.
 const NOWHERE: usize = i32::MAX as usize;
 
-/// Reads the command at a place. `inside` are the items in it.
+/// Parses a command. `inside` are the items in it.
 pub(crate) fn read(
     text: &str,
     span: Span,
@@ -199,7 +199,7 @@ fn refusal(
     }
 }
 
-/// Writes the script of a command, and notes what it refers to.
+/// Writes the script of a command and records what it refers to.
 struct Writer<'a> {
     exported: &'a [Arc<str>],
     compat: Compat,
@@ -225,8 +225,8 @@ impl Default for Writer<'_> {
 }
 
 impl Writer<'_> {
-    /// Copies the author's text. A carriage return at the end of a line is the editor's, not part
-    /// of the script.
+    /// Copies the author's text without carriage returns at the ends of lines, which come from the
+    /// editor.
     fn copy(&mut self, written: &str, range: Range<usize>, block: bool) {
         let text = written.get(range).unwrap_or_default();
         if block && text.contains('\r') {
@@ -254,8 +254,7 @@ impl Writer<'_> {
                 What::Variable(index)
             }
             _ => {
-                // The shell reads the backslash as the author's rules do, except where it reads
-                // none at all.
+                // The shell removes the backslash itself, except in literal text.
                 let literal = quoting == Quoting::Literal;
                 self.script
                     .push_str(if literal { &written[1..] } else { written });
@@ -296,7 +295,7 @@ impl Writer<'_> {
         self.positions = self.positions.map(|positions| positions.max(position + 1));
     }
 
-    /// Notes what the author's own shell syntax refers to: `${1}`, `"$@"`, `${issue}`.
+    /// Records what the author's own shell syntax refers to: `${1}`, `"$@"`, `${issue}`.
     fn native(&mut self, written: &str) {
         let name = expanded_name(written);
         if let Ok(position) = name.parse::<usize>() {

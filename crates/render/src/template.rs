@@ -1,4 +1,4 @@
-//! Taking a body apart, once.
+//! Parses a body into a template.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -9,53 +9,53 @@ use prowess_spec::body::{self, Detail, Item, ItemKind, Place, Placeholder};
 use crate::slot::{self, Command, Withheld};
 use crate::{Compat, Variable};
 
-/// Most names that are looked for; each costs a comparison at every `$`.
+/// Most declared names; each costs a comparison at every `$`.
 pub const MAX_NAMES: usize = 64;
 /// Most refusals that are listed.
 const MOST_REFUSALS: usize = 100;
 
-/// How a body is prepared.
+/// Options for [`prepare`].
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Prepare<'a> {
-    /// The declared arguments, in order; those beyond [`MAX_NAMES`] are left alone.
+    /// The declared arguments in order. Those beyond [`MAX_NAMES`] are ignored.
     pub names: &'a [&'a str],
-    /// Whose rules count.
+    /// The runtime whose rules apply.
     pub compat: Compat,
-    /// What becomes of commands.
+    /// The handling of commands.
     pub commands: Commands,
 }
 
-/// What becomes of the commands in a body.
+/// The handling of the commands in a body.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Commands {
     /// Each becomes a [`Slot`](crate::Slot).
     #[default]
     Bind,
-    /// None is to be run: each becomes a [`Withheld`], and none is refused.
+    /// No command runs: each becomes a [`Withheld`], and none is refused.
     Withhold,
 }
 
-/// A body that waits for values.
+/// A parsed body, to be filled with values.
 #[derive(Clone, Debug)]
 pub struct Template {
     pub(crate) text: Box<str>,
-    /// Where the body begins in the file.
+    /// Offset of the body in the file.
     pub(crate) start: usize,
     pub(crate) names: Vec<Box<str>>,
-    /// How many of the names are declared; the others are candidates for keys of an object.
+    /// Number of names that are declared; the others may be keys of an object.
     pub(crate) declared: usize,
     pub(crate) compat: Compat,
     pub(crate) pieces: Vec<Piece>,
     pub(crate) commands: Vec<Command>,
     pub(crate) withheld: Vec<Withheld>,
-    /// Whether arguments are counted or named anywhere.
+    /// `true` if an argument is used by position or name.
     pub(crate) counts: bool,
-    /// Whether the author wrote `$ARGUMENTS`, `$ARGUMENTS[N]` or `$N` anywhere.
+    /// `true` if the body contains `$ARGUMENTS`, `$ARGUMENTS[N]` or `$N`.
     pub(crate) mentions: bool,
     notes: Vec<Diagnostic>,
 }
 
-/// A piece of a template; what stands between two of them is text.
+/// A piece of a template; the text between two pieces is copied.
 #[derive(Clone, Debug)]
 pub(crate) struct Piece {
     pub(crate) span: Span,
@@ -67,32 +67,32 @@ pub(crate) enum PieceKind {
     Argument(Placeholder),
     Variable(Variable),
     Escape,
-    /// Left alone, because it stands in code.
+    /// Unchanged: it is inside a code block.
     Code,
     Command(usize),
     Withheld(usize),
 }
 
-/// A body that must not be filled: values would stand where a shell takes them for code.
+/// The error for a body in which a value would be run as code.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("{}", .diagnostics.first().map_or("a command is not safe", |found| found.message.as_ref()))]
 pub struct Refused {
-    /// One for each unsafe place, at most 100.
+    /// One for each unsafe position, at most 100.
     pub diagnostics: Vec<Diagnostic>,
 }
 
 impl Template {
-    /// Returns what is worth knowing about the body: names and commands that are left alone.
+    /// Returns notes about the body: names and commands that are ignored.
     pub fn notes(&self) -> &[Diagnostic] {
         &self.notes
     }
 
-    /// Returns how many commands there are to run.
+    /// Returns the number of commands to run.
     pub fn commands(&self) -> usize {
         self.commands.len()
     }
 
-    /// Returns the text at a place of the file.
+    /// Returns the text of a span of the file.
     pub(crate) fn of(&self, span: Span) -> &str {
         self.text
             .get(span.start as usize - self.start..span.end as usize - self.start)
@@ -100,7 +100,7 @@ impl Template {
     }
 }
 
-/// Takes the body of a file apart. Spans are places in `text`.
+/// Parses the body of a file. Spans are positions in `text`.
 pub fn prepare(text: &str, body: Span, options: &Prepare<'_>) -> Result<Template, Refused> {
     let end = floor(text, (body.end as usize).min(text.len()));
     let start = floor(text, (body.start as usize).min(end));
@@ -179,7 +179,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Takes one item; returns those that follow it.
+    /// Processes one item. Returns the items after it.
     fn item<'i>(&mut self, item: &Item, more: &'i [Item], names: &[&str]) -> &'i [Item] {
         let compat = self.options.compat;
         match &item.kind {
@@ -188,7 +188,7 @@ impl Reader<'_> {
             }
             ItemKind::Escape if compat.has_escapes() => self.push(item.span, PieceKind::Escape),
             ItemKind::Escape => {
-                // The backslash is text; what stands behind it is read on its own.
+                // The backslash is text; the placeholder after it is parsed separately.
                 let behind = Span::new(item.span.start as usize + 1, item.span.end as usize);
                 for inner in body::analyse(self.text, behind, names, Detail::Full) {
                     if let ItemKind::Placeholder(placeholder) = inner.kind {
@@ -267,8 +267,8 @@ impl Reader<'_> {
         }
     }
 
-    /// Whether a block stands in a quotation: its lines begin with `>`, which a shell would take
-    /// for a redirection.
+    /// Returns `true` if a block is inside a block quote: its lines begin with `>`, which a shell
+    /// would take for a redirection.
     fn is_quotation(&self, span: Span, block: bool) -> bool {
         if !block {
             return false;
@@ -279,7 +279,7 @@ impl Reader<'_> {
     }
 }
 
-/// Adds the words behind a `$` that could be keys of an object.
+/// Adds the words after a `$` that could be keys of an object.
 fn add_candidates<'t>(text: &'t str, names: &mut Vec<&'t str>) {
     let mut known: BTreeSet<&str> = names.iter().copied().collect();
     for rest in text.split('$').skip(1) {
@@ -296,7 +296,7 @@ fn add_candidates<'t>(text: &'t str, names: &mut Vec<&'t str>) {
     }
 }
 
-/// The nearest character boundary at or before an offset.
+/// Returns the nearest character boundary at or before an offset.
 fn floor(text: &str, at: usize) -> usize {
     text.floor_char_boundary(at)
 }

@@ -1,8 +1,8 @@
-//! What is known besides the arguments: folders, the session, granted environment.
+//! Variables besides the arguments: folders, the session, granted environment variables.
 
 use std::collections::BTreeMap;
 
-/// Which variable a body names.
+/// A variable in a body.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Variable {
@@ -12,19 +12,19 @@ pub enum Variable {
     SessionId,
     /// The root of the project.
     ProjectDir,
-    /// How hard the model thinks.
+    /// The reasoning effort of the model.
     Effort,
-    /// A value of the environment: `${env:NAME}`.
+    /// An environment variable: `${env:NAME}`.
     Env(String),
-    /// One that we do not have.
+    /// An unknown variable.
     Unknown,
 }
 
-/// The prefixes one variable is known by.
+/// Prefixes of the variables.
 const PREFIXES: [&str; 3] = ["PROWESS_", "CLAUDE_", "AGENTICK_"];
 
 impl Variable {
-    /// Reads what stands between `${` and `}`.
+    /// Parses the text between `${` and `}`.
     pub(crate) fn read(inner: &str) -> Self {
         if let Some(name) = inner.strip_prefix("env:") {
             let is_name = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
@@ -49,8 +49,8 @@ impl Variable {
         }
     }
 
-    /// Returns the name under which a command sees it. A name of our own for the environment: what
-    /// `PATH` is for a command is not decided by what a skill may read of it.
+    /// Returns the name of the variable in commands. Environment variables get a separate name, so
+    /// that a skill that may read `PATH` does not set it for its commands.
     pub(crate) fn shell_name(&self) -> String {
         match self {
             Self::SkillDir => "PROWESS_SKILL_DIR".into(),
@@ -63,25 +63,25 @@ impl Variable {
     }
 }
 
-/// The values of the variables. What is not given stays as it is written.
+/// The values of the variables. A variable without a value stays as it is written.
 #[derive(Clone, Debug, Default)]
 pub struct Variables {
-    /// The folder of the skill, as the model should see it.
+    /// The folder of the skill, as it is shown to the model.
     pub skill_dir: Option<String>,
     /// The id of the session.
     pub session_id: Option<String>,
     /// The root of the project.
     pub project_dir: Option<String>,
-    /// How hard the model thinks: `low` to `max`.
+    /// The reasoning effort of the model: `low` to `max`.
     pub effort: Option<String>,
-    /// What of the environment the skill declares *and* policy granted. Never a secret: it goes
-    /// into the prompt.
+    /// Environment variables that the skill declares *and* the policy grants. Never secrets: they
+    /// become part of the prompt.
     pub env: BTreeMap<String, String>,
 }
 
 impl Variables {
-    /// Returns the value of a variable, if there is one. The places we know are never empty; a value
-    /// of the environment may be.
+    /// Returns the value of a variable, if there is one. Folders and ids are never empty;
+    /// environment variables may be.
     pub fn get(&self, variable: &Variable) -> Option<&str> {
         let value = match variable {
             Variable::SkillDir => self.skill_dir.as_deref(),

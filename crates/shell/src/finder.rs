@@ -1,48 +1,48 @@
-//! The tolerant finder: every command that a line might run, for deny rules.
+//! The tolerant finder. It finds every command that a line might run, for deny rules.
 //!
-//! It never proves anything. It looks into substitutions, groups, loops and quotes, takes off quotes
-//! and backslashes, and errs on the side of finding too much. What it cannot read at all is said so,
-//! and a line like that is refused where there is a deny rule.
+//! It searches substitutions, groups, loops and quotes, removes quotes and backslashes, and finds
+//! too much rather than too little. A line that it cannot read to its end is reported as
+//! unreadable; the gate denies such a line if there are deny rules.
 
 /// Longest line that is searched, in bytes.
 const MAX_BYTES: usize = 256 * 1024;
 /// Most commands that are collected.
 const MAX_COMMANDS: usize = 20_000;
-/// How deep substitutions may nest.
+/// Deepest nesting of substitutions.
 const MAX_DEPTH: usize = 40;
 
-/// What was found in a line.
+/// The result of a search.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Findings {
-    /// Commands that the line might run, each with its words, quotes taken off. Variables set before
-    /// a command are left out.
+    /// Commands that the line might run, each with its words, without quotes and without
+    /// assignments before the command.
     pub commands: Vec<Vec<Loose>>,
     /// Files that it might write to by redirection.
     pub writes: Vec<Box<str>>,
     /// Files that it might read by redirection.
     pub reads: Vec<Box<str>>,
-    /// Why the line could not be read to its end.
+    /// The reason why the line could not be read to its end.
     pub unreadable: Option<&'static str>,
 }
 
-/// A word, roughly.
+/// A word without quotes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Loose {
-    /// Its text; what a variable would add is missing.
+    /// The text, without the values of variables.
     pub text: String,
-    /// Whether it has unquoted `*`, `?` or `[`.
+    /// `true` if it has an unquoted `*`, `?` or `[`.
     pub pattern: bool,
-    /// Whether something in it is only known when it runs.
+    /// `true` if a part of it is only known when the line runs.
     pub unknown: bool,
 }
 
-/// Words behind which a command begins.
+/// Words after which a command starts.
 const OPENERS: &[&str] = &[
     "!", "{", "}", "if", "then", "elif", "else", "do", "while", "until", "time", "coproc", "fi",
     "done",
 ];
 
-/// Searches a line.
+/// Searches a line for commands.
 pub fn find(text: &str) -> Findings {
     let mut findings = Findings::default();
     if text.len() > MAX_BYTES {
@@ -57,7 +57,7 @@ pub fn find(text: &str) -> Findings {
     }
     .list(None, 0);
     if text.contains('#') {
-        // Where a comment begins is what parsers disagree about most: look behind it as well.
+        // Parsers disagree about where a comment starts, so comments are searched as well.
         let mut behind = Findings::default();
         Scan {
             text,
@@ -108,7 +108,7 @@ impl Scan<'_, '_> {
         let mut cases = 0_usize;
         while let Some(c) = self.next() {
             match c {
-                // The parenthesis behind a pattern of `case` closes nothing.
+                // The parenthesis after a pattern of `case` closes nothing.
                 ')' if groups == 0 && ends_pattern(&words, word.as_ref(), &mut cases) => {
                     words.clear();
                     word = None;
@@ -240,7 +240,7 @@ impl Scan<'_, '_> {
             Some('{') => {
                 self.at += 1;
                 word.unknown = true;
-                // What stands behind `:-` and the like may become a command.
+                // The text after `:-` and similar operators may become a command.
                 let name = |c: char| !(c.is_ascii_alphanumeric() || "_!#@*:-=+?".contains(c));
                 let behind = self.rest().find(name).map_or(0, |length| {
                     let head = &self.rest()[..length];
@@ -381,7 +381,7 @@ impl Scan<'_, '_> {
         }
     }
 
-    /// Ends a command: takes off what only introduces it and keeps the rest.
+    /// Ends a command and removes the reserved words and assignments before it.
     fn close(&mut self, words: &mut Vec<Loose>, last: Option<Loose>, depth: usize) {
         words.extend(last);
         let mut all = std::mem::take(words);
@@ -402,7 +402,7 @@ impl Scan<'_, '_> {
                 _ if OPENERS.contains(&text) => start += 1,
                 _ => match assigned(text) {
                     Some(value) => {
-                        // Programs run what stands in some variables.
+                        // Programs run the values of some variables.
                         let value = value.to_owned();
                         Scan {
                             text: &value,
@@ -431,7 +431,7 @@ impl Scan<'_, '_> {
     }
 }
 
-/// `{rm,-rf,x}` and `r{m,n}`: what the shell makes of braces, one level deep.
+/// Expands braces, one level deep: `{rm,-rf,x}`, `r{m,n}`.
 fn braces(word: &Loose) -> Vec<Loose> {
     let parts = word.text.split_once('{').and_then(|(before, rest)| {
         let (inner, after) = rest.split_once('}')?;
@@ -449,7 +449,8 @@ fn braces(word: &Loose) -> Vec<Loose> {
     }
 }
 
-/// Tells whether a closing parenthesis ends a pattern of `case`, and keeps count of those open.
+/// Returns `true` if a closing parenthesis ends a pattern of `case`, and counts open `case`
+/// commands.
 fn ends_pattern(words: &[Loose], last: Option<&Loose>, cases: &mut usize) -> bool {
     let is = |word: Option<&Loose>, text: &str| word.is_some_and(|word| word.text == text);
     if *cases > 0 && (is(last, "esac") && words.is_empty() || is(words.first(), "esac")) {
@@ -461,7 +462,7 @@ fn ends_pattern(words: &[Loose], last: Option<&Loose>, cases: &mut usize) -> boo
     opens || *cases > 0
 }
 
-/// `2` and `{fd}` right before a redirection.
+/// Returns `true` for `2` and `{fd}` directly before a redirection.
 fn is_descriptor(word: &str) -> bool {
     let named = word
         .strip_prefix('{')
@@ -469,12 +470,12 @@ fn is_descriptor(word: &str) -> bool {
     word.bytes().all(|b| b.is_ascii_digit()) || named.is_some_and(|name| !name.contains(','))
 }
 
-/// The value of `NAME=value`.
+/// Returns the value of `NAME=value`.
 fn assigned(word: &str) -> Option<&str> {
     is_assignment(word).then(|| word.split_once('=').map_or("", |(_, value)| value))
 }
 
-/// `NAME=value` and `NAME+=value`.
+/// Returns `true` for `NAME=value` and `NAME+=value`.
 pub fn is_assignment(word: &str) -> bool {
     let Some((name, _)) = word.split_once('=') else {
         return false;

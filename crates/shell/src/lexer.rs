@@ -1,9 +1,9 @@
-//! The strict lexer: accepts little, and is right about what it accepts.
+//! The strict lexer. It accepts little, and is right about what it accepts.
 //!
-//! It reads only lines whose words bash would pass on exactly as written here: no variable, no
-//! substitution, no brace, no tilde, no background, no compound command. Everything else is refused
-//! with a reason, and a person is asked. Whether "exactly" holds is tested against bash itself, with
-//! random lines (`crates/policy/tests/it/differential.rs`).
+//! It accepts only lines whose words bash passes to programs exactly as they are written: no
+//! variables, substitutions, braces, tildes, background jobs or compound commands. Everything else
+//! is refused with a reason. Random lines are compared with bash in
+//! `crates/policy/tests/it/differential.rs`.
 
 use prowess_diag::sanitize;
 use unicode_properties::{GeneralCategoryGroup, UnicodeGeneralCategory};
@@ -15,28 +15,28 @@ pub const MAX_BYTES: usize = 8 * 1024;
 /// Most simple commands in a line.
 const MAX_COMMANDS: usize = 256;
 
-/// A line that was understood: simple commands, joined by operators.
+/// A parsed line: simple commands joined by operators.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Script {
     /// Never empty.
     pub commands: Vec<Simple>,
 }
 
-/// One program with its words.
+/// One command of a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Simple {
-    /// What stands between the command before this one and this one.
+    /// The operator before this command.
     pub join: Join,
-    /// The program and what it receives. Never empty, and the first is never a pattern.
+    /// The program and its arguments. Never empty; the first word is never a pattern.
     pub words: Vec<Word>,
-    /// Where its input and output go, in order.
+    /// The redirections, in order.
     pub redirects: Vec<Redirect>,
 }
 
-/// What stands before a command.
+/// The operator before a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Join {
-    /// Nothing: it is the first.
+    /// None: it is the first command.
     First,
     /// `;` or a line break.
     Then,
@@ -49,7 +49,7 @@ pub enum Join {
 }
 
 impl Join {
-    /// The operator, as it is written.
+    /// Returns the operator as it is written.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::First => "",
@@ -61,52 +61,52 @@ impl Join {
     }
 }
 
-/// Where a stream goes.
+/// A redirection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Redirect {
     /// `2>&1`: one descriptor becomes a copy of another.
     Copy {
         /// The descriptor that changes.
         from: u8,
-        /// What it becomes a copy of.
+        /// The descriptor that is copied.
         to: u8,
     },
     /// `< file`
     Read(Box<str>),
     /// `> file`, `2>> file`, `&> file`
     Write {
-        /// The descriptor; nothing for both output streams.
+        /// The descriptor; `None` for both output streams.
         from: Option<u8>,
-        /// Whether the file is added to, not replaced.
+        /// `true` if the output is appended.
         append: bool,
         /// The file.
         target: Box<str>,
     },
 }
 
-/// Why a line was not understood.
+/// The reason why a line is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Refusal {
-    /// Offset of the first byte that was not understood.
+    /// Offset of the first byte that is refused.
     pub at: usize,
-    /// What is there: completes "cannot prove what it runs: it has …".
+    /// Completes "cannot tell what this runs: it has …".
     pub why: &'static str,
 }
 
-/// Words that mean something else than a program where a command begins.
+/// Words that are not programs at the start of a command.
 const RESERVED: &[&str] = &[
     "!", "[[", "]]", "{", "}", "case", "coproc", "do", "done", "elif", "else", "esac", "fi", "for",
     "function", "if", "in", "select", "then", "time", "until", "while",
 ];
 
-/// Reads a line, or says why not.
+/// Parses a line, or returns why it is refused.
 pub fn lex(text: &str) -> Result<Script, Refusal> {
     lex_bound(text, &|_| None)
 }
 
-/// Reads a line whose variables are known: `lookup` tells the value of `name` in `$name`, `${name}`
-/// and `${1}`. Inside double quotes a value is put in as it is; outside them only one that the shell
-/// would leave whole.
+/// Parses a line whose variables are known: `lookup` returns the value of `name` in `$name`,
+/// `${name}` and `${1}`. Inside double quotes a value is inserted as it is; outside them only if
+/// the shell would neither split nor expand it.
 pub fn lex_bound<'a>(text: &'a str, lookup: Lookup<'a>) -> Result<Script, Refusal> {
     if text.len() > MAX_BYTES {
         return Err(Refusal {
@@ -127,7 +127,7 @@ pub fn lex_bound<'a>(text: &'a str, lookup: Lookup<'a>) -> Result<Script, Refusa
     lexer.run()
 }
 
-/// Tells the values of variables.
+/// Returns the value of a variable.
 pub type Lookup<'a> = &'a dyn Fn(&str) -> Option<&'a str>;
 
 struct Lexer<'a> {
@@ -138,7 +138,7 @@ struct Lexer<'a> {
     words: Vec<Word>,
     redirects: Vec<Redirect>,
     join: Join,
-    /// An operator was read that needs a command behind it.
+    /// `true` after an operator that needs another command.
     dangling: bool,
 }
 
@@ -150,7 +150,7 @@ impl<'a> Lexer<'a> {
             match byte {
                 b'\n' => {
                     self.bump();
-                    // A line break ends a command; behind `&&` and where none began it is nothing.
+                    // A line break ends a command. After `&&` and on an empty line it is ignored.
                     if !self.words.is_empty() {
                         self.end_command(Join::Then)?;
                         self.dangling = false;
@@ -248,8 +248,7 @@ impl<'a> Lexer<'a> {
         Ok(())
     }
 
-    /// Skips a comment. One with quotes in it is refused: half the tools that look at command lines
-    /// get those wrong, and a person should see it.
+    /// Skips a comment. A comment with quotes is refused, because many tools parse it wrongly.
     fn comment(&mut self) -> Result<(), Refusal> {
         while let Some(c) = self.text[self.at..].chars().next() {
             match c {
@@ -286,8 +285,8 @@ impl<'a> Lexer<'a> {
         Ok(())
     }
 
-    /// Digits before `<` or `>` would be a descriptor for bash, or not, depending on how they were
-    /// written (`2\⏎>x`, `>2>x`): refused.
+    /// Refuses digits before `<` or `>` that bash may or may not take for a descriptor (`2\⏎>x`,
+    /// `>2>x`).
     fn no_descriptor(&self, word: &Word, start: usize) -> Result<(), Refusal> {
         if matches!(self.peek(), Some(b'<' | b'>')) && word.text.bytes().all(|b| b.is_ascii_digit())
         {
@@ -378,12 +377,12 @@ impl<'a> Lexer<'a> {
         Ok(word.text)
     }
 
-    /// Reads one word. Something of it stands at the current place.
+    /// Reads one word, which starts at the current position.
     fn word(&mut self) -> Result<Word, Refusal> {
         let start = self.at;
         let mut text = String::new();
         let mut globs: Vec<u32> = Vec::new();
-        // Whether the character before was written plainly: neither quoted nor escaped.
+        // `true` if the previous character was neither quoted nor escaped.
         let mut after_plain = false;
         while let Some(c) = self.text[self.at..].chars().next() {
             match c {
@@ -424,7 +423,7 @@ impl<'a> Lexer<'a> {
                 }
                 '$' => {
                     let value = self.variable()?;
-                    // Elsewhere the shell would split it, or make names of files of it.
+                    // The shell would split other values or expand them to file names.
                     if value.is_empty() || !value.chars().all(is_plain) || value.starts_with('-') {
                         return self.refuse("an argument outside double quotes");
                     }
@@ -439,7 +438,7 @@ impl<'a> Lexer<'a> {
                 }
                 // `[` and `]` alone are words of `[ -f x ]`; inside a word they make a pattern.
                 '[' | ']' if start == self.at && self.is_alone() => text.push(c),
-                // `find … ! -name x`: behind the program it is a word like any other.
+                // `find … ! -name x`: after the program it is an ordinary word.
                 '!' if start == self.at && self.is_alone() && !self.words.is_empty() => {
                     text.push(c);
                 }
@@ -455,7 +454,7 @@ impl<'a> Lexer<'a> {
         })
     }
 
-    /// `stash@{0}`, `main@{upstream}` and `{}`: braces without a comma or dots stay as they are.
+    /// Reads `stash@{0}`, `main@{upstream}` and `{}`: braces without a comma or dots are literal.
     fn braces(&mut self, text: &mut String) -> Result<(), Refusal> {
         let inner = &self.text[self.at + 1..];
         if inner.starts_with('}') {
@@ -476,7 +475,7 @@ impl<'a> Lexer<'a> {
         Ok(())
     }
 
-    /// Whether the character here is a whole word.
+    /// Returns `true` if the current character is a whole word.
     fn is_alone(&self) -> bool {
         matches!(
             self.peek_at(1),
@@ -538,7 +537,7 @@ impl<'a> Lexer<'a> {
         })
     }
 
-    /// Reads `$name`, `${name}` or `$1` and tells its value.
+    /// Reads `$name`, `${name}` or `$1` and returns its value.
     fn variable(&mut self) -> Result<&'a str, Refusal> {
         const WHY: &str = "a variable or substitution (`$`)";
         let rest = &self.text[self.at + 1..];
@@ -605,7 +604,7 @@ fn check_program(word: &Word) -> Result<(), &'static str> {
     }
 }
 
-/// Characters that stand for themselves outside quotes.
+/// Returns `true` for characters that are literal outside quotes.
 fn is_plain(c: char) -> bool {
     match c {
         'a'..='z'
@@ -626,7 +625,7 @@ fn is_plain(c: char) -> bool {
     }
 }
 
-/// Characters that a person sees as what they are.
+/// Returns `true` for characters that are visible and not misleading.
 fn is_plain_sight(c: char) -> bool {
     if c.is_ascii() {
         return c.is_ascii_graphic();
@@ -637,7 +636,7 @@ fn is_plain_sight(c: char) -> bool {
         && c.general_category_group() != GeneralCategoryGroup::Separator
 }
 
-/// What to say about a character that is not accepted.
+/// Describes a character that is refused.
 fn unseen(c: char) -> &'static str {
     match c {
         '$' => "a variable or substitution (`$`)",

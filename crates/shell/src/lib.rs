@@ -1,9 +1,11 @@
-//! Reads shell lines and knows what programs do with their words.
+//! Parses shell commands and knows what programs do with their words.
 //!
-//! [`lex`] is the strict reader: it proves what a line says, or refuses. [`finder`] is the tolerant
-//! one: it finds every command that a line may run. [`programs`] is the option table: what a program
-//! starts, writes or sends beyond what its name says. [`placeholders`] decides where in a command a
-//! value may be filled in.
+//! [`lex`] is the strict parser: it returns the exact words of a line, or refuses it. [`finder`] is
+//! the tolerant one: it finds every command that a line may run. [`programs`] is the table of
+//! programs: what they start, write or send beyond what their name says, and which of their words
+//! are code. [`placeholders`] decides where in a command a value may be filled in. [`suggest`]
+//! proposes patterns for permission rules. Validation, trust, permissions and rendering all decide
+//! by these functions.
 //!
 //! The table reduces prompts; it is not a security boundary. The sandbox is.
 

@@ -1,9 +1,9 @@
-//! Writes a command out again, so that what runs is what was checked.
+//! Writes a parsed line back as text, so that exactly the checked words run.
 
 use crate::lexer::{Redirect, Script, Simple};
 use crate::word::Word;
 
-/// Builtins for which there is no program of the same name.
+/// Builtins without a program of the same name.
 const ONLY_IN_A_SHELL: &[&str] = &[
     ".",
     ":",
@@ -135,7 +135,7 @@ fn write_word(word: &Word, text: &mut String) {
     }
 }
 
-/// Writes a text so that a shell reads exactly it.
+/// Quotes a text for a shell.
 pub fn quote(literal: &str, text: &mut String) {
     text.push('\'');
     for part in literal.split_inclusive('\'') {
@@ -150,7 +150,8 @@ pub fn quote(literal: &str, text: &mut String) {
     text.push('\'');
 }
 
-/// A command in one line for people and for patterns: words that need no quotes have none.
+/// Returns a command as one line for people and for patterns. Only words that need quotes are
+/// quoted.
 pub fn canonical(words: &[Word]) -> String {
     let mut text = String::new();
     for (at, word) in words.iter().enumerate() {

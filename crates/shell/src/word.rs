@@ -1,17 +1,17 @@
-//! A word of a command, as the shell would pass it on.
+//! Words of a command.
 
-/// A word with its quotes taken off.
+/// A word without quotes, as the program receives it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Word {
-    /// What the program receives, unless `globs` has entries.
+    /// The text that the program receives, unless `globs` has entries.
     pub text: Box<str>,
-    /// Offsets in `text` of `*` and `?` that the shell will replace by the names of files. Such a
-    /// word may become any number of words, each beginning with the same literal text.
+    /// Offsets in `text` of `*` and `?` that the shell expands to file names. Such a word may
+    /// become any number of words that begin with the same literal text.
     pub globs: Box<[u32]>,
 }
 
 impl Word {
-    /// A word without patterns.
+    /// Creates a word without patterns.
     pub fn plain(text: impl Into<Box<str>>) -> Self {
         Self {
             text: text.into(),
@@ -19,7 +19,7 @@ impl Word {
         }
     }
 
-    /// Tells whether the shell makes names of files of it.
+    /// Returns `true` if the shell expands it to file names.
     pub fn is_glob(&self) -> bool {
         !self.globs.is_empty()
     }

@@ -1,4 +1,4 @@
-//! What trusting a skill would allow, in plain words.
+//! Summarises what trusting a skill would allow.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -14,59 +14,59 @@ use prowess_spec::parse;
 
 use crate::store::{Error, digest_of};
 
-/// Most bytes of a file that are looked through.
+/// Most bytes of a file that are searched.
 const MAX_BYTES: u64 = 1024 * 1024;
 /// Most hosts and programs that are listed.
 const MOST_NETWORK: usize = 32;
 
-/// What trusting a skill would allow.
+/// The consequences of trusting a skill.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
-    /// The digest over all its files, as they are now.
+    /// The current digest of all files.
     pub digest: String,
-    /// How many files it has.
+    /// Number of files.
     pub files: usize,
-    /// How many bytes they have.
+    /// Total size of the files in bytes.
     pub bytes: u64,
-    /// What it may use unasked.
+    /// Tools that it may use without a prompt.
     pub grants: Vec<GrantLine>,
     /// Commands that run whenever it is loaded.
     pub commands: Vec<String>,
-    /// Programs and scripts it brings.
+    /// Programs and scripts in its folder.
     pub scripts: Vec<PathBuf>,
-    /// Whether it wants to run something at certain events.
+    /// `true` if it has hooks.
     pub hooks: bool,
     /// Signs that it uses the network: hosts and programs named in scripts and commands.
     pub network: BTreeSet<String>,
-    /// Text that a person would not see.
+    /// Text that is not visible to a reader.
     pub hidden: Vec<Hidden>,
-    /// Links that lead out of its folder.
+    /// Links to files outside its folder, with their targets.
     pub links: Vec<(PathBuf, PathBuf)>,
 }
 
 /// One token of `allowed-tools`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GrantLine {
-    /// As it is written.
+    /// The token as it is written.
     pub text: String,
-    /// Why it allows nothing, if so.
+    /// The error, if the token is invalid and allows nothing.
     pub fault: Option<String>,
-    /// Whether it is as good as allowing everything.
+    /// `true` if it allows every command.
     pub unrestricted: bool,
 }
 
-/// Text that a person would not see.
+/// Text that is not visible to a reader.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hidden {
     /// The file.
     pub file: PathBuf,
-    /// The first line that has some.
+    /// The first such line.
     pub line: usize,
-    /// What it is.
+    /// A description.
     pub what: &'static str,
 }
 
-/// Looks through a skill: its folder, or its file where a file alone is the skill.
+/// Summarises a skill: a folder, or a single file.
 pub fn summarise(skill: &Path) -> Result<Summary, Error> {
     let mut summary = Summary {
         digest: digest_of(skill)?,
@@ -211,7 +211,7 @@ fn network(text: &str, found: &mut BTreeSet<String>) {
     }
 }
 
-/// Collects what a person would not see in a text.
+/// Collects text that is not visible to a reader.
 fn hidden(path: &Path, content: &[u8], summary: &mut Summary) {
     const MOST: usize = 64;
     let text = String::from_utf8_lossy(content);

@@ -1,16 +1,16 @@
-//! Commands and what joins them: pipelines, groups, redirections, `case`, `[[ … ]]`.
+//! Reads commands: pipelines, groups, redirections, `case`, `[[ … ]]`.
 
 use super::UnsafePosition;
 use super::scan::{Scanner, Word};
 
-/// What ended a command.
+/// The end of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ending {
-    /// The script.
+    /// The end of the script.
     End,
     /// The bracket that closes these commands.
     Closed,
-    /// `;`, `&&`, a line break and the like.
+    /// `;`, `&&`, a line break and similar separators.
     Separator,
     /// The end of one branch of `case`.
     Branch,
@@ -18,29 +18,29 @@ pub(super) enum Ending {
     Pipe,
     /// `case … in`
     CaseIn,
-    /// The `)` behind the pattern of a branch.
+    /// The `)` after the pattern of a branch.
     Pattern,
 }
 
-/// A group of commands that is open.
+/// An open group of commands.
 struct Group {
     is_case: bool,
-    /// Whether the pattern of a branch comes next.
+    /// `true` if the pattern of a branch comes next.
     awaits_pattern: bool,
-    /// Where the places of the pipeline begin that the group belongs to.
+    /// Index of the first position in the pipeline of the group.
     pipeline: usize,
-    /// What flows into it, see [`Scanner::inflow`].
+    /// The input of the group; see [`Scanner::inflow`].
     inflow: usize,
-    /// How many readers of code there were before it.
+    /// Number of readers of code before the group.
     readers: usize,
 }
 
-/// What must come next, be it on a later line.
+/// What must come next, possibly on a later line.
 #[derive(Clone, Copy)]
 struct Expects {
     /// The pattern of a branch.
     pattern: bool,
-    /// The other side of a pipe.
+    /// The command after a pipe.
     command: bool,
 }
 
@@ -51,11 +51,11 @@ const MOST_GROUPS: usize = 64;
 #[derive(Default)]
 pub(super) struct Simple {
     pub(super) words: Vec<Word>,
-    /// What it reads from: `<`, `<<<`.
+    /// The words after `<` and `<<<`.
     pub(super) inputs: Vec<Word>,
-    /// Whether it is a group that reads code from its input.
+    /// `true` for a group that reads code from its input.
     pub(super) reads_code: bool,
-    /// Where its last word or redirection ends.
+    /// The end of the last word or redirection.
     pub(super) end: usize,
 }
 
@@ -116,7 +116,7 @@ impl Scanner<'_> {
         }
     }
 
-    /// Reads one command up to what ends it. Reserved words open and close groups.
+    /// Reads one command to its end. Reserved words open and close groups.
     fn simple(
         &mut self,
         close: Option<u8>,
@@ -242,7 +242,7 @@ impl Scanner<'_> {
         (simple, ending)
     }
 
-    /// Reads what may follow `esac` before the next command.
+    /// Reads a pipe after `esac`.
     fn after_group(&mut self) -> Ending {
         self.blanks();
         match (self.peek(0), self.peek(1)) {
@@ -254,7 +254,7 @@ impl Scanner<'_> {
         }
     }
 
-    /// Handles a word of shell grammar in front of a command. Returns whether it was one.
+    /// Handles a reserved word before a command. Returns `true` if it was one.
     fn reserved(
         &mut self,
         word: &Word,
@@ -268,7 +268,7 @@ impl Scanner<'_> {
         match word.text.as_str() {
             "!" | "then" | "else" | "elif" | "do" | "time" => true,
             "coproc" => {
-                // What is written to it later is not followed.
+                // Later writes to it are not followed.
                 self.is_broken = true;
                 true
             }
@@ -299,7 +299,7 @@ impl Scanner<'_> {
         }
     }
 
-    /// Reads what an opening bracket means here. Returns whether the command ends with it.
+    /// Reads an opening parenthesis. Returns `true` if the command ends with it.
     fn parenthesis(&mut self, simple: &mut Simple) -> bool {
         let is_loop = matches!(simple.words.as_slice(), [word] if word.text == "for");
         if self.starts_with("((") && (simple.words.is_empty() || is_loop) {
@@ -331,7 +331,7 @@ impl Scanner<'_> {
         false
     }
 
-    /// Reads a redirection from somewhere.
+    /// Reads an input redirection.
     fn input(&mut self, simple: &mut Simple) {
         if self.starts_with("<<<") {
             self.at += 3;
@@ -350,7 +350,7 @@ impl Scanner<'_> {
         }
     }
 
-    /// Reads the word behind a redirection.
+    /// Reads the word after a redirection.
     fn target(&mut self, input: Option<&mut Simple>) {
         self.blanks();
         let word = self.word();
@@ -405,8 +405,8 @@ impl Scanner<'_> {
         }
     }
 
-    /// Closes a group: a pipe behind it takes all that was written in it. Returns whether something
-    /// in it reads code.
+    /// Closes a group. A pipe after it receives the output of all its commands. Returns `true` if a
+    /// command in it reads code.
     fn close_group(&self, groups: &mut Vec<Group>, pipeline: &mut usize) -> bool {
         groups.pop().is_some_and(|group| {
             *pipeline = group.pipeline;

@@ -1,4 +1,6 @@
-//! One pass over a script: quotation, expansions, nesting. What the words mean is for `commands`.
+//! Reads a script in one pass: quoting, expansions, nesting. This is a parser of its own because it
+//! needs what the other two drop: the strict lexer refuses every script with an expansion, and the
+//! finder keeps neither offsets nor quoting, without which a position cannot be judged.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -6,7 +8,7 @@ use std::ops::Range;
 use super::commands::Ending;
 use super::{JudgedPosition, Quoting, UnsafePosition, ValueKind, ValuePosition};
 
-/// Variables that the shell puts parts of a value into.
+/// Variables that the shell assigns parts of a value to.
 const FILLED_BY_THE_SHELL: [&[u8]; 4] = [b"REPLY", b"MAPFILE", b"OPTARG", b"BASH_REMATCH"];
 /// Deepest nesting that is followed.
 const DEEPEST: usize = 32;
@@ -87,7 +89,7 @@ pub(super) fn scan(
         steps: 0,
     };
     while scanner.list(None) != Ending::End {
-        // A `)` that closes nothing.
+        // An unbalanced `)`.
         scanner.is_broken = true;
     }
     scanner.skip_to(script.len(), Quoting::Bare, Some(UnsafePosition::Unclear));
@@ -109,17 +111,17 @@ pub(super) fn scan(
 /// One word of a command.
 #[derive(Debug)]
 pub(super) struct Word {
-    /// The word without quotation marks; `\0` for whatever is only known when it runs.
+    /// The text without quotes; `\0` for parts that are only known when the script runs.
     pub(super) text: String,
-    /// Which places it has in it, nested ones too.
+    /// The positions in it, including nested ones.
     pub(super) found: Range<usize>,
-    /// Whether any of it is quoted: then it is no reserved word.
+    /// `true` if a part is quoted; then it is not a reserved word.
     pub(super) is_quoted: bool,
-    /// Where it stands.
+    /// The bytes of the word.
     pub(super) range: Range<usize>,
 }
 
-/// A here-document whose text is still to come.
+/// A here-document whose text has not been read yet.
 pub(super) struct Document {
     delimiter: String,
     is_indented: bool,
@@ -130,7 +132,7 @@ pub(super) struct Scanner<'t> {
     pub(super) bytes: &'t [u8],
     pub(super) at: usize,
     places: &'t [ValuePosition],
-    /// The next place that was not reached.
+    /// Index of the next given position.
     next: usize,
     pub(super) bound: &'t BTreeSet<String>,
     pub(super) found: Vec<JudgedPosition>,
@@ -138,13 +140,14 @@ pub(super) struct Scanner<'t> {
     pub(super) documents: Vec<Document>,
     pub(super) depth: usize,
     pub(super) is_broken: bool,
-    /// The first of the places that flow into the standard input here; none if it is beyond all.
+    /// Index of the first position that flows into the current standard input; beyond the last one
+    /// if none does.
     pub(super) inflow: usize,
-    /// Those places that are known to flow into code, so that none is looked at for every reader.
+    /// Positions that are already marked as input of code, so that each is marked once.
     pub(super) fed: Range<usize>,
-    /// How many commands took their standard input for code.
+    /// Number of commands that take their standard input for code.
     pub(super) readers: usize,
-    /// Whether a function was defined: then any name may be a command of the script.
+    /// `true` after a function definition: any name may then be a function.
     pub(super) has_functions: bool,
     /// The program whose words are being judged, as the table lists it; empty if it is not listed.
     pub(super) interpreter: &'static str,
@@ -152,7 +155,7 @@ pub(super) struct Scanner<'t> {
     backticks: Vec<Range<usize>>,
     /// Number of scripts that this one is inside of.
     pub(super) level: usize,
-    /// How much work was done; tests hold it against the length of the script.
+    /// Amount of work, which tests compare with the length of the script.
     pub(super) steps: usize,
 }
 
@@ -167,8 +170,8 @@ impl Scanner<'_> {
             .is_some_and(|rest| rest.starts_with(text.as_bytes()))
     }
 
-    /// Marks places as unsafe, unless another reason was found before. Values of ours may choose a
-    /// program or a script; text that is only escaped is no value.
+    /// Marks positions as unsafe, unless they have a better reason. Trusted values may choose a
+    /// program or a script; escaped text is not a value.
     pub(super) fn mark(&mut self, range: Range<usize>, reason: UnsafePosition) {
         self.steps += 1 + range.len();
         for found in self.found.get_mut(range).into_iter().flatten() {
@@ -199,8 +202,8 @@ impl Scanner<'_> {
         }
     }
 
-    /// Notes a place where the cursor stands, and steps over it. What is only escaped is text, and
-    /// maybe text of another script.
+    /// Records the given position at the cursor, if there is one, and skips it. Escaped text is
+    /// added to the word, since the word may be a script.
     pub(super) fn reach(&mut self, quoting: Quoting, text: &mut String) -> bool {
         match self.places.get(self.next) {
             Some(place) if place.range.start == self.at => {
@@ -235,7 +238,7 @@ impl Scanner<'_> {
         });
     }
 
-    /// Steps over text that is not looked at; the places in it share a verdict.
+    /// Skips text that is not parsed. All positions in it get the same verdict.
     fn skip_to(&mut self, to: usize, quoting: Quoting, reason: Option<UnsafePosition>) {
         let from = self.found.len();
         while let Some(place) = self
@@ -252,7 +255,7 @@ impl Scanner<'_> {
         self.at = to.min(self.bytes.len());
     }
 
-    /// Steps over a character behind a backslash.
+    /// Skips a backslash and the character after it.
     fn escaped(&mut self) {
         let length = match self.peek(1) {
             None => 1,
@@ -283,14 +286,14 @@ impl Scanner<'_> {
         }
     }
 
-    /// Steps over a comment, up to the end of its line.
+    /// Skips a comment.
     pub(super) fn comment(&mut self) {
         let line = self.bytes[self.at..].iter().position(|&byte| byte == b'\n');
         let end = line.map_or(self.bytes.len(), |line| self.at + line);
         self.skip_to(end, Quoting::Literal, Some(UnsafePosition::Comment));
     }
 
-    /// Reads a word. Empty if none begins here.
+    /// Reads a word; empty if none starts here.
     pub(super) fn word(&mut self) -> Word {
         let start = self.at;
         let first = self.found.len();
@@ -320,8 +323,7 @@ impl Scanner<'_> {
                 Some(b'`') => self.backticks(&mut text),
                 Some(b'$') => self.dollar(Quoting::Bare, &mut text),
                 Some(b'<' | b'>') if self.peek(1) == Some(b'(') => {
-                    // What is written into another process, perhaps by a later command, is not
-                    // followed.
+                    // Output to another process, perhaps by a later command, is not followed.
                     self.is_broken |= self.peek(0) == Some(b'>');
                     self.at += 2;
                     self.nested(b')');
@@ -348,7 +350,7 @@ impl Scanner<'_> {
         }
     }
 
-    /// Takes ordinary characters.
+    /// Reads an ordinary character.
     fn plain(&mut self, text: &mut String) {
         self.steps += 1;
         let from = self.at;
@@ -381,7 +383,7 @@ impl Scanner<'_> {
             Quoting::Literal,
             Some(UnsafePosition::SingleQuotes),
         );
-        // The backslash of an escape goes where the shell reads none.
+        // Removes the backslash of an escape, which the shell does not do here.
         let mut copied = from;
         for found in self.found[first..]
             .iter()
@@ -396,7 +398,7 @@ impl Scanner<'_> {
         self.at += 1;
     }
 
-    /// Reads on behind an opening double quote.
+    /// Reads the rest of a double-quoted text.
     fn double(&mut self, text: &mut String) {
         loop {
             if self.reach(Quoting::Double, text) {
@@ -441,7 +443,7 @@ impl Scanner<'_> {
         let inner = (self.at + 1).min(end)..end.min(self.bytes.len());
         self.backticks.push(inner.clone());
         self.skip_to(inner.end, Quoting::Bare, Some(UnsafePosition::Backticks));
-        // What the shell's own syntax refers to in there is not followed.
+        // Expansions of the shell's own are not followed in here.
         if self.mentions_bound(inner.clone()) {
             self.push(inner, ValueKind::Argument, None, Quoting::Bare);
             self.mark(
@@ -473,7 +475,7 @@ impl Scanner<'_> {
         }
     }
 
-    /// Reads what a `$` opens.
+    /// Reads an expansion.
     pub(super) fn dollar(&mut self, quoting: Quoting, text: &mut String) {
         let start = self.at;
         let from = self.found.len();
@@ -525,7 +527,7 @@ impl Scanner<'_> {
         debug_assert!(from <= self.found.len());
     }
 
-    /// Reads on behind `${`.
+    /// Reads the rest of `${ … }`.
     fn braces(&mut self, quoting: Quoting) {
         let start = self.at - 2;
         let from = self.found.len();
@@ -555,7 +557,7 @@ impl Scanner<'_> {
             self.arithmetic(b"]");
         }
         match (self.peek(0), self.peek(1)) {
-            // `${x@P}` runs what the value has in it.
+            // `${x@P}` runs commands inside the value.
             (Some(b'@'), _) if is_bound => self.mark(from..from + 1, UnsafePosition::Code("")),
             (Some(b':'), Some(b'-' | b'+' | b'?' | b'=' | b'}') | None) => {}
             (Some(b':'), Some(_)) => {
@@ -596,7 +598,7 @@ impl Scanner<'_> {
         }
     }
 
-    /// Reads arithmetic up to its end. Everything in it is evaluated, names without `$` too.
+    /// Reads arithmetic. Everything in it is evaluated, including names without `$`.
     pub(super) fn arithmetic(&mut self, close: &[u8]) {
         let from = self.found.len();
         if !self.deeper() {
@@ -622,7 +624,7 @@ impl Scanner<'_> {
                     self.at += 1;
                 }
                 b')' | b']' | b'}' => {
-                    // `((` that was no arithmetic: two subshells.
+                    // `((` that is two subshells, not arithmetic.
                     self.is_broken |= open == 0;
                     open = open.saturating_sub(1);
                     self.at += 1;
@@ -680,7 +682,7 @@ impl Scanner<'_> {
         self.depth -= 1;
     }
 
-    /// Reads the commands inside `$( … )` and the like.
+    /// Reads the commands inside `$( … )` and similar constructs.
     pub(super) fn nested(&mut self, close: u8) {
         if !self.deeper() {
             return;
@@ -691,7 +693,7 @@ impl Scanner<'_> {
         self.depth -= 1;
     }
 
-    /// Goes one level down; beyond the deepest one the rest is given up.
+    /// Enters a nesting level. At the deepest level the rest of the script is refused.
     pub(super) fn deeper(&mut self) -> bool {
         if self.depth == DEEPEST {
             self.is_broken = true;
@@ -712,7 +714,7 @@ impl Scanner<'_> {
             .any(|found| found.kind == ValueKind::Argument)
     }
 
-    /// Notes a here-document; its delimiter is the next word.
+    /// Records a here-document; its delimiter is the next word.
     pub(super) fn announce_document(&mut self, is_indented: bool) {
         self.blanks();
         let word = self.word();
@@ -730,7 +732,7 @@ impl Scanner<'_> {
         });
     }
 
-    /// Reads the here-documents that begin behind this line break. Returns their places.
+    /// Reads the here-documents after this line break. Returns their positions.
     pub(super) fn read_documents(&mut self) -> Range<usize> {
         let from = self.found.len();
         for document in std::mem::take(&mut self.documents) {
@@ -745,7 +747,7 @@ impl Scanner<'_> {
         let mut line_start = start;
         let end = loop {
             if line_start >= self.bytes.len() {
-                // Never closed: bash takes the rest, with a warning.
+                // Never closed: bash reads to the end and warns.
                 break None;
             }
             let rest = &self.bytes[line_start..];
@@ -784,7 +786,7 @@ impl Scanner<'_> {
     }
 }
 
-/// Length of the name or special parameter at the start of a text.
+/// Returns the length of the name or special parameter at the start of a text.
 pub(super) fn name_length(text: &[u8]) -> usize {
     match text.first() {
         Some(byte) if byte.is_ascii_digit() => {

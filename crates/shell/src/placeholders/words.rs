@@ -1,4 +1,4 @@
-//! What programs and builtins make of their arguments.
+//! Judges the words of a command by what its program does with them.
 
 use super::commands::Simple;
 use super::scan::{Scan, Scanner, Word, name_length};
@@ -12,7 +12,7 @@ const DEEPEST_CODE: usize = 3;
 const MAX_WORDS: usize = 4096;
 
 impl Scanner<'_> {
-    /// Judges the places of a command, which begin at `first`, and of what flows into it.
+    /// Judges the positions in a command, from index `first` on, and in its input.
     pub(super) fn judge_simple(&mut self, simple: &Simple, first: usize) {
         let mut words = simple.words.as_slice();
         while let Some((word, rest)) = words.split_first().filter(|(word, _)| is_assignment(word)) {
@@ -63,7 +63,7 @@ impl Scanner<'_> {
         if values.iter().any(|word| self.has_argument(&word.found)) {
             self.assigned.push(name.text.clone());
         }
-        // `for $1 in …` is no shell at all.
+        // `for $1 in …` is not valid.
         self.mark(name.found.clone(), UnsafePosition::Unclear);
     }
 
@@ -89,7 +89,7 @@ impl Scanner<'_> {
         self.assigned.push(name.to_owned());
     }
 
-    /// Judges the words of a command, its program first. Returns whether it takes its standard
+    /// Judges the words of a command, its program first. Returns `true` if it takes its standard
     /// input for code.
     fn program(&mut self, words: &[Word]) -> bool {
         let Some((first, rest)) = words.split_first() else {
@@ -104,7 +104,7 @@ impl Scanner<'_> {
         // `{eval,x}` and `/bin/b?sh` become something else.
         let is_pattern = !first.is_quoted && name.len() > 1 && name.contains(['{', '*', '?', '[']);
         if name.contains('\0') || is_pattern {
-            // A program that is only known when it runs may be any interpreter, or nothing at all.
+            // A program that is only known when the script runs may be any interpreter, or missing.
             self.mark_all(rest, UnsafePosition::Unclear);
             return true;
         }
@@ -112,14 +112,15 @@ impl Scanner<'_> {
         let outer = std::mem::replace(&mut self.interpreter, listed);
         let reads_code = self.known_program(code, words, rest);
         if !reads_code {
-            // What flows into a program that reads code is marked by the caller, with its name.
+            // The caller marks the input of a program that reads code with the name of that
+            // program.
             self.interpreter = outer;
         }
         reads_code
     }
 
-    /// Judges the words after a program by the positions in which it takes code. Returns whether it
-    /// takes its standard input for code.
+    /// Judges the words after a program by the positions in which it takes code. Returns `true` if
+    /// it takes its standard input for code.
     fn known_program(&mut self, code: Code, words: &[Word], rest: &[Word]) -> bool {
         if code == Code::AsListed {
             self.listed_code(words, true);
@@ -183,8 +184,8 @@ impl Scanner<'_> {
         UnsafePosition::Code(self.interpreter)
     }
 
-    /// Judges the arguments of a program that we know. Returns whether it takes its standard input
-    /// for code.
+    /// Judges the arguments of a program with an entry. Returns `true` if it takes its standard
+    /// input for code.
     fn takes(&mut self, code: Code, rest: &[Word]) -> bool {
         let name = self.interpreter;
         match code {
@@ -196,7 +197,7 @@ impl Scanner<'_> {
                         self.judge_code(code, true);
                     }
                 }
-                // What comes in is code, or words that are added to a command.
+                // The input is code, or words that are added to a command.
                 !matches!(name, "let" | "trap" | "alias")
             }
             Code::File => {
@@ -257,8 +258,8 @@ impl Scanner<'_> {
         }
     }
 
-    /// Whether a word may be nothing, or several words, when it runs: then what follows it stands
-    /// somewhere else.
+    /// Returns `true` if a word may expand to no word or to several, so that later words change
+    /// position.
     fn may_vanish(&self, word: &Word) -> bool {
         let is_ours = |found: &JudgedPosition| {
             found.kind == ValueKind::Trusted && found.range.start >= word.range.start
@@ -271,14 +272,14 @@ impl Scanner<'_> {
             && !self.found[word.found.clone()].iter().any(is_ours)
     }
 
-    /// A program that runs another one.
+    /// Judges a program that starts another one.
     fn wrapper(&mut self, words: &[Word], values: &str, mut before: usize) -> bool {
         let mut at = 0;
         while let Some(word) = words.get(at) {
             let text = word.text.as_str();
             if is_assignment(word) {
                 self.assignment(word);
-                // Here it is a word like any other, and is split like one: `env x=$1`.
+                // This is an ordinary word, and the shell splits it: `env x=$1`.
                 self.unless_quoted(word, UnsafePosition::Program);
             } else if self.has_argument(&word.found) {
                 break;
@@ -337,8 +338,8 @@ impl Scanner<'_> {
         true
     }
 
-    /// What is wrong with a value in the file that an interpreter runs. `<( … )` is no file: what
-    /// is written in there is run.
+    /// Returns the reason for a value in the file that an interpreter runs. `<( … )` is not a file:
+    /// the output of its commands is run.
     fn file_reason(&self, file: &Word) -> UnsafePosition {
         let is_process = self.bytes.get(file.range.start) == Some(&b'<');
         if is_process {
@@ -348,8 +349,8 @@ impl Scanner<'_> {
         }
     }
 
-    /// Judges what the code of an inner shell does with the arguments behind it. Returns whether it
-    /// takes its standard input for code.
+    /// Judges what the code of an inner shell does with the arguments after it. Returns `true` if
+    /// it takes its standard input for code.
     fn inner_code(&mut self, code: &Word, data: &[Word]) -> bool {
         let has_data = data.iter().any(|word| self.has_argument(&word.found));
         if code.text.contains('\0') || self.level == DEEPEST_CODE {
@@ -363,8 +364,8 @@ impl Scanner<'_> {
         scan.reads_code
     }
 
-    /// Judges code that stands in a word of its own, where it refers to the variables that are
-    /// exported, or to positionals that are passed on.
+    /// Judges code in a single word that refers to exported variables or to positionals that are
+    /// passed on.
     fn judge_code(&mut self, code: &Word, passes_positionals: bool) -> Scan {
         let names: Vec<&str> = self.bound.iter().map(String::as_str).collect();
         let script = code.text.replace('\0', "x");
@@ -440,12 +441,12 @@ impl Scanner<'_> {
         true
     }
 
-    /// Further options with code behind the first: `perl -e … -e …`.
+    /// Marks further options with code: `perl -e … -e …`.
     fn mark_module(&mut self, words: &[Word], from: usize) {
         self.behind_code_options(words.get(from..).unwrap_or_default());
     }
 
-    /// `awk` and `sed`.
+    /// Judges `awk` and `sed`.
     fn first_is_code(
         &mut self,
         words: &[Word],
@@ -485,7 +486,7 @@ impl Scanner<'_> {
                     }
                     Some(self.code())
                 } else if values.contains(letter) {
-                    // `-v x=$1` and `-F $1` take text; a name is not text.
+                    // `-v x=$1` and `-F $1` take text; `-v $1` takes a name.
                     if text.len() == 2 {
                         at += 1;
                         let value = words.get(at);
@@ -518,7 +519,7 @@ impl Scanner<'_> {
         }
     }
 
-    /// `declare`, `export` and the like: the name must be the author's.
+    /// Judges `declare`, `export` and similar builtins: the author must choose the name.
     fn declarations(&mut self, words: &[Word]) {
         let is_special = words.iter().any(|word| {
             word.text.starts_with(['-', '+'])
@@ -536,7 +537,7 @@ impl Scanner<'_> {
         }
     }
 
-    /// `printf -v NAME` puts its text into a variable, so the format must be the author's.
+    /// Judges `printf`. `printf -v NAME` assigns a variable, so the author must choose the format.
     fn printf(&mut self, words: &[Word]) {
         let mut words = words;
         if let [option, name, rest @ ..] = words
@@ -565,7 +566,7 @@ impl Scanner<'_> {
         }
     }
 
-    /// `[ -v NAME ]` looks a variable up. Unquoted, any value can become that.
+    /// Judges `test`. `[ -v NAME ]` evaluates a name, and an unquoted value may become `-v NAME`.
     fn test(&mut self, words: &[Word]) {
         for (at, word) in words.iter().enumerate() {
             let before = at.checked_sub(1).and_then(|before| words.get(before));
@@ -580,7 +581,7 @@ impl Scanner<'_> {
         }
     }
 
-    /// Programs whose options run something.
+    /// Judges a program whose options can run something.
     fn options(&mut self, words: &[Word], values: &str, protects: bool) {
         let mut is_protected = false;
         let mut runs_until = 0;
@@ -606,7 +607,8 @@ impl Scanner<'_> {
         }
     }
 
-    /// Marks what could become an option: what is split into words, or begins one.
+    /// Marks a word that could become an option: one that the shell splits, or that begins with a
+    /// value.
     fn option(&mut self, word: &Word) {
         self.unless_quoted(word, UnsafePosition::Option);
         if word.text.starts_with(['-', '\0']) {
@@ -614,7 +616,8 @@ impl Scanner<'_> {
         }
     }
 
-    /// Marks what is split into words: each of them could be an option.
+    /// Marks the unquoted positions of a word: the shell splits them, and each part could be an
+    /// option.
     fn unless_quoted(&mut self, word: &Word, reason: UnsafePosition) {
         for index in word.found.clone() {
             if self
@@ -627,7 +630,7 @@ impl Scanner<'_> {
         }
     }
 
-    /// A program that we do not know: what stands behind an option that looks like code is code.
+    /// Marks the words after options that commonly take code.
     fn behind_code_options(&mut self, words: &[Word]) {
         for pair in words.windows(2) {
             if matches!(
@@ -639,7 +642,7 @@ impl Scanner<'_> {
         }
     }
 
-    /// An interpreter that some other program starts: `docker exec web sh -c "…"`.
+    /// Judges an interpreter that another program starts: `docker exec web sh -c "…"`.
     fn somewhere_behind(&mut self, words: &[Word]) -> bool {
         let is_code = |word: &Word| {
             word.text.starts_with('-') && word.text.contains(['c', 'e', 'E', 'r', 'p'])
@@ -670,7 +673,7 @@ fn takes_value(values: &str, option: &str) -> bool {
         })
 }
 
-/// `NAME=…`, `NAME+=…`, `NAME[…]=…`, with a name that the author wrote.
+/// Returns `true` for `NAME=…`, `NAME+=…` and `NAME[…]=…` with a literal name.
 fn is_assignment(word: &Word) -> bool {
     let length = name_length(word.text.as_bytes());
     let rest = &word.text[length..];

@@ -275,10 +275,10 @@ pub(super) const BUILDERS: &[Program] = &[
         names: list("docker podman nerdctl buildah docker-compose lxc crictl"),
         options: &[
             opt("-H: --host: --context: -c: --config: --connection: --url: --root:", Sends,
-                "speaks to another machine", "docker -H x ps"),
+                "connects to another machine", "docker -H x ps"),
             opt("--privileged -v: --volume: --mount: --pid: --net: --network: --cap-add: --device: \
                  --security-opt: --userns: --env-file: --volumes-from:", Elsewhere,
-                "reaches the machine outside", "docker run -v /:/x y"),
+                "reaches the host", "docker run -v /:/x y"),
         ],
         values: list("-l --log-level -f --filter --format -n --tlscacert --tlscert --tlskey"),
         subs: &[
@@ -327,7 +327,7 @@ pub(super) const BUILDERS: &[Program] = &[
             opt("--kubeconfig: --token: -s: --server: --as: --as-group: --context: --cluster: \
                  --user: --username: --password: --certificate-authority: --client-key: \
                  --client-certificate: --insecure-skip-tls-verify? --kube-context: --cache-dir:",
-                Sends, "speaks to another machine or as another user", "kubectl get x --as=y"),
+                Sends, "connects to another machine or as another user", "kubectl get x --as=y"),
             opt("--post-renderer: -chdir: --plugins: -plugin-dir: --registry-config:", Runs,
                 "loads programs or works elsewhere", "helm template --post-renderer x y"),
             opt("-out: --output-dir: --output-directory: -state-out:", Writes, "writes there",
@@ -380,7 +380,7 @@ pub(super) const BUILDERS: &[Program] = &[
         options: &[
             opt("--endpoint-url: --profile: --no-verify-ssl --ca-bundle: --account: --configuration: \
                  --impersonate-service-account: --access-token-file: --cli-input-json: \
-                 --cli-input-yaml: --flags-file:", Sends, "speaks to another server or as another user",
+                 --cli-input-yaml: --flags-file:", Sends, "connects to another server or as another user",
                 "aws s3 ls --endpoint-url=x"),
         ],
         operands: &[

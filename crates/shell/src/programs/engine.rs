@@ -1,55 +1,54 @@
-//! How a command is held against its entry in the table.
+//! Compares a command with its entry in the table.
 
 use super::code::Code;
 use super::{AttachedScript, Changes, EffectHit, Network, ProgramEffect, ProgramReport};
 use crate::word::Word;
 
-/// What the table says about one program, or about one of its subcommands.
+/// An entry of the table: a program, or one of its subcommands. The module documentation of
+/// `programs` explains the spelling of options.
 #[derive(Debug)]
 pub(super) struct Program {
-    /// What it is called.
+    /// The names of the program.
     pub(super) names: List,
     /// Options that do more than the name says.
     pub(super) options: &'static [Opt],
-    /// Other options that take a value, so that the value is not taken for an operand. A `:` after a
-    /// spelling stands for one more value, a `?` for one that is only ever attached, a `!` for a value
-    /// that may well begin with a dash: others that do are looked at as options.
+    /// Other options that take a value, so that the value is not taken for an operand.
     pub(super) values: List,
-    /// Options that are no abbreviations although they look it.
+    /// Options that look like abbreviations of listed ones but are not.
     pub(super) safe: &'static str,
     /// Operands that do more than the name says.
     pub(super) operands: &'static [Operand],
-    /// Options end at this many operands; 0 if they never do.
+    /// Number of operands after which options end; 0 if they never do.
     pub(super) stops: usize,
-    /// Words behind `--` are for the program it starts.
+    /// Words after `--` belong to the program that it starts.
     pub(super) passes: bool,
-    /// Options are whole words behind one or two dashes: `-exec`, not `-e -x -e -c`.
+    /// Options are whole words after one or two dashes: `-exec`, not `-e -x -e -c`.
     pub(super) words: bool,
-    /// Words like `NAME=value` in front of the first operand are settings.
+    /// Words like `NAME=value` before the first operand are settings.
     pub(super) assigns: bool,
-    /// The first word may be letters of options without a dash: `tar xf`.
+    /// The first word may be option letters without a dash: `tar xf`.
     pub(super) bundle: bool,
-    /// Its options count only in front of the subcommand.
+    /// Its options count only before the subcommand.
     pub(super) before: bool,
-    /// Subcommands with entries of their own.
+    /// Subcommands with their own entries.
     pub(super) subs: &'static [Program],
-    /// Subcommands without surprises.
+    /// Subcommands that do what their name says.
     pub(super) quiet: &'static str,
-    /// All other subcommands, where these lists are complete.
+    /// Reason for all other subcommands, if these lists are complete.
     pub(super) other: Option<Reason>,
-    /// Options that nobody here knows.
+    /// Reason for unknown options.
     pub(super) unknown: Option<Reason>,
-    /// Any use.
+    /// Reason for any use.
     pub(super) always: Option<Reason>,
-    /// The first operand is a file of commands: nothing to ask about, but another start.
+    /// The first operand is a script. That alone is no reason to ask, but a command starts there.
     pub(super) script: bool,
-    /// Use with fewer operands than `least`.
+    /// Reason for fewer operands than `least`.
     pub(super) bare: Option<Reason>,
-    /// How many operands it needs, so as not to read from its input.
+    /// Number of operands without which it reads from standard input.
     pub(super) least: usize,
-    /// `_` in the name of an option is `-`.
+    /// `_` in an option equals `-`.
     pub(super) underscores: bool,
-    /// What no list can say; `false` ends the search.
+    /// A function for what lists cannot express. If it returns `false`, the lists are skipped.
     pub(super) special: Option<Special>,
     /// Positions in which it takes code; decides where a value may be filled in.
     pub(super) code: Code,
@@ -71,10 +70,10 @@ pub(super) struct Program {
     pub(super) plain: &'static [&'static str],
 }
 
-/// Looks at the words of a command whose program, or subcommand, is at the given position.
+/// Inspects the words of a command whose program or subcommand is at the given index.
 pub(super) type Special = fn(&[Word], usize, &mut ProgramReport) -> bool;
 
-/// A program without surprises: what the entries start from.
+/// An empty entry, from which the others start.
 pub(super) const NONE: Program = Program {
     names: list(""),
     options: &[],
@@ -106,13 +105,13 @@ pub(super) const NONE: Program = Program {
     plain: &[],
 };
 
-/// Words between blanks, with a short way to see that one is not among them.
+/// Words between blanks, with a fast negative lookup.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct List {
     pub(super) text: &'static str,
-    /// The characters that the words begin with, dashes apart.
+    /// First characters of the words, without dashes.
     starts: u128,
-    /// The letters that are options of their own.
+    /// Letters that are options by themselves.
     letters: u128,
 }
 
@@ -145,12 +144,12 @@ pub(super) const fn list(text: &'static str) -> List {
 }
 
 impl List {
-    /// The words.
+    /// Returns the words.
     pub(super) fn words(self) -> impl Iterator<Item = &'static str> {
         self.text.split(' ').filter(|word| !word.is_empty())
     }
 
-    /// The words, if one of them may begin like this; otherwise none.
+    /// Returns the words if one of them may begin like `name`, otherwise none.
     fn like(self, name: &str) -> impl Iterator<Item = &'static str> {
         let first = undashed(name).bytes().next().unwrap_or(0);
         let text = if self.starts & (1 << (first & 127)) == 0 {
@@ -166,12 +165,12 @@ impl List {
     }
 }
 
-/// Why something is asked about, with a line that must be.
+/// A reason to ask, with an example that must be asked about.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Reason {
     pub(super) effect: ProgramEffect,
     pub(super) why: &'static str,
-    /// The program's own use of it, read by the tests.
+    /// An example, read by the tests.
     #[cfg_attr(
         not(test),
         expect(dead_code, reason = "an entry and its proof stand together")
@@ -179,19 +178,18 @@ pub(super) struct Reason {
     pub(super) example: &'static str,
 }
 
-/// An option, by all its spellings.
+/// An option with all its spellings.
 #[derive(Debug)]
 pub(super) struct Opt {
-    /// Spellings between blanks, each with its dashes. A `:` stands for a value, a `?` for a value
-    /// that is only ever attached, a `*` at the end for anything.
+    /// Spellings between blanks, each with its dashes.
     pub(super) names: List,
     pub(super) reason: Reason,
-    /// Values it is asked about; all, if missing.
+    /// Values that are a reason to ask; `None` for all.
     pub(super) when: Option<fn(&str) -> bool>,
     pub(super) starts: Starts,
 }
 
-/// Operands from a position on.
+/// A range of operands.
 #[derive(Debug)]
 pub(super) struct Operand {
     pub(super) from: usize,
@@ -199,23 +197,23 @@ pub(super) struct Operand {
     pub(super) when: fn(&str) -> bool,
     pub(super) reason: Reason,
     pub(super) starts: Starts,
-    /// Any word that the shell makes names of files of may be meant.
+    /// A shell pattern may expand to such an operand.
     pub(super) globs: bool,
 }
 
-/// Whether another command begins at a word.
+/// A command that starts at a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Starts {
     No,
-    /// The word is a program, the words behind it are its own.
+    /// The word is a program, and the words after it are its arguments.
     Command,
     /// The word is a whole script.
     Script,
     /// The word is a setting whose value is a script: `ProxyCommand=rm x`.
     Setting,
-    /// The word is no command, but commands within it are run: `a[$(rm x)]`.
+    /// The word is not a command, but commands inside it run: `a[$(rm x)]`.
     Inside,
-    /// The word names a module: it is what has to be agreed to, the words behind it are its own.
+    /// The word names a module, which a rule must contain. The words after it are its arguments.
     Module,
 }
 
@@ -302,13 +300,13 @@ impl ProgramReport {
     }
 }
 
-/// Stands in a word for text that is only known when the command runs.
+/// Replaces text in a word that is only known when the command runs.
 pub(crate) const UNKNOWN: char = '\0';
 
-/// Commands within commands within commands are followed this far; each level is a hit already.
+/// Deepest nesting of commands; each level is a hit by itself.
 const DEPTH: usize = 6;
 
-/// Looks at the command that begins at `at`.
+/// Inspects the command that starts at `at`.
 pub(super) fn look(words: &[Word], at: usize, depth: usize, report: &mut ProgramReport) {
     let Some(program) = words
         .get(at)
@@ -337,12 +335,12 @@ struct Walk<'a> {
     words: &'a [Word],
     report: &'a mut ProgramReport,
     depth: usize,
-    /// The program, its subcommand, and so on: whose options count.
+    /// The program, its subcommand and so on, whose options all count.
     levels: [&'static Program; 4],
     level: usize,
-    /// There was an option that may or may not have a value behind it.
+    /// `true` after an unknown option, which may take a value.
     unsure: bool,
-    /// A value is being looked at as an option.
+    /// `true` while a value is inspected as an option.
     peeking: bool,
 }
 
@@ -461,7 +459,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Notes what may be the subcommand: this word, or the next one if this may be a value.
+    /// Records what may be the subcommand: this word, or the next one if this may be a value.
     fn candidates(&mut self, index: usize) {
         if self.depth > 0 {
             return;
@@ -481,7 +479,7 @@ impl Walk<'_> {
         self.levels[self.level] = sub;
     }
 
-    /// Another command begins at a word; returns where it ends, if that is known.
+    /// Records a command that starts at a word. Returns its end, if known.
     fn start(&mut self, index: usize, starts: Starts) -> Option<usize> {
         let rest = self.words.get(index..).filter(|rest| !rest.is_empty())?;
         match starts {
@@ -496,7 +494,7 @@ impl Walk<'_> {
         if starts == Starts::Script {
             return None;
         }
-        // `find -exec` has a mark for the end; for others the command goes on to the last word.
+        // `find -exec` marks the end; otherwise the command includes the last word.
         let mark = |at: &usize| match &*rest[*at].text {
             ";" => true,
             "+" => *at > 0 && &*rest[*at - 1].text == "{}",
@@ -507,7 +505,7 @@ impl Walk<'_> {
         Some(end)
     }
 
-    /// A script is the end of a word.
+    /// Records a script at the end of a word.
     fn within(&mut self, word: usize, offset: usize, starts: Starts) {
         let text = self.words[word].text.get(offset..).unwrap_or("");
         let more = match starts {
@@ -524,7 +522,7 @@ impl Walk<'_> {
         });
     }
 
-    /// Reads the option at `index`; returns where to go on.
+    /// Reads the option at `index`. Returns the index after it.
     fn option(&mut self, index: usize, known: bool) -> usize {
         let text = &*self.words[index].text;
         let whole = self.levels[self.level].words || text.starts_with("--");
@@ -566,7 +564,7 @@ impl Walk<'_> {
         index + 1
     }
 
-    /// An option that is in no list.
+    /// Handles an option that is in no list.
     fn foreign(&mut self, index: usize, name: &str, known: bool) {
         let program = self.levels[self.level];
         if listed(program.safe, name) {
@@ -580,7 +578,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Reads letters of options behind one dash.
+    /// Reads option letters after one dash.
     fn cluster(&mut self, index: usize, letters: &str) -> usize {
         let old = !self.words[index].text.starts_with('-');
         let mut next = index + 1;
@@ -632,8 +630,8 @@ impl Walk<'_> {
         next
     }
 
-    /// Where to go on behind values. A value that looks like an option is looked at as one as well,
-    /// unless it is certain to be a value.
+    /// Returns the index after the values. A value that looks like an option is also inspected as
+    /// one, unless it is certain to be a value.
     fn behind(&mut self, index: usize, takes: usize, certain: bool) -> usize {
         let next = index + 1;
         let dashed = |word: &Word| word.text.len() > 1 && word.text.starts_with('-');
@@ -703,14 +701,14 @@ impl Walk<'_> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Takes {
     Nothing,
-    /// Only what is attached to it.
+    /// An attached value only.
     Attached,
     /// One value that may begin with a dash.
     Dashed,
     Values(usize),
 }
 
-/// Takes the marks off a spelling.
+/// Splits a spelling into name and mark.
 fn unmarked(spelling: &str) -> (&str, Takes) {
     let name = spelling.trim_end_matches(':');
     if let Some(name) = spelling.strip_suffix('?') {
@@ -725,8 +723,8 @@ fn unmarked(spelling: &str) -> (&str, Takes) {
 }
 
 impl Opt {
-    /// What it takes if it is meant by this name.
-    /// With a star, what stands for it is the value.
+    /// Returns what the option takes if `name` spells it. With a star, the rest of the word is the
+    /// value.
     fn spelled<'a>(
         &self,
         name: &str,
@@ -761,7 +759,7 @@ impl Opt {
     }
 }
 
-/// A value in the same word, and where it begins.
+/// A value in the same word, with its offset.
 type Value<'a> = Option<(&'a str, usize)>;
 
 fn undashed(name: &str) -> &str {
@@ -770,7 +768,7 @@ fn undashed(name: &str) -> &str {
         .unwrap_or(name)
 }
 
-/// What a letter takes, if it is among these spellings.
+/// Returns what a letter takes if it is among these spellings.
 fn short(names: List, letter: char) -> Option<Takes> {
     if !letter.is_ascii() || names.letters & (1 << u32::from(letter)) == 0 {
         return None;
@@ -783,8 +781,8 @@ fn short(names: List, letter: char) -> Option<Takes> {
     })
 }
 
-/// How many words a long option without an entry takes and, if it is spelled out, whether they may
-/// begin with a dash.
+/// Returns how many words a long option in `values` takes and, if it is spelled out, `true` if they
+/// may begin with a dash.
 fn valued(program: &Program, name: &str) -> Option<(usize, Option<bool>)> {
     let mut shortened = None;
     for spelling in program.values.like(name) {
@@ -804,17 +802,17 @@ fn valued(program: &Program, name: &str) -> Option<(usize, Option<bool>)> {
     shortened.filter(|_| !listed(program.safe, name))
 }
 
-/// Tells whether a blank-separated list has a word.
+/// Returns `true` if a blank-separated list contains a word.
 pub(super) fn listed(list: &str, word: &str) -> bool {
     list.split(' ').any(|item| item == word)
 }
 
-/// Anything at all.
+/// Accepts any text.
 pub(super) fn any(_: &str) -> bool {
     true
 }
 
-/// `NAME=value`.
+/// Returns `true` for `NAME=value`.
 pub(super) fn is_assignment(text: &str) -> bool {
     text.split_once('=').is_some_and(|(name, _)| {
         let name = name.trim_end_matches([':', '+', '?', '!']);
@@ -826,7 +824,7 @@ pub(super) fn is_assignment(text: &str) -> bool {
     })
 }
 
-/// A setting whose name says that its value is a command.
+/// Returns `true` for a setting whose value is a command.
 pub(super) fn names_command(setting: &str) -> bool {
     let (name, value) = setting.split_once(['=', ' ']).unwrap_or((setting, ""));
     let name = name.to_ascii_lowercase();
@@ -838,7 +836,7 @@ pub(super) fn names_command(setting: &str) -> bool {
             .any(|part| name.contains(part))
 }
 
-/// A path that may lead out of the working folder.
+/// Returns `true` for a path that may be outside the working folder.
 pub(super) fn outside(text: &str) -> bool {
     text.is_empty()
         || text.starts_with(['/', '~', '\\'])

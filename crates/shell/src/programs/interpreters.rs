@@ -35,7 +35,7 @@ const DATABASE: &[Opt] = &[
     opt(
         "-h: --host: -u: --url: --endpoints:",
         Sends,
-        "speaks to another machine",
+        "connects to another machine",
         "psql -h x",
     ),
     opt("--pager:", Runs, "starts a program", "mysql --pager=x"),
@@ -122,7 +122,7 @@ pub(super) const INTERPRETERS: &[Program] = &[
             opt(
                 "--inspect? --inspect-brk? --inspect-wait? --inspect-port?",
                 Sends,
-                "lets a debugger in",
+                "accepts a debugger",
                 "node --inspect x.js",
             ),
             opt(
@@ -166,7 +166,7 @@ pub(super) const INTERPRETERS: &[Program] = &[
                 "-A --allow-all --allow-run? --allow-ffi? --allow-env? --allow-net? --allow-sys? \
                  --allow-read? --allow-write? -R? -W? -N? -E?",
                 Runs,
-                "takes away its limits",
+                "removes its restrictions",
                 "deno run -A x.ts",
             ),
             opt(
@@ -286,7 +286,7 @@ pub(super) const INTERPRETERS: &[Program] = &[
             opt(
                 "-S: --server: -t: --docroot:",
                 Sends,
-                "lets other machines in",
+                "accepts connections",
                 "php -S 0:80",
             ),
         ],

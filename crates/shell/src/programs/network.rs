@@ -7,7 +7,7 @@ use super::{Changes, Network};
 
 /// A program whose purpose is to communicate with other machines.
 const TALKER: Program = Program {
-    always: Some(because(Sends, "speaks to other machines", "nc -l 8080")),
+    always: Some(because(Sends, "connects to other machines", "nc -l 8080")),
     network: Network::Yes,
     ..NONE
 };
@@ -57,7 +57,7 @@ pub(super) const NETWORK: &[Program] = &[
                 "curl -XPOST https://y",
             )
             .when(|method| !matches!(method, "GET" | "HEAD")),
-            opt("--url:", Reads, "is no web address", "curl --url file:///x").when(not_web),
+            opt("--url:", Reads, "is not a web address", "curl --url file:///x").when(not_web),
             opt(
                 "-K: --config: -q: --etag-compare:",
                 Reads,
@@ -91,13 +91,13 @@ pub(super) const NETWORK: &[Program] = &[
                  --connect-to: --resolve: --unix-socket: --abstract-unix-socket: --dns-servers: \
                  --doh-url: --interface:",
                 Sends,
-                "goes another way",
+                "takes another route",
                 "curl -x x https://y",
             ),
             opt(
                 "--engine: --ssl-reqd-none: --cacert: --capath: -k --insecure --proxy-insecure",
                 Configures,
-                "changes whom it believes",
+                "changes which servers it accepts",
                 "curl -k https://y",
             ),
             opt(
@@ -123,7 +123,7 @@ pub(super) const NETWORK: &[Program] = &[
             0,
             not_web,
             Reads,
-            "is no web address",
+            "is not a web address",
             "curl file:///etc/passwd",
         )],
         network: Network::Yes,
@@ -195,7 +195,7 @@ pub(super) const NETWORK: &[Program] = &[
             opt(
                 "--no-check-certificate --ca-certificate: --ca-directory:",
                 Configures,
-                "changes whom it believes",
+                "changes which servers it accepts",
                 "wget --no-check-certificate https://y",
             ),
         ],
@@ -230,7 +230,7 @@ pub(super) const NETWORK: &[Program] = &[
             opt(
                 "-L: -R: -D: -W: -J: -A -X -Y -K -g -M -B: -b:",
                 Sends,
-                "opens a way between machines",
+                "opens a connection between machines",
                 "ssh -R 1:h:2 h",
             ),
             opt("-E: -y", Writes, "writes to a file", "ssh -E x h"),
@@ -314,7 +314,7 @@ pub(super) const NETWORK: &[Program] = &[
             opt(
                 "--daemon --sockopts: --address: --port:",
                 Sends,
-                "opens a way between machines",
+                "opens a connection between machines",
                 "rsync --daemon",
             ),
         ],
@@ -422,7 +422,7 @@ pub(super) const NETWORK: &[Program] = &[
             0,
             at_sign,
             Sends,
-            "asks a server of its choice",
+            "queries a server of its choice",
             "dig @1.2.3.4 x",
         )],
         network: Network::CommonWord,

@@ -67,7 +67,7 @@ pub(super) const PACKAGES: &[Program] = &[
             opt(
                 "--registry: --proxy: --https-proxy: --cafile: --ca: --strict-ssl?",
                 Sends,
-                "speaks to another server",
+                "connects to another server",
                 "npm ci --registry=x",
             ),
         ],
@@ -230,7 +230,7 @@ pub(super) const PACKAGES: &[Program] = &[
                 "-i: --index-url: --extra-index-url: -f: --find-links: --proxy: --trusted-host: \
                  --cert:",
                 Sends,
-                "speaks to another server",
+                "connects to another server",
                 "pip list -i x",
             ),
             opt(
@@ -365,7 +365,7 @@ pub(super) const PACKAGES: &[Program] = &[
             opt(
                 "--hostname:",
                 Sends,
-                "speaks to another server",
+                "connects to another server",
                 "gh pr list --hostname x",
             ),
             opt("-w --web", Runs, "starts a browser", "gh pr view -w"),

@@ -464,7 +464,7 @@ pub(super) const TEXT: &[Program] = &[
             opt(
                 "--listen? --listen-unsafe?",
                 Sends,
-                "lets others in",
+                "accepts connections",
                 "fzf --listen=1",
             ),
             opt(
@@ -555,7 +555,7 @@ pub(super) const TEXT: &[Program] = &[
                 "bat --pager=x y",
             ),
         ],
-        always: Some(because(Runs, "takes commands while it shows", "less x")),
+        always: Some(because(Runs, "accepts commands while it runs", "less x")),
         opaque: true,
         ..NONE
     },

@@ -344,7 +344,7 @@ fn rules_name_the_skill_by_every_name() {
     let text = told(&workshop, "load_skill", &json!({"name": "pdf"}));
     assert_eq!(
         text,
-        "Loading the skill pdf was refused: a rule wants a question first. The ask rule `skill:pdf` (the command line) decided."
+        "Loading the skill pdf was refused: a rule requires approval. The ask rule `skill:pdf` (the command line) decided."
     );
     let yes = Says::new(Answer::Session);
     workshop.approver = yes.clone();

@@ -205,7 +205,7 @@ fn nothing_runs_for_a_skill_that_nobody_trusts() {
     let no = call(&workshop, &mut loaded, "run_command_line", &input("pwd")).unwrap_err();
     assert_eq!(
         no.to_string(),
-        "The command of the skill theirs was refused: the skill theirs is not trusted, so it runs nothing. A person can change that: read it, then type `prowess trust theirs`."
+        "The command of the skill theirs was refused: the skill theirs is not trusted, so it runs nothing. A person can change that: review it, then run `prowess trust theirs`."
     );
     assert_eq!(runner.ran(), 0);
 }
