@@ -1,7 +1,7 @@
-//! What can be typed.
+//! Command-line arguments.
 //!
-//! The first line of an `about` says what a command does, the rest what else there is to know. It
-//! is not a doc comment: clap would keep the rest from `-h`, and offer a `--help` that says hardly more.
+//! The first line of an `about` is the summary, the rest is the long description. It is an attribute
+//! and not a doc comment because clap would hide the description from `-h`.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -24,7 +24,7 @@ use crate::output::{Exit, Look, Printer, help};
 use crate::usage_error;
 use anstream::ColorChoice;
 
-/// Find, check, mend, explain and run Agent Skills
+/// Find, check, fix, explain and run Agent Skills
 #[derive(Debug, Parser)]
 #[command(
     name = "prowess",
@@ -40,7 +40,7 @@ pub(crate) struct Cli {
 }
 
 const ROOT_HELP: &str = "\
-{about}. Without a command, an overview is printed.
+{about}. Without a command, prints an overview.
 
 Usage: {usage}
 
@@ -50,51 +50,51 @@ Author:
   explain [RULE]           Explain a rule, with a bad and a good example
 
 Use:
-  list                     List skills, their origin and what shadows what
-  find WORDS...            Search skills, the best first
+  list                     List skills, their origin and which are shadowed
+  find WORDS...            Search skills, best match first
   show PATH|NAME           Show one skill: metadata, outline, files, size
   prompt                   Print exactly what a model would see
-  why NAME|PATH            Explain why a skill is listed, hidden or cut
-  run NAME [TEXT]          Run a skill with a model and print what comes out
-  chat                     Talk to a model that has your skills
-  session list|show|...    List, show and take up sessions
-  exec NAME -- COMMAND     Run a command as a skill would, gated and sandboxed
-  mcp [config|list]        Serve skills over MCP, and use those of servers
-  tool list|call           List and call the tools that models get
+  why NAME|PATH            Explain why a skill is listed, hidden or omitted
+  run NAME [TEXT]          Run a skill with a model and print the result
+  chat                     Chat with a model that has your skills
+  session list|show|...    List, show and resume sessions
+  exec NAME -- COMMAND     Run a command as a skill would, in the sandbox
+  mcp [config|list]        Serve skills over MCP, and use MCP servers
+  tool list|call           List and call the tools available to models
 
 Manage:
   trust [PATH|NAME]        Show what a skill may do, and trust it
-  policy check|show        Check a command against the rules; show them
-  stats                    Show which skills are used
+  policy check|show        Check a command against the rules, or show them
+  stats                    Show skill usage
   demo                     Show a complete run, offline, with a scripted model
   doctor                   Check configuration, folders, store and sandbox
   schema [NAME]            Print a JSON Schema
-  completions SHELL        Print a script that completes commands and names
-  help [COMMAND|TOPIC]     Show help on a command or a topic
+  completions SHELL        Print a shell completion script
+  help [COMMAND|TOPIC]     Show help for a command or topic
 
 Options:
-  -q, --quiet...           Print less; `-qq` prints nothing
-  -v, --verbose...         Say what is done; `-vv` says more
+  -q, --quiet...           Use quiet output (`-qq` for none)
+  -v, --verbose...         Use verbose output (`-vv` for more)
       --color <WHEN>       Use colours: auto, always, never (default: auto)
-      --skills-dir <DIR>   Also look for skills here (can be repeated)
+      --skills-dir <DIR>   Also search this folder (can be repeated)
   -V, --version            Print the version
 
 More: `prowess help COMMAND`; topics: exit-codes, environment, formats, profiles
 ";
 
-/// Reads what was typed.
+/// Parses the command line.
 pub(crate) fn parse(arguments: &[OsString]) -> Result<Cli, clap::Error> {
     let matches = command()
         .try_get_matches_from(arguments)
         .or_else(|error| match error.kind() {
-            // Only who reads help pays for its looks.
+            // Styling is only paid for when help is printed.
             ErrorKind::DisplayHelp => readable().try_get_matches_from(arguments),
             _ => Err(error),
         });
     Cli::from_arg_matches(&matches?)
 }
 
-/// Everything that can be typed.
+/// Returns the root command.
 pub(crate) fn command() -> clap::Command {
     Cli::command().mut_subcommand("run", |run| {
         run.mut_arg("name", |name| {
@@ -103,19 +103,19 @@ pub(crate) fn command() -> clap::Command {
     })
 }
 
-/// Everything that can be typed, for readers of help.
+/// Returns the root command with styled and wrapped help.
 pub(crate) fn readable() -> clap::Command {
     usage_error::readable(command(), ROOT_HELP)
 }
 
-/// Options that every command takes.
+/// Options accepted by every command.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Global options")]
 pub(crate) struct GlobalArgs {
-    /// Print less: `-q` leaves results and errors, `-qq` only the exit code
+    /// Use quiet output: `-q` prints results and errors, `-qq` nothing
     #[arg(short, long, global = true, action = clap::ArgAction::Count)]
     pub(crate) quiet: u8,
-    #[arg(short, long, global = true, conflicts_with = "quiet", action = clap::ArgAction::Count, help = "Say what is done; `-vv` says more [env: PROWESS_LOG]")]
+    #[arg(short, long, global = true, conflicts_with = "quiet", action = clap::ArgAction::Count, help = "Use verbose output (`-vv` for more) [env: PROWESS_LOG]")]
     pub(crate) verbose: u8,
     /// When to use colours
     #[arg(
@@ -128,26 +128,22 @@ pub(crate) struct GlobalArgs {
         help = "When to use colours: auto, always, never (default: auto)"
     )]
     pub(crate) color: ColorArg,
-    #[arg(
-        long,
-        global = true,
-        help = "Show no progress [env: PROWESS_NO_PROGRESS]"
-    )]
+    #[arg(long, global = true, help = "Hide progress [env: PROWESS_NO_PROGRESS]")]
     pub(crate) no_progress: bool,
     #[arg(
         long,
         global = true,
         value_name = "DIR",
-        help = "Also look for skills here (can be repeated) [env: PROWESS_SKILLS_PATH]"
+        help = "Also search this folder for skills (can be repeated) [env: PROWESS_SKILLS_PATH]"
     )]
     pub(crate) skills_dir: Vec<PathBuf>,
-    /// Read every skill again and remember nothing
+    /// Do not read or write the cache
     #[arg(long, global = true)]
     pub(crate) no_cache: bool,
 }
 
 impl GlobalArgs {
-    /// How output is meant to look.
+    /// Returns the output settings.
     pub(crate) fn look(&self, environment: &Environment) -> Look {
         let color = match self.color {
             ColorArg::Auto => ColorChoice::Auto,
@@ -200,18 +196,18 @@ pub(crate) enum Command {
 
 #[derive(Debug, Args)]
 #[command(
-    about = "Create a skill from a template\n\nMakes a folder with a SKILL.md that passes `prowess validate`, ready to be filled in. Nothing that exists is overwritten.",
+    about = "Create a skill from a template\n\nCreates a folder with a SKILL.md that passes `prowess validate`. Existing files are never overwritten.",
     after_help = "\
 Examples:
   prowess new release-notes                    create ./release-notes
-  prowess new .agents/skills/lint              create it where agents look
-  prowess new tidy-up --template script        with a script"
+  prowess new .agents/skills/lint              create it where agents find it
+  prowess new tidy-up --template script        include a script"
 )]
 pub(crate) struct NewArgs {
-    /// Name of the skill, or the path of the folder to create; the last part is the name
+    /// Name of the skill, or path of the folder to create; the last component is the name
     #[arg(value_name = "NAME|PATH")]
     pub(crate) name: PathBuf,
-    /// What to start from: minimal, script, arguments (default: minimal)
+    /// Template to use: minimal, script, arguments (default: minimal)
     #[arg(
         long,
         value_name = "TEMPLATE",
@@ -237,44 +233,44 @@ pub(crate) enum TemplateArg {
 
 #[derive(Debug, Args)]
 #[command(
-    about = "Check skills against the specification\n\nChecks every skill in the named folders, six levels deep. Findings are printed; nothing is changed without `--fix`.",
+    about = "Check skills against the specification\n\nChecks every skill in the given folders, up to six levels deep. Files are only changed with `--fix`.",
     after_help = "\
 Exit codes:
-  0  nothing as severe as `--fail-on`; with `--diff`: nothing would change
-  1  there are such findings; with `--diff`: something would change
-  2  the command could not do its work
+  0  no findings at or above `--fail-on`; with `--diff`, no changes
+  1  findings at or above `--fail-on`; with `--diff`, changes
+  2  the command failed
 
 Examples:
-  prowess validate                        check the skills visible from here
+  prowess validate                        check all visible skills
   prowess validate skills --diff          show what `--fix` would change
-  prowess validate skills --fix           check a folder and mend it"
+  prowess validate skills --fix           check a folder and fix it"
 )]
 pub(crate) struct ValidateArgs {
-    /// Folders, SKILL.md files, installed names, or `-` for standard input (default: all skills visible from here, apart from the bundled one)
+    /// Folders, SKILL.md files, installed names, or `-` for standard input (default: all visible skills except the bundled one)
     #[arg(value_name = "PATH|NAME", add = ArgValueCompleter::new(completions::skills_and_paths))]
     pub(crate) paths: Vec<PathBuf>,
     /// Apply safe fixes
     #[arg(long)]
     pub(crate) fix: bool,
-    /// With `--fix` or `--diff`, include the suggested fixes; review the result
+    /// With `--fix` or `--diff`, include suggested fixes; review the result
     #[arg(long)]
     pub(crate) unsafe_fixes: bool,
-    /// Print what `--fix` would change, and change nothing
+    /// Print what `--fix` would change, without changing files
     #[arg(long, conflicts_with_all = ["format", "json", "statistics"])]
     pub(crate) diff: bool,
-    /// Whose rules count: spec, claude-code, lenient (default: claude-code)
+    /// Rule set to apply: spec, claude-code, lenient (default: claude-code)
     #[arg(long, value_name = "PROFILE", help_heading = "Rules")]
     pub(crate) profile: Option<String>,
-    /// Where the skill will be used: claude-ai
+    /// Also check the requirements of this target: claude-ai
     #[arg(long, value_name = "TARGET", help_heading = "Rules")]
     pub(crate) target: Option<String>,
-    /// Only this rule (can be repeated, or separated by commas)
+    /// Only check this rule (can be repeated or comma-separated)
     #[arg(long, value_name = "RULE", help_heading = "Rules", value_delimiter = ',', add = ArgValueCandidates::new(completions::rule_names))]
     pub(crate) select: Vec<String>,
-    /// Skip this rule (can be repeated, or separated by commas)
+    /// Skip this rule (can be repeated or comma-separated)
     #[arg(long, value_name = "RULE", help_heading = "Rules", value_delimiter = ',', add = ArgValueCandidates::new(completions::rule_names))]
     pub(crate) ignore: Vec<String>,
-    /// Severity of a rule: error, warning, note, off (can be repeated, or separated by commas)
+    /// Set the severity of a rule: error, warning, note, off (can be repeated or comma-separated)
     #[arg(
         long,
         value_name = "RULE=LEVEL",
@@ -288,7 +284,7 @@ pub(crate) struct ValidateArgs {
     /// Ignore configuration files
     #[arg(long, help_heading = "Rules")]
     pub(crate) no_config: bool,
-    /// full, concise, json, github, sarif (default: full)
+    /// Output format: full, concise, json, github, sarif (default: full)
     #[arg(
         long,
         value_name = "FORMAT",
@@ -301,10 +297,10 @@ pub(crate) struct ValidateArgs {
     /// Same as `--format json`
     #[arg(long, help_heading = "Output", conflicts_with = "format")]
     pub(crate) json: bool,
-    /// Print how often each rule was broken, instead of the findings
+    /// Print the number of findings per rule instead of the findings
     #[arg(long, help_heading = "Output")]
     pub(crate) statistics: bool,
-    /// Keep running, and check again when files change
+    /// Watch for changes and check again
     #[arg(long, help_heading = "Output")]
     pub(crate) watch: bool,
 }
@@ -320,11 +316,11 @@ pub(crate) enum FormatArg {
 
 #[derive(Debug, Args)]
 #[command(
-    about = "Explain a rule, with a bad and a good example\n\nWithout a rule, lists all of them.",
+    about = "Explain a rule, with a bad and a good example\n\nWithout a rule, lists all rules.",
     after_help = "\
 Examples:
   prowess explain                         list all rules
-  prowess explain name-folder-mismatch    explain one"
+  prowess explain name-folder-mismatch    explain one rule"
 )]
 pub(crate) struct ExplainArgs {
     /// Name of a rule, as shown in brackets in a finding
@@ -337,21 +333,21 @@ pub(crate) struct ExplainArgs {
 
 #[derive(Debug, Args)]
 #[command(
-    about = "Show the metadata, outline, files and size of one skill\n\nReads a skill the way the loader does: whatever can be recovered is shown.",
+    about = "Show the metadata, outline, files and size of one skill\n\nReads the skill as the loader does, recovering as much as possible from invalid files.",
     after_help = "\
 Examples:
-  prowess show skills/release-notes                   everything about it
-  prowess show skills/release-notes --json            the same for a program
-  prowess show skills/release-notes --file SKILL.md   one of its files"
+  prowess show skills/release-notes                   show everything
+  prowess show skills/release-notes --json            print as JSON
+  prowess show skills/release-notes --file SKILL.md   print one of its files"
 )]
 pub(crate) struct ShowArgs {
-    /// A skill's folder, its SKILL.md, or an installed name
+    /// Folder of a skill, its SKILL.md, or an installed name
     #[arg(value_name = "PATH|NAME", add = ArgValueCompleter::new(completions::skills_and_paths))]
     pub(crate) path: PathBuf,
-    /// Print a file of the skill instead, by its path from the skill's folder
+    /// Print this file of the skill, given relative to the skill's folder
     #[arg(long, value_name = "FILE")]
     pub(crate) file: Option<String>,
-    /// With `--file`, begin at this byte (default: 0)
+    /// With `--file`, start at this byte (default: 0)
     #[arg(
         long,
         value_name = "BYTE",
@@ -363,7 +359,7 @@ pub(crate) struct ShowArgs {
     /// With `--file`, print at most this many bytes (default: 65,536)
     #[arg(long, value_name = "BYTES", requires = "file")]
     pub(crate) limit: Option<usize>,
-    /// Read as this profile does; `spec` with `--json` prints what `skills-ref read-properties` prints
+    /// Read the skill with this profile; `spec` with `--json` prints the output of `skills-ref read-properties`
     #[arg(long, value_name = "PROFILE")]
     pub(crate) profile: Option<String>,
     /// Print as JSON
@@ -373,27 +369,27 @@ pub(crate) struct ShowArgs {
 
 #[derive(Debug, Args)]
 #[command(
-    about = "List skills, where they come from and what shadows what\n\nOf several skills with the same name, the nearest wins: project before extra folders before your home before what is bundled. The others stay reachable by a qualified name, such as `user:pdf`.",
+    about = "List skills, their origin and which are shadowed\n\nIf several skills have the same name, the nearest one wins: project, then extra folders, then your home folder, then bundled. The others can be addressed by a qualified name, e.g. `user:pdf`.",
     after_help = "\
 Examples:
-  prowess list                            every skill that is visible from here
-  prowess list --all                      shadowed and hidden ones as well
-  prowess list --scope user --json        those of your home, for a program"
+  prowess list                            list visible skills
+  prowess list --all                      include shadowed and hidden skills
+  prowess list --scope user --json        only your home folder, as JSON"
 )]
 pub(crate) struct ListArgs {
-    /// Also show skills that are shadowed or hidden, and why
+    /// Include shadowed and hidden skills, with the reason
     #[arg(short, long)]
     pub(crate) all: bool,
     /// Only skills of this scope: project, extra, user, bundled
     #[arg(long, value_name = "SCOPE", add = ArgValueCandidates::new(completions::scopes))]
     pub(crate) scope: Option<String>,
-    /// What this agent of the configuration sees
+    /// Show what this configured agent sees
     #[arg(long, value_name = "AGENT", add = ArgValueCandidates::new(completions::agents))]
     pub(crate) agent: Option<String>,
-    /// Show versions and paths, and shorten nothing
+    /// Show versions and paths, without truncation
     #[arg(short, long, help_heading = "Output")]
     pub(crate) wide: bool,
-    /// Keep running, and print what changes
+    /// Watch for changes and print them
     #[arg(long, help_heading = "Output")]
     pub(crate) watch: bool,
     /// Print as JSON; with `--watch`, one document per line
@@ -403,15 +399,15 @@ pub(crate) struct ListArgs {
 
 #[derive(Debug, Args)]
 #[command(
-    about = "Search skills, the best first\n\nSearches names, descriptions, tags, metadata, headings and bodies. The last word may be incomplete, and a typing error in a name is tolerated.",
+    about = "Search skills, best match first\n\nSearches names, descriptions, tags, metadata, headings and bodies. The last word may be incomplete, and typos in names are tolerated.",
     after_help = "\
 Examples:
-  prowess find fill in a form             the skills that fit best
-  prowess find pdf --explain              with the reasons for each score
-  prowess find --meta team=docs           by metadata alone"
+  prowess find fill in a form             find the best matches
+  prowess find pdf --explain              explain each score
+  prowess find --meta team=docs           filter by metadata only"
 )]
 pub(crate) struct FindArgs {
-    /// What to look for
+    /// Words to search for
     #[arg(value_name = "WORDS", required_unless_present = "meta")]
     pub(crate) words: Vec<String>,
     /// Only skills with this metadata (can be repeated; all must match)
@@ -420,10 +416,10 @@ pub(crate) struct FindArgs {
     /// Only skills of this scope: project, extra, user, bundled
     #[arg(long, value_name = "SCOPE", add = ArgValueCandidates::new(completions::scopes))]
     pub(crate) scope: Option<String>,
-    /// Find the words as one piece of text, unranked, in names, descriptions and metadata
+    /// Match the words as one substring of names, descriptions and metadata, unranked
     #[arg(long)]
     pub(crate) substring: bool,
-    /// Print at most this many, or 0 for all (default: 10)
+    /// Maximum number of results, 0 for all (default: 10)
     #[arg(
         short = 'n',
         long,
@@ -432,7 +428,7 @@ pub(crate) struct FindArgs {
         hide_default_value = true
     )]
     pub(crate) limit: usize,
-    /// Show what each score is made of
+    /// Show how each score was computed
     #[arg(long, help_heading = "Output")]
     pub(crate) explain: bool,
     /// Print as JSON
@@ -442,15 +438,15 @@ pub(crate) struct FindArgs {
 
 #[derive(Debug, Args)]
 #[command(
-    about = "Print exactly what a model would see\n\nPrints the listing of skills that goes into the prompt, within its budget, and on standard error what was shortened or left out, and why.",
+    about = "Print exactly what a model would see\n\nPrints the skill listing that is added to the prompt, within its token budget. Reports on standard error what was shortened or omitted, and why.",
     after_help = "\
 Examples:
-  prowess prompt                          the listing as a model gets it
-  prowess prompt --budget 500             within 500 tokens
-  prowess prompt --format xml --compat    as the reference tool prints it"
+  prowess prompt                          print the listing
+  prowess prompt --budget 500             limit it to 500 tokens
+  prowess prompt --format xml --compat    match the reference tool"
 )]
 pub(crate) struct PromptArgs {
-    /// markdown, xml, json (default: markdown)
+    /// Listing format: markdown, xml, json (default: markdown)
     #[arg(
         long,
         value_name = "FORMAT",
@@ -459,26 +455,26 @@ pub(crate) struct PromptArgs {
         hide_default_value = true
     )]
     pub(crate) format: PromptFormatArg,
-    /// With `--format xml`, byte for byte what `skills-ref to-prompt` prints, without a budget; with
-    /// `--skill`, whose rules fill in arguments: claude-code, agentick, goose
+    /// With `--format xml`, print exactly the output of `skills-ref to-prompt`, without a budget; with
+    /// `--skill`, substitute arguments like this tool: claude-code, agentick, goose
     #[arg(long, value_name = "NAME", num_args = 0..=1, default_missing_value = "skills-ref")]
     pub(crate) compat: Option<String>,
-    /// Tokens for the listing (default: one hundredth of the window)
+    /// Token budget of the listing (default: 1% of the window)
     #[arg(long, value_name = "TOKENS")]
     pub(crate) budget: Option<usize>,
-    /// Context window of the model, in tokens (default: 200,000)
+    /// Context window of the model in tokens (default: 200,000)
     #[arg(long, value_name = "TOKENS")]
     pub(crate) window: Option<usize>,
-    /// Only pinned and recently used skills, and how many more there are
+    /// List only pinned and recently used skills, with a count of the rest
     #[arg(long)]
     pub(crate) recent: bool,
-    /// What this agent of the configuration sees
+    /// Show what this configured agent sees
     #[arg(long, value_name = "AGENT", add = ArgValueCandidates::new(completions::agents))]
     pub(crate) agent: Option<String>,
     /// Print the listing and the report as JSON
     #[arg(long, help_heading = "Output")]
     pub(crate) json: bool,
-    /// What a model receives when it loads this skill; its commands run, gated and sandboxed
+    /// Print what a model receives when it loads this skill; approved commands run in the sandbox
     #[arg(
         long,
         value_name = "NAME",
@@ -487,10 +483,10 @@ pub(crate) struct PromptArgs {
         add = ArgValueCandidates::new(completions::skill_names)
     )]
     pub(crate) skill: Option<String>,
-    /// Its arguments, as one text
+    /// Arguments of the skill, as one string
     #[arg(long, value_name = "TEXT", help_heading = "One skill", requires = "skill", conflicts_with_all = ["arg", "args_json"], allow_hyphen_values = true)]
     pub(crate) arguments: Option<String>,
-    /// One of its arguments by name (can be repeated)
+    /// Named argument of the skill (can be repeated)
     #[arg(
         long,
         value_name = "NAME=VALUE",
@@ -499,7 +495,7 @@ pub(crate) struct PromptArgs {
         conflicts_with = "args_json"
     )]
     pub(crate) arg: Vec<String>,
-    /// Its arguments as JSON: an object, a list or a text
+    /// Arguments of the skill as JSON: an object, an array or a string
     #[arg(
         long,
         value_name = "JSON",
@@ -507,7 +503,7 @@ pub(crate) struct PromptArgs {
         requires = "skill"
     )]
     pub(crate) args_json: Option<String>,
-    /// Run none of its commands
+    /// Do not run its commands
     #[arg(long, help_heading = "One skill", requires = "skill")]
     pub(crate) no_exec: bool,
 }
@@ -521,26 +517,26 @@ pub(crate) enum PromptFormatArg {
 
 #[derive(Debug, Args)]
 #[command(
-    about = "Explain why a skill is listed, hidden, cut or not found\n\nThe exit code is 1 if models cannot see it. With `--session` it explains a turn of a session.",
+    about = "Explain why a skill is listed, hidden, omitted or not found\n\nThe exit code is 1 if models cannot see the skill. With `--session`, explains a turn of a session.",
     after_help = "\
 Examples:
-  prowess why release-notes                          is it listed?
-  prowess why release-notes --query \"what changed\"   how does it rank?"
+  prowess why release-notes                          explain its visibility
+  prowess why release-notes --query \"what changed\"   explain its rank"
 )]
 pub(crate) struct WhyArgs {
-    /// Name of a skill, qualified or not, such as `user:pdf`, or its folder
+    /// Name of a skill, optionally qualified (e.g. `user:pdf`), or its folder
     #[arg(value_name = "NAME|PATH", required_unless_present = "session", add = ArgValueCompleter::new(completions::skills_and_paths))]
     pub(crate) name: Option<String>,
-    /// Explain a turn of this session instead: tools, skills, decisions, cost
+    /// Explain a turn of this session: tools, skills, decisions, cost
     #[arg(long, value_name = "ID", conflicts_with_all = ["name", "query", "agent", "json"])]
     pub(crate) session: Option<String>,
-    /// Which turn (default: the last)
+    /// Turn to explain (default: the last)
     #[arg(long, value_name = "N", requires = "session")]
     pub(crate) turn: Option<u32>,
-    /// How it ranks for these words
+    /// Show its rank for this query
     #[arg(long, value_name = "WORDS")]
     pub(crate) query: Option<String>,
-    /// As this agent of the configuration sees it
+    /// Explain for this configured agent
     #[arg(long, value_name = "AGENT", add = ArgValueCandidates::new(completions::agents))]
     pub(crate) agent: Option<String>,
     /// Print as JSON
@@ -550,14 +546,14 @@ pub(crate) struct WhyArgs {
 
 #[derive(Debug, Args)]
 #[command(
-    about = "Show which skills are used\n\nAgents that run with prowess leave a record of every use: how often, when last, and how it ended. It stays on this machine.",
+    about = "Show skill usage\n\nShows how often each skill was used by agents that run with prowess, when it was last used, and how the runs ended. The data never leaves this machine.",
     after_help = "\
 Examples:
-  prowess stats                           the skills used most
-  prowess stats --json                    the same for a program"
+  prowess stats                           list the most used skills
+  prowess stats --json                    print as JSON"
 )]
 pub(crate) struct StatsArgs {
-    /// Print at most this many, or 0 for all (default: 20)
+    /// Maximum number of skills, 0 for all (default: 20)
     #[arg(
         short = 'n',
         long,
@@ -573,15 +569,15 @@ pub(crate) struct StatsArgs {
 
 #[derive(Debug, Args)]
 #[command(
-    about = "Check configuration, folders, cache and store\n\nSays what is wrong with the configuration, which folders are searched and what is in them, what cannot be read, whether cache, store and sandbox work, and which models can be asked.",
+    about = "Check configuration, folders, store and sandbox\n\nReports problems in the configuration, the folders that are searched and their skills, unreadable files, the state of cache, store and sandbox, and the available models.",
     after_help = "\
 Examples:
-  prowess doctor                          is everything in order?
-  prowess doctor --online                 are the keys accepted? costs nothing
-  prowess doctor --json                   the same for a program"
+  prowess doctor                          run all local checks
+  prowess doctor --online                 also check API keys, free of charge
+  prowess doctor --json                   print as JSON"
 )]
 pub(crate) struct DoctorArgs {
-    /// Ask every provider that has a key for its list of models
+    /// Also request the model list from every provider with a key
     #[arg(long)]
     pub(crate) online: bool,
     /// Print as JSON
@@ -591,25 +587,25 @@ pub(crate) struct DoctorArgs {
 
 #[derive(Debug, Args)]
 #[command(
-    about = "Print a script that completes commands and names\n\nThe script asks prowess itself, so the names of skills and rules are always current.",
+    about = "Print a shell completion script\n\nThe script calls prowess, so the names of skills and rules are always up to date.",
     after_help = "\
 Examples:
   prowess completions bash    for ~/.bashrc: source <(prowess completions bash)
   prowess completions fish    for ~/.config/fish/completions/prowess.fish"
 )]
 pub(crate) struct CompletionsArgs {
-    /// bash, elvish, fish, powershell, zsh
+    /// Shell: bash, elvish, fish, powershell, zsh
     #[arg(value_name = "SHELL", add = ArgValueCandidates::new(completions::shells))]
     pub(crate) shell: String,
 }
 
 #[derive(Debug, Args)]
 #[command(
-    about = "Print a JSON Schema\n\nWithout a name, lists the schemas there are.",
+    about = "Print a JSON Schema\n\nWithout a name, lists the available schemas.",
     after_help = "\
 Examples:
   prowess schema                          list the schemas
-  prowess schema skill                    the frontmatter of SKILL.md"
+  prowess schema skill                    print the SKILL.md frontmatter schema"
 )]
 pub(crate) struct SchemaArgs {
     /// Name of a schema
@@ -618,19 +614,19 @@ pub(crate) struct SchemaArgs {
 
 #[derive(Debug, Args)]
 #[command(
-    about = "Show help on a command or a topic\n\nWithout a subject, lists the commands.",
+    about = "Show help for a command or topic\n\nWithout an argument, lists the commands.",
     after_help = "\
 Examples:
-  prowess help validate                   everything about a command
-  prowess help exit-codes                 a topic"
+  prowess help validate                   show help for a command
+  prowess help exit-codes                 show a topic"
 )]
 pub(crate) struct HelpArgs {
-    /// A command, or a topic: exit-codes, environment, formats, profiles
+    /// Command, or topic: exit-codes, environment, formats, profiles
     #[arg(add = ArgValueCandidates::new(completions::subjects))]
     pub(crate) subject: Option<String>,
 }
 
-/// Prints what clap has to say: help and versions as answers, mistakes in our own words' form.
+/// Prints help and version to standard output, and usage errors in the format of our own errors.
 pub(crate) fn explain_usage(error: &clap::Error, environment: &Environment) -> ExitCode {
     let look = Look {
         progress: false,
@@ -660,7 +656,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn our_own_help_looks_like_claps() {
+    fn custom_help_uses_clap_styles() {
         let mut root = readable();
         let help = usage_error::page(&mut root);
         assert!(
@@ -698,26 +694,26 @@ mod tests {
     }
 
     #[test]
-    fn the_commands_in_the_overview_are_all_there_are() {
+    fn root_help_lists_every_command() {
         for command in Cli::command().get_subcommands() {
             let line = format!("\n  {} ", command.get_name());
             assert!(
                 ROOT_HELP.contains(&line),
-                "{} is not in the overview",
+                "{} is missing from the root help",
                 command.get_name()
             );
         }
     }
 
     #[test]
-    fn mistakes_in_usage_become_messages_and_hints() {
+    fn usage_errors_become_messages_and_hints() {
         for (typed, message, hint) in [
             (
                 "validate --formt x",
                 "unexpected argument `--formt` found",
                 "`--format`",
             ),
-            // These two are too short for clap.
+            // Too short for suggestions from clap.
             (
                 "validate --fxi",
                 "unexpected argument `--fxi` found",

@@ -1,4 +1,4 @@
-//! Questions to a person on the terminal.
+//! Prompts on the terminal.
 
 use std::io::{BufRead, IsTerminal, Write};
 
@@ -6,13 +6,13 @@ use prowess::policy::{Answer, Decision};
 use prowess::traits::{Approver, Question};
 use prowess_diag::sanitize;
 
-/// Asks a person, who must be there: standard input and standard error are a terminal.
+/// Prompts the user. Returns `None` unless standard input and standard error are terminals.
 pub(crate) fn ask(question: &str, choices: &str) -> Option<String> {
     let (input, mut output) = (std::io::stdin(), std::io::stderr());
     if !input.is_terminal() || !output.is_terminal() {
         return None;
     }
-    // What was typed before the question was there is no answer to it.
+    // Discard input that was typed before the prompt was shown.
     prowess_tui::discard_input();
     write!(output, "{question} [{choices}] ").ok()?;
     output.flush().ok()?;
@@ -21,7 +21,7 @@ pub(crate) fn ask(question: &str, choices: &str) -> Option<String> {
     Some(answer.trim().to_lowercase())
 }
 
-/// What a person reads about a decision.
+/// Formats the reason for a decision.
 pub(crate) fn explain(decision: &Decision) -> String {
     let mut text = decision.reason.to_string();
     if let Some(rule) = &decision.rule {
@@ -30,10 +30,10 @@ pub(crate) fn explain(decision: &Decision) -> String {
     sanitize::line(&text).into_owned()
 }
 
-/// Most bytes of what a person is asked about. Nobody reads more before they say yes.
+/// Maximum size of an action that is shown in a prompt. Longer ones cannot be reviewed and are denied.
 const MAX_WHAT: usize = 16 * 1024;
 
-/// Asks on the terminal, if there is one.
+/// Prompts on the terminal; denies if there is none.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Terminal;
 
@@ -44,7 +44,7 @@ impl Approver for Terminal {
         }
         let who = question
             .skill
-            .map(|skill| format!("The skill {} wants to run\n", sanitize::line(skill)));
+            .map(|skill| format!("Skill `{}` wants to run:\n", sanitize::line(skill)));
         let text = format!(
             "{}  {}\n{}. Run it?",
             who.unwrap_or_default(),

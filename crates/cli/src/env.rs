@@ -1,52 +1,52 @@
-//! Every environment variable we read, in one place. Nothing else in the workspace reads one.
+//! All environment variables that are read. No other code in the workspace reads any.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 
 use etcetera::BaseStrategy;
 
-/// Every variable we read, and what it does; the documentation is made from this table.
+/// Environment variables with a description; the reference documentation is generated from it.
 pub(crate) const VARIABLES: &[(&str, &str)] = &[
     (
         "PROWESS_HOME",
-        "One folder for configuration and data, instead of the usual ones",
+        "Folder for configuration, data, state and cache, instead of the XDG folders",
     ),
     (
         "PROWESS_CONFIG_FILE",
-        "The user's configuration file (default: `config.toml` in the configuration folder)",
+        "User configuration file (default: `config.toml` in the configuration folder)",
     ),
     (
         "PROWESS_STORE_URL",
-        "Where the use of skills is remembered: `sqlite:PATH` (default: `prowess.db` in the data folder)",
+        "Database for sessions and skill usage: `sqlite:PATH` (default: `prowess.db` in the data folder)",
     ),
     (
         "PROWESS_SKILLS_PATH",
-        "More folders with skills, separated like `PATH`",
+        "Additional skill folders, separated like `PATH`",
     ),
     (
         "PROWESS_NO_PROGRESS",
-        "Show no progress on the terminal when set to `1` or `true`",
+        "Hide progress if set to `1` or `true`",
     ),
     (
         "PROWESS_LOG",
-        "What to tell on standard error, like `prowess=debug`",
+        "Log filter for standard error, e.g. `prowess=debug`",
     ),
     (
         "OTEL_EXPORTER_OTLP_ENDPOINT",
-        "The collector that gets spans, in builds with the feature `otel`",
+        "OTLP endpoint for traces, in builds with the feature `otel`",
     ),
-    ("NO_COLOR", "Print no colours when set to anything"),
+    ("NO_COLOR", "Disable colours if set to any value"),
     (
         "CLICOLOR_FORCE",
-        "Print colours even when the output is not a terminal",
+        "Use colours even if the output is not a terminal",
     ),
     (
         "COLUMNS",
-        "Width of the terminal, instead of what the terminal reports",
+        "Width of the terminal, overriding the detected width",
     ),
 ];
 
-/// What the process was started with.
+/// Arguments, folders and variables of the process.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Environment {
     /// The command line.
@@ -55,13 +55,13 @@ pub(crate) struct Environment {
     pub(crate) current: PathBuf,
     /// The home folder.
     pub(crate) home: Option<PathBuf>,
-    /// Where configuration of all programs lies.
+    /// The configuration folder shared by all programs (`XDG_CONFIG_HOME`).
     pub(crate) config_home: Option<PathBuf>,
-    /// Where data of all programs lies.
+    /// The data folder shared by all programs (`XDG_DATA_HOME`).
     pub(crate) data_home: Option<PathBuf>,
-    /// Where state of all programs lies.
+    /// The state folder shared by all programs (`XDG_STATE_HOME`).
     pub(crate) state_home: Option<PathBuf>,
-    /// Where caches of all programs lie.
+    /// The cache folder shared by all programs (`XDG_CACHE_HOME`).
     pub(crate) cache_home: Option<PathBuf>,
     /// `PROWESS_HOME`
     pub(crate) prowess_home: Option<PathBuf>,
@@ -75,14 +75,14 @@ pub(crate) struct Environment {
     pub(crate) no_progress: bool,
     /// `COLUMNS`
     pub(crate) columns: Option<usize>,
-    /// Every variable; a few of them reach commands that are run.
+    /// All variables; a few of them are passed to sandboxed commands.
     pub(crate) variables: Vec<(OsString, OsString)>,
-    /// This program as the helper that stands round one command.
+    /// This executable, used as the sandbox helper.
     pub(crate) helper: Option<prowess_sandbox::Helper>,
 }
 
 impl Environment {
-    /// Reads what there is; what is missing stays empty.
+    /// Reads the environment of the process; missing values stay empty.
     pub(crate) fn read() -> Self {
         let path = |name: &str| {
             std::env::var_os(name)
@@ -117,7 +117,7 @@ impl Environment {
         }
     }
 
-    /// Where configuration is looked for.
+    /// Returns the locations of configuration files.
     pub(crate) fn settings(&self) -> prowess_config::Sources {
         let in_home = || {
             self.prowess_home
@@ -137,19 +137,19 @@ impl Environment {
         }
     }
 
-    /// Where caches are kept; nothing where there is no home.
+    /// Returns the cache folder, or `None` without a home folder.
     pub(crate) fn cache_folder(&self) -> Option<PathBuf> {
         let in_home = self.prowess_home.as_ref().map(|home| home.join("cache"));
         in_home.or_else(|| self.cache_home.as_ref().map(|home| home.join("prowess")))
     }
 
-    /// Where trust and other state is kept; nothing where there is no home.
+    /// Returns the folder for trust and other state, or `None` without a home folder.
     pub(crate) fn state_folder(&self) -> Option<PathBuf> {
         let in_home = self.prowess_home.as_ref().map(|home| home.join("state"));
         in_home.or_else(|| self.state_home.as_ref().map(|home| home.join("prowess")))
     }
 
-    /// The database; nothing where there is no home.
+    /// Returns the database file, or `None` without a home folder.
     pub(crate) fn store_file(&self) -> Option<PathBuf> {
         let named = self.store_url.as_deref();
         let named = named.map(|url| PathBuf::from(url.strip_prefix("sqlite:").unwrap_or(url)));
@@ -162,7 +162,7 @@ impl Environment {
         })
     }
 
-    /// Runs commands in the sandbox, with the programs that the user's settings name.
+    /// Returns the runner for sandboxed commands, with the program folders of the configuration.
     pub(crate) fn runner(
         &self,
         config: &prowess_config::Config,
@@ -173,7 +173,7 @@ impl Environment {
         Some(runner.inherit(self.variables.iter().cloned()))
     }
 
-    /// Where skills are looked for from here.
+    /// Returns the places that are searched for skills.
     pub(crate) fn place(&self) -> prowess_registry::Place {
         prowess_registry::Place {
             current: self.current.clone(),

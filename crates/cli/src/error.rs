@@ -1,9 +1,9 @@
-//! Errors of the command, and what to type next.
+//! Error type of the commands.
 
 pub(crate) use crate::output::Failure as CliError;
 use prowess_registry::digest;
 
-/// Says why a skill has no digest.
+/// Converts a digest error, keeping its cause.
 pub(crate) fn no_digest(error: &digest::Error) -> CliError {
     let base = CliError::new(error.to_string());
     match std::error::Error::source(error) {

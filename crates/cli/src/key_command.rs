@@ -1,4 +1,4 @@
-//! Keys that a command prints, such as a password manager.
+//! API keys printed by a command, such as a password manager.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -7,11 +7,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::setup::Variables;
 
-/// Most bytes that a command may print.
+/// Maximum number of bytes read from a command.
 const MAX_KEY: u64 = 16 * 1024;
 
-/// Looks variables up; where the one for a key is not set, the command that the person configured
-/// for that provider is asked, once.
+/// Wraps a variable lookup. If the variable of a key is not set, the command configured for that
+/// provider is run, at most once.
 pub(crate) fn with_commands(
     variables: Variables,
     commands: &BTreeMap<String, String>,
@@ -37,8 +37,8 @@ pub(crate) fn with_commands(
     })
 }
 
-/// The first line that a command prints; nothing where it fails. It may ask the person on the
-/// terminal, as password managers do.
+/// Returns the first line that a command prints, or `None` if it fails. The command can use the
+/// terminal, e.g. to ask for a master password.
 fn printed(command: &str) -> Option<String> {
     let mut child = Command::new("sh")
         .args(["-c", command])
@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_command_is_asked_once_and_a_variable_counts_more() {
+    fn key_command_runs_once_and_variable_overrides_it() {
         let folder = tempfile::tempdir().unwrap();
         let witness = folder.path().join("asked");
         let command = format!(
@@ -82,7 +82,7 @@ mod tests {
         assert_eq!(
             find("OPENAI_API_KEY"),
             None,
-            "a command that fails has printed nothing"
+            "the output of a failed command is ignored"
         );
         assert_eq!(find("HOME"), None);
     }

@@ -1,4 +1,4 @@
-//! The skills that are seen from here, as every command sees them.
+//! The skills visible from the current folder, shared by all commands.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -15,10 +15,10 @@ use crate::env::Environment;
 use crate::error::CliError;
 use crate::output::Printer;
 
-/// How many notices about folders are printed.
+/// Maximum number of notices printed.
 const MOST_NOTICES: usize = 10;
 
-/// The skills that are seen from here, and what the configuration says of them.
+/// The skills visible from the current folder, with the configuration.
 #[derive(Debug)]
 pub(crate) struct Library {
     pub(crate) registry: Registry,
@@ -26,7 +26,7 @@ pub(crate) struct Library {
 }
 
 impl Library {
-    /// Reads the configuration and every folder.
+    /// Reads the configuration and scans the skill folders.
     pub(crate) fn open(
         global: &GlobalArgs,
         environment: &Environment,
@@ -39,7 +39,7 @@ impl Library {
         Self::with(config, global, environment)
     }
 
-    /// Reads every folder, with a configuration that was read before.
+    /// Scans the skill folders, using a configuration that was already read.
     pub(crate) fn with(
         config: Config,
         global: &GlobalArgs,
@@ -63,7 +63,7 @@ impl Library {
         self.registry.snapshot()
     }
 
-    /// What decides about visibility, for an agent of the configuration or for everybody.
+    /// Returns the visibility policy of a configured agent, or the default policy.
     pub(crate) fn policy(&self, agent: Option<&str>) -> Result<Policy, CliError> {
         self.config.policy(agent, &self.catalog()).map_err(|fault| {
             let error = CliError::new(fault.to_string());
@@ -86,19 +86,21 @@ impl Library {
         })
     }
 
-    /// Says what could not be read or was not looked at, in a line each kind.
+    /// Prints a warning for each kind of file that was skipped or could not be read.
     pub(crate) fn warn(&self, environment: &Environment, printer: &Printer) {
         let report = self.registry.report();
         let show = |path: &Path| targets::display(path, environment);
         for (written, fault) in self.config.unknown_names(&self.catalog()) {
             let near = wording::either(fault.near.iter().map(wording::tick));
-            printer.warn(&format!("{written} means no skill; did you mean {near}?"));
+            printer.warn(&format!(
+                "{written} does not match any skill; did you mean {near}?"
+            ));
         }
-        // The same folder by another way: nothing is missing.
+        // The same folder reached by another path: no skill is missing.
         let is_news = |notice: &&Notice| !matches!(notice, Notice::SeenBefore { .. });
         for (told, notice) in report.notices.iter().filter(is_news).enumerate() {
             if told == MOST_NOTICES {
-                printer.warn("more was not looked at; see `prowess doctor`");
+                printer.warn("more folders or files were skipped; run `prowess doctor`");
                 break;
             }
             printer.warn(&notice.explain(&show));
@@ -110,19 +112,20 @@ impl Library {
                 printer.warn(&format!("cannot read `{path}`: {}", fault.why));
             }
             faults => printer.warn(&format!(
-                "{} cannot be read; see `prowess doctor`",
+                "cannot read {}; run `prowess doctor`",
                 wording::count(faults.len(), "skill")
             )),
         }
     }
 }
 
-/// Where skills are looked for: flags count more than the environment, which counts more than files.
+/// Returns the places that are searched for skills. Flags override the environment, which overrides
+/// configuration files.
 pub(crate) fn place(global: &GlobalArgs, config: &Config, environment: &Environment) -> Place {
     config.place(&global.skills_dir, environment.place())
 }
 
-/// What the configuration files say, and what to warn about beside it.
+/// Returns the configuration and its warnings.
 pub(crate) fn settings(environment: &Environment) -> Result<(Config, Vec<FileReport>), CliError> {
     let loaded = load(environment);
     match loaded.faults.into_iter().next() {
@@ -131,7 +134,7 @@ pub(crate) fn settings(environment: &Environment) -> Result<(Config, Vec<FileRep
     }
 }
 
-/// The configuration files, whatever is wrong with them.
+/// Loads the configuration files, including any errors in them.
 pub(crate) fn load(environment: &Environment) -> Loaded {
     let show = |path: &Path| targets::display(path, environment);
     prowess_config::load(&environment.settings(), &show)
@@ -142,7 +145,7 @@ fn unusable(fault: Fault) -> CliError {
     match fault {
         Fault::Unreadable { source, .. } => error.cause(source),
         Fault::Wrong { report } => {
-            let error = error.hint("print its schema with `prowess schema config`");
+            let error = error.hint("run `prowess schema config` to print its schema");
             CliError {
                 report: Some(report),
                 ..error
@@ -152,7 +155,7 @@ fn unusable(fault: Fault) -> CliError {
     }
 }
 
-/// A folder that was typed must be there.
+/// Returns an error if a folder given with `--skills-dir` does not exist.
 pub(crate) fn check_flags(global: &GlobalArgs) -> Result<(), CliError> {
     let Some(folder) = global.skills_dir.iter().find(|folder| !folder.is_dir()) else {
         return Ok(());
@@ -164,15 +167,15 @@ pub(crate) fn check_flags(global: &GlobalArgs) -> Result<(), CliError> {
     };
     Err(
         CliError::new(format!("`--skills-dir {}` {is}", folder.display()))
-            .hint("name a folder that holds skills"),
+            .hint("pass a folder that contains skills"),
     )
 }
 
-/// Says that there is no such skill, and what there is.
+/// Converts a failed lookup into an error that suggests similar names.
 pub(crate) fn not_found(fault: &NotFound) -> CliError {
     let error = CliError::new(fault.to_string());
     if fault.near.is_empty() {
-        error.hint("list the skills with `prowess list`, or search with `prowess find WORDS`")
+        error.hint("list skills with `prowess list`, or search with `prowess find WORDS`")
     } else {
         let near = wording::either(fault.near.iter().map(wording::tick));
         error.hint(format!("did you mean {near}?"))

@@ -22,7 +22,7 @@ use crate::env::Environment;
 use crate::output::{Exit, Printer};
 
 fn main() -> ExitCode {
-    // Must come before everything else: this may be the helper that stands round one command.
+    // Must come first: this process may be the sandbox helper of a single command.
     let helper = prowess_sandbox::maybe_run_helper();
     let environment = Environment {
         helper: Some(helper),

@@ -1,4 +1,4 @@
-//! The gate as commands use it: rules of the configuration, trust, and questions to a person.
+//! Permission checks for commands: configured rules, trust and prompts.
 
 use std::path::PathBuf;
 
@@ -15,21 +15,21 @@ use crate::env::Environment;
 use crate::error::CliError;
 use crate::library::Library;
 
-/// The project: the repository, else the current folder.
+/// Returns the root of the repository, or the current folder outside of one.
 pub(crate) fn workspace(environment: &Environment) -> PathBuf {
     scopes::repository(&environment.current)
         .unwrap_or(&environment.current)
         .to_owned()
 }
 
-/// Where things are, for the library.
+/// Returns the folders and files that the library works with.
 pub(crate) fn host(environment: &Environment) -> Host {
     let mut ours = vec![
         environment.cache_folder(),
-        // Only the files: they may lie in a folder that is not ours.
+        // Only the file: its folder may contain files of other programs.
         environment.settings().user,
     ];
-    // SQLite keeps what was written last beside its file, and believes what it finds there.
+    // SQLite trusts the contents of these files next to its database.
     ours.extend(["", "-wal", "-shm", "-journal"].map(|end| {
         let mut file = environment.store_file()?.into_os_string();
         file.push(end);
@@ -43,25 +43,22 @@ pub(crate) fn host(environment: &Environment) -> Host {
     }
 }
 
-/// Adds rules that were typed; one that means nothing is an error.
+/// Adds rules given as flags. Fails on an invalid rule.
 pub(crate) fn add(gate: &mut Gate, effect: Effect, rules: &[String]) -> Result<(), CliError> {
     for text in rules {
         let known = gate.rules.unread().len();
         gate.rules.add(effect, text, Source::Flag);
         if let Some(unread) = gate.rules.unread().get(known) {
-            let message = format!(
-                "the rule `{}` means nothing",
-                sanitize::line(&unread.fault.text)
-            );
+            let message = format!("invalid rule `{}`", sanitize::line(&unread.fault.text));
             return Err(CliError::new(message)
                 .cause(&unread.fault.why)
-                .hint("rules look like `Bash(git status:*)`, `Read(src/**)`, `WebFetch(domain:example.com)`"));
+                .hint("valid rules are e.g. `Bash(git status:*)`, `Read(src/**)`, `WebFetch(domain:example.com)`"));
         }
     }
     Ok(())
 }
 
-/// How a skill stands before the gate.
+/// Reads a skill and returns its trust state.
 pub(crate) fn standing(
     skill: &Skill,
     library: &Library,
@@ -86,7 +83,8 @@ pub(crate) fn standing(
         .map_err(|error| failed(&error))
 }
 
-/// A command line from what was typed behind `--`: one text as it is, words as words.
+/// Builds a command line from the arguments after `--`: a single argument is used verbatim, several
+/// are quoted and joined.
 pub(crate) fn line(typed: &[String]) -> String {
     match typed {
         [text] => text.clone(),

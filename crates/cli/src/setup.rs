@@ -1,4 +1,4 @@
-//! From what the command line and the configuration say to a runtime.
+//! Builds a runtime from the command line and the configuration.
 
 use std::fmt::Debug;
 use std::path::PathBuf;
@@ -22,23 +22,23 @@ use crate::key_command;
 /// Looks a variable up.
 pub(crate) type Variables = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
 
-/// What the program knows before a session begins.
+/// Everything that is known before a session starts.
 pub(crate) struct Setup {
-    /// The skills that are seen from here.
+    /// The visible skills.
     pub registry: Registry,
-    /// What the configuration says.
+    /// The configuration.
     pub config: Config,
-    /// Which skills the agent sees.
+    /// The visibility policy of the agent.
     pub visibility: Policy,
-    /// Where things are.
+    /// Folders and files.
     pub host: Host,
-    /// What runs commands.
+    /// Runs commands in the sandbox.
     pub runner: Option<Arc<dyn CommandRunner>>,
-    /// What remembers the use of skills.
+    /// Records skill usage.
     pub usage: Option<Arc<dyn UsageStore>>,
-    /// The file that sessions are written to; nothing to keep them in memory.
+    /// The session database, or `None` to keep sessions in memory.
     pub store: Option<PathBuf>,
-    /// The file with the person's settings, whether it is there or not.
+    /// The user configuration file, which may not exist.
     pub settings: Option<PathBuf>,
     /// Looks a variable up.
     pub variables: Variables,
@@ -54,24 +54,24 @@ impl Debug for Setup {
     }
 }
 
-/// What is typed about the model and the limits of a run.
+/// Arguments for the model, limits and permissions of a run.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct ModelArgs {
-    /// The model that is asked.
+    /// The model.
     #[arg(
         long,
         value_name = "MODEL",
         help_heading = "Model",
-        help = "The model: `provider/name`, `echo`, `scripted:FILE`, `replay:FILE` [env: PROWESS_MODEL]"
+        help = "Model: `provider/name`, `echo`, `scripted:FILE`, `replay:FILE` [env: PROWESS_MODEL]"
     )]
     pub model: Option<String>,
-    /// How hard it thinks: low, medium, high, xhigh, max
+    /// Reasoning effort: low, medium, high, xhigh, max
     #[arg(long, value_name = "EFFORT", help_heading = "Model")]
     pub effort: Option<String>,
-    /// Most answers of the model
+    /// Maximum number of model turns
     #[arg(long, value_name = "N", help_heading = "Model")]
     pub max_turns: Option<u32>,
-    /// What it may use: `tokens=50000`, `usd=0.50`, `time=5m` (can be repeated)
+    /// Limit of the run: `tokens=50000`, `usd=0.50`, `time=5m` (can be repeated)
     #[arg(
         long,
         value_name = "LIMIT",
@@ -79,19 +79,19 @@ pub(crate) struct ModelArgs {
         help_heading = "Model"
     )]
     pub budget: Vec<String>,
-    /// Write every question and answer to a file, for `--model replay:FILE`
+    /// Record model requests and replies to a file, for `--model replay:FILE`
     #[arg(long, value_name = "FILE", help_heading = "Model")]
     pub record: Option<PathBuf>,
-    /// What is allowed without a question, such as `Bash(make test)` (can be repeated)
+    /// Allow without asking, e.g. `Bash(make test)` (can be repeated)
     #[arg(long, value_name = "RULE", help_heading = "Permissions")]
     pub approve: Vec<String>,
-    /// Let the agent change files of the project; the rules still count
+    /// Let the agent edit files of the project, subject to the rules
     #[arg(long, help_heading = "Permissions")]
     pub edits: bool,
 }
 
 impl ModelArgs {
-    /// The limits that were typed.
+    /// Parses the limits.
     pub(crate) fn limits(&self) -> Result<Budget, Failure> {
         let mut budget = Budget {
             turns: self.max_turns,
@@ -99,8 +99,8 @@ impl ModelArgs {
         };
         for text in &self.budget {
             let wrong = || {
-                Failure::new(format!("`--budget {text}` means nothing"))
-                    .hint("write `tokens=50000`, `usd=0.50` or `time=5m`")
+                Failure::new(format!("invalid value `{text}` for `--budget`"))
+                    .hint("e.g. `tokens=50000`, `usd=0.50` or `time=5m`")
             };
             let (what, value) = text.split_once('=').ok_or_else(wrong)?;
             match what {
@@ -113,14 +113,14 @@ impl ModelArgs {
         Ok(budget)
     }
 
-    /// How hard the model is to think.
+    /// Parses the reasoning effort.
     pub(crate) fn effort(&self) -> Result<Option<Effort>, Failure> {
         let Some(word) = &self.effort else {
             return Ok(None);
         };
         let effort = Effort::parse(word).ok_or_else(|| {
-            Failure::new(format!("`--effort {word}` means nothing"))
-                .hint("it is `low`, `medium`, `high`, `xhigh` or `max`")
+            Failure::new(format!("invalid value `{word}` for `--effort`"))
+                .hint("expected `low`, `medium`, `high`, `xhigh` or `max`")
         })?;
         Ok(Some(effort))
     }
@@ -136,7 +136,7 @@ fn micros(dollars: &str) -> Option<u64> {
     (dollars.is_finite() && (0.0..1e9).contains(&dollars)).then(|| (dollars * 1e6).round() as u64)
 }
 
-/// `90`, `90s`, `5m`, `1h`.
+/// Parses a duration: `90`, `90s`, `5m`, `1h`.
 fn milliseconds(text: &str) -> Option<u64> {
     let (number, unit) = match text.find(|c: char| !c.is_ascii_digit()) {
         Some(at) => text.split_at(at),
@@ -153,7 +153,7 @@ fn milliseconds(text: &str) -> Option<u64> {
 }
 
 impl Setup {
-    /// Chooses the model that is asked.
+    /// Selects the model.
     pub(crate) async fn model(&self, args: &ModelArgs) -> Result<Chosen, Failure> {
         let variables = self.lookup();
         let settings = model_settings(&variables)?;
@@ -169,18 +169,18 @@ impl Setup {
             .map_err(|error| no_model(&error))?;
         if let Some(file) = &args.record {
             let recording = RecordingModel::open(Arc::clone(&chosen.model), file)
-                .map_err(|error| Failure::new("cannot record").cause(error))?;
+                .map_err(|error| Failure::new("cannot record the session").cause(error))?;
             chosen.model = Arc::new(recording);
         }
         Ok(chosen)
     }
 
-    /// Looks variables up, and asks commands for keys.
+    /// Returns a variable lookup that falls back to key commands.
     fn lookup(&self) -> Variables {
         key_command::with_commands(Arc::clone(&self.variables), &self.config.keys)
     }
 
-    /// What tools need, with nobody to ask.
+    /// Returns the context of tools, without an approver.
     pub(crate) fn workshop(&self) -> Workshop {
         let clock = Arc::new(SystemClock);
         let visibility = self.visibility.clone();
@@ -192,7 +192,7 @@ impl Setup {
         workshop
     }
 
-    /// Where sessions are.
+    /// Returns the session store.
     pub(crate) fn sessions(&self) -> Arc<dyn SessionStore> {
         match &self.store {
             Some(file) => Arc::new(SqliteSessions::new(file)),
@@ -200,7 +200,7 @@ impl Setup {
         }
     }
 
-    /// Puts a runtime together.
+    /// Builds the runtime.
     pub(crate) fn runtime(
         self,
         args: &ModelArgs,
@@ -217,9 +217,11 @@ impl Setup {
         }
         if let Some(unread) = gate.rules.unread().first() {
             let rule = sanitize::line(&unread.fault.text).into_owned();
-            return Err(Failure::new(format!("the rule `{rule}` means nothing"))
+            return Err(Failure::new(format!("invalid rule `{rule}`"))
                 .cause(&unread.fault.why)
-                .hint("rules look like `Bash(git status:*)`, `Write(docs/**)`, `Skill(deploy)`"));
+                .hint(
+                    "valid rules are e.g. `Bash(git status:*)`, `Write(docs/**)`, `Skill(deploy)`",
+                ));
         }
         let approver = Arc::new(Approving {
             gate,
@@ -235,7 +237,7 @@ impl Setup {
         change(&mut settings);
         let fetcher: Arc<dyn prowess::traits::Fetcher> =
             Arc::new(WebFetcher::new(AGENT).map_err(|error| {
-                Failure::new("cannot prepare the client for pages").cause(error)
+                Failure::new("cannot create the HTTP client for web pages").cause(error)
             })?);
         let models = Named {
             variables: self.lookup(),
@@ -272,7 +274,7 @@ impl Setup {
     }
 }
 
-/// The arguments of a skill as they are typed: one text, JSON, or pairs; nothing for none.
+/// Converts the arguments of a skill, given as one string, as JSON or as pairs; `null` if there are none.
 pub(crate) fn arguments(
     text: Option<&str>,
     json: Option<&str>,
@@ -283,16 +285,18 @@ pub(crate) fn arguments(
     }
     if let Some(text) = json {
         return serde_json::from_str(text).map_err(|error| {
-            Failure::new("`--args-json` is not JSON")
+            Failure::new("invalid JSON in `--args-json`")
                 .cause(error)
-                .hint("such as `{\"file\": \"a.pdf\"}`")
+                .hint("e.g. `{\"file\": \"a.pdf\"}`")
         });
     }
     let mut object = Map::new();
     for pair in pairs {
         let (name, value) = pair.split_once('=').ok_or_else(|| {
-            Failure::new(format!("`--arg {pair}` has no `=`"))
-                .hint("write it as `--arg name=value`")
+            Failure::new(format!(
+                "invalid value `{pair}` for `--arg`: expected NAME=VALUE"
+            ))
+            .hint("e.g. `--arg file=a.pdf`")
         })?;
         object.insert(name.to_owned(), value.into());
     }
@@ -303,10 +307,10 @@ pub(crate) fn arguments(
     })
 }
 
-/// Every variable that leads to a model, and what it is.
+/// Environment variables that select or configure models.
 pub(crate) use prowess_models::variable_list;
 
-/// What we call ourselves where servers ask.
+/// User agent of our HTTP requests.
 const AGENT: &str = concat!("prowess/", env!("CARGO_PKG_VERSION"));
 
 fn window(model: &Arc<dyn Model>) -> usize {
@@ -316,27 +320,27 @@ fn window(model: &Arc<dyn Model>) -> usize {
 pub(crate) fn model_settings(variables: &Variables) -> Result<prowess_models::Settings, Failure> {
     let lookup = |name: &str| variables(name);
     prowess_models::Settings::from_variables(AGENT, &lookup)
-        .map_err(|error| Failure::new("cannot prepare the client for models").cause(error))
+        .map_err(|error| Failure::new("cannot create the HTTP client for models").cause(error))
 }
 
-/// Says why there is no model, and what to type.
+/// Converts a failed model selection into an error with hints.
 pub(crate) fn no_model(error: &ChooseError) -> Failure {
     let failure = Failure::new(error.to_string());
     match error {
-        ChooseError::Nothing => Failure::new("there is no model to ask")
-            .hint("set a key: `ANTHROPIC_API_KEY`, `OPENAI_API_KEY`, `GEMINI_API_KEY` or `OPENROUTER_API_KEY`")
-            .hint("or start Ollama, llama.cpp, vLLM or LM Studio here, or set `PROWESS_BASE_URL` to a server that speaks like OpenAI")
-            .hint(format!("or name one: `--model PROVIDER/NAME`, with {}", prowess_models::provider_names()))
-            .hint("`prowess demo` works without a model")
+        ChooseError::Nothing => Failure::new("no model is configured")
+            .hint("set an API key: `ANTHROPIC_API_KEY`, `OPENAI_API_KEY`, `GEMINI_API_KEY` or `OPENROUTER_API_KEY`")
+            .hint("or start Ollama, llama.cpp, vLLM or LM Studio locally, or set `PROWESS_BASE_URL` to an OpenAI-compatible server")
+            .hint(format!("or select one with `--model PROVIDER/NAME`; providers: {}", prowess_models::provider_names()))
+            .hint("or run `prowess demo`, which needs no model")
             .exit(Exit::NoKey),
         ChooseError::NoKey { .. } | ChooseError::Key { .. } => {
-            failure.hint("`prowess doctor` shows which keys are set").exit(Exit::NoKey)
+            failure.hint("run `prowess doctor` to see which keys are set").exit(Exit::NoKey)
         }
-        _ => failure.hint("see `prowess doctor`"),
+        _ => failure.hint("run `prowess doctor`"),
     }
 }
 
-/// Finds models that skills ask for.
+/// Resolves models requested by skills.
 struct Named {
     variables: Variables,
 }
@@ -358,7 +362,7 @@ impl Models for Named {
     }
 }
 
-/// Answers what `--approve` allows, and asks about the rest.
+/// Approves what `--approve` allows, and forwards other requests.
 #[derive(Debug)]
 struct Approving {
     gate: Gate,
@@ -372,7 +376,7 @@ impl Approver for Approving {
             let Some(rule) = decision.rule.filter(|_| decision.verdict == Verdict::Allow) else {
                 return false;
             };
-            // A yes to every host is none to this machine and the network around it.
+            // A rule for every host does not cover this machine or private networks.
             match action {
                 Action::Fetch { host } => {
                     !prowess_tools::files::is_private_host(host)
@@ -396,7 +400,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_yes_to_every_host_is_none_to_this_machine() {
+    fn rule_for_every_host_excludes_private_hosts() {
         let answer = |rule: &str, host: &str| {
             let mut gate = Gate {
                 mode: Mode::Allow,

@@ -1,4 +1,4 @@
-//! What the program tells about its own work: lines on standard error, and spans for a collector.
+//! Logging to standard error and traces for an OpenTelemetry collector.
 
 use std::fmt::{Debug, Write as _};
 use std::io::IsTerminal;
@@ -22,16 +22,16 @@ use crate::setup::Variables;
 #[cfg(feature = "otel")]
 mod otlp;
 
-/// How much is told.
+/// Requested log output.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Asked {
-    /// How many `-v` were typed.
+    /// Number of `-v` flags.
     pub verbose: u8,
-    /// Whether the command draws on the terminal, which nobody else may write to then.
+    /// `true` if the command draws on the whole terminal, so that log lines would garble it.
     pub screen: bool,
 }
 
-/// Does some work, and tells about it.
+/// Runs `work` with logging and tracing enabled.
 pub(crate) fn during<T>(
     asked: Asked,
     variables: &Variables,
@@ -44,7 +44,7 @@ pub(crate) fn during<T>(
     done
 }
 
-/// What is told while it exists.
+/// Active exporters; finished at the end of the program.
 struct Telemetry {
     #[cfg(feature = "otel")]
     export: Option<otlp::Export>,
@@ -69,7 +69,7 @@ fn start(asked: Asked, variables: &Variables, out: Aside) -> Result<Telemetry, F
             let spans = export
                 .as_ref()
                 .map(|export| export.layer().with_filter(ours(LevelFilter::INFO)));
-            // Somebody who tells already goes on: there is one of them in a program.
+            // Fails if a subscriber is already installed, which is then kept.
             let _ = tracing_subscriber::registry()
                 .with(lines)
                 .with(spans)
@@ -87,22 +87,25 @@ fn start(asked: Asked, variables: &Variables, out: Aside) -> Result<Telemetry, F
 }
 
 impl Telemetry {
-    /// Tells the rest, and warns where that does not work.
+    /// Sends pending spans, and warns if that fails.
     #[cfg_attr(
         not(feature = "otel"),
-        allow(clippy::unused_self, reason = "nothing is kept back")
+        allow(
+            clippy::unused_self,
+            reason = "without the feature there is nothing to send"
+        )
     )]
     fn finish(self, printer: &Printer) {
         #[cfg(feature = "otel")]
         if let Some(Err(why)) = self.export.map(otlp::Export::finish) {
-            printer.warn(&format!("not every span reached the collector: {why}"));
+            printer.warn(&format!("cannot send all spans to the collector: {why}"));
         }
         #[cfg(not(feature = "otel"))]
         let _ = printer;
     }
 }
 
-/// Which lines are wanted; nothing for none. What is typed counts more than the variable.
+/// Returns the log filter, or `None` if logging is off. `-v` overrides the variable.
 fn filter(verbose: u8, variable: Option<&str>) -> Result<Option<Targets>, Failure> {
     match (
         verbose,
@@ -110,34 +113,36 @@ fn filter(verbose: u8, variable: Option<&str>) -> Result<Option<Targets>, Failur
     ) {
         (0, None) => Ok(None),
         (0, Some(text)) => text.parse().map(Some).map_err(|error| {
-            Failure::new("`PROWESS_LOG` is not a filter")
+            Failure::new("invalid filter in `PROWESS_LOG`")
                 .cause(error)
-                .hint("such as `info`, `prowess=debug` or `prowess_runtime=info,warn`")
+                .hint(
+                    "valid filters are e.g. `info`, `prowess=debug` or `prowess_runtime=info,warn`",
+                )
         }),
         (1, _) => Ok(Some(ours(LevelFilter::INFO))),
         (_, _) => Ok(Some(ours(LevelFilter::DEBUG))),
     }
 }
 
-/// What our own code tells.
+/// Returns a filter for our own crates.
 fn ours(level: LevelFilter) -> Targets {
     Targets::new().with_target("prowess", level)
 }
 
-/// Writes a line when a span is over, and for every event; with `debug` also when a span begins.
+/// Logs a line for each event and each closed span; at `debug` also for each new span.
 struct Lines {
     filter: Targets,
     began: Instant,
     out: Aside,
 }
 
-/// What is known about a span that is not over.
+/// State of an open span.
 struct Open {
     began: Instant,
     told: Told,
 }
 
-/// Fields on their way to a line.
+/// Collects fields for a log line.
 #[derive(Default)]
 struct Told {
     name: Option<String>,
@@ -148,7 +153,7 @@ impl Visit for Told {
     fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
         match field.name() {
             names::SPAN_NAME | "message" => self.name = Some(format!("{value:?}")),
-            // The line says so already, or it is for collectors.
+            // Redundant in a log line, or only meant for collectors.
             names::SPAN_KIND | names::SPAN_STATUS | names::OPERATION => {}
             name => {
                 let _ = write!(self.rest, " {name}={value:?}");
@@ -165,7 +170,7 @@ impl Lines {
     fn write(&self, level: Level, line: &str) {
         let seconds = self.began.elapsed().as_secs_f64();
         let level = level.as_str().to_ascii_lowercase();
-        // Names come from models and skills.
+        // Names come from models and skills: untrusted.
         let line = sanitize::line(line);
         self.out.line(&format!("[{seconds:8.3}] {level:5} {line}"));
     }
@@ -183,7 +188,7 @@ impl<S: Subscriber + for<'l> LookupSpan<'l>> Layer<S> for Lines {
         let about = attributes.metadata();
         if self.tells_beginnings(about) {
             let name = told.name.as_deref().unwrap_or(about.name());
-            self.write(Level::DEBUG, &format!("{name} begins"));
+            self.write(Level::DEBUG, &format!("{name} started"));
         }
         span.extensions_mut().insert(Open {
             began: Instant::now(),
@@ -238,13 +243,13 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_told_unless_it_is_asked_for() {
+    fn logging_is_off_by_default() {
         assert!(matches!(filter(0, None), Ok(None)));
         assert!(matches!(filter(0, Some(" ")), Ok(None)));
     }
 
     #[test]
-    fn one_v_is_info_and_two_are_debug_of_our_own_code() {
+    fn verbose_flags_select_info_and_debug_of_our_crates() {
         assert!(enables(1, None, "prowess_runtime::trace", Level::INFO));
         assert!(!enables(1, None, "prowess_runtime::trace", Level::DEBUG));
         assert!(enables(2, None, "prowess_runtime::trace", Level::DEBUG));
@@ -252,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn the_variable_is_a_filter_and_what_is_typed_counts_more() {
+    fn log_variable_is_a_filter_and_flag_overrides_it() {
         assert!(enables(0, Some("debug"), "hyper", Level::DEBUG));
         assert!(!enables(0, Some("prowess=debug"), "hyper", Level::ERROR));
         assert!(!enables(1, Some("debug"), "hyper", Level::ERROR));

@@ -1,4 +1,4 @@
-//! What is remembered of the use of skills, as commands read it.
+//! Access to the skill usage database.
 
 use std::error::Error;
 use std::sync::Arc;
@@ -11,17 +11,17 @@ use prowess_traits::{Clock, UsageError, UsageQuery, UsageStore};
 use crate::commands::targets;
 use crate::env::Environment;
 
-/// What time it is, in nanoseconds since 1970.
+/// Returns the current time in nanoseconds since 1970.
 pub(crate) fn now() -> i64 {
     SystemClock.now()
 }
 
-/// The store; nothing where there is no home to keep it in.
+/// Returns the usage store, or `None` without a home folder.
 pub(crate) fn store(environment: &Environment) -> Option<SqliteUsage> {
     environment.store_file().map(SqliteUsage::new)
 }
 
-/// What is wrong with the store, with its path as people read it.
+/// Formats a store error and its causes, with a shortened path.
 pub(crate) fn explain(
     error: &UsageError,
     store: &SqliteUsage,
@@ -41,13 +41,13 @@ pub(crate) fn explain(
     text
 }
 
-/// Which project the use of skills is counted for: the repository, else the current folder.
+/// Returns the project that usage is recorded for: the repository, or the current folder.
 pub(crate) fn project(environment: &Environment) -> String {
     let folder = scopes::repository(&environment.current).unwrap_or(&environment.current);
     folder.to_string_lossy().into_owned()
 }
 
-/// What is remembered of this project. A store that is broken, locked or missing remembers nothing.
+/// Returns the usage in this project, empty if the store is broken, locked or missing.
 pub(crate) fn of_project(environment: &Environment, agent: Option<&str>) -> Vec<Usage> {
     let Some(store) = store(environment) else {
         return Vec::new();

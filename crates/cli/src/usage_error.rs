@@ -1,4 +1,4 @@
-//! Help on commands, and what is said about mistakes in their use.
+//! Styled help pages and usage errors.
 
 use std::ffi::OsString;
 
@@ -7,8 +7,8 @@ use clap::builder::Styles;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use prowess_diag::suggest;
 
-/// Makes a command, and all below it, good to read. What we write into help ourselves, such as the
-/// template of the root, looks like what clap writes, and lines break where they do no harm.
+/// Styles the help of a command and its subcommands. Our own texts, such as the root template, get the
+/// same styles as those of clap, and short code spans are not broken across lines.
 pub(crate) fn readable(root: clap::Command, template: &str) -> clap::Command {
     readable_page(root).help_template(styled(template))
 }
@@ -38,13 +38,13 @@ fn styled(text: &str) -> String {
     help::styled(text, *styles.get_header(), *styles.get_literal())
 }
 
-/// Returns the help on a command that was made [`readable`].
+/// Returns the help page of a command that was passed to [`readable`].
 pub(crate) fn page(command: &mut clap::Command) -> String {
     help::laid_out(&command.render_help().ansi().to_string())
 }
 
-/// Turns clap's paragraphs into a message and hints. `root` is what could have been typed,
-/// `arguments` is what was.
+/// Converts a clap error into a message and hints. `root` is the root command, `arguments` is the
+/// command line.
 pub(crate) fn mistake(error: &clap::Error, root: clap::Command, arguments: &[OsString]) -> Failure {
     let text = error.render().to_string();
     let ticked = |line: &str| line.trim().replace('\'', "`");
@@ -58,13 +58,13 @@ pub(crate) fn mistake(error: &clap::Error, root: clap::Command, arguments: &[OsS
     for line in lines {
         let line = line.trim();
         if let Some(tip) = line.strip_prefix("tip: ") {
-            // Of several that are similar the last is the nearest.
+            // clap lists the most similar name last.
             let similar = tip
                 .split_once(": ")
                 .filter(|(said, _)| said.contains("similar"));
             let name = similar.and_then(|(_, names)| names.rsplit(", ").next());
             failure = match name {
-                // This tip too is for those who meant what they typed.
+                // Our own suggestion replaces this tip.
                 _ if near.is_some() => failure,
                 Some(name) => failure.hint(format!("did you mean {}?", ticked(name))),
                 None => failure.hint(ticked(tip)),
@@ -72,7 +72,7 @@ pub(crate) fn mistake(error: &clap::Error, root: clap::Command, arguments: &[OsS
         } else if let Some(values) = line.strip_prefix('[') {
             failure = failure.hint(ticked(values.trim_end_matches(']')));
         } else if let Some(usage) = line.strip_prefix("Usage: ") {
-            failure = failure.hint(format!("the usage is `{usage}`"));
+            failure = failure.hint(format!("usage: `{usage}`"));
         } else if !line.starts_with("For more information") {
             failure.message.push_str(&format!(" {}", ticked(line)));
         }
@@ -80,7 +80,7 @@ pub(crate) fn mistake(error: &clap::Error, root: clap::Command, arguments: &[OsS
     failure
 }
 
-/// What other tools call our options and commands.
+/// Names used by other tools for our options and commands.
 const ELSEWHERE: [(&str, &str); 6] = [
     ("--output-format", "--format"),
     ("check", "validate"),
@@ -90,8 +90,8 @@ const ELSEWHERE: [(&str, &str); 6] = [
     ("create", "new"),
 ];
 
-/// The option or command that may have been meant. Clap looks for words that begin alike, which finds
-/// little for short ones; for what is only begun, it is asked afterwards.
+/// Returns the most similar option or command. clap compares prefixes, which finds few short names; its
+/// suggestion is used if this returns `None`.
 fn near(error: &clap::Error, mut root: clap::Command, arguments: &[OsString]) -> Option<String> {
     let typed = match error.kind() {
         ErrorKind::UnknownArgument => ContextKind::InvalidArg,

@@ -1,11 +1,11 @@
-//! Waiting for something that takes long, with a way to stop it.
+//! Runs async work to completion, with cancellation on Ctrl-C.
 
 use std::future::Future;
 
 use crate::output::Failure;
 use prowess::CancellationToken;
 
-/// Waits for work. The first interrupt cancels it, the second one ends the program.
+/// Runs `work` to completion. The first interrupt cancels it, the second one exits the program.
 pub(crate) fn on<T, F: Future<Output = Result<T, Failure>>>(
     work: impl FnOnce(CancellationToken) -> F,
 ) -> Result<T, Failure> {
@@ -13,12 +13,12 @@ pub(crate) fn on<T, F: Future<Output = Result<T, Failure>>>(
     let cancel = CancellationToken::new();
     runtime.spawn(listen(cancel.clone()));
     let done = runtime.block_on(work(cancel));
-    // Whatever still hangs must not keep the person waiting.
+    // Blocked tasks must not delay the exit.
     runtime.shutdown_timeout(std::time::Duration::from_secs(2));
     done
 }
 
-/// Waits for work that looks after interrupts itself.
+/// Runs work that handles interrupts itself.
 pub(crate) fn without_interrupts<T>(
     work: impl Future<Output = Result<T, Failure>>,
 ) -> Result<T, Failure> {
@@ -33,7 +33,7 @@ fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
         .worker_threads(2)
         .enable_all()
         .build()
-        .map_err(|error| Failure::new("cannot start").cause(error))
+        .map_err(|error| Failure::new("cannot start the async runtime").cause(error))
 }
 
 async fn listen(cancel: CancellationToken) {
@@ -47,12 +47,12 @@ async fn listen(cancel: CancellationToken) {
     }
 }
 
-/// Cancels something when an interrupt comes, on a thread of its own.
+/// Cancels the token on an interrupt, which is awaited on a separate thread.
 pub(crate) fn cancelling(cancel: CancellationToken) -> Result<(), Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
-        .map_err(|error| Failure::new("cannot start").cause(error))?;
+        .map_err(|error| Failure::new("cannot start the async runtime").cause(error))?;
     std::thread::spawn(move || runtime.block_on(listen(cancel)));
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! What can be typed about permissions.
+//! Arguments of the commands about permissions and tools.
 
 use std::path::PathBuf;
 
@@ -9,11 +9,11 @@ use crate::commands::completions;
 
 #[derive(Debug, Args)]
 #[command(
-    about = "Show rules, and check what they make of a command",
+    about = "Show permission rules, and check commands against them",
     after_help = "\
 Examples:
   prowess policy check --allow 'Bash(git:*)' -- git status
-  prowess policy show                            the rules that count here"
+  prowess policy show                            show the active rules"
 )]
 pub(crate) struct PolicyArgs {
     #[command(subcommand)]
@@ -28,45 +28,47 @@ pub(crate) enum PolicyCommand {
 
 #[derive(Debug, Args)]
 #[command(
-    about = "Say whether a command may run, and why\n\nThe rules are those of the configuration and those given here. Nothing runs. The exit code is 0 where it may run unasked, else 1.",
+    about = "Check a command against the rules, without running it",
     after_help = "\
 Examples:
-  prowess policy check -- git status             with the rules of the configuration
+  prowess policy check -- git status             apply the configured rules
   prowess policy check --allow 'Bash(git:*)' -- git -c core.pager=sh log
   prowess policy check --skill pdf -- ./scripts/fill.py a.pdf
-  prowess policy check --jsonl < cases.jsonl     one JSON object a line
+  prowess policy check --jsonl < cases.jsonl     read JSON Lines
 
-A line for --jsonl is {\"id\", \"rules\": {\"allow\": [], \"ask\": [], \"deny\": []}, \"cmd\",
-\"cwd\"?}; its rules are all that count. The answer is {\"id\", \"verdict\", \"reason\",
-\"rule\", \"words\"}."
+The exit code is 0 if the command may run without asking, otherwise 1.
+
+`--jsonl` reads lines of {\"id\", \"rules\": {\"allow\": [], \"ask\": [], \"deny\": []}, \"cmd\",
+\"cwd\"?}, to which only their own rules apply, and prints lines of {\"id\", \"verdict\",
+\"reason\", \"rule\", \"words\"}."
 )]
 pub(crate) struct CheckArgs {
-    /// What may run unasked, such as `Bash(git status:*)` (can be repeated)
+    /// Allow without asking, e.g. `Bash(git status:*)` (can be repeated)
     #[arg(long, value_name = "RULE", help_heading = "Permissions")]
     pub(crate) allow: Vec<String>,
-    /// What is always asked about
+    /// Always ask before running (can be repeated)
     #[arg(long, value_name = "RULE", help_heading = "Permissions")]
     pub(crate) ask: Vec<String>,
-    /// What never runs
+    /// Never run (can be repeated)
     #[arg(long, value_name = "RULE", help_heading = "Permissions")]
     pub(crate) deny: Vec<String>,
-    /// As this skill would run it
+    /// Check the command as run by this skill
     #[arg(long, value_name = "NAME", add = ArgValueCandidates::new(completions::skill_names))]
     pub(crate) skill: Option<String>,
-    /// Read one JSON object a line from standard input, answer one a line
+    /// Read JSON Lines from standard input and print one result per line
     #[arg(long, conflicts_with_all = ["allow", "ask", "deny", "skill", "json", "line"])]
     pub(crate) jsonl: bool,
     /// Print as JSON
     #[arg(long, help_heading = "Output")]
     pub(crate) json: bool,
-    /// The command: its words, or one text with everything in it
+    /// Command, as separate words or as one string
     #[arg(value_name = "COMMAND", last = true, required_unless_present = "jsonl")]
     pub(crate) line: Vec<String>,
 }
 
 #[derive(Debug, Args)]
 #[command(
-    about = "Print the rules that count here, and where each comes from",
+    about = "Show the active rules and their origin",
     after_help = "\
 Examples:
   prowess policy show
@@ -80,34 +82,34 @@ pub(crate) struct PolicyShowArgs {
 
 #[derive(Debug, Args)]
 #[command(
-    about = "Show what skills would be allowed to do, and trust them\n\nSkills of a project run nothing until you trust them. Trust is kept outside of the project and hangs on every byte of the skill: when a file changes it lapses, and this command shows what changed.",
+    about = "Show what skills may do, and trust them\n\nSkills of a project cannot run commands until you trust them. Trust is stored outside the project and covers the exact contents of the skill: it expires when a file changes, and this command then shows what changed.",
     after_help = "\
 Examples:
-  prowess trust                           which skills here are trusted
-  prowess trust csv-report                show what it may do, and ask
-  prowess trust csv-report --revoke       take it back"
+  prowess trust                           show the trust of each skill here
+  prowess trust csv-report                show what it may do, then ask
+  prowess trust csv-report --revoke       revoke trust"
 )]
 pub(crate) struct TrustArgs {
-    /// Names of skills, or their folders; none for all of the project
+    /// Names or folders of skills (default: all skills of the project)
     #[arg(value_name = "PATH|NAME", add = ArgValueCompleter::new(completions::skills_and_paths))]
     pub(crate) skills: Vec<String>,
-    /// Trust it unasked if this is its digest, or how it begins (at least 12 digits)
+    /// Trust without asking if the digest starts with this (at least 12 digits)
     #[arg(long, value_name = "DIGEST", requires = "skills", conflicts_with_all = ["revoke", "list"])]
     pub(crate) digest: Option<String>,
-    /// Take trust back
+    /// Revoke trust
     #[arg(long, requires = "skills", conflicts_with = "list")]
     pub(crate) revoke: bool,
-    /// List everything that is trusted, anywhere
+    /// List all trusted skills, in any project
     #[arg(long, conflicts_with = "skills")]
     pub(crate) list: bool,
-    /// Print as JSON; asks nothing
+    /// Print as JSON, without asking
     #[arg(long, help_heading = "Output")]
     pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]
 #[command(
-    about = "Run a command as a skill would: gate, sandbox, limits\n\nThe command starts in the skill's folder. It may read the skill and the project and write a folder for temporary files; more only with the options below. What the sandbox did is reported at the end. The exit code is that of the command, 124 where its time was over, or 3 where it may not run.",
+    about = "Run a command as a skill would, in the sandbox\n\nThe command starts in the skill's folder. It can read the skill and the project and write to a temporary folder; the options below allow more. A sandbox report is printed at the end. The exit code is that of the command, 124 on timeout, or 3 if the command is not permitted.",
     after_help = "\
 Examples:
   prowess exec tidy-up -- ./scripts/check.sh
@@ -118,38 +120,38 @@ pub(crate) struct ExecArgs {
     /// Name of the skill
     #[arg(value_name = "NAME", add = ArgValueCandidates::new(completions::skill_names))]
     pub(crate) skill: String,
-    /// Allow what fits this rule, unasked (can be repeated)
+    /// Allow without asking, e.g. `Bash(ls:*)` (can be repeated)
     #[arg(long, value_name = "RULE", help_heading = "Permissions")]
     pub(crate) approve: Vec<String>,
-    /// Let it write in the project
+    /// Allow writing to the project
     #[arg(long, help_heading = "Permissions")]
     pub(crate) write: bool,
-    /// Let it use the network
+    /// Allow network access
     #[arg(long, help_heading = "Permissions")]
     pub(crate) network: bool,
-    /// How much of the sandbox must be there: required, best-effort, off
+    /// Sandbox mode: required, best-effort, off
     #[arg(long, value_name = "STRENGTH", help_heading = "Permissions")]
     pub(crate) sandbox: Option<String>,
-    /// Seconds until it is stopped (default: 30)
+    /// Timeout in seconds (default: 30)
     #[arg(long, value_name = "SECONDS")]
     pub(crate) timeout: Option<u64>,
     /// Start in this folder instead of the skill's
     #[arg(long, value_name = "DIR")]
     pub(crate) cwd: Option<PathBuf>,
-    /// Print what happened as JSON
+    /// Print the result as JSON
     #[arg(long, help_heading = "Output")]
     pub(crate) json: bool,
-    /// The command: its words, or one text with everything in it
+    /// Command, as separate words or as one string
     #[arg(value_name = "COMMAND", last = true, required = true)]
     pub(crate) line: Vec<String>,
 }
 
 #[derive(Debug, Args)]
 #[command(
-    about = "List and call the tools that models get, as a model would\n\nA tool's error is an answer, too: what a model would read goes to standard error, with exit code 1, or 3 where the rules refuse it.",
+    about = "List and call the tools available to models\n\nIf a tool fails, the error text that a model would read is printed to standard error. The exit code is then 1, or 3 if the call is not permitted.",
     after_help = "\
 Examples:
-  prowess tool list                              the tools and what they take
+  prowess tool list                              list the tools
   prowess tool call load_skill --json '{\"name\":\"csv-report\"}'"
 )]
 pub(crate) struct ToolArgs {
@@ -165,17 +167,17 @@ pub(crate) enum ToolCommand {
 
 #[derive(Debug, Args)]
 #[command(
-    about = "List the tools that a model gets, with what they take",
+    about = "List the tools available to models",
     after_help = "\
 Examples:
   prowess tool list
-  prowess tool list --json                       with JSON Schemas"
+  prowess tool list --json                       include input schemas"
 )]
 pub(crate) struct ToolListArgs {
-    /// As this agent of the configuration gets them
+    /// List the tools of this configured agent
     #[arg(long, value_name = "AGENT", add = ArgValueCandidates::new(completions::agents))]
     pub(crate) agent: Option<String>,
-    /// Print as JSON, with schemas
+    /// Print as JSON, including input schemas
     #[arg(long, help_heading = "Output")]
     pub(crate) json: bool,
 }
@@ -193,16 +195,16 @@ pub(crate) struct ToolCallArgs {
     /// Name of the tool
     #[arg(value_name = "NAME")]
     pub(crate) name: String,
-    /// What it is given, as JSON; `-` reads standard input (default: an empty object)
+    /// Input of the tool as JSON, or `-` for standard input (default: `{}`)
     #[arg(long, value_name = "JSON")]
     pub(crate) json: Option<String>,
     /// Run commands as this skill
     #[arg(long, value_name = "NAME", add = ArgValueCandidates::new(completions::skill_names))]
     pub(crate) skill: Option<String>,
-    /// As this agent of the configuration
+    /// Call the tool as this configured agent
     #[arg(long, value_name = "AGENT", add = ArgValueCandidates::new(completions::agents))]
     pub(crate) agent: Option<String>,
-    /// Print the text and its value as JSON
+    /// Print text and structured value as JSON
     #[arg(long, help_heading = "Output")]
     pub(crate) value: bool,
 }

@@ -9,20 +9,20 @@ use crate::setup::{ModelArgs, Setup};
 use crate::wait;
 use prowess_tui::chat::{Begin, ChatError, ChatLink, ChatOptions, Face};
 
-/// What is typed behind `chat`.
+/// Arguments of `chat`.
 #[derive(Debug, clap::Args)]
 #[command(
-    about = "Talk to a model that has your skills\n\nOn a terminal this is a screen with streaming, questions and history; `/help` lists its commands. Elsewhere every line of standard input is a message, and answers go to standard output.",
+    about = "Chat with a model that has your skills\n\nOn a terminal, opens a full-screen chat with streaming, prompts and history; `/help` lists its commands. Otherwise, each line of standard input is a message, and replies go to standard output.",
     after_help = "\
 Examples:
-  prowess chat --model echo                      a model that says it back
-  prowess chat --model echo --plain              lines instead of a screen"
+  prowess chat --model echo                      use a model that echoes
+  prowess chat --model echo --plain              use plain lines"
 )]
 pub(crate) struct ChatArgs {
-    /// Go on with this session
+    /// Resume this session
     #[arg(long, value_name = "ID")]
     pub resume: Option<String>,
-    /// Lines instead of a screen
+    /// Do not use the full-screen interface
     #[arg(long)]
     pub plain: bool,
     /// The model, its limits, permissions.
@@ -30,7 +30,7 @@ pub(crate) struct ChatArgs {
     pub model: ModelArgs,
 }
 
-/// Talks until a person leaves. `history` is the file that remembers what was typed.
+/// Runs the chat. `history` is the input history file.
 pub(crate) fn run(
     args: &ChatArgs,
     mut setup: Setup,
@@ -45,7 +45,7 @@ pub(crate) fn run(
         approver,
         ui,
     } = ChatLink::new(Face::choose(args.plain));
-    // The chat itself decides what an interrupt means: it ends a turn, not the talk.
+    // The chat handles interrupts itself: they cancel a turn, not the chat.
     wait::without_interrupts(async move {
         let chosen = setup.model(&args.model).await?;
         let info = chosen.model.about();
@@ -57,7 +57,7 @@ pub(crate) fn run(
             vec![watcher],
             |settings| {
                 settings.background = true;
-                // A person is there to stop it; only what they ask for is a limit.
+                // The user can stop it at any time, so only explicit limits apply.
                 settings.budget = limits;
             },
         )?;

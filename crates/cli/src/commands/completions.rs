@@ -1,4 +1,4 @@
-//! `prowess completions`, and what is completed at run time.
+//! `prowess completions`, and the completion of names at run time.
 
 use std::ffi::OsStr;
 
@@ -16,16 +16,16 @@ use crate::error::CliError;
 use crate::library;
 use crate::output::{Exit, Printer};
 
-/// Longest help beside a candidate.
+/// Maximum length of the help of a candidate.
 const LONGEST_HELP: usize = 80;
 
-/// Prints the script of a shell.
+/// Prints the completion script of a shell.
 pub(crate) fn run(args: &CompletionsArgs, printer: &Printer) -> Result<Exit, CliError> {
     let shells = Shells::builtins();
     let Some(shell) = shells.completer(&args.shell) else {
         let known: Vec<&str> = shells.names().collect();
         let error = CliError::new(format!(
-            "no completions for {}: it is {}",
+            "unsupported shell {}: expected {}",
             wording::tick(&args.shell),
             wording::either(known.iter().map(wording::tick))
         ));
@@ -37,12 +37,12 @@ pub(crate) fn run(args: &CompletionsArgs, printer: &Printer) -> Result<Exit, Cli
     let mut script = Vec::new();
     shell
         .write_registration("COMPLETE", "prowess", "prowess", "prowess", &mut script)
-        .map_err(|error| CliError::new("cannot write the script").cause(error))?;
+        .map_err(|error| CliError::new("cannot write the completion script").cause(error))?;
     printer.verbatim(&script)?;
     Ok(Exit::Done)
 }
 
-/// Answers a shell that asks what may come next. Tells whether one asked.
+/// Handles a completion request of a shell. Returns `true` if there was one.
 pub(crate) fn answer(environment: &Environment) -> bool {
     let arguments = environment.arguments.iter().cloned();
     let complete = CompleteEnv::with_factory(args::command);
@@ -51,7 +51,7 @@ pub(crate) fn answer(environment: &Environment) -> bool {
         .unwrap_or(true)
 }
 
-/// Paths, and names of the skills that are visible from here.
+/// Returns paths and the names of visible skills.
 pub(crate) fn skills_and_paths(typed: &OsStr) -> Vec<CompletionCandidate> {
     let begins = |candidate: &CompletionCandidate| {
         candidate
@@ -63,7 +63,7 @@ pub(crate) fn skills_and_paths(typed: &OsStr) -> Vec<CompletionCandidate> {
     names.chain(PathCompleter::any().complete(typed)).collect()
 }
 
-/// Names of the skills that are visible from here.
+/// Returns the names of visible skills.
 pub(crate) fn skill_names() -> Vec<CompletionCandidate> {
     let environment = Environment::read();
     let config = library::load(&environment).config;
@@ -85,14 +85,14 @@ pub(crate) fn skill_names() -> Vec<CompletionCandidate> {
         .collect()
 }
 
-/// Whether a shell takes a name as one plain word. Names come from strangers, a shell inserts a
-/// candidate as it is, and what follows Enter is run.
+/// Returns `true` if a shell parses the name as one plain word. Names are untrusted, and shells insert
+/// candidates unquoted, so that a crafted name would run on Enter.
 fn is_harmless(name: &str) -> bool {
     let is_plain = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | ':' | '/');
     !name.starts_with('-') && name.chars().all(is_plain)
 }
 
-/// Names of the scopes, as far as people can type them.
+/// Returns the scopes accepted by `--scope`.
 pub(crate) fn scopes() -> Vec<CompletionCandidate> {
     let is_typed = |scope: &Scope| !matches!(scope, Scope::Program | Scope::Server);
     let scopes = Scope::ALL.into_iter().filter(is_typed);
@@ -101,7 +101,7 @@ pub(crate) fn scopes() -> Vec<CompletionCandidate> {
         .collect()
 }
 
-/// Names of the shells.
+/// Returns the names of supported shells.
 pub(crate) fn shells() -> Vec<CompletionCandidate> {
     Shells::builtins()
         .names()
@@ -109,14 +109,14 @@ pub(crate) fn shells() -> Vec<CompletionCandidate> {
         .collect()
 }
 
-/// Names of the agents in the configuration.
+/// Returns the names of configured agents.
 pub(crate) fn agents() -> Vec<CompletionCandidate> {
     let config = library::load(&Environment::read()).config;
     let names = config.agents.keys().filter(|name| is_harmless(name));
     names.map(CompletionCandidate::new).collect()
 }
 
-/// Commands and topics.
+/// Returns the commands and help topics.
 pub(crate) fn subjects() -> Vec<CompletionCandidate> {
     let root = args::command();
     let commands = root
@@ -129,7 +129,7 @@ pub(crate) fn subjects() -> Vec<CompletionCandidate> {
         .collect()
 }
 
-/// Names of the rules.
+/// Returns the names of the rules.
 pub(crate) fn rule_names() -> Vec<CompletionCandidate> {
     let candidate = |rule: &prowess_lint::rules::Rule| {
         CompletionCandidate::new(rule.id).help(Some(rule.summary.to_owned().into()))

@@ -17,7 +17,7 @@ pub(crate) fn run(args: &ExplainArgs, printer: &Printer) -> Result<Exit, CliErro
         } else {
             printer.answer(&list(printer.width()))?;
             let rules = wording::count(RULES.len(), "rule");
-            printer.status(&format!("\n{rules}; explain one with `prowess explain RULE`\n`spec only`: with `--profile spec`; `target`: with `--target claude-ai`"));
+            printer.status(&format!("\n{rules}; explain one with `prowess explain RULE`\n`spec only`: checked with `--profile spec`; `target`: checked with `--target claude-ai`"));
         }
         return Ok(Exit::Done);
     };
@@ -32,7 +32,7 @@ pub(crate) fn run(args: &ExplainArgs, printer: &Printer) -> Result<Exit, CliErro
     Ok(Exit::Done)
 }
 
-/// Finds a rule, or says which one may have been meant.
+/// Finds a rule by name. The error suggests a similar name.
 pub(crate) fn find(name: &str) -> Result<&'static Rule, CliError> {
     rules::find(name).ok_or_else(|| {
         let error = CliError::new(format!("no rule named `{name}`"));
@@ -46,7 +46,7 @@ pub(crate) fn find(name: &str) -> Result<&'static Rule, CliError> {
 }
 
 fn list(width: Option<usize>) -> String {
-    let mut table = Table::new(&["RULE", "SEVERITY", "WHAT IT FINDS"]).wrapping();
+    let mut table = Table::new(&["RULE", "SEVERITY", "DESCRIPTION"]).wrapping();
     for rule in RULES {
         let (level, style) = level(rule);
         table.row(vec![
@@ -58,7 +58,8 @@ fn list(width: Option<usize>) -> String {
     table.render(width)
 }
 
-/// The severity in the default profile, coloured as in findings, or where else the rule speaks.
+/// Returns the severity in the default profile, coloured as in findings, or the option that enables the
+/// rule.
 fn level(rule: &Rule) -> (&'static str, Style) {
     match rule.levels.claude_code {
         Some(severity) => (severity.as_str(), full::style(severity)),

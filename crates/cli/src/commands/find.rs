@@ -22,8 +22,10 @@ pub(crate) fn run(
     let text = args.words.join(" ");
     let metadata = args.meta.iter().map(|pair| {
         pair.split_once('=').ok_or_else(|| {
-            CliError::new(format!("`--meta {pair}` is not of the form KEY=VALUE"))
-                .hint("for example: `--meta team=docs`")
+            CliError::new(format!(
+                "invalid value `{pair}` for `--meta`: expected KEY=VALUE"
+            ))
+            .hint("e.g. `--meta team=docs`")
         })
     });
     let metadata = metadata.collect::<Result<_, _>>()?;
@@ -33,7 +35,7 @@ pub(crate) fn run(
     let catalog = library.catalog();
     let view = View::new(&catalog, &policy, Who::Person);
     let is_off = |entry: &Entry| view.sight(entry) == Sight::Hidden(Hidden::SwitchedOff);
-    // What is switched off is left out below, and one more tells whether there are more.
+    // Disabled skills are dropped below; one extra result shows whether there are more.
     let beyond = catalog.listed().filter(|entry| is_off(entry)).count() + 1;
     let query = Query {
         metadata,
@@ -71,7 +73,7 @@ pub(crate) fn run(
         });
     }
     if hits.is_empty() {
-        let hint = "try other or fewer words, or see all with `prowess list`";
+        let hint = "try other or fewer words, or list all skills with `prowess list`";
         printer.note(&nothing(args, &library), hint);
         library.warn(environment, printer);
         return Ok(Exit::No);
@@ -107,7 +109,7 @@ pub(crate) fn run(
     Ok(Exit::Done)
 }
 
-/// Says that there is nothing, and among how many.
+/// Formats the message for an empty result.
 fn nothing(args: &FindArgs, library: &Library) -> String {
     let count = wording::count(library.catalog().listed().len(), "skill");
     let asked = [args.words.join(" ")]

@@ -1,4 +1,4 @@
-//! `prowess help`, and `prowess` alone.
+//! `prowess help`
 
 use crate::usage_error;
 use prowess_diag::suggest;
@@ -8,26 +8,26 @@ use crate::env::VARIABLES;
 use crate::error::CliError;
 use crate::output::{Exit, Printer, wrap};
 
-/// Texts that are not about one command.
+/// Help topics.
 const TOPICS: &[(&str, &str)] = &[
     (
         "exit-codes",
         "\
 Exit codes
 
-  0    done
-  1    done, and the answer is no: findings, nothing found, a skill that
-       models do not see, a file that is not text, something to change
-       with `--diff`, something to mend with `doctor`, a model that declined
-  2    could not do it: usage, configuration, files, network
-  3    refused by policy, or a person should have been asked and none was there
-  4    a key is missing or was not accepted
-  5    a limit was reached: turns, tokens, money, time
+  0    success
+  1    success with a negative result: findings, no match, a skill that models
+       cannot see, a file that is not text, changes with `--diff`, problems
+       with `doctor`, a model that declined
+  2    failure: usage, configuration, files, network
+  3    denied by policy, or approval was needed and there was no terminal to ask
+  4    API key missing or rejected
+  5    limit reached: turns, tokens, cost, time
   130  interrupted
 
-`prowess exec` ends as the command ended that it ran.
+`prowess exec` returns the exit code of the command it ran.
 
-A reader that goes away, as in `prowess explain | head -1`, is not an error.
+A closed pipe, as in `prowess explain | head -1`, is not an error.
 ",
     ),
     (
@@ -35,14 +35,14 @@ A reader that goes away, as in `prowess explain | head -1`, is not an error.
         "\
 Formats of `prowess validate --format`
 
-  full      findings with the line, the reason and the fix, for people
+  full      findings with source line, reason and fix, for reading
   concise   one line per finding: path:line:column: severity[rule] message
   json      one document, \"schema\": \"prowess.validate/1\"
   github    workflow commands that annotate a pull request
   sarif     SARIF 2.1.0 for code-scanning services
 
 Findings go to standard output, the summary to standard error. Within a schema
-number, fields are only ever added.
+version, fields are only added.
 ",
     ),
     (
@@ -50,16 +50,16 @@ number, fields are only ever added.
         "\
 Profiles of `prowess validate --profile`
 
-  spec          the open standard: six keys, an unknown key is an error; the
-                same verdict as the reference tool `skills-ref validate`, apart
-                from its mistakes
-  claude-code   the standard plus the keys of Claude Code; an unknown key is a
-                warning (default)
-  lenient       what our loader accepts: whatever can be recovered is loaded,
-                each recovery is reported
+  spec          the open standard: six keys, unknown keys are errors; gives the
+                same results as the reference tool `skills-ref validate`, except
+                for known bugs of that tool
+  claude-code   the standard plus the keys of Claude Code; unknown keys are
+                warnings (default)
+  lenient       what our loader accepts: invalid files are loaded as far as
+                possible, and each repair is reported
 
-`--target claude-ai` adds what uploads to claude.ai refuse. The severity of a
-rule can be changed with `--severity RULE=LEVEL`, or in the configuration:
+`--target claude-ai` adds the checks of uploads to claude.ai. Change the
+severity of a rule with `--severity RULE=LEVEL`, or in the configuration:
 
   # .agents/prowess.toml
   [validate]
@@ -72,13 +72,13 @@ rule can be changed with `--severity RULE=LEVEL`, or in the configuration:
     ),
 ];
 
-/// What `prowess` alone prints.
+/// Prints the root help.
 pub(crate) fn overview(printer: &Printer) -> Result<Exit, CliError> {
     printer.answer(&usage_error::page(&mut args::readable()))?;
     Ok(Exit::Done)
 }
 
-/// Names of the topics.
+/// Returns the names of the topics.
 pub(crate) fn topics<'a>() -> impl Iterator<Item = &'a str> {
     TOPICS.iter().map(|(name, _)| *name).chain(["environment"])
 }
@@ -105,11 +105,11 @@ pub(crate) fn run(args: &HelpArgs, printer: &Printer) -> Result<Exit, CliError> 
         .get_subcommands()
         .map(|command| command.get_name().to_owned())
         .collect();
-    let error = CliError::new(format!("no help on `{subject}`"));
+    let error = CliError::new(format!("no help for `{subject}`"));
     Err(
         match suggest::nearest(subject, known.iter().map(String::as_str).chain(topics())) {
             Some(near) => error.hint(format!("did you mean `prowess help {near}`?")),
-            None => error.hint("list the commands and topics with `prowess help`"),
+            None => error.hint("list commands and topics with `prowess help`"),
         },
     )
 }

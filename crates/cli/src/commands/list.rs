@@ -31,7 +31,7 @@ pub(crate) fn run(
         policy: &policy,
         environment,
     };
-    // First watched, then printed: what happens from now on is told.
+    // Start watching before printing, so that no change is missed.
     let watched = args.watch.then(|| {
         let changes = library.registry.subscribe();
         let watching = library.registry.watch(WatchOptions::default());
@@ -50,7 +50,7 @@ pub(crate) fn run(
     let Some((changes, _watching)) = watched else {
         return Ok(Exit::Done);
     };
-    printer.status("Watching; stop with Ctrl-C");
+    printer.status("Watching for changes; press Ctrl-C to stop");
     while !printer.reader_left() {
         let Some(set) = changes.next_within(Duration::from_hours(1)) else {
             continue;
@@ -71,10 +71,10 @@ pub(crate) fn run(
     Ok(Exit::Done)
 }
 
-/// Reads the name of a scope.
+/// Parses the name of a scope.
 pub(crate) fn parse_scope(word: &str) -> Result<Scope, CliError> {
     let known = Scope::ALL.map(Scope::as_str);
-    // Of a program and of servers nothing is known before a run.
+    // These scopes are empty outside of a run.
     let known = known
         .iter()
         .filter(|scope| !matches!(**scope, "program" | "server"));
@@ -82,7 +82,9 @@ pub(crate) fn parse_scope(word: &str) -> Result<Scope, CliError> {
         .filter(|_| known.clone().any(|scope| *scope == word))
         .ok_or_else(|| {
             let list = wording::either(known.clone().map(wording::tick));
-            let error = CliError::new(format!("`--scope` does not know `{word}`: it is {list}"));
+            let error = CliError::new(format!(
+                "invalid value `{word}` for `--scope`: expected {list}"
+            ));
             match suggest::nearest(word, known.copied()) {
                 Some(near) => error.hint(format!("did you mean `--scope {near}`?")),
                 None => error,
@@ -98,7 +100,7 @@ struct Listing<'a> {
 }
 
 impl Listing<'_> {
-    /// The changes of skills that were asked for. What is gone is told by its scope alone.
+    /// Returns the changes that match the filters. Removed skills are only filtered by scope.
     fn asked(&self, changes: &[Change], catalog: &Catalog) -> Vec<Change> {
         let rows = self.rows(catalog);
         let is_asked = |change: &&Change| {
@@ -114,14 +116,14 @@ impl Listing<'_> {
         changes.iter().filter(is_asked).cloned().collect()
     }
 
-    /// The entries that are asked for, with what a model sees of each.
+    /// Returns the entries that match the filters, with their visibility to models.
     fn rows<'c>(&self, catalog: &'c Catalog) -> Vec<(&'c Entry, Sight)> {
         let view = View::new(catalog, self.policy, Who::Model);
         let in_scope = |entry: &&Entry| {
             self.scope
                 .is_none_or(|scope| entry.skill.id.origin.scope == scope)
         };
-        // An agent that was not given a skill does not see it; a person who lists sees the rest.
+        // Without `--all`, only skip entries that are shadowed, disabled or not granted.
         let asked = |entry: &Entry, sight: Sight| {
             self.args.all
                 || !(entry.is_shadowed()
@@ -148,7 +150,7 @@ impl Listing<'_> {
             printer.status(if catalog.entries().is_empty() {
                 "No skills are visible from here; create one with `prowess new .agents/skills/NAME`"
             } else {
-                "No skill matches; `prowess list --all` shows all of them"
+                "No matching skills; list all with `prowess list --all`"
             });
             return Ok(());
         }
@@ -180,7 +182,7 @@ impl Listing<'_> {
             head.push("STATUS");
         }
         if wide {
-            head.push("PLACE");
+            head.push("PATH");
         }
         head.push("DESCRIPTION");
         let mut table = Table::new(&head);
@@ -208,7 +210,7 @@ impl Listing<'_> {
         table
     }
 
-    /// Everything about each skill, wrapped: no terminal is wide enough for a table of it.
+    /// Formats each skill as a wrapped block, because a table would be too wide.
     fn blocks(&self, catalog: &Catalog, rows: &[(&Entry, Sight)], width: usize) -> String {
         let (cyan, dim) = (AnsiColor::Cyan.on_default(), Style::new().dimmed());
         let mut text = String::new();
@@ -250,7 +252,7 @@ impl Listing<'_> {
     }
 }
 
-/// The name to type: a qualified one where another skill has the plain one.
+/// Returns the name to type, qualified if another skill has the plain name.
 fn name(catalog: &Catalog, entry: &Entry) -> String {
     let name = catalog.qualified_name(entry);
     if name == *entry.skill.location {
@@ -284,7 +286,7 @@ fn print_changes(
     printer: &Printer,
 ) -> Result<(), CliError> {
     if set.lagged {
-        printer.warn("changes came faster than they were read; run `prowess list` again");
+        printer.warn("some changes were missed; run `prowess list` again");
     }
     if set.changes.is_empty() && !(as_json && set.lagged) {
         return Ok(());

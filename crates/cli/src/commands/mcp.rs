@@ -1,4 +1,4 @@
-//! `prowess mcp`: skills for any MCP client. What agents here use of other servers is in `servers`.
+//! `prowess mcp`: serves skills to MCP clients. The servers used by our own agents are in `mcp_servers`.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -15,58 +15,58 @@ use crate::commands::mcp_servers::{self, ListArgs, TrustArgs};
 use crate::setup::{ModelArgs, Setup};
 use crate::wait;
 
-/// Where the server listens, unless it is told otherwise.
+/// Default address of the server.
 const USUAL_ADDRESS: &str = "127.0.0.1:8971";
 
-/// What is typed behind `mcp`.
+/// Arguments of `mcp`.
 #[derive(Debug, clap::Args)]
 #[command(
-    about = "Serve skills to an MCP client\n\nWithout flags over standard input and output, as clients start it; with `--http` over HTTP on this machine, with a token. Clients search, load and read skills; they run nothing unless a flag says so.",
+    about = "Serve skills to an MCP client\n\nServes over standard input and output by default, or over HTTP on this machine with `--http`, protected by a token. Clients can search, load and read skills; running anything requires a flag.",
     after_help = "\
 Examples:
-  prowess mcp config claude-code                 the lines for a client
-  prowess mcp config cursor --json               the same for a program
-  prowess mcp list                               servers that agents use here"
+  prowess mcp config claude-code                 print the configuration
+  prowess mcp config cursor --json               print it as JSON
+  prowess mcp list                               list the MCP servers used here"
 )]
 pub(crate) struct McpArgs {
-    /// Serve over HTTP, at this address (default: 127.0.0.1:8971)
+    /// Serve over HTTP at this address (default: 127.0.0.1:8971)
     #[arg(long, value_name = "ADDR", num_args = 0..=1, default_missing_value = USUAL_ADDRESS)]
     pub http: Option<SocketAddr>,
-    /// Let clients run commands as a skill; the gate decides about each
+    /// Let clients run commands as a skill, subject to the rules
     #[arg(long, help_heading = "Permissions")]
     pub allow_commands: bool,
-    /// Let clients run skills with a model of this machine
+    /// Let clients run skills with a model configured here
     #[arg(long, help_heading = "Permissions")]
     pub allow_run: bool,
-    /// Serve the index of an earlier draft, too: `skill://index.json`
+    /// Also serve `skill://index.json`, the index of an earlier draft
     #[arg(long)]
     pub legacy_index: bool,
-    /// The model for `--allow-run`, and what it may do.
+    /// The model for `--allow-run`, its limits and permissions.
     #[command(flatten)]
     pub model: ModelArgs,
-    /// Something else than serving.
+    /// The subcommand; serves if `None`.
     #[command(subcommand)]
     pub command: Option<McpCommand>,
 }
 
-/// What else can be done.
+/// Subcommands of `mcp`.
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum McpCommand {
-    /// Print the lines that a client needs, or put them into its settings
+    /// Print the configuration for a client, or install it
     Config(ConfigArgs),
-    /// List the MCP servers that agents use here, with their tools and skills
+    /// List the MCP servers used here, with their tools and skills
     List(ListArgs),
-    /// Trust the servers in this project's `.mcp.json`
+    /// Trust the servers in the project's `.mcp.json`
     Trust(TrustArgs),
 }
 
-/// What is typed behind `mcp config`.
+/// Arguments of `mcp config`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ConfigArgs {
-    /// The client: claude-code, claude-desktop, cursor, vscode, codex, gemini-cli, goose, opencode
+    /// Client: claude-code, claude-desktop, cursor, vscode, codex, gemini-cli, goose, opencode
     #[arg(value_name = "CLIENT")]
     pub client: String,
-    /// Put them into the client's settings; everything else there stays
+    /// Add the configuration to the client's settings, keeping everything else
     #[arg(long)]
     pub install: bool,
     /// Print as JSON
@@ -74,18 +74,18 @@ pub(crate) struct ConfigArgs {
     pub json: bool,
 }
 
-/// What the program knows for serving.
+/// Paths needed by the server and by `mcp config`.
 #[derive(Debug)]
 pub(crate) struct Place {
-    /// Where clients keep their settings; nothing where there is no home.
+    /// The settings folders of clients, or `None` without a home folder.
     pub homes: Option<Homes>,
-    /// This program, as clients start it.
+    /// The command that clients run.
     pub program: String,
-    /// The file with the token for HTTP.
+    /// The file with the HTTP token.
     pub token: Option<PathBuf>,
 }
 
-/// Does what was typed.
+/// Runs the subcommand, or serves.
 pub(crate) fn run(
     args: &McpArgs,
     setup: Setup,
@@ -125,12 +125,12 @@ fn serve(args: &McpArgs, setup: Setup, place: &Place, printer: &Printer) -> Resu
         return Ok(Exit::Done);
     };
     let Some(file) = &place.token else {
-        return Err(Failure::new("there is no home folder to keep the token in")
+        return Err(Failure::new("cannot find a home folder for the token")
             .hint("set `PROWESS_HOME` to a folder"));
     };
     let tokens = Token::load_or_create(file).map_err(|error| failed(&error))?;
     if !address.ip().is_loopback() {
-        printer.warn(&format!("{address} can be reached from other machines; whoever has the token comes in, and nothing is encrypted"));
+        printer.warn(&format!("{address} is reachable from other machines; anyone with the token has access, and traffic is not encrypted"));
     }
     let http = Http {
         invited: Invited {
@@ -144,7 +144,7 @@ fn serve(args: &McpArgs, setup: Setup, place: &Place, printer: &Printer) -> Resu
     let ready = |address: SocketAddr| {
         printer.status(&format!("Listening on http://{address}/mcp"));
         printer.status(&format!(
-            "The token is in {}; stop with Ctrl-C",
+            "The token is in {}; press Ctrl-C to stop",
             file.display()
         ));
     };
@@ -154,7 +154,7 @@ fn serve(args: &McpArgs, setup: Setup, place: &Place, printer: &Printer) -> Resu
     Ok(Exit::Done)
 }
 
-/// An engine for `run_skill`.
+/// Builds the runtime for `run_skill`.
 fn engine(args: &McpArgs, setup: Setup) -> Result<Runtime, Failure> {
     wait::without_interrupts(async {
         let chosen = setup.model(&args.model).await?;
@@ -165,14 +165,14 @@ fn engine(args: &McpArgs, setup: Setup) -> Result<Runtime, Failure> {
 
 fn configure(args: &ConfigArgs, place: &Place, printer: &Printer) -> Result<Exit, Failure> {
     let client = Client::parse(&args.client).map_err(|near| {
-        let failure = Failure::new(format!("no client named `{}`", args.client));
+        let failure = Failure::new(format!("unknown client `{}`", args.client));
         match near {
             Some(near) => failure.hint(format!("did you mean `{near}`?")),
-            None => failure.hint("there are claude-code, claude-desktop, cursor, vscode, codex, gemini-cli, goose and opencode"),
+            None => failure.hint("expected claude-code, claude-desktop, cursor, vscode, codex, gemini-cli, goose or opencode"),
         }
     })?;
     let Some(homes) = &place.homes else {
-        return Err(Failure::new("there is no home folder"));
+        return Err(Failure::new("cannot find a home folder"));
     };
     let launch = Launch {
         program: place.program.clone(),
@@ -187,13 +187,13 @@ fn configure(args: &ConfigArgs, place: &Place, printer: &Printer) -> Result<Exit
             }
         })?;
         let word = match change {
-            Change::Created => "Made",
+            Change::Created => "Created",
             Change::Added => "Added prowess to",
-            Change::Replaced => "Changed prowess in",
+            Change::Replaced => "Updated prowess in",
             Change::Unchanged => "Prowess is already in",
         };
         printer.status(&format!(
-            "{word} {}; start {} anew",
+            "{word} `{}`; restart {}",
             path.display(),
             client.title()
         ));
@@ -211,7 +211,7 @@ fn configure(args: &ConfigArgs, place: &Place, printer: &Printer) -> Result<Exit
     }
     printer.verbatim(snippet.text.as_bytes())?;
     printer.status(&format!(
-        "These lines belong in {}; `--install` puts them there",
+        "Add these lines to `{}`, or run this command with `--install`",
         snippet.path.display()
     ));
     Ok(Exit::Done)

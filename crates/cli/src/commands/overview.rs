@@ -1,4 +1,4 @@
-//! `prowess` alone: what there is, what is wrong, what to do next.
+//! `prowess` without a command: visible skills, problems and next steps.
 
 use std::path::Path;
 
@@ -14,7 +14,7 @@ use crate::error::CliError;
 use crate::library::Library;
 use crate::output::{Exit, Printer, bold, cut};
 
-/// Where the commands stand beside the facts.
+/// Column of the commands.
 const COMMAND_COLUMN: usize = 52;
 
 pub(crate) fn run(
@@ -30,7 +30,7 @@ pub(crate) fn run(
         .filter(|entry| entry.skill.id.origin.scope != Scope::Bundled);
     let strong = Style::new().bold();
     let mut text = if own.count() == 0 {
-        format!("{strong}No skills are visible from here{strong:#} but the bundled one\n\n")
+        format!("{strong}No skills are visible from here{strong:#} except the bundled one\n\n")
     } else {
         let count = wording::count(catalog.listed().len(), "skill");
         let are = if catalog.listed().len() == 1 {
@@ -55,7 +55,7 @@ pub(crate) fn run(
     Ok(Exit::Done)
 }
 
-/// One scope: how many skills, and from which folders.
+/// Formats a scope: number of skills, and their folders.
 fn scope_line(catalog: &Catalog, scope: Scope, environment: &Environment, width: usize) -> String {
     let mut roots: Vec<(&Origin, usize)> = Vec::new();
     for entry in catalog.entries() {
@@ -94,7 +94,7 @@ fn scope_line(catalog: &Catalog, scope: Scope, environment: &Environment, width:
     }
 }
 
-/// What is worth knowing, each with the command that says more.
+/// Returns facts about the skills, each with the command that shows more.
 fn facts(
     library: &Library,
     catalog: &Catalog,
@@ -125,7 +125,7 @@ fn facts(
     if shadowed > 0 {
         let n = wording::thousands(shadowed);
         lines.push((
-            format!("{n} {} shadowed by others of the same name", is(shadowed)),
+            format!("{n} {} shadowed by skills with the same name", is(shadowed)),
             "prowess list --all",
         ));
     }
@@ -135,7 +135,7 @@ fn facts(
             if mended == 1 { "has" } else { "have" },
         );
         lines.push((
-            format!("{n} {have} a broken frontmatter"),
+            format!("{n} {have} invalid frontmatter"),
             "prowess validate",
         ));
     }
@@ -156,7 +156,10 @@ fn facts(
         }
         0 if shown == 1 => format!("a model sees it in {tokens}"),
         0 => format!("a model sees all of them in {tokens}"),
-        short => format!("a model sees all, {} cut short, in {tokens}", number(short)),
+        short => format!(
+            "a model sees all of them, {} shortened, in {tokens}",
+            number(short)
+        ),
     };
     lines.push((cost, "prowess prompt"));
     let green = AnsiColor::Green.on_default();
@@ -170,15 +173,15 @@ fn next(catalog: &Catalog) -> String {
     let green = bold(AnsiColor::Green);
     let first = if catalog.listed().len() > 1 {
         [
-            ("prowess list", "all of them"),
-            ("prowess find WORDS", "the one that fits"),
-            ("prowess help", "everything else"),
+            ("prowess list", "list all skills"),
+            ("prowess find WORDS", "search skills"),
+            ("prowess help", "show all commands"),
         ]
     } else {
         [
-            ("prowess new .agents/skills/NAME", "create one"),
-            ("prowess demo", "a complete run, offline"),
-            ("prowess help", "everything else"),
+            ("prowess new .agents/skills/NAME", "create a skill"),
+            ("prowess demo", "show a complete run, offline"),
+            ("prowess help", "show all commands"),
         ]
     };
     let line = |(command, what): &(&str, &str)| format!("  {green}{command:32}{green:#} {what}\n");

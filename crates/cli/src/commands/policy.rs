@@ -12,7 +12,7 @@ use crate::error::CliError;
 use crate::library::{self, Library};
 use crate::permissions;
 
-/// Where the answers begin, behind their titles.
+/// Width of the label column.
 const COLUMN: usize = 7;
 
 pub(crate) fn run(
@@ -132,13 +132,13 @@ fn text(line: &str, decision: &Decision, words: Option<&[Vec<String>]>, width: u
     text
 }
 
-/// Answers a line for each line.
+/// Reads JSON Lines from standard input and prints one result per line.
 fn check_lines() -> Result<Exit, CliError> {
     let output = std::io::BufWriter::with_capacity(1 << 16, std::io::stdout().lock());
     match prowess::inspect::answer_lines(std::io::stdin().lock(), output) {
-        // The reader may have had enough.
+        // A closed pipe is not an error.
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(Exit::Done),
-        Err(error) => Err(CliError::new("cannot read the lines or write the answers").cause(error)),
+        Err(error) => Err(CliError::new("cannot read the input or write the results").cause(error)),
         Ok(()) => Ok(Exit::Done),
     }
 }
@@ -183,7 +183,7 @@ fn show(
     }
     for unread in rules.unread() {
         printer.warn(&format!(
-            "the {} rule `{}` of {} means nothing: {}",
+            "ignoring {} rule `{}` in {}: {}",
             unread.effect.as_str(),
             unread.fault.text,
             unread.source,
@@ -191,11 +191,11 @@ fn show(
         ));
     }
     let rest = match mode.as_str() {
-        "ask" => "what no rule allows is asked about",
-        "allow" => "what no rule allows is refused",
-        "plan" => "nothing runs or is changed",
-        "accept-edits" => "files of the project may be written; the rest is asked about",
-        _ => "what no rule forbids is allowed",
+        "ask" => "asks before anything that no rule allows",
+        "allow" => "denies anything that no rule allows",
+        "plan" => "runs nothing and changes nothing",
+        "accept-edits" => "allows writing to the project, and asks before anything else",
+        _ => "allows anything that no rule denies",
     };
     printer.status(&format!(
         "{}; mode `{}`: {rest}; sandbox `{}`",

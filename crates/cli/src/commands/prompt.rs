@@ -12,9 +12,9 @@ use crate::library::Library;
 use crate::output::{Exit, Printer, wrap};
 use crate::usage;
 
-/// How many skills count as used last.
+/// Number of skills that count as recently used.
 const LAST_USED: usize = 5;
-/// How many skills are named in the report.
+/// Maximum number of skills named in the report.
 const MOST_NAMED: usize = 10;
 
 pub(crate) fn run(
@@ -31,14 +31,11 @@ pub(crate) fn run(
         .as_deref()
         .is_some_and(|word| word != "skills-ref")
     {
-        return Err(CliError::new("`--compat NAME` is about one skill").hint("add `--skill NAME`"));
+        return Err(CliError::new("`--compat NAME` requires `--skill`").hint("add `--skill NAME`"));
     }
     let compat = args.compat.is_some();
     if compat && args.format != PromptFormatArg::Xml {
-        return Err(
-            CliError::new("`--compat` is about the XML of the reference tool")
-                .hint("add `--format xml`"),
-        );
+        return Err(CliError::new("`--compat` requires `--format xml`").hint("add `--format xml`"));
     }
     let library = Library::open(global, environment, printer)?;
     let policy = library.policy(args.agent.as_deref())?;
@@ -68,7 +65,7 @@ pub(crate) fn run(
         return Ok(Exit::Done);
     }
     if made.text.is_empty() {
-        // Nothing goes into the prompt, not even an empty line.
+        // An empty listing adds nothing to the prompt, not even a line break.
     } else if printer.width().is_some() {
         printer.answer(&prowess_diag::sanitize::block(&format!("{}\n", made.text)))?;
     } else {
@@ -79,7 +76,7 @@ pub(crate) fn run(
     Ok(Exit::Done)
 }
 
-/// The skills in the order of their use, as far as it is remembered.
+/// Returns the skills, ranked by recorded usage.
 pub(crate) fn ranked(
     catalog: &Catalog,
     policy: &Policy,
@@ -95,7 +92,7 @@ pub(crate) fn ranked(
     rank::rank(&skills, &used, &rank::Options::new(usage::now(), LAST_USED))
 }
 
-/// Makes the listing that a model sees.
+/// Builds the listing that a model sees.
 pub(crate) fn make(
     catalog: &Catalog,
     policy: &Policy,
@@ -106,7 +103,7 @@ pub(crate) fn make(
     index::index(&index::entries(&view, ranked), options)
 }
 
-/// Says what the listing costs and what was left out of it.
+/// Reports the size of the listing and what was omitted.
 fn report(made: &IndexText, recent: bool, printer: &Printer) {
     let rows = &made.report.rows;
     let limit = match made.report.limit {
@@ -129,14 +126,14 @@ fn report(made: &IndexText, recent: bool, printer: &Printer) {
     for (number, what) in [
         (shortened, "shortened"),
         (bare, "by name only"),
-        (cut.len(), "left out"),
+        (cut.len(), "omitted"),
     ] {
         if number > 0 {
             line.push_str(&format!(", {} {what}", wording::thousands(number)));
         }
     }
     printer.status(&line);
-    // Whoever asks for the last used knows that the others are left out.
+    // With `--recent`, omitted skills are expected.
     if !cut.is_empty() && !recent {
         let named: Vec<String> = cut.iter().take(MOST_NAMED).map(wording::tick).collect();
         let more = cut.len().saturating_sub(MOST_NAMED);
@@ -146,7 +143,7 @@ fn report(made: &IndexText, recent: bool, printer: &Printer) {
             String::new()
         };
         let named = prowess_diag::sanitize::line(&named.join(", ")).into_owned();
-        let text = format!("left out: {named}{more}; see `prowess why NAME`");
+        let text = format!("omitted: {named}{more}; run `prowess why NAME`");
         printer.status(&wrap(&text, printer.list_width()).join("\n"));
     }
 }

@@ -18,30 +18,30 @@ use crate::setup::{ModelArgs, Setup, arguments};
 use crate::wait;
 use prowess_tui::live::{Answer, Live};
 
-/// Most bytes of a schema.
+/// Maximum size of a schema.
 const MAX_SCHEMA: u64 = 1024 * 1024;
 
-/// What is typed behind `run`.
+/// Arguments of `run`.
 #[derive(Debug, clap::Args)]
 #[command(
-    about = "Run a skill, or do a task with skills, and print what comes out\n\nThe model works with the skill's instructions, its own tools and a budget. Progress goes to standard error, the result to standard output. With a schema the result is a value that fits it.",
+    about = "Run a skill, or a task with skills, and print the result\n\nThe model follows the instructions of the skill, using its tools within a budget. Progress goes to standard error, the result to standard output. With a schema, the result is a JSON value that matches it.",
     after_help = "\
 Examples:
-  prowess run csv-report --model echo sales.csv        a skill with arguments
-  prowess run --task 'Sum up sales.csv' --model echo   the model finds a skill
+  prowess run csv-report --model echo sales.csv        pass arguments
+  prowess run --task 'Sum up sales.csv' --model echo   find a matching skill
   prowess run csv-report --model echo --budget tokens=50000,time=5m"
 )]
 pub(crate) struct RunArgs {
-    /// The skill
+    /// Name of the skill
     #[arg(index = 1, value_name = "NAME", required_unless_present = "task")]
     pub name: Option<String>,
-    /// What the skill is given, as one text
+    /// Arguments of the skill, as one string
     #[arg(index = 2, value_name = "TEXT", conflicts_with_all = ["arg", "args_json"])]
     pub text: Vec<String>,
-    /// A task, for which the model finds skills itself; `-` reads it from standard input
+    /// Task for which the model finds skills, or `-` to read it from standard input
     #[arg(long, value_name = "TEXT", conflicts_with_all = ["name", "text", "arg", "args_json"], help_heading = "Input")]
     pub task: Option<String>,
-    /// One argument of the skill by name (can be repeated)
+    /// Named argument of the skill (can be repeated)
     #[arg(
         long,
         value_name = "NAME=VALUE",
@@ -49,10 +49,10 @@ pub(crate) struct RunArgs {
         help_heading = "Input"
     )]
     pub arg: Vec<String>,
-    /// The arguments of the skill as JSON
+    /// Arguments of the skill as JSON: an object, an array or a string
     #[arg(long, value_name = "JSON", help_heading = "Input")]
     pub args_json: Option<String>,
-    /// The JSON Schema of the result, in a file
+    /// File with the JSON Schema of the result
     #[arg(
         long,
         value_name = "FILE",
@@ -60,10 +60,10 @@ pub(crate) struct RunArgs {
         help_heading = "Output"
     )]
     pub schema: Option<PathBuf>,
-    /// The JSON Schema of the result
+    /// JSON Schema of the result
     #[arg(long, value_name = "JSON", help_heading = "Output")]
     pub output_schema: Option<String>,
-    /// Print every event as one JSON object a line, and the result as the last
+    /// Print events as JSON Lines, with the result in the last line
     #[arg(long, help_heading = "Output")]
     pub json: bool,
     /// The model, its limits, permissions.
@@ -113,7 +113,11 @@ pub(crate) fn run(
             (None, Some(name)) => {
                 skill(&runtime, name, given, budget, &cancel, schema.clone()).await
             }
-            (None, None) => return Err(Failure::new("name a skill, or give a task with `--task`")),
+            (None, None) => {
+                return Err(Failure::new(
+                    "pass the name of a skill, or a task with `--task`",
+                ));
+            }
         };
         let finished = done.map_err(|error| failure(&error))?;
         print(&finished, schema.is_some(), args.json, printer)
@@ -137,7 +141,7 @@ async fn skill(
     run.finish(schema).await
 }
 
-/// Lines about a run while it goes on. A typed result is not made of the words that are shown.
+/// Returns the progress display. A typed result does not consist of the streamed text.
 pub(crate) fn live(printer: &Printer, typed: bool) -> Live {
     let colours = printer.has_colours() && std::io::stderr().is_terminal();
     let answer = if typed {
@@ -148,8 +152,8 @@ pub(crate) fn live(printer: &Printer, typed: bool) -> Live {
     Live::new(Box::new(printer.live()), colours, answer)
 }
 
-/// Words are shown on standard error as they come only where both streams are one terminal;
-/// elsewhere the answer is for standard output, and would be there twice.
+/// Streams the answer to standard error only if both streams are terminals. Otherwise it goes to
+/// standard output, and streaming would show it twice.
 fn answer_place(printer: &Printer) -> Answer {
     let is_seen = printer.width().is_some() && std::io::stderr().is_terminal();
     if is_seen && !printer.is_quiet() {
@@ -159,7 +163,7 @@ fn answer_place(printer: &Printer) -> Answer {
     }
 }
 
-/// Which model is asked, in one line.
+/// Formats the selected model in one line.
 pub(crate) fn about(name: &str, why: &str, note: Option<&str>) -> String {
     match note {
         Some(note) => format!("Model: {name} ({note})"),
@@ -195,14 +199,14 @@ fn schema(args: &RunArgs) -> Result<Option<Value>, Failure> {
         (None, None) => return Ok(None),
     };
     let value = serde_json::from_str(&text).map_err(|error| {
-        Failure::new("the schema is not JSON").cause(error).hint(
-            "such as `{\"type\": \"object\", \"properties\": {\"total\": {\"type\": \"number\"}}}`",
+        Failure::new("the schema is not valid JSON").cause(error).hint(
+            "e.g. `{\"type\": \"object\", \"properties\": {\"total\": {\"type\": \"number\"}}}`",
         )
     })?;
     Ok(Some(value))
 }
 
-/// Prints what came out.
+/// Prints the result.
 pub(crate) fn print(
     finished: &Finished,
     typed: bool,
@@ -227,7 +231,7 @@ pub(crate) fn print(
         Outcome::Declined { why } => {
             let failure = Failure::new("the model gave no result").cause(sanitize::line(why));
             let hint = format!(
-                "see what it did: `prowess session show {}`",
+                "run `prowess session show {}` to see what it did",
                 finished.session
             );
             printer.error(&failure.hint(hint));
@@ -235,23 +239,25 @@ pub(crate) fn print(
         Outcome::Exhausted { limit } => {
             let failure = Failure::new(format!("stopped: {limit} was reached"));
             let hint = format!(
-                "go on with a larger one: `prowess session resume {} --max-turns 50`",
+                "continue with a higher limit: `prowess session resume {} --max-turns 50`",
                 finished.session
             );
             printer.error(&failure.hint(hint));
         }
         Outcome::Cancelled => {
             printer.status(&format!(
-                "Cancelled; go on with `prowess session resume {}`",
+                "Cancelled; continue with `prowess session resume {}`",
                 finished.session
             ));
         }
         Outcome::Failed { kind, message } => {
             let failure = Failure::new(sanitize::line(message).into_owned());
             printer.error(&match &**kind {
-                "auth" => failure.hint("check the key; `prowess doctor` shows which one is used"),
+                "auth" => {
+                    failure.hint("check the API key; `prowess doctor` shows which one is used")
+                }
                 _ => failure.hint(format!(
-                    "try again: `prowess session resume {}`",
+                    "retry with `prowess session resume {}`",
                     finished.session
                 )),
             });
@@ -272,7 +278,7 @@ fn exit(finished: &Finished) -> Exit {
     }
 }
 
-/// What it cost, in one line.
+/// Formats turns, tokens and cost in one line.
 fn spent(finished: &Finished, typed: bool) -> String {
     let word = match &finished.outcome {
         Outcome::Submitted(_) if !typed => "answered",
@@ -292,7 +298,7 @@ fn spent(finished: &Finished, typed: bool) -> String {
     format!("{text} (session {})", finished.session)
 }
 
-/// Money for people.
+/// Formats an amount in dollars.
 pub(crate) fn dollars(micros: u64) -> String {
     format!("${}.{:04}", micros / 1_000_000, micros % 1_000_000 / 100)
 }
@@ -318,7 +324,7 @@ fn document(finished: &Finished) -> Value {
     })
 }
 
-/// Prints events as lines of JSON.
+/// Prints events as JSON Lines.
 #[derive(Debug)]
 struct Lines;
 
@@ -338,12 +344,12 @@ impl Watcher for Lines {
     }
 }
 
-/// One event as a line of JSON.
+/// Converts an event to JSON.
 pub(crate) fn event_line(session: &str, depth: u8, event: &Stamped) -> Value {
     json!({ "schema": "prowess.run/1", "type": "event", "session": session, "depth": depth, "event": event })
 }
 
-/// Sees and says nothing.
+/// Ignores all updates.
 #[derive(Debug)]
 struct Silent;
 
@@ -351,7 +357,7 @@ impl Watcher for Silent {
     fn update(&self, _session: &str, _depth: u8, _update: Update<'_>) {}
 }
 
-/// Why a run could not begin or go on, and what to type.
+/// Converts a runtime error into an error with hints.
 pub(crate) fn failure(error: &RuntimeError) -> Failure {
     let failure = Failure::new(sanitize::line(&error.to_string()).into_owned());
     match error {
@@ -373,7 +379,7 @@ pub(crate) fn failure(error: &RuntimeError) -> Failure {
             failure.hint("list the sessions with `prowess session list`")
         }
         RuntimeError::Store(prowess::traits::SessionError::InUse { .. }) => {
-            failure.hint("wait until it ends, or stop that process")
+            failure.hint("wait until it ends, or stop the other process")
         }
         RuntimeError::Skill(ActivationError::NotFound(Refusal::NotFound(fault)))
         | RuntimeError::NoSkill(Refusal::NotFound(fault))
@@ -385,7 +391,7 @@ pub(crate) fn failure(error: &RuntimeError) -> Failure {
                 .map(|name| wording::tick(sanitize::line(name)));
             failure.hint(format!("did you mean {}?", wording::either(near)))
         }
-        RuntimeError::Skill(_) => failure.hint("see `prowess list`"),
+        RuntimeError::Skill(_) => failure.hint("list skills with `prowess list`"),
         RuntimeError::NoAgent { name, .. } => {
             let name = sanitize::line(name);
             failure.hint(format!("define it in the configuration: `[agents.{name}]`"))
@@ -394,7 +400,7 @@ pub(crate) fn failure(error: &RuntimeError) -> Failure {
     }
 }
 
-/// The colour of a state.
+/// Returns the colour of a session state.
 pub(crate) fn colour(ending: Option<&str>, live: bool) -> AnsiColor {
     match ending {
         _ if live => AnsiColor::Cyan,

@@ -14,49 +14,49 @@ use crate::setup::{ModelArgs, Setup};
 use crate::wait;
 use prowess_tui::transcript::{self, TranscriptOptions};
 
-/// What is typed behind `session`.
+/// Arguments of `session`.
 #[derive(Debug, clap::Args)]
 #[command(
-    about = "List, show and take up sessions",
+    about = "List, show and resume sessions",
     after_help = "\
 Examples:
-  prowess session list                           the latest of this project
+  prowess session list                           list sessions of this project
   prowess session list --all --json"
 )]
 pub(crate) struct SessionArgs {
-    /// What to do.
+    /// The subcommand.
     #[command(subcommand)]
     pub command: SessionCommand,
 }
 
-/// What can be done with sessions.
+/// Subcommands of `session`.
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum SessionCommand {
-    /// List sessions, the latest first
+    /// List sessions, latest first
     List(ListArgs),
-    /// Show what was said and done
+    /// Show the messages and tool calls of a session
     Show(ShowArgs),
-    /// Go on where a session was left
+    /// Resume a session
     Resume(ResumeArgs),
-    /// Print the events of a session again, one JSON object a line
+    /// Print the events of a session as JSON Lines
     Replay(IdArgs),
-    /// Print a whole session as JSON
+    /// Print a session as JSON
     Export(IdArgs),
     /// Remove a session and its sub-runs
     #[command(visible_alias = "rm")]
     Remove(RemoveArgs),
 }
 
-/// What is typed behind `session list`.
+/// Arguments of `session list`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ListArgs {
-    /// Those of all projects
+    /// Include all projects
     #[arg(long)]
     pub all: bool,
-    /// Sub-runs of this session
+    /// List only sub-runs of this session
     #[arg(long, value_name = "ID")]
     pub parent: Option<String>,
-    /// Most sessions (default: 20)
+    /// Maximum number of sessions (default: 20)
     #[arg(
         long,
         value_name = "N",
@@ -69,16 +69,16 @@ pub(crate) struct ListArgs {
     pub json: bool,
 }
 
-/// What is typed behind `session show`.
+/// Arguments of `session show`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ShowArgs {
-    /// The session, or the beginning of its id
+    /// Session id, or a prefix of it
     #[arg(value_name = "ID")]
     pub id: String,
-    /// Show answers of tools whole
+    /// Do not truncate tool results
     #[arg(long)]
     pub whole: bool,
-    /// Show what the model thought, where the provider tells it
+    /// Show the reasoning of the model, if available
     #[arg(long)]
     pub reasoning: bool,
     /// Print as JSON, like `session export`
@@ -86,32 +86,32 @@ pub(crate) struct ShowArgs {
     pub json: bool,
 }
 
-/// What is typed behind `session replay` and `session export`.
+/// Arguments of `session replay` and `session export`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct IdArgs {
-    /// The session, or the beginning of its id
+    /// Session id, or a prefix of it
     #[arg(value_name = "ID")]
     pub id: String,
 }
 
-/// What is typed behind `session remove`.
+/// Arguments of `session remove`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct RemoveArgs {
-    /// The sessions
+    /// Session ids, or prefixes of them
     #[arg(value_name = "ID", required = true)]
     pub id: Vec<String>,
 }
 
-/// What is typed behind `session resume`.
+/// Arguments of `session resume`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ResumeArgs {
-    /// The session, or the beginning of its id
+    /// Session id, or a prefix of it
     #[arg(value_name = "ID")]
     pub id: String,
-    /// What to say; without it, what was begun goes on
+    /// Message to send; without one, the interrupted turn continues
     #[arg(value_name = "TEXT")]
     pub text: Vec<String>,
-    /// Print every event as one JSON object a line, and the result as the last
+    /// Print events as JSON Lines, with the result in the last line
     #[arg(long, help_heading = "Output")]
     pub json: bool,
     /// The model, its limits, permissions.
@@ -119,7 +119,7 @@ pub(crate) struct ResumeArgs {
     pub model: ModelArgs,
 }
 
-/// Does what was typed.
+/// Runs the subcommand.
 pub(crate) fn run(
     args: &SessionArgs,
     setup: Setup,
@@ -159,7 +159,7 @@ fn list(args: &ListArgs, setup: &Setup, printer: &Printer) -> Result<Exit, Failu
         let more = if args.all {
             ""
         } else {
-            " of this project; see `--all`"
+            " in this project; use `--all` for all projects"
         };
         printer.status(&format!("No sessions{more}"));
         return Ok(Exit::Done);
@@ -188,11 +188,11 @@ fn state(session: &SessionSummary) -> String {
     }
 }
 
-/// A time for people, in UTC.
+/// Formats a time in UTC.
 fn when(nanoseconds: i64) -> String {
     let seconds = nanoseconds.div_euclid(1_000_000_000);
     let (days, rest) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
-    // The calendar of 400-year eras, counted from a March.
+    // Days to date, in 400-year eras that start in March.
     let shifted = days + 719_468;
     let era = shifted.div_euclid(146_097);
     let day_of_era = shifted.rem_euclid(146_097);
@@ -268,7 +268,7 @@ fn show(args: &ShowArgs, setup: &Setup, printer: &Printer) -> Result<Exit, Failu
     Ok(Exit::Done)
 }
 
-/// Says why a turn of a session was as it was; without a turn, the last one.
+/// Explains a turn of a session, by default the last one.
 pub(crate) fn why(
     id: &str,
     turn: Option<u32>,
@@ -283,7 +283,7 @@ pub(crate) fn why(
     if turn == 0 || turn > last {
         return Err(
             Failure::new(format!("session `{id}` has no turn {turn}")).hint(match last {
-                0 => "the model was not asked yet".to_owned(),
+                0 => "the model has not replied yet".to_owned(),
                 last => format!("it has turns 1 to {last}"),
             }),
         );

@@ -1,4 +1,4 @@
-//! `prowess run`, `prowess session`, `prowess demo`: what the program knows, for `crates/console`.
+//! Builds the setup for `prowess run`, `chat`, `session`, `demo` and `mcp`.
 
 use std::sync::Arc;
 
@@ -95,7 +95,7 @@ pub(crate) fn mcp(
     mcp::run(args, setup(global, environment, printer)?, &place, printer)
 }
 
-/// Looks variables up.
+/// Returns a lookup of environment variables.
 pub(crate) fn variables(environment: &Environment) -> Variables {
     let variables = environment.variables.clone();
     Arc::new(move |name: &str| {
@@ -106,7 +106,7 @@ pub(crate) fn variables(environment: &Environment) -> Variables {
     })
 }
 
-/// What the program knows before a session begins.
+/// Builds the setup of a session.
 fn setup(
     global: &GlobalArgs,
     environment: &Environment,

@@ -28,15 +28,15 @@ pub(crate) fn run(
     let profile = match &args.profile {
         None => Profile::default(),
         Some(name) => Profile::parse(name).ok_or_else(|| {
-            CliError::new(format!("`--profile` does not know `{name}`"))
-                .hint("it is `spec`, `claude-code` or `lenient`")
+            CliError::new(format!("invalid value `{name}` for `--profile`"))
+                .hint("expected `spec`, `claude-code` or `lenient`")
         })?,
     };
     let path = match targets::resolve(&args.path, global, environment, printer)? {
         Meant::Path(path) => path,
         Meant::Memory { location, text } => {
             if args.file.as_deref().is_some_and(|file| file != "SKILL.md") {
-                return Err(CliError::new("a bundled skill is one file, SKILL.md"));
+                return Err(CliError::new("a bundled skill consists of SKILL.md only"));
             }
             if args.file.is_some() {
                 printer.verbatim(&text)?;
@@ -56,7 +56,7 @@ pub(crate) fn run(
     read_path(&path, &mut visit);
     outcome.unwrap_or_else(|| {
         let shown = targets::display(&path, environment);
-        let hint = format!("check the skills below it with `prowess validate {shown}`");
+        let hint = format!("check the skills in subfolders with `prowess validate {shown}`");
         Err(CliError::new(format!("SKILL.md not found in `{shown}`")).hint(hint))
     })
 }
@@ -81,7 +81,7 @@ fn show(
     if profile == Profile::Spec && args.json {
         return print_properties(&parsed, &findings, printer);
     }
-    // A single Markdown file has no folder of its own.
+    // A single Markdown file has no skill folder.
     let folder = package
         .folder()
         .is_some()
@@ -144,13 +144,13 @@ fn unreadable(file: &Path, fault: &prowess_spec::ReadFault, environment: &Enviro
         ReadFault::Missing => format!("`{shown}` does not exist"),
         ReadFault::NotAFile(what) => format!("`{shown}` is {what}, not a regular file"),
         ReadFault::TooLarge { bytes } => {
-            format!("`{shown}` has {}, more than is read", wording::size(*bytes))
+            format!("`{shown}` is too large: {}", wording::size(*bytes))
         }
         ReadFault::Unreadable(reason) => format!("cannot read `{shown}`: {reason}"),
     })
 }
 
-/// Prints what the reference tool's `read-properties` prints.
+/// Prints the output of `skills-ref read-properties`.
 fn print_properties(
     parsed: &Parsed<'_>,
     findings: &[Diagnostic],
@@ -171,10 +171,10 @@ fn print_properties(
     }
 }
 
-/// How it looks.
+/// Formats a skill as text.
 struct View<'a> {
     package: inspect::Package<'a>,
-    /// What to add to `validate` to see the same findings.
+    /// The option of `validate` that gives the same findings.
     profile_flag: String,
 }
 
@@ -202,7 +202,7 @@ impl View<'_> {
         }
         if shown.identity.description_source == Source::Body {
             text.push_str(&format!(
-                "  {dim}(taken from the body: the frontmatter has no description){dim:#}\n"
+                "  {dim}(from the body: the frontmatter has no description){dim:#}\n"
             ));
         }
         section(&mut text, "Frontmatter");
@@ -227,11 +227,11 @@ impl View<'_> {
             ));
         }
         if keys.is_empty() {
-            text.push_str("  nothing but name and description\n");
+            text.push_str("  only name and description\n");
         }
         section(&mut text, "Invocation");
         text.push_str(&format!(
-            "  by the model: {}   by people: {}\n",
+            "  by models: {}   by users: {}\n",
             yes(!manifest.model_invocation_disabled()),
             yes(manifest.is_user_invocable())
         ));
@@ -283,7 +283,7 @@ impl View<'_> {
                 |folder| targets::display(folder, environment),
             );
             text.push_str(&format!(
-                "\n{}: see `prowess validate{} {}`\n",
+                "\n{}: run `prowess validate{} {}`\n",
                 wording::all(counts),
                 self.profile_flag,
                 sanitize::line(&wording::shell_word(&place)),
@@ -306,7 +306,7 @@ fn about(tokens: usize) -> String {
     format!("about {}", wording::count(tokens, "token"))
 }
 
-/// A value on one line.
+/// Formats a value on one line.
 fn flat(node: &Node) -> String {
     match &node.value {
         Yaml::Scalar(text, _) => text.trim_end().to_owned(),

@@ -38,7 +38,7 @@ pub(crate) fn run(
                 }))?;
                 return Ok(Exit::Done);
             }
-            // A terminal acts on escape sequences; a pipe gets the bytes.
+            // Escape control characters on a terminal; a pipe gets the bytes unchanged.
             if printer.width().is_some() {
                 printer.answer(&sanitize::block(&text))?;
             } else {
@@ -46,7 +46,9 @@ pub(crate) fn run(
             }
             if let Some(next) = next {
                 let (shown, size) = (wording::size(text.len() as u64), wording::size(size));
-                printer.status(&format!("{shown} of {size}; go on with `--offset {next}`"));
+                printer.status(&format!(
+                    "{shown} of {size}; continue with `--offset {next}`"
+                ));
             }
             Ok(Exit::Done)
         }
@@ -80,7 +82,7 @@ fn explain(error: Error, folder: &Path, environment: &Environment) -> CliError {
             base.hint(format!("list its files with `prowess show {shown}`"))
         }
         Error::Path { .. } => {
-            base.hint("name a file by its path from the skill's folder, such as `references/a.md`")
+            base.hint("pass a path relative to the skill's folder, e.g. `references/a.md`")
         }
         Error::Read { source, .. } => base.cause(source),
         _ => base,

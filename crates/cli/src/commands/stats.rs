@@ -16,10 +16,8 @@ pub(crate) fn run(
     printer: &Printer,
 ) -> Result<Exit, CliError> {
     let Some(store) = usage::store(environment) else {
-        return Err(
-            CliError::new("there is no home folder to remember anything in")
-                .hint("set `PROWESS_HOME` or `PROWESS_STORE_URL`"),
-        );
+        return Err(CliError::new("cannot find a home folder for the store")
+            .hint("set `PROWESS_HOME` or `PROWESS_STORE_URL`"));
     };
     let limit = if args.limit == 0 {
         usize::MAX
@@ -28,20 +26,20 @@ pub(crate) fn run(
     };
     let summary = store.summary(None, limit).map_err(|error| {
         CliError::new(usage::explain(&error, &store, environment))
-            .hint("see what else is wrong with `prowess doctor`")
+            .hint("run `prowess doctor` to check the store")
     })?;
     if args.json {
         printer.json(&prowess::inspect::usage(&summary))?;
         return Ok(Exit::Done);
     }
     if summary.skills.is_empty() {
-        printer.status("No use of a skill is remembered yet");
+        printer.status("No skill usage recorded yet");
         return Ok(Exit::Done);
     }
     let now = usage::now();
     let cyan = AnsiColor::Cyan.on_default();
     let dim = Style::new().dimmed();
-    let mut table = Table::new(&["SKILL", "USES", "LAST USED", "ENDED", "AGENTS"]);
+    let mut table = Table::new(&["SKILL", "USES", "LAST USED", "RESULTS", "AGENTS"]);
     for skill in &summary.skills {
         let agents: Vec<&str> = skill.agents.iter().map(|(_, agent, _)| &**agent).collect();
         table.row(vec![
@@ -66,7 +64,7 @@ pub(crate) fn run(
     Ok(Exit::Done)
 }
 
-/// How the uses ended: `12 done, 1 failed`.
+/// Formats the outcomes: `12 done, 1 failed`.
 fn ended(skill: &SkillSummary) -> String {
     let outcomes = &skill.outcomes;
     let parts = [

@@ -1,4 +1,4 @@
-//! What a path or a name on the command line means.
+//! Resolves paths and skill names given on the command line.
 
 use std::path::{Path, PathBuf};
 
@@ -11,24 +11,24 @@ use crate::error::CliError;
 use crate::library::Library;
 use crate::output::Printer;
 
-/// How many neighbours of a path are looked at for a slip.
+/// Maximum number of files that are compared with a mistyped path.
 const MOST_NEIGHBOURS: usize = 2000;
 
-/// What a path or a name means.
+/// A resolved path or name.
 #[derive(Debug)]
 pub(crate) enum Meant {
     /// A file or a folder.
     Path(PathBuf),
     /// A skill that is not on disk.
     Memory {
-        /// Where it is instead.
+        /// Its location.
         location: String,
         /// Its text.
         text: Vec<u8>,
     },
 }
 
-/// Turns a path, or the name of a skill that is visible from here, into what it means.
+/// Resolves a path or the name of a visible skill. Paths take precedence.
 pub(crate) fn resolve(
     typed: &Path,
     global: &GlobalArgs,
@@ -47,11 +47,11 @@ pub(crate) fn resolve(
                 "`{}` is neither a folder nor a Markdown file",
                 typed.display()
             );
-            return Err(CliError::new(message).hint("name a skill's folder, or its SKILL.md"));
+            return Err(CliError::new(message).hint("pass the folder of a skill, or its SKILL.md"));
         }
         return Ok(Meant::Path(typed.to_owned()));
     }
-    // A slip in the last part of a path is found among its neighbours.
+    // Suggest a file with a similar name in the same folder.
     let parent = typed
         .parent()
         .filter(|parent| !parent.as_os_str().is_empty())
@@ -72,7 +72,7 @@ pub(crate) fn resolve(
         return Err(match near {
             Some(near) => error.hint(meant(&near)),
             None => error.hint(format!(
-                "see what is there with `ls {}`",
+                "run `ls {}`",
                 wording::shell_word(&parent.display().to_string())
             )),
         });
@@ -119,13 +119,13 @@ pub(crate) fn resolve(
             {
                 Err(error.hint(format!("create it with `prowess new {name}`")))
             } else {
-                Err(error.hint("see what there is with `prowess list`"))
+                Err(error.hint("list skills with `prowess list`"))
             }
         }
     }
 }
 
-/// Says that a skill whose folder has the name that was typed is not the one that it means.
+/// Warns about skills whose folder has the given name, but which have another name.
 fn warn_of_namesakes(
     typed: &str,
     meant: &Entry,
@@ -149,7 +149,7 @@ fn warn_of_namesakes(
     }
 }
 
-/// Names of everything in a folder; none when it cannot be read.
+/// Returns the names in a folder, empty if it cannot be read.
 fn entries(folder: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(folder)
         .into_iter()
@@ -161,12 +161,12 @@ fn entries(folder: &Path) -> Vec<String> {
         .collect()
 }
 
-/// A path as people read it.
+/// Formats a path for reading: relative, or with `~`.
 pub(crate) fn display(path: &Path, environment: &Environment) -> String {
     prowess_diag::path::display_path(path, &environment.current, environment.home.as_deref())
 }
 
-/// A path as programs open it.
+/// Formats a path so that programs can open it.
 pub(crate) fn plain(path: &Path, environment: &Environment) -> String {
     prowess_diag::path::plain_path(path, &environment.current)
 }

@@ -14,7 +14,7 @@ use crate::env::Environment;
 use crate::error::CliError;
 use crate::library::Library;
 
-/// Most bytes of JSON that are read from standard input.
+/// Maximum size of JSON read from standard input.
 const MAX_INPUT: u64 = 8 * 1024 * 1024;
 
 pub(crate) fn run(
@@ -43,10 +43,10 @@ fn list(
         return Ok(Exit::Done);
     }
     if specs.is_empty() {
-        printer.status("No tools: there are no skills that a model may see");
+        printer.status("No tools: no skills are visible to models");
         return Ok(Exit::Done);
     }
-    let mut table = Table::new(&["TOOL", "WHAT IT DOES"]).wrapping();
+    let mut table = Table::new(&["TOOL", "DESCRIPTION"]).wrapping();
     for spec in &specs {
         let first = spec
             .description
@@ -60,7 +60,7 @@ fn list(
     }
     printer.answer(&table.render(printer.width()))?;
     printer.status(&format!(
-        "{}; what they take is printed with `--json`",
+        "{}; show input schemas with `--json`",
         wording::count(specs.len(), "tool")
     ));
     Ok(Exit::Done)
@@ -105,7 +105,7 @@ fn call(
                     "schema": "prowess.tool/1", "tool": args.name, "error": { "kind": kind(why), "text": text },
                 }))?;
             } else {
-                // What a model would read; the error is its answer.
+                // The error text that a model would read.
                 printer.aside(&sanitize::block(&format!(
                     "{}\n",
                     text.trim_end_matches('\n')
@@ -146,8 +146,8 @@ fn input(given: Option<&str>) -> Result<Value, CliError> {
         Some(text) => text.to_owned(),
     };
     serde_json::from_str(&text).map_err(|error| {
-        CliError::new("`--json` is not JSON")
+        CliError::new("invalid JSON in `--json`")
             .cause(error)
-            .hint("such as `{\"name\": \"pdf\"}`")
+            .hint("e.g. `{\"name\": \"pdf\"}`")
     })
 }

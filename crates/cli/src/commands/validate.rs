@@ -25,7 +25,7 @@ use crate::error::CliError;
 use crate::library;
 use crate::output::{Exit, Printer, Progress};
 
-/// How many files are named after `--fix`.
+/// Maximum number of files listed after `--fix`.
 const MOST_NAMED: usize = 20;
 
 pub(crate) fn run(
@@ -36,9 +36,8 @@ pub(crate) fn run(
 ) -> Result<Exit, CliError> {
     if args.unsafe_fixes && !args.fix && !args.diff {
         return Err(
-            CliError::new("`--unsafe-fixes` alone changes nothing").hint(
-                "add `--fix` to apply the suggested fixes, or `--diff` to see what they change",
-            ),
+            CliError::new("`--unsafe-fixes` requires `--fix` or `--diff`")
+                .hint("add `--fix` to apply the suggested fixes, or `--diff` to preview them"),
         );
     }
     if args.watch {
@@ -47,7 +46,7 @@ pub(crate) fn run(
     once(args, global, environment, printer)
 }
 
-/// Checks again whenever a skill changes, until it is interrupted or nobody reads any more.
+/// Checks again when a skill changes, until interrupted or until standard output is closed.
 fn watch(
     args: &ValidateArgs,
     global: &GlobalArgs,
@@ -56,16 +55,18 @@ fn watch(
 ) -> Result<Exit, CliError> {
     let (config, _) = settings(args, environment)?;
     let Some(paths) = sources(&args.paths, &config, global, environment, printer)? else {
-        return Err(CliError::new("`--watch` needs files, not standard input"));
+        return Err(CliError::new(
+            "`--watch` cannot be used with standard input",
+        ));
     };
-    // First watched, then checked: what happens from now on is noticed.
+    // Start watching before checking, so that no change is missed.
     let watch = Watch::start(paths, &environment.current);
     let mut exit = once(args, global, environment, printer)?;
-    printer.status("Watching; stop with Ctrl-C");
+    printer.status("Watching for changes; press Ctrl-C to stop");
     while !printer.reader_left() {
         if watch.changed_within(Duration::from_hours(1)) {
             printer.status("");
-            // A mistake in a file that is being edited is no reason to stop.
+            // Keep watching: the file may be in the middle of an edit.
             exit = once(args, global, environment, printer).unwrap_or_else(|error| {
                 printer.error(&error);
                 Exit::Failed
@@ -138,9 +139,9 @@ fn once(
     } else {
         if job.action == Action::Fix && (format != FormatArg::Full || args.statistics) {
             return Err(CliError::new(
-                "with `-` and `--fix` the mended text is printed; no other format is possible",
+                "`-` with `--fix` prints the fixed text and cannot be combined with other formats",
             )
-            .hint("leave out `--fix` to see the findings"));
+            .hint("remove `--fix` to see the findings"));
         }
         let bytes = standard_input()?;
         match validation::check_text(&job, &bytes, "<stdin>", &screen) {
@@ -150,7 +151,7 @@ fn once(
                 report,
                 counts,
             } => {
-                // Not text: handed on as it came, so that nothing is lost.
+                // Input that is not text is printed unchanged.
                 let text = text.as_deref().map_or(bytes.as_slice(), str::as_bytes);
                 print_mended(text, &report, counts, printer)?;
                 return Ok(verdict(counts, fail_on));
@@ -170,7 +171,7 @@ fn once(
     }
     if outcome.skills == 0 && too_deep {
         return Err(CliError::new("no skill was checked")
-            .hint("folders are searched six levels deep; name one that is nearer to the skills"));
+            .hint("folders are searched six levels deep; pass a folder closer to the skills"));
     }
     if job.action == Action::Diff {
         return print_diff(&outcome, printer);
@@ -183,7 +184,7 @@ fn once(
             Some(source) => failure.cause(source),
             None => failure,
         };
-        printer.error(&failure.hint("nothing was written to this file"));
+        printer.error(&failure.hint("the file was not changed"));
     }
     if outcome.failures.is_empty() {
         Ok(verdict(outcome.counts(), fail_on))
@@ -192,7 +193,7 @@ fn once(
     }
 }
 
-/// Turns what was typed into paths; nothing means standard input.
+/// Resolves the arguments to paths. Returns `None` for standard input.
 fn sources(
     typed: &[PathBuf],
     config: &Config,
@@ -212,11 +213,9 @@ fn sources(
         library::check_flags(global)?;
         let roots = validation::visible_roots(&library::place(global, config, environment));
         if roots.is_empty() {
-            return Err(
-                CliError::new("no skills are installed where agents look from here")
-                    .hint("check those in this folder: `prowess validate .`")
-                    .hint("or create a skill: `prowess new .agents/skills/my-skill`"),
-            );
+            return Err(CliError::new("no skills are visible from here")
+                .hint("check the current folder with `prowess validate .`")
+                .hint("create a skill with `prowess new .agents/skills/my-skill`"));
         }
         return Ok(Some(validation::distinct(roots)));
     }
@@ -226,14 +225,14 @@ fn sources(
             Meant::Path(path) => paths.push(path),
             Meant::Memory { location, .. } => {
                 let message = format!("{} is not a file", wording::tick(location));
-                return Err(CliError::new(message).hint("only skills in folders are checked"));
+                return Err(CliError::new(message).hint("only skills on disk can be checked"));
             }
         }
     }
     Ok(Some(validation::distinct(paths)))
 }
 
-/// What the flags ask for.
+/// Converts the flags to rule settings.
 fn asked(args: &ValidateArgs) -> Result<Asked, CliError> {
     let profile =
         match &args.profile {
@@ -263,9 +262,9 @@ fn asked(args: &ValidateArgs) -> Result<Asked, CliError> {
     for assignment in &args.severity {
         let (name, level) = assignment.split_once('=').ok_or_else(|| {
             CliError::new(format!(
-                "`--severity {assignment}` is not of the form RULE=LEVEL"
+                "invalid value `{assignment}` for `--severity`: expected RULE=LEVEL"
             ))
-            .hint("for example: `--severity broken-link=error`")
+            .hint("e.g. `--severity broken-link=error`")
         })?;
         let rule = explain::find(name)?;
         let severity = match level {
@@ -281,7 +280,7 @@ fn asked(args: &ValidateArgs) -> Result<Asked, CliError> {
 
 fn unknown_word(flag: &str, word: &str, known: &[&str]) -> CliError {
     let error = CliError::new(format!(
-        "`{flag}` does not know `{word}`: it is {}",
+        "invalid value `{word}` for `{flag}`: expected {}",
         wording::either(known.iter().map(wording::tick))
     ));
     match suggest::nearest(word, known.iter().copied()) {
@@ -290,12 +289,12 @@ fn unknown_word(flag: &str, word: &str, known: &[&str]) -> CliError {
     }
 }
 
-/// What the threads ask of the command.
+/// Formats findings; shared by the worker threads.
 struct Screen<'a> {
     format: FormatArg,
-    /// Whether findings are printed, and not only counted.
+    /// `true` to print findings, `false` to only count them.
     prints: bool,
-    /// Whether a diff is printed: programs take it, too.
+    /// `true` to print a diff, which programs also read.
     is_diff: bool,
     layout: full::Options,
     global: &'a GlobalArgs,
@@ -314,7 +313,7 @@ enum Piece {
 impl Surface for Screen<'_> {
     type Piece = Piece;
 
-    /// A path for whoever reads the output: people know `~`, programs must open it.
+    /// Formats a path: with `~` for reading, otherwise so that programs can open it.
     fn path(&self, path: &Path) -> String {
         match self.format {
             FormatArg::Full if !self.is_diff => targets::display(path, self.environment),
@@ -335,7 +334,7 @@ impl Surface for Screen<'_> {
         }
     }
 
-    /// An empty `.agents/skills` is no mistake; an empty folder that was named is one.
+    /// A standard folder such as `.agents/skills` may be empty; other folders may not.
     fn may_be_empty(&self, folder: &Path) -> bool {
         let find = || {
             validation::visible_roots(&library::place(self.global, self.config, self.environment))
@@ -351,7 +350,7 @@ impl Surface for Screen<'_> {
     }
 }
 
-/// Reads standard input, as far as a skill may be long.
+/// Reads standard input, up to the maximum size of a skill.
 fn standard_input() -> Result<Vec<u8>, CliError> {
     let mut bytes = Vec::new();
     let read = std::io::stdin()
@@ -361,14 +360,14 @@ fn standard_input() -> Result<Vec<u8>, CliError> {
     read.map_err(|error| CliError::new("cannot read standard input").cause(error))?;
     if bytes.len() > MAX_FILE {
         return Err(CliError::new(format!(
-            "standard input has more than the {} that are read",
+            "standard input is larger than {}",
             wording::size(MAX_FILE as u64)
         )));
     }
     Ok(bytes)
 }
 
-/// Prints the mended text as the answer, and what is left to say beside it.
+/// Prints the fixed text to standard output, and the remaining findings to standard error.
 fn print_mended(
     text: &[u8],
     report: &FileReport,
@@ -478,8 +477,7 @@ fn print_results(
     }
 }
 
-/// Findings one below the other. The first of each rule says how to read about it: the name stands
-/// in every headline anyway.
+/// Joins findings. The first finding of each rule ends with a pointer to `prowess explain`.
 fn with_pointers<'a>(
     findings: impl Iterator<Item = (&'static str, &'a str)>,
     layout: full::Options,
@@ -490,7 +488,7 @@ fn with_pointers<'a>(
         text.push_str(finding);
         if !explained.contains(&rule) {
             explained.push(rule);
-            let pointer = format!("see why it matters with `prowess explain {rule}`");
+            let pointer = format!("for details, run `prowess explain {rule}`");
             text.push_str(&full::help(&pointer, layout.width));
         }
         text.push('\n');
@@ -498,7 +496,7 @@ fn with_pointers<'a>(
     text
 }
 
-/// How often each rule was broken, most often first.
+/// Prints the number of findings per rule, most frequent first.
 fn print_statistics(
     results: &Outcome<Piece>,
     format: FormatArg,

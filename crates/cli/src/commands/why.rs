@@ -17,7 +17,7 @@ use crate::error::CliError;
 use crate::library::{Library, not_found};
 use crate::output::{Exit, Printer, bold, wrap};
 
-/// How wide the words before each answer are.
+/// Width of the label column.
 const COLUMN: usize = 12;
 
 pub(crate) fn run(
@@ -68,7 +68,7 @@ pub(crate) fn run(
     Ok(if seen { Exit::Done } else { Exit::No })
 }
 
-/// A skill that is there and cannot be read is not missing: why is the answer.
+/// Explains a skill that exists but cannot be read.
 fn unreadable(
     args: &WhyArgs,
     library: &Library,
@@ -101,7 +101,7 @@ fn unreadable(
             },
             Answer {
                 about: "problem",
-                text: format!("{}; see `{command}`", fault.why),
+                text: format!("{}; run `{command}`", fault.why),
             },
         ];
         printer.answer(&text(
@@ -113,23 +113,23 @@ fn unreadable(
     Some(printed.map(|()| Exit::No))
 }
 
-/// The skill whose folder or file this is.
+/// Returns the skill at a path.
 fn at_path<'a>(catalog: &'a Catalog, path: &Path) -> Option<&'a Entry> {
     let real = std::fs::canonicalize(path).ok()?;
     let is_here = |entry: &&Entry| {
         let file = std::fs::canonicalize(&*entry.skill.location).ok();
         file.is_some_and(|file| file == real || file.parent() == Some(&real))
     };
-    // A folder that holds the file of a command is not that command.
+    // The folder of a single-file command is not the command itself.
     let holds_it = |entry: &&Entry| entry.skill.form == Form::Folder || real.is_file();
     catalog.entries().iter().filter(holds_it).find(is_here)
 }
 
-/// Says where skills are looked for, and how to bring this one there.
+/// Explains which folders are searched, and how to make the skill visible.
 fn unseen(fault: &NotFound) -> CliError {
     let folders = wording::all(scopes::SKILL_FOLDERS.iter().map(wording::tick));
     let searched = format!(
-        "these folders are searched: {folders}, in this folder, in those above it up to the root of the repository, and in your home folder"
+        "skills are loaded from {folders} in the current folder, its parents up to the repository root, and your home folder"
     );
     let named = Path::new(&*fault.name);
     let is_skill = |folder: &Path| folder.join("SKILL.md").is_file();
@@ -156,7 +156,7 @@ fn unseen(fault: &NotFound) -> CliError {
         .filter(|above| !above.as_os_str().is_empty());
     let above = above.unwrap_or(Path::new(".")).display().to_string();
     let error = format!(
-        "{} is a skill, but not in a folder that is searched",
+        "{} is a skill, but its folder is not searched",
         wording::tick(&shown)
     );
     CliError::new(error)
@@ -169,7 +169,7 @@ fn unseen(fault: &NotFound) -> CliError {
         .hint(searched)
 }
 
-/// The questions and answers about a skill, one below the other.
+/// Formats the answers, one per line.
 fn text(name: &str, answers: &[Answer], printer: &Printer) -> String {
     let cyan = bold(AnsiColor::Cyan);
     let mut text = format!("{cyan}{}{cyan:#}\n", sanitize::line(name));

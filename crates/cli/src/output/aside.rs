@@ -1,32 +1,32 @@
-//! Standard error for several who write to it: words that come in pieces, and lines in between.
+//! Standard error shared by several writers: streamed text, and whole lines in between.
 
 use std::io::Write;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Standard error, shared by whoever has a clone.
+/// Standard error, shared by all clones.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Aside {
     place: Arc<Mutex<Place>>,
 }
 
-/// Where the next character goes.
+/// The cursor position.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Place {
-    /// To the beginning of a line.
+    /// At the start of a line.
     #[default]
     Start,
-    /// Behind others.
+    /// Within a line.
     Within,
-    /// To the beginning of a line, because somebody else ended the one before.
+    /// At the start of a line, because [`Aside::line`] ended the streamed one.
     Moved,
 }
 
 impl Aside {
-    /// Writes a line of its own, whoever is within one.
+    /// Writes a whole line, first ending a streamed one.
     pub(crate) fn line(&self, line: &str) {
         let mut place = self.place.lock().unwrap_or_else(PoisonError::into_inner);
         let (text, after) = between(*place, line);
-        // Nobody is left to tell when standard error is gone.
+        // There is no way to report that standard error is closed.
         let _ = std::io::stderr().lock().write_all(text.as_bytes());
         *place = after;
     }
@@ -35,7 +35,7 @@ impl Aside {
 impl Write for Aside {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         let mut place = self.place.lock().unwrap_or_else(PoisonError::into_inner);
-        // Whoever ends their line does not know that it was ended for them.
+        // The line was already ended by `line`.
         if *place == Place::Moved && bytes == b"\n" {
             *place = Place::Start;
             return Ok(bytes.len());
@@ -54,7 +54,7 @@ impl Write for Aside {
     }
 }
 
-/// A line between what others write, and where that leaves them.
+/// Returns the text to write for a line, and the position after it.
 fn between(place: Place, line: &str) -> (String, Place) {
     match place {
         Place::Within => (format!("\n{line}\n"), Place::Moved),

@@ -1,25 +1,25 @@
-//! Exit codes. They are a promise: see `prowess help exit-codes`.
+//! Exit codes. They are stable: see `prowess help exit-codes`.
 
 use std::process::ExitCode;
 
-/// How a command ended.
+/// The exit status of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
-    /// Done.
+    /// Success.
     Done,
-    /// Done, and the answer is no: findings, nothing matched.
+    /// Success with a negative result: findings, no match.
     No,
-    /// Could not do it: usage, configuration, files.
+    /// Failure: usage, configuration, files.
     Failed,
-    /// Refused by policy, or a person should have been asked and none was there.
+    /// Denied by policy, or approval was needed and no terminal was available.
     Denied,
-    /// A key is missing, or was not accepted.
+    /// An API key is missing or was rejected.
     NoKey,
     /// A limit was reached.
     Limit,
-    /// Somebody interrupted it.
+    /// Interrupted by a signal.
     Interrupted,
-    /// What a command that was run ended with.
+    /// The exit code of a command that was run.
     Code(u8),
 }
 
@@ -38,11 +38,8 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// Ends the program at once: for a person who does not want to wait.
-#[expect(
-    clippy::exit,
-    reason = "the one place where a program ends without unwinding"
-)]
+/// Exits the process immediately.
+#[expect(clippy::exit, reason = "the only place that exits without unwinding")]
 pub(crate) fn leave(exit: Exit) -> ! {
     let code = match exit {
         Exit::Interrupted => 130,

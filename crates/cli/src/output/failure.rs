@@ -1,4 +1,4 @@
-//! What went wrong, and what to type next.
+//! Errors with a cause and hints.
 
 use std::fmt::Display;
 
@@ -6,23 +6,23 @@ use prowess_diag::FileReport;
 
 use crate::output::exit::Exit;
 
-/// Why a command could not do its work.
+/// An error that ends a command.
 #[derive(Debug)]
 pub(crate) struct Failure {
-    /// What happened.
+    /// The message.
     pub message: String,
-    /// What the system or a library says about it.
+    /// The error of the system or a library that caused it.
     pub cause: Option<String>,
-    /// What to type next.
+    /// Hints, usually the next command to run.
     pub hints: Vec<String>,
-    /// Findings in a file that stopped us, such as the configuration.
+    /// Findings in the file that caused the error, such as the configuration.
     pub report: Option<Box<FileReport>>,
-    /// The exit code, where it is not the usual one.
+    /// The exit code, if it is not [`Exit::Failed`].
     pub exit: Option<Exit>,
 }
 
 impl Failure {
-    /// Starts an error.
+    /// Creates an error.
     pub(crate) fn new(message: impl Into<String>) -> Self {
         Self {
             message: message.into(),
@@ -33,26 +33,29 @@ impl Failure {
         }
     }
 
-    /// Adds what the system or a library says.
+    /// Sets the cause.
     #[must_use]
     pub(crate) fn cause(mut self, cause: impl Display) -> Self {
         let text = cause.to_string();
         let text = text.split(" (os error").next().unwrap_or_default();
-        // The first letter only: the rest may be a path.
+        // Only the first letter, because the rest may contain a path. Acronyms such as `EOF` stay.
         let mut rest = text.chars();
-        let first = rest.next().map(|first| first.to_lowercase().to_string());
+        let first = rest.next().map(|first| match rest.clone().next() {
+            Some(second) if second.is_uppercase() => first.to_string(),
+            _ => first.to_lowercase().to_string(),
+        });
         self.cause = first.map(|first| format!("{first}{}", rest.as_str()));
         self
     }
 
-    /// Ends the program with this code.
+    /// Sets the exit code.
     #[must_use]
     pub(crate) fn exit(mut self, exit: Exit) -> Self {
         self.exit = Some(exit);
         self
     }
 
-    /// Adds something to type.
+    /// Adds a hint.
     #[must_use]
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hints.push(hint.into());

@@ -1,21 +1,21 @@
-//! Output of strangers, passed on while it comes.
+//! Streams untrusted output.
 
 use std::io::{IsTerminal, Write};
 
 use prowess_diag::sanitize;
 
-/// Passes bytes of a stranger on to a stream. A terminal gets nothing that it would act on; a pipe
-/// gets every byte.
+/// Writes untrusted bytes to a stream. On a terminal, control characters are escaped; a pipe gets the
+/// bytes unchanged.
 #[derive(Debug)]
 pub(crate) struct Foreign<W> {
     stream: W,
     is_terminal: bool,
-    /// The beginning of a character whose rest has not come yet.
+    /// An incomplete UTF-8 sequence at the end of the input so far.
     rest: Vec<u8>,
 }
 
 impl<W: Write + IsTerminal> Foreign<W> {
-    /// Passes on to a stream.
+    /// Wraps a stream.
     pub(crate) fn new(stream: W) -> Self {
         Self {
             is_terminal: stream.is_terminal(),
@@ -26,7 +26,7 @@ impl<W: Write + IsTerminal> Foreign<W> {
 }
 
 impl<W: Write> Foreign<W> {
-    /// Passes on what came.
+    /// Writes a chunk.
     pub(crate) fn write(&mut self, bytes: &[u8]) -> std::io::Result<()> {
         if self.is_terminal {
             self.rest.extend_from_slice(bytes);
@@ -40,7 +40,7 @@ impl<W: Write> Foreign<W> {
         self.stream.flush()
     }
 
-    /// Passes on what is left when nothing more comes.
+    /// Writes what is left at the end of the input.
     pub(crate) fn finish(mut self) -> std::io::Result<()> {
         let text = String::from_utf8_lossy(&self.rest);
         self.stream.write_all(sanitize::block(&text).as_bytes())?;
@@ -48,7 +48,7 @@ impl<W: Write> Foreign<W> {
     }
 }
 
-/// How many bytes do not end in the middle of a character.
+/// Returns the length of the longest prefix that does not end within a UTF-8 sequence.
 fn complete(bytes: &[u8]) -> usize {
     let tail = bytes.len().saturating_sub(3);
     for at in (tail..bytes.len()).rev() {
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn a_terminal_gets_nothing_to_act_on() {
+    fn control_characters_are_escaped_on_a_terminal() {
         let shown = pass(
             true,
             &[
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pipe_gets_every_byte() {
+    fn pipe_receives_bytes_unchanged() {
         assert_eq!(pass(false, &[b"a\x1b[2J\xff", b"\0"]), b"a\x1b[2J\xff\0");
     }
 }

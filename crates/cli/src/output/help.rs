@@ -1,14 +1,14 @@
-//! Help texts: which words of them are bold, and where their lines must not break.
+//! Styling and line breaking of help texts.
 
 use anstyle::Style;
 
-/// Stands for a blank at which no line ends, until the text is laid out.
+/// Placeholder for a space at which lines must not break, until the text is laid out.
 const UNBROKEN: char = '\u{a0}';
-/// Longest piece that is kept together: it must fit beside a column of options in a narrow terminal.
+/// Longest span that is kept on one line: it must fit next to the option column of a narrow terminal.
 const LONGEST: usize = 30;
 
-/// Gives a text of our own the looks of the rest of the help: headings, and what is to be typed
-/// below them. Below `Examples:` that is a whole command, elsewhere its name or its options.
+/// Styles one of our own texts like the help of clap: headings, and the literals below them. Below
+/// `Examples:` a literal is the whole command, elsewhere its name or options.
 pub(crate) fn styled(text: &str, heading: Style, literal: Style) -> String {
     let mut result = String::new();
     let mut is_example = false;
@@ -39,7 +39,7 @@ pub(crate) fn styled(text: &str, heading: Style, literal: Style) -> String {
     result.trim_end_matches('\n').to_owned()
 }
 
-/// Marks the options in `-q, --quiet...`, and not what stands round them.
+/// Styles the options in `-q, --quiet...`, but not the punctuation.
 fn options(text: &str, literal: Style) -> String {
     let mark = |word: &str| {
         let name = word.trim_end_matches([',', '.']);
@@ -52,8 +52,8 @@ fn options(text: &str, literal: Style) -> String {
     text.split(' ').map(mark).collect::<Vec<_>>().join(" ")
 }
 
-/// Keeps together what is to be typed and what stands in brackets, such as `(default: auto)`. Of
-/// what is too long for that, a bracket keeps its first word.
+/// Prevents line breaks within code spans and brackets such as `(default: auto)`. In brackets that are
+/// too long, only the first space is kept.
 pub(crate) fn unbroken(text: &str) -> String {
     let mut result = String::with_capacity(text.len());
     let mut rest = text;
@@ -78,7 +78,7 @@ pub(crate) fn unbroken(text: &str) -> String {
     result + rest
 }
 
-/// Turns what [`unbroken`] made into plain text, once it is laid out.
+/// Replaces the placeholders of [`unbroken`] after the text was laid out.
 pub(crate) fn laid_out(text: &str) -> String {
     text.replace(UNBROKEN, " ")
 }
@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_to_be_typed_is_bold_and_nothing_else() {
+    fn only_literals_are_bold() {
         let look = |text: &str| {
             let shown = styled(text, Style::new().underline(), Style::new().bold());
             shown
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn short_pieces_stay_together_and_long_brackets_keep_their_first_word() {
+    fn short_spans_stay_on_one_line_and_long_brackets_keep_their_first_word() {
         let marked = |text: &str| unbroken(text).replace(UNBROKEN, "~");
         for (text, expected) in [
             (

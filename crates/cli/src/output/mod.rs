@@ -1,6 +1,6 @@
-//! The only way to a terminal: answers go to standard output, everything else to standard error.
+//! Terminal output: results go to standard output, everything else to standard error.
 //!
-//! Knows how things look, not what they mean: no skill, no command line, no environment variable.
+//! This module only formats. It knows neither skills nor arguments nor environment variables.
 
 mod aside;
 mod exit;

@@ -1,4 +1,4 @@
-//! Answers go to standard output, everything else to standard error.
+//! Prints results to standard output and everything else to standard error.
 
 use std::cell::Cell;
 use std::io::{IsTerminal, Write};
@@ -13,10 +13,10 @@ use crate::output::aside::Aside;
 use crate::output::failure::Failure;
 use crate::output::foreign::Foreign;
 
-/// Widest text that is laid out for people; wider terminals get margins.
+/// Maximum width of running text.
 const MAX_WIDTH: usize = 120;
 
-/// Where output goes and how it looks.
+/// Writes to standard output and standard error.
 #[derive(Debug)]
 pub(crate) struct Printer {
     look: Look,
@@ -24,16 +24,16 @@ pub(crate) struct Printer {
     aside: Aside,
 }
 
-/// What was asked for.
+/// Output settings.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Look {
     /// When to use colours.
     pub color: ColorChoice,
-    /// How little is wanted: 1 leaves results and errors, 2 only the exit code.
+    /// Quiet level: 1 prints results and errors, 2 prints nothing.
     pub quiet: u8,
-    /// Whether progress is wanted.
+    /// `true` to show progress.
     pub progress: bool,
-    /// How wide the terminal is, where somebody knows better than it does.
+    /// Width of the terminal, overriding the detected width.
     pub columns: Option<usize>,
 }
 
@@ -49,7 +49,7 @@ impl Default for Look {
 }
 
 impl Printer {
-    /// Makes a printer. Progress is only ever shown on a terminal.
+    /// Creates a printer. Progress is only shown on a terminal.
     pub(crate) fn new(look: Look) -> Self {
         let progress = look.progress && look.quiet == 0 && std::io::stderr().is_terminal();
         let look = Look { progress, ..look };
@@ -60,17 +60,17 @@ impl Printer {
         }
     }
 
-    /// Standard error for what is written while something goes on.
+    /// Returns standard error for streamed output.
     pub(crate) fn live(&self) -> Aside {
         self.aside.clone()
     }
 
-    /// Whether only results and errors are wanted.
+    /// Returns `true` if only results and errors are printed.
     pub(crate) fn is_quiet(&self) -> bool {
         self.look.quiet > 0
     }
 
-    /// Whether standard output shows colours.
+    /// Returns `true` if standard output uses colours.
     pub(crate) fn has_colours(&self) -> bool {
         let choice = match self.look.color {
             ColorChoice::Auto => AutoStream::choice(&std::io::stdout()),
@@ -79,12 +79,12 @@ impl Printer {
         choice != ColorChoice::Never
     }
 
-    /// Whether progress may be shown.
+    /// Returns `true` if progress is shown.
     pub(crate) fn shows_progress(&self) -> bool {
         self.look.progress
     }
 
-    /// How findings are laid out on standard output.
+    /// Returns the layout of findings on standard output.
     pub(crate) fn layout(&self) -> full::Options {
         let stdout = std::io::stdout();
         let color = match self.look.color {
@@ -98,23 +98,23 @@ impl Printer {
         }
     }
 
-    /// Columns of the terminal; nothing when the output is not a terminal.
+    /// Returns the width of the terminal, or `None` if standard output is not a terminal.
     pub(crate) fn width(&self) -> Option<usize> {
         let asked = columns(&std::io::stdout())?;
         Some(self.look.columns.unwrap_or(asked))
     }
 
-    /// Columns for lists: on a terminal they are wrapped, in a pipe each entry is one line.
+    /// Returns the width of lists: entries are wrapped on a terminal, and one line each in a pipe.
     pub(crate) fn list_width(&self) -> usize {
         self.width().unwrap_or(usize::MAX)
     }
 
-    /// Columns for running text.
+    /// Returns the width of running text.
     pub(crate) fn text_width(&self) -> usize {
         self.width().unwrap_or(80).clamp(40, MAX_WIDTH)
     }
 
-    /// Writes the answer. A reader that went away is not an error.
+    /// Writes the result. A broken pipe is not an error.
     pub(crate) fn answer(&self, text: &str) -> Result<(), Failure> {
         if self.look.quiet >= 2 {
             return Ok(());
@@ -127,21 +127,21 @@ impl Printer {
         )
     }
 
-    /// Writes text of the user's as the answer, to the byte.
+    /// Writes the result without any conversion.
     pub(crate) fn verbatim(&self, text: &[u8]) -> Result<(), Failure> {
         let mut stream = std::io::stdout().lock();
         self.finish(stream.write_all(text).and_then(|()| stream.flush()))
     }
 
-    /// Writes text of strangers as the answer: to the byte in a pipe, and on a terminal with nothing
-    /// in it that the terminal would act on.
+    /// Writes untrusted text as the result: unchanged to a pipe, and with control characters escaped to
+    /// a terminal.
     pub(crate) fn foreign(&self, text: &str) -> Result<(), Failure> {
         let mut stream = Foreign::new(std::io::stdout().lock());
         self.finish(stream.write(text.as_bytes()).and_then(|()| stream.finish()))
     }
 
-    /// Writes a diff as the answer. In a pipe it keeps every byte, so that it can be applied; a
-    /// terminal gets it with colours, as wide as itself, and with nothing in it that it would act on.
+    /// Writes a diff as the result: unchanged to a pipe, so that it can be applied; coloured, fitted to
+    /// the width and with control characters escaped to a terminal.
     pub(crate) fn diff(&self, text: &str) -> Result<(), Failure> {
         if self.look.quiet >= 2 {
             return Ok(());
@@ -164,26 +164,26 @@ impl Printer {
         Ok(())
     }
 
-    /// Whether whoever read the answer has gone away. Then nobody wants to know how it ended.
+    /// Returns `true` if the reader of standard output closed the pipe.
     pub(crate) fn reader_left(&self) -> bool {
         self.reader_left.get()
     }
 
-    /// Writes a JSON document as the answer.
+    /// Writes a JSON document as the result.
     pub(crate) fn json(&self, value: &serde_json::Value) -> Result<(), Failure> {
         let text = serde_json::to_string_pretty(value)
             .map_err(|error| Failure::new("cannot write JSON").cause(error))?;
         self.answer(&format!("{text}\n"))
     }
 
-    /// Says how it went, on standard error.
+    /// Prints a status line to standard error.
     pub(crate) fn status(&self, text: &str) {
         if self.look.quiet == 0 {
             self.say(text, 2);
         }
     }
 
-    /// Says something that is no error, and no answer either, and what to try.
+    /// Prints a note and a hint to standard error.
     pub(crate) fn note(&self, text: &str, hint: &str) {
         if self.look.quiet == 0 {
             self.say(&sanitize::line(text), 2);
@@ -192,7 +192,7 @@ impl Printer {
         }
     }
 
-    /// Warns: it was done, but.
+    /// Prints a warning.
     pub(crate) fn warn(&self, text: &str) {
         if self.look.quiet == 0 {
             let style = bold(AnsiColor::Yellow);
@@ -203,7 +203,7 @@ impl Printer {
         }
     }
 
-    /// Shows findings beside the answer, such as those about the configuration.
+    /// Prints findings to standard error, such as those in the configuration.
     pub(crate) fn findings(&self, report: &prowess_diag::FileReport) {
         if self.look.quiet >= 2 {
             return;
@@ -215,23 +215,23 @@ impl Printer {
         }
     }
 
-    /// How findings are laid out beside the answer.
+    /// Returns the layout of findings on standard error.
     pub(crate) fn aside_layout(&self) -> full::Options {
-        // Colours that are not wanted are taken out on the way.
+        // `stderr` strips colours if they are disabled.
         full::Options {
             color: true,
             width: self.aside_width(),
         }
     }
 
-    /// Writes findings that are laid out already beside the answer.
+    /// Prints text that is already laid out to standard error.
     pub(crate) fn aside(&self, text: &str) {
         if self.look.quiet < 2 {
             self.stderr(text);
         }
     }
 
-    /// Says what went wrong, and what to type next.
+    /// Prints an error and its hints.
     pub(crate) fn error(&self, error: &Failure) {
         if self.look.quiet >= 2 {
             return;
@@ -251,8 +251,7 @@ impl Printer {
         }
     }
 
-    /// Writes lines to standard error. Those that are too wide for the terminal are broken at words
-    /// and hang this far.
+    /// Writes lines to standard error, wrapped at the width of the terminal with this hanging indent.
     fn say(&self, text: &str, indent: usize) {
         let width = self.aside_width().unwrap_or(usize::MAX);
         let lines = text
@@ -261,20 +260,20 @@ impl Printer {
         self.stderr(&lines.collect::<String>());
     }
 
-    /// Columns of the terminal that standard error goes to.
+    /// Returns the width of the terminal, or `None` if standard error is not a terminal.
     fn aside_width(&self) -> Option<usize> {
         let asked = columns(&std::io::stderr())?;
         Some(self.look.columns.unwrap_or(asked))
     }
 
     fn stderr(&self, text: &str) {
-        // Nobody is left to tell when standard error is gone.
+        // There is no way to report that standard error is closed.
         let _ =
             AutoStream::new(std::io::stderr().lock(), self.look.color).write_all(text.as_bytes());
     }
 }
 
-/// A bold style in one of the sixteen colours.
+/// Returns a bold style in one of the 16 colours.
 pub(crate) fn bold(color: AnsiColor) -> Style {
     color.on_default().bold()
 }
@@ -287,7 +286,7 @@ fn columns(stream: &(impl IsTerminal + std::os::fd::AsFd)) -> Option<usize> {
     Some(usize::from(size.ws_col)).filter(|&columns| columns > 0)
 }
 
-/// Breaks text at blanks; between backticks only where nothing else helps.
+/// Wraps text at spaces; within code spans only if they are wider than a line.
 pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     let mut put = |word: &str| {
@@ -312,8 +311,8 @@ pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
-/// Prints one JSON object as a line to standard output, from whatever thread. A reader who left is
-/// no error: the work goes on.
+/// Prints a JSON value as one line to standard output, from any thread. Ignores a broken pipe, so that
+/// the run is not interrupted.
 pub(crate) fn json_line(value: &serde_json::Value) {
     let mut out = std::io::stdout().lock();
     let _ = writeln!(out, "{value}");
@@ -324,7 +323,7 @@ mod tests {
     use super::wrap;
 
     #[test]
-    fn what_is_to_be_typed_is_not_broken_where_it_fits_a_line() {
+    fn code_spans_are_not_broken_if_they_fit_a_line() {
         assert_eq!(wrap("see  `a b`\nnow", 7), ["see", "`a b`", "now"]);
         assert_eq!(wrap("see `a bcdefg` now", 8), ["see `a", "bcdefg`", "now"]);
         assert_eq!(wrap("", 8), [""]);

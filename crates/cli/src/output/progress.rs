@@ -1,4 +1,4 @@
-//! Progress of long work, on standard error, gone when the work is done.
+//! Progress spinner on standard error, removed when the work is done.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -8,10 +8,10 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::output::printer::Printer;
 
-/// Work that is done sooner shows nothing.
+/// Delay before progress is shown.
 const PATIENCE: Duration = Duration::from_millis(300);
 
-/// Counts what is done and shows it after a moment.
+/// Counts processed skills, and shows the count after a delay.
 #[derive(Debug)]
 pub(crate) struct Progress {
     wanted: bool,
@@ -30,7 +30,7 @@ impl Progress {
         }
     }
 
-    /// One more is done.
+    /// Counts one more skill.
     pub(crate) fn step(&self) {
         let done = self.done.fetch_add(1, Ordering::Relaxed) + 1;
         if self.wanted && done.is_multiple_of(64) && self.started.elapsed() > PATIENCE {
@@ -38,7 +38,7 @@ impl Progress {
         }
     }
 
-    /// How long it took, as people say it.
+    /// Returns the elapsed time as text.
     pub(crate) fn elapsed(&self) -> String {
         let elapsed = self.started.elapsed();
         match elapsed.as_millis() {

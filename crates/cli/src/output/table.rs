@@ -1,4 +1,4 @@
-//! Rows in columns.
+//! Tables with aligned columns.
 
 use anstyle::Style;
 use prowess_diag::sanitize;
@@ -8,18 +8,18 @@ use super::printer::wrap;
 
 /// Space between two columns.
 const GAP: usize = 2;
-/// A column other than the last takes at most so many hundredths of the terminal. What is longer
-/// pushes its own row aside: names are there to be typed, so that they are not cut.
+/// Maximum width of a column other than the last, in percent of the terminal. A longer cell shifts the
+/// rest of its row instead of being truncated, because names must be copyable.
 const WIDEST: usize = 40;
-/// The widest column gives way until the last has this much room, or until it is as narrow itself.
+/// The widest column shrinks until the last one has this width, or until it has this width itself.
 const ROOM_FOR_LAST: usize = 24;
-/// With less room than this the last column says nothing and is left out.
+/// Minimum width of the last column; with less it is omitted.
 const LEAST: usize = 6;
-/// On a terminal, a column is as wide as this many hundredths of its cells need: one long name is
-/// no reason to push everything else to the edge.
+/// On a terminal, a column fits this percentage of its cells, so that a single long name does not
+/// widen it for all rows.
 const MOST_CELLS: usize = 95;
 
-/// Rows in columns. What does not fit into the terminal is cut, from the last column on.
+/// A table. Rows that are too wide for the terminal are truncated, starting with the last column.
 #[derive(Debug, Default)]
 pub(crate) struct Table {
     head: Vec<&'static str>,
@@ -27,7 +27,7 @@ pub(crate) struct Table {
     wraps: bool,
 }
 
-/// A piece of text and how it looks.
+/// A text with a style.
 #[derive(Debug)]
 pub(crate) struct Cell {
     text: String,
@@ -36,7 +36,7 @@ pub(crate) struct Cell {
 }
 
 impl Cell {
-    /// A text that may come from anywhere: what a terminal would act on is made harmless.
+    /// Creates a cell from untrusted text; control characters are escaped.
     pub(crate) fn new(text: &str) -> Self {
         let text = sanitize::line(text).into_owned();
         Self {
@@ -53,7 +53,7 @@ impl Cell {
         }
     }
 
-    /// A number: its last digit stands below that of the others.
+    /// Creates a right-aligned cell.
     pub(crate) fn number(text: &str) -> Self {
         Self {
             to_the_right: true,
@@ -71,7 +71,7 @@ impl Table {
         }
     }
 
-    /// Wraps the last column where it would be cut.
+    /// Wraps the last column instead of truncating it.
     #[must_use]
     pub(crate) fn wrapping(self) -> Self {
         Self {
@@ -84,7 +84,7 @@ impl Table {
         self.rows.push(cells);
     }
 
-    /// Lays the rows out; without a width nothing is cut.
+    /// Lays out the table; without a width, nothing is truncated.
     pub(crate) fn render(&self, width: Option<usize>) -> String {
         let last = self.head.len().saturating_sub(1);
         let most = width.map_or(usize::MAX, |width| width * WIDEST / 100);
@@ -142,7 +142,7 @@ impl Table {
 
 /// Lays out one row.
 fn line(text: &mut String, row: &[Cell], widths: &[usize], room: usize, wraps: bool) {
-    // Where the line has got to, and where the column begins.
+    // Current position in the line, and start of the column.
     let (mut at, mut start) = (0, 0);
     for (column, cell) in row.iter().enumerate() {
         let own = widths.get(column).copied();
@@ -174,7 +174,7 @@ fn line(text: &mut String, row: &[Cell], widths: &[usize], room: usize, wraps: b
     text.push('\n');
 }
 
-/// Cuts text to a width, marking the cut.
+/// Truncates text to a width, ending with `…`.
 pub(crate) fn cut(text: &str, width: usize) -> String {
     if text.width() <= width {
         return text.to_owned();
@@ -196,7 +196,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn columns_are_aligned_and_the_last_is_cut() {
+    fn columns_are_aligned_and_the_last_is_truncated() {
         let mut table = Table::new(&["NAME", "WHAT"]);
         table.row(vec![Cell::new("a"), Cell::new("something long")]);
         table.row(vec![Cell::new("日本"), Cell::new("x\u{1b}[31m")]);
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_name_is_whole_and_pushes_its_row_aside() {
+    fn long_name_is_not_truncated_and_shifts_its_row() {
         let mut table = Table::new(&["NAME", "N", "WHAT"]);
         table.row(vec![
             Cell::new("a"),
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn wide_characters_count_double() {
+    fn wide_characters_take_two_columns() {
         assert_eq!(cut("日本語", 5), "日本…");
         assert_eq!(cut("abc", 3), "abc");
     }

@@ -1,4 +1,4 @@
-//! Spans for a collector, over the same client and certificates as everything else that we send.
+//! OTLP export of spans, using our own HTTP client and certificates.
 
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -21,24 +21,24 @@ use tracing_subscriber::registry::LookupSpan;
 
 use crate::setup::Variables;
 
-/// How long a person waits for a collector when the work is done.
+/// Timeout of the collector, so that it does not delay the end of the program.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// Most bytes that a collector answers.
+/// Maximum size of a response.
 const MAX_ANSWER: usize = 64 * 1024;
 
-/// Spans on their way to a collector.
+/// Exports spans to a collector.
 #[derive(Debug)]
 pub(super) struct Export {
     provider: SdkTracerProvider,
     fault: Fault,
 }
 
-/// What went wrong last.
+/// The most recent export error.
 type Fault = Arc<Mutex<Option<String>>>;
 
 impl Export {
-    /// Begins to send, where a variable says whereto. What else OpenTelemetry's variables say is
-    /// read by its library.
+    /// Starts the export, or returns `None` if no endpoint is set. Other `OTEL_` variables are read by the
+    /// OpenTelemetry library.
     pub(super) fn from(variables: &Variables) -> Result<Option<Self>, Failure> {
         let set = |name: &str| variables(name).filter(|value| !value.trim().is_empty());
         let endpoint = [
@@ -53,16 +53,16 @@ impl Export {
             return Ok(None);
         };
         Address::parse(endpoint.trim()).map_err(|error| {
-            Failure::new(format!("`{name}` leads nowhere"))
+            Failure::new(format!("cannot use `{name}` as an OTLP endpoint"))
                 .cause(error)
-                .hint("such as `http://127.0.0.1:4318`")
+                .hint("set it to a URL, e.g. `http://127.0.0.1:4318`")
         })?;
         let unfit = |error: String| Failure::new("cannot send spans").cause(error);
         let client = Client::new().map_err(|error| unfit(error.to_string()))?;
         let exporter = opentelemetry_otlp::SpanExporter::builder()
             .with_http()
             .with_http_client(client)
-            // A person waits for the end: what does not arrive at once is lost, and said to be.
+            // No retries: the user would have to wait for them. Lost spans are reported.
             .with_retry_policy(RetryPolicy::disabled())
             .build()
             .map_err(|error| unfit(error.to_string()))?;
@@ -77,7 +77,7 @@ impl Export {
         Ok(Some(Self { provider, fault }))
     }
 
-    /// Turns spans of the code into those of OpenTelemetry, with our own fields and no others.
+    /// Converts `tracing` spans to OpenTelemetry, without the fields that the layer adds by default.
     pub(super) fn layer<S>(&self) -> OpenTelemetryLayer<S, Tracer>
     where
         S: Subscriber + for<'l> LookupSpan<'l>,
@@ -90,7 +90,7 @@ impl Export {
             .with_tracer(self.provider.tracer("prowess"))
     }
 
-    /// Sends the rest; the error says what went wrong last.
+    /// Sends pending spans. Returns the most recent error.
     pub(super) fn finish(self) -> Result<(), String> {
         let ended = self.provider.shutdown_with_timeout(PATIENCE);
         match self
@@ -105,7 +105,7 @@ impl Export {
     }
 }
 
-/// Who we are, unless a variable says otherwise.
+/// Returns the resource, with our service name unless a variable sets it.
 fn resource(set: &impl Fn(&str) -> Option<String>) -> Resource {
     let named = set("OTEL_SERVICE_NAME").is_some()
         || set("OTEL_RESOURCE_ATTRIBUTES").is_some_and(|text| text.contains("service.name="));
@@ -118,7 +118,7 @@ fn resource(set: &impl Fn(&str) -> Option<String>) -> Resource {
     }
 }
 
-/// Makes lists of what is one: the fields of `tracing` cannot be any. Keeps what goes wrong.
+/// Converts attributes that must be arrays, which `tracing` fields cannot be, and keeps the last error.
 #[derive(Debug)]
 struct Mending {
     inner: opentelemetry_otlp::SpanExporter,
@@ -154,7 +154,7 @@ impl SpanExporter for Mending {
     }
 }
 
-/// Our client, with a thread of its own: spans are sent from one that has no runtime.
+/// Our HTTP client with its own runtime: the exporter calls it from a thread without one.
 #[derive(Debug)]
 struct Client {
     http: HttpClient,
@@ -205,9 +205,9 @@ async fn send(http: &HttpClient, request: Request<Bytes>) -> Result<Response<Byt
     for (name, value) in request.headers() {
         match (name.as_str(), value.to_str()?) {
             ("content-type", value) => media = value,
-            // Our own says who we are.
+            // Our client sets its own.
             ("user-agent", _) => {}
-            // Keys of collectors are among them.
+            // May contain API keys of the collector.
             (name, value) => headers.push(Header::secret(name.to_owned(), value)),
         }
     }

@@ -1,4 +1,4 @@
-//! Input that nobody would write on purpose, or only with bad intent.
+//! Malformed and malicious input.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -7,8 +7,8 @@ use std::process::Command;
 
 use crate::world::{DESCRIPTION, NOBODY, Output, World};
 
-/// Checks the folder `skills`, in which one good skill stands beside the bad one: the bad one is
-/// reported, the good one is counted.
+/// Checks the folder `skills`, which contains a good and a bad skill: the bad one is reported, the good
+/// one is counted.
 fn beside_a_good_one(world: &World, code: i32) -> Output {
     world.good("skills/zz-good");
     let output = world
@@ -26,20 +26,20 @@ fn beside_a_good_one(world: &World, code: i32) -> Output {
             .expect(code);
         assert!(!output.stdout.contains('\x1b'), "{format}");
     }
-    // Mending must not make it worse.
+    // Fixing must not make it worse.
     world.run(&["validate", "skills", "--fix"]).expect(code);
     output
 }
 
 #[test]
-fn folder_in_place_of_the_file() {
+fn directory_named_skill_md() {
     let world = World::new();
     world.folder("skills/bad/SKILL.md");
     insta::assert_snapshot!(beside_a_good_one(&world, 1).snapshot());
 }
 
 #[test]
-fn folder_in_place_of_the_file_named_directly() {
+fn directory_named_skill_md_given_directly() {
     let world = World::new();
     world.folder("skills/bad/SKILL.md");
     let output = world
@@ -111,7 +111,7 @@ fn link_loop() {
     insta::assert_snapshot!(beside_a_good_one(&world, 1).snapshot());
 }
 
-/// Wherever links lead, a skill is one skill, and the direct way to it counts.
+/// A skill that is reachable through links is checked once, at its direct path.
 fn found_once(link: &str, target: &str) {
     let world = World::new();
     world.named("skills/group/bad", "wrong");
@@ -133,7 +133,7 @@ fn folder_link_to_itself() {
 }
 
 #[test]
-fn folder_link_to_its_folder() {
+fn folder_link_to_its_parent() {
     found_once("skills/group/here", ".");
 }
 
@@ -143,12 +143,12 @@ fn folder_link_to_the_root() {
 }
 
 #[test]
-fn folder_link_to_a_neighbour() {
+fn folder_link_to_a_sibling() {
     found_once("skills/again", "group");
 }
 
 #[test]
-fn folder_link_to_a_skill_that_was_found() {
+fn folder_link_to_a_skill_already_found() {
     found_once("skills/again", "group/bad");
 }
 
@@ -209,7 +209,7 @@ fn file_at_the_limit() {
 }
 
 #[test]
-fn size_just_above_the_limit_reads_as_larger() {
+fn size_just_above_the_limit_is_shown_as_larger() {
     let world = World::new();
     world.file("skills/bad/SKILL.md", vec![b'a'; (1 << 20) + 1]);
     let output = world
@@ -232,8 +232,7 @@ fn not_utf8() {
     insta::assert_snapshot!(beside_a_good_one(&world, 1).snapshot());
 }
 
-/// What stands behind the bad byte was not looked at, so nothing can be said about it: the closing
-/// fence is there.
+/// The text after the bad byte is not parsed, so a missing closing fence must not be reported.
 #[test]
 fn not_utf8_in_the_frontmatter() {
     let world = World::new();
@@ -277,7 +276,7 @@ fn empty_file() {
 }
 
 #[test]
-fn nothing_but_fences() {
+fn only_fences() {
     let world = World::new();
     for (name, text) in [
         ("open", "---"),
@@ -293,7 +292,7 @@ fn nothing_but_fences() {
     }
 }
 
-/// Root reads everything, so that another user must look; where that cannot be, the test says so.
+/// Root can read everything, so the test runs as another user, or reports that it cannot.
 #[test]
 fn unreadable_folder_and_file() {
     let world = World::new();
@@ -310,7 +309,7 @@ fn unreadable_folder_and_file() {
         std::fs::set_permissions(path, PermissionsExt::from_mode(mode)).unwrap();
     };
     set(&folder, 0o000);
-    // Others may pass through the temporary folder itself.
+    // The other user needs access to the temporary folder.
     set(world.path("..").as_path(), 0o755);
     let arguments = ["validate", "skills", "--format", "concise"];
     let is_root = std::fs::read_dir(&folder).is_ok();
@@ -321,7 +320,7 @@ fn unreadable_folder_and_file() {
                 eprintln!(
                     "skipped: root reads everything, and another user cannot run the command: {error}"
                 );
-                // What root can read, it checks.
+                // Root can read and check it.
                 let output = world.run(&arguments);
                 assert_eq!(output.stdout.matches("name-folder-mismatch").count(), 1);
                 None
@@ -337,7 +336,7 @@ fn unreadable_folder_and_file() {
 }
 
 #[test]
-fn fix_in_a_folder_that_cannot_be_written() {
+fn fix_in_a_read_only_folder() {
     let world = World::new();
     let file = world.named("skills/pdf-tools", "PDF_tools");
     let before = std::fs::read(&file).unwrap();
@@ -348,7 +347,7 @@ fn fix_in_a_folder_that_cannot_be_written() {
     set(folder, 0o555);
     set(world.path("..").as_path(), 0o755);
     let arguments = ["validate", "skills", "--fix"];
-    // Root may write anywhere; whether we are root shows in trying.
+    // Root can write anywhere; detect root by trying.
     let probe = folder.join("probe");
     let is_root = std::fs::write(&probe, "").is_ok();
     let output = if is_root {
@@ -367,11 +366,11 @@ fn fix_in_a_folder_that_cannot_be_written() {
                 "{}",
                 output.snapshot()
             );
-            // Neither our temporary file nor the system's numbers help anybody.
+            // Neither our temporary file nor an errno is useful to the user.
             for noise in [".prowess-", "os error"] {
                 assert!(!output.stderr.contains(noise), "{}", output.snapshot());
             }
-            // What was found is still so.
+            // The findings remain.
             assert!(
                 output.stdout.contains("error[name-case]"),
                 "{}",
@@ -420,9 +419,9 @@ fn file_names_with_terminal_escapes() {
     }
 }
 
-/// An annotation must point to the file as it is called, whatever that is.
+/// An annotation must contain the real file name.
 #[test]
-fn file_names_with_escapes_keep_their_name_in_annotations() {
+fn annotations_keep_escapes_in_file_names() {
     let world = World::new();
     world.named("skills/a\x1b[31mred", "wrong");
     let output = world
@@ -490,14 +489,14 @@ fn texts_with_terminal_escapes() {
 }
 
 #[test]
-fn folder_names_that_are_not_utf8() {
+fn folder_names_not_utf8() {
     let world = World::new();
     world.good("skills/zz-good");
     let names = [b"skills/bad-\xff".as_slice(), b"skills/bad-\xfe"];
     for name in names {
         world.named(OsStr::from_bytes(name), "wrong");
     }
-    // Both look alike when printed, and both are there.
+    // Both look the same when printed, and both are listed.
     let output = world
         .run(&["validate", "skills", "--format", "concise"])
         .expect(1);
@@ -560,7 +559,7 @@ fn brackets_in_the_body() {
     }
 }
 
-/// Linear work takes milliseconds here, even unoptimised.
+/// Linear work takes milliseconds, even in a debug build.
 #[test]
 fn closing_brackets_in_the_body() {
     let world = World::new();
@@ -586,7 +585,7 @@ fn million_keys() {
         &format!("name: bad\ndescription: {DESCRIPTION}\n{keys}"),
     );
     insta::assert_snapshot!("million_keys", beside_a_good_one(&world, 1).snapshot());
-    // As many as fit into the file, and as many as fit into the frontmatter.
+    // As many as fit into the file, and into the frontmatter.
     world.skill(
         "skills/bad",
         &format!(
@@ -604,7 +603,7 @@ fn million_keys() {
         &format!("name: bad\ndescription: {DESCRIPTION}\n{fitting}\n"),
     );
     let output = beside_a_good_one(&world, 0);
-    // A hundred of them one by one, and one line for the rest.
+    // 100 findings, and one line for the rest.
     assert_eq!(output.stdout.lines().count(), 101);
     let more = fitting.lines().count() - 100;
     assert!(
@@ -629,9 +628,9 @@ fn deeply_nested_folders() {
     );
 }
 
-/// Where not everything was searched, nobody knows that there is no skill.
+/// If the search was incomplete, the absence of skills is not certain.
 #[test]
-fn nothing_but_deeply_nested_folders() {
+fn only_deeply_nested_folders() {
     let world = World::new();
     let path: Vec<String> = (1..=12).map(|level| format!("d{level}")).collect();
     world.named(format!("skills/{}", path.join("/")), "wrong");
@@ -670,7 +669,7 @@ fn long_lines_are_not_quoted() {
 }
 
 #[test]
-fn bad_ones_of_every_kind_never_hide_a_good_one() {
+fn bad_skills_never_hide_a_good_one() {
     let world = World::new();
     world.folder("skills/folder/SKILL.md");
     world.link("skills/device/SKILL.md", "/dev/zero");
@@ -702,10 +701,10 @@ fn bad_ones_of_every_kind_never_hide_a_good_one() {
 }
 
 #[test]
-fn current_folder_that_is_gone() {
+fn deleted_current_folder() {
     let world = World::new();
     let folder = world.folder("gone");
-    // The shell stands in a folder that it removes before it starts the command.
+    // The shell removes its current folder before it starts the command.
     let output = Command::new("sh")
         .args([
             "-c",

@@ -1,4 +1,4 @@
-//! `prowess completions`, and the engine behind it.
+//! `prowess completions`, and dynamic completion.
 
 use crate::world::World;
 
@@ -27,11 +27,11 @@ fn script_for_every_shell() {
 fn unknown_shell() {
     assert_eq!(
         World::new().run(&["completions", "bsh"]).expect(2).errors(),
-        "error: no completions for `bsh`: it is `bash`, `elvish`, `fish`, `powershell` or `zsh`\nhint: did you mean `prowess completions bash`?\n"
+        "error: unsupported shell `bsh`: expected `bash`, `elvish`, `fish`, `powershell` or `zsh`\nhint: did you mean `prowess completions bash`?\n"
     );
 }
 
-/// Asks as the script for bash does; the last word is completed.
+/// Requests completion of the last word, as the bash script does.
 fn complete(world: &World, words: &[&str]) -> Vec<String> {
     let arguments = [&["--", "prowess"], words].concat();
     let run = world
@@ -57,7 +57,7 @@ fn names_of_skills() {
     assert_eq!(complete(&world, &["validate", "rel"]), ["release-notes"]);
     world.file(".agents/prowess.toml", "[skills]\ndirs = ['shared']\n");
     assert_eq!(complete(&world, &["show", "ret"]), ["retro"]);
-    // A mistake in the configuration is for another time.
+    // Errors in the configuration are ignored.
     world.file(".agents/prowess.toml", "broken");
     assert_eq!(complete(&world, &["show", "re"]), ["release-notes"]);
 }
@@ -73,7 +73,7 @@ fn paths() {
 }
 
 #[test]
-fn commands_flags_and_words() {
+fn commands_flags_and_values() {
     let world = World::new();
     assert_eq!(complete(&world, &["comp"]), ["completions"]);
     assert_eq!(complete(&world, &["list", "--wi"]), ["--wide"]);
@@ -93,9 +93,9 @@ fn commands_flags_and_words() {
     assert_eq!(complete(&world, &["prompt", "--agent", ""]), ["writer"]);
 }
 
-/// A shell inserts a candidate as it is, and names come from strangers.
+/// Shells insert candidates unquoted, and names are untrusted.
 #[test]
-fn names_that_a_shell_would_act_on_are_not_offered() {
+fn names_with_shell_syntax_are_not_offered() {
     let world = World::new();
     for folder in [
         "zz$(touch pwned)",

@@ -1,8 +1,8 @@
-//! Settings from files.
+//! Configuration files.
 
 use crate::world::{DESCRIPTION, World};
 
-/// A world with one error, `name-folder-mismatch`, that `--fix` leaves alone.
+/// Returns a world with one error, `name-folder-mismatch`, that `--fix` does not fix.
 fn mismatch() -> World {
     let world = World::new();
     world.named("skills/pdf-forms", "csv-report");
@@ -16,7 +16,7 @@ fn validate(world: &World, flags: &[&str]) -> crate::world::Output {
 const FOUND: &str = "skills/pdf-forms/SKILL.md:2:7: error[name-folder-mismatch] skill name differs from its folder [suggestion]\n";
 
 #[test]
-fn project_file_counts() {
+fn project_file_applies() {
     let world = mismatch();
     assert_eq!(validate(&world, &[]).expect(1).stdout, FOUND);
     world.file(
@@ -32,7 +32,7 @@ fn project_file_counts() {
 }
 
 #[test]
-fn project_file_counts_below_it() {
+fn project_file_applies_in_subfolders() {
     let world = mismatch();
     world.file(
         ".agents/prowess.toml",
@@ -46,7 +46,7 @@ fn project_file_counts_below_it() {
 }
 
 #[test]
-fn project_file_above_the_repository_does_not_count() {
+fn project_file_above_the_repository_is_ignored() {
     let world = mismatch();
     world.file(
         "../.agents/prowess.toml",
@@ -55,10 +55,10 @@ fn project_file_above_the_repository_does_not_count() {
     validate(&world, &[]).expect(1);
 }
 
-/// Skills above the current folder count only inside a repository; settings must not be easier to
-/// get in: a shared folder such as `/tmp` belongs to strangers.
+/// Skills in parent folders are only used inside a repository. The same must apply to configuration,
+/// because other users can write to shared folders such as `/tmp`.
 #[test]
-fn project_file_above_counts_only_inside_a_repository() {
+fn project_file_of_a_parent_applies_only_inside_a_repository() {
     let world = mismatch();
     std::fs::remove_dir(world.path(".git")).unwrap();
     world.file(
@@ -69,7 +69,7 @@ fn project_file_above_counts_only_inside_a_repository() {
 }
 
 #[test]
-fn user_file_counts_and_the_project_counts_more() {
+fn project_file_overrides_user_file() {
     let world = mismatch();
     world.file("~/config.toml", "[validate]\nprofile = \"lenient\"\n");
     let output = validate(&world, &[]).expect(0);
@@ -97,13 +97,13 @@ fn user_file_named_by_the_environment() {
 }
 
 #[test]
-fn flags_beat_the_file() {
+fn flags_override_the_file() {
     let world = mismatch();
     world.file(
         ".agents/prowess.toml",
         "[validate]\nprofile = \"lenient\"\nfail-on = \"warning\"\n\n[validate.severity]\nname-folder-mismatch = \"note\"\n",
     );
-    // What the file says: a note, which does not fail.
+    // The file makes it a note, which does not fail.
     let output = validate(&world, &[]).expect(0);
     assert!(
         output.stdout.contains(": note[name-folder-mismatch] "),
@@ -133,7 +133,7 @@ fn flags_beat_the_file() {
 }
 
 #[test]
-fn profile_flag_beats_the_file() {
+fn profile_flag_overrides_the_file() {
     let world = mismatch();
     world.file(
         ".agents/prowess.toml",
@@ -146,10 +146,10 @@ fn profile_flag_beats_the_file() {
     );
 }
 
-/// `--select` asks for a rule that the file ignores: it must come with its own severity, not with a
-/// lesser one, or a run in CI that asks for it passes.
+/// A rule that the file ignores must have its default severity if it is selected with `--select`, so
+/// that a CI run fails.
 #[test]
-fn select_flag_beats_ignore_in_the_file() {
+fn select_flag_overrides_ignore_in_the_file() {
     let world = mismatch();
     world.file(
         ".agents/prowess.toml",
@@ -163,9 +163,9 @@ fn select_flag_beats_ignore_in_the_file() {
     );
 }
 
-/// As with the flags: what is ignored stays ignored, whatever is selected.
+/// As with the flags, ignored rules stay ignored even if they are selected.
 #[test]
-fn ignore_beats_select_in_the_file() {
+fn ignore_overrides_select_in_the_file() {
     let world = mismatch();
     world.skill("skills/blank", "name: blank\n");
     world.file(
@@ -196,7 +196,7 @@ fn select_in_the_file() {
 }
 
 #[test]
-fn unknown_key_warns_and_the_rest_counts() {
+fn unknown_key_warns_and_the_rest_applies() {
     let world = mismatch();
     world.file(
         ".agents/prowess.toml",
@@ -230,7 +230,7 @@ fn bad_values_are_errors_with_a_position() {
 }
 
 #[test]
-fn other_commands_do_not_need_the_file() {
+fn other_commands_ignore_a_bad_file() {
     let world = World::with_a_good_skill();
     world.file(".agents/prowess.toml", "broken");
     world.run(&["explain", "body-length"]).expect(0);
@@ -263,7 +263,7 @@ fn example_in_the_help_is_accepted() {
 }
 
 #[test]
-fn home_that_is_a_file_has_no_settings() {
+fn home_that_is_a_file_has_no_configuration() {
     let world = World::with_a_good_skill();
     let file = world.file("../file", "");
     world

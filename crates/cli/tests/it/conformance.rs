@@ -5,7 +5,7 @@ use crate::world::World;
 
 const TEXT: &str = "---\nname: my-skill\ndescription: A test skill\n---\nbody\n";
 
-/// What the `spec` profile says of a path: the exit code and the rules.
+/// Returns the exit code and the rules reported for a path with the `spec` profile.
 fn verdict(world: &World, path: &str) -> (i32, Vec<String>) {
     let output = world.run(&[
         "validate",
@@ -34,7 +34,7 @@ fn name_of(world: &World, path: &str) -> Option<String> {
 }
 
 #[test]
-fn case_08_and_13_a_folder_without_the_file() {
+fn case_08_and_13_folder_without_skill_md() {
     let world = World::new();
     world.file("my-skill/README.md", "x");
     let output = world
@@ -48,7 +48,7 @@ fn case_08_and_13_a_folder_without_the_file() {
 }
 
 #[test]
-fn case_11_upper_case_counts_first() {
+fn case_11_upper_case_takes_precedence() {
     let world = World::new();
     world.file("my-skill/SKILL.md", TEXT);
     world.file("my-skill/skill.md", TEXT.replace("my-skill", "other"));
@@ -79,14 +79,14 @@ fn case_12_and_14_lower_case_is_accepted_and_noted() {
 }
 
 #[test]
-fn case_32_a_folder_in_place_of_the_file() {
+fn case_32_directory_named_skill_md() {
     let world = World::new();
     world.file("my-skill/SKILL.md/x", "");
     assert_eq!(verdict(&world, "my-skill"), (1, vec!["not-a-file".into()]));
 }
 
 #[test]
-fn case_35_a_path_that_does_not_exist() {
+fn case_35_path_does_not_exist() {
     let output = World::new()
         .run(&["validate", "--profile", "spec", "no/such/path"])
         .expect(2);
@@ -98,7 +98,7 @@ fn case_35_a_path_that_does_not_exist() {
 }
 
 #[test]
-fn case_36_a_file_that_is_not_a_skill() {
+fn case_36_file_that_is_not_a_skill() {
     let world = World::new();
     world.file("file.txt", "text");
     let output = world
@@ -114,14 +114,14 @@ fn case_36_a_file_that_is_not_a_skill() {
 }
 
 #[test]
-fn case_37_an_empty_folder() {
+fn case_37_empty_folder() {
     let world = World::new();
     world.file("empty/.keep", "");
     assert_eq!(verdict(&world, "empty"), (1, vec!["missing-file".into()]));
 }
 
 #[test]
-fn case_58_the_current_folder() {
+fn case_58_current_folder() {
     let world = World::new();
     world.file("my-skill/SKILL.md", TEXT);
     world

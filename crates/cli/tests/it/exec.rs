@@ -1,11 +1,11 @@
-//! `prowess exec`: a command as a skill would run it, with real processes.
+//! `prowess exec`, with real processes.
 
 use serde_json::json;
 
 use crate::world::{DESCRIPTION, World};
 
-/// A world with a skill in the home folder, which needs no trust. Machines differ in the layers they
-/// have; what each layer does is tested where the sandbox is.
+/// Returns a world with a skill in the home folder, which needs no trust. The available sandbox layers
+/// depend on the machine; each layer is tested in the sandbox crate.
 fn world() -> World {
     let world = World::new();
     world.file("~/config.toml", "[sandbox]\nstrength = 'best-effort'\n");
@@ -24,7 +24,7 @@ fn world() -> World {
 }
 
 #[test]
-fn output_and_exit_code_are_those_of_the_command() {
+fn output_and_exit_code_are_passed_through() {
     let world = world();
     let output = world
         .run(&["exec", "x", "--", "./run.sh", "a b", "c"])
@@ -36,7 +36,7 @@ fn output_and_exit_code_are_those_of_the_command() {
 }
 
 #[test]
-fn it_starts_in_the_skill_and_cannot_write_there() {
+fn command_starts_in_the_skill_folder_and_cannot_write_there() {
     let world = world();
     let output = world
         .run(&["exec", "x", "--", "./run.sh", "where"])
@@ -50,7 +50,7 @@ fn it_starts_in_the_skill_and_cannot_write_there() {
 }
 
 #[test]
-fn keys_do_not_reach_it() {
+fn api_keys_are_not_passed_to_commands() {
     let world = world();
     let run = world.command(&["exec", "x", "--", "./run.sh", "env"]);
     let output = run
@@ -69,7 +69,7 @@ fn keys_do_not_reach_it() {
 }
 
 #[test]
-fn what_is_not_allowed_does_not_run() {
+fn denied_commands_do_not_run() {
     let world = world();
     let output = world.run(&["exec", "x", "--", "touch made"]).expect(3);
     insta::assert_snapshot!("not_allowed", output.snapshot());
@@ -99,7 +99,7 @@ fn what_is_not_allowed_does_not_run() {
 }
 
 #[test]
-fn a_skill_of_the_project_runs_nothing_until_it_is_trusted() {
+fn project_skill_cannot_run_commands_until_trusted() {
     let world = world();
     world.skill(
         ".agents/skills/p",
@@ -119,9 +119,9 @@ fn a_skill_of_the_project_runs_nothing_until_it_is_trusted() {
     world.run(&["exec", "p", "--", "./run.sh"]).expect(3);
 }
 
-/// The rule is about a file of the project; the command starts in the skill's folder.
+/// The rule refers to a file of the project, but the command starts in the skill's folder.
 #[test]
-fn files_are_meant_from_where_the_command_starts() {
+fn relative_paths_are_resolved_from_the_working_folder() {
     let world = world();
     world.file(".env", "KEY=1");
     world.skill(
@@ -141,7 +141,7 @@ fn files_are_meant_from_where_the_command_starts() {
 }
 
 #[test]
-fn time_is_bounded() {
+fn timeout_stops_the_command() {
     let world = world();
     let output = world
         .run(&["exec", "x", "--timeout", "1", "--", "sleep", "600"])
@@ -154,7 +154,7 @@ fn time_is_bounded() {
 }
 
 #[test]
-fn the_record_names_everything() {
+fn json_report_is_complete() {
     let world = world();
     let document = world
         .run(&["exec", "x", "--json", "--", "./run.sh", "a"])
@@ -179,7 +179,7 @@ fn the_record_names_everything() {
 }
 
 #[test]
-fn mistakes_are_explained() {
+fn invalid_input_is_explained() {
     let world = world();
     insta::assert_snapshot!(
         "no_such_skill",
@@ -198,12 +198,13 @@ fn mistakes_are_explained() {
     );
 }
 
-/// The settings of a person may lie in the project: a command that may write there cannot change them.
+/// The user configuration may be inside the project: a command that can write to the project must not
+/// be able to change it.
 #[test]
-fn own_settings_are_out_of_reach() {
+fn own_configuration_cannot_be_changed() {
     let world = world();
     world.file("mine.toml", "[sandbox]\nstrength = 'required'\n");
-    // Where the sandbox is another user, nothing can be made beside what is protected.
+    // If the sandbox runs as another user, it cannot create files next to protected ones.
     let folder = world.folder("sub");
     std::fs::set_permissions(&folder, std::os::unix::fs::PermissionsExt::from_mode(0o777)).unwrap();
     let run = |line: &str| {

@@ -16,7 +16,7 @@ fn list() {
     insta::assert_snapshot!(World::new().run(&["explain"]).expect(0).snapshot());
 }
 
-/// In the colours that findings have, and the same text.
+/// Uses the colours of findings, and the same text.
 #[test]
 fn list_in_colours() {
     let world = World::new();
@@ -52,14 +52,14 @@ fn one_rule() {
 }
 
 #[test]
-fn one_rule_of_a_target() {
+fn rule_of_a_target() {
     let output = World::new().run(&["explain", "claude-ai-name"]);
     insta::assert_snapshot!(output.expect(0).snapshot());
 }
 
-/// Bad and good differ in nothing but the name of the file.
+/// The bad and the good example differ only in the file name.
 #[test]
-fn file_of_an_example_is_named() {
+fn example_shows_its_file_name() {
     let page = World::new().run(&["explain", "file-name"]).expect(0).stdout;
     for (title, file) in [("Bad", "skill.md"), ("Good", "SKILL.md")] {
         let caption = format!("{title}\n\nin the folder `translate`, in the file `{file}`:\n");
@@ -90,7 +90,7 @@ fn every_rule_has_a_page_with_examples() {
         assert_eq!(output.stdout.lines().next(), Some(id));
         assert_eq!(output.stderr, "", "{id}");
         for part in ["\nBad\n", "\nGood\n", "\n  ---\n"] {
-            // A file that cannot be read has no text to show.
+            // An unreadable file has no text.
             let is_shown =
                 part.trim() != "---" || rule["page"].as_str().unwrap().contains("\n---\n");
             assert!(
@@ -99,14 +99,14 @@ fn every_rule_has_a_page_with_examples() {
                 output.stdout
             );
         }
-        // Fences are for Markdown; of those, only the ones inside an example are left.
+        // Markdown fences are removed, except inside of examples.
         let fences = output.stdout.lines().filter(|line| line.starts_with("```"));
         assert_eq!(fences.count(), 0, "{}", output.stdout);
     }
 }
 
 #[test]
-fn a_rule_answers_to_its_old_name() {
+fn old_rule_names_are_accepted() {
     let world = World::new();
     let [old, new] =
         ["yaml-repaired", "yaml-syntax"].map(|id| world.run(&["explain", id]).expect(0));
@@ -126,7 +126,7 @@ fn a_rule_answers_to_its_old_name() {
     assert!(found.expect(1).stdout.contains("yaml-syntax"));
 }
 
-/// What holds for all examples is said once; several in a row are told apart.
+/// A caption shared by all examples is printed once; consecutive examples are numbered.
 #[test]
 fn captions_are_not_repeated() {
     let page = World::new()
@@ -167,12 +167,12 @@ fn unknown_rule_suggests() {
 }
 
 #[test]
-fn unknown_rule_far_from_everything() {
+fn unknown_rule_without_a_similar_name() {
     insta::assert_snapshot!(World::new().run(&["explain", "zebra"]).expect(2).snapshot());
 }
 
 #[test]
-fn beginning_of_a_name_is_enough_for_a_suggestion() {
+fn prefix_of_a_name_suggests_the_rule() {
     let errors = World::new()
         .run(&["explain", "name-fol"])
         .expect(2)

@@ -31,7 +31,7 @@ fn names(output: &Output) -> Vec<String> {
 }
 
 #[test]
-fn the_best_comes_first() {
+fn best_match_comes_first() {
     let world = library();
     insta::assert_snapshot!(world.run(&["find", "pdf", "form"]).expect(0).snapshot());
     let found = world.run(&["find", "pdf", "--json"]).expect(0);
@@ -39,7 +39,7 @@ fn the_best_comes_first() {
 }
 
 #[test]
-fn one_text_is_as_good_as_several_words() {
+fn single_argument_equals_several_words() {
     let world = library();
     let several = world.run(&["find", "what", "changed"]).expect(0);
     assert_eq!(
@@ -49,7 +49,7 @@ fn one_text_is_as_good_as_several_words() {
 }
 
 #[test]
-fn slips_and_beginnings() {
+fn typos_and_prefixes() {
     let world = library();
     for (typed, meant) in [
         ("releas", "release-notes"),
@@ -62,7 +62,7 @@ fn slips_and_beginnings() {
 }
 
 #[test]
-fn explanations_add_up() {
+fn explained_scores_add_up() {
     let world = library();
     let output = world.run(&["find", "pdf", "--explain"]).expect(0);
     assert!(
@@ -96,13 +96,13 @@ fn explanations_add_up() {
 }
 
 #[test]
-fn piece_of_text() {
+fn substring() {
     let world = library();
     let found = world
         .run(&["find", "--substring", "ease-", "--json"])
         .expect(0);
     assert_eq!(names(&found), ["release-notes"]);
-    // As one piece, not as two words.
+    // As one substring, not as two words.
     world
         .run(&["find", "--substring", "notes", "release"])
         .expect(1);
@@ -125,19 +125,19 @@ fn metadata() {
     assert_eq!(names(&of(&["--meta", "team=ops"]).expect(1)), [""; 0]);
     assert_eq!(
         world.run(&["find", "--meta", "team"]).expect(2).errors(),
-        "error: `--meta team` is not of the form KEY=VALUE\nhint: for example: `--meta team=docs`\n"
+        "error: invalid value `team` for `--meta`: expected KEY=VALUE\nhint: e.g. `--meta team=docs`\n"
     );
     assert_eq!(
         world
             .run(&["find", "--meta", "team=ops"])
             .expect(1)
             .errors(),
-        "No skill matches `--meta team=ops` (4 skills searched)\nhint: try other or fewer words, or see all with `prowess list`\n"
+        "No skill matches `--meta team=ops` (4 skills searched)\nhint: try other or fewer words, or list all skills with `prowess list`\n"
     );
 }
 
 #[test]
-fn limits_say_that_there_is_more() {
+fn limit_reports_further_results() {
     let world = World::new();
     for number in 0..15 {
         world.good(&format!(".agents/skills/form-{number:02}"));
@@ -173,12 +173,12 @@ fn nothing_found() {
     let output = world.run(&["find", "zzyzx", "--json"]).expect(1);
     assert_eq!(output.json()["skills"], json!([]));
     assert_eq!(output.stderr, "");
-    // Nothing to look for is a mistake, not an answer.
+    // An empty query is an error.
     world.run(&["find"]).expect(2);
 }
 
 #[test]
-fn what_is_switched_off_is_not_found() {
+fn disabled_skills_are_not_found() {
     let world = library();
     world.file("~/config.toml", "[skills.visibility]\npdf-forms = 'off'\n");
     assert_eq!(

@@ -4,7 +4,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
 use crate::world::World;
 
-/// Comments, odd order, odd blanks, no line break at the end: all of it must stay.
+/// Comments, unusual order and spacing, no final line break: all of it must be kept.
 const ODD: &str = "---\n# who wrote this\ndescription:   Fills in forms. Use when asked.   # short\n\nlicense: 'MIT'\nname:  \"PDF_tools\"   # ours\nmetadata:\n    owner:   'docs'\n---\n\n\n# Forms  \n\n* Fill\tit in.\n\n---\nname: PDF_tools\n---\nend without line break";
 
 fn mended(text: &str) -> String {
@@ -16,7 +16,7 @@ fn fix(world: &World) -> crate::world::Output {
 }
 
 #[test]
-fn only_the_mistake_changes() {
+fn fix_changes_only_the_error() {
     let world = World::new();
     world.file("skills/pdf-tools/SKILL.md", ODD);
     let output = fix(&world).expect(0);
@@ -25,7 +25,7 @@ fn only_the_mistake_changes() {
 }
 
 #[test]
-fn windows_line_breaks_stay() {
+fn crlf_line_endings_are_kept() {
     let world = World::new();
     let text = ODD.replace('\n', "\r\n");
     world.file("skills/pdf-tools/SKILL.md", &text);
@@ -34,7 +34,7 @@ fn windows_line_breaks_stay() {
 }
 
 #[test]
-fn inserted_lines_break_like_the_others() {
+fn inserted_lines_use_the_same_line_endings() {
     let world = World::new();
     let text = "---\r\ndescription: Fills in forms. Use when asked.\r\n---\r\n\r\nFill it in.\r\n";
     world.file("skills/pdf-tools/SKILL.md", text);
@@ -91,7 +91,7 @@ fn second_run_changes_nothing() {
 }
 
 #[test]
-fn mode_stays() {
+fn file_mode_is_kept() {
     for mode in [0o600, 0o644, 0o664, 0o755] {
         let world = World::new();
         let file = world.file_with_mode("skills/pdf-tools/SKILL.md", ODD, mode);
@@ -103,7 +103,7 @@ fn mode_stays() {
 }
 
 #[test]
-fn link_stays_a_link() {
+fn symlink_is_kept() {
     let world = World::new();
     world.file("skills/pdf-tools/text/original.md", ODD);
     let link = world.link("skills/pdf-tools/SKILL.md", "text/original.md");
@@ -116,7 +116,7 @@ fn link_stays_a_link() {
 }
 
 #[test]
-fn link_that_leads_out_is_not_followed() {
+fn symlink_out_of_the_skill_is_not_followed() {
     let world = World::new();
     world.file("shared/original.md", ODD);
     world.link("skills/pdf-tools/SKILL.md", "../../shared/original.md");
@@ -130,7 +130,7 @@ fn link_that_leads_out_is_not_followed() {
 }
 
 #[test]
-fn no_temporary_file_stays_behind() {
+fn no_temporary_file_is_left() {
     let world = World::new();
     world.file("skills/pdf-tools/SKILL.md", ODD);
     fix(&world).expect(0);
@@ -142,7 +142,7 @@ fn no_temporary_file_stays_behind() {
 }
 
 #[test]
-fn nothing_is_written_when_nothing_can_be_mended() {
+fn nothing_is_written_without_fixable_findings() {
     let world = World::new();
     let good = world.good("skills/release-notes");
     let suggested = world.named("skills/pdf-tools", "csv-report");
@@ -180,7 +180,7 @@ fn without_the_flag_nothing_is_written() {
 }
 
 #[test]
-fn what_cannot_be_mended_remains() {
+fn unfixable_findings_remain() {
     let world = World::new();
     world.skill("skills/pdf-tools", "name: PDF_tools\n");
     let output = fix(&world).expect(1);
@@ -193,7 +193,7 @@ fn what_cannot_be_mended_remains() {
 }
 
 #[test]
-fn warnings_that_remain_do_not_fail() {
+fn remaining_warnings_do_not_fail() {
     let world = World::new();
     world.skill(
         "skills/pdf-tools",
@@ -210,7 +210,7 @@ fn warnings_that_remain_do_not_fail() {
 }
 
 #[test]
-fn ignored_rules_are_not_mended() {
+fn ignored_rules_are_not_fixed() {
     let world = World::new();
     world.file("skills/pdf-tools/SKILL.md", ODD);
     let output = world
@@ -224,7 +224,7 @@ fn ignored_rules_are_not_mended() {
 }
 
 #[test]
-fn json_counts_what_was_mended() {
+fn json_counts_fixes() {
     let world = World::new();
     world.file("skills/pdf-tools/SKILL.md", ODD);
     let document = world
@@ -239,9 +239,9 @@ fn json_counts_what_was_mended() {
     assert_eq!(document["summary"]["fixable"], 0);
 }
 
-/// A summary before and after must agree: what was fixable is what was fixed.
+/// The number of fixable findings before must equal the number of fixes after.
 #[test]
-fn as_many_are_mended_as_were_promised() {
+fn fixed_count_equals_fixable_count() {
     let world = World::new();
     world.named("skills/pdf-tools", "PDF_tools");
     let promised =
@@ -281,7 +281,7 @@ fn stdin(bytes: impl Into<Vec<u8>>, flags: &[&str]) -> crate::world::Output {
 }
 
 #[test]
-fn standard_input_is_mended_to_standard_output() {
+fn fixed_standard_input_is_written_to_standard_output() {
     let text = "---\r\nname: a # b\r\ndescription: Fills in: forms. Use when asked.\r\n---  \r\n\r\nFill it in.";
     let output = stdin(text, &[]).expect(0);
     insta::assert_snapshot!(output.snapshot().replace('\r', "␍"));
@@ -294,16 +294,16 @@ fn clean_standard_input_passes_through() {
     assert_eq!(stdin(text, &[]).expect(0).stdout, text);
 }
 
-/// Mended text is data: what goes through a pipe keeps every byte.
+/// Fixed text is written to a pipe unchanged.
 #[test]
 fn standard_input_keeps_escape_sequences() {
     let text = "---\nname: a\ndescription: Fills in forms. Use when asked.\n---\n\nPrints \x1b[31mred\x1b[0m.\n";
     assert_eq!(stdin(text, &[]).stdout, text);
 }
 
-/// Standard output is taken by the text; what remains must be told elsewhere, not only counted.
+/// Standard output contains the text, so remaining findings are printed to standard error.
 #[test]
-fn findings_of_mended_standard_input_are_told() {
+fn findings_in_fixed_standard_input_are_reported() {
     let output = stdin("---\nname: a\n---\n\nFill it in.\n", &[]).expect(1);
     assert_eq!(output.stdout, "---\nname: a\n---\n\nFill it in.\n");
     assert!(
@@ -313,9 +313,9 @@ fn findings_of_mended_standard_input_are_told() {
     );
 }
 
-/// `prowess validate - --fix < a > b` must not lose what it cannot mend.
+/// `prowess validate - --fix < a > b` must not lose input that it cannot fix.
 #[test]
-fn standard_input_that_is_not_text_is_told() {
+fn binary_standard_input_is_reported() {
     let text = b"---\nname: \xff\n---\n".to_vec();
     let output = stdin(text, &[]).expect(1);
     assert_eq!(

@@ -1,8 +1,8 @@
-//! What `prowess validate` says of frontmatter that people get wrong, and what fixes make of it.
+//! Findings and fixes for common mistakes in frontmatter.
 
 use crate::world::World;
 
-/// Faults that are mended in one line or several, each with what the fixes leave.
+/// Invalid frontmatter with the result of its fixes, on one or several lines.
 const BROKEN: &[(&str, &str, &str)] = &[
     (
         "lost",
@@ -70,7 +70,7 @@ fn findings() {
     insta::assert_snapshot!(world().run(&["validate", "skills"]).expect(1).snapshot());
 }
 
-/// Nothing is left to find, and the text is what its author meant.
+/// No findings remain, and the text has the intended meaning.
 #[test]
 fn all_fixes() {
     let world = world();
@@ -92,7 +92,7 @@ fn all_fixes() {
     }
 }
 
-/// Where two readings are possible, `--fix` alone leaves the file as it is.
+/// If the text is ambiguous, `--fix` alone does not change it.
 #[test]
 fn safe_fixes() {
     let world = world();
@@ -134,7 +134,7 @@ fn other_notations() {
 }
 
 #[test]
-fn comments_that_are_meant_as_such_are_left_alone() {
+fn real_comments_are_kept() {
     let world = World::new();
     let keys = "name: x # short\ndescription: Use when asked.  # to be extended\nlicense: MIT # see LICENSE\n";
     world.file(

@@ -2,7 +2,7 @@
 
 use crate::world::World;
 
-/// The commands that the overview names.
+/// Returns the commands listed in the root help.
 fn commands(world: &World) -> Vec<String> {
     let overview = world.run(&["-h"]).expect(0).stdout;
     let names: Vec<String> = overview
@@ -17,15 +17,15 @@ fn commands(world: &World) -> Vec<String> {
     names
 }
 
-/// The topics that the help of `help` names.
+/// Returns the topics listed in the help of `help`.
 fn topics(world: &World) -> Vec<String> {
     let help = world.run(&["help", "-h"]).expect(0).stdout;
-    let (_, topics) = help.split_once("or a topic: ").expect("topics are named");
+    let (_, topics) = help.split_once("or topic: ").expect("topics are named");
     let topics = topics.lines().next().unwrap();
     topics.split(", ").map(str::to_owned).collect()
 }
 
-/// The commands under "Examples:" in a help text.
+/// Returns the commands under "Examples:" in a help text.
 fn examples(help: &str) -> Vec<Vec<String>> {
     let (_, examples) = help
         .split_once("\nExamples:\n")
@@ -33,7 +33,7 @@ fn examples(help: &str) -> Vec<Vec<String>> {
     examples.lines().map(|line| words(line.trim())).collect()
 }
 
-/// The words of a command, up to two blanks in a row, where the explanation begins.
+/// Returns the words of a command, up to two consecutive spaces, which start the description.
 fn words(line: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut quoted = None;
@@ -52,13 +52,13 @@ fn words(line: &str) -> Vec<String> {
 }
 
 #[test]
-fn words_end_at_the_explanation() {
+fn words_stop_at_the_description() {
     assert_eq!(words("prowess new a   makes  a"), ["prowess", "new", "a"]);
     assert_eq!(words("a --b \"c  d. e\""), ["a", "--b", "c  d. e"]);
 }
 
 #[test]
-fn overview() {
+fn root_help() {
     let world = World::new();
     let help = world.run(&["help"]);
     insta::assert_snapshot!(help.snapshot());
@@ -68,10 +68,10 @@ fn overview() {
 }
 
 #[test]
-fn overview_fits_one_screen() {
+fn root_help_fits_one_screen() {
     let help = World::new().run(&["-h"]).expect(0).stdout;
     assert!(help.lines().count() <= 40, "{help}");
-    // The first line is wrapped where there is a terminal, all others are not.
+    // The first line is wrapped on a terminal; the others are not.
     assert!(
         help.lines().skip(1).all(|line| line.chars().count() <= 80),
         "{help}"
@@ -97,9 +97,9 @@ fn help_of_every_command() {
     }
 }
 
-/// There is one text, so that nobody is sent to another one.
+/// All ways to ask for help print the same text.
 #[test]
-fn every_way_to_help_leads_to_the_same_text() {
+fn every_help_command_prints_the_same_text() {
     let world = World::new();
     for command in commands(&world) {
         let output = world.run(&["help", &command]).expect(0);
@@ -115,9 +115,9 @@ fn every_way_to_help_leads_to_the_same_text() {
     }
 }
 
-/// Folders below a limit are not searched, and a warning says so; the help must not say otherwise.
+/// The help must state the depth at which the search really stops.
 #[test]
-fn help_promises_no_more_depth_than_there_is() {
+fn help_states_the_real_search_depth() {
     let help = World::new().run(&["help", "validate"]).expect(0).stdout;
     assert!(!help.contains("at any depth"), "{help}");
 }
@@ -132,7 +132,7 @@ fn every_topic() {
 }
 
 #[test]
-fn overview_names_every_topic() {
+fn root_help_names_every_topic() {
     let world = World::new();
     let overview = world.run(&["-h"]).stdout;
     for topic in topics(&world) {
@@ -140,7 +140,7 @@ fn overview_names_every_topic() {
     }
 }
 
-/// A world in which every example does what its explanation says.
+/// Returns a world in which every example works.
 fn prepared() -> World {
     let world = World::new();
     world.good("skills/release-notes");
@@ -174,9 +174,9 @@ fn every_example_works() {
         for example in found {
             assert_eq!(example[..2], ["prowess".to_owned(), command.clone()]);
             let output = prepared().run(&example[1..]);
-            // Trusting asks a person, and there is none.
+            // Trusting needs a terminal.
             let asks = example.len() == 3 && command == "trust" && !example[2].starts_with('-');
-            // There is something to change.
+            // There are changes.
             let differs = example.contains(&"--diff".to_owned());
             let code = if asks { 3 } else { i32::from(differs) };
             assert_eq!(output.code, code, "{example:?}\n{}", output.snapshot());
@@ -188,9 +188,9 @@ fn every_example_works() {
     }
 }
 
-/// They are laid out by hand: a terminal would break them anywhere.
+/// Examples are laid out by hand and must not be wrapped by the terminal.
 #[test]
-fn what_stands_below_the_options_fits_a_terminal() {
+fn examples_fit_80_columns() {
     let world = World::new();
     for command in commands(&world) {
         let help = world.run(&[command.as_str(), "-h"]).stdout;
@@ -207,7 +207,7 @@ fn every_example_of_validate_fails_on_findings() {
     let world = World::new();
     for example in examples(&world.run(&["validate", "-h"]).stdout) {
         let world = prepared();
-        // Not to be mended: nobody knows what it does.
+        // Cannot be fixed: the description is unknown.
         for folder in ["skills/blank", ".agents/skills/blank"] {
             world.skill(folder, "name: blank\n");
         }
@@ -217,7 +217,7 @@ fn every_example_of_validate_fails_on_findings() {
 }
 
 #[test]
-fn examples_of_new_make_skills_that_pass() {
+fn examples_of_new_create_valid_skills() {
     let world = World::new();
     for example in examples(&world.run(&["new", "-h"]).stdout) {
         let world = World::new();
@@ -260,7 +260,7 @@ fn unknown_option_suggests() {
 }
 
 #[test]
-fn unknown_format_lists_the_known() {
+fn unknown_format_lists_possible_values() {
     let output = World::new().run(&["validate", "--format", "jsn"]).expect(2);
     insta::assert_snapshot!(output.snapshot());
 }
@@ -271,7 +271,7 @@ fn missing_argument_is_named() {
 }
 
 #[test]
-fn unknown_subject_suggests_commands_and_topics() {
+fn unknown_topic_suggests_commands_and_topics() {
     let world = World::new();
     for (typed, meant) in [
         ("valdate", "validate"),
@@ -282,14 +282,14 @@ fn unknown_subject_suggests_commands_and_topics() {
         assert_eq!(
             output.snapshot(),
             format!(
-                "exit: 2\n----- stdout -----\n\n----- stderr -----\nerror: no help on `{typed}`\nhint: did you mean `prowess help {meant}`?\n"
+                "exit: 2\n----- stdout -----\n\n----- stderr -----\nerror: no help for `{typed}`\nhint: did you mean `prowess help {meant}`?\n"
             )
         );
     }
 }
 
 #[test]
-fn unknown_subject_far_from_everything() {
+fn unknown_topic_without_a_similar_name() {
     insta::assert_snapshot!(World::new().run(&["help", "zebra"]).expect(2).snapshot());
 }
 
@@ -306,7 +306,7 @@ fn copy(from: &std::path::Path, world: &World, to: &str) {
     }
 }
 
-/// The table in the README is what newcomers type first.
+/// Newcomers try the commands in the README first.
 #[test]
 fn every_command_in_the_readme_works_as_typed() {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");

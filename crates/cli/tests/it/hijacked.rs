@@ -1,4 +1,4 @@
-//! A model that works for somebody else: what it says and does through the real program.
+//! A compromised model: its output and tool calls, run through the real program.
 
 use std::fs::File;
 use std::io::Read;
@@ -14,9 +14,9 @@ fn script(world: &World, lines: &[Value]) -> String {
     format!("scripted:{}", world.file("script.jsonl", text).display())
 }
 
-/// What SQLite finds beside its file it takes for its own.
+/// SQLite trusts the files next to its database.
 #[test]
-fn what_lies_beside_the_store_is_ours_too() {
+fn files_next_to_the_store_are_protected() {
     let world = World::new();
     world.file("~/config.toml", "[permissions]\nmode = \"yolo\"\n");
     let ends = ["", "-wal", "-shm", "-journal"];
@@ -41,9 +41,9 @@ fn what_lies_beside_the_store_is_ours_too() {
     assert_eq!(refused, ends.len(), "{}", output.stdout);
 }
 
-/// On a terminal, whatever its size, an answer is text and nothing to act on.
+/// On a terminal of any size, control characters in a reply are escaped.
 #[test]
-fn an_answer_does_nothing_to_a_terminal() {
+fn replies_cannot_control_the_terminal() {
     let world = World::new();
     let model = script(
         &world,

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::world::{DESCRIPTION, Output, World};
 
-/// Skills in every scope; `pdf` is in three places.
+/// Returns a world with skills in every scope; `pdf` exists three times.
 fn library() -> World {
     let world = World::new();
     world.good(".agents/skills/pdf");
@@ -39,7 +39,7 @@ fn names(output: &Output) -> Vec<String> {
 }
 
 #[test]
-fn every_place() {
+fn every_location() {
     let world = library();
     let output = world.run(&["list", "--skills-dir", "shared"]).expect(0);
     insta::assert_snapshot!(output.snapshot());
@@ -50,7 +50,7 @@ fn every_place() {
 }
 
 #[test]
-fn shadowed_ones_have_qualified_names() {
+fn shadowed_skills_have_qualified_names() {
     let world = library();
     insta::assert_snapshot!(world.run(&["list", "--all"]).expect(0).snapshot());
     let document = world.run(&["list", "--all", "--json"]).expect(0).json();
@@ -62,7 +62,7 @@ fn shadowed_ones_have_qualified_names() {
         assert_eq!(skill["name"], "pdf", "{name}");
         assert_eq!(skill["model"], "shadowed", "{name}");
         assert_eq!(skill["shadowed_by"], winner.to_str().unwrap(), "{name}");
-        // The name leads where it says.
+        // The qualified name resolves to its skill.
         let shown = world.run(&["show", name, "--json"]).expect(0).json();
         let place = skill["location"]
             .as_str()
@@ -88,7 +88,7 @@ fn nested_folders_and_commands() {
     );
     let command = named(&document, "frontend:component");
     assert_eq!(command["description"], "Make a component: $ARGUMENTS");
-    // Where it lies, a nested skill has its own name.
+    // Inside its folder, a nested skill has its plain name.
     let inside = names(&world.command(&["list", "--json"]).dir("apps/web").run());
     assert!(inside.contains(&"deploy".to_owned()), "{inside:?}");
     world.run(&["show", "apps/web:deploy"]).expect(0);
@@ -124,17 +124,17 @@ fn scopes() {
     assert_eq!(of("bundled"), ["prowess"]);
     assert_eq!(
         world.run(&["list", "--scope", "usr"]).expect(2).errors(),
-        "error: `--scope` does not know `usr`: it is `project`, `extra`, `user` or `bundled`\nhint: did you mean `--scope user`?\n"
+        "error: invalid value `usr` for `--scope`: expected `project`, `extra`, `user` or `bundled`\nhint: did you mean `--scope user`?\n"
     );
     let none = World::new().run(&["list", "--scope", "project"]).expect(0);
     assert_eq!(
         none.errors(),
-        "No skill matches; `prowess list --all` shows all of them\n"
+        "No matching skills; list all with `prowess list --all`\n"
     );
 }
 
 #[test]
-fn wide_shows_versions_and_places() {
+fn wide_shows_versions_and_paths() {
     let world = World::new();
     world.skill(
         ".agents/skills/pdf",
@@ -144,12 +144,12 @@ fn wide_shows_versions_and_places() {
 }
 
 #[test]
-fn nothing_but_what_is_bundled() {
+fn only_the_bundled_skill() {
     insta::assert_snapshot!(World::new().run(&["list"]).expect(0).snapshot());
 }
 
 #[test]
-fn agents_see_what_they_were_given() {
+fn agents_see_granted_skills() {
     let world = library();
     world.file(
         ".agents/prowess.toml",
@@ -176,7 +176,7 @@ fn agents_see_what_they_were_given() {
 }
 
 #[test]
-fn agent_with_a_skill_that_is_not_there() {
+fn agent_with_a_missing_skill() {
     let world = library();
     world.file(
         ".agents/prowess.toml",
@@ -191,7 +191,7 @@ fn agent_with_a_skill_that_is_not_there() {
 }
 
 #[test]
-fn project_takes_skills_from_an_agent_and_gives_it_none() {
+fn project_can_only_restrict_an_agent() {
     let world = library();
     world.file(
         "~/config.toml",
@@ -213,7 +213,7 @@ fn project_takes_skills_from_an_agent_and_gives_it_none() {
 }
 
 #[test]
-fn visibility_is_set_in_files() {
+fn visibility_is_configurable() {
     let world = library();
     world.file(
         "~/config.toml",
@@ -233,9 +233,9 @@ fn visibility_is_set_in_files() {
     insta::assert_snapshot!(world.run(&["list", "--all"]).expect(0).snapshot());
 }
 
-/// Whoever clones a repository must not get back what they switched off.
+/// A cloned repository must not enable skills that the user disabled.
 #[test]
-fn project_file_switches_nothing_on() {
+fn project_file_cannot_enable_skills() {
     let world = library();
     world.file("~/config.toml", "[skills.visibility]\npdf = 'off'\n");
     world.file(
@@ -248,7 +248,7 @@ fn project_file_switches_nothing_on() {
 }
 
 #[test]
-fn precedence_and_folders_are_set_in_files() {
+fn precedence_and_folders_are_configurable() {
     let world = library();
     let pdf = |world: &World| {
         let document = world.run(&["list", "--json"]).expect(0).json();
@@ -268,7 +268,7 @@ fn precedence_and_folders_are_set_in_files() {
         found["location"],
         world.path("shared/team-rules/SKILL.md").to_str().unwrap()
     );
-    // What is listed is checked, too.
+    // Listed skills are also validated.
     let skills = |flags: &[&str]| {
         let output = world.run(&[&["validate", "--json", "-q"], flags].concat());
         output.json()["summary"]["skills"].as_u64().unwrap()
@@ -277,14 +277,14 @@ fn precedence_and_folders_are_set_in_files() {
 }
 
 #[test]
-fn folder_that_was_typed_must_be_there() {
+fn missing_skills_dir_is_an_error() {
     let world = World::with_a_good_skill();
     world.file("note.txt", "");
     for command in ["list", "validate", "prompt", "doctor"] {
         let output = world.run(&[command, "--skills-dir", "nope"]).expect(2);
         assert_eq!(
             output.errors(),
-            "error: `--skills-dir nope` does not exist\nhint: name a folder that holds skills\n",
+            "error: `--skills-dir nope` does not exist\nhint: pass a folder that contains skills\n",
             "{command}"
         );
     }
@@ -297,7 +297,7 @@ fn folder_that_was_typed_must_be_there() {
 }
 
 #[test]
-fn unreadable_skill_is_warned_of_and_hides_nothing() {
+fn unreadable_skill_warns_and_hides_no_other() {
     let world = library();
     world.folder(".agents/skills/folder/SKILL.md");
     let output = world.run(&["list"]).expect(0);
@@ -311,14 +311,14 @@ fn unreadable_skill_is_warned_of_and_hides_nothing() {
     let faults = document["faults"].as_array().unwrap();
     assert_eq!(faults.len(), 1, "{faults:?}");
     assert_eq!(faults[0]["kind"], "unreadable");
-    // Bytes that are not text are a skill with a problem.
+    // A file that is not text is a skill with a problem.
     world.file(".agents/skills/binary/SKILL.md", [0xff, 0xfe, 0, 1]);
     world.run(&["list"]).expect(0);
 }
 
-/// One line each, with nothing in it that a terminal would act on.
+/// Each skill is one line without control characters.
 #[test]
-fn hostile_texts_are_harmless() {
+fn hostile_texts_are_escaped() {
     let world = World::new();
     world.file(
         ".agents/skills/evil/SKILL.md",
@@ -362,7 +362,7 @@ fn three_thousand_skills() {
     let output = world.run(&["list"]).expect(0);
     assert_eq!(output.stdout.lines().count(), 1 + 3001);
     assert_eq!(output.errors(), "3,001 skills\n");
-    // From the cache, and without it.
+    // With and without the cache.
     let count = |flags: &[&str]| names(&world.run(flags).expect(0)).len();
     assert_eq!(count(&["list", "--json"]), 3001);
     assert_eq!(count(&["list", "--json", "--no-cache"]), 3001);
@@ -374,7 +374,7 @@ fn three_thousand_skills() {
 }
 
 #[test]
-fn no_cache_leaves_nothing_behind() {
+fn no_cache_writes_nothing() {
     let world = library();
     world.run(&["list", "--no-cache"]).expect(0);
     assert!(!world.path("~/cache").exists());
@@ -383,7 +383,7 @@ fn no_cache_leaves_nothing_behind() {
 }
 
 #[test]
-fn file_names_that_are_not_text() {
+fn file_names_not_utf8() {
     use std::os::unix::ffi::OsStrExt;
     let world = library();
     let name = std::ffi::OsStr::from_bytes(b".agents/skills/caf\xe9");
@@ -407,7 +407,7 @@ fn file_names_that_are_not_text() {
 }
 
 #[test]
-fn home_that_does_not_exist() {
+fn missing_home() {
     let world = World::new();
     world.good(".agents/skills/pdf");
     for command in [
@@ -468,7 +468,7 @@ fn colours() {
     assert_eq!(plain, world.run(&["list"]).stdout);
 }
 
-/// A piece of coloured text, without the end of the sequence that it begins with.
+/// Returns coloured text without the end of its first escape sequence.
 fn strip((index, piece): (usize, &str)) -> &str {
     if index == 0 {
         piece
@@ -477,9 +477,9 @@ fn strip((index, piece): (usize, &str)) -> &str {
     }
 }
 
-/// Whoever clones a repository keeps their own order, and their own folders are theirs.
+/// A cloned repository must not change the user's precedence and folders.
 #[test]
-fn project_file_takes_over_neither_order_nor_folders() {
+fn project_file_cannot_change_precedence_or_user_folders() {
     let world = library();
     world.file("~/config.toml", "[skills]\nprecedence = 'user'\n");
     world.file(
@@ -501,7 +501,7 @@ fn project_file_takes_over_neither_order_nor_folders() {
 }
 
 #[test]
-fn setting_that_nearly_means_a_skill_is_pointed_out() {
+fn misspelt_skill_in_configuration_is_reported() {
     let world = library();
     world.file(
         "~/config.toml",
@@ -509,13 +509,13 @@ fn setting_that_nearly_means_a_skill_is_pointed_out() {
     );
     let output = world.run(&["list"]).expect(0);
     assert!(output.stderr.contains(
-        "`skills.visibility.release-note` means no skill; did you mean `release-notes`?"
+        "`skills.visibility.release-note` does not match any skill; did you mean `release-notes`?"
     ));
     assert!(!output.stderr.contains("elsewhere"));
 }
 
 #[test]
-fn watching_tells_only_what_was_asked_for() {
+fn watch_respects_filters() {
     let world = library();
     let running = world
         .command(&["list", "--watch", "--json", "--scope", "user"])

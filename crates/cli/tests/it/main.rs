@@ -1,7 +1,7 @@
-//! The `prowess` command, run the way people run it.
+//! End-to-end tests of the `prowess` command.
 //!
-//! One binary for all tests, so that there is one thing to link. Every test builds a world of its
-//! own in a temporary folder; nothing is read from the home folder or the environment.
+//! A single test binary, to link only once. Each test creates its own world in a temporary folder; the
+//! real home folder and environment are never used.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

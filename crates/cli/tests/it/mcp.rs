@@ -1,11 +1,11 @@
-//! `prowess mcp`: the lines for clients, and a client over standard input and output.
+//! `prowess mcp`: configuration of clients, and a client over standard input and output.
 
 use serde_json::{Value, json};
 
 use crate::world::World;
 
 #[test]
-fn the_lines_for_a_client_are_printed_or_installed() {
+fn client_configuration_is_printed_or_installed() {
     let world = World::new();
     let printed = world.run(&["mcp", "config", "claude-code"]).expect(0);
     let lines: Value = serde_json::from_str(&printed.stdout).unwrap();
@@ -30,7 +30,7 @@ fn the_lines_for_a_client_are_printed_or_installed() {
 }
 
 #[test]
-fn a_client_over_standard_streams_loads_a_skill() {
+fn stdio_client_loads_a_skill() {
     let world = World::new();
     world.good("~/.agents/skills/pdf-forms");
     let lines = [
@@ -57,11 +57,11 @@ fn a_client_over_standard_streams_loads_a_skill() {
     );
     let text = answer(3)["result"]["content"][0]["text"].as_str().unwrap();
     assert!(text.contains("Fill it in."), "{text}");
-    // Whoever loads a skill uses it.
+    // Loading a skill is recorded as usage.
     let stats = world.run(&["stats", "--json"]).expect(0);
     let stats: Value = serde_json::from_str(&stats.stdout).unwrap();
     assert!(stats.to_string().contains("pdf-forms"), "{stats}");
-    // Without the flag nothing runs.
+    // Commands need the flag.
     let refused = answer(4);
     assert!(
         refused["error"].is_object() || refused["result"]["isError"] == true,
@@ -69,9 +69,9 @@ fn a_client_over_standard_streams_loads_a_skill() {
     );
 }
 
-/// A client that is gone before it said hello is still told what was wrong.
+/// A client that disconnects before `initialize` still receives the error.
 #[test]
-fn nonsense_is_answered_although_nobody_says_more() {
+fn invalid_input_is_answered_after_end_of_input() {
     let input = "garbage\n{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"nope\"}\n";
     let output = World::new()
         .command(&["mcp"])

@@ -6,16 +6,16 @@ use crate::world::World;
 
 const TEMPLATES: [&str; 3] = ["minimal", "script", "arguments"];
 
-/// A new skill passes, and notes say what is still to be written.
+/// A new skill is valid, and notes point to placeholder text.
 #[test]
-fn every_template_passes_with_nothing_but_notes_on_its_own_text() {
+fn templates_are_valid_except_for_notes_on_placeholder_text() {
     for template in TEMPLATES {
         let world = World::new();
         world
             .run(&["new", "release-notes", "--template", template])
             .expect(0);
         for profile in ["spec", "claude-code", "lenient"] {
-            // The standard does not know the keys that the others need.
+            // The standard does not define the keys of the other templates.
             if profile == "spec" && template == "arguments" {
                 continue;
             }
@@ -25,7 +25,7 @@ fn every_template_passes_with_nothing_but_notes_on_its_own_text() {
                 .expect(0)
                 .json();
             let found: Vec<_> = document["findings"].as_array().unwrap().iter().collect();
-            // The description, and in the smallest one the first line.
+            // The description, and the first line of the minimal template.
             assert_eq!(
                 found.len(),
                 1 + usize::from(template == "minimal"),
@@ -53,7 +53,7 @@ fn every_template_passes_with_nothing_but_notes_on_its_own_text() {
 }
 
 #[test]
-fn every_template_as_written() {
+fn every_template() {
     for template in TEMPLATES {
         let world = World::new();
         let output = world.run(&["new", "release-notes", "--template", template]);
@@ -85,7 +85,7 @@ fn script_runs() {
 }
 
 #[test]
-fn nothing_else_is_written() {
+fn no_other_files_are_written() {
     let world = World::new();
     world.run(&["new", "release-notes"]).expect(0);
     let mut names: Vec<_> = std::fs::read_dir(world.path("."))
@@ -103,7 +103,7 @@ fn nothing_else_is_written() {
 }
 
 #[test]
-fn path_names_the_folder() {
+fn path_selects_the_folder() {
     let world = World::new();
     let output = world.run(&["new", ".agents/skills/lint"]).expect(0);
     insta::assert_snapshot!(output.snapshot());
@@ -112,7 +112,7 @@ fn path_names_the_folder() {
             .read(".agents/skills/lint/SKILL.md")
             .contains("\nname: lint\n")
     );
-    // What was made can be named at once.
+    // The new skill can be addressed by name.
     world.run(&["validate", "lint"]).expect(0);
 }
 
@@ -172,7 +172,7 @@ fn existing_folder_is_refused() {
 }
 
 #[test]
-fn nothing_that_exists_is_overwritten() {
+fn existing_files_are_not_overwritten() {
     let world = World::new();
     world.file("plain", "mine");
     world.folder("empty");
@@ -182,7 +182,7 @@ fn nothing_that_exists_is_overwritten() {
         assert!(
             output
                 .stderr
-                .starts_with(&format!("error: `{name}` exists already\n"))
+                .starts_with(&format!("error: `{name}` already exists\n"))
         );
     }
     assert_eq!(world.read("plain"), "mine");
@@ -204,7 +204,7 @@ fn bad_name_suggests_a_good_one() {
             Some(format!("hint: try `prowess new {meant}`").as_str()),
             "{typed}"
         );
-        // The advice works.
+        // The suggested command works.
         world.run(&["new", meant]).expect(0);
         std::fs::remove_dir_all(world.path(meant)).unwrap();
     }
@@ -213,27 +213,29 @@ fn bad_name_suggests_a_good_one() {
 }
 
 #[test]
-fn hopeless_name_is_refused() {
+fn name_without_a_repair_is_refused() {
     let world = World::new();
     insta::assert_snapshot!(world.run(&["new", "!!!"]).expect(2).snapshot());
 }
 
 #[test]
-fn path_without_a_name_is_refused_and_quoted() {
+fn path_without_a_name_is_refused() {
     let world = World::new();
     for typed in ["/", "..", "."] {
         let output = world.run(&["new", typed]).expect(2);
         assert!(
-            output.stderr.starts_with(&format!("error: `{typed}` ")),
+            output
+                .stderr
+                .starts_with(&format!("error: invalid skill name `{typed}`: ")),
             "{}",
             output.stderr
         );
     }
 }
 
-/// `rm -r my skills/lint` removes something else.
+/// Unquoted, `rm -r my skills/lint` would remove other files.
 #[test]
-fn advice_can_be_pasted() {
+fn suggested_commands_are_quoted() {
     let world = World::new();
     world.folder("my skills");
     let output = world.run(&["new", "my skills/lint"]).expect(0);
@@ -257,14 +259,14 @@ fn long_name_is_refused() {
 }
 
 #[test]
-fn parent_that_is_a_file_is_named() {
+fn parent_is_a_file() {
     let world = World::new();
     world.file("plain", "mine");
     insta::assert_snapshot!(world.run(&["new", "plain/lint"]).expect(2).snapshot());
 }
 
 #[test]
-fn unknown_template_lists_the_known() {
+fn unknown_template_lists_possible_values() {
     let output = World::new().run(&["new", "a", "--template", "scrip"]);
     insta::assert_snapshot!(output.expect(2).snapshot());
 }

@@ -1,4 +1,4 @@
-//! Streams, colours, quiet, and readers that go away.
+//! Streams, colours, quiet mode and broken pipes.
 
 use crate::world::{Output, World};
 
@@ -9,7 +9,7 @@ fn with_an_error() -> World {
 }
 
 #[test]
-fn quiet_leaves_the_findings() {
+fn quiet_prints_findings() {
     let world = with_an_error();
     let loud = world.run(&["validate", "skills"]).expect(1);
     let quiet = world.run(&["validate", "skills", "-q"]).expect(1);
@@ -21,7 +21,7 @@ fn quiet_leaves_the_findings() {
 }
 
 #[test]
-fn very_quiet_leaves_the_exit_code() {
+fn very_quiet_prints_nothing() {
     let world = with_an_error();
     let silent = |arguments: &[&str], code| {
         let output = world.run(arguments).expect(code);
@@ -40,7 +40,7 @@ fn very_quiet_leaves_the_exit_code() {
 }
 
 #[test]
-fn quiet_leaves_errors() {
+fn quiet_prints_errors() {
     let output = World::new().run(&["validate", "nope/nope", "-q"]).expect(2);
     assert!(
         output
@@ -50,7 +50,7 @@ fn quiet_leaves_errors() {
 }
 
 #[test]
-fn quiet_success_says_nothing() {
+fn quiet_success_prints_nothing() {
     let world = World::with_a_good_skill();
     for arguments in [&["validate", "skills", "-q"], &["new", "made", "-q"]] {
         let output = world.run(arguments).expect(0);
@@ -69,7 +69,7 @@ fn has_escapes(output: &Output) -> (bool, bool) {
 }
 
 #[test]
-fn pipes_get_no_colours() {
+fn no_colours_in_a_pipe() {
     let world = with_an_error();
     for arguments in [
         &["validate", "skills"][..],
@@ -145,7 +145,7 @@ fn unknown_color_is_refused() {
     insta::assert_snapshot!(output.snapshot());
 }
 
-/// Runs a command whose reader is gone before it begins.
+/// Runs a command whose standard output is already closed.
 fn unread(world: &World, arguments: &[&str]) -> Output {
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);
@@ -153,7 +153,7 @@ fn unread(world: &World, arguments: &[&str]) -> Output {
 }
 
 #[test]
-fn reader_that_goes_away_is_not_an_error() {
+fn broken_pipe_is_not_an_error() {
     let world = World::with_a_good_skill();
     for arguments in [
         &["explain", "-q"][..],
@@ -183,9 +183,9 @@ fn reader_that_goes_away_is_not_an_error() {
     }
 }
 
-/// "Broken pipe exits quietly with 0" is a promise without exceptions.
+/// A broken pipe always exits quietly with 0.
 #[test]
-fn reader_that_goes_away_from_findings_is_not_an_error() {
+fn broken_pipe_with_findings_is_not_an_error() {
     let world = with_an_error();
     for format in ["full", "concise", "json", "github", "sarif"] {
         let output = unread(&world, &["validate", "skills", "-q", "--format", format]);

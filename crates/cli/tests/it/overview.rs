@@ -1,14 +1,14 @@
-//! `prowess` alone.
+//! `prowess` without a command.
 
 use crate::world::World;
 
 #[test]
-fn nothing_here_yet() {
+fn no_skills() {
     insta::assert_snapshot!(World::new().run::<&str>(&[]).expect(0).snapshot());
 }
 
 #[test]
-fn what_there_is() {
+fn skills_and_problems() {
     let world = World::new();
     world.good(".agents/skills/pdf");
     world.good(".claude/skills/release-notes");
@@ -23,7 +23,7 @@ fn what_there_is() {
 }
 
 #[test]
-fn what_does_not_fit() {
+fn listing_over_budget() {
     let world = World::new();
     world.good(".agents/skills/pdf");
     world.file(".agents/prowess.toml", "[prompt]\nbudget = 10\n");
@@ -38,9 +38,9 @@ fn what_does_not_fit() {
     }
 }
 
-/// Every command that it names can be typed.
+/// Every suggested command exists.
 #[test]
-fn commands_it_names_exist() {
+fn suggested_commands_exist() {
     let world = World::new();
     world.good(".agents/skills/pdf");
     world.good("~/.claude/skills/pdf");

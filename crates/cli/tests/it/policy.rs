@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::world::World;
 
 #[test]
-fn a_command_is_explained() {
+fn decision_is_explained() {
     let world = World::new();
     let run = |args: &[&str]| {
         let mut all = vec!["policy", "check"];
@@ -54,7 +54,7 @@ fn a_command_is_explained() {
 }
 
 #[test]
-fn rules_come_from_the_configuration_and_a_project_only_tightens() {
+fn project_rules_can_only_restrict() {
     let world = World::new();
     world.file(
         "~/config.toml",
@@ -89,7 +89,7 @@ fn rules_come_from_the_configuration_and_a_project_only_tightens() {
 }
 
 #[test]
-fn a_skill_that_is_not_trusted_runs_nothing() {
+fn untrusted_skill_cannot_run_commands() {
     let world = World::new();
     world.skill(
         ".agents/skills/x",
@@ -108,7 +108,7 @@ fn a_skill_that_is_not_trusted_runs_nothing() {
     let digest = trust["skills"][0]["digest"].as_str().unwrap().to_owned();
     world.run(&["trust", "x", "--digest", &digest]).expect(0);
     insta::assert_snapshot!("pre_approved", check(0).snapshot());
-    // It pre-approves only what it names, and only for itself.
+    // A skill pre-approves only the listed commands, and only for itself.
     world
         .run(&["policy", "check", "--skill", "x", "--", "git push"])
         .expect(1);
@@ -118,7 +118,7 @@ fn a_skill_that_is_not_trusted_runs_nothing() {
 }
 
 #[test]
-fn lines_of_json() {
+fn json_lines() {
     let world = World::new();
     let input = [
         r#"{"id": "a", "rules": {"allow": ["Bash(git:*)"]}, "cmd": "git status"}"#,
@@ -165,7 +165,7 @@ fn lines_of_json() {
 }
 
 #[test]
-fn a_line_of_many_megabytes_is_answered() {
+fn very_long_line_is_answered() {
     let world = World::new();
     let input = format!(
         "{{\"id\": 1, \"rules\": {{\"allow\": [\"Bash\"]}}, \"cmd\": \"{}\"}}\n{{\"id\": 2, \"cmd\": \"ls\"}}\n",

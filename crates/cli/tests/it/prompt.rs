@@ -14,7 +14,7 @@ fn library() -> World {
         "~/.claude/skills/release-notes",
         "name: release-notes\ndescription: Says what changed. Use when a version is released.\n",
     );
-    // The one that is always there would be in every text.
+    // Hide the bundled skill.
     world.file("~/config.toml", "[skills.visibility]\nprowess = 'off'\n");
     world
 }
@@ -34,9 +34,9 @@ fn xml() {
     );
 }
 
-/// What `skills-ref to-prompt` prints for these two folders, to the byte.
+/// The exact output of `skills-ref to-prompt` for these two folders.
 #[test]
-fn xml_of_the_reference_tool() {
+fn xml_matches_the_reference_tool() {
     let world = library();
     let output = world
         .run(&["prompt", "--format", "xml", "--compat", "-q"])
@@ -51,7 +51,7 @@ fn xml_of_the_reference_tool() {
     assert_eq!(output.stdout, wanted);
     assert_eq!(
         world.run(&["prompt", "--compat"]).expect(2).errors(),
-        "error: `--compat` is about the XML of the reference tool\nhint: add `--format xml`\n"
+        "error: `--compat` requires `--format xml`\nhint: add `--format xml`\n"
     );
 }
 
@@ -114,26 +114,26 @@ fn budgets() {
     assert_eq!(of(&["--budget", "78"])["budget"], 78);
     let output = world.run(&["prompt"]).expect(0);
     assert!(
-        output.stderr.contains(" left out\nleft out: `"),
+        output.stderr.contains(" omitted\nomitted: `"),
         "{}",
         output.snapshot()
     );
     assert!(
-        output.stderr.ends_with(" more; see `prowess why NAME`\n"),
+        output.stderr.ends_with(" more; run `prowess why NAME`\n"),
         "{}",
         output.snapshot()
     );
-    // Too little for a single name is said, not hidden.
+    // A budget too small for a single name is reported.
     let nothing = world.run(&["prompt", "--budget", "1"]).expect(0);
     assert!(
-        nothing.stderr.contains("52 skills, 52 left out"),
+        nothing.stderr.contains("52 skills, 52 omitted"),
         "{}",
         nothing.snapshot()
     );
 }
 
 #[test]
-fn recent_says_how_many_more_there_are() {
+fn recent_counts_the_remaining_skills() {
     let world = library();
     for number in 0..20 {
         world.good(&format!(".agents/skills/form-{number:02}"));
@@ -178,7 +178,7 @@ fn agent() {
 }
 
 #[test]
-fn hidden_skills_are_not_in_it() {
+fn hidden_skills_are_excluded() {
     let world = library();
     world.skill(
         ".agents/skills/deploy",
@@ -193,7 +193,7 @@ fn hidden_skills_are_not_in_it() {
 }
 
 #[test]
-fn no_skill_is_no_text() {
+fn no_skills_print_nothing() {
     let world = World::new();
     let bundled = world.run(&["prompt", "-q"]).expect(0);
     assert!(

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::world::{Output, World};
 
-/// A world with one skill in the home folder, which needs no trust.
+/// Returns a world with one skill in the home folder, which needs no trust.
 fn world(tools: &str, body: &str) -> World {
     let world = World::new();
     skill(&world, "~/.agents/skills/x", tools, body);
@@ -25,7 +25,7 @@ fn render(world: &World, arguments: &[&str]) -> Output {
     world.run(&all)
 }
 
-/// The body that a model receives.
+/// Returns the body that a model receives.
 #[track_caller]
 fn body(tools: &str, template: &str, arguments: &str) -> String {
     let document = render(&world(tools, template), &["--arguments", arguments])
@@ -53,7 +53,7 @@ fn case_090_inline() {
 }
 
 #[test]
-fn case_091_what_only_looks_like_a_command() {
+fn case_091_text_that_looks_like_a_command() {
     assert_eq!(
         body(ANY, "KEY=!`cmd` and `format!` macro\n", ""),
         "KEY=!`cmd` and `format!` macro"
@@ -65,7 +65,7 @@ fn case_091_what_only_looks_like_a_command() {
 }
 
 #[test]
-fn case_092_a_block() {
+fn case_092_block() {
     assert_eq!(body(ANY, "```!\necho a\necho b\n```\n", ""), "a\nb");
 }
 
@@ -83,7 +83,7 @@ fn case_093_output_is_text() {
 }
 
 #[test]
-fn case_094_an_argument_is_text() {
+fn case_094_argument_is_text() {
     let world = world(ANY, "Do $ARGUMENTS\n");
     let document = render(&world, &["--arguments", "x !`touch pwned`"])
         .expect(0)
@@ -94,7 +94,7 @@ fn case_094_an_argument_is_text() {
 }
 
 #[test]
-fn case_095_an_argument_cannot_break_out_of_quotes() {
+fn case_095_argument_cannot_break_out_of_quotes() {
     let hostile = "a\"; touch pwned; echo \"";
     let world = world("Bash(echo:*)", "!`echo \"$ARGUMENTS\"`\n");
     let document = render(&world, &["--arguments", hostile]).expect(0).json();
@@ -103,13 +103,13 @@ fn case_095_an_argument_cannot_break_out_of_quotes() {
 }
 
 #[test]
-fn case_096_a_failure_aborts() {
+fn case_096_failure_aborts() {
     let stderr = refused(ANY, "Before\n!`false`\n", 2);
     assert!(stderr.contains("`false` failed: exit code 1"), "{stderr}");
 }
 
 #[test]
-fn case_097_one_is_fine_for_those_that_look_for_something() {
+fn case_097_exit_code_1_of_search_commands_is_success() {
     assert_eq!(
         body(ANY, "[!`grep zzz /etc/hostname`]\n", ""),
         "[!`grep zzz /etc/hostname`]"
@@ -121,7 +121,7 @@ fn case_097_one_is_fine_for_those_that_look_for_something() {
 }
 
 #[test]
-fn case_098_complaints_are_part_of_the_output() {
+fn case_098_standard_error_is_part_of_the_output() {
     assert_eq!(
         body(ANY, "!`sh -c 'echo out; echo err >&2'`\n", ""),
         "out\nerr"
@@ -129,7 +129,7 @@ fn case_098_complaints_are_part_of_the_output() {
 }
 
 #[test]
-fn case_099_time_is_bounded() {
+fn case_099_timeout() {
     let world = world(ANY, "!`sh -c 'sleep 600 & sleep 600'`\n");
     world.file(
         "~/config.toml",
@@ -144,7 +144,7 @@ fn case_099_time_is_bounded() {
 }
 
 #[test]
-fn case_100_long_output_is_in_a_file() {
+fn case_100_long_output_is_written_to_a_file() {
     let world = world(ANY, "!`seq 1 100000`\n");
     let document = render(&world, &[]).expect(0).json();
     let text = document["body"].as_str().unwrap();
@@ -158,7 +158,7 @@ fn case_100_long_output_is_in_a_file() {
 }
 
 #[test]
-fn case_101_switched_off_by_policy() {
+fn case_101_disabled_by_policy() {
     let world = world(ANY, "a !`touch pwned` b\n");
     world.file(
         ".agents/prowess.toml",
@@ -188,7 +188,7 @@ fn case_102_permission() {
 }
 
 #[test]
-fn case_103_a_shell_that_is_not_there() {
+fn case_103_missing_shell() {
     let world = World::new();
     world.file(
         "~/.agents/skills/x/SKILL.md",
@@ -204,7 +204,7 @@ fn case_103_a_shell_that_is_not_there() {
 }
 
 #[test]
-fn untrusted_skills_run_nothing_and_say_so() {
+fn untrusted_skills_run_no_commands_and_are_marked() {
     let world = World::new();
     skill(&world, ".agents/skills/x", ANY, "a !`touch pwned` b\n");
     let document = render(&world, &[]).expect(0).json();
@@ -223,7 +223,7 @@ fn untrusted_skills_run_nothing_and_say_so() {
 }
 
 #[test]
-fn nothing_runs_where_nobody_wants_it() {
+fn no_exec_runs_no_commands() {
     let world = world(ANY, "a !`touch pwned` b\n");
     let document = render(&world, &["--no-exec"]).expect(0).json();
     assert_eq!(document["body"], "a [command not run: touch pwned] b\n");
@@ -231,7 +231,7 @@ fn nothing_runs_where_nobody_wants_it() {
 }
 
 #[test]
-fn placeholders_in_unsafe_places_are_refused_with_the_safe_form() {
+fn unsafe_placeholders_are_refused_with_the_safe_form() {
     let world = world(ANY, "!`sh -c 'echo $0'`\n!`eval \"$first\"`\n");
     let output = world
         .run(&["prompt", "--skill", "x", "--arguments", "v"])
@@ -240,7 +240,7 @@ fn placeholders_in_unsafe_places_are_refused_with_the_safe_form() {
 }
 
 #[test]
-fn what_a_person_reads() {
+fn text_output() {
     let world = world(
         "Bash(printf:*)",
         "# Do $first\n\n$second says !`printf '%s' \"$first\"`, \\$1 stays, $9 too.\n",
@@ -251,7 +251,7 @@ fn what_a_person_reads() {
     insta::assert_snapshot!(timeless(&output));
 }
 
-/// How long a command took is another matter each time.
+/// Replaces the duration of commands.
 fn timeless(output: &Output) -> String {
     let text = output.snapshot();
     let mut result = String::new();
@@ -281,12 +281,16 @@ fn arguments_by_name_and_as_json() {
     );
     assert_eq!(body(&["--arguments", "-x --y"]), "-x and --y\n");
     let output = render(&world, &["--args-json", "{"]).expect(2);
-    assert!(output.stderr.contains("is not JSON"), "{}", output.stderr);
+    assert!(
+        output.stderr.contains("invalid JSON in"),
+        "{}",
+        output.stderr
+    );
     render(&world, &["--arg", "x"]).expect(2);
 }
 
 #[test]
-fn an_unknown_skill_has_near_misses() {
+fn unknown_skill_suggests() {
     let world = world("Read", "x\n");
     insta::assert_snapshot!(world.run(&["prompt", "--skill", "xx"]).expect(2).snapshot());
 }

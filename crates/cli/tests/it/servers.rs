@@ -1,12 +1,12 @@
-//! MCP servers that an agent uses: `prowess mcp list`, `prowess mcp trust`, and runs with their tools
-//! and skills. The server is prowess itself, in another folder.
+//! MCP servers used by an agent: `prowess mcp list`, `prowess mcp trust`, and runs with their tools and
+//! skills. The server is prowess itself, started in another folder.
 
 use prowess_test::server::{Server, Step, sse};
 use serde_json::{Value, json};
 
 use crate::world::World;
 
-/// A world with another project, whose skills a server offers.
+/// Returns a world with a second project, whose skills are served.
 fn world() -> World {
     let world = World::new();
     world.file(
@@ -17,7 +17,7 @@ fn world() -> World {
     world
 }
 
-/// The lines that start the server.
+/// Returns the configuration of the server.
 fn server(world: &World) -> Value {
     json!({
         "command": env!("CARGO_BIN_EXE_prowess"), "args": ["mcp"],
@@ -37,7 +37,7 @@ fn settings(world: &World) {
 }
 
 #[test]
-fn servers_are_listed_with_what_they_offer() {
+fn servers_are_listed_with_tools_and_skills() {
     let world = world();
     let none = world.run(&["mcp", "list"]).expect(0);
     assert!(
@@ -88,7 +88,7 @@ fn servers_are_listed_with_what_they_offer() {
 }
 
 #[test]
-fn a_run_has_the_tools_and_skills_of_servers() {
+fn run_uses_tools_and_skills_of_servers() {
     let world = world();
     settings(&world);
     let chunk = |choice: Value| {
@@ -135,7 +135,7 @@ fn a_run_has_the_tools_and_skills_of_servers() {
     assert_eq!(output.stdout, "Done.\n", "{}", output.stderr);
     let asked = model.asked();
     let body = |at: usize| -> Value { serde_json::from_str(&asked[at].body).unwrap() };
-    // In the first request: each tool, and the skill under its own name.
+    // The first request contains each tool, and the skill with its qualified name.
     let first = body(0);
     let tools = first["tools"].to_string();
     assert!(tools.contains("\"mcp__shop__search_skills\""), "{tools}");
@@ -160,7 +160,7 @@ fn a_run_has_the_tools_and_skills_of_servers() {
     );
     assert!(result(2).contains("Thirty days."), "{}", result(2));
     assert!(result(3).contains("refunds"), "{}", result(3));
-    // What nobody allowed did not happen; nobody was there to be asked.
+    // Without a terminal to ask on, the call is denied.
     assert!(
         result(4).contains("no rule allows the tool mcp__shop__load_skill"),
         "{}",
@@ -170,7 +170,7 @@ fn a_run_has_the_tools_and_skills_of_servers() {
 }
 
 #[test]
-fn servers_of_a_project_need_trust() {
+fn project_servers_need_trust() {
     let world = world();
     let file = json!({ "mcpServers": { "shop": server(&world) } });
     world.file(".mcp.json", file.to_string());
@@ -183,7 +183,7 @@ fn servers_of_a_project_need_trust() {
         "{}",
         output.stderr
     );
-    // Nobody is there to be asked; the digest that is shown says yes to exactly this file.
+    // Without a terminal, the digest confirms trust in this exact version.
     let shown = world.run(&["mcp", "trust"]).expect(3);
     assert!(
         shown.stdout.contains("starts") && shown.stdout.contains(" mcp"),
@@ -206,7 +206,7 @@ fn servers_of_a_project_need_trust() {
     assert_eq!(found["servers"][0]["state"], "ready", "{found}");
     let output = world.run(&run).expect(0);
     assert!(!output.stderr.contains("trust"), "{}", output.stderr);
-    // Another byte, and it is another file.
+    // Any change revokes trust.
     world.file(".mcp.json", format!("{file} "));
     let found = world.run(&["mcp", "list", "--json"]).expect(0).json();
     assert_eq!(found["servers"][0]["state"], "untrusted", "{found}");
@@ -214,7 +214,7 @@ fn servers_of_a_project_need_trust() {
 }
 
 #[test]
-fn a_file_of_servers_with_mistakes_is_a_warning() {
+fn invalid_server_file_is_a_warning() {
     let world = world();
     world.file(
         "~/.mcp.json",
@@ -239,9 +239,9 @@ fn a_file_of_servers_with_mistakes_is_a_warning() {
 }
 
 #[test]
-fn a_project_does_not_take_the_name_of_a_server_of_yours() {
+fn project_cannot_reuse_the_name_of_a_user_server() {
     let world = world();
-    // Switched off, wrong, or without its variable: the name, and the rules for it, are yours.
+    // The name stays reserved even if the server is disabled, invalid or lacks a variable.
     world.file(
         "~/config.toml",
         "[mcp.servers.one]\ncommand = 'x'\nenabled = false\n[mcp.servers.two]\ncommand = 'x'\nargs = ['${UNSET}']\n",
@@ -276,7 +276,7 @@ fn a_project_does_not_take_the_name_of_a_server_of_yours() {
 }
 
 #[test]
-fn what_is_trusted_is_shown_and_what_is_secret_is_not() {
+fn trust_summary_shows_commands_but_no_secrets() {
     let world = world();
     let file = json!({ "mcpServers": {
         "a": { "command": "sh", "args": ["-c", "exit 1", "${SECRET}"], "cwd": "../elsewhere", "env": { "NODE_OPTIONS": "--require ./evil.js" } },

@@ -1,4 +1,4 @@
-//! `prowess run`, `session`, `chat`, `demo`: the program, real skills, real commands, a scripted model.
+//! `prowess run`, `session`, `chat` and `demo`, with real skills and commands and a scripted model.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use crate::world::{Output, World};
 
 const SCHEMA: &str = r#"{"type": "object", "properties": {"total": {"type": "number"}}, "required": ["total"], "additionalProperties": false}"#;
 
-/// A world with a skill of the user's own, which needs no trust.
+/// Returns a world with a skill in the home folder, which needs no trust.
 fn world() -> World {
     let world = World::new();
     world.file(
@@ -31,18 +31,18 @@ fn events(output: &Output) -> Vec<Value> {
 }
 
 #[test]
-fn demo_is_a_whole_run() {
+fn demo_is_a_complete_run() {
     let world = World::new();
     let output = world.run(&["demo"]).expect(0);
     let has = |part: &str| assert!(output.stdout.contains(part), "{part}\n{}", output.stdout);
-    has("A scripted model; everything else is real.");
-    has("no skills of yours yet");
+    has("The model is scripted; everything else is real.");
+    has("you have no skills yet");
     has("called load_skill release-notes");
     has("`head -n 30 \"$file\"`");
-    has("sent back: `highlights` must be an array, not a string.");
-    has("the value fits the schema");
-    has("The option `--legacy-index` is gone.");
-    // What it says was recorded is there.
+    has("rejected: `highlights` must be an array, not a string.");
+    has("the value matches the schema");
+    has("The option `--legacy-index` was removed.");
+    // The session was recorded.
     let id = output.stdout.split("prowess session show ").nth(1).unwrap();
     let id = id.split_whitespace().next().unwrap();
     let shown = world.run(&["session", "show", id]).expect(0);
@@ -58,14 +58,14 @@ fn demo_is_a_whole_run() {
 }
 
 #[test]
-fn demo_as_json_says_what_ran_and_where() {
+fn demo_json_lists_commands_and_sandbox() {
     let world = World::new();
     world.good(".agents/skills/mine");
     let found = world.run(&["demo", "--json"]).expect(0).json();
     assert_eq!(found["model"], "scripted");
     assert_eq!(
         found["result"]["breaking"],
-        json!(["The option `--legacy-index` is gone."])
+        json!(["The option `--legacy-index` was removed."])
     );
     assert_eq!(found["commands"][0]["code"], 0);
     let layers = found["commands"][0]["sandbox"].as_array().unwrap();
@@ -74,14 +74,11 @@ fn demo_as_json_says_what_ran_and_where() {
         "{layers:?}"
     );
     let text = world.run(&["demo"]).expect(0).stdout;
-    assert!(
-        text.contains("1 skill for this demo, 1 of this project  "),
-        "{text}"
-    );
+    assert!(text.contains("1 demo skill, 1 in this project  "), "{text}");
 }
 
 #[test]
-fn a_skill_runs_and_gives_a_value_that_fits() {
+fn skill_returns_a_value_that_matches_the_schema() {
     let world = world();
     let model = script(
         &world,
@@ -111,7 +108,7 @@ fn a_skill_runs_and_gives_a_value_that_fits() {
         output.stderr
     );
 
-    // The same as a stream of events, with the result at the end.
+    // The same as an event stream that ends with the result.
     let model = script(
         &world,
         &[json!({"calls": [{"name": "submit", "input": {"total": 3}}]})],
@@ -146,7 +143,7 @@ fn a_skill_runs_and_gives_a_value_that_fits() {
 }
 
 #[test]
-fn how_it_ended_is_the_exit_code() {
+fn outcome_determines_the_exit_code() {
     let world = world();
     let with = |lines: &[Value], more: &[&str]| {
         let model = script(&world, lines);
@@ -203,7 +200,7 @@ fn how_it_ended_is_the_exit_code() {
 }
 
 #[test]
-fn nobody_to_ask_means_no_and_approve_is_a_yes() {
+fn without_a_terminal_only_approved_calls_run() {
     let world = world();
     let line =
         json!({"calls": [{"name": "write", "input": {"path": "out.txt", "content": "3\n"}}]});
@@ -236,14 +233,17 @@ fn nobody_to_ask_means_no_and_approve_is_a_yes() {
         "--approve",
         "Bash (x",
     ]);
-    assert!(output.expect(2).stderr.contains("means nothing"));
+    assert!(output.expect(2).stderr.contains("invalid rule `Bash (x`"));
 }
 
 #[test]
 fn sessions_are_listed_shown_exported_and_removed() {
     let world = world();
     let none = world.run(&["session", "list"]).expect(0);
-    assert_eq!(none.stderr, "No sessions of this project; see `--all`\n");
+    assert_eq!(
+        none.stderr,
+        "No sessions in this project; use `--all` for all projects\n"
+    );
     world
         .run(&["run", "--task", "hello there", "--model", "echo"])
         .expect(0);
@@ -272,7 +272,7 @@ fn sessions_are_listed_shown_exported_and_removed() {
 }
 
 #[test]
-fn a_session_that_ran_out_goes_on() {
+fn exhausted_session_can_be_resumed() {
     let world = world();
     let call = json!({"calls": [{"name": "read", "input": {"path": "numbers.txt"}}]});
     let model = script(&world, &[call]);
@@ -304,7 +304,7 @@ fn a_session_that_ran_out_goes_on() {
     ];
     let output = world.run(&arguments).expect(0);
     assert_eq!(output.stdout, "Three.\n");
-    // And on, with something new.
+    // Resume with a new message.
     let model = script(
         &world,
         &[json!({"text": "Six.", "expect": ["Three.", "Twice that?"]})],
@@ -314,7 +314,7 @@ fn a_session_that_ran_out_goes_on() {
 }
 
 #[test]
-fn a_chat_without_a_terminal_takes_lines() {
+fn chat_without_a_terminal_reads_lines() {
     let world = world();
     let output = world
         .command(&["chat", "--model", "echo"])
@@ -332,7 +332,7 @@ fn a_chat_without_a_terminal_takes_lines() {
 }
 
 #[test]
-fn a_chat_in_which_nothing_was_said_says_how_to_begin() {
+fn empty_chat_prints_a_hint() {
     let world = world();
     let output = world
         .command(&["chat", "--model", "echo"])
@@ -352,7 +352,7 @@ fn a_chat_in_which_nothing_was_said_says_how_to_begin() {
 }
 
 #[test]
-fn an_answer_is_printed_once() {
+fn reply_is_printed_once() {
     let world = world();
     let model = script(&world, &[json!({"text": "Three."})]);
     let output = world
@@ -363,7 +363,7 @@ fn an_answer_is_printed_once() {
 }
 
 #[test]
-fn text_of_models_cannot_act_on_a_terminal() {
+fn model_output_cannot_control_the_terminal() {
     let world = world();
     let evil = "ok \u{1b}]0;owned\u{7}\u{202e}gnp.exe";
     let model = script(&world, &[json!({"text": evil})]);
@@ -383,9 +383,9 @@ fn text_of_models_cannot_act_on_a_terminal() {
     );
 }
 
-/// A recording is played back: the same answers, and no model is asked.
+/// A replayed recording gives the same replies without calling a model.
 #[test]
-fn a_recorded_run_can_be_played_back() {
+fn recorded_run_can_be_replayed() {
     let world = world();
     let model = script(&world, &[json!({"text": "Three."})]);
     let file = world.path("cassette.jsonl");
@@ -402,7 +402,7 @@ fn a_recorded_run_can_be_played_back() {
 }
 
 #[test]
-fn case_125_agents_of_the_configuration_are_those_that_skills_may_name() {
+fn case_125_skills_can_only_name_configured_agents() {
     let world = World::new();
     let draft = |agent: &str| {
         let text = format!(

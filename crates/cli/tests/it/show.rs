@@ -45,7 +45,7 @@ fn text() {
 }
 
 #[test]
-fn json_has_the_same() {
+fn json_has_the_same_data() {
     let output = rich()
         .run(&["show", "skills/release-notes", "--json"])
         .expect(0);
@@ -54,7 +54,7 @@ fn json_has_the_same() {
 }
 
 #[test]
-fn folder_file_and_dot_are_the_same_skill() {
+fn folder_file_and_dot_resolve_to_the_same_skill() {
     let world = rich();
     let digest = |output: crate::world::Output| output.expect(0).json()["digest"].clone();
     let by_folder = digest(world.run(&["show", "skills/release-notes", "--json"]));
@@ -99,7 +99,7 @@ fn installed_name() {
 }
 
 #[test]
-fn broken_skill_shows_what_can_be_recovered() {
+fn invalid_skill_shows_recovered_data() {
     let world = World::new();
     world.file(
         "skills/broken/SKILL.md",
@@ -138,11 +138,11 @@ fn control_characters_never_reach_the_terminal() {
         let output = world.run(&arguments).expect(0);
         for c in ['\x1b', '\u{202e}'] {
             let found = output.stdout.contains(c) || output.stderr.contains(c);
-            // In JSON only what a terminal acts on at once must be escaped.
+            // JSON only needs to escape control characters.
             assert!(!found || (c != '\x1b' && !format.is_empty()), "{output:?}");
         }
     }
-    // Colours are ours; nothing of theirs is among them.
+    // The only escape sequences are our own colours.
     let output = world
         .run(&["show", "skills/evil", "--color", "always"])
         .expect(0);
@@ -168,7 +168,7 @@ fn folder_without_skill() {
 }
 
 #[test]
-fn file_that_cannot_be_read() {
+fn unreadable_file() {
     let world = World::new();
     world.link("skills/gone/SKILL.md", "nowhere");
     world.folder("skills/folder/SKILL.md");
@@ -192,7 +192,7 @@ fn properties(world: &World, folder: &str) -> crate::world::Output {
 }
 
 #[test]
-fn properties_of_the_reference_tool() {
+fn properties_match_the_reference_tool() {
     let world = World::new();
     world.skill(
         "skills/a",
@@ -214,7 +214,7 @@ fn properties_of_the_reference_tool() {
 }
 
 #[test]
-fn properties_leave_out_what_is_not_there() {
+fn properties_omit_missing_fields() {
     let world = World::with_a_good_skill();
     let output = properties(&world, "skills/release-notes").expect(0);
     assert_eq!(
@@ -224,7 +224,7 @@ fn properties_leave_out_what_is_not_there() {
 }
 
 #[test]
-fn properties_are_read_even_where_the_name_is_bad() {
+fn properties_with_an_invalid_name() {
     let world = World::new();
     world.named("skills/a", "Not_Valid");
     let output = properties(&world, "skills/a").expect(0);
@@ -232,7 +232,7 @@ fn properties_are_read_even_where_the_name_is_bad() {
 }
 
 #[test]
-fn properties_of_what_cannot_be_read() {
+fn properties_of_an_unparsable_file() {
     let world = World::new();
     let cases = [
         ("yaml", "---\nname: yaml\ndescription: a: b\n---\n"),
@@ -262,7 +262,7 @@ fn properties_of_what_cannot_be_read() {
     }
 }
 
-/// A list has no keys that could be missing.
+/// A list cannot have missing keys.
 #[test]
 fn properties_of_a_list() {
     let world = World::new();
@@ -275,7 +275,7 @@ fn properties_of_a_list() {
 }
 
 #[test]
-fn a_file_of_the_skill() {
+fn file_of_the_skill() {
     let world = World::with_a_good_skill();
     world.file(
         "skills/release-notes/references/style.md",
@@ -298,7 +298,7 @@ fn a_file_of_the_skill() {
     .expect(0);
     assert_eq!(
         (part.stdout.as_str(), part.stderr.as_str()),
-        ("what", "4 B of 18 B; go on with `--offset 8`\n")
+        ("what", "4 B of 18 B; continue with `--offset 8`\n")
     );
     let json = read(&["--file", "references/style.md", "--limit", "3", "--json"])
         .expect(0)
@@ -310,7 +310,7 @@ fn a_file_of_the_skill() {
 }
 
 #[test]
-fn files_outside_the_skill_cannot_be_named() {
+fn files_outside_the_skill_are_refused() {
     let world = World::with_a_good_skill();
     world.file("secret", "SECRET");
     world.link("skills/release-notes/up", "../../secret");
@@ -318,7 +318,7 @@ fn files_outside_the_skill_cannot_be_named() {
         ("up", "error: `up` leads out of the skill\n"),
         (
             "../../secret",
-            "error: `../../secret` is not a path inside the skill\nhint: name a file by its path from the skill's folder, such as `references/a.md`\n",
+            "error: `../../secret` is not a path inside the skill\nhint: pass a path relative to the skill's folder, e.g. `references/a.md`\n",
         ),
         (
             "SKIL.md",
@@ -341,7 +341,7 @@ fn files_outside_the_skill_cannot_be_named() {
 }
 
 #[test]
-fn a_file_that_is_not_text() {
+fn binary_file() {
     let world = World::with_a_good_skill();
     world.file("skills/release-notes/logo.png", b"\x89PNG\r\n\x1a\n0123");
     let output = world
@@ -367,7 +367,7 @@ fn bundled_skill() {
             .run(&["show", "prowess", "--file", "other.md"])
             .expect(2)
             .errors(),
-        "error: a bundled skill is one file, SKILL.md\n"
+        "error: a bundled skill consists of SKILL.md only\n"
     );
     let document = world
         .run(&["show", "bundled:prowess", "--json"])

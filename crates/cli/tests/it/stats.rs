@@ -1,4 +1,4 @@
-//! `prowess stats`, and what use does to the order of skills.
+//! `prowess stats`, and the effect of usage on the order of skills.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -9,13 +9,13 @@ use serde_json::json;
 
 use crate::world::World;
 
-/// A time a little more than so many hours before now, in nanoseconds since 1970.
+/// Returns the time just over `hours` ago, in nanoseconds since 1970.
 fn hours_ago(hours: u64) -> i64 {
     let then = SystemTime::now() - Duration::from_secs(hours * 3600 + 5);
     i64::try_from(then.duration_since(UNIX_EPOCH).unwrap().as_nanos()).unwrap()
 }
 
-/// A world in which skills were used.
+/// Returns a world with recorded usage.
 fn used() -> World {
     let world = World::new();
     for name in ["pdf", "release-notes", "csv-report"] {
@@ -49,23 +49,23 @@ fn used() -> World {
 }
 
 #[test]
-fn nothing_remembered() {
+fn no_usage() {
     let world = World::new();
     assert_eq!(
         world.run(&["stats"]).expect(0).snapshot(),
-        "exit: 0\n----- stdout -----\n\n----- stderr -----\nNo use of a skill is remembered yet\n"
+        "exit: 0\n----- stdout -----\n\n----- stderr -----\nNo skill usage recorded yet\n"
     );
     let document = world.run(&["stats", "--json"]).expect(0).json();
     assert_eq!(
         document,
         json!({ "schema": "prowess.stats/1", "total": 0, "skills": [] })
     );
-    // Asking makes nothing.
+    // `stats` does not create the store.
     assert!(!world.path("~/data").exists());
 }
 
 #[test]
-fn what_was_used() {
+fn recorded_usage() {
     let world = used();
     insta::assert_snapshot!(world.run(&["stats"]).expect(0).snapshot());
     let document = world.run(&["stats", "--json"]).expect(0).json();
@@ -110,7 +110,7 @@ fn store_named_by_the_environment() {
 }
 
 #[test]
-fn use_decides_the_order() {
+fn usage_determines_the_order() {
     let world = used();
     let output = world.run(&["why", "pdf"]).expect(0);
     assert!(
@@ -128,7 +128,7 @@ fn use_decides_the_order() {
 }
 
 #[test]
-fn broken_store_is_said_and_stops_nobody() {
+fn broken_store_is_reported_and_does_not_stop_commands() {
     let world = used();
     let text = "this is not a database, whatever it is called";
     world.file("~/data/prowess.db", text);
@@ -150,6 +150,6 @@ fn broken_store_is_said_and_stops_nobody() {
         .take_while(|line| !line.contains("  sandbox  "))
         .collect();
     insta::assert_snapshot!("doctor_of_a_broken_store", store.join("\n"));
-    // It may be somebody's: it is left as it is.
+    // The file may belong to another program and is not changed.
     assert_eq!(world.read("~/data/prowess.db"), text);
 }

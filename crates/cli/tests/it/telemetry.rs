@@ -1,10 +1,10 @@
-//! What the program tells about its own work: on standard error, and to a collector.
+//! Logging to standard error, and traces for a collector.
 
 use crate::world::World;
 
 const RUN: [&str; 5] = ["run", "greet", "Marker-Ada", "--model", "echo"];
 
-/// The lines of the log, without their times.
+/// Returns the log lines without timestamps.
 fn lines(stderr: &str) -> Vec<&str> {
     stderr
         .lines()
@@ -14,13 +14,13 @@ fn lines(stderr: &str) -> Vec<&str> {
 }
 
 #[test]
-fn nothing_is_told_unless_it_is_asked_for() {
+fn logging_is_off_by_default() {
     let output = World::with_a_greeting().run(&RUN).expect(0);
     assert!(lines(&output.stderr).is_empty(), "{}", output.stderr);
 }
 
 #[test]
-fn one_v_tells_what_has_ended() {
+fn verbose_logs_finished_spans() {
     let world = World::with_a_greeting();
     let output = world
         .command(&RUN)
@@ -48,7 +48,7 @@ fn one_v_tells_what_has_ended() {
 }
 
 #[test]
-fn two_tell_what_begins_as_well() {
+fn very_verbose_also_logs_started_spans() {
     let output = World::with_a_greeting()
         .run(&[&RUN[..], &["-vv"]].concat())
         .expect(0);
@@ -56,7 +56,10 @@ fn two_tell_what_begins_as_well() {
     assert_eq!(told.len(), 4, "{}", output.stderr);
     assert_eq!(
         told[..2],
-        ["debug invoke_agent greet begins", "debug chat echo begins"]
+        [
+            "debug invoke_agent greet started",
+            "debug chat echo started"
+        ]
     );
     let output = World::with_a_greeting()
         .command(&RUN)
@@ -67,9 +70,9 @@ fn two_tell_what_begins_as_well() {
 }
 
 #[test]
-fn a_line_does_not_begin_behind_the_words_of_a_model() {
+fn log_lines_do_not_continue_streamed_text() {
     let world = World::with_a_greeting();
-    // Beside a typed result, words are shown wherever they go.
+    // With a typed result, text is always streamed.
     let submit = r#"[{"name": "submit", "input": {}}]"#;
     world.file(
         "script.jsonl",
@@ -95,7 +98,7 @@ fn a_line_does_not_begin_behind_the_words_of_a_model() {
 }
 
 #[test]
-fn json_stays_json() {
+fn logging_keeps_json_valid() {
     let output = World::with_a_greeting()
         .run(&[&RUN[..], &["--json", "-vv"]].concat())
         .expect(0);
@@ -109,7 +112,7 @@ fn json_stays_json() {
 }
 
 #[test]
-fn a_filter_that_is_none_is_an_error() {
+fn invalid_filter_is_an_error() {
     let output = World::with_a_greeting()
         .command(&RUN)
         .env("PROWESS_LOG", "prowess=loud")
@@ -118,12 +121,14 @@ fn a_filter_that_is_none_is_an_error() {
     assert!(
         output
             .stderr
-            .starts_with("error: `PROWESS_LOG` is not a filter: "),
+            .starts_with("error: invalid filter in `PROWESS_LOG`: "),
         "{}",
         output.stderr
     );
     assert!(
-        output.stderr.contains("hint: such as `info`"),
+        output
+            .stderr
+            .contains("hint: valid filters are e.g. `info`"),
         "{}",
         output.stderr
     );
@@ -142,7 +147,7 @@ mod export {
 
     use super::{RUN, world};
 
-    /// A field of a message in the wire format of protobuf: its number, and its bytes or its value.
+    /// A field in the protobuf wire format: its number, and its bytes or value.
     enum Piece<'b> {
         Bytes(&'b [u8]),
         Number(u64),
@@ -247,7 +252,7 @@ mod export {
         }
     }
 
-    /// Takes one export; gives back its head, in lower case, and its body.
+    /// Accepts one export. Returns its headers, in lower case, and its body.
     fn collector(status: &'static str) -> (u16, JoinHandle<(String, Vec<u8>)>) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
@@ -276,7 +281,7 @@ mod export {
     }
 
     #[test]
-    fn a_collector_gets_the_spans_of_a_run() {
+    fn collector_receives_the_spans_of_a_run() {
         let (port, taken) = collector("200 OK");
         let output = World::with_a_greeting()
             .command(&RUN)
@@ -337,7 +342,7 @@ mod export {
     }
 
     #[test]
-    fn a_collector_that_fails_is_a_warning() {
+    fn failing_collector_is_a_warning() {
         let (port, taken) = collector("503 Service Unavailable");
         let endpoint = format!("http://127.0.0.1:{port}");
         let run = |endpoint: &str| {
@@ -350,7 +355,7 @@ mod export {
         let warning = "warning: not every span reached the collector";
         assert!(output.stderr.contains(warning), "{}", output.stderr);
         taken.join().unwrap();
-        // Nobody is there any more.
+        // The collector is gone.
         let output = run(&endpoint).expect(0);
         assert!(output.stderr.contains(warning), "{}", output.stderr);
         let output = run("nowhere").expect(2);
@@ -359,7 +364,7 @@ mod export {
     }
 
     #[test]
-    fn a_command_without_spans_sends_nothing() {
+    fn command_without_spans_sends_nothing() {
         let output = World::with_a_greeting()
             .command(&["list"])
             .env("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:9")

@@ -1,4 +1,4 @@
-//! `prowess tool`: the tools as a model calls them.
+//! `prowess tool`
 
 use serde_json::{Value, json};
 
@@ -35,7 +35,7 @@ fn value(world: &World, name: &str, input: &Value, code: i32) -> Value {
 }
 
 #[test]
-fn the_tools_that_there_are() {
+fn available_tools() {
     let world = world();
     insta::assert_snapshot!(world.run(&["tool", "list"]).expect(0).snapshot());
     let document = world.run(&["tool", "list", "--json"]).expect(0).json();
@@ -65,7 +65,7 @@ fn the_tools_that_there_are() {
 }
 
 #[test]
-fn a_model_gets_the_same_text_as_a_person_sees() {
+fn model_receives_the_same_text_as_prompt_prints() {
     let world = world();
     let loaded = world
         .run(&[
@@ -83,7 +83,7 @@ fn a_model_gets_the_same_text_as_a_person_sees() {
 }
 
 #[test]
-fn the_same_call_through_the_library_gives_the_same_bytes() {
+fn library_call_returns_the_same_bytes() {
     use prowess::tools::{Choice, Loaded, Toolset};
     use std::sync::Arc;
 
@@ -128,7 +128,7 @@ fn the_same_call_through_the_library_gives_the_same_bytes() {
 }
 
 #[test]
-fn commands_run_as_the_skill_and_nothing_else_does() {
+fn commands_run_with_the_permissions_of_the_skill() {
     let world = world();
     let run = |line: &str, code: i32| {
         let input = json!({ "reason": "to see", "commandLine": line }).to_string();
@@ -152,7 +152,7 @@ fn commands_run_as_the_skill_and_nothing_else_does() {
 }
 
 #[test]
-fn errors_are_answers_for_a_model() {
+fn errors_are_printed_as_a_model_reads_them() {
     let world = world();
     let unknown = world
         .run(&[
@@ -180,12 +180,16 @@ fn errors_are_answers_for_a_model() {
     let output = world
         .run(&["tool", "call", "load_skill", "--json", "{"])
         .expect(2);
-    assert!(output.stderr.contains("is not JSON"), "{}", output.stderr);
+    assert!(
+        output.stderr.contains("invalid JSON in"),
+        "{}",
+        output.stderr
+    );
 }
 
-/// The same call through the library, the command and a session gives the same bytes.
+/// A call through the library, the command and a session returns the same bytes.
 #[test]
-fn the_same_call_gives_the_same_bytes_everywhere() {
+fn library_command_and_session_return_the_same_bytes() {
     use std::sync::Arc;
 
     use prowess::tools::{Choice, Loaded, Toolset};

@@ -24,7 +24,7 @@ fn world() -> World {
 }
 
 #[test]
-fn what_would_be_granted_is_shown_and_nobody_there_means_no() {
+fn permissions_are_shown_and_trust_needs_a_terminal() {
     let world = world();
     insta::assert_snapshot!("overview", world.run(&["trust"]).expect(0).snapshot());
     insta::assert_snapshot!(
@@ -45,7 +45,7 @@ fn what_would_be_granted_is_shown_and_nobody_there_means_no() {
 }
 
 #[test]
-fn trust_hangs_on_every_byte_and_says_what_changed() {
+fn trust_covers_every_byte_and_changes_are_shown() {
     let world = world();
     let document = world.run(&["trust", "deploy", "--json"]).expect(0).json();
     let skill = &document["skills"][0];
@@ -68,7 +68,7 @@ fn trust_hangs_on_every_byte_and_says_what_changed() {
     assert!(shown.stdout.contains("changed since"), "{}", shown.stdout);
     assert!(shown.stdout.contains("edited run.sh"), "{}", shown.stdout);
     assert!(shown.stdout.contains("new more.txt"), "{}", shown.stdout);
-    // The digest that was looked at before is not the one that would be trusted now.
+    // The digest shown earlier no longer matches.
     world
         .run(&["trust", "deploy", "--digest", &digest])
         .expect(2);
@@ -83,7 +83,7 @@ fn trust_hangs_on_every_byte_and_says_what_changed() {
 }
 
 #[test]
-fn what_is_no_skill_says_so() {
+fn folder_without_skill_is_an_error() {
     let world = world();
     insta::assert_snapshot!(
         "no_skill",
@@ -100,9 +100,9 @@ fn what_is_no_skill_says_so() {
 }
 
 #[test]
-fn a_project_cannot_bring_its_own_trust() {
+fn project_cannot_trust_itself() {
     let world = world();
-    // Whatever a project writes anywhere in itself, it stays inert.
+    // No file inside the project can grant trust.
     for path in [
         ".prowess/state/trust/x.json",
         "state/trust/x.json",

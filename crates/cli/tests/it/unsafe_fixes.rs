@@ -6,7 +6,7 @@ use crate::world::{DESCRIPTION, Output, World};
 
 const FILE: &str = "skills/pdf-tools/SKILL.md";
 
-/// One safe fix (blanks behind `---`), one suggestion (the name).
+/// One safe fix (spaces after `---`) and one suggested fix (the name).
 fn world() -> World {
     let world = World::new();
     let text = format!("---\nname: csv-report\ndescription: {DESCRIPTION}\n---  \n\nFill it in.\n");
@@ -19,7 +19,7 @@ fn validate(world: &World, flags: &[&str]) -> Output {
 }
 
 #[test]
-fn suggestions_are_applied_when_asked_for() {
+fn suggested_fixes_are_applied_on_request() {
     let world = world();
     let before = world.read(FILE);
     let output = validate(&world, &["--fix", "--unsafe-fixes"]).expect(0);
@@ -31,7 +31,7 @@ fn suggestions_are_applied_when_asked_for() {
 }
 
 #[test]
-fn fix_alone_leaves_suggestions() {
+fn fix_does_not_apply_suggestions() {
     let world = world();
     let before = world.read(FILE);
     let output = validate(&world, &["--fix"]).expect(1);
@@ -46,12 +46,12 @@ fn fix_alone_leaves_suggestions() {
 }
 
 #[test]
-fn without_fix_or_diff_they_are_refused_with_what_to_add() {
+fn unsafe_fixes_requires_fix_or_diff() {
     let world = world();
     let before = world.read(FILE);
     assert_eq!(
         validate(&world, &["--unsafe-fixes"]).expect(2).errors(),
-        "error: `--unsafe-fixes` alone changes nothing\nhint: add `--fix` to apply the suggested fixes, or `--diff` to see what they change\n"
+        "error: `--unsafe-fixes` requires `--fix` or `--diff`\nhint: add `--fix` to apply the suggested fixes, or `--diff` to preview them\n"
     );
     assert_eq!(world.read(FILE), before);
     assert_eq!(
@@ -80,9 +80,9 @@ fn second_run_changes_nothing() {
     assert_eq!(facts(), before);
 }
 
-/// Renamed, the key would stand twice, which is an error.
+/// Renaming the key would duplicate it, which is an error.
 #[test]
-fn suggestion_that_would_make_an_error_is_left_out() {
+fn suggestion_that_would_cause_an_error_is_skipped() {
     let world = World::new();
     let text = format!(
         "name: pdf-tools\ndescription: {DESCRIPTION}\nallowed-tools: Read\nalowed-tools: Grep\n"
@@ -93,15 +93,15 @@ fn suggestion_that_would_make_an_error_is_left_out() {
     for rules in [&[][..], &["--select", "misspelt-key"]] {
         let output = validate(&world, &[&flags, rules].concat()).expect(0);
         assert_eq!(world.read(FILE), before);
-        // It was tried, so that it is not offered again.
+        // It was tried and is not offered again.
         assert!(!output.stderr.contains("fixable"), "{}", output.stderr);
         assert!(output.stdout.contains("misspelt-key"), "{}", output.stdout);
     }
 }
 
-/// Renamed, `name` would be there and wrong: nobody is told that `--unsafe-fixes` would do it.
+/// Renaming would create an invalid `name`, so `--unsafe-fixes` is not suggested.
 #[test]
-fn what_would_do_harm_is_not_counted_and_says_why() {
+fn harmful_suggestion_is_not_counted_and_explained() {
     let world = World::new();
     world.skill(
         "skills/pdf_tools",
@@ -138,9 +138,9 @@ fn concise_marks_both_kinds_of_fixes() {
     );
 }
 
-/// Only both together can be renamed, so nothing is offered and nothing is counted.
+/// They can only be renamed together, so no fix is offered or counted.
 #[test]
-fn name_and_folder_that_are_both_wrong_have_no_fix() {
+fn invalid_name_and_invalid_folder_have_no_fix() {
     let world = World::new();
     world.named("skills/Wrong_Name", "Other Name");
     let before = world.read("skills/Wrong_Name/SKILL.md");
@@ -153,9 +153,9 @@ fn name_and_folder_that_are_both_wrong_have_no_fix() {
     assert_eq!(world.read("skills/Wrong_Name/SKILL.md"), before);
 }
 
-/// What is hidden behind a suggestion is mended in the same run.
+/// Findings revealed by a suggested fix are fixed in the same run.
 #[test]
-fn suggestions_uncover_safe_fixes() {
+fn safe_fixes_revealed_by_suggestions_are_applied() {
     let world = World::new();
     world.skill(
         "skills/pdf-tools",
@@ -170,7 +170,7 @@ fn suggestions_uncover_safe_fixes() {
 }
 
 #[test]
-fn code_fence_round_the_file_goes_whole() {
+fn code_fence_around_the_file_is_removed() {
     let inside = format!(
         "---\nname: pdf-tools\ndescription: {DESCRIPTION}\n---\n\n```sh\nmake\n```\n\nDone.\n"
     );
@@ -181,7 +181,7 @@ fn code_fence_round_the_file_goes_whole() {
 }
 
 #[test]
-fn link_that_leads_out_is_not_followed() {
+fn symlink_out_of_the_skill_is_not_followed() {
     let world = World::new();
     let text = format!("---\nname: csv-report\ndescription: {DESCRIPTION}\n---\n\nFill it in.\n");
     world.file("shared/original.md", &text);
@@ -207,7 +207,7 @@ fn json_counts_suggestions() {
 }
 
 #[test]
-fn standard_input_is_mended() {
+fn standard_input_is_fixed() {
     let text = "---\nname: a\ndescription: Fills in forms. Use when asked.\nalowed-tools: Read\n---\n\nFill it in.\n";
     let world = World::new();
     let run = |flags: &[&str]| {
@@ -249,9 +249,9 @@ fn diff_shows_what_would_change_and_writes_nothing() {
 }
 
 #[test]
-fn diff_of_nothing() {
+fn empty_diff() {
     let world = World::with_a_good_skill();
-    // Not to be mended: nobody knows what it does.
+    // Cannot be fixed: the description is unknown.
     world.skill("skills/blank", "name: blank\n");
     let output = validate(&world, &["--diff", "--unsafe-fixes"]).expect(0);
     assert_eq!(
@@ -263,7 +263,7 @@ fn diff_of_nothing() {
     );
 }
 
-/// What is printed is what `--fix` does.
+/// The diff equals the changes made by `--fix`.
 #[test]
 fn diff_can_be_applied() {
     for flags in [&[][..], &["--unsafe-fixes"]] {
@@ -327,7 +327,7 @@ fn diff_is_quiet_and_coloured_on_demand() {
 }
 
 #[test]
-fn diff_has_a_format_of_its_own() {
+fn diff_excludes_other_formats() {
     for flags in [
         &["--diff", "--json"][..],
         &["--diff", "--format", "full"],

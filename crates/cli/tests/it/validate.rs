@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::world::{DESCRIPTION, Output, World};
 
-/// One skill that is fine, one with an error that can be mended, one with a warning.
+/// Returns a world with a valid skill, one with a fixable error, and one with a warning.
 fn mixed() -> World {
     let world = World::with_a_good_skill();
     world.named("skills/pdf-tools", "PDF_tools");
@@ -16,7 +16,7 @@ fn concise(world: &World, flags: &[&str]) -> Output {
     world.run(&[&["validate", "skills", "--format", "concise"], flags].concat())
 }
 
-/// The rules that were broken, in order.
+/// Returns the rules of the findings, in order.
 fn rules(output: &Output) -> Vec<&str> {
     let rule = |line: &'_ str| -> Option<(usize, usize)> {
         let start = line.find('[')? + 1;
@@ -124,7 +124,7 @@ fn json_format() {
         assert_eq!(finding["fix"]["applicability"], "safe");
         assert_eq!(edit["start"], place(start, 7));
         assert_eq!(edit["end"], place(end, 18));
-        // The edit, applied the way an editor does, gives what `--fix` gives.
+        // Applying the edit like an editor gives the result of `--fix`.
         let mut edited = text.clone();
         edited.replace_range(start..end, edit["replacement"].as_str().unwrap());
         let fixed = World::new();
@@ -232,7 +232,7 @@ fn sarif_of_a_clean_folder() {
 }
 
 #[test]
-fn select_hears_only_these() {
+fn select_checks_only_these_rules() {
     let world = mixed();
     assert_eq!(
         rules(&concise(&world, &["--select", "description-trigger"]).expect(0)),
@@ -262,7 +262,7 @@ fn select_hears_only_these() {
 }
 
 #[test]
-fn ignore_skips_these() {
+fn ignore_skips_these_rules() {
     let world = mixed();
     let all = rules(&concise(&world, &[]))
         .iter()
@@ -281,7 +281,7 @@ fn ignore_skips_these() {
 }
 
 #[test]
-fn severity_and_fail_on_decide_the_exit_code() {
+fn severity_and_fail_on_determine_the_exit_code() {
     let world = World::new();
     world.skill("skills/terse", "name: terse\ndescription: Does things.\n");
     for (flags, severity, code) in [
@@ -343,7 +343,7 @@ fn unknown_rules_suggest() {
 }
 
 #[test]
-fn unknown_words_suggest() {
+fn invalid_values_suggest() {
     let world = mixed();
     for (name, flags) in [
         ("severity_form", ["--severity", "name-characters"]),
@@ -467,7 +467,7 @@ fn standard_input_as_json() {
     assert_eq!(document["summary"]["skills"], 1);
 }
 
-/// Like everywhere else, success is one line with the count.
+/// As everywhere, success is one line with the count.
 #[test]
 fn clean_standard_input() {
     let clean = format!("---\nname: a\ndescription: {DESCRIPTION}\n---\n\nDo it.\n");
@@ -484,7 +484,7 @@ fn clean_standard_input() {
 }
 
 #[test]
-fn standard_input_stands_alone() {
+fn standard_input_excludes_paths() {
     let world = World::with_a_good_skill();
     insta::assert_snapshot!(world.run(&["validate", "-", "skills"]).expect(2).snapshot());
 }
@@ -528,7 +528,7 @@ fn dot_inside_a_skill() {
         };
         assert_eq!(path, wanted, "{typed}");
     }
-    // A good one passes under every name.
+    // A valid file passes with any file name.
     world.good("skills/csv-report");
     for typed in [".", "./", "SKILL.md"] {
         world
@@ -540,7 +540,7 @@ fn dot_inside_a_skill() {
 }
 
 #[test]
-fn nested_folders_are_searched_and_others_are_not() {
+fn nested_folders_are_searched() {
     let world = World::new();
     world.named("skills/a/b/c/deep", "wrong");
     world.named("skills/shallow", "wrong");
@@ -579,9 +579,9 @@ fn several_paths_are_all_checked() {
     );
 }
 
-/// A skill that is named twice is one skill.
+/// A skill given twice is checked once.
 #[test]
-fn overlapping_paths_count_once() {
+fn overlapping_paths_are_checked_once() {
     let world = mixed();
     let once = concise(&world, &[]).expect(1);
     for more in [
@@ -599,9 +599,9 @@ fn overlapping_paths_count_once() {
     }
 }
 
-/// Many projects keep `.claude/skills` as a link to `.agents/skills`: that is one set of skills.
+/// In many projects `.claude/skills` is a link to `.agents/skills`, which is one set of skills.
 #[test]
-fn linked_roots_count_once() {
+fn linked_roots_are_checked_once() {
     let world = World::new();
     world.named(".agents/skills/pdf-tools", "pdf-forms");
     world.link(".claude/skills", "../.agents/skills");
@@ -614,7 +614,7 @@ fn linked_roots_count_once() {
 }
 
 #[test]
-fn everything_visible() {
+fn all_visible_skills() {
     let world = World::new();
     world.good(".agents/skills/one");
     world.good(".claude/skills/two");
@@ -649,9 +649,9 @@ fn everything_visible() {
     );
 }
 
-/// A program cannot open `~`.
+/// Programs cannot open paths with `~`.
 #[test]
-fn paths_for_programs_can_be_opened() {
+fn machine_readable_paths_can_be_opened() {
     let world = World::new();
     let file = world.named("~/.agents/skills/four", "wrong");
     let document = world.run(&["validate", "--json"]).expect(1).json();
@@ -676,7 +676,7 @@ fn installed_names() {
             "{name}"
         );
     }
-    // The project counts more than the home; the other one has a longer name.
+    // The project takes precedence; the other skill has a qualified name.
     world.skill(".agents/skills/csv-report", "name: csv-report\n");
     let output = world
         .run(&["validate", "csv-report", "--format", "concise"])
@@ -691,7 +691,7 @@ fn installed_names() {
     world.run(&["validate", "user:csv-report"]).expect(0);
 }
 
-/// The name of a folder is enough as long as no skill has it for its own name.
+/// The folder name resolves to the skill unless another skill has that name.
 #[test]
 fn folder_names_of_misnamed_skills() {
     let world = World::new();
@@ -710,7 +710,7 @@ fn folder_names_of_misnamed_skills() {
             "1 error in 1 skill (1 fixable with `--fix --unsafe-fixes`)\n"
         );
     }
-    // An agent that asks for `csv-report` gets this one now, and whoever types it is told.
+    // `csv-report` now resolves to this skill, with a warning.
     world.good("~/.agents/skills/csv-report");
     insta::assert_snapshot!(world.run(&["validate", "csv-report"]).expect(0).snapshot());
 }
@@ -779,7 +779,7 @@ fn folder_without_skills() {
 }
 
 #[test]
-fn empty_skills_folder_is_no_mistake() {
+fn empty_skills_folder_is_not_an_error() {
     let world = World::new();
     world.folder(".agents/skills");
     let output = world.run(&["validate"]).expect(0);

@@ -1,17 +1,17 @@
-//! `--watch` of `list` and `validate`: real edits, seen as they happen.
+//! `--watch` of `list` and `validate`, with real edits.
 
 use serde_json::{Value, json};
 
 use crate::world::{DESCRIPTION, World};
 
-const WATCHING: &str = "Watching; stop with Ctrl-C";
+const WATCHING: &str = "Watching for changes; press Ctrl-C to stop";
 
 fn parse(line: &str) -> Value {
     serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"))
 }
 
 #[test]
-fn list_tells_of_changes() {
+fn list_prints_changes_as_json() {
     let world = World::new();
     world.good(".agents/skills/pdf");
     let running = world.command(&["list", "--watch", "--json"]).start();
@@ -44,7 +44,7 @@ fn list_tells_of_changes() {
 }
 
 #[test]
-fn list_tells_people_of_changes() {
+fn list_prints_changes() {
     let world = World::new();
     world.good(".agents/skills/pdf");
     let running = world.command(&["list", "--watch"]).start();
@@ -54,7 +54,7 @@ fn list_tells_people_of_changes() {
     assert_eq!(line, "added     csv-report (project)");
 }
 
-/// A folder that does not exist when the watch begins.
+/// The folder does not exist when the watch starts.
 #[test]
 fn list_sees_the_first_skill() {
     let world = World::new();
@@ -86,9 +86,9 @@ fn validate_checks_again() {
     }
 }
 
-/// The body is checked, too, though no listing shows it.
+/// Changes of the body are checked, although it is not part of the listing.
 #[test]
-fn validate_sees_a_change_of_the_body() {
+fn validate_checks_a_changed_body() {
     let world = World::with_a_good_skill();
     let running = world
         .command(&["validate", "skills", "--watch", "--format", "concise"])
@@ -103,7 +103,7 @@ fn validate_sees_a_change_of_the_body() {
 }
 
 #[test]
-fn validate_goes_on_when_everything_is_gone() {
+fn validate_continues_after_everything_is_deleted() {
     let world = World::with_a_good_skill();
     let running = world
         .command(&["validate", "skills/release-notes", "--watch"])
@@ -120,6 +120,6 @@ fn standard_input_cannot_be_watched() {
     let output = World::new().run(&["validate", "-", "--watch"]).expect(2);
     assert_eq!(
         output.errors(),
-        "error: `--watch` needs files, not standard input\n"
+        "error: `--watch` cannot be used with standard input\n"
     );
 }

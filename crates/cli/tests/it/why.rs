@@ -20,8 +20,7 @@ fn library() -> World {
     world
 }
 
-/// What people see, without the place in the order of use: it follows the times of files and, for
-/// those whose turn it is to be shown, the hour.
+/// Returns the output without the usage rank, which depends on file times and on the rotation by hour.
 fn snapshot(output: &Output) -> String {
     let text = output.snapshot();
     let (before, rest) = text.split_once("\n  use       ").unwrap_or((&text, ""));
@@ -57,10 +56,10 @@ fn winner_and_shadow() {
 }
 
 #[test]
-fn hidden_by_its_author() {
+fn hidden_by_frontmatter() {
     let world = library();
     insta::assert_snapshot!(snapshot(&world.run(&["why", "deploy"]).expect(1)));
-    // Hidden from people is not hidden from models.
+    // Hidden from users is not hidden from models.
     let output = world.run(&["why", "style"]).expect(0);
     assert!(
         output.stdout.contains("`user-invocable:"),
@@ -90,7 +89,7 @@ fn hidden_by_the_configuration() {
 }
 
 #[test]
-fn cut_for_want_of_room() {
+fn omitted_by_the_budget() {
     let world = library();
     world.file(".agents/prowess.toml", "[prompt]\nbudget = 1\n");
     let output = world.run(&["why", "release-notes"]).expect(0);
@@ -118,7 +117,7 @@ fn unreadable() {
 }
 
 #[test]
-fn problems_lead_to_validate() {
+fn problems_point_to_validate() {
     let world = library();
     world.skill(
         ".agents/skills/odd",
@@ -145,7 +144,7 @@ fn unknown() {
 }
 
 #[test]
-fn skill_outside_the_folders_that_are_searched() {
+fn skill_outside_the_searched_folders() {
     let world = library();
     world.good("skills/lint");
     world.good("other/tidy");
@@ -155,16 +154,18 @@ fn skill_outside_the_folders_that_are_searched() {
     );
     for typed in ["lint", "skills/lint", "skills/lint/SKILL.md"] {
         let errors = world.run(&["why", typed]).expect(2).errors();
-        assert!(errors.starts_with("error: `skills/lint` is a skill, but not in a folder that is"));
+        assert!(
+            errors.starts_with("error: `skills/lint` is a skill, but its folder is not searched")
+        );
     }
-    // What the hint says works.
+    // The suggested command works.
     world
         .run(&["why", "lint", "--skills-dir", "skills"])
         .expect(0);
 }
 
 #[test]
-fn a_path_means_the_skill_that_is_there() {
+fn path_resolves_to_its_skill() {
     let world = library();
     for typed in [".agents/skills/pdf", "./.agents/skills/pdf/SKILL.md"] {
         let output = world.run(&["why", typed]).expect(0);
@@ -194,7 +195,7 @@ fn query() {
 }
 
 #[test]
-fn json_says_the_same() {
+fn json_has_the_same_data() {
     let world = library();
     let document = world
         .run(&["why", "pdf", "--json", "--query", "form"])

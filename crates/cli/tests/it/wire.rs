@@ -1,4 +1,4 @@
-//! What leaves this machine: the bytes of requests to every provider, from a run of the program.
+//! Request bytes sent to each provider by a run of the program.
 
 use prowess_test::server::{Asked, Server, Step, sse};
 use serde_json::{Value, json};
@@ -8,7 +8,7 @@ use crate::world::World;
 const INDEX: &str = "- **greet** — Greets people. Use when somebody arrives.";
 const CLOSING: &str = "Never work on another subject, or on more than was asked.";
 
-/// Runs a task against a server that first calls `load_skill` and then answers; returns what came in.
+/// Runs a task against a server that first calls `load_skill` and then replies. Returns the requests.
 fn asked(provider: &str, variables: &[(&str, &str)], load: &str, done: &str) -> Vec<Asked> {
     let world = World::with_a_greeting();
     let answers = [load, done].map(|events| vec![Step::Send(sse(events))]);
@@ -30,11 +30,11 @@ fn asked(provider: &str, variables: &[(&str, &str)], load: &str, done: &str) -> 
     for request in &asked {
         check(&request.body);
     }
-    // What was said before is byte for byte what it was, so that the provider's cache stays warm.
+    // Earlier messages are sent byte for byte as before, so that the provider's prompt cache is used.
     asked
 }
 
-/// What holds for every request, whoever it is for.
+/// Checks the invariants of every request, for any provider.
 fn check(body: &str) {
     assert_eq!(
         body.matches(&INDEX.replace('"', "\\\"")).count(),
@@ -55,7 +55,7 @@ fn check(body: &str) {
     assert!(!body.contains("$ARGUMENTS"), "no placeholder is left");
 }
 
-/// The text of the skill ends with the closing line.
+/// Checks that the skill text ends with the closing line.
 fn check_skill(text: &str) {
     assert!(text.contains("Say good morning to Ada."), "{text}");
     assert!(text.trim_end().ends_with(CLOSING), "{text}");
@@ -227,7 +227,7 @@ fn gemini() {
     check_skill(&text_of(&result["response"]));
 }
 
-/// A text, however a provider wraps it: the longest one inside.
+/// Returns the longest string in a value, to find text regardless of the provider format.
 fn text_of(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),

@@ -1,4 +1,4 @@
-//! A temporary world to run the command in.
+//! Temporary environments to run the command in.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{BufRead, BufReader, Read, Write};
@@ -9,17 +9,17 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-/// A command that takes longer than this hangs. Far above what any test needs.
+/// Timeout of a command, far above what any test needs.
 const PATIENCE: Duration = Duration::from_mins(2);
 
-/// The user who owns nothing.
+/// The user id of `nobody`.
 pub(crate) const NOBODY: u32 = 65534;
 
-/// A description that no rule has anything to say about.
+/// A description without findings.
 pub(crate) const DESCRIPTION: &str =
     "Fills in PDF forms. Use when the user asks to fill in a form.";
 
-/// A project to stand in and a home beside it; both vanish when the test ends.
+/// A project, used as the current folder, and a home folder; both are deleted when dropped.
 #[derive(Debug)]
 pub(crate) struct World {
     _root: tempfile::TempDir,
@@ -28,11 +28,11 @@ pub(crate) struct World {
 }
 
 impl World {
-    /// Returns an empty world. The project is a repository, so that nothing above it counts.
+    /// Returns an empty world. The project is a repository, so that parent folders are ignored.
     pub(crate) fn new() -> Self {
         let root = tempfile::tempdir().unwrap();
         let path = root.path().canonicalize().unwrap();
-        // Where the sandbox is another user, that user must be able to come here.
+        // The sandbox may run as another user, who needs access.
         std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
         let (project, home) = (path.join("project"), path.join("home"));
         std::fs::create_dir_all(project.join(".git")).unwrap();
@@ -51,7 +51,7 @@ impl World {
         world
     }
 
-    /// Returns a world with a skill `greet` in the home, for runs.
+    /// Returns a world with a skill `greet` in the home folder, for runs.
     pub(crate) fn with_a_greeting() -> Self {
         let world = Self::new();
         world.file(
@@ -61,7 +61,7 @@ impl World {
         world
     }
 
-    /// Returns a path in the project. `~/` leads to the home, `../` to the folder around both.
+    /// Returns a path in the project. `~/` is the home folder, `../` is the parent of both.
     pub(crate) fn path(&self, path: impl AsRef<OsStr>) -> PathBuf {
         let path = Path::new(path.as_ref());
         match path.strip_prefix("~") {
@@ -70,7 +70,7 @@ impl World {
         }
     }
 
-    /// Writes a file and the folders above it.
+    /// Writes a file, creating parent folders.
     pub(crate) fn file(&self, path: impl AsRef<OsStr>, contents: impl AsRef<[u8]>) -> PathBuf {
         let file = self.path(path);
         std::fs::create_dir_all(file.parent().unwrap()).unwrap();
@@ -90,14 +90,14 @@ impl World {
         file
     }
 
-    /// Makes a folder and those above it.
+    /// Creates a folder and its parents.
     pub(crate) fn folder(&self, path: impl AsRef<OsStr>) -> PathBuf {
         let folder = self.path(path);
         std::fs::create_dir_all(&folder).unwrap();
         folder
     }
 
-    /// Makes a link and the folders above it.
+    /// Creates a symbolic link and its parent folders.
     pub(crate) fn link(&self, path: &str, target: &str) -> PathBuf {
         let link = self.path(path);
         std::fs::create_dir_all(link.parent().unwrap()).unwrap();
@@ -123,7 +123,7 @@ impl World {
         )
     }
 
-    /// Writes a skill named `name`, whatever its folder is called.
+    /// Writes a skill named `name` in a folder with any name.
     pub(crate) fn named(&self, folder: impl AsRef<OsStr>, name: &str) -> PathBuf {
         self.skill(
             folder,
@@ -131,7 +131,7 @@ impl World {
         )
     }
 
-    /// Reads a file of the project back.
+    /// Reads a file of the project.
     pub(crate) fn read(&self, path: &str) -> String {
         String::from_utf8(std::fs::read(self.path(path)).unwrap()).unwrap()
     }
@@ -160,7 +160,7 @@ impl World {
     }
 }
 
-/// A command about to run.
+/// A command to run.
 #[derive(Debug)]
 pub(crate) struct Run<'w> {
     world: &'w World,
@@ -170,7 +170,7 @@ pub(crate) struct Run<'w> {
 }
 
 impl Run<'_> {
-    /// Gives it something to read.
+    /// Sets standard input.
     pub(crate) fn stdin(mut self, bytes: impl Into<Vec<u8>>) -> Self {
         self.stdin = bytes.into();
         self
@@ -182,13 +182,13 @@ impl Run<'_> {
         self
     }
 
-    /// Takes an environment variable away.
+    /// Removes an environment variable.
     pub(crate) fn env_remove(mut self, name: &str) -> Self {
         self.command.env_remove(name);
         self
     }
 
-    /// Starts it, to read its lines as they come.
+    /// Starts the command, to read its lines as they are printed.
     pub(crate) fn start(mut self) -> Running {
         self.command
             .stdin(Stdio::null())
@@ -204,7 +204,7 @@ impl Run<'_> {
             let sender = sender.clone();
             std::thread::spawn(move || {
                 let lines = BufReader::new(stream).lines().map_while(Result::ok);
-                // Whoever started it may have seen enough.
+                // The receiver may be gone.
                 lines
                     .map(|line| sender.send(line))
                     .take_while(Result::is_ok)
@@ -214,7 +214,7 @@ impl Run<'_> {
         Running { child, lines }
     }
 
-    /// Waits no longer than this.
+    /// Sets the timeout.
     pub(crate) fn patience(mut self, seconds: u64) -> Self {
         self.patience = Duration::from_secs(seconds);
         self
@@ -232,30 +232,30 @@ impl Run<'_> {
         self
     }
 
-    /// Runs as nobody where the tests run as root: nobody has no home to fall back on.
+    /// Runs as `nobody` if the tests run as root, because `nobody` has no home folder to fall back on.
     pub(crate) fn without_a_home(self) -> Self {
         let is_root = std::fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0);
         if !is_root {
             return self;
         }
-        // Others may pass through the temporary folder itself.
+        // The other user needs access to the temporary folder.
         let around = self.world.project.parent().unwrap();
         std::fs::set_permissions(around, PermissionsExt::from_mode(0o755)).unwrap();
         self.uid(NOBODY)
     }
 
-    /// Writes to this in place of a pipe that is read.
+    /// Sets standard output.
     pub(crate) fn stdout(mut self, stdout: impl Into<Stdio>) -> Output {
         self.command.stdout(stdout);
         self.finish().unwrap()
     }
 
-    /// Runs it.
+    /// Runs the command.
     pub(crate) fn run(self) -> Output {
         self.try_run().unwrap()
     }
 
-    /// Runs it, if it can be started.
+    /// Runs the command; fails if it cannot be started.
     pub(crate) fn try_run(mut self) -> std::io::Result<Output> {
         self.command.stdout(Stdio::piped());
         self.finish()
@@ -265,12 +265,12 @@ impl Run<'_> {
         self.command.stdin(Stdio::piped()).stderr(Stdio::piped());
         let shown = format!("{:?}", self.command.get_args().collect::<Vec<_>>());
         let mut child = self.command.spawn()?;
-        // Its end of a pipe that was handed over must not stay open here.
+        // Close our copy of the pipe that was passed to the child.
         drop(self.command);
         let pid = child.id();
         let (stdin, bytes) = (child.stdin.take(), self.stdin);
         std::thread::spawn(move || {
-            // A command that does not read is free to close the pipe.
+            // The command may close the pipe without reading.
             let _ = stdin.map(|mut stdin| stdin.write_all(&bytes));
         });
         let (sender, receiver) = mpsc::channel();
@@ -295,7 +295,7 @@ impl Run<'_> {
     }
 }
 
-/// A command that runs until it is dropped.
+/// A running command, killed when dropped.
 #[derive(Debug)]
 pub(crate) struct Running {
     child: Child,
@@ -303,7 +303,7 @@ pub(crate) struct Running {
 }
 
 impl Running {
-    /// Waits for a line, of standard output or standard error, that fits.
+    /// Waits for a matching line on standard output or standard error.
     #[track_caller]
     pub(crate) fn line(&self, fits: impl Fn(&str) -> bool) -> String {
         let deadline = Instant::now() + PATIENCE;
@@ -326,7 +326,7 @@ impl Drop for Running {
     }
 }
 
-/// What a command did.
+/// The result of a command.
 #[derive(Debug)]
 pub(crate) struct Output {
     pub(crate) code: i32,
@@ -337,7 +337,7 @@ pub(crate) struct Output {
 }
 
 impl Output {
-    /// Everything people see, without what differs between two runs.
+    /// Returns exit code and output, without parts that differ between runs.
     pub(crate) fn snapshot(&self) -> String {
         format!(
             "exit: {}\n----- stdout -----\n{}\n----- stderr -----\n{}",
@@ -347,18 +347,18 @@ impl Output {
         )
     }
 
-    /// Standard error, without what differs between two runs.
+    /// Returns standard error, without parts that differ between runs.
     pub(crate) fn errors(&self) -> String {
         self.filter(&self.stderr)
     }
 
-    /// Standard output as JSON.
+    /// Parses standard output as JSON.
     pub(crate) fn json(&self) -> serde_json::Value {
         serde_json::from_str(&self.stdout)
             .unwrap_or_else(|error| panic!("{error}\n{}", self.snapshot()))
     }
 
-    /// Demands an exit code.
+    /// Asserts the exit code.
     #[track_caller]
     pub(crate) fn expect(self, code: i32) -> Self {
         assert_eq!(self.code, code, "{}", self.snapshot());
@@ -373,7 +373,7 @@ impl Output {
     }
 }
 
-/// `in 3 ms`, `in less than 1 ms` and `in 1.2 s` at the end of a line, or before a comma, become
+/// Replaces `in 3 ms`, `in less than 1 ms` and `in 1.2 s` at the end of a line or before a comma with
 /// `in [TIME]`.
 fn times(text: &str) -> String {
     let is_time = |text: &str| {

@@ -1,8 +1,8 @@
-//! `prowess demo`: the whole thing, offline, in a few seconds.
+//! `prowess demo`: a complete run, offline, in a few seconds.
 //!
-//! The model is a script; everything else is real: the skill is read from disk, found by search,
-//! loaded through the gate, its command runs in the sandbox, the result is checked against a schema,
-//! and the session is in the store.
+//! Only the model is scripted. The skill is read from disk, found by search and loaded after a
+//! permission check, its command runs in the sandbox, the result is validated against a schema, and
+//! the session is stored.
 
 use std::fmt::Debug;
 
@@ -28,20 +28,20 @@ use crate::wait;
 const SKILL: &str = include_str!("SKILL.md");
 const CHANGELOG: &str = include_str!("CHANGELOG.md");
 const SCRIPT: &str = include_str!("script.jsonl");
-/// Where the text of a line begins.
+/// Column of the text.
 const INDENT: usize = 16;
-/// Where commands stand behind a text, where there is room.
+/// Width of the text if commands are shown next to it.
 const COLUMN: usize = 54;
 const TASK: &str = "summarise CHANGELOG.md for customers";
 
-/// What is typed behind `demo`.
+/// Arguments of `demo`.
 #[derive(Debug, clap::Args)]
 #[command(
-    about = "Show a complete run, offline: the model is a script, everything else is real",
+    about = "Show a complete run, offline, with a scripted model\n\nOnly the model is scripted: search, permissions, sandbox and session store are real.",
     after_help = "\
 Examples:
-  prowess demo                                   a few seconds, no key needed
-  prowess demo --json                            what happened, as JSON"
+  prowess demo                                   run offline, no API key needed
+  prowess demo --json                            print as JSON"
 )]
 pub(crate) struct DemoArgs {
     /// Print as JSON
@@ -49,7 +49,7 @@ pub(crate) struct DemoArgs {
     pub json: bool,
 }
 
-/// Runs the demonstration. `own` is what the person has: it is counted, not used.
+/// Runs the demo. `own` is the user's setup: its skills are counted, but not used.
 pub(crate) fn run(args: &DemoArgs, own: &Setup, printer: &Printer) -> Result<Exit, Failure> {
     let failed = |what: &str| {
         let what = what.to_owned();
@@ -58,7 +58,7 @@ pub(crate) fn run(args: &DemoArgs, own: &Setup, printer: &Printer) -> Result<Exi
     let folder = tempfile::Builder::new()
         .prefix("prowess-demo-")
         .tempdir()
-        .map_err(failed("cannot make a folder for the demonstration"))?;
+        .map_err(failed("cannot create a temporary folder for the demo"))?;
     let (home, project) = (folder.path().join("home"), folder.path().join("project"));
     let skill = home.join(".agents/skills/release-notes");
     let prepare = || {
@@ -67,7 +67,7 @@ pub(crate) fn run(args: &DemoArgs, own: &Setup, printer: &Printer) -> Result<Exi
         std::fs::write(skill.join("SKILL.md"), SKILL)?;
         std::fs::write(project.join("CHANGELOG.md"), CHANGELOG)
     };
-    prepare().map_err(failed("cannot write the files of the demonstration"))?;
+    prepare().map_err(failed("cannot write the files of the demo"))?;
     let found = counted(&own.registry);
     let seen = Arc::new(Seen::default());
     let spy = own.runner.as_ref().map(|runner| {
@@ -99,7 +99,7 @@ pub(crate) fn run(args: &DemoArgs, own: &Setup, printer: &Printer) -> Result<Exi
         tools: Vec::new(),
     };
     let model = ScriptedModel::parse("demo", SCRIPT)
-        .map_err(|error| Failure::new("the script of the demonstration").cause(error))?;
+        .map_err(|error| Failure::new("invalid demo script").cause(error))?;
     let watcher: Arc<dyn Watcher> = Arc::clone(&seen) as Arc<dyn Watcher>;
     let finished = wait::on(|cancel| async move {
         let runtime = setup.runtime(
@@ -115,9 +115,9 @@ pub(crate) fn run(args: &DemoArgs, own: &Setup, printer: &Printer) -> Result<Exi
             .map_err(|error| failure(&error))
     })?;
     let Outcome::Submitted(value) = &finished.outcome else {
-        return Err(Failure::new("the demonstration did not end as it should")
+        return Err(Failure::new("the demo did not finish as expected")
             .cause(finished.outcome.as_str())
-            .hint(format!("see `prowess session show {}`", finished.session)));
+            .hint(format!("run `prowess session show {}`", finished.session)));
     };
     let events = seen.events();
     let runs = seen.runs();
@@ -139,7 +139,7 @@ pub(crate) fn run(args: &DemoArgs, own: &Setup, printer: &Printer) -> Result<Exi
         return Ok(Exit::Done);
     }
     let width = printer.list_width();
-    let head = "A scripted model; everything else is real. Nothing leaves this machine.";
+    let head = "The model is scripted; everything else is real. No data leaves this machine.";
     printer.answer(&format!("{}\n\n", wrap(head, width).join("\n")))?;
     printer.answer(&told(
         &story(&found, &events, &runs, value, &finished.session),
@@ -147,7 +147,7 @@ pub(crate) fn run(args: &DemoArgs, own: &Setup, printer: &Printer) -> Result<Exi
     ))?;
     let style = bold(AnsiColor::Green);
     printer.answer(&format!(
-        "\n{style}Next:{style:#}  prowess list        the skills you already have\n       prowess validate    check them\n       prowess chat        talk to a model that has them\n"
+        "\n{style}Next:{style:#}  prowess list        list your skills\n       prowess validate    check them\n       prowess chat        chat with a model that has them\n"
     ))?;
     Ok(Exit::Done)
 }
@@ -162,7 +162,7 @@ fn schema() -> Value {
     })
 }
 
-/// How many skills the person has, and where.
+/// Counts the user's skills by scope.
 fn counted(registry: &Registry) -> String {
     let catalog = registry.snapshot();
     let count = |scope: Scope| {
@@ -173,9 +173,9 @@ fn counted(registry: &Registry) -> String {
             .count()
     };
     let told: Vec<String> = [
-        (Scope::Project, "of this project"),
+        (Scope::Project, "in this project"),
         (Scope::Extra, "in extra folders"),
-        (Scope::User, "of yours"),
+        (Scope::User, "in your home folder"),
     ]
     .iter()
     .map(|(scope, whose)| (count(*scope), whose))
@@ -183,16 +183,16 @@ fn counted(registry: &Registry) -> String {
     .map(|(number, whose)| format!("{} {whose}", wording::thousands(number)))
     .collect();
     match &*told {
-        [] => "1 skill for this demo; no skills of yours yet".to_owned(),
-        told => format!("1 skill for this demo, {}", told.join(", ")),
+        [] => "1 demo skill; you have no skills yet".to_owned(),
+        told => format!("1 demo skill, {}", told.join(", ")),
     }
 }
 
-/// One thing that happened.
+/// A step of the run.
 struct Beat {
     what: &'static str,
     text: String,
-    /// What to type to see more of it.
+    /// The command that shows more.
     command: Option<String>,
 }
 
@@ -212,14 +212,14 @@ impl Beat {
         }
     }
 
-    /// Lays it out below its number; the command stands behind the text, or below it.
+    /// Lays out the step; the command is next to the text or below it.
     fn lines(&self, number: usize, room: usize, is_beside: bool) -> String {
         let room = if is_beside && self.command.is_some() {
             COLUMN
         } else {
             room
         };
-        // JSON keeps its own lines.
+        // JSON is not wrapped.
         let lay = |line: &str| match line {
             json if self.what == "result" => vec![json.to_owned()],
             text => wrap(text, room),
@@ -228,7 +228,7 @@ impl Beat {
         if let Some(command) = &self.command {
             match lines.last_mut().filter(|_| is_beside) {
                 Some(last) => *last = format!("{last:COLUMN$}  {command}"),
-                // Below a text it would look like a part of it.
+                // The prefix separates the command from the text above.
                 None => lines.push(format!("more: {command}")),
             }
         }
@@ -239,7 +239,7 @@ impl Beat {
     }
 }
 
-/// Lays out what happened. The commands stand in one column, or all of them below their texts.
+/// Lays out the steps. The commands are in one column, or each below its text.
 fn told(story: &[Beat], width: usize) -> String {
     let room = width.saturating_sub(INDENT).max(20);
     let commands = story.iter().filter_map(|beat| beat.command.as_ref());
@@ -255,7 +255,7 @@ fn told(story: &[Beat], width: usize) -> String {
     lines.collect()
 }
 
-/// What happened.
+/// Returns the steps of the run.
 fn story(
     found: &str,
     events: &[Stamped],
@@ -275,7 +275,7 @@ fn story(
             Event::Replied { reply, .. } => {
                 for call in reply.calls() {
                     let text = match &*call.name {
-                        // The value is shown when it fits.
+                        // The accepted value is shown as the result.
                         "submit" => "called submit with a value".to_owned(),
                         _ => format!("called {}", prowess_tui::live::summary(call)),
                     };
@@ -285,7 +285,7 @@ fn story(
             Event::CallEnded { result, .. } if result.is_error => {
                 let first = result.text.lines().next().unwrap_or_default();
                 let why = first.split_once(": ").map_or(first, |(_, why)| why);
-                beats.push(Beat::new("checked", format!("sent back: {why}")));
+                beats.push(Beat::new("checked", format!("rejected: {why}")));
             }
             Event::CallEnded { result, loaded, .. } if !loaded.is_empty() => {
                 for (command, ran) in runs {
@@ -293,13 +293,13 @@ fn story(
                     beats.push(Beat::new("injected", text).more("prowess doctor"));
                 }
                 let tokens = result.text.len().div_ceil(4);
-                let text = format!("the skill's text, about {tokens} tokens");
+                let text = format!("skill text, about {tokens} tokens");
                 beats.push(Beat::new("loaded", text));
             }
             Event::CallEnded {
                 submitted: Some(_), ..
             } => {
-                beats.push(Beat::new("checked", "the value fits the schema"));
+                beats.push(Beat::new("checked", "the value matches the schema"));
             }
             _ => {}
         }
@@ -319,12 +319,12 @@ fn ran_line(command: &str, ran: &Ran) -> String {
         .count();
     let place = match on {
         0 => "without a sandbox".to_owned(),
-        on => format!("in a sandbox of {}", wording::count(on, "layer")),
+        on => format!("in the sandbox ({})", wording::count(on, "layer")),
     };
     format!("`{command}` {place}, {} ms", ran.milliseconds)
 }
 
-/// Keeps what happened.
+/// Records events and commands.
 #[derive(Debug, Default)]
 struct Seen {
     events: Mutex<Vec<Stamped>>,
@@ -358,7 +358,7 @@ impl Watcher for Seen {
     }
 }
 
-/// A runner that takes note of how commands went.
+/// A runner that records the result of each command.
 #[derive(Debug)]
 struct Spy {
     inner: Arc<dyn CommandRunner>,
@@ -399,11 +399,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn commands_stand_in_one_column_or_all_of_them_below() {
+    fn commands_are_in_one_column_or_all_below_their_text() {
         let story = [
             Beat::new(
                 "found",
-                "1 skill for this demo, 12 of this project, 3 in extra folders, 120 of yours",
+                "1 demo skill, 12 in this project, 3 in extra folders, 120 in your home folder",
             )
             .more("prowess list"),
             Beat::new("index", "92 tokens").more("prowess prompt"),

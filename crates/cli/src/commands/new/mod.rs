@@ -29,7 +29,7 @@ pub(crate) fn run(
     if folder.symlink_metadata().is_ok() {
         let shown = targets::display(&folder, environment);
         return Err(
-            CliError::new(format!("`{shown}` exists already")).hint(format!(
+            CliError::new(format!("`{shown}` already exists")).hint(format!(
                 "check it with `prowess validate {shown}`, or choose another name"
             )),
         );
@@ -66,7 +66,7 @@ pub(crate) fn run(
 
 fn invalid_name(args: &NewArgs, typed: &str) -> CliError {
     let error = CliError::new(format!(
-        "`{}` is not a name for a skill: use lower-case letters, digits and single hyphens, at most 64",
+        "invalid skill name `{}`: use lower-case letters, digits and single hyphens, at most 64 characters",
         args.name.display()
     ));
     match name::repair(typed) {

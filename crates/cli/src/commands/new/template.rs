@@ -1,4 +1,4 @@
-//! Starts packages from templates.
+//! Templates of new skills.
 
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
@@ -7,14 +7,14 @@ use std::path::{Path, PathBuf};
 use prowess_spec::SkillName;
 use prowess_spec::yaml::write;
 
-/// What a new skill says of itself if nobody says it.
+/// Default description of a new skill.
 const DESCRIPTION: &str = "Describe what this skill does. Use when the user asks for it.";
 
-/// What to start from.
+/// A template of a skill.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub(super) enum Template {
-    /// Instructions alone.
+    /// Only instructions.
     Minimal,
     /// With a script.
     Script,
@@ -25,14 +25,14 @@ pub(super) enum Template {
 /// A file of a template.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TemplateFile {
-    /// Its path from the skill's folder.
+    /// Its path relative to the skill's folder.
     pub path: &'static str,
     text: &'static str,
     is_executable: bool,
 }
 
 impl Template {
-    /// Returns the files it consists of; the first is `SKILL.md`.
+    /// Returns the files of the template; the first is `SKILL.md`.
     pub(super) fn files(self) -> &'static [TemplateFile] {
         const fn file(path: &'static str, text: &'static str, is_executable: bool) -> TemplateFile {
             TemplateFile {
@@ -67,8 +67,8 @@ impl Template {
         }
     }
 
-    /// Writes a package into a folder, over nothing that exists. Returns the files, or the one that
-    /// could not be written and why.
+    /// Writes the files into a folder, without overwriting existing ones. Returns their paths, or the path
+    /// that could not be written and the error.
     pub(super) fn create(
         self,
         folder: &Path,
@@ -94,7 +94,7 @@ impl Template {
     }
 }
 
-/// `release-notes` becomes `Release notes`.
+/// Converts a name to a title: `release-notes` becomes `Release notes`.
 fn title(name: &str) -> String {
     let words = name.replace('-', " ");
     let mut characters = words.chars();
@@ -123,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_that_exists_is_overwritten() {
+    fn existing_files_are_not_overwritten() {
         let folder = tempfile::tempdir().unwrap();
         let name = SkillName::new("release-notes").unwrap();
         let create = || Template::Script.create(folder.path(), &name, Some("Writes: notes"));

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Does the mechanical part of the skill. Results go to standard output, everything else to
-# standard error; nothing is asked.
+# Does the mechanical part of the skill. Prints results to standard output and everything else to
+# standard error. Never prompts.
 set -euo pipefail
 
 if [[ "${1:-}" == "--help" ]]; then
