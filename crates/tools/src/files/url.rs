@@ -1,35 +1,36 @@
-//! Addresses of the web, read strictly: what two readers could understand differently is refused.
+//! Strict URL parser: a URL that two parsers could read differently is rejected.
 //!
-//! The world is talked to over TLS: `http://` becomes `https://`, except in private networks.
+//! Public hosts are only reached over TLS: `http://` becomes `https://`, except in private
+//! networks.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Longest address, in bytes.
+/// Maximum length of a URL, in bytes.
 pub(crate) const MAX_URL: usize = 2_000;
 
-/// An address that was understood.
+/// A parsed URL.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Url {
-    /// The whole address, without fragment, with a small host.
+    /// The whole URL, without fragment, with a lowercase host.
     pub(crate) text: String,
-    /// The host as rules name it: small letters, no port, no brackets.
+    /// The host as rules name it: lowercase, without port or brackets.
     pub(crate) host: String,
-    /// Where it leads.
+    /// Classification of the host.
     pub(crate) reach: Reach,
 }
 
-/// How far away a host is, as far as its name tells.
+/// Classification of a host by its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reach {
-    /// Somewhere in the world.
+    /// A public host.
     Public,
-    /// This machine or the network around it.
+    /// This machine or a private network.
     Private,
-    /// Where clouds keep keys, and what is no address of a host.
+    /// Cloud metadata addresses, and addresses that no host can have.
     Never,
 }
 
-/// Reads an address; otherwise says what is wrong with it.
+/// Parses a URL, or returns why it is invalid.
 pub(crate) fn parse(raw: &str) -> Result<Url, &'static str> {
     if raw.len() > MAX_URL {
         return Err("it is too long");
@@ -38,26 +39,28 @@ pub(crate) fn parse(raw: &str) -> Result<Url, &'static str> {
         .chars()
         .any(|c| c.is_control() || c.is_whitespace() || c == '\\')
     {
-        return Err("it has spaces, backslashes or control characters in it");
+        return Err("it contains spaces, backslashes or control characters");
     }
     let (scheme, rest) = raw
         .split_once("://")
-        .ok_or("it does not begin with https://")?;
+        .ok_or("it does not start with https://")?;
     let secure = match scheme.to_ascii_lowercase().as_str() {
         "https" => true,
         "http" => false,
-        _ => return Err("only https:// and http:// are fetched"),
+        _ => return Err("only https:// and http:// are supported"),
     };
     let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
     let (authority, path) = rest.split_at(end);
     if authority.contains('@') {
-        return Err("it has a name or password in it");
+        return Err("it contains a user name or password");
     }
     let (host, port) = if let Some(rest) = authority.strip_prefix('[') {
         let (host, port) = rest
             .split_once(']')
-            .ok_or("its host is not closed with a bracket")?;
-        let address: Ipv6Addr = host.parse().map_err(|_| "its host is no address")?;
+            .ok_or("the closing bracket of the host is missing")?;
+        let address: Ipv6Addr = host
+            .parse()
+            .map_err(|_| "the host is not a valid IPv6 address")?;
         (address.to_string(), port)
     } else {
         let (host, port) = match authority.find(':') {
@@ -71,12 +74,12 @@ pub(crate) fn parse(raw: &str) -> Result<Url, &'static str> {
         Some(number) if number.parse::<u16>().is_ok_and(|number| number > 0) => {
             format!(":{}", number.trim_start_matches('0'))
         }
-        _ => return Err("its port is none"),
+        _ => return Err("the port is invalid"),
     };
     let reach = reach(&host)?;
     let (secure, port) = match reach {
         Reach::Public if !secure && matches!(&*port, "" | ":80") => (true, String::new()),
-        Reach::Public if !secure => return Err("it is not https://"),
+        Reach::Public if !secure => return Err("it must use https://"),
         _ => (secure, port),
     };
     let spelled = if host.contains(':') {
@@ -100,7 +103,8 @@ pub(crate) fn parse(raw: &str) -> Result<Url, &'static str> {
     Ok(Url { text, host, reach })
 }
 
-/// Whether a host is this machine, in a private network or nowhere, as far as its name tells.
+/// Returns `true` if a host is this machine, in a private network or never reachable, judging by
+/// its name.
 pub fn is_private_host(host: &str) -> bool {
     reach(host) != Ok(Reach::Public)
 }
@@ -114,18 +118,18 @@ fn reach(host: &str) -> Result<Reach, &'static str> {
     }
     let known = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | '_');
     if host.is_empty() || host.len() > 253 || !host.chars().all(known) {
-        return Err("its host is no name; write it in ASCII letters");
+        return Err("the host is not ASCII; use its punycode form");
     }
     if host
         .split('.')
         .any(|label| label.is_empty() || label.len() > 63)
     {
-        return Err("its host is no name");
+        return Err("the host name is invalid");
     }
-    // `127.1`, `0x7f000001`, `2130706433`: programs disagree about what they are.
+    // `127.1`, `0x7f000001`, `2130706433`: parsers disagree about these.
     let last = host.rsplit('.').next().unwrap_or_default();
     if last.starts_with("0x") || last.bytes().all(|byte| byte.is_ascii_digit()) {
-        return Err("its host is a number that is no plain address");
+        return Err("the host is a number but not an IPv4 address in dotted form");
     }
     let private = !host.contains('.')
         || [".localhost", ".local", ".internal", ".lan", ".home.arpa"]
@@ -146,7 +150,7 @@ fn reach_v4(address: Ipv4Addr) -> Reach {
     if address.is_link_local() || address.is_multicast() || address.is_broadcast() || a >= 240 {
         return Reach::Never;
     }
-    // 100.64/10 is between providers and their customers; 0/8 is this machine.
+    // 100.64/10 is carrier-grade NAT; 0/8 is this machine.
     let shared = a == 100 && (64..128).contains(&b);
     if a == 0 || address.is_loopback() || address.is_private() || shared {
         return Reach::Private;
@@ -159,7 +163,7 @@ fn reach_v6(address: Ipv6Addr) -> Reach {
     if let Some(v4) = address.to_ipv4_mapped() {
         return reach_v4(v4);
     }
-    // Addresses of IPv4 inside others: 6to4, NAT64, and the old compatible ones.
+    // IPv4 addresses embedded in IPv6: 6to4, NAT64, and the deprecated compatible form.
     let inner = |high: u16, low: u16| {
         let ([a, b], [c, d]) = (high.to_be_bytes(), low.to_be_bytes());
         reach_v4(Ipv4Addr::new(a, b, c, d))
@@ -184,7 +188,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_are_read_one_way() {
+    fn ambiguous_urls_are_rejected() {
         let cases = [
             ("https://Example.COM", "https://example.com/", "example.com"),
             (
@@ -241,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn near_and_far() {
+    fn hosts_are_classified() {
         let cases = [
             ("example.com", Reach::Public),
             ("8.8.8.8", Reach::Public),
