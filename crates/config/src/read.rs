@@ -597,7 +597,7 @@ mod tests {
         let config = check(
             "[mcp.servers.a]\ncommand = 3\n[mcp.servers.b]\ncommand = 'x'\ntimout = 3\n",
             &[
-                "this server cannot be used: `command` must be a text",
+                "this server cannot be used: `command` must be a string",
                 "unknown key `timout`",
             ],
         );
