@@ -315,7 +315,7 @@ fn files_outside_the_skill_cannot_be_named() {
     world.file("secret", "SECRET");
     world.link("skills/release-notes/up", "../../secret");
     for (file, message) in [
-        ("up", "error: `up` leads out of the skill\n"),
+        ("up", "error: `up` links to a file outside the skill\n"),
         (
             "../../secret",
             "error: `../../secret` is not a path inside the skill\nhint: name a file by its path from the skill's folder, such as `references/a.md`\n",
