@@ -1,13 +1,13 @@
-//! Converts HTML to plain text: removes tags, keeps headings, lists, links and code.
+//! Turns a page into text that can be read: tags go, headings, lists, links and code stay.
 //!
-//! Works in one pass, without a tree. Apart from the inserted marks, the text is never longer than
-//! the page.
+//! One pass over the page, no tree. What is left is never longer than the page, apart from the
+//! marks.
 
-/// Elements whose content is dropped.
+/// Elements whose content nobody reads.
 const SILENT: &[&str] = &[
     "script", "style", "noscript", "template", "svg", "iframe", "object", "head", "canvas",
 ];
-/// Elements that start a new line.
+/// Elements that begin a new line.
 const BLOCKS: &[&str] = &[
     "address",
     "article",
@@ -45,7 +45,7 @@ const BLOCKS: &[&str] = &[
     "h6",
     "title",
 ];
-/// Elements preceded by an empty line.
+/// Elements with an empty line before them.
 const PARAGRAPHS: &[&str] = &[
     "p",
     "pre",
@@ -60,10 +60,10 @@ const PARAGRAPHS: &[&str] = &[
     "h5",
     "h6",
 ];
-/// Maximum length of a link target that is kept.
+/// Longest address of a link that is kept.
 const MAX_LINK: usize = 300;
 
-/// Returns the text of a page, at most `most` bytes of it, and `true` if that is all of it.
+/// What a page says, at most `most` bytes of it. Tells whether that is all.
 pub(crate) fn text(page: &str, most: usize) -> (String, bool) {
     let mut out = Out {
         text: String::new(),
@@ -119,23 +119,23 @@ pub(crate) fn text(page: &str, most: usize) -> (String, bool) {
     out.end(all)
 }
 
-/// Returns the end of a tag. A `>` inside quotes does not end it.
+/// Where a tag ends: a `>` in quotes does not count.
 fn tag_end(tag: &str) -> Option<usize> {
     let mut quote = None;
     for (at, byte) in tag.bytes().enumerate() {
         match (quote, byte) {
             (None, b'>') => return Some(at),
-            // A quote only counts at the start of a value.
+            // A quote counts where a value begins.
             (None, b'"' | b'\'') if at > 0 && tag.as_bytes()[at - 1] == b'=' => quote = Some(byte),
             (Some(open), byte) if byte == open => quote = None,
             _ => {}
         }
     }
-    // For an unclosed quote, do not drop the rest of the page.
+    // Quotes that are never closed are no reason to lose the rest of the page.
     quote.and_then(|_| tag.find('>'))
 }
 
-/// Returns the length of a dropped element.
+/// How far a silent element goes.
 fn close(rest: &str, name: &str) -> usize {
     let mut from = 0;
     while let Some(at) = rest[from..].find("</") {
@@ -164,7 +164,7 @@ struct Out {
     text: String,
     most: usize,
     preformatted: usize,
-    /// Start offsets and targets of the open links.
+    /// Where links began, and where they lead.
     links: Vec<(usize, String)>,
 }
 
@@ -180,7 +180,7 @@ impl Out {
         (self.text.trim().to_owned(), all)
     }
 
-    /// Ends the current line unless it is empty.
+    /// Ends the line, if there is something in it.
     fn line(&mut self) {
         let kept = self.text.trim_end_matches(' ').len();
         self.text.truncate(kept);
@@ -207,7 +207,7 @@ impl Out {
         }
     }
 
-    /// Handles a tag.
+    /// Does what a tag means.
     fn mark(&mut self, name: &str, closes: bool, attributes: &str) {
         if BLOCKS.contains(&name) {
             self.line();
@@ -241,7 +241,7 @@ impl Out {
             ("img", false) => {
                 if let Some(words) = attribute(attributes, "alt").filter(|words| !words.is_empty())
                 {
-                    self.words(&format!("[image: {words}]"));
+                    self.words(&format!("[picture: {words}]"));
                 }
             }
             ("a", false) => {
@@ -266,7 +266,7 @@ impl Out {
     }
 }
 
-/// Returns the value of an attribute.
+/// The value of an attribute.
 fn attribute(attributes: &str, name: &str) -> Option<String> {
     let lower = attributes.to_ascii_lowercase();
     let key = format!("{name}=");
@@ -282,9 +282,9 @@ fn attribute(attributes: &str, name: &str) -> Option<String> {
     value.map(|value| decode(value).replace(['\n', '\r'], " "))
 }
 
-/// Decodes character references.
+/// Puts characters in the place of their names.
 fn decode(text: &str) -> String {
-    /// Common named references; others are left as they are.
+    /// Names that are common; others stay as they are.
     const NAMES: &[(&str, &str)] = &[
         ("amp", "&"),
         ("lt", "<"),
@@ -360,7 +360,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn html_is_converted_to_text() {
+    fn pages_become_text() {
         let cases = [
             ("plain", "plain"),
             ("a  <b>b</b>\n c", "a b c"),
@@ -380,7 +380,7 @@ mod tests {
             ("<pre>a\n  b</pre>", "```\na\n  b\n```"),
             ("1 < 2 &lt; 3 &#65;&#x42;&bogus;&", "1 < 2 < 3 AB&bogus;&"),
             ("<!-- <p>no --> yes", "yes"),
-            ("<img alt='a cat' src=x>", "[image: a cat]"),
+            ("<img alt='a cat' src=x>", "[picture: a cat]"),
             ("<div title=\"a > b\">x</div>", "x"),
             ("<p title=\"never closed>x</p>", "x"),
             ("<unclosed", ""),
@@ -392,7 +392,7 @@ mod tests {
     }
 
     #[test]
-    fn long_pages_are_truncated() {
+    fn long_pages_are_cut() {
         let (cut, all) = text(&"<p>é words</p>".repeat(1_000), 100);
         assert!(cut.len() <= 100 && !all);
         assert!(text("<p>x</p>", 100).1);

@@ -140,7 +140,7 @@ fn permit(
     let action = Action::Fetch { host: &url.host };
     let decision = workshop.judge(loaded, &action);
     if url.reach == Reach::Never {
-        let text = format!("{short} was refused: this address is never allowed.");
+        let text = format!("{short} was refused: nobody goes to that address.");
         return Err(ToolError::new(Why::Denied, text));
     }
     match decision.verdict {
@@ -149,7 +149,7 @@ fn permit(
             .permit(loaded, &action, &question)
             .map_err(|_| ToolError::denied(&short, &decision)),
         Verdict::Allow if url.reach == Reach::Public => Ok(()),
-        // An allow rule for all hosts does not cover this machine and private networks.
+        // No mode and no rule for all hosts stands for the machine itself.
         Verdict::Allow => {
             let decision = Decision {
                 verdict: Verdict::Ask,

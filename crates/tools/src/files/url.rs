@@ -1,36 +1,35 @@
-//! Strict URL parser: a URL that two parsers could read differently is rejected.
+//! Addresses of the web, read strictly: what two readers could understand differently is refused.
 //!
-//! Public hosts are only reached over TLS: `http://` becomes `https://`, except in private
-//! networks.
+//! The world is talked to over TLS: `http://` becomes `https://`, except in private networks.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Maximum length of a URL, in bytes.
+/// Longest address, in bytes.
 pub(crate) const MAX_URL: usize = 2_000;
 
-/// A parsed URL.
+/// An address that was understood.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Url {
-    /// The whole URL, without fragment, with a lowercase host.
+    /// The whole address, without fragment, with a small host.
     pub(crate) text: String,
-    /// The host as rules name it: lowercase, without port or brackets.
+    /// The host as rules name it: small letters, no port, no brackets.
     pub(crate) host: String,
-    /// Classification of the host.
+    /// Where it leads.
     pub(crate) reach: Reach,
 }
 
-/// Classification of a host by its name.
+/// How far away a host is, as far as its name tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reach {
-    /// A public host.
+    /// Somewhere in the world.
     Public,
-    /// This machine or a private network.
+    /// This machine or the network around it.
     Private,
-    /// Cloud metadata addresses, and addresses that no host can have.
+    /// Where clouds keep keys, and what is no address of a host.
     Never,
 }
 
-/// Parses a URL, or returns why it is invalid.
+/// Reads an address; otherwise says what is wrong with it.
 pub(crate) fn parse(raw: &str) -> Result<Url, &'static str> {
     if raw.len() > MAX_URL {
         return Err("it is too long");
@@ -39,28 +38,26 @@ pub(crate) fn parse(raw: &str) -> Result<Url, &'static str> {
         .chars()
         .any(|c| c.is_control() || c.is_whitespace() || c == '\\')
     {
-        return Err("it contains spaces, backslashes or control characters");
+        return Err("it has spaces, backslashes or control characters in it");
     }
     let (scheme, rest) = raw
         .split_once("://")
-        .ok_or("it does not start with https://")?;
+        .ok_or("it does not begin with https://")?;
     let secure = match scheme.to_ascii_lowercase().as_str() {
         "https" => true,
         "http" => false,
-        _ => return Err("only https:// and http:// are supported"),
+        _ => return Err("only https:// and http:// are fetched"),
     };
     let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
     let (authority, path) = rest.split_at(end);
     if authority.contains('@') {
-        return Err("it contains a user name or password");
+        return Err("it has a name or password in it");
     }
     let (host, port) = if let Some(rest) = authority.strip_prefix('[') {
         let (host, port) = rest
             .split_once(']')
-            .ok_or("the closing bracket of the host is missing")?;
-        let address: Ipv6Addr = host
-            .parse()
-            .map_err(|_| "the host is not a valid IPv6 address")?;
+            .ok_or("its host is not closed with a bracket")?;
+        let address: Ipv6Addr = host.parse().map_err(|_| "its host is no address")?;
         (address.to_string(), port)
     } else {
         let (host, port) = match authority.find(':') {
@@ -74,12 +71,12 @@ pub(crate) fn parse(raw: &str) -> Result<Url, &'static str> {
         Some(number) if number.parse::<u16>().is_ok_and(|number| number > 0) => {
             format!(":{}", number.trim_start_matches('0'))
         }
-        _ => return Err("the port is invalid"),
+        _ => return Err("its port is none"),
     };
     let reach = reach(&host)?;
     let (secure, port) = match reach {
         Reach::Public if !secure && matches!(&*port, "" | ":80") => (true, String::new()),
-        Reach::Public if !secure => return Err("it must use https://"),
+        Reach::Public if !secure => return Err("it is not https://"),
         _ => (secure, port),
     };
     let spelled = if host.contains(':') {
@@ -103,8 +100,7 @@ pub(crate) fn parse(raw: &str) -> Result<Url, &'static str> {
     Ok(Url { text, host, reach })
 }
 
-/// Returns `true` if a host is this machine, in a private network or never reachable, judging by
-/// its name.
+/// Whether a host is this machine, in a private network or nowhere, as far as its name tells.
 pub fn is_private_host(host: &str) -> bool {
     reach(host) != Ok(Reach::Public)
 }
@@ -118,18 +114,18 @@ fn reach(host: &str) -> Result<Reach, &'static str> {
     }
     let known = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | '_');
     if host.is_empty() || host.len() > 253 || !host.chars().all(known) {
-        return Err("the host is not ASCII; use its punycode form");
+        return Err("its host is no name; write it in ASCII letters");
     }
     if host
         .split('.')
         .any(|label| label.is_empty() || label.len() > 63)
     {
-        return Err("the host name is invalid");
+        return Err("its host is no name");
     }
-    // `127.1`, `0x7f000001`, `2130706433`: parsers disagree about these.
+    // `127.1`, `0x7f000001`, `2130706433`: programs disagree about what they are.
     let last = host.rsplit('.').next().unwrap_or_default();
     if last.starts_with("0x") || last.bytes().all(|byte| byte.is_ascii_digit()) {
-        return Err("the host is a number but not an IPv4 address in dotted form");
+        return Err("its host is a number that is no plain address");
     }
     let private = !host.contains('.')
         || [".localhost", ".local", ".internal", ".lan", ".home.arpa"]
@@ -150,7 +146,7 @@ fn reach_v4(address: Ipv4Addr) -> Reach {
     if address.is_link_local() || address.is_multicast() || address.is_broadcast() || a >= 240 {
         return Reach::Never;
     }
-    // 100.64/10 is carrier-grade NAT; 0/8 is this machine.
+    // 100.64/10 is between providers and their customers; 0/8 is this machine.
     let shared = a == 100 && (64..128).contains(&b);
     if a == 0 || address.is_loopback() || address.is_private() || shared {
         return Reach::Private;
@@ -163,7 +159,7 @@ fn reach_v6(address: Ipv6Addr) -> Reach {
     if let Some(v4) = address.to_ipv4_mapped() {
         return reach_v4(v4);
     }
-    // IPv4 addresses embedded in IPv6: 6to4, NAT64, and the deprecated compatible form.
+    // Addresses of IPv4 inside others: 6to4, NAT64, and the old compatible ones.
     let inner = |high: u16, low: u16| {
         let ([a, b], [c, d]) = (high.to_be_bytes(), low.to_be_bytes());
         reach_v4(Ipv4Addr::new(a, b, c, d))
@@ -188,7 +184,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ambiguous_urls_are_rejected() {
+    fn addresses_are_read_one_way() {
         let cases = [
             ("https://Example.COM", "https://example.com/", "example.com"),
             (
@@ -245,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn hosts_are_classified() {
+    fn near_and_far() {
         let cases = [
             ("example.com", Reach::Public),
             ("8.8.8.8", Reach::Public),
