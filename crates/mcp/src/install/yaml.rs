@@ -159,8 +159,8 @@ fn key<'l>(line: &'l str, indent: &str) -> Option<&'l str> {
     let rest = line
         .strip_prefix(indent)
         .filter(|rest| !rest.starts_with([' ', '\t', '#', '-']))?;
-    let (key, behind) = rest.split_once(':')?;
-    let ends = behind.is_empty() || behind.starts_with([' ', '\t']);
+    let (key, rest_of_line) = rest.split_once(':')?;
+    let ends = rest_of_line.is_empty() || rest_of_line.starts_with([' ', '\t']);
     ends.then(|| key.trim_end().trim_matches(['"', '\'']))
 }
 

@@ -32,7 +32,7 @@ pub const SKIPPED: &[&str] = &[
 
 /// Number of folders per job.
 const CHUNK: usize = 32;
-/// Maximum number of folders opened behind one link.
+/// Maximum number of folders opened through one link.
 const MAX_LINKED_FOLDERS: usize = 20_000;
 /// Maximum number of queued jobs. Above that, a thread does its jobs itself, so that memory does
 /// not grow with the number of skills.

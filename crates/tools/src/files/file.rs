@@ -126,16 +126,16 @@ pub(crate) fn put(spot: &Spot, expected: Expected<'_>, content: &[u8]) -> Result
             Some(rustix::fs::statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW).map_err(Fault::of)?)
         }
     };
-    let mut beside = Beside::new(&folder, old.as_ref())?;
-    beside.file.write_all(content).map_err(Fault::Io)?;
+    let mut temp = TempFile::new(&folder, old.as_ref())?;
+    temp.file.write_all(content).map_err(Fault::Io)?;
     if let Some(old) = &old {
         let (uid, gid) = (Uid::from_raw(old.st_uid), Gid::from_raw(old.st_gid));
         // Only root can change the owner; for other users the owner is already right.
-        let _ = rustix::fs::fchown(&beside.file, Some(uid), Some(gid));
+        let _ = rustix::fs::fchown(&temp.file, Some(uid), Some(gid));
         let mode = Mode::from_raw_mode(old.st_mode & 0o777);
-        rustix::fs::fchmod(&beside.file, mode).map_err(Fault::of)?;
+        rustix::fs::fchmod(&temp.file, mode).map_err(Fault::of)?;
     }
-    beside.file.sync_all().map_err(Fault::Io)?;
+    temp.file.sync_all().map_err(Fault::Io)?;
     // Check as late as possible.
     match expected {
         Expected::Absent => {}
@@ -153,7 +153,7 @@ pub(crate) fn put(spot: &Spot, expected: Expected<'_>, content: &[u8]) -> Result
             }
         }
     }
-    beside.rename(name, old.is_some())?;
+    temp.rename(name, old.is_some())?;
     match rustix::fs::fsync(&folder) {
         // Some file systems cannot sync folders.
         Ok(()) | Err(Errno::INVAL | Errno::NOSYS) => Ok(()),
@@ -194,14 +194,14 @@ fn is_same(a: &Stat, b: &Stat) -> bool {
 }
 
 /// A temporary file next to the one to replace; removed on drop unless it was renamed.
-struct Beside<'f> {
+struct TempFile<'f> {
     folder: &'f OwnedFd,
     name: OsString,
     file: File,
     kept: bool,
 }
 
-impl<'f> Beside<'f> {
+impl<'f> TempFile<'f> {
     fn new(folder: &'f OwnedFd, old: Option<&Stat>) -> Result<Self, Fault> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         // The replacement of a private file must never be readable by other users.
@@ -247,7 +247,7 @@ impl<'f> Beside<'f> {
     }
 }
 
-impl Drop for Beside<'_> {
+impl Drop for TempFile<'_> {
     fn drop(&mut self) {
         if !self.kept {
             let _ = rustix::fs::unlinkat(self.folder, &self.name, AtFlags::empty());
