@@ -606,7 +606,7 @@ mod tests {
         let config = check(
             "[mcp.servers.a]\ncommand = 3\n[mcp.servers.b]\ncommand = 'x'\ntimout = 3\n",
             &[
-                "invalid server: `command` must be a text",
+                "invalid server: `command` must be a string",
                 "unknown key `timout`",
             ],
         );

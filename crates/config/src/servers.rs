@@ -1,5 +1,5 @@
-//! MCP servers whose tools and skills an agent may use: `[mcp.servers.NAME]` in the user's settings,
-//! and `.mcp.json` as other clients write it.
+//! MCP servers that an agent may use: `[mcp.servers.NAME]` in the user's settings, and `.mcp.json`
+//! in the format of other clients.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -10,70 +10,70 @@ use prowess_catalog::Scope;
 use prowess_registry::fs::scopes;
 use serde_json::{Map, Value};
 
-/// The file that clients of MCP share.
+/// Name of the file that MCP clients share.
 pub const MCP_FILE: &str = ".mcp.json";
 
-/// Largest such file that is read.
+/// Maximum size of the file, in bytes.
 const MAX_FILE: u64 = 1024 * 1024;
-/// Most servers of a file.
+/// Maximum number of servers in a file.
 const MAX_SERVERS: usize = 64;
-/// Longest name of a server; the names of its tools begin with it.
+/// Maximum length of a server name; tool names start with it.
 const MAX_NAME: usize = 32;
 
-/// Longest time that a call may take, in seconds.
+/// Maximum timeout of a call, in seconds.
 pub(crate) const MAX_TIMEOUT: u64 = 3_600;
 
-/// The keys of a server in our own settings.
+/// Keys of a server in our own settings.
 pub(crate) const KEYS: [&str; 8] = [
     "command", "args", "env", "cwd", "url", "headers", "timeout", "enabled",
 ];
 
-/// An MCP server, as a person configured it.
+/// A configured MCP server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct McpServer {
-    /// What it is called here: the `docs` of `mcp__docs__search` and of `docs:refunds`.
+    /// Local name: the `docs` of `mcp__docs__search` and of `docs:refunds`.
     pub name: Box<str>,
-    /// How to reach it.
+    /// Transport and address.
     pub reach: Reach,
-    /// Seconds that a call may take.
+    /// Timeout of a call, in seconds.
     pub timeout: Option<u64>,
 }
 
-/// How to reach a server.
+/// Transport and address of a server.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Reach {
-    /// A program that speaks over its standard input and output.
+    /// A program that communicates over its standard input and output.
     Program {
         /// The program.
         command: String,
-        /// What it is given.
+        /// Its arguments.
         args: Vec<String>,
-        /// Variables it sees beside the harmless ones.
+        /// Environment variables, in addition to the safe default ones.
         env: BTreeMap<String, String>,
-        /// Where it starts; nothing for the project.
+        /// Working directory; `None` for the project root.
         cwd: Option<PathBuf>,
     },
-    /// A server on the web.
+    /// A server reached over HTTP.
     Web {
-        /// Its address.
+        /// The URL.
         url: String,
-        /// What is sent with every request.
+        /// Headers sent with every request.
         headers: BTreeMap<String, String>,
     },
 }
 
 impl fmt::Debug for Reach {
-    /// With variables put in, every part of it may hold a secret.
+    /// Hides the values: after variable expansion, any of them may be a secret.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Program { .. } => "a program",
-            Self::Web { .. } => "an address",
+            Self::Web { .. } => "a URL",
         })
     }
 }
 
 impl McpServer {
-    /// Reads a server from the keys that clients share. Nothing for one that is switched off.
+    /// Parses a server from the keys that clients share. Returns `None` for a disabled server.
     pub(crate) fn read(name: &str, keys: &Map<String, Value>) -> Result<Option<Self>, String> {
         check_name(name)?;
         if keys.get("enabled") == Some(&Value::Bool(false))
@@ -91,8 +91,8 @@ impl McpServer {
                 cwd: text(keys, "cwd")?.map(PathBuf::from),
             },
             (None, Some(_)) if keys.get("type").and_then(Value::as_str) == Some("sse") => {
-                return Err("the old transport `sse` is not spoken here; \
-                            most servers have `http` beside it"
+                return Err("the `sse` transport is deprecated and not supported; \
+                            use `http` if the server has it"
                     .to_owned());
             }
             (None, Some(url)) => Reach::Web {
@@ -100,7 +100,7 @@ impl McpServer {
                 headers: pairs(keys, "headers")?,
             },
             (Some(_), Some(_)) => {
-                return Err("it has both `command` and `url`; one of them is too many".to_owned());
+                return Err("it has both `command` and `url`; remove one".to_owned());
             }
             (None, None) => return Err("it needs `command` or `url`".to_owned()),
         };
@@ -111,7 +111,7 @@ impl McpServer {
         }))
     }
 
-    /// The same server with variables in place of `${NAME}` and `${NAME:-otherwise}`.
+    /// Returns the server with `${NAME}` and `${NAME:-default}` expanded.
     pub fn expanded(&self, lookup: &dyn Fn(&str) -> Option<String>) -> Result<Self, String> {
         let all = |pairs: &BTreeMap<String, String>| {
             let pair = |(name, value): (&String, &String)| {
@@ -152,8 +152,8 @@ impl McpServer {
         })
     }
 
-    /// Where it is, for people: what would be started, or asked. Not of one whose variables were put
-    /// in: those may be secrets.
+    /// Returns the command or the URL, for display. Do not use it after variables are expanded:
+    /// they may be secrets.
     pub fn place(&self) -> String {
         match &self.reach {
             Reach::Program { command, args, .. } => std::iter::once(command)
@@ -166,7 +166,7 @@ impl McpServer {
     }
 }
 
-/// The `.mcp.json` of the project that one stands in, if it has one.
+/// Returns the `.mcp.json` of the project that contains `current`, if it has one.
 pub fn project_mcp_file(current: &Path, home: Option<&Path>) -> Option<PathBuf> {
     let folders = scopes::project_folders(current, home);
     folders
@@ -175,18 +175,18 @@ pub fn project_mcp_file(current: &Path, home: Option<&Path>) -> Option<PathBuf> 
         .find(|file| file.is_file())
 }
 
-/// What a `.mcp.json` says.
+/// Content of a `.mcp.json`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct McpFile {
-    /// The servers that can be used.
+    /// The usable servers.
     pub servers: Vec<McpServer>,
-    /// Every name in it, of those too that are switched off or wrong.
+    /// All names, including disabled and invalid servers.
     pub names: BTreeSet<String>,
-    /// What is wrong with it.
+    /// What is wrong with the file.
     pub faults: Vec<String>,
 }
 
-/// Reads `.mcp.json`. Where there is no such file, nothing is in it.
+/// Reads `.mcp.json`. A missing file is the same as an empty one.
 pub fn read_mcp_file(path: &Path) -> McpFile {
     let fault = |why: String| McpFile {
         faults: vec![why],
@@ -199,28 +199,27 @@ pub fn read_mcp_file(path: &Path) -> McpFile {
     };
     let value: Value = match serde_json::from_str(&text) {
         Ok(value) => value,
-        Err(error) => return fault(format!("it is no JSON: {error}")),
+        Err(error) => return fault(format!("invalid JSON: {error}")),
     };
     let Some(servers) = value.get("mcpServers").and_then(Value::as_object) else {
-        return fault("it has no object `mcpServers`".to_owned());
+        return fault("`mcpServers` is missing or not an object".to_owned());
     };
     let mut file = McpFile::default();
     for (name, keys) in servers.iter().take(MAX_SERVERS) {
         file.names.insert(name.clone());
         let read = match keys.as_object() {
             Some(keys) => McpServer::read(name, keys),
-            None => Err("it must be an object".to_owned()),
+            None => Err("it is not an object".to_owned()),
         };
         match read {
             Ok(server) => file.servers.extend(server),
-            Err(why) => file
-                .faults
-                .push(format!("the server `{name}` cannot be used: {why}")),
+            Err(why) => file.faults.push(format!("invalid server `{name}`: {why}")),
         }
     }
     if servers.len() > MAX_SERVERS {
-        file.faults
-            .push(format!("only the first {MAX_SERVERS} servers are used"));
+        file.faults.push(format!(
+            "too many servers; only the first {MAX_SERVERS} are used"
+        ));
     }
     file
 }
@@ -238,7 +237,7 @@ fn read_capped(path: &Path) -> Result<Option<String>, String> {
         }
         Err(error) => return Err(error.to_string()),
     };
-    // A pipe would be waited for.
+    // Opening a FIFO would block.
     if !metadata.is_file() {
         return Err("it is not a regular file".to_owned());
     }
@@ -249,18 +248,18 @@ fn read_capped(path: &Path) -> Result<Option<String>, String> {
         .map_err(|error| error.to_string())?;
     if text.len() as u64 > MAX_FILE {
         return Err(format!(
-            "it has more than {}",
+            "it is larger than {}",
             prowess_diag::wording::size(MAX_FILE)
         ));
     }
     Ok(Some(text))
 }
 
-/// Tools are called `mcp__NAME__tool`, so a name is of what tools' names are made of, and has no two
-/// underscores in a row.
+/// Checks a server name. Tools are named `mcp__NAME__tool`, so it consists of the characters of
+/// tool names, without two underscores in a row.
 fn check_name(name: &str) -> Result<(), String> {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
-    // `user:pdf` is a skill of the person's, whatever servers there are.
+    // `user:pdf` is a skill in the user scope, whatever servers there are.
     let sound = Scope::parse(name).is_none()
         && !name.is_empty()
         && name.len() <= MAX_NAME
@@ -271,7 +270,7 @@ fn check_name(name: &str) -> Result<(), String> {
         return Ok(());
     }
     Err(format!(
-        "its name must have 1 to {MAX_NAME} letters, digits, `-` or single `_`, and be no word for a scope: tools are called `mcp__NAME__tool`"
+        "its name must have 1 to {MAX_NAME} letters, digits, `-` or single `_`, and must not be a scope name: tools are named `mcp__NAME__tool`"
     ))
 }
 
@@ -279,12 +278,12 @@ fn text(keys: &Map<String, Value>, key: &str) -> Result<Option<String>, String> 
     match keys.get(key) {
         None | Some(Value::Null) => Ok(None),
         Some(Value::String(text)) if !text.trim().is_empty() => Ok(Some(text.clone())),
-        Some(_) => Err(format!("`{key}` must be a text")),
+        Some(_) => Err(format!("`{key}` must be a string")),
     }
 }
 
 fn texts(keys: &Map<String, Value>, key: &str) -> Result<Vec<String>, String> {
-    let wrong = || format!("`{key}` must be a list of texts");
+    let wrong = || format!("`{key}` must be a list of strings");
     match keys.get(key) {
         None | Some(Value::Null) => Ok(Vec::new()),
         Some(Value::Array(items)) => items
@@ -297,7 +296,7 @@ fn texts(keys: &Map<String, Value>, key: &str) -> Result<Vec<String>, String> {
 }
 
 fn pairs(keys: &Map<String, Value>, key: &str) -> Result<BTreeMap<String, String>, String> {
-    let wrong = || format!("`{key}` must have texts as values");
+    let wrong = || format!("`{key}` must have string values");
     match keys.get(key) {
         None | Some(Value::Null) => Ok(BTreeMap::new()),
         Some(Value::Object(pairs)) => pairs
@@ -309,7 +308,7 @@ fn pairs(keys: &Map<String, Value>, key: &str) -> Result<BTreeMap<String, String
     }
 }
 
-/// Puts variables in place of `${NAME}` and `${NAME:-otherwise}`, once. Anything else stays.
+/// Expands `${NAME}` and `${NAME:-default}` once. Other text is unchanged.
 fn expand(text: &str, lookup: &dyn Fn(&str) -> Option<String>) -> Result<String, String> {
     let mut out = String::new();
     let mut rest = text;
@@ -354,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_is_a_program_or_an_address() {
+    fn server_is_a_program_or_a_url() {
         let server = read(
             "docs",
             &json!({ "command": "npx", "args": ["-y", "x"], "env": { "A": "1" } }),
@@ -371,26 +370,22 @@ mod tests {
         );
         for (name, keys, why) in [
             ("a", json!({}), "it needs `command` or `url`"),
-            (
-                "a",
-                json!({ "command": "x", "url": "y" }),
-                "one of them is too many",
-            ),
-            ("a", json!({ "command": 3 }), "`command` must be a text"),
+            ("a", json!({ "command": "x", "url": "y" }), "remove one"),
+            ("a", json!({ "command": 3 }), "`command` must be a string"),
             (
                 "a",
                 json!({ "command": "x", "args": "y" }),
-                "`args` must be a list of texts",
+                "`args` must be a list of strings",
             ),
             (
                 "a",
                 json!({ "command": "x", "env": { "A": 1 } }),
-                "`env` must have texts as values",
+                "`env` must have string values",
             ),
             (
                 "a",
                 json!({ "type": "sse", "url": "y" }),
-                "the old transport `sse`",
+                "the `sse` transport",
             ),
             ("a__b", json!({ "command": "x" }), "its name must have"),
             ("a b", json!({ "command": "x" }), "its name must have"),
@@ -403,21 +398,21 @@ mod tests {
     }
 
     #[test]
-    fn secrets_are_not_shown() {
+    fn debug_output_hides_secrets() {
         let program = json!({ "command": "${K}", "args": ["${K}"], "env": { "KEY": "${K}" } });
         let web = json!({ "url": "https://x/?k=${K}", "headers": { "Authorization": "${K}" } });
         for keys in [program, web] {
             let server = read("a", &keys).unwrap().unwrap();
             assert!(server.place().contains("${K}"), "{}", server.place());
             let server = server.expanded(&|_| Some("hush".to_owned())).unwrap();
-            assert!(server.place().contains("hush"), "it is put in");
+            assert!(server.place().contains("hush"), "the variable is expanded");
             let shown = format!("{server:?}");
             assert!(!shown.contains("hush"), "{shown}");
         }
     }
 
     #[test]
-    fn variables_are_put_in_once() {
+    fn variables_are_expanded_once() {
         let lookup = |name: &str| match name {
             "A" => Some("1".to_owned()),
             "B" => Some("${A}".to_owned()),
@@ -439,7 +434,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_with_mistakes_gives_the_servers_that_have_none() {
+    fn valid_servers_of_a_partly_invalid_file_are_used() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(MCP_FILE);
         assert_eq!(read_mcp_file(&path), McpFile::default());

@@ -1,8 +1,8 @@
-//! A server that does what a plan says, and writes down what it was asked: for the tests of the
-//! client. It speaks the protocol with its own hands, so that it can speak it badly.
+//! A scripted server that records its requests, for the tests of the client. It implements the
+//! protocol by hand, so that it can violate it.
 //!
 //! `hostile PLAN LOG`: the plan is JSON with `skills` (entries of `skills/list`), `files` (texts by
-//! address), `tools`, `say` (lines that come before anything else) and `mode`.
+//! URI), `tools`, `say` (lines sent before anything else) and `mode`.
 
 use std::io::{BufRead, Write};
 
@@ -44,7 +44,7 @@ fn main() -> anyhow::Result<()> {
     out.flush()?;
     for line in std::io::stdin().lock().lines() {
         let message: Value = serde_json::from_str(&line?)?;
-        // Anew each time: a test changes it under way.
+        // Read it for each request: tests change it while the server runs.
         let plan = read()?;
         let method = message["method"].as_str().unwrap_or_default();
         let params = &message["params"];
@@ -62,7 +62,7 @@ fn main() -> anyhow::Result<()> {
             Some("die-on-call") if method == "tools/call" => std::process::exit(4),
             Some("silent-on-call") if method == "tools/call" => continue,
             Some("ask-on-call") if method == "tools/call" => {
-                // It asks and asks, and takes no answer.
+                // Send requests without reading the responses.
                 loop {
                     writeln!(
                         out,

@@ -1,4 +1,4 @@
-//! Serves the skills below a folder, for tests and for trying things out.
+//! Serves the skills in a folder, for tests and experiments.
 //!
 //! `serve FOLDER [--http ADDR --token-file FILE [--allow-host NAME] [--allow-origin ORIGIN]
 //! [--patience MS] [--sessions N]] [--commands] [--run-skill] [--deny RULE] [--legacy-index]`
@@ -79,7 +79,7 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// An engine whose model says back what it is told.
+/// An engine whose model echoes its input.
 fn engine(workshop: Workshop) -> Engine {
     Engine::new(Parts {
         model: Arc::new(EchoModel::default()),

@@ -1,14 +1,14 @@
-//! Skills that are shipped inside the program.
+//! Skills bundled with the program.
 
 use prowess_catalog::{Origin, Scope};
 
 use crate::memory::{MemorySource, NewSkill};
 
-/// The texts, by name of the skill.
+/// Texts of the bundled skills.
 const SKILLS: &[&str] = &[include_str!("../../../skills/prowess/SKILL.md")];
 
-/// Returns the bundled skills as a source. A text that were not valid would be left out; a test
-/// holds each of them to the rules.
+/// Returns the bundled skills as a source. Invalid texts are skipped; a test checks that all are
+/// valid.
 pub fn bundled() -> MemorySource {
     let source = MemorySource::new(Origin::new(Scope::Bundled, u32::MAX, "bundled"));
     for skill in SKILLS
@@ -26,7 +26,7 @@ mod tests {
     use crate::source::{Known, SkillSource};
 
     #[test]
-    fn every_bundled_skill_is_valid() {
+    fn bundled_skills_are_valid() {
         assert_eq!(bundled().scan(Known::default()).skills.len(), SKILLS.len());
     }
 }

@@ -1,8 +1,9 @@
-//! Heads of skills, kept between two starts, so that the second one reads only what changed.
+//! Cache of skill heads between two process starts, so that the second start reads only what
+//! changed.
 //!
-//! One file for each root. It is written whole beside the old one and put in its place, so that two
-//! processes may use it at once: the last one wins, and both versions are right. A file that is
-//! damaged, foreign or from another version is as good as none.
+//! There is one file per root. It is replaced atomically, so that several processes can use it at
+//! the same time: the last writer wins, and every version is valid. A file that is damaged or of
+//! another version is ignored.
 
 use std::fs::File;
 use std::hash::{BuildHasher, RandomState};
@@ -15,30 +16,32 @@ use std::sync::{Arc, Mutex, PoisonError};
 use prowess_catalog::{Form, Origin, Skill, Stamp};
 use sha2::{Digest, Sha256};
 
-use crate::fs::walk::make_room;
+use crate::fs::walk::reserve_heap;
 use crate::head::{self, Head};
 
-/// First bytes of a cache file; the last one is the version of its format.
+/// Magic number of a cache file; the last byte is the format version.
 const MAGIC: &[u8; 8] = b"PROWHED\x04";
-/// Largest cache file that is read.
+/// Maximum size of a cache file, in bytes.
 const MAX_CACHE: u64 = 1024 * 1024 * 1024;
-/// A cache file of so many bytes is read by two threads.
-const WORTH_TWO: usize = 1024 * 1024;
-/// A part of the file is closed when it has so many bytes. One part after the other is read into
-/// the same memory: new memory costs more than what is read into it.
+/// Minimum size of a cache file that is read by two threads, in bytes.
+const MIN_TWO_THREADS: usize = 1024 * 1024;
+/// Minimum size of a part of the file, in bytes. Parts are read into the same buffer, because
+/// allocating costs more than reading.
 const PART: usize = 128 * 1024;
-/// A file that changed this shortly before it was read may change again without its time telling.
+/// A file that changed this shortly before it was read may change again with the same time stamp,
+/// in nanoseconds.
 const RACY: i64 = 2_000_000_000;
-/// Bytes before the list of parts: magic, checksum of the rest of it and of the list, time, number
-/// of heads and of parts.
+/// Size of the header: magic number, checksum of the rest of the header and of the list, time,
+/// number of heads, number of parts.
 const HEADER: usize = 8 + 4 + 8 + 4 + 4;
-/// Bytes of a part in the list: how long it is, how many heads it has, its checksum.
+/// Size of a part in the list: length, number of heads, checksum.
 const ENTRY: usize = 4 + 4 + 4;
-/// No head has fewer bytes, so that what a part says it has cannot ask for too much memory.
-const SMALLEST: usize = 64;
+/// Minimum size of a head, in bytes. Bounds the memory that the head count of a part can request.
+const MIN_HEAD: usize = 64;
 
-/// Whether a version of a skill was at rest when a scan that began then read it, so that its times
-/// tell it from any later one. As git does: what changed in the moment before is read again.
+/// Returns `true` if a skill had not changed just before a scan that began at `began`, so that its
+/// time stamps distinguish it from any later version. As in git, files that changed just before are
+/// read again.
 pub(crate) fn was_at_rest(skill: &Skill, began: i64) -> bool {
     were_at_rest(skill.stamp, skill.sidecar, began)
 }
@@ -48,32 +51,31 @@ fn were_at_rest(stamp: Stamp, sidecar: Option<Stamp>, began: i64) -> bool {
     latest(stamp).max(sidecar.map_or(i64::MIN, latest)) < began.saturating_sub(RACY)
 }
 
-/// Returns the time, in nanoseconds since 1970.
+/// Returns the current time, in nanoseconds since 1970.
 pub(crate) fn now() -> i64 {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     now.map_or(0, |now| i64::try_from(now.as_nanos()).unwrap_or(i64::MAX))
 }
 
-/// What is remembered of one root: all skills, and a table by hash, never full, in which a skill
-/// stands where its hash says or in one of the next slots. The threads that walk ask, each for its
-/// own.
+/// Cached skills of one root, with an open-addressing hash table that is never full. Shared by the
+/// walking threads, each of which looks up its own skills.
 #[derive(Debug, Default)]
 pub(crate) struct Cache {
-    /// When the scan began that it is from, in nanoseconds since 1970.
+    /// Start of the scan that the cache is from, in nanoseconds since 1970.
     began: i64,
-    /// How many heads there are.
+    /// Number of heads.
     heads: usize,
     skills: Vec<Arc<Skill>>,
-    /// Which of them were found again.
+    /// Skills that were found again.
     found: Vec<AtomicBool>,
     table: Table,
-    /// How every location begins.
+    /// Common prefix of all locations.
     prefix: Box<str>,
 }
 
 impl Cache {
-    /// Reads what is remembered of a root, with several threads; nothing when there is nothing, or
-    /// nothing usable. Places on disk are those below `path`, by which the root is called.
+    /// Loads the cache of a root with several threads. Returns an empty cache if there is none or
+    /// it is invalid. Locations start with `path`, the path by which the root is known.
     pub(crate) fn load(
         folder: &Path,
         root: &Path,
@@ -86,12 +88,12 @@ impl Cache {
         below.to_str().and_then(read).unwrap_or_default()
     }
 
-    /// Tells whether nothing is remembered.
+    /// Returns `true` if the cache is empty.
     pub(crate) fn is_empty(&self) -> bool {
         self.heads == 0
     }
 
-    /// Returns the number of the skill that lies there, if this very version of it is remembered.
+    /// Returns the index of the skill at a location, if exactly this version of it is cached.
     pub(crate) fn find(
         &self,
         location: &str,
@@ -111,19 +113,19 @@ impl Cache {
         (skill.stamp == stamp && skill.sidecar == sidecar).then_some(number)
     }
 
-    /// Returns the skill with a number.
+    /// Returns the skill with an index.
     pub(crate) fn skill(&self, number: usize) -> Option<&Skill> {
         self.skills.get(number).map(|skill| &**skill)
     }
 
-    /// Takes note that a skill is still there.
+    /// Marks a skill as still present.
     pub(crate) fn keep(&self, number: usize) {
         if let Some(found) = self.found.get(number) {
             found.store(true, Ordering::Relaxed);
         }
     }
 
-    /// Gives away the skills that are still there.
+    /// Takes the skills that are still present.
     pub(crate) fn take_kept(&mut self) -> impl Iterator<Item = Arc<Skill>> {
         let skills = std::mem::take(&mut self.skills).into_iter();
         let found = std::mem::take(&mut self.found);
@@ -132,8 +134,8 @@ impl Cache {
             .filter_map(|(skill, found)| found.into_inner().then_some(skill))
     }
 
-    /// Remembers the skills of a root, unless all of them came from here and none is missing.
-    /// Failing is no harm: the next start is slower.
+    /// Saves the skills of a root, unless all of them came from the cache and none is missing.
+    /// Errors are ignored: the next start is only slower.
     pub(crate) fn save(
         &self,
         folder: &Path,
@@ -147,18 +149,18 @@ impl Cache {
         };
         let mut skills: Vec<&Arc<Skill>> = all.iter().filter(mine).collect();
         if fresh > 0 || skills.len() != self.heads {
-            // In the order of a catalogue, which need not sort them again at the next start.
+            // Sort in the order of the catalogue, which then need not sort them at the next start.
             skills.sort_by(|a, b| a.name.cmp(&b.name));
             let _ = write(&file_for(folder, root), began, &skills);
         }
     }
 }
 
-/// Numbers by the hash of a text, which is another one each time.
+/// Hash table from texts to indices, with a random seed.
 #[derive(Debug, Default)]
 struct Table {
     seed: u64,
-    /// A power of two: half of the hash, and below it the number plus one; 0 where there is none.
+    /// Slots, a power of two: half of the hash above the index plus one; 0 if empty.
     slots: Vec<AtomicU64>,
 }
 
@@ -172,13 +174,13 @@ impl Table {
         }
     }
 
-    /// Takes a number. At most four fifths of the slots are taken, so there is always a free one.
+    /// Inserts an index. At most four fifths of the slots are used, so there is always a free one.
     fn insert(&self, text: &str, number: usize) -> Option<()> {
         let (mark, mut at) = self.place(text);
         let last = self.slots.len().checked_sub(1)?;
         let number = u32::try_from(number).ok()?.checked_add(1)?;
         let new = (u64::from(mark) << 32) | u64::from(number);
-        // Threads meet before anybody asks, so that the order of what they did is of no account.
+        // `Relaxed` is enough: all threads are joined before the first lookup.
         let any = Ordering::Relaxed;
         while self
             .slots
@@ -206,7 +208,8 @@ impl Table {
         None
     }
 
-    /// Two parts of a hash. A few instructions for eight bytes: each skill is looked for once.
+    /// Returns two halves of a hash. A few instructions per eight bytes: every skill is looked up
+    /// once.
     fn place(&self, text: &str) -> (u32, usize) {
         const FACTOR: u64 = 0xf135_7aea_2e62_a9c5;
         let (words, rest) = text.as_bytes().as_chunks::<8>();
@@ -235,8 +238,7 @@ fn file_for(folder: &Path, root: &Path) -> PathBuf {
     folder.join(format!("heads-{name}.bin"))
 }
 
-/// Opens a file of the cache, whatever lies there: a FIFO must not keep us waiting, nor a large
-/// file fill our memory.
+/// Opens a cache file. Does not block on a FIFO, and rejects files that are too large.
 fn open_cache(file: &Path) -> Option<(File, usize)> {
     let flags = i32::try_from(rustix::fs::OFlags::NONBLOCK.bits()).ok()?;
     let file = std::fs::OpenOptions::new()
@@ -251,12 +253,12 @@ fn open_cache(file: &Path) -> Option<(File, usize)> {
     Some((file, usize::try_from(facts.len()).ok()?))
 }
 
-/// Reads a whole file of the cache.
+/// Reads a whole cache file.
 pub(crate) fn read_cache(file: &Path) -> Option<Vec<u8>> {
     let (file, length) = open_cache(file)?;
     let mut bytes = vec![0; length];
-    // The system copies page by page, and nothing else can begin before it is done.
-    let half = if bytes.len() < WORTH_TWO {
+    // Copying takes the time here, so use two threads.
+    let half = if bytes.len() < MIN_TWO_THREADS {
         bytes.len()
     } else {
         bytes.len() / 2
@@ -272,7 +274,7 @@ pub(crate) fn read_cache(file: &Path) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// Puts a file of the cache in its place, whole or not at all.
+/// Replaces a cache file atomically.
 pub(crate) fn write_cache(file: &Path, bytes: &[u8]) -> std::io::Result<()> {
     let folder = file.parent().unwrap_or(Path::new("."));
     std::fs::create_dir_all(folder)?;
@@ -288,7 +290,7 @@ pub(crate) fn write_cache(file: &Path, bytes: &[u8]) -> std::io::Result<()> {
 struct Part {
     at: usize,
     length: usize,
-    /// The number of its first head, and how many it has.
+    /// Index of the first head, and number of heads.
     first: usize,
     heads: usize,
     sum: u32,
@@ -328,7 +330,7 @@ fn read(file: &Path, prefix: &str, origin: &Arc<Origin>, threads: usize) -> Opti
     })
 }
 
-/// Reads what stands before the parts: when the scan began, how many heads there are, and where.
+/// Reads the header and the list of parts: start of the scan, number of heads, parts.
 fn read_list(file: &File, length: usize) -> Option<(i64, usize, Vec<Part>)> {
     let mut header = [0; HEADER];
     file.read_exact_at(&mut header, 0).ok()?;
@@ -362,7 +364,7 @@ fn read_list(file: &File, length: usize) -> Option<(i64, usize, Vec<Part>)> {
         at = at.checked_add(size).filter(|at| *at <= length)?;
         first = first
             .checked_add(heads)
-            .filter(|_| heads <= size / SMALLEST)?;
+            .filter(|_| heads <= size / MIN_HEAD)?;
     }
     if at != length || first != heads {
         return None;
@@ -370,17 +372,17 @@ fn read_list(file: &File, length: usize) -> Option<(i64, usize, Vec<Part>)> {
     Some((i64::from_le_bytes(*began), heads, parts))
 }
 
-/// What the threads that read a file share.
+/// State shared by the threads that read a file.
 struct Reader<'a> {
     file: File,
     prefix: &'a str,
     origin: &'a Arc<Origin>,
     parts: Vec<Part>,
-    /// The part that nobody has begun.
+    /// Next part to read.
     next: AtomicUsize,
-    /// The numbers of the skills by where they lie.
+    /// Indices of the skills by location.
     table: Table,
-    /// The skills of each part; nothing where it cannot be used.
+    /// Skills of each part; `None` if the part is invalid.
     done: Vec<Mutex<Option<Vec<Arc<Skill>>>>>,
 }
 
@@ -388,8 +390,8 @@ impl Reader<'_> {
     fn work(&self) {
         let mut buffer = Vec::new();
         for round in 0.. {
-            if round % PARTS_PER_ROOM == 0 {
-                make_room();
+            if round % PARTS_PER_RESERVE == 0 {
+                reserve_heap();
             }
             let number = self.next.fetch_add(1, Ordering::Relaxed);
             let (Some(part), Some(done)) = (self.parts.get(number), self.done.get(number)) else {
@@ -411,7 +413,7 @@ impl Reader<'_> {
         while let Some((length, heads)) = rest.split_first_chunk::<4>() {
             let (head, heads) = heads.split_at_checked(u32::from_le_bytes(*length) as usize)?;
             let skill = Head::read(head)?.into_skill(self.origin, self.prefix)?;
-            // What an id writes in another way than the disk is not asked for by that.
+            // An id that is escaped differs from the path on disk and is not found by it.
             if skills.len() < part.heads && !skill.id.path.contains('\\') {
                 let inner = skill.location.strip_prefix(self.prefix)?;
                 self.table.insert(inner, part.first + skills.len())?;
@@ -423,8 +425,8 @@ impl Reader<'_> {
     }
 }
 
-/// How many parts share what [`make_room`] asks for.
-const PARTS_PER_ROOM: usize = 4;
+/// Number of parts read per call of [`reserve_heap`].
+const PARTS_PER_RESERVE: usize = 4;
 
 fn write(file: &Path, began: i64, skills: &[&Arc<Skill>]) -> std::io::Result<()> {
     let small = |n: usize| u32::try_from(n).map_err(std::io::Error::other);
@@ -435,7 +437,7 @@ fn write(file: &Path, began: i64, skills: &[&Arc<Skill>]) -> std::io::Result<()>
         let at = heads.len();
         heads.extend_from_slice(&[0; 4]);
         head::write(skill, &mut heads)
-            .ok_or_else(|| std::io::Error::other("a head with too many values"))?;
+            .ok_or_else(|| std::io::Error::other("too many values in a skill head"))?;
         let length = small(heads.len() - at - 4)?;
         heads[at..at + 4].copy_from_slice(&length.to_le_bytes());
         count += 1;
@@ -466,11 +468,11 @@ mod tests {
     use super::*;
 
     const SECOND: i64 = 1_000_000_000;
-    /// When the scan began that is remembered.
+    /// Start of the cached scan.
     const BEGAN: i64 = 1_000 * SECOND;
 
-    /// The names that a second start takes from the cache, of skills with these times: of the text
-    /// and of the sidecar.
+    /// Returns the indices of the skills that a second start takes from the cache, for skills whose
+    /// text and sidecar have these times.
     fn remembered(times: &[(i64, Option<i64>)]) -> Vec<usize> {
         let folder = tempfile::tempdir().unwrap();
         let (root, origin) = (
@@ -513,7 +515,7 @@ mod tests {
                 cache.keep(again);
                 found.push(number);
             }
-            // Another version of it is not remembered.
+            // A different version is not found.
             let other = Stamp {
                 size: 1,
                 ..skill.stamp
@@ -533,7 +535,7 @@ mod tests {
     }
 
     #[test]
-    fn what_changed_just_before_it_was_read_is_read_again() {
+    fn recently_changed_files_are_read_again() {
         let (old, recent, later) = (BEGAN - 3 * SECOND, BEGAN - SECOND, BEGAN + SECOND);
         let times = [
             (old, None),
@@ -545,15 +547,15 @@ mod tests {
         assert_eq!(remembered(&times), [0, 3]);
     }
 
-    /// Heads in so many parts that threads take turns.
+    /// Enough heads for several parts, so that several threads read them.
     #[test]
-    fn many_heads_come_back_whichever_thread_reads_them() {
+    fn many_heads_round_trip_with_several_threads() {
         let times = vec![(BEGAN - 3 * SECOND, None); 3_000];
         assert_eq!(remembered(&times), (0..3_000).collect::<Vec<_>>());
     }
 
     #[test]
-    fn a_file_that_was_cut_or_changed_is_none() {
+    fn truncated_or_corrupt_file_is_ignored() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("heads");
         let origin = Arc::new(Origin::new(Scope::User, 0, "/root"));

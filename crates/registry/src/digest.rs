@@ -1,4 +1,4 @@
-//! The digest of a skill: a name for exactly these files.
+//! The digest of a skill, which identifies the exact content of its files.
 
 use std::ffi::OsStr;
 use std::io::Read;
@@ -9,68 +9,69 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{Mode, OFlags};
 use sha2::{Digest, Sha256};
 
-/// Folders of version control: they change without the skill changing. Everything else counts.
+/// Version control folders, which change independently of the skill. Everything else is hashed.
 const VERSION_CONTROL: &[&str] = &[".git", ".hg", ".jj", ".svn"];
 
-/// Most files of a skill that are hashed.
+/// Maximum number of files of a skill.
 const MAX_FILES: usize = 10_000;
-/// Most bytes of a skill that are hashed.
+/// Maximum total size of the files of a skill, in bytes.
 const MAX_BYTES: u64 = 256 * 1024 * 1024;
-/// Most bytes of the text of a skill.
+/// Maximum size of the text of a skill, in bytes.
 const MAX_TEXT: u64 = 1024 * 1024;
-/// What the text of a skill is called.
+/// File names of the text of a skill.
 const TEXTS: [&str; 2] = ["SKILL.md", "skill.md"];
-/// How deep a skill is hashed.
+/// Maximum folder depth of a skill.
 const MAX_DEPTH: usize = 16;
 
 /// One file of a skill.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileFacts {
-    /// Path from the skill's folder.
+    /// Path relative to the skill's folder.
     pub path: PathBuf,
-    /// Size in bytes; for a link, of its target's name.
+    /// Size in bytes; for a link, the length of its target.
     pub size: u64,
-    /// What it is.
+    /// Type of the file.
     pub kind: FactKind,
 }
 
-/// What a file is, as far as the digest cares.
+/// Type of a file, as far as the digest depends on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FactKind {
     /// A regular file.
     File,
-    /// A regular file that may be executed.
+    /// An executable regular file.
     Executable,
-    /// A link. It is hashed as the name of its target; only a SKILL.md is followed, for its text.
+    /// A symbolic link. Hashed as its target path; only a linked SKILL.md is followed, for its
+    /// text.
     Link,
 }
 
-/// Why there is no digest.
+/// Error from computing a digest.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// Reading a file or folder failed.
-    #[error("cannot read {}", path.display())]
+    #[error("cannot read `{}`", path.display())]
     Read {
-        /// What could not be read.
+        /// The file or folder.
         path: PathBuf,
-        /// What the system says.
+        /// The I/O error.
         source: std::io::Error,
     },
-    /// The skill is larger than is hashed.
-    #[error("{} has too many files, or too many bytes in them", path.display())]
+    /// The skill exceeds the limits.
+    #[error("`{}` has too many or too large files to hash", path.display())]
     TooLarge {
         /// The skill's folder.
         path: PathBuf,
     },
 }
 
-/// Lists the files of a skill, sorted by path. Devices, FIFOs and sockets are left out.
+/// Lists the files of a skill, sorted by path. Devices, FIFOs and sockets are skipped.
 pub fn files(folder: &Path) -> Result<Vec<FileFacts>, Error> {
     files_within(folder, MAX_FILES, MAX_BYTES)
 }
 
-/// The same for a skill of at most so many files and bytes.
+/// Like [`files`], with explicit limits on the number of files and bytes.
 pub fn files_within(folder: &Path, files: usize, bytes: u64) -> Result<Vec<FileFacts>, Error> {
     let mut found = Vec::new();
     collect(folder, Path::new(""), 0, &mut found, &mut { bytes }, files)?;
@@ -143,17 +144,17 @@ fn collect(
 
 /// Returns the digest of a skill: `sha256:` and 64 hexadecimal digits.
 ///
-/// SHA-256 over, for each file in order of path: the length of the path, the path, one byte for
-/// the kind (0 file, 1 executable, 2 link), the length of the content, the content. Lengths are
-/// eight bytes, least significant first, so that no two sets of files give the same stream. A
-/// SKILL.md that is a link is what a model reads, so that its text follows in the same way, with a 3
-/// before it.
+/// SHA-256 over, for each file sorted by path: the length of the path, the path, one byte for the
+/// type (0 file, 1 executable, 2 link), the length of the content, the content. Lengths are eight
+/// bytes, little endian, so that different sets of files never give the same input. For a SKILL.md
+/// that is a link, its text follows in the same way, preceded by a 3, because it is what a model
+/// reads.
 pub fn digest(folder: &Path, files: &[FileFacts]) -> Result<String, Error> {
     digest_and_text(folder, files, Path::new("")).map(|(digest, _)| digest)
 }
 
-/// The digest, and the content of one of the files: exactly the bytes that were hashed. No content
-/// where the file is not there, or larger than the text of a skill may be.
+/// Returns the digest, and the content of the file `main`: exactly the bytes that were hashed. The
+/// content is `None` if the file does not exist or is larger than the maximum text size.
 pub fn digest_and_text(
     folder: &Path,
     files: &[FileFacts],
@@ -197,7 +198,7 @@ pub fn digest_and_text(
         hasher.update([u8::from(file.kind == FactKind::Executable)]);
         hasher.update(file.size.to_le_bytes());
         let mut kept = (file.path == main && file.size <= MAX_TEXT).then(Vec::new);
-        // What was listed as a file may be a link or a FIFO by now.
+        // The file may have been replaced by a link or a FIFO since it was listed.
         let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
         let opened = rustix::fs::open(&path, flags, Mode::empty());
         let opened = opened.map_err(|error| failed(error.into()))?;
@@ -216,7 +217,7 @@ pub fn digest_and_text(
         }
         if total != file.size {
             return Err(failed(std::io::Error::other(
-                "the file changed while it was read",
+                "the file changed while it was being read",
             )));
         }
         text = text.or(kept);
@@ -229,7 +230,7 @@ pub fn digest_and_text(
     Ok((format!("sha256:{hex}"), text))
 }
 
-/// What a link leads to, if that is a regular file, and not much more of it than can be used.
+/// Reads the target of a link if it is a regular file, up to the maximum text size.
 fn linked(path: &Path) -> Option<Vec<u8>> {
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
     let file = std::fs::File::from(rustix::fs::open(path, flags, Mode::empty()).ok()?);
@@ -248,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn every_change_changes_the_digest() {
+    fn every_change_affects_the_digest() {
         let world = tempfile::tempdir().unwrap();
         let root = world.path();
         std::fs::create_dir(root.join("a")).unwrap();
@@ -278,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn the_text_behind_a_linked_skill_file_counts() {
+    fn text_of_a_linked_skill_file_is_hashed() {
         let world = tempfile::tempdir().unwrap();
         let [skill, text] = ["skill", "text.md"].map(|name| world.path().join(name));
         std::fs::create_dir(&skill).unwrap();
@@ -287,14 +288,14 @@ mod tests {
             std::fs::write(&text, content).unwrap();
             of(&skill)
         };
-        // Any other link is its target's name.
+        // Any other link is hashed as its target path.
         assert_eq!(digests("one"), digests("two"));
         std::os::unix::fs::symlink("../text.md", skill.join("SKILL.md")).unwrap();
         assert_ne!(digests("one"), digests("two"));
         let files = files(&skill).unwrap();
         let (_, found) = digest_and_text(&skill, &files, Path::new("SKILL.md")).unwrap();
         assert_eq!(found.as_deref(), Some(&b"two"[..]));
-        // A link that leads nowhere, or to a device, is a link.
+        // A broken link, or a link to a device, is hashed as a link only.
         for target in ["../gone.md", "/dev/zero"] {
             std::fs::remove_file(skill.join("SKILL.md")).unwrap();
             std::os::unix::fs::symlink(target, skill.join("SKILL.md")).unwrap();

@@ -1,20 +1,20 @@
-//! How the head of a skill is written: numbers, the length of every text, then all texts as one.
+//! Binary format of a skill head: numbers, the length of every text, then all texts concatenated.
 //!
-//! A second start reads all heads and hardly anything else, so a head is taken apart with one look
-//! at the whole text, not one for each of its parts.
+//! A second start spends most of its time reading heads, so the texts of a head are checked for
+//! UTF-8 once as a whole, not one by one.
 
 use std::sync::Arc;
 
 use prowess_catalog::{Form, Origin, Skill, SkillId, Stamp};
 
-/// Bytes of the numbers before the lengths: two stamps, the fingerprint, problems, flags, and how
-/// many tags, metadata values and globs there are.
+/// Size of the numbers before the lengths: two stamps, the fingerprint, problems, flags, and the
+/// numbers of tags, metadata values and globs.
 const NUMBERS: usize = 32 + 32 + 8 + 4 + 2 + 3 * 2;
 
-/// What every location ends with.
+/// Common suffix of all locations.
 const FILE: &str = "/SKILL.md";
 
-/// What is true of a skill, and which texts it has, each a bit.
+/// Bit flags: properties of a skill, and which texts it has.
 mod flag {
     pub(super) const DESCRIBED: u16 = 1;
     pub(super) const MODEL_INVOCABLE: u16 = 1 << 1;
@@ -28,16 +28,16 @@ mod flag {
     pub(super) const CREATOR: u16 = 1 << 9;
 }
 
-/// A head as it is written. Texts are borrowed from the file while it is read.
+/// An encoded head. Texts are borrowed from the file.
 pub(crate) struct Head<'a> {
     numbers: &'a [u8; NUMBERS],
-    /// Lengths of the texts that were not taken yet, and those texts.
+    /// Lengths of the remaining texts, and those texts.
     lengths: &'a [u8],
     texts: &'a [u8],
 }
 
-/// Appends the head of a skill. Where the skill lies is not written: whoever asks for it says so.
-/// Nothing when it is too large for the numbers.
+/// Appends the head of a skill, without its location, which the reader knows. Returns `None` if a
+/// value does not fit its field.
 pub(crate) fn write(skill: &Skill, out: &mut Vec<u8>) -> Option<()> {
     let optional = [
         (flag::ALIAS, skill.alias.as_deref()),
@@ -86,7 +86,7 @@ pub(crate) fn write(skill: &Skill, out: &mut Vec<u8>) -> Option<()> {
 }
 
 impl<'a> Head<'a> {
-    /// Finds the parts of a head; nothing when these bytes cannot be one.
+    /// Parses a head. Returns `None` if it is invalid.
     pub(crate) fn read(bytes: &'a [u8]) -> Option<Self> {
         let (numbers, rest) = bytes.split_first_chunk::<NUMBERS>()?;
         let mut head = Self {
@@ -103,7 +103,7 @@ impl<'a> Head<'a> {
         Some(head)
     }
 
-    /// Makes a skill of it. Its file lies below what every location begins with.
+    /// Converts the head to a skill. Its location starts with `prefix`.
     pub(crate) fn into_skill(self, origin: &Arc<Origin>, prefix: &str) -> Option<Arc<Skill>> {
         let [tags, metadata, paths] = self.counts();
         let (flags, stamp, sidecar) = (self.flags(), self.stamp(0), self.sidecar());
@@ -154,7 +154,7 @@ impl<'a> Head<'a> {
         u16::from_le_bytes(self.cell(76))
     }
 
-    /// How many tags, metadata values and globs there are.
+    /// Returns the numbers of tags, metadata values and globs.
     fn counts(&self) -> [usize; 3] {
         [78, 80, 82].map(|at| u16::from_le_bytes(self.cell(at)).into())
     }
@@ -178,9 +178,9 @@ impl<'a> Head<'a> {
     }
 }
 
-/// So many values; nothing when one is missing.
+/// Collects `count` values. Returns `None` if one is missing.
 fn list<T>(count: usize, mut next: impl FnMut() -> Option<T>) -> Option<Vec<T>> {
-    // Collecting into an option would not know how many there are.
+    // Collecting into an `Option` would not reserve the capacity.
     let mut values = Vec::with_capacity(count);
     for _ in 0..count {
         values.push(next()?);
@@ -188,7 +188,7 @@ fn list<T>(count: usize, mut next: impl FnMut() -> Option<T>) -> Option<Vec<T>> 
     Some(values)
 }
 
-/// Texts that follow each other, taken one by one.
+/// Concatenated texts, taken one by one.
 struct Texts<'a> {
     lengths: &'a [u8],
     text: &'a str,
@@ -204,7 +204,7 @@ impl Texts<'_> {
         Some(text.into())
     }
 
-    /// The next text if there is one; nothing only when these cannot be texts.
+    /// Returns the next text if it is present. The outer `None` means that the data is invalid.
     #[expect(clippy::option_option, reason = "the outer one is for `?`")]
     fn optional(&mut self, is_there: bool) -> Option<Option<Box<str>>> {
         if is_there {
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn a_head_comes_back_as_it_was() {
+    fn heads_round_trip() {
         for full in [false, true] {
             let (origin, skill) = skill(full);
             let mut bytes = Vec::new();
@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn a_head_that_was_cut_is_none() {
+    fn truncated_heads_are_rejected() {
         let (origin, skill) = skill(true);
         let mut bytes = Vec::new();
         write(&skill, &mut bytes).unwrap();

@@ -1,9 +1,9 @@
-//! What a file is, by its first bytes.
+//! Detects the type of a file by its first bytes.
 
-/// How much of a file decides whether it is text.
+/// Number of bytes inspected to decide whether a file is text.
 pub const SAMPLE: usize = 8 * 1024;
 
-/// What a file is, if its first bytes are not text.
+/// Returns the media type of a file, or `None` if its first bytes are text.
 pub fn binary_kind(sample: &[u8]) -> Option<&'static str> {
     const KINDS: &[(&[u8], &str)] = &[
         (b"\x89PNG\r\n\x1a\n", "image/png"),

@@ -1,7 +1,7 @@
 //! Reads skill packages from disk.
 //!
-//! The only crate that walks folders and opens skill files. It hands bytes and facts to
-//! `prowess-spec`, which decides what they mean. It never writes inside a skill folder.
+//! The only crate that walks folders and opens skill files. It passes bytes and file metadata to
+//! `prowess-spec`, which parses them. It never writes inside a skill folder.
 
 pub mod bundled;
 mod cache;

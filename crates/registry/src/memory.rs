@@ -1,4 +1,4 @@
-//! Skills built in code, and those shipped inside the program.
+//! Skills built in code, and skills bundled with the program.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,7 +13,7 @@ use prowess_spec::{Package, ReadFault, ResourcePath, name, parse};
 use crate::resource::{self, Error, Resource};
 use crate::source::{Known, Scan, SkillSource};
 
-/// A skill that is not a folder: its text, and its files.
+/// A skill in memory: its text and its files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewSkill {
     name: Box<str>,
@@ -21,11 +21,11 @@ pub struct NewSkill {
     files: BTreeMap<ResourcePath, Vec<u8>>,
 }
 
-/// A skill that is not valid.
+/// Error for an invalid skill.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the skill is not valid: {}", first(findings))]
+#[error("invalid skill: {}", first(findings))]
 pub struct Invalid {
-    /// What is wrong with it; errors only.
+    /// The errors found.
     pub findings: Vec<Diagnostic>,
 }
 
@@ -34,7 +34,7 @@ fn first(findings: &[Diagnostic]) -> &str {
 }
 
 impl NewSkill {
-    /// Starts a skill.
+    /// Starts building a skill.
     pub fn builder(name: impl Into<String>, description: impl Into<String>) -> SkillBuilder {
         let fields = vec![
             ("name", write::scalar(&name.into())),
@@ -48,7 +48,7 @@ impl NewSkill {
         }
     }
 
-    /// Takes the text of a `SKILL.md`, held to the same rules as a file: the open standard's.
+    /// Creates a skill from the text of a `SKILL.md`, checked by the rules of the open standard.
     pub fn from_text(text: impl Into<String>) -> Result<Self, Invalid> {
         Self::checked(text.into(), BTreeMap::new(), Profile::Spec)
     }
@@ -69,7 +69,7 @@ impl NewSkill {
             let rules = RuleSet::new(Profile::ClaudeCode, None).select(&["body-empty"]);
             findings.extend(check(&Subject::new(&parsed, &package), &rules));
         }
-        // No folder could lend it one, whatever the profile says.
+        // Without a folder, the name must be in the frontmatter, whatever the profile says.
         if parsed.manifest.name.as_ref().is_none_or(Text::is_blank) && findings.is_empty() {
             let rules = RuleSet::new(Profile::Spec, None).select(&["name-missing"]);
             findings.extend(check(&Subject::new(&parsed, &package), &rules));
@@ -89,17 +89,17 @@ impl NewSkill {
         }
     }
 
-    /// Returns its name.
+    /// Returns the name.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Returns its text.
+    /// Returns the text.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// A sum over its text and its files: another sum, another version.
+    /// Returns a checksum of the text and the files, to detect changes.
     fn fingerprint(&self) -> u64 {
         let mut sum = crate::source::fingerprint(self.text.as_bytes());
         for (path, content) in &self.files {
@@ -133,31 +133,31 @@ impl SkillBuilder {
         self
     }
 
-    /// Says when to use it.
+    /// Sets `when_to_use`.
     #[must_use]
     pub fn when_to_use(self, text: impl AsRef<str>) -> Self {
         self.field("when_to_use", write::scalar(text.as_ref()))
     }
 
-    /// Sets its licence.
+    /// Sets the licence.
     #[must_use]
     pub fn license(self, text: impl AsRef<str>) -> Self {
         self.field("license", write::scalar(text.as_ref()))
     }
 
-    /// Says what it needs.
+    /// Sets the compatibility notes.
     #[must_use]
     pub fn compatibility(self, text: impl AsRef<str>) -> Self {
         self.field("compatibility", write::scalar(text.as_ref()))
     }
 
-    /// Names the tools it may use, as `allowed-tools` does.
+    /// Sets the allowed tools, as in `allowed-tools`.
     #[must_use]
     pub fn allowed_tools(self, tools: impl AsRef<str>) -> Self {
         self.field("allowed-tools", write::scalar(tools.as_ref()))
     }
 
-    /// Names its arguments, in order: the words that `$name` stands for.
+    /// Sets the names of the arguments, in order: `$name` expands to the argument.
     #[must_use]
     pub fn arguments<T: AsRef<str>>(self, names: &[T]) -> Self {
         let names: Vec<String> = names
@@ -167,20 +167,20 @@ impl SkillBuilder {
         self.field("arguments", format!("[{}]", names.join(", ")))
     }
 
-    /// Adds a piece of metadata.
+    /// Adds a metadata entry.
     #[must_use]
     pub fn metadata(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
         self.metadata.push((key.into(), value.into()));
         self
     }
 
-    /// Leaves it to people.
+    /// Makes the skill invocable by users only.
     #[must_use]
     pub fn disable_model_invocation(self) -> Self {
         self.field("disable-model-invocation", "true".to_owned())
     }
 
-    /// Puts it into every listing.
+    /// Adds the skill to every listing.
     #[must_use]
     pub fn always_present(self) -> Self {
         self.field("always_present", "true".to_owned())
@@ -193,7 +193,7 @@ impl SkillBuilder {
         self
     }
 
-    /// Checks the skill and returns it.
+    /// Checks the skill and builds it.
     pub fn build(self) -> Result<NewSkill, Invalid> {
         let mut text = String::from("---\n");
         for (key, value) in &self.fields {
@@ -225,12 +225,12 @@ impl SkillBuilder {
             };
             files.insert(ResourcePath::new(&path).map_err(fault)?, content);
         }
-        // Extensions of agents are welcome here; what they must look like is checked all the same.
+        // Agent extensions are allowed, but their format is checked.
         NewSkill::checked(text, files, Profile::ClaudeCode)
     }
 }
 
-/// Skills in memory, as a source.
+/// A source of skills in memory.
 #[derive(Debug)]
 pub struct MemorySource {
     origin: Arc<Origin>,
@@ -241,7 +241,7 @@ pub struct MemorySource {
 type Held = BTreeMap<Box<str>, (Arc<Skill>, NewSkill)>;
 
 impl MemorySource {
-    /// Makes an empty source.
+    /// Creates an empty source.
     pub fn new(origin: Origin) -> Self {
         Self {
             origin: Arc::new(origin),
@@ -253,7 +253,7 @@ impl MemorySource {
         self.skills.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds a skill, unless there is one of its name.
+    /// Adds a skill. Returns `false` if the name is taken.
     pub fn add(&self, skill: NewSkill) -> bool {
         let mut skills = self.lock();
         if skills.contains_key(&skill.name) {
@@ -264,7 +264,7 @@ impl MemorySource {
         true
     }
 
-    /// Adds a skill in place of one of its name; tells whether there was one.
+    /// Adds a skill, replacing one of the same name. Returns `true` if there was one.
     pub fn replace(&self, skill: NewSkill) -> bool {
         let head = self.head(&skill);
         self.lock()
@@ -272,12 +272,12 @@ impl MemorySource {
             .is_some()
     }
 
-    /// Takes a skill away; tells whether there was one.
+    /// Removes a skill. Returns `true` if there was one.
     pub fn remove(&self, name: &str) -> bool {
         self.lock().remove(&*name::normalise(name)).is_some()
     }
 
-    /// Takes every skill away; tells whether there was one.
+    /// Removes all skills. Returns `true` if there was one.
     pub fn clear(&self) -> bool {
         let mut skills = self.lock();
         let had_some = !skills.is_empty();
@@ -285,7 +285,7 @@ impl MemorySource {
         had_some
     }
 
-    /// Does something with the content of a file.
+    /// Calls a function with the content of a file.
     fn with_content<T>(
         &self,
         id: &SkillId,

@@ -1,7 +1,7 @@
-//! Opens a path that was resolved before, and follows no link on the way.
+//! Opens a resolved path without following links.
 //!
-//! Whoever decided about a path decided about the file that it led to then. A link that somebody
-//! puts into its way afterwards is an error, never another file.
+//! A permission check applies to the file that a path resolved to at that time. A link placed in
+//! the path afterwards is an error, and never leads to another file.
 
 use std::ffi::OsStr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -10,10 +10,11 @@ use std::path::{Component, Path};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
-/// The system asks to try again when folders move under it; a hostile mover must not keep us.
+/// Maximum number of retries if the kernel reports a concurrent rename, which an attacker could
+/// cause forever.
 const MAX_TRIES: usize = 8;
 
-/// Opens an absolute path without a link in it. `mode` counts for a file that is made.
+/// Opens an absolute path that contains no links. `mode` applies to a created file.
 pub fn open(path: &Path, flags: OFlags, mode: Mode) -> Result<OwnedFd, Errno> {
     let root = rustix::fs::open("/", FOLDER, Mode::empty())?;
     let parts: Vec<&OsStr> = path
@@ -54,7 +55,7 @@ fn at_once(
     let path: std::path::PathBuf = parts.iter().collect();
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
     match rustix::fs::openat2(root, &path, flags | OFlags::CLOEXEC, mode, resolve) {
-        // A kernel before 5.6, or a sandbox that does not know the call.
+        // The kernel is older than 5.6, or a sandbox blocks the system call.
         Err(Errno::NOSYS | Errno::PERM) => part_by_part(root, parts, flags, mode),
         result => result,
     }
@@ -70,7 +71,7 @@ fn at_once(
     part_by_part(root, parts, flags, mode)
 }
 
-/// Opens a path part by part below a folder, and follows no link at all.
+/// Opens a path below a folder component by component, without following links.
 pub fn part_by_part(
     folder: BorrowedFd<'_>,
     parts: &[&OsStr],
@@ -104,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_link_is_followed_either_way() {
+    fn links_are_not_followed_by_either_method() {
         let world = tempfile::tempdir().unwrap();
         let root = world.path().canonicalize().unwrap();
         std::fs::create_dir(root.join("real")).unwrap();

@@ -1,4 +1,4 @@
-//! The live set of skills.
+//! The live registry of skills.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
@@ -17,14 +17,15 @@ use crate::searching::Searching;
 use crate::source::{Fault, Known, Places, Scan, SkillSource};
 use crate::subscribe::{ChangeSet, Subscribers, Subscription};
 
-/// Roots of one source are numbered below this, so that those of the next come after.
-const ORDERS: usize = 1_000_000;
-/// From so many skills on, a thread is worth its start.
-const MANY: usize = 4096;
+/// Maximum number of roots per source, to number the roots of all sources in order.
+const ROOTS_PER_SOURCE: usize = 1_000_000;
+/// Minimum number of skills that are sorted by two threads.
+const MIN_TWO_THREADS: usize = 4096;
 
-/// The live set of skills: several sources, one catalogue.
+/// The live registry of skills: several sources, one catalogue.
 ///
-/// Readers take an immutable [`Catalog`] and never wait for a writer. A clone is the same registry.
+/// Readers get an immutable [`Catalog`] and never wait for a writer. Clones share the same
+/// registry.
 #[derive(Clone, Debug)]
 pub struct Registry {
     shared: Arc<Shared>,
@@ -34,9 +35,9 @@ pub struct Registry {
 struct Shared {
     precedence: Precedence,
     program: Arc<MemorySource>,
-    /// Every source, for those who read and must not wait for a scan.
+    /// All sources, for readers that must not wait for a scan.
     sources: RwLock<Vec<Arc<dyn SkillSource>>>,
-    /// One writer at a time; whoever holds this may publish.
+    /// Serializes writers; required to publish.
     writer: Mutex<Writer>,
     current: RwLock<Arc<Catalog>>,
     report: RwLock<Arc<Report>>,
@@ -44,76 +45,76 @@ struct Shared {
     searching: Searching,
 }
 
-/// What only writers touch.
+/// State of the writer.
 #[derive(Debug, Default)]
 struct Writer {
-    sources: Vec<Live>,
+    sources: Vec<SourceState>,
 }
 
-/// A source and what it held at the last scan.
+/// A source with the result of its last scan.
 #[derive(Debug)]
-struct Live {
+struct SourceState {
     source: Arc<dyn SkillSource>,
-    /// The same source, where it is one of folders.
+    /// The same source, if it is a [`FileSource`].
     files: Option<Arc<FileSource>>,
     skills: Vec<Arc<Skill>>,
-    /// Where each of them stands.
+    /// Positions of the skills by location.
     places: Places,
     faults: Vec<Fault>,
     notices: Vec<Notice>,
     scanned: bool,
 }
 
-/// What could not be read, and what was not looked at, at the last scan.
+/// Problems found by the last scan.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
     /// Skills that could not be read.
     pub faults: Vec<Fault>,
-    /// What was not looked at.
+    /// Folders that were skipped.
     pub notices: Vec<Notice>,
 }
 
-/// Why a skill was not registered.
+/// Error from registering a skill.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RegisterError {
-    /// There is a skill of this name already.
-    #[error("a skill named `{name}` is registered already")]
+    /// The name is already registered.
+    #[error("a skill named `{name}` is already registered")]
     Taken {
         /// The name.
         name: Box<str>,
     },
 }
 
-/// Why a folder was not loaded.
+/// Error from loading a folder.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LoadError {
     /// The folder cannot be read.
-    #[error("cannot load skills from {}", path.display())]
+    #[error("cannot load skills from `{}`", path.display())]
     Folder {
         /// The folder.
         path: PathBuf,
-        /// What the system says.
+        /// The I/O error.
         source: std::io::Error,
     },
 }
 
-/// What loading a folder gave.
+/// Result of loading a folder.
 #[derive(Clone, Debug, Default)]
 pub struct LoadReport {
-    /// The skills, in order of name.
+    /// The skills, sorted by name.
     pub loaded: Vec<Arc<Skill>>,
     /// Skills that could not be read.
     pub faults: Vec<Fault>,
 }
 
-/// Why the text or a file of a skill could not be read.
+/// Error from reading the text or a file of a skill.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReadError {
     /// No source has the skill.
-    #[error("the skill is not there any more")]
+    #[error("the skill no longer exists")]
     Gone,
     /// Its text cannot be read.
     #[error("cannot read the skill: {0}")]
@@ -130,7 +131,7 @@ impl Default for Registry {
 }
 
 impl Registry {
-    /// Makes an empty registry.
+    /// Creates an empty registry.
     pub fn new(precedence: Precedence) -> Self {
         let program = Arc::new(MemorySource::new(Origin::new(Scope::Program, 0, "program")));
         let shared = Shared {
@@ -150,7 +151,8 @@ impl Registry {
         registry
     }
 
-    /// Makes a registry of the folders seen from a place and of the bundled skills, and reads them.
+    /// Creates a registry with the folders visible from `place` and the bundled skills, and scans
+    /// them.
     pub fn open(place: Place, options: FileOptions, precedence: Precedence) -> Self {
         let registry = Self::new(precedence);
         registry.add_files(FileSource::new(place, options));
@@ -159,19 +161,20 @@ impl Registry {
         registry
     }
 
-    /// Adds a source; [`Registry::refresh`] reads it.
+    /// Adds a source. Call [`Registry::refresh`] to scan it.
     pub fn add_source(&self, source: Arc<dyn SkillSource>) {
-        self.add(&mut self.writer(), Live::new(source, None));
+        self.add(&mut self.writer(), SourceState::new(source, None));
     }
 
-    /// Adds a source of folders; [`Registry::refresh`] reads it, and a watcher watches it.
+    /// Adds a source of folders. Call [`Registry::refresh`] to scan it; [`Registry::watch`] watches
+    /// it.
     pub fn add_files(&self, source: FileSource) {
         let source = Arc::new(source);
-        let live = Live::new(Arc::clone(&source) as Arc<dyn SkillSource>, Some(source));
+        let live = SourceState::new(Arc::clone(&source) as Arc<dyn SkillSource>, Some(source));
         self.add(&mut self.writer(), live);
     }
 
-    fn add(&self, writer: &mut Writer, live: Live) {
+    fn add(&self, writer: &mut Writer, live: SourceState) {
         let mut sources = self
             .shared
             .sources
@@ -188,7 +191,7 @@ impl Registry {
             .unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the catalogue as it is now. It never changes; a later one has a higher generation.
+    /// Returns the current catalogue. It is immutable; later ones have a higher generation.
     pub fn snapshot(&self) -> Arc<Catalog> {
         Arc::clone(
             &self
@@ -199,7 +202,7 @@ impl Registry {
         )
     }
 
-    /// Returns what the last scan could not read or did not look at.
+    /// Returns the problems found by the last scan.
     pub fn report(&self) -> Arc<Report> {
         Arc::clone(
             &self
@@ -210,12 +213,12 @@ impl Registry {
         )
     }
 
-    /// Announces every change from now on.
+    /// Subscribes to changes from now on.
     pub fn subscribe(&self) -> Subscription {
         self.shared.subscribers.subscribe()
     }
 
-    /// Looks at every source again. Files that did not change are not read.
+    /// Scans all sources again. Unchanged files are not read.
     pub fn refresh(&self) -> Arc<Catalog> {
         let mut writer = self.writer();
         for live in &mut writer.sources {
@@ -224,7 +227,7 @@ impl Registry {
         self.publish(&writer, None)
     }
 
-    /// Looks again at the skills that these files belong to, and at everything if need be.
+    /// Reads the skills that these files belong to again, or scans everything if needed.
     pub(crate) fn refresh_files(&self, files: &[PathBuf]) -> Arc<Catalog> {
         let mut writer = self.writer();
         let mut texts: Option<Vec<Arc<Skill>>> = Some(Vec::new());
@@ -258,8 +261,8 @@ impl Registry {
         self.publish(&writer, texts.as_deref())
     }
 
-    /// Makes a catalogue of what the sources hold and lets everybody know, if it is another one.
-    /// Where only the texts of some skills are new, the order of the last one is kept.
+    /// Builds a catalogue of all sources and notifies subscribers if it changed. If only the texts
+    /// of some skills changed, the order of the previous one is reused.
     fn publish(&self, writer: &Writer, texts: Option<&[Arc<Skill>]>) -> Arc<Catalog> {
         let shared = &*self.shared;
         let before = self.snapshot();
@@ -304,7 +307,7 @@ impl Registry {
         after
     }
 
-    /// Adds a skill built in code, unless one of its name was added before.
+    /// Registers a skill built in code. Fails if the name is already registered.
     pub fn register(&self, skill: NewSkill) -> Result<(), RegisterError> {
         let name: Box<str> = skill.name().into();
         if !self.shared.program.add(skill) {
@@ -314,46 +317,47 @@ impl Registry {
         Ok(())
     }
 
-    /// Adds a skill built in code in place of one of its name; tells whether there was one.
+    /// Registers a skill built in code, replacing one of the same name. Returns `true` if there was
+    /// one.
     pub fn replace(&self, skill: NewSkill) -> bool {
         let was_there = self.shared.program.replace(skill);
         self.refresh_program();
         was_there
     }
 
-    /// Takes away a skill that was built in code; tells whether there was one.
+    /// Removes a skill built in code. Returns `true` if there was one.
     pub fn remove(&self, name: &str) -> bool {
         let was_there = self.shared.program.remove(name);
         self.refresh_program();
         was_there
     }
 
-    /// Takes away every skill that was built in code; tells whether there was one.
+    /// Removes all skills built in code. Returns `true` if there was one.
     pub fn clear(&self) -> bool {
         let had_some = self.shared.program.clear();
         self.refresh_program();
         had_some
     }
 
-    /// Only the skills built in code changed; no folder is looked at.
+    /// Updates the skills built in code without scanning folders.
     fn refresh_program(&self) {
         let mut writer = self.writer();
         let program = writer
             .sources
             .iter_mut()
             .filter(|live| live.holds(&self.shared.program));
-        program.for_each(Live::scan);
+        program.for_each(SourceState::scan);
         self.publish(&writer, None);
     }
 
-    /// Returns the skill that a name means.
+    /// Resolves a name to a skill.
     pub fn get(&self, name: &str) -> Result<Arc<Skill>, NotFound> {
         self.snapshot()
             .resolve(name)
             .map(|entry| Arc::clone(&entry.skill))
     }
 
-    /// Returns every skill that is not shadowed, in order of name.
+    /// Returns all skills that are not shadowed, sorted by name.
     pub fn list(&self) -> Vec<Arc<Skill>> {
         self.snapshot()
             .listed()
@@ -361,8 +365,8 @@ impl Registry {
             .collect()
     }
 
-    /// Loads every skill below a folder. One that is bad does not keep the others away; loading a
-    /// folder again reads it again.
+    /// Loads all skills below a folder. Invalid skills are reported and do not affect the others.
+    /// Loading the same folder again rescans it.
     pub fn load_dir(&self, folder: &Path) -> Result<LoadReport, LoadError> {
         let failed = |source| LoadError::Folder {
             path: folder.to_owned(),
@@ -371,7 +375,7 @@ impl Registry {
         let real = std::fs::canonicalize(folder).map_err(failed)?;
         std::fs::read_dir(&real).map_err(failed)?;
         let mut writer = self.writer();
-        let has_it = |live: &Live| {
+        let has_it = |live: &SourceState| {
             live.files
                 .as_ref()
                 .is_some_and(|files| files.is_only(&real))
@@ -380,13 +384,13 @@ impl Registry {
         let index = known.unwrap_or(writer.sources.len());
         if known.is_none() {
             let options = FileOptions {
-                first_order: index * ORDERS,
+                first_order: index * ROOTS_PER_SOURCE,
                 ..FileOptions::default()
             };
             let source = Arc::new(FileSource::of_folder(real, options));
             self.add(
                 &mut writer,
-                Live::new(Arc::clone(&source) as _, Some(source)),
+                SourceState::new(Arc::clone(&source) as _, Some(source)),
             );
         }
         let live = &mut writer.sources[index];
@@ -402,13 +406,13 @@ impl Registry {
         Ok(report)
     }
 
-    /// Reads the text of a skill through the source that listed it.
+    /// Reads the text of a skill from its source.
     pub fn text(&self, id: &SkillId) -> Result<Vec<u8>, ReadError> {
         let fault = |fault: ReadFault| ReadError::Text(crate::source::FaultKind::Read(fault));
         self.source_of(id)?.text(id).map_err(fault)
     }
 
-    /// Reads a part of one of a skill's files through the source that listed it.
+    /// Reads a part of one of a skill's files from its source.
     pub fn file(
         &self,
         id: &SkillId,
@@ -419,13 +423,13 @@ impl Registry {
         Ok(self.source_of(id)?.file(id, path, offset, limit)?)
     }
 
-    /// Reads the whole of one of a skill's files through the source that listed it.
+    /// Reads all of one of a skill's files from its source.
     pub fn bytes(&self, id: &SkillId, path: &str, most: u64) -> Result<Vec<u8>, ReadError> {
         Ok(self.source_of(id)?.bytes(id, path, most)?)
     }
 
-    /// Lists a skill's files with their sizes, SKILL.md included, in order of path. Nothing where
-    /// the skill is a file alone, or has too many files, or one whose name is not text.
+    /// Lists a skill's files with their sizes, including SKILL.md, sorted by path. Returns `None`
+    /// if the skill is a single file, has too many files, or has a file name that is not UTF-8.
     pub fn files(&self, id: &SkillId) -> Option<Vec<(String, u64)>> {
         self.source_of(id).ok()?.files(id)
     }
@@ -443,7 +447,7 @@ impl Registry {
             .ok_or(ReadError::Gone)
     }
 
-    /// Where the first source of folders keeps its cache.
+    /// Returns the cache folder of the first source of folders.
     pub(crate) fn cache_folder(&self) -> Option<PathBuf> {
         self.file_sources()
             .iter()
@@ -454,7 +458,7 @@ impl Registry {
         &self.shared.searching
     }
 
-    /// The sources of folders, for whoever watches them.
+    /// Returns the sources of folders, for the watcher.
     pub(crate) fn file_sources(&self) -> Vec<Arc<FileSource>> {
         self.writer()
             .sources
@@ -464,7 +468,7 @@ impl Registry {
     }
 }
 
-impl Live {
+impl SourceState {
     fn new(source: Arc<dyn SkillSource>, files: Option<Arc<FileSource>>) -> Self {
         let (skills, places, faults, notices) = Default::default();
         Self {
@@ -479,7 +483,7 @@ impl Live {
     }
 
     fn scan(&mut self) {
-        // The first scan takes what it finds; later ones keep what was good.
+        // The first scan accepts everything; later ones keep the last good versions.
         let known = Known {
             skills: &self.skills,
             keep_last_good: self.scanned,
@@ -499,11 +503,11 @@ impl Live {
     }
 }
 
-/// Brings skills into order. Where there are many, a second thread does one half: they are all over
-/// the memory, and going there is what takes the time.
+/// Sorts skills. If there are many, two threads sort one half each: the time goes into cache
+/// misses, because skills are scattered in memory.
 fn parts(skills: &[&Arc<Skill>], precedence: Precedence) -> Vec<Part> {
     let part = |skills: &[&Arc<Skill>]| Part::new(skills.iter().copied().cloned(), precedence);
-    if skills.len() < MANY {
+    if skills.len() < MIN_TWO_THREADS {
         return vec![part(skills)];
     }
     let (first, second) = skills.split_at(skills.len() / 2);

@@ -1,37 +1,37 @@
-//! Replaces a file, whole or not at all.
+//! Replaces a file atomically.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// Why a file was not replaced. It is as it was.
+/// Error from replacing a file. The file is unchanged.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// Somebody else wrote to it since it was read.
-    #[error("{} changed while it was being fixed", path.display())]
+    /// The file changed since it was read.
+    #[error("`{}` was modified by another program; try again", path.display())]
     Changed {
         /// The file.
         path: PathBuf,
     },
-    /// It is a link to a file somewhere else.
-    #[error("{} is reached through a link that leads out of its folder", path.display())]
+    /// The file is a link to a file outside its folder.
+    #[error("`{}` is a link to a file outside its folder", path.display())]
     Outside {
         /// The file.
         path: PathBuf,
     },
-    /// The system says no.
-    #[error("cannot write {}", path.display())]
+    /// Writing failed.
+    #[error("cannot write `{}`", path.display())]
     Write {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The I/O error.
         source: std::io::Error,
     },
 }
 
-/// Puts `new` in the place of a file that still holds `expected` and lies, links resolved, in one
-/// of the `places`. Permissions stay; a link stays
-/// a link. A crash leaves either the old text or the new one.
+/// Replaces a file with `new`, if it still contains `expected` and is, after resolving links,
+/// inside one of the `places`. Keeps permissions and links. After a crash the file has either the
+/// old or the new content.
 pub fn replace_file(
     path: &Path,
     places: &[PathBuf],
@@ -44,12 +44,12 @@ pub fn replace_file(
     };
     let target = std::fs::canonicalize(path).map_err(failed)?;
     let folder = target.parent().unwrap_or(Path::new("/"));
-    // A link inside a skill may lead to its other files, never to files that are not part of it.
+    // A link inside a skill may point to other files of the skill, never to files outside.
     let own = path
         .parent()
         .filter(|own| !own.as_os_str().is_empty())
         .unwrap_or(Path::new("."));
-    // And a linked folder may lead anywhere: only what was named is written.
+    // A linked folder may point anywhere: only write inside the named places.
     let is_named = places
         .iter()
         .any(|place| target.starts_with(place) || place.starts_with(folder));
@@ -68,7 +68,7 @@ pub fn replace_file(
         .set_permissions(permissions)
         .map_err(failed)?;
     file.as_file().sync_all().map_err(failed)?;
-    // As late as can be: what is lost by a change after this, a lock would not have saved either.
+    // Check as late as possible. A change after this would be lost even with a lock.
     if std::fs::read(&target).map_err(failed)? != expected {
         return Err(Error::Changed {
             path: path.to_owned(),
@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_file_is_replaced_with_its_permissions_and_through_links() {
+    fn permissions_and_links_are_kept() {
         let world = tempfile::tempdir().unwrap();
         let (file, link) = (world.path().join("f"), world.path().join("l"));
         std::fs::write(&file, "old").unwrap();
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_that_leads_out_is_not_followed() {
+    fn link_to_the_outside_is_rejected() {
         let world = tempfile::tempdir().unwrap();
         let (skill, other) = (world.path().join("skill"), world.path().join("other"));
         std::fs::create_dir(&skill).unwrap();
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_changed_is_left_alone() {
+    fn changed_file_is_not_replaced() {
         let world = tempfile::tempdir().unwrap();
         let file = world.path().join("f");
         std::fs::write(&file, "theirs").unwrap();
@@ -141,7 +141,7 @@ mod tests {
         assert_eq!(
             std::fs::read_dir(world.path()).unwrap().count(),
             1,
-            "no temporary file stays behind"
+            "no temporary file is left"
         );
     }
 }

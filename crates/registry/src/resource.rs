@@ -1,8 +1,8 @@
-//! Reads the files of a skill, and nothing else.
+//! Reads the files of a skill, and nothing outside.
 //!
-//! A path is resolved by the system itself, below the open folder of the skill: no `..`, no link,
-//! no file that is swapped while we look can lead outside. Checking a path first and opening it
-//! afterwards would leave a moment in between.
+//! The kernel resolves a path below the open folder of the skill: no `..`, no link and no file that
+//! is swapped meanwhile can lead outside. Checking a path first and then opening it would leave a
+//! race.
 
 use std::convert::Infallible;
 use std::ffi::OsStr;
@@ -16,16 +16,17 @@ use rustix::io::Errno;
 use crate::kind::{SAMPLE, binary_kind};
 use crate::nofollow;
 
-/// Largest file that is read, in parts or whole.
+/// Maximum size of a file, in bytes.
 pub const MAX_RESOURCE: u64 = 10 * 1024 * 1024;
-/// How many bytes are read when nobody says how many.
+/// Default number of bytes per read.
 pub const USUAL_LIMIT: usize = 64 * 1024;
-/// Most bytes that are read at once.
+/// Maximum number of bytes per read.
 pub const MAX_LIMIT: usize = 1024 * 1024;
-/// The system asks to try again when folders move under it; a hostile mover must not keep us.
+/// Maximum number of retries if the kernel reports a concurrent rename, which an attacker could
+/// cause forever.
 const MAX_TRIES: usize = 8;
 
-/// A skill's folder, held open: whatever happens to its name, this is the folder.
+/// An open skill folder. Stays the same folder even if it is renamed.
 #[derive(Debug)]
 pub struct SkillFolder {
     handle: OwnedFd,
@@ -36,70 +37,70 @@ pub struct SkillFolder {
 pub enum Resource {
     /// Text.
     Text {
-        /// The text, from `offset` on.
+        /// The text, starting at `offset`.
         text: String,
-        /// Where it begins, in bytes; moved back to the start of a character.
+        /// Start in bytes; moved back to the start of a character.
         offset: u64,
-        /// The size of the whole file.
+        /// Size of the whole file.
         size: u64,
-        /// Where to go on; nothing at the end.
+        /// Offset to continue at; `None` at the end.
         next: Option<u64>,
     },
     /// Something else.
     Binary {
-        /// What it is, by its first bytes.
+        /// Type, by its first bytes.
         kind: &'static str,
-        /// Its size.
+        /// Size of the file.
         size: u64,
     },
 }
 
-/// Why a file was not read.
+/// Error from reading a file.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The path cannot name a file of the skill.
+    /// The path is not a valid path inside the skill.
     #[error("`{path}` is not a path inside the skill")]
     Path {
-        /// What was asked for.
+        /// The requested path.
         path: String,
         /// What is wrong with it.
         fault: PathFault,
     },
-    /// There is no such file.
+    /// The file does not exist.
     #[error("the skill has no file `{path}`")]
     Missing {
-        /// What was asked for.
+        /// The requested path.
         path: String,
     },
-    /// A link leads out of the skill.
-    #[error("`{path}` leads out of the skill")]
+    /// The path leads out of the skill through a link.
+    #[error("`{path}` links to a file outside the skill")]
     Outside {
-        /// What was asked for.
+        /// The requested path.
         path: String,
     },
-    /// It is a folder, a device, a FIFO or a socket.
+    /// The path is a folder, a device, a FIFO or a socket.
     #[error("`{path}` is {kind}, not a file")]
     NotAFile {
-        /// What was asked for.
+        /// The requested path.
         path: String,
-        /// What it is.
+        /// Type of the path.
         kind: &'static str,
     },
-    /// It is larger than is read.
-    #[error("`{path}` has {size} bytes, more than are read")]
+    /// The file is too large.
+    #[error("`{path}` is too large to read ({size} bytes)")]
     TooLarge {
-        /// What was asked for.
+        /// The requested path.
         path: String,
-        /// Its size.
+        /// Size of the file.
         size: u64,
     },
-    /// The system says no.
+    /// Reading failed.
     #[error("cannot read `{path}`")]
     Read {
-        /// What was asked for.
+        /// The requested path.
         path: String,
-        /// What the system says.
+        /// The I/O error.
         source: std::io::Error,
     },
 }
@@ -117,7 +118,7 @@ impl SkillFolder {
         }
     }
 
-    /// Reads a part of a file: `limit` bytes from `offset` on, cut between characters.
+    /// Reads `limit` bytes of a file starting at `offset`, at character boundaries.
     pub fn read(&self, raw: &str, offset: u64, limit: usize) -> Result<Resource, Error> {
         let (path, file, size) = self.open_file(raw, MAX_RESOURCE)?;
         part(
@@ -132,10 +133,10 @@ impl SkillFolder {
         })
     }
 
-    /// Reads the whole of a file, of at most so many bytes.
+    /// Reads a whole file of at most `most` bytes.
     pub fn bytes(&self, raw: &str, most: u64) -> Result<Vec<u8>, Error> {
         let (path, file, size) = self.open_file(raw, most)?;
-        // One byte more, to see a file that grows.
+        // Read one byte more to detect a growing file.
         let length = usize::try_from(size)
             .unwrap_or(usize::MAX)
             .saturating_add(1);
@@ -146,18 +147,18 @@ impl SkillFolder {
         let bytes = read_at(&file, 0, length).map_err(|error| failed(error.into()))?;
         if bytes.len() as u64 != size {
             return Err(failed(std::io::Error::other(
-                "the file changed while it was read",
+                "the file changed while it was being read",
             )));
         }
         Ok(bytes)
     }
 
-    /// The size of a file.
+    /// Returns the size of a file.
     pub fn size(&self, raw: &str) -> Result<u64, Error> {
         self.open_file(raw, u64::MAX).map(|(_, _, size)| size)
     }
 
-    /// Opens a regular file, and says how large it is.
+    /// Opens a regular file, and returns its size.
     fn open_file(&self, raw: &str, most: u64) -> Result<(String, OwnedFd, u64), Error> {
         let path = ResourcePath::new(raw).map_err(|fault| Error::Path {
             path: raw.to_owned(),
@@ -187,7 +188,7 @@ impl SkillFolder {
         Ok((path.to_owned(), file, size))
     }
 
-    /// Opens a path that the system resolves below the folder, links included.
+    /// Opens a path that the kernel resolves below the folder, including links.
     fn open_beneath(&self, path: &str) -> Result<OwnedFd, Error> {
         let mut tries = 0;
         loop {
@@ -227,7 +228,7 @@ fn open_once(folder: std::os::fd::BorrowedFd<'_>, path: &str) -> Result<OwnedFd,
     use rustix::fs::ResolveFlags;
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
     match rustix::fs::openat2(folder, path, OPEN_FILE, Mode::empty(), resolve) {
-        // A kernel before 5.6, or a sandbox that does not know the call.
+        // The kernel is older than 5.6, or a sandbox blocks the system call.
         Err(Errno::NOSYS | Errno::PERM) => open_parts(folder, path),
         result => result,
     }
@@ -238,8 +239,8 @@ fn open_once(folder: std::os::fd::BorrowedFd<'_>, path: &str) -> Result<OwnedFd,
     open_parts(folder, path)
 }
 
-/// Opens a path part by part and follows no link at all: where the system cannot promise to stay
-/// inside, links are refused.
+/// Opens a path component by component and rejects links, for systems that cannot resolve them
+/// safely.
 fn open_parts(folder: std::os::fd::BorrowedFd<'_>, path: &str) -> Result<OwnedFd, Errno> {
     let parts: Vec<&OsStr> = path.split('/').map(OsStr::new).collect();
     nofollow::part_by_part(folder, &parts, OPEN_FILE, Mode::empty())
@@ -260,7 +261,7 @@ pub fn read_at(file: &OwnedFd, offset: u64, length: usize) -> Result<Vec<u8>, Er
     Ok(bytes)
 }
 
-/// Returns a part of bytes that are in memory, like [`SkillFolder::read`].
+/// Returns a part of bytes in memory, like [`SkillFolder::read`].
 pub fn page(bytes: &[u8], offset: u64, limit: usize) -> Resource {
     let read = |from: u64, length: usize| {
         let from = usize::try_from(from).unwrap_or(usize::MAX).min(bytes.len());
@@ -270,7 +271,7 @@ pub fn page(bytes: &[u8], offset: u64, limit: usize) -> Resource {
     resource
 }
 
-/// Reads bytes: from where, and how many at most.
+/// Reads a number of bytes at an offset.
 type ReadAt<'r, E> = &'r dyn Fn(u64, usize) -> Result<Vec<u8>, E>;
 
 fn part<E>(read: ReadAt<'_, E>, size: u64, offset: u64, limit: usize) -> Result<Resource, E> {
@@ -281,7 +282,7 @@ fn part<E>(read: ReadAt<'_, E>, size: u64, offset: u64, limit: usize) -> Result<
     Ok(match text {
         Some(text) => {
             let end = offset + text.len() as u64;
-            // An empty part that is not at the end would be asked for for ever.
+            // An empty part before the end would make the caller loop forever.
             let next = (end < size && !text.is_empty()).then_some(end);
             Resource::Text {
                 text,
@@ -297,7 +298,7 @@ fn part<E>(read: ReadAt<'_, E>, size: u64, offset: u64, limit: usize) -> Result<
     })
 }
 
-/// Reads text from the character at `offset` on; nothing when it is not UTF-8.
+/// Reads text starting at the character at `offset`. Returns `None` if it is not UTF-8.
 fn read_text<E>(
     read: ReadAt<'_, E>,
     offset: u64,
@@ -323,7 +324,7 @@ fn read_text<E>(
         while end > 0 && !is_start(&bytes[end]) {
             end -= 1;
         }
-        // A limit smaller than one character still gives that character.
+        // A limit smaller than one character still returns that character.
         if end == 0 {
             end = bytes
                 .iter()
@@ -336,7 +337,7 @@ fn read_text<E>(
     Ok((String::from_utf8(bytes).ok(), begins))
 }
 
-/// The folder of a skill that a path names: the folder itself, or the one around its SKILL.md.
+/// Returns the folder of the skill at a path: the folder itself, or the parent of its SKILL.md.
 pub fn folder_of(path: &Path) -> PathBuf {
     if path.is_dir() {
         return path.to_owned();
@@ -351,9 +352,9 @@ pub fn folder_of(path: &Path) -> PathBuf {
 mod tests {
     use super::*;
 
-    /// The way without the system's help refuses links, and reads what is inside.
+    /// The fallback without `openat2` rejects links and reads files inside.
     #[test]
-    fn part_by_part_follows_no_link() {
+    fn fallback_rejects_links() {
         let world = tempfile::tempdir().unwrap();
         let skill = world.path().join("skill");
         std::fs::create_dir_all(skill.join("references")).unwrap();

@@ -1,4 +1,4 @@
-//! Keeps a search index in step with the catalogue.
+//! Keeps a search index in sync with the catalogue.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -13,25 +13,25 @@ use crate::cache::{read_cache, write_cache};
 use crate::fs::read::read_file;
 use crate::registry::Registry;
 
-/// How many skills are taken apart at a time.
+/// Number of skills indexed per part.
 const SKILLS_PER_PART: usize = 512;
-/// Fewer skills than this are not worth a thread.
+/// Minimum number of skills per thread.
 const SKILLS_PER_THREAD: usize = 64;
 
-/// The index and the catalogue that it is about. It is made when somebody first searches.
+/// The index, and the catalogue that it was built from. Built on the first search.
 #[derive(Debug, Default)]
 pub(crate) struct Searching {
     made: Mutex<Option<(Arc<Catalog>, Arc<SearchIndex>)>>,
 }
 
 impl Registry {
-    /// Searches the skills that are not shadowed. The first search reads their bodies; later ones
-    /// only those that changed.
+    /// Searches the skills that are not shadowed. The first search reads all bodies; later ones
+    /// read only those that changed.
     pub fn search(&self, query: &Query<'_>) -> Vec<Hit> {
         self.search_index().search(query)
     }
 
-    /// Returns the index of the catalogue as it is now.
+    /// Returns the index of the current catalogue.
     pub fn search_index(&self) -> Arc<SearchIndex> {
         let mut made = self
             .searching()
@@ -50,7 +50,7 @@ impl Registry {
         index
     }
 
-    /// Makes the first index: of what the last program remembered, as far as it still holds.
+    /// Builds the first index, reusing the cache file where it is still valid.
     fn first(&self, now: &Catalog) -> SearchIndex {
         let skills: Vec<Arc<Skill>> = now.listed().map(|entry| Arc::clone(&entry.skill)).collect();
         let file = self
@@ -67,24 +67,24 @@ impl Registry {
                     .iter()
                     .filter_map(|&place| skills.get(place))
                     .collect();
-                index.with_part(&[], self.take_apart_alone(&missing))
+                index.with_part(&[], self.index_part(&missing))
             }
-            _ => SearchIndex::from_parts(self.take_apart(&skills.iter().collect::<Vec<_>>())),
+            _ => SearchIndex::from_parts(self.index_bodies(&skills.iter().collect::<Vec<_>>())),
         };
         if let Some(file) = file {
-            // Failing is no harm: the next program makes it again.
+            // Ignore errors: the next process builds it again.
             let _ = write_cache(&file, &index.to_bytes());
         }
         index
     }
 
-    /// Adds to an index what changed between two catalogues.
+    /// Updates an index with the changes between two catalogues.
     fn follow(&self, then: &Catalog, now: &Catalog, index: &SearchIndex) -> SearchIndex {
         let changed = changes(then, now);
         let removed: Vec<SkillId> = changed.iter().map(|change| change.id.clone()).collect();
         let mut added: Vec<&Arc<Skill>> = Vec::new();
         for change in &changed {
-            // The first of a name is the one that is not shadowed.
+            // The first entry of a name is the one that is not shadowed.
             let entry = now.group(&change.name).first().into_iter();
             added.extend(
                 entry
@@ -92,34 +92,34 @@ impl Registry {
                     .map(|entry| &entry.skill),
             );
         }
-        let mut parts = self.take_apart(&added).into_iter();
+        let mut parts = self.index_bodies(&added).into_iter();
         match (parts.next(), parts.next()) {
             (Some(only), None) => index.with_part(&removed, only),
-            // So much changed that a new start is as cheap.
+            // So much changed that a rebuild is as cheap.
             (Some(_), Some(_)) => {
                 let skills: Vec<&Arc<Skill>> = now.listed().map(|entry| &entry.skill).collect();
-                SearchIndex::from_parts(self.take_apart(&skills))
+                SearchIndex::from_parts(self.index_bodies(&skills))
             }
             (None, _) => index.with_part(&removed, PartBuilder::new().finish()),
         }
     }
 
-    /// Reads the bodies of skills and takes them apart, with several threads where that pays.
-    fn take_apart(&self, skills: &[&Arc<Skill>]) -> Vec<Part> {
+    /// Reads and indexes the bodies of skills, with several threads if there are many.
+    fn index_bodies(&self, skills: &[&Arc<Skill>]) -> Vec<Part> {
         let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         let threads = threads.min(skills.len().div_ceil(SKILLS_PER_THREAD)).max(1);
         let each = skills.len().div_ceil(threads).max(1);
         std::thread::scope(|scope| {
-            // A part at a time: what a part needs while it is made is used again for the next.
-            let apart = |chunk: &[&Arc<Skill>]| -> Vec<Part> {
+            // Index one part at a time, to reuse its buffers for the next.
+            let index_chunk = |chunk: &[&Arc<Skill>]| -> Vec<Part> {
                 chunk
                     .chunks(SKILLS_PER_PART)
-                    .map(|some| self.take_apart_alone(some))
+                    .map(|some| self.index_part(some))
                     .collect()
             };
             let workers: Vec<_> = skills
                 .chunks(each)
-                .map(|chunk| scope.spawn(move || apart(chunk)))
+                .map(|chunk| scope.spawn(move || index_chunk(chunk)))
                 .collect();
             workers
                 .into_iter()
@@ -129,12 +129,12 @@ impl Registry {
         })
     }
 
-    fn take_apart_alone(&self, skills: &[&Arc<Skill>]) -> Part {
+    fn index_part(&self, skills: &[&Arc<Skill>]) -> Part {
         let mut builder = PartBuilder::new();
         let mut buffer = Vec::new();
         for &skill in skills {
-            // Most skills are files whose place is known; the others are asked for, but no server:
-            // it is not told of a search.
+            // Most skills are files at a known path. Others are read from their source, except
+            // skills of a server, which must not learn about a search.
             let path = Path::new(&*skill.location);
             let read = skill.form != Form::Memory
                 && read_file(rustix::fs::CWD, path.as_os_str(), &mut buffer).is_ok();
@@ -153,7 +153,7 @@ impl Registry {
     }
 }
 
-/// The file of a set of roots: another project, another file.
+/// Returns the name of the cache file of a set of roots: each project has its own.
 fn file_name(skills: &[Arc<Skill>]) -> String {
     let roots: BTreeSet<&str> = skills.iter().map(|skill| &*skill.id.origin.root).collect();
     let mut hasher = Sha256::new();

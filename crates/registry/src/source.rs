@@ -1,4 +1,4 @@
-//! What a place that skills come from must be able to do.
+//! The trait of skill sources.
 
 use std::collections::HashMap;
 use std::fmt::Debug;
@@ -13,94 +13,93 @@ use crate::fs::read::SKILL_FILES;
 use crate::fs::walk::Notice;
 use crate::resource::{Error, Resource};
 
-/// A place that skills come from.
+/// A source of skills.
 ///
-/// Calls block: files and memory answer at once, and whoever lives in an asynchronous world hands
-/// the call to a thread for blocking work.
+/// Calls block. Asynchronous callers run them on a thread for blocking work.
 pub trait SkillSource: Send + Sync + Debug {
-    /// Reads what there is now. Skills of `known` whose text did not change are given back as they
-    /// are, so that whoever compares two scans compares pointers.
+    /// Scans for skills. Skills of `known` whose text did not change are returned as the same
+    /// `Arc`, so that two scans can be compared by pointer.
     fn scan(&self, known: Known<'_>) -> Scan;
 
     /// Reads the text of a skill.
     fn text(&self, id: &SkillId) -> Result<Vec<u8>, ReadFault>;
 
-    /// Reads a part of one of its files.
+    /// Reads a part of one of a skill's files.
     fn file(&self, id: &SkillId, path: &str, offset: u64, limit: usize) -> Result<Resource, Error>;
 
-    /// Reads the whole of one of its files, of at most so many bytes.
+    /// Reads all of one of a skill's files, at most `most` bytes.
     fn bytes(&self, id: &SkillId, path: &str, most: u64) -> Result<Vec<u8>, Error>;
 
-    /// Lists its files with their sizes, SKILL.md included, in order of path. Nothing where they
-    /// cannot all be named.
+    /// Lists a skill's files with their sizes, including SKILL.md, sorted by path. Returns `None`
+    /// if a file name is not UTF-8 or there are too many files.
     fn files(&self, id: &SkillId) -> Option<Vec<(String, u64)>>;
 
-    /// Tells whether a skill comes from here.
+    /// Returns `true` if a skill comes from this source.
     fn owns(&self, id: &SkillId) -> bool;
 
-    /// Folders that may come to hold skills; whoever watches looks at these.
+    /// Returns the folders to watch for changes, including ones that do not exist yet.
     fn watched(&self) -> Vec<PathBuf> {
         Vec::new()
     }
 }
 
-/// What is known from an earlier scan.
+/// Result of an earlier scan.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Known<'a> {
     /// The skills.
     pub skills: &'a [Arc<Skill>],
-    /// Whether a skill whose new text cannot be used is kept as it was.
+    /// If `true`, a skill whose new text is unusable is kept in its last good version.
     pub keep_last_good: bool,
 }
 
-/// What a scan found.
+/// Result of a scan.
 #[derive(Clone, Debug, Default)]
 pub struct Scan {
     /// The skills, in no particular order.
     pub skills: Vec<Arc<Skill>>,
     /// Skills that could not be read.
     pub faults: Vec<Fault>,
-    /// What was not looked at.
+    /// Folders that were skipped.
     pub notices: Vec<Notice>,
 }
 
 /// A skill that could not be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// Where it is.
+    /// Path or URI of the skill.
     pub location: Box<str>,
-    /// Why it could not be read.
+    /// Reason.
     pub why: FaultKind,
-    /// Whether the version read before is still in use.
+    /// `true` if the last good version is still in use.
     pub kept: bool,
 }
 
 impl Fault {
-    /// Tells whether it is about the skill that a file belongs to.
+    /// Returns `true` if the fault concerns the skill that a file belongs to.
     pub(crate) fn is_about(&self, file: &std::path::Path) -> bool {
         let location = std::path::Path::new(&*self.location);
-        // The folder is the skill's only where the file is called so; commands share theirs.
+        // Only a SKILL.md owns its folder; commands share theirs.
         let has_folder = SKILL_FILES.iter().any(|name| location.ends_with(name));
         let folder = location.parent().filter(|_| has_folder);
         file == location || folder.is_some_and(|folder| file.starts_with(folder))
     }
 }
 
-/// Why a skill could not be read, or could not be used.
+/// Reason why a skill could not be read or used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FaultKind {
     /// The file could not be read.
     Read(ReadFault),
-    /// Its text cannot be used, as one that is being written.
+    /// The text is unusable, for example because it is being written.
     Broken,
-    /// It changed while it was read.
+    /// The file changed while it was being read.
     Moving,
-    /// It is a link that leads out of the project.
+    /// The file is a link to a target outside the project.
     Outside,
 }
 
 impl FaultKind {
-    /// Returns the word used in JSON.
+    /// Returns the identifier used in JSON.
     pub fn as_str(&self) -> &'static str {
         match self {
             Self::Read(_) => "unreadable",
@@ -119,29 +118,29 @@ impl std::fmt::Display for FaultKind {
             Self::Read(ReadFault::TooLarge { bytes }) => {
                 write!(
                     f,
-                    "it has {}, more than is read",
+                    "it is too large ({})",
                     prowess_diag::wording::size(*bytes)
                 )
             }
             Self::Read(ReadFault::Unreadable(reason)) => f.write_str(reason),
-            Self::Broken => f.write_str("its frontmatter cannot be read"),
-            Self::Moving => f.write_str("it changed while it was read"),
-            Self::Outside => f.write_str("it is a link that leads out of the project"),
+            Self::Broken => f.write_str("its frontmatter is invalid"),
+            Self::Moving => f.write_str("it changed while it was being read"),
+            Self::Outside => f.write_str("it is a link to a file outside the project"),
         }
     }
 }
 
-/// Where skills stand in a list, by where they are on disk. It is made when somebody first asks:
-/// most programs never see an edit, and one that does sees many.
+/// Positions of skills in a list, by location. Built on first use: most processes never see an
+/// edit, and those that do see many.
 #[derive(Debug, Default)]
 pub(crate) struct Places {
-    /// Places by hash, the first skill of each.
+    /// Position of the first skill for each hash.
     by_hash: Option<(RandomState, HashMap<u64, usize>)>,
 }
 
 impl Places {
-    /// The place of the first skill of this list that is there. Ask always for the same list; a
-    /// skill may give way to a later version of itself.
+    /// Returns the position of the first skill with this location. Always pass the same list; its
+    /// skills may be replaced by later versions of themselves.
     pub(crate) fn find(&mut self, skills: &[Arc<Skill>], location: &str) -> Option<usize> {
         let is_there = |skill: &Arc<Skill>| *skill.location == *location;
         let (state, by_hash) = self.by_hash.get_or_insert_with(|| {
@@ -151,7 +150,7 @@ impl Places {
             (state, by_hash)
         });
         let place = *by_hash.get(&state.hash_one(location))?;
-        // Two places with one hash are as rare as can be, and no reason to be wrong.
+        // Hash collisions are rare, but must not give a wrong result.
         match skills.get(place) {
             Some(skill) if is_there(skill) => Some(place),
             _ => skills.iter().position(is_there),
@@ -159,8 +158,8 @@ impl Places {
     }
 }
 
-/// A sum over a text: its length and a checksum. It notices changes; it does not withstand whoever
-/// wants to hide one, which is what the digest is for.
+/// Returns the length and a checksum of a text. It detects accidental changes only; the digest
+/// protects against deliberate ones.
 pub(crate) fn fingerprint(text: &[u8]) -> u64 {
     (text.len() as u64) << 32 | u64::from(crc32fast::hash(text))
 }
@@ -173,7 +172,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_skill_is_found_by_its_place() {
+    fn skill_is_found_by_location() {
         let origin = Arc::new(Origin::new(Scope::User, 0, "/root"));
         let skill = |location: &str| {
             let place = Place {
@@ -194,7 +193,7 @@ mod tests {
                 None,
             ))
         };
-        // Two roots may lead to one file; the first of them counts.
+        // Two roots may contain the same file; the first one counts.
         let skills = [skill("/a"), skill("/b"), skill("/b"), skill("/c")];
         let mut places = Places::default();
         for (location, expected) in [

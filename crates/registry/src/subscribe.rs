@@ -1,4 +1,4 @@
-//! Tells whoever wants to know that the catalogue changed.
+//! Notifies subscribers of changes of the catalogue.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
@@ -6,17 +6,17 @@ use std::time::Duration;
 
 use prowess_catalog::Change;
 
-/// How many announcements wait for a reader. One that is slower is told so, and looks itself.
-const MOST_WAITING: usize = 256;
+/// Maximum number of queued notifications per subscriber. A slower one is told that it lagged.
+const MAX_QUEUED: usize = 256;
 
-/// One change of the catalogue.
+/// A change of the catalogue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChangeSet {
-    /// The catalogue that it led to.
+    /// Generation of the new catalogue.
     pub generation: u64,
-    /// What is different, in order of name.
+    /// Changes, sorted by name.
     pub changes: Vec<Change>,
-    /// Whether announcements before this one were lost: compare with the snapshot instead.
+    /// `true` if earlier notifications were lost: compare with the snapshot instead.
     pub lagged: bool,
 }
 
@@ -26,14 +26,14 @@ struct Mailbox {
     wake: Condvar,
 }
 
-/// Announcements of changes, from the moment of subscribing on. Dropping it unsubscribes.
+/// A subscription to changes. Dropping it unsubscribes.
 #[derive(Debug)]
 pub struct Subscription {
     mailbox: Arc<Mailbox>,
 }
 
 impl Subscription {
-    /// Returns the next announcement, if there is one.
+    /// Returns the next notification, if there is one.
     pub fn try_next(&self) -> Option<Arc<ChangeSet>> {
         self.mailbox
             .waiting
@@ -42,8 +42,8 @@ impl Subscription {
             .pop_front()
     }
 
-    /// Waits for the next announcement, but not for ever.
-    pub fn next_within(&self, patience: Duration) -> Option<Arc<ChangeSet>> {
+    /// Waits for the next notification, up to a timeout.
+    pub fn next_within(&self, timeout: Duration) -> Option<Arc<ChangeSet>> {
         let waiting = self
             .mailbox
             .waiting
@@ -52,12 +52,12 @@ impl Subscription {
         let waited = self
             .mailbox
             .wake
-            .wait_timeout_while(waiting, patience, |queue| queue.is_empty());
+            .wait_timeout_while(waiting, timeout, |queue| queue.is_empty());
         waited.unwrap_or_else(PoisonError::into_inner).0.pop_front()
     }
 }
 
-/// Everybody who wants to know.
+/// All subscribers.
 #[derive(Debug, Default)]
 pub(crate) struct Subscribers {
     mailboxes: Mutex<Vec<Weak<Mailbox>>>,
@@ -74,7 +74,7 @@ impl Subscribers {
         Subscription { mailbox }
     }
 
-    /// Whether nobody wants to know.
+    /// Returns `true` if there are no subscribers.
     pub(crate) fn is_empty(&self) -> bool {
         let mailboxes = self
             .mailboxes
@@ -96,7 +96,7 @@ impl Subscribers {
                 .waiting
                 .lock()
                 .unwrap_or_else(PoisonError::into_inner);
-            if waiting.len() >= MOST_WAITING {
+            if waiting.len() >= MAX_QUEUED {
                 waiting.clear();
                 let changes = Vec::new();
                 waiting.push_back(Arc::new(ChangeSet {

@@ -1,16 +1,16 @@
-//! No answer is longer than a model should read; what was left out is said.
+//! Limits the size of tool results and says what was left out.
 
 use prowess_diag::wording::{count, thousands};
 
-/// Most bytes of an answer, as in Planck.
+/// Maximum size of a result in bytes, as in Planck.
 pub const MAX_BYTES: usize = 50_000;
-/// Most lines of an answer, as in Planck.
+/// Maximum number of lines in a result, as in Planck.
 pub const MAX_LINES: usize = 2_000;
-/// Room for the sentence that says what was left out.
+/// Room for the truncation note.
 const NOTE: usize = 200;
 
-/// The beginning of a text that fits, and how many bytes of it that is. Cut at the end of a line
-/// where one is near, never inside a character.
+/// Returns the longest prefix of `text` within the limits. It ends at a line break if one is near,
+/// and never inside a character.
 pub fn head(text: &str, bytes: usize, lines: usize) -> &str {
     let by_lines = match text.match_indices('\n').nth(lines.saturating_sub(1)) {
         Some((at, _)) if lines > 0 => &text[..=at],
@@ -27,8 +27,8 @@ pub fn head(text: &str, bytes: usize, lines: usize) -> &str {
     }
 }
 
-/// A text that fits; where it did not, with a note that says what is missing and, if somebody
-/// knows, where the rest is.
+/// Truncates a text to the limits of a result. The note at the end says how much is missing and, if
+/// `rest` is not empty, how to get it.
 pub(crate) fn capped(text: String, rest: &str) -> String {
     within(text, MAX_BYTES, MAX_LINES, rest)
 }
@@ -51,13 +51,13 @@ pub(crate) fn within(text: String, bytes: usize, lines: usize, rest: &str) -> St
         "\n"
     };
     format!(
-        "{kept}{break_}[left out: {}, {} bytes{rest}]\n",
+        "{kept}{break_}[truncated: {}, {} bytes omitted{rest}]\n",
         count(left.lines().count(), "line"),
         thousands(left.len())
     )
 }
 
-/// The beginning and the end of a text, with a note between them.
+/// Keeps the beginning and the end of a text, with a note between them.
 pub fn ends(text: &str, bytes: usize, lines: usize) -> String {
     if fits(text, bytes, lines) {
         return text.to_owned();
@@ -74,7 +74,7 @@ pub fn ends(text: &str, bytes: usize, lines: usize) -> String {
         "\n"
     };
     format!(
-        "{first}{break_}[{} bytes left out]\n{}",
+        "{first}{break_}[{} bytes omitted]\n{}",
         thousands(from),
         &rest[from..]
     )
@@ -89,27 +89,27 @@ mod tests {
     use super::*;
 
     #[test]
-    fn short_answers_stay() {
+    fn short_results_are_unchanged() {
         for text in ["", "x", "a\nb\n"] {
             assert_eq!(capped(text.to_owned(), ""), text);
         }
     }
 
     #[test]
-    fn long_answers_say_what_is_missing() {
+    fn truncated_results_say_what_is_missing() {
         let lines = "x\n".repeat(3_000);
         let cut = capped(lines, "ask for less");
         assert!(cut.lines().count() <= MAX_LINES);
         assert!(
-            cut.ends_with("x\n[left out: 1,002 lines, 2,004 bytes; ask for less]\n"),
+            cut.ends_with("x\n[truncated: 1,002 lines, 2,004 bytes omitted; ask for less]\n"),
             "{cut:?}"
         );
         let wide = capped("é".repeat(40_000), "");
-        assert!(wide.len() <= MAX_BYTES && wide.contains("\n[left out: 1 line, "));
+        assert!(wide.len() <= MAX_BYTES && wide.contains("\n[truncated: 1 line, "));
     }
 
     #[test]
-    fn both_ends_are_kept() {
+    fn beginning_and_end_are_kept() {
         let text = format!("first\n{}last", "x".repeat(1_000));
         let cut = ends(&text, 100, 100);
         assert!(

@@ -1,4 +1,4 @@
-//! Checking the input of a tool against its schema, with errors that a model can act on.
+//! Validates tool input against its schema, with errors that a model can act on.
 
 use std::sync::Arc;
 
@@ -8,30 +8,31 @@ use prowess_diag::suggest;
 use prowess_diag::wording::{count, shorten, tick};
 use serde_json::Value;
 
-/// Most errors that are told at once.
+/// Maximum number of errors reported at once.
 const MAX_ERRORS: usize = 10;
-/// Most characters of one error.
+/// Maximum number of characters of one error.
 const MAX_ERROR: usize = 300;
-/// Most bytes of a compiled pattern. Patterns run in linear time: no input can make one slow.
+/// Maximum size of a compiled pattern, in bytes. Patterns run in linear time: no input can make one
+/// slow.
 const MAX_PATTERN: usize = 1024 * 1024;
 
-/// A schema that values are checked against.
+/// A JSON schema to validate values against.
 #[derive(Clone, Debug)]
 pub struct Schema {
     text: Arc<Value>,
     validator: Arc<Validator>,
 }
 
-/// A schema that is none.
+/// Error for an invalid JSON schema.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the schema is not usable: {why}")]
+#[error("invalid schema: {why}")]
 pub struct SchemaFault {
-    /// What is wrong with it, and where.
+    /// What is wrong, and where.
     pub why: Box<str>,
 }
 
 impl Schema {
-    /// Reads a schema: draft 2020-12, unless it names another one. Nothing is fetched.
+    /// Compiles a schema: draft 2020-12 unless it declares another. References are not fetched.
     pub fn new(schema: &Value) -> Result<Self, SchemaFault> {
         let fault = |error: ValidationError<'static>| {
             let place = error.instance_path().to_string();
@@ -57,7 +58,7 @@ impl Schema {
         })
     }
 
-    /// Checks a value. Each error names its field and what was expected.
+    /// Validates a value. Each error names the field and what was expected.
     pub fn check(&self, value: &Value) -> Result<(), Vec<String>> {
         if self.validator.is_valid(value) {
             return Ok(());
@@ -93,7 +94,7 @@ impl Schema {
                     let near = suggest::nearest(name, known.iter().copied());
                     let near = near.map(|near| format!(", did you mean {}?", tick(near)));
                     format!(
-                        "{} is not known{}",
+                        "unknown field {}{}",
                         inner(&shorten(name, 60)),
                         near.unwrap_or_default()
                     )
@@ -101,7 +102,7 @@ impl Schema {
                 let told: Vec<String> = unexpected.iter().take(MAX_ERRORS).map(one).collect();
                 let fields = known.iter().map(tick).collect::<Vec<_>>().join(", ");
                 let fields = if fields.is_empty() {
-                    "no field".to_owned()
+                    "no fields".to_owned()
                 } else {
                     fields
                 };
@@ -128,7 +129,7 @@ impl Schema {
         shorten(&told, MAX_ERROR)
     }
 
-    /// The type that the schema wants where a value has another.
+    /// Returns the type that the schema requires.
     fn wanted(&self, error: &ValidationError<'_>) -> String {
         let path = error.schema_path().to_string();
         match self.text.pointer(&path) {
@@ -137,11 +138,11 @@ impl Schema {
                 let several = several.iter().filter_map(Value::as_str).map(article);
                 prowess_diag::wording::either(several)
             }
-            _ => "of another type".to_owned(),
+            _ => "of a different type".to_owned(),
         }
     }
 
-    /// The part of the schema that is about the value at a path, as far as fields lead there.
+    /// Returns the part of the schema for the value at a path, following object fields only.
     fn about(&self, path: &str) -> Option<&Value> {
         let mut schema = &*self.text;
         for part in path.split('/').skip(1) {
@@ -173,12 +174,12 @@ impl Schema {
     }
 }
 
-/// What is wrong, without the value: it may be long, and whoever sent it knows it.
+/// Returns the error without the value: it may be long, and the caller has it.
 fn message(error: &ValidationError<'_>) -> String {
     shorten(&error.masked().to_string(), MAX_ERROR)
 }
 
-/// `/items/0/name` as `items.0.name`.
+/// Converts `/items/0/name` to `items.0.name`.
 fn field(pointer: &str) -> String {
     let parts = pointer.split('/').skip(1);
     let parts: Vec<String> = parts
@@ -199,7 +200,7 @@ fn kind_of(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
         Value::Bool(_) => "a boolean",
-        Value::Number(number) if number.is_f64() => "a number with a fraction",
+        Value::Number(number) if number.is_f64() => "a fractional number",
         Value::Number(_) => "a number",
         Value::String(_) => "a string",
         Value::Array(_) => "an array",
@@ -253,7 +254,7 @@ mod tests {
         );
         check(
             json!({"name": "x", "nmae": "y"}),
-            &["`nmae` is not known, did you mean `name`? (expected `name`, `many`, `inner`)"],
+            &["unknown field `nmae`, did you mean `name`? (expected `name`, `many`, `inner`)"],
         );
         check(
             json!({"name": "x", "inner": {}}),
@@ -266,13 +267,13 @@ mod tests {
     }
 
     #[test]
-    fn a_long_value_is_not_repeated() {
+    fn long_values_are_not_echoed() {
         let told = schema().check(&json!({"name": "x", "inner": "y".repeat(10_000)}));
         assert!(told.unwrap_err()[0].len() < 400);
     }
 
     #[test]
-    fn what_is_no_schema_is_told() {
+    fn invalid_schemas_are_rejected() {
         for bad in [json!({"type": "strng"}), json!(5), json!({"pattern": "("})] {
             assert!(Schema::new(&bad).is_err(), "{bad}");
         }

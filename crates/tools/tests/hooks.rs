@@ -372,7 +372,7 @@ fn floods_are_cut() {
     );
     assert_eq!(outcome.runs[0].end, HookEnd::Fine, "{:?}", outcome.runs);
     let text = &outcome.context[0].text;
-    assert!(text.chars().count() <= 10_000 && text.ends_with("characters left out]"));
+    assert!(text.chars().count() <= 10_000 && text.ends_with("characters omitted]"));
     let world = World::new(&hook("PreToolUse", "", &format!("{flood} >&2; exit 2")));
     let outcome = fire(&world.workshop(), &bash("ls"));
     assert!(outcome.is_blocked());

@@ -176,7 +176,7 @@ fn skilled_crew_e8_a_flood_is_cut() {
     let value = run(&world.workshop(), "./run.sh").unwrap();
     assert_eq!(value["truncated"], true);
     let stdout = value["stdout"].as_str().unwrap();
-    assert!(stdout.len() < 50_000 && stdout.ends_with("end") && stdout.contains("left out]"));
+    assert!(stdout.len() < 50_000 && stdout.ends_with("end") && stdout.contains("omitted]"));
 }
 
 fn skilled_crew_e9_x11_the_environment_is_small() {

@@ -98,7 +98,7 @@ fn dangling_link() {
         .run(&["validate", "skills/bad/SKILL.md", "--format", "concise"])
         .expect(1);
     assert!(
-        output.stdout.contains("a link that leads nowhere"),
+        output.stdout.contains("a broken link"),
         "{}",
         output.snapshot()
     );
@@ -624,7 +624,7 @@ fn deeply_nested_folders() {
     let output = world.run(&["validate", "skills"]).expect(0);
     assert_eq!(
         output.errors(),
-        "warning: folders below `skills/d1/d2/d3/d4/d5/d6` are too deep and were not searched\nValidated 1 skill in [TIME], no findings\n"
+        "warning: folders below `skills/d1/d2/d3/d4/d5/d6` are nested too deeply and were not searched\nValidated 1 skill in [TIME], no findings\n"
     );
 }
 

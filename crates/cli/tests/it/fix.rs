@@ -122,7 +122,9 @@ fn symlink_out_of_the_skill_is_not_followed() {
     world.link("skills/pdf-tools/SKILL.md", "../../shared/original.md");
     let output = fix(&world).expect(2);
     assert!(
-        output.stderr.contains("leads out of its folder"),
+        output
+            .stderr
+            .contains("a link to a file outside its folder"),
         "{}",
         output.snapshot()
     );

@@ -226,7 +226,7 @@ fn invalid_server_file_is_a_warning() {
     assert!(
         output
             .stderr
-            .contains("`a__b` cannot be used: its name must have"),
+            .contains("invalid server `a__b`: its name must have"),
         "{}",
         output.stderr
     );

@@ -315,7 +315,7 @@ fn files_outside_the_skill_are_refused() {
     world.file("secret", "SECRET");
     world.link("skills/release-notes/up", "../../secret");
     for (file, message) in [
-        ("up", "error: `up` leads out of the skill\n"),
+        ("up", "error: `up` links to a file outside the skill\n"),
         (
             "../../secret",
             "error: `../../secret` is not a path inside the skill\nhint: pass a path relative to the skill's folder, e.g. `references/a.md`\n",

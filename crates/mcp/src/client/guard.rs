@@ -1,7 +1,7 @@
-//! A bound on what a server may ask of us at a time.
+//! Limits the pending requests of a server.
 //!
-//! The library answers each request of a server in a task of its own. One that asks and never takes
-//! an answer would make them pile up; its connection ends here.
+//! `rmcp` answers each request of a server in its own task. If a server sends requests and never
+//! reads the responses, the tasks would accumulate; the connection is closed instead.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,10 +11,10 @@ use rmcp::model::JsonRpcMessage;
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 
-/// Most requests of a server that wait for our answers.
+/// Maximum number of pending requests of a server.
 const MAX_WAITING: usize = 64;
 
-/// A connection whose other end may not ask too much.
+/// A transport that limits the requests of the other end.
 pub(crate) struct Guarded<T> {
     inner: T,
     waiting: Arc<AtomicUsize>,
@@ -44,7 +44,7 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for Guarded<T> {
         async move {
             let sent = sent.await;
             if answers {
-                // An answer that nobody takes still waits.
+                // A response that could not be sent stays pending.
                 let _ = waiting.fetch_update(Ordering::AcqRel, Ordering::Acquire, |waiting| {
                     waiting.checked_sub(1)
                 });

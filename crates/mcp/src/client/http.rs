@@ -1,4 +1,4 @@
-//! A server on the web: streamable HTTP over our own client, with its deadlines and bounds.
+//! Remote servers: streamable HTTP over our own client, with its timeouts and limits.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -17,15 +17,15 @@ use sse_stream::{Sse, SseStream};
 
 use super::ClientPlace;
 
-/// Most bytes of an answer.
+/// Maximum size of a response, in bytes.
 const MAX_ANSWER: usize = 32 * 1024 * 1024;
-/// Most bytes of an error that is read.
+/// Maximum size of an error response that is read, in bytes.
 const MAX_ERROR: usize = 2_000;
-/// How long a server may have nothing to say of its own accord.
+/// Idle timeout of the notification stream.
 const SILENCE: Duration = Duration::from_hours(1);
-/// The shortest pause before a stream is asked for again, in milliseconds.
+/// Minimum delay before a stream is reopened, in milliseconds.
 const SHORTEST_RETRY: u64 = 1_000;
-/// How long it is listened to at most, until it is asked anew.
+/// Maximum lifetime of the notification stream before it is reopened.
 const LISTENING: Duration = Duration::from_hours(24);
 
 const SESSION: &str = "mcp-session-id";
@@ -35,7 +35,7 @@ const EVENTS: &str = "text/event-stream";
 type Fault = StreamableHttpError<HttpError>;
 type Events = BoxStream<'static, Result<Sse, SseError>>;
 
-/// Asks a server.
+/// HTTP client of a server.
 #[derive(Clone, Debug)]
 pub(crate) struct Web {
     client: HttpClient,
@@ -44,7 +44,7 @@ pub(crate) struct Web {
     headers: Arc<[Header]>,
 }
 
-/// A connection to an address.
+/// Creates a transport for a URL.
 pub(crate) fn transport(
     url: &str,
     headers: &BTreeMap<String, String>,
@@ -53,12 +53,12 @@ pub(crate) fn transport(
 ) -> Result<StreamableHttpClientTransport<Web>, String> {
     let address = Address::parse(url).map_err(|error| error.to_string())?;
     if !address.is_loopback() && address.as_str().starts_with("http:") && !headers.is_empty() {
-        return Err("headers would go over the net without encryption; use `https`".to_owned());
+        return Err("headers would be sent unencrypted; use `https`".to_owned());
     }
     let client = place
         .http
         .as_ref()
-        .ok_or("this program asks no servers on the web")?;
+        .ok_or("remote servers are not supported here")?;
     let usual = client.deadlines();
     let deadlines = Deadlines {
         first: call,
@@ -149,7 +149,7 @@ impl StreamableHttpClient for Web {
             (200..300, Ok(message)) => Ok(StreamableHttpPostResponse::Json(message, own)),
             (200..300, Err(_)) if !wants_answer => Ok(StreamableHttpPostResponse::Accepted),
             (200..300, Err(error)) => Err(Fault::Deserialize(error)),
-            // A wrong key is no answer of the method that was called.
+            // An authentication error is not a response of the method.
             (401 | 403, _) => Err(refused(status, &body)),
             (_, Ok(message @ JsonRpcMessage::Error(_))) => {
                 Ok(StreamableHttpPostResponse::Json(message, own))
@@ -203,21 +203,21 @@ impl StreamableHttpClient for Web {
 fn refused(status: u16, body: &[u8]) -> Fault {
     let said = String::from_utf8_lossy(&body[..body.len().min(MAX_ERROR)]);
     let what = match status {
-        401 | 403 => ": the server wants a key; put it into `headers`".to_owned(),
+        401 | 403 => ": authentication required; set `headers`".to_owned(),
         _ if said.trim().is_empty() => String::new(),
         _ => format!(": {}", said.trim()),
     };
     Fault::UnexpectedServerResponse(format!("HTTP {status}{what}").into())
 }
 
-/// The events of an answer. It has a bound, so no event is longer than that.
+/// Returns the events of a response. The response is bounded, so every event is too.
 fn events(answer: Answer) -> Events {
     let pieces = stream::try_unfold(answer, |mut answer| async move {
         let piece = answer.chunk().await?;
         Ok::<_, HttpError>(piece.map(|piece| (bytes::Bytes::from(piece), answer)))
     });
     let calm = |event: Result<Sse, SseError>| {
-        // A server does not decide to be asked without a pause.
+        // Do not let the server disable the reconnect delay.
         event.map(|event| Sse {
             retry: event.retry.map(|retry| retry.max(SHORTEST_RETRY)),
             ..event

@@ -1,4 +1,4 @@
-//! One server: started when it is needed, started again when it ended, never in a hurry.
+//! Connection to one server: opened on first use, reopened after it ends, with a backoff.
 
 use std::fmt::Debug;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -28,92 +28,92 @@ use super::program::{self, Program};
 use super::{ClientPlace, http};
 use crate::wire::EXTENSION;
 
-/// How long a server has until it is ready.
+/// Timeout for starting a server.
 const START: Duration = Duration::from_secs(30);
-/// How long a call has, unless the settings say otherwise.
+/// Default timeout of a call.
 const CALL: Duration = Duration::from_mins(1);
-/// The pause after the first failure; it doubles with each.
-const FIRST_PAUSE: Duration = Duration::from_millis(500);
-/// The longest pause.
-const LONGEST_PAUSE: Duration = Duration::from_mins(1);
-/// A server that ends sooner than this has failed.
+/// Backoff after the first failure; doubles with each failure.
+const MIN_BACKOFF: Duration = Duration::from_millis(500);
+/// Maximum backoff.
+const MAX_BACKOFF: Duration = Duration::from_mins(1);
+/// A server that exits sooner than this has failed.
 const SHORT_LIFE: Duration = Duration::from_secs(10);
-/// How long a connection has to end in good order.
-const GOODBYE: Duration = Duration::from_millis(500);
-/// How long changes are collected before the skills are looked at again.
+/// Timeout for closing a connection.
+const CLOSE_TIMEOUT: Duration = Duration::from_millis(500);
+/// Time during which change notifications are collected before skills are listed again.
 const COLLECT: Duration = Duration::from_millis(250);
-/// How long at least between two looks.
+/// Minimum time between two lists.
 const BETWEEN_LOOKS: Duration = Duration::from_secs(1);
-/// So many calls without an answer, one after the other, and a server is started anew.
-const PATIENCE: u32 = 3;
-/// Most characters of what a server says in an error.
+/// Number of consecutive timeouts after which a server is restarted.
+const MAX_TIMEOUTS: u32 = 3;
+/// Maximum number of characters of a server's text in an error.
 const MAX_SAID: usize = 500;
 
-/// Why a server did not answer.
+/// Error from a request to a server.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LinkError {
-    /// It could not be started or reached.
-    #[error("the server `{server}` cannot be used: {why}")]
+    /// The server could not be started or reached.
+    #[error("cannot connect to MCP server `{server}`: {why}")]
     Down {
-        /// The server.
+        /// Name of the server.
         server: Box<str>,
-        /// Why not.
+        /// Reason.
         why: String,
     },
-    /// It failed a moment ago, and is left alone for a while.
-    #[error("the server `{server}` failed, and is tried again in {seconds} s: {why}")]
+    /// The server failed recently and is not retried yet.
+    #[error("MCP server `{server}` failed, next attempt in {seconds} s: {why}")]
     Paused {
-        /// The server.
+        /// Name of the server.
         server: Box<str>,
-        /// How long.
+        /// Seconds until the next attempt.
         seconds: u64,
-        /// Why it failed.
+        /// Reason of the failure.
         why: String,
     },
-    /// It did not answer in time.
-    #[error("the server `{server}` did not answer within {seconds} s")]
+    /// The server did not answer in time.
+    #[error("MCP server `{server}` timed out after {seconds} s")]
     Late {
-        /// The server.
+        /// Name of the server.
         server: Box<str>,
-        /// How long it had.
+        /// The timeout in seconds.
         seconds: u64,
     },
-    /// It ended before it answered. Nobody knows what it did.
-    #[error("the server `{server}` ended before it answered")]
+    /// The server closed the connection before it answered. The request may have had effects.
+    #[error("MCP server `{server}` closed the connection before it answered")]
     Ended {
-        /// The server.
+        /// Name of the server.
         server: Box<str>,
     },
-    /// It says no.
-    #[error("the server `{server}` says: {message}")]
+    /// The server returned an error.
+    #[error("MCP server `{server}` returned an error: {message}")]
     Refused {
-        /// The server.
+        /// Name of the server.
         server: Box<str>,
-        /// The code of JSON-RPC.
+        /// JSON-RPC error code.
         code: i32,
-        /// What it says.
+        /// Error message.
         message: String,
     },
-    /// It answered what nobody can read.
-    #[error("the server `{server}` gave an answer that does not fit: {why}")]
+    /// The answer is invalid.
+    #[error("invalid answer from MCP server `{server}`: {why}")]
     Odd {
-        /// The server.
+        /// Name of the server.
         server: Box<str>,
         /// What is wrong with it.
         why: String,
     },
 }
 
-/// One server.
+/// Connection to one server.
 pub(crate) struct Link {
     server: McpServer,
     place: ClientPlace,
     handle: Handle,
     state: Mutex<State>,
-    /// How often it was connected.
+    /// Number of connections made so far.
     generation: AtomicU64,
-    /// How many calls in a row it did not answer.
+    /// Number of consecutive timeouts.
     late: AtomicU32,
     news: Arc<News>,
 }
@@ -132,17 +132,18 @@ struct Running {
     since: Instant,
 }
 
-/// Looks at the skills of a server again, and lets everybody know. Tells whether the server answered.
+/// Lists the skills of a server again and updates the registry. Returns `true` if the server
+/// answered.
 pub(crate) type Looker = Arc<dyn Fn() -> BoxFuture<'static, bool> + Send + Sync>;
 
-/// What a server said of its own accord.
+/// Change notifications of a server.
 #[derive(Default)]
 struct News {
-    /// Whether its resources changed since somebody looked.
+    /// `true` if resources changed since the last list.
     stale: AtomicBool,
-    /// Whether somebody is about to look.
+    /// `true` if a list is already scheduled.
     waiting: AtomicBool,
-    /// Who looks again. Forgotten at the end: the registry holds the link, too.
+    /// Called after changes. Removed on close, because the registry also holds the link.
     looker: std::sync::Mutex<Option<Looker>>,
 }
 
@@ -151,8 +152,8 @@ impl News {
         self.looker.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Something changed: one look for all that comes in the meantime, however much that is, and
-    /// none too soon after the last.
+    /// Schedules one list for all notifications that arrive meanwhile, with a minimum delay after
+    /// the last list.
     fn changed(self: &Arc<Self>) {
         self.stale.store(true, Ordering::Release);
         if self.looker().is_none() || self.waiting.swap(true, Ordering::AcqRel) {
@@ -196,43 +197,43 @@ impl Link {
         }
     }
 
-    /// What the server is called here.
+    /// Returns the local name of the server.
     pub(crate) fn name(&self) -> &str {
         &self.server.name
     }
 
-    /// How often it was connected: what was known before counts no more.
+    /// Returns the number of connections made so far: lists of earlier connections are outdated.
     pub(crate) fn generation(&self) -> u64 {
         self.generation.load(Ordering::Acquire)
     }
 
-    /// Whether its resources changed since the last time this was asked.
+    /// Returns and clears the flag that resources changed.
     pub(crate) fn take_stale(&self) -> bool {
         self.news.stale.swap(false, Ordering::AcqRel)
     }
 
-    /// The next look must ask.
+    /// Marks the list as outdated.
     pub(crate) fn mark_stale(&self) {
         self.news.stale.store(true, Ordering::Release);
     }
 
-    /// What was read does not fit what was listed: the list is old, or a lie.
+    /// Schedules a new list because content did not match the current one.
     pub(crate) fn look_again(&self) {
         let _inside = self.handle.enter();
         self.news.changed();
     }
 
-    /// Looks again whenever the server says that its skills changed.
+    /// Sets the function called when the server reports changes of its skills.
     pub(crate) fn follow(&self, looker: Looker) {
         *self.news.looker() = Some(looker);
     }
 
-    /// How long a call may take.
+    /// Returns the timeout of a call.
     fn deadline(&self) -> Duration {
         self.server.timeout.map_or(CALL, Duration::from_secs)
     }
 
-    /// Does something with the server from a thread that may wait.
+    /// Runs a future on the runtime and blocks until it is done.
     pub(crate) fn wait<T, F>(
         self: &Arc<Self>,
         work: impl FnOnce(Arc<Self>) -> F,
@@ -253,7 +254,7 @@ impl Link {
         })
     }
 
-    /// Asks for a result by the name of a method, for those that the library does not know.
+    /// Sends a request for a method that `rmcp` does not know.
     pub(crate) async fn custom(&self, method: &str, params: Value) -> Result<Value, LinkError> {
         let request = ClientRequest::CustomRequest(CustomRequest::new(method, Some(params)));
         match self.request(request).await? {
@@ -262,7 +263,7 @@ impl Link {
         }
     }
 
-    /// Asks, and waits for the answer as long as a call may take. It is never asked twice.
+    /// Sends a request and waits for the response up to the timeout. Never retries.
     pub(crate) async fn request(&self, request: ClientRequest) -> Result<ServerResult, LinkError> {
         let peer = self.peer().await?;
         let deadline = self.deadline();
@@ -274,12 +275,12 @@ impl Link {
                 .await_response()
                 .await
         };
-        // The queue to a server that takes nothing counts too.
-        let answer = tokio::time::timeout(deadline + GOODBYE, asked).await;
+        // Include the time in the queue to a server that does not read.
+        let answer = tokio::time::timeout(deadline + CLOSE_TIMEOUT, asked).await;
         let seconds = deadline.as_secs();
         match answer {
             Err(_) | Ok(Err(ServiceError::Timeout { .. })) => {
-                if self.late.fetch_add(1, Ordering::AcqRel) + 1 >= PATIENCE {
+                if self.late.fetch_add(1, Ordering::AcqRel) + 1 >= MAX_TIMEOUTS {
                     self.late.store(0, Ordering::Release);
                     let running = self.state.lock().await.running.take();
                     if let Some(running) = running {
@@ -314,7 +315,7 @@ impl Link {
         }
     }
 
-    /// Whether the server has tools to list, and whether it has skills.
+    /// Returns whether the server supports tools, and whether it supports skills.
     pub(crate) async fn offers(&self) -> Result<(bool, bool), LinkError> {
         let Some(info) = self.peer().await?.peer_info() else {
             return Ok((false, false));
@@ -324,7 +325,7 @@ impl Link {
         Ok((info.capabilities.tools.is_some(), skills))
     }
 
-    /// The connection; made anew where there is none, unless it failed a moment ago.
+    /// Returns the connection; reconnects if there is none and the backoff is over.
     async fn peer(&self) -> Result<Peer<RoleClient>, LinkError> {
         let mut state = self.state.lock().await;
         if let Some(running) = &state.running
@@ -337,7 +338,7 @@ impl Link {
             let is_short = ended.since.elapsed() < SHORT_LIFE;
             let said = ended.end().await;
             if is_short {
-                state.failed(said.unwrap_or_else(|| "it ended".to_owned()));
+                state.failed(said.unwrap_or_else(|| "the connection was closed".to_owned()));
             } else {
                 state.failures = 0;
             }
@@ -357,7 +358,7 @@ impl Link {
                 let peer = running.service.peer().clone();
                 state.running = Some(running);
                 if self.generation.fetch_add(1, Ordering::AcqRel) > 0 {
-                    // It may have other skills now.
+                    // It may have different skills now.
                     self.news.changed();
                 }
                 Ok(peer)
@@ -387,19 +388,19 @@ impl Link {
         match begun(Box::pin(serve_client(handler, Guarded::new(transport)))).await {
             Ok(service) => Ok(Running::new(service, Some(program))),
             Err(why) => Err(match program.last_words().await {
-                Some(words) => format!("{why}; it said: {}", said(&words)),
+                Some(words) => format!("{why}; last stderr line: {}", said(&words)),
                 None => why,
             }),
         }
     }
 
-    /// Ends the connection and the program.
+    /// Closes the connection and stops the program.
     pub(crate) async fn close(&self) {
         self.news.looker().take();
         let mut state = self.state.lock().await;
-        // Nothing starts it again.
-        state.not_before = Some(Instant::now() + LONGEST_PAUSE);
-        "it was ended".clone_into(&mut state.last);
+        // Prevent a restart.
+        state.not_before = Some(Instant::now() + MAX_BACKOFF);
+        "it was closed".clone_into(&mut state.last);
         if let Some(running) = state.running.take() {
             running.end().await;
         }
@@ -408,9 +409,9 @@ impl Link {
 
 impl State {
     fn failed(&mut self, why: String) {
-        let pause = FIRST_PAUSE
+        let pause = MIN_BACKOFF
             .saturating_mul(1 << self.failures.min(10))
-            .min(LONGEST_PAUSE);
+            .min(MAX_BACKOFF);
         self.failures = self.failures.saturating_add(1);
         self.not_before = Some(Instant::now() + pause);
         self.last = why;
@@ -426,37 +427,37 @@ impl Running {
         }
     }
 
-    /// Ends it; what it said last, if anything.
+    /// Closes the connection. Returns the last line of standard error, if any.
     async fn end(mut self) -> Option<String> {
-        let _ = self.service.close_with_timeout(GOODBYE).await;
+        let _ = self.service.close_with_timeout(CLOSE_TIMEOUT).await;
         let mut program = self.program?;
         program
             .last_words()
             .await
-            .map(|words| format!("it ended; it said: {}", said(&words)))
+            .map(|words| format!("it exited; last stderr line: {}", said(&words)))
     }
 }
 
-/// What a server says, as one line that is not too long.
+/// Formats a server's text as one short line.
 fn said(text: &str) -> String {
     shorten(&sanitize::line(text.trim()), MAX_SAID)
 }
 
-/// Waits for the handshake, but not for ever.
+/// Waits for the handshake, up to the timeout.
 async fn begun<T>(
     handshake: impl Future<Output = Result<T, ClientInitializeError>>,
 ) -> Result<T, String> {
     match tokio::time::timeout(START, handshake).await {
         Ok(Ok(service)) => Ok(service),
         Ok(Err(ClientInitializeError::ConnectionClosed(_))) => {
-            Err("it ended before it was ready".to_owned())
+            Err("it closed the connection before it was ready".to_owned())
         }
         Ok(Err(error)) => Err(said(&innermost(&error))),
         Err(_) => Err(format!("it was not ready within {} s", START.as_secs())),
     }
 }
 
-/// What servers may ask of us: nothing. They may say that something changed.
+/// Handles messages of servers: requests are rejected, change notifications are recorded.
 pub(crate) struct Handler {
     news: Arc<News>,
 }

@@ -1,14 +1,14 @@
-//! Tools and skills of other servers.
+//! MCP client: tools and skills of other servers.
 //!
-//! [`Client`] starts the servers that a person configured and speaks with them. Their tools are
-//! [`Tool`]s like any other, called `mcp__server__tool`, and ask the gate before each call. Their
-//! skills, by the extension `io.modelcontextprotocol/skills`, come from a [`SkillSource`], are called
-//! `server:name`, and are never trusted: their text reaches a model as text of that server, and
-//! grants nothing.
+//! [`Client`] starts the configured servers and connects to them. Their tools are ordinary
+//! [`Tool`]s named `mcp__server__tool`, and ask the gate before each call. Their skills, listed
+//! with the extension `io.modelcontextprotocol/skills`, come from a [`SkillSource`], are named
+//! `server:name`, and are never trusted: a model receives their text marked as text of that server,
+//! and it grants nothing.
 //!
-//! Nothing is asked of a server before it is needed but what it offers. A server that ends is started
-//! again when it is needed next, after a pause that grows while it keeps failing. What was asked
-//! when it ended is not asked again: nobody knows what it did.
+//! Until it is needed, a server is only asked what it offers. A server that exits is restarted on
+//! the next use, after a backoff that grows while it keeps failing. A request that was pending when
+//! the server exited is not repeated, because it may have had effects.
 
 mod guard;
 mod http;
@@ -33,38 +33,38 @@ pub use program::harmless;
 use skills::ServerSkills;
 use tools::RemoteTool;
 
-/// How long a server may take to start and to say what it offers.
+/// Timeout for starting a server and listing what it offers.
 const OFFER: Duration = Duration::from_secs(90);
-/// How long the end of all servers may take.
-const FAREWELL: Duration = Duration::from_millis(1_500);
+/// Timeout for closing all servers.
+const CLOSE_TIMEOUT: Duration = Duration::from_millis(1_500);
 
-/// Connections to servers. Dropping it ends the programs that it started.
+/// Connections to servers. Dropping it stops the programs that it started.
 #[derive(Debug)]
 pub struct Client {
     offers: Vec<Offer>,
-    /// Nothing only while it is dropped.
+    /// `None` only during drop.
     runtime: Option<tokio::runtime::Runtime>,
 }
 
-/// What a server offered when it was first asked.
+/// Result of the first connection to a server.
 #[derive(Debug)]
 struct Offer {
     link: Arc<Link>,
     tools: Vec<Arc<RemoteTool>>,
-    /// What was left out, and why.
+    /// Skipped tools, with reasons.
     left: Vec<String>,
     skills: Option<Arc<ServerSkills>>,
     fault: Option<LinkError>,
 }
 
-/// What a server offers.
+/// Tools and skills of a server.
 struct Offered {
     tools: Vec<Arc<RemoteTool>>,
     left: Vec<String>,
     skills: Option<Arc<ServerSkills>>,
 }
 
-/// Asks a server for its tools and its skills.
+/// Lists the tools and skills of a server.
 async fn offer(link: &Arc<Link>, order: usize) -> Result<Offered, LinkError> {
     let (has_tools, has_skills) = link.offers().await?;
     let (tools, left) = if has_tools {
@@ -74,7 +74,7 @@ async fn offer(link: &Arc<Link>, order: usize) -> Result<Offered, LinkError> {
     };
     let skills = has_skills.then(|| Arc::new(ServerSkills::new(Arc::clone(link), order)));
     if let Some(skills) = &skills {
-        // Its tools can be used nevertheless; the fault is told with the skills.
+        // Tools work without skills; the error is reported with the skills.
         let _ = skills.update().await;
     }
     Ok(Offered {
@@ -84,35 +84,35 @@ async fn offer(link: &Arc<Link>, order: usize) -> Result<Offered, LinkError> {
     })
 }
 
-/// What servers are started with.
+/// Environment of the servers.
 #[derive(Clone, Debug)]
 pub struct ClientPlace {
-    /// Where programs start, unless the settings say otherwise.
+    /// Default working directory of programs.
     pub folder: PathBuf,
-    /// The variables that programs see beside their own.
+    /// Environment variables of programs, in addition to their own.
     pub environment: Vec<(String, String)>,
-    /// Asks servers on the web.
+    /// HTTP client for remote servers.
     pub http: Option<HttpClient>,
 }
 
-/// A server, for people.
+/// Status of a server, for display.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServerView {
-    /// What it is called here.
+    /// Local name of the server.
     pub name: Box<str>,
-    /// The names of its tools, as models call them.
+    /// Names of its tools, as models see them.
     pub tools: Vec<Box<str>>,
-    /// The names of its skills.
+    /// Names of its skills.
     pub skills: Vec<Box<str>>,
-    /// What of its offer is not used, and why.
+    /// Skipped tools, with reasons.
     pub left: Vec<String>,
-    /// Why it cannot be used.
+    /// Reason why the server cannot be used.
     pub fault: Option<String>,
 }
 
 impl Client {
-    /// Starts servers, all at once, and asks what they offer. One that fails takes nothing from the
-    /// others; [`Client::servers`] says why it did.
+    /// Starts all servers concurrently and lists what they offer. A server that fails does not
+    /// affect the others; [`Client::servers`] reports the reason.
     pub fn connect(servers: &[McpServer], place: &ClientPlace) -> std::io::Result<Self> {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)
@@ -129,13 +129,13 @@ impl Client {
             let sender = sender.clone();
             runtime.spawn(async move {
                 let offered = tokio::time::timeout(OFFER, offer(&link, order)).await;
-                let late = |_| Err(link.odd("it takes too long to say what it offers"));
+                let late = |_| Err(link.odd("listing its tools and skills timed out"));
                 let offered = offered.unwrap_or_else(late);
                 let _ = sender.send((order, link, offered));
             });
         }
         drop(sender);
-        // Each of them has its own deadline, so this ends.
+        // Each of them has a deadline, so this ends.
         let mut answers: Vec<_> = receiver.iter().collect();
         answers.sort_by_key(|(order, ..)| *order);
         let offers = answers.into_iter().map(|(_, link, offered)| match offered {
@@ -167,7 +167,7 @@ impl Client {
         })
     }
 
-    /// The tools of all servers.
+    /// Returns the tools of all servers.
     pub fn tools(&self) -> Vec<Arc<dyn Tool>> {
         let tools = self.offers.iter().flat_map(|offer| &offer.tools);
         tools
@@ -175,7 +175,8 @@ impl Client {
             .collect()
     }
 
-    /// Adds the skills of all servers to a registry, and keeps them as the servers say they are.
+    /// Adds the skills of all servers to a registry, and updates them when the servers report
+    /// changes.
     pub fn add_skills(&self, registry: &Registry) {
         for (offer, skills) in self.with_skills() {
             registry.add_source(Arc::clone(skills) as Arc<dyn SkillSource>);
@@ -183,7 +184,7 @@ impl Client {
             offer.link.follow(Arc::new(move || {
                 let (skills, registry) = (skills.upgrade(), registry.clone());
                 Box::pin(async move {
-                    // The server first: nobody who holds the registry waits for it.
+                    // Update the server first, without holding the registry.
                     let Some(skills) = skills else { return false };
                     let answered = skills.update().await.is_ok();
                     let _ = tokio::task::spawn_blocking(move || registry.refresh()).await;
@@ -202,7 +203,7 @@ impl Client {
             .filter_map(|offer| Some((offer, offer.skills.as_ref()?)))
     }
 
-    /// Every server, with what it offers.
+    /// Returns the status of every server.
     pub fn servers(&self) -> Vec<ServerView> {
         let view = |offer: &Offer| {
             let mut left = offer.left.clone();
@@ -244,8 +245,8 @@ impl Drop for Client {
             });
         }
         drop(sender);
-        // Nothing is ever sent: the channel ends with the last of them.
-        let _ = receiver.recv_timeout(FAREWELL);
+        // Nothing is ever sent: the channel closes when the last task ends.
+        let _ = receiver.recv_timeout(CLOSE_TIMEOUT);
         runtime.shutdown_background();
     }
 }

@@ -1,5 +1,5 @@
-//! A server that is a program: its standard input and output are the protocol, nothing else is
-//! shared with it.
+//! Servers that are local programs. The protocol uses their standard input and output; nothing else
+//! is shared with them.
 
 use std::collections::VecDeque;
 use std::process::Stdio;
@@ -16,29 +16,29 @@ use tokio::task::JoinHandle;
 
 use super::ClientPlace;
 
-/// Most bytes of a message: the largest skill that is read, in base 64.
+/// Maximum size of a message in bytes: the largest skill in Base64.
 const MAX_MESSAGE: usize = 24 * 1024 * 1024;
-/// How much of what a program says beside the protocol is kept.
-const MAX_WORDS: usize = 4 * 1024;
-/// How long a program has to end after its input ended.
+/// Maximum size of the kept end of standard error, in bytes.
+const MAX_STDERR: usize = 4 * 1024;
+/// Time for a program to exit after its input is closed.
 const GRACE: Duration = Duration::from_millis(500);
 
-/// The variables of the person that every program sees.
+/// Returns the names of the environment variables that every program inherits.
 pub fn harmless() -> impl Iterator<Item = &'static str> {
     "HOME LANG LC_ALL LC_CTYPE LOGNAME PATH SHELL TERM TMPDIR USER \
      XDG_CACHE_HOME XDG_CONFIG_HOME XDG_DATA_HOME XDG_RUNTIME_DIR"
         .split(' ')
 }
 
-/// A program that runs. Dropping it kills it, with all that it started.
+/// A running program. Dropping it kills the whole process group.
 pub(crate) struct Program {
     child: Child,
     group: Option<Pid>,
-    words: Arc<Mutex<VecDeque<u8>>>,
+    stderr_tail: Arc<Mutex<VecDeque<u8>>>,
     listener: Option<JoinHandle<()>>,
 }
 
-/// What the protocol goes over.
+/// Transport over the pipes of a program.
 pub(crate) type Pipes = AsyncRwTransport<RoleClient, ChildStdout, ChildStdin>;
 
 /// Starts a program.
@@ -50,7 +50,7 @@ pub(crate) fn start(server: &McpServer, place: &ClientPlace) -> Result<(Program,
         cwd,
     } = &server.reach
     else {
-        return Err("it is not a program".to_owned());
+        return Err("it has no `command`".to_owned());
     };
     let folder = cwd
         .as_ref()
@@ -64,12 +64,12 @@ pub(crate) fn start(server: &McpServer, place: &ClientPlace) -> Result<(Program,
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
-        // A Ctrl-C is for us; we end it ourselves.
+        // Ctrl-C is for us; we stop the program ourselves.
         .process_group(0)
         .kill_on_drop(true)
         .spawn()
         .map_err(|error| match error.kind() {
-            std::io::ErrorKind::NotFound => format!("there is no program `{command}`"),
+            std::io::ErrorKind::NotFound => format!("program `{command}` not found"),
             _ => format!("cannot start `{command}`: {error}"),
         })?;
     let group = child
@@ -77,52 +77,58 @@ pub(crate) fn start(server: &McpServer, place: &ClientPlace) -> Result<(Program,
         .and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
     let pipes = (child.stdout.take(), child.stdin.take(), child.stderr.take());
     let (Some(output), Some(input), Some(errors)) = pipes else {
-        return Err("it has no pipes".to_owned());
+        return Err("cannot open its standard streams".to_owned());
     };
-    let words = Arc::new(Mutex::default());
-    let listener = Some(tokio::spawn(listen(errors, Arc::clone(&words))));
+    let stderr_tail = Arc::new(Mutex::default());
+    let listener = Some(tokio::spawn(listen(errors, Arc::clone(&stderr_tail))));
     let pipes = Pipes::new(output, input).with_max_line_length(MAX_MESSAGE);
     Ok((
         Program {
             child,
             group,
-            words,
+            stderr_tail,
             listener,
         },
         pipes,
     ))
 }
 
-/// Keeps the end of what a program says.
-async fn listen(mut errors: ChildStderr, words: Arc<Mutex<VecDeque<u8>>>) {
+/// Keeps the end of standard error.
+async fn listen(mut errors: ChildStderr, stderr_tail: Arc<Mutex<VecDeque<u8>>>) {
     let mut buffer = [0; 1024];
     while let Ok(length @ 1..) = errors.read(&mut buffer).await {
-        let mut words = words.lock().unwrap_or_else(PoisonError::into_inner);
-        words.extend(&buffer[..length]);
-        let over = words.len().saturating_sub(MAX_WORDS);
-        words.drain(..over);
+        let mut stderr_tail = stderr_tail.lock().unwrap_or_else(PoisonError::into_inner);
+        stderr_tail.extend(&buffer[..length]);
+        let over = stderr_tail.len().saturating_sub(MAX_STDERR);
+        stderr_tail.drain(..over);
     }
 }
 
 impl Program {
-    /// Waits a moment for its end, and returns the last line that it said beside the protocol.
+    /// Waits briefly for the program to exit, and returns the last line of its standard error.
     pub(crate) async fn last_words(&mut self) -> Option<String> {
         let _ = tokio::time::timeout(GRACE, self.child.wait()).await;
         self.kill();
         if let Some(listener) = self.listener.take() {
             let _ = tokio::time::timeout(GRACE, listener).await;
         }
-        let words: Vec<u8> = {
-            let words = self.words.lock().unwrap_or_else(PoisonError::into_inner);
-            words.iter().copied().collect()
+        let stderr_tail: Vec<u8> = {
+            let stderr_tail = self
+                .stderr_tail
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner);
+            stderr_tail.iter().copied().collect()
         };
-        let words = String::from_utf8_lossy(&words);
-        let last = words.lines().rev().find(|line| !line.trim().is_empty());
+        let stderr_tail = String::from_utf8_lossy(&stderr_tail);
+        let last = stderr_tail
+            .lines()
+            .rev()
+            .find(|line| !line.trim().is_empty());
         last.map(str::to_owned)
     }
 
     fn kill(&mut self) {
-        // The group may live on without the program that began it.
+        // Other processes of the group may outlive the program.
         if let Some(group) = self.group.take() {
             let _ = kill_process_group(group, Signal::KILL);
         }

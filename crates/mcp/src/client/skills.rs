@@ -1,4 +1,4 @@
-//! Skills of a server: listed when they may have changed, read when they are used, checked each time.
+//! Skills of a server: listed when they may have changed, read when used, verified on each read.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -18,20 +18,20 @@ use serde_json::{Value, json};
 
 use super::link::{Link, LinkError};
 
-/// Most skills of a server.
+/// Maximum number of skills of a server.
 const MAX_SKILLS: usize = 10_000;
-/// Most pages that are asked for.
+/// Maximum number of pages requested.
 const MAX_PAGES: usize = 1_000;
-/// Most bytes of what is kept of a list.
+/// Maximum size of the kept part of a list, in bytes.
 const MAX_LISTED: usize = 32 * 1024 * 1024;
-/// Most faults of a list that are told.
+/// Maximum number of reported invalid entries.
 const MAX_FAULTS: usize = 20;
-/// How long a whole list may take.
+/// Timeout for a whole list.
 const LISTING: Duration = Duration::from_secs(20);
-/// How much of what was read is kept, so that it is read once.
+/// Maximum size of the content cache, in bytes.
 const MAX_KEPT: usize = 32 * 1024 * 1024;
 
-/// The skills of a server.
+/// Skills of a server.
 #[derive(Debug)]
 pub(crate) struct ServerSkills {
     link: Arc<Link>,
@@ -40,10 +40,10 @@ pub(crate) struct ServerSkills {
     kept: Mutex<HashMap<[u8; 32], Arc<[u8]>>>,
 }
 
-/// What the server listed last.
+/// The last list received.
 #[derive(Debug, Default)]
 struct Listed {
-    /// Which connection that was; nothing before the first.
+    /// Connection that the list came from; `None` before the first list.
     generation: Option<u64>,
     manifests: BTreeMap<Box<str>, Manifest>,
     faults: Vec<Fault>,
@@ -67,14 +67,14 @@ impl ServerSkills {
         self.listed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Asks the server for its skills, where they may have changed: at first, after a new start, and
-    /// when the server says so. Nobody who scans waits for that.
+    /// Requests the list of skills if it may have changed: at first, after a reconnect, and after a
+    /// change notification. Scans do not wait for it.
     pub(crate) async fn update(&self) -> Result<(), LinkError> {
         let is_stale = self.link.take_stale();
         if !is_stale && self.listed().generation == Some(self.link.generation()) {
             return Ok(());
         }
-        let late = || self.link.odd("its list of skills takes too long");
+        let late = || self.link.odd("listing its skills timed out");
         let found = tokio::time::timeout(LISTING, list(&self.link)).await;
         match found.unwrap_or_else(|_| Err(late())) {
             Ok((manifests, faults)) => {
@@ -90,7 +90,7 @@ impl ServerSkills {
             }
             Err(error) => {
                 self.link.mark_stale();
-                // What was listed before still stands, be the server there or not.
+                // Keep the previous list, even if the server is gone.
                 let mut listed = self.listed();
                 let kept = !listed.manifests.is_empty();
                 listed.faults = vec![fault(self.link.name(), error.to_string(), kept)];
@@ -99,13 +99,13 @@ impl ServerSkills {
         }
     }
 
-    /// Where a skill is, for people and models.
+    /// Returns the location of a skill, for display.
     fn place(&self, uri: &str) -> Box<str> {
         let uri = prowess_diag::wording::shorten(&prowess_diag::sanitize::line(uri), 500);
         format!("{} {uri}", self.link.name()).into()
     }
 
-    /// The head of a skill, of what was listed alone.
+    /// Builds a skill from the list alone.
     fn skill(&self, manifest: &Manifest) -> Skill {
         let seal = manifest.seal();
         let mut first = [0; 8];
@@ -123,7 +123,7 @@ impl ServerSkills {
             fingerprint: u64::from_le_bytes(first),
         };
         let mut skill = Skill::from_text(place, &parse(manifest.head().as_bytes()), None);
-        // Nobody else's name, whatever the server calls it; and no say about whom it is shown to.
+        // The server's name prefixes the skill's name, and the server cannot control visibility.
         skill.name = format!("{}:{}", self.link.name(), manifest.name).into();
         skill.alias = None;
         skill.pinned = false;
@@ -131,7 +131,7 @@ impl ServerSkills {
         skill
     }
 
-    /// Reads a file, and checks that it is what was listed.
+    /// Reads a file and verifies that it matches the list.
     fn read(&self, id: &SkillId, path: &ResourcePath) -> Result<Arc<[u8]>, Refused> {
         let manifest = self
             .listed()
@@ -159,11 +159,11 @@ impl ServerSkills {
             checked = manifest.check_head(&content);
         }
         if let Err(why) = checked {
-            // It may have changed a moment ago; another look will tell.
+            // It may have just changed; list again.
             self.link.look_again();
             let server = self.link.name();
             return Err(Refused::Why(format!(
-                "the server `{server}` sent something else than it listed: {why}"
+                "content from server `{server}` does not match its list: {why}"
             )));
         }
         if let Some(promised) = promised {
@@ -211,7 +211,7 @@ fn fault(location: &str, why: String, kept: bool) -> Fault {
     }
 }
 
-/// Why a file was not read.
+/// Error from reading a file.
 enum Refused {
     Missing,
     Why(String),
@@ -278,10 +278,10 @@ impl SkillSource for ServerSkills {
     }
 }
 
-/// What a server listed: skills by address, and what is wrong with others.
+/// Listed skills by URI, and invalid entries with the reason.
 type Found = (BTreeMap<Box<str>, Manifest>, Vec<(String, String)>);
 
-/// `skills/list`, page by page. Of a page nothing is kept but what it says of skills.
+/// Requests all pages of `skills/list`. Keeps only the parts about skills.
 async fn list(link: &Link) -> Result<Found, LinkError> {
     let (mut found, mut faults) = (BTreeMap::new(), Vec::new());
     let (mut entries, mut bytes) = (0, 0);
@@ -317,7 +317,7 @@ async fn list(link: &Link) -> Result<Found, LinkError> {
             }
         }
         if entries > MAX_SKILLS || bytes > MAX_LISTED {
-            return Err(link.odd("it lists too much"));
+            return Err(link.odd("its list of skills is too large"));
         }
         cursor = page
             .get("nextCursor")
@@ -327,17 +327,17 @@ async fn list(link: &Link) -> Result<Found, LinkError> {
             return Ok((found, faults));
         }
     }
-    Err(link.odd("the list of skills does not end"))
+    Err(link.odd("its list of skills has too many pages"))
 }
 
-/// `resources/read` of one file.
+/// Reads one file with `resources/read`.
 async fn read(link: &Link, uri: String) -> Result<Vec<u8>, LinkError> {
     let params = ReadResourceRequestParams::new(uri.clone());
     let request = ClientRequest::ReadResourceRequest(ReadResourceRequest::new(params));
     let ServerResult::ReadResourceResult(result) = link.request(request).await? else {
-        return Err(link.odd("it is no content"));
+        return Err(link.odd("the result has no content"));
     };
-    // Only what was asked for: anything else would be content that nobody listed.
+    // Accept only the requested URI: anything else was not listed.
     let content = result.contents.into_iter().find(|content| match content {
         ResourceContents::TextResourceContents { uri: its, .. }
         | ResourceContents::BlobResourceContents { uri: its, .. } => *its == uri,
@@ -347,11 +347,11 @@ async fn read(link: &Link, uri: String) -> Result<Vec<u8>, LinkError> {
         Some(ResourceContents::TextResourceContents { text, .. }) => text.into_bytes(),
         Some(ResourceContents::BlobResourceContents { blob, .. }) => STANDARD
             .decode(blob)
-            .map_err(|_| link.odd("its content is no base 64"))?,
-        _ => return Err(link.odd("it sent another file than was asked for")),
+            .map_err(|_| link.odd("the content is not valid Base64"))?,
+        _ => return Err(link.odd("it sent a different file than requested")),
     };
     if bytes.len() as u64 > MAX_BYTES {
-        return Err(link.odd("its content is too long"));
+        return Err(link.odd("the content is too large"));
     }
     Ok(bytes)
 }

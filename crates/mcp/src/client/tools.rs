@@ -1,4 +1,4 @@
-//! Tools of a server, under names of their own, behind the gate.
+//! Tools of a server, with prefixed names and checked by the gate.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -19,47 +19,47 @@ use serde_json::{Value, json};
 
 use super::link::{Link, LinkError};
 
-/// Most tools of a server.
+/// Maximum number of tools of a server.
 const MAX_TOOLS: usize = 512;
-/// Most pages that are asked for.
+/// Maximum number of pages requested.
 const MAX_PAGES: usize = 100;
-/// Longest name of a tool that every provider takes.
+/// Maximum length of a tool name that every provider accepts.
 const MAX_NAME: usize = 64;
-/// Most characters of a description.
+/// Maximum number of characters of a description.
 const MAX_DESCRIPTION: usize = 2_000;
-/// Most bytes of a schema.
+/// Maximum size of a schema, in bytes.
 const MAX_SCHEMA: usize = 32 * 1024;
-/// Most bytes of all schemas of a server: every request to a model has them.
+/// Maximum size of all schemas of a server, in bytes: they are part of every model request.
 const MAX_SCHEMAS: usize = 256 * 1024;
-/// Most tools that are told to be left out.
+/// Maximum number of skipped tools that are reported.
 const MAX_LEFT: usize = 20;
-/// Most characters of the input in a question to a person.
+/// Maximum number of characters of the input in a prompt.
 const MAX_QUESTION: usize = 500;
-/// How deep a schema is looked at.
+/// Maximum depth of a schema that is sanitized.
 const MAX_DEPTH: usize = 64;
-/// Pictures that every provider takes.
-const PICTURES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
-/// Most pictures of an answer.
+/// Image types that every provider accepts.
+const IMAGE_TYPES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
+/// Maximum number of images in a result.
 const MAX_IMAGES: usize = 8;
-/// Most characters of a picture, in base 64.
+/// Maximum number of characters of a Base64 image.
 const MAX_IMAGE: usize = 5 * 1024 * 1024;
 
 /// A tool of a server.
 #[derive(Debug)]
 pub(crate) struct RemoteTool {
     link: Arc<Link>,
-    /// What models call it: `mcp__server__tool`.
+    /// Name for models: `mcp__server__tool`.
     name: Box<str>,
-    /// What the server calls it.
+    /// Name on the server.
     own: Box<str>,
     description: Box<str>,
     schema: Value,
     checks: Schema,
-    /// How many bytes of schema it came with.
+    /// Size of the original schema, in bytes.
     size: usize,
 }
 
-/// Asks for the tools of a server; and what of them is left out.
+/// Lists the tools of a server, and the tools that are skipped.
 pub(crate) async fn list(
     link: &Arc<Link>,
 ) -> Result<(Vec<Arc<RemoteTool>>, Vec<String>), LinkError> {
@@ -69,7 +69,7 @@ pub(crate) async fn list(
     let mut cursor = None;
     for page in 0..=MAX_PAGES {
         if page == MAX_PAGES {
-            return Err(link.odd("the list of tools does not end"));
+            return Err(link.odd("its list of tools has too many pages"));
         }
         let params = PaginatedRequestParams::default().with_cursor(cursor.take());
         let request = ListToolsRequest {
@@ -78,7 +78,7 @@ pub(crate) async fn list(
         };
         let request = ClientRequest::ListToolsRequest(request);
         let ServerResult::ListToolsResult(page) = link.request(request).await? else {
-            return Err(link.odd("it is no list of tools"));
+            return Err(link.odd("the result is not a list of tools"));
         };
         for tool in page.tools {
             seen += 1;
@@ -92,12 +92,12 @@ pub(crate) async fn list(
                     tools.push(Arc::new(tool));
                     continue;
                 }
-                Ok(_) => "there is another of this name".to_owned(),
+                Ok(_) => "duplicate name".to_owned(),
                 Err(why) => why,
             };
             if left.len() < MAX_LEFT {
                 let name = shorten(&sanitize::line(&tool.name), MAX_NAME);
-                left.push(format!("the tool `{name}`: {why}"));
+                left.push(format!("tool `{name}`: {why}"));
             }
         }
         cursor = page.next_cursor;
@@ -119,20 +119,20 @@ impl RemoteTool {
         let name = format!("mcp__{}__{own}", link.name());
         if own.is_empty() || name.len() > MAX_NAME {
             let most = MAX_NAME - (name.len() - own.len());
-            return Err(format!("its name must have 1 to {most} letters"));
+            return Err(format!("its name must have 1 to {most} characters"));
         }
         let mut schema = Value::Object((*tool.input_schema).clone());
         let size = schema.to_string().len();
         if size > MAX_SCHEMA {
-            return Err("its schema is too long".to_owned());
+            return Err("its schema is too large".to_owned());
         }
-        tame(&mut schema, 0);
+        sanitize_schema(&mut schema, 0);
         let checks = Schema::new(&schema).map_err(|fault| fault.to_string())?;
         let text = shorten(
             clean(tool.description.as_deref().unwrap_or_default()).trim(),
             MAX_DESCRIPTION,
         );
-        let description = format!("{text}\n(A tool of the MCP server `{}`.)", link.name());
+        let description = format!("{text}\n(Tool of the MCP server `{}`.)", link.name());
         Ok(Self {
             link: Arc::clone(link),
             name: name.into(),
@@ -167,7 +167,7 @@ impl Tool for RemoteTool {
         })
     }
 
-    /// A server's word that its tool changes nothing is not enough.
+    /// A server's claim that its tool is read-only is not trusted.
     fn is_read_only(&self, _workshop: &Workshop) -> bool {
         false
     }
@@ -199,7 +199,7 @@ impl Tool for RemoteTool {
             let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
             match link.request(request).await? {
                 ServerResult::CallToolResult(result) => Ok(result),
-                _ => Err(link.odd("it wants something that is not offered here")),
+                _ => Err(link.odd("the result is of an unsupported type")),
             }
         });
         let failed = |text: String| ToolError::new(Why::Failed, text);
@@ -214,15 +214,15 @@ impl Tool for RemoteTool {
     }
 }
 
-/// Text without what nobody sees.
+/// Removes invisible characters.
 fn clean(text: &str) -> String {
     let hidden = |c: char| c.is_control() || sanitize::is_invisible(c) || sanitize::is_bidi(c);
     text.chars().filter(|c| *c == '\n' || !hidden(*c)).collect()
 }
 
-/// Takes hidden characters out of what a model reads of a schema, and patterns, which cost more than
-/// they are worth: the server checks them itself.
-fn tame(schema: &mut Value, depth: usize) {
+/// Removes hidden characters from a schema, and patterns, which are expensive to check: the server
+/// checks them itself.
+fn sanitize_schema(schema: &mut Value, depth: usize) {
     match schema {
         Value::Object(fields) if depth < MAX_DEPTH => {
             fields.remove("patternProperties");
@@ -234,20 +234,20 @@ fn tame(schema: &mut Value, depth: usize) {
                     Value::String(text) if matches!(&**key, "description" | "title") => {
                         *text = clean(text);
                     }
-                    other => tame(other, depth + 1),
+                    other => sanitize_schema(other, depth + 1),
                 }
             }
         }
         Value::Array(items) if depth < MAX_DEPTH => {
             for item in items.iter_mut() {
-                tame(item, depth + 1);
+                sanitize_schema(item, depth + 1);
             }
         }
         _ => {}
     }
 }
 
-/// What a model reads of a result.
+/// Converts a result to what a model reads.
 fn read(result: CallToolResult) -> ToolAnswer {
     let (mut texts, mut images) = (Vec::new(), Vec::new());
     for block in result.content {
@@ -256,7 +256,7 @@ fn read(result: CallToolResult) -> ToolAnswer {
             ContentBlock::Image(image)
                 if images.len() < MAX_IMAGES
                     && image.data.len() <= MAX_IMAGE
-                    && PICTURES.contains(&&*image.mime_type)
+                    && IMAGE_TYPES.contains(&&*image.mime_type)
                     && STANDARD.decode(&image.data).is_ok() =>
             {
                 images.push(Image {
@@ -271,10 +271,10 @@ fn read(result: CallToolResult) -> ToolAnswer {
             ContentBlock::ResourceLink(link) => {
                 texts.push(format!("[resource {}]", sanitize::line(&link.uri)));
             }
-            _ => texts.push("[content that cannot be shown]".to_owned()),
+            _ => texts.push("[unsupported content]".to_owned()),
         }
     }
-    // Some servers give a value alone.
+    // Some servers return structured content only.
     if texts.is_empty()
         && images.is_empty()
         && let Some(value) = &result.structured_content

@@ -1,6 +1,6 @@
-//! Adds to JSON without touching the rest: comments, order and spaces stay as they are.
+//! Edits JSON without touching the rest: comments, order and whitespace are kept.
 //!
-//! Editors read JSON with comments and with commas at the end, so this does too.
+//! Accepts comments and trailing commas, as editors do.
 
 use std::ops::Range;
 
@@ -8,12 +8,12 @@ use serde_json::Value;
 
 use super::{Fault, NAME};
 
-/// How deep settings may nest.
+/// Maximum nesting depth.
 const MAX_DEPTH: usize = 128;
-/// Spaces for one level, where the text does not show its own.
+/// Default indentation.
 const STEP: &str = "  ";
 
-/// Puts our entry under a key at the top.
+/// Adds our entry under a top-level key.
 pub(super) fn merge(before: &str, section: &'static str, entry: &Value) -> Result<String, Fault> {
     let whole = || {
         format!(
@@ -51,7 +51,7 @@ pub(super) fn merge(before: &str, section: &'static str, entry: &Value) -> Resul
     })
 }
 
-/// Whether there is an entry of ours.
+/// Returns `true` if the text contains our entry.
 pub(super) fn has(text: &str, section: &str) -> bool {
     let find = || {
         let top = object(text, blank(text.as_bytes(), 0)).ok()??;
@@ -61,30 +61,30 @@ pub(super) fn has(text: &str, section: &str) -> bool {
     find().is_some()
 }
 
-/// A member of an object: where its key and its value stand.
+/// A member of an object, with the ranges of its key and value.
 struct Member {
     name: String,
     key: Range<usize>,
     value: Range<usize>,
 }
 
-/// An object: where it stands, and what is in it.
+/// An object with its range and members.
 struct Object {
     start: usize,
     end: usize,
     members: Vec<Member>,
-    /// Whether a comma stands behind the last member, and where it ends.
+    /// End of the trailing comma, if there is one.
     comma: Option<usize>,
 }
 
 impl Object {
     fn get(&self, name: &str) -> Option<&Member> {
-        // Where a key stands twice, the last one counts.
+        // If a key is duplicated, the last one counts.
         self.members.iter().rev().find(|member| member.name == name)
     }
 }
 
-/// Adds a member behind the others.
+/// Adds a member at the end of an object.
 fn add(text: &str, object: &Object, name: &str, value: &Value) -> String {
     let outer = indent(text, object.start);
     let line = |own: &str| format!("\n{own}\"{name}\": {}", pretty(value, own));
@@ -116,14 +116,14 @@ fn add(text: &str, object: &Object, name: &str, value: &Value) -> String {
     format!("{},{line}{closing}{}", &text[..at], &text[at..])
 }
 
-/// The blanks at the beginning of the line of a place.
+/// Returns the indentation of the line at an offset.
 fn indent(text: &str, at: usize) -> &str {
     let line = text[..at].rfind('\n').map_or(0, |end| end + 1);
     let blanks = text[line..].find(|c| c != ' ' && c != '\t').unwrap_or(0);
     &text[line..(line + blanks).min(at)]
 }
 
-/// A value on several lines, all but the first behind these blanks.
+/// Formats a value on several lines; all but the first are indented.
 fn pretty(value: &Value, indent: &str) -> String {
     match value {
         Value::Object(members) if !members.is_empty() => {
@@ -146,7 +146,7 @@ fn pretty(value: &Value, indent: &str) -> String {
     }
 }
 
-/// Reads the object that begins at a place; nothing where something else does.
+/// Parses the object at an offset. Returns `None` if there is something else.
 fn object(text: &str, start: usize) -> Result<Option<Object>, Fault> {
     let bytes = text.as_bytes();
     if bytes.get(start) != Some(&b'{') {
@@ -182,7 +182,7 @@ fn object(text: &str, start: usize) -> Result<Option<Object>, Fault> {
     Ok(Some(found))
 }
 
-/// Where a value ends.
+/// Returns the end of a value.
 fn value(bytes: &[u8], at: usize, depth: usize) -> Result<usize, Fault> {
     if depth > MAX_DEPTH {
         return Err(syntax(at));
@@ -221,7 +221,7 @@ fn value(bytes: &[u8], at: usize, depth: usize) -> Result<usize, Fault> {
     Ok(at + 1)
 }
 
-/// Where a text in quotes ends.
+/// Returns the end of a string.
 fn string(bytes: &[u8], start: usize) -> Result<usize, Fault> {
     if bytes.get(start) != Some(&b'"') {
         return Err(syntax(start));
@@ -237,7 +237,7 @@ fn string(bytes: &[u8], start: usize) -> Result<usize, Fault> {
     }
 }
 
-/// Where blanks and comments end.
+/// Returns the end of whitespace and comments.
 fn blank(bytes: &[u8], mut at: usize) -> usize {
     loop {
         let rest = bytes.get(at..).unwrap_or_default();
@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_else_stays_as_it_is() {
+    fn other_content_is_unchanged() {
         let own =
             "\"prowess\": {\n      \"command\": \"prowess\",\n      \"args\": [\"mcp\"]\n    }";
         for (before, after) in [
@@ -300,13 +300,17 @@ mod tests {
             ),
         ] {
             assert_eq!(merged(before).unwrap(), after, "{before}");
-            assert_eq!(merged(&after).unwrap(), after, "twice is once");
+            assert_eq!(
+                merged(&after).unwrap(),
+                after,
+                "merging twice changes nothing"
+            );
             assert!(has(&after, "servers"));
         }
     }
 
     #[test]
-    fn one_line_becomes_several() {
+    fn single_line_object_is_expanded() {
         let after =
             merged(r#"{"servers": {"x": {"command": "y"}}, "z": [1, {"k": "}"}]}"#).unwrap();
         let value: Value = serde_json::from_str(&after).unwrap();
@@ -316,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_json_is_left_alone() {
+    fn invalid_json_is_rejected() {
         for before in [
             "[]",
             "{",

@@ -1,7 +1,7 @@
-//! The few lines with which a client finds the server.
+//! Installs the server into the configuration of MCP clients.
 //!
-//! Where they stand, and in which format, is a table: one row for each client. [`install`] puts them
-//! into the file that the client reads, and leaves everything else there as it is.
+//! A table gives the file and the format for each client. [`install`] adds the entry to that file
+//! and leaves the rest unchanged.
 
 mod json;
 mod yaml;
@@ -12,39 +12,39 @@ use std::path::{Path, PathBuf};
 use prowess_diag::suggest;
 use serde_json::{Value, json};
 
-/// The name of the server in a client's settings.
+/// Name of the server in a client's configuration.
 pub const NAME: &str = "prowess";
-/// Largest file of settings that is read.
+/// Maximum size of a configuration file, in bytes.
 const MAX_FILE: u64 = 16 * 1024 * 1024;
-/// Seconds that Goose waits for an answer.
+/// Timeout in the entry for Goose, in seconds.
 const GOOSE_TIMEOUT: u32 = 300;
 
-/// A client.
+/// A supported MCP client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Client {
-    /// Anthropic's agent in the terminal.
+    /// Claude Code.
     ClaudeCode,
-    /// Anthropic's application.
+    /// Claude Desktop.
     ClaudeDesktop,
-    /// The editor of that name.
+    /// Cursor.
     Cursor,
-    /// Microsoft's editor.
+    /// Visual Studio Code.
     VsCode,
-    /// OpenAI's agent.
+    /// OpenAI Codex.
     Codex,
-    /// Google's agent.
+    /// Gemini CLI.
     GeminiCli,
-    /// The agent of that name.
+    /// Goose.
     Goose,
-    /// The agent of that name.
+    /// opencode.
     OpenCode,
 }
 
-/// How the server is started.
+/// Command that starts the server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Launch {
-    /// The program: a name, or a path.
+    /// The program: a name or a path.
     pub program: String,
     /// Its arguments.
     pub arguments: Vec<String>,
@@ -59,88 +59,88 @@ impl Default for Launch {
     }
 }
 
-/// Where clients keep their settings.
+/// Folders of the clients' configuration files.
 #[derive(Clone, Debug)]
 pub struct Homes {
-    /// The person's home folder.
+    /// The user's home folder.
     pub home: PathBuf,
     /// `$XDG_CONFIG_HOME`, or `.config` in the home folder.
     pub config: PathBuf,
-    /// Whether this is a Mac, where applications have a folder of their own.
+    /// `true` on macOS, where applications use `~/Library`.
     pub mac: bool,
 }
 
-/// The lines for a client.
+/// The entry for a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Snippet {
-    /// The file that they belong in.
+    /// File that the entry belongs in.
     pub path: PathBuf,
-    /// The lines; a whole file where there is none yet.
+    /// The entry, as a complete new file.
     pub text: String,
 }
 
-/// What became of a file.
+/// Change made to a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// There was none; it was made.
+    /// The file was created.
     Created,
-    /// The lines are new in it.
+    /// The entry was added.
     Added,
-    /// Other lines for the server stood there.
+    /// An existing entry was replaced.
     Replaced,
-    /// The lines stood there already.
+    /// The entry was already there.
     Unchanged,
 }
 
-/// Why the lines were not put into a file. It is as it was.
+/// Error from changing a file. The file is unchanged.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum InstallError {
     /// The file cannot be read or written.
-    #[error("cannot change {}", path.display())]
+    #[error("cannot change `{}`", path.display())]
     File {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The I/O error.
         source: std::io::Error,
     },
-    /// What stands in the file is not what the client would read.
-    #[error("cannot add to {}: {fault}", path.display())]
+    /// The content of the file is not valid.
+    #[error("cannot change `{}`: {fault}", path.display())]
     Content {
         /// The file.
         path: PathBuf,
         /// What is wrong.
         fault: Fault,
     },
-    /// Somebody else wrote to it since it was read.
-    #[error("{} changed while it was being changed", path.display())]
+    /// The file was modified since it was read.
+    #[error("`{}` was modified by another program; try again", path.display())]
     Changed {
         /// The file.
         path: PathBuf,
     },
 }
 
-/// Why lines cannot be added to a text.
+/// Error from adding an entry to a text.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Fault {
-    /// It is not written as it should be.
-    #[error("it is not {format}, from byte {at} on")]
+    /// The text is not in the expected format.
+    #[error("it is not valid {format}: error at byte {at}")]
     Syntax {
         /// The format.
         format: &'static str,
-        /// Where it ends to be.
+        /// Byte offset of the error.
         at: usize,
     },
-    /// A key holds something else than expected.
-    #[error("`{key}` is not a table there")]
+    /// A key has a value of an unexpected type.
+    #[error("the value of `{key}` is not a table")]
     NotATable {
         /// The key.
         key: &'static str,
     },
 }
 
-/// How settings are written, and under which key the servers stand.
+/// File format, with the key that contains the servers.
 #[derive(Clone, Copy, Debug)]
 enum Format {
     Json(&'static str),
@@ -149,7 +149,7 @@ enum Format {
 }
 
 impl Client {
-    /// Every client, in order of name.
+    /// All clients, sorted by name.
     pub const ALL: [Self; 8] = [
         Self::ClaudeCode,
         Self::ClaudeDesktop,
@@ -161,7 +161,7 @@ impl Client {
         Self::VsCode,
     ];
 
-    /// The word that one types.
+    /// Returns the name used on the command line.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::ClaudeCode => "claude-code",
@@ -175,7 +175,7 @@ impl Client {
         }
     }
 
-    /// The name that people know it by.
+    /// Returns the display name.
     pub fn title(self) -> &'static str {
         match self {
             Self::ClaudeCode => "Claude Code",
@@ -189,7 +189,7 @@ impl Client {
         }
     }
 
-    /// Reads the word that one types; the error is the one that may have been meant.
+    /// Parses the name used on the command line. The error is a similar name, if there is one.
     pub fn parse(word: &str) -> Result<Self, Option<&'static str>> {
         let found = Self::ALL.into_iter().find(|client| client.as_str() == word);
         found.ok_or_else(|| {
@@ -201,7 +201,7 @@ impl Client {
         })
     }
 
-    /// The file that it reads.
+    /// Returns the path of the configuration file.
     pub fn path(self, homes: &Homes) -> PathBuf {
         let Homes { home, config, mac } = homes;
         let support = home.join("Library/Application Support");
@@ -230,7 +230,7 @@ impl Client {
         }
     }
 
-    /// What it must know of the server.
+    /// Returns the entry for the server.
     fn entry(self, launch: &Launch) -> Value {
         let Launch { program, arguments } = launch;
         match self {
@@ -258,7 +258,7 @@ impl Client {
     }
 }
 
-/// The lines for a client, and where they belong.
+/// Returns the entry for a client, and the file it belongs in.
 pub fn snippet(client: Client, launch: &Launch, homes: &Homes) -> Snippet {
     let text = merge(client, launch, "").unwrap_or_default();
     Snippet {
@@ -267,7 +267,7 @@ pub fn snippet(client: Client, launch: &Launch, homes: &Homes) -> Snippet {
     }
 }
 
-/// Puts the lines for a client into a text that may have others.
+/// Adds the entry for a client to a text.
 pub fn merge(client: Client, launch: &Launch, before: &str) -> Result<String, Fault> {
     let entry = client.entry(launch);
     match client.format() {
@@ -311,8 +311,8 @@ fn merge_toml(before: &str, section: &'static str, entry: &Value) -> Result<Stri
     Ok(document.to_string())
 }
 
-/// Puts the lines for a client into the file that it reads, whole or not at all. Everything else in
-/// it stays.
+/// Adds the entry for a client to its configuration file, atomically. The rest of the file is
+/// unchanged.
 pub fn install(
     client: Client,
     launch: &Launch,
@@ -345,7 +345,7 @@ pub fn install(
     Ok((path, change))
 }
 
-/// Whether a text has lines for the server already.
+/// Returns `true` if the text already has an entry for the server.
 fn has_entry(client: Client, text: &str) -> bool {
     match client.format() {
         Format::Json(section) => json::has(text, section),
@@ -372,7 +372,7 @@ fn read(path: &Path) -> std::io::Result<String> {
     Ok(text)
 }
 
-/// Writes a file that still holds what was read. A link stays a link, permissions stay.
+/// Writes a file if it still has the content that was read. Keeps links and permissions.
 fn write(path: &Path, before: Option<&str>, after: &str) -> Result<(), InstallError> {
     let failed = |source| InstallError::File {
         path: path.to_owned(),

@@ -1,13 +1,14 @@
-//! Adds to YAML without touching the rest.
+//! Edits YAML without touching the rest.
 //!
-//! The lines are put in by hand; that everything else still says the same is checked with a parser.
+//! The lines are edited as text; the result is then checked with a parser, to make sure that
+//! everything else has the same meaning.
 
 use prowess_spec::yaml::{Node, full, write};
 use serde_json::Value;
 
 use super::{Fault, NAME};
 
-/// Puts our entry under a key at the top.
+/// Adds our entry under a top-level key.
 pub(super) fn merge(before: &str, section: &'static str, entry: &Value) -> Result<String, Fault> {
     let old = read(before)?;
     let servers = old.as_ref().and_then(|top| top.get(section));
@@ -38,7 +39,7 @@ pub(super) fn merge(before: &str, section: &'static str, entry: &Value) -> Resul
                 Some(from) => {
                     let deeper = |line: &&&str| is_blank(line) || blanks(line).len() > indent.len();
                     let length = body[from + 1..].iter().take_while(deeper).count();
-                    // Blank lines and comments behind it belong to whatever comes next.
+                    // Trailing blank lines and comments belong to the next entry.
                     let rest = &body[from + 1..from + 1 + length];
                     let kept = rest
                         .iter()
@@ -70,20 +71,20 @@ pub(super) fn merge(before: &str, section: &'static str, entry: &Value) -> Resul
             text
         }
     };
-    // Whatever was there must be there still, and our entry besides.
+    // The old content must be unchanged, and our entry must be there.
     let new = read(&after)?.ok_or(syntax(0))?;
     let is_same = |old: &Node| says_the_same(old, &new, section);
     if old.as_ref().is_none_or(is_same) && own_entry(&new, section).is_some() {
         Ok(after)
     } else {
         Err(Fault::Syntax {
-            format: "YAML with one key a line",
+            format: "YAML with one key per line",
             at: 0,
         })
     }
 }
 
-/// Whether there is an entry of ours.
+/// Returns `true` if the text contains our entry.
 pub(super) fn has(text: &str, section: &str) -> bool {
     read(text)
         .ok()
@@ -128,7 +129,7 @@ fn read(text: &str) -> Result<Option<Node<'_>>, Fault> {
     }
 }
 
-/// Our entry as lines.
+/// Formats our entry as lines.
 fn block(entry: &Value, indent: &str) -> String {
     let mut text = format!("{indent}{NAME}:\n");
     for (name, value) in entry.as_object().into_iter().flatten() {
@@ -146,29 +147,29 @@ fn block(entry: &Value, indent: &str) -> String {
 
 fn scalar(value: &Value) -> String {
     match value {
-        // In a list in brackets more than usual would need quotes.
+        // Flow sequences need more quoting.
         Value::String(text) if text.contains([',', '[', ']', '{', '}']) => write::quoted(text),
         Value::String(text) => write::scalar(text),
         other => other.to_string(),
     }
 }
 
-/// The key of a line that begins with exactly these blanks.
+/// Returns the key of a line with exactly this indentation.
 fn key<'l>(line: &'l str, indent: &str) -> Option<&'l str> {
     let rest = line
         .strip_prefix(indent)
         .filter(|rest| !rest.starts_with([' ', '\t', '#', '-']))?;
-    let (key, behind) = rest.split_once(':')?;
-    let ends = behind.is_empty() || behind.starts_with([' ', '\t']);
+    let (key, rest_of_line) = rest.split_once(':')?;
+    let ends = rest_of_line.is_empty() || rest_of_line.starts_with([' ', '\t']);
     ends.then(|| key.trim_end().trim_matches(['"', '\'']))
 }
 
-/// Whether a line is inside of a block that began at the left.
+/// Returns `true` if a line belongs to a block that started at the left margin.
 fn belongs(line: &str) -> bool {
     is_blank(line) || line.starts_with([' ', '\t'])
 }
 
-/// Whether a line says nothing: empty, or a comment.
+/// Returns `true` for an empty line or a comment.
 fn is_blank(line: &str) -> bool {
     let line = line.trim_start();
     line.is_empty() || line.starts_with('#')
@@ -202,7 +203,7 @@ mod tests {
     const OWN: &str = "prowess:\n    cmd: prowess\n    args: [mcp]\n    enabled: true\n";
 
     #[test]
-    fn everything_else_stays_as_it_is() {
+    fn other_content_is_unchanged() {
         for (before, after) in [
             ("", format!("extensions:\n  {OWN}")),
             (
@@ -225,12 +226,16 @@ mod tests {
             ),
         ] {
             assert_eq!(merged(before).unwrap(), after, "{before}");
-            assert_eq!(merged(&after).unwrap(), after, "twice is once");
+            assert_eq!(
+                merged(&after).unwrap(),
+                after,
+                "merging twice changes nothing"
+            );
         }
     }
 
     #[test]
-    fn what_cannot_be_added_to_is_left_alone() {
+    fn unsupported_yaml_is_rejected() {
         for before in [
             "- a\n",
             "extensions: [a]\n",

@@ -1,7 +1,7 @@
-//! Asking the person in front of the client, where the client offers that.
+//! Prompts the user through the client, if the client supports elicitation.
 //!
-//! Work that may need a question runs on a thread of its own; the question comes back to the task
-//! of the request, because only there does the protocol know which request it belongs to.
+//! Work that may prompt runs on its own thread. The question is sent to the task of the request,
+//! because only there does the protocol know which request it belongs to.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,26 +19,26 @@ use rmcp::{ErrorData, RoleServer};
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot};
 
-/// How long a person may think.
+/// Timeout of a prompt.
 const PATIENCE: Duration = Duration::from_mins(5);
-/// Most characters of a question.
+/// Maximum number of characters of a question.
 const MAX_QUESTION: usize = 2_000;
 
-/// A question on its way.
+/// A pending question.
 #[derive(Debug)]
 pub(crate) struct Asked {
     text: String,
     answer: oneshot::Sender<Answer>,
 }
 
-/// Hands questions to the task that can put them.
+/// Sends questions to the task that can ask them.
 #[derive(Debug)]
 pub(crate) struct Asker {
     sender: mpsc::Sender<Asked>,
 }
 
 impl Asker {
-    /// One end for whoever asks, one for whoever puts the questions.
+    /// Returns the sender of questions and the receiver for the task of the request.
     pub(crate) fn new() -> (Self, mpsc::Receiver<Asked>) {
         let (sender, receiver) = mpsc::channel(1);
         (Self { sender }, receiver)
@@ -56,25 +56,23 @@ impl Approver for Asker {
     }
 }
 
-/// A question as a person reads it.
+/// Formats a question for the user.
 pub(crate) fn question_text(question: &Question<'_>) -> String {
     let mut text = format!("Allow this? {}", sanitize::block(question.what));
     if let Some(skill) = question.skill {
-        text.push_str(&format!("\nThe skill {} wants it.", sanitize::line(skill)));
+        text.push_str(&format!("\nRequested by skill {}.", sanitize::line(skill)));
     }
-    text.push_str(&format!(
-        "\nWhy you are asked: {}",
-        question.decision.reason
-    ));
+    text.push_str(&format!("\nReason: {}", question.decision.reason));
     shorten(&text, MAX_QUESTION)
 }
 
-/// Whether the client can be asked while it waits. From 2026-07-28 on a server sends no requests.
+/// Returns `true` if the server can send a prompt during a request. From protocol 2026-07-28 on, a
+/// server sends no requests.
 pub(crate) fn can_ask(context: &RequestContext<RoleServer>) -> bool {
     !super::handler::is_modern(context) && offers_forms(context)
 }
 
-/// Whether the client can show a person a form.
+/// Returns `true` if the client supports forms.
 pub(crate) fn offers_forms(context: &RequestContext<RoleServer>) -> bool {
     let offers = context
         .client_capabilities()
@@ -82,7 +80,7 @@ pub(crate) fn offers_forms(context: &RequestContext<RoleServer>) -> bool {
     offers.is_some_and(|offers| offers.form.is_some() || offers.url.is_none())
 }
 
-/// A yes for the session counts for the next call.
+/// Keeps grants for the session, so that they apply to the next call.
 pub(crate) fn keep_grants(workshop: &Workshop, grants: Vec<Grant>) {
     let mut gate = workshop.gate();
     let new: Vec<_> = grants
@@ -92,13 +90,13 @@ pub(crate) fn keep_grants(workshop: &Workshop, grants: Vec<Grant>) {
     gate.grants.extend(new);
 }
 
-/// Does work on a thread of its own, and puts its questions to the person in front of the client.
+/// Runs work on its own thread and sends its questions to the user of the client.
 pub(crate) async fn working<T: Send + 'static>(
     context: &RequestContext<RoleServer>,
     workshop: &Arc<Workshop>,
     work: impl FnOnce(&Workshop) -> T + Send + 'static,
 ) -> Result<T, ErrorData> {
-    let broken = |_| ErrorData::internal_error("the work ended without an answer", None);
+    let broken = |_| ErrorData::internal_error("the request failed without a result", None);
     if !can_ask(context) {
         let workshop = Arc::clone(workshop);
         return tokio::task::spawn_blocking(move || work(&workshop))
@@ -123,10 +121,10 @@ pub(crate) async fn working<T: Send + 'static>(
     Ok(done)
 }
 
-/// Puts one question. Whatever is not a clear yes is a no.
+/// Asks one question. Everything but an explicit approval counts as a denial.
 pub(crate) async fn put(context: &RequestContext<RoleServer>, asked: Asked) {
     let answer = elicit(context, asked.text).await.unwrap_or(Answer::No);
-    // Whoever asked may have gone away.
+    // Ignore send errors: the asking thread may have ended.
     let _ = asked.answer.send(answer);
 }
 
@@ -150,7 +148,7 @@ async fn elicit(context: &RequestContext<RoleServer>, message: String) -> Option
     read_answer(&result.content?)
 }
 
-/// The form that a person fills in.
+/// Returns the form shown to the user.
 pub(crate) fn form(message: String) -> Option<ElicitRequest> {
     let schema = json!({
         "type": "object",
@@ -159,7 +157,7 @@ pub(crate) fn form(message: String) -> Option<ElicitRequest> {
                 "type": "string",
                 "title": "Answer",
                 "enum": ["no", "once", "session"],
-                "enumNames": ["No", "Yes, this once", "Yes, until the session ends"],
+                "enumNames": ["No", "Yes, once", "Yes, for this session"],
             },
         },
         "required": ["answer"],
@@ -173,7 +171,7 @@ pub(crate) fn form(message: String) -> Option<ElicitRequest> {
     Some(ElicitRequest::new(params))
 }
 
-/// What a person answered in the form; nothing where that is no yes.
+/// Parses the answer of the form. Returns `None` unless it is an approval.
 pub(crate) fn read_answer(content: &Value) -> Option<Answer> {
     match content.get("answer")?.as_str()? {
         "once" => Some(Answer::Once),

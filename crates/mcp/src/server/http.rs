@@ -1,4 +1,4 @@
-//! The server over HTTP, for clients on the same machine or behind a proxy.
+//! MCP server over HTTP, for local clients or behind a reverse proxy.
 
 use std::collections::HashMap;
 use std::convert::Infallible;
@@ -35,31 +35,31 @@ use super::handler::Handler;
 use super::lines::{MAX_DEPTH, is_too_deep};
 use super::{ServeError, Server};
 
-/// Where the protocol is spoken.
+/// Path of the MCP endpoint.
 const PATH: &str = "/mcp";
 const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 
-/// Who may talk to a server over HTTP.
+/// Settings of an HTTP server.
 #[derive(Clone, Debug, Default)]
 pub struct Http {
-    /// Whom it lets in.
+    /// Access settings.
     pub invited: Invited,
-    /// How much there may be of everything.
+    /// Resource limits.
     pub limits: HttpLimits,
 }
 
-/// How much there may be of everything.
+/// Resource limits of an HTTP server.
 #[derive(Clone, Copy, Debug)]
 pub struct HttpLimits {
-    /// Most bytes of a request.
+    /// Maximum size of a request body, in bytes.
     pub body: usize,
-    /// Most sessions at a time.
+    /// Maximum number of concurrent sessions.
     pub sessions: usize,
-    /// Most connections at a time.
+    /// Maximum number of concurrent connections.
     pub connections: usize,
-    /// How long a client may take to send a request, and to take a piece of an answer.
+    /// Timeout for sending a request, and for accepting a part of a response.
     pub patience: Duration,
-    /// How long a session lives that nobody uses.
+    /// Idle timeout of a session.
     pub idle: Duration,
 }
 
@@ -78,19 +78,19 @@ impl Default for HttpLimits {
 type Body = BoxBody<Bytes, Infallible>;
 type Service = StreamableHttpService<Handler, LocalSessionManager>;
 
-/// What all connections share.
-struct House {
+/// State shared by all connections.
+struct HttpState {
     door: Door,
     service: Service,
     sessions: Arc<LocalSessionManager>,
-    /// Whose token each session belongs to.
+    /// Token index of each session.
     owners: Mutex<HashMap<Arc<str>, usize>>,
     limits: HttpLimits,
 }
 
 impl Server {
     /// Serves clients over HTTP until the token is cancelled. Bind the listener to a loopback
-    /// address, unless a proxy stands in front.
+    /// address unless there is a reverse proxy in front.
     pub async fn serve_http(
         &self,
         listener: TcpListener,
@@ -98,7 +98,7 @@ impl Server {
         cancel: CancellationToken,
     ) -> Result<(), ServeError> {
         let address = listener.local_addr().map_err(ServeError::Broken)?;
-        let house = Arc::new(self.house(address, http, &cancel));
+        let state = Arc::new(self.state(address, http, &cancel));
         let places = Arc::new(Semaphore::new(http.limits.connections));
         loop {
             let accepted = tokio::select! {
@@ -106,18 +106,18 @@ impl Server {
                 () = cancel.cancelled() => return Ok(()),
             };
             let Ok((stream, _)) = accepted else {
-                // Too many open files, most likely: they become fewer.
+                // Probably too many open files; wait until some are closed.
                 tokio::time::sleep(Duration::from_millis(50)).await;
                 continue;
             };
-            // A connection beyond the limit is closed at once.
+            // Close connections beyond the limit immediately.
             let Ok(place) = Arc::clone(&places).try_acquire_owned() else {
                 continue;
             };
-            let (house, cancel) = (Arc::clone(&house), cancel.clone());
+            let (state, cancel) = (Arc::clone(&state), cancel.clone());
             tokio::spawn(async move {
                 tokio::select! {
-                    () = connection(stream, house) => {}
+                    () = connection(stream, state) => {}
                     () = cancel.cancelled() => {}
                 }
                 drop(place);
@@ -125,8 +125,8 @@ impl Server {
         }
     }
 
-    /// The same with a runtime of its own: listens on an address, says where, and serves until the
-    /// token is cancelled.
+    /// Like [`Server::serve_http`], with its own runtime: listens on an address, reports the bound
+    /// address, and serves until the token is cancelled.
     pub fn run_http(
         &self,
         address: SocketAddr,
@@ -148,11 +148,11 @@ impl Server {
         served
     }
 
-    fn house(&self, address: SocketAddr, http: &Http, cancel: &CancellationToken) -> House {
+    fn state(&self, address: SocketAddr, http: &Http, cancel: &CancellationToken) -> HttpState {
         let mut manager = LocalSessionManager::default();
         manager.session_config.keep_alive = Some(http.limits.idle);
         let sessions = Arc::new(manager);
-        // The door looked at the host and the origin already.
+        // `Door` has already checked the host and the origin.
         let config = StreamableHttpServerConfig::default()
             .disable_allowed_hosts()
             .disable_allowed_origins()
@@ -160,7 +160,7 @@ impl Server {
             .with_cancellation_token(cancel.child_token());
         let shared = Arc::clone(self.shared());
         let handler = move || Ok(Handler::new(&shared, true));
-        House {
+        HttpState {
             door: Door::new(address, PATH, &http.invited),
             service: StreamableHttpService::new(handler, Arc::clone(&sessions), config),
             sessions,
@@ -170,29 +170,29 @@ impl Server {
     }
 }
 
-async fn connection(stream: TcpStream, house: Arc<House>) {
-    // Messages are small, and somebody waits for each.
+async fn connection(stream: TcpStream, state: Arc<HttpState>) {
+    // Messages are small and latency matters.
     let _ = stream.set_nodelay(true);
-    let patience = house.limits.patience;
-    let stream = Steady {
+    let patience = state.limits.patience;
+    let stream = StallGuard {
         stream,
         patience,
         stalled: None,
     };
     let answer = service_fn(move |request| {
-        let house = Arc::clone(&house);
-        async move { Ok::<_, Infallible>(house.answer(request).await) }
+        let state = Arc::clone(&state);
+        async move { Ok::<_, Infallible>(state.answer(request).await) }
     });
     let mut builder = hyper::server::conn::http1::Builder::new();
     builder
         .timer(TokioTimer::new())
         .header_read_timeout(patience)
         .max_buf_size(64 * 1024);
-    // A connection that breaks is nobody's fault here.
+    // Ignore connection errors: the client disconnected.
     let _ = builder.serve_connection(TokioIo::new(stream), answer).await;
 }
 
-impl House {
+impl HttpState {
     async fn answer(&self, request: Request<Incoming>) -> Response<Body> {
         let guest = self
             .door
@@ -202,7 +202,7 @@ impl House {
             Ok(Guest::Asking { origin }) => return asking(&origin),
             Err(refused) => {
                 if refused == Refused::Token {
-                    // Whoever guesses must be slow.
+                    // Slow down token guessing.
                     tokio::time::sleep(Duration::from_millis(100)).await;
                 }
                 return refusal(refused);
@@ -232,17 +232,14 @@ impl House {
         if let Some(session) = request.headers().get(SESSION) {
             let session = session.to_str().unwrap_or_default();
             let owners = self.owners.lock().unwrap_or_else(PoisonError::into_inner);
-            // Somebody else's session looks like one that is not there.
+            // A session of another token is reported as not found.
             if owners.get(session).is_some_and(|owner| *owner != token) {
-                return Err(plain(StatusCode::NOT_FOUND, "there is no such session"));
+                return Err(plain(StatusCode::NOT_FOUND, "session not found"));
             }
         }
         let request = self.collect(request).await?;
         if is_beginning(request.body()) && self.is_full().await {
-            let mut response = plain(
-                StatusCode::SERVICE_UNAVAILABLE,
-                "there are too many sessions",
-            );
+            let mut response = plain(StatusCode::SERVICE_UNAVAILABLE, "too many sessions");
             response
                 .headers_mut()
                 .insert(RETRY_AFTER, HeaderValue::from_static("30"));
@@ -250,7 +247,7 @@ impl House {
         }
         let is_end = request.method() == Method::DELETE;
         let mut response = self.service.handle(request.map(Full::new)).await;
-        // Clients take `202` for a session that may still be there.
+        // Clients read `202` as "the session may still exist".
         if is_end && response.status() == StatusCode::ACCEPTED {
             *response.status_mut() = StatusCode::NO_CONTENT;
         }
@@ -265,10 +262,10 @@ impl House {
         Ok(response)
     }
 
-    /// Reads all of a request, as far as it may be long, deep and slow.
+    /// Reads the whole request, within the limits of size, depth and time.
     async fn collect(&self, request: Request<Incoming>) -> Result<Request<Bytes>, Response<Body>> {
         let (parts, body) = request.into_parts();
-        let too_large = || plain(StatusCode::PAYLOAD_TOO_LARGE, "the request is too large");
+        let too_large = || plain(StatusCode::PAYLOAD_TOO_LARGE, "request too large");
         let announced = parts
             .headers
             .get(CONTENT_LENGTH)
@@ -282,30 +279,23 @@ impl House {
         let reading = Limited::new(body, self.limits.body).collect();
         let bytes = match tokio::time::timeout(self.limits.patience, reading).await {
             Err(_) => {
-                return Err(plain(
-                    StatusCode::REQUEST_TIMEOUT,
-                    "the request took too long",
-                ));
+                return Err(plain(StatusCode::REQUEST_TIMEOUT, "request timed out"));
             }
             Ok(Err(error)) if error.is::<LengthLimitError>() => return Err(too_large()),
-            Ok(Err(_)) => return Err(plain(StatusCode::BAD_REQUEST, "the request broke off")),
+            Ok(Err(_)) => return Err(plain(StatusCode::BAD_REQUEST, "incomplete request body")),
             Ok(Ok(body)) => body.to_bytes(),
         };
         if is_too_deep(&bytes) {
-            let text = format!("a message nests at most {MAX_DEPTH} deep");
+            let text = format!("message nested too deeply; the limit is {MAX_DEPTH} levels");
             return Err(fault(StatusCode::BAD_REQUEST, -32600, &text));
         }
         if parts.method == Method::POST && serde_json::from_slice::<Peek>(&bytes).is_err() {
-            return Err(fault(
-                StatusCode::BAD_REQUEST,
-                -32700,
-                "this is no JSON object",
-            ));
+            return Err(fault(StatusCode::BAD_REQUEST, -32700, "not a JSON object"));
         }
         Ok(Request::from_parts(parts, bytes))
     }
 
-    /// Whether there is room for no other session. Owners of sessions that ended are forgotten.
+    /// Returns `true` if the session limit is reached. Removes ended sessions from `owners`.
     async fn is_full(&self) -> bool {
         let sessions = self.sessions.sessions.read().await;
         let mut owners = self.owners.lock().unwrap_or_else(PoisonError::into_inner);
@@ -314,7 +304,7 @@ impl House {
     }
 }
 
-/// As much of a message as says what it is about.
+/// The part of a message that identifies its method.
 #[derive(Deserialize)]
 struct Peek<'m> {
     #[serde(borrow, default)]
@@ -326,7 +316,7 @@ fn is_beginning(body: &[u8]) -> bool {
         .is_ok_and(|message| message.method.as_deref() == Some("initialize"))
 }
 
-/// The answer to a browser that asks whether a page may ask.
+/// Builds the response to a CORS preflight request.
 fn asking(origin: &str) -> Response<Body> {
     let mut response = plain(StatusCode::NO_CONTENT, "");
     let headers = response.headers_mut();
@@ -360,7 +350,7 @@ fn refusal(refused: Refused) -> Response<Body> {
         }
         Refused::Host | Refused::Origin | Refused::Path => {}
     }
-    // Whatever else was sent is not read.
+    // Close the connection: the rest of the request is not read.
     headers.insert(CONNECTION, HeaderValue::from_static("close"));
     response
 }
@@ -374,7 +364,7 @@ fn plain(status: StatusCode, text: &str) -> Response<Body> {
     response
 }
 
-/// An error of the protocol, for a request that cannot be read.
+/// Builds a JSON-RPC error for a request that cannot be parsed.
 fn fault(status: StatusCode, code: i32, text: &str) -> Response<Body> {
     let error = json!({ "jsonrpc": "2.0", "id": null, "error": { "code": code, "message": text } });
     let mut response = Response::new(Full::new(Bytes::from(error.to_string())).boxed());
@@ -384,15 +374,15 @@ fn fault(status: StatusCode, code: i32, text: &str) -> Response<Body> {
     response
 }
 
-/// A connection whose other end must take what it is sent.
-struct Steady {
+/// A connection that fails if the client stops reading.
+struct StallGuard {
     stream: TcpStream,
     patience: Duration,
-    /// Since when it takes nothing.
+    /// Timer that runs while a write is blocked.
     stalled: Option<Pin<Box<Sleep>>>,
 }
 
-impl Steady {
+impl StallGuard {
     fn watch<T>(
         &mut self,
         context: &mut Context<'_>,
@@ -413,7 +403,7 @@ impl Steady {
     }
 }
 
-impl AsyncRead for Steady {
+impl AsyncRead for StallGuard {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -423,7 +413,7 @@ impl AsyncRead for Steady {
     }
 }
 
-impl AsyncWrite for Steady {
+impl AsyncWrite for StallGuard {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,

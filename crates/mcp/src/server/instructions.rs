@@ -1,4 +1,4 @@
-//! What a client tells its model about this server.
+//! Server instructions, which a client passes to its model.
 
 use prowess_catalog::index::{self, Budget, IndexOptions};
 use prowess_catalog::rank::{self, Options as RankOptions};
@@ -6,18 +6,19 @@ use prowess_catalog::visibility::{View, Who};
 use prowess_tools::Workshop;
 use prowess_traits::UsageQuery;
 
-/// Most characters of the index, unless somebody says otherwise: clients cut instructions at about
-/// two thousand.
+/// Default maximum size of the index, in characters: clients truncate instructions at about two
+/// thousand.
 pub(crate) const USUAL: usize = 1_500;
-/// How many skills count as used last.
+/// Number of most recently used skills.
 const LAST_USED: usize = 5;
 
 const LEAD: &str = "\
-Skills: instructions for particular kinds of work. Before you begin a task that one of them is \
-about, load it with load_skill and follow it; find others with search_skills. Files that a skill \
-names are read with load_skill_resource. The same skills are resources, such as skill://NAME/SKILL.md";
+This server provides skills: instructions for specific kinds of tasks. Before starting a task that \
+a skill covers, load it with load_skill and follow it. Use search_skills to find more skills, and \
+load_skill_resource to read the files that a skill refers to. Skills are also available as \
+resources, such as skill://NAME/SKILL.md";
 
-/// The text, with as much of the index as fits.
+/// Returns the instructions, with as much of the index as fits.
 pub(crate) fn text(workshop: &Workshop, budget: Budget) -> String {
     let catalog = workshop.registry.snapshot();
     let view = View::new(&catalog, &workshop.visibility, Who::Model);

@@ -1,9 +1,8 @@
-//! Messages as lines, with a bound on everything.
+//! Line-delimited JSON-RPC messages, with a limit on everything.
 //!
-//! The library would pass over a line that is too long, or that is no JSON, in silence, and end with
-//! the first message that comes too early. Here each of them gets an answer, and the next one is
-//! read. Reading never waits for writing, so that the end is noticed even of a client that sends and
-//! does not listen.
+//! `rmcp` silently ignores lines that are too long or not JSON, and stops at the first message that
+//! comes too early. This transport answers each of them with an error and reads on. Reading never
+//! waits for writing, so the end of the input is noticed even if the client never reads.
 
 use std::collections::HashSet;
 use std::io;
@@ -22,41 +21,41 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-/// Most bytes of a message.
+/// Maximum size of a message, in bytes.
 pub(crate) const MAX_MESSAGE: usize = 4 * 1024 * 1024;
-/// How deep a message may nest.
+/// Maximum nesting depth of a message.
 pub(crate) const MAX_DEPTH: usize = 64;
-/// Most requests of a client that wait for their answers; more are refused.
+/// Maximum number of pending requests of a client; more are rejected.
 const MAX_WAITING: usize = 1_024;
-/// Messages that wait for a client to take them.
+/// Maximum number of queued outgoing messages.
 const MAX_QUEUE: usize = 64;
-/// The code for a request that is refused because there are too many.
+/// Error code for too many pending requests.
 const BUSY: ErrorCode = ErrorCode(-32000);
 
-/// Messages as lines.
+/// Transport that reads and writes one message per line.
 pub(crate) struct Lines<R> {
     input: BufReader<R>,
     line: Vec<u8>,
-    /// Whether the rest of a line that was too long is passed over.
+    /// `true` while the rest of an overlong line is skipped.
     skipping: bool,
     output: Option<mpsc::Sender<Vec<u8>>>,
     writer: Option<JoinHandle<()>>,
     ended: CancellationToken,
     waiting: Arc<Mutex<HashSet<RequestId>>>,
-    /// Whether the client began; before, only requests make sense.
+    /// `true` after the first regular request; before that, only requests are accepted.
     begun: bool,
 }
 
-/// What came.
-enum Came {
+/// Result of reading a line.
+enum LineRead {
     Line,
     TooLong,
     End,
 }
 
 impl<R: AsyncRead + Unpin> Lines<R> {
-    /// Reads and writes two streams. One token is cancelled when nothing more can come, the other
-    /// when everything is written that will be.
+    /// Creates a transport over two streams. `ended` is cancelled at the end of the input,
+    /// `written` when all output is written.
     pub(crate) fn new<W>(
         input: R,
         output: W,
@@ -82,14 +81,14 @@ impl<R: AsyncRead + Unpin> Lines<R> {
         }
     }
 
-    /// Reads a line, as far as it may be long. What was read stays when the future is dropped.
-    async fn next_line(&mut self) -> Came {
+    /// Reads a line up to the limit. Cancel safe: a partial line is kept.
+    async fn next_line(&mut self) -> LineRead {
         loop {
             let Ok(available) = self.input.fill_buf().await else {
-                return Came::End;
+                return LineRead::End;
             };
             if available.is_empty() {
-                return Came::End;
+                return LineRead::End;
             }
             let end = available.iter().position(|byte| *byte == b'\n');
             let length = end.map_or(available.len(), |end| end + 1);
@@ -103,18 +102,19 @@ impl<R: AsyncRead + Unpin> Lines<R> {
             } else if is_too_long {
                 self.line = Vec::new();
                 self.skipping = end.is_none();
-                return Came::TooLong;
+                return LineRead::TooLong;
             } else if end.is_some() {
-                return Came::Line;
+                return LineRead::Line;
             }
         }
     }
 
-    /// Reads the message of a line; nothing where there is none. The error is the answer.
+    /// Parses the message of the line. Returns `None` if there is none. The error is the response
+    /// to send.
     fn message(&mut self) -> Result<Option<ClientJsonRpcMessage>, Box<ServerJsonRpcMessage>> {
         let line = std::mem::take(&mut self.line);
         let read = read(&line);
-        // The room is kept for the next line, unless it is a lot.
+        // Keep the buffer for the next line unless it is large.
         if line.capacity() <= 64 * 1024 {
             self.line = line;
             self.line.clear();
@@ -124,7 +124,7 @@ impl<R: AsyncRead + Unpin> Lines<R> {
         };
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         let JsonRpcMessage::Request(request) = &message else {
-            // What was cancelled gets no answer.
+            // A cancelled request gets no response.
             if let JsonRpcMessage::Notification(notification) = &message
                 && let ClientNotification::CancelledNotification(cancelled) =
                     &notification.notification
@@ -140,11 +140,11 @@ impl<R: AsyncRead + Unpin> Lines<R> {
         );
         self.begun |= !is_probe;
         if waiting.len() >= MAX_WAITING {
-            let text = format!("more than {MAX_WAITING} requests wait for their answers");
+            let text = format!("too many pending requests; the limit is {MAX_WAITING}");
             return Err(refusal(BUSY, text, Some(request.id.clone())));
         }
         if !waiting.insert(request.id.clone()) {
-            let text = "a request of this id waits for its answer".to_owned();
+            let text = "a request with this id is already pending".to_owned();
             return Err(refusal(
                 ErrorCode::INVALID_REQUEST,
                 text,
@@ -171,7 +171,7 @@ impl<R: AsyncRead + Send + Unpin> Transport<RoleServer> for Lines<R> {
         async move {
             let output = output.ok_or(io::ErrorKind::NotConnected)?;
             let sent = output.send(line(&message)?).await;
-            // An answer that nobody takes still waits.
+            // A response that could not be sent stays pending.
             if let Some(id) = answered {
                 waiting
                     .lock()
@@ -185,21 +185,21 @@ impl<R: AsyncRead + Send + Unpin> Transport<RoleServer> for Lines<R> {
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
         loop {
             let read = match self.next_line().await {
-                Came::End => {
+                LineRead::End => {
                     self.ended.cancel();
                     return None;
                 }
-                Came::TooLong => {
-                    let text = format!("a message has at most {MAX_MESSAGE} bytes");
+                LineRead::TooLong => {
+                    let text = format!("message too large; the limit is {MAX_MESSAGE} bytes");
                     Err(refusal(ErrorCode::INVALID_REQUEST, text, None))
                 }
-                Came::Line => self.message(),
+                LineRead::Line => self.message(),
             };
             match read {
                 Ok(Some(message)) => return Some(message),
                 Ok(None) => {}
                 Err(answer) => {
-                    // Whoever does not listen does not miss it.
+                    // Drop the response if the output is closed.
                     if let (Some(output), Ok(line)) = (&self.output, line(&answer)) {
                         let _ = output.try_send(line);
                     }
@@ -217,7 +217,7 @@ impl<R: AsyncRead + Send + Unpin> Transport<RoleServer> for Lines<R> {
     }
 }
 
-/// Writes lines until there are no more, or nobody takes them.
+/// Writes lines until the queue or the output is closed.
 async fn write_all<W: AsyncWrite + Unpin>(mut output: W, mut lines: mpsc::Receiver<Vec<u8>>) {
     while let Some(line) = lines.recv().await {
         if output.write_all(&line).await.is_err() {
@@ -235,7 +235,7 @@ fn line(message: &ServerJsonRpcMessage) -> io::Result<Vec<u8>> {
     Ok(line)
 }
 
-/// Reads a message; the error is the answer.
+/// Parses a message; the error is the response to send.
 fn read(line: &[u8]) -> Result<Option<ClientJsonRpcMessage>, Box<ServerJsonRpcMessage>> {
     let line = line
         .strip_prefix("\u{feff}".as_bytes())
@@ -245,7 +245,7 @@ fn read(line: &[u8]) -> Result<Option<ClientJsonRpcMessage>, Box<ServerJsonRpcMe
         return Ok(None);
     }
     if is_too_deep(line) {
-        let text = format!("a message nests at most {MAX_DEPTH} deep");
+        let text = format!("message nested too deeply; the limit is {MAX_DEPTH} levels");
         return Err(refusal(ErrorCode::INVALID_REQUEST, text, None));
     }
     let error = match serde_json::from_slice(line) {
@@ -255,7 +255,7 @@ fn read(line: &[u8]) -> Result<Option<ClientJsonRpcMessage>, Box<ServerJsonRpcMe
     let Ok(value) = serde_json::from_slice::<Value>(line) else {
         return Err(refusal(
             ErrorCode::PARSE_ERROR,
-            format!("this is no JSON: {error}"),
+            format!("invalid JSON: {error}"),
             None,
         ));
     };
@@ -264,20 +264,20 @@ fn read(line: &[u8]) -> Result<Option<ClientJsonRpcMessage>, Box<ServerJsonRpcMe
         .and_then(|id| serde_json::from_value(id.clone()).ok());
     let method = value.get("method").and_then(Value::as_str);
     match (method, id) {
-        // Nobody answers a notification, not even a wrong one.
+        // Notifications get no response, not even invalid ones.
         (Some(_), None) if value.get("id").is_none() => Ok(None),
         (Some(_), Some(id)) => {
-            let text = "the parameters do not fit the method".to_owned();
+            let text = "invalid parameters for this method".to_owned();
             Err(refusal(ErrorCode::INVALID_PARAMS, text, Some(id)))
         }
         (_, id) => {
-            let text = "this is no message of JSON-RPC 2.0".to_owned();
+            let text = "not a JSON-RPC 2.0 message".to_owned();
             Err(refusal(ErrorCode::INVALID_REQUEST, text, id))
         }
     }
 }
 
-/// Whether JSON nests deeper than anybody needs. Brackets in texts do not count.
+/// Returns `true` if JSON is nested deeper than the limit. Brackets in strings do not count.
 pub(crate) fn is_too_deep(json: &[u8]) -> bool {
     let (mut depth, mut in_text, mut escaped) = (0_usize, false, false);
     for byte in json {
@@ -308,7 +308,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn depth_counts_brackets_outside_of_texts() {
+    fn depth_ignores_brackets_in_strings() {
         let nested = |depth: usize| "[".repeat(depth) + &"]".repeat(depth);
         assert!(!is_too_deep(nested(64).as_bytes()));
         assert!(is_too_deep(nested(65).as_bytes()));

@@ -1,4 +1,4 @@
-//! The server: skills for any client.
+//! MCP server that offers skills to any client.
 
 mod ask;
 pub(crate) mod auth;
@@ -31,18 +31,18 @@ use self::handler::{Handler, Shared};
 use self::lines::Lines;
 use self::run_skill::RunSkill;
 
-/// What clients may do beyond reading.
+/// Options of a server.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Whether clients may run commands in the name of a skill. The gate decides about each.
+    /// Allows clients to run commands of a skill. The gate checks each one.
     pub commands: bool,
-    /// Runs skills on their own; without it clients cannot.
+    /// Runs skills as separate sessions; `None` disables `run_skill`.
     pub engine: Option<Engine>,
-    /// Whether the index of an earlier draft is served, `skill://index.json`.
+    /// Serves the index of an earlier draft, `skill://index.json`.
     pub legacy_index: bool,
-    /// Whether the server watches folders; else somebody else keeps the registry fresh.
+    /// Watches folders for changes. Set it to `false` if the caller refreshes the registry.
     pub watch: bool,
-    /// How long the index in the instructions may be.
+    /// Maximum size of the index in the instructions.
     pub index: Budget,
 }
 
@@ -58,35 +58,35 @@ impl Default for Options {
     }
 }
 
-/// Serves skills to clients. Clones are the same server.
+/// Serves skills to clients. Clones share the same server.
 #[derive(Clone, Debug)]
 pub struct Server {
     shared: Arc<Shared>,
 }
 
-/// Why a server ended before its client did.
+/// Error that ended a server.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ServeError {
     /// Standard input or output cannot be used.
     #[error("cannot use standard input and output")]
     Streams(#[source] std::io::Error),
-    /// The address cannot be used.
+    /// The address cannot be bound.
     #[error("cannot listen on {address}")]
     Listen {
         /// The address.
         address: String,
-        /// What the system says.
+        /// The I/O error.
         source: std::io::Error,
     },
-    /// A part of the server failed.
+    /// The server failed internally.
     #[error("the server failed")]
     Broken(#[source] std::io::Error),
 }
 
 impl Server {
-    /// Makes a server. Of the tools, clients get those that read skills, and those of the host;
-    /// what runs something is up to the options.
+    /// Creates a server. Clients get the tools that read skills and the tools of the host; tools
+    /// that run something depend on the options.
     pub fn new(workshop: Arc<Workshop>, mut tools: Toolset, options: &Options) -> Self {
         tools::keep(&mut tools, options.commands);
         if options.engine.is_some() {
@@ -97,7 +97,7 @@ impl Server {
         }
     }
 
-    /// Serves one client over two streams, until it closes its own. What is under way then may be
+    /// Serves one client over two streams until it closes its end. Pending requests may still be
     /// answered for half a second.
     pub async fn serve<R, W>(&self, input: R, output: W) -> Result<(), ServeError>
     where
@@ -105,12 +105,12 @@ impl Server {
         W: AsyncWrite + Send + Unpin + 'static,
     {
         let handler = Handler::new(&self.shared, false);
-        // A client that goes away before it said anything did nothing wrong.
+        // It is not an error if a client disconnects before it sends anything.
         let ended = CancellationToken::new();
         let written = CancellationToken::new();
         let lines = Lines::new(input, output, ended.clone(), written.clone());
         let Ok(running) = serve_server(handler, lines).await else {
-            // What it was told is still on its way.
+            // Flush the pending answers.
             let _ = tokio::time::timeout(stdio::LAST_ANSWERS, written.cancelled()).await;
             return Ok(());
         };
@@ -127,13 +127,13 @@ impl Server {
         Ok(())
     }
 
-    /// Serves one client over standard input and output, until it closes its end; then returns
-    /// within a second, whatever is still going on. From here on everything else that is written to
+    /// Serves one client over standard input and output until it closes its end, then returns
+    /// within a second, even if work is still running. From here on, everything else written to
     /// standard output goes to standard error.
     pub fn run_stdio(&self) -> Result<(), ServeError> {
         let (input, output) = stdio::take().map_err(ServeError::Streams)?;
-        // One client, one thread: whatever takes long has threads of its own, and each hand from
-        // one thread to another costs as much as a short answer.
+        // One thread is enough for one client: long work has its own threads, and a switch between
+        // threads costs as much as a short answer.
         let runtime = runtime(tokio::runtime::Builder::new_current_thread())?;
         let served = runtime.block_on(async {
             let (input, output) = stdio::open(input, output).map_err(ServeError::Streams)?;
@@ -148,7 +148,7 @@ impl Server {
     }
 }
 
-/// What everything asynchronous runs on.
+/// Builds the asynchronous runtime.
 pub(crate) fn runtime(
     mut builder: tokio::runtime::Builder,
 ) -> Result<tokio::runtime::Runtime, ServeError> {

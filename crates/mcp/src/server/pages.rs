@@ -1,29 +1,29 @@
-//! Lists in pages: a cursor names the last thing of the page before.
+//! Paging of lists: a cursor encodes the last item of the previous page.
 
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use rmcp::ErrorData;
 
-/// One page of a list.
+/// A page of a list.
 #[derive(Debug)]
 pub(crate) struct Page<T> {
-    /// What is on it.
+    /// The items.
     pub(crate) items: Vec<T>,
-    /// How to ask for the next one.
+    /// Cursor of the next page.
     pub(crate) next: Option<String>,
 }
 
-/// What a cursor names; the empty text for the first page.
+/// Decodes a cursor; returns the empty string for the first page.
 pub(crate) fn place(cursor: Option<&str>) -> Result<String, ErrorData> {
     let Some(cursor) = cursor else {
         return Ok(String::new());
     };
-    let wrong = || ErrorData::invalid_params("this cursor is none of ours", None);
+    let wrong = || ErrorData::invalid_params("invalid cursor", None);
     let bytes = BASE64_URL_SAFE_NO_PAD.decode(cursor).map_err(|_| wrong())?;
     String::from_utf8(bytes).map_err(|_| wrong())
 }
 
-/// Takes a page of a list that begins behind the place of the cursor.
+/// Returns the page after the position of the cursor.
 pub(crate) fn page<T>(
     rest: impl IntoIterator<Item = T>,
     most: usize,
@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pages_follow_each_other() {
+    fn pages_are_consecutive() {
         let all = ["a", "b", "c", "d", "e"];
         let mut seen = Vec::new();
         let mut cursor = None;

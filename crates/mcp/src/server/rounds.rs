@@ -1,7 +1,8 @@
-//! Asking a person where a server may not ask: from protocol 2026-07-28 on, a call that needs an
-//! answer ends with the question, and is made again with the answer.
+//! Prompts in rounds, for protocol 2026-07-28 and later, in which a server sends no requests: a
+//! call that needs an answer returns the question, and the client repeats the call with the answer.
 //!
-//! What the client sends back is not sealed: a client that makes up an answer could as well give it.
+//! The state that the client sends back is not signed: a client that could forge an answer could
+//! also give it.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -16,17 +17,17 @@ use serde_json::Value;
 
 use super::ask::{form, keep_grants, offers_forms, question_text, read_answer};
 
-/// The name of the one question of a round.
+/// Name of the question in a round.
 const QUESTION: &str = "approval";
-/// Most bytes of what a client sends back.
+/// Maximum size of the state that a client sends back, in bytes.
 const MAX_STATE: usize = 64 * 1024;
 
-/// Whether the client can answer in rounds.
+/// Returns `true` if the client can answer in rounds.
 pub(crate) fn can_answer(context: &RequestContext<RoleServer>) -> bool {
     super::handler::is_modern(context) && offers_forms(context)
 }
 
-/// Questions that were answered in earlier rounds, and the one that is open.
+/// Answers of earlier rounds, and the open question.
 #[derive(Debug, Default)]
 pub(crate) struct Rounds {
     state: Mutex<State>,
@@ -47,7 +48,7 @@ enum Word {
 }
 
 impl Rounds {
-    /// Takes up what a client sends back.
+    /// Restores the state that a client sent back.
     pub(crate) fn new(state: Option<&str>, responses: Option<&InputResponses>) -> Self {
         let state = state.filter(|state| state.len() <= MAX_STATE);
         let mut state: State = state
@@ -77,7 +78,7 @@ impl Rounds {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The question that is open, and what the client sends back with its answer.
+    /// Returns the open question, and the state that the client sends back with its answer.
     fn required(&self) -> Option<InputRequiredResult> {
         let state = self.state();
         let request = form(state.open.clone()?)?;
@@ -111,7 +112,7 @@ impl Approver for Rounds {
     }
 }
 
-/// Does work that asks before it acts; ends with the question where one is open.
+/// Runs work that may prompt; returns the question if one is open.
 pub(crate) async fn working<T: Send + 'static>(
     workshop: &Arc<Workshop>,
     rounds: Rounds,
@@ -125,7 +126,7 @@ pub(crate) async fn working<T: Send + 'static>(
         let grants = own.gate().grants.clone();
         (done, grants)
     });
-    let broken = |_| ErrorData::internal_error("the work ended without an answer", None);
+    let broken = |_| ErrorData::internal_error("the request failed without a result", None);
     let (done, grants) = job.await.map_err(broken)?;
     keep_grants(workshop, grants);
     Ok(rounds.required().map_or(Ok(done), Err))

@@ -1,4 +1,4 @@
-//! `run_skill`: a skill that runs on its own, with its own conversation, and gives a value back.
+//! `run_skill`: runs a skill in its own session and returns a value.
 
 use std::sync::Arc;
 
@@ -16,12 +16,12 @@ use tokio::sync::mpsc;
 
 use super::ask::{self, Asker};
 
-/// The name of the tool.
+/// Name of the tool.
 pub(crate) const RUN_SKILL: &str = "run_skill";
-/// Reports of progress that may wait for a slow client; more are dropped.
+/// Maximum number of queued progress reports; more are dropped.
 const MOST_REPORTS: usize = 64;
 
-/// `run_skill`, as clients are told of it. The server runs it, because that takes a while.
+/// Specification of `run_skill`. The server runs it asynchronously, because it takes a while.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RunSkill;
 
@@ -31,8 +31,8 @@ impl Tool for RunSkill {
     }
 
     fn description(&self, _workshop: &Workshop) -> String {
-        "Runs a skill on its own: in a conversation of its own, with its own model and tools, and \
-         returns what came out. Give `result_schema` to get a value of that form."
+        "Runs a skill in a separate session, with its own model and tools, and returns the result. \
+         Set `result_schema` to get a value of that form."
             .to_owned()
     }
 
@@ -41,15 +41,15 @@ impl Tool for RunSkill {
             &[
                 (
                     "name",
-                    json!({ "type": "string", "description": "The skill." }),
+                    json!({ "type": "string", "description": "The name of the skill." }),
                 ),
                 (
                     "arguments",
-                    json!({ "type": ["string", "object"], "description": "What it is given: one text, or values by name." }),
+                    json!({ "type": ["string", "object"], "description": "Arguments of the skill: one string, or values by name." }),
                 ),
                 (
                     "result_schema",
-                    json!({ "type": "object", "description": "JSON Schema of the result (default: a text)." }),
+                    json!({ "type": "object", "description": "JSON Schema of the result (default: a string)." }),
                 ),
             ],
             &["name"],
@@ -63,7 +63,7 @@ impl Tool for RunSkill {
                 ("outcome", json!({ "type": "string", "enum": outcomes })),
                 (
                     "value",
-                    json!({ "description": "The result; null where there is none." }),
+                    json!({ "description": "The result, or null if there is none." }),
                 ),
                 ("text", json!({ "type": "string" })),
                 ("session", json!({ "type": "string" })),
@@ -86,12 +86,12 @@ impl Tool for RunSkill {
     ) -> Result<ToolAnswer, ToolError> {
         Err(ToolError::new(
             Why::Failed,
-            "This program runs no skills on their own.",
+            "This server does not support `run_skill`.",
         ))
     }
 }
 
-/// Runs a skill, with reports of progress and questions to the client.
+/// Runs a skill, sending progress reports and questions to the client.
 pub(crate) async fn run(
     engine: &Engine,
     context: &RequestContext<RoleServer>,
@@ -130,7 +130,7 @@ pub(crate) async fn run(
             }
         }
     };
-    // What was reported while the last step was taken.
+    // Send the reports of the last step.
     while let Ok(message) = waiting.try_recv() {
         count += 1.0;
         report(context, count, message).await;
@@ -141,7 +141,7 @@ pub(crate) async fn run(
     })
 }
 
-/// The same engine, which asks whom we say and tells us what happens.
+/// Returns a copy of the engine that prompts through `asker` and sends events to `reports`.
 fn with(engine: &Engine, asker: Option<Asker>, reports: Reports) -> Engine {
     let parts = engine.parts();
     let mut workshop = parts.workshop.derive();
@@ -163,7 +163,7 @@ fn with(engine: &Engine, asker: Option<Asker>, reports: Reports) -> Engine {
     })
 }
 
-/// Turns events into short reports.
+/// Converts events to short progress reports.
 #[derive(Debug)]
 struct Reports {
     sender: mpsc::Sender<String>,
@@ -180,7 +180,7 @@ impl Watcher for Reports {
             Event::CallEnded { result, .. } => format!("{inner}called {}", result.name),
             _ => return,
         };
-        // A client that does not listen must not hold up the work.
+        // Never block on a slow client.
         let _ = self.sender.try_send(message);
     }
 }
@@ -203,17 +203,25 @@ fn told(finished: &Finished) -> CallToolResult {
         Outcome::Declined { why } => (
             "declined",
             &nothing,
-            format!("It gave no result: {why}"),
+            format!("The skill declined to give a result: {why}"),
             true,
         ),
         Outcome::Exhausted { limit } => {
-            let text = format!("It ended without a result: {limit} was reached");
+            let text = format!("The skill ended without a result: {limit} was reached");
             ("exhausted", &nothing, text, true)
         }
-        Outcome::Cancelled => ("cancelled", &nothing, "It was stopped.".to_owned(), true),
-        Outcome::Failed { message, .. } => {
-            ("failed", &nothing, format!("It failed: {message}"), true)
-        }
+        Outcome::Cancelled => (
+            "cancelled",
+            &nothing,
+            "The skill was cancelled.".to_owned(),
+            true,
+        ),
+        Outcome::Failed { message, .. } => (
+            "failed",
+            &nothing,
+            format!("The skill failed: {message}"),
+            true,
+        ),
     };
     let structured = json!({
         "outcome": outcome,

@@ -1,4 +1,4 @@
-//! Standard input and output, kept for the protocol alone.
+//! Standard input and output, reserved for the protocol.
 
 use std::fs::File;
 use std::io;
@@ -11,16 +11,16 @@ use rustix::stdio::{dup2_stdin, dup2_stdout, stderr, stdin, stdout};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::unix::pipe;
 
-/// How long answers are still given when the client closed its end.
+/// Time to finish pending answers after the client closes its end.
 pub(crate) const LAST_ANSWERS: Duration = Duration::from_millis(500);
-/// How long work that is still going on may take after that.
+/// Time for running work to finish after that.
 pub(crate) const LAST_WORK: Duration = Duration::from_millis(200);
 
 pub(crate) type Input = Box<dyn AsyncRead + Send + Unpin>;
 pub(crate) type Output = Box<dyn AsyncWrite + Send + Unpin>;
 
-/// Takes both streams away from the rest of the process, and from its children: what reads standard
-/// input finds nothing there, and what is written to standard output goes to standard error.
+/// Takes both streams away from the rest of the process and from its children: reads from standard
+/// input get end of file, and writes to standard output go to standard error.
 pub(crate) fn take() -> io::Result<(OwnedFd, OwnedFd)> {
     let input = rustix::io::fcntl_dupfd_cloexec(stdin(), 3)?;
     let output = rustix::io::fcntl_dupfd_cloexec(stdout(), 3)?;
@@ -29,8 +29,8 @@ pub(crate) fn take() -> io::Result<(OwnedFd, OwnedFd)> {
     Ok((input, output))
 }
 
-/// Opens the streams for asynchronous use. Clients use pipes or sockets; anything else, such as a
-/// file or a terminal, is read on a thread.
+/// Opens the streams for asynchronous use. Pipes and sockets are used directly; anything else, such
+/// as a file or a terminal, is read on a thread.
 pub(crate) fn open(input: OwnedFd, output: OwnedFd) -> io::Result<(Input, Output)> {
     let kind = |stream: &OwnedFd| {
         Ok::<_, io::Error>(FileType::from_raw_mode(rustix::fs::fstat(stream)?.st_mode))

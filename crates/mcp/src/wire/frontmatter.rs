@@ -1,10 +1,10 @@
-//! Frontmatter as JSON: every key as the author wrote it.
+//! Converts frontmatter to JSON, with every key as written.
 
 use prowess_spec::yaml::{Node, Style, Value as Yaml};
 use prowess_spec::{Manifest, yaml};
 use serde_json::{Map, Number, Value};
 
-/// All of the frontmatter, in the order of the file.
+/// Converts all of the frontmatter, in the order of the file.
 pub(crate) fn to_json(manifest: &Manifest) -> Map<String, Value> {
     object(&manifest.entries)
 }
@@ -25,7 +25,7 @@ fn value(node: &Node) -> Value {
     }
 }
 
-/// What bare words mean, by the core schema of YAML 1.2.
+/// Resolves a plain scalar by the YAML 1.2 core schema.
 fn plain(text: &str) -> Value {
     match text {
         "" | "~" | "null" | "Null" | "NULL" => return Value::Null,
@@ -59,7 +59,7 @@ fn integer(text: &str) -> Option<Number> {
 fn float(text: &str) -> Option<Number> {
     let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
     let begins = digits.strip_prefix('.').unwrap_or(digits);
-    // Rust reads `inf` and `nan`; JSON has neither.
+    // Rust parses `inf` and `nan`; JSON has neither.
     let is_number = begins.starts_with(|c: char| c.is_ascii_digit())
         && digits
             .bytes()
@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_key_is_there_as_it_was_written() {
+    fn all_keys_are_kept_as_written() {
         let text = b"---\nname: x\ndescription: 'Does: things'\nallowed-tools: Read, Bash(git:*)\nversion: 1.10\n\
             count: 12\noctal: 0o17\nnegative: -3\nquoted: \"12\"\nyes-word: yes\nnone:\nflag: true\ndate: 2024-01-01\n\
             metadata:\n  author: me\n  tags: [a, 2]\nnot-a-number: 1.2.3\n---\nBody\n";

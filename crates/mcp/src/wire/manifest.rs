@@ -1,4 +1,4 @@
-//! What a server says of a skill before anybody reads it, and whether what is read then is that.
+//! Skills as listed by a server, and verification of the content that is read later.
 
 use std::collections::BTreeMap;
 
@@ -8,50 +8,50 @@ use sha2::{Digest, Sha256};
 
 use crate::wire::frontmatter;
 
-/// Most files of a skill, by the standard.
+/// Maximum number of files of a skill, by the specification.
 const MAX_FILES: usize = 512;
-/// Most bytes of a skill, by the standard.
+/// Maximum size of a skill in bytes, by the specification.
 pub(crate) const MAX_BYTES: u64 = 16 * 1024 * 1024;
-/// Most characters of an address.
+/// Maximum length of a URI.
 const MAX_URI: usize = 8 * 1024;
-/// Most bytes of what a server says is the frontmatter.
+/// Maximum size of the listed frontmatter, in bytes.
 const MAX_FRONTMATTER: usize = 64 * 1024;
-/// The file that a skill begins with.
+/// Main file of a skill.
 pub(crate) const MAIN: &str = "SKILL.md";
 
-/// A skill as its server listed it.
+/// A skill as listed by its server.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Manifest {
-    /// The address of its SKILL.md, which identifies it.
+    /// URI of its SKILL.md, which identifies the skill.
     pub uri: Box<str>,
-    /// The address of its folder.
+    /// URI of its folder.
     root: Box<str>,
-    /// What it is called there.
+    /// Name of the skill on the server.
     pub name: Box<str>,
     frontmatter: Map<String, Value>,
-    /// Every file by its path; nothing where the server does not say which there are.
+    /// Files by path; `None` if the server does not list them.
     files: Option<BTreeMap<ResourcePath, Promised>>,
 }
 
-/// What a server promised of a file.
+/// Listed properties of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Promised {
-    /// Where it is.
+    /// URI of the file.
     pub uri: Box<str>,
-    /// Its SHA-256.
+    /// SHA-256 digest.
     pub digest: [u8; 32],
-    /// How many bytes it has.
+    /// Size in bytes.
     pub size: u64,
 }
 
 impl Manifest {
-    /// Reads an entry of `skills/list`. The error says what is wrong with it.
+    /// Parses an entry of `skills/list`. The error says what is wrong.
     pub(crate) fn read(entry: &Value) -> Result<Self, String> {
         let uri = entry.get("uri").and_then(Value::as_str).unwrap_or_default();
         let root = uri
             .strip_suffix(&format!("/{MAIN}"))
             .filter(|root| root.contains("://") && uri.len() <= MAX_URI)
-            .ok_or("its address does not lead to a SKILL.md")?;
+            .ok_or("its URI does not end with SKILL.md")?;
         let frontmatter = entry
             .get("frontmatter")
             .and_then(Value::as_object)
@@ -65,16 +65,16 @@ impl Manifest {
             .unwrap_or_default();
         let last = segments(root).and_then(|mut parts| parts.pop());
         if name.is_empty() || last.as_deref() != Some(name) {
-            return Err("its address does not end with its name".to_owned());
+            return Err("its URI does not contain its name".to_owned());
         }
-        // It is shown to people, told to models and written into rules.
+        // The name is shown to users and models, and used in rules.
         if !name::faults(name).is_empty() || name::normalise(name) != name {
-            return Err("its name is not one that a skill may have".to_owned());
+            return Err("its name is not a valid skill name".to_owned());
         }
         let files = match entry.get("resources") {
             Some(Value::String(word)) if word == "dynamic" => None,
             Some(Value::Array(files)) => Some(read_files(root, files)?),
-            _ => return Err("it does not say which files it has".to_owned()),
+            _ => return Err("it does not list its files".to_owned()),
         };
         Ok(Self {
             uri: uri.into(),
@@ -85,7 +85,7 @@ impl Manifest {
         })
     }
 
-    /// The frontmatter as text, for whoever reads skills. JSON is YAML, value by value.
+    /// Returns the frontmatter as text. JSON values are valid YAML.
     pub(crate) fn head(&self) -> String {
         let mut text = String::from("---\n");
         for (key, value) in &self.frontmatter {
@@ -98,7 +98,7 @@ impl Manifest {
         text
     }
 
-    /// A sum over the address and the digest of every file: what a yes of a person is bound to.
+    /// Returns a hash over the URIs and digests of all files, which approvals are bound to.
     pub(crate) fn seal(&self) -> [u8; 32] {
         let mut hasher = Sha256::new();
         let mut add = |part: &[u8]| {
@@ -114,7 +114,7 @@ impl Manifest {
                     add(&promised.size.to_le_bytes());
                 }
             }
-            // Nobody says what is in it, so it is the same as long as its head is.
+            // Without a list of files, only the frontmatter identifies the content.
             None => add(Value::Object(self.frontmatter.clone())
                 .to_string()
                 .as_bytes()),
@@ -122,7 +122,7 @@ impl Manifest {
         hasher.finalize().into()
     }
 
-    /// How many bytes it takes to remember this, roughly.
+    /// Returns the approximate memory used, in bytes.
     pub(crate) fn weight(&self) -> usize {
         let files = self.files.iter().flatten();
         let files: usize = files
@@ -131,8 +131,8 @@ impl Manifest {
         self.uri.len() * 2 + self.head().len() + files
     }
 
-    /// Where a file is read, and what must come; nothing of that where the server promised nothing.
-    /// Nothing at all where the skill has no such file.
+    /// Returns the URI of a file and its listed properties, which are `None` if the server does not
+    /// list files. Returns `None` if the skill has no such file.
     pub(crate) fn find(&self, path: &ResourcePath) -> Option<(Box<str>, Option<&Promised>)> {
         match &self.files {
             Some(files) => files
@@ -145,7 +145,7 @@ impl Manifest {
         }
     }
 
-    /// Its files with their sizes; nothing where the server does not say which there are.
+    /// Returns the files with their sizes, or `None` if the server does not list them.
     pub(crate) fn sizes(&self) -> Option<Vec<(String, u64)>> {
         let files = self.files.as_ref()?;
         let size = |(path, promised): (&ResourcePath, &Promised)| {
@@ -154,14 +154,14 @@ impl Manifest {
         Some(files.iter().map(size).collect())
     }
 
-    /// Compares the SKILL.md that came with what was listed, field by field.
+    /// Compares the frontmatter of a received SKILL.md with the listed one, field by field.
     pub(crate) fn check_head(&self, text: &[u8]) -> Result<(), String> {
         let came = frontmatter::to_json(&parse(text).manifest);
         let keys = self.frontmatter.keys().chain(came.keys());
         let differs = |key: &&String| !matches!((self.frontmatter.get(*key), came.get(*key)), (Some(a), Some(b)) if same(a, b));
         match keys.into_iter().find(differs) {
             Some(key) => Err(format!(
-                "its `{}` is not what was listed",
+                "its `{}` differs from the listed one",
                 prowess_diag::sanitize::line(key)
             )),
             None => Ok(()),
@@ -170,17 +170,17 @@ impl Manifest {
 }
 
 impl Promised {
-    /// Compares what came with what was promised.
+    /// Compares received content with the listed size and digest.
     pub(crate) fn check(&self, content: &[u8]) -> Result<(), String> {
         if content.len() as u64 != self.size {
             return Err(format!(
-                "it has {} bytes, and {} were listed",
+                "its size is {} bytes, but {} bytes were listed",
                 content.len(),
                 self.size
             ));
         }
         if <[u8; 32]>::from(Sha256::digest(content)) != self.digest {
-            return Err("its digest is not what was listed".to_owned());
+            return Err("its digest differs from the listed one".to_owned());
         }
         Ok(())
     }
@@ -189,7 +189,7 @@ impl Promised {
 fn read_files(root: &str, files: &[Value]) -> Result<BTreeMap<ResourcePath, Promised>, String> {
     if files.len() > MAX_FILES {
         return Err(format!(
-            "it has {} files, more than {MAX_FILES}",
+            "it has {} files; the limit is {MAX_FILES}",
             files.len()
         ));
     }
@@ -208,14 +208,14 @@ fn read_files(root: &str, files: &[Value]) -> Result<BTreeMap<ResourcePath, Prom
                     .collect::<Option<Vec<_>>>()
             })
             .and_then(|parts| ResourcePath::new(&parts.join("/")).ok())
-            .ok_or("it lists a file that is not inside of it")?;
+            .ok_or("it lists a file outside its folder")?;
         let digest = file
             .get("digest")
             .and_then(Value::as_str)
             .and_then(read_digest);
-        let digest = digest.ok_or("it lists a file without a digest")?;
+        let digest = digest.ok_or("it lists a file without a valid digest")?;
         let size = file.get("size").and_then(Value::as_u64);
-        let size = size.ok_or("it lists a file without a size")?;
+        let size = size.ok_or("it lists a file without a valid size")?;
         bytes = bytes.saturating_add(size);
         let promised = Promised {
             uri: uri.into(),
@@ -227,15 +227,15 @@ fn read_files(root: &str, files: &[Value]) -> Result<BTreeMap<ResourcePath, Prom
         }
     }
     if bytes > MAX_BYTES {
-        return Err(format!("it has {bytes} bytes, more than {MAX_BYTES}"));
+        return Err(format!("it has {bytes} bytes; the limit is {MAX_BYTES}"));
     }
     if !found.keys().any(|path| path.as_str() == MAIN) {
-        return Err("its list of files has no SKILL.md".to_owned());
+        return Err("its list of files does not contain SKILL.md".to_owned());
     }
     Ok(found)
 }
 
-/// `sha256:` and 64 lower-case hexadecimal digits.
+/// Parses a digest: `sha256:` and 64 lowercase hexadecimal digits.
 fn read_digest(text: &str) -> Option<[u8; 32]> {
     let digits = text
         .strip_prefix("sha256:")
@@ -253,7 +253,7 @@ fn read_digest(text: &str) -> Option<[u8; 32]> {
     Some(digest)
 }
 
-/// The parts behind the scheme, decoded.
+/// Returns the decoded segments after the scheme.
 fn segments(root: &str) -> Option<Vec<String>> {
     root.split_once("://")?
         .1
@@ -262,7 +262,7 @@ fn segments(root: &str) -> Option<Vec<String>> {
         .collect()
 }
 
-/// Whether two values are the same. `1` and `1.0` are: readers of YAML differ about them.
+/// Compares two values. `1` equals `1.0`, because YAML parsers differ about them.
 fn same(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::Number(a), Value::Number(b)) => a == b || a.as_f64() == b.as_f64(),
@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_is_read_and_kept_to() {
+    fn entries_are_parsed_and_verified() {
         let manifest = Manifest::read(&entry()).unwrap();
         let path = |path: &str| ResourcePath::new(path).unwrap();
         let (uri, promised) = manifest.find(&path("a b/c.md")).unwrap();
@@ -336,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn another_file_is_another_seal() {
+    fn seal_depends_on_every_file() {
         let seal = Manifest::read(&entry()).unwrap().seal();
         let mut changed = entry();
         changed["resources"][1]["digest"] = digest("y").into();
@@ -344,14 +344,14 @@ mod tests {
         let mut fewer = entry();
         fewer["resources"].as_array_mut().unwrap().pop();
         assert_ne!(Manifest::read(&fewer).unwrap().seal(), seal);
-        // Not the order of the list, which means nothing.
+        // The order of the list does not matter.
         let mut turned = entry();
         turned["resources"].as_array_mut().unwrap().reverse();
         assert_eq!(Manifest::read(&turned).unwrap().seal(), seal);
     }
 
     #[test]
-    fn a_crooked_entry_is_refused() {
+    fn invalid_entries_are_rejected() {
         let check = |change: &dyn Fn(&mut Value), why: &str| {
             let mut entry = entry();
             change(&mut entry);
@@ -361,15 +361,15 @@ mod tests {
         let file = |entry: &mut Value, key: &str, value: Value| entry["resources"][1][key] = value;
         check(
             &|entry| entry["uri"] = "skill://acme/refunds".into(),
-            "does not lead to a SKILL.md",
+            "does not end with SKILL.md",
         );
         check(
             &|entry| entry["uri"] = "/etc/SKILL.md".into(),
-            "does not lead to a SKILL.md",
+            "does not end with SKILL.md",
         );
         check(
             &|entry| entry["frontmatter"]["name"] = "other".into(),
-            "does not end with its name",
+            "does not contain its name",
         );
         check(
             &|entry| entry["frontmatter"] = Value::Null,
@@ -381,14 +381,17 @@ mod tests {
                     entry["uri"] = format!("skill://acme/{name}/SKILL.md").into();
                     entry["frontmatter"]["name"] = crate::wire::uri::decode(name).unwrap().into();
                 },
-                "not one that a skill may have",
+                "not a valid skill name",
             );
         }
         check(
             &|entry| entry["resources"] = Value::Null,
-            "which files it has",
+            "does not list its files",
         );
-        check(&|entry| entry["resources"] = json!([]), "no SKILL.md");
+        check(
+            &|entry| entry["resources"] = json!([]),
+            "does not contain SKILL.md",
+        );
         for uri in [
             "skill://acme/other/x",
             "skill://acme/refunds/../other/x",
@@ -398,18 +401,27 @@ mod tests {
             "skill://acme/refunds//x",
             "file:///etc/passwd",
         ] {
-            check(&|entry| file(entry, "uri", uri.into()), "not inside of it");
+            check(
+                &|entry| file(entry, "uri", uri.into()),
+                "outside its folder",
+            );
         }
         check(
             &|entry| file(entry, "digest", "sha256:00".into()),
-            "without a digest",
+            "without a valid digest",
         );
         check(
             &|entry| file(entry, "digest", digest("x").to_uppercase().into()),
-            "without a digest",
+            "without a valid digest",
         );
-        check(&|entry| file(entry, "size", (-1).into()), "without a size");
-        check(&|entry| file(entry, "size", u64::MAX.into()), "more than");
+        check(
+            &|entry| file(entry, "size", (-1).into()),
+            "without a valid size",
+        );
+        check(
+            &|entry| file(entry, "size", u64::MAX.into()),
+            "the limit is",
+        );
         check(
             &|entry| entry["resources"][1] = entry["resources"][0].clone(),
             "twice",
@@ -418,11 +430,11 @@ mod tests {
             let files = (0..600).map(|at| json!({ "uri": format!("skill://acme/refunds/{at}"), "digest": digest("x"), "size": 1 }));
             entry["resources"] = files.collect();
         };
-        check(&many, "more than 512");
+        check(&many, "the limit is 512");
     }
 
     #[test]
-    fn a_head_says_what_was_listed() {
+    fn head_round_trips_listed_frontmatter() {
         let mut entry = entry();
         entry["frontmatter"] = json!({
             "name": "refunds", "description": "Line\none: \"quoted\" \u{2028} # no comment\n---\nname: other",

@@ -1,7 +1,7 @@
-//! How skills look over MCP, by the extension `io.modelcontextprotocol/skills` (SEP-2640).
+//! Wire format of skills in MCP, by the extension `io.modelcontextprotocol/skills` (SEP-2640).
 //!
-//! [`uri`] has the addresses of skills and their files, [`frontmatter`] the head of a skill as JSON.
-//! [`Manifest`] is what a server lists of a skill, and decides whether what is read later is that.
+//! [`uri`] builds the URIs of skills and their files, [`frontmatter`] converts frontmatter to JSON.
+//! [`Manifest`] is a skill as listed by a server; it verifies the content that is read later.
 
 pub(crate) mod frontmatter;
 mod manifest;
@@ -9,10 +9,10 @@ pub(crate) mod uri;
 
 pub(crate) use manifest::{MAIN, MAX_BYTES, Manifest};
 
-/// The name of the extension.
+/// Name of the extension.
 pub(crate) const EXTENSION: &str = "io.modelcontextprotocol/skills";
 
-/// `sha256:` and 64 lower-case hexadecimal digits.
+/// Formats a digest: `sha256:` and 64 lowercase hexadecimal digits.
 pub(crate) fn digest_text(digest: &[u8; 32]) -> String {
     let mut text = String::from("sha256:");
     for byte in digest {

@@ -1,33 +1,33 @@
-//! Addresses of skills and their files: `skill://pdf-forms/references/fields.md`.
+//! URIs of skills and their files: `skill://pdf-forms/references/fields.md`.
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
-/// How addresses begin.
+/// URI scheme.
 pub(crate) const SCHEME: &str = "skill://";
 
-/// What stands for itself in an address.
+/// Characters that need no encoding.
 const PLAIN: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'.')
     .remove(b'_')
     .remove(b'~');
 
-/// Most characters of an address that anybody looks at.
+/// Maximum length of a URI that is parsed.
 const MAX_URI: usize = 8 * 1024;
 
-/// The address of a skill's folder, from the parts of its path.
+/// Returns the URI of a skill's folder, from the segments of its path.
 pub(crate) fn root<'p>(parts: impl IntoIterator<Item = &'p str>) -> String {
     let parts: Vec<String> = parts.into_iter().map(encode).collect();
     format!("{SCHEME}{}", parts.join("/"))
 }
 
-/// The address of something in a skill's folder.
+/// Returns the URI of a file in a skill's folder.
 pub(crate) fn join(root: &str, path: &str) -> String {
     let parts: Vec<String> = path.split('/').map(encode).collect();
     format!("{root}/{}", parts.join("/"))
 }
 
-/// The parts of an address, decoded; nothing where it is not one of ours.
+/// Returns the decoded segments of a URI, or `None` if it is not a skill URI.
 pub(crate) fn parts(uri: &str) -> Option<Vec<String>> {
     let rest = uri.strip_prefix(SCHEME).filter(|_| uri.len() <= MAX_URI)?;
     rest.split('/').map(decode).collect()
@@ -37,7 +37,7 @@ fn encode(part: &str) -> String {
     utf8_percent_encode(part, PLAIN).to_string()
 }
 
-/// One part of an address, decoded; nothing where it would lead elsewhere.
+/// Decodes one segment of a URI. Returns `None` if it could escape its folder.
 pub(crate) fn decode(part: &str) -> Option<String> {
     let part = percent_decode_str(part).decode_utf8().ok()?;
     let is_name = !part.is_empty() && part != "." && part != "..";
@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_leads_back_to_its_parts() {
+    fn uri_round_trips() {
         let root = root(["apps", "web", "größe"]);
         assert_eq!(root, "skill://apps/web/gr%C3%B6%C3%9Fe");
         let file = join(&root, "references/a b#c.md");
@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn what_leads_elsewhere_is_no_address() {
+    fn escaping_uris_are_rejected() {
         for uri in [
             "",
             "skill://",

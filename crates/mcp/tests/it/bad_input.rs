@@ -1,4 +1,4 @@
-//! What a server does with a client that makes no sense, or goes away.
+//! Invalid input from clients, and clients that disconnect.
 
 use std::io::Write;
 use std::path::Path;
@@ -18,7 +18,7 @@ fn world() -> tempfile::TempDir {
 }
 
 #[test]
-fn every_wrong_line_gets_its_code_and_the_next_one_is_read() {
+fn invalid_lines_get_error_codes_and_reading_continues() {
     let world = world();
     let mut raw = Raw::connect(world.path(), &[]);
     let deep = format!("{}{}", "[".repeat(100), "]".repeat(100));
@@ -55,14 +55,14 @@ fn every_wrong_line_gets_its_code_and_the_next_one_is_read() {
     }
     raw.write(b"\xff\xfe\n");
     assert_eq!(raw.receive()["error"]["code"], -32700);
-    // Blank lines, notifications that nobody knows or that are wrong: no answer.
+    // Blank lines and unknown or invalid notifications get no response.
     raw.write(b"\n  \r\n{\"jsonrpc\": \"2.0\", \"method\": \"$/cancelRequest\", \"params\": {\"id\": 1}}\n");
     raw.write(b"{\"jsonrpc\": \"2.0\", \"method\": \"notifications/progress\", \"params\": {}}\n");
     assert!(raw.request("tools/list", json!({}))["tools"].is_array());
 }
 
 #[test]
-fn what_comes_before_the_handshake_does_no_harm() {
+fn early_requests_are_rejected() {
     let world = world();
     let mut raw = Raw::start(world.path(), &[]);
     raw.send(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
@@ -80,7 +80,7 @@ fn what_comes_before_the_handshake_does_no_harm() {
 }
 
 #[test]
-fn a_line_of_a_gibibyte_needs_no_memory() {
+fn gibibyte_line_uses_constant_memory() {
     let world = world();
     let mut raw = Raw::connect(world.path(), &[]);
     raw.request("tools/list", json!({}));
@@ -97,15 +97,15 @@ fn a_line_of_a_gibibyte_needs_no_memory() {
     assert!(used < 32, "{used} MiB more");
 }
 
-/// The shortest of three tries: other tests run beside this one.
+/// Returns the shortest of three runs: other tests run at the same time.
 fn shortest(once: impl Fn() -> Duration) -> Duration {
     (0..3).map(|_| once()).min().unwrap()
 }
 
 #[test]
-fn the_server_ends_with_its_client() {
+fn server_exits_when_client_disconnects() {
     let world = world();
-    // Before a word, in the middle of a line, after the handshake, while it works.
+    // Before any input, in the middle of a line, after the handshake, during work.
     let silent = shortest(|| Raw::start(world.path(), &[]).close());
     let cut = shortest(|| {
         let mut raw = Raw::start(world.path(), &[]);
@@ -129,7 +129,7 @@ fn the_server_ends_with_its_client() {
 }
 
 #[test]
-fn a_flood_is_answered_or_refused() {
+fn request_flood_is_answered_or_rejected() {
     const MANY: u64 = 5_000;
     let world = world();
     let mut raw = Raw::connect(world.path(), &[]);
@@ -153,9 +153,9 @@ fn a_flood_is_answered_or_refused() {
     assert!(raw.request("tools/list", json!({}))["tools"].is_array());
 }
 
-/// A client that sends and never listens, and then closes its end.
+/// A client that sends, never reads, and then closes its end.
 #[test]
-fn a_client_that_does_not_listen_ends_the_server_all_the_same() {
+fn server_exits_when_client_never_reads() {
     let world = world();
     let took = shortest(|| flood_and_leave(world.path()));
     assert!(took < Duration::from_millis(1_500), "{took:?}");
@@ -179,14 +179,14 @@ fn flood_and_leave(folder: &Path) -> Duration {
     drop(input);
     let begin = Instant::now();
     while child.try_wait().unwrap().is_none() {
-        assert!(begin.elapsed() < PATIENCE, "the server does not end");
+        assert!(begin.elapsed() < PATIENCE, "the server does not exit");
         std::thread::sleep(Duration::from_millis(10));
     }
     begin.elapsed()
 }
 
 #[test]
-fn one_id_is_used_once_at_a_time() {
+fn duplicate_pending_id_is_rejected() {
     let world = world();
     let mut raw = Raw::connect(world.path(), &[]);
     let request = json!({ "jsonrpc": "2.0", "id": 5, "method": "tools/list", "params": {} });

@@ -1,4 +1,4 @@
-//! The server over HTTP: who comes in, and what happens to those who misbehave.
+//! The server over HTTP: access checks, and clients that misbehave.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -12,8 +12,8 @@ use crate::support::{PATIENCE, handshake, modern, plain};
 
 const ORIGIN: &str = "https://app.example";
 
-/// A server that listens.
-pub(crate) struct House {
+/// A running server.
+pub(crate) struct HttpServer {
     child: Child,
     pub(crate) port: u16,
     pub(crate) tokens: Vec<String>,
@@ -34,7 +34,7 @@ impl Answer {
         })
     }
 
-    /// The message of the answer, also where it is one of a stream.
+    /// Returns the message of the response, also if it is an event stream.
     fn message(&self) -> Value {
         let line = self.body.lines().rev().find_map(|line| {
             let line = line.strip_prefix("data:").unwrap_or(line).trim();
@@ -46,7 +46,7 @@ impl Answer {
     }
 }
 
-impl House {
+impl HttpServer {
     pub(crate) fn open(options: &[&str]) -> Self {
         let world = tempfile::tempdir().unwrap();
         let skills = world.path().join("skills");
@@ -93,7 +93,7 @@ impl House {
         stream
     }
 
-    /// Sends exactly these headers.
+    /// Sends a request with exactly these headers.
     fn raw(&self, method: &str, path: &str, headers: &[(&str, String)], body: &str) -> Answer {
         let mut request = format!("{method} {path} HTTP/1.1\r\nConnection: close\r\n");
         for (name, value) in headers {
@@ -109,7 +109,7 @@ impl House {
         answer(stream)
     }
 
-    /// Posts a message as a client with a token does.
+    /// Posts a message with a token.
     fn post(&self, token: usize, session: Option<&str>, body: &str) -> Answer {
         let mut headers = self.headers(token);
         if let Some(session) = session {
@@ -136,7 +136,7 @@ impl House {
     }
 }
 
-impl Drop for House {
+impl Drop for HttpServer {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
@@ -169,11 +169,11 @@ fn answer(mut stream: TcpStream) -> Answer {
     }
 }
 
-/// Every host with every origin, token, method and path.
+/// Every combination of host, origin, token, method and path.
 #[test]
-fn the_door() {
-    let house = House::open(&[]);
-    let port = house.port;
+fn access_matrix() {
+    let server = HttpServer::open(&[]);
+    let port = server.port;
     let hosts = [
         (Some(format!("127.0.0.1:{port}")), true),
         (Some(format!("LocalHost:{port}")), true),
@@ -196,12 +196,12 @@ fn the_door() {
         (Some("*"), false),
     ];
     let tokens = [
-        (Some(format!("Bearer {}", house.tokens[0])), true),
-        (Some(format!("bearer {}", house.tokens[1])), true),
+        (Some(format!("Bearer {}", server.tokens[0])), true),
+        (Some(format!("bearer {}", server.tokens[1])), true),
         (Some(format!("Bearer {}", "c".repeat(64))), false),
-        (Some(format!("Bearer {}", &house.tokens[0][..63])), false),
-        (Some(format!("Basic {}", house.tokens[0])), false),
-        (Some(house.tokens[0].clone()), false),
+        (Some(format!("Bearer {}", &server.tokens[0][..63])), false),
+        (Some(format!("Basic {}", server.tokens[0])), false),
+        (Some(server.tokens[0].clone()), false),
         (None, false),
     ];
     let methods = ["POST", "GET", "DELETE", "OPTIONS", "PUT", "PATCH", "HEAD"];
@@ -221,7 +221,7 @@ fn the_door() {
         headers.extend(origin.0.map(|origin| ("Origin", origin.to_owned())));
         headers.extend(token.0.clone().map(|token| ("Authorization", token)));
         let sent = if method == "POST" { body.as_str() } else { "" };
-        let answer = house.raw(method, path, &headers, sent);
+        let answer = server.raw(method, path, &headers, sent);
         let case = format!(
             "{method} {path} {host:?} {origin:?} {token:?}: {} {}",
             answer.head, answer.body
@@ -244,7 +244,7 @@ fn the_door() {
         if status != 200 {
             assert!(!answer.body.contains("\"result\""), "{case}");
         }
-        // Nobody but the page that was named may read an answer.
+        // Only the allowed origin may read a response.
         let allowed = answer.header("access-control-allow-origin");
         let is_welcome = host.1 && origin.0 == Some(ORIGIN);
         assert!(
@@ -276,10 +276,10 @@ fn the_door() {
 }
 
 #[test]
-fn headers_that_stand_twice_are_refused() {
-    let house = House::open(&[]);
+fn duplicate_headers_are_rejected() {
+    let server = HttpServer::open(&[]);
     let body = message(1, "initialize", &handshake("2025-11-25"));
-    let right = house.headers(0);
+    let right = server.headers(0);
     for (name, value, statuses) in [
         ("Host", "evil.example".to_owned(), [400, 403]),
         ("Origin", "https://evil.example".to_owned(), [403, 403]),
@@ -290,33 +290,33 @@ fn headers_that_stand_twice_are_refused() {
         if name == "Origin" {
             headers.push((name, ORIGIN.to_owned()));
         }
-        let status = house.raw("POST", "/mcp", &headers, &body).status;
+        let status = server.raw("POST", "/mcp", &headers, &body).status;
         assert!(statuses.contains(&status), "{name}: {status}");
     }
-    // The request line has a host, too.
-    let status = house
+    // The request line contains a host, too.
+    let status = server
         .raw("POST", "http://evil.example/mcp", &right, &body)
         .status;
     assert_eq!(status, 403);
 }
 
 #[test]
-fn bodies_are_bounded() {
-    let house = House::open(&["--patience", "1000"]);
+fn bodies_are_limited() {
+    let server = HttpServer::open(&["--patience", "1000"]);
     let host = format!(
         "Host: 127.0.0.1:{}\r\nAuthorization: Bearer {}\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\n",
-        house.port, house.tokens[0]
+        server.port, server.tokens[0]
     );
 
-    // Too large, as announced, and piece by piece.
-    let mut stream = house.connect();
+    // Too large, by `Content-Length` and by chunks.
+    let mut stream = server.connect();
     write!(
         stream,
         "POST /mcp HTTP/1.1\r\n{host}Content-Length: 1073741824\r\n\r\n"
     )
     .unwrap();
     assert_eq!(answer(stream).status, 413);
-    let mut stream = house.connect();
+    let mut stream = server.connect();
     write!(
         stream,
         "POST /mcp HTTP/1.1\r\n{host}Transfer-Encoding: chunked\r\n\r\n"
@@ -333,14 +333,14 @@ fn bodies_are_bounded() {
 
     // Too slow: the body, and the head.
     let begin = Instant::now();
-    let mut stream = house.connect();
+    let mut stream = server.connect();
     write!(
         stream,
         "POST /mcp HTTP/1.1\r\n{host}Content-Length: 10\r\n\r\n{{"
     )
     .unwrap();
     assert_eq!(answer(stream).status, 408);
-    let mut stream = house.connect();
+    let mut stream = server.connect();
     write!(stream, "POST /mcp HTTP/1.1\r\nHost: ").unwrap();
     answer(stream);
     assert!(
@@ -349,74 +349,74 @@ fn bodies_are_bounded() {
         begin.elapsed()
     );
 
-    // No JSON, and too deep.
+    // Invalid JSON, and JSON nested too deeply.
     let deep = format!("{{\"a\":{}{}}}", "[".repeat(100), "]".repeat(100));
     for (body, code) in [("nonsense", -32700), ("[1]", -32700), (&*deep, -32600)] {
-        let answer = house.post(0, None, body);
+        let answer = server.post(0, None, body);
         assert_eq!(answer.status, 400, "{body}");
         assert_eq!(answer.message()["error"]["code"], code, "{body}");
     }
-    assert_eq!(house.begin(0).status, 200, "the next one is served");
+    assert_eq!(server.begin(0).status, 200, "the next one is served");
 }
 
 #[test]
-fn sessions_belong_to_their_token_and_are_counted() {
-    let house = House::open(&["--sessions", "3"]);
+fn sessions_belong_to_their_token_and_are_limited() {
+    let server = HttpServer::open(&["--sessions", "3"]);
     let mut ids = Vec::new();
     for _ in 0..3 {
-        let answer = house.begin(0);
+        let answer = server.begin(0);
         assert_eq!(answer.status, 200);
         ids.push(answer.header("mcp-session-id").unwrap().to_owned());
     }
     assert!(ids.iter().all(|id| id.len() >= 32) && ids[0] != ids[1] && ids[1] != ids[2]);
-    let full = house.begin(0);
+    let full = server.begin(0);
     assert_eq!((full.status, full.header("retry-after")), (503, Some("30")));
 
     let list = message(2, "tools/list", &json!({}));
-    assert_eq!(house.post(0, Some(&ids[0]), &list).status, 200);
+    assert_eq!(server.post(0, Some(&ids[0]), &list).status, 200);
     assert_eq!(
-        house.post(1, Some(&ids[0]), &list).status,
+        server.post(1, Some(&ids[0]), &list).status,
         404,
-        "somebody else's"
+        "session of another token"
     );
-    assert_eq!(house.post(0, Some("made-up"), &list).status, 404);
-    let mut headers = house.headers(1);
+    assert_eq!(server.post(0, Some("made-up"), &list).status, 404);
+    let mut headers = server.headers(1);
     headers.push(("Mcp-Session-Id", ids[0].clone()));
     assert_eq!(
-        house.raw("DELETE", "/mcp", &headers, "").status,
+        server.raw("DELETE", "/mcp", &headers, "").status,
         404,
-        "nor may others end it"
+        "another token cannot end it"
     );
 
-    let mut headers = house.headers(0);
+    let mut headers = server.headers(0);
     headers.push(("Mcp-Session-Id", ids[0].clone()));
-    assert_eq!(house.raw("DELETE", "/mcp", &headers, "").status, 204);
+    assert_eq!(server.raw("DELETE", "/mcp", &headers, "").status, 204);
     assert_eq!(
-        house.post(0, Some(&ids[0]), &list).status,
+        server.post(0, Some(&ids[0]), &list).status,
         404,
-        "it is over"
+        "the session has ended"
     );
-    assert_eq!(house.begin(1).status, 200, "there is room again");
+    assert_eq!(server.begin(1).status, 200, "a session is free again");
 }
 
-/// A client that asks for much and takes nothing is cut off.
+/// A client that requests a lot and never reads is disconnected.
 #[test]
-fn whoever_does_not_listen_is_cut_off() {
-    let house = House::open(&["--patience", "1000"]);
-    let mut stream = house.connect();
+fn client_that_never_reads_is_disconnected() {
+    let server = HttpServer::open(&["--patience", "1000"]);
+    let mut stream = server.connect();
     stream
         .set_write_timeout(Some(Duration::from_secs(1)))
         .unwrap();
     let body = message(1, "tools/list", &modern(json!({})));
     let request = format!(
         "POST /mcp HTTP/1.1\r\nHost: 127.0.0.1:{}\r\nAuthorization: Bearer {}\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\nMCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/list\r\nContent-Length: {}\r\n\r\n{body}",
-        house.port,
-        house.tokens[0],
+        server.port,
+        server.tokens[0],
         body.len()
     );
     let begin = Instant::now();
     let cut = loop {
-        // Never reads: at some point the server cannot write, and then does not wait for long.
+        // Never reads: at some point the server cannot write and gives up.
         match stream.write_all(request.as_bytes()) {
             Ok(()) => {}
             Err(error)
@@ -431,5 +431,5 @@ fn whoever_does_not_listen_is_cut_off() {
         }
     };
     assert!(cut, "the connection is still there");
-    assert_eq!(house.begin(0).status, 200);
+    assert_eq!(server.begin(0).status, 200);
 }

@@ -1,4 +1,4 @@
-//! Settings of clients: what is written, and that nothing else is lost.
+//! Configuration of clients: the written entry, and that nothing else is lost.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -24,7 +24,7 @@ fn launch() -> Launch {
 }
 
 #[test]
-fn every_client_gets_its_lines() {
+fn every_client_gets_its_entry() {
     let home = homes(Path::new("/people/me"));
     let program = "/opt/my tools/prowess";
     for client in Client::ALL {
@@ -133,12 +133,12 @@ fn installing_keeps_everything_else() {
         let replaced = std::fs::read_to_string(&path).unwrap();
         assert!(!replaced.contains("/opt/my tools"), "{replaced}");
         let left = std::fs::read_dir(path.parent().unwrap()).unwrap().count();
-        assert_eq!(left, 1, "nothing else lies there");
+        assert_eq!(left, 1, "no other file is left");
     }
 }
 
 #[test]
-fn a_file_is_made_where_there_is_none() {
+fn missing_file_is_created() {
     for client in Client::ALL {
         let world = tempfile::tempdir().unwrap();
         let homes = homes(world.path());
@@ -150,7 +150,7 @@ fn a_file_is_made_where_there_is_none() {
 }
 
 #[test]
-fn a_link_stays_a_link() {
+fn link_is_kept() {
     let world = tempfile::tempdir().unwrap();
     let homes = homes(world.path());
     std::fs::create_dir(world.path().join("dotfiles")).unwrap();
@@ -167,7 +167,7 @@ fn a_link_stays_a_link() {
 }
 
 #[test]
-fn what_cannot_be_read_is_not_touched() {
+fn invalid_file_is_not_changed() {
     for (client, before) in [
         (Client::Cursor, "{ nonsense"),
         (Client::Cursor, "{\"mcpServers\": []}"),

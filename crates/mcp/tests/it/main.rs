@@ -1,5 +1,5 @@
-//! The server in a process of its own, with clients that say exactly what a test wants. Real
-//! clients are in `tests/clients`; `cargo xtask mcp-clients` runs them.
+//! Tests of the server in its own process, with scripted clients. Real clients are in
+//! `tests/clients`; `cargo xtask mcp-clients` runs them.
 
 #![allow(
     clippy::unwrap_used,

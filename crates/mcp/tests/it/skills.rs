@@ -1,4 +1,4 @@
-//! The extension for skills, as SEP-2640 wants it of a server: the scenarios
+//! The skills extension as SEP-2640 requires it of a server: the scenarios
 //! `sep-2640-skills-enumeration`, `-manifest` and `-directory`, and cases 135 and 136 of the
 //! reference. Cases 137 and 138 are about hosts.
 
@@ -14,7 +14,7 @@ fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_else(|| panic!("no text: {value}"))
 }
 
-/// All pages of `skills/list`.
+/// Returns all pages of `skills/list`.
 fn all(raw: &mut Raw) -> (Vec<Value>, Vec<Value>, usize) {
     let (mut skills, mut omitted, mut pages) = (Vec::new(), Vec::new(), 0);
     let mut params = json!({});
@@ -52,7 +52,7 @@ fn sha256(bytes: &[u8]) -> String {
     format!("sha256:{hex}")
 }
 
-/// A skill with files of several kinds, one of them a skill in itself.
+/// A skill with files of several kinds, one of which is a skill itself.
 fn rich(folder: &Path) {
     skill(
         folder,
@@ -109,7 +109,7 @@ fn enumeration() {
         .iter()
         .map(|skill| text(&skill["frontmatter"]["name"]).to_owned())
         .collect();
-    assert_eq!(found, names, "each once");
+    assert_eq!(found, names, "each exactly once");
     for skill in &skills {
         let uri = text(&skill["uri"]);
         let path = uri
@@ -119,11 +119,11 @@ fn enumeration() {
         assert_eq!(
             last,
             skill["frontmatter"]["name"].as_str(),
-            "the name is in the address"
+            "the name is in the URI"
         );
         assert!(skill["resources"].is_array());
     }
-    // The entry is the same from both methods, and for a skill that no list names.
+    // Both methods return the same entry, also for a skill that is not listed.
     let got = raw.request("skills/get", json!({ "uri": skills[7]["uri"] }));
     assert_eq!(got["skill"], skills[7]);
     assert_eq!(got["resultType"], "complete");
@@ -182,7 +182,7 @@ fn manifest() {
             "skill://pdf-forms/templates/invoice.md",
             "skill://pdf-forms/templates/regional/eu%20invoice%231.md",
         ],
-        "all files, nothing from outside, nothing of version control"
+        "all files, none from outside, none of version control"
     );
     for file in files {
         let bytes = read(&mut raw, text(&file["uri"]));
@@ -192,7 +192,7 @@ fn manifest() {
     let main = raw.request("resources/read", json!({ "uri": uris[0] }));
     assert_eq!(main["contents"][0]["mimeType"], "text/markdown");
 
-    // Whatever is not in the manifest is not served.
+    // Files that are not in the manifest are not served.
     for path in [
         "leak",
         ".git/config",
@@ -210,7 +210,7 @@ fn manifest() {
         );
     }
 
-    // Case 135: a changed file has a new digest; before the client knows it, it gets no bytes.
+    // Case 135: a changed file has a new digest; until the client knows it, reads fail.
     let invoice = world.path().join("pdf-forms/templates/invoice.md");
     std::fs::write(&invoice, "# INVOICE\n").unwrap();
     assert_eq!(
@@ -222,7 +222,7 @@ fn manifest() {
     assert_eq!(
         raw.refused("resources/read", json!({ "uri": new })),
         -32002,
-        "not in the list it has"
+        "not in the client's list"
     );
     let again = raw.request("skills/get", json!({ "uri": uris[0] }))["skill"].clone();
     assert_ne!(again["resources"], entry["resources"]);
@@ -236,7 +236,7 @@ fn manifest() {
 }
 
 #[test]
-fn skills_that_hosts_would_refuse_are_reported() {
+fn unsupported_skills_are_reported_as_omitted() {
     let world = tempfile::tempdir().unwrap();
     plain(world.path(), "good");
     plain(world.path(), "many");
@@ -289,7 +289,7 @@ fn skills_that_hosts_would_refuse_are_reported() {
             -32602,
             "{name}"
         );
-        // They are resources and tools like all others.
+        // They are still available as resources and tools.
         assert!(!read(&mut raw, &uri).is_empty());
     }
 }
@@ -374,9 +374,9 @@ fn directory() {
     }
 }
 
-/// Case 136: reading is transport.
+/// Case 136: reading a resource does not run anything.
 #[test]
-fn reading_is_not_using() {
+fn reading_does_not_activate() {
     let world = tempfile::tempdir().unwrap();
     let mark = world.path().join("mark");
     let text = format!(
@@ -389,7 +389,7 @@ fn reading_is_not_using() {
     assert_eq!(
         read(&mut raw, uri),
         text.as_bytes(),
-        "the author's text, nothing filled in"
+        "the original text, nothing expanded"
     );
     assert!(!mark.exists());
     let listed = raw.request(
@@ -400,7 +400,7 @@ fn reading_is_not_using() {
 }
 
 #[test]
-fn rules_hold_for_resources_too() {
+fn rules_apply_to_resources() {
     let world = tempfile::tempdir().unwrap();
     plain(world.path(), "open");
     plain(world.path(), "secret");
@@ -413,7 +413,7 @@ fn rules_hold_for_resources_too() {
 }
 
 #[test]
-fn hints_are_for_those_who_know_them() {
+fn cache_hints_are_sent_to_modern_clients_only() {
     let world = tempfile::tempdir().unwrap();
     plain(world.path(), "deploy");
     let mut raw = Raw::start(world.path(), &[]);
@@ -433,7 +433,7 @@ fn hints_are_for_those_who_know_them() {
 }
 
 #[test]
-fn the_old_index_is_there_for_those_who_want_it() {
+fn legacy_index_is_served_on_request() {
     let world = tempfile::tempdir().unwrap();
     plain(world.path(), "deploy");
     let params = || json!({ "uri": "skill://index.json" });
@@ -454,7 +454,7 @@ fn the_old_index_is_there_for_those_who_want_it() {
 }
 
 #[test]
-fn news_come_by_themselves() {
+fn changes_are_notified() {
     let world = tempfile::tempdir().unwrap();
     plain(world.path(), "deploy");
     std::fs::write(world.path().join("deploy/notes.md"), "one").unwrap();
@@ -479,7 +479,7 @@ fn news_come_by_themselves() {
     }
     assert!(methods.contains("notifications/resources/list_changed"));
     assert!(methods.contains("notifications/prompts/list_changed"));
-    // Without any skill there is no tool for skills.
+    // Without any skill, the tools for skills are missing.
     std::fs::remove_dir_all(world.path().join("deploy")).unwrap();
     std::fs::remove_dir_all(world.path().join("second")).unwrap();
     while text(&raw.receive()["method"]) != "notifications/tools/list_changed" {}

@@ -1,4 +1,4 @@
-//! A server in a process of its own, and a client that says exactly what a test wants.
+//! A server in its own process, and a scripted client.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 /// Longer than anything takes.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
-/// The example `serve`, which lies beside the tests.
+/// Returns the path of the example `serve`, which is built with the tests.
 pub(crate) fn server() -> PathBuf {
     let test = std::env::current_exe().unwrap();
     let built = test
@@ -30,7 +30,7 @@ pub(crate) fn skill(folder: &Path, name: &str, text: &str) {
     std::fs::write(folder.join("SKILL.md"), text).unwrap();
 }
 
-/// A plain skill of this name.
+/// Writes a simple skill with this name.
 pub(crate) fn plain(folder: &Path, name: &str) {
     skill(
         folder,
@@ -39,7 +39,7 @@ pub(crate) fn plain(folder: &Path, name: &str) {
     );
 }
 
-/// A client on the other end of two pipes.
+/// A client connected by two pipes.
 pub(crate) struct Raw {
     pub(crate) child: Child,
     input: Option<ChildStdin>,
@@ -75,7 +75,7 @@ impl Raw {
         }
     }
 
-    /// The same, after the handshake of older protocols.
+    /// Like `start`, after the handshake of older protocols.
     pub(crate) fn connect(folder: &Path, options: &[&str]) -> Self {
         let mut raw = Self::start(folder, options);
         raw.request("initialize", handshake("2025-11-25"));
@@ -93,13 +93,13 @@ impl Raw {
         self.write(format!("{message}\n").as_bytes());
     }
 
-    /// The next message, whatever it is.
+    /// Returns the next message.
     pub(crate) fn receive(&self) -> Value {
         let line = self.lines.recv_timeout(PATIENCE).expect("a message");
         serde_json::from_str(&line).unwrap_or_else(|_| panic!("not the protocol: {line}"))
     }
 
-    /// The next message, if one comes soon.
+    /// Returns the next message, if one arrives in time.
     pub(crate) fn receive_within(&self, patience: Duration) -> Option<Value> {
         match self.lines.recv_timeout(patience) {
             Ok(line) => Some(serde_json::from_str(&line).unwrap()),
@@ -107,7 +107,7 @@ impl Raw {
         }
     }
 
-    /// Asks, and returns the whole answer. Notifications in between are dropped.
+    /// Sends a request and returns the whole response. Notifications in between are dropped.
     pub(crate) fn ask(&mut self, method: &str, params: &Value) -> Value {
         self.next += 1;
         let id = self.next;
@@ -120,14 +120,14 @@ impl Raw {
         }
     }
 
-    /// Asks, and returns the result.
+    /// Sends a request and returns the result.
     pub(crate) fn request(&mut self, method: &str, params: Value) -> Value {
         let answer = self.ask(method, &params);
         assert!(answer.get("error").is_none(), "{method}: {answer}");
         answer["result"].clone()
     }
 
-    /// Asks, and returns the code of the error.
+    /// Sends a request and returns the error code.
     pub(crate) fn refused(&mut self, method: &str, params: Value) -> i64 {
         let answer = self.ask(method, &params);
         answer["error"]["code"]
@@ -135,18 +135,18 @@ impl Raw {
             .unwrap_or_else(|| panic!("{method}: {answer}"))
     }
 
-    /// Closes our end, and returns how long the server took to end.
+    /// Closes our end, and returns how long the server took to exit.
     pub(crate) fn close(mut self) -> Duration {
         let begin = std::time::Instant::now();
         drop(self.input.take());
         while self.child.try_wait().unwrap().is_none() {
-            assert!(begin.elapsed() < PATIENCE, "the server does not end");
+            assert!(begin.elapsed() < PATIENCE, "the server does not exit");
             std::thread::sleep(Duration::from_millis(5));
         }
         begin.elapsed()
     }
 
-    /// The most memory that the server used so far, in MiB.
+    /// Returns the peak memory of the server, in MiB.
     pub(crate) fn peak_memory(&self) -> u64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
         let line = status
@@ -177,7 +177,7 @@ pub(crate) fn handshake(version: &str) -> Value {
     })
 }
 
-/// What each request of protocol 2026-07-28 carries.
+/// Adds the metadata that each request of protocol 2026-07-28 carries.
 pub(crate) fn modern(mut params: Value) -> Value {
     params["_meta"] = json!({
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",

@@ -7,14 +7,14 @@ use std::path::{Path, PathBuf};
 
 use super::walk::{Notice, SKIPPED};
 
-/// How deep commands are looked for.
+/// Maximum folder depth.
 const MAX_DEPTH: usize = 6;
-/// Most folders of one root that are entered.
+/// Maximum number of folders entered per root.
 const MAX_FOLDERS: usize = 2_000;
-/// Most command files of one root.
+/// Maximum number of command files per root.
 const MAX_FILES: usize = 20_000;
 
-/// Returns the command files below a folder with their names, in order of path.
+/// Returns the command files below a folder with their names, sorted by path.
 pub fn command_files(root: &Path) -> (Vec<(PathBuf, String)>, Vec<Notice>) {
     let mut finder = Finder {
         root,
@@ -30,7 +30,7 @@ struct Finder<'r> {
     root: &'r Path,
     found: Vec<(PathBuf, String)>,
     notices: Vec<Notice>,
-    /// Folders that were entered, so that links cannot lead round in circles.
+    /// Folders already entered, to stop link cycles.
     seen: BTreeSet<(u64, u64)>,
 }
 
@@ -108,7 +108,8 @@ impl Finder<'_> {
     }
 }
 
-/// Whether an entry may be a command, or a folder with some. Other files must not use up the limit.
+/// Returns `true` if an entry may be a command or a folder of commands. Other files do not count
+/// towards the limit.
 fn may_count(entry: &std::fs::DirEntry) -> bool {
     let name = entry.file_name();
     let name = name.as_bytes();

@@ -1,4 +1,4 @@
-//! Lists a folder without asking the system twice.
+//! Lists a folder with as few system calls as possible.
 
 use std::ffi::CStr;
 use std::ops::ControlFlow;
@@ -7,7 +7,7 @@ use std::os::fd::BorrowedFd;
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
-/// One entry of a folder, as the system lists it.
+/// A folder entry.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Entry<'a> {
     pub(super) name: &'a CStr,
@@ -15,12 +15,12 @@ pub(super) struct Entry<'a> {
     pub(super) inode: u64,
 }
 
-/// Calls `visit` for every entry but `.` and `..`, in the system's order, until told to stop.
+/// Calls `visit` for every entry except `.` and `..`, in directory order, until it breaks.
 pub(super) fn for_each(
     folder: BorrowedFd<'_>,
     visit: &mut dyn FnMut(Entry<'_>) -> ControlFlow<()>,
 ) -> Result<(), Errno> {
-    // On the stack: most folders need one call, and no memory is asked for.
+    // On the stack: most folders need one system call and no allocation.
     #[cfg(target_os = "linux")]
     let mut buffer = [std::mem::MaybeUninit::<u8>::uninit(); 16 * 1024];
     #[cfg(target_os = "linux")]

@@ -1,11 +1,11 @@
-//! Paths of skills as text, and parts of them.
+//! Paths of skills as text, and their components.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-/// The folder of a skill's file. Paths of a walk are made of names with one slash between them, and
-/// need not be taken apart into all their parts.
+/// Returns the folder of a skill's file. Fast path: paths of a walk are normalized and need not be
+/// split into components.
 pub(super) fn folder_of(file: &Path) -> &Path {
     let bytes = file.as_os_str().as_bytes();
     match bytes.iter().rposition(|&byte| byte == b'/') {
@@ -16,7 +16,7 @@ pub(super) fn folder_of(file: &Path) -> &Path {
     }
 }
 
-/// A path as it is below a root; the whole path where it is not.
+/// Returns a path relative to a root, or the whole path if it is not below the root.
 pub(super) fn below<'p>(path: &'p Path, root: &Path) -> &'p Path {
     let root_bytes = root.as_os_str().as_bytes();
     let rest = path.as_os_str().as_bytes().strip_prefix(root_bytes);
@@ -28,8 +28,8 @@ pub(super) fn below<'p>(path: &'p Path, root: &Path) -> &'p Path {
     }
 }
 
-/// The path that identifies a skill. Where the location says the same as the file's path, it is a
-/// part of that text, and need not be looked at again.
+/// Returns the path that identifies a skill. If the location equals the path of the file, the id is
+/// a slice of it and need not be escaped again.
 pub(super) fn id_path(location: &str, file: &Path, folder: &Path, inner: &Path) -> Box<str> {
     if inner.as_os_str().is_empty() {
         return ".".into();
@@ -43,10 +43,10 @@ pub(super) fn id_path(location: &str, file: &Path, folder: &Path, inner: &Path) 
         .map_or_else(|| escape(inner), Box::from)
 }
 
-/// A path as text from which it can be made again: bytes that are not UTF-8 become `\xNN`, and so
-/// does a backslash that would look like one of those.
+/// Converts a path to text without loss: bytes that are not UTF-8 become `\xNN`, and so does a
+/// backslash that looks like the start of such an escape.
 pub(super) fn escape(path: &Path) -> Box<str> {
-    // Hardly any path has a backslash, and one byte is found faster than two.
+    // Backslashes are rare, and searching for one byte is faster than for two.
     let is_plain = |text: &&str| !text.as_bytes().contains(&b'\\') || !text.contains("\\x");
     if let Some(text) = path.to_str().filter(is_plain) {
         return text.into();
@@ -61,14 +61,14 @@ pub(super) fn escape(path: &Path) -> Box<str> {
     text.into()
 }
 
-/// The path that [`escape`] wrote.
+/// Converts the text written by [`escape`] back to a path.
 pub(super) fn unescape(text: &str) -> PathBuf {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text;
     while let Some(at) = rest.find("\\x") {
         let digits = rest.get(at + 2..at + 4);
         let byte = digits.and_then(|digits| u8::from_str_radix(digits, 16).ok());
-        // Only what `escape` writes so; anything else stands for itself.
+        // Only escapes that `escape` writes; anything else is literal.
         if let Some(byte) = byte.filter(|byte| *byte >= 0x80 || *byte == b'\\') {
             bytes.extend_from_slice(&rest.as_bytes()[..at]);
             bytes.push(byte);
@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn parts_of_paths_are_those_of_the_standard_library() {
+    fn path_helpers_agree_with_the_standard_library() {
         let files = [
             "/r/a/SKILL.md",
             "/r/SKILL.md",
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_comes_back_as_it_was() {
+    fn escaped_paths_round_trip() {
         for bytes in [
             &b"a/b"[..],
             b"a\\xb",

@@ -1,4 +1,4 @@
-//! Skills in folders: where they are, how they are found, how they are read.
+//! Skills in folders: locations, discovery, reading and watching.
 
 pub mod commands;
 mod entries;

@@ -1,4 +1,4 @@
-//! Finds folders of skills deeper in the project: `apps/web/.agents/skills`.
+//! Finds nested skill folders in the project: `apps/web/.agents/skills`.
 
 use std::path::{Path, PathBuf};
 
@@ -7,14 +7,14 @@ use prowess_catalog::Scope;
 use super::scopes::{self, Holds, Place, Root, SKILL_FOLDERS};
 use super::walk::{Notice, SKIPPED};
 
-/// How deep below the current folder such folders are looked for.
+/// Maximum depth below the current folder.
 const MAX_DEPTH: usize = 6;
-/// How many files and folders are looked at. A larger project names its folders itself.
+/// Maximum number of files and folders visited. Larger projects must configure their folders.
 const MAX_ENTRIES: usize = 200_000;
 
-/// Returns the roots below the current folder, in order of path. Only inside a repository: outside
-/// one the current folder may be anything, a home folder or the whole disk. What the repository
-/// ignores is not entered.
+/// Returns the roots below the current folder, sorted by path. Searches only inside a repository:
+/// elsewhere the current folder could be a home folder or the whole disk. Ignored folders are not
+/// entered.
 pub fn nested_roots(place: &Place) -> (Vec<Root>, Vec<Notice>) {
     let mut roots = Vec::new();
     let current = &place.current;
@@ -38,7 +38,7 @@ pub fn nested_roots(place: &Place) -> (Vec<Root>, Vec<Notice>) {
         .filter_entry(move |entry| {
             let name = entry.file_name().to_str().unwrap_or_default();
             let is_folder = entry.file_type().is_some_and(|kind| kind.is_dir());
-            // Hidden folders hold settings and caches; only those that agents use are looked at.
+            // Hidden folders contain settings and caches; only enter those that agents use.
             let hidden = name.starts_with('.') && !is_vendor(name);
             is_folder && (entry.depth() == 0 || !(hidden || SKIPPED.contains(&name)))
         })
@@ -74,7 +74,7 @@ fn root_in(parent: &Path, vendor: &str, current: &Path) -> Option<Root> {
         .find(|folder| folder.split('/').next() == Some(vendor))?;
     let path: PathBuf = parent.join(folder);
     let nested = super::location::escape(parent.strip_prefix(current).ok()?).into_string();
-    // A vendor folder inside another one is that agent's business.
+    // A vendor folder inside another one belongs to that agent.
     let inside_vendor = nested.split('/').any(|part| part.starts_with('.'));
     (path.is_dir() && !inside_vendor).then(|| Root {
         scope: Scope::Project,

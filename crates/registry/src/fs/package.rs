@@ -18,12 +18,12 @@ use rustix::path::Arg;
 use super::entries::{self, Entry};
 use super::walk::SKIPPED;
 
-/// How deep a skill's folder is listed.
+/// Maximum depth that is listed.
 const MAX_DEPTH: usize = 6;
-/// How many entries of a skill's folder are listed.
+/// Maximum number of entries that are listed.
 const MAX_ENTRIES: usize = 4096;
 
-/// Folders that skills have most often.
+/// The most common folders in skills.
 const USUAL_FOLDERS: [&str; 8] = [
     "references",
     "scripts",
@@ -35,12 +35,12 @@ const USUAL_FOLDERS: [&str; 8] = [
     "templates",
 ];
 
-/// A skill's folder on disk. It is looked at when a question comes, not before: most skills are
-/// one file, and most questions are never asked.
+/// A skill's folder on disk. Evaluated lazily: most skills are a single file, and most properties
+/// are never needed.
 #[derive(Debug)]
 pub struct OnDisk<'f> {
     handle: BorrowedFd<'f>,
-    /// The folder's name in the open folder; nothing when it is the open folder itself.
+    /// Name of the folder inside the open one; `None` if it is the open folder itself.
     name: Option<&'f CStr>,
     folder: OnceCell<Option<Cow<'f, str>>>,
     file_name: &'static str,
@@ -49,12 +49,12 @@ pub struct OnDisk<'f> {
     sidecar: OnceCell<Option<String>>,
 }
 
-/// What a glance at the folders inside a skill's folder can rule out.
+/// Possible content of the subfolders of a skill, judging by their names.
 #[derive(Clone, Copy, Debug)]
 struct Inner {
-    /// Whether one of them may hold a SKILL.md, however deep.
+    /// `true` if a subfolder may contain a SKILL.md at any depth.
     may_nest: bool,
-    /// Whether one of them is that of the sidecar.
+    /// `true` if there may be a sidecar.
     may_have_sidecar: bool,
 }
 
@@ -83,7 +83,7 @@ impl<'f> OnDisk<'f> {
         }
     }
 
-    /// Describes a folder of the open folder.
+    /// Describes a subfolder of the open folder.
     pub(super) fn inside(handle: BorrowedFd<'f>, name: &'f CStr) -> Self {
         Self {
             name: Some(name),
@@ -92,9 +92,9 @@ impl<'f> OnDisk<'f> {
         }
     }
 
-    /// Which version of `agents/openai.yaml` there is, if any.
+    /// Returns the version of `agents/openai.yaml`, if it exists.
     pub fn sidecar_stamp(&self) -> Option<Stamp> {
-        // Asked about every skill, so the path is put together without memory of its own.
+        // Called for every skill, so build the path without allocating.
         let mut room = [0; 256 + SIDECAR_PATH.len()];
         let name = self.name.map_or(&b"."[..], CStr::to_bytes);
         match room.get_mut(..name.len() + 1 + SIDECAR_PATH.len()) {
@@ -111,13 +111,13 @@ impl<'f> OnDisk<'f> {
 
     /// Reads `agents/openai.yaml` and its version, without listing the folder.
     pub fn read_sidecar(&self) -> Option<(Stamp, String)> {
-        // Hardly any skill has one, and a stat is the cheapest way to see that.
+        // Few skills have one, and a `stat` is the cheapest way to find out.
         let stamp = self.sidecar_stamp()?;
         Some((stamp, read_sidecar(self.handle, &self.path(SIDECAR_PATH))?))
     }
 
     fn folder_name(&self) -> Option<&str> {
-        // Nearly every name is UTF-8, which is seen faster than what of a text is not.
+        // Nearly all names are UTF-8, which is fast to check.
         let text = |name: &'f CStr| {
             name.to_str()
                 .map_or_else(|_| name.to_string_lossy(), Cow::from)
@@ -133,8 +133,8 @@ impl<'f> OnDisk<'f> {
         }
     }
 
-    /// Looks at the folders inside, on first use. Listing a folder costs as much as reading several
-    /// files, so the usual ones are asked for by name, and most often they are all there are.
+    /// Inspects the subfolders, on first use. Listing a folder costs as much as reading several
+    /// files, so the common names are checked first; usually there are no others.
     fn inner(&self) -> Inner {
         *self.folders.get_or_init(|| {
             let own = self.name.map_or(c".", |name| name);
@@ -188,7 +188,7 @@ impl<'f> OnDisk<'f> {
         .ok()
     }
 
-    /// Everything in the folder, listed on first use.
+    /// Returns everything in the folder, listed on first use.
     pub fn listing(&self) -> &Package {
         self.listing.get_or_init(|| {
             let mut package = Package {
@@ -255,14 +255,14 @@ impl Facts for OnDisk<'_> {
 #[derive(Default)]
 struct Lister {
     files: Vec<PackageFile>,
-    /// Places in `files` of folders that are still to be listed.
+    /// Indices in `files` of folders that are still to be listed.
     folders: Vec<usize>,
     truncated: bool,
     prefix: String,
 }
 
 impl Lister {
-    /// Takes note of one entry of the folder that is being listed.
+    /// Adds one entry of the folder that is being listed.
     fn add(&mut self, folder: BorrowedFd<'_>, entry: Entry<'_>) -> ControlFlow<()> {
         if self.files.len() >= MAX_ENTRIES {
             self.truncated = true;
@@ -276,7 +276,7 @@ impl Lister {
             {
                 return ControlFlow::Continue(());
             }
-            // Links to folders are shown and not entered: what lies behind them is not ours.
+            // Links to folders are shown but not entered: their content is not part of the skill.
             if entry.file_type != FileType::Symlink {
                 self.folders.push(self.files.len());
             }
@@ -295,7 +295,7 @@ impl Lister {
         ControlFlow::Continue(())
     }
 
-    /// Lists a folder and what is below it; nothing if it cannot be read.
+    /// Lists a folder recursively. Returns `None` if it cannot be read.
     fn list(&mut self, folder: BorrowedFd<'_>, depth: usize) -> Option<()> {
         let waiting = self.folders.len();
         entries::for_each(folder, &mut |entry| self.add(folder, entry)).ok()?;
@@ -303,7 +303,7 @@ impl Lister {
         Some(())
     }
 
-    /// Lists the folders that were noted since `waiting`.
+    /// Lists the folders that were added since `waiting`.
     fn descend(&mut self, folder: BorrowedFd<'_>, waiting: usize, depth: usize) {
         let inner = self.folders.split_off(waiting);
         for index in inner {
@@ -322,7 +322,7 @@ impl Lister {
                 .ok()
                 .and_then(|inner| self.list(inner.as_fd(), depth + 1));
             self.prefix.truncate(length);
-            // A folder that cannot be read may hold anything: nothing in it counts as missing.
+            // An unreadable folder may contain anything, so nothing in it counts as missing.
             if listed.is_none() {
                 self.truncated = true;
             }
@@ -339,7 +339,7 @@ impl Lister {
     }
 }
 
-/// Looks at the folders of an open folder, and into none of them.
+/// Inspects the subfolders of an open folder without entering them.
 fn glance(folder: BorrowedFd<'_>) -> Inner {
     let mut seen = Inner {
         may_nest: false,
@@ -364,7 +364,7 @@ fn glance(folder: BorrowedFd<'_>) -> Inner {
             ControlFlow::Continue(())
         }
     });
-    // Everything is listed then, and that tells the rest.
+    // Then everything is listed, which answers the rest.
     if result.is_err() || seen.may_nest {
         Inner::UNKNOWN
     } else {
@@ -376,8 +376,9 @@ fn exists(folder: BorrowedFd<'_>, path: impl Arg) -> bool {
     rustix::fs::statat(folder, path, AtFlags::SYMLINK_NOFOLLOW).is_ok()
 }
 
-/// How many folders a folder holds. On most file systems the number of links tells: one for the
-/// name, one for `.`, and one for the `..` of each folder inside. Others always say 1.
+/// Returns the number of subfolders. On most file systems it follows from the number of hard links:
+/// one for the name, one for `.`, and one for the `..` of each subfolder. Other file systems always
+/// report 1.
 fn folders_inside(folder: BorrowedFd<'_>, path: impl Arg) -> Option<u64> {
     let stat = rustix::fs::statat(folder, path, AtFlags::SYMLINK_NOFOLLOW).ok()?;
     if FileType::from_raw_mode(stat.st_mode) != FileType::Directory {
@@ -400,8 +401,8 @@ fn read_sidecar(folder: BorrowedFd<'_>, path: &OsStr) -> Option<String> {
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// What an entry is, and whether it may be executed where that matters. Most entries need no
-/// further question to the system.
+/// Returns the type of an entry, and whether it is executable if that matters. Most entries need no
+/// extra system call.
 fn look(folder: BorrowedFd<'_>, name: &CStr, file_type: FileType) -> (FileKind, Option<bool>) {
     let is_script = || {
         let ending = name

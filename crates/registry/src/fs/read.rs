@@ -12,30 +12,30 @@ use rustix::io::Errno;
 
 use super::package::OnDisk;
 
-/// The names a skill's file may have, the canonical one first.
+/// File names of a skill, the canonical one first.
 pub const SKILL_FILES: [&str; 2] = ["SKILL.md", "skill.md"];
 
-/// A skill that was found, with the facts around it.
+/// A skill that was found.
 #[derive(Debug)]
 pub struct Found<'a> {
-    /// The path of its file; where the file is missing, of its folder.
+    /// Path of its file, or of its folder if the file is missing.
     pub path: &'a Path,
-    /// The bytes, or why there are none.
+    /// The content, or the reason why it could not be read.
     pub bytes: Result<&'a [u8], ReadFault>,
-    /// Which version of the file was read, if it was.
+    /// Version of the file that was read.
     pub stamp: Option<Stamp>,
-    /// Which of the walked roots it was found under.
+    /// Index of the walked root.
     pub root: usize,
-    /// Which of the walking threads read it, counted from 0.
+    /// Index of the walking thread.
     pub thread: usize,
-    /// The folder around it.
+    /// The skill's folder.
     pub package: &'a dyn Facts,
-    /// The same folder, where it is one on disk.
+    /// The same folder, if it is on disk.
     pub disk: Option<&'a OnDisk<'a>>,
 }
 
 impl<'a> Found<'a> {
-    /// A text that somebody named, and that no walk found.
+    /// Creates a skill from a path given by the caller, not found by a walk.
     pub fn named(
         path: &'a Path,
         bytes: Result<&'a [u8], ReadFault>,
@@ -53,10 +53,10 @@ impl<'a> Found<'a> {
     }
 }
 
-/// Reads the skill that a path names and hands it to `visit`: a folder with SKILL.md, a SKILL.md
-/// itself, or a Markdown file that is a skill on its own.
+/// Reads the skill at a path and passes it to `visit`: a folder with SKILL.md, a SKILL.md itself,
+/// or a single Markdown file.
 ///
-/// Returns false when the path is a folder without SKILL.md: there may be skills below it.
+/// Returns `false` if the path is a folder without SKILL.md, which may contain skills.
 pub fn read_path(path: &Path, visit: &mut dyn FnMut(Found<'_>)) -> bool {
     let mut buffer = Vec::new();
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::DIRECTORY;
@@ -108,7 +108,7 @@ pub fn read_path(path: &Path, visit: &mut dyn FnMut(Found<'_>)) -> bool {
     true
 }
 
-/// The skill file of an open folder, if it has one.
+/// Returns the name of the skill file in an open folder.
 pub(super) fn skill_file(folder: BorrowedFd<'_>) -> Option<&'static str> {
     SKILL_FILES.into_iter().find(|file| exists(folder, file))
 }
@@ -132,7 +132,7 @@ pub(super) fn read_named(
     });
 }
 
-/// What was read, and which version of it.
+/// Splits a read result into the content and the version.
 pub(super) fn split(
     read: Result<Stamp, ReadFault>,
     buffer: &[u8],
@@ -147,7 +147,7 @@ pub(super) fn stamp(folder: BorrowedFd<'_>, name: &OsStr) -> Option<Stamp> {
     (FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile).then(|| stamp_of(&stat))
 }
 
-/// Which version of a file a stat tells of.
+/// Converts the result of `stat` to a [`Stamp`].
 pub(super) fn stamp_of(stat: &rustix::fs::Stat) -> Stamp {
     let time = |seconds: i64, nanoseconds: u64| {
         seconds
@@ -162,7 +162,7 @@ pub(super) fn stamp_of(stat: &rustix::fs::Stat) -> Stamp {
     }
 }
 
-/// The name of a folder, also where the path ends in `.` or `..`. A link keeps its own name.
+/// Returns the name of a folder, also for paths that end in `.` or `..`. For a link, its own name.
 pub(super) fn folder_name(path: &Path) -> Option<String> {
     let lossy = |name: &OsStr| name.to_string_lossy().into_owned();
     match path.file_name() {
@@ -174,7 +174,7 @@ pub(super) fn folder_name(path: &Path) -> Option<String> {
     }
 }
 
-/// The last part of a path once `..` is resolved in the path itself.
+/// Returns the last component of a path after removing `..` lexically.
 fn clean(path: &Path) -> Option<OsString> {
     let mut parts: Vec<OsString> = Vec::new();
     for part in path.components() {
@@ -190,11 +190,11 @@ fn clean(path: &Path) -> Option<OsString> {
 }
 
 fn exists(folder: BorrowedFd<'_>, name: &str) -> bool {
-    // A link that leads nowhere exists too: it is reported, not skipped.
+    // A broken link exists too: it is reported, not skipped.
     rustix::fs::statat(folder, name, rustix::fs::AtFlags::SYMLINK_NOFOLLOW).is_ok()
 }
 
-/// Reads a regular file into `buffer`, never more than the limit, never waiting for a FIFO.
+/// Reads a regular file into `buffer`, up to the size limit. Does not block on a FIFO.
 pub(crate) fn read_file(
     folder: BorrowedFd<'_>,
     name: &OsStr,
@@ -216,8 +216,8 @@ pub(crate) fn read_file(
     Ok(stamp_of(&stat))
 }
 
-/// Reads what is there now. A file that shrank meanwhile ends early; one that grew past the limit
-/// is refused.
+/// Reads the file as it is now. If it shrank meanwhile, returns less; if it grew beyond the limit,
+/// fails.
 fn read_all(file: &OwnedFd, size: usize, buffer: &mut Vec<u8>) -> Result<(), ReadFault> {
     buffer.clear();
     buffer.reserve(size + 1);
@@ -246,12 +246,12 @@ fn open_fault(folder: BorrowedFd<'_>, name: &OsStr, error: Errno) -> ReadFault {
             let is_link =
                 rustix::fs::statat(folder, name, rustix::fs::AtFlags::SYMLINK_NOFOLLOW).is_ok();
             if is_link {
-                ReadFault::NotAFile("a link that leads nowhere")
+                ReadFault::NotAFile("a broken link")
             } else {
                 ReadFault::Missing
             }
         }
-        Errno::LOOP => ReadFault::NotAFile("a link that leads to itself"),
+        Errno::LOOP => ReadFault::NotAFile("a circular link"),
         Errno::ISDIR => ReadFault::NotAFile("a folder"),
         Errno::NXIO => ReadFault::NotAFile("a socket"),
         error => unreadable(error),
@@ -260,7 +260,7 @@ fn open_fault(folder: BorrowedFd<'_>, name: &OsStr, error: Errno) -> ReadFault {
 
 fn unreadable(error: Errno) -> ReadFault {
     let text = std::io::Error::from(error).to_string();
-    // "Permission denied (os error 13)": the number helps nobody.
+    // Drop the number of "Permission denied (os error 13)".
     let text = text
         .split(" (os error")
         .next()
@@ -269,13 +269,13 @@ fn unreadable(error: Errno) -> ReadFault {
     ReadFault::Unreadable(text)
 }
 
-/// What something is that is not a file, in words.
+/// Describes the type of something that is not a regular file.
 pub fn describe_kind(kind: FileType) -> &'static str {
     match kind {
         FileType::Directory => "a folder",
         FileType::Fifo => "a FIFO",
         FileType::Socket => "a socket",
         FileType::BlockDevice | FileType::CharacterDevice => "a device",
-        _ => "something else",
+        _ => "a special file",
     }
 }

@@ -1,10 +1,10 @@
-//! Where skills are looked for, as one table.
+//! Table of the folders that are searched for skills.
 
 use std::path::{Path, PathBuf};
 
 use prowess_catalog::{Origin, Scope};
 
-/// Folders of a project or a home in which agents keep skills, highest first.
+/// Skill folders of a project or a home, highest precedence first.
 pub const SKILL_FOLDERS: &[&str] = &[
     ".agents/skills",
     ".prowess/skills",
@@ -17,15 +17,15 @@ pub const SKILL_FOLDERS: &[&str] = &[
     ".planck/skills",
 ];
 
-/// Folders above the current one that are searched for a repository.
+/// Maximum number of parent folders searched for a repository.
 const MAX_PARENTS: usize = 64;
-/// Largest `.git` file of a worktree that is read.
+/// Maximum size of the `.git` file of a worktree, in bytes.
 const MAX_GIT_FILE: u64 = 4096;
 
-/// Folders of a project or a home in which slash commands lie, as Markdown files.
+/// Folders of a project or a home with slash commands as Markdown files.
 pub const COMMAND_FOLDERS: &[&str] = &[".claude/commands"];
 
-/// What lies in a root.
+/// Content of a root.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Holds {
     /// Folders with SKILL.md.
@@ -34,18 +34,18 @@ pub enum Holds {
     Commands,
 }
 
-/// One folder that may hold skills.
+/// A folder that may contain skills.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Root {
-    /// What kind of place it is.
+    /// Scope of the skills.
     pub scope: Scope,
-    /// The folder. It need not exist.
+    /// The folder, which may not exist.
     pub path: PathBuf,
-    /// Whose folder it is: `agents`, `claude`; empty where nobody's.
+    /// Agent that the folder belongs to: `agents`, `claude`; empty if none.
     pub vendor: String,
-    /// The folder of the project that it belongs to, where it is nested: `apps/web`.
+    /// For a nested root, the folder of the project that it belongs to: `apps/web`.
     pub nested: String,
-    /// What lies in it.
+    /// Content of the folder.
     pub holds: Holds,
 }
 
@@ -63,7 +63,7 @@ impl Root {
         }
     }
 
-    /// Returns a root that is nobody's.
+    /// Returns a root that belongs to no agent.
     pub(super) fn bare(scope: Scope, path: PathBuf) -> Self {
         let (vendor, nested) = (String::new(), String::new());
         Self {
@@ -88,7 +88,7 @@ impl Root {
     }
 }
 
-/// Where the process stands. The library never looks this up itself.
+/// Paths that determine which folders are searched. The library never looks them up itself.
 #[derive(Clone, Debug, Default)]
 pub struct Place {
     /// The current folder.
@@ -97,16 +97,16 @@ pub struct Place {
     pub home: Option<PathBuf>,
     /// `$XDG_CONFIG_HOME`, or its default.
     pub config_home: Option<PathBuf>,
-    /// Folders named by flag, configuration or environment.
+    /// Folders given by flag, configuration or environment.
     pub extra: Vec<PathBuf>,
-    /// Folders named by the project's own configuration, all of them inside it.
+    /// Folders given by the project's own configuration, all of them inside the project.
     pub project_extra: Vec<PathBuf>,
-    /// One folder that is looked at in place of all others.
+    /// A single folder to search instead of all others.
     pub only: Option<PathBuf>,
 }
 
-/// Returns every folder that may hold skills, highest precedence first. Folders that are nested
-/// deeper in the project are not among them: [`nested_roots`](super::nested::nested_roots) finds those.
+/// Returns all folders that may contain skills, highest precedence first. Nested folders of the
+/// project are not included: [`nested_roots`](super::nested::nested_roots) finds those.
 pub fn roots(place: &Place) -> Vec<Root> {
     if let Some(only) = &place.only {
         return vec![Root::bare(Scope::Extra, only.clone())];
@@ -121,7 +121,7 @@ pub fn roots(place: &Place) -> Vec<Root> {
         .into_iter()
         .map(Path::to_owned)
         .collect();
-    // A worktree without skills of its own uses those of the checkout that it belongs to.
+    // A worktree without skills uses those of its main checkout.
     let has_some = |folder: &PathBuf| SKILL_FOLDERS.iter().any(|name| folder.join(name).is_dir());
     if let Some(main) = folders.last().and_then(|last| main_checkout(last))
         && !folders.iter().any(has_some)
@@ -163,13 +163,13 @@ pub fn roots(place: &Place) -> Vec<Root> {
     roots
 }
 
-/// Whether a folder is one of the roots.
+/// Returns `true` if a folder is one of the roots.
 pub(super) fn contains(roots: &[Root], path: &Path) -> bool {
     roots.iter().any(|root| root.path == path)
 }
 
-/// The checkout that a worktree belongs to: its `.git` is a file that names a folder below the
-/// checkout's own `.git`.
+/// Returns the main checkout of a worktree, whose `.git` is a file that points to a folder below
+/// the checkout's `.git`.
 fn main_checkout(folder: &Path) -> Option<PathBuf> {
     let file = folder.join(".git");
     if std::fs::metadata(&file).ok()?.len() > MAX_GIT_FILE || !file.is_file() {
@@ -183,7 +183,7 @@ fn main_checkout(folder: &Path) -> Option<PathBuf> {
     worktrees.parent()?.parent().map(Path::to_owned)
 }
 
-/// The repository that a folder is in, if it is in one.
+/// Returns the repository that contains a folder.
 pub fn repository(current: &Path) -> Option<&Path> {
     current
         .ancestors()
@@ -191,9 +191,9 @@ pub fn repository(current: &Path) -> Option<&Path> {
         .find(|folder| folder.join(".git").exists())
 }
 
-/// The current folder and those above it, up to the repository's root. Outside a repository, the
-/// current folder alone: skills of a stranger's parent folder are not ours. The home folder is
-/// user scope, never project scope.
+/// Returns the current folder and its parents up to the root of the repository. Outside a
+/// repository, only the current folder: skills in a parent folder may belong to another user. The
+/// home folder is user scope, never project scope.
 pub fn project_folders<'a>(current: &'a Path, home: Option<&Path>) -> Vec<&'a Path> {
     let above: Vec<&Path> = current.ancestors().take(MAX_PARENTS).collect();
     // `.git` is a folder in a checkout and a file in a worktree.
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn a_worktree_is_a_repository_too() {
+    fn worktree_is_a_repository() {
         let world = tempfile::tempdir().unwrap();
         let inner = world.path().join("tree/sub");
         std::fs::create_dir_all(&inner).unwrap();
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn project_comes_before_extra_before_user() {
+    fn order_is_project_extra_user() {
         let place = Place {
             current: "/nowhere/work".into(),
             home: Some("/nowhere/dwelling".into()),
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn a_worktree_without_skills_uses_the_main_checkout() {
+    fn worktree_without_skills_uses_the_main_checkout() {
         let world = tempfile::tempdir().unwrap();
         let (main, tree) = (world.path().join("main"), world.path().join("tree"));
         std::fs::create_dir_all(main.join(".git/worktrees/tree")).unwrap();

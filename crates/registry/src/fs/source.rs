@@ -1,4 +1,4 @@
-//! Skills in folders, as a source.
+//! Skills in folders on disk.
 
 use std::collections::HashMap;
 use std::path::{Component, Path, PathBuf};
@@ -20,21 +20,21 @@ use crate::digest::FactKind;
 use crate::resource::{Error, Resource, SkillFolder};
 use crate::source::{Fault, FaultKind, Known, Places, Scan, SkillSource, fingerprint};
 
-/// A file that did not change for so many nanoseconds is not being written.
+/// A file that did not change for this many nanoseconds is not being written.
 const AT_REST: i64 = 2_000_000_000;
 
-/// How folders are searched.
+/// Options of a [`FileSource`].
 #[derive(Clone, Debug)]
 pub struct FileOptions {
-    /// How each root is walked.
+    /// Options of the walk of each root.
     pub walk: WalkOptions,
-    /// Whether folders deeper in the project count.
+    /// Searches nested folders of the project.
     pub nested: bool,
-    /// Whether names that Claude Code reserves are left out.
+    /// Skips names that Claude Code reserves.
     pub claude_names: bool,
-    /// Where heads are kept between two starts; nothing to keep none.
+    /// Cache folder; `None` disables the cache.
     pub cache: Option<PathBuf>,
-    /// Place of the first root among those of all sources; a lower one counts more.
+    /// Order of the first root among the roots of all sources; a lower order takes precedence.
     pub first_order: usize,
 }
 
@@ -50,21 +50,21 @@ impl Default for FileOptions {
     }
 }
 
-/// Skills in the folders of a project, a home, and those that were named.
+/// Skills in the folders of a project, in the user's home, and in explicitly named folders.
 #[derive(Debug)]
 pub struct FileSource {
     place: Place,
     options: FileOptions,
     /// The roots that existed at the last scan.
     last: Mutex<Vec<(PathBuf, Arc<Origin>)>>,
-    /// When the last scan began.
+    /// Start of the last scan.
     began: AtomicI64,
 }
 
-/// What reading some skills again gave.
+/// Result of reading some skills again.
 #[derive(Debug, Default)]
 pub(crate) struct Rescan {
-    /// Places among the known skills, and what stands there now.
+    /// Positions among the known skills, with their new versions.
     pub(crate) skills: Vec<(usize, Arc<Skill>)>,
     /// Skills that could not be read.
     pub(crate) faults: Vec<Fault>,
@@ -79,7 +79,7 @@ struct Prepared {
 }
 
 impl FileSource {
-    /// Makes a source of the folders that are seen from a place.
+    /// Creates a source of the folders visible from `place`.
     pub fn new(place: Place, options: FileOptions) -> Self {
         Self {
             place,
@@ -89,7 +89,7 @@ impl FileSource {
         }
     }
 
-    /// Makes a source of one folder and nothing else.
+    /// Creates a source of a single folder.
     pub fn of_folder(folder: PathBuf, options: FileOptions) -> Self {
         let place = Place {
             only: Some(folder),
@@ -104,22 +104,22 @@ impl FileSource {
         )
     }
 
-    /// Where heads are kept between two starts.
+    /// Returns the cache folder.
     pub(crate) fn cache_folder(&self) -> Option<&Path> {
         self.options.cache.as_deref()
     }
 
-    /// Whether this is the source of one folder.
+    /// Returns `true` if this is the source of this single folder.
     pub(crate) fn is_only(&self, folder: &Path) -> bool {
         self.place.only.as_deref() == Some(folder)
     }
 
-    /// Whether a file lies below one of the roots.
+    /// Returns `true` if a file is below one of the roots.
     pub(crate) fn has_root_of(&self, file: &Path) -> bool {
         self.last().iter().any(|(root, _)| file.starts_with(root))
     }
 
-    /// Returns every root, the missing ones too.
+    /// Returns all roots, including ones that do not exist.
     pub fn roots(&self) -> Vec<Root> {
         self.all_roots().0
     }
@@ -140,7 +140,7 @@ impl FileSource {
         (roots, notices)
     }
 
-    /// The roots that exist, each real folder once. A missing one is no news.
+    /// Returns the roots that exist, each real folder once. Missing roots are not reported.
     fn prepare(&self) -> (Vec<Prepared>, Vec<Notice>) {
         let (roots, mut notices) = self.all_roots();
         let mut prepared: Vec<Prepared> = Vec::new();
@@ -185,7 +185,8 @@ impl FileSource {
         self.last.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The origin of the last scan, if it is the same: ids are compared by pointer first.
+    /// Returns the equal origin of the last scan, if there is one: ids are compared by pointer
+    /// first.
     fn shared(&self, origin: Origin) -> Arc<Origin> {
         let last = self.last();
         let same = last
@@ -195,9 +196,9 @@ impl FileSource {
         same.map_or_else(|| Arc::new(origin), Arc::clone)
     }
 
-    /// Reads again only the skills that these files belong to, and tells their places among the
-    /// known ones. Nothing means that more may have changed than the text of known skills, and that
-    /// everything must be looked at.
+    /// Reads only the skills that these files belong to, and returns their positions among the
+    /// known ones. Returns `None` if more than the text of known skills may have changed; the
+    /// caller must then scan everything.
     pub(crate) fn rescan(
         &self,
         known: &[Arc<Skill>],
@@ -229,7 +230,7 @@ impl FileSource {
                 keep_last_good: true,
                 claude_names: false,
                 scan: Mutex::default(),
-                gathered: vec![Mutex::default()],
+                results: vec![Mutex::default()],
             };
             match skill.form {
                 Form::Folder => {
@@ -272,7 +273,7 @@ impl FileSource {
                     folders.push(path.clone());
                     indices.push(index);
                 }
-                // A Markdown file that somebody named is a skill on its own.
+                // An explicitly named Markdown file is a skill.
                 Holds::Skills => {
                     let stem = path
                         .file_stem()
@@ -313,7 +314,7 @@ impl SkillSource for FileSource {
             keep_last_good: known.keep_last_good,
             claude_names: self.options.claude_names,
             scan: Mutex::default(),
-            gathered: (0..self.options.walk.threads.max(1))
+            results: (0..self.options.walk.threads.max(1))
                 .map(|_| Mutex::default())
                 .collect(),
         };
@@ -370,7 +371,7 @@ impl SkillSource for FileSource {
         for fact in crate::digest::files(&folder).ok()? {
             let path = fact.path.into_os_string().into_string().ok()?;
             match fact.kind {
-                // A link counts as the file that it leads to, if that is one of the skill's.
+                // A link counts as its target, if that is inside the skill.
                 FactKind::Link => files.extend(held.size(&path).ok().map(|size| (path, size))),
                 FactKind::File | FactKind::Executable => files.push((path, fact.size)),
             }
@@ -392,12 +393,12 @@ impl SkillSource for FileSource {
 }
 
 impl FileSource {
-    /// The folder or file of a skill.
+    /// Returns the folder or file of a skill.
     pub fn path_of(&self, id: &SkillId) -> Option<PathBuf> {
         let last = self.last();
         let (root, _) = last.iter().find(|(_, origin)| *origin == id.origin)?;
         let inner = unescape(&id.path);
-        // An id that nobody found, but somebody made, leads nowhere.
+        // Reject ids that were made up and point outside the root.
         let stays = |part| matches!(part, Component::Normal(_) | Component::CurDir);
         let is_inside = inner.components().all(stays);
         is_inside.then(|| {
@@ -410,20 +411,21 @@ impl FileSource {
     }
 }
 
-/// Numbers roots so that one that comes or goes leaves the numbers of all others alone: they are
-/// part of what identifies a skill.
+/// Numbers roots so that adding or removing one does not change the numbers of the others, which
+/// are part of skill ids.
 #[derive(Default)]
 struct Orders {
     scopes: [usize; Scope::ALL.len()],
 }
 
 impl Orders {
-    /// More roots than any scope has.
+    /// Maximum number of roots per scope.
     const ROOM: usize = 100_000;
 
     fn of(&mut self, root: &Root) -> usize {
         if !root.nested.is_empty() {
-            // Skills of different folders never have one name; inside a folder the table decides.
+            // Skills of different nested folders never share a name; within one folder the table
+            // decides.
             let vendors = scopes::SKILL_FOLDERS.iter().map(|folder| &folder[1..]);
             let mut vendors = vendors.map(|folder| folder.split('/').next());
             let vendor = vendors.position(|vendor| vendor == Some(&root.vendor));
@@ -435,10 +437,10 @@ impl Orders {
     }
 }
 
-/// Skills by where they are.
+/// Skills by location.
 type ByLocation<'s> = HashMap<&'s str, &'s Arc<Skill>>;
 
-/// What is known of each root. A file may lie below two of them.
+/// Returns the known skills of each root. A file may be below two roots.
 fn known_by_root<'s>(
     roots: &[Prepared],
     skills: impl Iterator<Item = &'s Arc<Skill>>,
@@ -457,7 +459,7 @@ fn known_by_root<'s>(
     known
 }
 
-/// Whether a root lies below another one.
+/// Returns `true` if a root is below another one.
 fn overlap(roots: &[Prepared]) -> bool {
     let below = |root: &Prepared| roots.iter().any(|other| is_below(&root.real, &other.real));
     roots.iter().any(below)
@@ -467,7 +469,7 @@ fn is_below(path: &Path, other: &Path) -> bool {
     path != other && path.starts_with(other)
 }
 
-/// Leaves each skill to the highest of the roots that it lies below.
+/// Assigns each skill to the highest of the roots that contain it.
 fn each_folder_once(roots: &[Prepared], skills: Vec<Arc<Skill>>) -> Vec<Arc<Skill>> {
     let reals: HashMap<&str, &Path> = roots
         .iter()
@@ -492,31 +494,31 @@ fn each_folder_once(roots: &[Prepared], skills: Vec<Arc<Skill>>) -> Vec<Arc<Skil
     placed.into_iter().map(|(_, skill)| skill).collect()
 }
 
-/// Takes what is found and makes heads of it.
+/// Collects the skills of a scan.
 struct Collector<'s> {
     roots: &'s [Prepared],
-    /// What is known, for each root.
+    /// Known skills of each root.
     known: Vec<ByLocation<'s>>,
-    /// When the scan began that the known skills are from.
+    /// Start of the scan that the known skills are from.
     at_rest_before: i64,
-    /// What the last start remembered, for each root; none while it is all in memory.
+    /// Cache of each root; empty if all skills are in memory.
     caches: &'s [Cache],
     keep_last_good: bool,
     claude_names: bool,
     scan: Mutex<Scan>,
-    /// For each thread, so that none waits for another.
-    gathered: Vec<Mutex<Gathered>>,
+    /// One list per thread, to avoid contention.
+    results: Vec<Mutex<ThreadResult>>,
 }
 
-/// What one thread found.
+/// Skills found by one thread.
 #[derive(Default)]
-struct Gathered {
+struct ThreadResult {
     skills: Vec<Arc<Skill>>,
-    /// How many skills of each root were read, and not remembered.
+    /// Number of skills read (not cached) per root.
     fresh: Vec<usize>,
 }
 
-impl Gathered {
+impl ThreadResult {
     fn count(&mut self, root: usize) {
         if self.fresh.len() <= root {
             self.fresh.resize(root + 1, 0);
@@ -525,7 +527,7 @@ impl Gathered {
     }
 }
 
-/// Tells the collector which root a walk means.
+/// Maps the roots of a walk to the roots of the collector.
 struct Walking<'c> {
     collector: &'c Collector<'c>,
     indices: Vec<usize>,
@@ -552,8 +554,8 @@ impl Visit for Walking<'_> {
             if !same || !not_reserved(skill) {
                 return false;
             }
-            let skill = collector.at_home(root, skill);
-            collector.gathered(seen.thread).skills.push(skill);
+            let skill = collector.with_current_origin(root, skill);
+            collector.results(seen.thread).skills.push(skill);
             return true;
         }
         let Some(cache) = collector.caches.get(root) else {
@@ -580,33 +582,32 @@ impl Collector<'_> {
         self.scan.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn gathered(&self, thread: usize) -> std::sync::MutexGuard<'_, Gathered> {
-        let mine = &self.gathered[thread % self.gathered.len()];
+    fn results(&self, thread: usize) -> std::sync::MutexGuard<'_, ThreadResult> {
+        let mine = &self.results[thread % self.results.len()];
         mine.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Everything that was found, and how many skills of each root were read.
+    /// Returns the scan, and the number of skills read per root.
     fn finish(self) -> (Scan, Vec<usize>) {
         let mut scan = self
             .scan
             .into_inner()
             .unwrap_or_else(PoisonError::into_inner);
         let mut fresh = vec![0; self.roots.len()];
-        for gathered in self.gathered {
-            let mut gathered = gathered
-                .into_inner()
-                .unwrap_or_else(PoisonError::into_inner);
-            scan.skills.append(&mut gathered.skills);
+        for results in self.results {
+            let mut results = results.into_inner().unwrap_or_else(PoisonError::into_inner);
+            scan.skills.append(&mut results.skills);
             fresh
                 .iter_mut()
-                .zip(gathered.fresh)
+                .zip(results.fresh)
                 .for_each(|(sum, count)| *sum += count);
         }
         (scan, fresh)
     }
 
-    /// A known skill as one of this root: its place among the others may have changed meanwhile.
-    fn at_home(&self, root: usize, skill: &Arc<Skill>) -> Arc<Skill> {
+    /// Returns a known skill with the current origin of its root: the order of the roots may have
+    /// changed.
+    fn with_current_origin(&self, root: usize, skill: &Arc<Skill>) -> Arc<Skill> {
         let origin = &self.roots[root].origin;
         if skill.id.origin == *origin {
             return Arc::clone(skill);
@@ -621,7 +622,8 @@ impl Collector<'_> {
         })
     }
 
-    /// `~/.claude/skills/synced` belongs to Claude Code, in any letter case.
+    /// Returns `true` for `~/.claude/skills/synced`, in any letter case, which Claude Code
+    /// reserves.
     fn is_reserved(&self, root: usize, inner: &Path) -> bool {
         if !self.claude_names {
             return false;
@@ -645,8 +647,8 @@ impl Collector<'_> {
             let path = folder.to_owned();
             return self.lock().notices.push(Notice::Reserved { path });
         }
-        self.gathered(found.thread).count(root);
-        if self.leads_out(root, found.path) {
+        self.results(found.thread).count(root);
+        if self.is_link_to_outside(root, found.path) {
             return self.fault(root, location, FaultKind::Outside);
         }
         let bytes = match &found.bytes {
@@ -673,7 +675,7 @@ impl Collector<'_> {
     fn single_file(&self, root: usize, path: &Path, form: Form, name: Option<&str>) {
         let prepared = &self.roots[root];
         let location = escape(path);
-        if self.leads_out(root, path) {
+        if self.is_link_to_outside(root, path) {
             return self.fault(root, location, FaultKind::Outside);
         }
         let mut buffer = Vec::new();
@@ -701,7 +703,7 @@ impl Collector<'_> {
         self.add((root, 0), place, &buffer, None);
     }
 
-    /// Takes the text of a skill of a root, which a thread read.
+    /// Adds the text of a skill.
     fn add(
         &self,
         (root, thread): (usize, usize),
@@ -710,16 +712,16 @@ impl Collector<'_> {
         sidecar: Option<&Sidecar>,
     ) {
         let parsed = parse(bytes);
-        // While somebody works on the files, only what is whole and at rest comes in. At the start
-        // there is nothing better to keep, and everything that can be read is taken.
+        // During edits, accept only complete files that are not being written. At the start there
+        // is no previous version to keep, so everything readable is accepted.
         if self.keep_last_good {
             let now = read::stamp(rustix::fs::CWD, unescape(&place.location).as_os_str());
             if now != Some(place.stamp) || place.stamp.size != bytes.len() as u64 {
                 return self.fault(root, place.location, FaultKind::Moving);
             }
             if !is_usable(&parsed) {
-                // One that is new and at rest is as broken as it will be: it comes in as it would at
-                // a fresh start.
+                // A new file that is not being written any more stays broken: accept it, as at a
+                // fresh start.
                 let latest = place.stamp.modified.max(place.stamp.changed);
                 if self.known[root].contains_key(&*place.location) {
                     return self.fault(root, place.location, FaultKind::Broken);
@@ -733,12 +735,12 @@ impl Collector<'_> {
             .get(&*skill.location)
             .filter(|last| ***last == skill);
         let skill = last.map_or(skill, |last| Arc::clone(last));
-        self.gathered(thread).skills.push(skill);
+        self.results(thread).skills.push(skill);
     }
 
-    /// Whether a file of the project is a link that leads out of it. A repository must not be able
-    /// to put a person's own files before a model.
-    fn leads_out(&self, root: usize, path: &Path) -> bool {
+    /// Returns `true` if a file of the project is a link to the outside. A repository must not be
+    /// able to expose the user's files to a model.
+    fn is_link_to_outside(&self, root: usize, path: &Path) -> bool {
         let prepared = &self.roots[root];
         if prepared.root.scope != Scope::Project {
             return false;
@@ -756,7 +758,7 @@ impl Collector<'_> {
         is_link && !std::fs::canonicalize(path).is_ok_and(is_inside)
     }
 
-    /// Reports a skill that cannot be used. The version known before stays, if there is one.
+    /// Reports an unusable skill. The last good version is kept, if there is one.
     fn fault(&self, root: usize, location: Box<str>, why: FaultKind) {
         let gone = matches!(why, FaultKind::Read(ReadFault::Missing));
         let last = self.known[root]
@@ -764,7 +766,7 @@ impl Collector<'_> {
             .filter(|_| self.keep_last_good && !gone);
         let mut scan = self.lock();
         scan.skills
-            .extend(last.map(|skill| self.at_home(root, skill)));
+            .extend(last.map(|skill| self.with_current_origin(root, skill)));
         scan.faults.push(Fault {
             location,
             why,
@@ -773,10 +775,10 @@ impl Collector<'_> {
     }
 }
 
-/// Whether a text can take the place of one that was fine: not empty, not cut off in its
-/// frontmatter, not full of what cannot be read.
+/// Returns `true` if a text may replace a valid one: not empty, not truncated in the frontmatter,
+/// not unreadable.
 fn is_usable(parsed: &Parsed<'_>) -> bool {
-    // Most commands and some skills have no frontmatter; one that was begun is another matter.
+    // Most commands and some skills have no frontmatter at all; incomplete frontmatter is an error.
     let may_lack = !"---".starts_with(parsed.text.trim());
     let is_fatal = |kind: &ProblemKind| {
         matches!(kind, ProblemKind::FrontmatterMissing if !may_lack)

@@ -1,4 +1,4 @@
-//! Finds every skill below a set of folders, with several threads and bounded memory.
+//! Finds all skills below a set of folders, with several threads and bounded memory.
 
 use std::collections::BTreeSet;
 use std::ffi::{CStr, OsStr};
@@ -30,29 +30,29 @@ pub const SKIPPED: &[&str] = &[
     ".venv",
 ];
 
-/// How many folders one piece of work holds.
+/// Number of folders per job.
 const CHUNK: usize = 32;
-/// How many folders behind one link are opened.
+/// Maximum number of folders opened through one link.
 const MAX_LINKED_FOLDERS: usize = 20_000;
-/// How many pieces may wait. Above that, whoever finds more does the work itself, so that memory
-/// does not grow with the number of skills.
+/// Maximum number of queued jobs. Above that, a thread does its jobs itself, so that memory does
+/// not grow with the number of skills.
 const MAX_WAITING: usize = 256;
 
 /// Device and inode of a folder.
 type Id = (u64, u64);
 
-/// How to walk.
+/// Options of a walk.
 #[derive(Clone, Copy, Debug)]
 pub struct WalkOptions {
-    /// How many threads work.
+    /// Number of threads.
     pub threads: usize,
-    /// How deep below a root skills are looked for.
+    /// Maximum depth below a root.
     pub max_depth: usize,
-    /// How many folders of one root are opened.
+    /// Maximum number of folders opened per root.
     pub max_folders: usize,
 }
 
-/// How many threads work, if nobody says otherwise. Asked once: the system has it in files.
+/// Default number of threads. Computed once, because it reads system files.
 static THREADS: LazyLock<usize> = LazyLock::new(|| {
     std::thread::available_parallelism()
         .map_or(1, std::num::NonZero::get)
@@ -69,34 +69,34 @@ impl Default for WalkOptions {
     }
 }
 
-/// Something that was not looked at, and why.
+/// Something that was skipped, with the reason.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Notice {
     /// A folder that cannot be read.
     Unreadable {
         /// The folder.
         path: PathBuf,
-        /// What the system says.
+        /// System error.
         reason: String,
     },
-    /// Folders below this one are too deep.
+    /// Folders below this one exceed the depth limit.
     TooDeep {
         /// The folder.
         path: PathBuf,
     },
-    /// A root with more folders than are opened.
+    /// The root has more folders than the limit.
     TooMany {
         /// The root.
         root: PathBuf,
-        /// The limit that was reached.
+        /// The limit.
         limit: usize,
     },
-    /// A name that Claude Code keeps for itself.
+    /// The name is reserved by Claude Code.
     Reserved {
         /// The folder.
         path: PathBuf,
     },
-    /// A link to a folder that was already seen.
+    /// A link to a folder that was already visited.
     SeenBefore {
         /// The link.
         path: PathBuf,
@@ -104,97 +104,96 @@ pub enum Notice {
 }
 
 impl Notice {
-    /// Says what was not looked at, with paths as `show` writes them.
+    /// Formats the notice; `show` formats paths.
     pub fn explain(&self, show: &dyn Fn(&Path) -> String) -> String {
         match self {
             Self::Unreadable { path, reason } => format!("cannot read `{}`: {reason}", show(path)),
             Self::TooDeep { path } => {
                 format!(
-                    "folders below `{}` are too deep and were not searched",
+                    "folders below `{}` are nested too deeply and were not searched",
                     show(path)
                 )
             }
             Self::TooMany { root, limit } => {
                 let limit = prowess_diag::wording::count(*limit, "folder");
-                format!("only {limit} of `{}` were searched", show(root))
+                format!("only the first {limit} of `{}` were searched", show(root))
             }
             Self::Reserved { path } => {
-                format!(
-                    "`{}` was left out: Claude Code keeps this name for itself",
-                    show(path)
-                )
+                format!("skipped `{}`: Claude Code reserves this name", show(path))
             }
             Self::SeenBefore { path } => {
-                format!("`{}` leads to a folder that was seen before", show(path))
+                format!(
+                    "skipped `{}`: it links to a folder that was already searched",
+                    show(path)
+                )
             }
         }
     }
 }
 
-/// What a walk did.
+/// Summary of a walk.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
-    /// How many skills were found.
+    /// Number of skills found.
     pub skills: usize,
-    /// How many were found below each root, in the order in which the roots were named.
+    /// Number of skills found below each root, in the order of the roots.
     pub by_root: Vec<usize>,
-    /// What was left out, in order.
+    /// Skipped folders, sorted.
     pub notices: Vec<Notice>,
 }
 
-/// Who is told of the skills.
+/// Receives each skill found by a walk.
 pub trait Visit: Sync {
-    /// Tells whether a skill is known in this very version, so that it need not be read. Asked
-    /// only where [`Visit::knows_some`] says so.
+    /// Returns `true` if this version of a skill is already known and need not be read. Called only
+    /// if [`Visit::knows_some`] returns `true`.
     fn is_known(&self, _seen: &Seen<'_>) -> bool {
         false
     }
 
-    /// Tells whether any skill may be known at all.
+    /// Returns `true` if any skill may already be known.
     fn knows_some(&self) -> bool {
         false
     }
 
-    /// Takes a skill that was read.
+    /// Receives a skill that was read.
     fn visit(&self, found: Found<'_>);
 }
 
-/// A skill that was seen and not read yet.
+/// A skill that was found but not read yet.
 #[derive(Debug)]
 pub struct Seen<'a> {
-    /// The path of its file.
+    /// Path of its file.
     pub path: &'a Path,
-    /// Which of the walked roots it was found under.
+    /// Index of the walked root.
     pub root: usize,
-    /// Which of the walking threads saw it, counted from 0.
+    /// Index of the walking thread.
     pub thread: usize,
-    /// Which version of the file there is.
+    /// Version of the file.
     pub stamp: Stamp,
-    /// Which version of `agents/openai.yaml` there is.
+    /// Version of `agents/openai.yaml`.
     pub sidecar: Option<Stamp>,
 }
 
-/// A visitor that knows nothing.
-struct Stranger<'v>(&'v (dyn Fn(Found<'_>) + Sync));
+/// Adapts a closure to a visitor that knows no skills.
+struct ClosureVisitor<'v>(&'v (dyn Fn(Found<'_>) + Sync));
 
-impl Visit for Stranger<'_> {
+impl Visit for ClosureVisitor<'_> {
     fn visit(&self, found: Found<'_>) {
         (self.0)(found);
     }
 }
 
 /// Calls `visit` for every skill below the roots, from several threads, in no particular order.
-/// A folder with SKILL.md is a leaf: nothing below it is searched.
+/// Folders below a folder with SKILL.md are not searched.
 pub fn walk(
     roots: &[PathBuf],
     options: WalkOptions,
     visit: &(dyn Fn(Found<'_>) + Sync),
 ) -> Summary {
-    start(roots, options, &Stranger(visit), false)
+    start(roots, options, &ClosureVisitor(visit), false)
 }
 
-/// Like [`walk`], for a visitor that may know some of the skills already, and that keeps something
-/// of each.
+/// Like [`walk`], for a visitor that may already know some skills and that keeps the skills.
 pub fn walk_with(roots: &[PathBuf], options: WalkOptions, visit: &dyn Visit) -> Summary {
     start(roots, options, visit, true)
 }
@@ -246,7 +245,7 @@ fn start(roots: &[PathBuf], options: WalkOptions, visit: &dyn Visit, keeps: bool
     walker.finish(by_root)
 }
 
-/// Folders waiting to be looked at: the root itself, or some of the entries of a folder.
+/// Folders to visit: the root itself, or some entries of a folder.
 struct Job {
     parent: Option<Arc<Folder>>,
     path: PathBuf,
@@ -256,7 +255,7 @@ struct Job {
 }
 
 impl Job {
-    /// The path of a file below the folder, in memory that is used again and again.
+    /// Returns the path of a file below the folder, in a reused buffer.
     fn join<'p>(&self, room: &'p mut Vec<u8>, file: &[u8]) -> &'p Path {
         let folder = self.path.as_os_str().as_bytes();
         room.clear();
@@ -269,13 +268,13 @@ impl Job {
     }
 }
 
-/// A folder that others are opened from.
+/// An open folder whose subfolders are visited.
 struct Folder {
     handle: OwnedFd,
     device: u64,
 }
 
-/// Names of folders in another one, in one piece of memory, and where each ends.
+/// Names of folders in one buffer, with the end of each.
 #[derive(Default)]
 struct Names {
     text: Vec<u8>,
@@ -299,9 +298,9 @@ impl Names {
     }
 }
 
-/// How many folders of a root may still be opened.
+/// Number of folders of a root that may still be opened.
 struct Budget {
-    /// Which root it is, in the order in which they were named.
+    /// Index of the root.
     index: usize,
     left: AtomicUsize,
     limit: usize,
@@ -310,7 +309,7 @@ struct Budget {
 }
 
 impl Budget {
-    /// Takes as many as there are, up to so many.
+    /// Takes up to `wanted` folders.
     fn take(&self, wanted: usize) -> usize {
         let any = Ordering::Relaxed;
         let before = self
@@ -323,53 +322,53 @@ impl Budget {
 struct Queue {
     jobs: Vec<Job>,
     working: usize,
-    /// How many threads wait for work: nobody else need be woken, which is a call of the system.
+    /// Number of threads waiting for a job. Avoids a system call if there is none to wake.
     waiting: usize,
 }
 
-/// What is put off, or kept, until all threads are done.
+/// Results and links that are handled after all threads are done.
 #[derive(Default)]
 struct Late {
     notices: Vec<Notice>,
     links: Vec<(PathBuf, usize, Arc<Budget>)>,
-    /// Device and inode of every skill folder found, to recognise one that a link leads to.
+    /// Device and inode of every skill folder found, to recognize links to them.
     seen: Vec<Id>,
 }
 
 struct Walker<'v> {
     options: WalkOptions,
     visit: &'v dyn Visit,
-    /// Whether the visitor is asked what it knows.
+    /// `true` if the visitor may know skills.
     asks: bool,
-    /// Whether the visitor keeps memory, which is asked for ahead then.
+    /// `true` if the visitor keeps the skills; then memory is reserved in advance.
     keeps: bool,
     queue: Mutex<Queue>,
     wake: Condvar,
     late: Mutex<Late>,
 }
 
-/// What one thread keeps to itself.
+/// State of one thread.
 #[derive(Default)]
 struct Worker {
-    /// Which thread it is.
+    /// Index of the thread.
     thread: usize,
-    /// How many pieces of work it has done.
+    /// Number of finished jobs.
     jobs: usize,
-    /// How many skills it found and did not count with those of their root yet.
+    /// Number of skills not yet added to the count of their root.
     skills: usize,
     buffer: Vec<u8>,
-    /// Scratch for names and paths, so that a skill costs no memory of its own.
+    /// Reused buffers for names and paths.
     name: Vec<u8>,
     sidecar: Vec<u8>,
     path: Vec<u8>,
     late: Late,
-    /// While links are followed: every folder that was seen, so that none is seen twice.
+    /// While following links: all folders visited so far, to visit each once.
     known: Option<BTreeSet<Id>>,
 }
 
 impl Worker {
-    /// Counts what was found with the skills of its root. Threads share that number, and one that
-    /// another has just changed is slow to come by.
+    /// Adds the skills found to the count of their root. Done once per job, because the counter is
+    /// shared between threads.
     fn count(&mut self, budget: &Budget) {
         budget
             .skills
@@ -377,7 +376,7 @@ impl Worker {
     }
 }
 
-/// Collects the folders of a folder into pieces of work.
+/// Collects the subfolders of a folder into jobs.
 struct Folders<'w> {
     walker: &'w Walker<'w>,
     path: &'w Path,
@@ -430,8 +429,8 @@ impl Folders<'_> {
         ControlFlow::Continue(())
     }
 
-    /// Hands the collected folders to another thread, or looks at them here: always the last ones,
-    /// and all of them when too many wait already.
+    /// Queues the collected folders, or visits them on this thread: always for the last ones, and
+    /// for all of them if the queue is full.
     fn flush(&mut self, worker: &mut Worker, last: bool) {
         if self.names.ends.is_empty() {
             return;
@@ -455,9 +454,9 @@ impl Walker<'_> {
     fn push(&self, job: Job) {
         let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
         queue.jobs.push(job);
-        let somebody_waits = queue.waiting > 0;
+        let has_waiting = queue.waiting > 0;
         drop(queue);
-        if somebody_waits {
+        if has_waiting {
             self.wake.notify_one();
         }
     }
@@ -477,7 +476,8 @@ impl Walker<'_> {
             ..Worker::default()
         };
         while let Some(job) = self.next_job() {
-            // The count must go down even if a visitor panics, or the others would wait for ever.
+            // Decrement the count even if a visitor panics; otherwise the other threads would wait
+            // forever.
             let _guard = Working(self);
             self.run(&mut worker, &job);
         }
@@ -487,7 +487,7 @@ impl Walker<'_> {
         late.seen.append(&mut worker.late.seen);
     }
 
-    /// Waits for work; nothing once no thread can produce any more.
+    /// Waits for a job. Returns `None` when no thread can produce any more.
     fn next_job(&self) -> Option<Job> {
         let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
@@ -518,10 +518,10 @@ impl Walker<'_> {
         worker.count(&job.budget);
     }
 
-    /// Looks at some of the folders of a folder.
+    /// Visits some subfolders of a folder.
     fn inside(&self, worker: &mut Worker, job: &Job, parent: &Folder) {
-        if self.keeps && worker.jobs.is_multiple_of(JOBS_PER_ROOM) {
-            make_room();
+        if self.keeps && worker.jobs.is_multiple_of(JOBS_PER_RESERVE) {
+            reserve_heap();
         }
         worker.jobs += 1;
         let granted = job.budget.take(job.names.ends.len());
@@ -547,7 +547,8 @@ impl Walker<'_> {
         }
     }
 
-    /// Reads `NAME/SKILL.md` without opening the folder. False means: no such file, look closer.
+    /// Reads `NAME/SKILL.md` without opening the folder. Returns `false` if there is no such file
+    /// and the folder must be opened.
     fn file_only(
         &self,
         worker: &mut Worker,
@@ -597,7 +598,7 @@ impl Walker<'_> {
             }
         }
         let bytes = read::read_file(parent, OsStr::from_bytes(file), buffer);
-        // A folder that may not be entered says the same of its files; look at the folder then.
+        // An unreadable folder gives the same error for its files; open the folder to find out.
         if matches!(bytes, Err(ReadFault::Missing | ReadFault::Unreadable(_))) {
             return false;
         }
@@ -622,7 +623,7 @@ impl Walker<'_> {
         true
     }
 
-    /// Looks at an open folder: it is a skill, or its folders may hold some.
+    /// Visits an open folder: a skill, or a folder that may contain skills.
     fn folder(
         &self,
         worker: &mut Worker,
@@ -681,8 +682,8 @@ impl Walker<'_> {
         folders.flush(worker, true);
     }
 
-    /// Links come last, in order of their paths, so that which of two ways to a skill counts does
-    /// not depend on timing: the direct one does, then the first link.
+    /// Follows links last, sorted by path, so that the result does not depend on timing: a direct
+    /// path takes precedence over a link, and then the first link.
     fn follow_links(&self) {
         let mut worker = Worker {
             known: Some(BTreeSet::new()),
@@ -715,7 +716,7 @@ impl Walker<'_> {
                 continue;
             }
             drop(late);
-            // Behind a link may lie anything: a home folder, the whole disk.
+            // A link may lead to a home folder or the whole disk.
             let budget = Arc::new(Budget {
                 index: budget.index,
                 left: AtomicUsize::new(budget.limit.min(MAX_LINKED_FOLDERS)),
@@ -728,7 +729,7 @@ impl Walker<'_> {
                 Err(error) => worker.late.notices.push(unreadable(&path, error)),
             }
             worker.count(&budget);
-            // What the folder pushed for others to do is ours to do now.
+            // Run the jobs that the folder queued.
             while let Some(job) = self.next_job() {
                 let _guard = Working(self);
                 self.run(&mut worker, &job);
@@ -756,7 +757,7 @@ const OPEN_FOLDER: OFlags = OFlags::RDONLY
     .union(OFlags::CLOEXEC)
     .union(OFlags::DIRECTORY);
 
-/// Whether a folder is seen for the first time, as far as that is kept.
+/// Returns `true` if a folder is visited for the first time, if that is tracked.
 fn is_new(known: &mut Option<BTreeSet<Id>>, id: Option<Id>) -> bool {
     match (known, id) {
         (Some(known), Some(id)) => known.insert(id),
@@ -764,22 +765,23 @@ fn is_new(known: &mut Option<BTreeSet<Id>>, id: Option<Id>) -> bool {
     }
 }
 
-/// How many pieces of work share what [`make_room`] asks for.
-const JOBS_PER_ROOM: usize = 32;
-/// What heads of that many skills need.
-const ROOM: usize = 1024 * 1024;
+/// Number of jobs per call of [`reserve_heap`].
+const JOBS_PER_RESERVE: usize = 32;
+/// Memory for the skills of that many jobs, in bytes.
+const RESERVE_BYTES: usize = 1024 * 1024;
 
-/// Has the allocator get memory for many heads at once. That of the usual Linux asks the system for
-/// every single page on all threads but the first, and for a few dozen on that one.
-pub(crate) fn make_room() {
-    // What is large comes from the system each time and goes back to it. How large that is, the
-    // allocator learns from the largest such piece it was given back.
-    static LEARN: Once = Once::new();
-    LEARN.call_once(|| ask_for(2 * ROOM));
-    ask_for(ROOM);
+/// Makes the allocator reserve memory for many skills at once, by allocating and freeing a large
+/// block. Otherwise glibc's malloc grows the heap in small steps, each with a system call: by one
+/// page on all threads but the main one, by a few dozen pages on that one.
+pub(crate) fn reserve_heap() {
+    // Blocks above the mmap threshold are returned to the system when freed, but freeing one raises
+    // the threshold to its size. Free a larger block once, so that later ones stay in the heap.
+    static RAISE_THRESHOLD: Once = Once::new();
+    RAISE_THRESHOLD.call_once(|| allocate_and_free(2 * RESERVE_BYTES));
+    allocate_and_free(RESERVE_BYTES);
 }
 
-fn ask_for(bytes: usize) {
+fn allocate_and_free(bytes: usize) {
     drop(std::hint::black_box(Vec::<u8>::with_capacity(bytes)));
 }
 

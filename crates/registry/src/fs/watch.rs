@@ -1,7 +1,7 @@
-//! Keeps a registry in step with the disk.
+//! Keeps a registry in sync with the disk.
 //!
-//! The system's events only say *that* and roughly *where* something happened; what there is, a scan
-//! finds out. So a lost or doubled event can make us late, never wrong.
+//! File system events only say *that* and roughly *where* something happened; a scan finds out what
+//! changed. A lost or duplicate event can therefore delay an update, but never make it wrong.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::MetadataExt;
@@ -20,28 +20,28 @@ use super::walk::SKIPPED;
 use crate::registry::Registry;
 use crate::source::FaultKind;
 
-/// More changed files than this are no longer looked at one by one.
-const MOST_FILES: usize = 128;
-/// Most linked skills of one root that are watched.
-const MOST_LINKED: usize = 1000;
-/// A file that is still being written is looked at again after this long.
-const AGAIN: Duration = Duration::from_millis(500);
-/// Reading is no event: we read more than anybody, and would hear of nothing but ourselves.
-const HEARD: EventKindMask = EventKindMask::CORE.union(EventKindMask::ACCESS_CLOSE);
-/// How deep below a root an event may be about a skill.
+/// Maximum number of changed files that are handled one by one.
+const MAX_FILES: usize = 128;
+/// Maximum number of linked skills watched per root.
+const MAX_LINKED: usize = 1000;
+/// Delay before a file that is being written is read again.
+const RETRY_DELAY: Duration = Duration::from_millis(500);
+/// Event types to watch. Reads are excluded, because our own scans would trigger them.
+const EVENT_MASK: EventKindMask = EventKindMask::CORE.union(EventKindMask::ACCESS_CLOSE);
+/// Maximum depth below a root at which an event can concern a skill.
 const MAX_DEPTH: usize = 12;
 
-/// How the disk is watched.
+/// Options of a watcher.
 #[derive(Clone, Copy, Debug)]
 pub struct WatchOptions {
-    /// How long it must be quiet before we look.
+    /// Quiet period before a rescan.
     pub quiet: Duration,
-    /// How long we wait for quiet at most.
+    /// Maximum delay of a rescan.
     pub longest: Duration,
-    /// How often we look without any event: a net under the system's events, some of which get
-    /// lost, and under folders that cannot be watched.
+    /// Interval of rescans without any event, for lost events and for folders that cannot be
+    /// watched.
     pub net: Duration,
-    /// How often we look where the system cannot watch at all.
+    /// Polling interval if events are not available.
     pub poll: Duration,
 }
 
@@ -56,27 +56,27 @@ impl Default for WatchOptions {
     }
 }
 
-/// How changes are noticed.
+/// Method of change detection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WatchMode {
-    /// The system says when something happens.
+    /// By file system events.
     Events,
-    /// We look again and again; the system said why it cannot do better.
+    /// By polling, because events are not available.
     Polling {
-        /// What the system said.
+        /// System error.
         reason: String,
     },
 }
 
-/// A running watch. Dropping it ends the watch.
+/// A running watcher. Dropping it stops watching.
 #[derive(Debug)]
 pub struct Watching {
     inbox: Arc<Inbox>,
     thread: Option<JoinHandle<()>>,
 }
 
-/// What events told and nobody has looked at yet. It cannot grow: past a limit, details are given
-/// up and everything is looked at.
+/// Events not yet handled. Bounded: beyond a limit, the details are dropped and everything is
+/// rescanned.
 #[derive(Debug, Default)]
 struct Pending {
     files: BTreeSet<PathBuf>,
@@ -84,7 +84,7 @@ struct Pending {
     first: Option<Instant>,
     last: Option<Instant>,
     stop: bool,
-    /// How often the disk was looked at.
+    /// Number of scans.
     looks: u64,
     mode: Option<WatchMode>,
 }
@@ -93,11 +93,11 @@ struct Pending {
 struct Inbox {
     pending: Mutex<Pending>,
     wake: Condvar,
-    /// Every root, whether it exists or not.
+    /// All roots, including ones that do not exist.
     roots: Mutex<Vec<PathBuf>>,
 }
 
-/// What an event means to us.
+/// Effect of an event.
 #[derive(Debug, PartialEq, Eq)]
 enum Meaning {
     Nothing,
@@ -116,12 +116,12 @@ impl Registry {
             watched: BTreeMap::new(),
             options,
         };
-        // Set up here, so that whatever happens after this call is noticed.
+        // Set up the watches here, so that everything after this call is noticed.
         watch.start();
         let thread = std::thread::Builder::new().name("skill-watch".to_owned());
         let thread = thread.spawn(move || watch.run()).ok();
         if thread.is_none() {
-            let reason = "no thread could be started".to_owned();
+            let reason = "cannot start a thread".to_owned();
             inbox.lock().mode = Some(WatchMode::Polling { reason });
         }
         Watching { inbox, thread }
@@ -129,17 +129,17 @@ impl Registry {
 }
 
 impl Watching {
-    /// Returns how changes are noticed.
+    /// Returns how changes are detected.
     pub fn mode(&self) -> WatchMode {
         self.inbox.lock().mode.clone().unwrap_or(WatchMode::Events)
     }
 
-    /// Returns how often the disk was looked at since the watch began.
+    /// Returns the number of scans since the watcher started.
     pub fn looks(&self) -> u64 {
         self.inbox.lock().looks
     }
 
-    /// Acts as if the system had lost events: everything is looked at.
+    /// Rescans everything, as after lost events.
     pub fn look_again(&self) {
         self.inbox.tell(Meaning::Everything);
     }
@@ -150,7 +150,7 @@ impl Drop for Watching {
         self.inbox.lock().stop = true;
         self.inbox.wake.notify_all();
         if let Some(thread) = self.thread.take() {
-            // A watch that panicked has nothing more to tell.
+            // Ignore a panic of the watcher thread.
             let _ = thread.join();
         }
     }
@@ -174,7 +174,7 @@ impl Inbox {
                 pending.files.insert(path);
             }
         }
-        if pending.files.len() > MOST_FILES {
+        if pending.files.len() > MAX_FILES {
             pending.files.clear();
             pending.everything = true;
         }
@@ -185,7 +185,7 @@ impl Inbox {
         self.wake.notify_all();
     }
 
-    /// Takes an event of the system.
+    /// Handles a file system event.
     fn hear(&self, event: notify::Result<Event>) {
         match event {
             Ok(event) if event.need_rescan() => self.tell(Meaning::Everything),
@@ -205,7 +205,8 @@ impl Inbox {
     }
 }
 
-/// What an event at a path means: only skill files, and folders that may hold some, count.
+/// Returns the effect of an event at a path. Only skill files and folders that may contain them
+/// matter.
 fn meaning(kind: EventKind, path: &Path, roots: &[PathBuf]) -> Meaning {
     match kind {
         EventKind::Access(AccessKind::Close(AccessMode::Write)) => {}
@@ -213,7 +214,7 @@ fn meaning(kind: EventKind, path: &Path, roots: &[PathBuf]) -> Meaning {
         _ => {}
     }
     let Some(root) = roots.iter().find(|root| path.starts_with(root)) else {
-        // A folder on the way to a root that may come to exist, or cease to.
+        // A parent of a root that does not exist yet, or may be removed.
         let on_the_way = roots.iter().any(|root| root.starts_with(path));
         return if on_the_way {
             Meaning::Everything
@@ -251,7 +252,7 @@ fn meaning(kind: EventKind, path: &Path, roots: &[PathBuf]) -> Meaning {
     if !may_be_folder {
         return Meaning::Nothing;
     }
-    // Inside a skill, no folder matters but the one of the sidecar.
+    // Inside a skill, only the folder of the sidecar matters.
     let above = path
         .ancestors()
         .skip(1)
@@ -266,26 +267,27 @@ fn meaning(kind: EventKind, path: &Path, roots: &[PathBuf]) -> Meaning {
     }
 }
 
-/// Skills of a root that are links, which the system does not watch with it.
+/// Returns the linked skills of a root, which are not watched together with it.
 fn linked_folders(root: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(root).into_iter().flatten().flatten();
     let links = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_symlink()));
     let folders = links
         .map(|link| link.path())
         .filter(|path| path.join(SKILL_FILES[0]).is_file());
-    folders.take(MOST_LINKED).collect()
+    folders.take(MAX_LINKED).collect()
 }
 
 fn is_markdown(path: &Path) -> bool {
     path.extension().is_some_and(|ending| ending == "md")
 }
 
-/// The thread's own.
+/// State of the watcher thread.
 struct Watch {
     registry: Registry,
     inbox: Arc<Inbox>,
     watcher: Option<RecommendedWatcher>,
-    /// What is watched, how deep, and which folder it was: a name may come to mean another one.
+    /// Watched paths, with the recursion flag and the inode: a path may be replaced by another
+    /// folder.
     watched: BTreeMap<PathBuf, (bool, u64)>,
     options: WatchOptions,
 }
@@ -293,10 +295,10 @@ struct Watch {
 impl Watch {
     fn start(&mut self) {
         let inbox = Arc::clone(&self.inbox);
-        // What lies behind a link inside a skill is none of ours, and may be the whole disk.
+        // Do not follow links inside a skill: they may lead to the whole disk.
         let config = notify::Config::default()
             .with_follow_symlinks(false)
-            .with_event_kinds(HEARD);
+            .with_event_kinds(EVENT_MASK);
         match RecommendedWatcher::new(move |event| inbox.hear(event), config) {
             Ok(watcher) => self.watcher = Some(watcher),
             Err(error) => {
@@ -306,7 +308,7 @@ impl Watch {
             }
         }
         self.rewatch();
-        // What changed between the last scan and the first watch.
+        // Catch changes between the last scan and the first watch.
         self.inbox.tell(Meaning::Everything);
     }
 
@@ -324,10 +326,10 @@ impl Watch {
             }
             self.inbox.lock().looks += 1;
             next_net = Instant::now() + self.interval();
-            // A file that was being written when we came: its last event may be behind us.
+            // Retry files that were being written: their last event may already be consumed.
             let moving = |fault: &crate::source::Fault| fault.why == FaultKind::Moving;
             if self.registry.report().faults.iter().any(moving) {
-                next_net = next_net.min(Instant::now() + self.options.quiet.max(AGAIN));
+                next_net = next_net.min(Instant::now() + self.options.quiet.max(RETRY_DELAY));
             }
         }
     }
@@ -339,8 +341,8 @@ impl Watch {
         }
     }
 
-    /// Waits until something happened and it is quiet again, or until the net is due. Nothing
-    /// means that the watch is over.
+    /// Waits for an event and a quiet period, or until the next regular rescan. Returns `None` when
+    /// the watcher is stopped.
     fn wait(&self, net: Instant) -> Option<(BTreeSet<PathBuf>, bool)> {
         let mut pending = self.inbox.lock();
         loop {
@@ -365,8 +367,8 @@ impl Watch {
         }
     }
 
-    /// Scans all folders, and again those that were not watched before: what happened in them until
-    /// then, nobody told us.
+    /// Scans all folders, and scans newly watched ones again to catch changes made before they were
+    /// watched.
     fn look_at_everything(&mut self) {
         let before = self.registry.snapshot();
         let after = self.registry.refresh();
@@ -383,20 +385,20 @@ impl Watch {
                 && let Some(folder) = file.parent().filter(|folder| folder.is_dir())
                 && watcher.watch(folder, RecursiveMode::Recursive).is_ok()
             {
-                // Beside a skill that was there before, nothing new can have come unseen.
+                // A changed skill adds no new folder to watch.
                 new_folders |= change.kind != ChangeKind::Changed;
                 edited.push(file.to_owned());
             }
         }
-        if new_folders || edited.len() > MOST_FILES {
+        if new_folders || edited.len() > MAX_FILES {
             self.registry.refresh();
         } else if !edited.is_empty() {
             self.registry.refresh_files(&edited);
         }
     }
 
-    /// Watches every root that exists, and the nearest folder above every one that does not. Tells
-    /// whether anything is watched now that was not before.
+    /// Watches every existing root, and the nearest existing parent of every missing one. Returns
+    /// `true` if anything new is watched.
     fn rewatch(&mut self) -> bool {
         let sources = self.registry.file_sources();
         let roots: BTreeSet<PathBuf> = sources
@@ -412,7 +414,7 @@ impl Watch {
                     let id = std::fs::metadata(&linked).map_or(0, |facts| facts.ino());
                     wanted.insert(linked, (true, id));
                 }
-                // A file that is a skill on its own is watched through its folder.
+                // A single-file skill is watched through its folder.
                 let folder = root.parent().filter(|_| root.is_file()).map(Path::to_owned);
                 let deep = folder.is_none();
                 wanted.insert(folder.unwrap_or(root), (deep, inode));
@@ -429,7 +431,7 @@ impl Watch {
         };
         for (path, old) in &self.watched {
             if wanted.get(path) != Some(old) {
-                // It may be gone already; then so is its watch.
+                // Ignore errors: the path may be gone, and its watch with it.
                 let _ = watcher.unwatch(path);
             }
         }

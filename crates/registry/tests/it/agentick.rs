@@ -1,4 +1,4 @@
-//! Agentick's registry and its skills built in code, with our differences.
+//! Behaviour of Agentick's registry and in-code skills, with our differences.
 
 use prowess_registry::{NewSkill, RegisterError, Registry};
 
@@ -20,8 +20,8 @@ fn names(registry: &Registry) -> Vec<String> {
 }
 
 #[test]
-fn registered_skills_are_there_in_order_of_name() {
-    // Theirs keeps the order of registration; ours is by name, whoever registered first.
+fn registered_skills_are_sorted_by_name() {
+    // Agentick keeps the order of registration; we sort by name.
     let registry = Registry::default();
     assert!(registry.list().is_empty() && registry.get("b").is_err());
     registry.register(new("b", "x")).unwrap();
@@ -32,18 +32,18 @@ fn registered_skills_are_there_in_order_of_name() {
 }
 
 #[test]
-fn a_name_is_registered_once() {
+fn duplicate_name_is_rejected() {
     let registry = Registry::default();
     registry.register(new("a", "first")).unwrap();
     let error = registry.register(new("a", "second")).unwrap_err();
     assert_eq!(error, RegisterError::Taken { name: "a".into() });
-    assert_eq!(error.to_string(), "a skill named `a` is registered already");
+    assert_eq!(error.to_string(), "a skill named `a` is already registered");
     let text = registry.text(&registry.get("a").unwrap().id).unwrap();
     assert!(String::from_utf8(text).unwrap().contains("first"));
 }
 
 #[test]
-fn a_name_in_another_spelling_is_the_same_name() {
+fn names_are_compared_normalized() {
     let registry = Registry::default();
     registry.register(new("ⅷ", "x")).unwrap();
     assert_eq!(names(&registry), ["viii"]);
@@ -54,7 +54,7 @@ fn a_name_in_another_spelling_is_the_same_name() {
 }
 
 #[test]
-fn replacing_tells_whether_there_was_one() {
+fn replace_reports_an_existing_skill() {
     let registry = Registry::default();
     assert!(!registry.replace(new("a", "first")));
     assert!(registry.replace(new("a", "second")));
@@ -63,7 +63,7 @@ fn replacing_tells_whether_there_was_one() {
 }
 
 #[test]
-fn removing_twice_is_told() {
+fn second_remove_returns_false() {
     let registry = Registry::default();
     registry.register(new("a", "x")).unwrap();
     let skill = registry.get("a").unwrap();
@@ -73,7 +73,7 @@ fn removing_twice_is_told() {
 }
 
 #[test]
-fn clearing_takes_all_that_was_registered_and_no_file() {
+fn clear_removes_registered_skills_only() {
     let world = World::new();
     world.skill("skills/on-disk");
     let registry = registry(vec![crate::support::only(&world.path("skills"))]);
@@ -85,7 +85,7 @@ fn clearing_takes_all_that_was_registered_and_no_file() {
 }
 
 #[test]
-fn every_mutation_is_announced_and_nothing_else() {
+fn only_real_changes_are_announced() {
     let registry = Registry::default();
     let news = registry.subscribe();
     let told = || {
@@ -106,10 +106,10 @@ fn every_mutation_is_announced_and_nothing_else() {
     assert_eq!(told(), expect(&["added a"]));
     registry.register(new("b", "one")).unwrap();
     assert_eq!(told(), expect(&["added b"]));
-    // As long as before, another text.
+    // Same length, different text.
     registry.replace(new("a", "two"));
     assert_eq!(told(), expect(&["changed a"]));
-    // Theirs announces this too; to ours it is no change.
+    // Agentick announces this too; for us it is not a change.
     registry.replace(new("a", "two"));
     assert_eq!(told(), None);
     registry.register(new("a", "three")).unwrap_err();
@@ -125,7 +125,7 @@ fn every_mutation_is_announced_and_nothing_else() {
 }
 
 #[test]
-fn a_file_of_a_skill_in_code_is_part_of_it() {
+fn file_change_changes_an_in_code_skill() {
     let registry = Registry::default();
     let with = |content: &str| {
         let skill = NewSkill::builder("a", "what it does").instructions("See `data.txt`.");
@@ -138,7 +138,7 @@ fn a_file_of_a_skill_in_code_is_part_of_it() {
 }
 
 #[test]
-fn whoever_left_hears_nothing_and_harms_nobody() {
+fn dropped_subscription_is_removed() {
     let registry = Registry::default();
     let (gone, stays) = (registry.subscribe(), registry.subscribe());
     drop(gone);
@@ -148,7 +148,7 @@ fn whoever_left_hears_nothing_and_harms_nobody() {
 }
 
 #[test]
-fn whoever_is_slow_is_told_so() {
+fn slow_subscriber_is_marked_as_lagged() {
     let registry = Registry::default();
     let slow = registry.subscribe();
     for number in 0..300 {
@@ -166,9 +166,9 @@ fn whoever_is_slow_is_told_so() {
 }
 
 #[test]
-fn load_dir_loads_folders_with_a_skill() {
-    // Theirs looks at immediate folders and stops at the first bad one; ours goes deeper and
-    // reports the bad one.
+fn load_dir_loads_all_skills() {
+    // Agentick reads immediate subfolders and stops at the first invalid one; we search deeper and
+    // report it.
     let world = World::new();
     world.skill("skills/b");
     world.skill("skills/a");
@@ -186,7 +186,7 @@ fn load_dir_loads_folders_with_a_skill() {
     assert_eq!(report.faults.len(), 1);
     assert_eq!(names(&registry), ["a", "b"]);
     assert_eq!(news.try_next().unwrap().changes.len(), 2);
-    // Again is no news; a change is.
+    // Loading again without changes announces nothing.
     registry.load_dir(&world.path("skills")).unwrap();
     assert!(news.try_next().is_none());
     world.described("skills/a", "something else");
@@ -196,14 +196,14 @@ fn load_dir_loads_folders_with_a_skill() {
 }
 
 #[test]
-fn load_dir_of_what_is_no_folder_is_an_error() {
+fn load_dir_of_a_non_folder_is_an_error() {
     let world = World::new();
     world.file("file", "");
     let registry = Registry::default();
     for path in ["nowhere", "file"] {
         let error = registry.load_dir(&world.path(path)).unwrap_err();
         assert!(
-            error.to_string().starts_with("cannot load skills from /"),
+            error.to_string().starts_with("cannot load skills from `/"),
             "{error}"
         );
     }
@@ -271,15 +271,12 @@ fn define_skill_needs_instructions() {
 }
 
 #[test]
-fn define_skill_says_what_is_wrong() {
+fn define_skill_reports_errors() {
     let error = NewSkill::builder("My Skill", "d")
         .instructions("x")
         .build()
         .unwrap_err();
-    assert!(
-        error.to_string().starts_with("the skill is not valid: "),
-        "{error}"
-    );
+    assert!(error.to_string().starts_with("invalid skill: "), "{error}");
     assert!(!error.findings.is_empty());
     let outside = NewSkill::builder("a", "d")
         .instructions("x")
@@ -289,7 +286,7 @@ fn define_skill_says_what_is_wrong() {
 }
 
 #[test]
-fn define_skill_keeps_what_was_said() {
+fn define_skill_keeps_all_fields() {
     let skill = NewSkill::builder("a", "says: \"yes\" # no comment\nsecond line")
         .instructions("Do it.\n\n---\n\nnot frontmatter")
         .when_to_use("when: asked")

@@ -1,12 +1,12 @@
-//! Heads that are kept between two starts are never wrong.
+//! The cache of skill heads never gives wrong results.
 
 use std::path::{Path, PathBuf};
 
 use prowess_registry::{FileOptions, FileSource, Known, Place, Scan, SkillSource};
 
-use crate::support::{Dice, World, heads, text};
+use crate::support::{Rng, World, heads, text};
 
-/// A start: a new source, which remembers nothing but its cache.
+/// Simulates a process start: a new source with nothing but its cache.
 fn start(place: &Place, cache: Option<&Path>) -> Scan {
     let options = FileOptions {
         cache: cache.map(Path::to_owned),
@@ -15,8 +15,8 @@ fn start(place: &Place, cache: Option<&Path>) -> Scan {
     FileSource::new(place.clone(), options).scan(Known::default())
 }
 
-/// With the cache, everything is as it is without one. More than once: the first start may write
-/// it, and what was just written is not trusted.
+/// Asserts that scans with and without the cache are equal. Runs several times: the first scan may
+/// write the cache, and recently written files are not trusted.
 fn same(place: &Place, cache: &Path) {
     let plain = start(place, None);
     for _ in 0..3 {
@@ -28,15 +28,14 @@ fn same(place: &Place, cache: &Path) {
     }
 }
 
-/// Makes a cache say that it was written long after the files it tells of, so that they count as
-/// having been at rest. Nobody can set back the time at which a file really changed.
+/// Sets the time of a cache far after its files, so that they count as unchanged. The real change
+/// time of a file cannot be set.
 fn ripen(cache: &Path) {
     let written = (i64::MAX / 2).to_le_bytes();
     rewrite(cache, |body| [&written, &body[8..]].concat());
 }
 
-/// Puts something else into the files of a cache, each with the right sums: of what stands before
-/// the parts, and there of each part.
+/// Rewrites the content of cache files with correct checksums.
 fn rewrite(cache: &Path, change: impl Fn(&[u8]) -> Vec<u8>) {
     let Ok(entries) = std::fs::read_dir(cache) else {
         return;
@@ -63,7 +62,7 @@ fn rewrite(cache: &Path, change: impl Fn(&[u8]) -> Vec<u8>) {
     }
 }
 
-/// Changes the time of a file and not its text.
+/// Changes the time stamp of a file but not its text.
 fn age(path: &Path) {
     let old = std::time::SystemTime::now() - std::time::Duration::from_hours(1);
     std::fs::File::open(path)
@@ -97,16 +96,16 @@ fn world() -> (World, Place) {
 }
 
 #[test]
-fn a_start_with_a_cache_is_a_start_without_one() {
+fn cached_and_uncached_scans_are_equal() {
     let (world, place) = world();
     let cache = world.path("deep/er/cache");
     same(&place, &cache);
-    assert!(!cache_files(&cache).is_empty(), "something was kept");
+    assert!(!cache_files(&cache).is_empty(), "a cache was written");
 }
 
 #[test]
-fn what_is_kept_is_used() {
-    // Or everything else here would prove nothing.
+fn cached_heads_are_used() {
+    // Otherwise the other tests would prove nothing.
     let (world, place) = world();
     let cache = world.path("cache");
     same(&place, &cache);
@@ -125,7 +124,7 @@ fn what_is_kept_is_used() {
         .filter(|skill| &*skill.description == "as it was...")
         .count();
     assert_eq!(kept, 6, "all but commands, links and `skill.md`");
-    // The same files, from another version of the format.
+    // The same files, from another format version.
     for file in cache_files(&cache) {
         let mut bytes = std::fs::read(&file).unwrap();
         bytes[7] += 1;
@@ -138,7 +137,7 @@ fn what_is_kept_is_used() {
 }
 
 #[test]
-fn a_folder_that_was_linked_and_moved_in_is_there_once() {
+fn folder_moved_over_its_link_is_found_once() {
     let world = World::new();
     world.skill("elsewhere/x");
     world.link("elsewhere", "skills/pack");
@@ -156,11 +155,11 @@ fn a_folder_that_was_linked_and_moved_in_is_there_once() {
     assert_eq!(world.locations(&scan), ["skills/moved/x/SKILL.md"]);
 }
 
-/// Makes of a good file a bad one.
+/// Damages the content of a file.
 type Damage = fn(&[u8]) -> Vec<u8>;
 
 #[test]
-fn a_cache_that_cannot_be_used_is_as_good_as_none() {
+fn damaged_cache_is_ignored() {
     let (world, place) = world();
     let cache = world.path("cache");
     same(&place, &cache);
@@ -175,7 +174,7 @@ fn a_cache_that_cannot_be_used_is_as_good_as_none() {
         |bytes| bytes[..bytes.len() / 2].to_vec(),
         |bytes| bytes[..bytes.len() - 1].to_vec(),
         |bytes| [bytes, b"more"].concat(),
-        // Of another version, and with one letter changed.
+        // Another version, and one changed byte.
         |bytes| [&bytes[..7], b"\x7f", &bytes[8..]].concat(),
         |bytes| {
             let mut bytes = bytes.to_vec();
@@ -199,7 +198,7 @@ fn a_cache_that_cannot_be_used_is_as_good_as_none() {
 }
 
 #[test]
-fn a_cache_of_something_else_is_as_good_as_none() {
+fn cache_path_of_wrong_type_is_ignored() {
     let (world, place) = world();
     let file = world.file("cache-file", "not a folder");
     same(&place, &file);
@@ -207,7 +206,7 @@ fn a_cache_of_something_else_is_as_good_as_none() {
     same(&place, Path::new("/proc/no-such-folder"));
     world.link("nowhere", "cache-dangling");
     same(&place, &world.path("cache-dangling"));
-    // In place of the files: folders, FIFOs, links to nowhere and to themselves.
+    // Instead of the files: folders, FIFOs, broken and circular links.
     let cache = world.path("cache");
     same(&place, &cache);
     let files = cache_files(&cache);
@@ -225,21 +224,21 @@ fn a_cache_of_something_else_is_as_good_as_none() {
 }
 
 #[test]
-fn a_cache_that_cannot_be_written_is_as_good_as_none() {
+fn unwritable_cache_is_ignored() {
     use std::os::unix::fs::PermissionsExt;
     let (world, place) = world();
     let cache = world.folder("cache");
     let mode = |mode| std::fs::set_permissions(&cache, PermissionsExt::from_mode(mode)).unwrap();
     for bits in [0o555, 0o000] {
         mode(bits);
-        // Root may write all the same; whoever may not is none the worse.
+        // Root can write anyway; other users lose nothing.
         same(&place, &cache);
         mode(0o755);
     }
 }
 
 #[test]
-fn starts_at_the_same_time_share_a_cache() {
+fn concurrent_starts_share_a_cache() {
     let (world, place) = world();
     let cache = world.path("cache");
     let expected = heads(&start(&place, None));
@@ -252,7 +251,7 @@ fn starts_at_the_same_time_share_a_cache() {
             });
         }
     });
-    // Nothing half-written is left behind.
+    // No partially written file is left.
     let odd = |file: &PathBuf| file.extension().is_none_or(|ending| ending != "bin");
     assert!(
         !cache_files(&cache).iter().any(odd),
@@ -262,7 +261,7 @@ fn starts_at_the_same_time_share_a_cache() {
 }
 
 #[test]
-fn a_text_of_the_same_size_and_time_is_not_served_from_the_cache() {
+fn recent_change_with_same_size_and_time_is_noticed() {
     let (world, place) = world();
     let cache = world.path("cache");
     for round in 0..20 {
@@ -271,14 +270,14 @@ fn a_text_of_the_same_size_and_time_is_not_served_from_the_cache() {
             text("a", &format!("{round:03}")),
         );
         age(&file);
-        // The cache is as it was written: the file changed a moment before.
+        // The cache was just written, so the file changed shortly before.
         let (cached, plain) = (start(&place, Some(&cache)), start(&place, None));
         assert_eq!(heads(&cached), heads(&plain));
     }
 }
 
 #[test]
-fn a_sidecar_that_comes_goes_or_changes_is_noticed() {
+fn sidecar_changes_are_noticed() {
     let (world, place) = world();
     let cache = world.path("cache");
     let sidecar = "repo/.agents/skills/a/agents/openai.yaml";
@@ -305,7 +304,7 @@ fn a_sidecar_that_comes_goes_or_changes_is_noticed() {
 }
 
 #[test]
-fn a_cache_serves_both_ways_of_reading_reserved_names() {
+fn cache_is_independent_of_reserved_names() {
     let world = World::new();
     world.skill("home/.claude/skills/synced/inner");
     world.skill("home/.claude/skills/other");
@@ -329,7 +328,7 @@ fn a_cache_serves_both_ways_of_reading_reserved_names() {
 }
 
 #[test]
-fn a_folder_below_two_roots_keeps_its_place_with_a_cache() {
+fn folder_below_two_roots_keeps_its_root() {
     let world = World::new();
     world.skill("outer/inner/x");
     world.skill("outer/y");
@@ -345,16 +344,16 @@ fn a_folder_below_two_roots_keeps_its_place_with_a_cache() {
 }
 
 #[test]
-fn whatever_is_edited_between_two_starts_the_second_one_sees() {
+fn random_edits_between_starts_are_noticed() {
     let (world, place) = world();
     let cache = world.path("cache");
-    let mut dice = Dice(0x9E37_79B9_7F4A_7C15);
+    let mut dice = Rng(0x9E37_79B9_7F4A_7C15);
     let roots = [
         "repo/.agents/skills",
         "repo/.claude/skills",
         "home/.agents/skills",
     ];
-    // No two versions are of one length, so that they differ where times are coarse, too.
+    // All versions have different lengths, so that they differ even with coarse time stamps.
     let mut length = 0;
     for round in 0..250 {
         for _ in 0..=dice.roll(3) {
@@ -405,8 +404,8 @@ fn whatever_is_edited_between_two_starts_the_second_one_sees() {
 }
 
 #[test]
-fn what_an_id_writes_in_another_way_is_not_taken_for_something_else() {
-    // The id of the first folder reads like the name of the second, and both have one file.
+fn escaped_ids_are_not_confused() {
+    // The id of the first folder looks like the name of the second; both contain the same file.
     let world = World::new();
     let file = world.file("skills/a\\xb/SKILL.md", "---\ndescription: d\n---\n");
     let other = world.folder("skills/a\\x5Cxb");
@@ -423,7 +422,7 @@ fn what_an_id_writes_in_another_way_is_not_taken_for_something_else() {
 }
 
 #[test]
-fn a_root_that_is_named_in_another_way_keeps_its_heads() {
+fn cache_is_shared_by_aliases_of_a_root() {
     let world = World::new();
     world.skill("skills/a");
     world.link("skills", "alias");
@@ -433,7 +432,7 @@ fn a_root_that_is_named_in_another_way_keeps_its_heads() {
         ..Place::default()
     };
     same(&at(world.path("skills")), &cache);
-    // Where a skill lies is where this start found it, not where the last one did.
+    // Locations use the current path of the root, not the previous one.
     for path in ["alias", "skills", "skills/", "alias/"] {
         let place = at(PathBuf::from(format!("{}{path}", world.path("").display())));
         same(&place, &cache);

@@ -1,4 +1,4 @@
-//! Where skills are found: §9.5 of the normative cases, and Planck's D1 to D9.
+//! Skill discovery: §9.5 of the normative cases, and Planck's D1 to D9.
 
 use prowess_catalog::{Catalog, Precedence, Scope};
 use prowess_registry::{FileOptions, FileSource, Known, Place, Registry, SkillSource, WalkOptions};
@@ -6,7 +6,7 @@ use prowess_registry::{FileOptions, FileSource, Known, Place, Registry, SkillSou
 use crate::support::{World, catalog, names, only, registry, text};
 
 #[test]
-fn case_105_only_folders_with_a_skill_file_count() {
+fn case_105_only_folders_with_skill_file() {
     let world = World::new();
     world.skill("repo/.agents/skills/x");
     world.file("repo/.agents/skills/README.md", text("readme", "d"));
@@ -20,7 +20,7 @@ fn case_105_only_folders_with_a_skill_file_count() {
 }
 
 #[test]
-fn case_106_bounds_give_a_part_and_a_warning() {
+fn case_106_limits_give_partial_results_and_a_warning() {
     let world = World::new();
     for number in 0..50 {
         world.skill(&format!("repo/.agents/skills/s{number}"));
@@ -44,11 +44,7 @@ fn case_106_bounds_give_a_part_and_a_warning() {
             .count()
     };
     assert_eq!(of("repo/.agents"), 20);
-    assert_eq!(
-        of("repo/.claude"),
-        1,
-        "one root has no share in the limit of another"
-    );
+    assert_eq!(of("repo/.claude"), 1, "each root has its own limit");
     assert_eq!(
         world.notices(&scan),
         [
@@ -59,7 +55,7 @@ fn case_106_bounds_give_a_part_and_a_warning() {
 }
 
 #[test]
-fn case_107_one_name_in_project_and_user() {
+fn case_107_same_name_in_project_and_user() {
     let world = World::new();
     world.described("repo/.agents/skills/a", "of the project");
     world.described("home/.agents/skills/a", "of the user");
@@ -82,7 +78,7 @@ fn case_107_one_name_in_project_and_user() {
 }
 
 #[test]
-fn case_108_folders_above_count_up_to_the_repository() {
+fn case_108_parent_folders_up_to_the_repository() {
     let world = World::new();
     for folder in ["repo/pkg/a", "repo/pkg", "repo", ".", "repo/pkg/b"] {
         let name = folder.replace(['/', '.'], "");
@@ -91,7 +87,7 @@ fn case_108_folders_above_count_up_to_the_repository() {
     let source = FileSource::new(world.standing_in("repo/pkg/a"), FileOptions::default());
     let catalog = catalog(&source.scan(Known::default()));
     assert_eq!(names(&catalog), ["in-repo", "in-repopkg", "in-repopkga"]);
-    // The nearest folder counts most.
+    // The nearest folder takes precedence.
     world.described("repo/.agents/skills/in-repopkga", "further away");
     let again = crate::support::catalog(&source.scan(Known::default()));
     assert_eq!(
@@ -101,7 +97,7 @@ fn case_108_folders_above_count_up_to_the_repository() {
 }
 
 #[test]
-fn case_109_a_nested_folder_qualifies_its_skills() {
+fn case_109_nested_folder_qualifies_skill_names() {
     let world = World::new();
     world.skill("repo/.claude/skills/deploy");
     world.skill("repo/apps/web/.claude/skills/deploy");
@@ -119,7 +115,7 @@ fn case_109_a_nested_folder_qualifies_its_skills() {
         assert_eq!(world.inner(&skill.location), location);
         assert!(registry.text(&skill.id).is_ok());
     }
-    // What happens when a file there is touched: `case_109` in crates/catalog.
+    // For touched files, see `case_109` in crates/catalog.
 }
 
 #[test]
@@ -147,7 +143,7 @@ fn case_110_links_are_followed_once() {
 }
 
 #[test]
-fn case_110_a_link_to_a_skill_of_another_root_gives_it_once() {
+fn case_110_link_to_skill_of_another_root() {
     let world = World::new();
     world.skill("home/.agents/skills/shared");
     world.link("home/.agents/skills/shared", "repo/.agents/skills/shared");
@@ -161,12 +157,12 @@ fn case_110_a_link_to_a_skill_of_another_root_gives_it_once() {
 }
 
 #[test]
-fn case_110_a_folder_below_two_roots_gives_its_skills_once() {
+fn case_110_folder_below_two_roots() {
     let world = World::new();
     world.skill("repo/.agents/skills/group/x");
     world.file("repo/.agents/skills/group/broken/SKILL.md/file", "");
     for (extra, scope) in [
-        // The higher root has it, whichever lies deeper.
+        // The root with higher precedence has it, even if it is an outer one.
         ("repo/.agents/skills/group", Scope::Project),
         ("repo", Scope::Project),
     ] {
@@ -190,7 +186,7 @@ fn case_110_a_folder_below_two_roots_gives_its_skills_once() {
 }
 
 #[test]
-fn case_111_what_the_repository_ignores_is_not_searched() {
+fn case_111_ignored_folders_are_not_searched() {
     let world = World::new();
     world.file("repo/.gitignore", "/vendor/\n");
     for folder in ["vendor/lib", "node_modules/lib", "apps/web"] {
@@ -204,7 +200,7 @@ fn case_111_what_the_repository_ignores_is_not_searched() {
 }
 
 #[test]
-fn case_112_a_name_that_claude_code_keeps_for_itself() {
+fn case_112_name_reserved_by_claude_code() {
     let world = World::new();
     world.skill("home/.claude/skills/Synced/inner");
     world.skill("home/.claude/skills/SYNCED");
@@ -234,8 +230,8 @@ fn case_112_a_name_that_claude_code_keeps_for_itself() {
 }
 
 #[test]
-fn case_113_a_rescan_announces_only_what_changed() {
-    // On a disk that is watched: `only_what_changed_is_announced` in watch.rs.
+fn case_113_rescan_announces_only_changes() {
+    // For a watched disk, see `only_changes_are_announced` in watch.rs.
     let world = World::new();
     for name in ["a", "b", "c"] {
         world.skill(&format!("repo/.agents/skills/{name}"));
@@ -261,7 +257,7 @@ fn case_113_a_rescan_announces_only_what_changed() {
     assert_eq!(told(), None);
     std::fs::remove_dir_all(world.path("repo/.agents/skills/c")).unwrap();
     assert_eq!(told(), expect(&["removed c"]));
-    // A root that comes to exist leaves the skills of all others alone, and they stay readable.
+    // A new root does not affect the skills of other roots, which stay readable.
     world.skill("repo/apps/web/.claude/skills/deploy");
     assert_eq!(told(), expect(&["added apps/web:deploy"]));
     world.skill("repo/apps/api/.claude/skills/deploy");
@@ -272,7 +268,7 @@ fn case_113_a_rescan_announces_only_what_changed() {
 }
 
 #[test]
-fn case_114_commands_are_skills_too() {
+fn case_114_commands_are_skills() {
     let world = World::new();
     world.file(
         "repo/.claude/commands/frontend/component.md",
@@ -307,9 +303,9 @@ fn case_114_commands_are_skills_too() {
 }
 
 #[test]
-fn case_115_a_head_carries_no_grants() {
-    // Trust belongs to a later issue: nothing decides about it yet, and nothing here pretends to.
-    // What holds today is that a catalogue has nothing to grant: tools and hooks stay in the file.
+fn case_115_head_carries_no_grants() {
+    // A catalogue cannot grant anything: tools and hooks stay in the file, and other crates decide
+    // about trust.
     let world = World::new();
     let more = "allowed-tools: Bash(curl:*)\nhooks:\n  PreToolUse: []\n";
     let text = format!("---\nname: a\ndescription: d\n{more}---\n\n!`curl evil`\n");
@@ -323,7 +319,7 @@ fn case_115_a_head_carries_no_grants() {
 }
 
 #[test]
-fn planck_d1_d2_skills_are_loaded_and_other_folders_ignored() {
+fn planck_d1_d2_other_folders_are_ignored() {
     let world = World::new();
     world.skill("skills/one");
     world.skill("skills/two");
@@ -332,7 +328,7 @@ fn planck_d1_d2_skills_are_loaded_and_other_folders_ignored() {
 }
 
 #[test]
-fn planck_d3_a_missing_folder_is_no_news() {
+fn planck_d3_missing_folder_is_not_reported() {
     let world = World::new();
     let scan = world.scan_only("nowhere");
     assert!(scan.skills.is_empty() && scan.faults.is_empty() && scan.notices.is_empty());
@@ -353,8 +349,8 @@ fn planck_d4_several_folders_are_merged() {
 }
 
 #[test]
-fn planck_d5_a_tilde_does_not_crash() {
-    // It is a folder of that name; whoever reads flags and files expands it.
+fn planck_d5_tilde_does_not_crash() {
+    // It is a literal folder name; flags and files are expanded by their readers.
     let world = World::new();
     world.skill("repo/~/skills/a");
     let place = Place {
@@ -366,7 +362,7 @@ fn planck_d5_a_tilde_does_not_crash() {
 }
 
 #[test]
-fn planck_d6_one_bad_file_leaves_the_others() {
+fn planck_d6_bad_file_does_not_affect_others() {
     let world = World::new();
     world.skill("skills/good");
     world.folder("skills/bad/SKILL.md");
@@ -378,13 +374,13 @@ fn planck_d6_one_bad_file_leaves_the_others() {
         world.faults(&scan),
         [
             fault("skills/bad/SKILL.md", "it is a folder, not a regular file"),
-            fault("skills/huge/SKILL.md", "it has 2.0 MB, more than is read"),
+            fault("skills/huge/SKILL.md", "it is too large (2.0 MB)"),
         ]
     );
 }
 
 #[test]
-fn planck_d7_the_project_beats_the_user() {
+fn planck_d7_project_overrides_user() {
     let world = World::new();
     world.described("repo/.planck/skills/a", "of the project");
     world.described("home/.planck/skills/a", "of the user");
@@ -404,7 +400,7 @@ fn planck_d7_the_project_beats_the_user() {
 }
 
 #[test]
-fn planck_d8_the_order_is_that_of_the_names() {
+fn planck_d8_skills_are_sorted_by_name() {
     let world = World::new();
     for name in ["zebra", "apple", "mango", "a1", "b-2"] {
         world.skill(&format!("skills/{name}"));
@@ -417,7 +413,7 @@ fn planck_d8_the_order_is_that_of_the_names() {
 }
 
 #[test]
-fn planck_d9_a_folder_that_cannot_be_read_is_reported() {
+fn planck_d9_unreadable_folder_is_reported() {
     use std::os::unix::fs::PermissionsExt;
     let world = World::new();
     world.skill("repo/.agents/skills/good");
@@ -428,7 +424,7 @@ fn planck_d9_a_folder_that_cannot_be_read_is_reported() {
     let may_read = std::fs::read_dir(&locked).is_ok();
     let scan = world.scan();
     mode(0o755);
-    // Root reads everything; then nothing is missing and nothing is reported.
+    // Root can read everything; then there is nothing to report.
     let (found, told): (&[&str], &[&str]) = if may_read {
         (
             &[
@@ -448,7 +444,7 @@ fn planck_d9_a_folder_that_cannot_be_read_is_reported() {
 }
 
 #[test]
-fn planck_g3_a_flag_that_flips_on_disk_counts_at_the_next_look() {
+fn planck_g3_changed_flag_applies_at_next_scan() {
     let world = World::new();
     world.skill("skills/a");
     let registry = registry(vec![only(&world.path("skills"))]);
@@ -460,7 +456,7 @@ fn planck_g3_a_flag_that_flips_on_disk_counts_at_the_next_look() {
 }
 
 #[test]
-fn one_folder_in_place_of_all_others_means_just_that() {
+fn only_replaces_all_other_folders() {
     let world = World::new();
     world.skill("repo/.agents/skills/root");
     world.skill("repo/apps/web/.agents/skills/nested");
@@ -478,7 +474,7 @@ fn one_folder_in_place_of_all_others_means_just_that() {
 }
 
 #[test]
-fn a_registry_of_nothing_holds_what_is_bundled() {
+fn empty_registry_contains_bundled_skills() {
     let world = World::new();
     let place = world.standing_in("repo");
     let registry = Registry::open(place, FileOptions::default(), Precedence::default());

@@ -1,4 +1,4 @@
-//! Disks that are broken, or that somebody broke on purpose.
+//! Damaged and hostile disks.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -9,7 +9,7 @@ use prowess_registry::{FileOptions, FileSource, Known, Notice, Place, SkillSourc
 use crate::support::{World, catalog, fifo, names, only, registry, text};
 
 #[test]
-fn ten_thousand_broken_skills_hide_nothing() {
+fn ten_thousand_broken_skills_do_not_hide_a_good_one() {
     let world = World::new();
     for number in 0..10_000 {
         let folder = world.folder(&format!("skills/broken-{number}"));
@@ -23,14 +23,14 @@ fn ten_thousand_broken_skills_hide_nothing() {
     world.skill("skills/good");
     let registry = registry(vec![only(&world.path("skills"))]);
     assert_eq!(&*registry.get("good").unwrap().description, "what it does");
-    // What can be read at all is taken at the start; the others are faults, each one of them.
+    // Readable skills are accepted at the start; each of the others is a fault.
     assert_eq!(registry.list().len(), 2_501);
     let report = registry.report();
     assert_eq!(report.faults.len(), 7_500);
     for (kind, why) in [
         (0, "it is a folder, not a regular file"),
-        (1, "it is a link that leads nowhere, not a regular file"),
-        (2, "it is a link that leads to itself, not a regular file"),
+        (1, "it is a broken link, not a regular file"),
+        (2, "it is a circular link, not a regular file"),
     ] {
         let ending = format!("/broken-{kind}/SKILL.md");
         let fault = report
@@ -40,7 +40,7 @@ fn ten_thousand_broken_skills_hide_nothing() {
             .unwrap();
         assert_eq!(fault.why.to_string(), why);
     }
-    // And one that is mended comes back.
+    // A repaired skill appears again.
     std::fs::remove_dir(world.path("skills/broken-0/SKILL.md")).unwrap();
     world.skill("skills/broken-0");
     registry.refresh();
@@ -48,7 +48,7 @@ fn ten_thousand_broken_skills_hide_nothing() {
 }
 
 #[test]
-fn five_thousand_skills_of_one_name_are_all_there() {
+fn five_thousand_skills_of_one_name_are_kept() {
     let world = World::new();
     for number in 0..5_000 {
         let text = text("same", &format!("number {number}"));
@@ -59,7 +59,7 @@ fn five_thousand_skills_of_one_name_are_all_there() {
     let catalog = catalog(&scan);
     assert_eq!(names(&catalog), ["other", "same"]);
     assert_eq!(catalog.entries().len(), 5_001);
-    // The winner does not depend on the order of reading, and the last loser can be named.
+    // The winner does not depend on the order of reading, and shadowed ones can be addressed.
     let mut reversed = scan.skills.clone();
     reversed.reverse();
     let again = Catalog::new(reversed, Precedence::default(), 1);
@@ -76,7 +76,7 @@ fn five_thousand_skills_of_one_name_are_all_there() {
 }
 
 #[test]
-fn two_roots_that_link_to_each_other_end() {
+fn roots_linking_to_each_other_terminate() {
     let world = World::new();
     world.skill("one/a");
     world.skill("two/b");
@@ -103,7 +103,7 @@ fn two_roots_that_link_to_each_other_end() {
 }
 
 #[test]
-fn two_roots_that_are_links_to_each_other_are_reported() {
+fn roots_that_are_a_link_cycle_are_reported() {
     let world = World::new();
     world.link("two", "one");
     world.link("one", "two");
@@ -122,7 +122,7 @@ fn two_roots_that_are_links_to_each_other_are_reported() {
 }
 
 #[test]
-fn roots_that_are_no_folders_are_reported_and_the_rest_works() {
+fn non_folder_roots_are_reported() {
     let world = World::new();
     world.skill("good/a");
     fifo(&world.path("fifo"));
@@ -148,7 +148,7 @@ fn roots_that_are_no_folders_are_reported_and_the_rest_works() {
 }
 
 #[test]
-fn names_that_are_not_utf_8_are_read_like_all_others() {
+fn non_utf8_names_are_supported() {
     let world = World::new();
     let odd = |base: &str, name: &[u8]| world.folder(base).join(OsStr::from_bytes(name));
     for name in [&b"caf\xe9"[..], b"\xff\xfe", b"ok"] {
@@ -158,7 +158,7 @@ fn names_that_are_not_utf_8_are_read_like_all_others() {
         std::fs::write(folder.join("SKILL.md"), text(&named, "d")).unwrap();
         std::fs::write(folder.join("data.txt"), &named).unwrap();
     }
-    // A folder whose name looks like one that was written down.
+    // A folder whose name looks like an escaped one.
     world.file(
         "repo/.agents/skills/caf\\xE9/SKILL.md",
         text("look-alike", "d"),
@@ -198,16 +198,16 @@ fn names_that_are_not_utf_8_are_read_like_all_others() {
             "{whole}"
         );
     }
-    // Nothing of this is lost at the second look, and nothing is new.
+    // A second scan neither loses nor adds anything.
     let before = registry.snapshot();
     assert_eq!(registry.refresh().entries(), before.entries());
 }
 
 #[test]
-fn a_tree_without_end_is_cut_and_said_so() {
+fn endless_tree_is_truncated_and_reported() {
     let world = World::new();
     let mut path = world.folder("skills");
-    // Deeper than a path may be long.
+    // Deeper than the maximum path length.
     for _ in 0..60 {
         path.push("folder");
         std::fs::create_dir(&path).unwrap();
@@ -223,7 +223,7 @@ fn a_tree_without_end_is_cut_and_said_so() {
 }
 
 #[test]
-fn links_in_every_direction_end() {
+fn link_mesh_terminates() {
     let world = World::new();
     world.skill("skills/a");
     world.skill("skills/group/b");
@@ -248,10 +248,10 @@ fn links_in_every_direction_end() {
 }
 
 #[test]
-fn files_that_are_no_commands_push_none_out() {
+fn other_files_do_not_count_towards_the_command_limit() {
     let world = World::new();
     let folder = world.folder("repo/.claude/commands");
-    // As many as are looked at, and in whatever order the system lists them.
+    // As many as the limit, in any directory order.
     for number in 0..20_000 {
         std::fs::write(folder.join(format!("{number}.txt")), "").unwrap();
     }
@@ -266,7 +266,7 @@ fn files_that_are_no_commands_push_none_out() {
 }
 
 #[test]
-fn a_fault_of_one_command_outlives_an_edit_of_another() {
+fn fault_survives_edit_of_another_command() {
     let world = World::new();
     world.folder("repo/.claude/commands/");
     world.file("repo/.claude/commands/big.md", vec![b'x'; 2 * 1024 * 1024]);
@@ -281,7 +281,7 @@ fn a_fault_of_one_command_outlives_an_edit_of_another() {
     };
     let news = registry.subscribe();
     let watching = registry.watch(options);
-    // The first look is at everything; only later ones look at single files.
+    // The first scan covers everything; only later ones read single files.
     let patience = std::time::Duration::from_mins(1);
     let deadline = std::time::Instant::now() + patience;
     while watching.looks() == 0 {
@@ -294,7 +294,7 @@ fn a_fault_of_one_command_outlives_an_edit_of_another() {
 }
 
 #[test]
-fn files_that_change_while_they_are_read_are_whole_or_reported() {
+fn concurrently_changing_files_are_whole_or_reported() {
     let world = World::new();
     for number in 0..20 {
         world.skill(&format!("skills/s{number}"));
@@ -307,7 +307,7 @@ fn files_that_change_while_they_are_read_are_whole_or_reported() {
                 let name = format!("s{}", round % 20);
                 let file = world.path(&format!("skills/{name}/SKILL.md"));
                 let whole = text(&name, &format!("round {round}"));
-                // Half, then whole; or away and back.
+                // Half, then whole; or removed and restored.
                 if round % 3 == 0 {
                     let away = world.path(&format!("away-{round}"));
                     std::fs::rename(world.path(&format!("skills/{name}")), &away).unwrap();
@@ -343,16 +343,16 @@ fn files_that_change_while_they_are_read_are_whole_or_reported() {
     assert_eq!(fresh.listed().len(), 20);
 }
 
-/// A repository must not be able to put a person's own files before a model.
+/// A repository must not be able to expose the user's files to a model.
 #[test]
-fn a_link_out_of_the_project_is_not_read() {
+fn link_to_the_outside_is_not_read() {
     let world = World::new();
     world.file("home/secret", "password");
     world.file("repo/docs/shared.md", text("shared", "in the repository"));
     world.link("home/secret", "repo/.agents/skills/leak/SKILL.md");
     world.link("home/secret", "repo/.claude/commands/leak.md");
     world.link("repo/docs/shared.md", "repo/.agents/skills/shared/SKILL.md");
-    // A person may link to whatever they like.
+    // In user scope, links to anywhere are allowed.
     world.link("home/secret", "home/.agents/skills/mine/SKILL.md");
     let scan = world.scan();
     let expected = [
@@ -360,7 +360,7 @@ fn a_link_out_of_the_project_is_not_read() {
         "repo/.agents/skills/shared/SKILL.md",
     ];
     assert_eq!(world.locations(&scan), expected);
-    let why = "it is a link that leads out of the project".to_owned();
+    let why = "it is a link to a file outside the project".to_owned();
     let faults = [
         "repo/.agents/skills/leak/SKILL.md",
         "repo/.claude/commands/leak.md",
@@ -372,7 +372,7 @@ fn a_link_out_of_the_project_is_not_read() {
 }
 
 #[test]
-fn an_id_that_nobody_found_leads_nowhere() {
+fn forged_ids_are_rejected() {
     let world = World::new();
     world.skill("skills/a");
     world.file("outside.md", text("x", "y"));
@@ -389,7 +389,7 @@ fn an_id_that_nobody_found_leads_nowhere() {
 }
 
 #[test]
-fn a_new_skill_that_is_broken_and_at_rest_comes_in() {
+fn broken_new_skill_is_accepted_when_unchanged() {
     let world = World::new();
     world.skill("skills/a");
     let registry = registry(vec![only(&world.path("skills"))]);
@@ -398,9 +398,9 @@ fn a_new_skill_that_is_broken_and_at_rest_comes_in() {
         "---\nname: b\ndescription: never closed\n",
     );
     registry.refresh();
-    assert_eq!(names(&registry.snapshot()), ["a"], "it may be half written");
+    assert_eq!(names(&registry.snapshot()), ["a"], "it may be incomplete");
     assert_eq!(registry.report().faults.len(), 1);
-    // Its times tell that nobody writes any more, but for the one that nobody can set back.
+    // Its modification time shows that writing has ended; the change time cannot be set.
     let old = std::time::SystemTime::now() - std::time::Duration::from_mins(1);
     std::fs::File::open(&file)
         .unwrap()
@@ -414,6 +414,6 @@ fn a_new_skill_that_is_broken_and_at_rest_comes_in() {
     let _watching = registry.watch(options);
     let set = changes
         .next_within(std::time::Duration::from_mins(1))
-        .expect("it comes in");
+        .expect("it is accepted");
     assert_eq!(&*set.changes[0].name, "b");
 }

@@ -1,10 +1,10 @@
-//! Which place counts more: core-agent's loading and precedence, and the ADK's sources.
+//! Precedence of folders: core-agent's loading order, and the ADK's sources.
 
 use prowess_registry::{FileOptions, FileSource, Known, Place, SkillSource};
 
 use crate::support::{World, catalog, names, only, registry};
 
-/// What is found: names, each with its description.
+/// Returns the names found, each with its description.
 fn found(place: Place) -> Vec<(String, String)> {
     let scan = FileSource::new(place, FileOptions::default()).scan(Known::default());
     assert!(
@@ -27,7 +27,7 @@ fn pairs(expected: &[(&str, &str)]) -> Vec<(String, String)> {
 }
 
 #[test]
-fn nothing_anywhere_is_empty_and_no_error() {
+fn no_folders_is_not_an_error() {
     let world = World::new();
     assert_eq!(found(world.standing_in("repo")), []);
     world.folder("repo/.agents/skills");
@@ -36,7 +36,7 @@ fn nothing_anywhere_is_empty_and_no_error() {
     assert_eq!(
         found(world.standing_in("repo")),
         [],
-        "a place without `skills` is passed over"
+        "a place without `skills` is skipped"
     );
     let without_home = Place {
         current: world.path("repo"),
@@ -46,7 +46,7 @@ fn nothing_anywhere_is_empty_and_no_error() {
 }
 
 #[test]
-fn keys_of_other_agents_do_not_keep_a_skill_away() {
+fn keys_of_other_agents_are_accepted() {
     let world = World::new();
     let more = "user-invocable: true\ncompatibility:\n  os: linux\nreferences:\n  - a.md\n";
     let text = format!("---\nname: a\ndescription: what it does\n{more}---\n\nDo it.\n");
@@ -58,7 +58,7 @@ fn keys_of_other_agents_do_not_keep_a_skill_away() {
 }
 
 #[test]
-fn each_layer_shadows_the_next_and_all_that_is_unique_shows() {
+fn each_layer_shadows_the_next() {
     let world = World::new();
     let layers = [
         ("project", "repo/.agents/skills"),
@@ -77,7 +77,7 @@ fn each_layer_shadows_the_next_and_all_that_is_unique_shows() {
         world.described(&format!("{folder}/shared"), layer);
         world.described(&format!("{folder}/only-{layer}"), layer);
     }
-    // Take one layer after the other away: the next one steps in.
+    // Remove one layer after another: the next one takes over.
     for (index, (layer, folder)) in layers.iter().enumerate() {
         let mut expected: Vec<(String, String)> = layers[index..]
             .iter()
@@ -92,7 +92,7 @@ fn each_layer_shadows_the_next_and_all_that_is_unique_shows() {
 }
 
 #[test]
-fn one_layer_alone_is_enough() {
+fn single_layer_works() {
     for folder in ["repo/.agents/skills", "home/.agents/skills", "extra"] {
         let world = World::new();
         let place = Place {
@@ -105,7 +105,7 @@ fn one_layer_alone_is_enough() {
 }
 
 #[test]
-fn the_home_is_never_a_project() {
+fn home_is_never_a_project() {
     let world = World::new();
     world.skill("home/.agents/skills/a");
     world.folder("home/.git");
@@ -121,7 +121,7 @@ fn the_home_is_never_a_project() {
 }
 
 #[test]
-fn adk_loose_files_and_skills_inside_skills_do_not_count() {
+fn adk_loose_files_and_nested_skills_are_ignored() {
     let world = World::new();
     world.skill("skills/a");
     world.skill("skills/a/inner");
@@ -130,7 +130,7 @@ fn adk_loose_files_and_skills_inside_skills_do_not_count() {
         "---\nname: loose\ndescription: d\n---\nx\n",
     );
     assert_eq!(names(&catalog(&world.scan_only("skills"))), ["a"]);
-    // Unlike there, a folder that groups skills is entered, and a root may be a skill itself.
+    // Unlike in the ADK, folders that group skills are entered, and a root may itself be a skill.
     world.skill("skills/group/b");
     assert_eq!(names(&catalog(&world.scan_only("skills"))), ["a", "b"]);
     let itself = world.scan_only("skills/a");
@@ -139,8 +139,8 @@ fn adk_loose_files_and_skills_inside_skills_do_not_count() {
 }
 
 #[test]
-fn adk_a_name_unlike_its_folder_is_an_alias_and_no_error() {
-    // There it ends the whole listing; here both names lead to the skill.
+fn adk_folder_name_is_an_alias() {
+    // In the ADK this aborts the listing; here both names resolve to the skill.
     let world = World::new();
     world.file(
         "skills/folder-name/SKILL.md",
@@ -156,8 +156,8 @@ fn adk_a_name_unlike_its_folder_is_an_alias_and_no_error() {
 }
 
 #[test]
-fn adk_of_merged_sources_the_first_has_the_name() {
-    // There two sources with one name are an error; here the second copy is shadowed and known.
+fn adk_first_source_wins() {
+    // In the ADK a duplicate name is an error; here the second one is shadowed.
     let world = World::new();
     world.described("one/a", "first");
     world.described("two/a", "second");
@@ -182,9 +182,9 @@ fn adk_of_merged_sources_the_first_has_the_name() {
 }
 
 #[test]
-fn crew_k8_k9_k10_clashes_are_known_and_nothing_is_lost() {
-    // K8, K10: folder and frontmatter differ: a warning of `validate`, here a second name.
-    // K9: two skills of one name: there an error, here one winner and one known shadow.
+fn crew_k8_k9_k10_name_clashes() {
+    // K8, K10: folder name and frontmatter differ: a warning of `validate`, here an alias.
+    // K9: two skills with the same name: an error there, here the second one is shadowed.
     let world = World::new();
     world.described("skills/a", "by the folder");
     world.file(
@@ -201,7 +201,7 @@ fn crew_k8_k9_k10_clashes_are_known_and_nothing_is_lost() {
     };
     assert_eq!(catalog.winner_over(shadowed), Some(winner));
     assert_eq!(shadowed.skill.alias.as_deref(), Some("b"));
-    // Each keeps its own folder, however the names are swapped.
+    // Each one keeps its own folder, even if the names are swapped.
     let source = only(&world.path("skills"));
     for skill in source.scan(Known::default()).skills {
         let text = String::from_utf8(source.text(&skill.id).unwrap()).unwrap();

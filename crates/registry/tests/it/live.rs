@@ -1,4 +1,4 @@
-//! A registry while the disk changes under it, one look after the other.
+//! A registry while the disk changes between scans.
 
 use prowess_catalog::ChangeKind;
 use prowess_registry::{FaultKind, FileOptions, FileSource, Known, Place, SkillSource};
@@ -6,8 +6,8 @@ use prowess_registry::{FaultKind, FileOptions, FileSource, Known, Place, SkillSo
 use crate::support::{World, heads, only, registry, text};
 
 #[test]
-fn a_root_that_moves_in_the_order_keeps_its_skills_readable() {
-    // A worktree without skills borrows those of its checkout, until it has some of its own.
+fn reordered_root_keeps_its_skills_readable() {
+    // A worktree without skills uses those of its main checkout until it has its own.
     let world = World::new();
     world.folder("main/.git/worktrees/tree");
     world.skill("main/.claude/skills/borrowed");
@@ -37,7 +37,7 @@ fn a_root_that_moves_in_the_order_keeps_its_skills_readable() {
 }
 
 #[test]
-fn a_half_written_skill_of_a_moved_root_is_kept_and_readable() {
+fn incomplete_skill_of_reordered_root_is_kept() {
     let world = World::new();
     world.skill("one/a");
     let place = |first: &[&str]| Place {
@@ -68,7 +68,7 @@ fn a_half_written_skill_of_a_moved_root_is_kept_and_readable() {
 }
 
 #[test]
-fn the_second_scan_gives_back_what_the_first_one_read() {
+fn second_scan_reuses_unchanged_skills() {
     let world = World::new();
     for name in ["a", "b", "c"] {
         world.skill(&format!("skills/{name}"));
@@ -89,12 +89,12 @@ fn the_second_scan_gives_back_what_the_first_one_read() {
     let (old, new) = (heads(&first), heads(&second));
     assert!(
         std::sync::Arc::ptr_eq(&old[0], &new[0]),
-        "what did not change is the same"
+        "unchanged skills are reused"
     );
 }
 
 #[test]
-fn a_skill_file_that_becomes_something_else_is_reported_and_the_rest_works() {
+fn skill_file_replaced_by_another_type_is_reported() {
     let world = World::new();
     for name in ["a", "b", "c"] {
         world.skill(&format!("skills/{name}"));
@@ -128,14 +128,14 @@ fn a_skill_file_that_becomes_something_else_is_reported_and_the_rest_works() {
             fault("skills/b/SKILL.md", "it is a FIFO, not a regular file"),
         ]
     );
-    // A start has nothing to keep.
+    // A fresh start has no previous versions to keep.
     let fresh = world.scan_only("skills");
     assert_eq!(world.locations(&fresh), ["skills/c/SKILL.md"]);
     assert_eq!(fresh.faults.len(), 2);
 }
 
 #[test]
-fn a_renamed_skill_is_one_removal_and_one_addition() {
+fn rename_is_a_removal_and_an_addition() {
     let world = World::new();
     world.skill("skills/old");
     let registry = registry(vec![only(&world.path("skills"))]);
@@ -154,12 +154,12 @@ fn a_renamed_skill_is_one_removal_and_one_addition() {
     assert_eq!(told.len(), 2);
     assert!(told.contains(&pair("old", ChangeKind::Removed)));
     assert!(told.contains(&pair("new", ChangeKind::Added)));
-    // Whoever holds the old one is told that it is gone; nothing else is served in its place.
+    // The old id is an error; no other skill is returned for it.
     assert!(registry.text(&id).is_err());
 }
 
 #[test]
-fn a_root_that_is_gone_takes_its_skills_along_and_no_others() {
+fn removed_root_removes_only_its_skills() {
     let world = World::new();
     world.skill("repo/.agents/skills/a");
     world.skill("home/.agents/skills/b");
@@ -176,7 +176,7 @@ fn a_root_that_is_gone_takes_its_skills_along_and_no_others() {
 }
 
 #[test]
-fn a_command_needs_no_frontmatter_to_come_in_or_change() {
+fn command_without_frontmatter_is_accepted() {
     let world = World::new();
     world.file("repo/.claude/commands/old.md", "First words.\n");
     let registry = registry(vec![world.source()]);
@@ -186,7 +186,7 @@ fn a_command_needs_no_frontmatter_to_come_in_or_change() {
     assert_eq!(&*registry.get("old").unwrap().description, "Other words.");
     assert_eq!(&*registry.get("new").unwrap().description, "New words.");
     assert!(registry.report().faults.is_empty());
-    // One that is begun waits for the rest; so does an empty one.
+    // Incomplete or empty files do not replace the last good version.
     for begun in ["", "-", "---\n", "---\ndescription: x\n"] {
         world.file("repo/.claude/commands/old.md", begun);
         registry.refresh();
@@ -204,7 +204,7 @@ fn a_command_needs_no_frontmatter_to_come_in_or_change() {
 }
 
 #[test]
-fn a_broken_file_comes_in_once_it_is_whole() {
+fn repaired_file_is_accepted() {
     let world = World::new();
     let registry = registry(vec![only(&world.path("skills"))]);
     world.file("skills/a/SKILL.md", "---\nname: a\n");

@@ -1,9 +1,9 @@
-//! Folders, sources and the live registry, on real files.
+//! Tests of folders, sources and the live registry, with real files.
 
 #![expect(
     clippy::unwrap_used,
     clippy::panic,
-    reason = "helpers of tests may stop a test"
+    reason = "a test fails by panicking"
 )]
 
 mod agentick;

@@ -1,4 +1,4 @@
-//! Tests of reading a skill's files: real links, FIFOs and swaps.
+//! Reading the files of a skill, with real links, FIFOs and swaps.
 
 use std::os::unix::fs::symlink;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use prowess_registry::resource::*;
 
-/// A skill in a folder, with a secret beside it.
+/// A skill folder, with a secret next to it.
 fn world() -> (tempfile::TempDir, SkillFolder) {
     let world = tempfile::tempdir().unwrap();
     let skill = world.path().join("skill");
@@ -25,7 +25,7 @@ fn text(resource: Result<Resource, Error>) -> String {
 }
 
 #[test]
-fn files_are_read_whole_and_in_parts() {
+fn files_are_read_in_parts() {
     let (_world, folder) = world();
     assert_eq!(
         text(folder.read("references/a.md", 0, USUAL_LIMIT)),
@@ -45,7 +45,7 @@ fn files_are_read_whole_and_in_parts() {
                     offset: begins,
                     size,
                 } => {
-                    assert_eq!((begins, size), (offset, 13), "parts follow each other");
+                    assert_eq!((begins, size), (offset, 13), "parts are consecutive");
                     whole.push_str(&text);
                     at = next;
                 }
@@ -63,7 +63,7 @@ fn files_are_read_whole_and_in_parts() {
 }
 
 #[test]
-fn nothing_outside_can_be_named() {
+fn paths_outside_are_rejected() {
     let (world, folder) = world();
     let skill = world.path().join("skill");
     symlink("../secret", skill.join("up")).unwrap();
@@ -91,7 +91,7 @@ fn nothing_outside_can_be_named() {
             "{path:?}"
         );
     }
-    // A link that stays inside is a file like any other: the wall is not simply "no links".
+    // A link that stays inside is allowed: links are not rejected in general.
     symlink("references/a.md", skill.join("inside")).unwrap();
     assert_eq!(text(folder.read("inside", 0, 100)), "héllo wörld");
 }
@@ -124,7 +124,7 @@ fn only_regular_files_are_read() {
 }
 
 #[test]
-fn what_is_not_text_is_told_by_kind_and_size() {
+fn binary_files_are_described_by_type_and_size() {
     let (world, folder) = world();
     let skill = world.path().join("skill");
     for (bytes, kind) in [
@@ -148,9 +148,9 @@ fn what_is_not_text_is_told_by_kind_and_size() {
     ));
 }
 
-/// Somebody swaps a folder for a link to the outside, over and over, while we read.
+/// A folder is repeatedly swapped with a link to the outside during reads.
 #[test]
-fn a_swap_never_leads_outside() {
+fn swapped_folder_never_leads_outside() {
     let (world, folder) = world();
     let skill = world.path().join("skill");
     std::fs::write(world.path().join("a.md"), "SECRET").unwrap();
@@ -167,14 +167,14 @@ fn a_swap_never_leads_outside() {
                 exchange(&skill.join("references"), &skill.join("evil"));
             }
         });
-        // Until both have been seen often enough, so that the race was really run.
+        // Continue until both were seen often enough, so that the race really happened.
         for _ in 0..2_000_000 {
             match folder.read("references/a.md", 0, 100) {
                 Ok(Resource::Text { text, .. }) => {
                     assert_eq!(text, "héllo wörld");
                     read += 1;
                 }
-                Ok(Resource::Binary { .. }) => panic!("not what is there"),
+                Ok(Resource::Binary { .. }) => panic!("unexpected content"),
                 Err(_) => refused += 1,
             }
             if read > 500 && refused > 500 {
@@ -189,9 +189,9 @@ fn a_swap_never_leads_outside() {
     );
 }
 
-/// Ways to name what is not the skill's, in a world where each of them would lead to a secret.
+/// Path spellings that try to reach a secret outside the skill.
 #[test]
-fn sixty_ways_out_lead_nowhere() {
+fn sixty_escape_attempts_fail() {
     let (world, folder) = world();
     let skill = world.path().join("skill");
     let secret = world.path().join("secret");
@@ -306,13 +306,13 @@ fn sixty_ways_out_lead_nowhere() {
         match folder.read(path, 0, 1 << 20) {
             Err(_) => {}
             Ok(Resource::Text { text, .. }) => {
-                // Some of these are only odd spellings of what is inside.
+                // Some of these are just unusual spellings of files inside.
                 assert_eq!(text, "héllo wörld", "{path:?} gives something else");
             }
             Ok(other @ Resource::Binary { .. }) => panic!("{path:?} gives {other:?}"),
         }
     }
-    // The control: the same files are there for whoever may name them.
+    // Control: the same paths work without the restriction.
     for path in ["l1", "l2", "l8", "l9", "l10", "l11", "a/l18", "a/b/l20"] {
         assert_eq!(
             std::fs::read_to_string(skill.join(path)).unwrap(),

@@ -1,4 +1,4 @@
-//! One suite for everything that skills come from.
+//! Conformance tests for all skill sources.
 
 use std::sync::Arc;
 
@@ -9,14 +9,14 @@ use prowess_spec::{ReadFault, identify, parse};
 
 use crate::support::{World, heads, only, text};
 
-/// What every source must do.
+/// Asserts what every source must guarantee.
 fn conforms(source: &dyn SkillSource) {
     let first = source.scan(Known::default());
     assert!(
         !first.skills.is_empty() && first.faults.is_empty(),
         "{source:?}"
     );
-    // Looking twice gives the same, and what did not change is given back as it is.
+    // Two scans give the same result, and unchanged skills are reused.
     let second = source.scan(Known {
         skills: &first.skills,
         keep_last_good: true,
@@ -59,7 +59,7 @@ fn conforms(source: &dyn SkillSource) {
                 "{missing}: {error:?}"
             );
         }
-        // A skill of the same path elsewhere, and one that is not there.
+        // A skill with the same path in another root, and one that does not exist.
         let other = Origin::new(Scope::Extra, 77, "/other/root");
         let foreign = SkillId {
             origin: Arc::new(other),
@@ -110,7 +110,7 @@ fn bundled_conforms() {
 }
 
 #[test]
-fn a_file_of_a_skill_is_read_the_same_everywhere() {
+fn sources_read_files_alike() {
     let world = World::new();
     world.skill("skills/a");
     world.file("skills/a/data/table.csv", "1,2\n");

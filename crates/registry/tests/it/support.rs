@@ -1,4 +1,4 @@
-//! A world of folders for one test.
+//! A temporary folder tree for one test.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 use prowess_catalog::{Catalog, Precedence, Skill};
 use prowess_registry::{FileOptions, FileSource, Known, Place, Registry, Scan, SkillSource};
 
-/// A folder that is gone when the test is over: a repository, a home, and room beside them.
+/// A temporary folder with a repository and a home, removed on drop.
 pub(crate) struct World {
     folder: tempfile::TempDir,
 }
@@ -38,7 +38,7 @@ impl World {
         path
     }
 
-    /// A skill in the folder `path`, named like the folder.
+    /// Writes a skill in the folder `path`, named like the folder.
     pub(crate) fn skill(&self, path: &str) {
         self.described(path, "what it does");
     }
@@ -54,7 +54,7 @@ impl World {
         std::os::unix::fs::symlink(self.path(target), link).unwrap();
     }
 
-    /// Standing in a folder of the world, with the home of the world.
+    /// Returns a place with this current folder and the home of the world.
     pub(crate) fn standing_in(&self, current: &str) -> Place {
         Place {
             current: self.path(current),
@@ -67,23 +67,23 @@ impl World {
         FileSource::new(self.standing_in("repo"), FileOptions::default())
     }
 
-    /// Everything that is seen from the repository.
+    /// Scans everything visible from the repository.
     pub(crate) fn scan(&self) -> Scan {
         self.source().scan(Known::default())
     }
 
-    /// One folder alone.
+    /// Scans a single folder.
     pub(crate) fn scan_only(&self, path: &str) -> Scan {
         only(&self.path(path)).scan(Known::default())
     }
 
-    /// A path as this world calls it.
+    /// Returns a path relative to this world.
     pub(crate) fn inner(&self, path: &str) -> String {
         let inner = Path::new(path).strip_prefix(self.folder.path());
         inner.map_or_else(|_| path.to_owned(), |inner| inner.display().to_string())
     }
 
-    /// Where the skills of a scan are, sorted.
+    /// Returns the locations of the skills of a scan, sorted.
     pub(crate) fn locations(&self, scan: &Scan) -> Vec<String> {
         let mut found: Vec<String> = scan
             .skills
@@ -94,14 +94,14 @@ impl World {
         found
     }
 
-    /// The faults of a scan: where, and why.
+    /// Returns the faults of a scan: location and reason.
     pub(crate) fn faults(&self, scan: &Scan) -> Vec<(String, String)> {
         let told =
             |fault: &prowess_registry::Fault| (self.inner(&fault.location), fault.why.to_string());
         scan.faults.iter().map(told).collect()
     }
 
-    /// The notices of a scan, with the paths of this world.
+    /// Returns the notices of a scan, with relative paths.
     pub(crate) fn notices(&self, scan: &Scan) -> Vec<String> {
         let prefix = format!("{}/", self.folder.path().display());
         scan.notices
@@ -119,7 +119,7 @@ pub(crate) fn only(folder: &Path) -> FileSource {
     FileSource::of_folder(folder.to_owned(), FileOptions::default())
 }
 
-/// A registry of these sources, read once.
+/// Creates a registry of these sources and scans them.
 pub(crate) fn registry(sources: Vec<FileSource>) -> Registry {
     let registry = Registry::new(Precedence::default());
     for source in sources {
@@ -133,7 +133,7 @@ pub(crate) fn catalog(scan: &Scan) -> Catalog {
     Catalog::new(scan.skills.clone(), Precedence::default(), 1)
 }
 
-/// Names that are listed.
+/// Returns the listed names.
 pub(crate) fn names(catalog: &Catalog) -> Vec<String> {
     catalog
         .listed()
@@ -141,23 +141,23 @@ pub(crate) fn names(catalog: &Catalog) -> Vec<String> {
         .collect()
 }
 
-/// The heads of a scan in one order, to be compared with those of another.
+/// Returns the heads of a scan in a fixed order, for comparison.
 pub(crate) fn heads(scan: &Scan) -> Vec<Arc<Skill>> {
     let mut heads = scan.skills.clone();
     heads.sort_by(|a, b| a.id.cmp(&b.id));
     heads
 }
 
-/// A FIFO, which waits for ever when it is opened as a file is.
+/// Creates a FIFO, which would block a normal open forever.
 pub(crate) fn fifo(path: &Path) {
     use rustix::fs::{CWD, FileType, Mode};
     rustix::fs::mknodat(CWD, path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
 }
 
-/// A small generator: the same on every run.
-pub(crate) struct Dice(pub(crate) u64);
+/// A small deterministic random number generator.
+pub(crate) struct Rng(pub(crate) u64);
 
-impl Dice {
+impl Rng {
     pub(crate) fn roll(&mut self, sides: u64) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;

@@ -1,4 +1,4 @@
-//! Hot reload against a disk that does not keep still.
+//! Hot reload while the disk keeps changing.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -10,10 +10,10 @@ use prowess_registry::{
     FileOptions, FileSource, Known, Place, Registry, SkillSource, WatchMode, WatchOptions,
 };
 
-/// Longest time that anything may take before a test gives up. Nothing waits for it in vain.
+/// Timeout of a test. Never reached unless the test fails.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// Events only: no net catches what they miss.
+/// Events only, without regular rescans that would hide lost events.
 fn events_only() -> WatchOptions {
     WatchOptions {
         quiet: Duration::from_millis(5),
@@ -34,7 +34,7 @@ fn open(root: &Path) -> Registry {
     registry
 }
 
-/// A skill whose every field carries its version, so that a mixture shows.
+/// Returns a skill text with its version in every field, to detect mixed versions.
 fn text(name: &str, version: u64) -> String {
     format!(
         "---\nname: {name}\ndescription: version {version} of it\nwhen_to_use: version {version} of it\nmetadata:\n  n: '{version}'\n---\n\nversion {version}\n"
@@ -46,7 +46,7 @@ fn write(root: &Path, name: &str, version: u64) {
     std::fs::write(root.join(name).join("SKILL.md"), text(name, version)).unwrap();
 }
 
-/// Names and versions of what a catalogue holds; panics on a mixture of versions.
+/// Returns the names and versions of a catalogue; panics on mixed versions.
 fn versions(catalog: &Catalog) -> BTreeMap<String, String> {
     let version = |skill: &prowess_catalog::Skill| {
         let described = skill.description.to_string();
@@ -65,12 +65,12 @@ fn versions(catalog: &Catalog) -> BTreeMap<String, String> {
         .collect()
 }
 
-/// What a fresh look at the disk finds.
+/// Returns what a fresh scan finds.
 fn on_disk(root: &Path) -> BTreeMap<String, String> {
     versions(&open(root).snapshot())
 }
 
-/// Waits until the catalogue says what the disk says.
+/// Waits until the catalogue equals the disk.
 fn settles(registry: &Registry, root: &Path) {
     let changes = registry.subscribe();
     let deadline = std::time::Instant::now() + PATIENCE;
@@ -83,10 +83,10 @@ fn settles(registry: &Registry, root: &Path) {
     }
 }
 
-/// A small generator: the same edits on every run.
-struct Dice(u64);
+/// A small deterministic random number generator.
+struct Rng(u64);
 
-impl Dice {
+impl Rng {
     fn roll(&mut self, sides: u64) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
@@ -96,7 +96,7 @@ impl Dice {
 }
 
 #[test]
-fn ten_thousand_edits_end_in_what_the_disk_says() {
+fn ten_thousand_edits_converge_to_the_disk() {
     let world = tempfile::tempdir().unwrap();
     let root = world.path().join("skills");
     let outside = world.path().join("outside");
@@ -110,14 +110,14 @@ fn ten_thousand_edits_end_in_what_the_disk_says() {
     let done = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let reader = scope.spawn(|| {
-            // Every snapshot on the way holds whole versions only.
+            // Every intermediate snapshot contains complete versions only.
             let mut generation = 0;
             let mut seen = 0_u32;
             while !done.load(Ordering::Relaxed) {
                 let catalog = registry.snapshot();
                 assert!(
                     catalog.generation() >= generation,
-                    "snapshots never go back"
+                    "generations never decrease"
                 );
                 if catalog.generation() > generation {
                     generation = catalog.generation();
@@ -128,7 +128,7 @@ fn ten_thousand_edits_end_in_what_the_disk_says() {
             }
             seen
         });
-        let mut dice = Dice(0x9E37_79B9_7F4A_7C15);
+        let mut dice = Rng(0x9E37_79B9_7F4A_7C15);
         for version in 1..=10_000_u64 {
             let name = format!("skill-{}", dice.roll(60));
             let folder = root.join(&name);
@@ -136,7 +136,7 @@ fn ten_thousand_edits_end_in_what_the_disk_says() {
             match dice.roll(10) {
                 0..=4 => write(&root, &name, version),
                 5 => {
-                    // Written in two goes, cut anywhere.
+                    // Write in two steps, split anywhere.
                     let whole = text(&name, version);
                     let cut = usize::try_from(dice.roll(whole.len() as u64)).unwrap();
                     std::fs::create_dir_all(&folder).unwrap();
@@ -144,13 +144,13 @@ fn ten_thousand_edits_end_in_what_the_disk_says() {
                     std::fs::write(&file, &whole).unwrap();
                 }
                 6 => {
-                    // As editors do: a new file takes the old one's place.
+                    // Like editors: replace the file by a new one.
                     std::fs::create_dir_all(&folder).unwrap();
                     std::fs::write(folder.join(".SKILL.md.tmp"), text(&name, version)).unwrap();
                     std::fs::rename(folder.join(".SKILL.md.tmp"), &file).unwrap();
                 }
                 7 => {
-                    // Out of the tree and back under another name.
+                    // Move it out of the tree and back under another name.
                     let away = outside.join(format!("away-{version}"));
                     let back = root.join(format!("skill-{}", dice.roll(60)));
                     if folder.exists() && std::fs::rename(&folder, &away).is_ok() && !back.exists()
@@ -162,7 +162,7 @@ fn ten_thousand_edits_end_in_what_the_disk_says() {
                     let _ = std::fs::remove_dir_all(&folder);
                 }
                 _ => {
-                    // Noise that is no skill's.
+                    // Unrelated changes.
                     std::fs::create_dir_all(folder.join("scripts")).unwrap();
                     std::fs::write(folder.join("scripts/run.py"), "x").unwrap();
                     if !file.exists() {
@@ -171,29 +171,26 @@ fn ten_thousand_edits_end_in_what_the_disk_says() {
                 }
             }
             if version == 5_000 {
-                // As if the system's queue had overflowed.
+                // As after an overflow of the event queue.
                 watching.look_again();
             }
         }
         settles(&registry, &root);
         done.store(true, Ordering::Relaxed);
-        assert!(
-            reader.join().unwrap() > 1,
-            "the reader saw the catalogue change"
-        );
+        assert!(reader.join().unwrap() > 1, "the reader saw changes");
     });
     assert!(watching.looks() > 1);
 }
 
 #[test]
-fn a_queue_that_overflows_leads_to_a_rescan() {
+fn queue_overflow_causes_a_rescan() {
     let world = tempfile::tempdir().unwrap();
     let root = world.path().to_owned();
     write(&root, "a", 1);
     let registry = open(&root);
     let _watching = registry.watch(events_only());
     settles(&registry, &root);
-    // More events than the system queues, most of them about files that are no skill's.
+    // More events than the system queues, most of them unrelated to skills.
     let limit: usize = std::fs::read_to_string("/proc/sys/fs/inotify/max_queued_events")
         .ok()
         .and_then(|text| text.trim().parse().ok())
@@ -207,7 +204,7 @@ fn a_queue_that_overflows_leads_to_a_rescan() {
 }
 
 #[test]
-fn a_half_written_file_keeps_the_version_before_and_says_so() {
+fn incomplete_file_keeps_the_previous_version() {
     let world = tempfile::tempdir().unwrap();
     let root = world.path().to_owned();
     write(&root, "a", 1);
@@ -231,7 +228,7 @@ fn a_half_written_file_keeps_the_version_before_and_says_so() {
 }
 
 #[test]
-fn only_what_changed_is_announced() {
+fn only_changes_are_announced() {
     let world = tempfile::tempdir().unwrap();
     let root = world.path().to_owned();
     for name in ["a", "b", "c"] {
@@ -253,7 +250,7 @@ fn only_what_changed_is_announced() {
     expect(&[("b", ChangeKind::Changed)]);
     std::fs::remove_dir_all(root.join("c")).unwrap();
     expect(&[("c", ChangeKind::Removed)]);
-    // A file that is no skill's wakes nobody; the next announcement is about the next skill.
+    // An unrelated file announces nothing; the next announcement is about the next skill.
     std::fs::write(root.join("a/data.csv"), "1,2").unwrap();
     std::fs::create_dir(root.join("a/scripts")).unwrap();
     write(&root, "d", 1);
@@ -261,7 +258,7 @@ fn only_what_changed_is_announced() {
 }
 
 #[test]
-fn a_sidecar_that_appears_changes_its_skill() {
+fn new_sidecar_changes_its_skill() {
     let world = tempfile::tempdir().unwrap();
     let root = world.path().to_owned();
     write(&root, "a", 1);
@@ -280,7 +277,7 @@ fn a_sidecar_that_appears_changes_its_skill() {
 }
 
 #[test]
-fn a_root_that_comes_and_goes_is_noticed() {
+fn added_and_removed_roots_are_noticed() {
     let world = tempfile::tempdir().unwrap();
     let project = world.path().join("project");
     std::fs::create_dir_all(project.join(".git")).unwrap();
@@ -306,7 +303,7 @@ fn a_root_that_comes_and_goes_is_noticed() {
             }
             assert!(
                 std::time::Instant::now() < deadline,
-                "{names:?} in place of {wanted:?}"
+                "{names:?} instead of {wanted:?}"
             );
             changes.next_within(Duration::from_millis(20));
         }
@@ -327,8 +324,8 @@ fn a_root_that_comes_and_goes_is_noticed() {
 }
 
 #[test]
-fn one_scan_takes_what_another_would_keep() {
-    // A fresh start has nothing better than a broken file, and reads it as well as it can.
+fn fresh_scan_accepts_broken_files() {
+    // A fresh start has no previous version, so it accepts a broken file as well as it can.
     let world = tempfile::tempdir().unwrap();
     std::fs::create_dir(world.path().join("a")).unwrap();
     std::fs::write(

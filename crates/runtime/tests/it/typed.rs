@@ -80,7 +80,7 @@ fn what_does_not_fit_is_told_and_can_be_mended() {
     assert_eq!(finished.outcome, Outcome::Submitted(json!({ "sum": 5 })));
     let told = &results(&model.last())[0];
     assert!(
-        told.contains("`sum` must be") && told.contains("`more` is not known"),
+        told.contains("`sum` must be") && told.contains("unknown field `more`"),
         "every place that fails: {told}"
     );
 }

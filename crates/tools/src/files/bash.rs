@@ -32,11 +32,11 @@ impl Tool for Bash {
 
     fn description(&self, workshop: &Workshop) -> String {
         format!(
-            "Runs a command line in the project's root, in a sandbox, and answers with the exit \
-             code and the output. Each command starts afresh: `cd` and variables do not outlast it. \
-             It is stopped after {} seconds unless `timeout_ms` says otherwise. Write plain \
-             commands: what cannot be proved harmless is refused or asked about. Use `read`, \
-             `glob` and `grep` to look at files.",
+            "Runs a shell command in the project root, in a sandbox, and returns the exit code and \
+             output. Each command starts in a new shell: `cd` and variables are not kept. The \
+             default timeout is {} seconds; set `timeout_ms` to change it. Use simple commands: \
+             commands that cannot be proved safe are denied or need approval. Use `read`, `glob` \
+             and `grep` to look at files.",
             workshop.settings.deadline_ms / 1000
         )
     }
@@ -46,15 +46,15 @@ impl Tool for Bash {
             &[
                 (
                     "command",
-                    json!({ "type": "string", "minLength": 1, "maxLength": MAX_COMMAND, "description": "The command line." }),
+                    json!({ "type": "string", "minLength": 1, "maxLength": MAX_COMMAND, "description": "The command to run." }),
                 ),
                 (
                     "timeout_ms",
-                    json!({ "type": "integer", "minimum": 1, "description": format!("Milliseconds until it is stopped; at most {MAX_DEADLINE}.") }),
+                    json!({ "type": "integer", "minimum": 1, "description": format!("Timeout in milliseconds (maximum: {MAX_DEADLINE}).") }),
                 ),
                 (
                     "description",
-                    json!({ "type": "string", "description": "What it is for, in a few words." }),
+                    json!({ "type": "string", "description": "A short description of what the command does." }),
                 ),
             ],
             &["command"],

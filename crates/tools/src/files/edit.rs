@@ -1,10 +1,10 @@
-//! `edit`: replace a text in a file by another.
+//! `edit`: replaces text in a file.
 //!
-//! The text must be there exactly as given, once, or as often as it likes with `all`. Only those
-//! bytes change: line ends, the mark at the beginning and what is not UTF-8 stay. In a file whose
-//! lines end with CR LF, line breaks of the input are taken for such ones, because a model sees
-//! none of that. Nobody has to read a file first; what counts is that the file is replaced only
-//! while it still holds exactly what the change was made from.
+//! The old text must match exactly, and only once unless `all` is set. Only the matched bytes
+//! change: line endings, a byte order mark and invalid UTF-8 are preserved. If every line of the
+//! file ends with CRLF, line breaks in the input are converted to CRLF, because the model does not
+//! see line endings. The file does not have to be read first: it is replaced only if it still has
+//! the content that the edit was computed from.
 
 use crate::answer::head;
 use crate::input::{object, text};
@@ -20,16 +20,16 @@ use super::write::change;
 use crate::files::file::{self, Expected, Fault, MAX_WRITTEN};
 use crate::files::ground::{Deed, Ground, Spot, shown};
 
-/// Most places that an error names.
+/// Maximum number of line numbers listed in an error.
 const MAX_PLACES: usize = 8;
-/// Most lines that come near in an error.
+/// Maximum number of similar lines shown in an error.
 const MAX_NEAR: usize = 3;
-/// Most characters of a line in an error.
+/// Maximum number of characters of a line shown in an error.
 const MAX_LINE: usize = 200;
-/// Most bytes of the diff in the answer.
+/// Maximum size of the diff in the result, in bytes.
 const MAX_DIFF: usize = 4_000;
 
-/// `edit`.
+/// The `edit` tool.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Edit;
 
@@ -39,9 +39,9 @@ impl Tool for Edit {
     }
 
     fn description(&self, _workshop: &Workshop) -> String {
-        "Replaces a text in a file by another. `old` must stand in the file exactly once, with its \
-         spaces and line breaks and without line numbers; give more of the lines around it until it \
-         does, or set `all`."
+        "Replaces text in a file. `old` must match exactly one place in the file, including spaces \
+         and line breaks but without line numbers. If it matches more than once, include more \
+         surrounding lines, or set `all`."
             .to_owned()
     }
 
@@ -51,15 +51,15 @@ impl Tool for Edit {
                 super::file(),
                 (
                     "old",
-                    json!({ "type": "string", "minLength": 1, "description": "The text to replace, exactly as it stands in the file." }),
+                    json!({ "type": "string", "minLength": 1, "description": "The exact text to replace." }),
                 ),
                 (
                     "new",
-                    json!({ "type": "string", "description": "The text in its place." }),
+                    json!({ "type": "string", "description": "The text to replace it with." }),
                 ),
                 (
                     "all",
-                    json!({ "type": "boolean", "description": "Whether to replace it everywhere (default: false)." }),
+                    json!({ "type": "boolean", "description": "Replace all occurrences (default: false)." }),
                 ),
             ],
             &["path", "old", "new"],
@@ -92,7 +92,7 @@ impl Tool for Edit {
         let (old, new) = (text(input, "old"), text(input, "new"));
         let all = input.get("all").and_then(Value::as_bool).unwrap_or(false);
         if old == new {
-            let text = "`old` and `new` are the same, so there is nothing to do.";
+            let text = "`old` and `new` are identical; nothing to change.";
             return Err(ToolError::new(Why::Input, text));
         }
         let ground = Ground::new(workshop, loaded);
@@ -103,27 +103,24 @@ impl Tool for Edit {
         };
         let plan = || {
             plan(&ground, &spot, old, new, all).map_err(|error| {
-                // What is in a file is for those who may read it.
+                // Do not reveal anything about a file that the agent may not read.
                 if readable {
                     return error;
                 }
                 let name = tick(shown(&spot.name));
-                let text = format!("The text cannot be replaced in {name}.");
+                let text = format!("Cannot replace the text in {name}.");
                 ToolError::new(Why::Failed, text)
             })
         };
-        // What would change is known only after a look; what the gate forbids is not looked at.
+        // Computed inside `permit`, so that a file that the gate denies is never read.
         let mut planned: Option<Change> = None;
         ground.permit(loaded, Deed::Write, &spot, || {
             let made = match plan() {
                 Ok(made) => made,
                 Err(error) if readable => return Err(error),
-                // Whether the text is there is not for everybody to know either.
+                // Do not reveal whether a file that the agent may not read contains the text.
                 Err(_) => {
-                    return Ok(format!(
-                        "Edit {}, where the text does not stand",
-                        spot.told()
-                    ));
+                    return Ok(format!("Edit {} (the text was not found)", spot.told()));
                 }
             };
             let places = count(made.places.len(), "place");
@@ -146,12 +143,12 @@ impl Tool for Edit {
     }
 }
 
-/// A change of a file that can be made.
+/// A computed edit of a file.
 #[derive(Debug)]
 struct Change {
     before: Vec<u8>,
     after: Vec<u8>,
-    /// Where the text stood.
+    /// Byte offsets of the matches.
     places: Vec<usize>,
 }
 
@@ -165,7 +162,7 @@ impl Change {
     }
 }
 
-/// Looks at a file and finds what would change.
+/// Reads a file and computes the edit.
 fn plan(
     ground: &Ground<'_>,
     spot: &Spot,
@@ -184,14 +181,17 @@ fn plan(
         .map_err(|error| failed(Fault::of(error)))?;
     let Some(before) = whole else {
         let text = format!(
-            "{name} is larger than the {} that are edited.",
+            "{name} is too large to edit (limit: {}).",
             size(MAX_WRITTEN as u64)
         );
         return Err(ToolError::new(Why::Failed, text));
     };
     let sample = &before[..before.len().min(SAMPLE)];
     if binary_kind(sample).is_some() && sample.contains(&0) {
-        return Err(ToolError::new(Why::Failed, format!("{name} is not text.")));
+        return Err(ToolError::new(
+            Why::Failed,
+            format!("{name} is not a text file."),
+        ));
     }
     let crlf = has_crlf_only(&before);
     let with_crlf = |text: &str| text.replace("\r\n", "\n").replace('\n', "\r\n");
@@ -215,8 +215,8 @@ fn plan(
                 lines.push("…".to_owned());
             }
             let text = format!(
-                "The text stands in {name} {} times, in lines {}. Give more of the lines around \
-                 it, or set `all`.",
+                "The text occurs {} times in {name}, at lines {}. Include more surrounding lines in \
+                 `old`, or set `all`.",
                 several.len(),
                 lines.join(", ")
             );
@@ -230,7 +230,7 @@ fn plan(
         .saturating_mul(places.len());
     if before.len().saturating_add(grown) > MAX_WRITTEN {
         let text = format!(
-            "{name} would become larger than {}.",
+            "{name} would be larger than {} after the edit.",
             size(MAX_WRITTEN as u64)
         );
         return Err(ToolError::new(Why::Failed, text));
@@ -254,7 +254,7 @@ fn find(bytes: &[u8], text: &str) -> Vec<usize> {
     memmem::find_iter(bytes, text.as_bytes()).collect()
 }
 
-/// Tells whether every line ends with CR LF, and there is one.
+/// Returns `true` if there is at least one line break and all of them are CRLF.
 fn has_crlf_only(bytes: &[u8]) -> bool {
     let mut ends = memchr::memchr_iter(b'\n', bytes).peekable();
     ends.peek().is_some() && ends.all(|at| at > 0 && bytes[at - 1] == b'\r')
@@ -264,7 +264,7 @@ fn line_of(bytes: &[u8], at: usize) -> usize {
     memchr::memchr_iter(b'\n', &bytes[..at]).count() + 1
 }
 
-/// Says that a text is not in a file, and what comes near.
+/// Builds the error for text that was not found, with similar lines.
 fn not_there(name: &str, bytes: &[u8], old: &str) -> String {
     let content = String::from_utf8_lossy(bytes);
     let squeeze = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -286,15 +286,15 @@ fn not_there(name: &str, bytes: &[u8], old: &str) -> String {
             .map(|(at, line)| format!("{}\t{}", at + 1, shorten(line.trim_end(), MAX_LINE)))
             .collect();
     }
-    let mut text = format!("The text does not stand in {name}.");
+    let mut text = format!("Text not found in {name}.");
     if near.is_empty() {
-        text.push_str(" Nothing comes near; read the file again.");
+        text.push_str(" There are no similar lines; read the file again.");
     } else {
-        text.push_str(" Compare spaces and line breaks; these lines come near:\n");
+        text.push_str(" Check spaces and line breaks. Similar lines:\n");
         text.push_str(&near.join("\n"));
     }
     if numbered && near.is_empty() {
-        text.push_str(" Line numbers do not belong to the file.");
+        text.push_str(" Do not include line numbers in `old`.");
     }
     text
 }
@@ -306,17 +306,17 @@ fn told(spot: &Spot, change: &Change) -> ToolAnswer {
         .map_or(1, |at| line_of(&change.before, *at));
     let diff = change.diff(spot);
     let kept = head(&diff, MAX_DIFF, 60);
-    // The two lines with the name say nothing new.
+    // Skip the two header lines, which only repeat the file name.
     let hunks = kept.find("@@").map_or("", |at| &kept[at..]);
     let cut = if kept.len() < diff.len() {
-        "[the diff goes on]\n"
+        "[diff truncated]\n"
     } else {
         ""
     };
     let text = format!(
-        "Edited {}: {}, from line {line} on.\n{hunks}{cut}",
+        "Edited {}: {}, first at line {line}.\n{hunks}{cut}",
         tick(shown(&spot.name)),
-        count(change.places.len(), "place"),
+        count(change.places.len(), "replacement"),
     );
     let value = json!({
         "path": spot.name, "replaced": change.places.len(), "line": line,

@@ -1,4 +1,4 @@
-//! Opens and replaces exactly the file that was judged.
+//! Opens and replaces exactly the file that the gate checked.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -18,11 +18,11 @@ use rustix::io::Errno;
 
 use crate::files::ground::{Ground, Spot, shown};
 
-/// Largest file that is written or edited, in bytes.
+/// Maximum size of a file that is written or edited, in bytes.
 pub(crate) const MAX_WRITTEN: usize = 10 * 1024 * 1024;
-/// Most names that are looked at for a file that may have been meant.
+/// Maximum number of directory entries searched for a similar file name.
 const MAX_NAMES: usize = 2_000;
-/// Most names that are tried for a new file beside the one to replace.
+/// Maximum number of names tried for a temporary file.
 const MAX_TRIES: usize = 16;
 
 const FOLDER: OFlags = OFlags::RDONLY
@@ -33,7 +33,7 @@ const LOOK: OFlags = OFlags::RDONLY
     .union(OFlags::NOCTTY)
     .union(OFlags::CLOEXEC);
 
-/// Something that is open, and what the system says of it.
+/// An open file or folder with its metadata.
 #[derive(Debug)]
 pub(crate) struct Opened {
     pub(crate) handle: OwnedFd,
@@ -42,24 +42,24 @@ pub(crate) struct Opened {
 }
 
 impl Opened {
-    /// Its size in bytes.
+    /// Returns the size in bytes.
     pub(crate) fn size(&self) -> u64 {
         u64::try_from(self.stat.st_size).unwrap_or(0)
     }
 
-    /// All of it; nothing where it is larger than `most`.
+    /// Reads the whole file. Returns `None` if it is larger than `most`.
     pub(crate) fn whole(&self, most: usize) -> Result<Option<Vec<u8>>, Errno> {
         let size = usize::try_from(self.size()).unwrap_or(usize::MAX);
         if size > most {
             return Ok(None);
         }
-        // One byte more tells whether it grew meanwhile.
+        // Read one byte more to detect that the file grew.
         let bytes = read_at(&self.handle, 0, size + 1)?;
         Ok((bytes.len() <= size).then_some(bytes))
     }
 }
 
-/// Opens a file or a folder for reading. Never waits for anybody.
+/// Opens a file or folder for reading without blocking.
 pub(crate) fn open(real: &Path) -> Result<Opened, Fault> {
     let handle = nofollow::open(real, LOOK, Mode::empty()).map_err(Fault::of)?;
     let stat = rustix::fs::fstat(&handle).map_err(Fault::of)?;
@@ -69,7 +69,7 @@ pub(crate) fn open(real: &Path) -> Result<Opened, Fault> {
         kind => return Err(Fault::NotAFile(describe_kind(kind))),
     };
     if is_kernels(&handle) {
-        return Err(Fault::NotAFile("a part of the kernel"));
+        return Err(Fault::NotAFile("a kernel file"));
     }
     Ok(Opened {
         handle,
@@ -78,7 +78,8 @@ pub(crate) fn open(real: &Path) -> Result<Opened, Fault> {
     })
 }
 
-/// Tells whether a file system has no disk behind it, but the kernel: reading may wait or never end.
+/// Returns `true` for a file system that is served by the kernel, such as `/proc`: reads from it
+/// may block or never end.
 #[cfg(target_os = "linux")]
 fn is_kernels(handle: &OwnedFd) -> bool {
     /// proc, sysfs, debugfs, tracefs, securityfs, both cgroups, selinux, bpf.
@@ -101,19 +102,19 @@ fn is_kernels(_handle: &OwnedFd) -> bool {
     false
 }
 
-/// What must still be there when a file is replaced.
+/// Expected state of a file that is about to be replaced.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Expected<'a> {
-    /// Nothing.
+    /// The file does not exist.
     Absent,
-    /// The file that was looked at.
+    /// The file is the one with this metadata.
     Same(&'a Stat),
-    /// The file with this content.
+    /// The file has this content.
     Content(&'a [u8]),
 }
 
-/// Puts a content in the place of a file, whole or not at all; makes the folders before it. What
-/// was there keeps its permissions.
+/// Replaces a file atomically, creating missing parent folders. An existing file keeps its
+/// permissions.
 pub(crate) fn put(spot: &Spot, expected: Expected<'_>, content: &[u8]) -> Result<(), Fault> {
     let folder = folder_of(spot)?;
     let name = spot.last();
@@ -125,17 +126,17 @@ pub(crate) fn put(spot: &Spot, expected: Expected<'_>, content: &[u8]) -> Result
             Some(rustix::fs::statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW).map_err(Fault::of)?)
         }
     };
-    let mut beside = Beside::new(&folder, old.as_ref())?;
-    beside.file.write_all(content).map_err(Fault::Io)?;
+    let mut temp = TempFile::new(&folder, old.as_ref())?;
+    temp.file.write_all(content).map_err(Fault::Io)?;
     if let Some(old) = &old {
         let (uid, gid) = (Uid::from_raw(old.st_uid), Gid::from_raw(old.st_gid));
-        // Only the superuser may give files away; for everybody else it is their own anyway.
-        let _ = rustix::fs::fchown(&beside.file, Some(uid), Some(gid));
+        // Only root can change the owner; for other users the owner is already right.
+        let _ = rustix::fs::fchown(&temp.file, Some(uid), Some(gid));
         let mode = Mode::from_raw_mode(old.st_mode & 0o777);
-        rustix::fs::fchmod(&beside.file, mode).map_err(Fault::of)?;
+        rustix::fs::fchmod(&temp.file, mode).map_err(Fault::of)?;
     }
-    beside.file.sync_all().map_err(Fault::Io)?;
-    // As late as can be.
+    temp.file.sync_all().map_err(Fault::Io)?;
+    // Check as late as possible.
     match expected {
         Expected::Absent => {}
         Expected::Same(stat) => {
@@ -152,15 +153,15 @@ pub(crate) fn put(spot: &Spot, expected: Expected<'_>, content: &[u8]) -> Result
             }
         }
     }
-    beside.rename(name, old.is_some())?;
+    temp.rename(name, old.is_some())?;
     match rustix::fs::fsync(&folder) {
-        // Not every file system can do that with folders.
+        // Some file systems cannot sync folders.
         Ok(()) | Err(Errno::INVAL | Errno::NOSYS) => Ok(()),
         Err(error) => Err(Fault::of(error)),
     }
 }
 
-/// Opens the folder of a file, and makes what is missing of it.
+/// Opens the parent folder of a file, creating it if it is missing.
 fn folder_of(spot: &Spot) -> Result<OwnedFd, Fault> {
     let parent = spot.real.parent().unwrap_or(Path::new("/"));
     let make = spot.missing.saturating_sub(1);
@@ -192,18 +193,18 @@ fn is_same(a: &Stat, b: &Stat) -> bool {
     key(a) == key(b)
 }
 
-/// A new file beside the one to replace; gone again unless it takes its place.
-struct Beside<'f> {
+/// A temporary file next to the one to replace; removed on drop unless it was renamed.
+struct TempFile<'f> {
     folder: &'f OwnedFd,
     name: OsString,
     file: File,
     kept: bool,
 }
 
-impl<'f> Beside<'f> {
+impl<'f> TempFile<'f> {
     fn new(folder: &'f OwnedFd, old: Option<&Stat>) -> Result<Self, Fault> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
-        // What replaces a private file is private from the beginning.
+        // The replacement of a private file must never be readable by other users.
         let mode = Mode::from_raw_mode(if old.is_some() { 0o600 } else { 0o666 });
         let flags =
             OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -246,7 +247,7 @@ impl<'f> Beside<'f> {
     }
 }
 
-impl Drop for Beside<'_> {
+impl Drop for TempFile<'_> {
     fn drop(&mut self) {
         if !self.kept {
             let _ = rustix::fs::unlinkat(self.folder, &self.name, AtFlags::empty());
@@ -254,13 +255,13 @@ impl Drop for Beside<'_> {
     }
 }
 
-/// Renames to a name that nobody has; fails where somebody was faster.
+/// Renames a file to a name that does not exist yet. Fails if the name was taken meanwhile.
 fn fresh(folder: &OwnedFd, from: &OsStr, to: &OsStr) -> Result<(), Errno> {
     #[cfg(target_os = "linux")]
     {
         use rustix::fs::RenameFlags;
         match rustix::fs::renameat_with(folder, from, folder, to, RenameFlags::NOREPLACE) {
-            // Not every file system can.
+            // Not supported by every file system.
             Err(Errno::INVAL | Errno::NOSYS) => {}
             result => return result,
         }
@@ -272,20 +273,20 @@ fn fresh(folder: &OwnedFd, from: &OsStr, to: &OsStr) -> Result<(), Errno> {
     }
 }
 
-/// Why a file was not opened or replaced.
+/// Error from opening or replacing a file.
 #[derive(Debug)]
 pub(crate) enum Fault {
-    /// It is not there.
+    /// The file does not exist.
     Missing,
-    /// It is something else.
+    /// The path is not a regular file.
     NotAFile(&'static str),
-    /// A link stands where none was.
+    /// The path goes through a link that was not there when it was checked.
     Moved,
-    /// It is not what was looked at.
+    /// The file changed since it was checked.
     Changed,
-    /// The system says no.
+    /// A system call failed.
     System(Errno),
-    /// The system says no while writing.
+    /// Writing failed.
     Io(std::io::Error),
 }
 
@@ -299,30 +300,33 @@ impl Fault {
         }
     }
 
-    /// What a model reads. `verb` is what was tried: `read`, `write`.
+    /// Converts the error to a tool error. `verb` is the attempted operation: `read`, `write`.
     pub(crate) fn told(self, ground: &Ground<'_>, spot: &Spot, verb: &str) -> ToolError {
         let name = tick(shown(&spot.name));
         match self {
-            Self::Missing if verb == "write" => ToolError::new(
-                Why::Failed,
-                format!("{name} has no folder to be written to."),
-            ),
+            Self::Missing if verb == "write" => {
+                ToolError::new(Why::Failed, format!("Cannot write {name}: no such folder."))
+            }
             Self::Missing => {
                 let near = near(ground, spot)
                     .map(|near| format!(" Did you mean {}?", tick(shown(&near))))
                     .unwrap_or_default();
-                ToolError::new(Why::NoFile, format!("There is no file {name}.{near}"))
+                ToolError::new(Why::NoFile, format!("File not found: {name}.{near}"))
             }
             Self::NotAFile(kind) => {
                 ToolError::new(Why::NoFile, format!("{name} is {kind}, not a file."))
             }
             Self::Moved => ToolError::new(
                 Why::Denied,
-                format!("{name} was not touched: a link was put in its way while it was judged."),
+                format!(
+                    "Access to {name} denied: its path was replaced by a link during the check."
+                ),
             ),
             Self::Changed => ToolError::new(
                 Why::Failed,
-                format!("{name} changed meanwhile, so it was left alone. Read it again."),
+                format!(
+                    "{name} has changed since it was checked and was not modified. Read it again."
+                ),
             ),
             Self::System(error) => {
                 let error = std::io::Error::from(error);
@@ -335,7 +339,7 @@ impl Fault {
     }
 }
 
-/// A file in the project that may have been meant.
+/// Returns the path of a file in the project with a similar name.
 fn near(ground: &Ground<'_>, spot: &Spot) -> Option<String> {
     let parent = spot
         .real

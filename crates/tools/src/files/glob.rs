@@ -1,7 +1,7 @@
-//! `glob`: find files by name.
+//! `glob`: finds files by name.
 //!
-//! The order is that of the paths, so the same folder always gives the same answer. What
-//! `.gitignore` leaves out is left out here; hidden files are not, `.git` is.
+//! Results are sorted by path, so the same folder always gives the same result. Files ignored by
+//! `.gitignore` and `.git` are excluded; other hidden files are included.
 
 use crate::input::{object, text};
 use crate::{Loaded, MAX_BYTES, Tool, ToolAnswer, ToolError, Workshop};
@@ -13,12 +13,12 @@ use serde_json::{Value, json};
 use crate::files::ground::shown;
 use crate::files::search::{Search, notes, pattern};
 
-/// Most files of an answer.
+/// Maximum number of files in a result.
 const MAX_FILES: usize = 500;
-/// Most bytes of an answer; there is room for a sentence more.
+/// Maximum size of a result in bytes; leaves room for a note.
 const BYTES: usize = MAX_BYTES - 1_000;
 
-/// `glob`.
+/// The `glob` tool.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Glob;
 
@@ -28,16 +28,16 @@ impl Tool for Glob {
     }
 
     fn description(&self, _workshop: &Workshop) -> String {
-        "Finds files by name: `*.rs` at any depth, `src/**/*.rs` below a folder, `{a,b}.toml` for \
-         either. Answers with paths in a fixed order. Files that .gitignore names are left out."
+        "Finds files by name. `*.rs` matches at any depth, `src/**/*.rs` below a folder, `{a,b}.toml` \
+         matches either. Returns sorted paths. Files ignored by .gitignore are excluded."
             .to_owned()
     }
 
     fn input_schema(&self) -> Value {
         object(
             &[
-                super::pattern("pattern", "The pattern, seen from where the search begins."),
-                super::path("The folder to search (default: the project)."),
+                super::pattern("pattern", "Glob pattern, relative to the searched folder."),
+                super::path("The folder to search (default: the project root)."),
             ],
             &["pattern"],
         )
@@ -71,7 +71,7 @@ impl Tool for Glob {
         let tally = search.walk(
             |found| pattern.is_match(found.inner),
             |found| {
-                // A folder that became a link meanwhile shows nothing.
+                // Skip the file if its folder was replaced by a link meanwhile.
                 let parent = found.real.parent().unwrap_or(found.real);
                 let flags = OFlags::RDONLY | OFlags::DIRECTORY;
                 if nofollow::open(parent, flags, Mode::empty()).is_err() {
@@ -88,7 +88,11 @@ impl Tool for Glob {
         );
         let mut told: String = files.iter().map(|file| format!("{file}\n")).collect();
         if files.is_empty() {
-            told = format!("No file in {} fits {}.\n", search.name(), tick(shown(raw)));
+            told = format!(
+                "No files in {} match {}.\n",
+                search.name(),
+                tick(shown(raw))
+            );
         }
         told.push_str(&notes(&tally, "use a narrower pattern or `path`"));
         let value = json!({

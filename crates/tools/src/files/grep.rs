@@ -1,7 +1,7 @@
-//! `grep`: find lines in files.
+//! `grep`: finds lines in files.
 //!
-//! Lines are searched one by one with an expression that takes linear time. Files that are no text
-//! are passed over, and so is what `.gitignore` leaves out.
+//! Lines are searched one by one with a regular expression that runs in linear time. Binary files
+//! and files ignored by `.gitignore` are skipped.
 
 use std::collections::VecDeque;
 
@@ -18,24 +18,24 @@ use crate::files::file;
 use crate::files::ground::shown;
 use crate::files::search::{Found, Search, notes, pattern};
 
-/// How many lines are found where nobody says how many.
+/// Default maximum number of matches.
 const USUAL_LIMIT: usize = 100;
-/// Most lines that are found.
+/// Largest accepted `limit`.
 const MAX_LIMIT: usize = 1_000;
-/// Most lines around each.
+/// Maximum number of context lines around each match.
 const MAX_CONTEXT: usize = 20;
-/// Largest file that is searched, in bytes.
+/// Maximum size of a searched file, in bytes.
 const MAX_FILE: usize = 16 * 1024 * 1024;
-/// Most bytes of one line that are shown.
+/// Maximum number of bytes shown of one line.
 const LINE: usize = 500;
-/// Most bytes of an answer; there is room for some sentences more.
+/// Maximum size of a result in bytes; leaves room for notes.
 const BYTES: usize = MAX_BYTES - 2_000;
-/// Most lines of an answer.
+/// Maximum number of lines in a result.
 const LINES: usize = MAX_LINES - 20;
-/// Most bytes of the machine that an expression becomes.
+/// Maximum size of the compiled expression, in bytes.
 const MAX_MACHINE: usize = 10 * 1024 * 1024;
 
-/// `grep`.
+/// The `grep` tool.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Grep;
 
@@ -45,29 +45,32 @@ impl Tool for Grep {
     }
 
     fn description(&self, _workshop: &Workshop) -> String {
-        "Finds lines that fit a regular expression (no look-around, no back references), in the \
-         files of a folder. Answers with the file and the number of each line. Files that \
-         .gitignore names and files that are no text are left out."
+        "Searches file contents for lines matching a regular expression (no look-around, no \
+         backreferences). Returns each matching line with its file and line number. Binary files \
+         and files ignored by .gitignore are excluded."
             .to_owned()
     }
 
     fn input_schema(&self) -> Value {
         object(
             &[
-                super::pattern("pattern", "The regular expression."),
-                super::path("The folder or file to search (default: the project)."),
-                super::pattern("glob", "Which files: `*.rs`, `src/**`."),
+                super::pattern("pattern", "Regular expression."),
+                super::path("The folder or file to search (default: the project root)."),
+                super::pattern(
+                    "glob",
+                    "Only search files matching this glob pattern: `*.rs`, `src/**`.",
+                ),
                 (
                     "ignore_case",
-                    json!({ "type": "boolean", "description": "Whether large and small letters are the same (default: false)." }),
+                    json!({ "type": "boolean", "description": "Ignore case (default: false)." }),
                 ),
                 (
                     "limit",
-                    json!({ "type": "integer", "minimum": 1, "description": format!("Most lines to find (default: {USUAL_LIMIT}, at most {MAX_LIMIT}).") }),
+                    json!({ "type": "integer", "minimum": 1, "description": format!("Maximum number of matching lines (default: {USUAL_LIMIT}, maximum: {MAX_LIMIT}).") }),
                 ),
                 (
                     "context",
-                    json!({ "type": "integer", "minimum": 0, "description": "Lines to show before and after each." }),
+                    json!({ "type": "integer", "minimum": 0, "description": "Number of lines to show before and after each match." }),
                 ),
             ],
             &["pattern"],
@@ -130,11 +133,15 @@ impl Tool for Grep {
             |found| finds.file(&search, found),
         );
         if tally.cut.is_none() && search.is_late() {
-            tally.cut = Some("it took too long");
+            tally.cut = Some("the search timed out");
         }
         let mut told = std::mem::take(&mut finds.text);
         if finds.matches.is_empty() {
-            told = format!("No line in {} fits {}.\n", search.name(), tick(shown(raw)));
+            told = format!(
+                "No lines in {} match {}.\n",
+                search.name(),
+                tick(shown(raw))
+            );
         }
         told.push_str(&notes(&tally, "use a narrower pattern, `glob` or `path`"));
         if finds.large > 0 {
@@ -169,14 +176,17 @@ fn expression(raw: &str, ignore_case: bool) -> Result<Regex, ToolError> {
     built.map_err(|error| {
         let why = match error.syntax_error() {
             Some(error) => error.to_string(),
-            None => "it is too large".to_owned(),
+            None => "it is too large when compiled".to_owned(),
         };
-        let text = format!("{} is no regular expression: {why}", tick(shown(raw)));
+        let text = format!(
+            "{} is not a valid regular expression: {why}",
+            tick(shown(raw))
+        );
         ToolError::new(Why::Input, text)
     })
 }
 
-/// The lines that were found so far.
+/// The matches found so far.
 struct Finds {
     regex: Regex,
     limit: usize,
@@ -189,7 +199,7 @@ struct Finds {
 }
 
 impl Finds {
-    /// Searches a file. Tells whether to go on.
+    /// Searches a file. Returns `false` to stop the search.
     fn file(&mut self, search: &Search<'_>, found: &Found<'_>) -> bool {
         let Ok(opened) = file::open(found.real) else {
             return true;
@@ -216,7 +226,7 @@ impl Finds {
             if at % 1_000 == 999 && search.is_late() {
                 return false;
             }
-            // What stands behind the last line break is no line.
+            // The empty rest after the last line break is not a line.
             if line.is_empty() && is_end(&bytes, line) {
                 break;
             }
@@ -269,7 +279,7 @@ impl Finds {
         true
     }
 
-    /// Adds a line to the answer, as long as there is room.
+    /// Appends a line to the result. Returns `false` if there is no room.
     fn push(&mut self, line: &str) -> bool {
         let lines = line.matches('\n').count() + 1;
         if self.text.len() + line.len() + 1 > BYTES || self.lines + lines > LINES {
@@ -282,12 +292,12 @@ impl Finds {
     }
 }
 
-/// Tells whether a part of `bytes` stands at their very end.
+/// Returns `true` if `part` is at the very end of `bytes`.
 fn is_end(bytes: &[u8], part: &[u8]) -> bool {
     std::ptr::eq(bytes.as_ptr_range().end, part.as_ptr())
 }
 
-/// A line that is short enough; of a long one the part round the match.
+/// Shortens a long line to the part around the match.
 fn cut(line: &[u8], place: Option<usize>) -> String {
     if line.len() <= LINE {
         return String::from_utf8_lossy(line).into_owned();

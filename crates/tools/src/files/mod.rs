@@ -1,9 +1,9 @@
 //! Tools for files, commands and the web.
 //!
-//! Seven tools, one file each. All of them ask the gate before anything is touched. Files
-//! are judged by where they really are, links followed, and what is opened is exactly the file that
-//! was judged (`ground.rs`, `file.rs`). Commands run in the sandbox. What the sandbox hides from
-//! commands is hidden from these tools too, whatever the mode: keys, and our own folders.
+//! Seven tools, one file each. Every tool asks the gate before it touches anything. Files are
+//! checked by their real path, with links resolved, and exactly the file that was checked is opened
+//! (`ground.rs`, `file.rs`). Commands run in the sandbox. Paths that the sandbox hides from
+//! commands, such as private keys and our own folders, are hidden from these tools in every mode.
 
 mod bash;
 mod edit;
@@ -35,7 +35,8 @@ pub use read::Read;
 pub use url::is_private_host;
 pub use write::Write;
 
-/// Every tool, in the order in which a model sees them. Without a fetcher there is no `http_get`.
+/// Returns the tools in the order in which a model sees them. Without a fetcher, `http_get` is
+/// missing.
 pub fn file_tools(fetcher: Option<Arc<dyn Fetcher>>) -> Vec<Arc<dyn Tool>> {
     let mut tools: Vec<Arc<dyn Tool>> = vec![
         Arc::new(Read),
@@ -51,7 +52,7 @@ pub fn file_tools(fetcher: Option<Arc<dyn Fetcher>>) -> Vec<Arc<dyn Tool>> {
     tools
 }
 
-/// The input `path` of a tool: where it works.
+/// Returns the schema of a `path` parameter.
 fn path(what: &str) -> (&'static str, Value) {
     (
         "path",
@@ -59,14 +60,14 @@ fn path(what: &str) -> (&'static str, Value) {
     )
 }
 
-/// The input `path` of a tool that works on one file.
+/// Returns the schema of the `path` parameter of a tool that works on one file.
 fn file() -> (&'static str, Value) {
-    path("The file, seen from the project's root, or absolute.")
+    path("Path of the file, absolute or relative to the project root.")
 }
 
-/// The input `pattern` of a tool that searches, or another one like it.
+/// Returns the schema of a pattern parameter.
 fn pattern(name: &'static str, what: &str) -> (&'static str, Value) {
-    /// Longest pattern.
+    /// Maximum length of a pattern.
     const MAX_PATTERN: usize = 1_000;
     (
         name,
@@ -81,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_tool_has_a_name_in_rules() {
+    fn every_tool_has_a_rule_name() {
         for tool in file_tools(None) {
             assert!(!rule_names(tool.name()).is_empty(), "{}", tool.name());
         }

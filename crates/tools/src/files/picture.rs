@@ -1,18 +1,18 @@
-//! Pictures that a model can see.
+//! Images that are sent to a model.
 
 use prowess_agent::Image;
 
-/// Largest picture that is handed over, in bytes.
+/// Maximum size of an image sent to a model, in bytes.
 pub(crate) const MAX_PICTURE: usize = 5 * 1000 * 1000;
-/// The kinds that models take.
+/// Media types that models accept.
 const KINDS: &[&str] = &["image/png", "image/jpeg", "image/gif", "image/webp"];
 
-/// Tells whether models take this kind of picture.
+/// Returns `true` if models accept this media type as an image.
 pub(crate) fn is_picture(kind: &str) -> bool {
     KINDS.contains(&kind)
 }
 
-/// The picture as a model takes it.
+/// Converts an image to the form that models accept.
 pub(crate) fn picture(kind: &str, bytes: &[u8]) -> Image {
     Image {
         media_type: kind.into(),
@@ -20,7 +20,7 @@ pub(crate) fn picture(kind: &str, bytes: &[u8]) -> Image {
     }
 }
 
-/// Base 64 with padding.
+/// Encodes bytes as Base64 with padding.
 fn base64(bytes: &[u8]) -> String {
     const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn base64_is_what_everybody_writes() {
+    fn base64_matches_rfc_4648_vectors() {
         let cases = [
             ("", ""),
             ("f", "Zg=="),

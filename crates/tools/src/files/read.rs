@@ -1,9 +1,9 @@
-//! `read`: read a file, see a picture, list a folder.
+//! `read`: reads a file, shows an image, lists a folder.
 //!
-//! Text comes with the number of each line and a tab before it, as Claude Code's `Read` shows it:
-//! models name lines by number, and `edit` says in which line something is. Neither belongs to the
-//! file. Long files come in parts of lines; the answer says how many there are in all and where to
-//! go on. What is no text is named and not shown.
+//! Each line is prefixed with its number and a tab, as in Claude Code's `Read`: models refer to
+//! lines by number, and `edit` reports line numbers. The prefix is not part of the file. Long files
+//! are paged by lines; the result gives the total and the offset to continue at. Binary files are
+//! described but not shown.
 
 use std::borrow::Cow;
 
@@ -21,22 +21,22 @@ use crate::files::file::{self, Fault, Opened};
 use crate::files::ground::{Deed, Ground, Spot, shown};
 use crate::files::picture::{MAX_PICTURE, is_picture, picture};
 
-/// Most lines of an answer, and how many there are where nobody says.
+/// Maximum number of lines in a result, and the default `limit`.
 const LINES: usize = MAX_LINES - 10;
-/// Most bytes of an answer; there is room for a sentence more.
+/// Maximum size of a result in bytes; leaves room for a note.
 const BYTES: usize = MAX_BYTES - 1_000;
-/// Most bytes of one line that are shown.
+/// Maximum number of bytes shown of one line.
 const LINE: usize = 2_000;
-/// How far into a file lines are counted.
+/// Maximum number of bytes scanned to count lines.
 const MAX_SCANNED: u64 = 64 * 1024 * 1024;
-/// How much is read at once.
+/// Number of bytes read at a time.
 const CHUNK: usize = 256 * 1024;
-/// Most entries of a folder that are listed.
+/// Maximum number of folder entries that are listed.
 const MAX_LISTED: usize = 1_000;
-/// Most entries of a folder that are looked at.
+/// Maximum number of folder entries that are read.
 const MAX_ENTRIES: usize = 100_000;
 
-/// `read`.
+/// The `read` tool.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Read;
 
@@ -46,9 +46,9 @@ impl Tool for Read {
     }
 
     fn description(&self, _workshop: &Workshop) -> String {
-        "Reads a file. Each line comes with its number and a tab before it, which are not part of \
-         the file. Long files come in parts: go on with `offset`. Pictures (PNG, JPEG, GIF, WebP) \
-         are shown, folders are listed."
+        "Reads a file. Each line is prefixed with its line number and a tab, which are not part of \
+         the file. Long files are paged; pass `offset` to continue. Images (PNG, JPEG, GIF, WebP) \
+         are shown; for a folder, its entries are listed."
             .to_owned()
     }
 
@@ -58,11 +58,11 @@ impl Tool for Read {
                 super::file(),
                 (
                     "offset",
-                    json!({ "type": "integer", "minimum": 1, "description": "The line to begin with; the first is 1." }),
+                    json!({ "type": "integer", "minimum": 1, "description": "Line number to start at, from 1." }),
                 ),
                 (
                     "limit",
-                    json!({ "type": "integer", "minimum": 1, "description": "Most lines to read." }),
+                    json!({ "type": "integer", "minimum": 1, "description": "Maximum number of lines to read." }),
                 ),
             ],
             &["path"],
@@ -115,7 +115,7 @@ impl Tool for Read {
         }
         let sample = read_at(&opened.handle, 0, SAMPLE).map_err(failed)?;
         match binary_kind(&sample) {
-            // Old encodings are text too, only not UTF-8.
+            // Text in a legacy encoding is shown as text too.
             Some("application/octet-stream") if !sample.contains(&0) => {}
             Some(kind) => return binary(&ground, &opened, &spot, kind),
             None => {}
@@ -127,13 +127,13 @@ impl Tool for Read {
         if part.lines == 0 && first > 1 {
             let text = if part.counted {
                 format!(
-                    "{} has {}, so none from {first} on.",
+                    "`offset` {first} is past the end: {} has {}.",
                     tick(shown(&spot.name)),
                     count(part.total, "line")
                 )
             } else {
                 format!(
-                    "{} is too long to find line {first}. Use `grep`, or `sed -n` with `bash`.",
+                    "{} is too long to read from line {first}. Use `grep`, or `sed -n` with `bash`.",
                     tick(shown(&spot.name))
                 )
             };
@@ -143,28 +143,28 @@ impl Tool for Read {
     }
 }
 
-/// Some lines of a file.
+/// A range of lines of a file.
 #[derive(Debug, Default)]
 struct Part {
-    /// The lines, with their ends.
+    /// The lines with their line endings.
     content: String,
-    /// The same with numbers.
+    /// The lines with numbers.
     numbered: String,
-    /// How many there are in it.
+    /// Number of lines in the range.
     lines: usize,
-    /// How many the file has, as far as they were counted.
+    /// Number of lines counted in the file.
     total: usize,
-    /// Whether all of them were counted.
+    /// `true` if all lines of the file were counted.
     counted: bool,
-    /// Whether the file has more lines behind these.
+    /// `true` if the file has more lines after the range.
     more: bool,
-    /// How many lines are not shown whole.
+    /// Number of lines that were shortened.
     cut: usize,
-    /// Whether something was not UTF-8.
+    /// `true` if some bytes were not valid UTF-8.
     lossy: bool,
 }
 
-/// Reads lines, and counts all of them.
+/// Reads a range of lines and counts the lines of the file.
 fn part(opened: &Opened, first: usize, most: usize) -> Result<Part, Errno> {
     let mut part = Part {
         counted: true,
@@ -178,7 +178,7 @@ fn part(opened: &Opened, first: usize, most: usize) -> Result<Part, Errno> {
             break;
         }
         let mut rest = chunk.as_slice();
-        // The mark of UTF-8 at the beginning is no text.
+        // Skip the UTF-8 byte order mark.
         if at == 0 {
             rest = rest.strip_prefix(b"\xef\xbb\xbf").unwrap_or(rest);
         }
@@ -211,7 +211,7 @@ fn part(opened: &Opened, first: usize, most: usize) -> Result<Part, Errno> {
 }
 
 impl Part {
-    /// Takes one line; `line` is its beginning, `length` its whole length.
+    /// Adds a line; `line` is its beginning, `length` its full length.
     fn push(&mut self, first: usize, most: usize, line: &[u8], length: usize) {
         self.total += 1;
         if self.total < first || self.more {
@@ -220,7 +220,7 @@ impl Part {
         let text = match String::from_utf8_lossy(line) {
             Cow::Borrowed(text) => Cow::Borrowed(text),
             Cow::Owned(text) => {
-                // A cut inside a character is no fault of the file.
+                // A character split by our own truncation is not invalid UTF-8 in the file.
                 self.lossy |= length == line.len()
                     || std::str::from_utf8(line).is_err_and(|error| error.error_len().is_some());
                 Cow::Owned(text)
@@ -231,7 +231,7 @@ impl Part {
             let shown = &bare[..bare.floor_char_boundary(LINE)];
             (
                 shown,
-                format!(" [and {} bytes]", thousands(length - shown.len())),
+                format!(" [{} more bytes]", thousands(length - shown.len())),
             )
         } else {
             (bare, String::new())
@@ -265,14 +265,14 @@ fn told(opened: &Opened, spot: &Spot, first: usize, part: Part) -> ToolAnswer {
         } else {
             format!("more than {}", thousands(part.total))
         };
-        text.push_str(&format!("[lines {first} to {last} of {total}"));
+        text.push_str(&format!("[lines {first}-{last} of {total}"));
         match next {
-            Some(next) => text.push_str(&format!("; go on with offset {next}]\n")),
-            None => text.push_str("; this is the end]\n"),
+            Some(next) => text.push_str(&format!("; pass `offset` {next} to continue]\n")),
+            None => text.push_str("; end of file]\n"),
         }
     }
     if part.lossy {
-        text.push_str("[not all of it is UTF-8; such bytes are shown as \u{fffd}]\n");
+        text.push_str("[invalid UTF-8 is shown as \u{fffd}]\n");
     }
     let value = json!({
         "path": spot.name, "kind": "text", "type": "text/plain", "size": opened.size(),
@@ -282,7 +282,7 @@ fn told(opened: &Opened, spot: &Spot, first: usize, part: Part) -> ToolAnswer {
     ToolAnswer::new(text, value)
 }
 
-/// A picture, or the notice for what is no text.
+/// Returns an image, or a description of a binary file.
 fn binary(
     ground: &Ground<'_>,
     opened: &Opened,
@@ -299,7 +299,7 @@ fn binary(
     };
     if !is_picture(kind) {
         let text = format!(
-            "{name} is not text: {kind}, {}. It is not shown.",
+            "{name} is a binary file ({kind}, {}) and is not shown.",
             size(bytes)
         );
         return Ok(ToolAnswer::new(text, value("binary")));
@@ -309,21 +309,21 @@ fn binary(
         .map_err(|error| Fault::of(error).told(ground, spot, "read"))?;
     let Some(whole) = whole else {
         let text = format!(
-            "{name} is a picture ({kind}) of {}, more than the {} that are shown.",
+            "{name} is an image ({kind}, {}) and is too large to show (limit: {}).",
             size(bytes),
             size(MAX_PICTURE as u64)
         );
         return Ok(ToolAnswer::new(text, value("binary")));
     };
     let mut answer = ToolAnswer::new(
-        format!("{name} is a picture: {kind}, {}.", size(bytes)),
+        format!("{name} is an image ({kind}, {}).", size(bytes)),
         value("picture"),
     );
     answer.images.push(picture(kind, &whole));
     Ok(answer)
 }
 
-/// The names in a folder; those of folders end with a slash, those of links with an at sign.
+/// Lists the entries of a folder: folders end with `/`, links with `@`.
 fn folder(opened: &Opened, spot: &Spot) -> Result<ToolAnswer, Errno> {
     let mut names = Vec::new();
     let mut more = false;
@@ -358,14 +358,14 @@ fn folder(opened: &Opened, spot: &Spot) -> Result<ToolAnswer, Errno> {
     }
     let mut text = format!("{} is a folder.\n{list}", tick(shown(&spot.name)));
     if total == 0 {
-        text.push_str("[it is empty]\n");
+        text.push_str("[empty]\n");
     }
     if listed < total || more {
         let all = if more { "more than " } else { "" };
         text.push_str(&format!(
-            "[{} of {all}{}; use `glob` for the rest]\n",
+            "[{} of {all}{} shown; use `glob` for the rest]\n",
             thousands(listed),
-            count(total, "name")
+            count(total, "item")
         ));
     }
     let value = json!({

@@ -1,7 +1,7 @@
-//! Goes through the files of a folder, as `glob` and `grep` do.
+//! Walks the files of a folder for `glob` and `grep`.
 //!
-//! Every file is judged; what a rule keeps from the agent is left out and counted. No link is
-//! followed. Names come in a fixed order, and everything has a bound.
+//! Every file is checked; files that a rule hides from the agent are skipped and counted. Links are
+//! not followed. The order is fixed, and every search is bounded.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,48 +15,48 @@ use prowess_policy::Verdict;
 
 use crate::files::ground::{Deed, Ground, Spot, is_kernel, shown};
 
-/// How long a search may take.
+/// Timeout of a search.
 const TIME: Duration = Duration::from_secs(20);
-/// Most names that are looked at.
+/// Maximum number of entries visited.
 const MAX_ENTRIES: usize = 500_000;
-/// How deep folders are looked through.
+/// Maximum folder depth.
 const MAX_DEPTH: usize = 64;
-/// Largest file of ignore rules that is read, in bytes.
+/// Maximum size of an ignore file, in bytes.
 const MAX_RULES: u64 = 1024 * 1024;
-/// Files that say what to leave out, seen from each folder.
+/// Ignore files of each folder.
 const RULES: &[&str] = &[".gitignore", ".ignore", ".git/info/exclude"];
 
-/// A search below one folder, or in one file.
+/// A search in a folder or in one file.
 #[derive(Debug)]
 pub(crate) struct Search<'w> {
     pub(crate) ground: Ground<'w>,
     judging: Judging<'w>,
     spot: Spot,
     end: Instant,
-    /// The rule behind the question that the person said yes to, if there was one.
+    /// The rule of the prompt that the user approved, if there was one.
     agreed: Option<Box<str>>,
 }
 
-/// A file on the way.
+/// A file found by the walk.
 #[derive(Debug)]
 pub(crate) struct Found<'f> {
     pub(crate) real: &'f Path,
-    /// Seen from where the search began.
+    /// Path relative to the searched folder.
     pub(crate) inner: &'f Path,
     pub(crate) is_link: bool,
 }
 
-/// How a search went.
+/// Summary of a search.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Tally {
-    /// Files that rules keep from the agent.
+    /// Number of files hidden by rules.
     pub(crate) left_out: usize,
-    /// Why it ended early.
+    /// Reason why the search stopped early.
     pub(crate) cut: Option<&'static str>,
 }
 
 impl<'w> Search<'w> {
-    /// Begins a search. Asks where the gate wants it.
+    /// Starts a search. Prompts if the gate requires it.
     pub(crate) fn new(
         workshop: &'w Workshop,
         loaded: &Loaded,
@@ -67,8 +67,8 @@ impl<'w> Search<'w> {
         ground.bar(Deed::Read, &spot)?;
         let judging = workshop.judging(loaded);
         let decision = ground.judge(&judging, Deed::Read, &spot.real);
-        // In the project each file is judged for itself, so a folder that is not allowed as a whole
-        // can still have files that are.
+        // In the project each file is checked on its own, because a folder that is not allowed as a
+        // whole may contain files that are.
         let each = ground.is_inside(&spot.real) && decision.rule.is_none() && spot.is_folder();
         if !each || decision.verdict == Verdict::Ask {
             ground.permit(loaded, Deed::Read, &spot, || {
@@ -76,7 +76,7 @@ impl<'w> Search<'w> {
             })?;
         }
         if spot.kind.is_none() {
-            let text = format!("There is no folder {}.", tick(shown(&spot.name)));
+            let text = format!("Folder not found: {}.", tick(shown(&spot.name)));
             return Err(ToolError::new(Why::NoFile, text));
         }
         let agreed = decision.rule.filter(|_| decision.verdict == Verdict::Ask);
@@ -90,17 +90,17 @@ impl<'w> Search<'w> {
         })
     }
 
-    /// Tells whether the time is over.
+    /// Returns `true` if the search has timed out.
     pub(crate) fn is_late(&self) -> bool {
         Instant::now() > self.end
     }
 
-    /// Where it began, for people and models.
+    /// Returns the searched path for display.
     pub(crate) fn name(&self) -> String {
         tick(shown(&self.spot.name))
     }
 
-    /// Goes through the files that `wanted` picks by name. `each` says whether to go on.
+    /// Visits the files that `wanted` selects by name. `each` returns `false` to stop.
     pub(crate) fn walk(
         &self,
         wanted: impl Fn(&Found<'_>) -> bool,
@@ -110,11 +110,11 @@ impl<'w> Search<'w> {
         let root = &self.spot.real;
         for (at, entry) in self.builder().build().enumerate() {
             if at >= MAX_ENTRIES {
-                tally.cut = Some("there are too many files");
+                tally.cut = Some("too many files");
                 break;
             }
             if self.is_late() {
-                tally.cut = Some("it took too long");
+                tally.cut = Some("the search timed out");
                 break;
             }
             let Ok(entry) = entry else { continue };
@@ -142,16 +142,16 @@ impl<'w> Search<'w> {
                 continue;
             }
             if !each(&found) {
-                tally.cut = Some("there is more");
+                tally.cut = Some("there are more results");
                 break;
             }
         }
         tally
     }
 
-    /// A question about each of many files is none that a person would answer: such files are left
-    /// out, unless the person said yes to the same rule at the beginning, or to a place that no rule
-    /// is about.
+    /// Returns `true` if the agent may read a file. A file that needs a prompt is skipped, because
+    /// one prompt per file is not usable, unless the user approved the same rule at the start of
+    /// the search, or the search itself and no rule matches.
     fn may_read(&self, real: &Path) -> bool {
         let decision = self.ground.judge(&self.judging, Deed::Read, real);
         match decision.verdict {
@@ -167,9 +167,9 @@ impl<'w> Search<'w> {
     fn builder(&self) -> WalkBuilder {
         let root = &self.spot.real;
         let hidden: Arc<[PathBuf]> = self.ground.hidden().into();
-        let calm = root.ancestors().all(is_calm);
-        // What stands above counts up to the root of the repository, or of the project: somebody's
-        // home may ignore everything.
+        let calm = root.ancestors().all(can_read_ignore_files);
+        // Ignore files in parent folders count up to the root of the repository or of the project:
+        // a home folder may ignore everything.
         let in_git = root.ancestors().any(|folder| folder.join(".git").exists());
         let below = root != &self.ground.workspace && self.ground.is_inside(root);
         let mut builder = WalkBuilder::new(root);
@@ -190,7 +190,7 @@ impl<'w> Search<'w> {
                 entry.file_name() != ".git"
                     && !is_kernel(path)
                     && !hidden.iter().any(|hidden| path.starts_with(hidden))
-                    && (!is_folder || entry.depth() == 0 || is_calm(path))
+                    && (!is_folder || entry.depth() == 0 || can_read_ignore_files(path))
             });
         builder
     }
@@ -202,9 +202,9 @@ impl Spot {
     }
 }
 
-/// Tells whether what says what to leave out in a folder can be read without waiting: the walk opens
-/// those files by itself.
-fn is_calm(folder: &Path) -> bool {
+/// Returns `true` if the ignore files of a folder can be read without blocking. The walk opens them
+/// itself.
+fn can_read_ignore_files(folder: &Path) -> bool {
     RULES
         .iter()
         .all(|name| match std::fs::metadata(folder.join(name)) {
@@ -213,18 +213,18 @@ fn is_calm(folder: &Path) -> bool {
         })
 }
 
-/// Reads a pattern. One without a slash is met at any depth, as in `.gitignore`.
+/// Parses a glob pattern. A pattern without a slash matches at any depth, as in `.gitignore`.
 pub(crate) fn pattern(raw: &str) -> Result<GlobMatcher, ToolError> {
     let wrong = |why: String| {
         ToolError::new(
             Why::Input,
-            format!("{} is no pattern: {why}.", tick(shown(raw))),
+            format!("{} is not a valid glob pattern: {why}.", tick(shown(raw))),
         )
     };
     let plain = raw.strip_prefix("./").unwrap_or(raw);
     if plain.starts_with('/') || plain.split('/').any(|part| part == "..") {
         return Err(wrong(
-            "it begins where the search does; name the folder in `path`".to_owned(),
+            "patterns are relative to the searched folder; pass the folder as `path`".to_owned(),
         ));
     }
     let whole = if plain.contains('/') {
@@ -237,17 +237,18 @@ pub(crate) fn pattern(raw: &str) -> Result<GlobMatcher, ToolError> {
         .map_err(|error| wrong(error.kind().to_string()))
 }
 
-/// What is said below a list: what rules left out, and why it ended early.
+/// Returns the notes after a list: the number of files skipped by rules, and why the search stopped
+/// early.
 pub(crate) fn notes(tally: &Tally, hint: &str) -> String {
     let mut text = String::new();
     if tally.left_out > 0 {
         text.push_str(&format!(
-            "[left out by rules: {}]\n",
+            "[{} hidden by permission rules]\n",
             count(tally.left_out, "file")
         ));
     }
     if let Some(why) = tally.cut {
-        text.push_str(&format!("[not everything: {why}; {hint}]\n"));
+        text.push_str(&format!("[incomplete: {why}; {hint}]\n"));
     }
     text
 }

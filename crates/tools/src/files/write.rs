@@ -1,7 +1,7 @@
-//! `write`: make a file, or replace one.
+//! `write`: creates or replaces a file.
 //!
-//! The file is replaced whole or not at all, with the permissions it had. A link is followed to the
-//! file it leads to, and that file is what the gate judges. The person who is asked sees the diff.
+//! The file is replaced atomically and keeps its permissions. A link is resolved, and the gate
+//! checks the file it points to. The prompt shows the diff.
 
 use crate::answer::head;
 use crate::input::{object, text};
@@ -14,12 +14,12 @@ use serde_json::{Value, json};
 use crate::files::file::{self, Expected, Fault, MAX_WRITTEN, Opened};
 use crate::files::ground::{Deed, Ground, Spot, shown};
 
-/// Most bytes of a change in a question to a person.
+/// Maximum size of a diff in a prompt, in bytes.
 const MAX_QUESTION: usize = 8_000;
-/// Most lines of a change in a question to a person.
+/// Maximum number of lines of a diff in a prompt.
 const MAX_QUESTION_LINES: usize = 200;
 
-/// `write`.
+/// The `write` tool.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Write;
 
@@ -29,8 +29,8 @@ impl Tool for Write {
     }
 
     fn description(&self, _workshop: &Workshop) -> String {
-        "Writes a whole file: makes a new one, with the folders before it, or replaces what is \
-         there. To change a part of a file use `edit`."
+        "Writes a whole file: creates it, including missing parent folders, or replaces it. To change \
+         part of a file, use `edit`."
             .to_owned()
     }
 
@@ -40,7 +40,7 @@ impl Tool for Write {
                 super::file(),
                 (
                     "content",
-                    json!({ "type": "string", "description": "All that the file will hold." }),
+                    json!({ "type": "string", "description": "The complete new content of the file." }),
                 ),
             ],
             &["path", "content"],
@@ -77,7 +77,7 @@ impl Tool for Write {
         let content = text(input, "content");
         if content.len() > MAX_WRITTEN {
             let text = format!(
-                "{} is more than the {} that are written at once.",
+                "The content is too large: {} (limit: {}).",
                 size(content.len() as u64),
                 size(MAX_WRITTEN as u64)
             );
@@ -85,14 +85,14 @@ impl Tool for Write {
         }
         if spot.missing > 1 && !ground.is_inside(&spot.real) {
             let text = format!(
-                "{} is not in the project, and its folder does not exist. Folders are made only in \
-                 the project.",
+                "{} is outside the project, and its folder does not exist. Folders are only created \
+                 in the project.",
                 tick(shown(&spot.name))
             );
             return Err(ToolError::new(Why::Denied, text));
         }
         let told = |fault: Fault| fault.told(&ground, &spot, "write");
-        // What the person is shown must be what is replaced, so it is looked at before the question.
+        // Read the old file before the prompt, so that the user sees exactly what is replaced.
         let mut seen: Option<Option<Opened>> = None;
         ground.permit(loaded, Deed::Write, &spot, || {
             let before = old(&spot).map_err(told)?;
@@ -111,7 +111,7 @@ impl Tool for Write {
         let (name, new) = (tick(shown(&spot.name)), content.len() as u64);
         let was = before.as_ref().map(Opened::size);
         let text = match was {
-            Some(was) => format!("Replaced {name}: {}, before {}.", size(new), size(was)),
+            Some(was) => format!("Replaced {name}: {} (was {}).", size(new), size(was)),
             None => format!("Created {name}: {}.", size(new)),
         };
         let value = json!({
@@ -121,7 +121,7 @@ impl Tool for Write {
     }
 }
 
-/// The file that is there; nothing where there is none.
+/// Opens the existing file. Returns `None` if it does not exist.
 fn old(spot: &Spot) -> Result<Option<Opened>, Fault> {
     if spot.missing > 0 {
         return Ok(None);
@@ -140,7 +140,11 @@ fn question(spot: &Spot, before: Option<&Opened>, content: &str) -> String {
         let diff = diff::unified(&spot.name, "", content);
         return format!("Create {} ({new}):\n{}", spot.told(), change(&diff));
     };
-    let title = format!("Replace {} ({} by {new})", spot.told(), size(before.size()));
+    let title = format!(
+        "Replace {} ({} with {new})",
+        spot.told(),
+        size(before.size())
+    );
     match before
         .whole(MAX_WRITTEN)
         .ok()
@@ -151,11 +155,11 @@ fn question(spot: &Spot, before: Option<&Opened>, content: &str) -> String {
             "{title}:\n{}",
             change(&diff::unified(&spot.name, &old, content))
         ),
-        None => format!("{title}; what is there is not text"),
+        None => format!("{title}; the current content is not text"),
     }
 }
 
-/// A diff that fits into a question.
+/// Truncates a diff for a prompt.
 pub(super) fn change(diff: &str) -> String {
     let kept = head(diff, MAX_QUESTION, MAX_QUESTION_LINES);
     let mut text = sanitize::block(kept).into_owned();

@@ -1,4 +1,4 @@
-//! What a hook says: by its exit code, and in JSON.
+//! Parses the answer of a hook: its exit code and its JSON output.
 
 use prowess_policy::Verdict;
 use prowess_traits::Ran;
@@ -6,32 +6,32 @@ use serde_json::{Map, Value};
 
 use super::event::EventName;
 
-/// Most characters of one thing that a hook says.
+/// Maximum number of characters of one text in an answer.
 pub(super) const MAX_CHARACTERS: usize = 10_000;
-/// The exit code that blocks.
+/// Exit code that blocks.
 const BLOCKS: i32 = 2;
 
-/// What one hook says.
+/// The answer of one hook.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Answer {
-    /// May it happen? `Allow` is only advice.
+    /// Decision about the event. `Allow` is advisory only.
     pub(super) verdict: Option<Verdict>,
-    /// Why.
+    /// Reason for the decision.
     pub(super) reason: Option<String>,
-    /// The whole work is to stop, and why.
+    /// Reason to stop the whole session, if the hook asks for that.
     pub(super) stop: Option<String>,
-    /// For the person.
+    /// Message for the user.
     pub(super) message: Option<String>,
-    /// For the model.
+    /// Context for the model.
     pub(super) context: Vec<String>,
-    /// The input that the tool is to get instead.
+    /// Replacement for the tool's input.
     pub(super) input: Option<Value>,
-    /// What of it was not understood.
+    /// Parts of the answer that are invalid.
     pub(super) faults: Vec<String>,
 }
 
 impl Answer {
-    /// Reads what a hook says that ran to its end.
+    /// Parses the answer of a hook that ran to completion.
     pub(super) fn of(event: EventName, ran: &Ran) -> Self {
         let mut answer = Self::default();
         match ran.code {
@@ -54,7 +54,7 @@ impl Answer {
     fn read(&mut self, event: EventName, ran: &Ran) {
         let text = ran.stdout.text.trim();
         if !text.starts_with('{') {
-            // What is written at these events is meant for the model.
+            // At these events, plain output is context for the model.
             let speaks = matches!(event, EventName::SessionStart | EventName::UserPromptSubmit);
             if speaks && !text.is_empty() {
                 self.context.push(shortened(text));
@@ -63,13 +63,15 @@ impl Answer {
         }
         if ran.stdout.omitted > 0 {
             return self.faults.push(format!(
-                "its answer is too long: {} bytes",
+                "its output is too long: {} bytes",
                 ran.stdout.bytes
             ));
         }
         match serde_json::from_str::<Map<String, Value>>(text) {
             Ok(map) => self.take(event, &map),
-            Err(error) => self.faults.push(format!("its answer is no JSON: {error}")),
+            Err(error) => self
+                .faults
+                .push(format!("its output is not valid JSON: {error}")),
         }
     }
 
@@ -100,7 +102,7 @@ impl Answer {
                 let why = self.text(map, "stopReason");
                 let why = why.unwrap_or_else(|| "the hook gave no reason".to_owned());
                 match event {
-                    // Whoever ends the work does not want it to go on.
+                    // `continue: false` overrides a request not to stop.
                     EventName::Stop => (self.verdict, self.reason) = (None, None),
                     _ => self.refuse(event, why.clone()),
                 }
@@ -108,7 +110,7 @@ impl Answer {
             }
             Some(_) => self
                 .faults
-                .push("`continue` is neither true nor false".to_owned()),
+                .push("`continue` is not `true` or `false`".to_owned()),
         }
     }
 
@@ -118,7 +120,7 @@ impl Answer {
             .filter(|name| name != event.as_str())
         {
             return self.faults.push(format!(
-                "{}, and this is `{event}`",
+                "{}, expected `{event}`",
                 unknown("hookEventName", &name)
             ));
         }
@@ -131,7 +133,7 @@ impl Answer {
         let verdict = match self.text(map, "permissionDecision").as_deref() {
             None => None,
             Some("allow") => Some(Verdict::Allow),
-            // Nobody can take the decision over later, so it is made now, by a person.
+            // There is no later point at which `defer` could be decided, so prompt now.
             Some("ask" | "defer") => Some(Verdict::Ask),
             Some("deny") => Some(Verdict::Deny),
             Some(other) => {
@@ -151,7 +153,8 @@ impl Answer {
         }
     }
 
-    /// A no: it blocks what can be blocked, and is told to the model or the person elsewhere.
+    /// Handles a refusal: blocks the event if it can be blocked, otherwise reports the reason to
+    /// the model or the user.
     fn refuse(&mut self, event: EventName, reason: String) {
         match event {
             _ if event.can_block() => {
@@ -167,7 +170,7 @@ impl Answer {
             Value::String(text) => Some(shortened(text)),
             Value::Null => None,
             _ => {
-                self.faults.push(format!("`{key}` is not text"));
+                self.faults.push(format!("`{key}` is not a string"));
                 None
             }
         }
@@ -176,12 +179,12 @@ impl Answer {
 
 fn unknown(key: &str, value: &str) -> String {
     format!(
-        "`{key}` is {}",
+        "invalid value {} for `{key}`",
         prowess_diag::wording::tick(prowess_diag::wording::shorten(value, 60))
     )
 }
 
-/// A text of at most 10,000 characters; where it was cut, its last line says so.
+/// Truncates a text to 10,000 characters; if it was truncated, the last line says so.
 pub(super) fn shortened(text: &str) -> String {
     if text.len() <= MAX_CHARACTERS {
         return text.to_owned();
@@ -192,7 +195,7 @@ pub(super) fn shortened(text: &str) -> String {
     }
     let kept = MAX_CHARACTERS - 60;
     let head: String = text.chars().take(kept).collect();
-    format!("{head}\n[{} characters left out]", count - kept)
+    format!("{head}\n[{} characters omitted]", count - kept)
 }
 
 #[cfg(test)]
@@ -265,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_in_json() {
+    fn json_answers() {
         let says = |event, value: Value| answer(event, 0, &value.to_string(), "");
         let pre = |value: Value| {
             says(
@@ -292,7 +295,7 @@ mod tests {
         );
         let said = pre(json!({"hookEventName": "Stop", "permissionDecision": "deny"}));
         assert_eq!((said.verdict, said.faults.len()), (None, 1));
-        // One answer that says both: the stricter counts.
+        // If an answer contains both, the stricter decision applies.
         let both = json!({
             "decision": "block", "reason": "r", "hookSpecificOutput": {"permissionDecision": "allow"}
         });
@@ -310,14 +313,14 @@ mod tests {
             (said.verdict, said.stop.as_deref()),
             (Some(Verdict::Deny), Some("s"))
         );
-        // Only before a tool is used can its use be decided.
+        // A permission decision only counts before the tool is used.
         let late =
             json!({"hookSpecificOutput": {"permissionDecision": "deny", "updatedInput": {}}});
         assert_eq!(says(EventName::PostToolUse, late), Answer::default());
     }
 
     #[test]
-    fn nonsense_has_no_effect_and_is_said() {
+    fn invalid_answers_are_reported_and_have_no_effect() {
         for text in [
             "{",
             "{}x",
@@ -343,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn text_is_for_the_model_at_some_events_only() {
+    fn plain_output_is_context_at_some_events_only() {
         for event in EventName::ALL {
             let said = answer(event, 0, " hello\n", "");
             let speaks = [EventName::SessionStart, EventName::UserPromptSubmit].contains(&event);
@@ -352,13 +355,13 @@ mod tests {
     }
 
     #[test]
-    fn long_texts_are_cut() {
+    fn long_texts_are_truncated() {
         let short = "ä".repeat(MAX_CHARACTERS);
         assert_eq!(shortened(&short), short);
         let cut = shortened(&"ä".repeat(1_000_000));
         assert!(cut.chars().count() <= MAX_CHARACTERS);
         assert!(
-            cut.ends_with("\n[990060 characters left out]"),
+            cut.ends_with("\n[990060 characters omitted]"),
             "{}",
             &cut[cut.len() - 40..]
         );

@@ -1,4 +1,4 @@
-//! What happens in a conversation, as hooks see it.
+//! Events of a conversation, as hooks receive them.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use crate::workshop::Workshop;
 
-/// An event that hooks can be for.
+/// An event that hooks can handle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum EventName {
@@ -17,14 +17,14 @@ pub enum EventName {
     PostToolUse,
     /// The agent wants to stop.
     Stop,
-    /// A session begins or goes on.
+    /// A session starts or resumes.
     SessionStart,
-    /// A person said something.
+    /// The user sent a prompt.
     UserPromptSubmit,
 }
 
 impl EventName {
-    /// Every event that is supported.
+    /// All supported events.
     pub const ALL: [Self; 5] = [
         Self::PreToolUse,
         Self::PostToolUse,
@@ -33,7 +33,7 @@ impl EventName {
         Self::UserPromptSubmit,
     ];
 
-    /// The key in the frontmatter.
+    /// Returns the key in the frontmatter.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::PreToolUse => "PreToolUse",
@@ -44,22 +44,22 @@ impl EventName {
         }
     }
 
-    /// Reads the key in the frontmatter.
+    /// Parses the key in the frontmatter.
     pub fn parse(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|event| event.as_str() == word)
     }
 
-    /// Tells whether a hook can keep it from happening.
+    /// Returns `true` if a hook can block the event.
     pub fn can_block(self) -> bool {
         matches!(self, Self::PreToolUse | Self::UserPromptSubmit | Self::Stop)
     }
 
-    /// Tells whether it is about a tool.
+    /// Returns `true` for events about a tool.
     pub fn is_about_tools(self) -> bool {
         matches!(self, Self::PreToolUse | Self::PostToolUse)
     }
 
-    /// Tells whether a matcher means anything.
+    /// Returns `true` for events that support a matcher.
     pub(super) fn has_matcher(self) -> bool {
         self.is_about_tools() || self == Self::SessionStart
     }
@@ -71,20 +71,20 @@ impl fmt::Display for EventName {
     }
 }
 
-/// The use of a tool.
+/// A tool call.
 #[derive(Clone, Copy, Debug)]
 pub struct ToolCall<'a> {
-    /// The name of the tool, as hooks receive it.
+    /// Name of the tool, as hooks receive it.
     pub name: &'a str,
-    /// Other names by which a hook may call it: `Bash` for `run_command_line`.
+    /// Other names that a hook may use for the tool: `Bash` for `run_command_line`.
     pub also: &'a [&'a str],
-    /// Its input.
+    /// Input of the tool.
     pub input: &'a Value,
-    /// The id of the call.
+    /// Id of the call.
     pub id: Option<&'a str>,
 }
 
-/// Something that happens.
+/// An event with its data.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub enum HookEvent<'a> {
@@ -97,28 +97,28 @@ pub enum HookEvent<'a> {
     PostToolUse {
         /// The tool.
         tool: ToolCall<'a>,
-        /// What it answered.
+        /// Result of the tool.
         response: &'a Value,
     },
     /// The agent wants to stop.
     Stop {
-        /// What it said last.
+        /// Last message of the agent.
         message: Option<&'a str>,
     },
-    /// A session begins or goes on.
+    /// A session starts or resumes.
     SessionStart {
-        /// How: `startup`, `resume`, `clear`, `compact`.
+        /// Source: `startup`, `resume`, `clear`, `compact`.
         source: &'a str,
     },
-    /// A person said something.
+    /// The user sent a prompt.
     UserPromptSubmit {
-        /// What.
+        /// The prompt.
         prompt: &'a str,
     },
 }
 
 impl<'a> HookEvent<'a> {
-    /// Its name.
+    /// Returns the name of the event.
     pub fn name(&self) -> EventName {
         match self {
             Self::PreToolUse { .. } => EventName::PreToolUse,
@@ -129,7 +129,7 @@ impl<'a> HookEvent<'a> {
         }
     }
 
-    /// The tool that it is about.
+    /// Returns the tool call of the event.
     pub fn tool(&self) -> Option<ToolCall<'a>> {
         match self {
             Self::PreToolUse { tool } | Self::PostToolUse { tool, .. } => Some(*tool),
@@ -137,7 +137,7 @@ impl<'a> HookEvent<'a> {
         }
     }
 
-    /// What matchers are compared with; nothing where they mean nothing.
+    /// Returns the names that matchers are compared with; empty if the event has no matcher.
     pub(super) fn subjects(&self) -> Vec<&'a str> {
         match self {
             Self::PreToolUse { tool } | Self::PostToolUse { tool, .. } => {
@@ -150,7 +150,8 @@ impl<'a> HookEvent<'a> {
         }
     }
 
-    /// What a hook reads from standard input. `input` is the tool's input as earlier hooks left it.
+    /// Returns the JSON that a hook reads from standard input. `input` is the tool's input as
+    /// changed by earlier hooks.
     pub(super) fn text(&self, workshop: &Workshop, input: &Value, stopping_again: bool) -> Vec<u8> {
         let settings = &workshop.settings;
         let mut map = Map::new();
@@ -199,7 +200,7 @@ impl<'a> HookEvent<'a> {
     }
 }
 
-/// The words that hooks know from Claude Code.
+/// Returns Claude Code's name of a permission mode.
 fn permission_mode(mode: Mode) -> &'static str {
     match mode {
         Mode::Ask => "default",
@@ -210,9 +211,9 @@ fn permission_mode(mode: Mode) -> &'static str {
     }
 }
 
-/// What a tool does, so that a rule about commands or files can be asked about it.
+/// Kind of action of a tool, for matching rules about commands or files.
 #[derive(Clone, Copy)]
-enum Doing {
+enum ActionKind {
     Command,
     Read,
     Write,
@@ -220,16 +221,16 @@ enum Doing {
     Skill,
 }
 
-/// Tools by name, and the part of their input that rules are about.
-const TOOLS: &[(&[&str], Doing, &[&str])] = &[
+/// Tools by name, with the input fields that rules apply to.
+const TOOLS: &[(&[&str], ActionKind, &[&str])] = &[
     (
         &["Bash", "bash", "run_command_line"],
-        Doing::Command,
+        ActionKind::Command,
         &["command", "commandLine"],
     ),
     (
         &["Read", "Grep", "Glob", "LS", "read", "grep", "glob"],
-        Doing::Read,
+        ActionKind::Read,
         &["file_path", "path"],
     ),
     (
@@ -241,19 +242,19 @@ const TOOLS: &[(&[&str], Doing, &[&str])] = &[
             "write",
             "edit",
         ],
-        Doing::Write,
+        ActionKind::Write,
         &["file_path", "notebook_path", "path"],
     ),
-    (&["WebFetch", "http_get"], Doing::Fetch, &["url"]),
+    (&["WebFetch", "http_get"], ActionKind::Fetch, &["url"]),
     (
         &["Skill", "skill", "load_skill"],
-        Doing::Skill,
+        ActionKind::Skill,
         &["skill", "name", "command"],
     ),
 ];
 
-/// Tells whether a rule (`if: Bash(git push *)`) is about the use of a tool. A command is looked at as
-/// a deny rule looks at it: every part of the line, and a line that cannot be read counts.
+/// Returns `true` if a rule (`if: Bash(git push *)`) matches a tool call. Commands are matched as
+/// by a deny rule: every part of the line counts, and a line that cannot be parsed matches.
 pub(super) fn is_about(
     rule: &str,
     tool: &ToolCall<'_>,
@@ -299,22 +300,22 @@ pub(super) fn is_about(
     TOOLS
         .iter()
         .filter(|(known, ..)| names.iter().any(|name| known.contains(name)))
-        .any(|(_, doing, keys)| {
+        .any(|(_, kind, keys)| {
             let given = keys.iter().find_map(|key| input.get(*key)?.as_str());
-            // Without a path, a tool that looks for files looks in the whole project.
-            let given = given.unwrap_or(if matches!(doing, Doing::Read) {
+            // Without a path, search tools search the whole project.
+            let given = given.unwrap_or(if matches!(kind, ActionKind::Read) {
                 "."
             } else {
                 ""
             });
-            denies(&match doing {
-                Doing::Command => Action::Command { text: given },
-                Doing::Read => Action::Read { path: given },
-                Doing::Write => Action::Write { path: given },
-                Doing::Fetch => Action::Fetch {
+            denies(&match kind {
+                ActionKind::Command => Action::Command { text: given },
+                ActionKind::Read => Action::Read { path: given },
+                ActionKind::Write => Action::Write { path: given },
+                ActionKind::Fetch => Action::Fetch {
                     host: host_of(given),
                 },
-                Doing::Skill => {
+                ActionKind::Skill => {
                     let arguments = input
                         .get("args")
                         .and_then(Value::as_str)

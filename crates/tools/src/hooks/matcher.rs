@@ -1,32 +1,32 @@
-//! Which tools, or which beginnings of a session, a hook is for.
+//! Matchers: select the tools or session sources that a hook runs for.
 
 use regex_automata::meta::Regex;
 use regex_automata::util::syntax;
 
-/// Longest matcher, in bytes.
+/// Maximum length of a matcher, in bytes.
 const MAX_BYTES: usize = 1024;
-/// Most memory of a compiled pattern, in bytes.
+/// Maximum memory of a compiled pattern, in bytes.
 const MAX_PROGRAM: usize = 256 * 1024;
 
-/// Which names a hook is for.
+/// Selects the names that a hook runs for.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub enum Matcher {
-    /// All: nothing was said, or `*`.
+    /// All names: no matcher, or `*`.
     #[default]
     All,
-    /// Exactly these: `Bash`, `Edit|Write`, `Edit, Write`.
+    /// Exactly these names: `Bash`, `Edit|Write`, `Edit, Write`.
     Names(Box<[Box<str>]>),
-    /// Those in which a regular expression is found, wherever in the name.
+    /// Names that contain a match of a regular expression.
     Pattern(Regex),
 }
 
 impl Matcher {
-    /// Reads a matcher, or says why it cannot be read. Time and memory to match are bounded: patterns
-    /// run in time linear in the name, and look-around and back-references are not known.
+    /// Parses a matcher, or returns why it is invalid. Matching is bounded in time and memory:
+    /// patterns run in linear time and do not support look-around and backreferences.
     pub fn parse(text: &str) -> Result<Self, Box<str>> {
         if text.len() > MAX_BYTES {
-            return Err("it has more than 1,024 bytes".into());
+            return Err("it is longer than 1,024 bytes".into());
         }
         let text = text.trim();
         if text.is_empty() || text == "*" {
@@ -40,7 +40,7 @@ impl Matcher {
                 .filter(|name| !name.is_empty());
             return Ok(Self::Names(names.map(Box::from).collect()));
         }
-        // As in JavaScript, `\w` and its like are about ASCII.
+        // As in JavaScript, `\w` and similar classes are ASCII only.
         let syntax = syntax::Config::new()
             .unicode(false)
             .utf8(false)
@@ -57,12 +57,14 @@ impl Matcher {
             .build(text)
         {
             Ok(pattern) => Ok(Self::Pattern(pattern)),
-            Err(error) if error.size_limit().is_some() => Err("it is too large".into()),
-            Err(_) => Err("it is no regular expression that is known here".into()),
+            Err(error) if error.size_limit().is_some() => {
+                Err("it is too large when compiled".into())
+            }
+            Err(_) => Err("it is not a supported regular expression".into()),
         }
     }
 
-    /// Tells whether the hook is for this name.
+    /// Returns `true` if the hook runs for this name.
     pub fn matches(&self, name: &str) -> bool {
         match self {
             Self::All => true,
@@ -81,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_exact_and_patterns_are_found_anywhere() {
+    fn names_match_exactly_and_patterns_match_anywhere() {
         for (matcher, name) in [
             ("", "Bash"),
             ("*", "anything"),
@@ -111,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_pattern_or_too_large_is_refused() {
+    fn invalid_and_large_patterns_are_rejected() {
         for matcher in [
             "(",
             "^(?!Read)",
@@ -127,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn time_to_match_is_linear() {
+    fn matching_takes_linear_time() {
         let matcher = Matcher::parse("^(a+)+$").unwrap();
         assert!(!matcher.matches(&("a".repeat(100_000) + "b")));
     }

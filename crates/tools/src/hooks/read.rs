@@ -1,4 +1,4 @@
-//! From the frontmatter to the hooks of a skill.
+//! Parses the hooks of a skill from its frontmatter.
 
 use std::time::Duration;
 
@@ -12,17 +12,17 @@ use prowess_spec::yaml::{Entry, Node};
 use super::event::EventName;
 use super::matcher::Matcher;
 
-/// Most hooks of a skill.
+/// Maximum number of hooks of a skill.
 pub const MAX_HANDLERS: usize = 64;
-/// Most things that are said about the hooks of a skill.
+/// Maximum number of diagnostics about the hooks of a skill.
 const MAX_NOTES: usize = 64;
-/// Longest command with its arguments, in bytes: as much as the gate reads.
+/// Maximum length of a command with its arguments, in bytes; the limit of the gate.
 const MAX_COMMAND: usize = 8 * 1024;
-/// Most words of a command that is started without a shell.
+/// Maximum number of arguments of a command that is started without a shell.
 const MAX_ARGUMENTS: usize = 256;
-/// Milliseconds until a hook is stopped that says nothing about it.
+/// Default timeout of a hook, in milliseconds.
 const DEFAULT_TIMEOUT_MS: u64 = 60_000;
-/// Most milliseconds until a hook is stopped.
+/// Maximum timeout of a hook, in milliseconds.
 const MAX_TIMEOUT_MS: u64 = 600_000;
 
 const SHAPE: &str = "write `PreToolUse:` with a list of `matcher` and `hooks`, each hook with `type: command` and a `command`";
@@ -30,36 +30,36 @@ const SHAPE: &str = "write `PreToolUse:` with a list of `matcher` and `hooks`, e
 /// The hooks of one skill, in the order of the file.
 #[derive(Clone, Debug, Default)]
 pub struct HookSet {
-    /// At most [`MAX_HANDLERS`].
+    /// The hooks, at most [`MAX_HANDLERS`].
     pub handlers: Vec<Handler>,
 }
 
 /// One hook.
 #[derive(Clone, Debug)]
 pub struct Handler {
-    /// The event it is for.
+    /// The event that triggers the hook.
     pub event: EventName,
-    /// Which tools, or which beginnings of a session.
+    /// Selects tools, or sources of a session start.
     pub matcher: Matcher,
-    /// A line for the shell; the program alone where there are `arguments`.
+    /// A shell command line, or only the program if there are `arguments`.
     pub command: Box<str>,
-    /// What the program receives, started without a shell; nothing for a line for the shell.
+    /// Arguments of a program that is started without a shell; `None` for a shell command line.
     pub arguments: Option<Box<[Box<str>]>>,
-    /// A rule that the use of the tool must fit: `Bash(git push *)`.
+    /// A rule that the tool call must match: `Bash(git push *)`.
     pub condition: Option<Rule>,
-    /// Milliseconds until it is stopped.
+    /// Timeout in milliseconds.
     pub timeout_ms: u64,
-    /// Whether it runs only once in a session.
+    /// If `true`, the hook runs only once per session.
     pub once: bool,
-    /// What to show while it runs.
+    /// Message to show while the hook runs.
     pub status: Option<Box<str>>,
-    /// Where it stands.
+    /// Position in the file.
     pub span: Span,
 }
 
 impl HookSet {
-    /// Reads the hooks of a skill, and says what of them never runs. Nothing is an error: a skill with
-    /// hooks that nobody understands is a skill without those hooks.
+    /// Parses the hooks of a skill. The diagnostics report hooks that will never run. Nothing here
+    /// is fatal: a skill with invalid hooks is loaded without them.
     pub fn read(manifest: &Manifest) -> (Self, Vec<Diagnostic>) {
         let mut reader = Reader::default();
         if let Some(entry) = manifest.entry("hooks") {
@@ -67,7 +67,7 @@ impl HookSet {
         }
         if reader.left_out > 0 {
             let text = format!(
-                "a skill has at most {MAX_HANDLERS} hooks, and {} more never run",
+                "a skill can have at most {MAX_HANDLERS} hooks; {} are ignored",
                 reader.left_out
             );
             reader.say("invalid-hooks", Severity::Warning, None, text, None);
@@ -75,7 +75,7 @@ impl HookSet {
         (reader.set, reader.notes)
     }
 
-    /// Tells whether there are none.
+    /// Returns `true` if there are no hooks.
     pub fn is_empty(&self) -> bool {
         self.handlers.is_empty()
     }
@@ -111,7 +111,7 @@ impl Reader {
         }
     }
 
-    /// Something of the wrong shape.
+    /// Reports a value of the wrong shape.
     fn misshapen(&mut self, span: Span, message: impl Into<String>) {
         let help = Some(SHAPE.to_owned());
         self.say(
@@ -123,7 +123,7 @@ impl Reader {
         );
     }
 
-    /// Something that is wrong.
+    /// Reports an invalid value.
     fn wrong(&mut self, span: Span, message: impl Into<String>) {
         self.say(
             "invalid-hooks",
@@ -134,7 +134,7 @@ impl Reader {
         );
     }
 
-    /// Something that is fine elsewhere.
+    /// Reports something that is valid elsewhere but not supported here.
     fn unsupported(&mut self, span: Span, message: impl Into<String>, help: Option<String>) {
         self.say(
             "unsupported-hook",
@@ -166,11 +166,11 @@ impl Reader {
         let near = suggest::nearest(&entry.key, EventName::ALL.map(EventName::as_str));
         let help = match near.filter(|_| !known) {
             Some(near) => format!("did you mean `{near}`?"),
-            None => format!("supported are {}", wording::all(EventName::ALL)),
+            None => format!("supported events: {}", wording::all(EventName::ALL)),
         };
         self.unsupported(
             entry.key_span,
-            format!("hooks for {name} are not supported here"),
+            format!("hooks for {name} are not supported"),
             Some(help),
         );
     }
@@ -190,7 +190,7 @@ impl Reader {
         }
     }
 
-    /// One matcher with its hooks.
+    /// Parses one entry: a matcher with its hooks.
     fn entry(&mut self, event: EventName, node: &Node) {
         if node.entries().is_none() {
             let message = format!("an entry for `{event}` is {}, not a map", node.kind());
@@ -222,7 +222,7 @@ impl Reader {
             return Some(Matcher::All);
         };
         let Some(text) = node.text() else {
-            self.wrong(node.span, format!("a matcher is {}, not text", node.kind()));
+            self.wrong(node.span, format!("`matcher` is {}, not text", node.kind()));
             return None;
         };
         if !event.has_matcher() {
@@ -236,10 +236,7 @@ impl Reader {
             Ok(matcher) => Some(matcher),
             Err(why) => {
                 let text = wording::tick(wording::shorten(text, 60));
-                self.wrong(
-                    node.span,
-                    format!("the matcher {text} matches nothing: {why}"),
-                );
+                self.wrong(node.span, format!("invalid matcher {text}: {why}"));
                 None
             }
         }
@@ -257,8 +254,8 @@ impl Reader {
             Some("command") => {}
             Some(kind) => {
                 let kind = wording::tick(wording::shorten(kind, 60));
-                let help = "only `type: command` runs".to_owned();
-                let message = format!("hooks of the type {kind} are not supported here");
+                let help = "only `type: command` is supported".to_owned();
+                let message = format!("hooks of type {kind} are not supported");
                 self.unsupported(node.span, message, Some(help));
                 return None;
             }
@@ -285,7 +282,7 @@ impl Reader {
         {
             self.wrong(
                 node.span,
-                "the command of a hook is too long, or has a NUL in it",
+                "the command of a hook is too long or contains a NUL character",
             );
             return None;
         }
@@ -307,10 +304,10 @@ impl Reader {
         })
     }
 
-    /// The arguments; nothing at all where they cannot be read.
+    /// Parses the arguments. The outer `None` means that they are invalid.
     #[expect(
         clippy::option_option,
-        reason = "no arguments are not the same as none that are right"
+        reason = "missing arguments are different from invalid ones"
     )]
     fn arguments(&mut self, node: Option<&Node>) -> Option<Option<Box<[Box<str>]>>> {
         let Some(node) = node.filter(|node| !node.is_null()) else {
@@ -325,14 +322,14 @@ impl Reader {
         if let Some(texts) = node.items().and_then(texts) {
             return Some(Some(texts));
         }
-        self.wrong(node.span, "`args` of a hook is not a list of texts");
+        self.wrong(node.span, "`args` of a hook is not a list of strings");
         None
     }
 
-    /// The rule of `if`; nothing at all where it cannot hold.
+    /// Parses the rule in `if`. The outer `None` means that it can never match.
     #[expect(
         clippy::option_option,
-        reason = "no condition is not the same as one that cannot hold"
+        reason = "a missing condition is different from one that never matches"
     )]
     fn condition(&mut self, event: EventName, node: Option<&Node>) -> Option<Option<Rule>> {
         let Some(node) = node.filter(|node| !node.is_null()) else {
@@ -341,7 +338,7 @@ impl Reader {
         if !event.is_about_tools() {
             self.wrong(
                 node.span,
-                format!("`if` is about tools, so it never holds for `{event}`"),
+                format!("`if` applies to tool events only and never matches `{event}`"),
             );
             return None;
         }
@@ -351,7 +348,7 @@ impl Reader {
                 let text = wording::tick(wording::shorten(&fault.text, 60));
                 self.wrong(
                     node.span,
-                    format!("the rule {text} never holds: {}", fault.why),
+                    format!("invalid rule {text} in `if`: {}", fault.why),
                 );
                 None
             }
@@ -362,17 +359,17 @@ impl Reader {
         }
     }
 
-    /// What other programs know; nothing where the hook cannot run without it.
+    /// Checks options of other agents. Returns `None` if the hook cannot run without one of them.
     fn options(&mut self, node: &Node) -> Option<()> {
         if let Some(shell) = node.get("shell").filter(|node| !node.is_null())
             && shell.text() != Some("bash")
         {
-            self.unsupported(shell.span, "a hook wants another shell than bash", None);
+            self.unsupported(shell.span, "hooks can only use `shell: bash`", None);
             return None;
         }
         for key in ["async", "asyncRewake"] {
             if self.flag(node, key) {
-                let message = format!("`{key}` is not supported here: the hook is waited for");
+                let message = format!("`{key}` is not supported: hooks run synchronously");
                 self.unsupported(node.span, message, None);
             }
         }
@@ -387,7 +384,7 @@ impl Reader {
         if value.is_none() {
             self.wrong(
                 node.span,
-                format!("`{key}` of a hook is neither true nor false"),
+                format!("`{key}` of a hook is not `true` or `false`"),
             );
         }
         value.unwrap_or(false)
@@ -399,13 +396,16 @@ impl Reader {
         };
         let seconds = node.text().and_then(|text| text.trim().parse::<f64>().ok());
         let Some(seconds) = seconds.filter(|seconds| seconds.is_finite() && *seconds > 0.0) else {
-            self.wrong(node.span, "`timeout` of a hook is not a number of seconds");
+            self.wrong(
+                node.span,
+                "`timeout` of a hook is not a positive number of seconds",
+            );
             return DEFAULT_TIMEOUT_MS;
         };
         let time = Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX);
         let milliseconds = u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
         if milliseconds > MAX_TIMEOUT_MS {
-            let message = "`timeout` of a hook is more than 600 seconds, and becomes that";
+            let message = "`timeout` of a hook is limited to 600 seconds";
             self.unsupported(node.span, message, None);
         }
         milliseconds.clamp(1, MAX_TIMEOUT_MS)
@@ -424,7 +424,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hook_with_everything_is_read() {
+    fn all_hook_fields_are_parsed() {
         let (set, notes) = read(
             r#"
   PreToolUse:
@@ -467,13 +467,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_or_unknown_is_said_and_never_runs() {
+    fn invalid_and_unknown_hooks_are_reported_and_dropped() {
         for (hooks, rule, words) in [
             (" [a]", "invalid-hooks", "`hooks` is a list, not a map"),
             (
                 "\n  pre: echo",
                 "unsupported-hook",
-                "hooks for `pre` are not supported here",
+                "hooks for `pre` are not supported",
             ),
             ("\n  SessionEnd: []", "unsupported-hook", "`SessionEnd`"),
             (
@@ -494,12 +494,12 @@ mod tests {
             (
                 "\n  PreToolUse: [{matcher: [a], hooks: []}]",
                 "invalid-hooks",
-                "a matcher is a list",
+                "`matcher` is a list",
             ),
             (
                 "\n  PreToolUse: [{matcher: '(', hooks: []}]",
                 "invalid-hooks",
-                "matches nothing",
+                "invalid matcher",
             ),
             (
                 "\n  Stop: [{hooks: [x]}]",
@@ -529,22 +529,22 @@ mod tests {
             (
                 "\n  Stop: [{hooks: [{type: command, command: x, if: Bash}]}]",
                 "invalid-hooks",
-                "never holds for `Stop`",
+                "never matches `Stop`",
             ),
             (
                 "\n  PreToolUse: [{hooks: [{type: command, command: x, if: 'Bash('}]}]",
                 "invalid-hooks",
-                "never holds",
+                "invalid rule",
             ),
             (
                 "\n  Stop: [{hooks: [{type: command, command: x, shell: powershell}]}]",
                 "unsupported-hook",
-                "another shell",
+                "`shell: bash`",
             ),
             (
                 "\n  Stop: [{hooks: [{type: command, command: \"x\\0y\"}]}]",
                 "invalid-hooks",
-                "has a NUL",
+                "contains a NUL",
             ),
         ] {
             let (set, notes) = read(hooks);
@@ -563,7 +563,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_only_odd_is_said_and_runs() {
+    fn odd_options_are_reported_and_the_hook_runs() {
         for (rest, milliseconds) in [
             ("timeout: 1e9", 600_000),
             ("timeout: 1e300", 600_000),
@@ -586,7 +586,7 @@ mod tests {
     }
 
     #[test]
-    fn broken_texts_are_read_without_harm() {
+    fn truncated_frontmatter_does_not_panic() {
         let text = "\n  PreToolUse:\n    - matcher: \"a.*|\"\n      hooks:\n        - {type: command, command: \"x\", args: [a], if: \"Bash(x)\", timeout: 1, once: yes}\n  Stop: [{hooks: [{type: http}]}]";
         for at in 0..text.len() {
             read(&text[..at]);
@@ -599,13 +599,13 @@ mod tests {
     }
 
     #[test]
-    fn two_hundred_hooks_are_cut_and_so_is_what_is_said() {
+    fn hooks_and_diagnostics_are_limited() {
         let one = "        - {type: command, command: x}\n".repeat(200);
         let (set, notes) = read(&format!("\n  Stop:\n    - hooks:\n{one}"));
         assert_eq!(set.handlers.len(), MAX_HANDLERS);
         assert_eq!(
             notes[0].message,
-            "a skill has at most 64 hooks, and 136 more never run"
+            "a skill can have at most 64 hooks; 136 are ignored"
         );
         let one = "        - {type: http}\n".repeat(200);
         assert_eq!(

@@ -14,11 +14,11 @@ fn edited(content: impl AsRef<[u8]>, old: &str, new: &str, all: bool) -> (String
 }
 
 #[test]
-fn one_place_changes() {
+fn single_match_is_replaced() {
     let (text, after) = edited("one\ntwo\nthree\n", "two", "2", false);
     assert_eq!(
         text,
-        "Edited `f`: 1 place, from line 2 on.\n@@ -1,3 +1,3 @@\n one\n-two\n+2\n three\n"
+        "Edited `f`: 1 replacement, first at line 2.\n@@ -1,3 +1,3 @@\n one\n-two\n+2\n three\n"
     );
     assert_eq!(after, b"one\n2\nthree\n");
     let world = World::new().file("repo/f", "ab ab");
@@ -32,22 +32,22 @@ fn one_place_changes() {
 }
 
 #[test]
-fn several_places_are_an_error() {
+fn several_matches_are_an_error() {
     let (text, after) = edited("x\ny\nx\n", "x", "z", false);
     assert_eq!(
         text,
-        "The text stands in `f` 2 times, in lines 1, 3. Give more of the lines around it, or set `all`."
+        "The text occurs 2 times in `f`, at lines 1, 3. Include more surrounding lines in `old`, or set `all`."
     );
     assert_eq!(after, b"x\ny\nx\n");
     let (text, _) = edited("x\n".repeat(20), "x", "z", false);
     assert!(
-        text.contains("20 times, in lines 1, 2, 3, 4, 5, 6, 7, 8, …."),
+        text.contains("20 times in `f`, at lines 1, 2, 3, 4, 5, 6, 7, 8, …."),
         "{text}"
     );
 }
 
 #[test]
-fn what_comes_near_is_shown() {
+fn similar_lines_are_shown() {
     let (text, _) = edited(
         "fn main() {\n    let x  = 1;\n}\n",
         "let x = 1;",
@@ -56,26 +56,26 @@ fn what_comes_near_is_shown() {
     );
     assert_eq!(
         text,
-        "The text does not stand in `f`. Compare spaces and line breaks; these lines come near:\n2\t    let x  = 1;"
+        "Text not found in `f`. Check spaces and line breaks. Similar lines:\n2\t    let x  = 1;"
     );
     let (text, _) = edited("abc\n", "2\txyz", "y", false);
     assert!(
-        text.ends_with("Line numbers do not belong to the file."),
+        text.ends_with("Do not include line numbers in `old`."),
         "{text}"
     );
     let (text, _) = edited("abc\n", "abc", "abc", false);
-    assert!(text.contains("nothing to do"), "{text}");
+    assert!(text.contains("nothing to change"), "{text}");
 }
 
 #[test]
-fn only_those_bytes_change() {
-    // Line ends, the mark at the beginning, what is no UTF-8, the missing last line break.
+fn only_matched_bytes_change() {
+    // Line endings, byte order mark, invalid UTF-8, missing final line break.
     let (_, after) = edited(b"\xef\xbb\xbfa\r\nb\r\nc", "a\nb", "1\n2\n3", false);
     assert_eq!(after, b"\xef\xbb\xbf1\r\n2\r\n3\r\nc");
     let (_, after) = edited("a\r\nb\r\n", "b", "x\ny", false);
     assert_eq!(after, b"a\r\nx\r\ny\r\n");
     let (_, after) = edited("a\r\nb\nc\r\n", "b", "x\ny", false);
-    assert_eq!(after, b"a\r\nx\ny\nc\r\n", "mixed ends stay mixed");
+    assert_eq!(after, b"a\r\nx\ny\nc\r\n", "mixed line endings are kept");
     let (_, after) = edited(b"caf\xe9 x", "x", "y", false);
     assert_eq!(after, b"caf\xe9 y");
     let (_, after) = edited("a\r\nb\r\n", "a\r\nb", "c\r\nd", false);
@@ -83,7 +83,7 @@ fn only_those_bytes_change() {
 }
 
 #[test]
-fn what_cannot_be_edited_is_said() {
+fn uneditable_files_are_errors() {
     let world = World::new().file("repo/b", b"a\0b").file("repo/d/x", "");
     let workshop = world.yolo();
     let edit = |path: &str| {
@@ -93,19 +93,19 @@ fn what_cannot_be_edited_is_said() {
             &json!({ "path": path, "old": "a", "new": "b" }),
         )
     };
-    assert_eq!(edit("b"), "`b` is not text.");
+    assert_eq!(edit("b"), "`b` is not a text file.");
     assert_eq!(edit("d"), "`d` is a folder, not a file.");
-    assert_eq!(edit("none"), "There is no file `none`.");
+    assert_eq!(edit("none"), "File not found: `none`.");
     world.put("repo/big", "ab".repeat(6 * 1024 * 1024));
-    assert!(edit("big").contains("larger than the 10.4 MB"));
+    assert!(edit("big").contains("too large to edit (limit: 10.4 MB)"));
     world.put("repo/grow", "a".repeat(9 * 1024 * 1024));
     let input = json!({ "path": "grow", "old": "a", "new": "aaa", "all": true });
-    assert!(told(&workshop, "edit", &input).contains("would become larger"));
+    assert!(told(&workshop, "edit", &input).contains("would be larger"));
 }
 
-/// Nobody is asked about what cannot happen, and nobody learns what they may not read.
+/// No prompt for an edit that cannot be made, and no hints about unreadable content.
 #[test]
-fn questions_and_secrets() {
+fn prompts_do_not_leak_unreadable_content() {
     let world = World::new().file("repo/f", "one\n");
     let mut workshop = world.workshop(Mode::Ask, &[]);
     let says = Says::new(Answer::Once);
@@ -125,7 +125,7 @@ fn questions_and_secrets() {
         says.questions(),
         ["Edit `f`, 1 place:\n--- f\n+++ f\n@@ -1 +1 @@\n-one\n+1\n"]
     );
-    // The same answer, whether the text is there or not.
+    // The answer must not depend on whether the text is there.
     let says = Says::new(Answer::No);
     workshop.approver = says.clone();
     let guess = |old: &str| {

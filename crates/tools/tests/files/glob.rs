@@ -33,7 +33,7 @@ fn files(workshop: &prowess_tools::Workshop, input: &Value) -> Vec<String> {
 }
 
 #[test]
-fn patterns_find_files_in_order() {
+fn matches_are_sorted() {
     let world = world();
     let workshop = world.workshop(Mode::Ask, &[]);
     let cases: &[(Value, &[&str])] = &[
@@ -62,11 +62,11 @@ fn patterns_find_files_in_order() {
         assert_eq!(files(&workshop, input), *expected, "{input}");
     }
     let none = told(&workshop, "glob", &json!({ "pattern": "*.c" }));
-    assert_eq!(none, "No file in `.` fits `*.c`.\n");
+    assert_eq!(none, "No files in `.` match `*.c`.\n");
 }
 
 #[test]
-fn rules_leave_files_out() {
+fn denied_files_are_hidden() {
     let world = world();
     let rules = [
         (Effect::Deny, "Read(src/deep/**)"),
@@ -74,13 +74,13 @@ fn rules_leave_files_out() {
     ];
     let workshop = world.workshop(Mode::Ask, &rules);
     let text = told(&workshop, "glob", &json!({ "pattern": "src/**" }));
-    assert_eq!(text, "src/a.rs\n[left out by rules: 2 files]\n");
+    assert_eq!(text, "src/a.rs\n[2 files hidden by permission rules]\n");
     let all = world.workshop(Mode::Yolo, &[(Effect::Deny, "Read")]);
     assert!(told(&all, "glob", &json!({ "pattern": "*" })).contains("deny rule `Read`"));
 }
 
 #[test]
-fn a_folder_outside_is_asked_about_once() {
+fn folder_outside_the_project_prompts_once() {
     let world = world().file("outside/deep/y", "");
     let mut workshop = world.workshop(Mode::Ask, &[]);
     let input = json!({ "pattern": "*", "path": "out" });
@@ -96,23 +96,26 @@ fn a_folder_outside_is_asked_about_once() {
 }
 
 #[test]
-fn wrong_patterns_and_folders() {
+fn invalid_patterns_and_folders_are_errors() {
     let workshop_world = world();
     let workshop = workshop_world.workshop(Mode::Ask, &[]);
     for pattern in ["/etc/*", "../*", "a/../../b", "[", "{a"] {
         let text = told(&workshop, "glob", &json!({ "pattern": pattern }));
-        assert!(text.contains("is no pattern"), "{pattern}: {text}");
+        assert!(
+            text.contains("is not a valid glob pattern"),
+            "{pattern}: {text}"
+        );
     }
     let text = told(
         &workshop,
         "glob",
         &json!({ "pattern": "*", "path": "none" }),
     );
-    assert_eq!(text, "There is no folder `none`.");
+    assert_eq!(text, "Folder not found: `none`.");
 }
 
 #[test]
-fn many_files_and_strange_names() {
+fn results_are_limited_and_names_are_escaped() {
     let world = World::new();
     for n in 0..600 {
         world.put(&format!("repo/{n:03}"), "");
@@ -123,20 +126,18 @@ fn many_files_and_strange_names() {
     let workshop = world.yolo();
     let answer = call(&workshop, "glob", &json!({ "pattern": "*" })).unwrap();
     assert_eq!(answer.value["files"].as_array().unwrap().len(), 500);
-    assert!(
-        answer
-            .text
-            .ends_with("499\n[not everything: there is more; use a narrower pattern or `path`]\n")
-    );
+    assert!(answer.text.ends_with(
+        "499\n[incomplete: there are more results; use a narrower pattern or `path`]\n"
+    ));
     assert_eq!(
         files(&workshop, &json!({ "pattern": "odd/*" })),
         ["odd/\u{fffd}\\n"]
     );
 }
 
-/// The walk opens these files by itself, and would wait for ever.
+/// The walk opens these files itself and would block forever.
 #[test]
-fn ignore_files_that_are_none_do_not_stop_the_search() {
+fn fifo_as_ignore_file_does_not_block_the_search() {
     let world = World::new().file("repo/sub/a", "").file("repo/b", "");
     for path in ["repo/sub/.gitignore", "repo/.ignore"] {
         rustix::fs::mknodat(
@@ -151,9 +152,9 @@ fn ignore_files_that_are_none_do_not_stop_the_search() {
     assert_eq!(files(&world.yolo(), &json!({ "pattern": "*" })), ["b"]);
 }
 
-/// A home that ignores everything is no part of a project; a repository around it is.
+/// A home folder that ignores everything does not affect the project; an enclosing repository does.
 #[test]
-fn what_is_ignored_above() {
+fn parent_ignore_files_count_up_to_the_repository() {
     let world = World::new()
         .file(".gitignore", "*\n")
         .file("repo/sub/a", "")

@@ -16,7 +16,7 @@ fn world() -> World {
 }
 
 #[test]
-fn lines_are_found() {
+fn matching_lines_are_returned() {
     let world = world();
     let workshop = world.workshop(Mode::Ask, &[]);
     let grep = |input| told(&workshop, "grep", &input);
@@ -43,7 +43,7 @@ fn lines_are_found() {
     );
     assert_eq!(
         grep(json!({ "pattern": "SECRET" })),
-        "No line in `.` fits `SECRET`.\n"
+        "No lines in `.` match `SECRET`.\n"
     );
     assert_eq!(
         grep(json!({ "pattern": "one|Three", "context": 1, "path": "a.rs" })),
@@ -51,7 +51,7 @@ fn lines_are_found() {
     );
     assert_eq!(
         grep(json!({ "pattern": "one|two", "limit": 1 })),
-        "a.rs\n1:fn one() {}\n[not everything: there is more; use a narrower pattern, `glob` or `path`]\n"
+        "a.rs\n1:fn one() {}\n[incomplete: there are more results; use a narrower pattern, `glob` or `path`]\n"
     );
     let answer = call(&workshop, "grep", &json!({ "pattern": "^$" })).unwrap();
     assert_eq!(
@@ -61,7 +61,7 @@ fn lines_are_found() {
 }
 
 #[test]
-fn context_has_gaps() {
+fn context_groups_are_separated() {
     let lines: String = (1..=20).map(|n| format!("{n}\n")).collect();
     let world = World::new().file("repo/f", lines);
     let text = told(
@@ -76,12 +76,14 @@ fn context_has_gaps() {
 }
 
 #[test]
-fn rules_leave_files_out() {
+fn denied_files_are_hidden() {
     let world = world().file("repo/.env", "one\n");
     let workshop = world.workshop(Mode::Ask, &[(Effect::Deny, "Read(.env)")]);
     let answer = call(&workshop, "grep", &json!({ "pattern": "one" })).unwrap();
     assert!(
-        answer.text.ends_with("[left out by rules: 1 file]\n"),
+        answer
+            .text
+            .ends_with("[1 file hidden by permission rules]\n"),
         "{}",
         answer.text
     );
@@ -95,7 +97,7 @@ fn rules_leave_files_out() {
 }
 
 #[test]
-fn long_lines_and_many_lines() {
+fn long_lines_and_many_matches_are_truncated() {
     let wide = format!("{}needle{}", "é".repeat(5_000), "x".repeat(5_000));
     let many = "needle\n".repeat(5_000);
     let world = World::new().file("repo/a", wide).file("repo/b", many);
@@ -125,11 +127,11 @@ fn long_lines_and_many_lines() {
 }
 
 #[test]
-fn expressions_cannot_be_bombs() {
+fn expensive_expressions_are_rejected() {
     let world = World::new().file("repo/a", format!("{}\n", "a".repeat(100_000)));
     let workshop = world.yolo();
     let grep = |pattern: &str| told(&workshop, "grep", &json!({ "pattern": pattern }));
-    assert!(grep("(a+)+$x").starts_with("No line in"));
+    assert!(grep("(a+)+$x").starts_with("No lines in"));
     for pattern in [
         "(",
         "(?=a)",
@@ -139,7 +141,7 @@ fn expressions_cannot_be_bombs() {
     ] {
         let text = grep(pattern);
         assert!(
-            text.contains("is no regular expression"),
+            text.contains("is not a valid regular expression"),
             "{pattern}: {text}"
         );
     }

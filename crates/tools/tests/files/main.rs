@@ -1,4 +1,4 @@
-//! The tools, with real files and real folders.
+//! Tests of the file, shell and web tools with real files and folders.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

@@ -1,4 +1,5 @@
-//! Paths that try to get somewhere else. The gate asks about all of them, and nobody says yes.
+//! Paths that try to escape the project. The gate asks about all of them, and no prompt is
+//! approved.
 
 use prowess_policy::{Answer, Effect, Mode};
 use prowess_tools::Why;
@@ -19,7 +20,7 @@ fn world() -> World {
         .link("repo/keys", "@/house/.ssh")
 }
 
-/// What leads out of the project, however it is written.
+/// Paths that lead out of the project, in many spellings.
 const OUT: &[&str] = &[
     "../outside/x",
     "./../outside/x",
@@ -38,9 +39,9 @@ const OUT: &[&str] = &[
 ];
 
 #[test]
-fn nothing_outside_is_reached_unasked() {
+fn paths_outside_the_project_always_prompt() {
     let world = world();
-    // In this mode everything inside may be written unasked.
+    // In this mode, writes inside the project need no prompt.
     let workshop = world.workshop(Mode::AcceptEdits, &[]);
     for path in OUT {
         for (tool, input) in [
@@ -69,9 +70,10 @@ fn nothing_outside_is_reached_unasked() {
     assert_eq!(world.names("house"), [".ssh"]);
 }
 
-/// Keys and our own folders stay shut also where everything is allowed and everybody says yes.
+/// Private keys and our own folders stay hidden even if everything is allowed and every prompt is
+/// approved.
 #[test]
-fn some_places_are_never_touched() {
+fn protected_paths_are_never_accessible() {
     let world = world();
     let rules = [(Effect::Allow, "Read(//**)"), (Effect::Allow, "Edit(//**)")];
     let mut workshop = world.workshop(Mode::Yolo, &rules);
@@ -108,9 +110,10 @@ fn some_places_are_never_touched() {
     assert!(says.questions().is_empty());
 }
 
-/// What decides what runs later, and skills, are not written, existing or not.
+/// Skills, and files that decide what is executed later, cannot be written, whether they exist or
+/// not.
 #[test]
-fn some_files_are_never_written() {
+fn protected_files_are_never_written() {
     let skill = "---\nname: s\ndescription: d\n---\nBody\n";
     let world = world()
         .file("repo/.git/config", "")
@@ -140,7 +143,7 @@ fn some_files_are_never_written() {
         assert_eq!(error.why(), Some(Why::Denied), "{path}: {error}");
     }
     assert_eq!(world.get("repo/.agents/skills/s/SKILL.md"), skill);
-    // They can be read.
+    // They can still be read.
     assert!(
         call(
             &workshop,
@@ -152,7 +155,7 @@ fn some_files_are_never_written() {
 }
 
 #[test]
-fn strange_paths_are_errors() {
+fn invalid_paths_are_errors() {
     let world = world();
     let workshop = world.yolo();
     let long = "x/".repeat(3_000);
@@ -177,7 +180,7 @@ fn strange_paths_are_errors() {
         }
     }
     assert_eq!(world.names("outside"), ["x"]);
-    // No decoding, no variables, no patterns.
+    // Paths are literal: no decoding, variables or patterns.
     for path in [
         "%2e%2e/outside/x",
         "$HOME/.ssh/id",
@@ -187,12 +190,12 @@ fn strange_paths_are_errors() {
         "~root/x",
     ] {
         let text = told(&workshop, "read", &json!({ "path": path }));
-        assert!(text.starts_with("There is no file"), "{path}: {text}");
+        assert!(text.starts_with("File not found:"), "{path}: {text}");
     }
 }
 
 #[test]
-fn a_link_is_told_about() {
+fn prompt_shows_the_target_of_a_link() {
     let world = world();
     let mut workshop = world.workshop(Mode::Ask, &[]);
     let says = Says::new(Answer::Once);
@@ -205,9 +208,9 @@ fn a_link_is_told_about() {
     );
 }
 
-/// The gate may know the project by a name that goes through a link.
+/// The gate may know the project by a path that contains a link.
 #[test]
-fn a_project_behind_a_link_is_the_project() {
+fn project_path_may_contain_a_link() {
     let world = world().link("alias", "repo").file("repo/.env", "KEY");
     let mut workshop = world.workshop(Mode::AcceptEdits, &[(Effect::Deny, "Read(/.env)")]);
     workshop.places.workspace = world.path("alias");
@@ -226,9 +229,9 @@ fn a_project_behind_a_link_is_the_project() {
     assert!(denied.contains("deny rule"), "{denied}");
 }
 
-/// Whoever makes a skill their project works on it.
+/// A skill that is opened as the project can be edited.
 #[test]
-fn a_skill_that_is_the_project_is_written() {
+fn skill_opened_as_project_can_be_written() {
     let skill = "---\nname: s\ndescription: d\n---\nBody\n";
     let world = World::new().file("repo/.agents/skills/s/SKILL.md", skill);
     let mut workshop = world.yolo();

@@ -1,4 +1,4 @@
-//! Somebody swaps files for links while the tools look at them.
+//! Files are swapped for links while the tools access them.
 
 use std::os::unix::fs::symlink;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,7 +11,7 @@ use crate::support::{World, told};
 
 const ROUNDS: usize = 400;
 
-/// Runs something while a file, or the folder around it, is now itself and now a link out.
+/// Runs `work` while another thread keeps swapping a file or its folder with a link to the outside.
 fn swapping(world: &World, victim: &str, target: &str, mut work: impl FnMut()) {
     let (victim, target) = (world.path(victim), world.path(target));
     let link = victim.with_extension("link");
@@ -31,7 +31,7 @@ fn swapping(world: &World, victim: &str, target: &str, mut work: impl FnMut()) {
 }
 
 #[test]
-fn no_swap_leads_out_while_reading() {
+fn swapped_links_are_not_followed_when_reading() {
     for (victim, target) in [("repo/d/x", "outside/x"), ("repo/d", "outside")] {
         let world = World::new().file("repo/d/x", "mine");
         let workshop = world.workshop(Mode::Ask, &[]);
@@ -51,7 +51,7 @@ fn no_swap_leads_out_while_reading() {
 }
 
 #[test]
-fn no_swap_leads_out_while_writing() {
+fn swapped_links_are_not_followed_when_writing() {
     for (victim, target) in [("repo/d/x", "outside/x"), ("repo/d", "outside")] {
         let world = World::new().file("repo/d/x", "mine");
         let workshop = world.workshop(Mode::AcceptEdits, &[]);
@@ -77,9 +77,9 @@ fn no_swap_leads_out_while_writing() {
     }
 }
 
-/// A reader sees the old text or the new one, never a part.
+/// A reader sees either the old or the new content, never a mix.
 #[test]
-fn a_file_is_replaced_whole() {
+fn files_are_replaced_atomically() {
     let world = World::new();
     let texts = ["a".repeat(100_000), "b".repeat(150_000)];
     world.put("repo/f", &texts[0]);
@@ -98,5 +98,5 @@ fn a_file_is_replaced_whole() {
         }
         done.store(true, Ordering::Relaxed);
     });
-    assert_eq!(world.names("repo"), ["f"], "no temporary file stays behind");
+    assert_eq!(world.names("repo"), ["f"], "no temporary file is left");
 }

@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::support::{Says, World, call, told};
 
 #[test]
-fn lines_come_with_numbers() {
+fn lines_are_numbered() {
     let world = World::new().file("repo/a.txt", "one\ntwo\r\nthree");
     let workshop = world.workshop(Mode::Ask, &[]);
     let answer = call(&workshop, "read", &json!({ "path": "a.txt" })).unwrap();
@@ -34,7 +34,7 @@ fn lines_come_with_numbers() {
 }
 
 #[test]
-fn long_files_come_in_parts() {
+fn long_files_are_paged() {
     let lines: String = (1..=5_000).map(|n| format!("line {n}\n")).collect();
     let world = World::new().file("repo/long", lines);
     let workshop = world.yolo();
@@ -58,7 +58,7 @@ fn long_files_come_in_parts() {
     );
     assert_eq!(
         two,
-        "4999\tline 4999\n[lines 4999 to 4999 of 5,000; go on with offset 5000]\n"
+        "4999\tline 4999\n[lines 4999-4999 of 5,000; pass `offset` 5000 to continue]\n"
     );
     let end = told(
         &workshop,
@@ -67,30 +67,33 @@ fn long_files_come_in_parts() {
     );
     assert_eq!(
         end,
-        "5000\tline 5000\n[lines 5000 to 5000 of 5,000; this is the end]\n"
+        "5000\tline 5000\n[lines 5000-5000 of 5,000; end of file]\n"
     );
     let beyond = told(
         &workshop,
         "read",
         &json!({ "path": "long", "offset": 5001 }),
     );
-    assert_eq!(beyond, "`long` has 5,000 lines, so none from 5001 on.");
+    assert_eq!(
+        beyond,
+        "`offset` 5001 is past the end: `long` has 5,000 lines."
+    );
 }
 
 #[test]
-fn wide_lines_are_cut() {
+fn wide_lines_are_truncated() {
     let world = World::new().file("repo/wide", format!("{}\nend\n", "é".repeat(100_000)));
     let text = told(&world.yolo(), "read", &json!({ "path": "wide" }));
     assert!(
-        text.ends_with(" [and 198,001 bytes]\n2\tend\n") && text.len() < 3_000,
+        text.ends_with(" [198,001 more bytes]\n2\tend\n") && text.len() < 3_000,
         "{text}"
     );
 }
 
 #[test]
-fn a_huge_file_is_read_at_its_beginning() {
+fn only_the_beginning_of_a_huge_file_is_read() {
     let world = World::new();
-    // A hole of a terabyte takes no room; its content is NUL, so text stands before it.
+    // A sparse file of one terabyte takes no space. Its content is NUL, so put text before it.
     let file = std::fs::File::create(world.path("repo/huge")).unwrap();
     std::io::Write::write_all(&mut &file, "text\n".repeat(10_000).as_bytes()).unwrap();
     file.set_len(1 << 40).unwrap();
@@ -103,7 +106,7 @@ fn a_huge_file_is_read_at_its_beginning() {
     assert!(
         answer
             .text
-            .starts_with("1\ttext\n2\ttext\n[lines 1 to 2 of more than 10,000; ")
+            .starts_with("1\ttext\n2\ttext\n[lines 1-2 of more than 10,000; ")
     );
     assert_eq!(answer.value["total"], json!(null));
     let far = told(
@@ -111,11 +114,11 @@ fn a_huge_file_is_read_at_its_beginning() {
         "read",
         &json!({ "path": "huge", "offset": 20_000 }),
     );
-    assert!(far.contains("too long to find line 20000"), "{far}");
+    assert!(far.contains("too long to read from line 20000"), "{far}");
 }
 
 #[test]
-fn marks_and_old_encodings() {
+fn byte_order_marks_and_legacy_encodings() {
     let world = World::new()
         .file("repo/bom", b"\xef\xbb\xbfone\n")
         .file("repo/latin", b"caf\xe9\n")
@@ -126,17 +129,17 @@ fn marks_and_old_encodings() {
     assert_eq!(read("bom"), "1\tone\n");
     assert_eq!(
         read("latin"),
-        "1\tcaf\u{fffd}\n[not all of it is UTF-8; such bytes are shown as \u{fffd}]\n"
+        "1\tcaf\u{fffd}\n[invalid UTF-8 is shown as \u{fffd}]\n"
     );
     assert_eq!(read("empty"), "[the file is empty]\n");
     assert_eq!(
         read("binary"),
-        "`binary` is not text: application/octet-stream, 3 B. It is not shown."
+        "`binary` is a binary file (application/octet-stream, 3 B) and is not shown."
     );
 }
 
 #[test]
-fn pictures_are_shown() {
+fn images_are_shown() {
     let png = b"\x89PNG\r\n\x1a\n0123".to_vec();
     let mut large = png.clone();
     large.resize(5_000_001, 0);
@@ -187,7 +190,7 @@ fn folders_are_listed() {
     std::fs::write(world.path("repo/b").join(name), "").unwrap();
     let many = told(&workshop, "read", &json!({ "path": "many" }));
     assert!(
-        many.contains("0999\n[1,000 of 1,500 names; use `glob`"),
+        many.contains("0999\n[1,000 of 1,500 items shown; use `glob`"),
         "{many}"
     );
     let odd = told(&workshop, "read", &json!({ "path": "b" }));
@@ -195,7 +198,7 @@ fn folders_are_listed() {
 }
 
 #[test]
-fn what_is_no_file_is_refused_at_once() {
+fn special_files_are_refused_without_blocking() {
     let world = World::new();
     let fifo = CString::new(world.text("repo/fifo")).unwrap();
     rustix::fs::mknodat(
@@ -237,21 +240,21 @@ fn what_is_no_file_is_refused_at_once() {
 }
 
 #[test]
-fn what_the_system_refuses_is_said() {
+fn system_errors_are_reported() {
     let world = World::new().file("repo/file.txt", "x");
     let workshop = world.yolo();
     let read = |path: &str| told(&workshop, "read", &json!({ "path": path }));
     assert_eq!(
         read("fle.txt"),
-        "There is no file `fle.txt`. Did you mean `file.txt`?"
+        "File not found: `fle.txt`. Did you mean `file.txt`?"
     );
-    assert_eq!(read("file.txt/x"), "There is no file `file.txt/x`.");
+    assert_eq!(read("file.txt/x"), "File not found: `file.txt/x`.");
     let long = read(&"x".repeat(300));
     assert!(long.starts_with("Cannot look at"), "{long}");
 }
 
 #[test]
-fn the_gate_decides_about_reading() {
+fn reads_are_checked_by_the_gate() {
     let world = World::new()
         .file("repo/.env", "KEY")
         .file("repo/a", "x")
@@ -263,10 +266,10 @@ fn the_gate_decides_about_reading() {
         let text = told(&workshop, "read", &json!({ "path": path }));
         assert!(text.contains("deny rule `Read(.env)`"), "{path}: {text}");
     }
-    // A rule about the link counts too.
+    // Rules about the link itself apply too.
     workshop = world.workshop(Mode::Ask, &[(Effect::Deny, "Read(l)")]);
     assert!(told(&workshop, "read", &json!({ "path": "l" })).contains("deny rule `Read(l)`"));
-    // Outside of the project somebody is asked.
+    // Reads outside the project prompt.
     let outside = world.text("outside/x");
     let text = told(&workshop, "read", &json!({ "path": outside }));
     assert!(
@@ -285,7 +288,7 @@ fn the_gate_decides_about_reading() {
 }
 
 #[test]
-fn output_that_was_too_long_can_be_read() {
+fn saved_long_output_can_be_read() {
     let world = World::new().file("ours/outputs/output-1.txt", "all of it");
     let workshop = world.workshop(Mode::Allow, &[]);
     let input = json!({ "path": world.text("ours/outputs/output-1.txt") });

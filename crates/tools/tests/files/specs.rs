@@ -1,4 +1,4 @@
-//! What a provider is told about each tool.
+//! Tool specifications as sent to a provider.
 
 use std::sync::Arc;
 
@@ -32,16 +32,12 @@ fn each_tool_has_a_spec() {
         );
         insta::assert_snapshot!(&*spec.name, text);
     }
-    assert_eq!(
-        file_tools(None).len(),
-        6,
-        "without a fetcher nothing is fetched"
-    );
+    assert_eq!(file_tools(None).len(), 6, "`http_get` needs a fetcher");
 }
 
-/// The input is checked before anything else.
+/// Input is validated before anything else.
 #[test]
-fn wrong_inputs_are_refused() {
+fn invalid_inputs_are_rejected() {
     let world = World::new();
     let workshop = world.yolo();
     for tool in file_tools(Some(Arc::new(Web::default()))) {

@@ -1,4 +1,4 @@
-//! A project, a home, and a workshop in it.
+//! A project, a home folder, and a workshop for them.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
@@ -12,7 +12,7 @@ use prowess_tools::{Loaded, Places, ToolAnswer, ToolError, Workshop};
 use prowess_traits::{Approver, FetchError, FetchLimits, Fetched, Fetcher, Question};
 use serde_json::Value;
 
-/// A folder that is gone when the test is over.
+/// A temporary folder, removed on drop.
 pub(crate) struct World {
     folder: tempfile::TempDir,
 }
@@ -31,7 +31,7 @@ impl World {
             .file("outside/x", "SECRET")
     }
 
-    /// The real path of something.
+    /// Returns the real path of a file.
     pub(crate) fn path(&self, path: &str) -> PathBuf {
         self.folder.path().canonicalize().unwrap().join(path)
     }
@@ -63,7 +63,7 @@ impl World {
         std::fs::read_to_string(self.path(path)).unwrap()
     }
 
-    /// Whether a temporary file stayed behind in a folder.
+    /// Returns the names of the entries of a folder, to detect leftover temporary files.
     pub(crate) fn names(&self, folder: &str) -> Vec<String> {
         let mut names: Vec<String> = std::fs::read_dir(self.path(folder))
             .unwrap()
@@ -104,13 +104,13 @@ impl World {
         workshop
     }
 
-    /// A workshop in which everything that no rule forbids is allowed.
+    /// Returns a workshop that allows everything that no rule denies.
     pub(crate) fn yolo(&self) -> Workshop {
         self.workshop(Mode::Yolo, &[])
     }
 }
 
-/// Calls a tool, and checks what it answers against its schema.
+/// Calls a tool and validates its result against its output schema.
 pub(crate) fn call(
     workshop: &Workshop,
     name: &str,
@@ -139,15 +139,15 @@ pub(crate) fn call_with(
             .collect();
         assert!(errors.is_empty(), "{name}: {errors:?}");
         assert!(
-            !answer.text.contains("[left out: "),
-            "the tool bounds itself: {}",
+            !answer.text.contains("[truncated: "),
+            "the tool must limit its own result: {}",
             answer.text
         );
     }
     answer
 }
 
-/// What a model reads.
+/// Returns the text that the model reads.
 pub(crate) fn told(workshop: &Workshop, name: &str, input: &Value) -> String {
     match call(workshop, name, input) {
         Ok(answer) => answer.text,
@@ -155,7 +155,7 @@ pub(crate) fn told(workshop: &Workshop, name: &str, input: &Value) -> String {
     }
 }
 
-/// Always gives the same answer, and keeps the questions.
+/// Gives the same answer to every prompt and records the questions.
 #[derive(Debug)]
 pub(crate) struct Says(pub(crate) Answer, Mutex<Vec<String>>);
 
@@ -176,7 +176,7 @@ impl Approver for Says {
     }
 }
 
-/// A web of a few pages; keeps what was asked for.
+/// A fake web with a few pages; records the requests.
 #[derive(Debug, Default)]
 pub(crate) struct Web {
     pub(crate) pages: Vec<(&'static str, Fetched)>,

@@ -10,7 +10,7 @@ use serde_json::json;
 use crate::support::{Says, World, call, told};
 
 #[test]
-fn files_are_made_and_replaced() {
+fn files_are_created_and_replaced() {
     let world = World::new();
     let workshop = world.yolo();
     let write = |content: &str| {
@@ -27,13 +27,13 @@ fn files_are_made_and_replaced() {
         json!({ "path": "a/b/c.txt", "created": true, "size": 4, "before": null })
     );
     let replaced = write("one two\n").unwrap();
-    assert_eq!(replaced.text, "Replaced `a/b/c.txt`: 8 B, before 4 B.");
+    assert_eq!(replaced.text, "Replaced `a/b/c.txt`: 8 B (was 4 B).");
     assert_eq!(world.get("repo/a/b/c.txt"), "one two\n");
     assert_eq!(world.names("repo/a/b"), ["c.txt"]);
 }
 
 #[test]
-fn permissions_and_links_stay() {
+fn permissions_and_links_are_kept() {
     let world = World::new()
         .file("repo/run.sh", "old")
         .link("repo/l", "run.sh");
@@ -53,9 +53,9 @@ fn permissions_and_links_stay() {
     );
 }
 
-/// Another name of the same file, outside, keeps what it had.
+/// A hard link to the file outside the project keeps the old content.
 #[test]
-fn another_name_of_the_file_keeps_its_content() {
+fn hard_link_outside_keeps_its_content() {
     let world = World::new();
     std::fs::hard_link(world.path("outside/x"), world.path("repo/hard")).unwrap();
     told(
@@ -70,7 +70,7 @@ fn another_name_of_the_file_keeps_its_content() {
 }
 
 #[test]
-fn modes_decide() {
+fn modes_decide_about_writes() {
     let world = World::new().file("repo/f", "old");
     let input = json!({ "path": "f", "content": "new" });
     let outside = json!({ "path": world.text("outside/x"), "content": "new" });
@@ -96,7 +96,7 @@ fn modes_decide() {
 }
 
 #[test]
-fn the_person_sees_the_change() {
+fn prompt_shows_the_diff() {
     let world = World::new().file("repo/f", "one\ntwo\n");
     let mut workshop = world.workshop(Mode::Ask, &[]);
     let says = Says::new(Answer::No);
@@ -118,7 +118,7 @@ fn the_person_sees_the_change() {
     let questions = says.questions();
     assert_eq!(
         questions[0],
-        "Replace `f` (8 B by 11 B):\n--- f\n+++ f\n@@ -1,2 +1,2 @@\n one\n-two\n+2\\u{1b}[31m\n"
+        "Replace `f` (8 B with 11 B):\n--- f\n+++ f\n@@ -1,2 +1,2 @@\n one\n-two\n+2\\u{1b}[31m\n"
     );
     assert!(
         questions[1].starts_with("Create `new/g` (2.0 kB):\n"),
@@ -130,11 +130,11 @@ fn the_person_sees_the_change() {
     assert_eq!(
         world.names("repo"),
         ["f"],
-        "nothing is made before the answer"
+        "nothing is created before the answer"
     );
 }
 
-/// Changes the file while the person thinks.
+/// Changes the file while the prompt is open.
 #[derive(Debug)]
 struct Meddles(std::path::PathBuf);
 
@@ -146,7 +146,7 @@ impl Approver for Meddles {
 }
 
 #[test]
-fn what_the_person_did_not_see_is_not_replaced() {
+fn content_changed_during_the_prompt_is_not_replaced() {
     let world = World::new().file("repo/f", "old");
     let mut workshop = world.workshop(Mode::Ask, &[]);
     for (tool, input) in [
@@ -158,22 +158,22 @@ fn what_the_person_did_not_see_is_not_replaced() {
         let path = format!("repo/{}", input["path"].as_str().unwrap());
         workshop.approver = Arc::new(Meddles(world.path(&path)));
         let text = told(&workshop, tool, &input);
-        assert!(text.contains("changed meanwhile"), "{tool} {path}: {text}");
+        assert!(text.contains("has changed since"), "{tool} {path}: {text}");
         assert_eq!(world.get(&path), "theirs");
     }
     assert_eq!(world.names("repo"), ["f", "g"]);
 }
 
 #[test]
-fn what_cannot_be_written_is_said() {
+fn unwritable_paths_are_errors() {
     let world = World::new().file("repo/f", "x").file("repo/d/x", "x");
     let workshop = world.yolo();
     let write = |path: &str| told(&workshop, "write", &json!({ "path": path, "content": "y" }));
     assert_eq!(write("d"), "`d` is a folder, not a file.");
-    assert_eq!(write("f/x"), "`f/x` has no folder to be written to.");
+    assert_eq!(write("f/x"), "Cannot write `f/x`: no such folder.");
     let outside = world.text("outside/a/b");
-    assert!(write(&outside).contains("Folders are made only in the project"));
+    assert!(write(&outside).contains("Folders are only created in the project"));
     let huge = json!({ "path": "huge", "content": "x".repeat(11 * 1024 * 1024) });
-    assert!(told(&workshop, "write", &huge).contains("more than the 10.4 MB"));
+    assert!(told(&workshop, "write", &huge).contains("limit: 10.4 MB"));
     assert_eq!(world.names("repo"), ["d", "f"]);
 }

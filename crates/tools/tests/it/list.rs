@@ -172,7 +172,7 @@ fn wrong_input_is_told() {
         ),
         (
             json!({"qurey": "x"}),
-            "Wrong input for list_skills: `qurey` is not known, did you mean `query`? (expected `query`, `scope`, `offset`, `limit`).",
+            "Wrong input for list_skills: unknown field `qurey`, did you mean `query`? (expected `query`, `scope`, `offset`, `limit`).",
         ),
         (
             json!(null),

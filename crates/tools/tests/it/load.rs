@@ -117,7 +117,7 @@ fn planck_l7_missing_arguments_are_told() {
         ),
         (
             json!({"skill_name": "pdf", "name": "pdf"}),
-            "`skill_name` is not known (expected `name`, `arguments`)",
+            "unknown field `skill_name` (expected `name`, `arguments`)",
         ),
     ] {
         let text = told(&workshop, "load_skill", &input);

@@ -143,7 +143,7 @@ fn core_agent_and_skilled_crew_escapes_are_refused() {
         ("references/\0", "it has a backslash or a NUL in it."),
         (
             "link",
-            "Cannot read `link` of the skill pdf: `link` leads out of the skill.",
+            "Cannot read `link` of the skill pdf: `link` links to a file outside the skill.",
         ),
     ] {
         let text = read(&world, path);
@@ -184,7 +184,7 @@ fn wrong_input_and_unknown_skills() {
     let read = |input| told(&workshop, "load_skill_resource", &input);
     assert_eq!(
         read(json!({"name": "pdf", "resource_path": "x"})),
-        "Wrong input for load_skill_resource:\n- `skill_name` is missing (expected a string)\n- `name` is not known (expected `skill_name`, `resource_path`, `offset`, `limit`)"
+        "Wrong input for load_skill_resource:\n- `skill_name` is missing (expected a string)\n- unknown field `name` (expected `skill_name`, `resource_path`, `offset`, `limit`)"
     );
     assert_eq!(
         read(json!({"skill_name": "pfd", "resource_path": "x"})),

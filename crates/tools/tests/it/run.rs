@@ -126,7 +126,7 @@ fn skilled_crew_e5_e8_time_and_output_are_bounded() {
             answer.value["stdout"]
                 .as_str()
                 .unwrap()
-                .contains(" bytes left out]")
+                .contains(" bytes omitted]")
         );
         let parsed: Value = serde_json::from_str(&answer.text).unwrap();
         assert_eq!(parsed, answer.value);

@@ -47,7 +47,7 @@ fn agentick_a_wrong_result_comes_back_with_its_paths() {
         error.to_string(),
         "Wrong input for submit:
 - `lines.1` must be an integer, not a string
-- `lines.2` must be an integer, not a number with a fraction
+- `lines.2` must be an integer, not a fractional number
 - `kind`: value is not one of \"bug\" or \"wish\"
 - `title`: value does not match \"^[A-Z]\""
     );
@@ -83,9 +83,7 @@ fn a_schema_that_is_none_is_told_at_once() {
     }
     let error = Submit::new(json!({"type": "objekt"})).unwrap_err();
     assert!(
-        error
-            .to_string()
-            .starts_with("the schema is not usable: at /type: "),
+        error.to_string().starts_with("invalid schema: at /type: "),
         "{error}"
     );
 }

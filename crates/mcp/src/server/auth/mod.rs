@@ -1,8 +1,8 @@
-//! Who may come in over HTTP: looked at before anything else, for every method and path.
+//! HTTP authentication and host checks, applied to every method and path before anything else.
 //!
-//! A server on this machine is reachable for every page in a browser and every program of every
-//! user. [`Door`] lets in who calls the server by a name of its own, comes from no page or from one
-//! that was named, and knows the [`Token`].
+//! A local server is reachable by every web page in a browser and by every program of every user.
+//! [`Door`] admits a request only if it uses one of the server's own host names, comes from no web
+//! page or from an allowed origin, and has a valid [`Token`].
 
 mod token;
 
@@ -13,7 +13,7 @@ use http::{HeaderMap, Method, StatusCode, Uri};
 
 pub use token::{Token, TokenError};
 
-/// Who may come in.
+/// Admits or refuses requests.
 #[derive(Debug)]
 pub(crate) struct Door {
     /// `name` or `name:port`, lower case.
@@ -25,53 +25,53 @@ pub(crate) struct Door {
     path: &'static str,
 }
 
-/// Whom a server lets in.
+/// Access settings of a server.
 #[derive(Clone, Debug, Default)]
 pub struct Invited {
-    /// Tokens that clients must know, one of them each; without any nobody comes in.
+    /// Accepted tokens; if there are none, every request is refused.
     pub tokens: Vec<Token>,
-    /// Further names of this machine, beside the local ones: `name`, or `name:port`.
+    /// Additional host names of this machine: `name` or `name:port`.
     pub hosts: Vec<String>,
-    /// Web pages that may talk to the server: `https://app.example.com`.
+    /// Allowed origins of web pages: `https://app.example.com`.
     pub origins: Vec<String>,
 }
 
-/// Somebody who may come in.
+/// An admitted request.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Guest {
-    /// A client that knows the token of this number.
+    /// An authenticated client.
     Client {
-        /// The number.
+        /// Index of the client's token.
         token: usize,
-        /// The web page that it comes from, which may read the answer.
+        /// Origin of the web page, which may read the response.
         origin: Option<String>,
     },
-    /// A browser that asks whether a page may ask.
+    /// A CORS preflight request of a browser.
     Asking {
-        /// The page.
+        /// Origin of the web page.
         origin: String,
     },
 }
 
-/// Somebody who may not.
+/// Reason to refuse a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Refused {
-    /// It calls the server by a name that is none of its own.
+    /// The `Host` is not one of the server's names.
     Host,
-    /// It comes from a page that was not named.
+    /// The `Origin` is not allowed.
     Origin,
-    /// It has no token.
+    /// The token is missing.
     NoToken,
-    /// It has a wrong one.
+    /// The token is invalid.
     Token,
-    /// There is nothing at the path.
+    /// The path does not exist.
     Path,
-    /// The method means nothing here.
+    /// The method is not supported.
     Method,
 }
 
 impl Refused {
-    /// The status of the answer.
+    /// Returns the HTTP status of the response.
     pub(crate) fn status(self) -> StatusCode {
         match self {
             Self::Host | Self::Origin => StatusCode::FORBIDDEN,
@@ -81,20 +81,20 @@ impl Refused {
         }
     }
 
-    /// What the answer says.
+    /// Returns the text of the response.
     pub(crate) fn text(self) -> &'static str {
         match self {
-            Self::Host => "this server is not known by that name",
-            Self::Origin => "pages from there may not talk to this server",
-            Self::NoToken | Self::Token => "a bearer token is needed",
-            Self::Path => "there is nothing at this path; the protocol is spoken at /mcp",
-            Self::Method => "only POST, GET and DELETE are used here",
+            Self::Host => "host not allowed",
+            Self::Origin => "origin not allowed",
+            Self::NoToken | Self::Token => "a valid bearer token is required",
+            Self::Path => "not found; the MCP endpoint is /mcp",
+            Self::Method => "method not allowed; use POST, GET or DELETE",
         }
     }
 }
 
 impl Door {
-    /// A door for a server at an address, whose one path this is.
+    /// Creates the checks for a server that listens on an address and serves one path.
     pub(crate) fn new(address: SocketAddr, path: &'static str, invited: &Invited) -> Self {
         let lower = |names: &[String]| names.iter().map(|name| name.to_ascii_lowercase()).collect();
         let mut hosts: Vec<String> = lower(&invited.hosts);
@@ -104,7 +104,7 @@ impl Door {
             "[::1]".to_owned(),
         ];
         let own = match address {
-            // Every address of the machine is no name for it.
+            // The wildcard address is not a host name.
             address if address.ip().is_unspecified() => None,
             SocketAddr::V4(address) => Some(address.ip().to_string()),
             SocketAddr::V6(address) => Some(format!("[{}]", address.ip())),
@@ -124,7 +124,7 @@ impl Door {
         }
     }
 
-    /// Looks at a request.
+    /// Checks a request.
     pub(crate) fn admit(
         &self,
         method: &Method,
@@ -168,8 +168,8 @@ impl Door {
         Ok(Guest::Client { token, origin })
     }
 
-    /// Whether a host is a name of this server. A name that was allowed without a port goes with
-    /// any; ours go with our port, which may be left out where it is the usual one.
+    /// Returns `true` if a host is a name of this server. Names allowed without a port match any
+    /// port; our own names need our port, which may be omitted if it is the default one.
     fn knows(&self, host: &str) -> bool {
         let host = host.to_ascii_lowercase();
         let name = host
@@ -182,7 +182,8 @@ impl Door {
         }
     }
 
-    /// Which token it is. All are compared, whichever fits.
+    /// Returns the index of the token. Always compares all tokens, so that the time does not depend
+    /// on which one matches.
     fn token(&self, headers: &HeaderMap) -> Result<usize, Refused> {
         let header = only(headers, &AUTHORIZATION).ok_or(Refused::NoToken)?;
         let (scheme, word) = header.split_once(' ').ok_or(Refused::NoToken)?;
@@ -199,7 +200,7 @@ impl Door {
     }
 }
 
-/// A header that stands once, as text.
+/// Returns the value of a header that occurs exactly once.
 fn only<'h>(headers: &'h HeaderMap, name: &http::HeaderName) -> Option<&'h str> {
     let mut all = headers.get_all(name).iter();
     let first = all.next()?.to_str().ok()?;

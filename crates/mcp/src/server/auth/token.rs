@@ -1,4 +1,4 @@
-//! The word that a client must know.
+//! Bearer tokens.
 
 use std::fmt;
 use std::io::{Read, Write};
@@ -8,46 +8,46 @@ use std::path::{Path, PathBuf};
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
-/// Largest file of tokens that is read.
+/// Maximum size of a token file, in bytes.
 const MAX_FILE: u64 = 64 * 1024;
-/// Fewest characters of a token.
+/// Minimum length of a token, in characters.
 const SHORTEST: usize = 32;
 
-/// A word that a client must know: 256 random bits, in hexadecimal.
+/// A bearer token: 256 random bits in hexadecimal.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Token(String);
 
-/// Why there is no token.
+/// Error from reading or creating a token.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TokenError {
     /// The file cannot be read or written.
-    #[error("cannot use the file of the token, {}", path.display())]
+    #[error("cannot use the token file `{}`", path.display())]
     File {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The I/O error.
         source: std::io::Error,
     },
-    /// Others may read the file.
-    #[error("others may read {}; type `chmod 600 {}`", path.display(), path.display())]
+    /// The file is readable by other users.
+    #[error("`{0}` is readable by other users; run `chmod 600 {0}`", path.display())]
     Open {
         /// The file.
         path: PathBuf,
     },
-    /// There is no token in the file, or one that is too short.
-    #[error("{} has no token of at least {SHORTEST} characters", path.display())]
+    /// The file has no token, or one that is too short.
+    #[error("`{}` contains no token of at least {SHORTEST} characters", path.display())]
     Short {
         /// The file.
         path: PathBuf,
     },
-    /// The system has no random numbers.
-    #[error("the system has no random numbers")]
+    /// No random numbers are available.
+    #[error("cannot get random numbers from the system")]
     Random,
 }
 
 impl Token {
-    /// Makes a new one.
+    /// Creates a random token.
     pub fn random() -> Result<Self, TokenError> {
         let mut bytes = [0_u8; 32];
         getrandom::fill(&mut bytes).map_err(|_| TokenError::Random)?;
@@ -56,8 +56,8 @@ impl Token {
         ))
     }
 
-    /// Reads the tokens of a file, one a line; makes the file with a new one where there is none.
-    /// Nobody else may be able to read it.
+    /// Reads the tokens of a file, one per line. Creates the file with a random token if it does
+    /// not exist. Fails if other users can read the file.
     pub fn load_or_create(path: &Path) -> Result<Vec<Self>, TokenError> {
         let failed = |source| TokenError::File {
             path: path.to_owned(),
@@ -81,7 +81,7 @@ impl Token {
                 file.sync_all().map_err(failed)?;
                 Ok(vec![token])
             }
-            // Another server made it just now.
+            // Another server created it at the same time.
             Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Self::load(path),
             Err(error) => Err(failed(error)),
         }
@@ -115,12 +115,12 @@ impl Token {
         Ok(tokens)
     }
 
-    /// The word itself, for whoever configures a client.
+    /// Returns the token as text, for configuring a client.
     pub fn expose(&self) -> &str {
         &self.0
     }
 
-    /// Whether this is the word. How long that takes says nothing about where two words differ.
+    /// Returns `true` if the token is `word`. Compares in constant time.
     pub(crate) fn is(&self, word: &[u8]) -> bool {
         let [ours, theirs] =
             [self.0.as_bytes(), word].map(|word| <[u8; 32]>::from(Sha256::digest(word)));
@@ -139,7 +139,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_is_made_once_and_kept_from_others() {
+    fn token_file_is_created_once_and_must_be_private() {
         let world = tempfile::tempdir().unwrap();
         let path = world.path().join("state/mcp-token");
         let first = Token::load_or_create(&path).unwrap();
