@@ -62,7 +62,10 @@ fn files(root: &Path) -> Result<BTreeMap<PathBuf, String>> {
     let mut files = BTreeMap::new();
     files.insert("docs/reference/rules/README.md".into(), rule_index());
     for rule in RULES {
-        files.insert(format!("docs/reference/rules/{}.md", rule.id).into(), rule_page(rule));
+        files.insert(
+            format!("docs/reference/rules/{}.md", rule.id).into(),
+            rule_page(rule),
+        );
     }
     let prowess = crate::corpus::build_command(root)?;
     let ask = |arguments: &[&str]| -> Result<String> {

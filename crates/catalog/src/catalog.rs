@@ -224,6 +224,8 @@ impl Catalog {
     /// Finds the skill that a name means: a name, a qualified name (`user:pdf`, `user/codex:pdf`,
     /// `apps/web:deploy`), a second name that nothing else has, or the location of its file.
     pub fn resolve(&self, asked: &str) -> Result<&Entry, NotFound> {
+        #[cfg(feature = "counters")]
+        crate::counters::count();
         self.lookup(asked)
             .ok_or_else(|| self.not_found(asked, |_| true))
     }

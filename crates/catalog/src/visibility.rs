@@ -328,6 +328,15 @@ impl<'c> View<'c> {
         }
     }
 
+    /// Returns `true` if a caller that names the skill may use it.
+    pub fn admits(&self, entry: &Entry) -> bool {
+        // Callers may name a skill that waits for its files; only a listing leaves it out.
+        matches!(
+            self.sight_alone(entry),
+            Sight::Full | Sight::NameOnly | Sight::Hidden(Hidden::Waiting)
+        )
+    }
+
     /// What is seen of a skill that is asked for by a name that means it alone.
     fn sight_alone(&self, entry: &Entry) -> Sight {
         let skill = &entry.skill;
@@ -403,6 +412,8 @@ impl<'c> View<'c> {
     /// Finds the skill that a name means. What was not granted or was switched off looks exactly
     /// like what does not exist.
     pub fn resolve(&self, asked: &str) -> Result<&'c Entry, Refusal> {
+        #[cfg(feature = "counters")]
+        crate::counters::count();
         let absent = || {
             let may_see = |entry: &Entry| !matches!(self.sight(entry), Sight::Hidden(_));
             Refusal::NotFound(self.catalog.not_found(asked, may_see))

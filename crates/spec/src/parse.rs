@@ -39,6 +39,8 @@ impl<'t> Parsed<'t> {
 /// Reads a `SKILL.md`. Never fails: whatever the bytes are, there is a manifest, perhaps empty,
 /// and a list of problems.
 pub fn parse(bytes: &[u8]) -> Parsed<'_> {
+    #[cfg(feature = "counters")]
+    crate::counters::count();
     let mut problems = Vec::new();
     let text = decode(bytes, &mut problems);
     let split = frontmatter::split(text, &mut problems);
