@@ -224,6 +224,8 @@ impl Catalog {
     /// Resolves a name, a qualified name (`user:pdf`, `user/codex:pdf`, `apps/web:deploy`), an
     /// unambiguous alias, or the location of a skill's file.
     pub fn resolve(&self, asked: &str) -> Result<&Entry, NotFound> {
+        #[cfg(feature = "counters")]
+        crate::counters::count();
         self.lookup(asked)
             .ok_or_else(|| self.not_found(asked, |_| true))
     }

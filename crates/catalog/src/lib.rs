@@ -7,6 +7,9 @@
 
 pub mod catalog;
 pub mod changes;
+#[cfg(feature = "counters")]
+#[doc(hidden)]
+pub mod counters;
 mod entries;
 pub mod index;
 pub mod outline;

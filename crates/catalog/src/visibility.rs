@@ -327,6 +327,15 @@ impl<'c> View<'c> {
         }
     }
 
+    /// Returns `true` if a caller that names the skill may use it.
+    pub fn admits(&self, entry: &Entry) -> bool {
+        // Callers may name a skill that waits for its files; only a listing leaves it out.
+        matches!(
+            self.sight_alone(entry),
+            Sight::Full | Sight::NameOnly | Sight::Hidden(Hidden::Waiting)
+        )
+    }
+
     /// Returns the visible part of a skill that was requested by an unambiguous name.
     fn sight_alone(&self, entry: &Entry) -> Sight {
         let skill = &entry.skill;
@@ -402,6 +411,8 @@ impl<'c> View<'c> {
     /// Resolves a name. A skill that is not granted or is disabled is indistinguishable from one
     /// that does not exist.
     pub fn resolve(&self, asked: &str) -> Result<&'c Entry, Refusal> {
+        #[cfg(feature = "counters")]
+        crate::counters::count();
         let absent = || {
             let may_see = |entry: &Entry| !matches!(self.sight(entry), Sight::Hidden(_));
             Refusal::NotFound(self.catalog.not_found(asked, may_see))

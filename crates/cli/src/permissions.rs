@@ -4,12 +4,12 @@ use std::path::PathBuf;
 
 pub(crate) use crate::ask::{Terminal, ask, explain};
 use prowess::Host;
-use prowess_catalog::Skill;
+use prowess_catalog::Entry;
 use prowess_diag::sanitize;
 use prowess_policy::{Effect, Gate, Source};
 use prowess_registry::fs::scopes;
 use prowess_shell::{Word, script};
-use prowess_trust::{Reading, Standing};
+use prowess_tools::SkillSnapshot;
 
 use crate::env::Environment;
 use crate::error::CliError;
@@ -58,16 +58,16 @@ pub(crate) fn add(gate: &mut Gate, effect: Effect, rules: &[String]) -> Result<(
     Ok(())
 }
 
-/// Reads a skill and returns its trust state.
-pub(crate) fn standing(
-    skill: &Skill,
+/// Reads a skill.
+pub(crate) fn read(
+    entry: &Entry,
     library: &Library,
     environment: &Environment,
-) -> Result<Standing, CliError> {
+) -> Result<SkillSnapshot, CliError> {
     let failed = |error: &dyn std::error::Error| {
         let base = CliError::new(format!(
             "cannot read the skill `{}`",
-            sanitize::line(&skill.name)
+            sanitize::line(&entry.skill.name)
         ));
         let mut cause = error.to_string();
         let mut source = error.source();
@@ -78,8 +78,8 @@ pub(crate) fn standing(
         base.cause(cause)
     };
     let store = host(environment).trust();
-    let read = Reading::of(skill, &library.registry, store.as_ref());
-    read.map(|read| read.standing)
+    let (name, skill) = (entry.name(), &entry.skill);
+    SkillSnapshot::read(name, skill, &library.registry, store.as_ref())
         .map_err(|error| failed(&error))
 }
 

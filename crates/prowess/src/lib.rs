@@ -114,16 +114,18 @@ pub use prowess_registry::{
 pub use prowess_render as render;
 pub use prowess_runtime::{
     CancellationToken, Engine, Finished, Models, Outcome, Pause, RuntimeError, Session, Settings,
-    Update, Watcher,
+    SkillRef, Update, Watcher,
 };
 pub use prowess_sandbox as sandbox;
 pub use prowess_search as search;
 pub use prowess_spec as spec;
 pub use prowess_store as store;
-pub use prowess_tools::{self as tools, Activation, Given, Workshop, activate};
+pub use prowess_tools::{
+    self as tools, Activation, ActivationRequest, SkillSnapshot, Workshop, activate, open,
+};
 pub use prowess_traits as traits;
 pub use prowess_trust as trust;
-pub use runtime::{BuildError, Builder, RunError, Runtime, SkillRef, SkillRun, TaskRun};
+pub use runtime::{BuildError, Builder, RunError, Runtime, SkillRun, TaskRun};
 pub use skills::{
     LoadSkillError, RenderError, TypedSkill, define_skill, load_skill, parse_skill, render_skill,
 };

@@ -7,11 +7,11 @@ use prowess_agent::{Budget, Effort};
 use prowess_catalog::{Policy, Precedence};
 use prowess_config::Config;
 use prowess_registry::resource::{Resource, SkillFolder};
-use prowess_registry::{FileOptions, NewSkill, Place, Registry};
+use prowess_registry::{FileOptions, Place, Registry};
 use prowess_render::Arguments;
 use prowess_runtime::{
     CancellationToken, Engine, Finished, Models, Outcome, Parts, RuntimeError, Session, Settings,
-    SubRun, Task, Update, Watcher, Which,
+    SkillRef, SubRun, Task, Update, Watcher,
 };
 use prowess_store::{MemorySessions, SystemClock};
 use prowess_tools::{Tool, Workshop};
@@ -65,26 +65,10 @@ impl Runtime {
     pub fn run_skill(&self, skill: impl Into<SkillRef>) -> SkillRun<'_> {
         SkillRun {
             runtime: self,
-            sub: SubRun::new(skill.into().0),
+            sub: SubRun::new(skill.into()),
             named: Map::new(),
             cancel: CancellationToken::new(),
         }
-    }
-}
-
-/// A skill, by name or by definition.
-#[derive(Clone, Debug)]
-pub struct SkillRef(Which);
-
-impl From<&str> for SkillRef {
-    fn from(name: &str) -> Self {
-        Self(Which::Name(name.into()))
-    }
-}
-
-impl From<NewSkill> for SkillRef {
-    fn from(skill: NewSkill) -> Self {
-        Self(Which::Definition(Box::new(skill)))
     }
 }
 

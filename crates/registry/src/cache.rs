@@ -46,7 +46,7 @@ pub(crate) fn was_at_rest(skill: &Skill, began: i64) -> bool {
     were_at_rest(skill.stamp, skill.sidecar, began)
 }
 
-fn were_at_rest(stamp: Stamp, sidecar: Option<Stamp>, began: i64) -> bool {
+pub(crate) fn were_at_rest(stamp: Stamp, sidecar: Option<Stamp>, began: i64) -> bool {
     let latest = |stamp: Stamp| stamp.modified.max(stamp.changed);
     latest(stamp).max(sidecar.map_or(i64::MIN, latest)) < began.saturating_sub(RACY)
 }

@@ -160,6 +160,8 @@ pub fn digest_and_text(
     files: &[FileFacts],
     main: &Path,
 ) -> Result<(String, Option<Vec<u8>>), Error> {
+    #[cfg(feature = "counters")]
+    crate::counters::hashed();
     let mut hasher = Sha256::new();
     let largest = files.iter().map(|file| file.size).max().unwrap_or(0);
     let mut buffer = vec![

@@ -5,6 +5,10 @@
 
 pub mod bundled;
 mod cache;
+mod contents;
+#[cfg(feature = "counters")]
+#[doc(hidden)]
+pub mod counters;
 pub mod digest;
 pub mod fs;
 mod head;
@@ -16,8 +20,10 @@ pub mod replace;
 pub mod resource;
 mod searching;
 pub mod source;
+mod stamp;
 pub mod subscribe;
 
+pub use contents::{ContentsError, SkillContents, digest_of, files_of, skill_path};
 pub use fs::package::OnDisk;
 pub use fs::read::{Found, read_path};
 pub use fs::scopes::{Holds, Place, Root};
@@ -27,4 +33,5 @@ pub use fs::watch::{WatchMode, WatchOptions, Watching};
 pub use memory::{Invalid, MemorySource, NewSkill, SkillBuilder};
 pub use registry::{LoadError, LoadReport, ReadError, RegisterError, Registry, Report};
 pub use source::{Fault, FaultKind, Known, Scan, SkillSource};
+pub use stamp::{file_stamp, is_at_rest};
 pub use subscribe::{ChangeSet, Subscription};

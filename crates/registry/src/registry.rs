@@ -117,7 +117,7 @@ pub enum ReadError {
     #[error("the skill no longer exists")]
     Gone,
     /// Its text cannot be read.
-    #[error("cannot read the skill: {0}")]
+    #[error("{0}")]
     Text(crate::source::FaultKind),
     /// One of its files cannot be read.
     #[error(transparent)]

@@ -2,9 +2,8 @@
 
 use prowess_catalog::{Grant, View, Who};
 use prowess_diag::{suggest, wording};
-use prowess_tools::Workshop;
+use prowess_tools::{SkillHandle, SkillSnapshot, Workshop};
 
-use crate::active::Facts;
 use crate::engine::Engine;
 use crate::error::RuntimeError;
 
@@ -34,17 +33,16 @@ impl Engine {
     /// have, the run does not have.
     pub(crate) fn agents_of(
         &self,
-        facts: &Facts,
+        skill: &SkillSnapshot,
         above: &[Box<str>],
     ) -> Result<Vec<Agent>, RuntimeError> {
-        let own = facts
-            .agent
-            .as_deref()
-            .or(facts.forked.then_some(GENERAL_PURPOSE));
+        let effects = &skill.effects;
+        let forked = effects.forked.then_some(GENERAL_PURPOSE);
+        let own = effects.agent.as_deref().or(forked);
         let names = above.iter().map(|name| &**name).chain(own);
         let mut agents: Vec<Agent> = Vec::new();
         for name in names {
-            let agent = self.find_agent(&facts.name, name)?;
+            let agent = self.find_agent(&skill.name, name)?;
             agents.retain(|known| known.name != agent.name);
             agents.push(agent);
         }
@@ -117,7 +115,7 @@ pub(crate) fn missing(skill: &str, name: &str, near: Option<&str>, known: &[Box<
 pub(crate) fn narrow(
     agents: &[Agent],
     workshop: &mut Workshop,
-    running: &str,
+    running: &SkillHandle,
     who: Who,
 ) -> Result<(), RuntimeError> {
     let catalog = workshop.registry.snapshot();
@@ -125,15 +123,13 @@ pub(crate) fn narrow(
         let Some(grant) = &agent.grant else { continue };
         let mut grant = grant.clone();
         if let Some(allow) = &mut grant.allow {
-            allow.push(running.to_owned());
+            allow.push(catalog.qualified_name(running.entry()));
         }
         workshop.visibility.grant = grant.and(&workshop.visibility.grant, &catalog);
-        if View::new(&catalog, &workshop.visibility, who)
-            .resolve(running)
-            .is_err()
-        {
+        let view = View::new(&catalog, &workshop.visibility, who);
+        if !view.admits(running.entry()) {
             return Err(RuntimeError::NotGiven {
-                skill: running.into(),
+                skill: running.name().into(),
                 agent: agent.name.clone(),
             });
         }

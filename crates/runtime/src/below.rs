@@ -1,16 +1,17 @@
 //! What a session hands down to the sub-runs it starts: what is left of its budget, and what it may
 //! not do.
 
-use prowess_agent::Budget;
-use prowess_tools::Workshop;
+use std::sync::Arc;
 
-use crate::active::Facts;
+use prowess_agent::Budget;
+use prowess_tools::{SkillHandle, SkillSnapshot, Workshop};
+
 use crate::session::Session;
-use crate::subrun::{SubRun, Which};
+use crate::subrun::{SkillRef, SubRun};
 
 impl Session {
     /// A skill to run as a part of this session, with what is left of its budget and of its tools.
-    pub(crate) fn part(&self, skill: &str) -> SubRun {
+    pub(crate) fn part(&self, skill: SkillHandle) -> SubRun {
         let started = self.journal.run.started();
         let tools = started.and_then(|started| started.tools.clone());
         let agents = started
@@ -20,7 +21,7 @@ impl Session {
             budget: self.left(),
             tools,
             agents,
-            ..SubRun::new(Which::Name(skill.into()))
+            ..SubRun::new(SkillRef::Resolved(skill))
         }
     }
 
@@ -49,15 +50,18 @@ impl Session {
     /// The workshop of a sub-run: what loaded skills take away here is not there either.
     pub(crate) fn confined(&self) -> Workshop {
         let workshop = self.workshop.derive();
-        restrict(&workshop, &self.facts);
+        restrict(&workshop, self.active_skills());
         workshop
     }
 }
 
 /// Adds what skills forbid to the rules of a workshop.
-pub(crate) fn restrict(workshop: &Workshop, facts: &[Facts]) {
+pub(crate) fn restrict<'s>(
+    workshop: &Workshop,
+    skills: impl IntoIterator<Item = &'s Arc<SkillSnapshot>>,
+) {
     let mut gate = workshop.gate();
-    for facts in facts.iter().filter(|facts| facts.standing.is_trusted()) {
-        gate.rules.restrict(&facts.standing.tools);
+    for skill in skills.into_iter().filter(|skill| skill.is_trusted()) {
+        gate.rules.restrict(&skill.trust.tools);
     }
 }

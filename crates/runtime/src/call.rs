@@ -7,9 +7,10 @@ use prowess_agent::{ActiveSkill, CallState, Ending, Event, Open, Parent, ToolCal
 use prowess_catalog::Who;
 use prowess_policy::{Answer, Decision, Verdict};
 use prowess_render::Arguments;
+use prowess_tools::names::{SUBMIT, arguments_field, is_file_tool};
 use prowess_tools::{
-    HookEvent, HookOutcome, HookState, Loaded, Said, ToolCall as HookCall, Toolset, Workshop,
-    rule_names, run_hooks,
+    HookEvent, HookOutcome, HookState, Loaded, Said, SkillHandle, SkillSnapshot,
+    ToolCall as HookCall, Toolset, Workshop, rule_names, run_hooks,
 };
 use prowess_traits::Question;
 use serde_json::Value;
@@ -17,7 +18,6 @@ use tokio::task::{JoinError, JoinHandle};
 use tokio_util::sync::CancellationToken;
 use tracing::{Instrument, Span};
 
-use crate::active::{Facts, SUBMIT};
 use crate::background::MAX_BACKGROUND;
 use crate::drive::milliseconds_since;
 use crate::error::RuntimeError;
@@ -67,12 +67,12 @@ impl Session {
             trace::failed(span, trace::REFUSED);
             return self.answered(ToolResult::error(&call, text)).await;
         }
-        if let Some(facts) = self.forked(&call).await? {
-            trace::skill(span, &facts.name, Some(&facts.standing.digest));
-            return self.fork(&call, &facts, cancel, span).await;
+        let skill = self.resolve(&call).await?;
+        if let Some((skill, snapshot)) = skill.as_ref().and_then(forked) {
+            trace::skill(span, &snapshot.name, Some(snapshot.digest()));
+            return self.fork(&call, skill, &snapshot, cancel, span).await;
         }
-        let hooked = self.facts.iter().any(|facts| !facts.hooks.is_empty());
-        let read_only = !hooked
+        let read_only = !self.has_hooks()
             && self
                 .tools
                 .tools(&self.workshop)
@@ -86,7 +86,7 @@ impl Session {
             })
             .await?;
         let began = Instant::now();
-        let Some(called) = self.work(&call, cancel).await? else {
+        let Some(called) = self.work(&call, skill, cancel).await? else {
             // It did not end when it was told to: nobody knows what it did, and the record says so.
             trace::failed(span, trace::CANCELLED);
             return Ok(());
@@ -119,7 +119,8 @@ impl Session {
             }
             CallState::New | CallState::Interrupted { read_only: true } => {}
         }
-        let taken = self.facts.iter().find(|facts| facts.forbids(&call.name))?;
+        let mut active = self.active_skills();
+        let taken = active.find(|skill| skill.effects.forbids(&call.name))?;
         Some(format!(
             "The tool {} cannot be used while the skill {} is loaded: its `disallowed-tools` names it.",
             call.name, taken.name
@@ -137,6 +138,7 @@ impl Session {
     async fn work(
         &mut self,
         call: &ToolCall,
+        skill: Option<SkillHandle>,
         cancel: &CancellationToken,
     ) -> Result<Option<Called>, RuntimeError> {
         // A tool that only a skill may bring is unknown until then.
@@ -148,9 +150,13 @@ impl Session {
             Arc::new(fewer)
         };
         let workshop = Arc::clone(&self.workshop);
-        let (facts, loaded, hooks) = (self.facts.clone(), self.loaded.clone(), self.hooks.clone());
+        let skills: Vec<_> = self.active_skills().map(Arc::clone).collect();
+        let (mut loaded, hooks) = (self.loaded.clone(), self.hooks.clone());
+        if let Some(skill) = skill {
+            loaded.set_resolved(skill);
+        }
         let call = call.clone();
-        let work = move || work(&workshop, &tools, &facts, loaded, hooks, &call);
+        let work = move || work(&workshop, &tools, &skills, loaded, hooks, &call);
         let mut work = tokio::spawn(blocking(work).in_current_span());
         let ended = tokio::select! {
             biased;
@@ -200,7 +206,7 @@ impl Session {
                 .get(name)
                 .filter(|skill| self.loaded.get(name) != Some(*skill))
             {
-                loaded.push(active(name, &skill.digest, &skill.rendering));
+                loaded.push(skill.clone());
             }
         }
         let unloaded: Vec<Box<str>> = self
@@ -235,7 +241,6 @@ impl Session {
             self.tell(&message);
         }
         if changed {
-            self.look_at_skills().await?;
             self.follow_skills();
         }
         if let Some(why) = stop {
@@ -253,18 +258,24 @@ impl Session {
             .started()
             .and_then(|started| started.skill.clone());
         let counts =
-            |facts: &&Facts| facts.standing.is_trusted() && runs.as_ref() != Some(&facts.name);
-        let trusted: Vec<Facts> = self.facts.iter().filter(counts).cloned().collect();
-        for facts in trusted {
-            if let Some(effort) = facts.effort {
+            |skill: &&Arc<SkillSnapshot>| skill.is_trusted() && runs.as_ref() != Some(&skill.name);
+        let trusted: Vec<_> = self
+            .active_skills()
+            .filter(counts)
+            .map(Arc::clone)
+            .collect();
+        for skill in trusted {
+            if let Some(effort) = skill.effects.effort {
                 self.effort = Some(effort);
             }
-            let Some(name) = &facts.model else { continue };
+            let Some(name) = &skill.effects.model else {
+                continue;
+            };
             match self.engine.find_model(name) {
                 Ok(model) => self.model = model,
                 Err(error) => self.tell(&format!(
                     "the skill {} asks for another model: {error}; {} goes on",
-                    facts.name,
+                    skill.name,
                     self.model.about().name
                 )),
             }
@@ -273,11 +284,10 @@ impl Session {
 
     /// Takes note of files that were read or written: some skills are for certain files.
     pub(crate) fn touch(&mut self, call: &ToolCall, result: &ToolResult) {
-        let is_file_tool = matches!(&*call.name, "read" | "write" | "edit");
         let Some(path) = call.input.get("path").and_then(Value::as_str) else {
             return;
         };
-        if result.is_error || !is_file_tool {
+        if result.is_error || !is_file_tool(&call.name) {
             return;
         }
         let Some(workshop) = Arc::get_mut(&mut self.workshop) else {
@@ -296,17 +306,23 @@ impl Session {
         }
     }
 
-    /// The skill that a call wants, where it runs in a conversation of its own.
-    async fn forked(&self, call: &ToolCall) -> Result<Option<Facts>, RuntimeError> {
-        if !matches!(&*call.name, "load_skill" | "skill") {
-            return Ok(None);
-        }
-        let Some(name) = call.input.get("name").and_then(Value::as_str) else {
+    /// Resolves and reads the skill that a call loads. A server's skill is not read before the
+    /// gate let the call through. `None` if the call loads no skill, or an unknown one.
+    async fn resolve(&self, call: &ToolCall) -> Result<Option<SkillHandle>, RuntimeError> {
+        let name = call.input.get("name").and_then(Value::as_str);
+        let Some(name) = name.filter(|_| arguments_field(&call.name).is_some()) else {
             return Ok(None);
         };
         let (workshop, name) = (Arc::clone(&self.workshop), name.to_owned());
-        let facts = blocking(move || Facts::within(&workshop, &name, Who::Model)).await?;
-        Ok(facts.filter(|facts| facts.forked))
+        blocking(move || {
+            let skill = workshop.resolve(&name, Who::Model).ok()?;
+            if !skill.is_served() {
+                // The tool reports the error.
+                let _ = skill.read(&workshop);
+            }
+            Some(skill)
+        })
+        .await
     }
 
     /// Asks the hooks of loaded skills about a call that no tool answers: the input, where they
@@ -366,20 +382,22 @@ impl Session {
     async fn fork(
         &mut self,
         call: &ToolCall,
-        facts: &Facts,
+        skill: &SkillHandle,
+        snapshot: &Arc<SkillSnapshot>,
         cancel: &CancellationToken,
         span: &Span,
     ) -> Result<(), RuntimeError> {
         // The rules and the schema of the tool count here as well.
         let (tools, workshop) = (Arc::clone(&self.tools), Arc::clone(&self.workshop));
-        let asked = call.clone();
-        let admitted = blocking(move || tools.admit(&workshop, &asked.name, &asked.input)).await?;
+        let (asked, resolved) = (call.clone(), Some(skill.clone()));
+        let admitted =
+            blocking(move || tools.admit(&workshop, &asked.name, &asked.input, resolved)).await?;
         let above = self
             .journal
             .run
             .started()
             .map_or(&[][..], |started| &started.agents);
-        let known = self.engine.agents_of(facts, above);
+        let known = self.engine.agents_of(snapshot, above);
         let refused = admitted.err().map(|error| error.to_string());
         if let Some(why) = refused.or_else(|| known.err().map(|error| error.to_string())) {
             trace::failed(span, trace::REFUSED);
@@ -403,14 +421,9 @@ impl Session {
                 return Ok(());
             }
         };
-        let given = if &*call.name == "skill" {
-            "args"
-        } else {
-            "arguments"
-        };
+        let arguments = arguments_field(&call.name).and_then(|field| input.get(field));
         let sub = SubRun {
-            arguments: input
-                .get(given)
+            arguments: arguments
                 .cloned()
                 .map_or_else(Arguments::none, Arguments::from_json),
             parent: Some(Parent {
@@ -419,23 +432,23 @@ impl Session {
                 depth: self.journal.depth + 1,
             }),
             who: Who::Model,
-            ..self.part(&facts.name)
+            ..self.part(skill.clone())
         };
         let may_wait = self.engine.parts.settings.background
             && self.journal.depth == 0
             && self.background() < MAX_BACKGROUND;
-        let (mut result, usage) = if facts.background && may_wait {
-            self.run_in_background(&facts.name, sub, cancel);
+        let (mut result, usage) = if snapshot.effects.background && may_wait {
+            self.run_in_background(&snapshot.name, sub, cancel);
             let text = format!(
                 "The skill {} works in the background. What comes out is told when it is done; do \
                  not wait for it.",
-                facts.name
+                snapshot.name
             );
             (ToolResult::of(call, text), None)
         } else {
             match Box::pin(subrun::run_in(&self.engine, &self.confined(), sub, cancel)).await {
                 Ok(finished) => {
-                    let (text, is_error) = subrun::report(&facts.name, &finished);
+                    let (text, is_error) = subrun::report(&snapshot.name, &finished);
                     let result = ToolResult {
                         is_error,
                         ..ToolResult::of(call, text)
@@ -483,27 +496,24 @@ impl Session {
     }
 }
 
-pub(crate) fn active(name: &str, digest: &str, rendering: &[u8; 32]) -> ActiveSkill {
-    let rendering: String = rendering.iter().map(|byte| format!("{byte:02x}")).collect();
-    ActiveSkill {
-        name: name.into(),
-        digest: digest.into(),
-        rendering: rendering.into(),
-    }
+/// Returns the skill and what was read of it, if it runs in a conversation of its own.
+fn forked(skill: &SkillHandle) -> Option<(&SkillHandle, Arc<SkillSnapshot>)> {
+    let snapshot = skill.snapshot().filter(|_| !skill.is_served())?;
+    snapshot.effects.forked.then_some((skill, snapshot))
 }
 
 /// Calls a tool between its hooks. Blocks.
 fn work(
     workshop: &Workshop,
     tools: &Toolset,
-    facts: &[Facts],
+    skills: &[Arc<SkillSnapshot>],
     mut loaded: Loaded,
     mut hooks: HookState,
     call: &ToolCall,
 ) -> Called {
-    let active: Vec<_> = facts
+    let active: Vec<_> = skills
         .iter()
-        .map(|facts| (&facts.hooks, &facts.standing))
+        .map(|skill| (&skill.effects.hooks, &skill.trust))
         .collect();
     let also = rule_names(&call.name);
     let before = HookEvent::PreToolUse {

@@ -9,6 +9,7 @@ use prowess_agent::{
 };
 use prowess_catalog::index::{self, NoteOptions, Shown};
 use prowess_catalog::{View, Who};
+use prowess_tools::names::LOAD_SKILL;
 use prowess_tools::{HookEvent, HookOutcome, HookState, run_hooks};
 use prowess_traits::{ModelError, ModelErrorKind, Price};
 use tokio_util::sync::CancellationToken;
@@ -17,7 +18,6 @@ use tracing::Instrument;
 use crate::error::RuntimeError;
 use crate::journal::blocking;
 use crate::outcome::Pause;
-use crate::resume::bytes;
 use crate::say::Words;
 use crate::session::Session;
 use crate::trace;
@@ -232,7 +232,7 @@ impl Session {
         let can_load = self
             .tools
             .tools(&self.workshop)
-            .any(|tool| tool.name() == "load_skill");
+            .any(|tool| tool.name() == LOAD_SKILL);
         if let Some(note) = note.filter(|_| can_load || !self.known.skills.is_empty()) {
             let text = format!("[{}]", note.text.trim_end());
             self.journal
@@ -297,8 +297,7 @@ impl Session {
         }
         let active = self.journal.run.active();
         for skill in active.iter().filter(|skill| plan.cut.contains(&skill.name)) {
-            self.loaded
-                .restore(&skill.name, &skill.digest, bytes(&skill.rendering));
+            self.loaded.restore(skill.clone(), None);
         }
         if !plan.unloaded.is_empty() {
             self.tell(&format!(
@@ -312,7 +311,7 @@ impl Session {
                 plan.cut.join(", ")
             ));
         }
-        self.look_at_skills().await
+        Ok(())
     }
 
     /// Asks the hooks of loaded skills whether the agent may stop; says why not.
@@ -335,15 +334,16 @@ impl Session {
         &mut self,
         with: impl FnOnce(&mut dyn FnMut(&HookEvent<'_>)) + Send + 'static,
     ) -> Result<Option<HookOutcome>, RuntimeError> {
-        if self.facts.iter().all(|facts| facts.hooks.is_empty()) {
+        if !self.has_hooks() {
             return Ok(None);
         }
         let workshop = Arc::clone(&self.workshop);
-        let (facts, mut state) = (self.facts.clone(), self.hooks.clone());
+        let skills: Vec<_> = self.active_skills().map(Arc::clone).collect();
+        let mut state = self.hooks.clone();
         let (outcome, state) = blocking(move || {
-            let active: Vec<_> = facts
+            let active: Vec<_> = skills
                 .iter()
-                .map(|facts| (&facts.hooks, &facts.standing))
+                .map(|skill| (&skill.effects.hooks, &skill.trust))
                 .collect();
             let mut outcome = HookOutcome::default();
             with(&mut |event| outcome = run_hooks(&workshop, &active, event, &mut state));

@@ -72,6 +72,20 @@ pub enum RuntimeError {
         /// The agent.
         agent: Box<str>,
     },
+    /// A skill that runs on its own would start itself.
+    #[error("the skill {skill} runs already and cannot start itself")]
+    Recursive {
+        /// The skill.
+        skill: Box<str>,
+    },
+    /// An untrusted skill that runs on its own would start another skill.
+    #[error("the skill {running} is not trusted, so it cannot start the skill {skill}")]
+    Untrusted {
+        /// The skill that runs.
+        running: Box<str>,
+        /// The skill that it would start.
+        skill: Box<str>,
+    },
     /// Sub-runs start sub-runs too deep.
     #[error("sub-runs are {depth} deep, and deeper is not allowed")]
     TooDeep {

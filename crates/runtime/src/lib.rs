@@ -5,7 +5,6 @@
 //! [`SubRun`] runs a skill on its own and gives a value back. What is to be done next is decided by
 //! [`prowess_agent::Run`]; here it is done, and written down before.
 
-mod active;
 mod agents;
 mod background;
 mod below;
@@ -31,7 +30,7 @@ pub use outcome::{Finished, Outcome, Pause};
 pub use prompt::INSTRUCTIONS;
 pub use say::Spoken;
 pub use session::{ActiveView, Session};
-pub use subrun::{MAX_DEPTH, MAX_TICKS, SubRun, Which};
+pub use subrun::{MAX_DEPTH, MAX_TICKS, SkillRef, SubRun};
 pub use task::Task;
 pub use tokio_util::sync::CancellationToken;
 pub use watch::{Update, Watcher};

@@ -5,6 +5,7 @@ use prowess_catalog::index::{self, IndexOptions, Limit, Shown};
 use prowess_catalog::rank::{self, Ranked};
 use prowess_catalog::{Sight, View, Who};
 use prowess_tools::Workshop;
+use prowess_tools::names::{LIST_SKILLS, LOAD_SKILL, SEARCH_SKILLS};
 use prowess_traits::UsageQuery;
 
 use crate::engine::Settings;
@@ -47,8 +48,8 @@ pub(crate) fn prompt(workshop: &Workshop, settings: &Settings, tools: &[Box<str>
         &IndexOptions {
             budget: settings.index,
             listing: settings.listing,
-            discovery_tool: has("list_skills").or(has("search_skills")),
-            load_tool: has("load_skill"),
+            discovery_tool: has(LIST_SKILLS).or(has(SEARCH_SKILLS)),
+            load_tool: has(LOAD_SKILL),
             generation: catalog.generation(),
             ..IndexOptions::default()
         },
@@ -90,7 +91,7 @@ pub(crate) fn prompt(workshop: &Workshop, settings: &Settings, tools: &[Box<str>
         },
     };
     // Without a tool to load a skill the list would only tease.
-    if !made.text.is_empty() && has("load_skill").is_some() {
+    if !made.text.is_empty() && has(LOAD_SKILL).is_some() {
         system.push(made.text);
     }
     Prompt {

@@ -7,10 +7,11 @@ use prowess_agent::{ActiveSkill, Budget, Event, Part, Run, Stamped, Started, Too
 use prowess_catalog::Who;
 use prowess_catalog::index::Shown;
 use prowess_policy::{Answer, Decision, Verdict};
-use prowess_tools::{Choice, HookEvent, HookState, Loaded, Role};
+use prowess_tools::{
+    ActivationError, Choice, HookEvent, HookState, Loaded, Role, SkillHandle, open, read,
+};
 use prowess_traits::{Model, Question, Recorder, SessionError, SessionQuery};
 
-use crate::active::Facts;
 use crate::agents;
 use crate::background::{Background, MAX_BACKGROUND};
 use crate::below;
@@ -42,7 +43,7 @@ impl Session {
         session.name_workshop();
         session.touch_again(&events);
         session.tell_of_lost_work(&events).await?;
-        let changed = session.changed_skills().await?;
+        let changed = session.read_skills().await?;
         session
             .journal
             .write(Event::Resumed {
@@ -50,10 +51,9 @@ impl Session {
                 unloaded: Vec::new(),
             })
             .await?;
-        for skill in &changed {
-            session.ask_about(skill).await?;
+        for (active, skill) in &changed {
+            session.ask_about(active, skill.as_ref()).await?;
         }
-        session.look_at_skills().await?;
         session.follow_skills();
         session
             .run_hooks(|run| run(&HookEvent::SessionStart { source: "resume" }))
@@ -146,29 +146,31 @@ impl Session {
         let above = skills_above(engine, started).await?;
         let derived = workshop.derive();
         let above = blocking(move || {
-            let facts = above
+            let skills = above
                 .iter()
-                .filter_map(|name| Facts::of(&derived, name, Who::Person));
-            facts.collect::<Vec<_>>()
+                .filter_map(|name| open(&derived, name, Who::Person).ok());
+            skills.collect::<Vec<_>>()
         });
         below::restrict(&workshop, &above.await?);
         if let Some(name) = started.skill.clone() {
             let derived = workshop.derive();
-            let asked = name.clone();
-            let facts = blocking(move || Facts::of(&derived, &asked, Who::Person)).await?;
-            // Without its skill nobody knows what it may do.
-            let Some(facts) = facts else {
-                return Err(subrun::not_there(workshop, name, Who::Person).await?);
-            };
-            let agents = engine.agents_of(&facts, &started.agents)?;
-            agents::narrow(&agents, &mut workshop, &name, Who::Person)?;
+            // The rights of the run are those of its skill, so the skill must still exist.
+            let (skill, snapshot) = blocking(move || {
+                let skill = derived.resolve(&name, Who::Person);
+                let skill = skill.map_err(ActivationError::NotFound)?;
+                let snapshot = read(&derived, &skill)?;
+                Ok::<_, ActivationError>((skill, snapshot))
+            })
+            .await??;
+            let agents = engine.agents_of(&snapshot, &started.agents)?;
+            agents::narrow(&agents, &mut workshop, &skill, Who::Person)?;
             let chosen = started.tools.as_deref();
-            subrun::confine(&mut tools, &mut workshop, &facts, chosen, &agents);
+            subrun::confine(&mut tools, &mut workshop, &snapshot, chosen, &agents);
         }
         let stop = crate::session::make_stoppable(&mut workshop);
         let mut loaded = Loaded::default();
         for skill in journal.run.active() {
-            loaded.restore(&skill.name, &skill.digest, bytes(&skill.rendering));
+            loaded.restore(skill.clone(), None);
         }
         let (model, missing) = model_of(engine, started);
         let session = Self {
@@ -181,7 +183,6 @@ impl Session {
             tools: Arc::new(tools),
             loaded,
             hooks: fired(events),
-            facts: Vec::new(),
             notes,
             generation: 0,
             touched: true,
@@ -200,22 +201,39 @@ impl Session {
         Ok(session)
     }
 
-    /// Loaded skills that are no longer what was loaded, or are gone.
-    async fn changed_skills(&self) -> Result<Vec<ActiveSkill>, RuntimeError> {
+    /// Reads the loaded skills. Returns those that changed since they were loaded, or are gone,
+    /// with what can be resolved of them.
+    async fn read_skills(
+        &mut self,
+    ) -> Result<Vec<(ActiveSkill, Option<SkillHandle>)>, RuntimeError> {
         let workshop = Arc::clone(&self.workshop);
         let active = self.journal.run.active().to_vec();
-        blocking(move || {
-            let same = |skill: &ActiveSkill| {
-                Facts::of(&workshop, &skill.name, Who::Person)
-                    .is_some_and(|facts| *facts.standing.digest == *skill.digest)
+        let found = blocking(move || {
+            let read = |active: ActiveSkill| {
+                let skill = workshop.resolve(&active.name, Who::Person).ok();
+                let snapshot = skill.as_ref().and_then(|skill| skill.read(&workshop).ok());
+                let same = snapshot.filter(|snapshot| *snapshot.digest() == *active.digest);
+                (active, skill, same)
             };
-            active.into_iter().filter(|skill| !same(skill)).collect()
+            active.into_iter().map(read).collect::<Vec<_>>()
         })
-        .await
+        .await?;
+        let mut changed = Vec::new();
+        for (active, skill, same) in found {
+            match same {
+                Some(snapshot) => self.loaded.restore(active, Some(snapshot)),
+                None => changed.push((active, skill)),
+            }
+        }
+        Ok(changed)
     }
 
     /// A skill changed since it was loaded: a person says whether its new text is taken in.
-    async fn ask_about(&mut self, skill: &ActiveSkill) -> Result<(), RuntimeError> {
+    async fn ask_about(
+        &mut self,
+        skill: &ActiveSkill,
+        found: Option<&SkillHandle>,
+    ) -> Result<(), RuntimeError> {
         self.loaded.remove(&skill.name);
         self.pending_gone.push(skill.name.clone());
         let what = format!("Take in the new text of the skill {}", skill.name);
@@ -236,9 +254,9 @@ impl Session {
         })
         .await?;
         let mut said = Words::default();
-        let fresh = match answer {
-            Answer::No => None,
-            _ => self.activate(&skill.name, "").await.ok(),
+        let fresh = match (answer, found) {
+            (Answer::No, _) | (_, None) => None,
+            (_, Some(found)) => self.activate(found, "").await.ok(),
         };
         match fresh {
             Some(activation) => {
@@ -317,16 +335,4 @@ fn known(events: &[Stamped]) -> Vec<(Box<str>, u64)> {
             _ => None,
         });
     told.unwrap_or_default()
-}
-
-/// The sum over what a model received; zeros where it has only a part of it.
-pub(crate) fn bytes(hex: &str) -> [u8; 32] {
-    let mut bytes = [0; 32];
-    for (at, byte) in bytes.iter_mut().enumerate() {
-        let digits = hex.get(at * 2..at * 2 + 2);
-        *byte = digits
-            .and_then(|digits| u8::from_str_radix(digits, 16).ok())
-            .unwrap_or(0);
-    }
-    bytes
 }

@@ -5,10 +5,12 @@ use std::sync::Arc;
 use prowess_agent::{ActiveSkill, Event, Parent, Part, Usage};
 use prowess_catalog::Who;
 use prowess_render::Arguments;
-use prowess_tools::{Activation, Called, Given, HookEvent, HookOutcome, Typed, activate, typed};
+use prowess_tools::{
+    Activation, ActivationRequest, Called, HookEvent, HookOutcome, SkillHandle, Typed, activate,
+    read, typed,
+};
 use tokio_util::sync::CancellationToken;
 
-use crate::call::active;
 use crate::error::RuntimeError;
 use crate::journal::blocking;
 use crate::session::Session;
@@ -119,7 +121,6 @@ impl Session {
         self.pending_skills.clear();
         self.pending_gone.clear();
         if changed {
-            self.look_at_skills().await?;
             self.follow_skills();
         }
         Ok(Spoken {
@@ -129,46 +130,48 @@ impl Session {
     }
 
     async fn load_typed(&mut self, one: &Called, said: &mut Words) -> Result<(), RuntimeError> {
-        let activation = self.activate(&one.name, &one.arguments).await?;
+        let activation = self.activate(&one.skill, &one.arguments).await?;
         self.take_in(&activation, said);
         Ok(())
     }
 
     /// Puts an activation into what is said.
     pub(crate) fn take_in(&mut self, activation: &Activation, said: &mut Words) {
-        let name = &activation.name;
+        let name = activation.name();
         if self.loaded.has(activation) {
             said.parts.push(Part::text(format!(
                 "The skill {name} is loaded already; use it."
             )));
             return;
         }
-        self.loaded.insert(activation);
         let text = format!(
             "The person called for the skill {name}.\n\n{}",
-            activation.text
+            activation.text()
         );
         said.parts.push(Part::Text {
             text,
-            keep: Some(name.clone()),
+            keep: Some(name.into()),
         });
-        said.loaded
-            .push(active(name, &activation.digest, &activation.rendering()));
+        said.loaded.push(self.loaded.insert(activation));
     }
 
     /// Renders a skill as a person wants it.
     pub(crate) async fn activate(
         &self,
-        name: &str,
+        skill: &SkillHandle,
         arguments: &str,
     ) -> Result<Activation, RuntimeError> {
-        let (workshop, name) = (Arc::clone(&self.workshop), name.to_owned());
-        let given = match arguments {
+        let (workshop, skill) = (Arc::clone(&self.workshop), skill.clone());
+        let arguments = match arguments {
             "" => Arguments::none(),
             text => Arguments::from_text(text),
         };
-        let done = blocking(move || activate(&workshop, &name, &Given::by_person(given))).await?;
-        Ok(done?)
+        let activation = blocking(move || {
+            let snapshot = read(&workshop, &skill)?;
+            activate(&workshop, &snapshot, &ActivationRequest::new(arguments))
+        })
+        .await?;
+        Ok(activation?)
     }
 
     async fn fork_typed(
@@ -189,7 +192,7 @@ impl Session {
                 depth: self.journal.depth + 1,
             }),
             who: Who::Person,
-            ..self.part(&one.name)
+            ..self.part(one.skill.clone())
         };
         let finished =
             Box::pin(subrun::run_in(&self.engine, &self.confined(), sub, cancel)).await?;

@@ -8,10 +8,10 @@ use prowess_agent::{
 };
 use prowess_catalog::index::Shown;
 use prowess_policy::{Answer, Verdict};
-use prowess_tools::{Choice, HookState, Loaded, Toolset, Workshop};
+use prowess_tools::names::SUBMIT;
+use prowess_tools::{Choice, HookState, Loaded, SkillSnapshot, Toolset, Workshop};
 use prowess_traits::{Model, Noted, Recorder, Stoppable};
 
-use crate::active::{Facts, SUBMIT, facts};
 use crate::background::Background;
 use crate::engine::Engine;
 use crate::error::RuntimeError;
@@ -31,7 +31,6 @@ pub struct Session {
     pub(crate) tools: Arc<Toolset>,
     pub(crate) loaded: Loaded,
     pub(crate) hooks: HookState,
-    pub(crate) facts: Vec<Facts>,
     pub(crate) notes: Arc<Notes>,
     pub(crate) known: Shown,
     pub(crate) generation: u64,
@@ -173,7 +172,6 @@ impl Session {
             tools,
             loaded: Loaded::default(),
             hooks: HookState::default(),
-            facts: Vec::new(),
             notes,
             known,
             generation,
@@ -270,21 +268,24 @@ impl Session {
             .tools_of_skills
             .iter()
             .any(|known| known.name() == tool);
-        let trusted = || {
-            self.facts
-                .iter()
-                .filter(|facts| facts.standing.is_trusted())
-        };
-        let brought =
-            !by_skill || trusted().any(|facts| facts.names(tool)) || self.workshop.acting.is_some();
-        brought && !self.facts.iter().any(|facts| facts.forbids(tool))
+        let mut trusted = self.active_skills().filter(|skill| skill.is_trusted());
+        let brought = !by_skill
+            || self.workshop.acting.is_some()
+            || trusted.any(|skill| skill.effects.allows(tool));
+        let mut active = self.active_skills();
+        brought && !active.any(|skill| skill.effects.forbids(tool))
     }
 
-    /// Looks again at what the loaded skills say.
-    pub(crate) async fn look_at_skills(&mut self) -> Result<(), RuntimeError> {
-        let (workshop, loaded) = (Arc::clone(&self.workshop), self.loaded.clone());
-        self.facts = blocking(move || facts(&workshop, &loaded)).await?;
-        Ok(())
+    /// Returns the loaded skills that have effects on the session, in order of name. A server's
+    /// skill has none.
+    pub(crate) fn active_skills(&self) -> impl Iterator<Item = &Arc<SkillSnapshot>> {
+        self.loaded.snapshots().filter(|skill| !skill.is_served())
+    }
+
+    /// Returns `true` if a loaded skill has hooks.
+    pub(crate) fn has_hooks(&self) -> bool {
+        self.active_skills()
+            .any(|skill| !skill.effects.hooks.is_empty())
     }
 
     /// Ends the commands that tools started.

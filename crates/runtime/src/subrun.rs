@@ -6,15 +6,15 @@ use prowess_agent::{Budget, Effort, Ending, Limits, Parent, Part};
 use prowess_catalog::Who;
 use prowess_registry::{NewSkill, Registry};
 use prowess_render::Arguments;
+use prowess_tools::names::{LOAD_SKILL_RESOURCE, SUBMIT};
 use prowess_tools::{
-    Activation, ActivationError, Choice, Given, Role, Tool, Toolset, Workshop, activate,
+    Activation, ActivationError, ActivationRequest, Choice, Role, SkillEffects, SkillHandle,
+    SkillSnapshot, Tool, Toolset, Workshop, activate, read,
 };
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use crate::active::{Facts, SUBMIT};
 use crate::agents::{self, Agent};
-use crate::call::active;
 use crate::engine::Engine;
 use crate::error::RuntimeError;
 use crate::journal::blocking;
@@ -27,20 +27,40 @@ pub const MAX_DEPTH: u8 = 3;
 /// How many answers a model has in a sub-run, unless somebody says otherwise.
 pub const MAX_TICKS: u32 = 10;
 
-/// Which skill runs.
+/// A reference to the skill that runs.
 #[derive(Clone, Debug)]
-pub enum Which {
-    /// The one of this name.
+pub enum SkillRef {
+    /// The name of a skill in the registry.
     Name(Box<str>),
-    /// This one, which no registry has.
+    /// A definition that is not in the registry.
     Definition(Box<NewSkill>),
+    /// A skill that the caller resolved.
+    Resolved(SkillHandle),
+}
+
+impl From<&str> for SkillRef {
+    fn from(name: &str) -> Self {
+        Self::Name(name.into())
+    }
+}
+
+impl From<NewSkill> for SkillRef {
+    fn from(skill: NewSkill) -> Self {
+        Self::Definition(Box::new(skill))
+    }
+}
+
+impl From<SkillHandle> for SkillRef {
+    fn from(skill: SkillHandle) -> Self {
+        Self::Resolved(skill)
+    }
 }
 
 /// A skill to run on its own.
 #[derive(Clone, Debug)]
 pub struct SubRun {
     /// Which skill.
-    pub skill: Which,
+    pub skill: SkillRef,
     /// What it is given.
     pub arguments: Arguments,
     /// The schema of the result; nothing for the last text.
@@ -64,7 +84,7 @@ pub struct SubRun {
 
 impl SubRun {
     /// A run of a skill without arguments, as a person or a program wants it.
-    pub fn new(skill: Which) -> Self {
+    pub fn new(skill: SkillRef) -> Self {
         Self {
             skill,
             arguments: Arguments::none(),
@@ -103,61 +123,27 @@ pub(crate) async fn run_in(
         return Err(RuntimeError::TooDeep { depth });
     }
     let mut workshop = parent.derive();
-    let name: Box<str> = match &sub.skill {
-        Which::Name(name) => name.clone(),
-        Which::Definition(skill) => {
-            let registry = Registry::default();
-            registry.replace((**skill).clone());
-            let name = registry
-                .list()
-                .first()
-                .map(|skill| skill.name.clone())
-                .unwrap_or_default();
-            workshop.registry = Arc::new(registry);
-            name
+    let skill = resolve(&mut workshop, &sub)?;
+    let snapshot = {
+        let (derived, skill) = (workshop.derive(), skill.clone());
+        blocking(move || read(&derived, &skill)).await??
+    };
+    if let Some(acting) = &parent.acting {
+        let (running, skill) = (acting.trust.name.clone(), snapshot.name.clone());
+        if running == snapshot.trust.name {
+            return Err(RuntimeError::Recursive { skill: running });
         }
-    };
-    let facts = {
-        let (derived, asked, who) = (workshop.derive(), name.clone(), sub.who);
-        blocking(move || Facts::of(&derived, &asked, who)).await?
-    };
-    let Some(facts) = facts else {
-        return Err(not_there(workshop, name, sub.who).await?);
-    };
-    if let Some(acting) = parent
-        .acting
-        .as_ref()
-        .filter(|acting| acting.name == facts.standing.name)
-    {
-        let why = format!(
-            "the skill {} runs already and cannot start itself",
-            acting.name
-        );
-        return Err(RuntimeError::Skill(ActivationError::Read {
-            name: acting.name.clone(),
-            why,
-        }));
+        if !acting.is_trusted() {
+            return Err(RuntimeError::Untrusted { running, skill });
+        }
     }
-    if let Some(acting) = parent.acting.as_ref().filter(|acting| !acting.is_trusted()) {
-        let why = format!(
-            "the skill {} is not trusted, so it starts no other",
-            acting.name
-        );
-        return Err(RuntimeError::Skill(ActivationError::Read {
-            name: facts.name.clone(),
-            why,
-        }));
-    }
-    let agents = engine.agents_of(&facts, &sub.agents)?;
-    agents::narrow(&agents, &mut workshop, &name, sub.who)?;
-    let mut session = begin(engine, workshop, &sub, &facts, &agents).await?;
-    let given = Given {
-        who: sub.who,
-        ..Given::by_person(sub.arguments.clone())
-    };
+    let agents = engine.agents_of(&snapshot, &sub.agents)?;
+    agents::narrow(&agents, &mut workshop, &skill, sub.who)?;
+    let mut session = begin(engine, workshop, &sub, &snapshot, &agents).await?;
     let activation = {
-        let (workshop, asked) = (Arc::clone(&session.workshop), name.clone());
-        blocking(move || activate(&workshop, &asked, &given)).await?
+        let (workshop, snapshot) = (Arc::clone(&session.workshop), Arc::clone(&snapshot));
+        let request = ActivationRequest::new(sub.arguments.clone());
+        blocking(move || activate(&workshop, &snapshot, &request)).await?
     };
     let activation = match activation {
         Ok(activation) => activation,
@@ -176,43 +162,32 @@ pub(crate) async fn run_in(
     finish(session, pause).await
 }
 
-/// The error for a skill that is not there, in the words of an activation.
-pub(crate) async fn not_there(
-    workshop: Workshop,
-    name: Box<str>,
-    who: Who,
-) -> Result<RuntimeError, RuntimeError> {
-    let given = Given {
-        who,
-        ..Given::by_person(Arguments::none())
-    };
-    let asked = name.clone();
-    let tried = blocking(move || {
-        let given = Given {
-            execution: prowess_tools::Execution::Show,
-            ..given
-        };
-        activate(&workshop, &asked, &given)
-    })
-    .await?;
-    Ok(RuntimeError::Skill(tried.err().unwrap_or_else(|| {
-        ActivationError::Read {
-            name,
-            why: "it went away".to_owned(),
+/// Resolves the skill of a run. A definition gets a registry of its own.
+fn resolve(workshop: &mut Workshop, sub: &SubRun) -> Result<SkillHandle, RuntimeError> {
+    let resolved = match &sub.skill {
+        SkillRef::Resolved(skill) => return Ok(skill.clone()),
+        SkillRef::Name(name) => workshop.resolve(name, sub.who),
+        SkillRef::Definition(skill) => {
+            let registry = Registry::default();
+            let name: Box<str> = skill.name().into();
+            registry.replace((**skill).clone());
+            workshop.registry = Arc::new(registry);
+            workshop.resolve(&name, sub.who)
         }
-    })))
+    };
+    Ok(resolved.map_err(ActivationError::NotFound)?)
 }
 
 async fn begin(
     engine: &Engine,
     mut workshop: Workshop,
     sub: &SubRun,
-    facts: &Facts,
+    skill: &Arc<SkillSnapshot>,
     agents: &[Agent],
 ) -> Result<Session, RuntimeError> {
     let choice = Choice {
         role: Role::Worker,
-        runs_as: Some(facts.name.clone()),
+        runs_as: Some(skill.name.clone()),
         result: sub.result.clone(),
         ..Choice::default()
     };
@@ -220,12 +195,12 @@ async fn begin(
     confine(
         &mut tools,
         &mut workshop,
-        facts,
+        skill,
         sub.tools.as_deref(),
         agents,
     );
-    let trusted = facts.standing.is_trusted();
-    let wanted = facts.model.as_deref().filter(|_| trusted);
+    let (effects, trusted) = (&skill.effects, skill.is_trusted());
+    let wanted = effects.model.as_deref().filter(|_| trusted);
     let (model, missing) = match (sub.model.as_deref(), wanted) {
         (Some(name), _) => (engine.find_model(name)?, None),
         // A skill written for others asks for a model that is not here: that is no reason to fail.
@@ -238,7 +213,7 @@ async fn begin(
     let default = engine.parts.settings.sub_budget;
     let usual = default.turns.unwrap_or(MAX_TICKS);
     // What nobody trusts may ask for less, and not for more.
-    let ticks = facts
+    let ticks = effects
         .max_ticks
         .map(|ticks| if trusted { ticks } else { ticks.min(usual) });
     let turns = sub.budget.turns.or(ticks).unwrap_or(usual);
@@ -249,7 +224,7 @@ async fn begin(
         milliseconds: sub.budget.milliseconds.or(default.milliseconds),
     };
     let beginning = Beginning {
-        title: format!("skill {}", facts.name),
+        title: format!("skill {}", skill.name),
         workshop,
         tools,
         limits: Limits {
@@ -259,11 +234,11 @@ async fn begin(
         },
         effort: sub
             .effort
-            .or(facts.effort.filter(|_| trusted))
+            .or(effects.effort.filter(|_| trusted))
             .or(engine.parts.settings.effort),
         model,
         parent: sub.parent.clone(),
-        skill: Some(facts.name.clone()),
+        skill: Some(skill.name.clone()),
         result: sub.result.clone(),
         chosen: sub.tools.clone(),
         agents: agents.iter().map(|agent| agent.name.clone()).collect(),
@@ -273,7 +248,7 @@ async fn begin(
         let name = &session.model.about().name;
         session.tell(&format!(
             "the skill {} asks for another model: {error}; {name} goes on",
-            facts.name
+            skill.name
         ));
     }
     Ok(session)
@@ -283,11 +258,11 @@ async fn begin(
 pub(crate) fn confine(
     tools: &mut Toolset,
     workshop: &mut Workshop,
-    facts: &Facts,
+    skill: &Arc<SkillSnapshot>,
     wanted: Option<&[Box<str>]>,
     agents: &[Agent],
 ) {
-    tools.retain(|tool| is_within(facts, tool, wanted));
+    tools.retain(|tool| is_within(&skill.effects, tool, wanted));
     if agents.iter().any(|agent| agent.only_looks) {
         let harmless: Vec<Box<str>> = tools
             .tools(workshop)
@@ -299,33 +274,32 @@ pub(crate) fn confine(
     if let Some(agent) = agents.last() {
         workshop.settings.agent = agent.name.clone();
     }
-    workshop.acting = Some(Arc::new(facts.standing.clone()));
+    workshop.acting = Some(Arc::clone(skill));
 }
 
 /// Whether a sub-run of a skill has a tool: one that is asked for, within `allowed-tools`.
-fn is_within(facts: &Facts, tool: &str, wanted: Option<&[Box<str>]>) -> bool {
+fn is_within(effects: &SkillEffects, tool: &str, wanted: Option<&[Box<str>]>) -> bool {
     // What a skill cannot do without: handing in, and reading its own files.
-    if tool == SUBMIT || tool == "load_skill_resource" {
+    if tool == SUBMIT || tool == LOAD_SKILL_RESOURCE {
         return true;
     }
     let asked = wanted.is_none_or(|wanted| wanted.iter().any(|name| **name == *tool));
-    asked && (facts.allowed.is_none() || facts.names(tool)) && !facts.forbids(tool)
+    asked && (effects.allowed.is_none() || effects.allows(tool)) && !effects.forbids(tool)
 }
 
 /// What the model reads first.
 fn opening(session: &mut Session, activation: &Activation, typed: bool) -> Words {
-    let name = &activation.name;
-    session.loaded.insert(activation);
+    let name = activation.name();
     let mut parts = vec![Part::Text {
-        text: format!("Run skill: {name}\n\n{}", activation.text),
-        keep: Some(name.clone()),
+        text: format!("Run skill: {name}\n\n{}", activation.text()),
+        keep: Some(name.into()),
     }];
     if typed {
         parts.push(Part::text(
             "When the work is done, call `submit` with the result. Do not tell the result in words.",
         ));
     }
-    let loaded = vec![active(name, &activation.digest, &activation.rendering())];
+    let loaded = vec![session.loaded.insert(activation)];
     Words {
         parts,
         loaded,

@@ -40,11 +40,7 @@ pub(crate) fn agent(session: &Session) -> Span {
     );
     if let Some(name) = skill {
         let loaded = session.loaded.get(name).map(|loaded| &*loaded.digest);
-        let acting = session
-            .workshop
-            .acting
-            .as_ref()
-            .map(|standing| &*standing.digest);
+        let acting = session.workshop.acting.as_ref().map(|skill| skill.digest());
         self::skill(&span, name, loaded.or(acting));
     }
     span

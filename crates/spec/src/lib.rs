@@ -9,6 +9,9 @@
 #![warn(clippy::disallowed_methods)]
 
 pub mod body;
+#[cfg(feature = "counters")]
+#[doc(hidden)]
+pub mod counters;
 pub mod fields;
 pub mod frontmatter;
 pub mod identity;

@@ -39,6 +39,8 @@ impl<'t> Parsed<'t> {
 /// Parses a `SKILL.md`. Never fails: any input yields a manifest, possibly empty, and a list of
 /// problems.
 pub fn parse(bytes: &[u8]) -> Parsed<'_> {
+    #[cfg(feature = "counters")]
+    crate::counters::count();
     let mut problems = Vec::new();
     let text = decode(bytes, &mut problems);
     let split = frontmatter::split(text, &mut problems);

@@ -4,13 +4,13 @@
 //! the same answer as what does not exist. What may be done with a skill that is seen is the gate's.
 
 use prowess_catalog::visibility::{Hidden, Refusal, View, Who};
-use prowess_catalog::{Catalog, Entry};
 use prowess_diag::sanitize;
 use prowess_diag::wording::{either, shorten, tick};
 use prowess_policy::{Action, Actor, Decision, Verdict};
 use prowess_traits::Question;
 use serde_json::Value;
 
+use crate::snapshot::SkillHandle;
 use crate::tool::{ToolError, Why};
 use crate::workshop::Workshop;
 
@@ -72,16 +72,14 @@ impl Deed {
     }
 }
 
-/// Finds the skill that a name means to a model.
-pub(crate) fn find(
-    workshop: &Workshop,
-    catalog: &Catalog,
-    asked: &str,
-) -> Result<Entry, ToolError> {
-    let view = View::new(catalog, &workshop.visibility, Who::Model);
-    view.resolve(asked)
-        .cloned()
-        .map_err(|refusal| refused(&view, asked, &refusal))
+/// Resolves a name that a model used.
+pub(crate) fn find(workshop: &Workshop, asked: &str) -> Result<SkillHandle, ToolError> {
+    let catalog = workshop.registry.snapshot();
+    let view = View::new(&catalog, &workshop.visibility, Who::Model);
+    match view.resolve(asked) {
+        Ok(entry) => Ok(SkillHandle::new(asked, entry)),
+        Err(refusal) => Err(refused(&view, asked, &refusal)),
+    }
 }
 
 /// What a model reads where a name leads nowhere.
@@ -116,18 +114,11 @@ pub(crate) fn refused(view: &View<'_>, asked: &str, refusal: &Refusal) -> ToolEr
 /// time, as it does for commands: a yes counts once.
 pub(crate) fn permit(
     workshop: &Workshop,
-    entry: &Entry,
-    asked: &str,
+    skill: &SkillHandle,
     deed: Deed,
     arguments: &str,
 ) -> Result<(), ToolError> {
-    permit_name(
-        workshop,
-        entry.name(),
-        &names_of(entry, asked),
-        deed,
-        arguments,
-    )
+    permit_name(workshop, skill.name(), &names_of(skill), deed, arguments)
 }
 
 /// The same for all skills at once.
@@ -135,9 +126,9 @@ pub(crate) fn permit_all(workshop: &Workshop, deed: Deed) -> Result<(), ToolErro
     permit_name(workshop, "*", &[], deed, "")
 }
 
-/// Tells whether the gate says yes of its own, and nobody takes note of it.
-pub(crate) fn is_free(workshop: &Workshop, entry: &Entry, asked: &str, arguments: &str) -> bool {
-    let (name, deed, also) = (entry.name(), Deed::Load, names_of(entry, asked));
+/// Returns `true` if the gate lets a skill be loaded without a prompt and without a record.
+pub(crate) fn may_load_unasked(workshop: &Workshop, skill: &SkillHandle, arguments: &str) -> bool {
+    let (name, deed, also) = (skill.name(), Deed::Load, names_of(skill));
     let action = Action::Skill {
         name,
         also: &also,
@@ -243,11 +234,10 @@ fn permit_name(
 }
 
 /// Every name that a rule may have for a skill.
-fn names_of<'a>(entry: &'a Entry, asked: &'a str) -> Vec<&'a str> {
-    let own: [&str; 2] = [&entry.skill.name, asked];
-    own.into_iter()
-        .chain(entry.skill.alias.as_deref())
-        .collect()
+fn names_of(skill: &SkillHandle) -> Vec<&str> {
+    let head = &skill.entry().skill;
+    let own: [&str; 2] = [&head.name, skill.asked()];
+    own.into_iter().chain(head.alias.as_deref()).collect()
 }
 
 /// What the gate says of something that is done with a skill.
@@ -256,9 +246,9 @@ fn decide(workshop: &Workshop, name: &str, deed: Deed, action: &Action<'_>) -> D
     let acting = workshop
         .acting
         .as_deref()
-        .filter(|acting| deed == Deed::Load && *acting.name != *name);
+        .filter(|acting| deed == Deed::Load && *acting.trust.name != *name);
     let actor = acting
-        .map(|acting| acting.actor(workshop.is_ceiling(acting)))
+        .map(|acting| acting.trust.actor(workshop.is_ceiling(&acting.trust)))
         .unwrap_or_default();
     workshop.gate().decide(action, &actor)
 }

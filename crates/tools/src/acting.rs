@@ -7,20 +7,19 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use prowess_catalog::Scope;
-use prowess_catalog::visibility::{View, Who};
 use prowess_policy::{Action, Actor, Answer, Approved, Command, Decision, Effect, Verdict};
 use prowess_traits::Question;
-use prowess_trust::Standing;
+use prowess_trust::SkillTrust;
 
 use crate::loaded::Loaded;
+use crate::snapshot::SkillSnapshot;
 use crate::tool::ToolError;
 use crate::workshop::Workshop;
 
 /// Whether `allowed-tools` is all that the skill may use: where it says anything, be it unreadable.
-pub(crate) fn has_ceiling(standing: &Standing) -> bool {
-    let mut unread = standing.tools.unread().iter();
-    standing.tools.of(Effect::Allow).next().is_some()
+pub(crate) fn has_ceiling(trust: &SkillTrust) -> bool {
+    let mut unread = trust.tools.unread().iter();
+    trust.tools.of(Effect::Allow).next().is_some()
         || unread.any(|unread| unread.effect == Effect::Allow)
 }
 
@@ -37,8 +36,8 @@ impl Workshop {
         action: &Action<'_>,
         what: &str,
     ) -> Result<(), ToolError> {
-        let (decision, standing) = self.judge_as(loaded, action);
-        let skill = standing.as_ref().map(|standing| &*standing.name);
+        let (decision, skill) = self.judge_as(loaded, action);
+        let skill = skill.as_ref().map(|skill| &*skill.trust.name);
         self.settle(
             what,
             &decision,
@@ -76,11 +75,11 @@ impl Workshop {
         folder: &Path,
         text: &str,
     ) -> Result<Approved<Command>, Decision> {
-        let (_, standing) = self.judge_as(loaded, &Action::Command { text });
-        match standing {
-            Some(standing) => {
-                let ceiling = self.is_ceiling(&standing);
-                self.approve_in(folder, text, &standing.actor(ceiling))
+        let (_, skill) = self.judge_as(loaded, &Action::Command { text });
+        match skill {
+            Some(skill) => {
+                let ceiling = self.is_ceiling(&skill.trust);
+                self.approve_in(folder, text, &skill.trust.actor(ceiling))
             }
             None => self.approve_in(folder, text, &Actor::default()),
         }
@@ -90,10 +89,14 @@ impl Workshop {
     pub fn judging(&self, loaded: &Loaded) -> Judging<'_> {
         let skills = match &self.acting {
             Some(_) => Vec::new(),
-            None => loaded
-                .names()
-                .filter_map(|name| self.trusted(name, loaded))
-                .collect(),
+            None => {
+                let (registry, store) = (&self.registry, self.trust.as_ref());
+                // A server's skill grants nothing, and is not read again to know that.
+                let skills = loaded
+                    .snapshots()
+                    .filter(|skill| !skill.is_served() && skill.is_unchanged(registry, store));
+                skills.map(Arc::clone).collect()
+            }
         };
         Judging {
             workshop: self,
@@ -102,29 +105,17 @@ impl Workshop {
     }
 
     /// The decision, and the skill as which it was taken.
-    fn judge_as(&self, loaded: &Loaded, action: &Action<'_>) -> (Decision, Option<Arc<Standing>>) {
+    fn judge_as(
+        &self,
+        loaded: &Loaded,
+        action: &Action<'_>,
+    ) -> (Decision, Option<Arc<SkillSnapshot>>) {
         self.judging(loaded).judge_as(action)
     }
 
     /// Whether a skill may use nothing but what it lists: in a sub-run, or where a person wants so.
-    pub(crate) fn is_ceiling(&self, standing: &Standing) -> bool {
-        (self.acting.is_some() || self.settings.confine) && has_ceiling(standing)
-    }
-
-    /// A loaded skill, as long as it is trusted and still what was loaded.
-    fn trusted(&self, name: &str, loaded: &Loaded) -> Option<Arc<Standing>> {
-        let catalog = self.registry.snapshot();
-        let view = View::new(&catalog, &self.visibility, Who::Person);
-        let entry = view.resolve(name).ok()?;
-        // A server's is never trusted, and need not be read again to know that.
-        if entry.skill.id.origin.scope == Scope::Server {
-            return None;
-        }
-        let standing = self.read(&entry.skill).ok()?.standing;
-        let same = loaded
-            .get(name)
-            .is_some_and(|known| known.digest == standing.digest);
-        (same && standing.is_trusted()).then(|| Arc::new(standing))
+    pub(crate) fn is_ceiling(&self, trust: &SkillTrust) -> bool {
+        (self.acting.is_some() || self.settings.confine) && has_ceiling(trust)
     }
 }
 
@@ -132,7 +123,7 @@ impl Workshop {
 #[derive(Debug)]
 pub struct Judging<'w> {
     workshop: &'w Workshop,
-    skills: Vec<Arc<Standing>>,
+    skills: Vec<Arc<SkillSnapshot>>,
 }
 
 impl Judging<'_> {
@@ -142,10 +133,10 @@ impl Judging<'_> {
     }
 
     /// The decision, and the skill as which it was taken.
-    fn judge_as(&self, action: &Action<'_>) -> (Decision, Option<Arc<Standing>>) {
+    fn judge_as(&self, action: &Action<'_>) -> (Decision, Option<Arc<SkillSnapshot>>) {
         let workshop = self.workshop;
         if let Some(acting) = &workshop.acting {
-            let actor = acting.actor(workshop.is_ceiling(acting));
+            let actor = acting.trust.actor(workshop.is_ceiling(&acting.trust));
             return (
                 workshop.gate().decide(action, &actor),
                 Some(Arc::clone(acting)),
@@ -153,11 +144,11 @@ impl Judging<'_> {
         }
         let mut decision = workshop.gate().decide(action, &Actor::default());
         let mut taken = None;
-        for standing in &self.skills {
+        for skill in &self.skills {
             if decision.verdict == Verdict::Deny {
                 break;
             }
-            let actor = standing.actor(workshop.is_ceiling(standing));
+            let actor = skill.trust.actor(workshop.is_ceiling(&skill.trust));
             let other = workshop.gate().decide(action, &actor);
             let counts = match other.verdict {
                 Verdict::Deny => true,
@@ -166,7 +157,7 @@ impl Judging<'_> {
             };
             if counts {
                 decision = other;
-                taken = Some(Arc::clone(standing));
+                taken = Some(Arc::clone(skill));
             }
         }
         (decision, taken)

@@ -4,49 +4,47 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use prowess_agent::ActiveSkill;
 use prowess_catalog::skill::one_line;
-use prowess_catalog::visibility::{Refusal, View, Who};
-use prowess_catalog::{Entry, Form, Scope, Skill};
+use prowess_catalog::visibility::{Refusal, Who};
+use prowess_catalog::{Scope, Skill};
 use prowess_diag::Diagnostic;
-use prowess_registry::digest::FileFacts;
-use prowess_render::{Arguments, Commands, FillError, Prepare, Report, Variables, prepare};
-use prowess_spec::{Parsed, parse};
-use prowess_trust::{Reading, Standing, State};
+use prowess_render::{
+    Arguments, Commands, FillError, Prepare, Report, Template, Variables, prepare,
+};
+use prowess_trust::State;
 use sha2::{Digest, Sha256};
 
 use crate::expand::{CommandRun, Execution, ExpandError, expand};
+use crate::snapshot::{SkillDocument, SkillHandle, SkillSnapshot};
 use crate::workshop::Workshop;
 
 /// Most files of a skill that are listed.
 const MAX_FILES: usize = 100;
 
-/// What a skill is given.
+/// A request to activate a skill.
 #[derive(Clone, Debug)]
-pub struct Given {
-    /// Its arguments.
+pub struct ActivationRequest {
+    /// The arguments of the skill.
     pub arguments: Arguments,
     /// Whether its commands run.
     pub execution: Execution,
-    /// Who wants it: a model or a person.
-    pub who: Who,
 }
 
-impl Given {
-    /// A model wants it, with these arguments.
-    pub fn by_model(arguments: Arguments) -> Self {
+impl ActivationRequest {
+    /// A request that runs the commands of the skill.
+    pub fn new(arguments: Arguments) -> Self {
         Self {
             arguments,
             execution: Execution::default(),
-            who: Who::Model,
         }
     }
 
-    /// A person wants it, with these arguments.
-    pub fn by_person(arguments: Arguments) -> Self {
+    /// A request that shows the commands of the skill instead of running them.
+    pub fn show(arguments: Arguments) -> Self {
         Self {
             arguments,
-            execution: Execution::default(),
-            who: Who::Person,
+            execution: Execution::Show,
         }
     }
 }
@@ -54,36 +52,80 @@ impl Given {
 /// A skill that is ready to enter a conversation.
 #[derive(Clone, Debug)]
 pub struct Activation {
-    /// Its name.
-    pub name: Box<str>,
-    /// The skill.
-    pub skill: Arc<Skill>,
-    /// Its folder; nothing where it is not on disk.
+    /// The skill as it was read.
+    pub snapshot: Arc<SkillSnapshot>,
+    /// Its folder. `None` if it is not on disk.
     pub folder: Option<PathBuf>,
-    /// The digest over its files.
-    pub digest: String,
-    /// Whether it is trusted, or need not be.
-    pub trusted: bool,
     /// Its body with everything filled in.
     pub body: String,
     /// Its other files, with their sizes, at most 100.
     pub files: Vec<(String, u64)>,
-    /// How many files it has beside SKILL.md.
+    /// The number of its files besides SKILL.md.
     pub file_count: usize,
-    /// All that the model receives.
-    pub text: String,
+    /// The text that the model receives, in parts.
+    pub parts: ActivationText,
+    /// The SHA-256 of that text, in hexadecimal.
+    pub rendering: Box<str>,
     /// What became of each placeholder.
     pub report: Report,
     /// How its commands went.
     pub runs: Vec<CommandRun>,
-    /// What is worth knowing besides.
+    /// Notes about the text.
     pub notes: Vec<Diagnostic>,
 }
 
+/// The text of an activation, in parts. Joined in this order, they are what the model receives.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ActivationText {
+    /// Folder, origin, version and trust, with an empty line at the end.
+    pub head: String,
+    /// The body without empty lines around it.
+    pub body: String,
+    /// The list of files, with an empty line before it.
+    pub files: String,
+    /// The closing lines, with an empty line before them.
+    pub closing: String,
+}
+
 impl Activation {
-    /// A sum over what the model receives: another sum, another text.
-    pub fn rendering(&self) -> [u8; 32] {
-        Sha256::digest(self.text.as_bytes()).into()
+    /// Returns the name of the skill.
+    pub fn name(&self) -> &str {
+        &self.snapshot.name
+    }
+
+    /// Returns the head of the skill.
+    pub fn skill(&self) -> &Arc<Skill> {
+        &self.snapshot.skill
+    }
+
+    /// Returns the digest over the files of the skill.
+    pub fn digest(&self) -> &str {
+        self.snapshot.digest()
+    }
+
+    /// Returns `true` if the skill may run commands and grant tools.
+    pub fn is_trusted(&self) -> bool {
+        self.snapshot.is_trusted()
+    }
+
+    /// Returns the text that the model receives.
+    pub fn text(&self) -> String {
+        let ActivationText {
+            head,
+            body,
+            files,
+            closing,
+        } = &self.parts;
+        [head, body, files, closing, "\n"].concat()
+    }
+
+    /// Returns the skill as an event records it.
+    pub fn active(&self) -> ActiveSkill {
+        ActiveSkill {
+            name: self.name().into(),
+            digest: self.digest().into(),
+            rendering: self.rendering.clone(),
+        }
     }
 }
 
@@ -95,12 +137,12 @@ pub enum ActivationError {
     #[error(transparent)]
     NotFound(Refusal),
     /// Its files could not be read.
-    #[error("cannot read the skill {name}: {why}")]
+    #[error("cannot read the skill {name}: {source}")]
     Read {
         /// Its name.
         name: Box<str>,
-        /// Why.
-        why: String,
+        /// The cause.
+        source: Box<prowess_trust::Error>,
     },
     /// A value would stand where a shell takes it for code.
     #[error("the skill {name} cannot be used safely: {}", .diagnostics.first().map_or("", |found| found.message.as_ref()))]
@@ -128,135 +170,116 @@ pub enum ActivationError {
     Command(#[from] ExpandError),
 }
 
-/// Finds a skill by name, fills in its arguments, runs its commands, and says what the model
-/// receives. Its use is remembered once, when all of that went well.
-pub fn activate(
+/// Resolves a skill by name and reads it.
+pub fn open(
     workshop: &Workshop,
     asked: &str,
-    given: &Given,
-) -> Result<Activation, ActivationError> {
-    let catalog = workshop.registry.snapshot();
-    let view = View::new(&catalog, &workshop.visibility, given.who);
-    let entry: &Entry = view.resolve(asked).map_err(ActivationError::NotFound)?;
-    let skill = Arc::clone(&entry.skill);
-    let name: Box<str> = entry.name().into();
-    let unread = |why: String| ActivationError::Read {
-        name: name.clone(),
-        why,
-    };
-    let read = workshop
-        .read(&skill)
-        .map_err(|error| unread(error.to_string()))?;
-    let activation = render(workshop, &name, &skill, read, given)?;
-    if given.execution == Execution::Run {
-        workshop.record_use(&name);
-    }
-    Ok(activation)
+    who: Who,
+) -> Result<Arc<SkillSnapshot>, ActivationError> {
+    let skill = workshop
+        .resolve(asked, who)
+        .map_err(ActivationError::NotFound)?;
+    read(workshop, &skill)
 }
 
-/// Activates a skill for a model on a thread that must not wait. Nothing where it has commands, is
-/// not a small folder on disk, or cannot be activated: then nothing was done, and [`activate`] is
-/// for whoever can wait. Its use is for the caller to remember.
-pub(crate) fn activate_at_once(
+/// Reads a resolved skill.
+pub fn read(
     workshop: &Workshop,
-    asked: &str,
-    arguments: Arguments,
-) -> Option<Activation> {
-    let catalog = workshop.registry.snapshot();
-    let view = View::new(&catalog, &workshop.visibility, Who::Model);
-    let entry = view.resolve(asked).ok()?;
-    let read = Reading::of_small(&entry.skill, workshop.trust.as_ref())?;
-    let given = Given {
-        execution: Execution::Show,
-        ..Given::by_model(arguments)
-    };
-    let activation = render(workshop, entry.name(), &entry.skill, read, &given).ok()?;
-    activation.runs.is_empty().then_some(activation)
+    skill: &SkillHandle,
+) -> Result<Arc<SkillSnapshot>, ActivationError> {
+    skill.read(workshop).map_err(|error| ActivationError::Read {
+        name: skill.name().into(),
+        source: Box::new(error),
+    })
+}
+
+/// Fills in the arguments of a skill, runs its commands, and returns what the model receives. If
+/// commands run, the use of the skill is recorded once all of them succeeded.
+pub fn activate(
+    workshop: &Workshop,
+    snapshot: &Arc<SkillSnapshot>,
+    request: &ActivationRequest,
+) -> Result<Activation, ActivationError> {
+    let activation = render(workshop, snapshot, request)?;
+    if request.execution == Execution::Run {
+        workshop.record_use(&snapshot.name);
+    }
+    Ok(activation)
 }
 
 fn render(
     workshop: &Workshop,
-    name: &str,
-    skill: &Arc<Skill>,
-    read: Reading,
-    given: &Given,
+    snapshot: &Arc<SkillSnapshot>,
+    request: &ActivationRequest,
 ) -> Result<Activation, ActivationError> {
-    let Reading {
-        text,
-        files,
-        standing,
-    } = read;
-    let parsed = parse(&text);
-    let trusted = standing.is_trusted();
-    let commands = if trusted && workshop.settings.commands {
-        Commands::Bind
-    } else {
-        Commands::Withhold
-    };
-    let names: Vec<&str> = parsed
-        .manifest
-        .arguments
-        .iter()
-        .map(|text| &*text.value)
-        .collect();
-    let options = Prepare {
-        names: &names,
-        compat: workshop.settings.compat,
-        commands,
-    };
-    let template =
-        prepare(parsed.text, parsed.body, &options).map_err(|refused| ActivationError::Unsafe {
-            name: name.into(),
-            diagnostics: refused.diagnostics,
-        })?;
-    if template.commands() > 0 && given.execution == Execution::Run {
-        check_shell(name, &parsed)?;
+    let SkillSnapshot {
+        name,
+        document,
+        trust,
+        ..
+    } = &**snapshot;
+    let template = template(workshop, snapshot)?;
+    if template.commands() > 0 && request.execution == Execution::Run {
+        check_shell(name, document)?;
     }
-    let folder = standing.place.as_ref().map(|place| match skill.form {
-        Form::Folder | Form::Memory => place.clone(),
-        Form::File | Form::Command => place.parent().unwrap_or(place).to_owned(),
-    });
-    let is_served = skill.id.origin.scope == Scope::Server;
-    let variables = variables(workshop, folder.as_deref(), is_served);
-    let filled = template.fill(&given.arguments, &variables)?;
+    let folder = snapshot.folder();
+    let variables = variables(workshop, folder.as_deref(), snapshot.is_served());
+    let filled = template.fill(&request.arguments, &variables)?;
     let mut runs = Vec::new();
-    let body = expand(
-        workshop,
-        &standing,
-        filled.parts,
-        given.execution,
-        &mut runs,
-    )?;
-    let (files, file_count) = beside(workshop, skill, files);
-    let mut activation = Activation {
-        name: name.into(),
-        skill: Arc::clone(skill),
+    let body = expand(workshop, trust, filled.parts, request.execution, &mut runs)?;
+    let mut files: Vec<(String, u64)> = snapshot.resources().collect();
+    let file_count = files.len();
+    files.truncate(MAX_FILES);
+    let parts = ActivationText {
+        head: head(snapshot, folder.as_deref()),
+        body: body.trim_matches('\n').to_owned(),
+        files: file_list(&files, file_count),
+        closing: closing(workshop, &body),
+    };
+    Ok(Activation {
+        snapshot: Arc::clone(snapshot),
         folder,
-        digest: standing.digest.clone(),
-        trusted,
         body,
         files,
         file_count,
-        text: String::new(),
+        rendering: parts.digest(),
+        parts,
         report: filled.report,
         runs,
         notes: template.notes().to_vec(),
-    };
-    activation.text = frame(&activation, &standing, workshop.settings.closing.as_deref());
-    Ok(activation)
+    })
 }
 
-/// A shell that a skill asks for must be there before anything runs.
-fn check_shell(name: &str, parsed: &Parsed<'_>) -> Result<(), ActivationError> {
+/// Prepares the text of a skill for its arguments.
+fn template(workshop: &Workshop, snapshot: &SkillSnapshot) -> Result<Template, ActivationError> {
+    let document = &snapshot.document;
+    let names: Vec<&str> = document.arguments.iter().map(|name| &**name).collect();
+    let runs = snapshot.is_trusted() && workshop.settings.commands;
+    let options = Prepare {
+        names: &names,
+        compat: workshop.settings.compat,
+        commands: if runs {
+            Commands::Bind
+        } else {
+            Commands::Withhold
+        },
+    };
+    prepare(&document.text, document.body, &options).map_err(|refused| ActivationError::Unsafe {
+        name: snapshot.name.clone(),
+        diagnostics: refused.diagnostics,
+    })
+}
+
+/// Checks that the shell that a skill asks for is installed, before anything runs.
+fn check_shell(name: &str, document: &SkillDocument) -> Result<(), ActivationError> {
     let missing = |shell: &str| ActivationError::NoShell {
         name: name.into(),
         shell: shell.into(),
     };
-    match parsed
-        .manifest
+    match document
         .shell
         .as_ref()
-        .map(|shell| shell.value.trim().to_ascii_lowercase())
+        .map(|shell| shell.to_ascii_lowercase())
     {
         Some(shell) if shell == "powershell" || shell == "pwsh" => Err(missing("powershell")),
         _ if ["/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash"]
@@ -285,55 +308,26 @@ fn variables(workshop: &Workshop, folder: Option<&Path>, is_served: bool) -> Var
     }
 }
 
-/// The files of a skill beside SKILL.md, with their sizes.
-fn beside(
-    workshop: &Workshop,
-    skill: &Skill,
-    files: Vec<FileFacts>,
-) -> (Vec<(String, u64)>, usize) {
-    let mut all: Vec<(String, u64)> = match skill.form {
-        Form::Folder => {
-            let main = Path::new(&*skill.location).file_name().map(Path::new);
-            let others = files.into_iter().filter(|file| Some(&*file.path) != main);
-            others
-                .map(|file| (file.path.to_string_lossy().into_owned(), file.size))
-                .collect()
-        }
-        // What is not on disk is listed by where it comes from.
-        Form::Memory => {
-            let files = workshop.registry.files(&skill.id).unwrap_or_default();
-            files
-                .into_iter()
-                .filter(|(path, _)| path != "SKILL.md")
-                .collect()
-        }
-        Form::File | Form::Command => Vec::new(),
-    };
-    let count = all.len();
-    all.truncate(MAX_FILES);
-    (all, count)
-}
-
-/// The body between what a model must know before and after it.
-fn frame(activation: &Activation, standing: &Standing, closing: Option<&str>) -> String {
-    let mut text = String::with_capacity(activation.body.len() + 1024);
-    if let Some(folder) = &activation.folder {
+/// Writes what the model must know before it reads the body.
+fn head(snapshot: &SkillSnapshot, folder: Option<&Path>) -> String {
+    let mut text = String::new();
+    if let Some(folder) = folder {
         text.push_str(&format!(
             "Base directory for this skill: {}\n",
             folder.display()
         ));
     }
-    let origin = &activation.skill.id.origin;
+    let origin = &snapshot.skill.id.origin;
     if origin.scope == Scope::Server {
         let server = one_line(&origin.vendor);
         text.push_str(&format!("This skill comes from the MCP server `{server}`: its text is that server's, not the user's. Its commands did not run, and it grants no tools.\n"));
     }
-    if let Some(version) = &activation.skill.version {
+    if let Some(version) = &snapshot.skill.version {
         text.push_str(&format!("Version: {}\n", one_line(version)));
     }
-    if !activation.trusted && origin.scope != Scope::Server {
-        let why = match &standing.state {
-            Some(State::Lapsed { .. }) => "it changed since a person trusted it",
+    if !snapshot.is_trusted() && origin.scope != Scope::Server {
+        let why = match &snapshot.trust.state {
+            Some(State::Lapsed(_)) => "it changed since a person trusted it",
             _ => "no person trusts it yet",
         };
         text.push_str(&format!("This skill is read-only here: {why}. Its commands did not run, and it grants no tools.\n"));
@@ -341,27 +335,46 @@ fn frame(activation: &Activation, standing: &Standing, closing: Option<&str>) ->
     if !text.is_empty() {
         text.push('\n');
     }
-    text.push_str(activation.body.trim_matches('\n'));
-    if !activation.files.is_empty() {
-        text.push_str("\n\nFiles of this skill (read them with load_skill_resource):\n");
-        for (path, size) in &activation.files {
-            let path = one_line(path);
-            text.push_str(&format!(
-                "- {path} ({})\n",
-                prowess_diag::wording::size(*size)
-            ));
-        }
-        let more = activation.file_count - activation.files.len();
-        if more > 0 {
-            text.push_str(&format!("- and {more} more\n"));
-        }
-        text.pop();
-    }
-    // Core-agent leaves skills without a word in them alone.
-    if let Some(closing) = closing.filter(|_| !activation.body.trim().is_empty()) {
-        text.push_str("\n\n");
-        text.push_str(closing);
-    }
-    text.push('\n');
     text
+}
+
+/// Lists the files of a skill.
+fn file_list(files: &[(String, u64)], count: usize) -> String {
+    if files.is_empty() {
+        return String::new();
+    }
+    let mut text = "\n\nFiles of this skill (read them with load_skill_resource):".to_owned();
+    for (path, size) in files {
+        let path = one_line(path);
+        text.push_str(&format!(
+            "\n- {path} ({})",
+            prowess_diag::wording::size(*size)
+        ));
+    }
+    if count > files.len() {
+        text.push_str(&format!("\n- and {} more", count - files.len()));
+    }
+    text
+}
+
+/// Returns the closing lines. A skill with an empty body has none, as in core-agent.
+fn closing(workshop: &Workshop, body: &str) -> String {
+    let closing = workshop.settings.closing.as_ref();
+    closing
+        .filter(|_| !body.trim().is_empty())
+        .map(|closing| format!("\n\n{closing}"))
+        .unwrap_or_default()
+}
+
+impl ActivationText {
+    fn digest(&self) -> Box<str> {
+        let mut hasher = Sha256::new();
+        for part in [&self.head, &self.body, &self.files, &self.closing] {
+            hasher.update(part);
+        }
+        hasher.update("\n");
+        let digest = hasher.finalize();
+        let hex: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+        hex.into()
+    }
 }

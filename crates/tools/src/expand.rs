@@ -6,7 +6,7 @@ use prowess_policy::{Bound, Decision};
 use prowess_render::{Part, Slot};
 use prowess_shell::lex;
 use prowess_traits::Ran;
-use prowess_trust::Standing;
+use prowess_trust::SkillTrust;
 
 use crate::workshop::Workshop;
 
@@ -83,7 +83,7 @@ pub enum ExpandError {
 /// Joins the parts of a rendered skill; commands run in the order in which they stand.
 pub(crate) fn expand(
     workshop: &Workshop,
-    standing: &Standing,
+    trust: &SkillTrust,
     parts: Vec<Part>,
     execution: Execution,
     runs: &mut Vec<CommandRun>,
@@ -97,7 +97,7 @@ pub(crate) fn expand(
                 runs.push(not_run(&slot.display, "not asked to run"));
             }
             Part::Command(slot) => {
-                let (output, run) = run(workshop, standing, &slot)?;
+                let (output, run) = run(workshop, trust, &slot)?;
                 text.push_str(&output);
                 runs.push(run);
             }
@@ -129,7 +129,7 @@ fn not_run(command: &str, why: &str) -> CommandRun {
 
 fn run(
     workshop: &Workshop,
-    standing: &Standing,
+    trust: &SkillTrust,
     slot: &Slot,
 ) -> Result<(String, CommandRun), ExpandError> {
     let command: Box<str> = slot.display.as_ref().into();
@@ -154,12 +154,12 @@ fn run(
         variables: &variables,
     };
     let approved = workshop
-        .approve_bound(&bound, &standing.actor(workshop.settings.confine))
+        .approve_bound(&bound, &trust.actor(workshop.settings.confine))
         .map_err(|decision| ExpandError::Denied {
             command: command.clone(),
             decision: Box::new(decision),
         })?;
-    let mut profile = workshop.profile(Some(standing));
+    let mut profile = workshop.profile(Some(trust));
     // As everywhere else, what is injected is about the project, not about the skill's own folder.
     profile.cwd.clone_from(&workshop.places.workspace);
     let ran = runner

@@ -6,8 +6,8 @@
 
 use prowess_catalog::Entry;
 use prowess_catalog::visibility::{Refusal, View, Who};
-use prowess_spec::parse;
 
+use crate::snapshot::SkillHandle;
 use crate::workshop::Workshop;
 
 /// Most skills that one message invokes, as in Claude Code: the first and five more.
@@ -36,12 +36,14 @@ pub enum Typed {
 /// A skill that a person asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Called {
-    /// The name, as it leads to the skill.
+    /// A name that resolves to the skill.
     pub name: Box<str>,
-    /// What stands behind it; all skills of a row get the same.
+    /// The text after the name. All skills of a row get the same arguments.
     pub arguments: Box<str>,
-    /// Whether it runs in a conversation of its own (`context: fork`).
+    /// `true` if the skill runs in a conversation of its own (`context: fork`), or is unreadable.
     pub forked: bool,
+    /// The skill.
+    pub skill: SkillHandle,
 }
 
 /// Reads what a person typed.
@@ -69,31 +71,33 @@ pub fn typed(workshop: &Workshop, message: &str) -> Typed {
         }
         Err(refusal) => return Typed::Refused(refusal),
     };
-    let mut row = vec![(entry, is_forked(workshop, entry))];
+    let mut row = vec![Word::new(workshop, first, entry)];
     while row.len() < MAX_STACKED {
         let ends = row
             .last()
-            .is_none_or(|(last, forked)| *forked || takes_slashes(last));
+            .is_none_or(|last| last.forked || takes_slashes(last.skill.entry()));
         let Some((name, behind)) = slash(rest).filter(|_| !ends) else {
             break;
         };
-        let Some(next) = view
-            .resolve(name)
-            .ok()
-            .filter(|next| !is_forked(workshop, next))
-        else {
+        let Ok(next) = view.resolve(name) else {
             break;
         };
-        rest = behind;
-        // Twice the same with the same arguments says nothing new.
-        if row.iter().all(|(known, _)| known.skill.id != next.skill.id) {
-            row.push((next, false));
+        let known = |word: &Word| word.skill.entry().skill.id == next.skill.id;
+        // A skill that is named twice is loaded once.
+        if !row.iter().any(known) {
+            let next = Word::new(workshop, name, next);
+            if next.forked {
+                break;
+            }
+            row.push(next);
         }
+        rest = behind;
     }
-    let called = |(entry, forked): (&Entry, bool)| Called {
-        name: catalog.qualified_name(entry).into(),
+    let called = |word: Word| Called {
+        name: catalog.qualified_name(word.skill.entry()).into(),
         arguments: rest.into(),
-        forked,
+        forked: word.forked,
+        skill: word.skill,
     };
     Typed::Skills(row.into_iter().map(called).collect())
 }
@@ -125,11 +129,12 @@ fn mentions(workshop: &Workshop, view: &View<'_>, message: &str) -> Typed {
             continue;
         };
         if found.iter().all(|known| *known.name != *name) {
-            let forked = is_forked(workshop, entry);
+            let Word { skill, forked } = Word::new(workshop, name, entry);
             found.push(Called {
                 name: name.into(),
                 arguments: "".into(),
                 forked,
+                skill,
             });
         }
     }
@@ -140,10 +145,20 @@ fn mentions(workshop: &Workshop, view: &View<'_>, message: &str) -> Typed {
     }
 }
 
-/// Whether a skill runs in a conversation of its own. One that cannot be read is not run in a row.
-fn is_forked(workshop: &Workshop, entry: &Entry) -> bool {
-    let text = workshop.registry.text(&entry.skill.id);
-    text.map_or(true, |text| parse(&text).manifest.is_forked())
+/// A skill that a message names.
+struct Word {
+    skill: SkillHandle,
+    /// `true` if it runs in a conversation of its own. An unreadable skill is not part of a row.
+    forked: bool,
+}
+
+impl Word {
+    fn new(workshop: &Workshop, asked: &str, entry: &Entry) -> Self {
+        let skill = SkillHandle::new(asked, entry);
+        let read = skill.read(workshop);
+        let forked = read.map_or(true, |snapshot| snapshot.effects.forked);
+        Self { skill, forked }
+    }
 }
 
 fn takes_slashes(entry: &Entry) -> bool {

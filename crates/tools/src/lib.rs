@@ -9,21 +9,25 @@ mod access;
 mod acting;
 mod activate;
 mod cap;
+mod command_output;
 mod expand;
 pub mod files;
 mod hooks;
 mod invoke;
 mod listing;
 mod loaded;
-mod names;
+pub mod names;
 mod schema;
 mod skills;
+mod snapshot;
 mod tool;
 mod toolset;
 mod workshop;
 
 pub use acting::Judging;
-pub use activate::{Activation, ActivationError, Given, activate};
+pub use activate::{
+    Activation, ActivationError, ActivationRequest, ActivationText, activate, open, read,
+};
 pub use cap::{MAX_BYTES, MAX_LINES};
 pub use expand::{CommandRun, Execution, ExpandError};
 pub use hooks::{
@@ -31,13 +35,13 @@ pub use hooks::{
     Matcher, Said, ToolCall, run_hooks,
 };
 pub use invoke::{Called, MAX_STACKED, Typed, typed};
-pub use loaded::{Loaded, LoadedSkill};
+pub use loaded::Loaded;
 pub use names::rule_names;
 pub use schema::{Schema, SchemaFault};
 pub use skills::{
-    ListSkills, LoadSkill, LoadSkillResource, RunCommandLine, SearchSkills, SkillTool, Submit,
-    UnloadSkill,
+    ListSkills, LoadSkill, LoadSkillResource, RunCommandLine, SearchSkills, Submit, UnloadSkill,
 };
+pub use snapshot::{SkillDocument, SkillEffects, SkillHandle, SkillSnapshot};
 pub use tool::{Tool, ToolAnswer, ToolError, ToolSpec, Why};
 /// For whoever writes tools: schemas of objects, and the fields of an input.
 pub mod input {

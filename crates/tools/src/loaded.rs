@@ -1,65 +1,100 @@
-//! Which skills are loaded in one conversation.
+//! The skills that are loaded in one conversation.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use prowess_agent::ActiveSkill;
 
 use crate::activate::Activation;
+use crate::snapshot::{SkillHandle, SkillSnapshot};
 
-/// The skills that are loaded, by name. One value for each conversation; whoever keeps the
-/// conversation keeps it.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// The skills that are loaded in one conversation, by name.
+#[derive(Clone, Debug, Default)]
 pub struct Loaded {
-    skills: BTreeMap<Box<str>, LoadedSkill>,
+    skills: BTreeMap<Box<str>, LoadedEntry>,
+    /// A skill that the caller resolved for the next call.
+    resolved: Option<SkillHandle>,
 }
 
-/// A skill that is loaded.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LoadedSkill {
-    /// The digest over its files when it was loaded.
-    pub digest: String,
-    /// A sum over what the model received.
-    pub rendering: [u8; 32],
+#[derive(Clone, Debug)]
+struct LoadedEntry {
+    active: ActiveSkill,
+    snapshot: Option<Arc<SkillSnapshot>>,
 }
+
+impl PartialEq for Loaded {
+    fn eq(&self, other: &Self) -> bool {
+        let active = |loaded: &Self| -> Vec<ActiveSkill> {
+            let entries = loaded.skills.values();
+            entries.map(|entry| entry.active.clone()).collect()
+        };
+        active(self) == active(other)
+    }
+}
+
+impl Eq for Loaded {}
 
 impl Loaded {
-    /// Tells whether exactly this is loaded already.
+    /// Returns `true` if exactly this text is loaded.
     pub fn has(&self, activation: &Activation) -> bool {
-        self.skills
-            .get(&activation.name)
-            .is_some_and(|known| known.rendering == activation.rendering())
+        self.get(activation.name())
+            .is_some_and(|known| known.rendering == activation.rendering)
     }
 
-    /// Notes that a skill is loaded.
-    pub fn insert(&mut self, activation: &Activation) {
-        let skill = LoadedSkill {
-            digest: activation.digest.clone(),
-            rendering: activation.rendering(),
+    /// Adds a skill, and returns it as an event records it.
+    pub fn insert(&mut self, activation: &Activation) -> ActiveSkill {
+        let active = activation.active();
+        let entry = LoadedEntry {
+            active: active.clone(),
+            snapshot: Some(Arc::clone(&activation.snapshot)),
         };
-        self.skills.insert(activation.name.clone(), skill);
+        self.skills.insert(active.name.clone(), entry);
+        active
     }
 
-    /// Notes that a skill was loaded in an earlier part of the conversation.
-    pub fn restore(&mut self, name: &str, digest: &str, rendering: [u8; 32]) {
-        self.skills.insert(
-            name.into(),
-            LoadedSkill {
-                digest: digest.to_owned(),
-                rendering,
-            },
-        );
+    /// Adds a skill that was loaded in an earlier part of the conversation. `None` as the snapshot
+    /// keeps the one that is known.
+    pub fn restore(&mut self, active: ActiveSkill, snapshot: Option<Arc<SkillSnapshot>>) {
+        let known = self.skills.remove(&active.name);
+        let snapshot = snapshot.or_else(|| known?.snapshot);
+        let name = active.name.clone();
+        self.skills.insert(name, LoadedEntry { active, snapshot });
     }
 
-    /// Forgets a skill. Tells whether it was loaded.
+    /// Adds the skills of another conversation.
+    pub fn merge(&mut self, other: Self) {
+        self.skills.extend(other.skills);
+    }
+
+    /// Removes a skill. Returns `true` if it was loaded.
     pub fn remove(&mut self, name: &str) -> bool {
         self.skills.remove(name).is_some()
     }
 
-    /// Looks one up.
-    pub fn get(&self, name: &str) -> Option<&LoadedSkill> {
-        self.skills.get(name)
+    /// Returns a loaded skill.
+    pub fn get(&self, name: &str) -> Option<&ActiveSkill> {
+        self.skills.get(name).map(|entry| &entry.active)
     }
 
-    /// Names of the skills that are loaded, sorted.
+    /// Returns the names of the loaded skills, sorted.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.skills.keys().map(|name| &**name)
+    }
+
+    /// Returns what was read of the loaded skills, in order of name.
+    pub fn snapshots(&self) -> impl Iterator<Item = &Arc<SkillSnapshot>> {
+        self.skills
+            .values()
+            .filter_map(|entry| entry.snapshot.as_ref())
+    }
+
+    /// Keeps a resolved skill for the next call, so that the call does not resolve it again.
+    pub fn set_resolved(&mut self, skill: SkillHandle) {
+        self.resolved = Some(skill);
+    }
+
+    /// Takes the resolved skill if it has this name.
+    pub(crate) fn take_resolved(&mut self, asked: &str) -> Option<SkillHandle> {
+        self.resolved.take().filter(|skill| skill.asked() == asked)
     }
 }

@@ -1,22 +1,82 @@
-//! Tools have two names: ours, which a model sees, and Claude Code's, which rules and skills use.
+//! The names of our tools, and the names that rules and skills use for them.
 
-use crate::skills::LoadSkillResource;
+/// Lists skills.
+pub const LIST_SKILLS: &str = "list_skills";
+/// Searches skills.
+pub const SEARCH_SKILLS: &str = "search_skills";
+/// Loads a skill.
+pub const LOAD_SKILL: &str = "load_skill";
+/// Loads a skill, under the name that Agentick uses.
+pub const SKILL: &str = "skill";
+/// Unloads a skill.
+pub const UNLOAD_SKILL: &str = "unload_skill";
+/// Reads a file of a skill.
+pub const LOAD_SKILL_RESOURCE: &str = "load_skill_resource";
+/// Reads a file of a skill, under the name that `skilled_crew` uses.
+pub const LOAD_SKILL_RESOURCES: &str = "load_skill_resources";
+/// Runs a command as a skill.
+pub const RUN_COMMAND_LINE: &str = "run_command_line";
+/// Hands in the result of a run.
+pub const SUBMIT: &str = "submit";
+/// Runs a command.
+pub const BASH: &str = "bash";
+/// Reads a file.
+pub const READ: &str = "read";
+/// Writes a file.
+pub const WRITE: &str = "write";
+/// Edits a file.
+pub const EDIT: &str = "edit";
+/// Finds files by name.
+pub const GLOB: &str = "glob";
+/// Searches the contents of files.
+pub const GREP: &str = "grep";
+/// Fetches a page.
+pub const HTTP_GET: &str = "http_get";
 
-/// The names by which rules and `allowed-tools` mean one of our tools.
+/// Returns the names by which rules and `allowed-tools` mean one of our tools.
 pub fn rule_names(tool: &str) -> &'static [&'static str] {
     match tool {
-        "bash" | "run_command_line" => &["Bash"],
-        "read" => &["Read"],
-        "write" => &["Write", "Edit"],
-        "edit" => &["Edit", "Write", "MultiEdit"],
-        "glob" => &["Glob", "LS"],
-        "grep" => &["Grep"],
-        "http_get" => &["WebFetch"],
-        "load_skill" | "skill" | "unload_skill" | "list_skills" | "search_skills" => &["Skill"],
-        // Two names for one tool: whatever is said of one holds for the other.
-        "load_skill_resource" | LoadSkillResource::ALIAS => {
-            &["load_skill_resource", LoadSkillResource::ALIAS]
-        }
+        BASH | RUN_COMMAND_LINE => &["Bash"],
+        READ => &["Read"],
+        WRITE => &["Write", "Edit"],
+        EDIT => &["Edit", "Write", "MultiEdit"],
+        GLOB => &["Glob", "LS"],
+        GREP => &["Grep"],
+        HTTP_GET => &["WebFetch"],
+        LOAD_SKILL | SKILL | UNLOAD_SKILL | LIST_SKILLS | SEARCH_SKILLS => &["Skill"],
+        // One tool with two names: a rule about either applies to both.
+        LOAD_SKILL_RESOURCE | LOAD_SKILL_RESOURCES => &[LOAD_SKILL_RESOURCE, LOAD_SKILL_RESOURCES],
         _ => &[],
     }
+}
+
+/// Returns the field with the arguments, for a tool that loads a skill. `None` for other tools.
+pub fn arguments_field(tool: &str) -> Option<&'static str> {
+    match tool {
+        LOAD_SKILL => Some("arguments"),
+        SKILL => Some("args"),
+        _ => None,
+    }
+}
+
+/// Returns `true` if a tool reads or changes the file in its input field `path`.
+pub fn is_file_tool(tool: &str) -> bool {
+    matches!(tool, READ | WRITE | EDIT)
+}
+
+/// Returns `true` if a list of names, as rules write them, contains a tool.
+pub(crate) fn is_named(list: &[Box<str>], tool: &str) -> bool {
+    let also = rule_names(tool);
+    list.iter().any(|name| {
+        **name == *tool
+            || also.contains(&&**name)
+            || name.starts_with("mcp__") && is_of_server(name, tool)
+    })
+}
+
+/// `mcp__server` and `mcp__server__*` mean every tool of a server.
+fn is_of_server(pattern: &str, tool: &str) -> bool {
+    let pattern = pattern.strip_suffix("__*").unwrap_or(pattern);
+    tool.strip_prefix(pattern)
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with("__"))
 }

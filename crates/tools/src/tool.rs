@@ -46,15 +46,10 @@ pub trait Tool: Send + Sync + Debug {
         input: &Value,
     ) -> Result<ToolAnswer, ToolError>;
 
-    /// Answers on a thread that must not wait: nothing where that would ask somebody, run something,
-    /// read much or fail. Then nothing was done, and [`answer`](Self::answer) does it.
-    fn at_once(
-        &self,
-        _workshop: &Workshop,
-        _loaded: &mut Loaded,
-        _input: &Value,
-    ) -> Option<ToolAnswer> {
-        None
+    /// Returns `true` if a call would need no prompt, no command and no large read, so that it may
+    /// be made on a thread that must not block. What was read to decide that is kept in `loaded`.
+    fn is_quick(&self, _workshop: &Workshop, _loaded: &mut Loaded, _input: &Value) -> bool {
+        false
     }
 
     /// What an input is checked against. Whoever calls a tool often keeps it: reading a schema takes
@@ -111,15 +106,11 @@ pub(crate) fn answer(
     loaded: &mut Loaded,
     input: &Value,
 ) -> Result<ToolAnswer, ToolError> {
-    tool.answer(workshop, loaded, input).map(capped)
-}
-
-/// An answer within the bounds of all answers.
-pub(crate) fn capped(answer: ToolAnswer) -> ToolAnswer {
-    ToolAnswer {
+    let answer = tool.answer(workshop, loaded, input)?;
+    Ok(ToolAnswer {
         text: cap::capped(answer.text, ""),
         ..answer
-    }
+    })
 }
 
 /// All that a provider is told about a tool.

@@ -10,11 +10,12 @@ use serde_json::Value;
 
 use crate::access::{Deed, find, is_forbidden, permit, permit_tool, shown, tool_rules};
 use crate::loaded::Loaded;
+use crate::names::{LOAD_SKILL_RESOURCE, LOAD_SKILL_RESOURCES};
 use crate::schema::{Schema, SchemaFault};
 use crate::skills::{
-    ListSkills, LoadSkill, LoadSkillResource, RunCommandLine, SearchSkills, SkillTool, Submit,
-    UnloadSkill,
+    ListSkills, LoadSkill, LoadSkillResource, RunCommandLine, SearchSkills, Submit, UnloadSkill,
 };
+use crate::snapshot::SkillHandle;
 use crate::tool::{self, Tool, ToolAnswer, ToolError, ToolSpec, Why};
 use crate::workshop::Workshop;
 
@@ -107,10 +108,10 @@ impl Toolset {
             offer(Needs::Skills, Arc::new(ListSkills));
         }
         offer(Needs::Skills, Arc::new(SearchSkills));
-        offer(Needs::Skills, Arc::new(LoadSkill));
+        offer(Needs::Skills, Arc::new(LoadSkill::Standard));
         offer(Needs::Skills, Arc::new(UnloadSkill));
         if choice.skill {
-            offer(Needs::Skills, Arc::new(SkillTool));
+            offer(Needs::Skills, Arc::new(LoadSkill::Agentick));
         }
         offer(Needs::Skills, Arc::new(LoadSkillResource));
         let run = RunCommandLine {
@@ -176,10 +177,9 @@ impl Toolset {
         name: &str,
         input: &Value,
     ) -> Result<ToolAnswer, ToolError> {
-        let wanted = if name == LoadSkillResource::ALIAS {
-            LoadSkillResource.name()
-        } else {
-            name
+        let wanted = match name {
+            LOAD_SKILL_RESOURCES => LOAD_SKILL_RESOURCE,
+            name => name,
         };
         let Some(offer) = self
             .there(workshop)
@@ -194,43 +194,46 @@ impl Toolset {
         tool::answer(&*offer.tool, workshop, loaded, input)
     }
 
-    /// Calls a tool on a thread that must not wait. Nothing where that cannot be, or something is
-    /// wrong: then nothing was done, and [`call`](Self::call) does it and says what.
-    pub fn call_at_once(
+    /// Returns `true` if a call would need no prompt, no command and no large read, so that it may
+    /// be made on a thread that must not block. What was read to decide that is kept in `loaded`,
+    /// for the call that follows.
+    pub fn is_quick(
         &self,
         workshop: &Workshop,
         loaded: &mut Loaded,
         name: &str,
         input: &Value,
-    ) -> Option<ToolAnswer> {
-        let offer = self
-            .there(workshop)
-            .find(|offer| offer.tool.name() == name)?;
-        offer.check(input).ok()?;
-        if tool_rules(workshop, name, input).is_some() {
-            return None;
-        }
-        offer
-            .tool
-            .at_once(workshop, loaded, input)
-            .map(tool::capped)
+    ) -> bool {
+        let offer = self.there(workshop).find(|offer| offer.tool.name() == name);
+        offer.is_some_and(|offer| {
+            tool_rules(workshop, name, input).is_none()
+                && offer.tool.is_quick(workshop, loaded, input)
+        })
     }
 
     /// Checks a call without making it: the schema, and rules about the tool and the skill that it
-    /// names. For a host that does by other means what the tool is for.
-    pub fn admit(&self, workshop: &Workshop, name: &str, input: &Value) -> Result<(), ToolError> {
+    /// names. For a host that does by other means what the tool is for. Returns the skill;
+    /// `resolved` is the skill if the caller resolved it before.
+    pub fn admit(
+        &self,
+        workshop: &Workshop,
+        name: &str,
+        input: &Value,
+        resolved: Option<SkillHandle>,
+    ) -> Result<SkillHandle, ToolError> {
         let Some(offer) = self.there(workshop).find(|offer| offer.tool.name() == name) else {
             let tools: Vec<&dyn Tool> = self.tools(workshop).collect();
             return Err(unknown(name, &tools));
         };
         offer.check(input)?;
         permit_tool(workshop, name, input)?;
-        let asked = input
-            .get("name")
-            .and_then(Value::as_str)
-            .unwrap_or_default();
-        let entry = find(workshop, &workshop.registry.snapshot(), asked)?;
-        permit(workshop, &entry, asked, Deed::Load, "")
+        let asked = tool::text(input, "name");
+        let skill = match resolved.filter(|skill| skill.asked() == asked) {
+            Some(skill) => skill,
+            None => find(workshop, asked)?,
+        };
+        permit(workshop, &skill, Deed::Load, "")?;
+        Ok(skill)
     }
 }
 

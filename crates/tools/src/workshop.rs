@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use prowess_catalog::{Policy, Skill};
+use prowess_catalog::Policy;
 use prowess_policy::profile::{Setting, Strength};
 use prowess_policy::{
     Action, Actor, Answer, Approved, Bound, Command, Decision, Gate, Outcome, Profile,
@@ -14,7 +14,9 @@ use prowess_render::Compat;
 use prowess_traits::{
     Approver, Clock, CommandRunner, Nobody, Noted, Question, Recorder, UsageStore, Use,
 };
-use prowess_trust::{Reading, Standing, TrustStore};
+use prowess_trust::{SkillTrust, TrustStore};
+
+use crate::snapshot::SkillSnapshot;
 
 /// What is said behind every skill that is loaded, unless it is configured otherwise: the skill
 /// speaks last, so the counterweight must speak later still.
@@ -51,7 +53,7 @@ pub struct Workshop {
     /// What can be chosen.
     pub settings: Settings,
     /// The skill that everything is done as, in a sub-run: its `allowed-tools` are all there is.
-    pub acting: Option<Arc<Standing>>,
+    pub acting: Option<Arc<SkillSnapshot>>,
 }
 
 /// Where work happens.
@@ -139,14 +141,9 @@ impl Workshop {
         self.gate.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reads a skill, and says how it stands before the gate.
-    pub fn read(&self, skill: &Skill) -> Result<Reading, prowess_trust::Error> {
-        Reading::of(skill, &self.registry, self.trust.as_ref())
-    }
-
     /// What a command of a skill may touch.
-    pub fn profile(&self, standing: Option<&Standing>) -> Profile {
-        let folder = standing.and_then(|standing| standing.place.clone());
+    pub fn profile(&self, trust: Option<&SkillTrust>) -> Profile {
+        let folder = trust.and_then(|trust| trust.place.clone());
         let folder = folder.map(|place| match place.parent() {
             Some(parent) if place.is_file() => parent.to_owned(),
             _ => place,

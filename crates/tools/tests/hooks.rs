@@ -27,7 +27,7 @@ use prowess_tools::{
     Workshop, run_hooks,
 };
 use prowess_traits::{Approver, Clock, Question};
-use prowess_trust::{Standing, TrustStore};
+use prowess_trust::{SkillTrust, TrustStore};
 use serde_json::{Value, json};
 
 /// Every test; a name that is given chooses among them, as elsewhere.
@@ -199,11 +199,11 @@ fn a_skill_that_changed_runs_nothing() {
     world.script("guard.sh", "exit 2");
     world.trust();
     let workshop = world.workshop();
-    let (set, standing) = load(&workshop);
+    let (set, trust) = load(&workshop);
     let again = || {
         run_hooks(
             &workshop,
-            &[(&set, &standing)],
+            &[(&set, &trust)],
             &bash("ls"),
             &mut HookState::default(),
         )
@@ -843,10 +843,8 @@ impl World {
 
     fn trust(&self) {
         let store = TrustStore::new(self.root.path().join("trust"));
-        let (_, standing) = load(&self.workshop());
-        store
-            .grant(&self.skill_folder(), &standing.digest, 1)
-            .unwrap();
+        let (_, trust) = load(&self.workshop());
+        store.grant(&self.skill_folder(), &trust.digest, 1).unwrap();
     }
 
     fn workshop(&self) -> Workshop {
@@ -887,15 +885,15 @@ impl World {
     }
 }
 
-/// The skill's hooks and standing, as an activation finds them.
-fn load(workshop: &Workshop) -> (HookSet, Standing) {
+/// The skill's hooks and trust, as an activation finds them.
+fn load(workshop: &Workshop) -> (HookSet, SkillTrust) {
     let catalog = workshop.registry.snapshot();
     let skill = &catalog.resolve("guard").unwrap().skill;
     assert_eq!(skill.id.origin.scope, Scope::Project);
     let read = workshop.read(skill).unwrap();
-    let (set, notes) = HookSet::read(&parse(&read.text).manifest);
+    let (set, notes) = HookSet::read(&parse(read.document.text.as_bytes()).manifest);
     assert_eq!(notes, []);
-    (set, read.standing)
+    (set, read.trust)
 }
 
 /// Runs the hooks for an event, in a session of its own.
@@ -904,8 +902,8 @@ fn fire(workshop: &Workshop, event: &HookEvent<'_>) -> HookOutcome {
 }
 
 fn fire_with(workshop: &Workshop, event: &HookEvent<'_>, state: &mut HookState) -> HookOutcome {
-    let (set, standing) = load(workshop);
-    run_hooks(workshop, &[(&set, &standing)], event, state)
+    let (set, trust) = load(workshop);
+    run_hooks(workshop, &[(&set, &trust)], event, state)
 }
 
 fn open(path: &Path, bits: u32) {

@@ -79,9 +79,9 @@ impl World {
     fn trust(&self) {
         let workshop = self.workshop();
         let skill = workshop.registry.get("work").unwrap();
-        let standing = workshop.read(&skill).unwrap().standing;
+        let trust = workshop.read(&skill).unwrap().trust;
         TrustStore::new(self.path("trust"))
-            .grant(&self.skill(), &standing.digest, 1)
+            .grant(&self.skill(), &trust.digest, 1)
             .unwrap();
     }
 

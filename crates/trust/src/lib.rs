@@ -4,13 +4,13 @@
 //! kept outside of any project, one small file for each skill, and is bound to a digest over every
 //! file: one changed byte, and the skill is inert again, with a list of what changed.
 
-mod standing;
+mod skill_trust;
 mod store;
 mod summary;
 
 use prowess_catalog::{Scope, Skill};
 
-pub use standing::{Reading, Standing, place_of};
+pub use skill_trust::SkillTrust;
 pub use store::{Change, Entry, Error, Record, State, TrustStore, digest_of};
 pub use summary::{GrantLine, Hidden, Summary, summarise};
 

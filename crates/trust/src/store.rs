@@ -1,15 +1,14 @@
 //! The store: one file for each trusted skill.
 
 use std::collections::BTreeMap;
-use std::ffi::OsStr;
 use std::fs;
 use std::io::{Read, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use prowess_registry::ReadError;
-use prowess_registry::digest::{self, FactKind, FileFacts};
+use prowess_registry::digest::{self, FactKind};
+use prowess_registry::{ContentsError, files_of};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -24,14 +23,9 @@ const VERSION: u32 = 1;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The skill could not be hashed.
-    #[error("cannot tell what {} consists of", path.display())]
-    Hash {
-        /// The skill.
-        path: PathBuf,
-        /// What went wrong.
-        source: digest::Error,
-    },
+    /// The files of the skill could not be read or hashed.
+    #[error(transparent)]
+    Contents(#[from] ContentsError),
     /// A file of the store or of the skill could not be read or written.
     #[error("cannot {verb} {}", path.display())]
     File {
@@ -42,9 +36,6 @@ pub enum Error {
         /// What the system says.
         source: std::io::Error,
     },
-    /// The text of the skill could not be read.
-    #[error(transparent)]
-    Text(ReadError),
     /// The skill changed between being shown and being trusted.
     #[error("{} changed after it was shown", path.display())]
     Changed {
@@ -74,13 +65,8 @@ pub enum State {
     Never,
     /// A person trusts exactly these files.
     Trusted(Record),
-    /// A person trusted it, and it changed.
-    Lapsed {
-        /// What was trusted.
-        record: Record,
-        /// What changed since.
-        changes: Vec<Change>,
-    },
+    /// A person trusted it, and it changed since.
+    Lapsed(Record),
     /// There is a record that cannot be read; it counts for nothing.
     Damaged {
         /// The record.
@@ -143,41 +129,46 @@ impl TrustStore {
         &self.folder
     }
 
-    /// Looks a skill up: its folder, or its file where a file alone is the skill. Reads every file of
-    /// the skill.
+    /// Looks up a skill: a folder, or a file if a single file is the skill. Reads its files.
     pub fn state(&self, skill: &Path) -> Result<State, Error> {
-        self.state_with(skill, digest_of)
+        let path = real(skill)?;
+        match self.record(&path) {
+            Ok(record) => Ok(verdict(record, &digest_of(&path)?)),
+            Err(state) => Ok(state),
+        }
     }
 
-    /// The same for a skill whose digest somebody has, or can get.
-    pub(crate) fn state_with(
-        &self,
-        skill: &Path,
-        digest: impl FnOnce(&Path) -> Result<String, Error>,
-    ) -> Result<State, Error> {
+    /// Looks up a skill whose digest is known. Reads none of its files.
+    pub fn state_of(&self, skill: &Path, digest: &str) -> Result<State, Error> {
         let path = real(skill)?;
-        let record = match read_record(&self.record_path(&path)) {
-            Ok(None) => return Ok(State::Never),
-            Ok(Some(record)) if record.path == spell(&path) => record,
-            Ok(Some(_)) => {
-                let why = "it belongs to another folder".to_owned();
-                return Ok(State::Damaged {
-                    path: self.record_path(&path),
-                    why,
-                });
-            }
-            Err(why) => {
-                return Ok(State::Damaged {
-                    path: self.record_path(&path),
-                    why,
-                });
-            }
-        };
-        if digest(&path)? == record.digest {
-            return Ok(State::Trusted(record));
+        Ok(match self.record(&path) {
+            Ok(record) => verdict(record, digest),
+            Err(state) => state,
+        })
+    }
+
+    /// Lists the files of a skill that changed since it was trusted. Reads its files if its trust
+    /// lapsed.
+    pub fn changes(&self, skill: &Path, state: &State) -> Result<Vec<Change>, Error> {
+        match state {
+            State::Lapsed(record) => Ok(changes(&record.files, &each_file(&real(skill)?)?)),
+            _ => Ok(Vec::new()),
         }
-        let changes = changes(&record.files, &each_file(&path)?);
-        Ok(State::Lapsed { record, changes })
+    }
+
+    /// Returns the record of a skill, or the state of a skill without a usable record.
+    fn record(&self, path: &Path) -> Result<Record, State> {
+        let file = self.record_path(path);
+        let damaged = |why: String| State::Damaged {
+            path: file.clone(),
+            why,
+        };
+        match read_record(&file) {
+            Ok(None) => Err(State::Never),
+            Ok(Some(record)) if record.path == spell(path) => Ok(record),
+            Ok(Some(_)) => Err(damaged("it belongs to another folder".to_owned())),
+            Err(why) => Err(damaged(why)),
+        }
     }
 
     /// Trusts a skill as it was shown: `seen` is the digest that the person looked at.
@@ -279,6 +270,14 @@ impl TrustStore {
     }
 }
 
+fn verdict(record: Record, digest: &str) -> State {
+    if record.digest == digest {
+        State::Trusted(record)
+    } else {
+        State::Lapsed(record)
+    }
+}
+
 /// Reads a record; nothing when there is none.
 fn read_record(path: &Path) -> Result<Option<Record>, String> {
     let file = match fs::File::open(path) {
@@ -316,89 +315,14 @@ fn spell(path: &Path) -> String {
     }
 }
 
-/// The folder that file names begin at, and the files of a skill.
-fn parts(skill: &Path) -> Result<(PathBuf, Vec<FileFacts>), Error> {
-    let failed = |source| Error::File {
-        verb: "read",
-        path: skill.to_owned(),
-        source,
-    };
-    let metadata = fs::symlink_metadata(skill).map_err(failed)?;
-    if metadata.is_symlink() {
-        return parts(&real(skill)?);
-    }
-    if metadata.is_dir() {
-        let files = digest::files(skill).map_err(|source| Error::Hash {
-            path: skill.to_owned(),
-            source,
-        })?;
-        return Ok((skill.to_owned(), files));
-    }
-    let (Some(folder), Some(name)) = (skill.parent(), skill.file_name()) else {
-        return Err(failed(std::io::Error::other(
-            "it is neither a folder nor a file",
-        )));
-    };
-    let kind = if metadata.permissions().mode() & 0o111 == 0 {
-        FactKind::File
-    } else {
-        FactKind::Executable
-    };
-    Ok((
-        folder.to_owned(),
-        vec![FileFacts {
-            path: name.into(),
-            size: metadata.len(),
-            kind,
-        }],
-    ))
-}
-
-/// The digest over all files of a skill.
+/// Returns the digest over all files of a skill.
 pub fn digest_of(skill: &Path) -> Result<String, Error> {
-    contents(skill, None).map(|contents| contents.digest)
-}
-
-/// What one reading of a skill found.
-pub(crate) struct Contents {
-    pub(crate) files: Vec<FileFacts>,
-    pub(crate) digest: String,
-    /// The content of the file that was asked for, or of the file that is the skill.
-    pub(crate) text: Option<Vec<u8>>,
-}
-
-/// Reads every file of a skill once.
-pub(crate) fn contents(skill: &Path, main: Option<&OsStr>) -> Result<Contents, Error> {
-    let (folder, files) = parts(skill)?;
-    contents_of(skill, &folder, files, main)
-}
-
-/// The same for files that are listed already.
-pub(crate) fn contents_of(
-    skill: &Path,
-    folder: &Path,
-    files: Vec<FileFacts>,
-    main: Option<&OsStr>,
-) -> Result<Contents, Error> {
-    let main = main
-        .map(Path::new)
-        .or(files.first().map(|file| &*file.path));
-    let main = main.unwrap_or(Path::new(""));
-    let (digest, text) =
-        digest::digest_and_text(folder, &files, main).map_err(|source| Error::Hash {
-            path: skill.to_owned(),
-            source,
-        })?;
-    Ok(Contents {
-        files,
-        digest,
-        text,
-    })
+    Ok(prowess_registry::digest_of(skill)?)
 }
 
 /// Each file of a skill with its kind and digest.
 fn each_file(skill: &Path) -> Result<BTreeMap<String, String>, Error> {
-    let (folder, files) = parts(skill)?;
+    let (folder, files) = files_of(skill)?;
     let mut all = BTreeMap::new();
     for file in files {
         let kind = match file.kind {
@@ -407,11 +331,12 @@ fn each_file(skill: &Path) -> Result<BTreeMap<String, String>, Error> {
             FactKind::Link => "link",
         };
         let name = spell(&file.path);
-        let digest =
-            digest::digest(&folder, std::slice::from_ref(&file)).map_err(|source| Error::Hash {
+        let digest = digest::digest(&folder, std::slice::from_ref(&file)).map_err(|source| {
+            ContentsError::Hash {
                 path: skill.to_owned(),
                 source,
-            })?;
+            }
+        })?;
         all.insert(name, format!("{kind} {digest}"));
     }
     Ok(all)
@@ -477,9 +402,9 @@ mod tests {
         fs::write(skill.join("run.sh"), "echo 2").unwrap();
         fs::write(skill.join("new"), "").unwrap();
         fs::remove_file(skill.join("SKILL.md")).unwrap();
-        let State::Lapsed { changes, .. } = store.state(&skill).unwrap() else {
-            panic!()
-        };
+        let state = store.state(&skill).unwrap();
+        assert!(matches!(state, State::Lapsed(_)));
+        let changes = store.changes(&skill, &state).unwrap();
         assert_eq!(
             changes,
             [
@@ -507,9 +432,9 @@ mod tests {
         let (_world, skill, store) = skill();
         store.grant(&skill, &digest_of(&skill).unwrap(), 7).unwrap();
         fs::set_permissions(skill.join("run.sh"), fs::Permissions::from_mode(0o755)).unwrap();
-        let State::Lapsed { changes, .. } = store.state(&skill).unwrap() else {
-            panic!()
-        };
+        let state = store.state(&skill).unwrap();
+        assert!(matches!(state, State::Lapsed(_)));
+        let changes = store.changes(&skill, &state).unwrap();
         assert_eq!(changes, [Change::Mode("run.sh".into())]);
     }
 

@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 
 use prowess_diag::sanitize;
 use prowess_policy::{Effect, Rule};
-use prowess_registry::digest::{self, FactKind};
+use prowess_registry::digest::FactKind;
+use prowess_registry::files_of;
 use prowess_shell::{Word, finder, programs};
 use prowess_spec::body::{self, Detail, ItemKind, Place};
 use prowess_spec::parse;
@@ -85,10 +86,7 @@ pub fn summarise(skill: &Path) -> Result<Summary, Error> {
     let text = read(&main).map_err(failed)?;
     manifest(&text, &mut summary);
     if skill.is_dir() {
-        let files = digest::files(skill).map_err(|source| Error::Hash {
-            path: skill.to_owned(),
-            source,
-        })?;
+        let (_, files) = files_of(skill)?;
         for file in files {
             summary.files += 1;
             summary.bytes += file.size;

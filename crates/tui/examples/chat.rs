@@ -20,7 +20,7 @@ use prowess::{Runtime, Settings};
 use prowess_tui::chat::{Begin, ChatLink, ChatOptions, Face};
 
 const SCRIPT: &str = r##"
-{"reasoning": "Which skill fits?", "text": "I use the skill for release notes.", "calls": [{"name": "load_skill", "input": {"name": "release-notes"}}], "usage": {"input": 1204, "output": 31}}
+{"reasoning": "SkillRef skill fits?", "text": "I use the skill for release notes.", "calls": [{"name": "load_skill", "input": {"name": "release-notes"}}], "usage": {"input": 1204, "output": 31}}
 {"calls": [{"name": "read", "input": {"path": "CHANGES"}}, {"name": "bash", "input": {"command": "curl -s https://example.com/versions.txt"}}], "usage": {"input": 1490, "output": 48}}
 {"text": "# Release 1.4\n\nThree things are **new**, and one is *gone*:\n\n- `--json` on every command that reports, with a schema that only ever grows\n- Skills can be searched by what they do\n- 日本語 is wrapped by its width\n\n```sh\nprowess find \"fill in a form\"\n```\n\n> Nothing breaks.", "usage": {"input": 1702, "output": 160}}
 "##;

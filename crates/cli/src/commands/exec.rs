@@ -26,10 +26,10 @@ pub(crate) fn run(
     let entry = catalog
         .resolve(&args.skill)
         .map_err(|fault| library::not_found(&fault))?;
-    let standing = permissions::standing(&entry.skill, &library, environment)?;
+    let skill = permissions::read(entry, &library, environment)?;
     let mut gate = permissions::host(environment).gate(&library.config);
     permissions::add(&mut gate, Effect::Allow, &args.approve)?;
-    let profile = profile(args, &library, environment, standing.place.as_deref())?;
+    let profile = profile(args, &library, environment, skill.trust.place.as_deref())?;
     // Files that the command names are meant from where it starts.
     gate.places.cwd = Some(profile.cwd.to_string_lossy().into_owned().into());
     let line = permissions::line(&args.line);
@@ -44,7 +44,7 @@ pub(crate) fn run(
     if use_of_it.verdict == Verdict::Deny {
         return refused(args, &use_of_it, printer);
     }
-    let approved = match gate.command(&line, &standing.actor(confine)) {
+    let approved = match gate.command(&line, &skill.trust.actor(confine)) {
         prowess_policy::Outcome::Allowed(approved, _) => approved,
         prowess_policy::Outcome::Denied(decision) => {
             return refused(args, &decision, printer);

@@ -374,7 +374,7 @@ fn summary(file: &str, digest: &str, servers: &[McpServer], state: &State) -> St
     let word = match state {
         State::Trusted(_) => "trusted",
         State::Never => "not trusted",
-        State::Lapsed { .. } => "changed since it was trusted",
+        State::Lapsed(_) => "changed since it was trusted",
         State::Damaged { .. } => "not trusted: the record is damaged",
     };
     let mut text = format!("{strong}{file}{strong:#}  {dim}{word}, {short}{dim:#}\n");

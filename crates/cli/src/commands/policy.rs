@@ -47,7 +47,7 @@ fn check(
         permissions::add(&mut gate, effect, rules)?;
     }
     let confine = config.confine.unwrap_or(false);
-    let standing = match &args.skill {
+    let skill = match &args.skill {
         None => None,
         Some(name) => {
             let library = Library::with(config, global, environment)?;
@@ -55,12 +55,12 @@ fn check(
             let entry = catalog
                 .resolve(name)
                 .map_err(|fault| library::not_found(&fault))?;
-            Some(permissions::standing(&entry.skill, &library, environment)?)
+            Some(permissions::read(entry, &library, environment)?)
         }
     };
-    let actor = standing
+    let actor = skill
         .as_ref()
-        .map_or_else(Actor::default, |standing| standing.actor(confine));
+        .map_or_else(Actor::default, |skill| skill.trust.actor(confine));
     let line = permissions::line(&args.line);
     let decision = gate.decide(&Action::Command { text: &line }, &actor);
     let words = lex(&line).ok().map(|script| words(&script));

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use crate::output::{Exit, Printer};
 use crate::setup;
-use prowess::{Activation, Given, Workshop, activate};
-use prowess_catalog::visibility::Refusal;
+use prowess::{Activation, ActivationRequest, SkillSnapshot, Workshop, activate, open};
+use prowess_catalog::visibility::{Refusal, Who};
 use prowess_diag::{FileReport, sanitize};
 use prowess_render::{Arguments, Compat};
 use prowess_store::SystemClock;
@@ -34,33 +34,33 @@ pub(crate) fn run(
                 .hint("it is `claude-code`, `agentick` or `goose`")
         })?;
     }
-    let given = Given {
+    let request = ActivationRequest {
         execution: if args.no_exec {
             Execution::Show
         } else {
             Execution::Run
         },
-        ..Given::by_person(arguments(args)?)
+        arguments: arguments(args)?,
     };
-    let activation = match activate(&workshop, name, &given) {
+    let skill = match open(&workshop, name, Who::Person) {
+        Ok(skill) => skill,
+        Err(error) => return refused(name, error, None, environment, printer),
+    };
+    let activation = match activate(&workshop, &skill, &request) {
         Ok(activation) => activation,
-        Err(error) => return refused(name, error, &library, environment, printer),
+        Err(error) => return refused(name, error, Some(&skill), environment, printer),
     };
-    let source = library
-        .registry
-        .text(&activation.skill.id)
-        .unwrap_or_default();
-    let source = String::from_utf8_lossy(&source).into_owned();
     if args.json {
-        printer.json(&prowess::inspect::activation(&activation, &source))?;
+        printer.json(&prowess::inspect::activation(&activation))?;
         return Ok(Exit::Done);
     }
+    let text = activation.text();
     if printer.width().is_some() {
-        printer.answer(&sanitize::block(&activation.text))?;
+        printer.answer(&sanitize::block(&text))?;
     } else {
-        printer.verbatim(activation.text.as_bytes())?;
+        printer.verbatim(text.as_bytes())?;
     }
-    report(&activation, &source, printer);
+    report(&activation, printer);
     Ok(Exit::Done)
 }
 
@@ -100,22 +100,15 @@ fn arguments(args: &PromptArgs) -> Result<Arguments, CliError> {
 fn refused(
     name: &str,
     error: ActivationError,
-    library: &Library,
+    skill: Option<&SkillSnapshot>,
     environment: &Environment,
     printer: &Printer,
 ) -> Result<Exit, CliError> {
     match error {
         ActivationError::Unsafe { name, diagnostics } => {
-            let catalog = library.catalog();
-            let text = catalog.resolve(&name).ok().and_then(|entry| {
-                let text = library.registry.text(&entry.skill.id).ok()?;
-                Some((
-                    entry.skill.location.to_string(),
-                    String::from_utf8_lossy(&text).into_owned(),
-                ))
-            });
-            let (path, text) = text.unwrap_or_default();
-            let path = super::targets::display(std::path::Path::new(&path), environment);
+            let path = skill.map_or("", |skill| &*skill.skill.location);
+            let path = super::targets::display(std::path::Path::new(path), environment);
+            let text = skill.map_or("", |skill| &*skill.document.text);
             let report = FileReport {
                 path,
                 text: Some(text.into()),
@@ -159,8 +152,8 @@ fn refused(
     }
 }
 
-fn report(activation: &Activation, source: &str, printer: &Printer) {
-    for line in prowess::inspect::activation_report(activation, source) {
+fn report(activation: &Activation, printer: &Printer) {
+    for line in prowess::inspect::activation_report(activation) {
         printer.status(&sanitize::line(&line));
     }
     if activation.report.unbalanced.is_some() {

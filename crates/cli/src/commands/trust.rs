@@ -6,7 +6,8 @@ use crate::output::{Cell, Exit, Printer, Table, bold, wrap};
 use anstyle::{AnsiColor, Style};
 use prowess::inspect::{self, Section};
 use prowess_diag::{sanitize, wording};
-use prowess_trust::{Entry, State, Summary, TrustStore, is_required, place_of, summarise};
+use prowess_registry::skill_path;
+use prowess_trust::{Change, Entry, State, Summary, TrustStore, is_required, summarise};
 use serde_json::{Value, json};
 
 use super::targets::{self, Meant};
@@ -76,13 +77,14 @@ fn one(
     printer: &Printer,
 ) -> Result<(Value, Exit), CliError> {
     let state = store.state(path).map_err(|error| fault(&error))?;
+    let changes = store.changes(path, &state).map_err(|error| fault(&error))?;
     let summary = summarise(path).map_err(|error| fault(&error))?;
-    let mut document = inspect::trust(path, &state, &summary);
+    let mut document = inspect::trust(path, &state, &changes, &summary);
     if state.is_trusted() {
         if !args.json {
             printer.answer(&text(
                 path,
-                &state,
+                (&state, &changes),
                 &summary,
                 environment,
                 printer.list_width(),
@@ -106,7 +108,7 @@ fn one(
         None => {
             printer.answer(&text(
                 path,
-                &state,
+                (&state, &changes),
                 &summary,
                 environment,
                 printer.list_width(),
@@ -202,7 +204,7 @@ fn fault(error: &prowess_trust::Error) -> CliError {
 /// What trusting a skill would allow, for people.
 fn text(
     path: &Path,
-    state: &State,
+    (state, changes): (&State, &[Change]),
     summary: &Summary,
     environment: &Environment,
     width: usize,
@@ -230,7 +232,7 @@ fn text(
         title,
         lines,
         alarming,
-    } in inspect::trust_sections(state, summary)
+    } in inspect::trust_sections(changes, summary)
     {
         let style = if alarming { red } else { strong };
         text.push_str(&format!("\n{style}{title}{style:#}\n"));
@@ -269,17 +271,20 @@ fn overview(
         .iter()
         .filter(|entry| is_required(&entry.skill))
     {
-        let Some(path) = place_of(&entry.skill) else {
+        let Some(path) = skill_path(&entry.skill) else {
             continue;
         };
         let state = store.state(&path).map_err(|error| fault(&error))?;
-        rows.push((entry.name().to_owned(), path, state));
+        let changes = store
+            .changes(&path, &state)
+            .map_err(|error| fault(&error))?;
+        rows.push((entry.name().to_owned(), path, state, changes));
     }
     if args.json {
         let skills: Vec<Value> = rows
             .iter()
-            .map(|(name, path, state)| {
-                json!({ "name": name, "path": path, "state": inspect::trust_word(state), "changes": inspect::trust_changes(state) })
+            .map(|(name, path, state, changes)| {
+                json!({ "name": name, "path": path, "state": inspect::trust_word(state), "changes": inspect::trust_changes(changes) })
             })
             .collect();
         printer.json(&json!({ "schema": "prowess.trust/1", "skills": skills }))?;
@@ -290,11 +295,11 @@ fn overview(
         return Ok(Exit::Done);
     }
     let mut table = Table::new(&["SKILL", "TRUST", "WHERE"]);
-    for (name, path, state) in &rows {
+    for (name, path, state, _) in &rows {
         let color = match state {
             State::Trusted(_) => AnsiColor::Green,
             State::Never => AnsiColor::Yellow,
-            State::Lapsed { .. } | State::Damaged { .. } => AnsiColor::Red,
+            State::Lapsed(_) | State::Damaged { .. } => AnsiColor::Red,
         };
         table.row(vec![
             Cell::styled(name, AnsiColor::Cyan.on_default()),
@@ -305,7 +310,7 @@ fn overview(
     printer.answer(&table.render(printer.width()))?;
     let trusted = rows
         .iter()
-        .filter(|(_, _, state)| state.is_trusted())
+        .filter(|(_, _, state, _)| state.is_trusted())
         .count();
     let total = wording::count(rows.len(), "skill");
     printer.status(&format!(

@@ -6,7 +6,8 @@ use std::time::Duration;
 use crate::wire::EXTENSION;
 use prowess_catalog::index::Budget;
 use prowess_runtime::Engine;
-use prowess_tools::{Toolset, Workshop};
+use prowess_tools::names::LOAD_SKILL;
+use prowess_tools::{Loaded, Toolset, Workshop};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult, CustomRequest,
     CustomResult, ErrorCode, ExtensionCapabilities, GetPromptRequestParams, GetPromptResponse,
@@ -24,12 +25,13 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use super::ask::working;
 use super::notify::{self, Hub, Watched};
 use super::prompts::Declared;
+use super::resource_index::ResourceIndex;
 use super::rounds::{self, Rounds};
 use super::run_skill::{self, RUN_SKILL};
 use super::session::{MAX_FOLLOWED, Session};
-use super::shelf::Shelf;
 use super::skills::{self, FRESH_MS, Hints};
-use super::tools::{self, LOAD_SKILL};
+use super::tools;
+use super::usage::DeferredUsage;
 use super::{instructions, prompts, resources};
 
 /// Work that is done at the same time, for all clients together.
@@ -57,7 +59,7 @@ pub(crate) struct Shared {
     pub(crate) workshop: Arc<Workshop>,
     pub(crate) tools: Arc<Toolset>,
     pub(crate) engine: Option<Engine>,
-    pub(crate) shelf: Arc<Shelf>,
+    pub(crate) resource_index: Arc<ResourceIndex>,
     pub(crate) hub: Arc<Hub>,
     pub(crate) legacy_index: bool,
     pub(crate) watch: bool,
@@ -74,14 +76,15 @@ impl Shared {
         tools: Arc<Toolset>,
         options: &super::Options,
     ) -> Self {
-        let shelf = Shelf::new(Arc::clone(&workshop.registry), workshop.visibility.clone());
+        let resource_index =
+            ResourceIndex::new(Arc::clone(&workshop.registry), workshop.visibility.clone());
         let hub = Arc::new(Hub::new());
         Self {
             passing: Arc::new(Session::new(&hub, Some(Duration::from_millis(FRESH_MS)))),
             workshop,
             tools,
             engine: options.engine.clone(),
-            shelf: Arc::new(shelf),
+            resource_index: Arc::new(resource_index),
             hub,
             legacy_index: options.legacy_index,
             watch: options.watch,
@@ -119,8 +122,10 @@ struct GetParams {
 
 impl Handler {
     pub(crate) fn new(shared: &Arc<Shared>, may_pass: bool) -> Self {
+        let mut workshop = shared.workshop.derive();
+        workshop.usage = workshop.usage.map(DeferredUsage::wrap);
         Self {
-            workshop: Arc::new(shared.workshop.derive()),
+            workshop: Arc::new(workshop),
             session: Arc::new(Session::new(&shared.hub, None)),
             shared: Arc::clone(shared),
             may_pass,
@@ -161,7 +166,7 @@ impl Handler {
         Watched {
             workshop: Arc::clone(&self.shared.workshop),
             tools: Arc::clone(&self.shared.tools),
-            shelf: Arc::clone(&self.shared.shelf),
+            resource_index: Arc::clone(&self.shared.resource_index),
             folders: self.shared.watch,
         }
     }
@@ -212,7 +217,7 @@ impl ServerHandler for Handler {
         context: RequestContext<RoleServer>,
     ) -> Result<CompleteResult, ErrorData> {
         self.work(&context, move |shared, workshop, _| {
-            prompts::complete(workshop, &shared.shelf, &shared.declared, &request)
+            prompts::complete(workshop, &shared.resource_index, &shared.declared, &request)
         })
         .await?
     }
@@ -224,7 +229,12 @@ impl ServerHandler for Handler {
     ) -> Result<ListPromptsResult, ErrorData> {
         let cursor = cursor(request);
         self.work(&context, move |shared, workshop, _| {
-            prompts::list(workshop, &shared.shelf, &shared.declared, cursor.as_deref())
+            prompts::list(
+                workshop,
+                &shared.resource_index,
+                &shared.declared,
+                cursor.as_deref(),
+            )
         })
         .await?
     }
@@ -234,15 +244,8 @@ impl ServerHandler for Handler {
         request: GetPromptRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
-        let got = self.work(&context, move |shared, workshop, _| {
-            let given = request.arguments.as_ref();
-            prompts::get(
-                workshop,
-                &shared.shelf,
-                &shared.declared,
-                &request.name,
-                given,
-            )
+        let got = self.work(&context, move |_, workshop, _| {
+            prompts::get(workshop, &request.name, request.arguments.as_ref())
         });
         Ok(got.await??.into())
     }
@@ -254,7 +257,11 @@ impl ServerHandler for Handler {
     ) -> Result<ListResourcesResult, ErrorData> {
         let cursor = cursor(request);
         self.work(&context, move |shared, _, _| {
-            resources::list(&shared.shelf, cursor.as_deref(), shared.legacy_index)
+            resources::list(
+                &shared.resource_index,
+                cursor.as_deref(),
+                shared.legacy_index,
+            )
         })
         .await?
     }
@@ -274,7 +281,13 @@ impl ServerHandler for Handler {
     ) -> Result<ReadResourceResponse, ErrorData> {
         let read = self.work(&context, move |shared, workshop, session| {
             let with_index = shared.legacy_index;
-            resources::read(workshop, &shared.shelf, session, &request.uri, with_index)
+            resources::read(
+                workshop,
+                &shared.resource_index,
+                session,
+                &request.uri,
+                with_index,
+            )
         });
         Ok(read.await??.into())
     }
@@ -292,7 +305,7 @@ impl ServerHandler for Handler {
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
         let news = self.shared.hub.listen(|| self.watched());
-        notify::stream(context, &self.shared.hub, &self.shared.shelf, news).await
+        notify::stream(context, &self.shared.hub, &self.shared.resource_index, news).await
     }
 
     async fn subscribe(
@@ -300,8 +313,12 @@ impl ServerHandler for Handler {
         request: SubscribeRequestParams,
         _context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        let Shared { hub, shelf, .. } = &*self.shared;
-        if shelf.now().find(&request.uri).is_none() {
+        let Shared {
+            hub,
+            resource_index,
+            ..
+        } = &*self.shared;
+        if resource_index.now().find(&request.uri).is_none() {
             let text = format!("nothing is served at `{}`", request.uri);
             return Err(ErrorData::resource_not_found(
                 text,
@@ -314,7 +331,7 @@ impl ServerHandler for Handler {
             return Err(ErrorData::invalid_request(text, None));
         }
         if followed.insert(request.uri.clone()) {
-            hub.follow(shelf, &request.uri);
+            hub.follow(resource_index, &request.uri);
         }
         Ok(())
     }
@@ -351,7 +368,7 @@ impl ServerHandler for Handler {
         if let Some(engine) = self.shared.engine.as_ref().filter(|_| name == RUN_SKILL) {
             let asked = input.clone();
             let admitted = self.work(&context, move |shared, workshop, _| {
-                shared.tools.admit(workshop, RUN_SKILL, &asked)
+                shared.tools.admit(workshop, RUN_SKILL, &asked, None)
             });
             if let Err(error) = admitted.await? {
                 return Ok(tools::told(RUN_SKILL, Err(error))?.into());
@@ -362,23 +379,23 @@ impl ServerHandler for Handler {
                 .into());
         }
         if name == LOAD_SKILL {
-            // Handing a small skill to a thread and back would take longer than reading it.
-            let permit = self.permit().await?;
-            let (workshop, session) = (&self.workshop, self.session(&context));
-            let loaded = tools::load_at_once(&self.shared.tools, workshop, &session, &input);
-            if let Some((result, used)) = loaded {
-                if let Some(used) = used.filter(|_| workshop.usage.is_some()) {
-                    let workshop = Arc::clone(workshop);
-                    tokio::task::spawn_blocking(move || {
-                        workshop.record_use(&used);
-                        drop(permit);
-                    });
-                }
-                return Ok(result.into());
-            }
+            // Handing a small skill to another thread takes longer than reading it.
+            let _permit = self.permit().await?;
+            let (tools, workshop) = (&self.shared.tools, &self.workshop);
+            let mut loaded = Loaded::default();
+            let is_quick = tools.is_quick(workshop, &mut loaded, LOAD_SKILL, &input);
+            let (tools, session) = (Arc::clone(tools), self.session(&context));
+            let load = move |workshop: &Workshop| {
+                tools::call_with(&tools, workshop, &session, loaded, LOAD_SKILL, &input)
+            };
+            let called = if is_quick {
+                load(workshop)
+            } else {
+                working(&context, workshop, load).await?
+            };
+            return Ok(called?.into());
         }
-        // What runs something before it asks must not run it again.
-        if rounds::can_answer(&context) && name != LOAD_SKILL {
+        if rounds::can_answer(&context) {
             let asked = Rounds::new(
                 request.request_state.as_deref(),
                 request.input_responses.as_ref(),
@@ -418,21 +435,21 @@ impl ServerHandler for Handler {
             "skills/list" => {
                 let ListParams { cursor } = params(given)?;
                 let work = move |shared: &Shared, _: &Workshop, session: &Session| {
-                    skills::list(&shared.shelf, session, cursor.as_deref(), hints)
+                    skills::list(&shared.resource_index, session, cursor.as_deref(), hints)
                 };
                 self.work(&context, work).await?
             }
             "skills/get" => {
                 let GetParams { uri, .. } = params(given)?;
                 let work = move |shared: &Shared, _: &Workshop, session: &Session| {
-                    skills::get(&shared.shelf, session, &uri, hints)
+                    skills::get(&shared.resource_index, session, &uri, hints)
                 };
                 self.work(&context, work).await?
             }
             "resources/directory/read" => {
                 let GetParams { uri, cursor } = params(given)?;
                 let work = move |shared: &Shared, _: &Workshop, _: &Session| {
-                    skills::directory(&shared.shelf, &uri, cursor.as_deref(), hints)
+                    skills::directory(&shared.resource_index, &uri, cursor.as_deref(), hints)
                 };
                 self.work(&context, work).await?
             }

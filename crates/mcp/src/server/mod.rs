@@ -9,14 +9,15 @@ mod lines;
 mod notify;
 mod pages;
 mod prompts;
+mod resource_index;
 mod resources;
 mod rounds;
 mod run_skill;
 mod session;
-mod shelf;
 mod skills;
 mod stdio;
 mod tools;
+mod usage;
 
 use std::sync::Arc;
 

@@ -12,8 +12,8 @@ use rmcp::{ErrorData, RoleServer};
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::broadcast::{self, Receiver, Sender};
 
+use super::resource_index::ResourceIndex;
 use super::session::Session;
-use super::shelf::Shelf;
 use super::tools;
 
 /// News that wait for a client. One that is slower is told that everything changed.
@@ -49,7 +49,7 @@ pub(crate) struct Hub {
 pub(crate) struct Watched {
     pub(crate) workshop: Arc<Workshop>,
     pub(crate) tools: Arc<Toolset>,
-    pub(crate) shelf: Arc<Shelf>,
+    pub(crate) resource_index: Arc<ResourceIndex>,
     /// Whether folders are watched here; else somebody else does that.
     pub(crate) folders: bool,
 }
@@ -82,8 +82,8 @@ impl Hub {
     }
 
     /// Follows a file.
-    pub(crate) fn follow(&self, shelf: &Shelf, uri: &str) {
-        let version = shelf.version(uri);
+    pub(crate) fn follow(&self, resource_index: &ResourceIndex, uri: &str) {
+        let version = resource_index.version(uri);
         let mut followed = self.followed();
         followed.entry(uri.to_owned()).or_insert((0, version)).0 += 1;
     }
@@ -100,10 +100,10 @@ impl Hub {
     }
 
     /// Looks whether files changed that somebody follows.
-    fn look(&self, shelf: &Shelf) {
+    fn look(&self, resource_index: &ResourceIndex) {
         let uris: Vec<String> = self.followed().keys().cloned().collect();
         for uri in uris {
-            let now = shelf.version(&uri);
+            let now = resource_index.version(&uri);
             let mut followed = self.followed();
             let Some((_, known)) = followed.get_mut(&uri) else {
                 continue;
@@ -121,7 +121,7 @@ fn watch(hub: &Weak<Hub>, watched: &Watched, subscription: &prowess_registry::Su
     let Watched {
         workshop,
         tools,
-        shelf,
+        resource_index,
         folders,
     } = watched;
     let mut names = tools::names(tools, workshop);
@@ -143,7 +143,7 @@ fn watch(hub: &Weak<Hub>, watched: &Watched, subscription: &prowess_registry::Su
             let _ = hub.sender.send(News::Skills { tools });
         }
         if change.is_some() || looked.elapsed() >= LOOK {
-            hub.look(shelf);
+            hub.look(resource_index);
             looked = Instant::now();
         }
     }
@@ -189,13 +189,13 @@ pub(crate) async fn tell(peer: Peer<RoleServer>, session: Weak<Session>, mut new
 pub(crate) async fn stream(
     context: SubscriptionContext,
     hub: &Hub,
-    shelf: &Shelf,
+    resource_index: &ResourceIndex,
     mut news: Receiver<News>,
 ) -> Result<(), ErrorData> {
     let wanted = context.accepted().clone();
     let files = wanted.resource_subscriptions.clone().unwrap_or_default();
     for uri in &files {
-        hub.follow(shelf, uri);
+        hub.follow(resource_index, uri);
     }
     let sink = context.sink();
     loop {

@@ -5,10 +5,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use prowess_catalog::SkillId;
 use prowess_catalog::skill::one_line;
+use prowess_catalog::visibility::Who;
 use prowess_registry::Registry;
 use prowess_render::Arguments;
 use prowess_spec::parse;
-use prowess_tools::{ActivationError, Given, Workshop, activate};
+use prowess_tools::{ActivationError, ActivationRequest, Workshop, activate, open};
 use rmcp::ErrorData;
 use rmcp::model::{
     CompleteRequestParams, CompleteResult, CompletionInfo, GetPromptResult, JsonObject,
@@ -17,8 +18,8 @@ use rmcp::model::{
 use serde_json::{Value, json};
 
 use super::pages::{self, Page};
+use super::resource_index::{ResourceIndex, ServedSkill};
 use super::resources::TEMPLATE;
-use super::shelf::{Served, Shelf};
 
 /// Prompts on a page.
 const PROMPTS: usize = 100;
@@ -36,7 +37,7 @@ type Names = (u64, Arc<[String]>);
 
 impl Declared {
     /// The names of a skill's arguments, in order.
-    fn of(&self, registry: &Registry, served: &Served) -> Arc<[String]> {
+    fn of(&self, registry: &Registry, served: &ServedSkill) -> Arc<[String]> {
         let skill = &served.skill;
         let known = || self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, names)) = known()
@@ -60,13 +61,13 @@ impl Declared {
 /// `prompts/list`: one for each skill that people may call.
 pub(crate) fn list(
     workshop: &Workshop,
-    shelf: &Shelf,
+    resource_index: &ResourceIndex,
     declared: &Declared,
     cursor: Option<&str>,
 ) -> Result<ListPromptsResult, ErrorData> {
     let from = pages::place(cursor)?;
-    let shelved = shelf.now();
-    let seen = shelved.after(&from).filter(|served| served.for_people);
+    let skills = resource_index.now();
+    let seen = skills.after(&from).filter(|served| served.for_people);
     let Page { items, next } = pages::page(seen, PROMPTS, |served| &served.root);
     let prompts = items.into_iter().map(|served| {
         let names = declared.of(&workshop.registry, served);
@@ -82,7 +83,7 @@ pub(crate) fn list(
     Ok(result)
 }
 
-fn arguments(served: &Served, names: &[String]) -> Vec<PromptArgument> {
+fn arguments(served: &ServedSkill, names: &[String]) -> Vec<PromptArgument> {
     let hint = served.skill.argument_hint.as_deref().map(one_line);
     if names.is_empty() {
         let hint = hint.unwrap_or_else(|| "What the skill is given, as one text".to_owned());
@@ -106,23 +107,10 @@ fn arguments(served: &Served, names: &[String]) -> Vec<PromptArgument> {
 /// `prompts/get`: the skill, as a model receives it when a person calls for it.
 pub(crate) fn get(
     workshop: &Workshop,
-    shelf: &Shelf,
-    declared: &Declared,
     name: &str,
     given: Option<&JsonObject>,
 ) -> Result<GetPromptResult, ErrorData> {
-    let shelved = shelf.now();
-    let found = shelved
-        .all()
-        .find(|served| served.for_people && served.name == name);
-    let names = found
-        .map(|served| declared.of(&workshop.registry, served))
-        .unwrap_or_default();
-    let arguments = match given {
-        Some(given) => read_arguments(&names, given)?,
-        None => Arguments::none(),
-    };
-    let activation = activate(workshop, name, &Given::by_person(arguments)).map_err(|error| {
+    let failed = |error: ActivationError| {
         let text = error.to_string();
         match error {
             ActivationError::NotFound(_) | ActivationError::Fill(_) => {
@@ -130,17 +118,24 @@ pub(crate) fn get(
             }
             _ => ErrorData::internal_error(text, Some(json!({ "name": name }))),
         }
-    })?;
-    let message = PromptMessage::new_text(Role::User, activation.text);
-    let description = one_line(&activation.skill.description);
+    };
+    let skill = open(workshop, name, Who::Person).map_err(failed)?;
+    let arguments = match given {
+        Some(given) => read_arguments(&skill.document.arguments, given)?,
+        None => Arguments::none(),
+    };
+    let request = ActivationRequest::new(arguments);
+    let activation = activate(workshop, &skill, &request).map_err(failed)?;
+    let message = PromptMessage::new_text(Role::User, activation.text());
+    let description = one_line(&skill.skill.description);
     Ok(GetPromptResult::new(vec![message]).with_description(description))
 }
 
 /// What was given, as if a person had typed it: declared arguments are words, in their order.
-fn read_arguments(names: &[String], given: &JsonObject) -> Result<Arguments, ErrorData> {
+fn read_arguments(names: &[Box<str>], given: &JsonObject) -> Result<Arguments, ErrorData> {
     let unknown = given
         .keys()
-        .find(|key| *key != ARGUMENTS && !names.contains(key));
+        .find(|key| *key != ARGUMENTS && !names.iter().any(|name| **name == ***key));
     if let Some(unknown) = unknown {
         let text = format!("this prompt has no argument named `{unknown}`");
         return Err(ErrorData::invalid_params(text, None));
@@ -150,7 +145,7 @@ fn read_arguments(names: &[String], given: &JsonObject) -> Result<Arguments, Err
         Value::Null => String::new(),
         other => other.to_string(),
     };
-    if !names.iter().any(|name| given.contains_key(name)) {
+    if !names.iter().any(|name| given.contains_key(&**name)) {
         let whole = given
             .get(ARGUMENTS)
             .map(text)
@@ -159,9 +154,9 @@ fn read_arguments(names: &[String], given: &JsonObject) -> Result<Arguments, Err
     }
     let last = names
         .iter()
-        .rposition(|name| given.contains_key(name))
+        .rposition(|name| given.contains_key(&**name))
         .map_or(0, |at| at + 1);
-    let word = |name: &String| given.get(name).map(text).unwrap_or_default();
+    let word = |name: &Box<str>| given.get(&**name).map(text).unwrap_or_default();
     Ok(Arguments::from_words(
         names[..last].iter().map(word).collect(),
     ))
@@ -170,15 +165,15 @@ fn read_arguments(names: &[String], given: &JsonObject) -> Result<Arguments, Err
 /// `completion/complete`: the choices that an `argument-hint` names, names of skills, their files.
 pub(crate) fn complete(
     workshop: &Workshop,
-    shelf: &Shelf,
+    resource_index: &ResourceIndex,
     declared: &Declared,
     request: &CompleteRequestParams,
 ) -> Result<CompleteResult, ErrorData> {
-    let shelved = shelf.now();
+    let skills = resource_index.now();
     let (argument, begun) = (&*request.argument.name, &*request.argument.value);
     let values: Vec<String> = match &request.r#ref {
         Reference::Prompt(prompt) => {
-            let found = shelved
+            let found = skills
                 .all()
                 .find(|served| served.for_people && served.name == prompt.name);
             let Some(served) = found else {
@@ -201,16 +196,16 @@ pub(crate) fn complete(
             let skill = given.and_then(|given| given.get("skill"));
             match (argument, skill) {
                 ("skill", _) => {
-                    let seen = shelved.all().filter(|served| served.for_models);
-                    let path = |served: &Arc<Served>| {
+                    let seen = skills.all().filter(|served| served.for_models);
+                    let path = |served: &Arc<ServedSkill>| {
                         served.root[crate::wire::uri::SCHEME.len()..].to_owned()
                     };
                     seen.map(path).collect()
                 }
                 ("file", Some(skill)) => {
                     let root = format!("{}{skill}", crate::wire::uri::SCHEME);
-                    let found = shelved.find(&root).filter(|(_, path)| path.is_empty());
-                    let contents = found.map(|(served, _)| shelf.look(served));
+                    let found = skills.find(&root).filter(|(_, path)| path.is_empty());
+                    let contents = found.map(|(served, _)| resource_index.look(served));
                     let files = contents.iter().flat_map(|contents| &contents.files);
                     files.map(|file| file.path.clone()).collect()
                 }
@@ -279,7 +274,7 @@ mod tests {
 
     #[test]
     fn declared_arguments_are_words_in_their_order() {
-        let names = ["a".to_owned(), "b".to_owned(), "c".to_owned()];
+        let names = ["a", "b", "c"].map(Box::from);
         let read = |value: Value| {
             let Value::Object(given) = value else {
                 panic!("an object")

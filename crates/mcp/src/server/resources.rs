@@ -16,8 +16,8 @@ use rmcp::model::{
 use serde_json::json;
 
 use super::pages::{self, Page};
+use super::resource_index::{FileFault, MAIN, ResourceIndex, ServedSkill, ServedSkills};
 use super::session::Session;
-use super::shelf::{FileFault, MAIN, Served, Shelf, Shelved};
 use crate::wire::digest_text;
 
 /// Resources on a page.
@@ -29,13 +29,13 @@ pub(crate) const TEMPLATE: &str = "skill://{skill}/{+file}";
 
 /// `resources/list`: the SKILL.md of every skill, and the old index where it is wanted.
 pub(crate) fn list(
-    shelf: &Shelf,
+    resource_index: &ResourceIndex,
     cursor: Option<&str>,
     with_index: bool,
 ) -> Result<ListResourcesResult, ErrorData> {
     let from = pages::place(cursor)?;
-    let shelved = shelf.now();
-    let seen = shelved.after(&from).filter(|served| served.for_models);
+    let skills = resource_index.now();
+    let seen = skills.after(&from).filter(|served| served.for_models);
     let Page { items, next } = pages::page(seen, RESOURCES, |served| &served.root);
     let mut resources: Vec<Resource> = items.into_iter().map(resource).collect();
     if with_index && from.is_empty() {
@@ -49,7 +49,7 @@ pub(crate) fn list(
     Ok(result)
 }
 
-fn resource(served: &Arc<Served>) -> Resource {
+fn resource(served: &Arc<ServedSkill>) -> Resource {
     let skill = &served.skill;
     Resource::new(served.main(), &*skill.name)
         .with_title(served.name.clone())
@@ -72,14 +72,14 @@ pub(crate) fn templates() -> ListResourceTemplatesResult {
 /// error. Reading is not using: nothing is loaded, and no command of the skill runs.
 pub(crate) fn read(
     workshop: &Workshop,
-    shelf: &Shelf,
+    resource_index: &ResourceIndex,
     session: &Session,
     address: &str,
     with_index: bool,
 ) -> Result<ReadResourceResult, ErrorData> {
-    let shelved = shelf.now();
+    let skills = resource_index.now();
     if with_index && address == INDEX {
-        let text = ResourceContents::text(index(shelf, &shelved), INDEX);
+        let text = ResourceContents::text(index(resource_index, &skills), INDEX);
         return Ok(ReadResourceResult::new(vec![
             text.with_mime_type("application/json"),
         ]));
@@ -88,7 +88,7 @@ pub(crate) fn read(
         let text = format!("nothing is served at `{address}`{why}");
         ErrorData::resource_not_found(text, Some(json!({ "uri": address })))
     };
-    let (served, path) = shelved.find(address).ok_or_else(|| none(""))?;
+    let (served, path) = skills.find(address).ok_or_else(|| none(""))?;
     if path.is_empty() {
         return Err(none(": it is a folder"));
     }
@@ -97,8 +97,8 @@ pub(crate) fn read(
     }
     let contents = session
         .held(&served.skill.id)
-        .unwrap_or_else(|| shelf.look(served));
-    let bytes = shelf
+        .unwrap_or_else(|| resource_index.look(served));
+    let bytes = resource_index
         .read(served, &path, &contents)
         .map_err(|fault| match fault {
             FileFault::Missing => none(": the skill has no such file"),
@@ -122,7 +122,7 @@ pub(crate) fn read(
 }
 
 /// Whether rules let a skill be read; a person is asked where a rule wants that.
-fn may_read(workshop: &Workshop, served: &Served, path: &str) -> bool {
+fn may_read(workshop: &Workshop, served: &ServedSkill, path: &str) -> bool {
     let skill = &served.skill;
     let mut also: Vec<&str> = vec![&skill.name];
     also.extend(skill.alias.as_deref());
@@ -152,9 +152,9 @@ fn may_read(workshop: &Workshop, served: &Served, path: &str) -> bool {
 }
 
 /// The index of an earlier draft, for clients that still read it.
-fn index(shelf: &Shelf, shelved: &Shelved) -> String {
-    let entry = |served: &Arc<Served>| {
-        let contents = shelf.look(served);
+fn index(resource_index: &ResourceIndex, skills: &ServedSkills) -> String {
+    let entry = |served: &Arc<ServedSkill>| {
+        let contents = resource_index.look(served);
         if contents.fault.is_some() {
             return None;
         }
@@ -169,7 +169,7 @@ fn index(shelf: &Shelf, shelved: &Shelved) -> String {
             "digest": digest,
         }))
     };
-    let seen = shelved.all().filter(|served| served.for_models);
+    let seen = skills.all().filter(|served| served.for_models);
     let skills: Vec<_> = seen.filter_map(entry).collect();
     json!({
         "$schema": "https://schemas.agentskills.io/discovery/0.2.0/schema.json",

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use prowess_agent::Event;
 use prowess_catalog::Who;
 use prowess_render::Arguments;
-use prowess_runtime::{Engine, Finished, Outcome, Parts, SubRun, Update, Watcher, Which};
+use prowess_runtime::{Engine, Finished, Outcome, Parts, SkillRef, SubRun, Update, Watcher};
 use prowess_tools::input::object;
 use prowess_tools::{Loaded, Tool, ToolAnswer, ToolError, Why, Workshop};
 use rmcp::model::{CallToolResult, ContentBlock, ProgressNotificationParam};
@@ -108,7 +108,7 @@ pub(crate) async fn run(
             .map_or_else(Arguments::none, Arguments::from_json),
         result: input.get("result_schema").cloned(),
         who: Who::Model,
-        ..SubRun::new(Which::Name(name.into()))
+        ..SubRun::new(SkillRef::from(name))
     };
     let (asker, mut questions) = Asker::new();
     let (reports, mut waiting) = mpsc::channel(MOST_REPORTS);

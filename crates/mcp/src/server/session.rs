@@ -8,7 +8,7 @@ use prowess_catalog::SkillId;
 use prowess_tools::Loaded;
 
 use super::notify::Hub;
-use super::shelf::Contents;
+use super::resource_index::ServedFiles;
 
 /// Most files that one client follows.
 pub(crate) const MAX_FOLLOWED: usize = 1_000;
@@ -17,7 +17,7 @@ pub(crate) const MAX_FOLLOWED: usize = 1_000;
 /// bytes that it was told of, and which skills it loaded.
 #[derive(Debug)]
 pub(crate) struct Session {
-    held: Mutex<HashMap<SkillId, (Arc<Contents>, Instant)>>,
+    held: Mutex<HashMap<SkillId, (Arc<ServedFiles>, Instant)>>,
     /// How long that counts; nothing for as long as the client stays.
     fresh: Option<Duration>,
     loaded: Mutex<Loaded>,
@@ -39,7 +39,7 @@ impl Session {
     }
 
     /// Remembers what a client was told about a skill.
-    pub(crate) fn hold(&self, id: &SkillId, contents: Arc<Contents>) {
+    pub(crate) fn hold(&self, id: &SkillId, contents: Arc<ServedFiles>) {
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(fresh) = self.fresh {
             held.retain(|_, (_, since)| since.elapsed() < fresh);
@@ -48,7 +48,7 @@ impl Session {
     }
 
     /// What a client was told about a skill, if that still counts.
-    pub(crate) fn held(&self, id: &SkillId) -> Option<Arc<Contents>> {
+    pub(crate) fn held(&self, id: &SkillId) -> Option<Arc<ServedFiles>> {
         let held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
         let (contents, since) = held.get(id)?;
         let counts = self.fresh.is_none_or(|fresh| since.elapsed() < fresh);

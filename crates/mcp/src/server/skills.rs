@@ -6,9 +6,9 @@ use rmcp::ErrorData;
 use serde_json::{Map, Value, json};
 
 use super::pages::{self, Page};
+use super::resource_index::{Fault, ResourceIndex, ServedFiles, ServedSkill};
 use super::resources::mime_type;
 use super::session::Session;
-use super::shelf::{Contents, Fault, Served, Shelf};
 use crate::wire::{digest_text, uri};
 
 /// Skills on a page.
@@ -27,19 +27,19 @@ pub(crate) enum Hints {
 
 /// `skills/list`.
 pub(crate) fn list(
-    shelf: &Shelf,
+    resource_index: &ResourceIndex,
     session: &Session,
     cursor: Option<&str>,
     hints: Hints,
 ) -> Result<Value, ErrorData> {
     let from = pages::place(cursor)?;
-    let shelved = shelf.now();
-    let seen = shelved.after(&from).filter(|served| served.for_models);
+    let all = resource_index.now();
+    let seen = all.after(&from).filter(|served| served.for_models);
     let Page { items, next } = pages::page(seen, SKILLS, |served| &served.root);
     let mut skills = Vec::new();
     let mut omitted = Vec::new();
     for served in items {
-        let contents = shelf.look(served);
+        let contents = resource_index.look(served);
         match &contents.fault {
             None => {
                 skills.push(entry(served, &contents));
@@ -63,17 +63,17 @@ pub(crate) fn list(
 
 /// `skills/get`.
 pub(crate) fn get(
-    shelf: &Shelf,
+    resource_index: &ResourceIndex,
     session: &Session,
     address: &str,
     hints: Hints,
 ) -> Result<Value, ErrorData> {
-    let shelved = shelf.now();
+    let skills = resource_index.now();
     let none = |why: String| ErrorData::invalid_params(why, Some(json!({ "uri": address })));
-    let served = shelved
+    let served = skills
         .skill(address)
         .ok_or_else(|| none(format!("no skill is served at `{address}`")))?;
-    let contents = shelf.look(served);
+    let contents = resource_index.look(served);
     if let Some(fault) = &contents.fault {
         return Err(none(format!(
             "the skill at `{address}` is not served: {fault}"
@@ -87,19 +87,19 @@ pub(crate) fn get(
 
 /// `resources/directory/read`.
 pub(crate) fn directory(
-    shelf: &Shelf,
+    resource_index: &ResourceIndex,
     address: &str,
     cursor: Option<&str>,
     hints: Hints,
 ) -> Result<Value, ErrorData> {
     let from = pages::place(cursor)?;
-    let shelved = shelf.now();
+    let skills = resource_index.now();
     let none = || {
         let text = format!("`{address}` is not a folder that is served");
         ErrorData::invalid_params(text, Some(json!({ "uri": address })))
     };
-    let (served, folder) = shelved.find(address).ok_or_else(none)?;
-    let contents = shelf.look(served);
+    let (served, folder) = skills.find(address).ok_or_else(none)?;
+    let contents = resource_index.look(served);
     if let Some(fault @ (Fault::Unreadable(_) | Fault::Unnamed)) = &contents.fault {
         return Err(ErrorData::internal_error(
             format!("cannot read `{address}`: {fault}"),
@@ -139,7 +139,7 @@ pub(crate) fn directory(
 }
 
 /// A skill as the extension describes it: its frontmatter, and every file with its digest.
-fn entry(served: &Arc<Served>, contents: &Contents) -> Value {
+fn entry(served: &Arc<ServedSkill>, contents: &ServedFiles) -> Value {
     let resources: Vec<Value> = contents
         .files
         .iter()

@@ -3,36 +3,27 @@
 use std::sync::Arc;
 
 use prowess_agent::Image;
+use prowess_tools::names::{
+    LIST_SKILLS, LOAD_SKILL, LOAD_SKILL_RESOURCE, RUN_COMMAND_LINE, SEARCH_SKILLS, SKILL, SUBMIT,
+    UNLOAD_SKILL,
+};
 use prowess_tools::{Loaded, ToolAnswer, ToolError, ToolSpec, Toolset, Why, Workshop};
 use rmcp::ErrorData;
 use rmcp::model::{CallToolResult, ContentBlock, JsonObject, Tool, ToolAnnotations};
 use serde_json::{Value, json};
 
+use super::run_skill::RUN_SKILL;
 use super::session::Session;
 
-/// The tools that clients get; what runs something only where that was wanted.
-const READING: [&str; 4] = [
-    "list_skills",
-    "search_skills",
-    LOAD_SKILL,
-    "load_skill_resource",
-];
-/// Gives a client the text of a skill.
-pub(crate) const LOAD_SKILL: &str = "load_skill";
-/// Runs a command in the name of a skill.
-pub(crate) const RUN_COMMAND: &str = "run_command_line";
+/// The tools that every client gets.
+const READING: [&str; 4] = [LIST_SKILLS, SEARCH_SKILLS, LOAD_SKILL, LOAD_SKILL_RESOURCE];
+/// Tools of ours that clients do not get, unless they may run commands.
+const OURS: [&str; 5] = [UNLOAD_SKILL, SKILL, SUBMIT, RUN_COMMAND_LINE, RUN_SKILL];
 
 /// Keeps the tools that a client may have. Others of the host stay as they are.
 pub(crate) fn keep(tools: &mut Toolset, commands: bool) {
-    const OURS: [&str; 5] = [
-        "unload_skill",
-        "skill",
-        "submit",
-        "run_command_line",
-        "run_skill",
-    ];
     tools.retain(|name| {
-        READING.contains(&name) || (commands && name == RUN_COMMAND) || !OURS.contains(&name)
+        READING.contains(&name) || (commands && name == RUN_COMMAND_LINE) || !OURS.contains(&name)
     });
 }
 
@@ -95,40 +86,24 @@ pub(crate) fn call(
     name: &str,
     input: &Value,
 ) -> Result<CallToolResult, ErrorData> {
-    // A client may have many conversations, and forgets without telling us: a skill is always
-    // given in full. Which ones were loaded counts for the commands that run as them.
-    let mut loaded = match name {
-        LOAD_SKILL => Loaded::default(),
-        _ => session.loaded().clone(),
-    };
-    let answer = tools.call(workshop, &mut loaded, name, input);
-    note(session, &loaded);
-    told(name, answer)
+    let loaded = session.loaded().clone();
+    call_with(tools, workshop, session, loaded, name, input)
 }
 
-/// Loads a skill on a thread that must not wait, where that can be. Gives the name of the skill too:
-/// its use is still to be remembered.
-pub(crate) fn load_at_once(
+/// Calls a tool with these skills loaded, and keeps those that the call adds for the commands that
+/// run as them. A client may have many conversations and forgets without telling us, so that a call
+/// of `load_skill` starts with none and returns the skill in full.
+pub(crate) fn call_with(
     tools: &Toolset,
     workshop: &Workshop,
     session: &Session,
+    mut loaded: Loaded,
+    name: &str,
     input: &Value,
-) -> Option<(CallToolResult, Option<String>)> {
-    let mut loaded = Loaded::default();
-    let answer = tools.call_at_once(workshop, &mut loaded, LOAD_SKILL, input)?;
-    note(session, &loaded);
-    let used = loaded.names().next().map(str::to_owned);
-    Some((told(LOAD_SKILL, Ok(answer)).ok()?, used))
-}
-
-/// Notes what a client loaded.
-fn note(session: &Session, loaded: &Loaded) {
-    let mut known = session.loaded();
-    for name in loaded.names() {
-        if let Some(skill) = loaded.get(name) {
-            known.restore(name, &skill.digest, skill.rendering);
-        }
-    }
+) -> Result<CallToolResult, ErrorData> {
+    let answer = tools.call(workshop, &mut loaded, name, input);
+    session.loaded().merge(loaded);
+    told(name, answer)
 }
 
 /// What a client is told of an answer.

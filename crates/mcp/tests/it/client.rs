@@ -405,8 +405,8 @@ fn case_137_server_skill_grants_nothing() {
     let entry = world.registry.snapshot();
     let skill = Arc::clone(&entry.resolve("docs:refunds").unwrap().skill);
     assert_eq!(skill.id.origin.scope, Scope::Server);
-    let standing = world.workshop.read(&skill).unwrap().standing;
-    assert!(!standing.is_trusted());
+    let trust = world.workshop.read(&skill).unwrap().trust;
+    assert!(!trust.is_trusted());
     assert!(!Path::new("/tmp/never").exists());
 }
 
@@ -441,7 +441,7 @@ fn digest_depends_on_every_file() {
     let world = world(&hostile);
     let standing = |world: &World| {
         let skill = world.registry.get("docs:refunds").unwrap();
-        world.workshop.read(&skill).unwrap().standing.digest
+        world.workshop.read(&skill).unwrap().trust.digest
     };
     let before = standing(&world);
     assert!(before.starts_with("sha256:"), "{before}");

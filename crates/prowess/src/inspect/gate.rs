@@ -57,16 +57,13 @@ pub fn trust_word(state: &State) -> &'static str {
     match state {
         State::Never => "not trusted",
         State::Trusted(_) => "trusted",
-        State::Lapsed { .. } => "changed since",
+        State::Lapsed(_) => "changed since",
         State::Damaged { .. } => "record damaged",
     }
 }
 
-/// What changed since a skill was trusted, a line a file.
-pub fn trust_changes(state: &State) -> Vec<String> {
-    let State::Lapsed { changes, .. } = state else {
-        return Vec::new();
-    };
+/// Describes the files that changed since a skill was trusted, one line each.
+pub fn trust_changes(changes: &[Change]) -> Vec<String> {
     let line = |change: &Change| match change {
         Change::Added(file) => format!("new {file}"),
         Change::Removed(file) => format!("removed {file}"),
@@ -77,14 +74,14 @@ pub fn trust_changes(state: &State) -> Vec<String> {
 }
 
 /// What trusting a skill would allow.
-pub fn trust(path: &Path, state: &State, summary: &Summary) -> Value {
+pub fn trust(path: &Path, state: &State, changes: &[Change], summary: &Summary) -> Value {
     json!({
         "path": path,
         "state": trust_word(state),
         "digest": summary.digest,
         "files": summary.files,
         "bytes": summary.bytes,
-        "changes": trust_changes(state),
+        "changes": trust_changes(changes),
         "grants": summary.grants.iter().map(|grant| json!({
             "rule": grant.text,
             "unrestricted": grant.unrestricted,
@@ -113,7 +110,7 @@ pub struct Section {
 }
 
 /// What trusting a skill would allow, in parts, without the empty ones.
-pub fn trust_sections(state: &State, summary: &Summary) -> Vec<Section> {
+pub fn trust_sections(changes: &[Change], summary: &Summary) -> Vec<Section> {
     let grants = |unrestricted: bool| {
         let sound = summary.grants.iter().filter(|grant| grant.fault.is_none());
         let these = sound.filter(move |grant| grant.unrestricted == unrestricted);
@@ -138,7 +135,7 @@ pub fn trust_sections(state: &State, summary: &Summary) -> Vec<Section> {
         .iter()
         .map(|path| path.display().to_string());
     let all: [(&'static str, Vec<String>, bool); 10] = [
-        ("Changed since it was trusted", trust_changes(state), true),
+        ("Changed since it was trusted", trust_changes(changes), true),
         ("May do anything, unasked", grants(true), true),
         ("May use unasked", grants(false), false),
         (
@@ -234,17 +231,18 @@ pub fn became(became: Became) -> String {
     }
 }
 
-/// What a model receives of a skill, and how it came to be. `source` is the text of the file.
-pub fn activation(activation: &Activation, source: &str) -> Value {
+/// Describes what a model receives of a skill, and how it came to be.
+pub fn activation(activation: &Activation) -> Value {
+    let (text, source) = (activation.text(), &activation.snapshot.document.text);
     json!({
         "schema": "prowess.activation/1",
-        "name": activation.name,
+        "name": activation.name(),
         "folder": activation.folder,
-        "digest": activation.digest,
-        "trusted": activation.trusted,
-        "text": activation.text,
+        "digest": activation.digest(),
+        "trusted": activation.is_trusted(),
+        "text": text,
         "body": activation.body,
-        "tokens": tokens::estimate(&activation.text),
+        "tokens": tokens::estimate(&text),
         "files": activation.files.iter().map(|(path, size)| json!({ "path": path, "size": size })).collect::<Vec<_>>(),
         "file_count": activation.file_count,
         "arguments_appended": activation.report.appended,
@@ -269,15 +267,19 @@ pub fn activation(activation: &Activation, source: &str) -> Value {
 const MOST: usize = 20;
 
 /// How what a model receives came to be, a line for each thing.
-pub fn activation_report(activation: &Activation, source: &str) -> Vec<String> {
+pub fn activation_report(activation: &Activation) -> Vec<String> {
+    let source = &activation.snapshot.document.text;
     let index = LineIndex::new(source);
-    let trust = if activation.trusted {
+    let trust = if activation.is_trusted() {
         ""
     } else {
         "; not trusted: its commands did not run"
     };
-    let tokens = wording::thousands(tokens::estimate(&activation.text));
-    let mut lines = vec![format!("{}: about {tokens} tokens{trust}", activation.name)];
+    let tokens = wording::thousands(tokens::estimate(&activation.text()));
+    let mut lines = vec![format!(
+        "{}: about {tokens} tokens{trust}",
+        activation.name()
+    )];
     let more = |lines: &mut Vec<String>, count: usize, noun: &str| {
         if let Some(more) = count.checked_sub(MOST).filter(|more| *more > 0) {
             lines.push(format!("  and {} more", wording::count(more, noun)));

@@ -142,7 +142,7 @@ pub(super) fn split(
 }
 
 /// Which version of a file there is; nothing when it is not a regular file.
-pub(super) fn stamp(folder: BorrowedFd<'_>, name: &OsStr) -> Option<Stamp> {
+pub(crate) fn stamp(folder: BorrowedFd<'_>, name: &OsStr) -> Option<Stamp> {
     let stat = rustix::fs::statat(folder, name, rustix::fs::AtFlags::empty()).ok()?;
     (FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile).then(|| stamp_of(&stat))
 }

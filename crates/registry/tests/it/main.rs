@@ -8,6 +8,7 @@
 
 mod agentick;
 mod cache;
+mod contents;
 mod discovery;
 mod hostile;
 mod layers;

@@ -3,7 +3,7 @@
 use prowess_agent::{Event, Request};
 use prowess_catalog::{Grant, View, Who};
 use prowess_policy::Mode;
-use prowess_runtime::{Engine, RuntimeError, Session, SubRun, Which};
+use prowess_runtime::{Engine, RuntimeError, Session, SkillRef, SubRun};
 use serde_json::json;
 
 use crate::harness::{Tests, tests};
@@ -102,7 +102,7 @@ fn case_125_people_and_programs_are_told_too() {
         assert_eq!(known.len(), 3);
     };
     let run = |engine: &Engine| {
-        wait(engine.run_skill(SubRun::new(Which::Name("scout".into())), &never())).unwrap_err()
+        wait(engine.run_skill(SubRun::new(SkillRef::Name("scout".into())), &never())).unwrap_err()
     };
     check(run(&engine));
     assert!(roots(&engine).is_empty(), "no session was begun");

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use prowess_agent::{Ending, Event};
 use prowess_policy::Mode;
-use prowess_runtime::{CancellationToken, Engine, Outcome, Pause, Session, SubRun, Update, Which};
+use prowess_runtime::{
+    CancellationToken, Engine, Outcome, Pause, Session, SkillRef, SubRun, Update,
+};
 
 use crate::harness::{Tests, tests};
 use crate::script::{Act, Script, bash, calls, load, results, says};
@@ -172,7 +174,7 @@ fn what_is_cancelled_before_it_begins_asks_nobody() {
     let engine = engine(&world, model.clone());
     let cancel = never();
     cancel.cancel();
-    let sub = SubRun::new(Which::Name("sum".into()));
+    let sub = SubRun::new(SkillRef::Name("sum".into()));
     let finished = wait(engine.run_skill(sub, &cancel)).unwrap();
     assert_eq!(finished.outcome, Outcome::Cancelled);
     assert!(model.asked().is_empty());

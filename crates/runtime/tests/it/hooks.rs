@@ -1,7 +1,7 @@
 //! Hooks of loaded skills in a session: real processes in the real sandbox.
 
 use prowess_policy::{Answer, Mode};
-use prowess_runtime::{Engine, Parts, Pause, RuntimeError, Session, SubRun, Which};
+use prowess_runtime::{Engine, Parts, Pause, RuntimeError, Session, SkillRef, SubRun};
 use serde_json::json;
 
 use crate::harness::{Tests, tests};
@@ -260,7 +260,7 @@ fn case_126_hooks_of_a_fork_run_in_the_fork() {
     world.script("guard/no.sh", "echo no >&2; exit 2");
     let model = Script::of([bash("mkdir made"), says("done")]);
     let engine = Engine::new(free(&world, model.clone()));
-    wait(engine.run_skill(SubRun::new(Which::Name("guard".into())), &never())).unwrap();
+    wait(engine.run_skill(SubRun::new(SkillRef::Name("guard".into())), &never())).unwrap();
     assert!(!world.path("project/made").exists());
     assert!(results(&model.last())[0].contains("A hook of the skill guard refused"));
 }

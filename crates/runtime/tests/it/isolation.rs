@@ -2,7 +2,7 @@
 
 use prowess_policy::{Answer, Mode};
 use prowess_render::Arguments;
-use prowess_runtime::{Engine, Session, SubRun, Which};
+use prowess_runtime::{Engine, Session, SkillRef, SubRun};
 use serde_json::json;
 
 use crate::harness::{Tests, tests};
@@ -23,7 +23,7 @@ pub(crate) const TESTS: Tests = tests! {
 fn sub(name: &str, with: &str) -> SubRun {
     SubRun {
         arguments: Arguments::from_text(with),
-        ..SubRun::new(Which::Name(name.into()))
+        ..SubRun::new(SkillRef::Name(name.into()))
     }
 }
 

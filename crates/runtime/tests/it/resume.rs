@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use prowess_agent::{Budget, Event, Message, Stamped, VERSION};
 use prowess_policy::Mode;
-use prowess_runtime::{Engine, Pause, RuntimeError, Session, SubRun, Which};
+use prowess_runtime::{Engine, Pause, RuntimeError, Session, SkillRef, SubRun};
 use prowess_store::MemorySessions;
 use prowess_traits::SessionStore;
 use serde_json::json;
@@ -225,7 +225,7 @@ fn squadron_3_a_sub_run_is_taken_up_with_what_it_may() {
     mode(&mut parts, Mode::Yolo);
     let engine = Engine::new(parts);
     wait(async {
-        let sub = SubRun::new(Which::Name("maker".into()));
+        let sub = SubRun::new(SkillRef::Name("maker".into()));
         let finished = engine.run_skill(sub, &never()).await.unwrap();
         let mut session = Session::resume(&engine, &finished.session, None)
             .await
@@ -250,7 +250,7 @@ fn a_sub_run_whose_skill_is_gone_is_not_taken_up() {
         .skill("other", "", "O.");
     let engine = world.engine(Script::of([says("done")]));
     let finished =
-        wait(engine.run_skill(SubRun::new(Which::Name("maker".into())), &never())).unwrap();
+        wait(engine.run_skill(SubRun::new(SkillRef::Name("maker".into())), &never())).unwrap();
     std::fs::remove_dir_all(world.path("person/.agents/skills/maker")).unwrap();
     engine.parts().workshop.registry.refresh();
     let error = wait(Session::resume(&engine, &finished.session, None)).unwrap_err();
@@ -373,7 +373,7 @@ fn a_handed_in_result_does_not_end_what_is_said_later() {
     wait(async {
         let sub = SubRun {
             result: Some(schema),
-            ..SubRun::new(Which::Name("sum".into()))
+            ..SubRun::new(SkillRef::Name("sum".into()))
         };
         let finished = engine.run_skill(sub, &never()).await.unwrap();
         let mut session = Session::resume(&engine, &finished.session, None)
@@ -491,7 +491,7 @@ fn every_prefix_of_a_typed_run_ends_with_its_value() {
     let whole = world.engine(worker());
     let sub = SubRun {
         result: Some(schema),
-        ..SubRun::new(Which::Name("sum".into()))
+        ..SubRun::new(SkillRef::Name("sum".into()))
     };
     let finished = wait(whole.run_skill(sub, &never())).unwrap();
     let all = events(&whole, &finished.session);

@@ -2,7 +2,7 @@
 
 use prowess_agent::{Budget, Effort};
 use prowess_policy::{Answer, Effect, Mode};
-use prowess_runtime::{Engine, MAX_TICKS, Session, SubRun, Which};
+use prowess_runtime::{Engine, MAX_TICKS, Session, SkillRef, SubRun};
 use serde_json::json;
 
 use crate::harness::{Tests, tests};
@@ -59,7 +59,7 @@ fn an_untrusted_skill_starts_no_other() {
     talk(&engine, "go");
     let told = &results(&model.asked()[2])[0];
     assert!(
-        told.contains("evil is not trusted, so it starts no other"),
+        told.contains("evil is not trusted, so it cannot start"),
         "{told}"
     );
 }
@@ -135,7 +135,7 @@ fn what_a_caller_takes_away_is_not_there_below_it() {
     let engine = world.free(model.clone());
     let sub = SubRun {
         tools: Some(vec!["read".into(), "load_skill".into()]),
-        ..SubRun::new(Which::Name("outer".into()))
+        ..SubRun::new(SkillRef::Name("outer".into()))
     };
     wait(engine.run_skill(sub, &never())).unwrap();
     assert!(!tools(&model.asked()[1]).contains(&"bash"));

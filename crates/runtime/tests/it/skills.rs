@@ -520,7 +520,7 @@ fn planck_8_who_is_told_of_skills_can_load_them() {
     for (name, told) in [("plain", true), ("reader", false), ("leader", true)] {
         let model = Script::of([says("done")]);
         let engine = world.engine(model.clone());
-        let sub = prowess_runtime::SubRun::new(prowess_runtime::Which::Name(name.into()));
+        let sub = prowess_runtime::SubRun::new(prowess_runtime::SkillRef::Name(name.into()));
         wait(engine.run_skill(sub, &never())).unwrap();
         let request = model.last();
         assert_eq!(

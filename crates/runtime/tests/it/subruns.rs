@@ -7,7 +7,7 @@ use prowess_catalog::Who;
 use prowess_policy::{Effect, Mode};
 use prowess_registry::NewSkill;
 use prowess_render::Arguments;
-use prowess_runtime::{Engine, MAX_TICKS, Outcome, Pause, RuntimeError, Session, SubRun, Which};
+use prowess_runtime::{Engine, MAX_TICKS, Outcome, Pause, RuntimeError, Session, SkillRef, SubRun};
 use serde_json::{Value, json};
 
 use crate::harness::{Tests, tests};
@@ -45,7 +45,7 @@ fn run(engine: &Engine, sub: SubRun) -> Result<prowess_runtime::Finished, Runtim
 }
 
 fn named(name: &str) -> SubRun {
-    SubRun::new(Which::Name(name.into()))
+    SubRun::new(SkillRef::Name(name.into()))
 }
 
 /// Agentick: free text where no schema is given.
@@ -324,7 +324,7 @@ fn a_definition_runs_without_a_registry() {
         NewSkill::from_text("---\nname: greet\ndescription: Greets.\n---\nSay hello in $0.");
     let sub = SubRun {
         arguments: Arguments::from_text("French"),
-        ..SubRun::new(Which::Definition(Box::new(skill.unwrap())))
+        ..SubRun::new(SkillRef::Definition(Box::new(skill.unwrap())))
     };
     let finished = run(&world.engine(model.clone()), sub).unwrap();
     assert_eq!(finished.text, "Bonjour");

@@ -1,7 +1,7 @@
 //! Typed results: `submit`, what fits, what does not, and who wanted what.
 
 use prowess_agent::{Event, Limit, Reply, Stop};
-use prowess_runtime::{Engine, Finished, Outcome, RuntimeError, SubRun, Task, Which};
+use prowess_runtime::{Engine, Finished, Outcome, RuntimeError, SkillRef, SubRun, Task};
 use serde_json::{Value, json};
 
 use crate::harness::{Tests, tests};
@@ -42,7 +42,7 @@ fn world() -> World {
 fn run(engine: &Engine, schema: Value) -> Result<Finished, RuntimeError> {
     let sub = SubRun {
         result: Some(schema),
-        ..SubRun::new(Which::Name("sum".into()))
+        ..SubRun::new(SkillRef::Name("sum".into()))
     };
     wait(engine.run_skill(sub, &never()))
 }
@@ -179,7 +179,7 @@ fn two_callers_have_two_schemas() {
     });
     let sub = |schema: Value| SubRun {
         result: Some(schema),
-        ..SubRun::new(Which::Name("sum".into()))
+        ..SubRun::new(SkillRef::Name("sum".into()))
     };
     let cancel = never();
     let (one, two) = wait(async {

@@ -4,7 +4,7 @@
 //! root, every time: neither folder nor variables outlast a command. The folders of loaded skills
 //! can be read, so that their scripts can be run, and not be written.
 
-use crate::answer::ends;
+use crate::command_output::{CommandOutput, MAX_COMMAND};
 use crate::input::{number, object, text};
 use crate::{Loaded, MAX_BYTES, Tool, ToolAnswer, ToolError, Why, Workshop};
 use prowess_traits::Ran;
@@ -16,8 +16,6 @@ use crate::files::ground::skill_folders;
 const STREAM: usize = 20_000;
 /// Most lines of one stream.
 const STREAM_LINES: usize = 900;
-/// Most bytes of a command.
-const MAX_COMMAND: usize = 100_000;
 /// Longest time that a command may be given, in milliseconds.
 const MAX_DEADLINE: u64 = 600_000;
 
@@ -27,7 +25,7 @@ pub struct Bash;
 
 impl Tool for Bash {
     fn name(&self) -> &'static str {
-        "bash"
+        crate::names::BASH
     }
 
     fn description(&self, workshop: &Workshop) -> String {
@@ -62,26 +60,7 @@ impl Tool for Bash {
     }
 
     fn output_schema(&self) -> Value {
-        object(
-            &[
-                ("exitCode", json!({ "type": ["integer", "null"] })),
-                ("stdout", json!({ "type": "string" })),
-                ("stderr", json!({ "type": "string" })),
-                ("timedOut", json!({ "type": "boolean" })),
-                ("signal", json!({ "type": ["integer", "null"] })),
-                ("truncated", json!({ "type": "boolean" })),
-                ("durationMs", json!({ "type": "integer", "minimum": 0 })),
-            ],
-            &[
-                "exitCode",
-                "stdout",
-                "stderr",
-                "timedOut",
-                "signal",
-                "truncated",
-                "durationMs",
-            ],
-        )
+        CommandOutput::schema()
     }
 
     fn is_read_only(&self, _workshop: &Workshop) -> bool {
@@ -118,16 +97,7 @@ impl Tool for Bash {
 }
 
 fn answer(ran: &Ran) -> ToolAnswer {
-    let (stdout, stderr) = (ran.stdout.text.trim_end(), ran.stderr.text.trim_end());
-    let (out, err) = (
-        ends(stdout, STREAM, STREAM_LINES),
-        ends(stderr, STREAM, STREAM_LINES),
-    );
-    let truncated = ran.stdout.omitted > 0
-        || ran.stderr.omitted > 0
-        || out.len() != stdout.len()
-        || err.len() != stderr.len();
-    let timed_out = ran.stopped == Some("deadline");
+    let output = CommandOutput::new(ran, str::trim_end, STREAM, STREAM_LINES);
     let mut text = match (ran.stopped, ran.code, ran.signal) {
         (Some("deadline"), ..) => {
             format!("Stopped after {} ms: the time was over.", ran.milliseconds)
@@ -137,23 +107,14 @@ fn answer(ran: &Ran) -> ToolAnswer {
         (None, None, Some(signal)) => format!("Ended by signal {signal}."),
         (None, None, None) => "Ended without an exit code.".to_owned(),
     };
-    for (name, stream) in [("stdout", &out), ("stderr", &err)] {
+    for (name, stream) in [("stdout", &output.stdout), ("stderr", &output.stderr)] {
         if !stream.is_empty() {
             text.push_str(&format!("\n<{name}>\n{stream}\n</{name}>"));
         }
     }
-    if out.is_empty() && err.is_empty() {
+    if output.stdout.is_empty() && output.stderr.is_empty() {
         text.push_str(" No output.");
     }
     debug_assert!(text.len() < MAX_BYTES);
-    let value = json!({
-        "exitCode": ran.code,
-        "stdout": out,
-        "stderr": err,
-        "timedOut": timed_out,
-        "signal": ran.signal,
-        "truncated": truncated,
-        "durationMs": ran.milliseconds,
-    });
-    ToolAnswer::new(text, value)
+    ToolAnswer::new(text, output.value())
 }

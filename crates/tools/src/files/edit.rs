@@ -35,7 +35,7 @@ pub struct Edit;
 
 impl Tool for Edit {
     fn name(&self) -> &'static str {
-        "edit"
+        crate::names::EDIT
     }
 
     fn description(&self, _workshop: &Workshop) -> String {

@@ -24,7 +24,7 @@ pub struct Glob;
 
 impl Tool for Glob {
     fn name(&self) -> &'static str {
-        "glob"
+        crate::names::GLOB
     }
 
     fn description(&self, _workshop: &Workshop) -> String {

@@ -41,7 +41,7 @@ pub struct Grep;
 
 impl Tool for Grep {
     fn name(&self) -> &'static str {
-        "grep"
+        crate::names::GREP
     }
 
     fn description(&self, _workshop: &Workshop) -> String {

@@ -12,7 +12,6 @@ use std::path::{Component, Path, PathBuf};
 
 use crate::{Judging, Loaded, ToolError, Why, Workshop};
 use prowess_catalog::Form;
-use prowess_catalog::visibility::{View, Who};
 use prowess_diag::sanitize;
 use prowess_diag::wording::{shorten, tick};
 use prowess_policy::paths::absolute;
@@ -86,7 +85,7 @@ impl<'w> Ground<'w> {
         let spellings = [root, home]
             .map(|spelled| (settled(&spelled), spelled))
             .into();
-        let profile = workshop.profile(workshop.acting.as_deref());
+        let profile = workshop.profile(workshop.acting.as_ref().map(|skill| &skill.trust));
         let real = |paths: Vec<PathBuf>| paths.iter().map(|path| settled(path)).collect::<Vec<_>>();
         let mut free = real(skill_folders(workshop, loaded));
         free.extend(places.outputs.as_deref().map(settled));
@@ -101,7 +100,8 @@ impl<'w> Ground<'w> {
 
     /// Tells whether something is not written: it decides what runs later, or belongs to a skill.
     fn is_protected(&self, real: &Path) -> bool {
-        let profile = self.workshop.profile(self.workshop.acting.as_deref());
+        let acting = self.workshop.acting.as_ref();
+        let profile = self.workshop.profile(acting.map(|skill| &skill.trust));
         if profile
             .protected
             .iter()
@@ -316,20 +316,12 @@ impl Spot {
 
 /// Folders of the skills that are loaded, and of the one that acts.
 pub(crate) fn skill_folders(workshop: &Workshop, loaded: &Loaded) -> Vec<PathBuf> {
-    let catalog = workshop.registry.snapshot();
-    let view = View::new(&catalog, &workshop.visibility, Who::Person);
-    let mut folders: Vec<PathBuf> = loaded
-        .names()
-        .filter_map(|name| view.resolve(name).ok())
-        .filter(|entry| entry.skill.form == Form::Folder)
-        .filter_map(|entry| Some(Path::new(&*entry.skill.location).parent()?.to_owned()))
-        .collect();
-    let acting = workshop
-        .acting
-        .as_ref()
-        .and_then(|standing| standing.place.clone());
-    folders.extend(acting.filter(|place| place.is_dir()));
-    folders
+    let skills = loaded.snapshots().chain(&workshop.acting);
+    skills
+        .filter(|skill| skill.skill.form == Form::Folder)
+        .filter_map(|skill| skill.folder())
+        .filter(|folder| folder.is_dir())
+        .collect()
 }
 
 /// Tells whether a path is the kernel's.

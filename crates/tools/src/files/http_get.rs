@@ -46,7 +46,7 @@ impl HttpGet {
 
 impl Tool for HttpGet {
     fn name(&self) -> &'static str {
-        "http_get"
+        crate::names::HTTP_GET
     }
 
     fn description(&self, _workshop: &Workshop) -> String {

@@ -42,7 +42,7 @@ pub struct Read;
 
 impl Tool for Read {
     fn name(&self) -> &'static str {
-        "read"
+        crate::names::READ
     }
 
     fn description(&self, _workshop: &Workshop) -> String {

@@ -25,7 +25,7 @@ pub struct Write;
 
 impl Tool for Write {
     fn name(&self) -> &'static str {
-        "write"
+        crate::names::WRITE
     }
 
     fn description(&self, _workshop: &Workshop) -> String {

@@ -7,7 +7,7 @@ use prowess_policy::{Approved, Bound, Command, Decision, Outcome, Profile, Verdi
 use prowess_shell::script::{canonical, quote, write};
 use prowess_shell::{Word, lex, lex_bound};
 use prowess_traits::Ran;
-use prowess_trust::{Standing, State};
+use prowess_trust::{SkillTrust, State};
 use serde_json::Value;
 
 use super::answer::{Answer, shortened};
@@ -165,23 +165,23 @@ impl HookOutcome {
 /// ended; nothing here is an error, for a hook that cannot run must not stop the work.
 pub fn run_hooks(
     workshop: &Workshop,
-    active: &[(&HookSet, &Standing)],
+    active: &[(&HookSet, &SkillTrust)],
     event: &HookEvent<'_>,
     state: &mut HookState,
 ) -> HookOutcome {
     let mut outcome = HookOutcome::default();
     let name = event.name();
-    for (set, standing) in active {
+    for (set, trust) in active {
         // Looked at when the first hook of the skill wants to run, and not before.
         let mut obstacle: Option<Option<Box<str>>> = None;
         for (at, handler) in set.handlers.iter().enumerate() {
-            let key: Key = (standing.name.clone(), standing.digest.as_str().into(), at);
+            let key: Key = (trust.name.clone(), trust.digest.as_str().into(), at);
             let spent = handler.once && state.fired.contains(&key);
             if handler.event != name || spent || !is_for(handler, event, &outcome, workshop) {
                 continue;
             }
-            let job = Job::new(workshop, standing, handler);
-            let obstacle = obstacle.get_or_insert_with(|| obstacle_of(workshop, standing));
+            let job = Job::new(workshop, trust, handler);
+            let obstacle = obstacle.get_or_insert_with(|| obstacle_of(workshop, trust));
             let ran = match obstacle {
                 Some(why) => Err(why.clone()),
                 None => job.approve(state, &key).and_then(|approved| {
@@ -198,7 +198,7 @@ pub fn run_hooks(
                     }
                     let mut answer = Answer::of(name, &ran);
                     let faults = std::mem::take(&mut answer.faults);
-                    outcome.add(&standing.name, answer);
+                    outcome.add(&trust.name, answer);
                     job.record(decision, end_of(&ran), &ran, faults)
                 }
                 Err(why) => job.record(
@@ -270,8 +270,8 @@ fn is_for(
 }
 
 /// Why none of a skill's hooks runs.
-fn obstacle_of(workshop: &Workshop, standing: &Standing) -> Option<Box<str>> {
-    if !standing.is_trusted() {
+fn obstacle_of(workshop: &Workshop, trust: &SkillTrust) -> Option<Box<str>> {
+    if !trust.is_trusted() {
         return Some("the skill is not trusted".into());
     }
     if !workshop.settings.commands {
@@ -281,9 +281,9 @@ fn obstacle_of(workshop: &Workshop, standing: &Standing) -> Option<Box<str>> {
         return Some("this program runs no commands".into());
     }
     // A skill can change while it is active: by the agent's own hand, for one.
-    let place = standing.place.as_ref().filter(|_| standing.required)?;
+    let place = trust.place.as_ref().filter(|_| trust.required)?;
     match workshop.trust.as_ref().map(|store| store.state(place)) {
-        Some(Ok(State::Trusted(record))) if record.digest == standing.digest => None,
+        Some(Ok(State::Trusted(record))) if record.digest == trust.digest => None,
         _ => Some("the skill changed since it was loaded, or is no longer trusted".into()),
     }
 }
@@ -302,7 +302,7 @@ fn end_of(ran: &Ran) -> HookEnd {
 /// A hook on its way.
 struct Job<'a> {
     workshop: &'a Workshop,
-    standing: &'a Standing,
+    trust: &'a SkillTrust,
     handler: &'a Handler,
     profile: Profile,
     variables: Vec<(String, String)>,
@@ -314,10 +314,10 @@ struct Job<'a> {
 }
 
 impl<'a> Job<'a> {
-    fn new(workshop: &'a Workshop, standing: &'a Standing, handler: &'a Handler) -> Self {
-        let mut profile = workshop.profile(Some(standing));
+    fn new(workshop: &'a Workshop, trust: &'a SkillTrust, handler: &'a Handler) -> Self {
+        let mut profile = workshop.profile(Some(trust));
         profile.limits.deadline_ms = handler.timeout_ms;
-        let folder = standing.place.as_ref().map(|_| profile.cwd.clone());
+        let folder = trust.place.as_ref().map(|_| profile.cwd.clone());
         // The gate judges paths from the root of the project, so that is where hooks start.
         profile.cwd.clone_from(&workshop.places.workspace);
         let values = [
@@ -364,7 +364,7 @@ impl<'a> Job<'a> {
         let line = exec.or_else(|| plain_line(&script, &variables));
         Self {
             workshop,
-            standing,
+            trust,
             handler,
             profile,
             variables,
@@ -375,7 +375,7 @@ impl<'a> Job<'a> {
 
     /// Asks the gate, and a person where it wants one, but not again in a session.
     fn approve(&self, state: &mut HookState, key: &Key) -> Result<Approved<Command>, Box<str>> {
-        let actor = self.standing.actor(self.workshop.settings.confine);
+        let actor = self.trust.actor(self.workshop.settings.confine);
         let variables: Vec<(&str, &str)> = self
             .variables
             .iter()
@@ -430,7 +430,7 @@ impl<'a> Job<'a> {
 
     fn record(&self, decision: Box<str>, end: HookEnd, ran: &Ran, faults: Vec<String>) -> HookRun {
         HookRun {
-            skill: self.standing.name.clone(),
+            skill: self.trust.name.clone(),
             event: self.handler.event,
             command: self.command().into(),
             decision,

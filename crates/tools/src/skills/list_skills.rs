@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use crate::access::{Deed, permit_all, shown};
 use crate::listing::{self, Seen};
 use crate::loaded::Loaded;
+use crate::names::LIST_SKILLS;
 use crate::tool::{Tool, ToolAnswer, ToolError, number, object, text};
 use crate::workshop::Workshop;
 
@@ -26,7 +27,7 @@ pub struct ListSkills;
 
 impl Tool for ListSkills {
     fn name(&self) -> &'static str {
-        "list_skills"
+        LIST_SKILLS
     }
 
     fn description(&self, _workshop: &Workshop) -> String {

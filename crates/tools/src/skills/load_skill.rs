@@ -1,67 +1,128 @@
-//! `load_skill`: take a skill's instructions into the conversation.
+//! `load_skill` and its alias `skill`: add the instructions of a skill to the conversation.
 //!
-//! Input as in Planck, Squadron and core-agent: `{name}`; `arguments` is ours. The answer is the
-//! activation's text, so it begins with the skill's folder as Planck's does (`Base directory for
-//! this skill:`, Claude Code's words, where Planck says `Skill directory:`). Different from the
-//! seeds: without frontmatter, with the list of files, bounded. Loading the same text again is a
-//! short answer, as in Squadron; it is no error there either. Errors are errors, not text.
+//! The input of `load_skill` is that of Planck, Squadron and core-agent, `{name}`, with `arguments`
+//! added. `skill` is Agentick's: `{name, args?}`, and its description lists the skills within 8,000
+//! characters. Both return the text of the activation, so the answer begins with the skill's folder
+//! (`Base directory for this skill:`, as in Claude Code). Unlike in those programs, the answer has
+//! no frontmatter and is bounded, and errors are errors rather than text. Loading the same text
+//! again returns a short answer, as in Squadron.
 
+use prowess_catalog::visibility::{View, Who};
 use prowess_diag::wording::count;
 use prowess_render::Arguments;
 use serde_json::{Value, json};
 
-use crate::access::{Deed, find, is_free, permit, shown};
-use crate::activate::{Activation, ActivationError, Given, activate, activate_at_once};
+use crate::access::{Deed, find, may_load_unasked, permit, shown};
+use crate::activate::{Activation, ActivationError, ActivationRequest, activate, read};
 use crate::cap;
+use crate::expand::ExpandError;
+use crate::listing;
 use crate::loaded::Loaded;
+use crate::names::{LOAD_SKILL, SKILL};
 use crate::tool::{Tool, ToolAnswer, ToolError, Why, object, text};
 use crate::workshop::Workshop;
 
-/// `load_skill`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct LoadSkill;
+/// Most characters of the description of `skill`.
+const MAX_DESCRIPTION: usize = 8_000;
+/// Most findings about an unsafe skill that an error lists.
+const MAX_FINDINGS: usize = 5;
+
+const ABOUT: &str = "Loads a skill: instructions for a kind of task. When a task matches a \
+                     description, call this tool with the skill's name before you start.";
+
+/// `load_skill`, or `skill`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LoadSkill {
+    /// `load_skill`: the answer lists the files of the skill.
+    #[default]
+    Standard,
+    /// `skill`: the description lists the skills.
+    Agentick,
+}
 
 impl Tool for LoadSkill {
     fn name(&self) -> &'static str {
-        "load_skill"
+        match self {
+            Self::Standard => LOAD_SKILL,
+            Self::Agentick => SKILL,
+        }
     }
 
-    fn description(&self, _workshop: &Workshop) -> String {
-        "Loads a skill: its instructions, its folder and the list of its files. Call it before \
-         you start on a task that a skill is about; never guess a name. Loading again is only \
-         needed with other arguments."
-            .to_owned()
+    fn description(&self, workshop: &Workshop) -> String {
+        match self {
+            Self::Standard => "Loads a skill: its instructions, its folder and the list of its \
+                               files. Call it before you start on a task that a skill is about; \
+                               never guess a name. Loading again is only needed with other \
+                               arguments."
+                .to_owned(),
+            Self::Agentick => with_listing(workshop),
+        }
     }
 
     fn input_schema(&self) -> Value {
+        let (name, arguments) = match self {
+            Self::Standard => (
+                "The name of the skill.",
+                "What the skill is given: one text, a list of values, or values by name.",
+            ),
+            Self::Agentick => (
+                "The name of the skill, as listed.",
+                "What the skill is given: one text for `$ARGUMENTS`, a list for `$0`, `$1`, or values by name.",
+            ),
+        };
+        let arguments = json!({ "type": ["string", "array", "object"], "description": arguments });
         object(
             &[
-                (
-                    "name",
-                    json!({ "type": "string", "description": "The name of the skill." }),
-                ),
-                (
-                    "arguments",
-                    json!({
-                        "type": ["string", "array", "object"],
-                        "description": "What the skill is given: one text, a list of values, or values by name.",
-                    }),
-                ),
+                ("name", json!({ "type": "string", "description": name })),
+                (self.arguments_field(), arguments),
             ],
             &["name"],
         )
     }
 
     fn output_schema(&self) -> Value {
-        loaded_schema(true)
+        let mut fields = vec![
+            ("skill_name", json!({ "type": "string" })),
+            (
+                "status",
+                json!({ "type": "string", "enum": ["loaded", "already_loaded"] }),
+            ),
+            ("instructions", json!({ "type": "string" })),
+            ("folder", json!({ "type": ["string", "null"] })),
+            ("version", json!({ "type": ["string", "null"] })),
+            ("digest", json!({ "type": "string" })),
+            ("trusted", json!({ "type": "boolean" })),
+        ];
+        let mut required = vec![
+            "skill_name",
+            "status",
+            "folder",
+            "version",
+            "digest",
+            "trusted",
+        ];
+        if self.lists_files() {
+            let file = object(
+                &[
+                    ("path", json!({ "type": "string" })),
+                    ("size", json!({ "type": "integer", "minimum": 0 })),
+                ],
+                &["path", "size"],
+            );
+            fields.push(("files", json!({ "type": "array", "items": file })));
+            fields.push(("file_count", json!({ "type": "integer", "minimum": 0 })));
+            required.extend(["files", "file_count"]);
+        }
+        object(&fields, &required)
     }
 
     fn is_read_only(&self, workshop: &Workshop) -> bool {
-        runs_nothing(workshop)
+        // The skill may have commands that run when it is loaded.
+        workshop.runner.is_none() || !workshop.settings.commands
     }
 
     fn is_destructive(&self, workshop: &Workshop) -> bool {
-        !runs_nothing(workshop) && workshop.settings.edits
+        !self.is_read_only(workshop) && workshop.settings.edits
     }
 
     fn answer(
@@ -70,187 +131,120 @@ impl Tool for LoadSkill {
         loaded: &mut Loaded,
         input: &Value,
     ) -> Result<ToolAnswer, ToolError> {
-        load(
-            workshop,
-            loaded,
-            text(input, "name"),
-            input.get("arguments"),
-            Files::Listed,
-        )
-    }
-
-    fn at_once(
-        &self,
-        workshop: &Workshop,
-        loaded: &mut Loaded,
-        input: &Value,
-    ) -> Option<ToolAnswer> {
         let asked = text(input, "name");
-        let catalog = workshop.registry.snapshot();
-        let entry = find(workshop, &catalog, asked).ok()?;
-        let arguments = given(input.get("arguments"));
-        if !is_free(workshop, &entry, asked, arguments.raw().unwrap_or_default()) {
-            return None;
+        let skill = match loaded.take_resolved(asked) {
+            Some(skill) => skill,
+            None => find(workshop, asked)?,
+        };
+        let arguments = self.arguments(input);
+        let raw = arguments.raw().unwrap_or_default();
+        permit(workshop, &skill, Deed::Load, raw)?;
+        let snapshot = read(workshop, &skill).map_err(|error| failed(&error))?;
+        let request = ActivationRequest::new(arguments);
+        let activation = activate(workshop, &snapshot, &request).map_err(|error| failed(&error))?;
+        Ok(self.told(&activation, loaded))
+    }
+
+    fn is_quick(&self, workshop: &Workshop, loaded: &mut Loaded, input: &Value) -> bool {
+        let Ok(skill) = workshop.resolve(text(input, "name"), Who::Model) else {
+            return false;
+        };
+        let raw = self.arguments(input);
+        let raw = raw.raw().unwrap_or_default();
+        let is_quick = may_load_unasked(workshop, &skill, raw)
+            && skill.read_if_small(workshop).is_some_and(|snapshot| {
+                let runs = !self.is_read_only(workshop) && snapshot.is_trusted();
+                !runs || !snapshot.document.may_have_commands()
+            });
+        loaded.set_resolved(skill);
+        is_quick
+    }
+}
+
+impl LoadSkill {
+    fn lists_files(self) -> bool {
+        self == Self::Standard
+    }
+
+    fn arguments_field(self) -> &'static str {
+        match self {
+            Self::Standard => "arguments",
+            Self::Agentick => "args",
         }
-        let activation = activate_at_once(workshop, asked, arguments)?;
-        (activation.skill.id == entry.skill.id).then(|| told(&activation, loaded, Files::Listed))
     }
-}
 
-fn given(arguments: Option<&Value>) -> Arguments {
-    arguments
-        .cloned()
-        .map_or_else(Arguments::none, Arguments::from_json)
-}
+    fn arguments(self, input: &Value) -> Arguments {
+        let given = input.get(self.arguments_field()).cloned();
+        given.map_or_else(Arguments::none, Arguments::from_json)
+    }
 
-/// Whether loading only reads: a skill that is loaded may have commands in it.
-pub(crate) fn runs_nothing(workshop: &Workshop) -> bool {
-    workshop.runner.is_none() || !workshop.settings.commands
-}
+    /// Returns the answer about an activated skill, and adds the skill to the loaded ones.
+    fn told(self, activation: &Activation, loaded: &mut Loaded) -> ToolAnswer {
+        let is_loaded = loaded.has(activation);
+        let mut value = json!({
+            "skill_name": activation.name(),
+            "status": if is_loaded { "already_loaded" } else { "loaded" },
+            "folder": activation.folder.as_ref().map(|folder| folder.to_string_lossy()),
+            "version": activation.skill().version.as_deref(),
+            "digest": activation.digest(),
+            "trusted": activation.is_trusted(),
+        });
+        if self.lists_files() {
+            let one = |(path, size): &(String, u64)| json!({ "path": path, "size": size });
+            value["files"] = activation.files.iter().map(one).collect();
+            value["file_count"] = activation.file_count.into();
+        }
+        if is_loaded {
+            let name = shown(activation.name());
+            let text = format!("The skill {name} is already loaded; its instructions still hold.");
+            return ToolAnswer::new(text, value);
+        }
+        loaded.insert(activation);
+        let text = self.bounded(activation);
+        value["instructions"] = text.as_str().into();
+        ToolAnswer::new(text, value)
+    }
 
-/// Whether the answer lists the files of a skill.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Files {
-    Listed,
-    LeftOut,
-}
-
-/// The schema of what loading answers.
-pub(crate) fn loaded_schema(files: bool) -> Value {
-    let mut fields = vec![
-        ("skill_name", json!({ "type": "string" })),
-        (
-            "status",
-            json!({ "type": "string", "enum": ["loaded", "already_loaded"] }),
-        ),
-        ("instructions", json!({ "type": "string" })),
-        ("folder", json!({ "type": ["string", "null"] })),
-        ("version", json!({ "type": ["string", "null"] })),
-        ("digest", json!({ "type": "string" })),
-        ("trusted", json!({ "type": "boolean" })),
-    ];
-    let mut required = vec![
-        "skill_name",
-        "status",
-        "folder",
-        "version",
-        "digest",
-        "trusted",
-    ];
-    if files {
-        let file = object(
-            &[
-                ("path", json!({ "type": "string" })),
-                ("size", json!({ "type": "integer", "minimum": 0 })),
-            ],
-            &["path", "size"],
+    /// Returns the text of an activation within the bounds of an answer. Only the body is cut.
+    fn bounded(self, activation: &Activation) -> String {
+        let parts = &activation.parts;
+        let files = if self.lists_files() {
+            &*parts.files
+        } else {
+            ""
+        };
+        let around = [&*parts.head, files, &*parts.closing, "\n"];
+        let bytes: usize = around.iter().map(|part| part.len()).sum();
+        let lines = parts.head.lines().count() + [files, &*parts.closing].concat().lines().count();
+        let body = cap::within(
+            parts.body.clone(),
+            cap::MAX_BYTES.saturating_sub(bytes),
+            cap::MAX_LINES.saturating_sub(lines),
+            "read SKILL.md with load_skill_resource for the rest",
         );
-        fields.push(("files", json!({ "type": "array", "items": file })));
-        fields.push(("file_count", json!({ "type": "integer", "minimum": 0 })));
-        required.extend(["files", "file_count"]);
+        let body = body.trim_end_matches('\n');
+        [&*parts.head, body, files, &*parts.closing, "\n"].concat()
     }
-    object(&fields, &required)
 }
 
-/// Loads a skill for a model.
-pub(crate) fn load(
-    workshop: &Workshop,
-    loaded: &mut Loaded,
-    asked: &str,
-    arguments: Option<&Value>,
-    files: Files,
-) -> Result<ToolAnswer, ToolError> {
+/// Returns the description of `skill`, with the skills that a model may load.
+fn with_listing(workshop: &Workshop) -> String {
     let catalog = workshop.registry.snapshot();
-    let entry = find(workshop, &catalog, asked)?;
-    let arguments = given(arguments);
-    permit(
-        workshop,
-        &entry,
-        asked,
-        Deed::Load,
-        arguments.raw().unwrap_or_default(),
-    )?;
-    let given = Given::by_model(arguments);
-    let activation = activate(workshop, asked, &given).map_err(|error| failed(&error))?;
-    // Between the question and the answer the name may have come to mean another skill.
-    if activation.skill.id != entry.skill.id {
-        let text = format!(
-            "The skill {} changed while it was loaded. Try again.",
-            shown(asked)
-        );
-        return Err(ToolError::new(Why::Failed, text));
-    }
-    Ok(told(&activation, loaded, files))
+    let view = View::new(&catalog, &workshop.visibility, Who::Model);
+    let beginning = format!("{ABOUT}\n\nAvailable skills:\n");
+    // Room for the sentence at the end.
+    let (lines, omitted) = listing::within(&view, MAX_DESCRIPTION - beginning.len() - 200);
+    let end = match omitted {
+        0 => String::new(),
+        omitted => format!(
+            "\n({} not shown: ask for a narrower task, or call `search_skills`)",
+            count(omitted, "more skill")
+        ),
+    };
+    format!("{beginning}{lines}{end}")
 }
 
-/// What a model is told of a skill that it gets.
-fn told(activation: &Activation, loaded: &mut Loaded, files: Files) -> ToolAnswer {
-    let is_loaded = loaded.has(activation);
-    let mut value = json!({
-        "skill_name": &*activation.name,
-        "status": if is_loaded { "already_loaded" } else { "loaded" },
-        "folder": activation.folder.as_ref().map(|folder| folder.to_string_lossy()),
-        "version": activation.skill.version.as_deref(),
-        "digest": activation.digest,
-        "trusted": activation.trusted,
-    });
-    if files == Files::Listed {
-        let one = |(path, size): &(String, u64)| json!({ "path": path, "size": size });
-        value["files"] = activation.files.iter().map(one).collect();
-        value["file_count"] = activation.file_count.into();
-    }
-    if is_loaded {
-        let name = shown(&activation.name);
-        let text = format!("The skill {name} is already loaded; its instructions still hold.");
-        return ToolAnswer::new(text, value);
-    }
-    loaded.insert(activation);
-    let text = bounded(activation, files);
-    value["instructions"] = text.as_str().into();
-    ToolAnswer::new(text, value)
-}
-
-/// The text of an activation within the bounds of an answer. Only the body is cut: what stands
-/// behind it must be read too.
-fn bounded(activation: &Activation, files: Files) -> String {
-    let text = activation.text.as_str();
-    let body = activation.body.trim_end_matches('\n');
-    let has_head =
-        activation.folder.is_some() || activation.skill.version.is_some() || !activation.trusted;
-    let at = if has_head {
-        text.find("\n\n").map_or(0, |at| at + 2)
-    } else {
-        0
-    };
-    let (head, rest) = text.split_at(at);
-    let Some(tail) = rest.strip_prefix(body) else {
-        return text.to_owned();
-    };
-    let tail = if files == Files::Listed {
-        tail
-    } else {
-        without_files(tail)
-    };
-    let bytes = cap::MAX_BYTES.saturating_sub(head.len() + tail.len());
-    let lines = head.lines().count() + tail.lines().count();
-    let lines = cap::MAX_LINES.saturating_sub(lines);
-    let rest = "read SKILL.md with load_skill_resource for the rest";
-    let body = cap::within(body.to_owned(), bytes, lines, rest);
-    format!("{head}{}{tail}", body.trim_end_matches('\n'))
-}
-
-/// What stands behind a body, without the list of files.
-fn without_files(tail: &str) -> &str {
-    let Some(list) = tail.strip_prefix("\n\nFiles of this skill") else {
-        return tail;
-    };
-    match list.find("\n\n") {
-        Some(end) => &list[end..],
-        None => "\n",
-    }
-}
-
-/// What a model reads where a skill could not be activated.
+/// Returns the error that a model reads if a skill cannot be activated.
 fn failed(error: &ActivationError) -> ToolError {
     let text = match error {
         ActivationError::Unsafe { name, diagnostics } => {
@@ -259,7 +253,7 @@ fn failed(error: &ActivationError) -> ToolError {
                 shown(name),
                 count(diagnostics.len(), "place")
             );
-            for found in diagnostics.iter().take(5) {
+            for found in diagnostics.iter().take(MAX_FINDINGS) {
                 text.push_str(&format!("\n- {}", found.message));
                 if let Some(help) = &found.help {
                     text.push_str(&format!(" ({help})"));
@@ -267,15 +261,11 @@ fn failed(error: &ActivationError) -> ToolError {
             }
             text
         }
-        ActivationError::Read { name, why } => {
-            let why = why.strip_prefix("cannot read the skill: ").unwrap_or(why);
-            format!("Cannot read the skill {}: {why}.", shown(name))
+        ActivationError::Read { name, source } => {
+            format!("Cannot read the skill {}: {source}.", shown(name))
         }
         error => error.to_string(),
     };
-    let denied = matches!(
-        error,
-        ActivationError::Command(crate::expand::ExpandError::Denied { .. })
-    );
+    let denied = matches!(error, ActivationError::Command(ExpandError::Denied { .. }));
     ToolError::new(if denied { Why::Denied } else { Why::Failed }, text)
 }

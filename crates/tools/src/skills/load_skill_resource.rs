@@ -18,6 +18,7 @@ use serde_json::{Value, json};
 use crate::access::{Deed, find, listed, permit, shown};
 use crate::cap;
 use crate::loaded::Loaded;
+use crate::names::LOAD_SKILL_RESOURCE;
 use crate::tool::{Tool, ToolAnswer, ToolError, Why, number, object, text};
 use crate::workshop::Workshop;
 
@@ -31,14 +32,9 @@ const MAX_NAMES: usize = 1_000;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LoadSkillResource;
 
-impl LoadSkillResource {
-    /// The name that `skilled_crew` has for it.
-    pub const ALIAS: &'static str = "load_skill_resources";
-}
-
 impl Tool for LoadSkillResource {
     fn name(&self) -> &'static str {
-        "load_skill_resource"
+        LOAD_SKILL_RESOURCE
     }
 
     fn description(&self, _workshop: &Workshop) -> String {
@@ -108,15 +104,15 @@ impl Tool for LoadSkillResource {
         let limit = number(input, "limit").and_then(|limit| usize::try_from(limit).ok());
         let limit = limit.unwrap_or(MAX_PART).clamp(1, MAX_PART);
 
-        let catalog = workshop.registry.snapshot();
-        let entry = find(workshop, &catalog, asked)?;
+        let skill = find(workshop, asked)?;
+        let entry = skill.entry();
         // Rules see the path as it is used: `references/././x` is no other file.
         let path = ResourcePath::new(raw).map_err(|fault| wrong_path(raw, fault))?;
         let path = path.as_str();
-        permit(workshop, &entry, asked, Deed::Read, path)?;
+        permit(workshop, &skill, Deed::Read, path)?;
         let read = workshop.registry.file(&entry.skill.id, path, offset, limit);
-        let resource = read.map_err(|error| unread(&entry, path, &error))?;
-        Ok(answer(&entry, path, resource))
+        let resource = read.map_err(|error| unread(entry, path, &error))?;
+        Ok(answer(entry, path, resource))
     }
 }
 

@@ -5,7 +5,6 @@ mod load_skill;
 mod load_skill_resource;
 mod run_command_line;
 mod search_skills;
-mod skill;
 mod submit;
 mod unload_skill;
 
@@ -14,6 +13,5 @@ pub use load_skill::LoadSkill;
 pub use load_skill_resource::LoadSkillResource;
 pub use run_command_line::RunCommandLine;
 pub use search_skills::SearchSkills;
-pub use skill::SkillTool;
 pub use submit::Submit;
 pub use unload_skill::UnloadSkill;

@@ -14,7 +14,9 @@ use serde_json::{Value, json};
 use crate::access::{Deed, find, listed, permit, shown};
 use crate::acting::has_ceiling;
 use crate::cap;
+use crate::command_output::{CommandOutput, MAX_COMMAND};
 use crate::loaded::Loaded;
+use crate::names::RUN_COMMAND_LINE;
 use crate::tool::{Tool, ToolAnswer, ToolError, Why, object, text};
 use crate::workshop::Workshop;
 
@@ -22,8 +24,6 @@ use crate::workshop::Workshop;
 const STREAM: usize = 24_000;
 /// Most lines of one stream.
 const STREAM_LINES: usize = 1_000;
-/// Most bytes of a command.
-const MAX_COMMAND: usize = 100_000;
 
 /// `run_command_line`.
 #[derive(Clone, Debug, Default)]
@@ -34,7 +34,7 @@ pub struct RunCommandLine {
 
 impl Tool for RunCommandLine {
     fn name(&self) -> &'static str {
-        "run_command_line"
+        RUN_COMMAND_LINE
     }
 
     fn description(&self, _workshop: &Workshop) -> String {
@@ -65,26 +65,7 @@ impl Tool for RunCommandLine {
     }
 
     fn output_schema(&self) -> Value {
-        object(
-            &[
-                ("exitCode", json!({ "type": ["integer", "null"] })),
-                ("stdout", json!({ "type": "string" })),
-                ("stderr", json!({ "type": "string" })),
-                ("timedOut", json!({ "type": "boolean" })),
-                ("signal", json!({ "type": ["integer", "null"] })),
-                ("truncated", json!({ "type": "boolean" })),
-                ("durationMs", json!({ "type": "integer", "minimum": 0 })),
-            ],
-            &[
-                "exitCode",
-                "stdout",
-                "stderr",
-                "timedOut",
-                "signal",
-                "truncated",
-                "durationMs",
-            ],
-        )
+        CommandOutput::schema()
     }
 
     fn is_read_only(&self, _workshop: &Workshop) -> bool {
@@ -103,29 +84,26 @@ impl Tool for RunCommandLine {
             (None, Some(asked)) => asked,
             (None, None) => the_only(loaded)?,
         };
-        let catalog = workshop.registry.snapshot();
-        let entry = find(workshop, &catalog, asked)?;
-        let name = shown(entry.name());
+        let skill = find(workshop, asked)?;
+        let name = shown(skill.name());
         let failed = |text: String| ToolError::new(Why::Failed, text);
-        let known = loaded.get(entry.name());
+        let known = loaded.get(skill.name());
         if self.skill.is_none() && known.is_none() {
             let text = format!("The skill {name} is not loaded. Load it first: load_skill.");
             return Err(ToolError::new(Why::NoSkill, text));
         }
-        let unread = |why: String| failed(format!("Cannot read the skill {name}: {why}."));
-        let skill = &entry.skill;
-        let read = workshop
-            .read(skill)
-            .map_err(|error| unread(error.to_string()))?;
-        let standing = read.standing;
-        // What the model read must be what acts.
-        if known.is_some_and(|known| known.digest != standing.digest) {
+        let snapshot = skill
+            .read(workshop)
+            .map_err(|error| failed(format!("Cannot read the skill {name}: {error}.")))?;
+        let trust = &snapshot.trust;
+        // The skill that acts must be the one that the model read.
+        if known.is_some_and(|known| *known.digest != *trust.digest) {
             let text = format!("The skill {name} changed since it was loaded. Load it again.");
             return Err(failed(text));
         }
-        permit(workshop, &entry, asked, Deed::Run, command)?;
-        let profile = workshop.profile(Some(&standing));
-        let actor = standing.actor(has_ceiling(&standing));
+        permit(workshop, &skill, Deed::Run, command)?;
+        let profile = workshop.profile(Some(trust));
+        let actor = trust.actor(has_ceiling(trust));
         let approved = workshop
             .approve_in(&profile.cwd, command, &actor)
             .map_err(|decision| {
@@ -161,28 +139,11 @@ fn the_only(loaded: &Loaded) -> Result<&str, ToolError> {
     }
 }
 
-/// The answer; the streams are shortened until all of it fits.
+/// Returns the answer. The streams are shortened until all of it fits.
 fn answer(ran: &Ran) -> ToolAnswer {
-    let (stdout, stderr) = (ran.stdout.text.trim(), ran.stderr.text.trim());
     let mut bytes = STREAM;
     loop {
-        let (out, err) = (
-            cap::ends(stdout, bytes, STREAM_LINES),
-            cap::ends(stderr, bytes, STREAM_LINES),
-        );
-        let truncated = ran.stdout.omitted > 0
-            || ran.stderr.omitted > 0
-            || out.len() != stdout.len()
-            || err.len() != stderr.len();
-        let value = json!({
-            "exitCode": ran.code,
-            "stdout": out,
-            "stderr": err,
-            "timedOut": ran.stopped == Some("deadline"),
-            "signal": ran.signal,
-            "truncated": truncated,
-            "durationMs": ran.milliseconds,
-        });
+        let value = CommandOutput::new(ran, str::trim, bytes, STREAM_LINES).value();
         let text = value.to_string();
         // A control character is six bytes of JSON.
         if text.len() <= cap::MAX_BYTES || bytes < 100 {

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use crate::access::{Deed, permit_all, shown};
 use crate::listing::{self, Seen};
 use crate::loaded::Loaded;
+use crate::names::SEARCH_SKILLS;
 use crate::tool::{Tool, ToolAnswer, ToolError, number, object, text};
 use crate::workshop::Workshop;
 
@@ -24,7 +25,7 @@ pub struct SearchSkills;
 
 impl Tool for SearchSkills {
     fn name(&self) -> &'static str {
-        "search_skills"
+        SEARCH_SKILLS
     }
 
     fn description(&self, _workshop: &Workshop) -> String {

@@ -7,6 +7,7 @@
 use serde_json::Value;
 
 use crate::loaded::Loaded;
+use crate::names::SUBMIT;
 use crate::schema::{Schema, SchemaFault};
 use crate::tool::{Tool, ToolAnswer, ToolError};
 use crate::workshop::Workshop;
@@ -30,7 +31,7 @@ impl Submit {
 
 impl Tool for Submit {
     fn name(&self) -> &'static str {
-        "submit"
+        SUBMIT
     }
 
     fn description(&self, _workshop: &Workshop) -> String {

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use crate::access::{Deed, find, listed, permit, shown};
 use crate::loaded::Loaded;
+use crate::names::UNLOAD_SKILL;
 use crate::tool::{Tool, ToolAnswer, ToolError, Why, object, text};
 use crate::workshop::Workshop;
 
@@ -16,7 +17,7 @@ pub struct UnloadSkill;
 
 impl Tool for UnloadSkill {
     fn name(&self) -> &'static str {
-        "unload_skill"
+        UNLOAD_SKILL
     }
 
     fn description(&self, _workshop: &Workshop) -> String {
@@ -53,12 +54,11 @@ impl Tool for UnloadSkill {
         input: &Value,
     ) -> Result<ToolAnswer, ToolError> {
         let asked = text(input, "name");
-        let catalog = workshop.registry.snapshot();
         // What is loaded can be unloaded, though it may be gone or hidden meanwhile.
-        let name = match find(workshop, &catalog, asked) {
-            Ok(entry) => {
-                permit(workshop, &entry, asked, Deed::Unload, "")?;
-                entry.name().to_owned()
+        let name = match find(workshop, asked) {
+            Ok(skill) => {
+                permit(workshop, &skill, Deed::Unload, "")?;
+                skill.name().to_owned()
             }
             Err(_) if loaded.get(asked).is_some() => asked.to_owned(),
             Err(error) => return Err(error),

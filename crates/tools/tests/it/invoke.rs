@@ -1,7 +1,7 @@
 //! What a person types.
 
-use prowess_catalog::Override;
-use prowess_tools::{Called, Given, Typed, Workshop, activate, typed};
+use prowess_catalog::{Override, Who};
+use prowess_tools::{ActivationRequest, Typed, Workshop, activate, open, typed};
 
 use crate::support::World;
 
@@ -47,8 +47,9 @@ fn case_104_a_row_of_skills_gets_the_same_text() {
         pairs(&[("a", "123"), ("b", "123")])
     );
     for (name, text) in called(&workshop, "/a /b 123") {
-        let given = Given::by_person(prowess_render::Arguments::from_text(text));
-        let body = activate(&workshop, &name, &given).unwrap().body;
+        let request = ActivationRequest::new(prowess_render::Arguments::from_text(text));
+        let skill = open(&workshop, &name, Who::Person).unwrap();
+        let body = activate(&workshop, &skill, &request).unwrap().body;
         assert_eq!(body.trim(), format!("This is {name}: 123."));
     }
     // A forked second skill ends the chain, and is what the first is given.
@@ -138,19 +139,16 @@ fn a_slash_counts_only_at_the_very_beginning() {
 fn skills_are_mentioned_with_a_dollar() {
     let world = world();
     let workshop = world.workshop();
-    let mentions = |names: &[&str]| {
-        let one = |name: &&str| Called {
-            name: (*name).into(),
-            arguments: "".into(),
-            forked: *name == "fork",
-        };
-        Typed::Mentions(names.iter().map(one).collect())
+    let mentioned = |message: &str| match typed(&workshop, message) {
+        Typed::Mentions(called) => called
+            .into_iter()
+            .map(|one| (one.name.to_string(), one.arguments.to_string(), one.forked))
+            .collect::<Vec<_>>(),
+        other => panic!("{message}: {other:?}"),
     };
-    assert_eq!(
-        typed(&workshop, "use $a, then $fork."),
-        mentions(&["a", "fork"])
-    );
-    assert_eq!(typed(&workshop, "($b) $b \"$c\""), mentions(&["b", "c"]));
+    let one = |name: &str| (name.to_owned(), String::new(), name == "fork");
+    assert_eq!(mentioned("use $a, then $fork."), [one("a"), one("fork")]);
+    assert_eq!(mentioned("($b) $b \"$c\""), [one("b"), one("c")]);
     for message in ["$HOME and $5", "x$a", "$", "$models", "$$a"] {
         assert_eq!(typed(&workshop, message), Typed::Text, "{message}");
     }

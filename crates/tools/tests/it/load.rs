@@ -77,7 +77,7 @@ fn the_list_of_names_is_bounded() {
 fn planck_l5_no_skill_at_all() {
     let workshop = World::new().workshop();
     let error = prowess_tools::Tool::call(
-        &prowess_tools::LoadSkill,
+        &prowess_tools::LoadSkill::Standard,
         &workshop,
         &mut Loaded::default(),
         &json!({"name": "x"}),
@@ -139,9 +139,9 @@ fn planck_l9_use_is_recorded_once_and_only_on_success() {
     assert_eq!(store.uses(), ["pdf"]);
 }
 
-/// On a thread that must not wait a skill is given exactly as otherwise, or not at all.
+/// A call that is said to be quick does nothing that blocks, and answers like any other.
 #[test]
-fn at_once_is_the_same_answer_or_none() {
+fn quick_calls_need_no_prompt_no_command_and_no_large_read() {
     let world = world();
     world.skill("plain", "arguments: [what]\n", "Do $what.");
     world.skill("acts", "", "Now: !`echo late`");
@@ -160,15 +160,17 @@ fn at_once_is_the_same_answer_or_none() {
     let rules = [(Effect::Ask, "Skill(asked)"), (Effect::Deny, "Skill(pdf)")];
     workshop.gate = gate(Mode::default(), &rules);
     let tools = Toolset::new(&Choice::everything()).unwrap();
-    let at_once = |workshop: &Workshop, name: &str, input: &Value| {
-        tools.call_at_once(workshop, &mut Loaded::default(), name, input)
+    let is_quick = |workshop: &Workshop, name: &str, input: &Value| {
+        tools.is_quick(workshop, &mut Loaded::default(), name, input)
     };
     let input = json!({"name": "plain", "arguments": "it"});
-    let quick = at_once(&workshop, "load_skill", &input).unwrap();
+    let mut loaded = Loaded::default();
+    assert!(tools.is_quick(&workshop, &mut loaded, "load_skill", &input));
     assert_eq!(
         (store.uses(), person.asked(), runner.ran()),
         (Vec::new(), 0, 0)
     );
+    let quick = call(&workshop, &mut loaded, "load_skill", &input).unwrap();
     let slow = call(&workshop, &mut Loaded::default(), "load_skill", &input).unwrap();
     assert_eq!((quick.text, quick.value), (slow.text, slow.value));
     for (tool, input) in [
@@ -182,15 +184,19 @@ fn at_once_is_the_same_answer_or_none() {
         ("search_skills", json!({"query": "plain"})),
         ("zzz", json!({})),
     ] {
-        assert!(at_once(&workshop, tool, &input).is_none(), "{tool} {input}");
+        assert!(!is_quick(&workshop, tool, &input), "{tool} {input}");
     }
     assert_eq!(
         (store.uses().len(), person.asked(), runner.ran()),
-        (1, 0, 0)
+        (2, 0, 0)
     );
-    // Where every decision is taken note of, none is made in passing.
+    // A decision that is recorded is not a quick one.
     workshop.recorder = Some(Arc::new(Silent));
-    assert!(at_once(&workshop, "load_skill", &json!({"name": "plain"})).is_none());
+    assert!(!is_quick(
+        &workshop,
+        "load_skill",
+        &json!({"name": "plain"})
+    ));
 }
 
 /// Takes note of nothing.

@@ -103,7 +103,7 @@ pub(crate) fn call(
     if let Ok(answer) = &answer {
         let tool = tools.tools(workshop).find(|tool| {
             tool.name() == name
-                || name == prowess_tools::LoadSkillResource::ALIAS
+                || name == prowess_tools::names::LOAD_SKILL_RESOURCES
                     && tool.name() == "load_skill_resource"
         });
         let schema = tool.unwrap().output_schema();

@@ -98,7 +98,7 @@ pub(crate) fn skills(workshop: &Workshop, active: &[(Box<str>, u64)]) -> View {
 fn is_untrusted(workshop: &Workshop, entry: &Entry) -> bool {
     workshop
         .read(&entry.skill)
-        .is_ok_and(|read| !read.standing.is_trusted())
+        .is_ok_and(|skill| !skill.is_trusted())
 }
 
 fn word(why: Hidden) -> &'static str {

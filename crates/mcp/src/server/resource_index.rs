@@ -6,11 +6,10 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use prowess_catalog::visibility::{Sight, View, Who};
-use prowess_catalog::{Catalog, Entry, Form, Policy, Skill, SkillId};
-use prowess_registry::{ReadError, Registry};
+use prowess_catalog::{Catalog, Entry, Form, Policy, Skill, SkillId, Stamp};
+use prowess_registry::{ReadError, Registry, file_stamp, is_at_rest};
 use prowess_spec::problem::ProblemKind;
 use prowess_spec::{name, parse};
 use serde_json::{Map, Value};
@@ -24,28 +23,26 @@ pub(crate) const MAX_FILES: usize = 512;
 pub(crate) const MAX_BYTES: u64 = 16 * 1024 * 1024;
 /// The file that makes a folder a skill.
 pub(crate) const MAIN: &str = "SKILL.md";
-/// A file that changed so shortly before it was hashed may change again without looking different.
-const RESTLESS: Duration = Duration::from_secs(2);
 
 /// Skills and their addresses.
 #[derive(Debug)]
-pub(crate) struct Shelf {
+pub(crate) struct ResourceIndex {
     registry: Arc<Registry>,
     visibility: Policy,
-    current: Mutex<Arc<Shelved>>,
-    contents: Mutex<HashMap<SkillId, Arc<Contents>>>,
+    current: Mutex<Arc<ServedSkills>>,
+    contents: Mutex<HashMap<SkillId, Arc<ServedFiles>>>,
 }
 
 /// The skills of one catalogue, in order of address.
 #[derive(Debug, Default)]
-pub(crate) struct Shelved {
+pub(crate) struct ServedSkills {
     generation: u64,
-    by_root: BTreeMap<String, Arc<Served>>,
+    by_root: BTreeMap<String, Arc<ServedSkill>>,
 }
 
 /// A skill at its address.
 #[derive(Debug)]
-pub(crate) struct Served {
+pub(crate) struct ServedSkill {
     /// The address of its folder, without a slash at the end.
     pub(crate) root: String,
     /// The name it is called by.
@@ -58,7 +55,7 @@ pub(crate) struct Served {
     pub(crate) for_people: bool,
 }
 
-impl Served {
+impl ServedSkill {
     /// The address of its SKILL.md.
     pub(crate) fn main(&self) -> String {
         uri::join(&self.root, MAIN)
@@ -67,9 +64,9 @@ impl Served {
 
 /// What a skill consists of, at one moment.
 #[derive(Debug)]
-pub(crate) struct Contents {
+pub(crate) struct ServedFiles {
     /// Its files, in order of path.
-    pub(crate) files: Vec<Content>,
+    pub(crate) files: Vec<ServedFile>,
     /// The frontmatter of its SKILL.md.
     pub(crate) frontmatter: Map<String, Value>,
     /// Why it is not served by the extension for skills.
@@ -78,7 +75,7 @@ pub(crate) struct Contents {
 
 /// One file.
 #[derive(Clone, Debug)]
-pub(crate) struct Content {
+pub(crate) struct ServedFile {
     /// Its path from the skill's folder.
     pub(crate) path: String,
     /// How many bytes it has.
@@ -87,15 +84,6 @@ pub(crate) struct Content {
     pub(crate) digest: Option<[u8; 32]>,
     /// Which version of the file was hashed, where it need not be read again.
     stamp: Option<Stamp>,
-}
-
-/// Which version of a file it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Stamp {
-    size: u64,
-    modified: i128,
-    changed: i128,
-    inode: u64,
 }
 
 /// Why a skill is not served by the extension.
@@ -132,7 +120,7 @@ pub(crate) enum FileFault {
     Unreadable(String),
 }
 
-impl Shelf {
+impl ResourceIndex {
     pub(crate) fn new(registry: Arc<Registry>, visibility: Policy) -> Self {
         let (current, contents) = Default::default();
         Self {
@@ -144,11 +132,11 @@ impl Shelf {
     }
 
     /// The skills as they are now.
-    pub(crate) fn now(&self) -> Arc<Shelved> {
+    pub(crate) fn now(&self) -> Arc<ServedSkills> {
         let catalog = self.registry.snapshot();
         let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
         if current.generation != catalog.generation() || current.by_root.is_empty() {
-            *current = Arc::new(shelve(&catalog, &self.visibility));
+            *current = Arc::new(serve(&catalog, &self.visibility));
             let known: BTreeSet<&SkillId> = current
                 .by_root
                 .values()
@@ -159,12 +147,12 @@ impl Shelf {
         Arc::clone(&current)
     }
 
-    fn contents(&self) -> MutexGuard<'_, HashMap<SkillId, Arc<Contents>>> {
+    fn contents(&self) -> MutexGuard<'_, HashMap<SkillId, Arc<ServedFiles>>> {
         self.contents.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// What a skill consists of now.
-    pub(crate) fn look(&self, served: &Served) -> Arc<Contents> {
+    pub(crate) fn look(&self, served: &ServedSkill) -> Arc<ServedFiles> {
         let id = &served.skill.id;
         let before = self.contents().get(id).map(Arc::clone);
         let now = Arc::new(self.hash(served, before.as_deref()));
@@ -172,9 +160,9 @@ impl Shelf {
         now
     }
 
-    fn hash(&self, served: &Served, before: Option<&Contents>) -> Contents {
+    fn hash(&self, served: &ServedSkill, before: Option<&ServedFiles>) -> ServedFiles {
         let skill = &*served.skill;
-        let failed = |fault| Contents {
+        let failed = |fault| ServedFiles {
             files: Vec::new(),
             frontmatter: Map::new(),
             fault: Some(fault),
@@ -184,7 +172,7 @@ impl Shelf {
             // A file alone is a skill with one file.
             return match self.registry.text(&skill.id) {
                 Ok(text) => {
-                    let mut contents = Contents {
+                    let mut contents = ServedFiles {
                         files: vec![content(MAIN, &text, None)],
                         ..failed(Fault::Name)
                     };
@@ -206,20 +194,20 @@ impl Shelf {
             _ => None,
         };
         if fault.is_some() {
-            let bare = |(path, size)| Content {
+            let bare = |(path, size)| ServedFile {
                 path: published(path),
                 size,
                 digest: None,
                 stamp: None,
             };
             let files = listed.into_iter().map(bare).collect();
-            return Contents {
+            return ServedFiles {
                 files,
                 frontmatter: Map::new(),
                 fault,
             };
         }
-        let known: HashMap<&str, &Content> = before
+        let known: HashMap<&str, &ServedFile> = before
             .iter()
             .flat_map(|before| &before.files)
             .map(|file| (file.path.as_str(), file))
@@ -228,7 +216,7 @@ impl Shelf {
         let mut contents = failed(Fault::Unnamed);
         let mut text = None;
         for (path, _) in listed {
-            let stamp = folder.and_then(|folder| stamp(&folder.join(&path)));
+            let stamp = folder.and_then(|folder| file_stamp(&folder.join(&path)));
             let public = published(path.clone());
             let same = known
                 .get(public.as_str())
@@ -239,7 +227,7 @@ impl Shelf {
             }
             match self.registry.bytes(&skill.id, &path, MAX_BYTES) {
                 Ok(bytes) => {
-                    let stamp = stamp.filter(|stamp| stamp.is_at_rest());
+                    let stamp = stamp.filter(|stamp| is_at_rest(*stamp));
                     contents.files.push(content(&public, &bytes, stamp));
                     if public == MAIN {
                         text = Some(bytes);
@@ -259,9 +247,9 @@ impl Shelf {
     /// Reads a file, and makes sure that it is the one that was hashed.
     pub(crate) fn read(
         &self,
-        served: &Served,
+        served: &ServedSkill,
         path: &str,
-        contents: &Contents,
+        contents: &ServedFiles,
     ) -> Result<Vec<u8>, FileFault> {
         let file = contents.file(path).ok_or(FileFault::Missing)?;
         if file.size > MAX_BYTES {
@@ -299,19 +287,19 @@ impl Shelf {
 
     /// Something that is different when a file is: for whoever follows one address.
     pub(crate) fn version(&self, uri: &str) -> Option<String> {
-        let shelved = self.now();
-        let (served, path) = shelved.find(uri)?;
+        let skills = self.now();
+        let (served, path) = skills.find(uri)?;
         let skill = &served.skill;
         match folder(skill).filter(|_| path != MAIN) {
-            Some(folder) => stamp(&folder.join(path)).map(|stamp| format!("{stamp:?}")),
+            Some(folder) => file_stamp(&folder.join(path)).map(|stamp| format!("{stamp:?}")),
             None => Some(skill.fingerprint.to_string()),
         }
     }
 }
 
-impl Shelved {
+impl ServedSkills {
     /// Every skill, in order of address, from behind one on.
-    pub(crate) fn after<'s>(&'s self, root: &str) -> impl Iterator<Item = &'s Arc<Served>> {
+    pub(crate) fn after<'s>(&'s self, root: &str) -> impl Iterator<Item = &'s Arc<ServedSkill>> {
         use std::ops::Bound::{Excluded, Unbounded};
         self.by_root
             .range::<str, _>((Excluded(root), Unbounded))
@@ -319,12 +307,12 @@ impl Shelved {
     }
 
     /// Every skill, in order of address.
-    pub(crate) fn all(&self) -> impl Iterator<Item = &Arc<Served>> {
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Arc<ServedSkill>> {
         self.by_root.values()
     }
 
     /// The skill at an address, and the path of the file below it: empty for the folder itself.
-    pub(crate) fn find(&self, address: &str) -> Option<(&Arc<Served>, String)> {
+    pub(crate) fn find(&self, address: &str) -> Option<(&Arc<ServedSkill>, String)> {
         let parts = uri::parts(address)?;
         // Skills of inner folders stand below; the longest address wins.
         (1..=parts.len()).rev().find_map(|length| {
@@ -335,15 +323,15 @@ impl Shelved {
     }
 
     /// The skill whose SKILL.md an address names.
-    pub(crate) fn skill(&self, address: &str) -> Option<&Arc<Served>> {
+    pub(crate) fn skill(&self, address: &str) -> Option<&Arc<ServedSkill>> {
         let (served, path) = self.find(address)?;
         (path == MAIN).then_some(served)
     }
 }
 
-impl Contents {
+impl ServedFiles {
     /// A file by its path.
-    pub(crate) fn file(&self, path: &str) -> Option<&Content> {
+    pub(crate) fn file(&self, path: &str) -> Option<&ServedFile> {
         let at = self
             .files
             .binary_search_by(|file| file.path.as_str().cmp(path))
@@ -353,7 +341,7 @@ impl Contents {
 
     /// What lies directly in a folder: names, and the file where it is one. Nothing where there is
     /// no such folder.
-    pub(crate) fn children(&self, folder: &str) -> Option<BTreeMap<&str, Option<&Content>>> {
+    pub(crate) fn children(&self, folder: &str) -> Option<BTreeMap<&str, Option<&ServedFile>>> {
         let mut found = BTreeMap::new();
         for file in &self.files {
             let inner = match folder {
@@ -373,7 +361,7 @@ impl Contents {
     }
 
     /// Reads the frontmatter, and sees whether the skill keeps to the standard.
-    fn judge(&mut self, served: &Served, text: &[u8]) {
+    fn judge(&mut self, served: &ServedSkill, text: &[u8]) {
         let parsed = parse(text);
         self.frontmatter = frontmatter::to_json(&parsed.manifest);
         let is_broken = parsed.problems.iter().any(|problem| {
@@ -402,18 +390,8 @@ impl Contents {
     }
 }
 
-impl Stamp {
-    fn is_at_rest(self) -> bool {
-        let now = SystemTime::now()
-            .duration_since(UNIX_EPOCH)
-            .unwrap_or_default();
-        let rest = i128::try_from(now.saturating_sub(RESTLESS).as_nanos()).unwrap_or(i128::MAX);
-        self.changed < rest
-    }
-}
-
-fn shelve(catalog: &Catalog, visibility: &Policy) -> Shelved {
-    let mut by_root: BTreeMap<String, Arc<Served>> = BTreeMap::new();
+fn serve(catalog: &Catalog, visibility: &Policy) -> ServedSkills {
+    let mut by_root: BTreeMap<String, Arc<ServedSkill>> = BTreeMap::new();
     let [models, people] = [Who::Model, Who::Person].map(|who| View::new(catalog, visibility, who));
     let is_seen = |view: &View<'_>, entry: &Entry| !matches!(view.sight(entry), Sight::Hidden(_));
     for entry in catalog.entries() {
@@ -440,7 +418,7 @@ fn shelve(catalog: &Catalog, visibility: &Policy) -> Shelved {
         // A second one at the same address is reached by its name, as a tool.
         by_root.entry(root.clone()).or_insert_with(|| {
             let (name, skill) = (shown.to_owned(), Arc::clone(skill));
-            Arc::new(Served {
+            Arc::new(ServedSkill {
                 root,
                 name,
                 skill,
@@ -449,7 +427,7 @@ fn shelve(catalog: &Catalog, visibility: &Policy) -> Shelved {
             })
         });
     }
-    Shelved {
+    ServedSkills {
         generation: catalog.generation(),
         by_root,
     }
@@ -469,22 +447,9 @@ fn folder(skill: &Skill) -> Option<&Path> {
         .filter(|_| skill.form == Form::Folder)
 }
 
-fn stamp(path: &Path) -> Option<Stamp> {
-    use std::os::unix::fs::MetadataExt;
-    let facts = std::fs::metadata(path).ok()?;
-    let nanoseconds =
-        |seconds: i64, rest: i64| i128::from(seconds) * 1_000_000_000 + i128::from(rest);
-    Some(Stamp {
-        size: facts.size(),
-        modified: nanoseconds(facts.mtime(), facts.mtime_nsec()),
-        changed: nanoseconds(facts.ctime(), facts.ctime_nsec()),
-        inode: facts.ino(),
-    })
-}
-
-fn content(path: &str, bytes: &[u8], stamp: Option<Stamp>) -> Content {
+fn content(path: &str, bytes: &[u8], stamp: Option<Stamp>) -> ServedFile {
     let (size, digest) = (bytes.len() as u64, Some(sha256(bytes)));
-    Content {
+    ServedFile {
         path: path.to_owned(),
         size,
         digest,

@@ -1,0 +1,56 @@
+//! Records the use of skills without blocking the thread that answers.
+
+use std::sync::Arc;
+
+use prowess_traits::{Forget, Summary, UsageError, UsageQuery, UsageRow, UsageStore, Use};
+use tokio::sync::Semaphore;
+
+/// Most writes that wait for a thread.
+const MOST_WAITING: usize = 64;
+
+/// A store whose uses are recorded on a blocking thread. Everything else is done at once.
+#[derive(Debug)]
+pub(crate) struct DeferredUsage {
+    inner: Arc<dyn UsageStore>,
+    room: Arc<Semaphore>,
+}
+
+impl DeferredUsage {
+    pub(crate) fn wrap(inner: Arc<dyn UsageStore>) -> Arc<dyn UsageStore> {
+        let room = Arc::new(Semaphore::new(MOST_WAITING));
+        Arc::new(Self { inner, room })
+    }
+}
+
+impl UsageStore for DeferredUsage {
+    fn record(&self, used: &Use) -> Result<(), UsageError> {
+        let runtime = tokio::runtime::Handle::try_current();
+        let permit = Arc::clone(&self.room).try_acquire_owned();
+        let (Ok(runtime), Ok(permit)) = (runtime, permit) else {
+            return self.inner.record(used);
+        };
+        let (inner, used) = (Arc::clone(&self.inner), used.clone());
+        runtime.spawn_blocking(move || {
+            // A store that fails never stops a call.
+            let _ = inner.record(&used);
+            drop(permit);
+        });
+        Ok(())
+    }
+
+    fn settle(&self, used: &Use) -> Result<(), UsageError> {
+        self.inner.settle(used)
+    }
+
+    fn rows(&self, query: &UsageQuery) -> Result<Vec<UsageRow>, UsageError> {
+        self.inner.rows(query)
+    }
+
+    fn summary(&self, project: Option<&str>, limit: usize) -> Result<Summary, UsageError> {
+        self.inner.summary(project, limit)
+    }
+
+    fn forget(&self, which: &Forget) -> Result<u64, UsageError> {
+        self.inner.forget(which)
+    }
+}

@@ -1,0 +1,326 @@
+//! A skill is resolved, opened, hashed and parsed once, whichever entry point loads it.
+//!
+//! The kernel counts how often a file is opened; the crates count the rest. The counters are those
+//! of the process, so the tests take turns.
+
+#![cfg(target_os = "linux")]
+#![expect(clippy::unwrap_used, reason = "helpers of tests may stop a test")]
+
+use std::collections::BTreeMap;
+use std::mem::MaybeUninit;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use prowess_catalog::Who;
+use prowess_mcp::{Options, Server};
+use prowess_models::ScriptedModel;
+use prowess_registry::Registry;
+use prowess_registry::counters::{self, Counts};
+use prowess_render::Arguments;
+use prowess_runtime::{
+    CancellationToken, Engine, Outcome, Parts, Pause, Session, Settings, SkillRef, SubRun,
+};
+use prowess_store::{MemorySessions, SystemClock};
+use prowess_tools::{ActivationRequest, Choice, Toolset, Workshop, activate, open};
+use rustix::fs::inotify::{self, CreateFlags, ReadFlags, WatchFlags};
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+
+/// Longer than any test takes.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+const ONCE: Counts = Counts {
+    resolved: 1,
+    hashed: 1,
+    parsed: 1,
+};
+
+fn take_turns() -> MutexGuard<'static, ()> {
+    static TURN: Mutex<()> = Mutex::new(());
+    TURN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Skills in a folder, and a registry that has read their heads.
+struct World {
+    folder: tempfile::TempDir,
+    registry: Arc<Registry>,
+}
+
+impl World {
+    /// Each skill has three files; `more` is further frontmatter.
+    fn new(skills: &[(&str, &str)]) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        for (name, more) in skills {
+            let skill = folder.path().join(name);
+            std::fs::create_dir_all(skill.join("references")).unwrap();
+            let text = format!(
+                "---\nname: {name}\ndescription: Does {name}.\n{more}---\nDo $ARGUMENTS.\n"
+            );
+            std::fs::write(skill.join("SKILL.md"), text).unwrap();
+            std::fs::write(skill.join("run.sh"), "echo\n").unwrap();
+            std::fs::write(skill.join("references/a.md"), "More.\n").unwrap();
+        }
+        let registry = Registry::default();
+        registry.load_dir(folder.path()).unwrap();
+        Self {
+            folder,
+            registry: Arc::new(registry),
+        }
+    }
+
+    fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    fn workshop(&self) -> Workshop {
+        Workshop::reading(Arc::clone(&self.registry), Arc::new(SystemClock))
+    }
+
+    fn engine(&self, script: &[Value]) -> Engine {
+        let script: Vec<String> = script.iter().map(ToString::to_string).collect();
+        Engine::new(Parts {
+            model: Arc::new(ScriptedModel::parse("test", &script.join("\n")).unwrap()),
+            models: None,
+            store: Arc::new(MemorySessions::default()),
+            clock: Arc::new(SystemClock),
+            workshop: self.workshop(),
+            tools: Vec::new(),
+            tools_of_skills: Vec::new(),
+            watchers: Vec::new(),
+            settings: Settings::default(),
+        })
+    }
+}
+
+/// Counts how often each file below a folder is opened.
+struct Opens {
+    handle: OwnedFd,
+    folders: BTreeMap<i32, PathBuf>,
+    root: PathBuf,
+}
+
+impl Opens {
+    fn below(root: &Path) -> Self {
+        let flags = CreateFlags::NONBLOCK | CreateFlags::CLOEXEC;
+        let mut opens = Self {
+            handle: inotify::init(flags).unwrap(),
+            folders: BTreeMap::new(),
+            root: root.to_owned(),
+        };
+        opens.watch(root);
+        opens.take();
+        opens
+    }
+
+    fn watch(&mut self, folder: &Path) {
+        // Without the second flag the kernel would merge two opens in a row.
+        let flags = WatchFlags::OPEN | WatchFlags::CLOSE_NOWRITE;
+        let watch = inotify::add_watch(&self.handle, folder, flags).unwrap();
+        self.folders.insert(watch, folder.to_owned());
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                self.watch(&path);
+            }
+        }
+    }
+
+    /// The files that were opened since the last call, with how often.
+    fn take(&self) -> BTreeMap<String, usize> {
+        let mut buffer = [MaybeUninit::uninit(); 4096];
+        let mut reader = inotify::Reader::new(&self.handle, &mut buffer);
+        let mut found = BTreeMap::new();
+        while let Ok(event) = reader.next() {
+            let is_file = !event.events().contains(ReadFlags::ISDIR);
+            if is_file && event.events().contains(ReadFlags::OPEN) {
+                let name = event.file_name().unwrap().to_str().unwrap();
+                let path = self.folders[&event.wd()].join(name);
+                let path = path.strip_prefix(&self.root).unwrap();
+                *found.entry(path.display().to_string()).or_default() += 1;
+            }
+        }
+        found
+    }
+}
+
+/// Each file of a skill, opened once.
+fn each_file_once(skill: &str) -> BTreeMap<String, usize> {
+    ["SKILL.md", "references/a.md", "run.sh"]
+        .map(|file| (format!("{skill}/{file}"), 1))
+        .into()
+}
+
+fn load(name: &str) -> Value {
+    json!({ "calls": [{ "name": "load_skill", "input": { "name": name, "arguments": "it" } }] })
+}
+
+fn wait<T>(work: impl Future<Output = T>) -> T {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .unwrap();
+    runtime.block_on(async { tokio::time::timeout(PATIENCE, work).await.unwrap() })
+}
+
+async fn say(session: &mut Session, text: &str) {
+    let cancel = CancellationToken::new();
+    session.say(text, &cancel).await.unwrap();
+    let pause = session.proceed(&cancel).await.unwrap();
+    assert!(matches!(pause, Pause::Answered(_)), "{pause:?}");
+}
+
+#[test]
+fn session_reads_a_skill_once() {
+    let _turn = take_turns();
+    let world = World::new(&[("one", "model: inherit\neffort: high\n")]);
+    let engine = world.engine(&[load("one"), json!({ "text": "Done." })]);
+    wait(async {
+        let mut session = Session::start(&engine, "test").await.unwrap();
+        let (opens, before) = (Opens::below(world.path()), counters::now());
+        say(&mut session, "Begin.").await;
+        assert_eq!(counters::now().since(before), ONCE);
+        assert_eq!(opens.take(), each_file_once("one"));
+        assert_eq!(&*session.skills()[0].name, "one");
+    });
+}
+
+#[test]
+fn session_reads_a_typed_skill_once() {
+    let _turn = take_turns();
+    let world = World::new(&[("one", "")]);
+    let engine = world.engine(&[json!({ "text": "Done." })]);
+    wait(async {
+        let mut session = Session::start(&engine, "test").await.unwrap();
+        let (opens, before) = (Opens::below(world.path()), counters::now());
+        say(&mut session, "/one it").await;
+        assert_eq!(counters::now().since(before), ONCE);
+        assert_eq!(opens.take(), each_file_once("one"));
+    });
+}
+
+#[test]
+fn sixth_load_touches_only_its_own_files() {
+    let _turn = take_turns();
+    let names = ["a", "b", "c", "d", "e", "f"];
+    let world = World::new(&names.map(|name| (name, "disallowed-tools: WebFetch\n")));
+    let mut script: Vec<Value> = names[..5].iter().map(|name| load(name)).collect();
+    script.push(json!({ "text": "Five." }));
+    script.extend([load("f"), json!({ "text": "Six." })]);
+    let engine = world.engine(&script);
+    wait(async {
+        let mut session = Session::start(&engine, "test").await.unwrap();
+        say(&mut session, "Load five.").await;
+        assert_eq!(session.skills().len(), 5);
+        let (opens, before) = (Opens::below(world.path()), counters::now());
+        say(&mut session, "Load one more.").await;
+        assert_eq!(counters::now().since(before), ONCE);
+        assert_eq!(opens.take(), each_file_once("f"));
+        assert_eq!(session.skills().len(), 6);
+    });
+}
+
+#[test]
+fn sub_run_reads_its_skill_once() {
+    let _turn = take_turns();
+    let world = World::new(&[("one", "allowed-tools: Read\nmax-ticks: 3\n")]);
+    let engine = world.engine(&[json!({ "text": "Done." })]);
+    wait(async {
+        let (opens, before) = (Opens::below(world.path()), counters::now());
+        let sub = SubRun::new(SkillRef::from("one"));
+        let finished = engine
+            .run_skill(sub, &CancellationToken::new())
+            .await
+            .unwrap();
+        assert_eq!(finished.outcome, Outcome::Submitted(json!("Done.")));
+        assert_eq!(counters::now().since(before), ONCE);
+        assert_eq!(opens.take(), each_file_once("one"));
+    });
+}
+
+#[test]
+fn session_reads_a_forked_skill_once() {
+    let _turn = take_turns();
+    let world = World::new(&[("one", "context: fork\n")]);
+    let script = [
+        load("one"),
+        json!({ "text": "From the fork." }),
+        json!({ "text": "Done." }),
+    ];
+    let engine = world.engine(&script);
+    wait(async {
+        let mut session = Session::start(&engine, "test").await.unwrap();
+        let (opens, before) = (Opens::below(world.path()), counters::now());
+        say(&mut session, "Begin.").await;
+        assert_eq!(counters::now().since(before), ONCE);
+        assert_eq!(opens.take(), each_file_once("one"));
+    });
+}
+
+#[test]
+fn mcp_reads_a_skill_once() {
+    let _turn = take_turns();
+    let world = World::new(&[("small", ""), ("large", "")]);
+    let large = vec![b'x'; 300 * 1024];
+    std::fs::write(world.path().join("large/run.sh"), large).unwrap();
+    let options = Options {
+        watch: false,
+        ..Options::default()
+    };
+    let tools = Toolset::new(&Choice::default()).unwrap();
+    let server = Server::new(Arc::new(world.workshop()), tools, &options);
+    wait(async {
+        let (client, served) = tokio::io::duplex(1024 * 1024);
+        let (input, output) = tokio::io::split(served);
+        let serving = tokio::spawn(async move { server.serve(input, output).await });
+        let (read, mut write) = tokio::io::split(client);
+        let mut lines = BufReader::new(read).lines();
+        let mut ask = async |message: Value| {
+            let text = format!("{message}\n");
+            write.write_all(text.as_bytes()).await.unwrap();
+            loop {
+                let line = lines.next_line().await.unwrap().unwrap();
+                let answer: Value = serde_json::from_str(&line).unwrap();
+                if answer["id"] == message["id"] {
+                    return answer;
+                }
+            }
+        };
+        let about = json!({ "name": "test", "version": "1" });
+        let hello =
+            json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": about });
+        ask(json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello })).await;
+        // The second one is too large for the thread that answers.
+        for (id, name) in [(2, "small"), (3, "large")] {
+            let (opens, before) = (Opens::below(world.path()), counters::now());
+            let params = json!({ "name": "load_skill", "arguments": { "name": name } });
+            let call =
+                json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params });
+            let answer = ask(call).await;
+            assert_eq!(
+                answer["result"]["structuredContent"]["skill_name"], name,
+                "{answer}"
+            );
+            assert_eq!(counters::now().since(before), ONCE, "{name}");
+            assert_eq!(opens.take(), each_file_once(name));
+        }
+        serving.abort();
+    });
+}
+
+/// `prowess prompt --skill` calls these two functions.
+#[test]
+fn prompt_reads_a_skill_once() {
+    let _turn = take_turns();
+    let world = World::new(&[("one", "arguments: [what]\n")]);
+    let workshop = world.workshop();
+    let (opens, before) = (Opens::below(world.path()), counters::now());
+    let skill = open(&workshop, "one", Who::Person).unwrap();
+    let request = ActivationRequest::new(Arguments::from_text("it"));
+    let activation = activate(&workshop, &skill, &request).unwrap();
+    assert_eq!(activation.body.trim(), "Do it.");
+    assert_eq!(counters::now().since(before), ONCE);
+    assert_eq!(opens.take(), each_file_once("one"));
+}

@@ -1,0 +1,361 @@
+//! A skill that was read once: text, files, digest, trust and effects of the same bytes.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+use prowess_agent::Effort;
+use prowess_catalog::visibility::{Refusal, View, Who};
+use prowess_catalog::{Entry, Form, Scope, Skill};
+use prowess_diag::Span;
+use prowess_registry::digest::FileFacts;
+use prowess_registry::{Registry, SkillContents};
+use prowess_spec::manifest::{Text, ToolList};
+use prowess_spec::tool_pattern::ToolPattern;
+use prowess_spec::{Manifest, parse};
+use prowess_trust::{SkillTrust, TrustStore};
+
+use crate::hooks::HookSet;
+use crate::names::{self, SUBMIT};
+use crate::workshop::Workshop;
+
+/// A skill as one read found it. It is resolved, read, hashed and parsed once, and travels as an
+/// `Arc`.
+#[derive(Clone, Debug)]
+pub struct SkillSnapshot {
+    /// The name that callers use.
+    pub name: Box<str>,
+    /// The head of the skill.
+    pub skill: Arc<Skill>,
+    /// The parsed text.
+    pub document: SkillDocument,
+    /// The files of the skill, sorted by path.
+    pub files: Vec<FileFacts>,
+    /// The trust verdict, bound to the digest.
+    pub trust: SkillTrust,
+    /// What the skill changes in the session that loads it.
+    pub effects: SkillEffects,
+}
+
+/// The text of a SKILL.md and the parts of it that are needed to render it.
+#[derive(Clone, Debug)]
+pub struct SkillDocument {
+    /// The text, up to the first byte that is not UTF-8.
+    pub text: String,
+    /// The body in the text.
+    pub body: Span,
+    /// The names of its arguments.
+    pub arguments: Vec<Box<str>>,
+    /// The shell that its commands need.
+    pub shell: Option<Box<str>>,
+}
+
+/// What a skill changes in the session that loads it.
+#[derive(Clone, Debug, Default)]
+pub struct SkillEffects {
+    /// Its hooks.
+    pub hooks: HookSet,
+    /// The tools in `allowed-tools`, as rules write them. `None` if the field is missing.
+    pub allowed: Option<Vec<Box<str>>>,
+    /// The tools that `disallowed-tools` takes away as a whole.
+    pub disallowed: Vec<Box<str>>,
+    /// The model it asks for.
+    pub model: Option<Box<str>>,
+    /// The effort it asks for.
+    pub effort: Option<Effort>,
+    /// The agent it runs as.
+    pub agent: Option<Box<str>>,
+    /// Most turns of a run of its own.
+    pub max_ticks: Option<u32>,
+    /// `true` if it runs in a conversation of its own (`context: fork`).
+    pub forked: bool,
+    /// `true` if it may run in the background.
+    pub background: bool,
+}
+
+impl SkillSnapshot {
+    /// Reads a skill.
+    pub fn read(
+        name: &str,
+        skill: &Arc<Skill>,
+        registry: &Registry,
+        store: Option<&TrustStore>,
+    ) -> Result<Self, prowess_trust::Error> {
+        Self::new(name, skill, registry.read(skill)?, store)
+    }
+
+    fn new(
+        name: &str,
+        skill: &Arc<Skill>,
+        contents: SkillContents,
+        store: Option<&TrustStore>,
+    ) -> Result<Self, prowess_trust::Error> {
+        let SkillContents {
+            text,
+            files,
+            digest,
+        } = contents;
+        let parsed = parse(&text);
+        let manifest = &parsed.manifest;
+        let trust = SkillTrust::new(skill, manifest, digest, store)?;
+        let effects = SkillEffects::of(manifest);
+        let arguments = manifest
+            .arguments
+            .iter()
+            .map(|text| text.value.as_ref().into());
+        let (arguments, shell) = (arguments.collect(), word(manifest.shell.as_ref()));
+        let (body, length) = (parsed.body, parsed.text.len());
+        drop(parsed);
+        let mut text = text;
+        text.truncate(length);
+        let document = SkillDocument {
+            text: String::from_utf8(text).unwrap_or_default(),
+            body,
+            arguments,
+            shell,
+        };
+        Ok(Self {
+            name: name.into(),
+            skill: Arc::clone(skill),
+            document,
+            files,
+            trust,
+            effects,
+        })
+    }
+
+    /// Returns the digest over all its files.
+    pub fn digest(&self) -> &str {
+        &self.trust.digest
+    }
+
+    /// Returns `true` if the skill may run commands and grant tools.
+    pub fn is_trusted(&self) -> bool {
+        self.trust.is_trusted()
+    }
+
+    /// Returns `true` if the skill comes from a server. It has no effect on the session that loads
+    /// it.
+    pub fn is_served(&self) -> bool {
+        is_served(&self.skill)
+    }
+
+    /// Returns the folder that the skill's files are in. `None` if it is not on disk.
+    pub fn folder(&self) -> Option<PathBuf> {
+        let place = self.trust.place.as_ref()?;
+        Some(match self.skill.form {
+            Form::Folder | Form::Memory => place.clone(),
+            Form::File | Form::Command => place.parent().unwrap_or(place).to_owned(),
+        })
+    }
+
+    /// Returns its files without SKILL.md, with their sizes.
+    pub fn resources(&self) -> impl Iterator<Item = (String, u64)> {
+        let main = match self.skill.form {
+            Form::Memory => Some(Path::new("SKILL.md")),
+            _ => Path::new(&*self.skill.location).file_name().map(Path::new),
+        };
+        self.files
+            .iter()
+            .filter(move |file| Some(&*file.path) != main)
+            .map(|file| (file.path.to_string_lossy().into_owned(), file.size))
+    }
+
+    /// Returns `true` if the skill is trusted and its files are still what was read. Hashes them.
+    pub fn is_unchanged(&self, registry: &Registry, store: Option<&TrustStore>) -> bool {
+        let trust = &self.trust;
+        if !trust.is_trusted() || registry.digest(&self.skill).ok().as_ref() != Some(&trust.digest)
+        {
+            return false;
+        }
+        match (&trust.place, store) {
+            (Some(place), Some(store)) if trust.required => store
+                .state_of(place, &trust.digest)
+                .is_ok_and(|state| state.is_trusted()),
+            _ => !trust.required,
+        }
+    }
+}
+
+impl SkillDocument {
+    /// Returns `false` if the body certainly contains no command.
+    pub(crate) fn may_have_commands(&self) -> bool {
+        let body = self.body.of(&self.text);
+        let opens_fence = |line: &str| {
+            let line = line.trim_start();
+            (line.starts_with("```") || line.starts_with("~~~")) && line.contains('!')
+        };
+        body.contains("!`") || body.lines().any(opens_fence)
+    }
+}
+
+impl SkillEffects {
+    fn of(manifest: &Manifest<'_>) -> Self {
+        let effort: Option<Box<str>> = word(manifest.effort.as_ref());
+        Self {
+            hooks: HookSet::read(manifest).0,
+            allowed: manifest.allowed_tools.as_ref().map(tool_names),
+            disallowed: bare_names(manifest),
+            model: word(manifest.model.as_ref()),
+            effort: effort.and_then(|word| Effort::parse(&word)),
+            agent: word(manifest.agent.as_ref()),
+            max_ticks: manifest.max_ticks,
+            forked: manifest.is_forked(),
+            background: manifest.background.as_ref().is_some_and(|flag| flag.value),
+        }
+    }
+
+    /// Returns `true` if `allowed-tools` names a tool, for any use of it.
+    pub fn allows(&self, tool: &str) -> bool {
+        self.allowed
+            .as_deref()
+            .is_some_and(|allowed| names::is_named(allowed, tool))
+    }
+
+    /// Returns `true` if `disallowed-tools` takes a tool away. Rules about some uses of a tool are
+    /// left to the gate, and `submit` belongs to the caller of a run.
+    pub fn forbids(&self, tool: &str) -> bool {
+        tool != SUBMIT && names::is_named(&self.disallowed, tool)
+    }
+}
+
+fn word(text: Option<&Text<'_>>) -> Option<Box<str>> {
+    let word = text.map(|text| text.value.trim());
+    word.filter(|word| !word.is_empty()).map(Box::from)
+}
+
+/// Returns the names of the tools in a list, as rules write them.
+fn tool_names(list: &ToolList<'_>) -> Vec<Box<str>> {
+    list.tokens()
+        .iter()
+        .filter_map(|token| {
+            let pattern = token.pattern.as_ref().ok()?;
+            Some(match pattern {
+                ToolPattern::Mcp { .. } => token.text.clone(),
+                other => other.tool().into(),
+            })
+        })
+        .collect()
+}
+
+/// Returns the tools that are taken away as a whole.
+fn bare_names(manifest: &Manifest<'_>) -> Vec<Box<str>> {
+    let list = manifest.disallowed_tools.as_ref();
+    list.into_iter()
+        .flat_map(ToolList::patterns)
+        .filter_map(|pattern| match pattern {
+            ToolPattern::Bare(name) => Some(name.clone()),
+            _ => None,
+        })
+        .collect()
+}
+
+fn is_served(skill: &Skill) -> bool {
+    skill.id.origin.scope == Scope::Server
+}
+
+/// A resolved skill. Its files are read when they are first needed, and only once. Clones share
+/// what was read.
+#[derive(Clone)]
+pub struct SkillHandle {
+    asked: Box<str>,
+    entry: Entry,
+    snapshot: Arc<OnceLock<Arc<SkillSnapshot>>>,
+}
+
+impl fmt::Debug for SkillHandle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SkillHandle")
+            .field("asked", &self.asked)
+            .field("name", &self.name())
+            .finish_non_exhaustive()
+    }
+}
+
+impl PartialEq for SkillHandle {
+    fn eq(&self, other: &Self) -> bool {
+        self.entry == other.entry
+    }
+}
+
+impl Eq for SkillHandle {}
+
+impl SkillHandle {
+    /// Wraps an entry that a name was resolved to.
+    pub(crate) fn new(asked: &str, entry: &Entry) -> Self {
+        Self {
+            asked: asked.into(),
+            entry: entry.clone(),
+            snapshot: Arc::default(),
+        }
+    }
+
+    /// Returns the name that was resolved.
+    pub fn asked(&self) -> &str {
+        &self.asked
+    }
+
+    /// Returns the entry of the catalogue.
+    pub fn entry(&self) -> &Entry {
+        &self.entry
+    }
+
+    /// Returns the name that callers use.
+    pub fn name(&self) -> &str {
+        self.entry.name()
+    }
+
+    /// Returns `true` if the skill comes from a server.
+    pub fn is_served(&self) -> bool {
+        is_served(&self.entry.skill)
+    }
+
+    /// Returns what was read of the skill so far.
+    pub fn snapshot(&self) -> Option<Arc<SkillSnapshot>> {
+        self.snapshot.get().map(Arc::clone)
+    }
+
+    /// Reads the skill, unless it was read before.
+    pub fn read(&self, workshop: &Workshop) -> Result<Arc<SkillSnapshot>, prowess_trust::Error> {
+        if let Some(snapshot) = self.snapshot.get() {
+            return Ok(Arc::clone(snapshot));
+        }
+        let snapshot = workshop.read_as(self.name(), &self.entry.skill)?;
+        Ok(Arc::clone(self.snapshot.get_or_init(|| Arc::new(snapshot))))
+    }
+
+    /// Reads the skill if that takes less than a millisecond, unless it was read before. Returns
+    /// `None` if the skill is large, not on disk or unreadable.
+    pub fn read_if_small(&self, workshop: &Workshop) -> Option<Arc<SkillSnapshot>> {
+        if let Some(snapshot) = self.snapshot.get() {
+            return Some(Arc::clone(snapshot));
+        }
+        let skill = &self.entry.skill;
+        let contents = workshop.registry.read_if_small(skill)?;
+        let store = workshop.trust.as_ref();
+        let snapshot = SkillSnapshot::new(self.name(), skill, contents, store).ok()?;
+        Some(Arc::clone(self.snapshot.get_or_init(|| Arc::new(snapshot))))
+    }
+}
+
+impl Workshop {
+    /// Resolves a name to a skill that a model or a person may use.
+    pub fn resolve(&self, asked: &str, who: Who) -> Result<SkillHandle, Refusal> {
+        let catalog = self.registry.snapshot();
+        let view = View::new(&catalog, &self.visibility, who);
+        Ok(SkillHandle::new(asked, view.resolve(asked)?))
+    }
+
+    /// Reads a skill.
+    pub fn read(&self, skill: &Arc<Skill>) -> Result<SkillSnapshot, prowess_trust::Error> {
+        self.read_as(&skill.name, skill)
+    }
+
+    fn read_as(
+        &self,
+        name: &str,
+        skill: &Arc<Skill>,
+    ) -> Result<SkillSnapshot, prowess_trust::Error> {
+        SkillSnapshot::read(name, skill, &self.registry, self.trust.as_ref())
+    }
+}

@@ -1,0 +1,97 @@
+//! The trust verdict about a skill, as the gate uses it.
+
+use std::path::{Path, PathBuf};
+
+use prowess_catalog::Skill;
+use prowess_policy::{Actor, Effect, RuleSet, SkillActor, Source};
+use prowess_registry::skill_path;
+use prowess_spec::Manifest;
+use prowess_spec::manifest::ToolList;
+
+use crate::store::{Error, State, TrustStore};
+
+/// The trust verdict about a skill with a certain digest, and the tools that it asks for.
+#[derive(Clone, Debug)]
+pub struct SkillTrust {
+    /// The name of the skill.
+    pub name: Box<str>,
+    /// Its folder, or its file if a single file is the skill. `None` if it is not on disk.
+    pub place: Option<PathBuf>,
+    /// The digest over all its files.
+    pub digest: String,
+    /// `true` if the skill is inert until a person trusts it.
+    pub required: bool,
+    /// The state in the trust store. `None` if no trust is required.
+    pub state: Option<State>,
+    /// Its `allowed-tools` and `disallowed-tools`.
+    pub tools: RuleSet,
+}
+
+impl SkillTrust {
+    /// Looks up the trust of a skill. The manifest and the digest must come from the same read.
+    pub fn new(
+        skill: &Skill,
+        manifest: &Manifest<'_>,
+        digest: String,
+        store: Option<&TrustStore>,
+    ) -> Result<Self, Error> {
+        let place = skill_path(skill);
+        let required = crate::is_required(skill);
+        let state = match (&place, store) {
+            (Some(place), Some(store)) if required => Some(store.state_of(place, &digest)?),
+            _ => None,
+        };
+        let mut tools = RuleSet::default();
+        let lists = [
+            (Effect::Allow, &manifest.allowed_tools),
+            (Effect::Deny, &manifest.disallowed_tools),
+        ];
+        for (effect, list) in lists {
+            for token in list.iter().flat_map(ToolList::tokens) {
+                let source = Source::Skill(skill.name.clone());
+                tools.add(effect, &with_folder(&token.text, place.as_deref()), source);
+            }
+        }
+        Ok(Self {
+            name: skill.name.clone(),
+            place,
+            digest,
+            required,
+            state,
+            tools,
+        })
+    }
+
+    /// Returns `true` if the skill may run commands and grant tools.
+    pub fn is_trusted(&self) -> bool {
+        !self.required || self.state.as_ref().is_some_and(State::is_trusted)
+    }
+
+    /// Returns the skill as the gate sees it. With a ceiling, it may use nothing but its
+    /// `allowed-tools`.
+    pub fn actor(&self, ceiling: bool) -> Actor<'_> {
+        Actor {
+            skill: Some(SkillActor {
+                name: &self.name,
+                digest: &self.digest,
+                trusted: self.is_trusted(),
+                tools: &self.tools,
+                ceiling,
+            }),
+        }
+    }
+}
+
+/// Replaces the variable for the skill's own folder: `Bash(${CLAUDE_SKILL_DIR}/scripts/x.sh:*)`.
+fn with_folder(rule: &str, place: Option<&Path>) -> String {
+    let Some(folder) = place.and_then(Path::to_str) else {
+        return rule.to_owned();
+    };
+    [
+        "${CLAUDE_SKILL_DIR}",
+        "${PROWESS_SKILL_DIR}",
+        "${AGENTICK_SKILL_DIR}",
+    ]
+    .iter()
+    .fold(rule.to_owned(), |rule, name| rule.replace(name, folder))
+}
