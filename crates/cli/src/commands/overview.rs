@@ -107,7 +107,7 @@ fn facts(
         .iter()
         .filter(|entry| entry.is_shadowed())
         .count();
-    let mended = catalog
+    let repaired = catalog
         .entries()
         .iter()
         .filter(|entry| entry.skill.problems > 0)
@@ -129,10 +129,10 @@ fn facts(
             "prowess list --all",
         ));
     }
-    if mended > 0 {
+    if repaired > 0 {
         let (n, have) = (
-            wording::thousands(mended),
-            if mended == 1 { "has" } else { "have" },
+            wording::thousands(repaired),
+            if repaired == 1 { "has" } else { "have" },
         );
         lines.push((
             format!("{n} {have} invalid frontmatter"),

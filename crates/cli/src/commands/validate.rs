@@ -153,7 +153,7 @@ fn once(
             } => {
                 // Input that is not text is printed unchanged.
                 let text = text.as_deref().map_or(bytes.as_slice(), str::as_bytes);
-                print_mended(text, &report, counts, printer)?;
+                print_fixed_text(text, &report, counts, printer)?;
                 return Ok(verdict(counts, fail_on));
             }
         }
@@ -368,7 +368,7 @@ fn standard_input() -> Result<Vec<u8>, CliError> {
 }
 
 /// Prints the fixed text to standard output, and the remaining findings to standard error.
-fn print_mended(
+fn print_fixed_text(
     text: &[u8],
     report: &FileReport,
     counts: Counts,

@@ -9,7 +9,7 @@ use crate::world::{DESCRIPTION, NOBODY, Output, World};
 
 /// Checks the folder `skills`, which contains a good and a bad skill: the bad one is reported, the good
 /// one is counted.
-fn beside_a_good_one(world: &World, code: i32) -> Output {
+fn check_with_a_good_skill(world: &World, code: i32) -> Output {
     world.good("skills/zz-good");
     let output = world
         .run(&["validate", "skills", "--format", "concise"])
@@ -35,7 +35,7 @@ fn beside_a_good_one(world: &World, code: i32) -> Output {
 fn directory_named_skill_md() {
     let world = World::new();
     world.folder("skills/bad/SKILL.md");
-    insta::assert_snapshot!(beside_a_good_one(&world, 1).snapshot());
+    insta::assert_snapshot!(check_with_a_good_skill(&world, 1).snapshot());
 }
 
 #[test]
@@ -62,7 +62,7 @@ fn fifo() {
             .unwrap()
             .success()
     );
-    insta::assert_snapshot!(beside_a_good_one(&world, 1).snapshot());
+    insta::assert_snapshot!(check_with_a_good_skill(&world, 1).snapshot());
     let output = world
         .run(&["validate", "skills/bad/SKILL.md", "--format", "concise"])
         .expect(1);
@@ -78,7 +78,7 @@ fn fifo() {
 fn device() {
     let world = World::new();
     world.link("skills/bad/SKILL.md", "/dev/zero");
-    insta::assert_snapshot!(beside_a_good_one(&world, 1).snapshot());
+    insta::assert_snapshot!(check_with_a_good_skill(&world, 1).snapshot());
 }
 
 #[test]
@@ -86,14 +86,14 @@ fn socket() {
     let world = World::new();
     let path = world.folder("skills/bad").join("SKILL.md");
     let _listener = std::os::unix::net::UnixListener::bind(path).unwrap();
-    insta::assert_snapshot!(beside_a_good_one(&world, 1).snapshot());
+    insta::assert_snapshot!(check_with_a_good_skill(&world, 1).snapshot());
 }
 
 #[test]
 fn dangling_link() {
     let world = World::new();
     world.link("skills/bad/SKILL.md", "nowhere");
-    insta::assert_snapshot!(beside_a_good_one(&world, 1).snapshot());
+    insta::assert_snapshot!(check_with_a_good_skill(&world, 1).snapshot());
     let output = world
         .run(&["validate", "skills/bad/SKILL.md", "--format", "concise"])
         .expect(1);
@@ -108,7 +108,7 @@ fn dangling_link() {
 fn link_loop() {
     let world = World::new();
     world.link("skills/bad/SKILL.md", "SKILL.md");
-    insta::assert_snapshot!(beside_a_good_one(&world, 1).snapshot());
+    insta::assert_snapshot!(check_with_a_good_skill(&world, 1).snapshot());
 }
 
 /// A skill that is reachable through links is checked once, at its direct path.
@@ -116,7 +116,7 @@ fn found_once(link: &str, target: &str) {
     let world = World::new();
     world.named("skills/group/bad", "wrong");
     world.link(link, target);
-    let output = beside_a_good_one(&world, 1);
+    let output = check_with_a_good_skill(&world, 1);
     assert_eq!(
         output.stdout,
         "skills/group/bad/SKILL.md:2:7: error[name-folder-mismatch] skill name differs from its folder [suggestion]\n"
@@ -163,7 +163,7 @@ fn linked_skill_folder_is_checked_once() {
     world.named("elsewhere/bad", "wrong");
     world.link("skills/bad", "../elsewhere/bad");
     world.link("skills/worse", "../elsewhere/bad");
-    let output = beside_a_good_one(&world, 1);
+    let output = check_with_a_good_skill(&world, 1);
     assert_eq!(output.stdout.lines().count(), 1, "{}", output.snapshot());
     assert!(
         output.stdout.starts_with("skills/bad/SKILL.md:"),
@@ -180,7 +180,7 @@ fn file_above_the_limit() {
         "a\n".repeat(1 << 20)
     );
     world.file("skills/bad/SKILL.md", text);
-    insta::assert_snapshot!(beside_a_good_one(&world, 1).snapshot());
+    insta::assert_snapshot!(check_with_a_good_skill(&world, 1).snapshot());
 }
 
 #[test]
@@ -229,7 +229,7 @@ fn not_utf8() {
         "skills/bad/SKILL.md",
         b"---\nname: bad\ndescription: Use when asked.\n---\n\nCaf\xe9.\n",
     );
-    insta::assert_snapshot!(beside_a_good_one(&world, 1).snapshot());
+    insta::assert_snapshot!(check_with_a_good_skill(&world, 1).snapshot());
 }
 
 /// The text after the bad byte is not parsed, so a missing closing fence must not be reported.
@@ -240,7 +240,7 @@ fn not_utf8_in_the_frontmatter() {
         "skills/bad/SKILL.md",
         b"---\nname: bad\ndescription: caf\xe9\n---\n\nDo it.\n",
     );
-    let output = beside_a_good_one(&world, 1);
+    let output = check_with_a_good_skill(&world, 1);
     assert_eq!(
         output.stdout,
         "skills/bad/SKILL.md:3:17: error[not-utf8] the file is not UTF-8: byte 30 begins no character\n"
@@ -255,7 +255,7 @@ fn utf16() {
         .flat_map(u16::to_le_bytes)
         .collect();
     world.file("skills/bad/SKILL.md", text);
-    insta::assert_snapshot!(beside_a_good_one(&world, 1).snapshot());
+    insta::assert_snapshot!(check_with_a_good_skill(&world, 1).snapshot());
 }
 
 #[test]
@@ -265,14 +265,14 @@ fn nul_byte() {
         "skills/bad/SKILL.md",
         format!("---\nname: bad\ndescription: {DESCRIPTION}\n---\n\nDo\0it.\n"),
     );
-    insta::assert_snapshot!(beside_a_good_one(&world, 1).snapshot());
+    insta::assert_snapshot!(check_with_a_good_skill(&world, 1).snapshot());
 }
 
 #[test]
 fn empty_file() {
     let world = World::new();
     world.file("skills/bad/SKILL.md", "");
-    insta::assert_snapshot!(beside_a_good_one(&world, 1).snapshot());
+    insta::assert_snapshot!(check_with_a_good_skill(&world, 1).snapshot());
 }
 
 #[test]
@@ -286,7 +286,7 @@ fn only_fences() {
         world.file("skills/bad/SKILL.md", text);
         insta::assert_snapshot!(
             format!("fences_{name}"),
-            beside_a_good_one(&world, 1).snapshot()
+            check_with_a_good_skill(&world, 1).snapshot()
         );
         world.file("skills/bad/SKILL.md", text);
     }
@@ -515,7 +515,7 @@ fn alias_bomb() {
         yaml.push_str(&format!("  a{level}: &a{level} [{items}]\n"));
     }
     world.skill("skills/bad", &yaml);
-    insta::assert_snapshot!(beside_a_good_one(&world, 1).snapshot());
+    insta::assert_snapshot!(check_with_a_good_skill(&world, 1).snapshot());
     world.run(&["show", "skills/bad"]).expect(0);
 }
 
@@ -531,10 +531,10 @@ fn brackets() {
     world.skill("skills/bad", &deep(100_000));
     insta::assert_snapshot!(
         "brackets_above_the_limit",
-        beside_a_good_one(&world, 1).snapshot()
+        check_with_a_good_skill(&world, 1).snapshot()
     );
     world.skill("skills/bad", &deep(16_000));
-    let output = beside_a_good_one(&world, 1);
+    let output = check_with_a_good_skill(&world, 1);
     assert!(output.stdout.len() < 20_000, "{}", output.stdout.len());
     insta::assert_snapshot!(
         "brackets_below_the_limit",
@@ -584,7 +584,10 @@ fn million_keys() {
         "skills/bad",
         &format!("name: bad\ndescription: {DESCRIPTION}\n{keys}"),
     );
-    insta::assert_snapshot!("million_keys", beside_a_good_one(&world, 1).snapshot());
+    insta::assert_snapshot!(
+        "million_keys",
+        check_with_a_good_skill(&world, 1).snapshot()
+    );
     // As many as fit into the file, and into the frontmatter.
     world.skill(
         "skills/bad",
@@ -595,14 +598,14 @@ fn million_keys() {
     );
     insta::assert_snapshot!(
         "keys_above_the_limit",
-        beside_a_good_one(&world, 1).snapshot()
+        check_with_a_good_skill(&world, 1).snapshot()
     );
     let (fitting, _) = keys[..16_000].rsplit_once('\n').unwrap();
     world.skill(
         "skills/bad",
         &format!("name: bad\ndescription: {DESCRIPTION}\n{fitting}\n"),
     );
-    let output = beside_a_good_one(&world, 0);
+    let output = check_with_a_good_skill(&world, 0);
     // 100 findings, and one line for the rest.
     assert_eq!(output.stdout.lines().count(), 101);
     let more = fitting.lines().count() - 100;

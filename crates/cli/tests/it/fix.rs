@@ -7,7 +7,7 @@ use crate::world::World;
 /// Comments, unusual order and spacing, no final line break: all of it must be kept.
 const ODD: &str = "---\n# who wrote this\ndescription:   Fills in forms. Use when asked.   # short\n\nlicense: 'MIT'\nname:  \"PDF_tools\"   # ours\nmetadata:\n    owner:   'docs'\n---\n\n\n# Forms  \n\n* Fill\tit in.\n\n---\nname: PDF_tools\n---\nend without line break";
 
-fn mended(text: &str) -> String {
+fn fixed(text: &str) -> String {
     text.replacen("\"PDF_tools\"", "pdf-tools", 1)
 }
 
@@ -20,7 +20,7 @@ fn fix_changes_only_the_error() {
     let world = World::new();
     world.file("skills/pdf-tools/SKILL.md", ODD);
     let output = fix(&world).expect(0);
-    assert_eq!(world.read("skills/pdf-tools/SKILL.md"), mended(ODD));
+    assert_eq!(world.read("skills/pdf-tools/SKILL.md"), fixed(ODD));
     insta::assert_snapshot!(output.snapshot());
 }
 
@@ -30,7 +30,7 @@ fn crlf_line_endings_are_kept() {
     let text = ODD.replace('\n', "\r\n");
     world.file("skills/pdf-tools/SKILL.md", &text);
     fix(&world).expect(0);
-    assert_eq!(world.read("skills/pdf-tools/SKILL.md"), mended(&text));
+    assert_eq!(world.read("skills/pdf-tools/SKILL.md"), fixed(&text));
 }
 
 #[test]
@@ -98,7 +98,7 @@ fn file_mode_is_kept() {
         fix(&world).expect(0);
         let after = std::fs::metadata(&file).unwrap().permissions().mode() & 0o7777;
         assert_eq!(format!("{after:o}"), format!("{mode:o}"));
-        assert_eq!(world.read("skills/pdf-tools/SKILL.md"), mended(ODD));
+        assert_eq!(world.read("skills/pdf-tools/SKILL.md"), fixed(ODD));
     }
 }
 
@@ -112,7 +112,7 @@ fn symlink_is_kept() {
         std::fs::read_link(&link).unwrap().to_str(),
         Some("text/original.md")
     );
-    assert_eq!(world.read("skills/pdf-tools/text/original.md"), mended(ODD));
+    assert_eq!(world.read("skills/pdf-tools/text/original.md"), fixed(ODD));
 }
 
 #[test]

@@ -84,10 +84,10 @@ fn all_fixes() {
             "note",
         ])
         .expect(0);
-    for (name, _, mended) in BROKEN {
+    for (name, _, fixed) in BROKEN {
         assert_eq!(
             world.read(&format!("skills/{name}/SKILL.md")),
-            format!("---\nname: {name}\n{mended}\n---\n\nDo it.\n"),
+            format!("---\nname: {name}\n{fixed}\n---\n\nDo it.\n"),
         );
     }
 }
@@ -97,9 +97,9 @@ fn all_fixes() {
 fn safe_fixes() {
     let world = world();
     world.run(&["validate", "skills", "--fix"]).expect(1);
-    for (name, line, mended) in BROKEN {
+    for (name, line, fixed) in BROKEN {
         let is_safe = matches!(*name, "inner-marks" | "wrapped" | "open" | "block");
-        let wanted = if is_safe { mended } else { line };
+        let wanted = if is_safe { fixed } else { line };
         let text = world.read(&format!("skills/{name}/SKILL.md"));
         assert!(text.contains(&format!("\n{wanted}\n---\n")), "{text}");
     }
@@ -125,10 +125,10 @@ fn other_notations() {
         world
             .run(&["validate", "skills", "--fix", "--unsafe-fixes"])
             .expect(0);
-        let mended = world.read("skills/x/SKILL.md");
+        let fixed = world.read("skills/x/SKILL.md");
         assert!(
-            mended.starts_with(&format!("---\n{keys}---\n")),
-            "{text} became {mended}"
+            fixed.starts_with(&format!("---\n{keys}---\n")),
+            "{text} became {fixed}"
         );
     }
 }

@@ -352,14 +352,14 @@ mod export {
                 .run()
         };
         let output = run(&endpoint).expect(0);
-        let warning = "warning: not every span reached the collector";
+        let warning = "warning: cannot send all spans to the collector";
         assert!(output.stderr.contains(warning), "{}", output.stderr);
         taken.join().unwrap();
         // The collector is gone.
         let output = run(&endpoint).expect(0);
         assert!(output.stderr.contains(warning), "{}", output.stderr);
         let output = run("nowhere").expect(2);
-        let error = "error: `OTEL_EXPORTER_OTLP_ENDPOINT` leads nowhere";
+        let error = "error: cannot use `OTEL_EXPORTER_OTLP_ENDPOINT` as an OTLP endpoint";
         assert!(output.stderr.starts_with(error), "{}", output.stderr);
     }
 

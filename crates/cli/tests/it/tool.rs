@@ -198,7 +198,7 @@ fn library_command_and_session_return_the_same_bytes() {
     let world = World::new();
     world.skill(
         "~/.agents/skills/greet",
-        "name: greet\ndescription: Greets people. Use when somebody arrives.\narguments: who\n",
+        "name: greet\ndescription: Greets people. Use when a guest arrives.\narguments: who\n",
     );
     world.file("~/.agents/skills/greet/words.md", "Good morning\n");
     let project = world.path("x").parent().unwrap().to_owned();
@@ -213,7 +213,7 @@ fn library_command_and_session_return_the_same_bytes() {
         ("list_skills", serde_json::json!({})),
         (
             "search_skills",
-            serde_json::json!({"query": "somebody arrives"}),
+            serde_json::json!({"query": "a guest arrives"}),
         ),
         (
             "load_skill_resource",

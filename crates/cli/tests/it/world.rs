@@ -56,7 +56,7 @@ impl World {
         let world = Self::new();
         world.file(
             "~/.agents/skills/greet/SKILL.md",
-            "---\nname: greet\ndescription: Greets people. Use when somebody arrives.\n---\nSay good morning to $ARGUMENTS.\n",
+            "---\nname: greet\ndescription: Greets people. Use when a guest arrives.\n---\nSay good morning to $ARGUMENTS.\n",
         );
         world
     }

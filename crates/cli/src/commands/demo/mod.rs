@@ -213,8 +213,8 @@ impl Beat {
     }
 
     /// Lays out the step; the command is next to the text or below it.
-    fn lines(&self, number: usize, room: usize, is_beside: bool) -> String {
-        let room = if is_beside && self.command.is_some() {
+    fn lines(&self, number: usize, room: usize, in_column: bool) -> String {
+        let room = if in_column && self.command.is_some() {
             COLUMN
         } else {
             room
@@ -226,7 +226,7 @@ impl Beat {
         };
         let mut lines: Vec<String> = self.text.lines().flat_map(lay).collect();
         if let Some(command) = &self.command {
-            match lines.last_mut().filter(|_| is_beside) {
+            match lines.last_mut().filter(|_| in_column) {
                 Some(last) => *last = format!("{last:COLUMN$}  {command}"),
                 // The prefix separates the command from the text above.
                 None => lines.push(format!("more: {command}")),
@@ -247,11 +247,11 @@ fn told(story: &[Beat], width: usize) -> String {
         .map(|command| command.chars().count())
         .max()
         .unwrap_or(0);
-    let is_beside = COLUMN + 2 + widest <= room;
+    let in_column = COLUMN + 2 + widest <= room;
     let lines = story
         .iter()
         .enumerate()
-        .map(|(at, beat)| beat.lines(at + 1, room, is_beside));
+        .map(|(at, beat)| beat.lines(at + 1, room, in_column));
     lines.collect()
 }
 
