@@ -1,4 +1,4 @@
-//! What a command costs, by layers: `cargo bench -p prowess-sandbox`.
+//! Measures the cost of a command by layers: `cargo bench -p prowess-sandbox`.
 
 use divan::Bencher;
 use prowess_policy::profile::{Profile, Strength};

@@ -1,21 +1,20 @@
-//! A handle with which a run is ended from outside.
+//! Handles that end runs from another thread.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rustix::io::FdFlags;
 
-/// Ends every run it was given to. Clones are the same handle.
+/// Ends every run that was started with it. Clones are the same handle.
 ///
-/// A pipe stands behind it: one byte is written and never read, so that every run that waits for
-/// it wakes up, now or later.
+/// It is a pipe: one byte is written and never read, so every run that polls it wakes up.
 #[derive(Clone, Debug)]
 pub struct Cancel {
     pipe: Arc<(OwnedFd, OwnedFd)>,
 }
 
 impl Cancel {
-    /// A handle that nobody used yet.
+    /// Creates a handle.
     pub fn new() -> std::io::Result<Self> {
         let (read, write) = rustix::pipe::pipe()?;
         for end in [&read, &write] {
@@ -27,44 +26,44 @@ impl Cancel {
         })
     }
 
-    /// Ends the runs. Calling it twice does no harm.
+    /// Ends the runs. Calling it again has no effect.
     pub fn cancel(&self) {
-        // A full pipe says the same as a written one.
+        // A full pipe is readable as well.
         let _ = rustix::io::write(&self.pipe.1, b"x");
     }
 
-    /// What becomes readable when somebody cancels.
+    /// Returns a descriptor that becomes readable on cancellation.
     pub(crate) fn descriptor(&self) -> BorrowedFd<'_> {
         self.pipe.0.as_fd()
     }
 }
 
-/// Ends the runs of a whole runner, as often as needed: those that are under way end, those that are
-/// started later do not. Clones are the same handle.
+/// Ends the current runs of a runner. Runs that are started later are not affected. Clones are the
+/// same handle.
 #[derive(Clone, Debug)]
 pub struct Stop {
     current: Arc<Mutex<Cancel>>,
 }
 
 impl Stop {
-    /// A handle that nobody used yet.
+    /// Creates a handle.
     pub fn new() -> std::io::Result<Self> {
         Ok(Self {
             current: Arc::new(Mutex::new(Cancel::new()?)),
         })
     }
 
-    /// Ends the runs that are under way.
+    /// Ends the current runs.
     pub fn stop(&self) {
         let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
         current.cancel();
-        // Without a new pipe later runs end as well, which is the safer half.
+        // If no new pipe can be created, later runs end as well, which is safe.
         if let Ok(next) = Cancel::new() {
             *current = next;
         }
     }
 
-    /// What ends a run that starts now.
+    /// Returns the handle for a run that starts now.
     pub(crate) fn current(&self) -> Cancel {
         self.current
             .lock()

@@ -1,9 +1,9 @@
-//! What is kept of an output stream: its beginning, its end, and how long it was.
+//! Captured output: the beginning, the end and the length of a stream.
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
 
-/// Which of the two streams.
+/// One of the two output streams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Stream {
     /// Standard output.
@@ -12,14 +12,14 @@ pub enum Stream {
     Err,
 }
 
-/// A stream of output, cut in the middle where it was too long.
+/// Captured output, truncated in the middle if it was too long.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Captured {
     /// The beginning.
     pub head: Vec<u8>,
     /// The end, if it is not part of the beginning.
     pub tail: Vec<u8>,
-    /// How many bytes there were in all.
+    /// The length of the stream in bytes.
     pub total: u64,
 }
 
@@ -29,7 +29,7 @@ impl Captured {
         self.total - (self.head.len() + self.tail.len()) as u64
     }
 
-    /// The text, with a line in the middle that says how much is missing.
+    /// Returns the text, with a line in the middle that says how much is missing.
     ///
     /// A character that was cut in two is dropped with the missing part; other bytes that are not
     /// UTF-8 become U+FFFD.

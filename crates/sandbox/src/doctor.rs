@@ -63,7 +63,7 @@ pub enum Task {
     Script,
 }
 
-/// How a task went.
+/// The result of a task.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Trial {
     /// It worked.

@@ -1,4 +1,4 @@
-//! The host's side of a run: one loop that writes, reads, waits and gives up, without a thread.
+//! The host's side of a run: one loop without a thread.
 
 use std::io::{self, Read, Write};
 use std::os::fd::OwnedFd;
@@ -16,17 +16,17 @@ use crate::outcome::{End, LayerState, Note, State, Stopped};
 use crate::runner::Options;
 use crate::spec::{self, END, Report, Spec};
 
-/// How long output is still read when every process is gone: somebody may have passed its end of
-/// the pipe to a stranger.
+/// Time for which output is still read when every process is gone: the other end of the pipe may
+/// have been passed to a process outside.
 const DRAIN: Duration = Duration::from_millis(300);
 
-/// How long the helper may take to end everything, beyond the grace.
+/// Time in which the helper has to end everything, in addition to the grace period.
 const PATIENCE: Duration = Duration::from_secs(15);
 
-/// How much is read at once, and fits into a pipe where the system lets us say so.
+/// Bytes that are read at once, and the size of pipes where it can be set.
 const CHUNK: usize = 256 * 1024;
 
-/// What came of a run.
+/// The result of a run.
 pub(crate) struct Done {
     pub(crate) end: End,
     pub(crate) stopped: Option<Stopped>,
@@ -37,7 +37,7 @@ pub(crate) struct Done {
     pub(crate) notes: Vec<Note>,
 }
 
-/// Why nothing came of it.
+/// The reason why a run has no result.
 pub(crate) enum Failure {
     /// The namespaces could not be built. Nothing ran.
     Namespaces(Box<str>),
@@ -50,7 +50,7 @@ impl From<io::Error> for Failure {
     }
 }
 
-/// Runs what the specification says.
+/// Carries out a specification.
 pub(crate) fn drive(
     helper: &Helper,
     spec: &Spec,
@@ -77,15 +77,15 @@ pub(crate) fn drive(
 struct Run {
     child: Child,
     control: Option<UnixStream>,
-    /// What the helper was not told yet.
+    /// Bytes for the helper, of which `sent` are written.
     unsent: Vec<u8>,
     sent: usize,
-    /// What of a message has come.
+    /// The received part of a message.
     heard: Vec<u8>,
     streams: [Option<io::PipeReader>; 2],
     collectors: [Collector; 2],
     reports: Vec<Report>,
-    /// Whether the command may have started: before that, output is not the command's.
+    /// The command may have started. Earlier output is not the command's.
     ready: bool,
     stopped: Option<(Stopped, Instant)>,
     grace: Duration,
@@ -172,7 +172,7 @@ impl Run {
         }
     }
 
-    /// Asks the helper to end the command. What ended by itself just before is left as it is.
+    /// Asks the helper to end the command, unless it has just ended by itself.
     fn stop(&mut self, why: Stopped, now: Instant) {
         if !self
             .reports
@@ -202,7 +202,7 @@ impl Run {
                 fds.push(PollFd::from_borrowed_fd(cancel.descriptor(), PollFlags::IN));
             }
         }
-        // Before the command starts, what is written there is not the command's.
+        // Output before the command starts is not the command's.
         if self.ready || self.control.is_none() {
             for (at, stream) in self.streams.iter().enumerate() {
                 if let Some(stream) = stream {
@@ -211,7 +211,7 @@ impl Run {
                 }
             }
         }
-        // An endless deadline waits as long as the system can.
+        // A very long deadline is waited for in parts.
         let timeout = Timespec::try_from(timeout.min(Duration::from_hours(1)));
         match poll(&mut fds, timeout.ok().as_ref()) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
@@ -238,7 +238,7 @@ impl Run {
         match control.write(&self.unsent[self.sent..]) {
             Ok(count) => self.sent += count,
             Err(error) if retry(&error) => {}
-            // The helper is gone; what it said before comes next.
+            // The helper is gone; its last reports are read next.
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
                 self.sent = self.unsent.len();
             }
@@ -327,7 +327,7 @@ impl Run {
                 .trim()
                 .lines()
                 .next_back()
-                .unwrap_or("it ended without a word");
+                .unwrap_or("it ended without a message");
             Box::from(line)
         };
         let by_bwrap = spec
@@ -337,7 +337,7 @@ impl Run {
         if by_bwrap && !inside && self.stopped.is_none() {
             return Err(Failure::Namespaces(last_line()));
         }
-        // Ended by the host before the command had a chance to start or to report.
+        // The host ended the run before the command could start or report.
         let end = match (end, self.stopped) {
             (Some(end), _) => end,
             (None, Some(_)) => End::Signal(9),
@@ -377,7 +377,7 @@ fn retry(error: &io::Error) -> bool {
     )
 }
 
-/// What a failed step means to whoever asked for the run.
+/// Translates a failed step into an error for the caller.
 fn failed(step: Step, errno: i32, detail: &str, spec: &Spec, profile: &Profile) -> ExecError {
     let source = match errno {
         0 => io::Error::other(detail.to_owned()),

@@ -1,4 +1,4 @@
-//! Which variables reach a command: an allow-list, made anew for every run.
+//! The environment of a command: an allow-list, built for every run.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::outcome::Note;
 
-/// Variables that are taken over from the host program, besides `LC_*`.
+/// Variables that are inherited from the host program, besides `LC_*`.
 const TAKEN: &[&str] = &["HOME", "LANG", "TERM", "USER"];
 
 /// Folders of programs, in the order of the search path.
@@ -21,10 +21,10 @@ const SYSTEM_FOLDERS: &[&str] = &[
     "/run/current-system/sw/bin",
 ];
 
-/// Parts of names that hold secrets.
+/// Parts of the names of secrets.
 const SECRET_NAMES: &[&str] = &["TOKEN", "SECRET", "KEY", "PASS", "AUTH", "CRED"];
 
-/// Names that change what a program is, before it runs.
+/// Variables that change what a program does before it runs.
 const LOADERS: &[&str] = &[
     "BASHOPTS",
     "BASH_ENV",
@@ -82,7 +82,7 @@ const LOADER_PREFIXES: &[&str] = &[
     "npm_config_",
 ];
 
-/// Beginnings of keys that are known by them.
+/// Prefixes of well-known kinds of keys.
 const KEY_PREFIXES: &[&str] = &[
     "sk-",
     "sk_live_",
@@ -108,7 +108,7 @@ const KEY_PREFIXES: &[&str] = &[
     "-----BEGIN ",
 ];
 
-/// What a command finds in its environment.
+/// The environment of one run.
 #[derive(Debug, Default)]
 pub(crate) struct Environment {
     /// By name, without `PATH` and `TMPDIR`.
@@ -117,14 +117,13 @@ pub(crate) struct Environment {
     pub(crate) folders: Vec<PathBuf>,
     /// The folders of the search path that a person named.
     pub(crate) named: Vec<PathBuf>,
-    /// What was left out.
+    /// Notes about what was left out.
     pub(crate) notes: Vec<Note>,
 }
 
-/// The environment for one run.
+/// Builds the environment for one run.
 ///
-/// `closed` are folders whose owner is not the system: what lies below them is never searched for
-/// programs.
+/// Folders below a `closed` one are never searched for programs.
 pub(crate) fn environment(
     inherited: &[(OsString, OsString)],
     given: &[(Box<str>, Box<str>)],
@@ -170,7 +169,7 @@ pub(crate) fn environment(
                     built.folders.push(folder);
                 }
             }
-            // That a system folder does not exist is nothing to report.
+            // A missing system folder is not reported.
             Some(Unsearched::Absent) if !named => {}
             Some(why) => {
                 let why = why.text().into();
@@ -192,7 +191,7 @@ impl Environment {
         folders.join(OsStr::new(":"))
     }
 
-    /// Leaves `TMPDIR` as it was given if the command may write there. Otherwise it is ours to set.
+    /// Keeps `TMPDIR` if the command may write there. Otherwise the runner sets it.
     pub(crate) fn keep_scratch(&mut self, writable: &[PathBuf]) -> bool {
         let Some(given) = self.variables.get(OsStr::new("TMPDIR")) else {
             return false;
@@ -214,7 +213,7 @@ impl Environment {
     }
 }
 
-/// Why a variable must not reach a command.
+/// Returns the reason why a variable must not reach a command.
 fn refusal(name: &str, value: &OsStr) -> Option<&'static str> {
     let mut bytes = name.bytes();
     let starts = bytes
@@ -244,7 +243,7 @@ fn refusal(name: &str, value: &OsStr) -> Option<&'static str> {
     None
 }
 
-/// Whether a value looks like a key, wherever in it the key stands.
+/// Returns `true` if any part of a value looks like a key.
 fn looks_like_key(value: &str) -> bool {
     value.contains("-----BEGIN ")
         || value
@@ -258,7 +257,7 @@ fn known_key(word: &str) -> bool {
     token || (word.starts_with("eyJ") && word.split('.').count() == 3)
 }
 
-/// Long, without a gap, and of mixed letters and digits: nothing that a person types.
+/// Returns `true` for a long word of mixed letters and digits, unlike anything a person types.
 fn random_looking(word: &str) -> bool {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"+_-.".contains(&byte);
     word.len() >= 32
@@ -285,7 +284,7 @@ impl Unsearched {
 }
 
 fn left_out(folder: &Path, closed: &[PathBuf]) -> Option<Unsearched> {
-    // A colon cannot be written in PATH: it would end the folder's name.
+    // A colon in `PATH` ends the name of a folder.
     if !folder.is_absolute() || folder.as_os_str().as_encoded_bytes().contains(&b':') {
         return Some(Unsearched::Relative);
     }
@@ -342,7 +341,7 @@ mod tests {
         assert_eq!(names, ["HOME", "LANG", "LC_ALL", "TERM", "USER"]);
         assert!(
             built.notes.is_empty(),
-            "what nobody asked for needs no word: {:?}",
+            "variables that were not given are not reported: {:?}",
             built.notes
         );
         assert!(!built.path().to_str().unwrap().contains("evil"));

@@ -1,4 +1,4 @@
-//! Why a command did not run.
+//! Errors.
 
 use std::path::PathBuf;
 
@@ -6,93 +6,93 @@ use serde::{Deserialize, Serialize};
 
 use crate::outcome::Layer;
 
-/// Why a command did not run, or why nothing is known of its end.
+/// The reason why a command did not run, or why its end is unknown.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ExecError {
-    /// There is no program to run.
+    /// The command has no program.
     #[error("the command is empty")]
     Empty,
-    /// A word, a variable or a path has a NUL byte, which no system call can take.
+    /// A word, a variable or a path contains a NUL byte.
     #[error("{what} has a NUL byte")]
     Nul {
-        /// Which one.
+        /// The part with the NUL byte.
         what: Box<str>,
     },
-    /// No folder of the search path has the program.
+    /// No folder of the search path contains the program.
     #[error("no program named `{name}` in {}", shown(.folders))]
     ProgramMissing {
-        /// What was looked for.
+        /// The name.
         name: Box<str>,
-        /// Where.
+        /// The folders that were searched.
         folders: Vec<PathBuf>,
     },
-    /// There is a file, and it cannot be run.
+    /// The file exists and cannot be run.
     #[error("cannot run `{}`: {why}", .path.display())]
     NotExecutable {
-        /// Which one.
+        /// The path.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         why: Box<str>,
     },
-    /// The folder to start in cannot be used.
+    /// The working folder cannot be used.
     #[error("cannot start in `{}`: {source}", .path.display())]
     WorkingFolder {
-        /// Which one.
+        /// The path.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the system.
         source: std::io::Error,
     },
     /// A path of the profile is relative or has `..` in it.
     #[error("`{}` in the profile is not a plain absolute path", .path.display())]
     PathNotAbsolute {
-        /// Which one.
+        /// The path.
         path: PathBuf,
     },
-    /// The words and variables are longer than the system takes.
+    /// The words and variables are longer than the system accepts.
     #[error("the command is too long for this system")]
     TooLong,
     /// A layer is missing, and the profile requires it.
-    #[error("the sandbox is required, and its layer `{layer}` is missing: {why}; {}", .layer.remedy())]
+    #[error("the sandbox layer `{layer}` is missing: {why}; {}", .layer.remedy())]
     LayerMissing {
-        /// Which one.
+        /// The layer.
         layer: Layer,
-        /// Why.
+        /// The reason.
         why: Box<str>,
     },
     /// A path cannot be protected here, and the profile requires it.
-    #[error("the sandbox is required, and `{}` cannot be protected: {why}", .path.display())]
+    #[error("cannot protect `{}`: {why}", .path.display())]
     Unprotectable {
-        /// Which one.
+        /// The path.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         why: Box<str>,
     },
     /// The helper could not be started.
     #[error("cannot start the sandbox helper `{}`: {source}", .path.display())]
     Helper {
-        /// Its path.
+        /// The path of the helper.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the system.
         source: std::io::Error,
     },
-    /// The helper ended without a word, or said something that is none of ours.
-    #[error("the sandbox helper `{}` was lost: {why}", .path.display())]
+    /// The helper ended without a report, or sent an invalid one.
+    #[error("the sandbox helper `{}` ended unexpectedly: {why}", .path.display())]
     HelperLost {
-        /// Its path.
+        /// The path of the helper.
         path: PathBuf,
-        /// What is known.
+        /// The last line that it printed.
         why: Box<str>,
     },
     /// A step between the helper and the command failed.
     #[error("cannot {step}: {source}")]
     Start {
-        /// Which one.
+        /// The step.
         step: Step,
-        /// What the system says.
+        /// The error of the system.
         source: std::io::Error,
     },
-    /// The host's own side of the pipes failed.
+    /// Reading the output or the reports failed.
     #[error("cannot follow the command: {0}")]
     Follow(#[from] std::io::Error),
 }
@@ -101,11 +101,11 @@ pub enum ExecError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum Step {
-    /// Reading what is to be done.
+    /// Reading the specification.
     Spec,
-    /// Making the scratch folder.
+    /// Creating the scratch folder.
     Scratch,
-    /// Making place holders for protected paths.
+    /// Creating placeholders for protected paths.
     Stubs,
     /// Preparing standard input.
     Input,
@@ -115,38 +115,38 @@ pub enum Step {
     Namespaces,
     /// Building the root folder.
     Mount,
-    /// A new session.
+    /// Creating a session.
     Session,
-    /// The limits.
+    /// Setting limits.
     Limits,
-    /// Groups and user.
+    /// Changing the user.
     Identity,
-    /// Entering the folder.
+    /// Entering the working folder.
     WorkingFolder,
     /// Dropping capabilities.
     Capabilities,
-    /// Landlock.
+    /// Applying Landlock.
     Landlock,
-    /// The filter of system calls.
+    /// Applying the filter of system calls.
     Seccomp,
-    /// Starting the program itself.
+    /// Starting the program.
     Program,
 }
 
 impl std::fmt::Display for Step {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
-            Self::Spec => "read what to run",
-            Self::Scratch => "make a scratch folder",
-            Self::Stubs => "hold the place of a protected path",
+            Self::Spec => "read the specification",
+            Self::Scratch => "create a scratch folder",
+            Self::Stubs => "create a placeholder for a protected path",
             Self::Input => "prepare standard input",
             Self::Fork => "start a process",
             Self::Namespaces => "start `bwrap`",
             Self::Mount => "build the root folder of the sandbox",
-            Self::Session => "make a session",
+            Self::Session => "create a session",
             Self::Limits => "set limits",
             Self::Identity => "change the user",
-            Self::WorkingFolder => "enter the folder",
+            Self::WorkingFolder => "enter the working folder",
             Self::Capabilities => "drop capabilities",
             Self::Landlock => "apply Landlock",
             Self::Seccomp => "filter system calls",

@@ -1,21 +1,20 @@
-//! Runs what the gate approved: bounded, cleaned up, inside a sandbox.
+//! Runs approved commands in a sandbox, within limits, and leaves no process behind.
 //!
-//! [`Runner::run`] takes nothing but an [`Approved`](prowess_policy::Approved) command. Between the
-//! host program and the command stands a *helper*: this program started once more under a hidden
-//! first argument ([`maybe_run_helper`]). It owns the process tree of one command and nothing else,
-//! so that clean-up can be thorough without touching children that the host program has of its own.
-//! The helper builds the sandbox, starts the command inside, and returns only when no process of
-//! the command is left.
+//! [`Runner::run`] accepts only an [`Approved`](prowess_policy::Approved) command. It starts a
+//! *helper*: the host program itself with a hidden first argument ([`maybe_run_helper`]). The helper
+//! owns the process tree of one command, so it can end all of it without touching other children of
+//! the host. It builds the sandbox, starts the command inside, and exits when no process of the
+//! command is left.
 //!
-//! Layers, from `reference/security.md` §3.4:
+//! Layers (`docs/concepts/sandbox.md` has the details):
 //!
 //! | layer | what | where |
 //! |---|---|---|
 //! | 0 | environment, descriptors, session, limits, deadline, the whole tree ended | everywhere |
 //! | 1 | capabilities, Landlock, seccomp | Linux |
-//! | 2 | namespaces through `bwrap` | Linux, if it is installed |
-//! | 3 | another user, if the host program is root and layer 2 is not there | Linux |
-//! | – | seatbelt | macOS, in place of 1 to 3 |
+//! | 2 | namespaces, built by the helper or by `bwrap` | Linux, if the kernel allows them |
+//! | 3 | another user, if the host program is root and layer 2 is missing | Linux |
+//! | – | seatbelt | macOS, instead of 1 to 3 |
 
 mod cancel;
 mod capture;

@@ -1,4 +1,4 @@
-//! What a run was, and which layers stood round it.
+//! The record of a run.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -11,33 +11,33 @@ use crate::capture::Captured;
 /// The record of one run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outcome {
-    /// How the command ended.
+    /// The end of the command.
     pub end: End,
-    /// Who ended it, if it did not end by itself.
+    /// The reason why the runner ended it, if it did.
     pub stopped: Option<Stopped>,
     /// Standard output.
     pub stdout: Captured,
     /// Standard error.
     pub stderr: Captured,
-    /// From the start to the last process gone.
+    /// Time from the start until the last process was gone.
     pub duration: Duration,
     /// Every layer of the sandbox, in order.
     pub layers: Vec<LayerState>,
-    /// What ran; the first word is the absolute path of the program.
+    /// The words of the command; the first one is the absolute path of the program.
     pub words: Vec<Box<str>>,
     /// The rule or the answer that approved it.
     pub approved_by: Box<str>,
-    /// What a person should know about this run besides.
+    /// Notes for the person.
     pub notes: Vec<Note>,
 }
 
 impl Outcome {
-    /// Whether the command ended by itself with exit code 0.
+    /// Returns `true` if the command ended by itself with exit code 0.
     pub fn success(&self) -> bool {
         self.end == End::Code(0) && self.stopped.is_none()
     }
 
-    /// What is known of one layer.
+    /// Returns the state of a layer.
     pub fn layer(&self, layer: Layer) -> Option<&State> {
         self.layers
             .iter()
@@ -46,7 +46,7 @@ impl Outcome {
     }
 }
 
-/// How a command ended.
+/// The end of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum End {
     /// With this exit code.
@@ -55,16 +55,16 @@ pub enum End {
     Signal(i32),
 }
 
-/// Why we ended a command.
+/// The reason why the runner ended a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stopped {
-    /// Its time was over.
+    /// Its deadline passed.
     Deadline,
-    /// Somebody cancelled it.
+    /// The caller cancelled it.
     Cancelled,
 }
 
-/// A part of the sandbox that can be there or not.
+/// A part of the sandbox.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum Layer {
@@ -109,10 +109,10 @@ impl Layer {
         }
     }
 
-    /// What to do where it is missing.
+    /// Returns what to do if it is missing.
     pub fn remedy(self) -> &'static str {
         match self {
-            Self::Supervision => "call `prowess_sandbox::maybe_run_helper` first thing in `main`",
+            Self::Supervision => "call `prowess_sandbox::maybe_run_helper` first in `main`",
             Self::Capabilities | Self::Seccomp => "use a Linux kernel that was built with seccomp",
             Self::Landlock => "use Linux 6.12 or later, with `landlock` among its security modules",
             Self::Namespaces => {
@@ -132,27 +132,27 @@ impl fmt::Display for Layer {
     }
 }
 
-/// What is known of a layer.
+/// A layer and its state.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LayerState {
-    /// Which one.
+    /// The layer.
     pub layer: Layer,
-    /// Whether it is there.
+    /// Its state.
     pub state: State,
 }
 
-/// Whether a layer is there.
+/// The state of a layer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum State {
     /// It was applied.
     On,
-    /// It should be there and is not.
+    /// It is missing, for this reason.
     Missing(Box<str>),
-    /// Nobody asked for it, or another one stands in for it.
+    /// It is not used, for this reason.
     Off(Box<str>),
 }
 
-/// Something about a run that is no failure and that a person should know.
+/// Something that a person should know about a run that did not fail.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum Note {
@@ -160,26 +160,26 @@ pub enum Note {
     VariableRefused {
         /// Its name.
         name: Box<str>,
-        /// Why.
+        /// The reason.
         why: Box<str>,
     },
     /// A folder was left out of the search path.
     PathFolderLeftOut {
-        /// Which one.
+        /// The folder.
         folder: PathBuf,
-        /// Why.
+        /// The reason.
         why: Box<str>,
     },
-    /// A path of the profile does not exist, so nothing was granted for it.
+    /// A path of the profile does not exist, so it was not granted.
     NotThere {
-        /// Which one.
+        /// The path.
         path: PathBuf,
     },
-    /// A protected or hidden path is not, or only partly, protected.
+    /// A protected or hidden path is open, at least in part.
     Unprotected {
-        /// Which one.
+        /// The path.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         why: Box<str>,
     },
     /// The home folder is granted as a whole, with everything in it that is not hidden by name.
@@ -194,7 +194,7 @@ pub enum Note {
     },
     /// The kernel allows no new `/proc`, so the command can see the host's processes.
     SharedProc,
-    /// Nothing here limits how many processes there are.
+    /// Nothing limits the number of processes.
     ProcessesUnlimited,
     /// Processes that could not be ended.
     Survivors(u32),

@@ -1,4 +1,4 @@
-//! The runner behind the port that tools speak to.
+//! The runner as the trait that tools use.
 
 use std::sync::Arc;
 

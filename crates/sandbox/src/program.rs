@@ -1,4 +1,4 @@
-//! Which file a program's name means: decided once, before anything starts.
+//! Resolves the name of a program, once, before anything starts.
 
 use std::fs::Metadata;
 use std::os::unix::fs::PermissionsExt;
@@ -8,7 +8,7 @@ use prowess_policy::Plan;
 
 use crate::error::ExecError;
 
-/// What is started: a file and its words. The first word is what the program is told its name is.
+/// A file and its words. The first word is the name that the program sees.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Program {
     pub(crate) file: PathBuf,
@@ -16,7 +16,7 @@ pub(crate) struct Program {
 }
 
 impl Program {
-    /// What ran, for the record: the file in place of its name.
+    /// Returns the words for the record, with the file instead of its name.
     pub(crate) fn record(&self) -> Vec<Box<str>> {
         let file = self.file.to_string_lossy().into();
         std::iter::once(file)
@@ -25,7 +25,7 @@ impl Program {
     }
 }
 
-/// The program of a plan.
+/// Resolves the program of a plan.
 pub(crate) fn program(plan: &Plan, folders: &[PathBuf], cwd: &Path) -> Result<Program, ExecError> {
     let words: Vec<Box<str>> = match plan {
         Plan::Words(words) => words.clone(),

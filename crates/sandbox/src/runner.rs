@@ -1,4 +1,4 @@
-//! From an approved command to the record of its run.
+//! Runs an approved command and returns the record of its run.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ use crate::program::program;
 use crate::sandbox::{Machine, Roots, sandbox};
 use crate::spec::{Limits, Spec, bytes};
 
-/// Runs commands, one at a time for each call. Cheap to clone, and shared between threads at will.
+/// Runs commands. It is cheap to clone and can be shared between threads.
 #[derive(Clone, Debug)]
 pub struct Runner {
     helper: Helper,
@@ -34,17 +34,17 @@ pub struct Runner {
     pub(crate) stop: Option<Stop>,
 }
 
-/// Who sees the output of a command while it comes.
+/// Receives output while a command runs.
 pub type OnOutput<'a> = &'a mut dyn FnMut(Stream, &[u8]);
 
-/// What belongs to one run besides its command and its profile.
+/// Options of one run.
 #[derive(Default)]
 pub struct Options<'a> {
-    /// What the command reads from standard input; nothing if it is left out.
+    /// Standard input of the command; empty if `None`.
     pub stdin: Option<&'a [u8]>,
-    /// With what somebody else can end the run.
+    /// Ends the run from another thread.
     pub cancel: Option<&'a Cancel>,
-    /// Who sees the output while it comes, every byte of it.
+    /// Receives every byte of the output while the command runs.
     pub on_output: Option<OnOutput<'a>>,
 }
 
@@ -59,7 +59,7 @@ impl std::fmt::Debug for Options<'_> {
 }
 
 impl Runner {
-    /// A runner that uses this program as its helper.
+    /// Creates a runner that uses this program as its helper.
     pub fn new(helper: Helper) -> Self {
         Self {
             helper,
@@ -81,7 +81,7 @@ impl Runner {
         }
     }
 
-    /// A runner that uses another program as its helper.
+    /// Creates a runner that uses another program as its helper.
     pub fn with_helper(path: impl Into<PathBuf>) -> Self {
         Self::new(Helper::at(path))
     }
@@ -94,14 +94,14 @@ impl Runner {
         self
     }
 
-    /// Folders that are searched for programs before the system's.
+    /// Sets folders that are searched for programs before the system's. They are readable inside.
     #[must_use]
     pub fn search(mut self, folders: impl IntoIterator<Item = PathBuf>) -> Self {
         self.folders = folders.into_iter().collect();
         self
     }
 
-    /// Folders in which `bwrap` is looked for.
+    /// Sets the folders in which `bwrap` is looked for.
     #[must_use]
     pub fn bwrap_in(mut self, folders: impl IntoIterator<Item = PathBuf>) -> Self {
         self.bwrap = folders.into_iter().collect();
@@ -116,14 +116,14 @@ impl Runner {
         self
     }
 
-    /// The folder in which scratch folders are made, if a command has no `/tmp` of its own.
+    /// Sets the folder for scratch folders of commands that have no `/tmp` of their own.
     #[must_use]
     pub fn scratch_in(mut self, folder: impl Into<PathBuf>) -> Self {
         self.scratch = folder.into();
         self
     }
 
-    /// With what somebody ends all runs that were started through the port.
+    /// Sets the handle that ends all runs that were started through the trait.
     #[must_use]
     pub fn stopped_by(mut self, stop: Stop) -> Self {
         self.stop = Some(stop);
@@ -147,7 +147,7 @@ impl Runner {
 
     /// Runs a command and returns when no process of it is left.
     ///
-    /// It blocks: call it from a thread that may wait.
+    /// Blocks the calling thread.
     pub fn run(
         &self,
         command: &Approved<Command>,
@@ -164,7 +164,7 @@ impl Runner {
         Ok(outcome)
     }
 
-    /// Runs what nobody approved; only [`Runner::run`], tests and the helper's own probe call it.
+    /// Runs a plan without an approval. Only [`Runner::run`] and the doctor call it.
     pub(crate) fn run_plan(
         &self,
         plan: &Plan,
@@ -192,7 +192,7 @@ impl Runner {
                     }
                     return Ok(outcome);
                 }
-                // Nothing ran. The next round decides whether what is left is enough.
+                // Nothing ran. The next round uses the layers that are left, if they are enough.
                 Err(Failure::Namespaces(why)) => {
                     let by_kernel = spec.0.namespaces.is_some_and(|namespaces| {
                         matches!(namespaces.builder, crate::spec::Builder::Kernel)
@@ -209,7 +209,7 @@ impl Runner {
         }
     }
 
-    /// What the helper is told, what to say if Landlock is missing, and the record so far.
+    /// Returns the specification, the notes to add if Landlock is missing, and the record so far.
     fn prepare(
         &self,
         plan: &Plan,

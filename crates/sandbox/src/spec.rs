@@ -1,7 +1,7 @@
-//! What the host program and the helper say to each other.
+//! Messages between the host program and the helper.
 //!
-//! Both are the same program, so the form may change with every version. It goes over a descriptor:
-//! arguments and environment of a process can be read by others.
+//! Both are the same program, so the format may change with every version. Messages are sent over a
+//! descriptor, because other processes can read the arguments and the environment of a process.
 
 use std::ffi::OsStr;
 use std::io::{self, Read};
@@ -20,10 +20,10 @@ const MAX_MESSAGE: usize = 256 << 20;
 /// The byte with which the host asks the helper to end the command.
 pub(crate) const END: u8 = b'T';
 
-/// A path or a word as bytes: neither must be UTF-8.
+/// A path or a word as bytes: neither has to be UTF-8.
 pub(crate) type Bytes = Vec<u8>;
 
-/// Everything the helper has to do.
+/// Work for the helper.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Spec {
     pub(crate) program: Bytes,
@@ -34,19 +34,19 @@ pub(crate) struct Spec {
     pub(crate) limits: Limits,
     /// The user and group to become.
     pub(crate) identity: Option<Identity>,
-    /// Whether to drop every capability.
+    /// Drop every capability.
     pub(crate) capabilities: bool,
     pub(crate) landlock: Option<Landlock>,
     pub(crate) seccomp: Option<Seccomp>,
     /// The namespaces to build, if the command gets its own.
     pub(crate) namespaces: Option<Namespaces>,
-    /// Where to make a scratch folder, if `/tmp` is not the command's own.
+    /// The folder in which to create a scratch folder, unless the command has its own `/tmp`.
     pub(crate) scratch: Option<Bytes>,
-    /// Protected paths that do not exist: a place holder stands there meanwhile.
+    /// Protected paths that do not exist.
     pub(crate) stubs: Vec<Stub>,
-    /// What is already known of the layers.
+    /// The layers whose state is already known.
     pub(crate) layers: Vec<LayerState>,
-    /// Whether a layer that cannot be applied ends the run.
+    /// Refuse to run if a layer cannot be applied.
     pub(crate) strict: bool,
 }
 
@@ -57,14 +57,14 @@ pub(crate) struct Stub {
     pub(crate) kind: StubKind,
 }
 
-/// How a path that does not exist is protected.
+/// The way in which a path that does not exist is protected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum StubKind {
     /// An empty file is created, mounted read-only inside, and removed afterwards.
     File,
     /// The same with an empty folder.
     Folder,
-    /// Nothing can be put there. If the path exists after the run, it is removed.
+    /// No placeholder is possible. A file that exists there after the run is removed.
     Absent,
 }
 
@@ -148,7 +148,7 @@ impl std::fmt::Display for Mount {
     }
 }
 
-/// How much of everything the command may use.
+/// Limits of the command.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct Limits {
     pub(crate) grace_ms: u64,
@@ -163,31 +163,31 @@ pub(crate) struct Limits {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Landlock {
     pub(crate) rules: Vec<Rule>,
-    /// Whether TCP is allowed.
+    /// Allow TCP.
     pub(crate) network: bool,
-    /// The version of the interface that is needed.
+    /// The required version of the interface.
     pub(crate) least: u32,
 }
 
-/// Something that may be touched.
+/// Access to one path.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Rule {
     pub(crate) path: Bytes,
     pub(crate) access: Access,
 }
 
-/// How something may be touched.
+/// A kind of access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Access {
     /// Read and run.
     Read,
-    /// Read, run, write, make, remove.
+    /// Read, run, write, create, remove.
     Write,
-    /// Read and write a device that is already there.
+    /// Read and write an existing device.
     Device,
 }
 
-/// What the filter of system calls leaves open.
+/// System calls that the filter allows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Seccomp {
     /// Internet sockets.
@@ -196,7 +196,7 @@ pub(crate) struct Seccomp {
     pub(crate) ipc: bool,
 }
 
-/// What the helper says.
+/// A message of the helper.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Report {
     /// The namespaces are built.
@@ -221,18 +221,18 @@ pub(crate) enum Report {
     ProcessesUnlimited,
     /// The command itself ended.
     Ended(End),
-    /// Every process is gone, but for so many.
+    /// Every process is gone except for `left`.
     Clean { left: u32 },
 }
 
-/// A message with its length before it.
+/// Encodes a message, preceded by its length.
 pub(crate) fn frame<T: Serialize>(message: &T) -> io::Result<Vec<u8>> {
     let body = postcard::to_stdvec(message).map_err(io::Error::other)?;
     let length = u32::try_from(body.len()).map_err(io::Error::other)?;
     Ok([length.to_le_bytes().as_slice(), &body].concat())
 }
 
-/// Takes one message from the front of `buffer`, if it is there as a whole.
+/// Takes one message from the front of `buffer`, if it is complete.
 pub(crate) fn unframe<T: DeserializeOwned>(buffer: &mut Vec<u8>) -> io::Result<Option<T>> {
     let Some((length, rest)) = buffer.split_first_chunk::<4>() else {
         return Ok(None);
@@ -249,7 +249,7 @@ pub(crate) fn unframe<T: DeserializeOwned>(buffer: &mut Vec<u8>) -> io::Result<O
     Ok(Some(message))
 }
 
-/// Reads one message; waits for it.
+/// Reads one message, blocking until it is complete.
 pub(crate) fn read_frame<T: DeserializeOwned>(from: &mut impl Read) -> io::Result<T> {
     let mut length = [0; 4];
     from.read_exact(&mut length)?;

@@ -8,7 +8,7 @@ use std::io;
 
 use rustix::process::Pid;
 
-/// Which side of a fork this is.
+/// The two sides of a fork.
 pub(crate) enum Forked {
     Child,
     Parent(Pid),
@@ -29,7 +29,7 @@ pub(crate) fn fork() -> io::Result<Forked> {
     }
 }
 
-/// Leaves the process at once, without running anything that the parent registered.
+/// Exits without running exit handlers of the parent.
 pub(crate) fn leave(code: i32) -> ! {
     // SAFETY: `_exit` takes any value and does not return.
     unsafe { libc::_exit(code) }
@@ -39,8 +39,8 @@ pub(crate) fn leave(code: i32) -> ! {
 pub(crate) fn close_from(first: u32) {
     #[cfg(target_os = "linux")]
     {
-        // SAFETY: the call has no pointers. Whoever owned those descriptors must not use them
-        // afterwards; callers do this before opening any, or mark them to be closed instead.
+        // SAFETY: the call has no pointers. The owners of the descriptors must not use them
+        // afterwards; the helper calls this before it opens any.
         let done = unsafe { libc::syscall(libc::SYS_close_range, first, u32::MAX, 0) };
         if done == 0 {
             return;
@@ -52,7 +52,7 @@ pub(crate) fn close_from(first: u32) {
     }
 }
 
-/// Has every descriptor from `first` on closed when a program is started.
+/// Marks every descriptor from `first` on to be closed when a program is started.
 pub(crate) fn close_from_at_start(first: u32) {
     #[cfg(target_os = "linux")]
     {
@@ -69,8 +69,8 @@ pub(crate) fn close_from_at_start(first: u32) {
     }
 }
 
-/// Gives every signal its default meaning and unblocks all: whatever the host program ignores or
-/// blocks is inherited otherwise, and an ignored SIGCHLD would lose the status of the command.
+/// Resets and unblocks every signal. Otherwise the settings of the host program are inherited, and
+/// an ignored SIGCHLD would lose the status of the command.
 pub(crate) fn reset_signals() {
     for signal in 1..32 {
         // SAFETY: setting the default disposition installs no code; for KILL and STOP it fails.
@@ -86,7 +86,7 @@ pub(crate) fn reset_signals() {
     unsafe { libc::signal(libc::SIGPIPE, libc::SIG_IGN) };
 }
 
-/// Open descriptors from `first` on, where they can be listed, else every number there can be.
+/// Returns the open descriptors from `first` on, or every possible number if they cannot be listed.
 fn open_from(first: u32) -> Vec<i32> {
     let listed = ["/proc/self/fd", "/dev/fd"].iter().find_map(|folder| {
         let entries = std::fs::read_dir(folder).ok()?;
@@ -103,11 +103,11 @@ fn open_from(first: u32) -> Vec<i32> {
         .collect()
 }
 
-/// Takes over a descriptor that was left open for this program and whose number it was told.
+/// Takes ownership of a descriptor whose number the parent process passed.
 pub(crate) fn take(number: i32) -> std::os::fd::OwnedFd {
     use std::os::fd::FromRawFd;
-    // SAFETY: the process that started us passed this number for us to own; nobody else here
-    // knows it, and a number that is not open makes the first use of it fail.
+    // SAFETY: the parent process passed this number for this program to own, and nothing else here
+    // uses it. If it is not open, its first use fails.
     unsafe { std::os::fd::OwnedFd::from_raw_fd(number) }
 }
 
@@ -153,21 +153,29 @@ pub(crate) fn mount_set(
     // Set, clear, propagation, user namespace.
     let request: [u64; 4] = [set, 0, 0, 0];
     let flags = libc::AT_EMPTY_PATH | if recursive { RECURSIVE } else { 0 };
-    // SAFETY: the path is a C string, and the structure has four fields of 64 bits that live through
-    // the call.
-    let done = unsafe {
-        libc::syscall(
-            libc::SYS_mount_setattr,
-            mount.as_fd().as_raw_fd(),
-            c"".as_ptr(),
-            flags,
-            request.as_ptr(),
-            size_of_val(&request),
-        )
-    };
-    if done == 0 {
-        Ok(())
-    } else {
-        Err(io::Error::last_os_error())
+    let mut attempts = 0;
+    loop {
+        // SAFETY: the path is a C string, and the structure has four fields of 64 bits that live
+        // through the call.
+        let done = unsafe {
+            libc::syscall(
+                libc::SYS_mount_setattr,
+                mount.as_fd().as_raw_fd(),
+                c"".as_ptr(),
+                flags,
+                request.as_ptr(),
+                size_of_val(&request),
+            )
+        };
+        let error = io::Error::last_os_error();
+        attempts += 1;
+        // The kernel may still be closing a file that was created a moment ago.
+        match error.raw_os_error() {
+            _ if done == 0 => return Ok(()),
+            Some(libc::EBUSY) if attempts < 200 => {
+                std::thread::sleep(std::time::Duration::from_millis(1));
+            }
+            _ => return Err(error),
+        }
     }
 }

@@ -1,21 +1,21 @@
-//! A control group for a command that runs as root: nothing else limits root's processes. It also
-//! ends them all at once.
+//! A control group for a command that runs as root, whose number of processes nothing else limits.
+//! It also ends them all at once.
 //!
-//! Joining one costs more than everything else together (10 to 16 ms were measured: the kernel waits
-//! for every processor), so commands that other limits bind get none; the sweep ends those too.
+//! Joining one takes longer than the rest of a run (10 to 16 ms were measured: the kernel waits for
+//! every processor), so a command with another user gets none.
 
 use std::path::{Path, PathBuf};
 
 use crate::spec::Spec;
 
-/// Groups that were made for the command.
+/// The groups of the command.
 pub(super) struct Group {
     folders: Vec<PathBuf>,
     limits: bool,
 }
 
 impl Group {
-    /// Makes what can be made. Where nothing can, the sweep and other limits have to do.
+    /// Creates the groups that can be created.
     pub(super) fn new(spec: &Spec) -> Self {
         let mut group = Self {
             folders: Vec::new(),
@@ -30,11 +30,11 @@ impl Group {
             if std::fs::create_dir(&folder).is_err() {
                 continue;
             }
-            // `bwrap` and the first process inside count too.
+            // The outer and the first process of the namespace count too.
             let most = spec.limits.processes.saturating_add(3).to_string();
             let limits = std::fs::write(folder.join("pids.max"), most).is_ok();
             group.limits |= limits;
-            // A namespace ends with its first process; it needs no group for that.
+            // A process namespace ends with its first process and needs no group for that.
             if limits || spec.namespaces.is_none() {
                 group.folders.push(folder);
             } else {
@@ -55,7 +55,7 @@ impl Group {
         }
     }
 
-    /// Ends everything in the groups, where the kernel can.
+    /// Ends every process in the groups, if the kernel supports it.
     pub(super) fn kill(&self) {
         for folder in &self.folders {
             let _ = std::fs::write(folder.join("cgroup.kill"), "1");
@@ -66,7 +66,7 @@ impl Group {
 impl Drop for Group {
     fn drop(&mut self) {
         for folder in &self.folders {
-            // The last process may still be on its way out.
+            // The last process may still be exiting.
             for _ in 0..50 {
                 match std::fs::remove_dir(folder) {
                     Err(error) if error.raw_os_error() == Some(libc::EBUSY) => {
@@ -79,7 +79,7 @@ impl Drop for Group {
     }
 }
 
-/// The folders of this process's own groups: the unified tree, and the old one for processes.
+/// Returns the folders of this process's groups: in the unified tree and in the one for processes.
 fn own_groups() -> Vec<PathBuf> {
     let own = std::fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
     let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();

@@ -1,8 +1,8 @@
-//! This program under another name: it owns the processes of one command.
+//! The helper: the host program in another role, which owns the processes of one command.
 //!
-//! *supervise* reads what to do from standard input, starts the command, passes on what is reported,
-//! and ends every process that is left. With layer 2 it starts `bwrap`, in which *inside* is the
-//! first process of the new namespace. In both cases `stage` applies layer 1 and becomes the command.
+//! `supervise` reads the specification from standard input, starts the command, forwards reports and
+//! ends every process that is left. `namespaces` builds layer 2; where `bwrap` has to do it, `inside`
+//! is the first process there. `stage` applies layer 1 and becomes the command.
 
 #[cfg(target_os = "linux")]
 mod cgroup;
@@ -18,6 +18,8 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 pub(crate) use probe::{NAMES, Probed, parse as parse_probe};
+#[cfg(target_os = "linux")]
+pub(crate) use stubs::FOLDER_MODE as PLACEHOLDER_MODE;
 
 /// The hidden first argument.
 pub(crate) const ARGUMENT: &str = "__prowess-sandbox";
@@ -25,9 +27,9 @@ pub(crate) const ARGUMENT: &str = "__prowess-sandbox";
 /// A program that becomes the helper when it is started with the hidden argument.
 #[derive(Clone, Debug)]
 pub struct Helper {
-    /// What is started.
+    /// The program that is started.
     program: PathBuf,
-    /// Where its file is.
+    /// The file of the program.
     file: PathBuf,
 }
 
@@ -50,11 +52,10 @@ impl Helper {
     }
 }
 
-/// Becomes the helper if this process was started as one; otherwise returns the proof that it can.
+/// Becomes the helper if this process was started as one. Otherwise returns the handle with which a
+/// [`Runner`](crate::Runner) starts this program as its helper.
 ///
-/// Call it first thing in `main`, before any thread is started. A program that does not call it
-/// cannot build a [`Runner`](crate::Runner) on itself: started once more it would do its own work
-/// again.
+/// Call it first in `main`, before any thread is started.
 pub fn maybe_run_helper() -> Helper {
     let mut arguments = std::env::args_os().skip(1);
     if arguments
@@ -75,7 +76,7 @@ pub fn maybe_run_helper() -> Helper {
         )]
         std::process::exit(code);
     }
-    // An unreadable link leaves an empty path: starting that fails with its own error.
+    // Starting an empty path fails with its own error.
     let file = std::env::current_exe().unwrap_or_default();
     let program = if cfg!(target_os = "linux") {
         PathBuf::from("/proc/self/exe")

@@ -1,17 +1,17 @@
-//! Looks at the sandbox from inside: each layer shows by what it stops.
+//! Examines the sandbox from inside: each layer is recognised by what it stops.
 
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::net::UdpSocket;
 use std::path::Path;
 
-/// What was found, by name.
+/// Results by name.
 pub(crate) type Probed = BTreeMap<Box<str>, bool>;
 
-/// What is looked at. Every one is true without a sandbox, if the host program is root.
+/// The attempts. Each one succeeds without a sandbox, if the host program is root.
 pub(crate) const NAMES: [&str; 6] = ["write", "socket", "privileges", "calls", "parents", "root"];
 
-/// Tries everything, and prints what worked. The argument is a file outside of every grant.
+/// Tries everything and prints the results. The argument is a file outside of every grant.
 pub(super) fn run(arguments: &[&str]) -> i32 {
     let outside = arguments.first().copied().unwrap_or("/nonexistent");
     let mut lines = String::new();
@@ -42,13 +42,13 @@ fn look(outside: &Path) -> [bool; 6] {
         UdpSocket::bind("127.0.0.1:0").is_ok(),
         !(field("NoNewPrivs:") == "1" && none("CapEff:") && none("CapPrm:")),
         field("Seccomp:") != "2",
-        // In a namespace of its own, the first process is ours and no other program's.
+        // In a process namespace of its own, numbers are small.
         field("NSpid:") == field("Pid:") && rustix::process::getpid().as_raw_nonzero().get() > 8,
         rustix::process::getuid().is_root(),
     ]
 }
 
-/// Reads what was printed.
+/// Parses the output.
 pub(crate) fn parse(text: &str) -> Probed {
     let pairs = text.lines().filter_map(|line| line.split_once('='));
     pairs

@@ -1,5 +1,5 @@
-//! The last steps before the command: what cannot be undone, in an order that keeps each one
-//! possible. Session, limits, groups and user, capabilities, no new privileges, Landlock, seccomp.
+//! The last steps before the command, in an order in which each one is still allowed: session,
+//! limits, groups and user, capabilities, no new privileges, Landlock, seccomp.
 
 use std::ffi::OsStr;
 use std::io::{self, Write};
@@ -33,7 +33,7 @@ fn steps(
     reporter: &io::PipeWriter,
 ) -> Result<std::convert::Infallible, Report> {
     let at = |step| move |error: io::Error| refused(step, &error);
-    // Who is the first of a session already needs none.
+    // The call fails if this process leads a session already.
     let _ = rustix::process::setsid();
     limits(spec, others).map_err(at(Step::Limits))?;
     sys::close_from_at_start(3);
@@ -60,7 +60,7 @@ fn steps(
     Err(refused(Step::Program, &command.exec()))
 }
 
-/// The one part of layer 1 that needs the privileges which go with the user.
+/// Applies the one part of layer 1 that needs privileges of the old user.
 fn empty_bounds(spec: &Spec) -> Result<(), Box<str>> {
     #[cfg(target_os = "linux")]
     if spec.capabilities {
@@ -70,7 +70,7 @@ fn empty_bounds(spec: &Spec) -> Result<(), Box<str>> {
     Ok(())
 }
 
-/// Layer 1.
+/// Applies layer 1.
 #[cfg(target_os = "linux")]
 fn confine(
     spec: &Spec,
@@ -106,7 +106,7 @@ fn confine(
     Ok(())
 }
 
-/// Other systems have nothing to apply from inside.
+/// Other systems apply nothing from inside.
 #[cfg(not(target_os = "linux"))]
 fn confine(_: &Spec, _: Result<(), Box<str>>, _: &mut Vec<LayerState>) -> Result<(), Report> {
     Ok(())
@@ -119,13 +119,13 @@ fn limits(spec: &Spec, others: u64) -> io::Result<()> {
     lower(Resource::Fsize, limits.file_bytes)?;
     lower(Resource::Nofile, limits.open_files)?;
     lower(Resource::Nproc, limits.processes.saturating_add(others))?;
-    // Apple's kernel knows no limit of the address space.
+    // macOS has no limit of the address space.
     #[cfg(target_os = "linux")]
     lower(Resource::As, limits.memory_bytes)?;
     Ok(())
 }
 
-/// Sets a limit, unless there is a lower one already.
+/// Sets a limit, unless there is already a lower one.
 fn lower(resource: Resource, most: u64) -> io::Result<()> {
     let now = getrlimit(resource);
     let most = now.maximum.map_or(most, |maximum| maximum.min(most));
@@ -147,7 +147,7 @@ fn identity(spec: &Spec) -> io::Result<()> {
         return Ok(());
     };
     let (user, group) = (Uid::from_raw(user), Gid::from_raw(group));
-    // These act on this thread; the helper has no other.
+    // These apply to the calling thread; the helper has no other.
     set_thread_groups(&[])?;
     set_thread_res_gid(group, group, group)?;
     set_thread_res_uid(user, user, user)?;
@@ -163,15 +163,15 @@ fn identity(spec: &Spec) -> io::Result<()> {
     }
 }
 
-/// Whether the limit of processes binds the command: the kernel does not hold it against root.
+/// Returns `true` if the limit of processes applies to the command. It does not apply to root.
 pub(super) fn limits_processes(spec: &Spec) -> bool {
     let root = rustix::process::getuid().is_root();
     spec.identity
         .map_or(!root, |identity| identity != Identity::Fixed(0, 0))
 }
 
-/// How many processes and threads the user of the command has already. They count against the
-/// limit, except in namespaces, where the kernel counts anew.
+/// Counts the processes and threads that the user of the command already has. They count towards
+/// the limit, except in namespaces, where the kernel starts from zero.
 pub(super) fn others(spec: &Spec) -> u64 {
     #[cfg(target_os = "linux")]
     if limits_processes(spec) && spec.namespaces.is_none() {

@@ -1,8 +1,8 @@
-//! Place holders for protected paths that do not exist.
+//! Placeholders for protected paths that do not exist.
 //!
-//! A mount can only cover what is there. So an empty file or folder is made where a protected path
-//! is missing, covered read-only inside, and removed afterwards. Two runs can share one: each holds
-//! a shared lock while it needs it, and whoever can lock it for itself alone removes it. Removing it
+//! A mount needs something to cover. So an empty file or folder is created where a protected path is
+//! missing, covered read-only inside, and removed afterwards. Two runs can share one: each holds a
+//! shared lock while it needs it, and the one that gets an exclusive lock removes it. Removing it
 //! under another run would uncover the path there.
 
 use std::fs::{DirBuilder, File, Metadata};
@@ -14,9 +14,9 @@ use rustix::fs::{FlockOperation, OFlags, flock};
 
 use crate::spec::{self, Stub, StubKind};
 
-/// By these modes a place holder is known, also one that a killed run left behind.
+/// These modes mark a placeholder, including one that a killed run left behind.
 const FILE_MODE: u32 = 0o404;
-const FOLDER_MODE: u32 = 0o505;
+pub(crate) const FOLDER_MODE: u32 = 0o505;
 
 /// Placeholders in use.
 #[derive(Default)]
@@ -24,9 +24,11 @@ pub(super) struct Held {
     stubs: Vec<(PathBuf, File)>,
     /// Paths that must not exist after the run.
     absent: Vec<PathBuf>,
+    /// Paths that neither exist nor can be created by this user, and need no cover.
+    impossible: Vec<PathBuf>,
 }
 
-/// Makes and locks the place holders.
+/// Creates and locks the placeholders.
 pub(super) fn hold(stubs: &[Stub]) -> io::Result<Held> {
     let mut held = Held::default();
     for stub in stubs {
@@ -38,8 +40,7 @@ pub(super) fn hold(stubs: &[Stub]) -> io::Result<Held> {
             }
             continue;
         }
-        // When this run was planned, a folder above may have been the place holder of another run,
-        // which takes it away with itself.
+        // A folder above may have been the placeholder of another run, which removes it at its end.
         let mut above: Vec<&Path> = path
             .ancestors()
             .skip(1)
@@ -53,7 +54,7 @@ pub(super) fn hold(stubs: &[Stub]) -> io::Result<Held> {
     Ok(held)
 }
 
-/// Whether a folder is missing, or the place holder of a run that may end.
+/// Returns `true` if a folder is missing or is the placeholder of a run that may end.
 fn may_go(folder: &Path) -> bool {
     match folder.symlink_metadata() {
         Ok(facts) => facts.is_dir() && facts.mode() & 0o7777 == FOLDER_MODE,
@@ -62,7 +63,7 @@ fn may_go(folder: &Path) -> bool {
 }
 
 fn hold_one(path: &Path, folder: bool) -> io::Result<Option<File>> {
-    // Another run may remove it between two steps; it does so once.
+    // Another run may remove it between two steps, once.
     for _ in 0..100 {
         let made = if folder {
             DirBuilder::new().mode(FOLDER_MODE).create(path)
@@ -83,7 +84,7 @@ fn hold_one(path: &Path, folder: bool) -> io::Result<Option<File>> {
                 let _ = std::fs::set_permissions(path, PermissionsExt::from_mode(mode));
             }
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-            // Where we cannot make it, the command as the same user cannot either.
+            // Where the helper cannot create it, the command of the same user cannot either.
             Err(error)
                 if matches!(
                     error.kind(),
@@ -92,13 +93,15 @@ fn hold_one(path: &Path, folder: bool) -> io::Result<Option<File>> {
             {
                 return Ok(None);
             }
+            // Neither could the folder that would contain it.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(error),
         }
         let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
         let file = match File::options().read(true).custom_flags(flags).open(path) {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-            // Somebody else's, and not readable for us: it is there, and will be covered.
+            // It belongs to another user and is not readable; it exists, so it will be covered.
             Err(_) => return Ok(None),
         };
         flock(&file, FlockOperation::LockShared)?;
@@ -110,24 +113,29 @@ fn hold_one(path: &Path, folder: bool) -> io::Result<Option<File>> {
 }
 
 impl Held {
-    /// Makes and locks one, once: two locks of one run would keep each other from removing it.
+    /// Creates and locks one placeholder, once: two locks of one run would block each other.
     fn add(&mut self, path: &Path, folder: bool) -> io::Result<()> {
-        if self.stubs.iter().all(|(known, _)| known != path)
-            && let Some(file) = hold_one(path, folder)?
-        {
-            self.stubs.push((path.to_owned(), file));
+        if self.stubs.iter().any(|(known, _)| known == path) {
+            return Ok(());
+        }
+        match hold_one(path, folder)? {
+            Some(file) => self.stubs.push((path.to_owned(), file)),
+            None if path.symlink_metadata().is_err() => self.impossible.push(path.to_owned()),
+            None => {}
         }
         Ok(())
+    }
+
+    /// Returns `true` if a path can be covered, because it exists or has a placeholder.
+    pub(super) fn covers(&self, path: &Path) -> bool {
+        !self.impossible.iter().any(|known| known == path)
     }
 
     /// Removes the placeholders, and what was created where nothing may be. Returns the latter.
     pub(super) fn release(mut self) -> Vec<PathBuf> {
         let mut removed = std::mem::take(&mut self.absent);
-        removed.retain(|path| match path.symlink_metadata() {
-            Ok(facts) if facts.is_dir() => std::fs::remove_dir_all(path).is_ok(),
-            Ok(_) => std::fs::remove_file(path).is_ok(),
-            Err(_) => false,
-        });
+        // A folder of that name does nothing, and is not removed with all that is in it.
+        removed.retain(|path| std::fs::remove_file(path).is_ok());
         removed
     }
 }
@@ -172,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_run_removes_what_the_first_one_made() {
+    fn last_run_removes_the_placeholders() {
         let root = tempfile::tempdir().unwrap();
         let (file, folder) = (root.path().join("file"), root.path().join("folder"));
         let stubs = [stub(&file, false), stub(&folder, true)];
@@ -189,20 +197,20 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_another_run_held_may_go_at_any_time() {
+    fn folder_of_another_run_may_disappear() {
         let root = tempfile::tempdir().unwrap();
         let folder = root.path().join("folder");
         let inner = ["folder/a", "folder/b/c"].map(|path| root.path().join(path));
         let planned = [stub(&inner[0], false), stub(&inner[1], true)];
         // Before the second run begins.
         drop(hold(&[stub(&folder, true)]).unwrap());
-        // Nobody but root writes into a place holder.
+        // Only root can write into a placeholder.
         let is_there = || !rustix::process::geteuid().is_root() || inner[0].is_file();
         let second = hold(&planned).unwrap();
         assert!(folder.is_dir() && is_there());
         drop(second);
         assert!(!folder.exists());
-        // While it goes on.
+        // While it runs.
         let first = hold(&[stub(&folder, true)]).unwrap();
         let second = hold(&planned).unwrap();
         drop(first);
@@ -212,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_person_wrote_stays() {
+    fn files_of_a_person_stay() {
         let root = tempfile::tempdir().unwrap();
         let (theirs, filled) = (root.path().join("theirs"), root.path().join("filled"));
         std::fs::write(&theirs, "").unwrap();

@@ -1,4 +1,4 @@
-//! The process that starts a command and stays until nothing of it is left.
+//! The process that starts a command and waits until no process of it is left.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, Write};
@@ -21,7 +21,7 @@ use crate::error::Step;
 use crate::outcome::End;
 #[cfg(target_os = "linux")]
 use crate::spec::Namespaces;
-use crate::spec::{self, Access, Builder, END, Identity, Report, Rule, Spec};
+use crate::spec::{self, Access, Builder, END, Identity, Mount, Report, Rule, Spec};
 use crate::sys::{self, Forked};
 
 /// Longest time between two collections of orphans.
@@ -31,10 +31,10 @@ const TICK: Duration = Duration::from_millis(200);
 /// and above it those that overflow a signed number. Process ids fit in between.
 const UNUSED_USERS: u32 = 0x7000_0000;
 
-/// Runs the command of the specification that comes through standard input.
+/// Runs the command of the specification on standard input.
 pub(super) fn supervise() -> i32 {
     sys::reset_signals();
-    // What the host leaked to us by mistake goes before anything is opened here.
+    // Close descriptors that the host leaked before anything is opened here.
     sys::close_from(3);
     let Ok(control) = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3) else {
         return 125;
@@ -55,7 +55,7 @@ fn prepare(control: &mut UnixStream) -> Result<(), Report> {
     rustix::process::umask(Mode::from_raw_mode(0o077));
     #[cfg(target_os = "linux")]
     {
-        // The command shares our user, perhaps: it must not read our memory or descriptors.
+        // The command may have the same user: it must not read the helper's memory or descriptors.
         let _ =
             rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable);
         rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
@@ -71,6 +71,12 @@ fn prepare(control: &mut UnixStream) -> Result<(), Report> {
         spec.identity = Some(Identity::Fixed(unused, unused));
     }
     let held = stubs::hold(&spec.stubs).map_err(at(Step::Stubs))?;
+    if let Some(namespaces) = &mut spec.namespaces {
+        namespaces.mounts.retain(|mount| match mount {
+            Mount::Read(path) => held.covers(&spec::path(path)),
+            _ => true,
+        });
+    }
     let scratch = scratch(&mut spec).map_err(at(Step::Scratch))?;
     let outcome = run(control, &spec);
     drop(scratch);
@@ -80,12 +86,12 @@ fn prepare(control: &mut UnixStream) -> Result<(), Report> {
     }
     let left = outcome?;
     let clean = spec::frame(&Report::Clean { left }).map_err(at(Step::Spec))?;
-    // A host that is gone needs no answer.
+    // The host may be gone.
     let _ = control.write_all(&clean);
     Ok(())
 }
 
-/// Starts the command and returns when its processes are gone: how many could not be ended.
+/// Starts the command and waits for its processes. Returns how many could not be ended.
 fn run(control: &mut UnixStream, spec: &Spec) -> Result<u32, Report> {
     let at = |step| move |error: io::Error| refused(step, &error);
     let group = Group::new(spec);
@@ -109,7 +115,7 @@ fn run(control: &mut UnixStream, spec: &Spec) -> Result<u32, Report> {
     silence();
     let end = follow(control, &reports, leader, spec);
     let (left, late) = sweep::end_all(&group, leader);
-    // Whatever was reported before the end is in the pipe now.
+    // All reports are in the pipe now.
     forward_rest(control, reports);
     // In namespaces, the first process there reports the exact end.
     if spec.namespaces.is_none()
@@ -121,7 +127,7 @@ fn run(control: &mut UnixStream, spec: &Spec) -> Result<u32, Report> {
     Ok(left)
 }
 
-/// In the new process: never returns unless something failed.
+/// Becomes the command, in the new process. Returns only if something failed.
 fn become_command(spec: &Spec, others: u64, reporter: &io::PipeWriter) -> Report {
     if let Err(error) = standard_input(spec) {
         return refused(Step::Input, &error);
@@ -157,7 +163,7 @@ fn start_bwrap(
     let mut message = anonymous_file()?;
     message.write_all(&spec::frame(&inner)?)?;
     message.rewind()?;
-    // These two stay open through `bwrap`, which passes on what it does not know.
+    // These two stay open in `bwrap`, which passes on descriptors that it does not know.
     let message = rustix::io::fcntl_dupfd_cloexec(&message, 10)?;
     let reporter = rustix::io::fcntl_dupfd_cloexec(reporter, 10)?;
     for fd in [&message, &reporter] {
@@ -243,7 +249,7 @@ pub(super) fn first_process(spec: &Spec, reporter: &io::PipeWriter) -> i32 {
     }
 }
 
-/// Waits until the leader ended, or until it has to be ended.
+/// Waits until the leader has ended, or has to be ended.
 fn follow(
     control: &mut UnixStream,
     reports: &io::PipeReader,
@@ -281,14 +287,14 @@ fn follow(
                     sweep::ask_to_end(if spec.namespaces.is_some() { 2 } else { 0 });
                 }
                 Ok(1) => {}
-                // The host is gone, or wants no grace.
+                // The host is gone, or cancels the grace period.
                 _ => return None,
             }
         }
     }
 }
 
-/// Waits for a word of the host, a report, or the end of the leader.
+/// Waits for a message of the host, a report, or the end of the leader.
 fn wait_for(
     control: &UnixStream,
     reports: Option<&io::PipeReader>,
@@ -298,7 +304,7 @@ fn wait_for(
     let mut fds = vec![PollFd::new(control, PollFlags::IN)];
     fds.extend(reports.map(|pipe| PollFd::new(pipe, PollFlags::IN)));
     fds.extend(watch.map(|fd| PollFd::new(fd, PollFlags::IN)));
-    // Without a descriptor for the leader its end is only seen by looking.
+    // Without a descriptor for the leader, its end is polled.
     let wait = if watch.is_some() {
         wait
     } else {
@@ -312,8 +318,7 @@ fn wait_for(
     (ready(0), reports.is_some() && ready(1))
 }
 
-/// Passes on what is left in the pipe. Every writer is gone; one that could not be ended is not
-/// waited for.
+/// Forwards the rest of the pipe without waiting for a process that could not be ended.
 fn forward_rest(control: &mut UnixStream, reports: io::PipeReader) {
     let mut rest = Vec::new();
     let _ = rustix::io::ioctl_fionbio(&reports, true);
@@ -321,7 +326,7 @@ fn forward_rest(control: &mut UnixStream, reports: io::PipeReader) {
     let _ = control.write_all(&rest);
 }
 
-/// Makes the scratch folder, and has the command use it.
+/// Creates the scratch folder and passes it to the command.
 fn scratch(spec: &mut Spec) -> io::Result<Option<Scratch>> {
     let Some(base) = &spec.scratch else {
         return Ok(None);
@@ -363,8 +368,8 @@ fn scratch(spec: &mut Spec) -> io::Result<Option<Scratch>> {
     Ok(Some(made))
 }
 
-/// A folder that goes away with its owner, unless something is mounted in it. A command without a
-/// sandbox can mount there whatever it likes, and removing the folder would remove that.
+/// A folder that is removed on drop, unless something is mounted in it: a command without a sandbox
+/// may have mounted files there that must not be removed.
 struct Scratch(PathBuf);
 
 impl Drop for Scratch {
@@ -377,7 +382,7 @@ impl Drop for Scratch {
     }
 }
 
-/// Puts what the command reads in the place of the control socket.
+/// Replaces the control socket with the standard input of the command.
 fn standard_input(spec: &Spec) -> io::Result<()> {
     let input = match &spec.stdin {
         None => File::open("/dev/null")?,
@@ -391,7 +396,7 @@ fn standard_input(spec: &Spec) -> io::Result<()> {
     Ok(rustix::stdio::dup2_stdin(input.as_fd())?)
 }
 
-/// A file without a name.
+/// Creates a file without a name.
 fn anonymous_file() -> io::Result<File> {
     #[cfg(target_os = "linux")]
     return Ok(rustix::fs::memfd_create("prowess", rustix::fs::MemfdFlags::CLOEXEC)?.into());
@@ -409,7 +414,7 @@ fn anonymous_file() -> io::Result<File> {
     }
 }
 
-/// Lets go of the command's streams, so that their end is seen when the command's own are closed.
+/// Closes the command's streams here, so that the host sees their end when the command closes them.
 pub(super) fn silence() {
     if let Ok(null) = File::options().read(true).write(true).open("/dev/null") {
         let _ = rustix::stdio::dup2_stdin(&null);
@@ -418,7 +423,7 @@ pub(super) fn silence() {
     }
 }
 
-/// How a process ended, if it did.
+/// Returns the end of a process, if it has ended.
 pub(super) fn end_of(status: WaitStatus) -> Option<End> {
     status
         .exit_status()
@@ -435,7 +440,7 @@ pub(super) fn refused(step: Step, error: &io::Error) -> Report {
     }
 }
 
-/// The control group of the command, where there can be one.
+/// The control group of the command.
 #[cfg(target_os = "linux")]
 pub(super) use super::cgroup::Group;
 

@@ -1,7 +1,7 @@
-//! Ends a tree of processes, whatever its members did to hide.
+//! Ends a tree of processes, even if its members detach from it.
 //!
-//! The helper is the reaper of its descendants: whoever loses its parent becomes our child. So the
-//! tree is gone when we have no child left.
+//! The helper is the reaper of its descendants: a process that loses its parent becomes a child of
+//! the helper. So the tree is gone when the helper has no child left.
 
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
@@ -11,7 +11,7 @@ use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, kill_process};
 use super::supervise::{Group, end_of};
 use crate::outcome::End;
 
-/// How long ending may take. Only a process inside the kernel can outlast it.
+/// Time in which every process must end. Only one that is blocked in the kernel can take longer.
 const LONGEST: Duration = Duration::from_secs(10);
 
 /// Asks every descendant to end, except those closer than `skip` generations.
@@ -19,14 +19,14 @@ pub(super) fn ask_to_end(skip: usize) {
     for (pid, depth) in descendants() {
         if depth >= skip {
             let _ = kill_process(pid, Signal::TERM);
-            // A stopped process would not hear it.
+            // A stopped process would not handle it.
             let _ = kill_process(pid, Signal::CONT);
         }
     }
 }
 
 /// Ends every descendant. Returns how many are left after [`LONGEST`], and how the leader ended if
-/// that was seen on the way.
+/// it was among them.
 pub(super) fn end_all(group: &Group, leader: Pid) -> (u32, Option<End>) {
     let start = Instant::now();
     let mut end = None;
@@ -52,7 +52,7 @@ pub(super) fn end_all(group: &Group, leader: Pid) -> (u32, Option<End>) {
     }
 }
 
-/// Takes one ended child, if there is one.
+/// Reaps one child, if one has ended.
 pub(super) fn reap() -> Option<(Pid, WaitStatus)> {
     rustix::process::wait(WaitOptions::NOHANG).ok().flatten()
 }
@@ -68,7 +68,7 @@ pub(super) fn watch(_: Pid) -> Option<OwnedFd> {
     None
 }
 
-/// Every descendant, with the number of generations between.
+/// Returns every descendant with the number of generations in between.
 #[cfg(target_os = "linux")]
 fn descendants() -> Vec<(Pid, usize)> {
     let mut found = Vec::new();
@@ -88,7 +88,7 @@ fn descendants() -> Vec<(Pid, usize)> {
     found
 }
 
-/// Without `/proc` only the groups of processes we started are known.
+/// Asks `ps`, as there is no `/proc`.
 #[cfg(not(target_os = "linux"))]
 fn descendants() -> Vec<(Pid, usize)> {
     let own = rustix::process::getpid().as_raw_nonzero().to_string();

@@ -77,7 +77,7 @@ pub(crate) fn arguments(
     Ok(all)
 }
 
-/// What `bwrap` needs to know of the helper and of itself.
+/// Returns the builder that uses this `bwrap` and this helper.
 pub(super) fn builder(program: &Path, helper: &Path) -> crate::spec::Builder {
     crate::spec::Builder::Bwrap {
         program: bytes(program),

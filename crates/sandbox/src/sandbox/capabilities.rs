@@ -1,4 +1,4 @@
-//! Gives up every capability, for good.
+//! Drops every capability permanently.
 
 use rustix::io::Errno;
 use rustix::thread::{
@@ -7,27 +7,27 @@ use rustix::thread::{
     set_no_new_privs,
 };
 
-/// Empties the set that bounds what a program with privileges could give. Comes before the user is
-/// changed: afterwards nobody is left who may.
+/// Empties the bounding set. This must happen before the user is changed, which gives up the right
+/// to do it.
 pub(crate) fn empty_bounds() -> Result<(), Box<str>> {
     for bit in 0..64 {
         let one = CapabilitySet::from_bits_retain(1 << bit);
         match capability_is_in_bounding_set(one) {
             Ok(true) => match remove_capability_from_bounding_set(one) {
-                // Without the right to do it there is no capability to lose either: what the set
-                // allows could only come from a program with privileges, and those are forbidden.
+                // Without the right to do it there is no capability to lose: the set only bounds
+                // what a set-user-id program could add, and those are disabled.
                 Ok(()) | Err(Errno::PERM) => {}
                 Err(error) => return Err(text(error)),
             },
             Ok(false) => {}
-            // Past the last one that the kernel knows.
+            // The kernel knows no capability above this one.
             Err(_) => break,
         }
     }
     Ok(())
 }
 
-/// Empties every other set, and forbids new privileges.
+/// Empties every other set and disables new privileges.
 pub(crate) fn drop_all() -> Result<(), Box<str>> {
     clear_ambient_capability_set().map_err(text)?;
     let none = CapabilitySet::empty();

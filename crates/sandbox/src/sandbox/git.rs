@@ -1,6 +1,6 @@
 //! The repositories in the folders of a profile: what git reads from them, and what it executes.
 //!
-//! Whoever can write `.git/config`, a hook, `.git/commondir` or a `.git` file decides what the next
+//! Write access to `.git/config`, a hook, `.git/commondir` or a `.git` file decides what the next
 //! `git status` executes outside of the sandbox. So all of `.git` is read-only, and stays absent
 //! where it is absent. A checked git command ([`GitAccess::Write`]) may write the rest of the one
 //! repository that it runs in.
@@ -18,29 +18,25 @@ const MAX_DEPTH: usize = 4;
 /// Folders that are read in that search.
 const MAX_FOLDERS: usize = 2000;
 
-/// Folders that are not searched: nobody works on a repository in there.
+/// Folders that are not searched: they are large and contain no repository to work on.
 const SKIPPED: &[&str] = &[".git", "node_modules", "target", ".venv"];
 
 /// Bytes that are read of a file that points to another folder.
 const MAX_POINTER: usize = 8 << 10;
 
-/// What in a git folder decides what git executes.
+/// The parts of a git folder that decide what git executes.
 const EXECUTED: &[(&str, Guard)] = &[
     ("hooks", Guard::Folder),
     ("config", Guard::File),
     ("config.worktree", Guard::File),
     ("info", Guard::Folder),
     ("modules", Guard::Folder),
-    // These cannot be held by a placeholder: git fails if `commondir` is empty, and takes the mere
-    // existence of the others for work in progress.
+    // No placeholder can keep these absent: git fails if they exist and are empty.
     ("commondir", Guard::Watch),
     ("gitdir", Guard::Watch),
-    ("rebase-merge", Guard::Watch),
-    ("rebase-apply", Guard::Watch),
-    ("sequencer", Guard::Watch),
 ];
 
-/// What the repositories add to a profile.
+/// Paths that the repositories add to a profile.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Git {
     pub(super) readable: Vec<PathBuf>,
@@ -83,7 +79,7 @@ pub(super) fn look(
             git.protected.push((folder.join(".git"), Guard::Folder));
             let is_git_folder = looks_like_git_folder(folder);
             // Without a repository of its own, a folder becomes one with the file `HEAD`.
-            if is_git_folder || !exists(&folder.join(".git")) {
+            if is_git_folder || !has_repository(folder) {
                 git.protected.push((folder.join("HEAD"), Guard::File));
             }
             if is_git_folder {
@@ -113,7 +109,7 @@ impl Git {
         self.protect_executed(&linked.common);
         if linked.own != linked.common {
             self.protect_executed(&linked.own);
-            // What belongs to the main working tree and to the others.
+            // Parts of the main working tree and of the other linked ones.
             for name in ["HEAD", "index"] {
                 self.protected
                     .push((linked.common.join(name), Guard::Watch));
@@ -145,6 +141,13 @@ fn both(linked: Linked) -> [PathBuf; 2] {
 
 fn exists(path: &Path) -> bool {
     path.symlink_metadata().is_ok()
+}
+
+/// Returns `true` if git finds a repository in the folder. An empty `.git`, such as a placeholder of
+/// another run, is none.
+fn has_repository(folder: &Path) -> bool {
+    let pointer = folder.join(".git");
+    pointer.is_file() || exists(&pointer.join("HEAD"))
 }
 
 /// Returns `true` if git would take the folder itself for a repository.
@@ -297,6 +300,7 @@ mod tests {
                     "[submodule \"s\"]\n\tpath = sub\n\turl = x\n",
                 ),
                 ("w/bare/HEAD", "ref: refs/heads/main\n"),
+                ("w/.git/HEAD", "ref: refs/heads/main\n"),
             ],
         );
         let found = tree.look("w", &["w"], GitAccess::Read);
@@ -334,13 +338,10 @@ mod tests {
             "Folder w/.git/worktrees",
             "Watch w/.git/commondir",
             "Watch w/.git/gitdir",
-            "Watch w/.git/rebase-apply",
-            "Watch w/.git/rebase-merge",
-            "Watch w/.git/sequencer",
             "w w/.git",
         ];
         assert_eq!(found, expected);
-        // A repository around the project is not the command's to write.
+        // A repository that contains the project stays read-only.
         let outer = Tree::new(&[".git", "w/src"], &[]);
         let found = outer.look("w/src", &["w"], GitAccess::Write);
         assert_eq!(found, ["File w/HEAD", "Folder w/.git"]);

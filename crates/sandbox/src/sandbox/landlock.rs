@@ -1,4 +1,4 @@
-//! Landlock: what may be read and written, and no TCP, signals or abstract sockets across the fence.
+//! Landlock: files that may be read and written; no TCP, signals or abstract sockets to the outside.
 
 use landlock::{
     ABI, Access as _, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, LandlockStatus,
@@ -9,7 +9,7 @@ use rustix::fs::{CWD, FileType, Mode, OFlags};
 
 use crate::spec::{self, Access, Landlock};
 
-/// The newest interface we know. What an older kernel lacks is left out, and shows in its version.
+/// The newest known interface. Rights that an older kernel lacks are left out.
 const NEWEST: ABI = ABI::V9;
 
 /// Reading and running.
@@ -31,7 +31,7 @@ pub(crate) fn apply(rules: &Landlock) -> Result<(), Box<str>> {
     }
     let mut created = ruleset.create().map_err(text)?;
     for rule in &rules.rules {
-        // What is gone, or out of reach for this user, cannot be granted and need not be.
+        // A path that does not exist or cannot be reached needs no rule.
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let Ok(fd) = rustix::fs::openat(CWD, spec::path(&rule.path), flags, Mode::empty()) else {
             continue;
@@ -66,7 +66,7 @@ pub(crate) fn apply(rules: &Landlock) -> Result<(), Box<str>> {
 }
 
 fn rights(access: Access) -> BitFlags<AccessFs> {
-    // Devices are never made, and commands to devices never sent.
+    // Creating devices and sending commands to them is never granted.
     let never = make_bitflags!(AccessFs::{MakeChar | MakeBlock | IoctlDev});
     match access {
         Access::Read => READ,

@@ -1,4 +1,4 @@
-//! From a profile to what the helper has to do.
+//! Translates a profile into work for the helper.
 
 #[cfg(target_os = "linux")]
 pub(crate) mod bwrap;
@@ -26,14 +26,14 @@ use crate::spec::{Bytes, Identity, Landlock, Namespaces, Seccomp, Stub};
 
 pub(crate) use paths::Roots;
 
-/// What is known of the machine and wanted of it.
+/// Facts about the machine that decide which layers are used.
 #[derive(Clone, Debug)]
 #[cfg_attr(
     not(target_os = "linux"),
     allow(dead_code, reason = "only Linux has layers 1 to 3")
 )]
 pub(crate) struct Machine {
-    /// Whether this process is root.
+    /// This process is root.
     pub(crate) root: bool,
     /// The reason why the kernel refuses namespaces to the helper, if it is known to.
     pub(crate) kernel_refuses: Option<Box<str>>,
@@ -45,7 +45,7 @@ pub(crate) struct Machine {
     pub(crate) without: Vec<(Layer, Box<str>)>,
     /// The file of the helper.
     pub(crate) helper: PathBuf,
-    /// Where the command thinks it is at home.
+    /// The command's `HOME`.
     pub(crate) home: Option<PathBuf>,
 }
 
@@ -67,7 +67,7 @@ pub(crate) struct Sandbox {
     pub(crate) seccomp: Option<Seccomp>,
     pub(crate) namespaces: Option<Namespaces>,
     pub(crate) stubs: Vec<Stub>,
-    /// What is put before the program: macOS's `sandbox-exec` and its profile.
+    /// Words that are put before the program: macOS's `sandbox-exec` and its profile.
     #[cfg_attr(
         target_os = "linux",
         allow(dead_code, reason = "only macOS starts through another program")
@@ -76,7 +76,7 @@ pub(crate) struct Sandbox {
     /// Layers whose state is decided before the run.
     pub(crate) layers: Vec<LayerState>,
     pub(crate) notes: Vec<Note>,
-    /// What has to be said as well, if Landlock turns out to be missing.
+    /// Notes that are added if Landlock turns out to be missing.
     pub(crate) without_landlock: Vec<Note>,
 }
 
@@ -86,7 +86,7 @@ impl Sandbox {
     }
 }
 
-/// The sandbox for a profile, or why there can be none.
+/// Plans the sandbox for a profile.
 pub(crate) fn sandbox(
     machine: &Machine,
     profile: &Profile,
@@ -167,7 +167,7 @@ fn system(
     Ok(sandbox)
 }
 
-/// Whether `path` is below `root`, or `root` itself.
+/// Returns `true` if a root contains `path` or is `path`.
 fn within(path: &Path, roots: &[PathBuf]) -> bool {
     roots.iter().any(|root| path.starts_with(root))
 }

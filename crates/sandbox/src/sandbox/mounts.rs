@@ -4,10 +4,12 @@
 //! kernel's own namespaces and `bwrap`, carry out the same list.
 
 use std::collections::BTreeMap;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use super::paths::{Guard, Protected, Roots};
 use super::within;
+use crate::helper::PLACEHOLDER_MODE;
 use crate::spec::{Mount, Stub, StubKind, bytes};
 
 /// The file inside that lists the placeholders, for git to ignore.
@@ -21,6 +23,8 @@ pub(crate) enum Kind {
     /// An empty file: perhaps a placeholder of another run.
     Empty,
     Folder,
+    /// A folder that another run created as a placeholder. It may disappear.
+    Placeholder,
     Link,
 }
 
@@ -30,7 +34,14 @@ impl Kind {
         match path.symlink_metadata() {
             Err(_) => Self::Absent,
             Ok(facts) if facts.is_symlink() => Self::Link,
-            Ok(facts) if facts.is_dir() => Self::Folder,
+            Ok(facts) if facts.is_dir() => {
+                let is_placeholder = facts.permissions().mode() & 0o7777 == PLACEHOLDER_MODE;
+                if is_placeholder {
+                    Self::Placeholder
+                } else {
+                    Self::Folder
+                }
+            }
             Ok(facts) if facts.len() == 0 => Self::Empty,
             Ok(_) => Self::File,
         }
@@ -51,7 +62,7 @@ pub(crate) struct Mounts {
     pub(crate) stubs: Vec<Stub>,
 }
 
-/// How a granted path is mounted. Of two for one path, the later one in this order wins.
+/// The way in which a path is mounted. If a path has two, the later variant wins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Access {
     Write,
@@ -117,7 +128,7 @@ pub(crate) fn mounts(
                 stubs.push(stub(&path, StubKind::Folder));
             }
             Kind::Absent | Kind::Empty => stubs.push(stub(&path, StubKind::File)),
-            Kind::Folder => stubs.push(stub(&path, StubKind::Folder)),
+            Kind::Folder | Kind::Placeholder => stubs.push(stub(&path, StubKind::Folder)),
             Kind::File => {}
         }
         put(&path, Access::Read);
@@ -134,7 +145,9 @@ pub(crate) fn mounts(
             Access::Write => Mount::Write(path_bytes),
             Access::Read => Mount::Read(path_bytes),
             Access::Pin => Mount::Pin(path_bytes),
-            Access::Hide if kind(path) == Kind::Folder => Mount::HideFolder(path_bytes),
+            Access::Hide if matches!(kind(path), Kind::Folder | Kind::Placeholder) => {
+                Mount::HideFolder(path_bytes)
+            }
             Access::Hide => Mount::HideFile(path_bytes),
         });
     }
@@ -201,11 +214,11 @@ fn between(protected: &Path, writable: &[PathBuf], kind: &dyn Fn(&Path) -> Kind)
         .collect()
 }
 
-/// Returns the outermost part of a path that does not exist, or the path.
+/// Returns the outermost part of a path that does not exist or may disappear, or the path.
 fn first_missing(path: &Path, kind: &dyn Fn(&Path) -> Kind) -> PathBuf {
     let missing = path
         .ancestors()
-        .take_while(|part| kind(part) == Kind::Absent)
+        .take_while(|part| matches!(kind(part), Kind::Absent | Kind::Placeholder))
         .last();
     missing.unwrap_or(path).to_owned()
 }

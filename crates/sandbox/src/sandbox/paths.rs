@@ -22,7 +22,7 @@ pub(crate) struct Roots {
     pub(crate) protected: Vec<Protected>,
     /// Exists.
     pub(crate) hidden: Vec<PathBuf>,
-    /// What a person should know.
+    /// Notes for the record of the run.
     pub(crate) notes: Vec<Note>,
 }
 
@@ -38,28 +38,24 @@ pub(crate) struct Protected {
 }
 
 impl Protected {
-    /// Returns `true` if the path does not exist and Landlock need not keep it so.
-    ///
-    /// Landlock keeps a path absent by allowing nothing to be created beside it. For a path that no
-    /// profile names, that is too strict: it is removed after the run instead.
+    /// Returns `true` if the path does not exist.
     #[cfg_attr(
         not(target_os = "linux"),
-        allow(dead_code, reason = "only Landlock needs it")
+        allow(dead_code, reason = "only Linux mounts on paths")
     )]
-    pub(crate) fn may_be_removed_later(&self) -> bool {
-        let is_absent = || self.path.symlink_metadata().is_err();
-        (self.found || self.guard == Guard::Watch) && is_absent()
+    pub(crate) fn is_absent(&self) -> bool {
+        self.path.symlink_metadata().is_err()
     }
 }
 
-/// How a protected path is kept absent where it is absent.
+/// The way in which a protected path that does not exist is kept absent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Guard {
     /// An empty file takes its place during the run.
     File,
     /// An empty folder takes its place during the run.
     Folder,
-    /// It is removed after the run.
+    /// A file of that name is removed after the run.
     Watch,
 }
 
@@ -109,7 +105,7 @@ impl Roots {
                 protect(real(&path), false);
             }
         }
-        // A folder that is protected as a whole is not writable, whatever else is said.
+        // Protecting a folder as a whole overrides granting it.
         let whole = |path: &PathBuf| roots.protected.iter().any(|p| path.starts_with(&p.path));
         let demoted: Vec<PathBuf> = writable.extract_if(.., |path| whole(path)).collect();
         roots
@@ -143,15 +139,15 @@ impl Roots {
         within(path, &self.readable) || within(path, &self.writable)
     }
 
-    /// Folders whose owner is not the system: no program is taken from there by its name.
+    /// Returns the folders in which no program is looked up by its name: the command may write there.
     pub(crate) fn closed(&self, cwd: &Path) -> Vec<PathBuf> {
         let mut closed = self.writable.clone();
-        // Whoever starts at the top of everything does not work there.
+        // A command that starts in `/` has no project there.
         closed.extend(cwd.canonicalize().ok().filter(|cwd| cwd.parent().is_some()));
         closed
     }
 
-    /// Says of every protected and hidden path that it is not.
+    /// Returns a note for every protected and hidden path that is open.
     pub(crate) fn unprotected(&self, why: &str) -> Vec<Note> {
         let protected = self.protected.iter().map(|protected| &protected.path);
         protected
@@ -175,11 +171,11 @@ impl Roots {
     }
 }
 
-/// What to grant so that everything below `root` is granted but the `holes` and what is below them.
+/// Returns the paths to grant so that everything below `root` is granted except the `holes`.
 ///
-/// Landlock grants whole trees. So where a tree has a hole, what stands beside the hole is granted
-/// in place of the tree. Nothing can be made, renamed or removed in the folders on the way to a
-/// hole: that is the price, and it is also what keeps a hole closed that does not exist yet.
+/// Landlock grants whole trees. So where a tree has a hole, the siblings of the hole are granted
+/// instead of the tree. As a consequence, nothing can be created, renamed or removed in the folders
+/// on the way to a hole, which also keeps a hole absent that does not exist yet.
 #[cfg_attr(
     not(target_os = "linux"),
     allow(dead_code, reason = "only Landlock needs it")
@@ -195,7 +191,7 @@ pub(crate) fn around(root: &Path, holes: &[PathBuf]) -> Result<Vec<PathBuf>, Pat
             granted.push(path);
             continue;
         }
-        // An absent hole below something that is no folder is no hole.
+        // A hole below a file cannot exist.
         let Ok(entries) = std::fs::read_dir(&path) else {
             if path.is_dir() {
                 return Err(path);
@@ -205,7 +201,7 @@ pub(crate) fn around(root: &Path, holes: &[PathBuf]) -> Result<Vec<PathBuf>, Pat
         let before = todo.len();
         for entry in entries {
             let entry = entry.map_err(|_| path.clone())?;
-            // A link grants nothing: what it leads to is granted where it is, or not at all.
+            // A link grants nothing: its target is granted by its own path, or not at all.
             if !entry.file_type().is_ok_and(|kind| kind.is_symlink()) {
                 todo.push(entry.path());
             }
@@ -227,7 +223,7 @@ fn guard(path: &Path) -> Guard {
     }
 }
 
-/// Absolute, and without `..`: what a path means must not depend on what links there are.
+/// Accepts absolute paths without `..`, whose meaning does not depend on links.
 fn check(path: &Path) -> Result<(), ExecError> {
     let plain = |part| matches!(part, Component::RootDir | Component::Normal(_));
     if !path.is_absolute() || !path.components().all(plain) {
@@ -243,12 +239,12 @@ fn check(path: &Path) -> Result<(), ExecError> {
     Ok(())
 }
 
-/// The path without links, as far as it exists.
+/// Resolves links in the part of a path that exists.
 pub(crate) fn real(path: &Path) -> PathBuf {
     path.canonicalize().unwrap_or_else(|_| beside(path))
 }
 
-/// The path without links, but for its last part.
+/// Resolves links in all of a path but its last part.
 fn beside(path: &Path) -> PathBuf {
     match (path.parent(), path.file_name()) {
         (Some(parent), Some(name)) => real(parent).join(name),
@@ -298,7 +294,7 @@ mod tests {
             [".git/HEAD", ".git/config", ".git/objects", "readme", "src"]
         );
         assert_eq!(granted(&[".git"]), ["readme", "src"]);
-        // What is absent cannot be made either, because its folder is not granted.
+        // An absent path cannot be created either, because its folder is not granted.
         assert_eq!(
             granted(&["src/absent/x"]),
             [".git", "readme", "src/deep", "src/main.rs"]

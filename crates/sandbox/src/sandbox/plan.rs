@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use prowess_policy::profile::{Profile, Strength};
 
-use super::paths::{Roots, around};
+use super::paths::{Guard, Roots, around};
 use super::{Machine, Sandbox, bwrap, mounts};
 use crate::error::ExecError;
 use crate::outcome::{Layer, Note, State};
@@ -134,10 +134,10 @@ pub(super) fn linux(
             sandbox.state(Layer::Namespaces, State::On);
         }
         Err(why) => {
-            let removed = roots.protected.iter();
-            let removed = removed.filter(|protected| protected.may_be_removed_later());
-            let removed = removed.map(|protected| mounts::stub(&protected.path, StubKind::Absent));
-            sandbox.stubs = removed.collect();
+            let watched = roots.protected.iter();
+            let watched = watched.filter(|path| path.guard == Guard::Watch && path.is_absent());
+            let watched = watched.map(|path| mounts::stub(&path.path, StubKind::Absent));
+            sandbox.stubs = watched.collect();
             sandbox.state(Layer::Namespaces, State::Missing(why));
         }
     }
@@ -193,8 +193,13 @@ fn rules(
             closed.extend(mounts::links(&roots.protected).map(Path::to_owned));
         }
         None => {
-            let held = roots.protected.iter();
-            let held = held.filter(|protected| !protected.may_be_removed_later());
+            // Landlock keeps a path absent by allowing nothing to be created beside it. That is too
+            // strict for a profile that names no protected path at all.
+            let is_bare = profile.protected.is_empty();
+            let held = roots.protected.iter().filter(|protected| {
+                let is_optional = protected.guard == Guard::Watch || (protected.found && is_bare);
+                !(is_optional && protected.is_absent())
+            });
             closed.extend(held.map(|protected| protected.path.clone()));
         }
     }

@@ -27,7 +27,7 @@ const SYSTEM: &[&str] = &[
     "/private/var/select",
 ];
 
-/// What is in those folders and secret.
+/// Secrets in those folders.
 const SECRET: &[&str] = &[
     "/private/etc/master.passwd",
     "/private/etc/sudoers",
@@ -35,7 +35,7 @@ const SECRET: &[&str] = &[
     "/private/etc/ssh",
 ];
 
-/// Devices that hold nothing.
+/// Devices without content.
 const DEVICES: &[&str] = &[
     "/dev/null",
     "/dev/zero",
@@ -46,8 +46,8 @@ const DEVICES: &[&str] = &[
     "/dev/dtracehelper",
 ];
 
-/// Writes the profile. Of several rules for one path the last one counts, so what is denied comes
-/// after what is allowed; a rule for a path that does not exist is as good as any.
+/// Writes the profile. If several rules match a path, the last one counts, so denials come after
+/// grants. Rules also apply to paths that do not exist.
 pub fn profile(profile: &Profile) -> String {
     let mut text = String::from(
         "(version 1)\n\
@@ -95,7 +95,7 @@ pub fn profile(profile: &Profile) -> String {
         "file-read* file-write*",
         &mut paths(SECRET).chain(hidden),
     );
-    // Moving the folder round a protected path away would uncover the path.
+    // Moving the folder around a protected path would uncover the path.
     let above = profile.protected.iter().flat_map(|path| {
         let inside = |folder: &&Path| profile.writable.iter().any(|root| folder.starts_with(root));
         path.ancestors()
@@ -109,7 +109,7 @@ pub fn profile(profile: &Profile) -> String {
     if !above.is_empty() {
         text.push_str(&format!("(deny file-write-unlink{})\n", above.concat()));
     }
-    // The helper makes the scratch folder, and says where.
+    // The helper creates the scratch folder and passes its path.
     text.push_str("(allow file-read* file-write* (subpath (param \"SCRATCH\")))\n");
     text.push_str("(deny file-write-setugid)\n");
     if profile.network {

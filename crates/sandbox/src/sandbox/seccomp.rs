@@ -13,7 +13,7 @@ type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 
 /// Always refused.
 const REFUSED: &[i64] = &[
-    // Other processes' memory and descriptors.
+    // Memory and descriptors of other processes.
     libc::SYS_ptrace,
     libc::SYS_process_vm_readv,
     libc::SYS_process_vm_writev,
@@ -57,7 +57,7 @@ const REFUSED: &[i64] = &[
     libc::SYS_syslog,
     libc::SYS_vhangup,
     libc::SYS_fanotify_init,
-    // Files by number, past every path.
+    // Files by number, without a path.
     libc::SYS_open_by_handle_at,
     libc::SYS_name_to_handle_at,
     // Keys of the session.
@@ -92,16 +92,16 @@ const SHARED: &[i64] = &[
     libc::SYS_mq_unlink,
 ];
 
-/// Flags of `clone` that make a namespace: time is not among them, it shares bits with a signal.
+/// Flags of `clone` that create a namespace. Time is missing: it shares bits with a signal.
 const NAMESPACES: u64 = 0x7e02_0000;
 
 /// The bit that makes a file run as its owner.
 const SET_USER: u64 = 0o4000;
 
-/// Puts the filter in force for this thread and all that come of it.
+/// Applies the filter to this thread and its descendants.
 pub(crate) fn apply(open: Seccomp) -> Result<(), Box<str>> {
     let program = program(open).map_err(|error| error.to_string())?;
-    // The kernel asks for this before it takes a filter from a process without privileges.
+    // The kernel requires this of a process without privileges.
     rustix::thread::set_no_new_privs(true).map_err(|error| error.to_string())?;
     apply_filter(&clones_hidden()).map_err(|error| error.to_string())?;
     apply_filter(&program).map_err(|error| error.to_string())?;
@@ -143,7 +143,7 @@ fn program(open: Seccomp) -> Result<BpfProgram, seccompiler::BackendError> {
         refuse_bits(&mut rules, libc::SYS_creat, 1, SET_USER)?;
         refuse_made(&mut rules, libc::SYS_open, 1)?;
     }
-    // Typing into a terminal, and pasting into one.
+    // Typing and pasting into a terminal.
     for command in [libc::TIOCSTI, libc::TIOCLINUX] {
         let typing = SeccompCondition::new(1, Width::Dword, Op::Eq, command)?;
         rules
@@ -159,8 +159,8 @@ fn program(open: Seccomp) -> Result<BpfProgram, seccompiler::BackendError> {
     Ok(program)
 }
 
-/// `openat2` and `clone3` have their arguments in memory, where no filter can look. Programs try
-/// the old calls when these do not exist.
+/// Hides `openat2` and `clone3`, whose arguments are in memory that a filter cannot read. Programs
+/// fall back to the older calls.
 fn clones_hidden() -> BpfProgram {
     let rules = [libc::SYS_clone3, libc::SYS_openat2]
         .map(|call| (call, Vec::new()))
@@ -176,8 +176,8 @@ fn compile(rules: Rules, then: SeccompAction) -> Result<BpfProgram, seccompiler:
 
 fn sockets(rules: &mut Rules, open: Seccomp) -> Result<(), seccompiler::BackendError> {
     let mut families = Vec::new();
-    // Sockets of this machine are never among them: one with a path in a folder that may be read,
-    // such as docker's, is a way out that neither mounts nor today's Landlock close.
+    // Unix sockets are never among them: one with a path in a readable folder, such as Docker's, is a
+    // way out that neither mounts nor Landlock close.
     if open.network {
         families.extend([libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK]);
     }
@@ -197,7 +197,7 @@ fn sockets(rules: &mut Rules, open: Seccomp) -> Result<(), seccompiler::BackendE
     Ok(())
 }
 
-/// Refuses every family but these; none means all are refused.
+/// Refuses every family except these.
 fn refuse_others(families: &[i32]) -> Result<Vec<SeccompRule>, seccompiler::BackendError> {
     let conditions: Result<Vec<_>, _> = families
         .iter()
@@ -227,8 +227,8 @@ fn refuse_bits(
     Ok(())
 }
 
-/// Refuses to open a file that is made with that bit. The mode follows the flags, and means
-/// something only if a file is to be made.
+/// Refuses to create a file with the set-user-id bit. The mode is the argument after the flags, and
+/// only counts if a file is created.
 fn refuse_made(rules: &mut Rules, call: i64, flags: u8) -> Result<(), seccompiler::BackendError> {
     for making in [libc::O_CREAT, libc::O_TMPFILE] {
         let making = u64::from(making.cast_unsigned());
@@ -242,7 +242,7 @@ fn refuse_made(rules: &mut Rules, call: i64, flags: u8) -> Result<(), seccompile
     Ok(())
 }
 
-/// Refuses the second numbering of all calls that x86 has, which would pass by the first.
+/// Refuses the x32 numbering of all calls, which the rules above do not cover.
 fn other_numbering() -> [sock_filter; 3] {
     const LOAD: u16 = 0x20;
     const JUMP_IF_AT_LEAST: u16 = 0x35;

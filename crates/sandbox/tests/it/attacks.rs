@@ -1,4 +1,4 @@
-//! What a hostile script tries. Each one must work without the sandbox, or it proves nothing.
+//! Attempts of a hostile script. Each one must work without the sandbox, or it proves nothing.
 //!
 //! So every line below really happens, and as root if the tests are run by root. It must be harmless
 //! where it works: it touches the scene, or puts back what it changed. Nothing may stay mounted:
@@ -13,7 +13,7 @@ use crate::support::{
     Lacking, Place, Runtime, as_nobody, mode, private_helper, probe, root, strong_sets,
 };
 
-/// A name, and a script that ends with 0 if the attack worked. What stands in braces is filled in.
+/// A name, and a script that ends with 0 if the attack worked. Names in braces are replaced.
 const ATTACKS: &[(&str, &str)] = &[
     ("read a key in home", "cat {home}/.ssh/id_rsa"),
     (

@@ -1,4 +1,4 @@
-//! What a command can find out about the runtime's variables.
+//! The variables of the runtime do not reach a command.
 
 use std::collections::BTreeSet;
 
@@ -112,7 +112,9 @@ fn no_process_shows_the_runtimes_keys() {
 fn a_program_in_the_workspace_is_not_taken_for_the_systems() {
     for (name, without) in strong_sets() {
         let mut place = Place::new(Strength::Required).without(without);
+        // A project with a repository needs no placeholder that `ls` would show.
         std::fs::create_dir(place.work().join(".git")).unwrap();
+        std::fs::write(place.work().join(".git/HEAD"), "ref: refs/heads/main\n").unwrap();
         let evil = place.work().join("ls");
         std::fs::write(&evil, "#!/bin/sh\necho evil\n").unwrap();
         crate::support::mode(&evil, 0o755);

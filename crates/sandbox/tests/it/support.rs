@@ -20,8 +20,8 @@ pub(crate) fn helper() -> &'static Path {
     PATH.get_or_init(|| for_everybody(Path::new(env!("CARGO_BIN_EXE_prowess-sandbox-helper"))))
 }
 
-/// The helper in a mount namespace of its own, where this process may make one: what a control mounts
-/// without a sandbox is seen by nobody else, and is gone when it ends.
+/// The helper in a mount namespace of its own, if this process may create one: mounts of a control
+/// are invisible to other processes and disappear with it.
 pub(crate) fn private_helper() -> &'static Path {
     static PATH: OnceLock<PathBuf> = OnceLock::new();
     PATH.get_or_init(|| {
@@ -138,7 +138,7 @@ impl Place {
     }
 }
 
-/// What a set of layers does without.
+/// The parts that a set of layers lacks.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Lacking<'a> {
     pub(crate) layers: &'a [Layer],
@@ -159,7 +159,7 @@ impl<'a, const N: usize> From<&'a [Layer; N]> for Lacking<'a> {
     }
 }
 
-/// A folder that goes away, unless something is mounted in it: then what is mounted would go too.
+/// A folder that is removed on drop, unless something is mounted in it.
 pub(crate) struct Folder(Option<tempfile::TempDir>);
 
 impl Folder {
@@ -191,7 +191,7 @@ pub(crate) fn mode(path: &Path, bits: u32) {
     std::fs::set_permissions(path, PermissionsExt::from_mode(bits)).unwrap();
 }
 
-/// A process that stands for the runtime: it has a key in its environment, and waits.
+/// A process in the role of the runtime, with a key in its environment.
 pub(crate) struct Runtime(Child);
 
 impl Runtime {

@@ -1,4 +1,4 @@
-//! What each set of layers stops, measured; `docs/concepts/sandbox.md` shows the result.
+//! Measures what each set of layers stops, for the tables in `docs/concepts/sandbox.md`.
 
 use std::collections::BTreeMap;
 use std::net::{TcpListener, UdpSocket};
@@ -11,7 +11,7 @@ use prowess_sandbox::{Layer, Options};
 
 use crate::support::{Place, Runtime, approved, as_nobody, mode, probe, root};
 
-/// A row: what the reader sees, and the attacks behind it.
+/// A row: its title and its attacks.
 const ROWS: &[(&str, &[&str])] = &[
     (
         "write, make, cut, rename, remove, hard-link outside",
@@ -141,7 +141,7 @@ struct Column {
     sandbox: Option<(Strength, &'static [Layer])>,
 }
 
-/// Which attacks worked in one column.
+/// Returns the attacks that worked in one column.
 fn measure(column: &Column) -> BTreeMap<String, bool> {
     let strength = column
         .sandbox

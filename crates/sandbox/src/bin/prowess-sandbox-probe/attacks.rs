@@ -1,7 +1,7 @@
 //! The attacks.
 #![allow(
     unsafe_code,
-    reason = "some attacks are system calls that nobody wraps"
+    reason = "some attacks are system calls without a wrapper"
 )]
 #![allow(clippy::print_stdout, reason = "its output is all this program is for")]
 
@@ -233,8 +233,8 @@ fn found(yes: bool) -> io::Result<()> {
     }
 }
 
-/// Mounts on an empty folder and takes the mount away at once. Whatever stayed mounted would be
-/// removed with the folder by whoever cleans up.
+/// Mounts on an empty folder and unmounts at once. Clean-up would remove the files of a mount that
+/// stays.
 fn mounted(on: &Path, source: &CStr, kind: &CStr, flags: libc::c_ulong) -> io::Result<()> {
     if std::fs::read_dir(on).is_ok_and(|mut entries| entries.next().is_some()) {
         return Err(io::Error::other("not an empty folder"));
