@@ -12,7 +12,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
-use anstyle_svg::Term;
+use anstyle_svg::{Term, WIN10_CONSOLE};
 use anyhow::{Context, Result, bail, ensure};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
@@ -65,19 +65,19 @@ const PICTURES: &[Picture] = &[
         arguments: &["chat", "--model", "scripted:script.jsonl"],
         rows: 26,
         keys: &[
-            ("/help", "Write the release notes for 1.4\r"),
+            ("/help", "How did sales go this spring?\r"),
             ("for this session", ""),
         ],
     },
 ];
 
 /// The replies of the model in the picture of the chat.
-const SCRIPT: &str = r#"{"text": "I load the skill for release notes.", "calls": [{"name": "load_skill", "input": {"name": "release-notes"}}]}
-{"text": "", "calls": [{"name": "read", "input": {"path": "CHANGELOG.md"}}]}
-{"text": "Now I look at the commits since the last release.", "calls": [{"name": "bash", "input": {"command": "git log --oneline v1.3..HEAD"}}]}
+const SCRIPT: &str = r#"{"text": "There is a skill for reports on CSV files.", "calls": [{"name": "load_skill", "input": {"name": "csv-report"}}], "usage": {"input": 2140, "output": 31}}
+{"text": "", "calls": [{"name": "glob", "input": {"pattern": "*.csv"}}, {"name": "read", "input": {"path": "sales.csv"}}], "usage": {"input": 2390, "output": 44}}
+{"text": "The file has **three months** of sales. Next, I compare them with last year.", "calls": [{"name": "bash", "input": {"command": "curl -s https://example.com/sales/2025.csv"}}], "usage": {"input": 2520, "output": 58}}
 "#;
 
-const CHANGELOG: &str = "# 1.4\n\n- `--json` on every command\n- faster search\n";
+const SALES: &str = "month,region,total\nMarch,north,1200\nApril,north,1350\nMay,north,1510\n";
 
 /// Writes the pictures, or checks that the committed ones have the same text.
 pub(crate) fn run(root: &Path, check: bool) -> Result<()> {
@@ -129,7 +129,8 @@ impl Picture {
             text.push_str(&format!("\u{1b}[1;32m$\u{1b}[0m {prompt}\n\n"));
         }
         text.push_str(&stable(&ansi(&screen)));
-        Ok(Term::new().render_svg(text.trim_end_matches('\n')))
+        let term = Term::new().palette(WIN10_CONSOLE);
+        Ok(term.render_svg(text.trim_end_matches('\n')))
     }
 
     /// Runs the command in a pseudo-terminal until it exits, or until the last text appears.
@@ -236,14 +237,16 @@ fn world(root: &Path) -> Result<tempfile::TempDir> {
     copy(&root.join("examples/broken"), &project)?;
     fs::create_dir_all(project.join(".git"))?;
     fs::write(project.join("script.jsonl"), SCRIPT)?;
-    fs::write(project.join("CHANGELOG.md"), CHANGELOG)?;
+    fs::write(project.join("sales.csv"), SALES)?;
     Ok(world)
 }
 
 fn copy(from: &Path, to: &Path) -> Result<()> {
     fs::create_dir_all(to)?;
-    for entry in fs::read_dir(from)? {
-        let entry = entry?;
+    let mut entries = fs::read_dir(from)?.collect::<std::io::Result<Vec<_>>>()?;
+    // In a fixed order, because recently changed skills are ranked first.
+    entries.sort_by_key(fs::DirEntry::file_name);
+    for entry in entries {
         let (from, to): (PathBuf, PathBuf) = (entry.path(), to.join(entry.file_name()));
         if entry.file_type()?.is_dir() {
             copy(&from, &to)?;
@@ -313,7 +316,7 @@ fn sgr(cell: &Cell) -> String {
     format!("\u{1b}[{}m", codes.join(";"))
 }
 
-/// Replaces session ids, durations and the spinner, which differ between runs.
+/// Replaces session ids, durations, the spinner and other parts that differ between runs.
 fn stable(text: &str) -> String {
     const SPINNER: &str = "⠙⠹⠸⠼⠴⠦⠧⠇⠏";
     let mut text: String = text
@@ -332,14 +335,15 @@ fn stable(text: &str) -> String {
             }
         }
     }
-    for unit in [" ms", " s"] {
-        text = with_fixed_numbers(&text, unit);
+    // The number of sandbox layers depends on the system.
+    for (unit, number) in [(" ms", "12"), (" s", "1"), (" layers", "5")] {
+        text = with_fixed_numbers(&text, unit, number);
     }
     text
 }
 
-/// Replaces the number before a unit of time.
-fn with_fixed_numbers(text: &str, unit: &str) -> String {
+/// Replaces each number before a unit.
+fn with_fixed_numbers(text: &str, unit: &str, fixed: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(at) = rest.find(unit) {
@@ -348,7 +352,7 @@ fn with_fixed_numbers(text: &str, unit: &str) -> String {
         let number = head.trim_end_matches(|c: char| c.is_ascii_digit() || matches!(c, ',' | '.'));
         if ends && number.len() < head.len() {
             out.push_str(number);
-            out.push_str(if unit == " s" { "1" } else { "12" });
+            out.push_str(fixed);
         } else {
             out.push_str(head);
         }
