@@ -1,4 +1,4 @@
-//! Any bytes: fixing ends, and a second time changes nothing.
+//! Any bytes: fixing terminates and is idempotent.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| prowess_test::oracle::fixes_hold(bytes));

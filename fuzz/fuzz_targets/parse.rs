@@ -1,4 +1,4 @@
-//! Any bytes: parsing and checking answer, and every place lies in the text.
+//! Any bytes: parsing and checking succeed, and every span is within the text.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| prowess_test::oracle::parse_holds(bytes));

@@ -1,4 +1,4 @@
-//! Any text: tool lists and resource paths keep their promises.
+//! Any text: the invariants of tool lists and resource paths hold.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|text: &str| {

@@ -1,7 +1,7 @@
-//! How fast reading, parsing and checking are, beside reading the same files and doing nothing.
+//! Measures reading, parsing and checking, compared with reading the same files only.
 //!
-//! Every job runs in a process of its own, so that peak memory is its own; jobs take turns in
-//! rounds, and ratios are taken within a round.
+//! Each job runs in its own process, so that its peak memory can be measured. Jobs alternate in
+//! rounds, and ratios are computed within a round.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -19,16 +19,16 @@ use prowess_spec::parse;
 const ROUNDS: usize = 7;
 const THREADS: usize = 2;
 
-/// The jobs, the limit first.
+/// The jobs, the baseline first.
 const JOBS: [(&str, &str); 5] = [
-    ("read", "(a) read every SKILL.md, paths known, do nothing"),
-    ("walk-read", "    find the skills, read them, do nothing"),
+    ("read", "(a) read every SKILL.md, paths known, nothing else"),
+    ("walk-read", "    find the skills, read them, nothing else"),
     ("parse", "(b) find, read, parse"),
     ("check", "(c) find, read, parse, all rules"),
     ("check-spec", "    the same, profile spec"),
 ];
 
-/// Measures with skills repeated from a corpus, then how time grows.
+/// Measures with the repeated skills of a corpus, then with larger sizes.
 pub(crate) fn run(corpus: &Path, skills: usize) -> Result<()> {
     let sizes = [skills / 10, skills, skills * 10];
     println!(
@@ -114,13 +114,13 @@ fn measure(folder: &Path, rounds: usize) -> Result<Vec<Sample>> {
         .collect())
 }
 
-/// The value in the middle.
+/// Returns the median.
 pub(crate) fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     values[values.len() / 2]
 }
 
-/// Runs one job in a process of its own; gives the time inside it and its peak memory in KiB.
+/// Runs a job in its own process. Returns the time inside it and its peak memory in KiB.
 pub(crate) fn run_job(arguments: &[&OsStr]) -> Result<(Duration, u64)> {
     let output = Command::new(std::env::current_exe()?)
         .args(arguments)
@@ -136,7 +136,7 @@ pub(crate) fn run_job(arguments: &[&OsStr]) -> Result<(Duration, u64)> {
     Ok((Duration::from_nanos(number()?), number()?))
 }
 
-/// The child's side: does one job and prints nanoseconds, peak KiB and a count.
+/// Runs a job in the child process, and prints nanoseconds, peak KiB and a count.
 pub(crate) fn job(job: &str, folder: &Path) -> Result<()> {
     let count = AtomicUsize::new(0);
     let options = WalkOptions {
@@ -179,7 +179,7 @@ pub(crate) fn job(job: &str, folder: &Path) -> Result<()> {
         }
         "check" => checked(Profile::ClaudeCode),
         "check-spec" => checked(Profile::Spec),
-        other => bail!("no job {other}"),
+        other => bail!("unknown job {other}"),
     };
     println!(
         "{} {} {}",
@@ -190,7 +190,7 @@ pub(crate) fn job(job: &str, folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Reads every file whose path is known, with two threads and one buffer each.
+/// Reads all files with known paths, with two threads and one buffer each.
 pub(crate) fn read_known(folder: &Path, count: &AtomicUsize) -> Result<Duration> {
     let paths = known_files(folder)?;
     let next = AtomicUsize::new(0);
@@ -222,12 +222,12 @@ pub(crate) fn read_known(folder: &Path, count: &AtomicUsize) -> Result<Duration>
     Ok(start.elapsed())
 }
 
-/// Peak resident memory of this process in KiB; 0 where the system does not tell.
+/// Returns the peak resident memory of this process in KiB; 0 if unknown.
 pub(crate) fn peak_memory() -> u64 {
     memory("VmHWM:")
 }
 
-/// Resident memory of this process in KiB; 0 where the system does not tell.
+/// Returns the resident memory of this process in KiB; 0 if unknown.
 pub(crate) fn resident() -> u64 {
     memory("VmRSS:")
 }
@@ -240,7 +240,7 @@ fn memory(key: &str) -> u64 {
         .unwrap_or(0)
 }
 
-/// The skills of a corpus, in order.
+/// Returns the skills of a corpus, sorted.
 pub(crate) fn skill_folders(corpus: &Path) -> Result<Vec<PathBuf>> {
     let mut folders: Vec<PathBuf> = std::fs::read_dir(corpus)
         .with_context(|| format!("cannot read {}", corpus.display()))?
@@ -249,12 +249,12 @@ pub(crate) fn skill_folders(corpus: &Path) -> Result<Vec<PathBuf>> {
         .collect();
     folders.sort();
     if folders.is_empty() {
-        bail!("no skills in {}", corpus.display());
+        bail!("no skills found in {}", corpus.display());
     }
     Ok(folders)
 }
 
-/// Every SKILL.md of a repeated corpus.
+/// Returns every SKILL.md of a repeated corpus.
 pub(crate) fn known_files(folder: &Path) -> Result<Vec<PathBuf>> {
     let mut paths: Vec<PathBuf> = Vec::new();
     for set in std::fs::read_dir(folder)? {
@@ -265,14 +265,14 @@ pub(crate) fn known_files(folder: &Path) -> Result<Vec<PathBuf>> {
     Ok(paths)
 }
 
-/// Copies the skills of a corpus until there are enough; gives the bytes of all SKILL.md.
+/// Copies the skills of a corpus until there are enough. Returns the total size of all SKILL.md.
 fn repeat(corpus: &Path, target: &Path, skills: usize) -> Result<u64> {
     let folders = skill_folders(corpus)?;
     let mut bytes = 0;
     for index in 0..skills {
         let source = &folders[index % folders.len()];
         let name = source.file_name().unwrap_or_default().to_string_lossy();
-        // The folder keeps its name, which rules compare with the skill's.
+        // The folder keeps its name, which rules compare with the name of the skill.
         let copy = target
             .join(format!("set-{:04}", index / folders.len()))
             .join(&*name);
@@ -302,12 +302,12 @@ pub(crate) fn copy_tree(source: &Path, target: &Path) -> Result<u64> {
     Ok(bytes)
 }
 
-/// Measures the whole command on one skill, beside a program that does nothing.
+/// Measures the whole command on one skill, compared with a program that does nothing.
 pub(crate) fn start(root: &Path) -> Result<()> {
     let prowess = root.join("target/release/prowess");
     let skill = root.join("examples/skills/release-notes");
     if !prowess.is_file() {
-        bail!("build it first: cargo build --release");
+        bail!("run `cargo build --release` first");
     }
     let time = |program: &Path, arguments: &[&OsStr]| -> Result<Duration> {
         let mut times = Vec::new();

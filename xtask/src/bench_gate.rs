@@ -1,4 +1,4 @@
-//! How fast the gate answers: one decision, and lines of JSON through the command itself.
+//! Measures permission decisions: one decision, and lines of JSON through the command.
 
 use std::io::Write;
 use std::path::Path;
@@ -53,7 +53,7 @@ fn gate(deny: &[&str]) -> Gate {
     gate
 }
 
-/// Time for one decision, the best of several rounds.
+/// Returns the time for one decision, the best of several rounds.
 fn decision(gate: &Gate) -> Duration {
     const ROUNDS: u32 = 2_000;
     let round = || {
@@ -68,7 +68,7 @@ fn decision(gate: &Gate) -> Duration {
     (0..7).map(|_| round()).min().unwrap_or_default()
 }
 
-/// Lines a second through `prowess policy check --jsonl`, the best of several rounds.
+/// Returns the lines per second through `prowess policy check --jsonl`, the best of several rounds.
 fn lines(binary: &Path) -> Result<f64> {
     const LINES: usize = 200_000;
     let rules = serde_json::json!({ "allow": ALLOW, "ask": ["Bash(git push:*)"], "deny": DENY });
@@ -110,6 +110,6 @@ pub(crate) fn run(root: &Path) -> Result<()> {
         micros(decision(&gate(DENY)))
     );
     let rate = lines(&root.join("target/release/prowess"))?;
-    println!("| `policy check --jsonl`, lines a second | {rate:.0} | 50000 |");
+    println!("| `policy check --jsonl`, lines per second | {rate:.0} | 50000 |");
     Ok(())
 }

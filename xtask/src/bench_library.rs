@@ -1,7 +1,7 @@
-//! How fast a library of skills is opened, searched, listed and kept in step with the disk.
+//! Measures opening, searching and listing a library, and following changes on disk.
 //!
-//! Like `bench`: every way of opening runs in a process of its own, they take turns, and ratios are
-//! taken within a round.
+//! Like `bench`: each way of opening runs in its own process, they alternate, and ratios are
+//! computed within a round.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -25,24 +25,24 @@ const ROUNDS: usize = 7;
 const THREADS: usize = 2;
 const EDITS: usize = 50;
 
-/// Ways of opening, each beside its limit.
+/// Ways of opening, each after its baseline.
 const JOBS: [(&str, &str); 4] = [
-    ("read", "(a) read every SKILL.md, paths known, do nothing"),
-    ("open", "(b) find, read, parse, make the catalogue"),
-    ("stat", "(c) stat every SKILL.md, paths known, do nothing"),
+    ("read", "(a) read every SKILL.md, paths known, nothing else"),
+    ("open", "(b) find, read, parse, build the catalog"),
+    ("stat", "(c) stat every SKILL.md, paths known, nothing else"),
     (
         "reopen",
-        "(d) the same as (b) with the cache of the last start",
+        "(d) the same as (b) with the cache of the previous start",
     ),
 ];
 
-/// Measures a library made of a corpus, then one ten times as large.
+/// Measures a library built from a corpus, then one ten times as large.
 pub(crate) fn run(corpus: &Path, queries: &Path, skills: usize) -> Result<()> {
     for (size, rounds) in [(skills, ROUNDS), (skills * 10, 3)] {
         let world = tempfile::tempdir()?;
         let (library, cache) = (world.path().join("skills"), world.path().join("cache"));
         let bytes = make(corpus, &library, size)?;
-        // Files that changed a moment ago are not trusted to the cache; in life they are older.
+        // The cache does not trust files that changed a moment ago, so make them older.
         std::thread::sleep(Duration::from_secs(3));
         println!(
             "{size} skills, {:.1} MB of SKILL.md, {THREADS} threads\n",
@@ -85,7 +85,7 @@ fn opening(library: &Path, cache: &Path, rounds: usize) -> Result<()> {
             if number % 2 == 0 {
                 limit = time.as_secs_f64();
             }
-            // The first round warms the caches, ours and the system's.
+            // The first round warms the caches.
             if round > 0 {
                 times[number].push(time.as_secs_f64());
                 ratios[number].push(time.as_secs_f64() / limit);
@@ -106,7 +106,7 @@ fn opening(library: &Path, cache: &Path, rounds: usize) -> Result<()> {
     Ok(())
 }
 
-/// The child's side: does one job and prints nanoseconds and peak KiB.
+/// Runs a job in the child process, and prints nanoseconds and peak KiB.
 pub(crate) fn job(job: &str, library: &Path, cache: &Path, queries: Option<&Path>) -> Result<()> {
     let count = AtomicUsize::new(0);
     let elapsed = match job {
@@ -117,16 +117,13 @@ pub(crate) fn job(job: &str, library: &Path, cache: &Path, queries: Option<&Path
             let cache = (job == "reopen").then(|| cache.to_owned());
             let registry = open(library, cache);
             let elapsed = start.elapsed();
-            ensure!(
-                !registry.snapshot().entries().is_empty(),
-                "nothing was found"
-            );
-            // An exit is not part of an opening.
+            ensure!(!registry.snapshot().entries().is_empty(), "no skills found");
+            // The exit is not part of the measurement.
             std::mem::forget(registry);
             elapsed
         }
         "live" => return live(library, cache, queries.context("queries are missing")?),
-        other => bail!("no job {other}"),
+        other => bail!("unknown job {other}"),
     };
     println!("{} {}", elapsed.as_nanos(), peak_memory());
     Ok(())
@@ -153,7 +150,7 @@ fn open(library: &Path, cache: Option<PathBuf>) -> Registry {
     registry
 }
 
-/// Stats every file whose path is known, with two threads.
+/// Stats all files with known paths, with two threads.
 fn stat_known(library: &Path, count: &AtomicUsize) -> Result<Duration> {
     let paths = known_files(library)?;
     let start = Instant::now();
@@ -171,7 +168,7 @@ fn stat_known(library: &Path, count: &AtomicUsize) -> Result<Duration> {
     Ok(start.elapsed())
 }
 
-/// What a running program does with a library: search, list, follow edits.
+/// Measures a long-running program: search, list, follow edits.
 fn live(library: &Path, cache: &Path, queries: &Path) -> Result<()> {
     let registry = open(library, Some(cache.to_owned()));
     let heads = resident();
@@ -185,12 +182,12 @@ fn live(library: &Path, cache: &Path, queries: &Path) -> Result<()> {
     );
     println!(
         "{:<56} {:>7.1}MB",
-        "resident with the catalogue",
+        "resident with the catalog",
         heads as f64 / 1024.0
     );
     println!(
         "{:<56} {:>7.1}MB",
-        "resident with catalogue and search index",
+        "resident with catalog and search index",
         resident() as f64 / 1024.0
     );
     let words = std::fs::read_to_string(queries)?;
@@ -200,7 +197,7 @@ fn live(library: &Path, cache: &Path, queries: &Path) -> Result<()> {
         prompts.push(
             value["query"]
                 .as_str()
-                .context("a query is no text")?
+                .context("a query is not a string")?
                 .to_owned(),
         );
     }
@@ -241,7 +238,7 @@ fn live(library: &Path, cache: &Path, queries: &Path) -> Result<()> {
     edits(&registry, library)
 }
 
-/// From one edit to the snapshot that has it, without any pause for quiet.
+/// Measures from one edit to the snapshot that contains it, without debouncing.
 fn edits(registry: &Registry, library: &Path) -> Result<()> {
     let quiet = Duration::ZERO;
     let options = WatchOptions {
@@ -252,9 +249,9 @@ fn edits(registry: &Registry, library: &Path) -> Result<()> {
     let changes = registry.subscribe();
     let watching = registry.watch(options);
     if let WatchMode::Polling { reason } = watching.mode() {
-        println!("the system does not watch this many folders ({reason}): we look every 2 s");
+        println!("the system cannot watch this many folders ({reason}); polling every 2 s");
     }
-    // The first look after the start is over when a first edit has arrived.
+    // The initial scan is over when a first edit has arrived.
     let set = library.join("set-0000");
     let mut skills: Vec<PathBuf> = Vec::new();
     for skill in std::fs::read_dir(&set)? {
@@ -270,7 +267,7 @@ fn edits(registry: &Registry, library: &Path) -> Result<()> {
         std::fs::write(file, &edited)?;
         let set = changes
             .next_within(Duration::from_secs(30))
-            .context("an edit was not noticed")?;
+            .context("an edit was missed")?;
         let elapsed = start.elapsed();
         ensure!(set.changes.len() == 1, "one edit, one change");
         if number > 0 {
@@ -278,7 +275,7 @@ fn edits(registry: &Registry, library: &Path) -> Result<()> {
         }
     }
     drop(watching);
-    percentiles("one edit to the new snapshot, no pause for quiet", times);
+    percentiles("one edit to the new snapshot, no debouncing", times);
     let start = Instant::now();
     drop(registry.search_index());
     println!(
@@ -295,7 +292,7 @@ fn percentiles(title: &str, mut times: Vec<f64>) {
     println!("{title:<56} p50 {:>7.3}ms  p99 {:>7.3}ms", at(50), at(99));
 }
 
-/// Copies a corpus until there are enough skills, each with a name of its own.
+/// Copies a corpus until there are enough skills, each with a unique name.
 fn make(corpus: &Path, target: &Path, skills: usize) -> Result<u64> {
     let folders = skill_folders(corpus)?;
     let mut bytes = 0;

@@ -1,7 +1,7 @@
-//! Measures the MCP server beside the skills of `fastmcp`, in one run, in turns.
+//! Measures the MCP server and the skills of `fastmcp` in alternating rounds.
 //!
-//! `fastmcp` has no tool that loads a skill: where ours is asked with `load_skill`, its resource is
-//! read. Reading the same resource from ours is a row of its own.
+//! `fastmcp` has no tool that loads a skill, so its resource is read instead of calling
+//! `load_skill`. Reading the same resource from our server is a separate row.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -14,14 +14,14 @@ use serde_json::{Value, json};
 
 use crate::mcp_clients::{python, server, target};
 
-/// The peer.
+/// The version of `fastmcp`.
 const FASTMCP: &str = "fastmcp==4.1.2";
 const ROUNDS: usize = 3;
 const CALLS: usize = 1_000;
 const CLIENTS: usize = 16;
-/// Calls of each of the parallel clients.
+/// The number of calls of each parallel client.
 const EACH: usize = 50;
-/// How long a server is asked at most; a slow one answers fewer calls.
+/// The maximum time for which a server is measured; a slow one gets fewer calls.
 const LONGEST: Duration = Duration::from_secs(10);
 
 /// Serves a folder with `fastmcp`: `FOLDER`, or `FOLDER PORT` for HTTP.
@@ -38,7 +38,7 @@ else:
     server.run(show_banner=False, log_level='ERROR')
 ";
 
-/// How a server is asked for a skill.
+/// The way in which a skill is requested.
 #[derive(Clone, Copy)]
 enum Call {
     Tool,
@@ -62,7 +62,7 @@ impl Call {
     }
 }
 
-/// What one round gave.
+/// The results of one round.
 #[derive(Default)]
 struct Row {
     first_list: Vec<f64>,
@@ -135,7 +135,7 @@ pub(crate) fn run(root: &Path, skills: usize, release: bool) -> Result<()> {
     }
     println!("{skills} skills, medians of {ROUNDS} rounds\n");
     println!(
-        "| server | start to first list | one call, of up to {CALLS} in a row | calls a second, {CLIENTS} clients over HTTP | peak memory |"
+        "| server | start to first list | one call, of up to {CALLS} in a row | calls per second, {CLIENTS} clients over HTTP | peak memory |"
     );
     println!("|---|---|---|---|---|");
     for ((name, _), row) in kinds.iter().zip(&mut rows) {
@@ -150,7 +150,7 @@ pub(crate) fn run(root: &Path, skills: usize, release: bool) -> Result<()> {
     Ok(())
 }
 
-/// One client over standard input and output.
+/// Measures one client over standard input and output.
 fn stdio(mut command: Command, call: Call, skills: usize, row: &mut Row) -> Result<()> {
     let begin = Instant::now();
     let child = command
@@ -181,7 +181,7 @@ fn stdio(mut command: Command, call: Call, skills: usize, row: &mut Row) -> Resu
     Ok(())
 }
 
-/// Many clients over HTTP; returns calls a second.
+/// Measures many clients over HTTP. Returns calls per second.
 fn parallel(
     mut command: Command,
     port: u16,
@@ -232,7 +232,7 @@ fn parallel(
         for thread in threads {
             done += thread
                 .join()
-                .map_err(|_| anyhow::anyhow!("a client broke"))??;
+                .map_err(|_| anyhow::anyhow!("a client panicked"))??;
         }
         Ok(done)
     })?;
@@ -281,7 +281,7 @@ fn handshake() -> Value {
     json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params })
 }
 
-/// A process that ends when nobody needs it.
+/// A process that is killed on drop.
 struct Ended(Child);
 
 impl Drop for Ended {
@@ -320,7 +320,7 @@ impl Pipe {
         loop {
             line.clear();
             if self.output.read_line(&mut line)? == 0 {
-                bail!("the server ended");
+                bail!("the server exited");
             }
             if line.contains(&id) && line.contains("\"result\"") {
                 return Ok(());
@@ -331,7 +331,7 @@ impl Pipe {
         }
     }
 
-    /// In MB.
+    /// Returns the peak memory in MB.
     fn peak_memory(&self) -> Result<f64> {
         let status = PathBuf::from(format!("/proc/{}/status", self.child.0.id()));
         let status = std::fs::read_to_string(status)?;

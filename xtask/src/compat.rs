@@ -1,7 +1,7 @@
-//! Compares our `spec` profile with the reference tool, verdict by verdict.
+//! Compares the verdicts of the `spec` profile with the reference tool.
 //!
-//! The reference runs in one Python process over all skills. Where the two disagree, one of its
-//! documented bugs must explain it; anything else fails.
+//! The reference runs in one Python process over all skills. Each difference must be explained by a
+//! documented bug of the reference.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ use prowess_registry::fs::walk::{WalkOptions, walk};
 use prowess_spec::{Parsed, parse};
 use serde_json::Value;
 
-/// Prints one JSON line for each folder on standard input: its errors, or that it crashed.
+/// Prints one JSON line per folder on standard input: its errors, or that it crashed.
 const REFERENCE: &str = r#"
 import json, sys
 from pathlib import Path
@@ -102,7 +102,7 @@ pub(crate) fn run(root: &Path, python: &str, folders: &[&str]) -> Result<()> {
                 unexplained.push(format!("{}\n  {prompt:?}\n  {theirs}", folder.display()));
             }
         }
-        // Starting a process for each is slow; every fortieth will do.
+        // Starting a process for each is slow, so only every fortieth is checked.
         if agree % 40 == 1 && valid && errors.is_empty() {
             let output = Command::new(&prowess)
                 .args(["show", "--json", "--profile", "spec"])
@@ -134,7 +134,7 @@ pub(crate) fn run(root: &Path, python: &str, folders: &[&str]) -> Result<()> {
     Ok(())
 }
 
-/// What we print of one skill as the reference tool's `to-prompt`.
+/// Returns our output for one skill in the format of the reference tool's `to-prompt`.
 fn prompt(file: &Path, folder: Option<&str>, parsed: &Parsed<'_>) -> String {
     let location = std::fs::canonicalize(file).unwrap_or_else(|_| file.to_owned());
     let place = Place {
@@ -166,7 +166,7 @@ fn prompt(file: &Path, folder: Option<&str>, parsed: &Parsed<'_>) -> String {
     .text
 }
 
-/// The bug of the reference that explains a disagreement.
+/// Returns the bug of the reference that explains a difference.
 fn documented_bug(
     text: &str,
     reference: Option<&Vec<Value>>,
@@ -188,7 +188,7 @@ fn documented_bug(
     {
         return Some("no limits");
     }
-    // It splits at the first two `---` wherever they stand: in a value, on an indented line.
+    // The reference splits at the first two `---`, even in a value or on an indented line.
     let mut parts = text.splitn(3, "---");
     let (first, block) = (parts.next()?, parts.next()?);
     let splits_elsewhere =
@@ -219,7 +219,8 @@ fn reference<'a>(python: &str, folders: impl Iterator<Item = &'a Path>) -> Resul
         .collect()
 }
 
-/// Writes skills with one change each to their frontmatter, from real ones; gives their number.
+/// Writes variants of real skills with one change in the frontmatter each, and returns their
+/// number.
 fn mutate(folders: &[&str], target: &Path) -> Result<usize> {
     const CHANGES: &[(&str, &str)] = &[
         (": ", ":"),
@@ -276,7 +277,7 @@ fn mutate(folders: &[&str], target: &Path) -> Result<usize> {
     let mut sources = sources.into_inner().unwrap_or_default();
     sources.sort();
     let mut count = 0;
-    // Every third skill, each with another change, at another place.
+    // Every third skill, each with a different change at a different position.
     for (index, (folder, text)) in sources.iter().enumerate().step_by(3) {
         for turn in 0..6 {
             let (from, to) = CHANGES[(index / 3 * 6 + turn) % CHANGES.len()];

@@ -1,5 +1,5 @@
-//! Reads every skill of a collection: nothing panics, everything that has text loads, and fixing
-//! holds what it promises.
+//! Reads all skills of a collection and checks that nothing panics, that every skill with text
+//! loads, and that fixes keep their guarantees.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ pub(crate) fn run(folders: &[&str]) -> Result<()> {
     fix_unsafely(folders)
 }
 
-/// What reading all skills gave.
+/// Totals over all skills.
 #[derive(Default)]
 struct Totals {
     skills: usize,
@@ -59,7 +59,7 @@ fn load_all(folders: &[&str]) -> Result<()> {
     let totals = totals.into_inner().unwrap_or_default();
     ensure!(
         totals.skills == summary.skills && totals.skills > 0,
-        "no skills below {folders:?}"
+        "no skills found below {folders:?}"
     );
     println!(
         "{} read, {} with text, {} without a usable name and description\n",
@@ -79,14 +79,14 @@ fn load_all(folders: &[&str]) -> Result<()> {
     );
     if !totals.unusable.is_empty() {
         bail!(
-            "these have text but no usable name and description: {:?}",
+            "these skills have text but no usable name and description: {:?}",
             totals.unusable
         );
     }
     Ok(())
 }
 
-/// Runs the real command with `--fix --unsafe-fixes` on a copy, twice.
+/// Runs the command with `--fix --unsafe-fixes` on a copy, twice.
 fn fix_unsafely(folders: &[&str]) -> Result<()> {
     let prowess = build_command(&crate::root()?)?;
     let world = copy(folders)?;
@@ -94,18 +94,18 @@ fn fix_unsafely(folders: &[&str]) -> Result<()> {
     let before = validate(&prowess, world.path(), &["--json"])?;
     let first = validate(&prowess, world.path(), &flags)?;
     let number = |value: &Value, key: &str| value["summary"][key].as_u64().unwrap_or(u64::MAX);
-    // What a suggestion uncovers waits for the next run.
+    // A suggestion can uncover another one, so this takes several runs.
     let mut runs = 1;
     while number(&validate(&prowess, world.path(), &flags)?, "fixed") > 0 {
         runs += 1;
-        ensure!(runs < 8, "--fix --unsafe-fixes never ends");
+        ensure!(runs < 8, "--fix --unsafe-fixes does not terminate");
     }
     ensure!(
         number(&first, "errors") <= number(&before, "errors"),
-        "--unsafe-fixes makes errors"
+        "--unsafe-fixes introduces errors"
     );
     println!(
-        "--fix --unsafe-fixes: {} of {} findings mended, {} of {} errors left; nothing changes after {runs} runs",
+        "--fix --unsafe-fixes: {} of {} findings fixed, {} of {} errors left; stable after {runs} runs",
         number(&first, "fixed"),
         number(&before, "fixable") + number(&before, "suggested"),
         number(&first, "errors"),
@@ -122,7 +122,7 @@ fn copy(folders: &[&str]) -> Result<tempfile::TempDir> {
     Ok(world)
 }
 
-/// Runs the real command with `--fix` on a copy, twice.
+/// Runs the command with `--fix` on a copy, twice.
 fn fix_all(folders: &[&str]) -> Result<()> {
     let prowess = build_command(&crate::root()?)?;
     let world = copy(folders)?;
@@ -135,12 +135,12 @@ fn fix_all(folders: &[&str]) -> Result<()> {
     let number = |value: &Value, key: &str| value["summary"][key].as_u64().unwrap_or(u64::MAX);
     ensure!(
         number(&first, "fixable") == 0,
-        "fixable findings are left: {}",
+        "fixable findings remain: {}",
         number(&first, "fixable")
     );
     ensure!(
         number(&second, "fixed") == 0 && again == fixed,
-        "a second --fix changes something"
+        "a second --fix changes files"
     );
     let fixable: Vec<&str> = before["findings"]
         .as_array()
@@ -156,12 +156,12 @@ fn fix_all(folders: &[&str]) -> Result<()> {
             let shown = path.strip_prefix(world.path())?.display().to_string();
             ensure!(
                 fixable.contains(&shown.as_str()),
-                "{shown} changed and had nothing to fix"
+                "{shown} was changed without a fixable finding"
             );
         }
     }
     println!(
-        "--fix: {} of {} findings mended in {changed} files; none left, nothing else touched, a second run changes nothing",
+        "--fix: {} of {} findings fixed in {changed} files; none left, no other files changed, a second run changes nothing",
         number(&first, "fixed"),
         number(&before, "fixable")
     );
@@ -182,7 +182,7 @@ fn validate(prowess: &Path, folder: &Path, arguments: &[&str]) -> Result<Value> 
     Ok(serde_json::from_slice(&output.stdout)?)
 }
 
-/// Every file below a folder with its bytes.
+/// Returns all files below a folder with their contents.
 fn contents(folder: &Path) -> Result<BTreeMap<PathBuf, Vec<u8>>> {
     let mut files = BTreeMap::new();
     let mut waiting = vec![folder.to_owned()];
@@ -199,7 +199,7 @@ fn contents(folder: &Path) -> Result<BTreeMap<PathBuf, Vec<u8>>> {
     Ok(files)
 }
 
-/// Builds the command and returns where it is.
+/// Builds the command and returns its path.
 pub(crate) fn build_command(root: &Path) -> Result<PathBuf> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let output = Command::new(cargo)

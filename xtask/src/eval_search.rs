@@ -1,5 +1,4 @@
-//! How well and how fast search finds skills: several ways to search, on prompts whose skill is
-//! known.
+//! Measures the quality and speed of several search methods, on prompts whose skill is known.
 
 mod candidates;
 mod scale;
@@ -17,10 +16,10 @@ use serde_json::Value;
 
 use candidates::{Bm25, Flavour, fuse, occurrences};
 
-/// Hits that are looked at.
+/// The number of hits considered.
 const DEPTH: usize = 100;
 
-/// A skill with its body, as read from the library.
+/// A skill with its body.
 #[derive(Clone)]
 struct Entry {
     skill: Arc<Skill>,
@@ -36,16 +35,16 @@ impl Entry {
     }
 }
 
-/// A prompt and the position of its skill in the library.
+/// A prompt and the index of its skill in the library.
 struct Prompt {
     text: String,
     right: usize,
-    /// Which half it belongs to; all prompts of a skill belong to the same.
+    /// The half it belongs to. All prompts of a skill are in the same half.
     tuned: bool,
 }
 
-/// Prints the table of candidates; with a number of skills also how the winner scales, with
-/// rounds also weights that random search finds on one half.
+/// Prints the table of candidates; with a number of skills, how the best one scales; with a number
+/// of rounds, weights found by random search on one half.
 pub(crate) fn run(library: &Path, queries: &Path, options: &[&str]) -> Result<()> {
     let entries = load(library)?;
     let prompts = prompts(queries, &entries)?;
@@ -75,15 +74,14 @@ pub(crate) fn run(library: &Path, queries: &Path, options: &[&str]) -> Result<()
             misses(&entries, &prompts);
             Ok(())
         }
-        _ => bail!("no such options: {}", options.join(" ")),
+        _ => bail!("unknown options: {}", options.join(" ")),
     }
 }
 
-/// How much better than plain BM25 over descriptions the kept ranker must be, in mean reciprocal
-/// rank.
+/// The minimum lead in mean reciprocal rank over plain BM25 on descriptions.
 const LEAST_LEAD: f64 = 0.1;
 
-/// Fails when the kept ranker no longer beats BM25 over descriptions clearly.
+/// Fails if the lead over BM25 on descriptions is too small.
 fn gate(entries: &[Entry], prompts: &[Prompt]) -> Result<()> {
     let figures = |search: &dyn Fn(&str) -> Vec<usize>| {
         Figures::of(
@@ -124,7 +122,7 @@ fn gate(entries: &[Entry], prompts: &[Prompt]) -> Result<()> {
     Ok(())
 }
 
-/// Reads every skill below a folder, in the order of their paths.
+/// Reads all skills below a folder, sorted by path.
 fn load(library: &Path) -> Result<Vec<Entry>> {
     let origin = Arc::new(Origin::new(Scope::User, 0, library.to_string_lossy()));
     let found: Mutex<Vec<(PathBuf, Entry)>> = Mutex::default();
@@ -161,12 +159,16 @@ fn load(library: &Path) -> Result<Vec<Entry>> {
         }
     });
     let mut found = found.into_inner().unwrap_or_default();
-    ensure!(!found.is_empty(), "no skills below {}", library.display());
+    ensure!(
+        !found.is_empty(),
+        "no skills found below {}",
+        library.display()
+    );
     found.sort_by(|one, other| one.0.cmp(&other.0));
     Ok(found.into_iter().map(|(_, entry)| entry).collect())
 }
 
-/// Reads lines of `{"query": …, "skill": …}`; the skill is a folder's name or a skill's.
+/// Reads lines of `{"query": …, "skill": …}`. The skill is the name of a folder or of a skill.
 fn prompts(queries: &Path, entries: &[Entry]) -> Result<Vec<Prompt>> {
     let text = std::fs::read_to_string(queries)
         .with_context(|| format!("cannot read {}", queries.display()))?;
@@ -202,7 +204,7 @@ fn hash(text: &str) -> u64 {
     }) >> 17
 }
 
-/// A way to search: from a prompt to positions in the library, best first.
+/// A search method: maps a prompt to indexes in the library, best first.
 type Search<'a> = Box<dyn Fn(&str) -> Vec<usize> + 'a>;
 
 struct Candidate<'a> {
@@ -230,7 +232,7 @@ fn table(entries: &[Entry], prompts: &[Prompt]) {
         let mut ranks = Vec::new();
         for prompt in prompts {
             let (found, first) = timed(|| (candidate.search)(&prompt.text));
-            // Other work on the machine makes single times useless.
+            // The best of several rounds, because other work on the machine distorts single times.
             let again = (0..4).map(|_| timed(|| (candidate.search)(&prompt.text)).1);
             times.push(again.min().unwrap_or(first).min(first));
             ranks.push((prompt.tuned, rank(&found, prompt.right)));
@@ -265,7 +267,7 @@ fn table(entries: &[Entry], prompts: &[Prompt]) {
     }
 }
 
-/// The place of the right answer, the first being 1.
+/// Returns the rank of the right skill, starting at 1.
 fn rank(found: &[usize], right: usize) -> Option<usize> {
     found
         .iter()
@@ -443,7 +445,7 @@ fn measure(
     }))
 }
 
-/// Looks for better weights on one half, and says what they are worth on the other.
+/// Searches for better weights on one half, and prints their results on the other.
 fn tune(entries: &[Entry], prompts: &[Prompt], rounds: usize) {
     let index = SearchIndex::build(entries.iter().map(Entry::document));
     let places = positions(entries);
@@ -454,7 +456,7 @@ fn tune(entries: &[Entry], prompts: &[Prompt], rounds: usize) {
     let mut best_figures = measure(&index, &places, &own, &best);
     for round in 0..rounds {
         let mut weights = best.clone();
-        // A few steps at once, each between half and double.
+        // Several steps at once, each between half and double.
         for _ in 0..=random.below(3) {
             let factor = [0.5, 0.7, 0.85, 1.2, 1.4, 2.0][random.below(6)];
             match random.below(14) {
@@ -488,7 +490,7 @@ fn tune(entries: &[Entry], prompts: &[Prompt], rounds: usize) {
     println!("{best:#?}");
 }
 
-/// Prints the prompts whose skill is not first, with what came first and why.
+/// Prints the prompts whose skill is not ranked first, with the first hit and the reasons.
 fn misses(entries: &[Entry], prompts: &[Prompt]) {
     let index = SearchIndex::build(entries.iter().map(Entry::document));
     for prompt in prompts {
@@ -531,7 +533,7 @@ fn misses(entries: &[Entry], prompts: &[Prompt]) {
     }
 }
 
-/// Numbers that look random and are the same every time.
+/// A deterministic pseudo-random generator.
 struct Random(u64);
 
 impl Random {

@@ -1,5 +1,5 @@
-//! Writes what is made from code: rule pages, the environment page, the command reference and the
-//! schemas. `--check` fails when a committed file differs.
+//! Generates documentation and schemas from code: rule pages, the command reference, JSON Schemas.
+//! `--check` fails if a committed file differs.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ pub(crate) fn run(root: &Path, check: bool) -> Result<()> {
         }
         stale.push(path.display().to_string());
         if !check {
-            std::fs::create_dir_all(file.parent().context("a file has a folder")?)?;
+            std::fs::create_dir_all(file.parent().context("a file has a parent")?)?;
             std::fs::write(&file, text)?;
         }
     }
@@ -46,14 +46,14 @@ pub(crate) fn run(root: &Path, check: bool) -> Result<()> {
     }
     if check && !stale.is_empty() {
         bail!(
-            "these files are not what the code says; run `cargo xtask generate`: {}",
+            "these files are out of date; run `cargo xtask generate`: {}",
             stale.join(", ")
         );
     }
     println!(
         "{} generated files{}",
         wanted.len(),
-        if check { " are as the code says" } else { "" }
+        if check { " are up to date" } else { "" }
     );
     Ok(())
 }
@@ -104,7 +104,7 @@ fn files(root: &Path) -> Result<BTreeMap<PathBuf, String>> {
     Ok(files)
 }
 
-/// The commands that the overview names: one a line, between its first heading and the options.
+/// Returns the commands listed in the overview, one per line, before the options.
 fn named_commands(overview: &str) -> impl Iterator<Item = &str> {
     let lines = overview.lines().skip_while(|line| *line != "Author:");
     let lines = lines.take_while(|line| *line != "Options:");
@@ -143,7 +143,7 @@ fn rule_page(rule: &Rule) -> String {
         rule.fix.describe()
     );
     let (title, rest) = rule.page.split_once('\n').unwrap_or((rule.page, ""));
-    // What stands behind a fence is not shown where Markdown is read.
+    // The text after a fence is not shown when Markdown is rendered.
     let captioned = |line: &str| match line.trim_start_matches('`') {
         info if info.len() < line.len() && info.starts_with("markdown ") => {
             let caption = prowess_lint::page::caption(info.trim_end());

@@ -1,9 +1,9 @@
-//! Chores of the project. `cargo xtask` lists them.
+//! Development tasks. `cargo xtask` lists them.
 
 #![expect(
     clippy::print_stdout,
     clippy::cast_precision_loss,
-    reason = "a development tool that prints rounded figures for its developer"
+    reason = "a development tool that prints rounded figures"
 )]
 
 mod bench;
@@ -15,6 +15,7 @@ mod corpus;
 mod eval_search;
 mod generate;
 mod mcp_clients;
+mod pictures;
 mod render;
 mod tidy;
 
@@ -25,20 +26,21 @@ use anyhow::{Context, Result, bail};
 const USAGE: &str = "\
 Usage: cargo xtask COMMAND
 
-  tidy                       check layers, purity, sizes, rules and stray files
+  tidy                       check purity, dependencies, rules and stray files; report sizes
   generate [--check]         write the generated documentation and schemas, or check them
+  pictures [--check]         render terminal output as SVG into docs/pictures, or check it
   bench CORPUS [SKILLS]      measure reading, parsing and checking (default: 10000 skills)
   bench-library CORPUS QUERIES [SKILLS]
-                             measure opening, searching, listing, following (default: 10000)
-  bench-gate                 measure decisions about commands
-  bench-start                measure the start of the command beside `true`
-  bench-mcp [SKILLS]         measure the MCP server beside FastMCP (default: 1000 skills)
-  corpus FOLDER...           read every skill below the folders, count findings, try all fixes
-  render FOLDER...           render every skill below the folders, running nothing
+                             measure opening, searching, listing, watching (default: 10000)
+  bench-gate                 measure permission decisions
+  bench-start                measure the start-up time, compared with `true`
+  bench-mcp [SKILLS]         measure the MCP server, compared with FastMCP (default: 1000 skills)
+  corpus FOLDER...           read all skills below the folders, count findings, try all fixes
+  render FOLDER...           render all skills below the folders, without running commands
   compat PYTHON FOLDER...    compare verdicts with the reference tool, run by this Python
-  mcp-clients                drive the MCP server with the SDKs for Python and TypeScript
+  mcp-clients                test the MCP server with the SDKs for Python and TypeScript
   eval-search LIBRARY QUERIES [--gate | --skills N | --tune ROUNDS | --misses]
-                             measure how well and how fast search finds skills
+                             measure the quality and speed of search
 ";
 
 fn main() -> Result<()> {
@@ -51,14 +53,14 @@ fn main() -> Result<()> {
         ["bench", corpus] => bench::run(Path::new(corpus), 10_000),
         ["bench", corpus, skills] => bench::run(
             Path::new(corpus),
-            skills.parse().context("SKILLS is a number")?,
+            skills.parse().context("SKILLS must be a number")?,
         ),
         ["bench-job", job, folder] => bench::job(job, Path::new(folder)),
         ["bench-library", corpus, queries] => {
             bench_library::run(Path::new(corpus), Path::new(queries), 10_000)
         }
         ["bench-library", corpus, queries, skills] => {
-            let skills = skills.parse().context("SKILLS is a number")?;
+            let skills = skills.parse().context("SKILLS must be a number")?;
             bench_library::run(Path::new(corpus), Path::new(queries), skills)
         }
         ["bench-library-job", job, library, cache, queries @ ..] => {
@@ -71,7 +73,7 @@ fn main() -> Result<()> {
         ["bench-mcp", "--debug"] => bench_mcp::run(&root()?, 1_000, false),
         ["bench-mcp", skills] => bench_mcp::run(
             &root()?,
-            skills.parse().context("SKILLS is a number")?,
+            skills.parse().context("SKILLS must be a number")?,
             true,
         ),
         ["corpus", folders @ ..] if !folders.is_empty() => corpus::run(folders),
@@ -80,21 +82,23 @@ fn main() -> Result<()> {
             compat::run(&root()?, python, folders)
         }
         ["mcp-clients"] => mcp_clients::run(&root()?),
+        ["pictures"] => pictures::run(&root()?, false),
+        ["pictures", "--check"] => pictures::run(&root()?, true),
         ["eval-search", library, queries, options @ ..] => {
             eval_search::run(Path::new(library), Path::new(queries), options)
         }
         _ => {
             print!("{USAGE}");
-            bail!("no such command: {}", arguments.join(" "))
+            bail!("unknown command: {}", arguments.join(" "))
         }
     }
 }
 
-/// The project's root.
+/// Returns the root of the project.
 fn root() -> Result<PathBuf> {
     let manifest = Path::new(env!("CARGO_MANIFEST_DIR"));
     Ok(manifest
         .parent()
-        .context("xtask lies in the project")?
+        .context("xtask is in the project")?
         .to_owned())
 }

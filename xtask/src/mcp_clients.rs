@@ -1,12 +1,12 @@
-//! Drives our MCP server with clients that others wrote: the official SDKs for Python and
-//! TypeScript. What they need is put into `target/mcp-clients`, once.
+//! Tests the MCP server with the official SDKs for Python and TypeScript, which are installed into
+//! `target/mcp-clients`.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
-/// The Python SDK; the scripts are written for these versions.
+/// The Python SDK. The scripts require these versions.
 const PYTHON: &str = "mcp==2.3.0";
 /// The TypeScript SDK.
 const TYPESCRIPT: &str = "@modelcontextprotocol/sdk@1.32.2";
@@ -47,9 +47,9 @@ pub(crate) fn run(root: &Path) -> Result<()> {
     status(command.current_dir(&node))
 }
 
-/// The folder that cargo builds into.
+/// Returns the target folder of cargo.
 pub(crate) fn target(root: &Path) -> PathBuf {
-    // The program itself lies in it.
+    // This program is in it.
     let own = std::env::current_exe().ok();
     let found = own
         .as_deref()
@@ -59,7 +59,7 @@ pub(crate) fn target(root: &Path) -> PathBuf {
     found.unwrap_or_else(|| root.join("target"))
 }
 
-/// Builds the example that serves a folder.
+/// Builds the example server.
 pub(crate) fn server(root: &Path, target: &Path, release: bool) -> Result<PathBuf> {
     let mut build = Command::new(env!("CARGO"));
     build.args([
@@ -80,7 +80,7 @@ pub(crate) fn server(root: &Path, target: &Path, release: bool) -> Result<PathBu
         .join("examples/serve"))
 }
 
-/// A Python of its own with a package.
+/// Returns a Python environment with a package installed.
 pub(crate) fn python(home: &Path, name: &str, package: &str) -> Result<PathBuf> {
     let environment = home.join(name);
     let python = environment.join("bin/python");

@@ -1,4 +1,4 @@
-//! Renders every skill below some folders, with and without arguments, and runs nothing.
+//! Renders all skills below some folders, with and without arguments, without running commands.
 
 use std::path::PathBuf;
 use std::sync::Mutex;
@@ -33,7 +33,7 @@ pub(crate) fn run(folders: &[&str]) -> Result<()> {
         }
     });
     let texts = texts.into_inner().unwrap_or_default();
-    ensure!(!texts.is_empty(), "no skills below {folders:?}");
+    ensure!(!texts.is_empty(), "no skills found below {folders:?}");
     for (file, text) in texts {
         let parsed = parse(&text);
         skills += 1;
@@ -93,8 +93,8 @@ pub(crate) fn run(folders: &[&str]) -> Result<()> {
         time.as_secs_f64()
     );
     println!(
-        "{placeholders} placeholders filled, {commands} commands found and not run, {appended} times the arguments were added at the end"
+        "{placeholders} placeholders filled, {commands} commands found but not run, arguments appended {appended} times"
     );
-    println!("{refused} skills refused because a value would become code");
+    println!("{refused} skills rejected because a value would become code");
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Checks what the compiler does not: purity, banned dependencies, rules, stray files. Reports sizes.
+//! Checks that the compiler does not make: purity, dependencies, rules, stray files. Reports sizes.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use toml::Table;
 
 /// Files with more lines are reported.
 const LONG_FILE: usize = 1_000;
-/// Crates with more lines of source, tests apart, are reported.
+/// Crates with more lines of source, without tests, are reported.
 const LARGE_CRATE: usize = 15_000;
 /// Dependencies that only the named crates may have.
 const CONFINED: &[(&str, &[&str])] = &[
@@ -20,21 +20,21 @@ const CONFINED: &[(&str, &[&str])] = &[
     ("ratatui", &["prowess-tui"]),
     ("clap", &["prowess-cli"]),
 ];
-/// Crates that nothing here may depend on directly, and why.
+/// Crates that are not allowed as direct dependencies, with the reason.
 const BANNED: &[(&str, &str)] = &[
     ("serde_yaml", "unmaintained"),
     ("serde_yml", "has an advisory"),
     ("chrono", "use jiff"),
-    ("async-trait", "ports return boxed futures"),
+    ("async-trait", "traits return boxed futures"),
     ("openssl", "one TLS stack: rustls"),
     ("native-tls", "one TLS stack: rustls"),
     ("lazy_static", "std has LazyLock"),
 ];
-/// Crates that must not be anywhere below a pure crate.
+/// Crates that must not be dependencies of a pure crate, even indirectly.
 const IMPURE: &[&str] = &[
     "tokio", "reqwest", "sqlx", "rusqlite", "notify", "rustix", "libc-net", "hyper", "axum",
 ];
-/// What the source of a pure crate must not name.
+/// Names that must not occur in the source of a pure crate.
 const IMPURE_SOURCE: &[&str] = &[
     "std::fs",
     "std::env",
@@ -44,7 +44,7 @@ const IMPURE_SOURCE: &[&str] = &[
     "Instant::now",
     "std::thread",
 ];
-/// Files at the root that belong there.
+/// The files that belong in the root.
 const ROOT_FILES: &[&str] = &[
     "AGENTS.md",
     "ARCHITECTURE.md",
@@ -62,7 +62,7 @@ const ROOT_FILES: &[&str] = &[
     "rustfmt.toml",
     ".gitignore",
 ];
-/// Folders at the root that belong there.
+/// The folders that belong in the root.
 const ROOT_FOLDERS: &[&str] = &[
     ".cargo", ".ci", "crates", "docs", "examples", "fuzz", "schemas", "skills", "xtask",
 ];
@@ -85,10 +85,10 @@ pub(crate) fn run(root: &Path) -> Result<()> {
     for fault in &faults {
         println!("tidy: {fault}");
     }
-    bail!("{} faults", faults.len())
+    bail!("{} problems", faults.len())
 }
 
-/// Files under version control, and new ones that are not ignored.
+/// Returns the files under version control, and new ones that are not ignored.
 fn tracked(root: &Path) -> Result<Vec<PathBuf>> {
     let output = Command::new("git")
         .args(["ls-files", "--cached", "--others", "--exclude-standard"])
@@ -189,7 +189,7 @@ fn check_dependencies(crates: &BTreeMap<String, Crate>, faults: &mut Vec<String>
         }
         let short = name.trim_start_matches("prowess-");
         if ["core", "common", "util", "utils", "types"].contains(&short) {
-            faults.push(format!("{name}: name the role"));
+            faults.push(format!("{name}: the name does not state a role"));
         }
     }
 }
@@ -224,7 +224,7 @@ fn check_purity(
         for line in String::from_utf8(output.stdout)?.lines() {
             let below = line.split(' ').next().unwrap_or_default();
             if IMPURE.contains(&below) {
-                faults.push(format!("{name} is pure and has {below} below it"));
+                faults.push(format!("{name} is pure but depends on {below}"));
             }
         }
         let source = item.folder.strip_prefix(root)?.join("src");
@@ -242,7 +242,7 @@ fn check_purity(
     Ok(())
 }
 
-/// Prints long files and large crates. A length is a reason to look, never a fault.
+/// Prints long files and large crates. Length is not an error.
 fn report_sizes(root: &Path, files: &[PathBuf]) -> Result<()> {
     let mut crates: BTreeMap<PathBuf, usize> = BTreeMap::new();
     for file in files
@@ -255,7 +255,7 @@ fn report_sizes(root: &Path, files: &[PathBuf]) -> Result<()> {
             println!("tidy: note: {} has {lines} lines", file.display());
         }
         let parts: Vec<_> = file.components().take(3).collect();
-        // Tests follow the code in the same file, or are in a file beside it.
+        // Tests are at the end of a file or in a file of their own.
         let is_tests = file
             .file_stem()
             .is_some_and(|stem| stem.to_string_lossy().ends_with("_tests"));
@@ -273,7 +273,7 @@ fn report_sizes(root: &Path, files: &[PathBuf]) -> Result<()> {
     Ok(())
 }
 
-/// Every rule file is in the table, has its page, and no page is left over.
+/// Checks that every rule has a file and a page, and that there are no others.
 fn check_rules(root: &Path, faults: &mut Vec<String>) -> Result<()> {
     let names = |folder: &str, ending: &str| -> Result<Vec<String>> {
         let mut names = Vec::new();
@@ -307,10 +307,10 @@ fn check_rules(root: &Path, faults: &mut Vec<String>) -> Result<()> {
     Ok(())
 }
 
-/// Documents that say which test shows something.
+/// Documents that refer to tests.
 const PROVEN: &[&str] = &["docs/dev/conformance.md", "docs/dev/reliability.md"];
 
-/// Every test that a document names is there: `path::name` is a function of that file.
+/// Checks that each test `path::name` in a document is a function of that file.
 fn check_named_tests(root: &Path, faults: &mut Vec<String>) -> Result<()> {
     for document in PROVEN {
         let text = std::fs::read_to_string(root.join(document)).context(*document)?;
@@ -320,15 +320,15 @@ fn check_named_tests(root: &Path, faults: &mut Vec<String>) -> Result<()> {
                 .entry(path)
                 .or_insert_with(|| std::fs::read_to_string(root.join(path)).unwrap_or_default());
             if !source.contains(&format!("fn {name}(")) {
-                faults.push(format!("{document}:{line}: no test {path}::{name}"));
+                faults.push(format!("{document}:{line}: test {path}::{name} not found"));
             }
         }
     }
     Ok(())
 }
 
-/// The tests that a document names, each with its line: `crates/x/tests/y.rs::name` between
-/// backticks.
+/// Returns the tests named in a document as `crates/x/tests/y.rs::name` in backticks, with their
+/// lines.
 fn named_tests(text: &str) -> Vec<(usize, &str, &str)> {
     let mut found = Vec::new();
     for (number, line) in text.lines().enumerate() {
@@ -342,14 +342,14 @@ fn named_tests(text: &str) -> Vec<(usize, &str, &str)> {
 }
 
 fn check_text(root: &Path, files: &[PathBuf], faults: &mut Vec<String>) -> Result<()> {
-    // Put together, so that this file does not contain what it looks for.
+    // Concatenated, so that this file does not contain the words.
     let forbidden = [
-        (["todo", "!("].concat(), "unfinished"),
-        (["unimplemented", "!("].concat(), "unfinished"),
+        (["todo", "!("].concat(), "unfinished code"),
+        (["unimplemented", "!("].concat(), "unfinished code"),
         (["crates", ".io"].concat(), "names a registry"),
-        (["/work", "/main"].concat(), "a path of one machine"),
-        (["/home", "/"].concat(), "a path of one machine"),
-        (["/Users", "/"].concat(), "a path of one machine"),
+        (["/work", "/main"].concat(), "a machine-specific path"),
+        (["/home", "/"].concat(), "a machine-specific path"),
+        (["/Users", "/"].concat(), "a machine-specific path"),
     ];
     for file in files {
         let ending = file
@@ -361,7 +361,7 @@ fn check_text(root: &Path, files: &[PathBuf], faults: &mut Vec<String>) -> Resul
         }
         let text = std::fs::read_to_string(root.join(file))?;
         for line in never_run(&text) {
-            faults.push(format!("{}:{line}: a test that never runs", file.display()));
+            faults.push(format!("{}:{line}: this test never runs", file.display()));
         }
         for (word, why) in &forbidden {
             if let Some(line) = text.lines().position(|line| line.contains(word.as_str())) {
@@ -373,7 +373,7 @@ fn check_text(root: &Path, files: &[PathBuf], faults: &mut Vec<String>) -> Resul
             .enumerate()
             .filter(|(_, line)| line.contains(&["TO", "DO"].concat()))
         {
-            // A reminder names what it waits for: TODO(issue): …
+            // A reminder names its issue: TODO(issue): …
             if ending == "rs" && !line.contains(&["TO", "DO("].concat()) {
                 faults.push(format!(
                     "{}:{}: a reminder must name its issue in parentheses",
@@ -386,8 +386,7 @@ fn check_text(root: &Path, files: &[PathBuf], faults: &mut Vec<String>) -> Resul
     Ok(())
 }
 
-/// Lines of ignored tests that no other test of the file starts by name, as those are that must run
-/// as another user.
+/// Returns the lines of ignored tests that no other test of the file starts by name.
 fn never_run(text: &str) -> Vec<usize> {
     let mark = ["#[", "ignore"].concat();
     let lines: Vec<&str> = text.lines().collect();
@@ -425,7 +424,7 @@ fn check_strays(files: &[PathBuf], faults: &mut Vec<String>) {
         };
         if !known {
             faults.push(format!(
-                "{} is a stray file; add it to xtask/src/tidy.rs if it belongs there",
+                "{} is a stray file; if it belongs there, add it to xtask/src/tidy.rs",
                 file.display()
             ));
         }
@@ -446,7 +445,7 @@ mod tests {
     }
 
     #[test]
-    fn an_ignored_test_must_be_started_by_another() {
+    fn ignored_test_must_be_started_by_another() {
         let mark = ["#[", "ignore = \"x\"]"].concat();
         assert_eq!(never_run(&format!("{mark}\nfn a() {{}}\n")), [1]);
         assert_eq!(

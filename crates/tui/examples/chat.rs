@@ -1,11 +1,11 @@
-//! A chat with a scripted model, two skills and a runner that only pretends, in a folder of its own.
+//! A chat with a scripted model, two skills and a fake command runner in a temporary folder.
 //!
 //! ```sh
 //! cargo run -p prowess-tui --example chat
 //! printf 'hello\n/cost\n' | cargo run -p prowess-tui --example chat
 //! ```
 
-#![expect(clippy::print_stderr, reason = "an example says how it ended")]
+#![expect(clippy::print_stderr, reason = "an example prints its result")]
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -31,12 +31,12 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     for (name, about, body) in [
         (
             "release-notes",
-            "Writes release notes. Use when a version is cut.",
+            "Writes release notes. Use when a version is released.",
             "Read the file CHANGES.",
         ),
         (
-            "commit-words",
-            "Writes the words of a commit.",
+            "commit-message",
+            "Writes commit messages.",
             "Say what changed: $ARGUMENTS",
         ),
     ] {
@@ -90,11 +90,11 @@ fn about() -> ModelInfo {
         name: "scripted/demo".into(),
         window: 128_000,
         price: Some(price),
-        note: Some("the replies come from a script; no model is asked".into()),
+        note: Some("the replies come from a script; no model is used".into()),
     }
 }
 
-/// Says what a script says, word by word; then what it is told.
+/// Streams the replies of a script word by word, then repeats its input.
 #[derive(Debug)]
 struct Slowly {
     script: ScriptedModel,
@@ -138,7 +138,7 @@ impl Model for Slowly {
     }
 }
 
-/// Runs nothing, and says so after a while.
+/// Pretends to run a command.
 #[derive(Debug)]
 struct Pretend;
 

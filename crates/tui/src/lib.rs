@@ -1,14 +1,14 @@
-//! Sessions in a terminal: the chat screen, live lines, transcripts.
+//! Sessions in a terminal: the chat screen, live output and transcripts.
 //!
-//! The only crate that names ratatui.
+//! This is the only crate that depends on ratatui.
 
 pub mod chat;
 pub mod live;
 pub mod transcript;
 
-/// Discards what was typed on the terminal and not read yet.
+/// Discards typed input that has not been read.
 pub fn discard_input() {
     use rustix::termios::{QueueSelector, tcflush};
-    // Without a terminal there is nothing to discard.
+    // Fails only without a terminal, where there is nothing to discard.
     let _ = tcflush(std::io::stdin(), QueueSelector::IFlush);
 }

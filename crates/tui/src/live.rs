@@ -1,4 +1,4 @@
-//! Lines about a session while it goes on.
+//! Live output of a session.
 
 use std::fmt::Debug;
 use std::io::Write;
@@ -11,32 +11,32 @@ use prowess_diag::sanitize;
 use prowess_diag::wording::shorten;
 use serde_json::Value;
 
-/// Most characters of the input of a call in a line.
+/// The maximum number of characters of the input of a call.
 const MAX_INPUT: usize = 100;
 
-/// Writes a line for what happens, and the model's words as they come.
+/// Prints a line for each event, and the text of the model as it arrives.
 pub struct Live {
     state: Mutex<State>,
 }
 
-/// Where the answer is shown.
+/// The place where the final answer is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// Here, as its words come.
+    /// Here, as it arrives.
     Here,
-    /// Elsewhere, when it is complete. Then only what is said on the way to it is shown here.
+    /// Elsewhere, when it is complete. Only the earlier texts are shown here.
     Elsewhere,
 }
 
 struct State {
     out: Box<dyn Write + Send>,
-    colours: bool,
-    /// Whether the last character was the end of a line.
+    colors: bool,
+    /// `true` at the start of a line.
     at_start: bool,
     answer: Answer,
-    /// Words that may become the answer, where that is shown elsewhere.
+    /// Text that may be the answer, if that is shown elsewhere.
     held: String,
-    /// Whether a reply ended with these words.
+    /// `true` if a reply ended with this text.
     is_whole: bool,
     open: Vec<(Box<str>, ToolCall)>,
 }
@@ -48,12 +48,12 @@ impl Debug for Live {
 }
 
 impl Live {
-    /// Writes to a stream, with or without colours.
-    pub fn new(out: Box<dyn Write + Send>, colours: bool, answer: Answer) -> Self {
+    /// Creates an output on a stream, with or without colors.
+    pub fn new(out: Box<dyn Write + Send>, colors: bool, answer: Answer) -> Self {
         let (held, open) = (String::new(), Vec::new());
         let state = State {
             out,
-            colours,
+            colors,
             at_start: true,
             answer,
             held,
@@ -70,7 +70,7 @@ impl Watcher for Live {
     fn update(&self, _session: &str, depth: u8, update: Update<'_>) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         match update {
-            // What a sub-run says is its own; its calls are of interest.
+            // The text of a sub-run is not shown; its calls are.
             Update::Delta(Delta::Text(text)) if depth == 0 => match state.answer {
                 Answer::Here => state.words(text),
                 Answer::Elsewhere => state.hold(text),
@@ -80,8 +80,8 @@ impl Watcher for Live {
                 state.line(
                     depth,
                     AnsiColor::Yellow,
-                    "again",
-                    "the connection broke; asking once more",
+                    "retry",
+                    "the connection was lost; retrying",
                 );
             }
             Update::Message(text) => state.line(depth, AnsiColor::Yellow, "note", text),
@@ -109,10 +109,10 @@ impl State {
         }
     }
 
-    fn line(&mut self, depth: u8, colour: AnsiColor, what: &str, text: &str) {
+    fn line(&mut self, depth: u8, color: AnsiColor, what: &str, text: &str) {
         self.end_line();
-        let style = if self.colours {
-            colour.on_default()
+        let style = if self.colors {
+            color.on_default()
         } else {
             Style::new()
         };
@@ -122,14 +122,14 @@ impl State {
     }
 
     fn hold(&mut self, text: &str) {
-        // More is said, so that this was not the last.
+        // There is more text, so the held text was not the answer.
         if self.is_whole {
             self.release();
         }
         self.held.push_str(text);
     }
 
-    /// Shows what was held back: it was not the answer.
+    /// Prints the held text: it was not the answer.
     fn release(&mut self) {
         self.is_whole = false;
         let held = std::mem::take(&mut self.held);
@@ -168,14 +168,9 @@ impl State {
                 self.open.retain(|(id, _)| *id != result.call);
                 if result.is_error {
                     let first = result.text.lines().next().unwrap_or_default();
-                    self.line(depth, AnsiColor::Red, "refused", &shorten(first, 300));
+                    self.line(depth, AnsiColor::Red, "failed", &shorten(first, 300));
                 } else if submitted.is_some() {
-                    self.line(
-                        depth,
-                        AnsiColor::Green,
-                        "submitted",
-                        "a value that fits the schema",
-                    );
+                    self.line(depth, AnsiColor::Green, "submitted", "a valid result");
                 }
             }
             Event::Decided(decided) if decided.answer.is_some() => {
@@ -191,12 +186,12 @@ impl State {
                 self.line(
                     depth,
                     AnsiColor::Yellow,
-                    "shortened",
-                    "the beginning was summed up",
+                    "compacted",
+                    "the start of the conversation was summarized",
                 );
             }
             Event::Ended { ending } => {
-                // A reply that broke off is no answer.
+                // An incomplete reply is not the answer.
                 if depth == 0 && !self.is_whole {
                     self.release();
                 }
@@ -218,7 +213,7 @@ impl State {
     }
 }
 
-/// A call in one line: the tool, and what it is about.
+/// Returns a call in one line: the tool and its main input.
 pub fn summary(call: &ToolCall) -> String {
     let about = [
         "command",
@@ -256,7 +251,7 @@ mod tests {
 
     use super::*;
 
-    /// What was written, for whoever has a clone.
+    /// A shared buffer.
     #[derive(Clone, Default)]
     struct Page(Arc<Mutex<Vec<u8>>>);
 
@@ -271,7 +266,7 @@ mod tests {
         }
     }
 
-    /// What is shown of two replies: one with words and a call, and these words.
+    /// Returns the output for two replies: one with text and a call, and one with `last`.
     fn shown(answer: Answer, last: &str, ending: Ending) -> String {
         let page = Page::default();
         let live = Live::new(Box::new(page.clone()), false, answer);
@@ -310,12 +305,12 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_that_is_shown_elsewhere_is_not_shown_here() {
+    fn answer_shown_elsewhere_is_not_shown_here() {
         let way = "Let me look.\n  call      read a.csv\n";
         let here = shown(Answer::Here, "It is 42.", Ending::Answered);
         assert_eq!(here, format!("{way}It is 42.\n"));
         assert_eq!(shown(Answer::Elsewhere, "It is 42.", Ending::Answered), way);
-        // What broke off is nowhere else.
+        // An incomplete reply is shown here.
         let broken = shown(Answer::Elsewhere, "It is 4", Ending::Cancelled);
         assert!(
             broken.starts_with(&format!("{way}It is 4\n  cancelled")),

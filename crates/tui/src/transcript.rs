@@ -1,4 +1,4 @@
-//! A session that is over, as text: what was said and done, and why.
+//! A session as text: messages, actions and reasons.
 
 use prowess::agent::{Decided, Ending, Event, Listed, Message, Part, Role, Stamped, Usage};
 use prowess_diag::sanitize;
@@ -7,23 +7,23 @@ use prowess_diag::wording::{all, count, shorten, thousands, tick};
 use crate::chat::{answered, money, took};
 use crate::live::summary;
 
-/// Lines of a tool's answer that are shown, unless all are wanted.
+/// The number of lines shown of a tool result, unless all are requested.
 const SHORT_LINES: usize = 8;
-/// Characters of such a line.
+/// The number of characters shown of such a line.
 const SHORT_LINE: usize = 200;
-/// Most names in a line.
+/// The maximum number of names in a line.
 const MAX_NAMES: usize = 40;
 
-/// What of a session is written.
+/// Options of a transcript.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TranscriptOptions {
-    /// Whether answers of tools are written whole.
+    /// `true` to show complete tool results.
     pub whole: bool,
-    /// Whether what the model thought is written, too.
+    /// `true` to show the model's reasoning.
     pub reasoning: bool,
 }
 
-/// Writes a session for people. Every text of a stranger is made safe for a terminal.
+/// Formats a session. Untrusted text is made safe for a terminal.
 pub fn transcript(events: &[Stamped], options: TranscriptOptions) -> String {
     let mut page = Page {
         text: String::new(),
@@ -36,7 +36,7 @@ pub fn transcript(events: &[Stamped], options: TranscriptOptions) -> String {
     page.text
 }
 
-/// Returns how many turns a session has: how often the model was asked.
+/// Returns the number of turns: requests to the model.
 pub fn turns(events: &[Stamped]) -> u32 {
     let asked = events.iter().filter_map(|stamped| match stamped.event {
         Event::Asked { turn, .. } => Some(turn),
@@ -45,8 +45,8 @@ pub fn turns(events: &[Stamped]) -> u32 {
     asked.max().unwrap_or(0)
 }
 
-/// Says why a turn was as it was: what was asked, which tools were declared, which skills were
-/// listed, hidden and loaded, what was decided by which rule, and what it cost. Turns count from one.
+/// Explains a turn: the message, the declared tools, the listed, hidden and loaded skills, the
+/// decisions with their rules, and the cost. Turns start at 1.
 pub fn why_turn(events: &[Stamped], turn: u32) -> String {
     let lines = why_lines(events, turn);
     lines
@@ -55,18 +55,18 @@ pub fn why_turn(events: &[Stamped], turn: u32) -> String {
         .collect()
 }
 
-/// The same as pairs: what it is about, and what is to be said of it.
+/// Returns the same as pairs of a label and a text.
 pub(crate) fn why_lines(events: &[Stamped], turn: u32) -> Vec<(&'static str, String)> {
     let is_turn =
         |stamped: &Stamped| matches!(stamped.event, Event::Asked { turn: at, .. } if at == turn);
     let Some(begin) = events.iter().position(is_turn) else {
         let text = match turns(events) {
-            0 => "the model was not asked yet".to_owned(),
-            last => format!("there is no turn {turn}; the last is {last}"),
+            0 => "no turns yet".to_owned(),
+            last => format!("turn {turn} does not exist; the last is {last}"),
         };
         return vec![("turn", text)];
     };
-    // A turn that was asked again is one turn: it goes to the next number.
+    // A retried turn keeps its number.
     let behind =
         |stamped: &Stamped| matches!(stamped.event, Event::Asked { turn: at, .. } if at != turn);
     let end = events[begin..]
@@ -99,7 +99,7 @@ pub(crate) fn why_lines(events: &[Stamped], turn: u32) -> Vec<(&'static str, Str
     say(
         "loaded",
         if active.is_empty() {
-            "no skill".to_owned()
+            "no skills".to_owned()
         } else {
             names(active.iter().map(String::as_str))
         },
@@ -115,7 +115,7 @@ pub(crate) fn why_lines(events: &[Stamped], turn: u32) -> Vec<(&'static str, Str
         })
         .collect();
     for note in told.iter().rev() {
-        say("told", shorten(&clean(note), SHORT_LINE * 2));
+        say("note", shorten(&clean(note), SHORT_LINE * 2));
     }
     for stamped in of_turn {
         match &stamped.event {
@@ -124,7 +124,7 @@ pub(crate) fn why_lines(events: &[Stamped], turn: u32) -> Vec<(&'static str, Str
                 milliseconds,
             } => {
                 say(
-                    "answer",
+                    "reply",
                     format!("{}, {}", usage(&reply.usage), took(*milliseconds)),
                 );
                 for call in reply.calls() {
@@ -139,11 +139,7 @@ pub(crate) fn why_lines(events: &[Stamped], turn: u32) -> Vec<(&'static str, Str
                 milliseconds,
                 ..
             } => {
-                let how = if result.is_error {
-                    "went wrong"
-                } else {
-                    "done"
-                };
+                let how = if result.is_error { "failed" } else { "done" };
                 say(
                     "tool",
                     format!("{} {how}, {}", clean(&result.name), took(*milliseconds)),
@@ -162,7 +158,7 @@ pub(crate) fn why_lines(events: &[Stamped], turn: u32) -> Vec<(&'static str, Str
     lines
 }
 
-/// What was decided before a turn, the latest last, at most so many.
+/// Returns the decisions before a turn, latest last, at most `most`.
 pub(crate) fn decisions_before(events: &[Stamped], turn: u32, most: usize) -> Vec<String> {
     let mut at = 0;
     let mut found = Vec::new();
@@ -199,10 +195,10 @@ impl Page {
                 );
                 self.line(0, &format!("in {}", clean(&started.project)));
                 if let Some(skill) = &started.skill {
-                    self.line(0, &format!("runs the skill {}", tick(clean(skill))));
+                    self.line(0, &format!("runs skill {}", tick(clean(skill))));
                 }
                 if let Some(parent) = &started.parent {
-                    self.line(0, &format!("a part of session {}", clean(&parent.session)));
+                    self.line(0, &format!("sub-run of session {}", clean(&parent.session)));
                 }
             }
             Event::Listed(listed) => {
@@ -210,7 +206,7 @@ impl Page {
                 self.line(
                     0,
                     &format!(
-                        "{shown} listed, {} left out, {} hidden",
+                        "{shown} listed, {} omitted, {} hidden",
                         listed.omitted,
                         listed.hidden.len()
                     ),
@@ -222,14 +218,14 @@ impl Page {
                 loaded,
                 ..
             } => {
-                self.head(stamped.at, "person");
+                self.head(stamped.at, "user");
                 self.said(parts, typed.as_deref());
                 for skill in loaded {
                     self.line(2, &format!("loaded: {}", clean(&skill.name)));
                 }
             }
             Event::Noted { text, .. } => {
-                self.head(stamped.at, "note for the model");
+                self.head(stamped.at, "note to the model");
                 self.block(2, text, true);
             }
             Event::Replied {
@@ -257,41 +253,38 @@ impl Page {
                 ..
             } => {
                 let how = if result.is_error {
-                    "went wrong"
+                    "failed after"
                 } else {
-                    "answered"
+                    "finished in"
                 };
                 self.line(
                     2,
-                    &format!("{} {how} in {}", clean(&result.name), took(*milliseconds)),
+                    &format!("{} {how} {}", clean(&result.name), took(*milliseconds)),
                 );
                 self.block(4, &result.text, self.options.whole);
                 if !result.images.is_empty() {
-                    self.line(4, &format!("({})", count(result.images.len(), "picture")));
+                    self.line(4, &format!("({})", count(result.images.len(), "image")));
                 }
                 for skill in loaded {
                     self.line(2, &format!("loaded: {}", clean(&skill.name)));
                 }
                 for name in unloaded {
-                    self.line(2, &format!("no longer loaded: {}", clean(name)));
+                    self.line(2, &format!("unloaded: {}", clean(name)));
                 }
             }
             Event::Decided(decided) => self.line(2, &decision(decided)),
             Event::HookFired { skill, .. } => {
-                self.line(
-                    2,
-                    &format!("a hook of {} ran for the only time", clean(skill)),
-                );
+                self.line(2, &format!("a one-time hook of {} ran", clean(skill)));
             }
-            Event::Pruned { .. } => self.line(2, "long answers of tools were left out"),
+            Event::Pruned { .. } => self.line(2, "long tool results were removed"),
             Event::Compacted { summary, .. } => {
-                self.head(stamped.at, "the beginning was summed up");
+                self.head(stamped.at, "the start of the conversation was summarized");
                 self.block(2, &summary.text(), self.options.whole);
             }
             Event::Resumed { unloaded, .. } => {
-                self.head(stamped.at, "taken up again");
+                self.head(stamped.at, "resumed");
                 for name in unloaded {
-                    self.line(2, &format!("no longer loaded: {}", clean(name)));
+                    self.line(2, &format!("unloaded: {}", clean(name)));
                 }
             }
             Event::Ended { ending } => {
@@ -315,10 +308,7 @@ impl Page {
                     keep: Some(skill),
                 } => {
                     let size = thousands(text.chars().count());
-                    self.line(
-                        2,
-                        &format!("[the skill {}: {size} characters]", clean(skill)),
-                    );
+                    self.line(2, &format!("[skill {}: {size} characters]", clean(skill)));
                     if self.options.whole {
                         self.block(4, text, true);
                     }
@@ -335,7 +325,7 @@ impl Page {
             match part {
                 Part::Text { text, .. } => self.block(2, text, true),
                 Part::Reasoning { text, .. } if self.options.reasoning && !text.is_empty() => {
-                    self.line(2, "(thinks)");
+                    self.line(2, "(reasoning)");
                     self.block(4, text, true);
                 }
                 Part::Call(call) if self.options.whole => {
@@ -399,7 +389,7 @@ fn names<'n>(names: impl Iterator<Item = &'n str>) -> String {
     }
 }
 
-/// The skills that the model was told of, and why not all.
+/// Returns the listed skills, and the reasons why others are not.
 fn listing(listed: &Listed) -> Vec<(&'static str, String)> {
     let number = |number: u64| thousands(usize::try_from(number).unwrap_or(usize::MAX));
     let budget = match listed.budget {
@@ -410,7 +400,7 @@ fn listing(listed: &Listed) -> Vec<(&'static str, String)> {
     lines.push(("index", format!("{}{budget} tokens", number(listed.tokens))));
     if listed.omitted > 0 {
         let what = count(listed.omitted, "skill");
-        lines.push(("left out", format!("{what}, for want of room or use")));
+        lines.push(("omitted", format!("{what}, for lack of space or use")));
     }
     for (name, why) in listed.hidden.iter().take(MAX_NAMES) {
         lines.push(("hidden", format!("{}: {}", clean(name), clean(why))));
@@ -424,7 +414,7 @@ fn listing(listed: &Listed) -> Vec<(&'static str, String)> {
     lines
 }
 
-/// The skills that are loaded after some events.
+/// Returns the loaded skills after some events.
 fn active(events: &[Stamped]) -> Vec<String> {
     let mut active: Vec<String> = Vec::new();
     for stamped in events {
@@ -480,14 +470,14 @@ fn decision(decided: &Decided) -> String {
         clean(&decided.reason)
     );
     if let Some(rule) = &decided.rule {
-        text.push_str(&format!(", by the rule {}", tick(clean(rule))));
+        text.push_str(&format!(", by rule {}", tick(clean(rule))));
     }
     if let Some(answer) = &decided.answer {
         let said = match &**answer {
-            "no" => "said no".to_owned(),
+            "no" => "denied it".to_owned(),
             other => format!("allowed it {}", clean(answered(other))),
         };
-        text.push_str(&format!("; the person {said}"));
+        text.push_str(&format!("; the user {said}"));
     }
     text
 }
@@ -513,10 +503,10 @@ fn usage(usage: &Usage) -> String {
     let number = |number: u64| thousands(usize::try_from(number).unwrap_or(usize::MAX));
     let cache = match usage.cache_read {
         0 => String::new(),
-        tokens => format!(" ({} from the cache)", number(tokens)),
+        tokens => format!(" ({} cached)", number(tokens)),
     };
     let (read, written) = (number(usage.prompt()), number(usage.output));
-    let mut text = format!("{read} tokens read{cache}, {written} written");
+    let mut text = format!("{read} input tokens{cache}, {written} output tokens");
     if let Some(micros) = usage.micros {
         text.push_str(&format!(", {}", money(micros)));
     }
@@ -635,12 +625,12 @@ mod tests {
     }
 
     #[test]
-    fn a_session_reads_well() {
+    fn session_is_formatted() {
         insta::assert_snapshot!(transcript(&events(), TranscriptOptions::default()));
     }
 
     #[test]
-    fn the_whole_of_it_can_be_had() {
+    fn complete_results_can_be_shown() {
         let text = transcript(
             &events(),
             TranscriptOptions {
@@ -653,13 +643,13 @@ mod tests {
     }
 
     #[test]
-    fn a_turn_is_explained() {
+    fn turn_is_explained() {
         let events = events();
         let texts: Vec<String> = (0..4).map(|turn| why_turn(&events, turn)).collect();
         insta::assert_snapshot!(texts.join("\n"));
         let before = decisions_before(&events, 2, 20);
         assert!(before[0].starts_with("turn 1: asked about `git log`") && before.len() == 1);
         assert!(decisions_before(&events, 2, 0).is_empty());
-        assert_eq!(why_turn(&[], 1), "turn      the model was not asked yet\n");
+        assert_eq!(why_turn(&[], 1), "turn      no turns yet\n");
     }
 }

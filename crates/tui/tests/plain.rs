@@ -1,4 +1,4 @@
-//! The chat in plain lines, from end to end.
+//! The chat in plain lines, end to end.
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
 use std::io::{BufReader, Cursor, Write};
@@ -92,7 +92,7 @@ async fn talk(script: &str, input: &str, person: bool, terminal: bool) -> Talk {
 }
 
 #[tokio::test]
-async fn answers_and_work_go_to_different_streams() {
+async fn replies_and_progress_go_to_different_streams() {
     let script = r#"
         {"text": "I look.", "calls": [{"name": "bash", "input": {"command": "curl x"}}], "expect": "one\ntwo"}
         {"text": "Done: **42**"}
@@ -101,12 +101,12 @@ async fn answers_and_work_go_to_different_streams() {
     assert_eq!(talk.output, "Done: **42**\n");
     assert!(talk.errors.contains("  I look.\n"), "{}", talk.errors);
     assert!(
-        talk.errors.contains("nobody is there to be asked"),
+        talk.errors.contains("there is no terminal to ask on"),
         "{}",
         talk.errors
     );
     assert!(
-        talk.errors.contains("  refused: bash curl x: "),
+        talk.errors.contains("  failed: bash curl x: "),
         "{}",
         talk.errors
     );
@@ -119,7 +119,7 @@ async fn answers_and_work_go_to_different_streams() {
 }
 
 #[tokio::test]
-async fn a_person_is_asked_and_their_answer_is_no_message() {
+async fn user_is_asked_and_the_answer_is_not_a_message() {
     let script = r#"
         {"calls": [{"name": "bash", "input": {"command": "curl x"}}]}
         {"text": "first"}
@@ -128,7 +128,7 @@ async fn a_person_is_asked_and_their_answer_is_no_message() {
     let talk = talk(script, "hi\ny\nbye\n", true, true).await;
     assert_eq!(talk.output, "first\nsecond\n");
     assert!(
-        talk.errors.contains("May the model do this?\n  curl x\n"),
+        talk.errors.contains("Allow the model to do this?\n  curl x\n"),
         "{}",
         talk.errors
     );
@@ -137,7 +137,7 @@ async fn a_person_is_asked_and_their_answer_is_no_message() {
 }
 
 #[tokio::test]
-async fn commands_skills_and_slips() {
+async fn commands_skills_and_mistakes() {
     let script = r#"{"text": "noted", "expect": "Write notes on rain."}"#;
     let input = "/skills\n/cost me\n/nots rain\n/hlep\n/notes rain\n/cost\n/why\n/why nots\n\n/quit\nnever\n";
     let talk = talk(script, input, false, false).await;
@@ -146,7 +146,7 @@ async fn commands_skills_and_slips() {
         "listed, untrusted",
         "noted\n",
         "turns",
-        "not known",
+        "unknown: no price",
         "loaded  notes",
     ] {
         assert!(talk.output.contains(wanted), "{wanted} in {}", talk.output);
@@ -155,15 +155,15 @@ async fn commands_skills_and_slips() {
         "did you mean `/notes`?",
         "did you mean `/help`?",
         "no skill named `nots`",
-        "`/cost` takes nothing",
+        "`/cost` takes no argument",
     ] {
         assert!(talk.errors.contains(wanted), "{wanted} in {}", talk.errors);
     }
-    assert_eq!(talk.end.code, 2, "the first thing that went wrong counts");
+    assert_eq!(talk.end.code, 2, "the first failure counts");
 }
 
 #[tokio::test]
-async fn a_terminal_gets_nothing_to_act_on_and_a_pipe_every_byte() {
+async fn terminal_output_is_sanitized_and_pipe_output_is_not() {
     let script = r#"{"text": "a\u001b[2Jb\u202ec"}"#;
     let shown = talk(script, "x\n", false, true).await;
     assert_eq!(shown.output, "a\\u{1b}[2Jb\\u{202e}c\n");
@@ -172,7 +172,7 @@ async fn a_terminal_gets_nothing_to_act_on_and_a_pipe_every_byte() {
 }
 
 #[tokio::test]
-async fn exit_codes_follow_the_outcome() {
+async fn exit_codes_follow_the_result() {
     let auth = r#"{"error": {"kind": "auth", "message": "no key"}}"#;
     let talk_auth = talk(auth, "x\n", false, false).await;
     assert_eq!(talk_auth.end.code, 4);
@@ -183,7 +183,7 @@ async fn exit_codes_follow_the_outcome() {
 }
 
 #[tokio::test]
-async fn a_message_without_an_end_is_refused() {
+async fn endless_message_is_rejected() {
     let folder = tempfile::tempdir().unwrap();
     let link = ChatLink::new(Face::Plain(Streams {
         input: Box::new(BufReader::new(std::io::repeat(b'x'))),
@@ -206,11 +206,11 @@ async fn a_message_without_an_end_is_refused() {
         .await
         .unwrap_err();
     let cause = std::error::Error::source(&failure).unwrap().to_string();
-    assert!(cause.contains("more than 1048576 bytes"), "{cause}");
+    assert!(cause.contains("larger than 1048576 bytes"), "{cause}");
 }
 
 #[tokio::test]
-async fn a_session_is_taken_up_again() {
+async fn session_is_resumed() {
     let folder = tempfile::tempdir().unwrap();
     let store = Arc::new(prowess::store::MemorySessions::new());
     let mut begin = Begin::New {

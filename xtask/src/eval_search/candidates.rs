@@ -1,4 +1,4 @@
-//! Ways to search that were measured and not kept. Plain, and slower than they could be.
+//! Search methods that were measured but not adopted. Simple rather than fast.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -8,7 +8,7 @@ use super::{DEPTH, Entry};
 
 const FIELDS: usize = 7;
 
-/// What a BM25 looks at.
+/// The input of BM25.
 #[derive(Clone, Copy)]
 pub(super) struct Flavour {
     weights: [f64; FIELDS],
@@ -141,7 +141,7 @@ impl Bm25 {
         best(self.scores(text))
     }
 
-    /// Adds the scores of another index, weighed.
+    /// Adds the weighted scores of another index.
     pub(super) fn search_with(&self, text: &str, other: &Self, weight: f64) -> Vec<usize> {
         let mut scores = self.scores(text);
         for (document, score) in other.scores(text) {
@@ -150,7 +150,7 @@ impl Bm25 {
         best(scores)
     }
 
-    /// About how many bytes it takes.
+    /// Returns the approximate size in bytes.
     pub(super) fn size(&self) -> usize {
         let mut bytes = 0;
         for (term, list) in self.postings.iter().collect::<BTreeMap<_, _>>() {
@@ -160,7 +160,7 @@ impl Bm25 {
     }
 }
 
-/// How many words of the query stand anywhere in name and description.
+/// Counts the words of the query that occur in the name or description.
 pub(super) fn occurrences(entries: &[Entry], text: &str) -> Vec<usize> {
     let text = text.to_lowercase();
     let words: Vec<&str> = text

@@ -1,4 +1,4 @@
-//! How the index scales: size, times to build, to search and to change.
+//! Measures how the index scales: size, and times to build, search and change it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -104,7 +104,7 @@ fn slip(name: &str) -> String {
 
 fn searches(index: &SearchIndex, texts: &[&str], prefix: bool) -> Vec<Duration> {
     let search = |text: &&str| {
-        // Other work on the machine makes single times useless.
+        // The best of several rounds, because other work on the machine distorts single times.
         let once = || {
             timed(|| {
                 index.search(&Query {
@@ -119,7 +119,7 @@ fn searches(index: &SearchIndex, texts: &[&str], prefix: bool) -> Vec<Duration> 
     texts.iter().map(search).collect()
 }
 
-/// Takes documents apart with two threads.
+/// Tokenizes documents with two threads.
 fn parts(entries: &[Entry]) -> Vec<Part> {
     std::thread::scope(|scope| {
         let workers: Vec<_> = entries
@@ -141,8 +141,8 @@ fn parts(entries: &[Entry]) -> Vec<Part> {
     })
 }
 
-/// Repeats a library until there are enough skills. Each copy has some words of its own, because
-/// other skills would too.
+/// Repeats a library until there are enough skills. Each copy gets some words of its own, as other
+/// skills would have.
 fn repeat(entries: &[Entry], skills: usize) -> Vec<Entry> {
     (0..skills)
         .map(|number| {
@@ -215,7 +215,8 @@ fn print_times(title: &str, mut times: Vec<Duration>) {
     );
 }
 
-/// Processor time in milliseconds, which other work on the machine changes less; in steps of ten.
+/// Returns processor time in milliseconds, in steps of ten. It depends less on other work on the
+/// machine.
 fn cpu(work: impl FnOnce()) -> u64 {
     let spent = || {
         let line = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();

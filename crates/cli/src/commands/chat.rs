@@ -68,7 +68,7 @@ pub(crate) fn run(
             },
         };
         let end = ui
-            .run(runtime, begin, ChatOptions { history, colours })
+            .run(runtime, begin, ChatOptions { history, colors: colours })
             .await
             .map_err(|error| failure(&error))?;
         printer.status(&end.line());

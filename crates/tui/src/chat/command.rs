@@ -1,17 +1,17 @@
-//! Commands of the chat itself. They come before commands and skills of the same name.
+//! Commands of the chat. They have precedence over skills with the same name.
 
 use prowess_diag::suggest::nearest;
 
 use super::item::{Body, View};
 
-/// A command: its name, what stands behind it, and what it does.
+/// A command: its name, its argument and its description.
 pub(crate) struct Command {
     pub(crate) name: &'static str,
     pub(crate) takes: &'static str,
     pub(crate) does: &'static str,
 }
 
-/// Every command, in the order of the help.
+/// All commands, in the order of the help.
 pub(crate) const COMMANDS: &[Command] = &[
     Command {
         name: "help",
@@ -26,7 +26,7 @@ pub(crate) const COMMANDS: &[Command] = &[
     Command {
         name: "why",
         takes: "[NAME]",
-        does: "Say why the last turn, or a skill, is as it is",
+        does: "Explain the last turn, or a skill",
     },
     Command {
         name: "model",
@@ -36,22 +36,22 @@ pub(crate) const COMMANDS: &[Command] = &[
     Command {
         name: "cost",
         takes: "",
-        does: "Show tokens and money",
+        does: "Show tokens and cost",
     },
     Command {
         name: "compact",
         takes: "",
-        does: "Sum up the beginning of the conversation",
+        does: "Summarize the start of the conversation",
     },
     Command {
         name: "clear",
         takes: "",
-        does: "Begin a new session",
+        does: "Start a new session",
     },
     Command {
         name: "quit",
         takes: "",
-        does: "Leave",
+        does: "Quit",
     },
 ];
 
@@ -60,32 +60,32 @@ const KEYS: &[(&str, &str)] = &[
     ("Alt+Enter, Ctrl+J", "new line"),
     ("Tab", "complete a `/name` or `$name`"),
     ("Up, Down", "earlier messages"),
-    ("Ctrl+A, Ctrl+E", "beginning, end of the line"),
-    ("Alt+B, Alt+F", "one word back, forth"),
+    ("Ctrl+A, Ctrl+E", "start, end of the line"),
+    ("Alt+B, Alt+F", "one word back, forward"),
     (
         "Ctrl+W, Ctrl+U, Ctrl+K",
-        "cut the word, to the beginning, to the end",
+        "cut the word, to the start, to the end",
     ),
-    ("Ctrl+Y", "insert what was cut"),
+    ("Ctrl+Y", "paste the last cut"),
     (
         "PageUp, PageDown, wheel",
         "scroll (hold Shift to select with the mouse)",
     ),
-    ("Ctrl+C", "stop the turn; twice to leave"),
-    ("Ctrl+D", "leave"),
+    ("Ctrl+C", "stop the turn; twice to quit"),
+    ("Ctrl+D", "quit"),
 ];
 
-/// What a person wants of the chat itself or of the session.
+/// Input of the user: for the chat itself or for the session.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Wish {
+pub(crate) enum Input {
     Help,
     Quit,
-    /// A command of ours with words behind it that it does not take.
+    /// A command with an argument that it does not take.
     Misused(&'static str),
     Order(Order),
 }
 
-/// What is done with the session.
+/// An order to the session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Order {
     Say(String),
@@ -97,16 +97,16 @@ pub(crate) enum Order {
     Clear,
 }
 
-/// Reads a message: a command of the chat, else something to say.
-pub(crate) fn read(text: &str) -> Wish {
+/// Parses a message: a command of the chat, or a message to the model.
+pub(crate) fn read(text: &str) -> Input {
     let trimmed = text.trim();
     let (word, rest) = trimmed
         .split_once(char::is_whitespace)
         .unwrap_or((trimmed, ""));
     let rest = rest.trim();
     let order = match (word, rest) {
-        ("/help", "") => return Wish::Help,
-        ("/quit" | "/exit", "") => return Wish::Quit,
+        ("/help", "") => return Input::Help,
+        ("/quit" | "/exit", "") => return Input::Quit,
         ("/skills", "") => Order::Skills,
         ("/why", "") => Order::Why(None),
         ("/why", name) if !name.contains(char::is_whitespace) => {
@@ -120,22 +120,22 @@ pub(crate) fn read(text: &str) -> Wish {
             .iter()
             .find(|command| word.strip_prefix('/') == Some(command.name))
         {
-            Some(command) => return Wish::Misused(command.name),
+            Some(command) => return Input::Misused(command.name),
             None => Order::Say(text.to_owned()),
         },
     };
-    Wish::Order(order)
+    Input::Order(order)
 }
 
-/// What is wrong with a command that was given words it does not take.
+/// Returns the error for a command with an invalid argument.
 pub(crate) fn misused(name: &str) -> String {
     match name {
-        "why" => "`/why` takes the name of one skill, or nothing".to_owned(),
-        name => format!("`/{name}` takes nothing behind it"),
+        "why" => "`/why` takes at most one skill name".to_owned(),
+        name => format!("`/{name}` takes no argument"),
     }
 }
 
-/// Names that come near to one that nobody has.
+/// Returns names similar to an unknown one.
 pub(crate) fn near(name: &str, skills: &[Box<str>]) -> Vec<String> {
     let ours = nearest(name, COMMANDS.iter().map(|command| command.name));
     let ours = ours.into_iter().map(str::to_owned);
@@ -144,7 +144,7 @@ pub(crate) fn near(name: &str, skills: &[Box<str>]) -> Vec<String> {
         .collect()
 }
 
-/// The help.
+/// Returns the help.
 pub(crate) fn help() -> View {
     let command = |command: &Command| {
         (
@@ -158,7 +158,7 @@ pub(crate) fn help() -> View {
     let mut pairs: Vec<_> = COMMANDS.iter().map(command).collect();
     pairs.push((
         "/NAME TEXT".to_owned(),
-        "Load a skill and say something with it".to_owned(),
+        "Load a skill and send a message with it".to_owned(),
     ));
     pairs.push((String::new(), String::new()));
     pairs.extend(KEYS.iter().map(key));
@@ -173,21 +173,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn commands_come_first_and_the_rest_is_said() {
-        assert_eq!(read(" /help "), Wish::Help);
+    fn commands_are_parsed_and_the_rest_is_a_message() {
+        assert_eq!(read(" /help "), Input::Help);
         assert_eq!(
             read("/why /pdf"),
-            Wish::Order(Order::Why(Some("pdf".into())))
+            Input::Order(Order::Why(Some("pdf".into())))
         );
-        assert_eq!(read("/model is what?"), Wish::Misused("model"));
-        assert_eq!(read("/why is it so?"), Wish::Misused("why"));
+        assert_eq!(read("/model is what?"), Input::Misused("model"));
+        assert_eq!(read("/why is it so?"), Input::Misused("why"));
         for text in ["/pdf fill it", "/helpme", "help", "/etc/hosts is a file"] {
-            assert_eq!(read(text), Wish::Order(Order::Say(text.into())), "{text}");
+            assert_eq!(read(text), Input::Order(Order::Say(text.into())), "{text}");
         }
     }
 
     #[test]
-    fn near_names_are_of_commands_and_skills() {
+    fn similar_names_include_commands_and_skills() {
         assert_eq!(near("hlep", &["heap".into()]), ["help", "heap"]);
     }
 }

@@ -1,35 +1,35 @@
-//! Completing `/name` and `$name`.
+//! Completion of `/name` and `$name`.
 
 use std::ops::Range;
 
 use super::command::COMMANDS;
 use super::editor::Editor;
 
-/// Most names in the list.
+/// The maximum number of names in the list.
 pub(crate) const MAX_CHOICES: usize = 50;
 
-/// Something that can be typed behind a slash.
+/// A name that can be completed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Name {
     pub(crate) name: String,
     pub(crate) about: String,
 }
 
-/// Names that fit what is being typed.
+/// The names that match the typed word.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Popup {
-    /// What is replaced.
+    /// The range to replace.
     pub(crate) range: Range<usize>,
     /// `/` or `$`.
     pub(crate) mark: char,
     pub(crate) choices: Vec<Name>,
     pub(crate) selected: usize,
-    /// Whether a person chose, so that Enter takes it.
+    /// `true` if the user moved the selection, so that Enter accepts it.
     pub(crate) moved: bool,
 }
 
 impl Popup {
-    /// Finds the names for the word that the cursor is behind.
+    /// Finds the names for the word before the cursor.
     pub(crate) fn find(editor: &Editor, skills: &[Name]) -> Option<Self> {
         let head = &editor.text()[..editor.cursor()];
         let start = head.rfind(char::is_whitespace).map_or(0, |at| {
@@ -53,7 +53,7 @@ impl Popup {
         let has = |name: &Name| name.name.to_lowercase().contains(&typed);
         let ordered = all.iter().filter(|name| begins(name));
         for name in ordered.chain(all.iter().filter(|name| !begins(name) && has(name))) {
-            // A skill that has the name of a command of ours cannot be called by it.
+            // A skill with the name of a command cannot be invoked by it.
             if choices.iter().all(|known| known.name != name.name) && choices.len() < MAX_CHOICES {
                 choices.push(name.clone());
             }
@@ -80,7 +80,7 @@ impl Popup {
         self.moved = true;
     }
 
-    /// Puts the chosen name into the text.
+    /// Inserts the selected name.
     pub(crate) fn accept(&self, editor: &mut Editor) {
         if let Some(name) = self.choices.get(self.selected) {
             editor.replace(self.range.clone(), &format!("{}{} ", self.mark, name.name));
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_begin_so_come_first() {
+    fn prefix_matches_come_first() {
         assert_eq!(find("/he").unwrap(), ["help"]);
         assert_eq!(
             find("/o").unwrap(),
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_is_put_in_and_the_rest_stays() {
+    fn accepted_name_replaces_the_word() {
         let mut editor = Editor::default();
         editor.insert("/co x");
         editor.left();

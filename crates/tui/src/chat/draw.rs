@@ -1,4 +1,4 @@
-//! Draws the state. The same state and size give the same screen.
+//! Draws the chat. The same state and size give the same screen.
 
 use std::collections::BTreeMap;
 
@@ -15,14 +15,14 @@ use super::lines;
 use super::state::ChatState;
 use super::wrap::{cut, wrap};
 
-/// Most rows of the input.
+/// The maximum number of rows of the input.
 const MAX_INPUT: usize = 8;
-/// Most rows of the list of names.
+/// The maximum number of rows of the list of names.
 const MAX_POPUP: usize = 6;
-/// Widest text; a line that is longer is hard to read.
+/// The maximum width of text, for readability.
 const MAX_WIDTH: usize = 120;
 
-/// Lines that were laid out before, by the number of their part.
+/// Cached layouts by item.
 #[derive(Debug, Default)]
 pub(crate) struct Cache {
     lines: BTreeMap<u64, Laid>,
@@ -36,7 +36,7 @@ struct Laid {
     used: bool,
 }
 
-/// What came out beside the picture.
+/// The result of drawing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Drawn {
     pub(crate) cursor: Option<Position>,
@@ -45,16 +45,16 @@ pub(crate) struct Drawn {
     pub(crate) top: usize,
 }
 
-/// Draws everything.
+/// Draws the chat.
 pub(crate) fn draw(
     state: &ChatState,
     cache: &mut Cache,
-    colours: bool,
+    colors: bool,
     area: Rect,
     buffer: &mut Buffer,
 ) -> Drawn {
     let drawn = draw_all(state, cache, area, buffer);
-    if !colours {
+    if !colors {
         for cell in &mut buffer.content {
             cell.fg = Color::Reset;
             cell.bg = Color::Reset;
@@ -123,7 +123,7 @@ fn draw_all(state: &ChatState, cache: &mut Cache, area: Rect, buffer: &mut Buffe
     }
 }
 
-/// Draws the conversation; returns how many lines it has, and the first that is seen.
+/// Draws the conversation. Returns the number of lines and the first visible one.
 fn transcript(
     state: &ChatState,
     cache: &mut Cache,
@@ -163,7 +163,7 @@ fn transcript(
         }
     }
     cache.lines.retain(|_, laid| laid.used);
-    // A question that is too long is read from its beginning.
+    // A long question is shown from its start.
     if !state.questions.is_empty() {
         looked_at = Some(total);
     }
@@ -192,7 +192,7 @@ fn transcript(
     (total, top)
 }
 
-/// What stands above the conversation.
+/// Returns the lines above the conversation.
 fn head(state: &ChatState, width: usize) -> Vec<Line<'static>> {
     let dim = Style::new().add_modifier(Modifier::DIM);
     let dropped = state.items.dropped();
@@ -216,12 +216,12 @@ fn head(state: &ChatState, width: usize) -> Vec<Line<'static>> {
             &nothing,
         ));
     }
-    let text = "Say something, or type / for skills and commands.";
+    let text = "Type a message, or / for skills and commands.";
     lines.extend(wrap(&[Span::styled(text, dim)], width, &nothing, &nothing));
     lines
 }
 
-/// What stands below the conversation: a question, or what goes on.
+/// Returns the lines below the conversation: a question or the current work.
 fn tail(state: &ChatState, width: usize) -> Vec<Line<'static>> {
     if let Some((asked, _)) = state.question() {
         return lines::question(asked, width);
@@ -244,7 +244,7 @@ fn tail(state: &ChatState, width: usize) -> Vec<Line<'static>> {
     vec![Line::default(), line]
 }
 
-/// The line above the input: a hint, or how many lines are below.
+/// Returns the line above the input: a hint or the number of hidden lines.
 fn rule(state: &ChatState, below: usize, width: usize) -> Line<'static> {
     let dim = Style::new().add_modifier(Modifier::DIM);
     let (word, style) = match (state.hint(), below) {
@@ -272,7 +272,7 @@ fn rule(state: &ChatState, below: usize, width: usize) -> Line<'static> {
     ])
 }
 
-/// Messages that wait for the turn to end.
+/// Returns the messages that wait for the end of the turn.
 fn waiting(state: &ChatState, width: usize) -> Vec<Line<'static>> {
     let dim = Style::new().add_modifier(Modifier::DIM);
     let line = |text: &String| {
@@ -291,7 +291,7 @@ fn waiting(state: &ChatState, width: usize) -> Vec<Line<'static>> {
 
 type Place = (usize, usize);
 
-/// The input, or the keys that answer a question.
+/// Returns the input, or the keys that answer a question.
 fn input(state: &ChatState, width: usize, most: usize) -> (Vec<Line<'static>>, Option<Place>) {
     if let Some((_, armed)) = state.question() {
         return (vec![keys(state.questions.len(), armed, width)], None);
@@ -389,7 +389,7 @@ fn draw_popup(popup: &Popup, below: Rect, room: usize, buffer: &mut Buffer) {
     }
 }
 
-/// The line at the bottom. What does not fit goes, the least wanted first.
+/// Returns the status line. The least important parts are dropped if it is too long.
 fn status(state: &ChatState, width: usize) -> Line<'static> {
     let facts = &state.facts;
     let skills = match facts.skills.as_slice() {

@@ -1,4 +1,4 @@
-//! Pictures of the chat at three widths.
+//! Snapshots of the chat at three widths.
 
 use std::time::Duration;
 
@@ -10,11 +10,11 @@ use ratatui::style::Color;
 use unicode_width::UnicodeWidthStr;
 
 use super::command::help;
+use super::display::{DisplayEvent, Tone};
 use super::draw::{Cache, Drawn, draw};
 use super::item::{Body, View};
-use super::news::{News, Tone};
 use super::state::{ChatState, Facts, Message, Report};
-use super::state_tests::{news, plain, question, ready, send, type_in};
+use super::state_tests::{event, plain, question, ready, send, type_in};
 
 fn picture(state: &ChatState, width: u16, height: u16) -> (String, Drawn) {
     let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
@@ -36,7 +36,7 @@ fn picture(state: &ChatState, width: u16, height: u16) -> (String, Drawn) {
         let mut line = String::new();
         let mut covered = 0;
         for cell in row {
-            // What a wide character covers is not there.
+            // The cell after a wide character is empty.
             if covered == 0 {
                 line.push_str(cell.symbol());
                 covered = cell.symbol().width();
@@ -86,39 +86,43 @@ fn talk() -> ChatState {
         output: 7,
         ..Usage::default()
     };
-    news(
+    event(
         &mut state,
         0,
-        News::Replied {
+        DisplayEvent::Replied {
             text: "I look.".into(),
             calls,
             usage,
         },
     );
-    let ended = |call: &str, fault: Option<&str>, milliseconds| News::CallEnded {
+    let ended = |call: &str, fault: Option<&str>, milliseconds| DisplayEvent::CallEnded {
         call: call.into(),
         fault: fault.map(Into::into),
         milliseconds,
         usage: None,
     };
-    news(&mut state, 0, ended("1", None, 3));
+    event(&mut state, 0, ended("1", None, 3));
     let why = "the command may reach the network, and nobody allowed it";
-    news(&mut state, 0, ended("2", Some(why), 1));
-    news(&mut state, 0, News::CallStarted { call: "3".into() });
+    event(&mut state, 0, ended("2", Some(why), 1));
+    event(
+        &mut state,
+        0,
+        DisplayEvent::CallStarted { call: "3".into() },
+    );
     let text = "## New in 1.4\n- **search** by what a skill *does*, with `prowess find`\n- 日本語の文章は幅で折り返されます、とても長い行でも大丈夫\n";
-    news(&mut state, 0, News::Text(text.into()));
+    event(&mut state, 0, DisplayEvent::Text(text.into()));
     state
 }
 
 #[test]
-fn a_turn_under_way() {
+fn running_turn() {
     let mut state = talk();
     state.update(Message::Time(Duration::from_millis(2_300)));
     insta::assert_snapshot!(pictures(&state));
 }
 
 #[test]
-fn a_question() {
+fn open_question() {
     let mut state = talk();
     state.update(Message::Ask(question(1)));
     state.update(Message::Ask(question(2)));
@@ -127,16 +131,16 @@ fn a_question() {
 }
 
 #[test]
-fn a_long_question_is_read_from_its_beginning() {
+fn long_question_is_shown_from_its_start() {
     let mut state = talk();
     let what = (0..30).map(|number| format!("step {number}\n")).collect();
-    state.update(Message::Ask(super::state::Asked {
+    state.update(Message::Ask(super::state::PendingQuestion {
         what,
         ..question(1)
     }));
     let (text, drawn) = picture(&state, 60, 14);
     assert!(
-        text.contains("May the skill deploy do this?") && text.contains("lines below"),
+        text.contains("Allow skill deploy to do this?") && text.contains("lines below"),
         "{text}"
     );
     let Drawn {
@@ -155,7 +159,7 @@ fn a_long_question_is_read_from_its_beginning() {
 }
 
 #[test]
-fn the_beginning_with_names_to_choose_from() {
+fn start_with_completions() {
     let mut state = ready();
     type_in(&mut state, "/");
     plain(&mut state, KeyCode::Down);
@@ -163,7 +167,7 @@ fn the_beginning_with_names_to_choose_from() {
 }
 
 #[test]
-fn help_is_laid_out() {
+fn help_view() {
     let mut state = ready();
     state.update(Message::Report(Report::View(help())));
     let (narrow, wide) = (picture(&state, 40, 60).0, picture(&state, 80, 30).0);
@@ -171,7 +175,7 @@ fn help_is_laid_out() {
 }
 
 #[test]
-fn tables_fit_or_become_lists() {
+fn tables_become_lists_if_too_wide() {
     let mut state = ready();
     let row = |cells: [&str; 4]| cells.map(str::to_owned).to_vec();
     let body = Body::Table {
@@ -194,7 +198,7 @@ fn tables_fit_or_become_lists() {
 }
 
 #[test]
-fn a_long_view_is_read_from_its_beginning() {
+fn long_view_is_shown_from_its_start() {
     let mut state = ready();
     state.update(Message::Report(Report::View(help())));
     let (text, drawn) = picture(&state, 80, 14);
@@ -213,7 +217,7 @@ fn a_long_view_is_read_from_its_beginning() {
 }
 
 #[test]
-fn the_input_grows_and_the_cursor_is_in_it() {
+fn input_grows_with_the_cursor() {
     let mut state = ready();
     state.update(Message::Paste(
         "one\ntwo 技能 words that go on and on behind the edge\nthree".into(),
@@ -248,7 +252,7 @@ fn any_size_can_be_drawn() {
 }
 
 #[test]
-fn without_colours_there_are_none() {
+fn colors_can_be_disabled() {
     let state = talk();
     let mut terminal = Terminal::new(TestBackend::new(80, 24)).unwrap();
     terminal
@@ -272,14 +276,14 @@ fn without_colours_there_are_none() {
 }
 
 #[test]
-fn what_is_dropped_is_said() {
+fn dropped_items_are_counted() {
     let mut state = ready();
     for number in 0..2_100 {
         let text = number.to_string();
-        news(
+        event(
             &mut state,
             0,
-            News::Line {
+            DisplayEvent::Line {
                 tone: Tone::Plain,
                 what: "note",
                 text,

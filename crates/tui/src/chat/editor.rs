@@ -1,18 +1,18 @@
-//! The line that a person types: text, a cursor, and what keys do to them.
+//! The input line: a text, a cursor and the editing commands.
 
 use prowess_diag::sanitize;
 use unicode_segmentation::{GraphemeCursor, UnicodeSegmentation};
 use unicode_width::UnicodeWidthStr;
 
-/// Most bytes of a message.
+/// The maximum size of a message in bytes.
 pub(crate) const MAX_TEXT: usize = 256 * 1024;
 
-/// A text of one or more lines, and a place in it that is never inside of a character.
+/// A text of one or more lines with a cursor, which is always at a grapheme boundary.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Editor {
     text: String,
     cursor: usize,
-    /// What was cut last.
+    /// The last cut.
     cut: String,
 }
 
@@ -29,21 +29,21 @@ impl Editor {
         self.text.is_empty()
     }
 
-    /// Puts another text in its place, with the cursor behind it.
+    /// Replaces the text and moves the cursor to its end.
     pub(crate) fn set(&mut self, text: &str) {
         self.text.clear();
         self.cursor = 0;
         self.insert(text);
     }
 
-    /// Takes the text out.
+    /// Takes the text.
     pub(crate) fn take(&mut self) -> String {
         self.cursor = 0;
         std::mem::take(&mut self.text)
     }
 
-    /// Inserts a text. What a terminal would act on, or would not show, does not come in; tells how
-    /// much of it was left out.
+    /// Inserts a text without control and invisible characters. Returns the number of characters
+    /// left out.
     pub(crate) fn insert(&mut self, text: &str) -> usize {
         let mut clean = String::with_capacity(text.len());
         let mut left_out = 0;
@@ -68,7 +68,7 @@ impl Editor {
         left_out
     }
 
-    /// Puts a text in place of a part of the text, with the cursor behind it.
+    /// Replaces a range of the text and moves the cursor to the end of the new text.
     pub(crate) fn replace(&mut self, range: std::ops::Range<usize>, text: &str) {
         if self.text.get(range.clone()).is_some() {
             self.text.replace_range(range.clone(), "");
@@ -103,17 +103,17 @@ impl Editor {
         self.cursor = self.word_behind();
     }
 
-    /// To the beginning of the line.
+    /// Moves to the start of the line.
     pub(crate) fn home(&mut self) {
         self.cursor = self.line_start(self.cursor);
     }
 
-    /// To the end of the line.
+    /// Moves to the end of the line.
     pub(crate) fn end(&mut self) {
         self.cursor = self.line_end(self.cursor);
     }
 
-    /// Cuts to the end of the line; at the end, the line break.
+    /// Cuts to the end of the line, or the line break at the end.
     pub(crate) fn cut_to_end(&mut self) {
         let end = self.line_end(self.cursor);
         let end = if end == self.cursor {
@@ -124,7 +124,7 @@ impl Editor {
         self.cut_out(self.cursor, end);
     }
 
-    /// Cuts to the beginning of the line.
+    /// Cuts to the start of the line.
     pub(crate) fn cut_to_start(&mut self) {
         self.cut_out(self.line_start(self.cursor), self.cursor);
     }
@@ -134,19 +134,19 @@ impl Editor {
         self.cut_out(self.word_before(), self.cursor);
     }
 
-    /// Cuts the word behind the cursor.
+    /// Cuts the word after the cursor.
     pub(crate) fn cut_word_right(&mut self) {
         self.cut_out(self.cursor, self.word_behind());
     }
 
-    /// Inserts what was cut last.
+    /// Pastes the last cut.
     pub(crate) fn paste_cut(&mut self) {
         let cut = std::mem::take(&mut self.cut);
         self.insert(&cut);
         self.cut = cut;
     }
 
-    /// One line up; tells whether there was one.
+    /// Moves one line up. Returns `false` on the first line.
     pub(crate) fn up(&mut self) -> bool {
         let start = self.line_start(self.cursor);
         if start == 0 {
@@ -157,7 +157,7 @@ impl Editor {
         true
     }
 
-    /// One line down; tells whether there was one.
+    /// Moves one line down. Returns `false` on the last line.
     pub(crate) fn down(&mut self) -> bool {
         let end = self.line_end(self.cursor);
         if end == self.text.len() {
@@ -168,7 +168,7 @@ impl Editor {
         true
     }
 
-    /// The text in rows of a width, and the row and column of the cursor.
+    /// Returns the text in rows of a width, and the row and column of the cursor.
     pub(crate) fn rows(&self, width: usize) -> (Vec<String>, (usize, usize)) {
         let width = width.max(1);
         let mut rows = vec![String::new()];
@@ -192,7 +192,7 @@ impl Editor {
             }
         }
         if self.cursor >= self.text.len() {
-            // Behind a full row the cursor stands on the next.
+            // After a full row the cursor is on the next.
             if column >= width {
                 rows.push(String::new());
                 column = 0;
@@ -215,7 +215,7 @@ impl Editor {
         }
     }
 
-    /// Moves the cursor behind the character that it is in, where texts grew together.
+    /// Moves the cursor to a grapheme boundary, in case an edit joined two clusters.
     fn settle(&mut self) {
         self.cursor = self
             .text
@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn words_and_lines_are_cut_and_come_back() {
+    fn words_and_lines_are_cut_and_pasted() {
         let mut editor = with("one two\nthree four");
         editor.cut_word();
         assert_eq!(editor.text(), "one two\nthree ");
@@ -334,7 +334,7 @@ mod tests {
         assert_eq!(
             editor.cursor(),
             5 + 3,
-            "in the middle of a wide character is before it"
+            "the middle of a wide character is before it"
         );
         assert!(editor.up());
         assert_eq!(editor.cursor(), 2);
@@ -344,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn one_key_removes_one_character_as_people_see_it() {
+    fn backspace_removes_a_grapheme_cluster() {
         let mut editor = with("a👩\u{200d}💻e\u{301}");
         editor.backspace();
         assert_eq!(editor.text(), "a👩\u{200d}💻");
@@ -353,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_that_a_terminal_acts_on_comes_in() {
+    fn control_characters_are_left_out() {
         let mut editor = Editor::default();
         assert_eq!(editor.insert("a\x1b[31mb\r\nc\td\u{202e}e\rf\u{7}"), 3);
         assert_eq!(editor.text(), "a[31mb\nc    de\nf");
@@ -364,7 +364,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_are_as_wide_as_they_may_be() {
+    fn rows_fill_the_width() {
         let mut editor = with("ab技能c\nd");
         assert_eq!(
             editor.rows(4),

@@ -1,23 +1,23 @@
-//! What was typed before.
+//! The history of typed messages.
 
 use std::collections::VecDeque;
 use std::fs::OpenOptions;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
-/// Most messages that are remembered.
+/// The maximum number of messages.
 const MAX_ENTRIES: usize = 1_000;
-/// Most bytes of a message that is remembered.
+/// The maximum size of a message in bytes.
 const MAX_ENTRY: usize = 16 * 1024;
-/// Most bytes that are read from the file.
+/// The maximum size of the file in bytes.
 const MAX_FILE: u64 = 4 * 1024 * 1024;
 
-/// What was typed before, and where a person is in it.
+/// The typed messages and the current position.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct History {
     entries: VecDeque<String>,
     at: Option<usize>,
-    /// What was being typed when they began to look.
+    /// The text that was being typed before browsing.
     draft: String,
 }
 
@@ -30,7 +30,7 @@ impl History {
         history
     }
 
-    /// Takes note of a message; tells whether it is new.
+    /// Adds a message. Returns `false` if it is empty, too long or a repetition.
     pub(crate) fn push(&mut self, text: &str) -> bool {
         self.at = None;
         let same = self.entries.back().is_some_and(|last| last == text);
@@ -44,7 +44,7 @@ impl History {
         true
     }
 
-    /// The message before; `typed` comes back at the end.
+    /// Returns the previous message. `typed` is restored after the last one.
     pub(crate) fn older(&mut self, typed: &str) -> Option<&str> {
         let at = match self.at {
             None => {
@@ -58,20 +58,20 @@ impl History {
         self.entries.get(at).map(String::as_str)
     }
 
-    /// The message behind.
+    /// Returns the next message.
     pub(crate) fn newer(&mut self) -> Option<&str> {
         let at = self.at? + 1;
         self.at = (at < self.entries.len()).then_some(at);
         Some(self.entries.get(at).unwrap_or(&self.draft))
     }
 
-    /// Ends looking.
+    /// Stops browsing.
     pub(crate) fn stay(&mut self) {
         self.at = None;
     }
 }
 
-/// The file that remembers messages: one JSON text on each line, for its owner only.
+/// The history file: one JSON string per line, readable only by its owner.
 #[derive(Clone, Debug)]
 pub(crate) struct HistoryFile {
     path: PathBuf,
@@ -82,7 +82,7 @@ impl HistoryFile {
         Self { path }
     }
 
-    /// Reads it. What is no text of ours is left out; a file that grew too long is made shorter.
+    /// Reads the file, ignoring invalid lines. A file that is too long is truncated.
     pub(crate) fn load(&self) -> Vec<String> {
         let Ok(file) = std::fs::File::open(&self.path) else {
             return Vec::new();
@@ -98,13 +98,13 @@ impl HistoryFile {
             .collect();
         let entries = all[all.len().saturating_sub(MAX_ENTRIES)..].to_vec();
         if all.len() > MAX_ENTRIES * 2 {
-            // Whoever cannot write it can still read it.
+            // The history can be read even if the file cannot be written.
             let _ = self.rewrite(&entries);
         }
         entries
     }
 
-    /// Adds a message.
+    /// Appends a message.
     pub(crate) fn append(&self, text: &str) -> std::io::Result<()> {
         if let Some(folder) = self.path.parent() {
             std::fs::create_dir_all(folder)?;
@@ -157,7 +157,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn looking_back_ends_with_what_was_being_typed() {
+    fn browsing_ends_with_the_draft() {
         let mut history = History::new(["a".to_owned(), "b".to_owned(), "b".to_owned()]);
         assert_eq!(history.older("dra"), Some("b"));
         assert_eq!(history.older(""), Some("a"));
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn the_file_is_for_its_owner_and_bounded() {
+    fn file_is_private_and_bounded() {
         let folder = tempfile::tempdir().unwrap();
         let file = HistoryFile::new(folder.path().join("state/history"));
         assert!(file.load().is_empty());

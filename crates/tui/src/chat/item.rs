@@ -1,51 +1,51 @@
-//! The conversation as it is shown: a bounded list of parts.
+//! The displayed conversation: a bounded list of items.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use super::news::{MAX_SHOWN, News, Tone};
+use super::display::{DisplayEvent, MAX_SHOWN, Tone};
 
-/// Most parts that are kept.
+/// The maximum number of items.
 const MAX_ITEMS: usize = 2_000;
-/// Most bytes that are kept.
+/// The maximum size in bytes.
 const MAX_BYTES: usize = 4 * 1024 * 1024;
 
-/// One part of what is shown.
+/// One item of the conversation.
 #[derive(Clone, Debug)]
 pub(crate) struct Item {
-    /// A number of its own.
+    /// A unique number.
     pub(crate) id: u64,
-    /// Changes with what it says.
+    /// Changes with the content.
     pub(crate) revision: u32,
-    /// How deep the sub-run is that it belongs to.
+    /// The depth of the sub-run it belongs to.
     pub(crate) depth: u8,
     pub(crate) kind: Kind,
 }
 
 #[derive(Clone, Debug)]
 pub(crate) enum Kind {
-    /// What a person said.
+    /// A message of the user.
     Person(String),
-    /// What the model said.
+    /// A message of the model.
     Model { text: String, open: bool },
-    /// A tool that was called.
+    /// A tool call.
     Call {
         session: Box<str>,
         call: Box<str>,
         line: String,
         state: CallState,
     },
-    /// A line about something.
+    /// A line of information.
     Line {
         tone: Tone,
         what: &'static str,
         text: String,
     },
-    /// What a command of the chat shows.
+    /// The output of a chat command.
     View(View),
 }
 
-/// How far a call is.
+/// The state of a call.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum CallState {
     Waiting,
@@ -58,11 +58,11 @@ pub(crate) enum CallState {
     Refused {
         why: String,
     },
-    /// The turn ended before it did.
+    /// The turn ended before the call.
     Open,
 }
 
-/// What a command of the chat shows.
+/// The output of a chat command.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct View {
     pub(crate) title: String,
@@ -71,18 +71,18 @@ pub(crate) struct View {
 
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Body {
-    /// Words and what they mean.
+    /// Terms with descriptions.
     Pairs(Vec<(String, String)>),
-    /// A table; the first column is the name.
+    /// A table whose first column is the name.
     Table {
         head: Vec<&'static str>,
         rows: Vec<Vec<String>>,
     },
-    /// Text, as it is.
+    /// Plain text.
     Text(String),
 }
 
-/// What is shown, the oldest first. What is too much is dropped, and counted.
+/// The items, oldest first. The oldest ones are dropped and counted.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Items {
     list: VecDeque<Item>,
@@ -96,7 +96,7 @@ impl Items {
         self.list.iter()
     }
 
-    /// How many are no longer here.
+    /// Returns the number of dropped items.
     pub(crate) fn dropped(&self) -> usize {
         self.dropped
     }
@@ -113,25 +113,25 @@ impl Items {
         self.bound();
     }
 
-    /// Takes what happened; `now` is for calls that begin.
-    pub(crate) fn take(&mut self, session: &str, depth: u8, news: &News, now: Duration) {
-        match news {
-            News::Said(text) => self.push(depth, Kind::Person(text.clone())),
-            // What a sub-run says is its own; its calls are of interest.
-            News::Text(piece) if depth == 0 => self.grow(piece),
-            News::Restart if depth == 0 => {
+    /// Adds an event. `now` is the start time of a new call.
+    pub(crate) fn take(&mut self, session: &str, depth: u8, event: &DisplayEvent, now: Duration) {
+        match event {
+            DisplayEvent::Said(text) => self.push(depth, Kind::Person(text.clone())),
+            // The text of a sub-run is not shown; its calls are.
+            DisplayEvent::Text(piece) if depth == 0 => self.grow(piece),
+            DisplayEvent::Restart if depth == 0 => {
                 self.replace_open(String::new());
-                let text = "the connection broke; asking once more".to_owned();
+                let text = "the connection was lost; retrying".to_owned();
                 self.push(
                     depth,
                     Kind::Line {
                         tone: Tone::Warning,
-                        what: "again",
+                        what: "retry",
                         text,
                     },
                 );
             }
-            News::Replied { text, calls, .. } => {
+            DisplayEvent::Replied { text, calls, .. } => {
                 if depth == 0 {
                     self.replace_open(text.clone());
                 }
@@ -147,10 +147,10 @@ impl Items {
                     );
                 }
             }
-            News::CallStarted { call } => {
+            DisplayEvent::CallStarted { call } => {
                 self.set_call(session, call, CallState::Running { since: now });
             }
-            News::CallEnded {
+            DisplayEvent::CallEnded {
                 call,
                 fault,
                 milliseconds,
@@ -164,7 +164,7 @@ impl Items {
                 };
                 self.set_call(session, call, state);
             }
-            News::Line { tone, what, text } => {
+            DisplayEvent::Line { tone, what, text } => {
                 self.push(
                     depth,
                     Kind::Line {
@@ -174,11 +174,15 @@ impl Items {
                     },
                 );
             }
-            News::Asked | News::Thinking | News::Calling(_) | News::Text(_) | News::Restart => {}
+            DisplayEvent::Asked
+            | DisplayEvent::Thinking
+            | DisplayEvent::Calling(_)
+            | DisplayEvent::Text(_)
+            | DisplayEvent::Restart => {}
         }
     }
 
-    /// A turn ended: nothing of it goes on.
+    /// Ends the turn: no item of it is open any more.
     pub(crate) fn close(&mut self) {
         for item in &mut self.list {
             match &mut item.kind {
@@ -195,7 +199,7 @@ impl Items {
         }
     }
 
-    /// Adds a piece to the answer that is on its way.
+    /// Appends a piece to the streamed reply.
     fn grow(&mut self, piece: &str) {
         let open = self
             .list
@@ -211,7 +215,7 @@ impl Items {
                 *revision += 1;
                 self.bytes += piece.len();
             }
-            // The whole answer comes at the end, with a word about what is left out.
+            // The complete reply follows, with a note about the omitted part.
             Some(_) => {}
             None => self.push(
                 0,
@@ -224,7 +228,7 @@ impl Items {
         self.bound();
     }
 
-    /// Puts the whole answer in the place of its pieces.
+    /// Replaces the streamed reply by the complete one.
     fn replace_open(&mut self, whole: String) {
         let found = self
             .list
@@ -299,8 +303,8 @@ mod tests {
 
     const NOW: Duration = Duration::ZERO;
 
-    fn replied(text: &str) -> News {
-        News::Replied {
+    fn replied(text: &str) -> DisplayEvent {
+        DisplayEvent::Replied {
             text: text.into(),
             calls: Vec::new(),
             usage: Usage::default(),
@@ -308,14 +312,14 @@ mod tests {
     }
 
     #[test]
-    fn pieces_become_the_whole_answer() {
+    fn pieces_are_replaced_by_the_complete_reply() {
         let mut items = Items::default();
-        for news in [
-            News::Text("He".into()),
-            News::Text("llo".into()),
+        for event in [
+            DisplayEvent::Text("He".into()),
+            DisplayEvent::Text("llo".into()),
             replied("Hello."),
         ] {
-            items.take("s", 0, &news, NOW);
+            items.take("s", 0, &event, NOW);
         }
         let texts: Vec<_> = items
             .iter()
@@ -325,14 +329,14 @@ mod tests {
             })
             .collect();
         assert_eq!(texts, ["Hello."]);
-        // Nothing of what a sub-run says is shown.
-        items.take("t", 1, &News::Text("inner".into()), NOW);
+        // The text of a sub-run is not shown.
+        items.take("t", 1, &DisplayEvent::Text("inner".into()), NOW);
         items.take("t", 1, &replied("inner"), NOW);
         assert_eq!(items.iter().count(), 1);
     }
 
     #[test]
-    fn what_is_shown_is_bounded() {
+    fn displayed_items_are_bounded() {
         let mut items = Items::default();
         for _ in 0..MAX_ITEMS + 10 {
             items.push(0, Kind::Person("x".into()));
@@ -344,7 +348,7 @@ mod tests {
         assert!(items.bytes <= MAX_BYTES && items.iter().count() < 100);
         let mut items = Items::default();
         for _ in 0..100 {
-            items.take("s", 0, &News::Text("x".repeat(10_000)), NOW);
+            items.take("s", 0, &DisplayEvent::Text("x".repeat(10_000)), NOW);
         }
         assert!(items.bytes < MAX_SHOWN + 20_000);
     }

@@ -1,4 +1,4 @@
-//! Parts of the conversation as lines of a width.
+//! Layout of items as lines.
 
 use std::time::Duration;
 
@@ -7,22 +7,22 @@ use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
 use unicode_width::UnicodeWidthStr;
 
+use super::display::Tone;
 use super::item::{Body, CallState, Item, Kind, View};
 use super::markdown::markdown;
-use super::news::Tone;
-use super::state::Asked;
+use super::state::PendingQuestion;
 use super::wrap::{chop, cut, wrap};
 
 const FRAMES: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
 const DIM: Style = Style::new().add_modifier(Modifier::DIM);
 const BOLD: Style = Style::new().add_modifier(Modifier::BOLD);
 
-/// What turns while something goes on.
+/// Returns the current frame of the spinner.
 pub(crate) fn spinner(now: Duration) -> &'static str {
     FRAMES[usize::try_from(now.as_millis() / 100).unwrap_or(0) % FRAMES.len()]
 }
 
-/// Whether a part looks different as time goes by.
+/// Returns `true` if an item changes over time.
 pub(crate) fn is_moving(item: &Item) -> bool {
     matches!(
         item.kind,
@@ -33,7 +33,7 @@ pub(crate) fn is_moving(item: &Item) -> bool {
     )
 }
 
-/// Lays out one part, with an empty line before it where that helps.
+/// Lays out an item, preceded by an empty line where that improves readability.
 pub(crate) fn item(item: &Item, width: usize, now: Duration) -> Vec<Line<'static>> {
     let indent = "  ".repeat(usize::from(item.depth));
     match &item.kind {
@@ -85,7 +85,7 @@ fn call(
     width: usize,
     now: Duration,
 ) -> Vec<Line<'static>> {
-    let (mark, colour, tail) = match state {
+    let (mark, color, tail) = match state {
         CallState::Waiting => ("·", Color::Reset, String::new()),
         CallState::Running { since } => (
             spinner(now),
@@ -100,7 +100,7 @@ fn call(
         width.saturating_sub(indent.len() + 4 + if tail.is_empty() { 0 } else { tail.width() + 2 });
     let mut spans = vec![
         Span::raw(format!("{indent}  ")),
-        Span::styled(mark, Style::new().fg(colour)),
+        Span::styled(mark, Style::new().fg(color)),
         Span::raw(format!(" {}", cut(line, room.max(8)))),
     ];
     if !tail.is_empty() {
@@ -115,13 +115,13 @@ fn call(
     lines
 }
 
-/// A question in the conversation: what would happen, who wants it, why they are asked.
-pub(crate) fn question(asked: &Asked, width: usize) -> Vec<Line<'static>> {
+/// Lays out a question: the action, its origin and the reason for asking.
+pub(crate) fn question(asked: &PendingQuestion, width: usize) -> Vec<Line<'static>> {
     let yellow = Style::new().fg(Color::Yellow);
     let bar = Span::styled("▌ ", yellow);
     let who = match &asked.skill {
-        Some(skill) => format!("May the skill {skill} do this?"),
-        None => "May the model do this?".to_owned(),
+        Some(skill) => format!("Allow skill {skill} to do this?"),
+        None => "Allow the model to do this?".to_owned(),
     };
     let mut lines = vec![Line::default()];
     lines.extend(wrap(
@@ -130,7 +130,7 @@ pub(crate) fn question(asked: &Asked, width: usize) -> Vec<Line<'static>> {
         &bar,
         &bar,
     ));
-    // Every character of it counts, so none is left out and no space is moved.
+    // Every character matters, so nothing is left out and spaces are kept.
     let inner = Span::styled("▌   ", yellow);
     for line in asked.what.lines() {
         lines.extend(chop(line, BOLD, width, &inner, &inner));
@@ -147,7 +147,7 @@ pub(crate) fn question(asked: &Asked, width: usize) -> Vec<Line<'static>> {
     lines
 }
 
-/// Lays out what a command of the chat shows.
+/// Lays out the output of a chat command.
 pub(crate) fn view(view: &View, width: usize) -> Vec<Line<'static>> {
     let mut lines = vec![Line::default(), Line::styled(cut(&view.title, width), BOLD)];
     let nothing = Span::raw("");
@@ -167,7 +167,7 @@ pub(crate) fn view(view: &View, width: usize) -> Vec<Line<'static>> {
                 .map(|(word, _)| word.width())
                 .max()
                 .unwrap_or(0);
-            // On a narrow screen the meaning stands below.
+            // On a narrow screen the description is below the term.
             let beside = wide + 2 + 20 <= width;
             for (word, text) in pairs {
                 let cyan = Style::new().fg(Color::Cyan);
@@ -238,7 +238,7 @@ fn table(head: &[&'static str], rows: &[Vec<String>], width: usize) -> Vec<Line<
     lines
 }
 
-/// The same as text without styles, for output that is no terminal.
+/// Returns lines as plain text, for output that is not a terminal.
 pub(crate) fn plain(lines: &[Line<'_>]) -> String {
     let mut text: String = lines
         .iter()
@@ -250,7 +250,7 @@ pub(crate) fn plain(lines: &[Line<'_>]) -> String {
     text
 }
 
-/// How long something took.
+/// Formats a duration in milliseconds.
 pub(crate) fn took(milliseconds: u64) -> String {
     if milliseconds < 10_000 {
         return format!(
@@ -261,7 +261,7 @@ pub(crate) fn took(milliseconds: u64) -> String {
     seconds(Duration::from_millis(milliseconds))
 }
 
-/// Seconds and minutes.
+/// Formats a duration in seconds and minutes.
 pub(crate) fn seconds(time: Duration) -> String {
     match time.as_secs() {
         seconds @ 0..60 => format!("{seconds} s"),
@@ -269,7 +269,7 @@ pub(crate) fn seconds(time: Duration) -> String {
     }
 }
 
-/// Money as people read it; small sums keep their digits.
+/// Formats a cost. Small amounts keep four digits.
 pub(crate) fn money(micros: u64) -> String {
     if micros < 1_000_000 {
         format!("${}.{:04}", micros / 1_000_000, micros % 1_000_000 / 100)
@@ -278,7 +278,7 @@ pub(crate) fn money(micros: u64) -> String {
     }
 }
 
-/// Tokens as people read them.
+/// Formats a number of tokens.
 pub(crate) fn tokens(number: u64) -> String {
     count(usize::try_from(number).unwrap_or(usize::MAX), "token")
 }
@@ -288,7 +288,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_read_well() {
+    fn numbers_are_formatted() {
         assert_eq!(
             [money(0), money(12_345), money(1_234_567)],
             ["$0.0000", "$0.0123", "$1.23"]

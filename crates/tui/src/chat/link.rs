@@ -1,4 +1,4 @@
-//! What the runtime is given of a chat: somebody who watches, and somebody to ask.
+//! The connection between the runtime and the chat: a watcher and an approver.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -10,30 +10,30 @@ use prowess::{Update, Watcher};
 use prowess_diag::sanitize;
 use prowess_diag::wording::{shorten, thousands};
 
-use super::news::{News, Tone, news};
-use super::state::{Asked, Message};
+use super::display::{DisplayEvent, Tone, display_event};
+use super::state::{Message, PendingQuestion};
 
-/// Most messages that wait to be shown; who has one more waits for them.
+/// The maximum number of queued messages. A sender waits while the queue is full.
 const MAX_WAITING: usize = 1_024;
 
-/// Most bytes of what a person is asked about. Nobody reads more before they say yes.
+/// The maximum size in bytes of an action that can be approved: longer ones are not read carefully.
 pub(crate) const MAX_WHAT: usize = 16 * 1024;
 
-/// What comes in for the chat.
+/// Input of the chat.
 #[derive(Debug)]
 pub(crate) enum Incoming {
     Message(Message),
-    /// A question, and where the answer goes.
-    Ask(Asked, SyncSender<Answer>),
-    /// The other side is done.
+    /// A question, and the channel for the answer.
+    Ask(PendingQuestion, SyncSender<Answer>),
+    /// The session has stopped.
     Stop,
 }
 
 /// The runtime's end.
 #[derive(Debug)]
-pub(crate) struct Link {
+pub(crate) struct Bridge {
     sender: SyncSender<Incoming>,
-    /// Whether somebody looks at the other end.
+    /// `true` while the chat is running.
     live: AtomicBool,
     next: AtomicU64,
 }
@@ -44,7 +44,7 @@ pub(crate) struct Inbox {
     pub(crate) receiver: Mutex<Option<Receiver<Incoming>>>,
 }
 
-impl Link {
+impl Bridge {
     pub(crate) fn new() -> (Arc<Self>, Inbox) {
         let (sender, receiver) = sync_channel(MAX_WAITING);
         let link = Self {
@@ -78,39 +78,39 @@ impl Inbox {
     }
 }
 
-impl Watcher for Link {
+impl Watcher for Bridge {
     fn update(&self, session: &str, depth: u8, update: Update<'_>) {
         if !self.live.load(Ordering::SeqCst) {
             return;
         }
-        if let Some(news) = news(update) {
-            let message = Message::News {
+        if let Some(event) = display_event(update) {
+            let message = Message::Event {
                 session: session.into(),
                 depth,
-                news,
+                event,
             };
-            // Nobody is left to see it.
+            // Fails if the chat has ended.
             let _ = self.sender.send(Incoming::Message(message));
         }
     }
 }
 
-impl Approver for Link {
+impl Approver for Bridge {
     fn ask(&self, question: &Question<'_>) -> Answer {
         if !self.live.load(Ordering::SeqCst) {
             return Answer::No;
         }
         if question.what.len() > MAX_WHAT {
             let text = too_long(question);
-            let news = News::Line {
+            let event = DisplayEvent::Line {
                 tone: Tone::Bad,
                 what: "refused",
                 text,
             };
-            let message = Message::News {
+            let message = Message::Event {
                 session: "".into(),
                 depth: 0,
-                news,
+                event,
             };
             let _ = self.sender.send(Incoming::Message(message));
             return Answer::No;
@@ -124,20 +124,20 @@ impl Approver for Link {
     }
 }
 
-/// Says that something is too long to be read and answered.
+/// Returns the message for an action that is too long to be approved.
 pub(crate) fn too_long(question: &Question<'_>) -> String {
     let first = question.what.lines().next().unwrap_or_default();
     let (first, size) = (shorten(first, 80), thousands(question.what.len()));
     format!(
-        "{}: it has {size} bytes, too many to be read and allowed",
+        "{}: too long to be approved: {size} bytes",
         sanitize::line(&first)
     )
 }
 
-/// A question made safe for a terminal.
-pub(crate) fn asked(id: u64, question: &Question<'_>) -> Asked {
+/// Makes a question safe for a terminal.
+pub(crate) fn asked(id: u64, question: &Question<'_>) -> PendingQuestion {
     let line = |text: &str| sanitize::line(text).into_owned();
-    Asked {
+    PendingQuestion {
         id,
         what: sanitize::block(question.what).into_owned(),
         why: explain(question.decision),
@@ -146,7 +146,7 @@ pub(crate) fn asked(id: u64, question: &Question<'_>) -> Asked {
     }
 }
 
-/// What a person reads about a decision.
+/// Returns the reason for a decision.
 fn explain(decision: &Decision) -> String {
     let mut text = decision.reason.to_string();
     if let Some(rule) = &decision.rule {
@@ -162,8 +162,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nobody_there_means_no() {
-        let (link, inbox) = Link::new();
+    fn answer_is_no_without_a_chat() {
+        let (link, inbox) = Bridge::new();
         let decision = Decision::new(Verdict::Ask, "x\x1b[2J");
         let question = Question {
             what: "rm\u{202e} -r\n.",
@@ -171,7 +171,7 @@ mod tests {
             skill: Some("s"),
             action: None,
         };
-        assert_eq!(link.ask(&question), Answer::No, "before it is shown");
+        assert_eq!(link.ask(&question), Answer::No, "before the chat starts");
         link.set_live(true);
         let receiver = inbox.take().unwrap();
         let long = "x".repeat(MAX_WHAT + 1);
@@ -179,10 +179,10 @@ mod tests {
             what: &long,
             ..question
         };
-        assert_eq!(link.ask(&huge), Answer::No, "nobody reads that much");
+        assert_eq!(link.ask(&huge), Answer::No, "too long");
         assert!(matches!(
             receiver.recv().unwrap(),
-            Incoming::Message(Message::News { .. })
+            Incoming::Message(Message::Event { .. })
         ));
         let thread = {
             let link = Arc::clone(&link);
@@ -196,11 +196,11 @@ mod tests {
                 })
             })
         };
-        // The answer is given up with its channel.
+        // The channel is dropped without an answer.
         drop(receiver.recv().unwrap());
         assert_eq!(thread.join().unwrap(), Answer::No);
         drop(receiver);
-        assert_eq!(link.ask(&question), Answer::No, "after it was shown");
+        assert_eq!(link.ask(&question), Answer::No, "after the chat has ended");
         let safe = asked(1, &question);
         assert_eq!(
             (&*safe.what, &*safe.why),

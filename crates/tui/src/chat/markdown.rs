@@ -1,11 +1,11 @@
-//! Markdown, lightly styled: enough to read an answer in a terminal, and never less than its text.
+//! A light Markdown renderer for the terminal that never drops text.
 
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
 
 use super::wrap::{chop, wrap};
 
-/// Lays out a text that was made safe before.
+/// Lays out a sanitized text.
 pub(crate) fn markdown(text: &str, width: usize) -> Vec<Line<'static>> {
     let mut lines = Vec::new();
     let mut fence: Option<&str> = None;
@@ -32,7 +32,7 @@ pub(crate) fn markdown(text: &str, width: usize) -> Vec<Line<'static>> {
     lines
 }
 
-/// A line of code: every space counts.
+/// Lays out a line of code, keeping all spaces.
 fn code(line: &str, width: usize) -> Vec<Line<'static>> {
     let bar = Span::styled("│ ", Style::new().add_modifier(Modifier::DIM));
     let line = line.replace('\t', "    ");
@@ -87,7 +87,7 @@ fn heading(line: &str) -> Option<&str> {
         .map(str::trim)
 }
 
-/// The mark of a list, and what stands behind it.
+/// Returns the marker of a list item and its text.
 fn bullet(line: &str) -> Option<(String, &str)> {
     for mark in ["- ", "* ", "+ "] {
         if let Some(rest) = line.strip_prefix(mark) {
@@ -102,7 +102,7 @@ fn bullet(line: &str) -> Option<(String, &str)> {
         .map(|behind| (line[..=digits].to_owned(), behind.trim_start()))
 }
 
-/// Bold, italic and code within a line. A mark without its end is text.
+/// Parses bold, italic and code within a line. An unclosed marker is text.
 fn inline(text: &str, base: Style) -> Vec<Span<'static>> {
     let mut spans = Vec::new();
     let mut plain = String::new();
@@ -135,7 +135,7 @@ fn inline(text: &str, base: Style) -> Vec<Span<'static>> {
     spans
 }
 
-/// What is marked at the beginning of a text: its inside, its style, and how long it is in all.
+/// Parses a marked text at the start: its content, style and total length.
 fn marked(text: &str, before: char) -> Option<(&str, Style, usize)> {
     let ticks = text.len() - text.trim_start_matches('`').len();
     if ticks > 0 {
@@ -155,7 +155,7 @@ fn marked(text: &str, before: char) -> Option<(&str, Style, usize)> {
         let Some(behind) = text.strip_prefix(mark) else {
             continue;
         };
-        // `snake_case` and `2 * 3` are no marks.
+        // `snake_case` and `2 * 3` are not markers.
         if before.is_alphanumeric() || behind.starts_with([' ', '*', '_']) {
             return None;
         }
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn marks_without_an_end_are_text() {
+    fn unclosed_markers_are_text() {
         for text in [
             "a * b * c",
             "snake_case_name",

@@ -1,7 +1,7 @@
-//! `prowess chat`: a conversation in a terminal, or in plain lines.
+//! `prowess chat`: a conversation on a terminal screen or in plain lines.
 //!
-//! [`ChatLink::new`] gives a watcher and an approver for a runtime, and a [`ChatUi`] that shows what
-//! they see:
+//! [`ChatLink::new`] returns a watcher and an approver for a runtime, and a [`ChatUi`] that shows
+//! their events:
 //!
 //! ```no_run
 //! # async fn example(builder: prowess::Builder) -> Result<(), Box<dyn std::error::Error>> {
@@ -18,6 +18,7 @@
 
 mod command;
 mod complete;
+mod display;
 mod draw;
 mod editor;
 mod history;
@@ -25,7 +26,6 @@ mod item;
 mod lines;
 mod link;
 mod markdown;
-mod news;
 mod plain;
 mod screen;
 mod state;
@@ -53,37 +53,36 @@ use prowess_diag::wording::count;
 use tokio::sync::mpsc;
 
 use command::Order;
-use link::{Inbox, Incoming, Link};
+use link::{Bridge, Inbox, Incoming};
 use plain::Plain;
 pub use plain::Streams;
 use screen::Screen;
 use state::{Message, Report};
-use work::{Became, Work};
+use work::{OrderResult, Work};
 
+pub(crate) use display::answered;
 pub(crate) use lines::{money, took};
-pub(crate) use news::answered;
 
-/// How long a step that was begun has to end when another order comes.
+/// The time for a started step to finish when another order arrives.
 const GRACE: Duration = Duration::from_millis(100);
-/// How long what is under way has to end when a person leaves.
+/// The time for the current work to finish when the user quits.
 const LEAVE: Duration = Duration::from_secs(6);
 
-/// What the screen wants done, each with what ends it.
-type Wanted = mpsc::Receiver<(Order, CancellationToken)>;
+/// Orders from the screen, each with its cancellation token.
+type OrderReceiver = mpsc::Receiver<(Order, CancellationToken)>;
 
-/// How a chat looks.
+/// The display of a chat.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Face {
     /// The whole terminal.
     Screen,
-    /// Lines.
+    /// Plain lines.
     Plain(Streams),
 }
 
 impl Face {
-    /// Chooses: the screen where input and output are a terminal that can do it, and lines were not
-    /// asked for.
+    /// Selects the screen if input and output are a capable terminal, unless `plain` is set.
     pub fn choose(plain: bool) -> Self {
         let (input, output) = (
             std::io::stdin().is_terminal(),
@@ -96,7 +95,7 @@ impl Face {
         }
     }
 
-    /// Lines on the standard streams.
+    /// Returns plain lines on the standard streams.
     pub fn plain() -> Self {
         let errors = std::io::stderr();
         Self::Plain(Streams {
@@ -109,18 +108,18 @@ impl Face {
     }
 }
 
-/// What a runtime is given of a chat, and the chat.
+/// The ends of a chat for a runtime.
 #[derive(Debug)]
 pub struct ChatLink {
     /// For `Builder::watcher`.
     pub watcher: Arc<dyn Watcher>,
-    /// For `Builder::approver`. It says no until the chat runs.
+    /// For `Builder::approver`. Denies everything until the chat runs.
     pub approver: Arc<dyn Approver>,
-    /// Shows what they see.
+    /// The user interface.
     pub ui: ChatUi,
 }
 
-/// A chat that is about to begin.
+/// A chat that has not started.
 #[derive(Debug)]
 pub struct ChatUi {
     end: End,
@@ -128,20 +127,20 @@ pub struct ChatUi {
 
 #[derive(Debug)]
 enum End {
-    Screen(Arc<Link>, Inbox),
+    Screen(Arc<Bridge>, Inbox),
     Plain(Arc<Plain>),
 }
 
-/// Why a chat could not begin, or ended early.
+/// A chat that could not start or ended early.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ChatError {
     /// The session could not be started or resumed.
     #[error("{message}")]
     Session {
-        /// What happened.
+        /// The message.
         message: String,
-        /// What to type next.
+        /// The next commands to type.
         hints: Vec<String>,
     },
     /// The input cannot be read.
@@ -150,69 +149,68 @@ pub enum ChatError {
     /// The terminal cannot be used.
     #[error("cannot use the terminal")]
     Terminal(#[source] std::io::Error),
-    /// [`ChatUi::run`] was called for a link that is already used up.
+    /// [`ChatUi::run`] was called twice.
     #[error("this chat has already ended")]
     AlreadyRan,
-    /// The person left before the session began.
-    #[error("left before the session began")]
+    /// The user quit before the session started.
+    #[error("quit before the session started")]
     LeftEarly,
     /// The thread that draws the screen panicked.
     #[error("the chat ended unexpectedly")]
     ScreenPanicked,
 }
 
-/// What the conversation begins with.
+/// The start of a chat.
 #[derive(Clone, Debug)]
 pub enum Begin {
     /// A new session.
     New {
-        /// What it is called in lists.
+        /// The title in lists.
         title: String,
     },
-    /// A session that was left.
+    /// An existing session.
     Resume {
-        /// Its id, or the beginning of it.
+        /// The id or a prefix of it.
         id: String,
     },
 }
 
-/// What can be chosen.
+/// Options of a chat.
 #[derive(Clone, Debug)]
 pub struct ChatOptions {
-    /// The file that remembers what was typed; nothing to forget it.
+    /// The history file; `None` for no history.
     pub history: Option<PathBuf>,
-    /// Whether colours may be used.
-    pub colours: bool,
+    /// `true` to use colors.
+    pub colors: bool,
 }
 
 impl Default for ChatOptions {
     fn default() -> Self {
         Self {
             history: None,
-            colours: true,
+            colors: true,
         }
     }
 }
 
-/// How a chat ended.
+/// The end of a chat.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChatEnd {
-    /// The session that was open last.
+    /// The last session.
     pub session: Box<str>,
-    /// What that session used.
+    /// The usage of that session.
     pub spent: Spent,
-    /// The exit code: of the first turn in lines that went wrong; leaving a screen is no fault.
+    /// The exit code. In plain lines, that of the first failed turn; 0 for the screen.
     pub code: u8,
-    /// How many questions were answered with no because nobody was there.
+    /// The number of questions that were denied because no one could be asked.
     pub unanswered: usize,
 }
 
 impl ChatEnd {
-    /// A line about it, with what to type next.
+    /// Returns a summary line with the next command to type.
     pub fn line(&self) -> String {
         if self.spent.turns == 0 {
-            return "nothing was asked; begin again with `prowess chat`, or ask at once with \
-                    `prowess run --task TEXT`"
+            return "no message was sent; start again with `prowess chat`, or run `prowess run --task TEXT`"
                 .to_owned();
         }
         let mut parts = vec![
@@ -221,7 +219,7 @@ impl ChatEnd {
         ];
         parts.extend(self.spent.usage.micros.map(money));
         format!(
-            "{}; go on with `prowess session resume {}`",
+            "{}; resume with `prowess session resume {}`",
             parts.join(", "),
             self.session
         )
@@ -229,11 +227,11 @@ impl ChatEnd {
 }
 
 impl ChatLink {
-    /// Makes both ends of a chat.
+    /// Creates both ends of a chat.
     pub fn new(face: Face) -> Self {
         match face {
             Face::Screen => {
-                let (link, inbox) = Link::new();
+                let (link, inbox) = Bridge::new();
                 Self {
                     watcher: Arc::clone(&link) as Arc<dyn Watcher>,
                     approver: Arc::clone(&link) as Arc<dyn Approver>,
@@ -257,8 +255,8 @@ impl ChatLink {
 }
 
 impl ChatUi {
-    /// Talks until a person leaves, or the input ends. The runtime must have the watcher and the
-    /// approver of the same [`ChatLink`].
+    /// Runs the chat until the user quits or the input ends. The runtime must use the watcher and
+    /// the approver of the same [`ChatLink`].
     pub async fn run(
         self,
         runtime: Runtime,
@@ -273,7 +271,7 @@ impl ChatUi {
 }
 
 async fn on_screen(
-    link: &Arc<Link>,
+    link: &Arc<Bridge>,
     inbox: &Inbox,
     runtime: Runtime,
     begin: Begin,
@@ -288,7 +286,7 @@ async fn on_screen(
         sender: link.sender(),
         orders,
         history: options.history.map(history::HistoryFile::new),
-        colours: options.colours,
+        colors: options.colors,
         left: left.clone(),
         current: Arc::clone(&current),
     };
@@ -297,12 +295,12 @@ async fn on_screen(
     let handle = thread
         .spawn(move || screen.run())
         .map_err(ChatError::Terminal)?;
-    // Whatever happens to the session, the terminal is given back before anything else is said.
+    // Restore the terminal before anything else is printed.
     let mut shown = Shown {
         link: Arc::clone(link),
         handle: Some(handle),
     };
-    // Taking a session up again may ask something, so the screen is there before.
+    // Resuming may ask questions, so the screen starts first.
     let begun = tokio::select! {
         begun = Work::begin(runtime, begin) => Some(begun),
         () = left.cancelled() => None,
@@ -315,7 +313,7 @@ async fn on_screen(
     match shown.join() {
         Some(Ok(Err(error))) => Err(ChatError::Terminal(error)),
         Some(Err(_)) => {
-            // A thread that dies cannot put the hook back that was there before.
+            // A panicked thread cannot restore the previous panic hook.
             drop(std::panic::take_hook());
             Err(ChatError::ScreenPanicked)
         }
@@ -323,9 +321,9 @@ async fn on_screen(
     }
 }
 
-/// The thread that shows the chat; it ends with this.
+/// The thread of the screen, which is joined on drop.
 struct Shown {
-    link: Arc<Link>,
+    link: Arc<Bridge>,
     handle: Option<std::thread::JoinHandle<std::io::Result<()>>>,
 }
 
@@ -344,10 +342,10 @@ impl Drop for Shown {
     }
 }
 
-/// Does what the screen orders, until `left` says that it is gone.
+/// Executes orders of the screen until it is closed.
 async fn serve(
     out: SyncSender<Incoming>,
-    mut orders: Wanted,
+    mut orders: OrderReceiver,
     work: Work,
     current: &Mutex<CancellationToken>,
     left: &CancellationToken,
@@ -374,17 +372,17 @@ async fn serve(
         let became = {
             let doing = async {
                 if let Some(order) = order {
-                    return work.obey(order, &cancel).await;
+                    return work.execute(order, &cancel).await;
                 }
                 report(Report::Busy);
-                work.go_on(&cancel).await
+                work.proceed(&cancel).await
             };
             let mut doing = std::pin::pin!(doing);
             tokio::select! {
                 biased;
                 became = &mut doing => Some(became),
                 () = left.cancelled() => {
-                    // What is under way ends, and is written down.
+                    // The current work is cancelled and its end is stored.
                     cancel.cancel();
                     let _ = tokio::time::timeout(LEAVE, &mut doing).await;
                     None
@@ -392,21 +390,21 @@ async fn serve(
             }
         };
         match became {
-            Some(Became::View(view)) => report(Report::View(view)),
-            Some(Became::Problem(problem)) => {
+            Some(OrderResult::View(view)) => report(Report::View(view)),
+            Some(OrderResult::Problem(problem)) => {
                 report(Report::Problem {
                     message: problem.message,
                     hints: problem.hints,
                 });
             }
-            Some(Became::Cleared) => {
+            Some(OrderResult::Cleared) => {
                 report(Report::Ready {
                     session: work.id().into(),
                     past: Vec::new(),
                 });
             }
-            // It was seen while it happened.
-            Some(Became::Paused(_)) => {}
+            // The watcher has already shown it.
+            Some(OrderResult::Paused(_)) => {}
             None => break,
         }
     }
@@ -418,8 +416,11 @@ async fn serve(
     }
 }
 
-/// Waits for an order, or for a skill in the background, which needs none.
-async fn next(work: &mut Work, orders: &mut Wanted) -> Option<(Option<Order>, CancellationToken)> {
+/// Waits for an order or for a background skill.
+async fn next(
+    work: &mut Work,
+    orders: &mut OrderReceiver,
+) -> Option<(Option<Order>, CancellationToken)> {
     let ordered = |(order, cancel)| (Some(order), cancel);
     if work.background() == 0 {
         return orders.recv().await.map(ordered);
@@ -428,7 +429,7 @@ async fn next(work: &mut Work, orders: &mut Wanted) -> Option<(Option<Order>, Ca
     tokio::select! {
         biased;
         order = orders.recv() => {
-            // A result that just came in is written down before anything else is said.
+            // Store a finished background result before the next order.
             let _ = tokio::time::timeout(GRACE, &mut wait).await;
             order.map(ordered)
         }

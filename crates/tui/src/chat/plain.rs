@@ -1,4 +1,4 @@
-//! The chat in plain lines: for pipes, scripts and people who want no screen.
+//! The chat in plain lines, for pipes and scripts.
 
 use std::io::{BufRead, Write};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,30 +11,30 @@ use prowess::traits::{Approver, Question};
 use prowess::{CancellationToken, Pause, Update, Watcher};
 use prowess_diag::sanitize;
 
-use super::command::{Wish, help, misused, read};
+use super::command::{Input, help, misused, read};
+use super::display::{DisplayEvent, display_event};
 use super::item::View;
 use super::lines::{plain, took, view};
 use super::link::{MAX_WHAT, asked, too_long};
-use super::news::{News, news};
-use super::work::{Became, Work, code};
+use super::work::{OrderResult, Work, code};
 use super::{Begin, ChatEnd};
 
-/// Most bytes of one message.
+/// The maximum size of a message in bytes.
 const MAX_MESSAGE: u64 = 1024 * 1024;
-/// Columns that text of ours is laid out for.
+/// The width of laid-out text.
 const WIDTH: usize = 100;
 
-/// Where lines come from and go to.
+/// The streams of a plain chat.
 pub struct Streams {
-    /// What a person or a program says.
+    /// Messages of the user.
     pub input: Box<dyn BufRead + Send>,
-    /// Answers.
+    /// Replies.
     pub output: Box<dyn Write + Send>,
     /// Everything else.
     pub errors: Box<dyn Write + Send>,
-    /// Whether a person is there to be asked: input and errors are a terminal.
+    /// `true` if a user can be asked: input and errors are a terminal.
     pub person: bool,
-    /// Whether answers go to a terminal.
+    /// `true` if replies go to a terminal.
     pub terminal: bool,
 }
 
@@ -46,22 +46,22 @@ impl std::fmt::Debug for Streams {
     }
 }
 
-struct Input(Box<dyn BufRead + Send>);
+struct InputStream(Box<dyn BufRead + Send>);
 
-impl std::fmt::Debug for Input {
+impl std::fmt::Debug for InputStream {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Input")
+        f.write_str("InputStream")
     }
 }
 
-/// The runtime's end: writes lines, and asks where a person is.
+/// The runtime's end: prints lines and asks the user.
 #[derive(Debug)]
 pub(crate) struct Plain {
-    /// Apart, so that lines can be written while somebody types.
-    input: Mutex<Input>,
+    /// Separate from the other streams, so that lines can be printed while the user types.
+    input: Mutex<InputStream>,
     streams: Mutex<Streams>,
     person: bool,
-    /// How many questions nobody was there to answer.
+    /// The number of questions that could not be asked.
     unanswered: AtomicUsize,
     calls: Mutex<Vec<(Box<str>, String)>>,
 }
@@ -71,7 +71,7 @@ impl Plain {
         let mut streams = streams;
         let input = std::mem::replace(&mut streams.input, Box::new(std::io::empty()));
         Arc::new(Self {
-            input: Mutex::new(Input(input)),
+            input: Mutex::new(InputStream(input)),
             person: streams.person,
             unanswered: AtomicUsize::new(0),
             streams: Mutex::new(streams),
@@ -79,7 +79,7 @@ impl Plain {
         })
     }
 
-    fn input(&self) -> MutexGuard<'_, Input> {
+    fn input(&self) -> MutexGuard<'_, InputStream> {
         self.input.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -93,7 +93,7 @@ impl Plain {
     }
 
     fn aside(&self, text: &str) {
-        // Nobody is left to tell when standard error is gone.
+        // There is no other stream to report a failure to.
         self.with(|streams| {
             let _ = streams.errors.write_all(text.as_bytes());
             let _ = streams.errors.flush();
@@ -113,7 +113,7 @@ impl Plain {
         })
     }
 
-    /// Reads a message: one line, and the next where it ends in `\`. Nothing at the end.
+    /// Reads a message: a line, continued while it ends with `\`. Returns `None` at the end.
     fn message(&self) -> std::io::Result<Option<String>> {
         let mut input = self.input();
         let mut whole: Vec<u8> = Vec::new();
@@ -126,7 +126,7 @@ impl Plain {
             let count = std::io::Read::take(&mut input.0, room).read_until(b'\n', &mut line)?;
             let ended = line.pop_if(|last| *last == b'\n').is_some();
             if !ended && count as u64 == room {
-                let message = format!("a message has more than {MAX_MESSAGE} bytes");
+                let message = format!("a message is larger than {MAX_MESSAGE} bytes");
                 return Err(std::io::Error::other(message));
             }
             if count == 0 && whole.is_empty() {
@@ -149,11 +149,11 @@ impl Watcher for Plain {
             return;
         }
         let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
-        match news(update) {
-            Some(News::Replied {
+        match display_event(update) {
+            Some(DisplayEvent::Replied {
                 text, calls: new, ..
             }) => {
-                // The last words are the answer; those before are about the work.
+                // The last text is the reply; earlier ones are about the work.
                 if !new.is_empty() && depth == 0 && !text.trim().is_empty() {
                     for line in text.lines() {
                         self.line(depth, line);
@@ -163,7 +163,7 @@ impl Watcher for Plain {
                 let many = calls.len().saturating_sub(1_000);
                 calls.drain(..many);
             }
-            Some(News::CallEnded {
+            Some(DisplayEvent::CallEnded {
                 call,
                 fault,
                 milliseconds,
@@ -172,12 +172,16 @@ impl Watcher for Plain {
                 let at = calls.iter().rposition(|(id, _)| *id == call);
                 let line = at.map(|at| calls.remove(at).1).unwrap_or_default();
                 match fault {
-                    Some(why) => self.line(depth, &format!("refused: {line}: {why}")),
+                    Some(why) => self.line(depth, &format!("failed: {line}: {why}")),
                     None => self.line(depth, &format!("done: {line}, {}", took(milliseconds))),
                 }
             }
-            Some(News::Restart) if depth == 0 => self.line(depth, "again: the connection broke"),
-            Some(News::Line { what, text, .. }) => self.line(depth, &format!("{what}: {text}")),
+            Some(DisplayEvent::Restart) if depth == 0 => {
+                self.line(depth, "retry: the connection was lost")
+            }
+            Some(DisplayEvent::Line { what, text, .. }) => {
+                self.line(depth, &format!("{what}: {text}"))
+            }
             _ => {}
         }
     }
@@ -191,25 +195,25 @@ impl Approver for Plain {
             let what = asked.what.replace('\n', " ");
             let why = asked.why;
             self.aside(&format!(
-                "  not allowed: {what}: {why}; nobody is there to be asked\n"
+                "  denied: {what}: {why}; there is no terminal to ask on\n"
             ));
             return Answer::No;
         }
         if question.what.len() > MAX_WHAT {
-            self.line(0, &format!("refused: {}", too_long(question)));
+            self.line(0, &format!("denied: {}", too_long(question)));
             return Answer::No;
         }
-        // Whoever types something else now is not interrupted.
+        // Waits while the user types a message.
         let mut input = self.input();
-        // What was typed before the question was there is no answer to it.
+        // Input typed before the question is not an answer.
         crate::discard_input();
         let who = asked
             .skill
-            .map_or("the model".to_owned(), |skill| format!("the skill {skill}"));
+            .map_or("the model".to_owned(), |skill| format!("skill {skill}"));
         let what = asked.what.replace('\n', "\n  ");
         let why = asked.why;
         self.aside(&format!(
-            "May {who} do this?\n  {what}\n{why}. [y = once, s = this session, N] "
+            "Allow {who} to do this?\n  {what}\n{why}. [y = once, s = this session, N] "
         ));
         let mut line = String::new();
         let read = std::io::Read::take(&mut input.0, 1_000).read_line(&mut line);
@@ -221,7 +225,7 @@ impl Approver for Plain {
     }
 }
 
-/// Talks in lines until the input ends.
+/// Runs the chat in plain lines until the input ends.
 pub(crate) async fn talk(
     face: Arc<Plain>,
     runtime: prowess::Runtime,
@@ -242,27 +246,27 @@ pub(crate) async fn talk(
             continue;
         }
         let order = match read(&text) {
-            Wish::Quit => break,
-            Wish::Help => {
+            Input::Quit => break,
+            Input::Help => {
                 face.aside(&lines(&help()));
                 continue;
             }
-            Wish::Misused(name) => {
+            Input::Misused(name) => {
                 face.aside(&format!("error: {}\n", misused(name)));
                 end = worse(end, 2);
                 continue;
             }
-            Wish::Order(order) => order,
+            Input::Order(order) => order,
         };
-        let became = work.obey(order, &CancellationToken::new()).await;
+        let became = work.execute(order, &CancellationToken::new()).await;
         end = worse(end, code(&became));
         if !tell(&face, became) {
             break;
         }
     }
-    // What was begun in the background is waited for: nobody would see it else.
+    // Wait for background skills; otherwise their results would be lost.
     while work.background() > 0 && work.wait().await.unwrap_or(false) {
-        let became = work.go_on(&CancellationToken::new()).await;
+        let became = work.proceed(&CancellationToken::new()).await;
         end = worse(end, code(&became));
         if !tell(&face, became) {
             break;
@@ -277,20 +281,20 @@ pub(crate) async fn talk(
     })
 }
 
-/// The first thing that went wrong is what is reported.
+/// Returns the exit code of the first failure.
 fn worse(before: u8, now: u8) -> u8 {
     if before == 0 { now } else { before }
 }
 
-/// Says how it went; tells whether somebody still listens.
-fn tell(face: &Plain, became: Became) -> bool {
+/// Prints the result. Returns `false` if the output is closed.
+fn tell(face: &Plain, became: OrderResult) -> bool {
     match became {
-        Became::Paused(Pause::Answered(text)) => return face.answer(&text).is_ok(),
-        // The watcher said so already.
-        Became::Paused(Pause::Ended(_)) => {}
-        Became::View(view) => return face.answer(&lines(&view)).is_ok(),
-        Became::Cleared => face.aside("a new session began\n"),
-        Became::Problem(problem) => {
+        OrderResult::Paused(Pause::Answered(text)) => return face.answer(&text).is_ok(),
+        // The watcher has already printed it.
+        OrderResult::Paused(Pause::Ended(_)) => {}
+        OrderResult::View(view) => return face.answer(&lines(&view)).is_ok(),
+        OrderResult::Cleared => face.aside("new session\n"),
+        OrderResult::Problem(problem) => {
             face.aside(&format!("error: {}\n", problem.message));
             for hint in problem.hints {
                 face.aside(&format!("hint: {hint}\n"));

@@ -1,4 +1,4 @@
-//! The terminal: what is typed, what is drawn, and how it is left as it was.
+//! The terminal: reads keys, draws the chat, and restores the terminal at the end.
 
 use std::collections::HashMap;
 use std::io::Write;
@@ -28,40 +28,40 @@ use super::history::{History, HistoryFile};
 use super::link::Incoming;
 use super::state::{ChatState, Effect, Message, Report};
 
-/// How long one look for keys takes.
+/// The timeout of one poll for keys.
 const LOOK: Duration = Duration::from_millis(100);
-/// How often things that move are drawn.
+/// The interval between frames of animations.
 const MOVE: Duration = Duration::from_millis(100);
-/// How often what comes in by itself is drawn.
+/// The minimum interval between frames while text is streamed.
 const PAUSE: Duration = Duration::from_millis(30);
-/// Most messages between two pictures.
+/// The maximum number of messages between two frames.
 const MAX_BATCH: usize = 256;
 
-/// Orders for the session's side, each with what ends it.
+/// Orders for the session, each with its cancellation token.
 pub(crate) type Orders = tokio::sync::mpsc::Sender<(Order, CancellationToken)>;
 
-/// What the screen is given.
+/// The screen of the chat.
 pub(crate) struct Screen {
     pub(crate) receiver: Receiver<Incoming>,
     pub(crate) sender: SyncSender<Incoming>,
     pub(crate) orders: Orders,
     pub(crate) history: Option<HistoryFile>,
-    pub(crate) colours: bool,
-    /// Says that a person left.
+    pub(crate) colors: bool,
+    /// Cancelled when the user quits.
     pub(crate) left: CancellationToken,
-    /// Ends what goes on by itself, such as a turn after a skill in the background.
+    /// The token of work that was not ordered, such as a turn after a background skill.
     pub(crate) current: Arc<Mutex<CancellationToken>>,
 }
 
 impl Screen {
-    /// Shows the chat until a person leaves, or the other side stops.
+    /// Shows the chat until the user quits or the session stops.
     pub(crate) fn run(self) -> std::io::Result<()> {
         let Self {
             receiver,
             sender,
             orders,
             history,
-            colours,
+            colors,
             left,
             current,
         } = self;
@@ -77,9 +77,9 @@ impl Screen {
             history,
             current,
         };
-        let shown = loop_.show(&receiver, colours);
+        let shown = loop_.show(&receiver, colors);
         stop.store(true, Ordering::SeqCst);
-        // Whoever waits for room or for an answer finds nobody, and goes on.
+        // Waiting senders fail from now on.
         drop(receiver);
         drop(loop_);
         let _ = reader.join();
@@ -97,7 +97,7 @@ struct Loop {
 }
 
 impl Loop {
-    fn show(&mut self, receiver: &Receiver<Incoming>, colours: bool) -> std::io::Result<()> {
+    fn show(&mut self, receiver: &Receiver<Incoming>, colors: bool) -> std::io::Result<()> {
         let began = Instant::now();
         let mut terminal = Terminal::new(CrosstermBackend::new(std::io::stdout()))?;
         let mut cache = Cache::default();
@@ -107,7 +107,7 @@ impl Loop {
             let mut drawn = None;
             terminal.draw(|frame| {
                 let area = frame.area();
-                let done = draw(&self.state, &mut cache, colours, area, frame.buffer_mut());
+                let done = draw(&self.state, &mut cache, colors, area, frame.buffer_mut());
                 if let Some(cursor) = done.cursor {
                     frame.set_cursor_position(cursor);
                 }
@@ -141,7 +141,7 @@ impl Loop {
                 }
                 taken += 1;
                 next = receiver.try_recv().ok().filter(|_| taken < MAX_BATCH);
-                // An answer that streams in is not drawn for every word.
+                // Streamed text is not drawn for each word.
                 if next.is_none() && !typed && taken < MAX_BATCH {
                     let left = PAUSE.saturating_sub(last.elapsed());
                     next = receiver.recv_timeout(left).ok().filter(|_| !left.is_zero());
@@ -150,7 +150,7 @@ impl Loop {
         }
     }
 
-    /// Takes what came in; tells whether it is over.
+    /// Handles input. Returns `true` at the end of the chat.
     fn take(&mut self, incoming: Incoming) -> bool {
         let message = match incoming {
             Incoming::Stop => return true,
@@ -170,14 +170,14 @@ impl Loop {
                     }
                 }
                 Effect::Remember(text) => {
-                    // A chat goes on without a memory.
+                    // A chat works without a history.
                     let _ = self.history.as_ref().map(|file| file.append(&text));
                 }
                 Effect::Order(order) => {
                     let cancel = CancellationToken::new();
                     *self.current.lock().unwrap_or_else(PoisonError::into_inner) = cancel.clone();
                     if self.orders.try_send((order, cancel)).is_err() {
-                        let message = "the session is gone".to_owned();
+                        let message = "the session has stopped".to_owned();
                         let report = Report::Problem {
                             message,
                             hints: Vec::new(),
@@ -199,7 +199,7 @@ impl Loop {
     }
 }
 
-/// Reads keys on a thread of its own until it is told to stop.
+/// Reads keys on a separate thread until it is stopped.
 fn read_keys(
     sender: SyncSender<Incoming>,
     stop: Arc<AtomicBool>,
@@ -239,7 +239,7 @@ fn message(found: Event) -> Option<Message> {
             MouseEventKind::ScrollDown => Some(Message::Scroll(3)),
             _ => None,
         },
-        // Drawing looks at the size itself.
+        // The size is read when drawing.
         Event::Resize(..) => Some(Message::Scroll(0)),
         Event::FocusGained | Event::FocusLost => None,
     }
@@ -247,9 +247,9 @@ fn message(found: Event) -> Option<Message> {
 
 type Hook = Box<dyn Fn(&PanicHookInfo<'_>) + Send + Sync>;
 
-/// Holds the terminal, and gives it back as it was, whatever happens.
+/// Owns the terminal, and restores it in any case.
 struct Guard {
-    /// What a thread that died said; on our screen nobody could read it.
+    /// The messages of panics, which would not be readable on the alternate screen.
     said: Arc<Mutex<Vec<String>>>,
     before: Option<Arc<Hook>>,
     entered: bool,
@@ -291,7 +291,7 @@ impl Guard {
             return;
         }
         let mut out = std::io::stdout();
-        // One that fails must not keep the others from being done.
+        // A failing step must not skip the others.
         let _ = execute!(out, EndSynchronizedUpdate);
         let _ = execute!(out, DisableMouseCapture);
         let _ = execute!(out, DisableBracketedPaste);

@@ -1,4 +1,4 @@
-//! The session's side of the chat, with a screen that is only a channel.
+//! The session's side of the chat, with a channel instead of a screen.
 
 use std::sync::mpsc::Receiver;
 use std::sync::{Arc, Mutex};
@@ -11,13 +11,13 @@ use prowess::traits::{BoxFuture, Model, ModelError, ModelInfo, OnDelta};
 use prowess::{CancellationToken, Runtime, Settings};
 
 use super::command::Order;
-use super::link::{Incoming, Link};
-use super::news::News;
+use super::display::DisplayEvent;
+use super::link::{Bridge, Incoming};
 use super::state::{Message, Report};
 use super::work::Work;
 use super::{Begin, serve};
 
-/// Never ends its answer.
+/// Never finishes a reply.
 #[derive(Debug, Default)]
 struct Endless(EchoModel);
 
@@ -40,7 +40,7 @@ impl Model for Endless {
     }
 }
 
-fn runtime(link: &Arc<Link>, folder: &std::path::Path, model: Arc<dyn Model>) -> Runtime {
+fn runtime(link: &Arc<Bridge>, folder: &std::path::Path, model: Arc<dyn Model>) -> Runtime {
     Runtime::builder()
         .project(folder)
         .model(model)
@@ -55,7 +55,7 @@ fn runtime(link: &Arc<Link>, folder: &std::path::Path, model: Arc<dyn Model>) ->
         .unwrap()
 }
 
-/// Reads on a thread of its own, as the screen does, until `until` is done.
+/// Reads on a separate thread, as the screen does, until `until` returns `true`.
 fn read(
     receiver: Receiver<Incoming>,
     mut until: impl FnMut(&Incoming) -> bool + Send + 'static,
@@ -83,9 +83,9 @@ fn done(times: usize) -> impl FnMut(&Incoming) -> bool {
 }
 
 #[tokio::test]
-async fn orders_are_done_and_a_new_session_begins() {
+async fn orders_are_executed_and_a_new_session_starts() {
     let folder = tempfile::tempdir().unwrap();
-    let (link, inbox) = Link::new();
+    let (link, inbox) = Bridge::new();
     link.set_live(true);
     let runtime = runtime(&link, folder.path(), Arc::new(EchoModel::default()));
     let runtime_again = runtime.clone();
@@ -127,7 +127,7 @@ async fn orders_are_done_and_a_new_session_begins() {
         _ => None,
     });
     assert_eq!(sessions.collect::<Vec<_>>(), [&first, &end.session]);
-    // The first session was given back, and what was said in it can be shown.
+    // The first session was released, and its past can be shown.
     let engine = runtime_again.engine();
     assert!(engine.parts().store.events(&first).unwrap().len() > 3);
     let again = Begin::Resume {
@@ -138,17 +138,17 @@ async fn orders_are_done_and_a_new_session_begins() {
         .unwrap()
         .past()
         .await;
-    assert_eq!(past[0], News::Said("hello".into()));
+    assert_eq!(past[0], DisplayEvent::Said("hello".into()));
     assert!(
         past.iter()
-            .any(|news| matches!(news, News::Replied { text, .. } if text == "hello"))
+            .any(|event| matches!(event, DisplayEvent::Replied { text, .. } if text == "hello"))
     );
 }
 
 #[tokio::test]
-async fn who_leaves_in_the_middle_ends_the_turn() {
+async fn quitting_stops_the_turn() {
     let folder = tempfile::tempdir().unwrap();
-    let (link, inbox) = Link::new();
+    let (link, inbox) = Bridge::new();
     link.set_live(true);
     let runtime = runtime(&link, folder.path(), Arc::new(Endless::default()));
     let store = Arc::clone(&runtime.engine().parts().store);
@@ -167,8 +167,8 @@ async fn who_leaves_in_the_middle_ends_the_turn() {
     let reader = read(inbox.take().unwrap(), move |incoming| {
         let text = matches!(
             incoming,
-            Incoming::Message(Message::News {
-                news: News::Text(_),
+            Incoming::Message(Message::Event {
+                event: DisplayEvent::Text(_),
                 ..
             })
         );
@@ -194,9 +194,9 @@ async fn who_leaves_in_the_middle_ends_the_turn() {
 }
 
 #[tokio::test]
-async fn a_question_is_answered_or_given_up() {
+async fn question_is_answered_or_dropped() {
     let folder = tempfile::tempdir().unwrap();
-    let (link, inbox) = Link::new();
+    let (link, inbox) = Bridge::new();
     link.set_live(true);
     let script = r#"
         {"calls": [{"name": "write", "input": {"path": "a.txt", "content": "x"}}]}
@@ -223,7 +223,7 @@ async fn a_question_is_answered_or_given_up() {
                 break;
             }
             if let Incoming::Ask(question, answer) = incoming {
-                // The second one is dropped unanswered.
+                // The second one is dropped without an answer.
                 if asked.is_empty() {
                     answer.send(Answer::Once).unwrap();
                 }
@@ -241,7 +241,7 @@ async fn a_question_is_answered_or_given_up() {
     assert!(folder.path().join("a.txt").exists() && !folder.path().join("b.txt").exists());
 }
 
-/// Starts a skill in the background, answers, and answers again when it hears of it.
+/// Starts a background skill, replies, and replies again when it finishes.
 #[derive(Debug, Default)]
 struct Patient(EchoModel);
 
@@ -278,7 +278,7 @@ impl Model for Patient {
 }
 
 #[tokio::test]
-async fn a_skill_in_the_background_goes_on_by_itself() {
+async fn background_skill_continues_the_turn() {
     let folder = tempfile::tempdir().unwrap();
     let skill = folder.path().join(".agents/skills/dig");
     std::fs::create_dir_all(&skill).unwrap();
@@ -288,7 +288,7 @@ async fn a_skill_in_the_background_goes_on_by_itself() {
         format!("---\n{head}\n---\nDIG DEEP\n"),
     )
     .unwrap();
-    let (link, inbox) = Link::new();
+    let (link, inbox) = Bridge::new();
     link.set_live(true);
     let runtime = runtime(&link, folder.path(), Arc::new(Patient::default()));
     let work = Work::begin(runtime, Begin::New { title: "t".into() })
@@ -319,11 +319,11 @@ async fn a_skill_in_the_background_goes_on_by_itself() {
         match incoming {
             Incoming::Message(Message::Report(Report::Busy)) => seen.push("busy".to_owned()),
             Incoming::Message(Message::Report(Report::Facts(facts))) => {
-                seen.push(format!("{} behind", facts.background));
+                seen.push(format!("{} in background", facts.background));
             }
-            Incoming::Message(Message::News {
+            Incoming::Message(Message::Event {
                 depth: 0,
-                news: News::Replied { text, .. },
+                event: DisplayEvent::Replied { text, .. },
                 ..
             }) if !text.is_empty() => {
                 seen.push(text.clone());
@@ -334,12 +334,12 @@ async fn a_skill_in_the_background_goes_on_by_itself() {
     assert_eq!(
         seen,
         [
-            "0 behind",
+            "0 in background",
             "begun",
-            "1 behind",
+            "1 in background",
             "busy",
             "heard of it",
-            "0 behind"
+            "0 in background"
         ]
     );
     drop(orders);

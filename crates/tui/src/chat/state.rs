@@ -1,4 +1,4 @@
-//! The chat as a pure machine: messages come in, what is to be done comes out.
+//! The state of the chat as a pure state machine: messages in, effects out.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -7,55 +7,55 @@ use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use prowess::agent::Usage;
 use prowess::policy::Answer;
 
-use super::command::{self, Order, Wish};
+use super::command::{self, Input, Order};
 use super::complete::{Name, Popup};
+use super::display::{DisplayEvent, Tone};
 use super::editor::Editor;
 use super::history::History;
 use super::item::{Items, Kind, View};
-use super::news::{News, Tone};
 
-/// How long a question must be on the screen before a key answers it, so that nobody says yes with a
-/// letter that they typed for something else.
+/// The time for which a question must be visible before a key can answer it, so that a key typed
+/// for something else does not approve an action.
 pub(crate) const ARMED: Duration = Duration::from_millis(600);
-/// How long the first Ctrl+C counts.
+/// The time within which a second Ctrl+C quits.
 const AGAIN: Duration = Duration::from_secs(2);
-/// How long a hint stays.
+/// The time for which a hint is shown.
 const HINT: Duration = Duration::from_secs(4);
-/// Most messages that wait for the turn to end.
+/// The maximum number of messages that wait for the end of the turn.
 const MAX_QUEUE: usize = 20;
-/// Most questions at once; more are answered with no.
+/// The maximum number of open questions. Further ones are answered with no.
 const MAX_QUESTIONS: usize = 50;
 
-/// Something that came in.
+/// Input of the state machine.
 #[derive(Debug)]
 pub(crate) enum Message {
-    /// The time since the chat began.
+    /// The time since the start of the chat.
     Time(Duration),
     Key(KeyEvent),
     Paste(String),
-    /// Lines to scroll, up is negative.
+    /// Lines to scroll; negative is up.
     Scroll(isize),
-    /// What was drawn: lines there are, lines that fit, and the first of these.
+    /// The result of drawing: the number of lines, the visible lines, and the first of them.
     Drawn {
         total: usize,
         height: usize,
         top: usize,
     },
-    /// Something happened in a session.
-    News {
+    /// An event of a session.
+    Event {
         session: Box<str>,
         depth: u8,
-        news: News,
+        event: DisplayEvent,
     },
-    /// A person is asked.
-    Ask(Asked),
-    /// What the session's side says.
+    /// A question to the user.
+    Ask(PendingQuestion),
+    /// A report of the session.
     Report(Report),
 }
 
-/// A question to a person. Every text is safe for a terminal.
+/// A question to the user. All texts are safe for a terminal.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Asked {
+pub(crate) struct PendingQuestion {
     pub(crate) id: u64,
     pub(crate) what: String,
     pub(crate) why: String,
@@ -63,30 +63,33 @@ pub(crate) struct Asked {
     pub(crate) skill: Option<String>,
 }
 
-/// What the session's side says.
+/// A report of the session.
 #[derive(Debug)]
 pub(crate) enum Report {
-    /// A session is there, with what was said in it before.
-    Ready { session: Box<str>, past: Vec<News> },
-    /// How things are.
+    /// A session is ready, with its past events.
+    Ready {
+        session: Box<str>,
+        past: Vec<DisplayEvent>,
+    },
+    /// The state for the status line.
     Facts(Facts),
-    /// Names of skills.
+    /// The names of skills.
     Names(Vec<Name>),
-    /// Something to show.
+    /// Output to show.
     View(View),
-    /// Something did not work.
+    /// An error.
     Problem { message: String, hints: Vec<String> },
-    /// Something goes on that nobody ordered.
+    /// Work started without an order.
     Busy,
-    /// The order is done.
+    /// The order is finished.
     Done,
 }
 
-/// What the line at the bottom shows.
+/// The content of the status line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Facts {
     pub(crate) model: String,
-    /// What people should know of the model before they talk to it.
+    /// Notes about the model for the start of the chat.
     pub(crate) about: Vec<String>,
     pub(crate) turns: u32,
     pub(crate) usage: Usage,
@@ -94,19 +97,19 @@ pub(crate) struct Facts {
     pub(crate) background: usize,
 }
 
-/// What is to be done.
+/// An action for the caller.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Effect {
     Order(Order),
-    /// End what is under way.
+    /// Cancel the current work.
     Cancel,
     Answer(u64, Answer),
-    /// Remember what was typed.
+    /// Add a message to the history.
     Remember(String),
     Leave,
 }
 
-/// What is under way.
+/// The current work.
 #[derive(Clone, Debug)]
 pub(crate) struct Running {
     pub(crate) since: Duration,
@@ -114,7 +117,7 @@ pub(crate) struct Running {
     pub(crate) cancelled: bool,
 }
 
-/// What was drawn last.
+/// The result of the last drawing.
 #[derive(Clone, Copy, Debug, Default)]
 struct Drawn {
     total: usize,
@@ -122,21 +125,21 @@ struct Drawn {
     top: usize,
 }
 
-/// Everything that is shown.
+/// The state of the chat.
 #[derive(Debug, Default)]
 pub(crate) struct ChatState {
     pub(crate) items: Items,
     pub(crate) editor: Editor,
     pub(crate) history: History,
     pub(crate) popup: Option<Popup>,
-    pub(crate) questions: VecDeque<(Asked, Duration)>,
+    pub(crate) questions: VecDeque<(PendingQuestion, Duration)>,
     pub(crate) running: Option<Running>,
     pub(crate) queue: VecDeque<String>,
     pub(crate) facts: Facts,
     pub(crate) session: Box<str>,
-    /// The first line that is shown; nothing to follow the end.
+    /// The first visible line; `None` to follow the end.
     pub(crate) top: Option<usize>,
-    /// The part whose beginning is shown, where it is longer than the screen.
+    /// The item whose start is shown if it is longer than the screen.
     pub(crate) look_at: Option<u64>,
     pub(crate) now: Duration,
     names: Vec<Name>,
@@ -161,7 +164,7 @@ impl ChatState {
         }
     }
 
-    /// Takes a message.
+    /// Processes a message.
     pub(crate) fn update(&mut self, message: Message) -> Vec<Effect> {
         match message {
             Message::Time(now) => self.now = now,
@@ -172,7 +175,7 @@ impl ChatState {
                 if left_out > 0 {
                     let what = prowess_diag::wording::count(left_out, "character");
                     self.say(format!(
-                        "{what} left out: they would not show, or the text is too long"
+                        "{what} left out: not printable, or the text is too long"
                     ));
                 }
                 self.typed();
@@ -184,11 +187,11 @@ impl ChatState {
                     self.top = None;
                 }
             }
-            Message::News {
+            Message::Event {
                 session,
                 depth,
-                news,
-            } => self.news(&session, depth, &news),
+                event,
+            } => self.event(&session, depth, &event),
             Message::Ask(asked) if self.questions.len() >= MAX_QUESTIONS => {
                 return vec![Effect::Answer(asked.id, Answer::No)];
             }
@@ -201,20 +204,20 @@ impl ChatState {
         Vec::new()
     }
 
-    /// A word about what a key did, while it is new.
+    /// Returns the current hint.
     pub(crate) fn hint(&self) -> Option<&str> {
         let (text, until) = self.hint.as_ref()?;
         (*until > self.now).then_some(text)
     }
 
-    /// The question that is open, and whether a key may answer it yet.
-    pub(crate) fn question(&self) -> Option<(&Asked, bool)> {
+    /// Returns the open question, and `true` if a key may answer it.
+    pub(crate) fn question(&self) -> Option<(&PendingQuestion, bool)> {
         let (asked, since) = self.questions.front()?;
         let quiet = self.now.saturating_sub((*since).max(self.last_key));
         Some((asked, quiet >= ARMED))
     }
 
-    /// Whether something moves on the screen while nothing comes in.
+    /// Returns `true` if the screen changes without input.
     pub(crate) fn is_moving(&self) -> bool {
         self.running.is_some()
             || self.hint.is_some()
@@ -239,27 +242,27 @@ impl ChatState {
         let Drawn { total, height, top } = self.drawn;
         let last = total.saturating_sub(height);
         let top = self.top.unwrap_or(top).saturating_add_signed(by).min(last);
-        // A question is shown from its beginning, unless somebody went elsewhere.
+        // A question is shown from its start unless the user scrolls.
         self.top = (top < last || !self.questions.is_empty()).then_some(top);
     }
 
-    fn news(&mut self, session: &str, depth: u8, news: &News) {
-        self.items.take(session, depth, news, self.now);
-        let usage = match news {
-            News::Replied { usage, .. } => Some(usage),
-            News::CallEnded { usage, .. } => usage.as_ref(),
+    fn event(&mut self, session: &str, depth: u8, event: &DisplayEvent) {
+        self.items.take(session, depth, event, self.now);
+        let usage = match event {
+            DisplayEvent::Replied { usage, .. } => Some(usage),
+            DisplayEvent::CallEnded { usage, .. } => usage.as_ref(),
             _ => None,
         };
         if depth == 0 {
-            self.facts.turns += u32::from(matches!(news, News::Replied { .. }));
+            self.facts.turns += u32::from(matches!(event, DisplayEvent::Replied { .. }));
             self.facts.usage += usage.copied().unwrap_or_default();
         }
-        let doing = match news {
-            News::Asked => Some("waiting for the model".to_owned()),
-            News::Thinking => Some("thinking".to_owned()),
-            News::Text(_) => Some("answering".to_owned()),
-            News::Calling(tool) => Some(format!("calling {tool}")),
-            News::CallStarted { .. } => Some("working".to_owned()),
+        let doing = match event {
+            DisplayEvent::Asked => Some("waiting for the model".to_owned()),
+            DisplayEvent::Thinking => Some("thinking".to_owned()),
+            DisplayEvent::Text(_) => Some("answering".to_owned()),
+            DisplayEvent::Calling(tool) => Some(format!("calling {tool}")),
+            DisplayEvent::CallStarted { .. } => Some("working".to_owned()),
             _ => None,
         };
         if let (Some(running), Some(doing)) = (&mut self.running, doing) {
@@ -274,9 +277,9 @@ impl ChatState {
                     self.items = Items::default();
                 }
                 self.session = session;
-                for news in &past {
+                for event in &past {
                     let session = self.session.clone();
-                    self.items.take(&session, 0, news, self.now);
+                    self.items.take(&session, 0, event, self.now);
                 }
                 self.items.close();
                 self.top = None;
@@ -360,7 +363,7 @@ impl ChatState {
         if let Some(running) = self.running.as_mut().filter(|running| !running.cancelled) {
             running.cancelled = true;
             "stopping".clone_into(&mut running.doing);
-            // What waits comes back to be looked at.
+            // Return queued messages to the input.
             let waiting: Vec<String> = self.queue.drain(..).collect();
             if !waiting.is_empty() {
                 let typed = self.editor.take();
@@ -393,7 +396,7 @@ impl ChatState {
             self.popup = None;
         }
         self.leaving = Some(self.now);
-        self.say("press Ctrl+C again to leave");
+        self.say("press Ctrl+C again to quit");
         Vec::new()
     }
 
@@ -423,7 +426,7 @@ impl ChatState {
         };
         if !armed {
             self.last_key = self.now;
-            self.say("read the question first, then answer it");
+            self.say("read the question before you answer it");
             return Vec::new();
         }
         self.settle(answer)
@@ -433,7 +436,7 @@ impl ChatState {
         let Some((asked, _)) = self.questions.pop_front() else {
             return Vec::new();
         };
-        // The next one has not been read yet.
+        // The next question has not been read yet.
         if let Some((_, since)) = self.questions.front_mut() {
             *since = self.now;
         }
@@ -569,31 +572,32 @@ impl ChatState {
         self.top = None;
         self.look_at = None;
         match (command::read(&text), &self.running) {
-            (Wish::Help, _) => self.show(command::help()),
-            (Wish::Quit, _) => effects.push(Effect::Leave),
-            (Wish::Misused(name), _) => {
+            (Input::Help, _) => self.show(command::help()),
+            (Input::Quit, _) => effects.push(Effect::Leave),
+            (Input::Misused(name), _) => {
                 self.editor.set(&text);
                 self.say(command::misused(name));
             }
-            (Wish::Order(_), Some(_)) if self.queue.len() >= MAX_QUEUE => {
+            (Input::Order(_), Some(_)) if self.queue.len() >= MAX_QUEUE => {
                 self.editor.set(&text);
-                self.say("too many messages wait already");
+                self.say("too many messages are waiting");
             }
-            (Wish::Order(_), Some(_)) => self.queue.push_back(text),
-            (Wish::Order(_), None) => effects.extend(self.begin(&text)),
+            (Input::Order(_), Some(_)) => self.queue.push_back(text),
+            (Input::Order(_), None) => effects.extend(self.begin(&text)),
         }
         effects
     }
 
     fn begin(&mut self, text: &str) -> Vec<Effect> {
-        let Wish::Order(order) = command::read(text) else {
+        let Input::Order(order) = command::read(text) else {
             return Vec::new();
         };
         let doing = match &order {
-            Order::Compact => "summing up",
+            Order::Compact => "summarizing",
             _ => "working",
         };
-        self.items.push(0, Kind::Person(super::news::block(text)));
+        self.items
+            .push(0, Kind::Person(super::display::block(text)));
         self.running = Some(Running {
             since: self.now,
             doing: doing.to_owned(),

@@ -1,4 +1,4 @@
-//! The machine of the chat: keys and news in, effects out.
+//! The state machine of the chat: keys and events in, effects out.
 
 use std::time::Duration;
 
@@ -8,10 +8,10 @@ use prowess::policy::Answer;
 
 use super::command::Order;
 use super::complete::Name;
+use super::display::{DisplayEvent, Tone};
 use super::history::History;
 use super::item::{CallState, Kind};
-use super::news::{News, Tone};
-use super::state::{ARMED, Asked, ChatState, Effect, Message, Report};
+use super::state::{ARMED, ChatState, Effect, Message, PendingQuestion, Report};
 
 pub(super) fn ready() -> ChatState {
     let mut state = ChatState::new(History::new(["earlier".to_owned()]));
@@ -55,11 +55,11 @@ pub(super) fn send(state: &mut ChatState, text: &str) -> Vec<Effect> {
     plain(state, KeyCode::Enter)
 }
 
-pub(super) fn news(state: &mut ChatState, depth: u8, news: News) {
-    state.update(Message::News {
+pub(super) fn event(state: &mut ChatState, depth: u8, event: DisplayEvent) {
+    state.update(Message::Event {
         session: "7f3a".into(),
         depth,
-        news,
+        event,
     });
 }
 
@@ -67,8 +67,8 @@ fn at(state: &mut ChatState, milliseconds: u64) {
     state.update(Message::Time(Duration::from_millis(milliseconds)));
 }
 
-pub(super) fn question(id: u64) -> Asked {
-    Asked {
+pub(super) fn question(id: u64) -> PendingQuestion {
+    PendingQuestion {
         id,
         what: "kubectl apply -f app.yaml".into(),
         why: "a rule says ask (rule `Bash(kubectl:*)`, .agents/prowess.toml:14)".into(),
@@ -78,7 +78,7 @@ pub(super) fn question(id: u64) -> Asked {
 }
 
 #[test]
-fn a_message_is_said_and_remembered() {
+fn message_is_sent_and_added_to_the_history() {
     let mut state = ready();
     let effects = send(&mut state, "hello");
     assert_eq!(
@@ -93,7 +93,7 @@ fn a_message_is_said_and_remembered() {
 }
 
 #[test]
-fn new_lines_and_pastes_stay_in_one_message() {
+fn line_breaks_and_pastes_stay_in_one_message() {
     let mut state = ready();
     type_in(&mut state, "a");
     press(&mut state, KeyCode::Enter, KeyModifiers::ALT);
@@ -113,21 +113,21 @@ fn new_lines_and_pastes_stay_in_one_message() {
 }
 
 #[test]
-fn what_is_said_during_a_turn_waits_for_its_end() {
+fn messages_wait_for_the_end_of_the_turn() {
     let mut state = ready();
     send(&mut state, "one");
     assert_eq!(send(&mut state, "two"), [Effect::Remember("two".into())]);
     assert_eq!(state.queue.len(), 1);
     let effects = state.update(Message::Report(Report::Done));
     assert_eq!(effects, [Effect::Order(Order::Say("two".into()))]);
-    // Stopping gives back what waits, to be looked at.
+    // Stopping returns queued messages to the input.
     send(&mut state, "three");
     assert_eq!(control(&mut state, 'c'), [Effect::Cancel]);
     assert_eq!((state.editor.text(), state.queue.len()), ("three", 0));
 }
 
 #[test]
-fn control_c_stops_a_turn_and_leaves_when_idle() {
+fn control_c_stops_a_turn_and_quits_when_idle() {
     let mut state = ready();
     send(&mut state, "x");
     assert_eq!(control(&mut state, 'c'), [Effect::Cancel]);
@@ -155,7 +155,7 @@ fn control_c_stops_a_turn_and_leaves_when_idle() {
 }
 
 #[test]
-fn a_turn_that_does_not_stop_can_be_left() {
+fn chat_can_be_quit_during_a_stuck_turn() {
     let mut state = ready();
     send(&mut state, "x");
     control(&mut state, 'c');
@@ -164,7 +164,7 @@ fn a_turn_that_does_not_stop_can_be_left() {
 }
 
 #[test]
-fn control_d_leaves_an_empty_line_only() {
+fn control_d_quits_on_an_empty_line_only() {
     let mut state = ready();
     type_in(&mut state, "ab");
     control(&mut state, 'a');
@@ -175,7 +175,7 @@ fn control_d_leaves_an_empty_line_only() {
 }
 
 #[test]
-fn a_letter_typed_for_something_else_answers_no_question() {
+fn key_typed_for_something_else_does_not_answer() {
     let mut state = ready();
     send(&mut state, "deploy");
     at(&mut state, 10_000);
@@ -226,7 +226,7 @@ fn questions_are_answered_one_by_one() {
 }
 
 #[test]
-fn stopping_a_turn_answers_its_questions_with_no() {
+fn stopping_a_turn_denies_its_questions() {
     let mut state = ready();
     send(&mut state, "x");
     state.update(Message::Ask(question(1)));
@@ -265,7 +265,7 @@ fn names_are_completed() {
 }
 
 #[test]
-fn the_arrows_look_back_and_move_within_lines() {
+fn arrows_browse_history_and_move_within_lines() {
     let mut state = ready();
     type_in(&mut state, "dra");
     plain(&mut state, KeyCode::Up);
@@ -278,15 +278,15 @@ fn the_arrows_look_back_and_move_within_lines() {
 }
 
 #[test]
-fn a_turn_is_shown_as_it_goes() {
+fn turn_is_shown_while_it_runs() {
     let mut state = ready();
     send(&mut state, "go");
     for one in [
-        News::Asked,
-        News::Text("I lo".into()),
-        News::Restart,
-        News::Text("I look.".into()),
-        News::Replied {
+        DisplayEvent::Asked,
+        DisplayEvent::Text("I lo".into()),
+        DisplayEvent::Restart,
+        DisplayEvent::Text("I look.".into()),
+        DisplayEvent::Replied {
             text: "I look.".into(),
             calls: vec![
                 ("1".into(), "read CHANGES".into()),
@@ -298,9 +298,9 @@ fn a_turn_is_shown_as_it_goes() {
                 ..Usage::default()
             },
         },
-        News::CallStarted { call: "1".into() },
+        DisplayEvent::CallStarted { call: "1".into() },
     ] {
-        news(&mut state, 0, one);
+        event(&mut state, 0, one);
     }
     let calls = |state: &ChatState| -> Vec<CallState> {
         let states = state.items.iter().filter_map(|item| match &item.kind {
@@ -318,14 +318,14 @@ fn a_turn_is_shown_as_it_goes() {
             CallState::Waiting
         ]
     );
-    let ended = |call: &str, fault: Option<&str>| News::CallEnded {
+    let ended = |call: &str, fault: Option<&str>| DisplayEvent::CallEnded {
         call: call.into(),
         fault: fault.map(Into::into),
         milliseconds: 12,
         usage: None,
     };
-    news(&mut state, 0, ended("1", None));
-    news(&mut state, 0, ended("2", Some("no")));
+    event(&mut state, 0, ended("1", None));
+    event(&mut state, 0, ended("2", Some("no")));
     assert_eq!(
         calls(&state),
         [
@@ -346,10 +346,10 @@ fn a_turn_is_shown_as_it_goes() {
 }
 
 #[test]
-fn a_new_session_shows_nothing_of_the_old() {
+fn new_session_clears_the_screen() {
     let mut state = ready();
     send(&mut state, "/clear");
-    let past = vec![News::Line {
+    let past = vec![DisplayEvent::Line {
         tone: Tone::Good,
         what: "loaded",
         text: "x".into(),
@@ -364,7 +364,7 @@ fn a_new_session_shows_nothing_of_the_old() {
 }
 
 #[test]
-fn scrolling_stays_where_it_is_while_lines_come() {
+fn scroll_position_is_kept_while_lines_arrive() {
     let mut state = ready();
     state.update(Message::Drawn {
         total: 100,

@@ -1,4 +1,4 @@
-//! What the commands of the chat show of a session.
+//! Output of the chat commands about a session.
 
 use std::collections::BTreeMap;
 
@@ -16,14 +16,14 @@ use super::item::{Body, View};
 use super::lines::{money, took};
 use crate::transcript;
 
-/// Most decisions of earlier turns that are shown.
+/// The maximum number of decisions of earlier turns.
 const MAX_DECISIONS: usize = 20;
-/// Most skills that are shown.
+/// The maximum number of skills.
 const MAX_SKILLS: usize = 500;
-/// As many skills count as used lately as in the prompt.
+/// The number of recently used skills, as in the prompt.
 const LAST_USED: usize = 5;
 
-/// What people may call by name.
+/// Returns the names that can be completed.
 pub(crate) fn names(workshop: &Workshop) -> Vec<Name> {
     let catalog = workshop.registry.snapshot();
     let look = Look::new(&catalog, &workshop.visibility, Who::Person);
@@ -37,8 +37,8 @@ pub(crate) fn names(workshop: &Workshop) -> Vec<Name> {
         .collect()
 }
 
-/// Every skill: where it is from, whether the model sees it, whether it is loaded, its last use.
-/// `active` has the loaded ones with their tokens.
+/// Returns all skills with their origin, visibility, loaded tokens and last use. `active` are the
+/// loaded ones with their tokens.
 pub(crate) fn skills(workshop: &Workshop, active: &[(Box<str>, u64)]) -> View {
     let catalog = workshop.registry.snapshot();
     let look = Look::new(&catalog, &workshop.visibility, Who::Model);
@@ -82,7 +82,7 @@ pub(crate) fn skills(workshop: &Workshop, active: &[(Box<str>, u64)]) -> View {
         title.push_str(&format!(", the first {}", rows.len()));
     }
     if rows.is_empty() {
-        let text = "No skill was found. `prowess new NAME` makes one.".to_owned();
+        let text = "No skills found. Create one with `prowess new NAME`.".to_owned();
         return View {
             title,
             body: Body::Text(text),
@@ -104,11 +104,11 @@ fn is_untrusted(workshop: &Workshop, entry: &Entry) -> bool {
 fn word(why: Hidden) -> &'static str {
     match why {
         Hidden::Shadowed => "shadowed",
-        Hidden::NotGranted => "not given to the agent",
-        Hidden::SwitchedOff => "switched off",
-        Hidden::LeftToPeople | Hidden::NotForModels => "for people",
-        Hidden::NotForPeople => "for models",
-        Hidden::Waiting => "waits for its files",
+        Hidden::NotGranted => "not granted to the agent",
+        Hidden::SwitchedOff => "disabled",
+        Hidden::LeftToPeople | Hidden::NotForModels => "for users only",
+        Hidden::NotForPeople => "for models only",
+        Hidden::Waiting => "waiting for its files",
     }
 }
 
@@ -147,7 +147,7 @@ fn ranked(workshop: &Workshop, catalog: &Catalog) -> Vec<Ranked> {
     )
 }
 
-/// Why a skill is listed, hidden or cut; nothing but near names where there is none.
+/// Explains why a skill is listed, hidden or truncated. Returns similar names if it does not exist.
 pub(crate) fn why_skill(
     workshop: &Workshop,
     budget: index::Budget,
@@ -173,7 +173,7 @@ pub(crate) fn why_skill(
         .map(|line| (line.about.to_owned(), clean(&line.text)));
     let mut pairs: Vec<_> = pairs.collect();
     if is_untrusted(workshop, entry) {
-        let text = "not trusted, so what it wants to run is not run without a word of yours; see `prowess trust`";
+        let text = "untrusted: its commands need your approval; see `prowess trust`";
         pairs.push(("trust".to_owned(), text.to_owned()));
     }
     Ok(View {
@@ -182,7 +182,7 @@ pub(crate) fn why_skill(
     })
 }
 
-/// What was asked and declared in the last turn, and what was decided in it and before.
+/// Explains the last turn, with the decisions before it.
 pub(crate) fn why_last(events: &[Stamped]) -> View {
     let turn = transcript::turns(events);
     let lines = transcript::why_lines(events, turn);
@@ -193,17 +193,17 @@ pub(crate) fn why_last(events: &[Stamped]) -> View {
         .chain(before)
         .map(|(about, what)| (about.to_owned(), what));
     View {
-        title: "Why the last turn was as it was".to_owned(),
+        title: "The last turn".to_owned(),
         body: Body::Pairs(pairs.collect()),
     }
 }
 
-/// What people should know of a model before they talk to it: its price, and what it is not.
+/// Returns notes about a model for the start of a chat: its price and its note.
 pub(crate) fn about(about: &ModelInfo) -> Vec<String> {
     let mut name = clean(&about.name);
     if let Some(price) = &about.price {
         name.push_str(&format!(
-            ": ${} read, ${} written, for a million tokens",
+            ": ${} input, ${} output per million tokens",
             price.input, price.output
         ));
     }
@@ -212,7 +212,7 @@ pub(crate) fn about(about: &ModelInfo) -> Vec<String> {
         .collect()
 }
 
-/// The model.
+/// Returns facts about the model.
 pub(crate) fn model(about: &ModelInfo) -> View {
     let number = |number: u64| thousands(usize::try_from(number).unwrap_or(usize::MAX));
     let mut pairs = vec![
@@ -224,7 +224,7 @@ pub(crate) fn model(about: &ModelInfo) -> View {
     ];
     if let Some(price) = &about.price {
         let text = format!(
-            "${} read, ${} written, for a million tokens",
+            "${} input, ${} output per million tokens",
             price.input, price.output
         );
         pairs.push(("price".to_owned(), text));
@@ -232,7 +232,7 @@ pub(crate) fn model(about: &ModelInfo) -> View {
     if let Some(note) = &about.note {
         pairs.push(("note".to_owned(), clean(note)));
     }
-    let text = "`prowess chat --model NAME` begins a session with another".to_owned();
+    let text = "start a session with `prowess chat --model NAME`".to_owned();
     pairs.push(("change".to_owned(), text));
     View {
         title: "Model".to_owned(),
@@ -240,31 +240,34 @@ pub(crate) fn model(about: &ModelInfo) -> View {
     }
 }
 
-/// What the session used.
+/// Returns the usage of the session.
 pub(crate) fn cost(spent: &Spent) -> View {
     let number = |number: u64| thousands(usize::try_from(number).unwrap_or(usize::MAX));
     let usage = &spent.usage;
     let mut pairs = vec![
         ("turns".to_owned(), number(u64::from(spent.turns))),
-        ("read".to_owned(), format!("{} tokens", number(usage.input))),
         (
-            "written".to_owned(),
+            "input".to_owned(),
+            format!("{} tokens", number(usage.input)),
+        ),
+        (
+            "output".to_owned(),
             format!("{} tokens", number(usage.output)),
         ),
     ];
     if usage.cache_read > 0 || usage.cache_write > 0 {
         pairs.push((
-            "from cache".to_owned(),
+            "cache read".to_owned(),
             format!("{} tokens", number(usage.cache_read)),
         ));
         pairs.push((
-            "into cache".to_owned(),
+            "cache write".to_owned(),
             format!("{} tokens", number(usage.cache_write)),
         ));
     }
     let cost = usage
         .micros
-        .map_or("not known: no price for this model".to_owned(), money);
+        .map_or("unknown: no price for this model".to_owned(), money);
     pairs.push(("cost".to_owned(), cost));
     pairs.push(("time".to_owned(), took(spent.milliseconds)));
     View {

@@ -1,4 +1,4 @@
-//! The session's side of a chat: does what is ordered, and says how it went.
+//! The session's side of a chat: executes orders and reports results.
 
 use std::sync::Arc;
 
@@ -12,18 +12,18 @@ use prowess_diag::wording::{either, shorten, tick};
 
 use super::command::{Order, near};
 use super::complete::Name;
+use super::display::{DisplayEvent, of_event, user_message};
 use super::item::{Body, View};
-use super::news::{News, of_event, said};
 use super::state::Facts;
 use super::{Begin, views};
 
-/// Most events of the past that are shown.
+/// The maximum number of past events that are shown.
 const MAX_PAST: usize = 500;
 
-/// Most characters of what is said about something that did not work.
+/// The maximum number of characters in an error.
 const MAX_MESSAGE: usize = 2_000;
 
-/// A session, and what it belongs to.
+/// A session and its runtime.
 #[derive(Debug)]
 pub(crate) struct Work {
     runtime: Runtime,
@@ -31,27 +31,27 @@ pub(crate) struct Work {
     title: String,
 }
 
-/// What became of an order.
+/// The result of an order.
 #[derive(Debug)]
-pub(crate) enum Became {
+pub(crate) enum OrderResult {
     Paused(Pause),
     View(View),
     Problem(Problem),
-    /// Another session began.
+    /// A new session was started.
     Cleared,
 }
 
-/// Something that did not work, in words that are safe for a terminal.
+/// An error, safe for a terminal.
 #[derive(Debug)]
 pub(crate) struct Problem {
     pub(crate) message: String,
     pub(crate) hints: Vec<String>,
-    /// Whether a rule, a hook or nobody's answer was in the way.
+    /// `true` if the action was denied by a rule, a hook or a missing answer.
     pub(crate) refused: bool,
 }
 
 impl Work {
-    /// Begins a session, or takes one up again.
+    /// Starts or resumes a session.
     pub(crate) async fn begin(runtime: Runtime, begin: Begin) -> Result<Self, ChatError> {
         let (session, title) = match begin {
             Begin::New { title } => (runtime.session(&title).await, title),
@@ -79,7 +79,7 @@ impl Work {
         *self.session.spent()
     }
 
-    /// How things are.
+    /// Returns the state for the status line.
     pub(crate) fn facts(&self) -> Facts {
         let clean = |text: &str| sanitize::line(text).into_owned();
         let spent = self.session.spent();
@@ -99,7 +99,7 @@ impl Work {
         }
     }
 
-    /// What people may call by name.
+    /// Returns the names that can be completed.
     pub(crate) async fn names(&self) -> Vec<Name> {
         let workshop = self.session.workshop().derive();
         tokio::task::spawn_blocking(move || views::names(&workshop))
@@ -107,17 +107,17 @@ impl Work {
             .unwrap_or_default()
     }
 
-    /// What was said before.
-    pub(crate) async fn past(&self) -> Vec<News> {
+    /// Returns the past events of the session.
+    pub(crate) async fn past(&self) -> Vec<DisplayEvent> {
         let Ok(events) = self.events().await else {
             return Vec::new();
         };
         let first = events.len().saturating_sub(MAX_PAST);
-        let news = |stamped: &Stamped| [said(&stamped.event), of_event(&stamped.event)];
-        events[first..].iter().flat_map(news).flatten().collect()
+        let shown = |stamped: &Stamped| [user_message(&stamped.event), of_event(&stamped.event)];
+        events[first..].iter().flat_map(shown).flatten().collect()
     }
 
-    /// How many skills work in the background.
+    /// Returns the number of skills in the background.
     pub(crate) fn background(&self) -> usize {
         self.session.background()
     }
@@ -127,13 +127,17 @@ impl Work {
         self.session.wait_for_background().await
     }
 
-    /// Goes on after a skill in the background was done.
-    pub(crate) async fn go_on(&mut self, cancel: &CancellationToken) -> Became {
+    /// Continues after a background skill has finished.
+    pub(crate) async fn proceed(&mut self, cancel: &CancellationToken) -> OrderResult {
         became(self.session.proceed(cancel).await)
     }
 
-    /// Does what is ordered.
-    pub(crate) async fn obey(&mut self, order: Order, cancel: &CancellationToken) -> Became {
+    /// Executes an order.
+    pub(crate) async fn execute(
+        &mut self,
+        order: Order,
+        cancel: &CancellationToken,
+    ) -> OrderResult {
         match order {
             Order::Say(text) => self.say(&text, cancel).await,
             Order::Skills => {
@@ -143,57 +147,57 @@ impl Work {
                 shown(tokio::task::spawn_blocking(move || views::skills(&workshop, &active)).await)
             }
             Order::Why(None) => match self.events().await {
-                Ok(events) => Became::View(views::why_last(&events)),
-                Err(error) => Became::Problem(problem(&error)),
+                Ok(events) => OrderResult::View(views::why_last(&events)),
+                Err(error) => OrderResult::Problem(problem(&error)),
             },
             Order::Why(Some(name)) => self.why(name).await,
-            Order::Model => Became::View(views::model(self.session.model().about())),
-            Order::Cost => Became::View(views::cost(self.session.spent())),
+            Order::Model => OrderResult::View(views::model(self.session.model().about())),
+            Order::Cost => OrderResult::View(views::cost(self.session.spent())),
             Order::Compact => match self.session.shorten(cancel).await {
                 Ok(done) => {
                     let text = if done {
-                        "The beginning was summed up."
+                        "The start of the conversation was summarized."
                     } else {
-                        "There is nothing to sum up yet."
+                        "There is nothing to summarize yet."
                     };
                     let title = "Compact".to_owned();
-                    Became::View(View {
+                    OrderResult::View(View {
                         title,
                         body: Body::Text(text.to_owned()),
                     })
                 }
-                Err(error) => Became::Problem(problem(&error)),
+                Err(error) => OrderResult::Problem(problem(&error)),
             },
             Order::Clear => match self.runtime.session(&self.title).await {
                 Ok(session) => {
                     self.session = session;
-                    Became::Cleared
+                    OrderResult::Cleared
                 }
-                Err(error) => Became::Problem(problem(&error)),
+                Err(error) => OrderResult::Problem(problem(&error)),
             },
         }
     }
 
-    async fn say(&mut self, text: &str, cancel: &CancellationToken) -> Became {
+    async fn say(&mut self, text: &str, cancel: &CancellationToken) -> OrderResult {
         if let Err(error) = self.session.say(text, cancel).await {
-            return Became::Problem(problem(&error));
+            return OrderResult::Problem(problem(&error));
         }
         became(self.session.proceed(cancel).await)
     }
 
-    async fn why(&self, name: String) -> Became {
+    async fn why(&self, name: String) -> OrderResult {
         let workshop = self.session.workshop().derive();
         let budget = self.runtime.engine().parts().settings.index;
         let asked = name.clone();
         let view =
             tokio::task::spawn_blocking(move || views::why_skill(&workshop, budget, &asked)).await;
         match view {
-            Ok(Err(near)) => Became::Problem(Problem {
+            Ok(Err(near)) => OrderResult::Problem(Problem {
                 message: format!("no skill named {}", tick(sanitize::line(&name))),
                 hints: did_you_mean(near.iter().map(ToString::to_string), ""),
                 refused: false,
             }),
-            Ok(Ok(view)) => Became::View(view),
+            Ok(Ok(view)) => OrderResult::View(view),
             Err(error) => shown(Err(error)),
         }
     }
@@ -206,7 +210,7 @@ impl Work {
     }
 }
 
-/// Takes a session up again; the beginning of its id will do.
+/// Resumes a session by its id or a prefix of it.
 async fn resume(runtime: &Runtime, id: String) -> Result<Session, RuntimeError> {
     let store = Arc::clone(&runtime.engine().parts().store);
     let found = tokio::task::spawn_blocking(move || store.find(&id)).await;
@@ -214,17 +218,17 @@ async fn resume(runtime: &Runtime, id: String) -> Result<Session, RuntimeError> 
     runtime.resume(&id).await
 }
 
-fn shown(view: Result<View, tokio::task::JoinError>) -> Became {
+fn shown(view: Result<View, tokio::task::JoinError>) -> OrderResult {
     match view {
-        Ok(view) => Became::View(view),
-        Err(error) => Became::Problem(problem(&RuntimeError::Task(error.to_string()))),
+        Ok(view) => OrderResult::View(view),
+        Err(error) => OrderResult::Problem(problem(&RuntimeError::Task(error.to_string()))),
     }
 }
 
-fn became(pause: Result<Pause, RuntimeError>) -> Became {
+fn became(pause: Result<Pause, RuntimeError>) -> OrderResult {
     match pause {
-        Ok(pause) => Became::Paused(pause),
-        Err(error) => Became::Problem(problem(&error)),
+        Ok(pause) => OrderResult::Paused(pause),
+        Err(error) => OrderResult::Problem(problem(&error)),
     }
 }
 
@@ -240,7 +244,7 @@ fn did_you_mean(names: impl Iterator<Item = String>, mark: &str) -> Vec<String> 
     }
 }
 
-/// Why something did not work, and what to type.
+/// Converts an error to a message with hints.
 fn problem(error: &RuntimeError) -> Problem {
     let mut message = error.to_string();
     let mut source = std::error::Error::source(error);
@@ -255,14 +259,14 @@ fn problem(error: &RuntimeError) -> Problem {
         RuntimeError::NoCommand { name, near: skills } => {
             let mut hints = did_you_mean(near(name, skills).into_iter(), "/");
             if hints.is_empty() {
-                hints.push("`/skills` shows what there is, `/help` the commands".to_owned());
+                hints.push("type `/skills` to list skills, or `/help` for commands".to_owned());
             }
             hints
         }
         RuntimeError::Store(SessionError::NotFound { near, .. }) => {
             let mut hints = did_you_mean(near.iter().map(ToString::to_string), "");
             if hints.is_empty() {
-                hints.push("list the sessions with `prowess session list`".to_owned());
+                hints.push("run `prowess session list`".to_owned());
             }
             hints
         }
@@ -300,18 +304,18 @@ fn problem(error: &RuntimeError) -> Problem {
     }
 }
 
-/// The exit code for how a turn ended.
-pub(crate) fn code(became: &Became) -> u8 {
+/// Returns the exit code for the result of a turn.
+pub(crate) fn code(became: &OrderResult) -> u8 {
     match became {
-        Became::View(_) | Became::Cleared | Became::Paused(Pause::Answered(_)) => 0,
-        Became::Problem(problem) => {
+        OrderResult::View(_) | OrderResult::Cleared | OrderResult::Paused(Pause::Answered(_)) => 0,
+        OrderResult::Problem(problem) => {
             if problem.refused {
                 3
             } else {
                 2
             }
         }
-        Became::Paused(Pause::Ended(ending)) => match ending {
+        OrderResult::Paused(Pause::Ended(ending)) => match ending {
             Ending::Answered | Ending::Submitted { .. } => 0,
             Ending::Declined { .. } => 1,
             Ending::Exhausted { .. } => 5,

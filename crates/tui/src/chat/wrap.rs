@@ -1,15 +1,15 @@
-//! Breaks styled text into lines that fit.
+//! Wraps styled text.
 
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 
-/// What a line has room for at least: the widest character there is, U+17D8.
+/// The minimum width of a line: that of the widest character, U+17D8.
 const WIDEST: usize = 3;
 
-/// Breaks spans at words into lines of a width. The first line begins with `first`, the others with
-/// `hang`; a word that is too long is broken anywhere.
+/// Wraps spans at word boundaries. The first line starts with `first`, the others with `hang`. A
+/// word that is too long is broken anywhere.
 pub(crate) fn wrap(
     spans: &[Span<'_>],
     width: usize,
@@ -34,7 +34,7 @@ pub(crate) fn wrap(
     folder.finish()
 }
 
-/// Breaks one span anywhere, for text where spaces count.
+/// Wraps one span at any character, for text with significant spaces.
 pub(crate) fn chop(
     text: &str,
     style: Style,
@@ -47,7 +47,7 @@ pub(crate) fn chop(
     folder.finish()
 }
 
-/// Cuts a text to a width, and marks the cut.
+/// Truncates a text to a width and marks the cut.
 pub(crate) fn cut(text: &str, width: usize) -> String {
     if text.width() <= width {
         return text.to_owned();
@@ -67,8 +67,8 @@ pub(crate) fn cut(text: &str, width: usize) -> String {
     kept
 }
 
-/// What of a cluster goes on one line each: all of it, but for one that is wider than a line, as a
-/// letter with many spacing marks is.
+/// Splits a grapheme cluster into parts that fit a line. A cluster is wider than a line if it has
+/// many spacing marks.
 fn parts(cluster: &str, room: usize) -> impl Iterator<Item = &str> {
     let mut rest = cluster;
     std::iter::from_fn(move || {
@@ -96,7 +96,7 @@ struct Folder<'a> {
     done: Vec<Line<'static>>,
     line: Vec<Span<'static>>,
     used: usize,
-    /// Where the text of a line begins.
+    /// The width of the prefix of the current line.
     start: usize,
     word: Vec<(String, Style)>,
     spaces: Vec<(String, Style)>,
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_break_at_words_and_hang() {
+    fn lines_break_at_words_with_a_hanging_indent() {
         let spans = [
             Span::raw("one two "),
             Span::raw("th"),
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cut_is_marked() {
+    fn truncation_is_marked() {
         assert_eq!(
             [cut("技能技能", 5), cut("abc", 3), cut("abcd", 3)],
             ["技能…", "abc", "ab…"]
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cluster_wider_than_a_line_is_broken() {
+    fn cluster_wider_than_a_line_is_broken() {
         let lines = wrap(
             &[Span::raw("!\u{103b}\u{b47}\u{103b}a")],
             5,
@@ -222,7 +222,7 @@ mod tests {
         assert_eq!(text(&lines), ["> !\u{103b}\u{b47}", "  \u{103b}a"]);
     }
 
-    /// Any text, with many of the characters that make a cluster wide.
+    /// Any text, with many characters that make a cluster wide.
     const WORDS: &str = "(\\PC|[ a\u{103b}\u{b47}\u{17d8}\u{fe0f}\u{200d}#👩]){0,80}";
 
     proptest! {

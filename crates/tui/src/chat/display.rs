@@ -1,4 +1,4 @@
-//! What happens in a session, cut down to what a person is shown.
+//! Events of a session, reduced to what is displayed.
 
 use prowess::Update;
 use prowess::agent::{Delta, Ending, Event, Message, Part, Role, Usage};
@@ -7,42 +7,42 @@ use prowess_diag::wording::{all, shorten};
 
 use crate::live::summary;
 
-/// Most characters of a reason.
+/// The maximum number of characters in a reason.
 const MAX_REASON: usize = 400;
-/// Most bytes of a text that is shown.
+/// The maximum size of a displayed text in bytes.
 pub(crate) const MAX_SHOWN: usize = 128 * 1024;
 
-/// Something that happened. Every text in it is safe for a terminal.
+/// A displayed event. All texts are safe for a terminal.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum News {
-    /// A person said it; only in what was before.
+pub(crate) enum DisplayEvent {
+    /// A message of the user, in the past of a session.
     Said(String),
-    /// The model is asked.
+    /// A request to the model starts.
     Asked,
-    /// A piece of an answer.
+    /// A piece of a reply.
     Text(String),
-    /// The model thinks.
+    /// The model reasons.
     Thinking,
-    /// The model begins to call a tool.
+    /// The model starts a tool call.
     Calling(String),
-    /// What was shown of the answer does not count.
+    /// Discard the streamed reply.
     Restart,
-    /// The whole answer.
+    /// The complete reply.
     Replied {
         text: String,
         calls: Vec<(Box<str>, String)>,
         usage: Usage,
     },
-    /// A tool runs.
+    /// A tool call starts.
     CallStarted { call: Box<str> },
-    /// A tool answered.
+    /// A tool call ended.
     CallEnded {
         call: Box<str>,
         fault: Option<String>,
         milliseconds: u64,
         usage: Option<Usage>,
     },
-    /// A line about something.
+    /// A line of information.
     Line {
         tone: Tone,
         what: &'static str,
@@ -50,7 +50,7 @@ pub(crate) enum News {
     },
 }
 
-/// How a line is meant.
+/// The tone of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Tone {
     Good,
@@ -59,25 +59,27 @@ pub(crate) enum Tone {
     Bad,
 }
 
-/// Cuts down what a watcher sees.
-pub(crate) fn news(update: Update<'_>) -> Option<News> {
+/// Converts an update of a watcher.
+pub(crate) fn display_event(update: Update<'_>) -> Option<DisplayEvent> {
     match update {
         Update::Event(stamped) => of_event(&stamped.event),
-        Update::Delta(Delta::Text(text)) => Some(News::Text(sanitize::block(text).into_owned())),
-        Update::Delta(Delta::Reasoning(_)) => Some(News::Thinking),
-        Update::Delta(Delta::Call { name }) => {
-            Some(News::Calling(sanitize::line(name).into_owned()))
+        Update::Delta(Delta::Text(text)) => {
+            Some(DisplayEvent::Text(sanitize::block(text).into_owned()))
         }
-        Update::Delta(Delta::Restart) => Some(News::Restart),
+        Update::Delta(Delta::Reasoning(_)) => Some(DisplayEvent::Thinking),
+        Update::Delta(Delta::Call { name }) => {
+            Some(DisplayEvent::Calling(sanitize::line(name).into_owned()))
+        }
+        Update::Delta(Delta::Restart) => Some(DisplayEvent::Restart),
         Update::Message(text) => Some(line(Tone::Warning, "note", text)),
         _ => None,
     }
 }
 
-/// Cuts down an event that is in the store.
-pub(crate) fn of_event(event: &Event) -> Option<News> {
+/// Converts a stored event.
+pub(crate) fn of_event(event: &Event) -> Option<DisplayEvent> {
     match event {
-        Event::Asked { .. } => Some(News::Asked),
+        Event::Asked { .. } => Some(DisplayEvent::Asked),
         Event::Replied { reply, .. } => {
             let message = Message {
                 role: Role::Assistant,
@@ -86,13 +88,13 @@ pub(crate) fn of_event(event: &Event) -> Option<News> {
             let calls = reply.calls();
             let calls =
                 calls.map(|call| (call.id.clone(), sanitize::line(&summary(call)).into_owned()));
-            Some(News::Replied {
+            Some(DisplayEvent::Replied {
                 text: block(&message.text()),
                 calls: calls.collect(),
                 usage: reply.usage,
             })
         }
-        Event::CallStarted { call, .. } => Some(News::CallStarted { call: call.clone() }),
+        Event::CallStarted { call, .. } => Some(DisplayEvent::CallStarted { call: call.clone() }),
         Event::CallEnded {
             result,
             milliseconds,
@@ -103,7 +105,7 @@ pub(crate) fn of_event(event: &Event) -> Option<News> {
             let fault = result
                 .is_error
                 .then(|| shorten(&sanitize::line(first().unwrap_or("failed")), MAX_REASON));
-            Some(News::CallEnded {
+            Some(DisplayEvent::CallEnded {
                 call: result.call.clone(),
                 fault,
                 milliseconds: *milliseconds,
@@ -116,32 +118,32 @@ pub(crate) fn of_event(event: &Event) -> Option<News> {
         }
         Event::Decided(decided) => {
             let answer = decided.answer.as_deref()?;
-            // The call itself says that it was refused.
+            // The call itself shows that it was denied.
             if answer == "no" && decided.call.is_some() {
                 return None;
             }
             let what = shorten(&decided.what, MAX_REASON);
             Some(match answer {
-                "no" => line(Tone::Bad, "refused", &format!("{what} — you said no")),
+                "no" => line(Tone::Bad, "denied", &format!("{what} (by you)")),
                 _ => line(
                     Tone::Good,
                     "allowed",
-                    &format!("{what} — {}", answered(answer)),
+                    &format!("{what} ({})", answered(answer)),
                 ),
             })
         }
         Event::Compacted { .. } => Some(line(
             Tone::Warning,
-            "shortened",
-            "the beginning of the conversation was summed up",
+            "compacted",
+            "the start of the conversation was summarized",
         )),
         Event::Ended { ending } => ended(ending),
         _ => None,
     }
 }
 
-/// What a person said, as they typed it.
-pub(crate) fn said(event: &Event) -> Option<News> {
+/// Returns the message of the user as typed.
+pub(crate) fn user_message(event: &Event) -> Option<DisplayEvent> {
     let Event::Said { parts, typed, .. } = event else {
         return None;
     };
@@ -152,44 +154,44 @@ pub(crate) fn said(event: &Event) -> Option<News> {
         });
         texts.collect::<Vec<_>>().join("\n")
     });
-    (!text.trim().is_empty()).then(|| News::Said(block(&text)))
+    (!text.trim().is_empty()).then(|| DisplayEvent::Said(block(&text)))
 }
 
-fn ended(ending: &Ending) -> Option<News> {
+fn ended(ending: &Ending) -> Option<DisplayEvent> {
     Some(match ending {
         Ending::Exhausted { limit } => line(Tone::Bad, "stopped", &limit.to_string()),
         Ending::Failed { message, .. } => line(Tone::Bad, "failed", message),
-        Ending::Cancelled => line(Tone::Warning, "cancelled", "the turn ends here"),
+        Ending::Cancelled => line(Tone::Warning, "cancelled", "the turn was stopped"),
         Ending::Declined { why } => line(Tone::Warning, "declined", why),
         Ending::Answered | Ending::Submitted { .. } => return None,
     })
 }
 
-/// What an answer means.
+/// Describes an answer.
 pub(crate) fn answered(word: &str) -> &str {
     match word {
         "once" => "once",
-        "session" => "until the session ends",
-        "tool" => "with everything of this tool until the session ends",
+        "session" => "for this session",
+        "tool" => "for this tool in this session",
         "always" => "always",
         other => other,
     }
 }
 
-fn line(tone: Tone, what: &'static str, text: &str) -> News {
-    News::Line {
+fn line(tone: Tone, what: &'static str, text: &str) -> DisplayEvent {
+    DisplayEvent::Line {
         tone,
         what,
         text: shorten(&sanitize::line(text), MAX_REASON * 2),
     }
 }
 
-/// A text made safe and not too long; a cut is said.
+/// Makes a text safe and truncates it with a note.
 pub(crate) fn block(text: &str) -> String {
     let end = text.floor_char_boundary(MAX_SHOWN);
     let mut clean = sanitize::block(&text[..end]).into_owned();
     if end < text.len() {
-        clean.push_str("\n… (the rest is not shown)");
+        clean.push_str("\n… (truncated)");
     }
     clean
 }
@@ -202,7 +204,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_text_of_a_stranger_can_steer_a_terminal() {
+    fn untrusted_text_cannot_control_the_terminal() {
         let evil = "x\x1b[2J\u{202e}\u{200b}\u{7}y";
         let call = ToolCall::new("1", evil, json!({ "command": evil }));
         let events = [
@@ -241,16 +243,21 @@ mod tests {
         let mut seen = 0;
         for event in events {
             let stamped = Stamped { at: 0, event };
-            let shown = [news(Update::Event(&stamped)), said(&stamped.event)];
+            let shown = [
+                display_event(Update::Event(&stamped)),
+                user_message(&stamped.event),
+            ];
             for one in shown.into_iter().flatten() {
                 let texts: Vec<String> = match one {
-                    News::Said(text) | News::Text(text) | News::Line { text, .. } => vec![text],
-                    News::Replied { text, calls, .. } => calls
+                    DisplayEvent::Said(text)
+                    | DisplayEvent::Text(text)
+                    | DisplayEvent::Line { text, .. } => vec![text],
+                    DisplayEvent::Replied { text, calls, .. } => calls
                         .into_iter()
                         .map(|(_, line)| line)
                         .chain([text])
                         .collect(),
-                    News::CallEnded { fault, .. } => fault.into_iter().collect(),
+                    DisplayEvent::CallEnded { fault, .. } => fault.into_iter().collect(),
                     _ => Vec::new(),
                 };
                 for text in texts {
@@ -261,7 +268,8 @@ mod tests {
         }
         assert_eq!(seen, 7);
         for delta in [Delta::Text(evil.into()), Delta::Call { name: evil.into() }] {
-            let (News::Text(text) | News::Calling(text)) = news(Update::Delta(&delta)).unwrap()
+            let (DisplayEvent::Text(text) | DisplayEvent::Calling(text)) =
+                display_event(Update::Delta(&delta)).unwrap()
             else {
                 panic!()
             };
@@ -270,8 +278,8 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_long_is_cut_and_said() {
+    fn long_text_is_truncated_with_a_note() {
         let text = block(&"é".repeat(MAX_SHOWN));
-        assert!(text.len() < MAX_SHOWN + 100 && text.ends_with("(the rest is not shown)"));
+        assert!(text.len() < MAX_SHOWN + 100 && text.ends_with("(truncated)"));
     }
 }
