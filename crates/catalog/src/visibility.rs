@@ -82,7 +82,7 @@ impl std::fmt::Display for GrantFault {
 
 /// The settings that determine visibility.
 #[derive(Clone, Debug, Default)]
-pub struct Policy {
+pub struct Visibility {
     /// The user's settings by skill name.
     pub overrides: BTreeMap<String, Override>,
     /// The skills granted to the agent.
@@ -195,7 +195,7 @@ impl std::fmt::Display for Refusal {
 #[derive(Clone, Debug)]
 pub struct View<'c> {
     catalog: &'c Catalog,
-    policy: &'c Policy,
+    policy: &'c Visibility,
     who: Who,
     /// The granted skills; `None` for all.
     granted: Option<BTreeSet<&'c SkillId>>,
@@ -244,7 +244,7 @@ impl Grant {
 
 impl<'c> View<'c> {
     /// Creates a view of a catalogue.
-    pub fn new(catalog: &'c Catalog, policy: &'c Policy, who: Who) -> Self {
+    pub fn new(catalog: &'c Catalog, policy: &'c Visibility, who: Who) -> Self {
         let ids = |names: &'c [String]| -> BTreeSet<&'c SkillId> {
             let found = names.iter().filter_map(|name| catalog.lookup(name));
             found.map(|entry| &entry.skill.id).collect()

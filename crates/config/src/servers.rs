@@ -1,5 +1,5 @@
-//! MCP servers that an agent may use: `[mcp.servers.NAME]` in the user's settings, and `.mcp.json`
-//! in the format of other clients.
+//! MCP servers whose tools and skills an agent may use: `[mcp.servers.NAME]` in the user's settings,
+//! and `.mcp.json` as other clients write it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -10,71 +10,117 @@ use prowess_catalog::Scope;
 use prowess_registry::fs::scopes;
 use serde_json::{Map, Value};
 
-/// Name of the file that MCP clients share.
+/// The file that clients of MCP share.
 pub const MCP_FILE: &str = ".mcp.json";
 
-/// Maximum size of the file, in bytes.
+/// Largest such file that is read.
 const MAX_FILE: u64 = 1024 * 1024;
-/// Maximum number of servers in a file.
+/// Most servers of a file.
 const MAX_SERVERS: usize = 64;
-/// Maximum length of a server name; tool names start with it.
+/// Longest name of a server; the names of its tools begin with it.
 const MAX_NAME: usize = 32;
 
-/// Maximum timeout of a call, in seconds.
+/// Longest time that a call may take, in seconds.
 pub(crate) const MAX_TIMEOUT: u64 = 3_600;
 
-/// Keys of a server in our own settings.
+/// The keys of a server in our own settings.
 pub(crate) const KEYS: [&str; 8] = [
     "command", "args", "env", "cwd", "url", "headers", "timeout", "enabled",
 ];
 
-/// A configured MCP server.
+/// An MCP server, as a person configured it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct McpServer {
-    /// Local name: the `docs` of `mcp__docs__search` and of `docs:refunds`.
+    /// What it is called here: the `docs` of `mcp__docs__search` and of `docs:refunds`.
     pub name: Box<str>,
-    /// Transport and address.
+    /// How to reach it.
     pub reach: Reach,
-    /// Timeout of a call, in seconds.
+    /// Seconds that a call may take.
     pub timeout: Option<u64>,
 }
 
-/// Transport and address of a server.
+/// How to reach a server.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Reach {
-    /// A program that communicates over its standard input and output.
+    /// A program that speaks over its standard input and output.
     Program {
         /// The program.
         command: String,
-        /// Its arguments.
+        /// What it is given.
         args: Vec<String>,
-        /// Environment variables, in addition to the safe default ones.
+        /// Variables it sees beside the harmless ones.
         env: BTreeMap<String, String>,
-        /// Working directory; `None` for the project root.
+        /// Where it starts; nothing for the project.
         cwd: Option<PathBuf>,
     },
-    /// A server reached over HTTP.
+    /// A server on the web.
     Web {
-        /// The URL.
+        /// Its address.
         url: String,
-        /// Headers sent with every request.
+        /// What is sent with every request.
         headers: BTreeMap<String, String>,
     },
 }
 
 impl fmt::Debug for Reach {
-    /// Hides the values: after variable expansion, any of them may be a secret.
+    /// With variables put in, every part of it may hold a secret.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Program { .. } => "a program",
-            Self::Web { .. } => "a URL",
+            Self::Web { .. } => "an address",
         })
     }
 }
 
+/// An error in the definition of a server, or in a file of servers.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ServerError {
+    /// The name cannot be part of the name of a tool.
+    #[error(
+        "its name must have 1 to {MAX_NAME} letters, digits, `-` or single `_`, and be no word for a scope: tools are called `mcp__NAME__tool`"
+    )]
+    Name,
+    /// The definition is not an object.
+    #[error("it must be an object")]
+    NotAnObject,
+    /// The transport is not supported.
+    #[error("the `sse` transport is deprecated and not supported; use `http` if the server has it")]
+    Sse,
+    /// It has a command and an address.
+    #[error("it has both `command` and `url`; remove one")]
+    Both,
+    /// It has neither a command nor an address.
+    #[error("it needs `command` or `url`")]
+    Neither,
+    /// A key has a value of the wrong type.
+    #[error("`{key}` must {must}")]
+    Value {
+        /// The key.
+        key: Box<str>,
+        /// The rest of the sentence.
+        must: &'static str,
+    },
+    /// A variable has no value.
+    #[error("the variable `{name}` is not set")]
+    Unset {
+        /// The variable.
+        name: Box<str>,
+    },
+    /// The file is not a regular file.
+    #[error("it is not a regular file")]
+    NotAFile,
+    /// The file is too large.
+    #[error("it has more than {}", prowess_diag::wording::size(MAX_FILE))]
+    TooLarge,
+    /// The file cannot be read.
+    #[error(transparent)]
+    Read(#[from] std::io::Error),
+}
+
 impl McpServer {
-    /// Parses a server from the keys that clients share. Returns `None` for a disabled server.
-    pub(crate) fn read(name: &str, keys: &Map<String, Value>) -> Result<Option<Self>, String> {
+    /// Reads a server from the keys that clients share. Nothing for one that is switched off.
+    pub(crate) fn read(name: &str, keys: &Map<String, Value>) -> Result<Option<Self>, ServerError> {
         check_name(name)?;
         if keys.get("enabled") == Some(&Value::Bool(false))
             || keys.get("disabled") == Some(&Value::Bool(true))
@@ -91,18 +137,16 @@ impl McpServer {
                 cwd: text(keys, "cwd")?.map(PathBuf::from),
             },
             (None, Some(_)) if keys.get("type").and_then(Value::as_str) == Some("sse") => {
-                return Err("the `sse` transport is deprecated and not supported; \
-                            use `http` if the server has it"
-                    .to_owned());
+                return Err(ServerError::Sse);
             }
             (None, Some(url)) => Reach::Web {
                 url,
                 headers: pairs(keys, "headers")?,
             },
             (Some(_), Some(_)) => {
-                return Err("it has both `command` and `url`; remove one".to_owned());
+                return Err(ServerError::Both);
             }
-            (None, None) => return Err("it needs `command` or `url`".to_owned()),
+            (None, None) => return Err(ServerError::Neither),
         };
         Ok(Some(Self {
             name: name.into(),
@@ -111,11 +155,11 @@ impl McpServer {
         }))
     }
 
-    /// Returns the server with `${NAME}` and `${NAME:-default}` expanded.
-    pub fn expanded(&self, lookup: &dyn Fn(&str) -> Option<String>) -> Result<Self, String> {
+    /// The same server with variables in place of `${NAME}` and `${NAME:-otherwise}`.
+    pub fn expanded(&self, lookup: &dyn Fn(&str) -> Option<String>) -> Result<Self, ServerError> {
         let all = |pairs: &BTreeMap<String, String>| {
             let pair = |(name, value): (&String, &String)| {
-                Ok::<_, String>((name.clone(), expand(value, lookup)?))
+                Ok::<_, ServerError>((name.clone(), expand(value, lookup)?))
             };
             pairs
                 .iter()
@@ -152,8 +196,8 @@ impl McpServer {
         })
     }
 
-    /// Returns the command or the URL, for display. Do not use it after variables are expanded:
-    /// they may be secrets.
+    /// Where it is, for people: what would be started, or asked. Not of one whose variables were put
+    /// in: those may be secrets.
     pub fn place(&self) -> String {
         match &self.reach {
             Reach::Program { command, args, .. } => std::iter::once(command)
@@ -166,7 +210,7 @@ impl McpServer {
     }
 }
 
-/// Returns the `.mcp.json` of the project that contains `current`, if it has one.
+/// The `.mcp.json` of the project that one stands in, if it has one.
 pub fn project_mcp_file(current: &Path, home: Option<&Path>) -> Option<PathBuf> {
     let folders = scopes::project_folders(current, home);
     folders
@@ -175,18 +219,18 @@ pub fn project_mcp_file(current: &Path, home: Option<&Path>) -> Option<PathBuf> 
         .find(|file| file.is_file())
 }
 
-/// Content of a `.mcp.json`.
+/// What a `.mcp.json` says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct McpFile {
-    /// The usable servers.
+    /// The servers that can be used.
     pub servers: Vec<McpServer>,
-    /// All names, including disabled and invalid servers.
+    /// Every name in it, of those too that are switched off or wrong.
     pub names: BTreeSet<String>,
-    /// What is wrong with the file.
+    /// What is wrong with it.
     pub faults: Vec<String>,
 }
 
-/// Reads `.mcp.json`. A missing file is the same as an empty one.
+/// Reads `.mcp.json`. Where there is no such file, nothing is in it.
 pub fn read_mcp_file(path: &Path) -> McpFile {
     let fault = |why: String| McpFile {
         faults: vec![why],
@@ -195,36 +239,37 @@ pub fn read_mcp_file(path: &Path) -> McpFile {
     let text = match read_capped(path) {
         Ok(Some(text)) => text,
         Ok(None) => return McpFile::default(),
-        Err(why) => return fault(why),
+        Err(error) => return fault(error.to_string()),
     };
     let value: Value = match serde_json::from_str(&text) {
         Ok(value) => value,
-        Err(error) => return fault(format!("invalid JSON: {error}")),
+        Err(error) => return fault(format!("it is no JSON: {error}")),
     };
     let Some(servers) = value.get("mcpServers").and_then(Value::as_object) else {
-        return fault("`mcpServers` is missing or not an object".to_owned());
+        return fault("it has no object `mcpServers`".to_owned());
     };
     let mut file = McpFile::default();
     for (name, keys) in servers.iter().take(MAX_SERVERS) {
         file.names.insert(name.clone());
         let read = match keys.as_object() {
             Some(keys) => McpServer::read(name, keys),
-            None => Err("it is not an object".to_owned()),
+            None => Err(ServerError::NotAnObject),
         };
         match read {
             Ok(server) => file.servers.extend(server),
-            Err(why) => file.faults.push(format!("invalid server `{name}`: {why}")),
+            Err(why) => file
+                .faults
+                .push(format!("the server `{name}` cannot be used: {why}")),
         }
     }
     if servers.len() > MAX_SERVERS {
-        file.faults.push(format!(
-            "too many servers; only the first {MAX_SERVERS} are used"
-        ));
+        file.faults
+            .push(format!("only the first {MAX_SERVERS} servers are used"));
     }
     file
 }
 
-fn read_capped(path: &Path) -> Result<Option<String>, String> {
+fn read_capped(path: &Path) -> Result<Option<String>, ServerError> {
     let metadata = match std::fs::metadata(path) {
         Ok(metadata) => metadata,
         Err(error)
@@ -235,31 +280,26 @@ fn read_capped(path: &Path) -> Result<Option<String>, String> {
         {
             return Ok(None);
         }
-        Err(error) => return Err(error.to_string()),
+        Err(error) => return Err(error.into()),
     };
-    // Opening a FIFO would block.
+    // A pipe would be waited for.
     if !metadata.is_file() {
-        return Err("it is not a regular file".to_owned());
+        return Err(ServerError::NotAFile);
     }
     let mut text = String::new();
-    let file = std::fs::File::open(path).map_err(|error| error.to_string())?;
-    file.take(MAX_FILE + 1)
-        .read_to_string(&mut text)
-        .map_err(|error| error.to_string())?;
+    let file = std::fs::File::open(path)?;
+    file.take(MAX_FILE + 1).read_to_string(&mut text)?;
     if text.len() as u64 > MAX_FILE {
-        return Err(format!(
-            "it is larger than {}",
-            prowess_diag::wording::size(MAX_FILE)
-        ));
+        return Err(ServerError::TooLarge);
     }
     Ok(Some(text))
 }
 
-/// Checks a server name. Tools are named `mcp__NAME__tool`, so it consists of the characters of
-/// tool names, without two underscores in a row.
-fn check_name(name: &str) -> Result<(), String> {
+/// Tools are called `mcp__NAME__tool`, so a name is of what tools' names are made of, and has no two
+/// underscores in a row.
+fn check_name(name: &str) -> Result<(), ServerError> {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
-    // `user:pdf` is a skill in the user scope, whatever servers there are.
+    // `user:pdf` is a skill of the person's, whatever servers there are.
     let sound = Scope::parse(name).is_none()
         && !name.is_empty()
         && name.len() <= MAX_NAME
@@ -269,21 +309,26 @@ fn check_name(name: &str) -> Result<(), String> {
     if sound {
         return Ok(());
     }
-    Err(format!(
-        "its name must have 1 to {MAX_NAME} letters, digits, `-` or single `_`, and must not be a scope name: tools are named `mcp__NAME__tool`"
-    ))
+    Err(ServerError::Name)
 }
 
-fn text(keys: &Map<String, Value>, key: &str) -> Result<Option<String>, String> {
-    match keys.get(key) {
-        None | Some(Value::Null) => Ok(None),
-        Some(Value::String(text)) if !text.trim().is_empty() => Ok(Some(text.clone())),
-        Some(_) => Err(format!("`{key}` must be a string")),
+fn wrong(key: &str, must: &'static str) -> ServerError {
+    ServerError::Value {
+        key: key.into(),
+        must,
     }
 }
 
-fn texts(keys: &Map<String, Value>, key: &str) -> Result<Vec<String>, String> {
-    let wrong = || format!("`{key}` must be a list of strings");
+fn text(keys: &Map<String, Value>, key: &str) -> Result<Option<String>, ServerError> {
+    match keys.get(key) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(text)) if !text.trim().is_empty() => Ok(Some(text.clone())),
+        Some(_) => Err(wrong(key, "be a string")),
+    }
+}
+
+fn texts(keys: &Map<String, Value>, key: &str) -> Result<Vec<String>, ServerError> {
+    let wrong = || wrong(key, "be a list of strings");
     match keys.get(key) {
         None | Some(Value::Null) => Ok(Vec::new()),
         Some(Value::Array(items)) => items
@@ -295,8 +340,8 @@ fn texts(keys: &Map<String, Value>, key: &str) -> Result<Vec<String>, String> {
     }
 }
 
-fn pairs(keys: &Map<String, Value>, key: &str) -> Result<BTreeMap<String, String>, String> {
-    let wrong = || format!("`{key}` must have string values");
+fn pairs(keys: &Map<String, Value>, key: &str) -> Result<BTreeMap<String, String>, ServerError> {
+    let wrong = || wrong(key, "have string values");
     match keys.get(key) {
         None | Some(Value::Null) => Ok(BTreeMap::new()),
         Some(Value::Object(pairs)) => pairs
@@ -308,8 +353,8 @@ fn pairs(keys: &Map<String, Value>, key: &str) -> Result<BTreeMap<String, String
     }
 }
 
-/// Expands `${NAME}` and `${NAME:-default}` once. Other text is unchanged.
-fn expand(text: &str, lookup: &dyn Fn(&str) -> Option<String>) -> Result<String, String> {
+/// Puts variables in place of `${NAME}` and `${NAME:-otherwise}`, once. Anything else stays.
+fn expand(text: &str, lookup: &dyn Fn(&str) -> Option<String>) -> Result<String, ServerError> {
     let mut out = String::new();
     let mut rest = text;
     while let Some(at) = rest.find("${") {
@@ -331,7 +376,7 @@ fn expand(text: &str, lookup: &dyn Fn(&str) -> Option<String>) -> Result<String,
         if is_name {
             match lookup(name).as_deref().or(otherwise) {
                 Some(value) => out.push_str(value),
-                None => return Err(format!("the variable `{name}` is not set")),
+                None => return Err(ServerError::Unset { name: name.into() }),
             }
         } else {
             out.push_str(&after[..=end]);
@@ -348,12 +393,12 @@ mod tests {
 
     use super::*;
 
-    fn read(name: &str, keys: &Value) -> Result<Option<McpServer>, String> {
+    fn read(name: &str, keys: &Value) -> Result<Option<McpServer>, ServerError> {
         McpServer::read(name, keys.as_object().unwrap())
     }
 
     #[test]
-    fn server_is_a_program_or_a_url() {
+    fn a_server_is_a_program_or_an_address() {
         let server = read(
             "docs",
             &json!({ "command": "npx", "args": ["-y", "x"], "env": { "A": "1" } }),
@@ -364,13 +409,15 @@ mod tests {
             &json!({ "type": "http", "url": "https://example.com/mcp" }),
         );
         assert_eq!(server.unwrap().unwrap().place(), "https://example.com/mcp");
-        assert_eq!(
-            read("off", &json!({ "command": "x", "disabled": true })),
-            Ok(None)
-        );
+        let off = read("off", &json!({ "command": "x", "disabled": true }));
+        assert_eq!(off.unwrap(), None);
         for (name, keys, why) in [
             ("a", json!({}), "it needs `command` or `url`"),
-            ("a", json!({ "command": "x", "url": "y" }), "remove one"),
+            (
+                "a",
+                json!({ "command": "x", "url": "y" }),
+                "one of them is too many",
+            ),
             ("a", json!({ "command": 3 }), "`command` must be a string"),
             (
                 "a",
@@ -385,34 +432,34 @@ mod tests {
             (
                 "a",
                 json!({ "type": "sse", "url": "y" }),
-                "the `sse` transport",
+                "the old transport `sse`",
             ),
             ("a__b", json!({ "command": "x" }), "its name must have"),
             ("a b", json!({ "command": "x" }), "its name must have"),
             ("", json!({ "command": "x" }), "its name must have"),
             ("user", json!({ "command": "x" }), "its name must have"),
         ] {
-            let fault = read(name, &keys).unwrap_err();
+            let fault = read(name, &keys).unwrap_err().to_string();
             assert!(fault.contains(why), "{name} {keys}: {fault}");
         }
     }
 
     #[test]
-    fn debug_output_hides_secrets() {
+    fn secrets_are_not_shown() {
         let program = json!({ "command": "${K}", "args": ["${K}"], "env": { "KEY": "${K}" } });
         let web = json!({ "url": "https://x/?k=${K}", "headers": { "Authorization": "${K}" } });
         for keys in [program, web] {
             let server = read("a", &keys).unwrap().unwrap();
             assert!(server.place().contains("${K}"), "{}", server.place());
             let server = server.expanded(&|_| Some("hush".to_owned())).unwrap();
-            assert!(server.place().contains("hush"), "the variable is expanded");
+            assert!(server.place().contains("hush"), "it is put in");
             let shown = format!("{server:?}");
             assert!(!shown.contains("hush"), "{shown}");
         }
     }
 
     #[test]
-    fn variables_are_expanded_once() {
+    fn variables_are_put_in_once() {
         let lookup = |name: &str| match name {
             "A" => Some("1".to_owned()),
             "B" => Some("${A}".to_owned()),
@@ -429,12 +476,13 @@ mod tests {
             ("${C}", Err("the variable `C` is not set")),
         ] {
             let expected = expected.map(str::to_owned).map_err(str::to_owned);
-            assert_eq!(expand(text, &lookup), expected, "{text}");
+            let found = expand(text, &lookup).map_err(|error| error.to_string());
+            assert_eq!(found, expected, "{text}");
         }
     }
 
     #[test]
-    fn valid_servers_of_a_partly_invalid_file_are_used() {
+    fn a_file_with_mistakes_gives_the_servers_that_have_none() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(MCP_FILE);
         assert_eq!(read_mcp_file(&path), McpFile::default());

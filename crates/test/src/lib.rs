@@ -4,6 +4,8 @@ pub mod attacks;
 pub mod clock;
 pub mod conformance;
 pub mod harness;
+#[cfg(target_os = "linux")]
+pub mod opens;
 pub mod oracle;
 pub mod server;
 #[cfg(feature = "model")]
@@ -11,4 +13,6 @@ pub mod stream;
 pub mod world;
 
 pub use clock::ManualClock;
+#[cfg(target_os = "linux")]
+pub use opens::Opens;
 pub use world::World;

@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::fmt::Debug;
 
-use prowess_agent::Stamped;
+use prowess_agent::{EndingKind, Stamped};
 
 /// The maximum size of one event in bytes.
 pub const MAX_EVENT: usize = 16 * 1024 * 1024;
@@ -79,7 +79,7 @@ pub struct SessionSummary {
     /// The number of events.
     pub events: u64,
     /// The name of its last ending; `None` if it is active or was interrupted.
-    pub ending: Option<Box<str>>,
+    pub ending: Option<EndingKind>,
     /// `true` if a process holds it now.
     pub live: bool,
 }

@@ -70,7 +70,7 @@ async fn talk(script: &str, input: &str, person: bool, terminal: bool) -> Talk {
     let runtime = Runtime::builder()
         .project(folder.path())
         .model(Arc::new(ScriptedModel::parse("test", script).unwrap()))
-        .hands(prowess::tools::files::file_tools(None))
+        .tools(prowess::tools::files::file_tools(None))
         .runner(Arc::new(Pretend))
         .watcher(link.watcher)
         .approver(link.approver)
@@ -128,7 +128,8 @@ async fn user_is_asked_and_the_answer_is_not_a_message() {
     let talk = talk(script, "hi\ny\nbye\n", true, true).await;
     assert_eq!(talk.output, "first\nsecond\n");
     assert!(
-        talk.errors.contains("Allow the model to do this?\n  curl x\n"),
+        talk.errors
+            .contains("Allow the model to do this?\n  curl x\n"),
         "{}",
         talk.errors
     );

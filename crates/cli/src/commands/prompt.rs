@@ -2,7 +2,7 @@
 
 use prowess_catalog::index::{self, Fate, Format, IndexOptions, IndexText, Limit, Listing};
 use prowess_catalog::rank::{self, Ranked};
-use prowess_catalog::{Catalog, Policy, View, Who};
+use prowess_catalog::{Catalog, View, Visibility, Who};
 use prowess_diag::wording;
 
 use crate::args::{GlobalArgs, PromptArgs, PromptFormatArg};
@@ -79,7 +79,7 @@ pub(crate) fn run(
 /// Returns the skills, ranked by recorded usage.
 pub(crate) fn ranked(
     catalog: &Catalog,
-    policy: &Policy,
+    policy: &Visibility,
     environment: &Environment,
     agent: Option<&str>,
 ) -> Vec<Ranked> {
@@ -95,7 +95,7 @@ pub(crate) fn ranked(
 /// Builds the listing that a model sees.
 pub(crate) fn make(
     catalog: &Catalog,
-    policy: &Policy,
+    policy: &Visibility,
     ranked: &[Ranked],
     options: &IndexOptions<'_>,
 ) -> IndexText {

@@ -8,7 +8,7 @@
 
 use crate::answer::head;
 use crate::input::{object, text};
-use crate::{Loaded, Tool, ToolAnswer, ToolError, Why, Workshop};
+use crate::{Loaded, Tool, ToolAnswer, ToolContext, ToolError, Why};
 use memchr::memmem;
 use prowess_diag::render::diff;
 use prowess_diag::wording::{count, shorten, size, tick};
@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 
 use super::write::change;
 use crate::files::file::{self, Expected, Fault, MAX_WRITTEN};
-use crate::files::ground::{Deed, Ground, Spot, shown};
+use crate::files::path_guard::{FileAction, PathGuard, ResolvedPath, shown};
 
 /// Maximum number of line numbers listed in an error.
 const MAX_PLACES: usize = 8;
@@ -38,7 +38,7 @@ impl Tool for Edit {
         crate::names::EDIT
     }
 
-    fn description(&self, _workshop: &Workshop) -> String {
+    fn description(&self, _context: &ToolContext) -> String {
         "Replaces text in a file. `old` must match exactly one place in the file, including spaces \
          and line breaks but without line numbers. If it matches more than once, include more \
          surrounding lines, or set `all`."
@@ -79,13 +79,13 @@ impl Tool for Edit {
         )
     }
 
-    fn is_read_only(&self, _workshop: &Workshop) -> bool {
+    fn is_read_only(&self, _context: &ToolContext) -> bool {
         false
     }
 
     fn answer(
         &self,
-        workshop: &Workshop,
+        context: &ToolContext,
         loaded: &mut Loaded,
         input: &Value,
     ) -> Result<ToolAnswer, ToolError> {
@@ -95,39 +95,39 @@ impl Tool for Edit {
             let text = "`old` and `new` are identical; nothing to change.";
             return Err(ToolError::new(Why::Input, text));
         }
-        let ground = Ground::new(workshop, loaded);
-        let spot = ground.spot(text(input, "path"))?;
+        let guard = PathGuard::new(context, loaded);
+        let resolved = guard.resolve(text(input, "path"))?;
         let readable = {
-            let judged = ground.judge(&workshop.judging(loaded), Deed::Read, &spot.real);
+            let judged = guard.judge(&context.judging(loaded), FileAction::Read, &resolved.real);
             judged.verdict == Verdict::Allow
         };
         let plan = || {
-            plan(&ground, &spot, old, new, all).map_err(|error| {
+            plan(&guard, &resolved, old, new, all).map_err(|error| {
                 // Do not reveal anything about a file that the agent may not read.
                 if readable {
                     return error;
                 }
-                let name = tick(shown(&spot.name));
+                let name = tick(shown(&resolved.name));
                 let text = format!("Cannot replace the text in {name}.");
                 ToolError::new(Why::Failed, text)
             })
         };
         // Computed inside `permit`, so that a file that the gate denies is never read.
         let mut planned: Option<Change> = None;
-        ground.permit(loaded, Deed::Write, &spot, || {
+        guard.permit(loaded, FileAction::Write, &resolved, || {
             let made = match plan() {
                 Ok(made) => made,
                 Err(error) if readable => return Err(error),
                 // Do not reveal whether a file that the agent may not read contains the text.
                 Err(_) => {
-                    return Ok(format!("Edit {} (the text was not found)", spot.told()));
+                    return Ok(format!("Edit {} (the text was not found)", resolved.told()));
                 }
             };
             let places = count(made.places.len(), "place");
             let question = format!(
                 "Edit {}, {places}:\n{}",
-                spot.told(),
-                change(&made.diff(&spot))
+                resolved.told(),
+                change(&made.diff(&resolved))
             );
             planned = Some(made);
             Ok(question)
@@ -137,9 +137,9 @@ impl Tool for Edit {
             None => plan()?,
         };
         let expected = Expected::Content(&change.before);
-        file::put(&spot, expected, &change.after)
-            .map_err(|fault| fault.told(&ground, &spot, "write"))?;
-        Ok(told(&spot, &change))
+        file::put(&resolved, expected, &change.after)
+            .map_err(|fault| fault.told(&guard, &resolved, "write"))?;
+        Ok(told(&resolved, &change))
     }
 }
 
@@ -153,26 +153,26 @@ struct Change {
 }
 
 impl Change {
-    fn diff(&self, spot: &Spot) -> String {
+    fn diff(&self, resolved: &ResolvedPath) -> String {
         let (before, after) = (
             String::from_utf8_lossy(&self.before),
             String::from_utf8_lossy(&self.after),
         );
-        diff::unified(&spot.name, &before, &after)
+        diff::unified(&resolved.name, &before, &after)
     }
 }
 
 /// Reads a file and computes the edit.
 fn plan(
-    ground: &Ground<'_>,
-    spot: &Spot,
+    guard: &PathGuard<'_>,
+    resolved: &ResolvedPath,
     old: &str,
     new: &str,
     all: bool,
 ) -> Result<Change, ToolError> {
-    let failed = |fault: Fault| fault.told(ground, spot, "edit");
-    let name = tick(shown(&spot.name));
-    let opened = file::open(&spot.real).map_err(failed)?;
+    let failed = |fault: Fault| fault.told(guard, resolved, "edit");
+    let name = tick(shown(&resolved.name));
+    let opened = file::open(&resolved.real).map_err(failed)?;
     if opened.is_folder {
         return Err(failed(Fault::NotAFile("a folder")));
     }
@@ -299,12 +299,12 @@ fn not_there(name: &str, bytes: &[u8], old: &str) -> String {
     text
 }
 
-fn told(spot: &Spot, change: &Change) -> ToolAnswer {
+fn told(resolved: &ResolvedPath, change: &Change) -> ToolAnswer {
     let line = change
         .places
         .first()
         .map_or(1, |at| line_of(&change.before, *at));
-    let diff = change.diff(spot);
+    let diff = change.diff(resolved);
     let kept = head(&diff, MAX_DIFF, 60);
     // Skip the two header lines, which only repeat the file name.
     let hunks = kept.find("@@").map_or("", |at| &kept[at..]);
@@ -315,11 +315,11 @@ fn told(spot: &Spot, change: &Change) -> ToolAnswer {
     };
     let text = format!(
         "Edited {}: {}, first at line {line}.\n{hunks}{cut}",
-        tick(shown(&spot.name)),
+        tick(shown(&resolved.name)),
         count(change.places.len(), "replacement"),
     );
     let value = json!({
-        "path": spot.name, "replaced": change.places.len(), "line": line,
+        "path": resolved.name, "replaced": change.places.len(), "line": line,
         "size": change.after.len(), "before": change.before.len(),
     });
     ToolAnswer::new(text, value)

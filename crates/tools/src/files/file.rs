@@ -16,7 +16,7 @@ use prowess_registry::resource::read_at;
 use rustix::fs::{Access, AtFlags, FileType, Gid, Mode, OFlags, Stat, Uid};
 use rustix::io::Errno;
 
-use crate::files::ground::{Ground, Spot, shown};
+use crate::files::path_guard::{PathGuard, ResolvedPath, shown};
 
 /// Maximum size of a file that is written or edited, in bytes.
 pub(crate) const MAX_WRITTEN: usize = 10 * 1024 * 1024;
@@ -115,9 +115,13 @@ pub(crate) enum Expected<'a> {
 
 /// Replaces a file atomically, creating missing parent folders. An existing file keeps its
 /// permissions.
-pub(crate) fn put(spot: &Spot, expected: Expected<'_>, content: &[u8]) -> Result<(), Fault> {
-    let folder = folder_of(spot)?;
-    let name = spot.last();
+pub(crate) fn put(
+    resolved: &ResolvedPath,
+    expected: Expected<'_>,
+    content: &[u8],
+) -> Result<(), Fault> {
+    let folder = folder_of(resolved)?;
+    let name = resolved.last();
     let old = match expected {
         Expected::Absent => None,
         Expected::Same(_) | Expected::Content(_) => {
@@ -162,9 +166,9 @@ pub(crate) fn put(spot: &Spot, expected: Expected<'_>, content: &[u8]) -> Result
 }
 
 /// Opens the parent folder of a file, creating it if it is missing.
-fn folder_of(spot: &Spot) -> Result<OwnedFd, Fault> {
-    let parent = spot.real.parent().unwrap_or(Path::new("/"));
-    let make = spot.missing.saturating_sub(1);
+fn folder_of(resolved: &ResolvedPath) -> Result<OwnedFd, Fault> {
+    let parent = resolved.real.parent().unwrap_or(Path::new("/"));
+    let make = resolved.missing.saturating_sub(1);
     let parts: Vec<&OsStr> = parent.iter().collect();
     let (there, missing) = parts.split_at(parts.len().saturating_sub(make));
     let there: std::path::PathBuf = there.iter().collect();
@@ -301,14 +305,19 @@ impl Fault {
     }
 
     /// Converts the error to a tool error. `verb` is the attempted operation: `read`, `write`.
-    pub(crate) fn told(self, ground: &Ground<'_>, spot: &Spot, verb: &str) -> ToolError {
-        let name = tick(shown(&spot.name));
+    pub(crate) fn told(
+        self,
+        guard: &PathGuard<'_>,
+        resolved: &ResolvedPath,
+        verb: &str,
+    ) -> ToolError {
+        let name = tick(shown(&resolved.name));
         match self {
             Self::Missing if verb == "write" => {
                 ToolError::new(Why::Failed, format!("Cannot write {name}: no such folder."))
             }
             Self::Missing => {
-                let near = near(ground, spot)
+                let near = near(guard, resolved)
                     .map(|near| format!(" Did you mean {}?", tick(shown(&near))))
                     .unwrap_or_default();
                 ToolError::new(Why::NoFile, format!("File not found: {name}.{near}"))
@@ -340,18 +349,18 @@ impl Fault {
 }
 
 /// Returns the path of a file in the project with a similar name.
-fn near(ground: &Ground<'_>, spot: &Spot) -> Option<String> {
-    let parent = spot
+fn near(guard: &PathGuard<'_>, resolved: &ResolvedPath) -> Option<String> {
+    let parent = resolved
         .real
         .parent()
-        .filter(|parent| ground.is_inside(parent))?;
+        .filter(|parent| guard.is_inside(parent))?;
     let mut names: Vec<String> = std::fs::read_dir(parent)
         .ok()?
         .take(MAX_NAMES)
         .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
         .collect();
     names.sort_unstable();
-    let wanted = spot.last().to_str()?;
+    let wanted = resolved.last().to_str()?;
     let near = suggest::nearest(wanted, names.iter().map(String::as_str))?;
-    Some(ground.name(&parent.join(near)))
+    Some(guard.name(&parent.join(near)))
 }

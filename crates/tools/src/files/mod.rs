@@ -2,7 +2,7 @@
 //!
 //! Seven tools, one file each. Every tool asks the gate before it touches anything. Files are
 //! checked by their real path, with links resolved, and exactly the file that was checked is opened
-//! (`ground.rs`, `file.rs`). Commands run in the sandbox. Paths that the sandbox hides from
+//! (`path_guard.rs`, `file.rs`). Commands run in the sandbox. Paths that the sandbox hides from
 //! commands, such as private keys and our own folders, are hidden from these tools in every mode.
 
 mod bash;
@@ -10,9 +10,9 @@ mod edit;
 mod file;
 mod glob;
 mod grep;
-mod ground;
 mod html;
 mod http_get;
+mod path_guard;
 mod picture;
 mod read;
 mod search;

@@ -85,10 +85,10 @@ fn only_matched_bytes_change() {
 #[test]
 fn uneditable_files_are_errors() {
     let world = World::new().file("repo/b", b"a\0b").file("repo/d/x", "");
-    let workshop = world.yolo();
+    let context = world.yolo();
     let edit = |path: &str| {
         told(
-            &workshop,
+            &context,
             "edit",
             &json!({ "path": path, "old": "a", "new": "b" }),
         )
@@ -100,24 +100,24 @@ fn uneditable_files_are_errors() {
     assert!(edit("big").contains("too large to edit (limit: 10.4 MB)"));
     world.put("repo/grow", "a".repeat(9 * 1024 * 1024));
     let input = json!({ "path": "grow", "old": "a", "new": "aaa", "all": true });
-    assert!(told(&workshop, "edit", &input).contains("would be larger"));
+    assert!(told(&context, "edit", &input).contains("would be larger"));
 }
 
 /// No prompt for an edit that cannot be made, and no hints about unreadable content.
 #[test]
 fn prompts_do_not_leak_unreadable_content() {
     let world = World::new().file("repo/f", "one\n");
-    let mut workshop = world.workshop(Mode::Ask, &[]);
+    let mut context = world.context(Mode::Ask, &[]);
     let says = Says::new(Answer::Once);
-    workshop.approver = says.clone();
+    context.services.approver = says.clone();
     told(
-        &workshop,
+        &context,
         "edit",
         &json!({ "path": "f", "old": "none", "new": "x" }),
     );
     assert!(says.questions().is_empty());
     told(
-        &workshop,
+        &context,
         "edit",
         &json!({ "path": "f", "old": "one", "new": "1" }),
     );
@@ -127,10 +127,10 @@ fn prompts_do_not_leak_unreadable_content() {
     );
     // The answer must not depend on whether the text is there.
     let says = Says::new(Answer::No);
-    workshop.approver = says.clone();
+    context.services.approver = says.clone();
     let guess = |old: &str| {
         told(
-            &workshop,
+            &context,
             "edit",
             &json!({ "path": world.text("outside/x"), "old": old, "new": "x" }),
         )

@@ -42,7 +42,7 @@ const OUT: &[&str] = &[
 fn paths_outside_the_project_always_prompt() {
     let world = world();
     // In this mode, writes inside the project need no prompt.
-    let workshop = world.workshop(Mode::AcceptEdits, &[]);
+    let context = world.context(Mode::AcceptEdits, &[]);
     for path in OUT {
         for (tool, input) in [
             ("read", json!({ "path": path })),
@@ -53,7 +53,7 @@ fn paths_outside_the_project_always_prompt() {
             ),
             ("grep", json!({ "path": path, "pattern": "." })),
         ] {
-            let error = call(&workshop, tool, &input).unwrap_err();
+            let error = call(&context, tool, &input).unwrap_err();
             let why = error.why();
             assert!(
                 matches!(why, Some(Why::Denied | Why::Input)),
@@ -76,9 +76,9 @@ fn paths_outside_the_project_always_prompt() {
 fn protected_paths_are_never_accessible() {
     let world = world();
     let rules = [(Effect::Allow, "Read(//**)"), (Effect::Allow, "Edit(//**)")];
-    let mut workshop = world.workshop(Mode::Yolo, &rules);
+    let mut context = world.context(Mode::Yolo, &rules);
     let says = Says::new(Answer::Always);
-    workshop.approver = says.clone();
+    context.services.approver = says.clone();
     for path in [
         "~/.ssh/id",
         "keys/id",
@@ -95,17 +95,17 @@ fn protected_paths_are_never_accessible() {
             ),
             ("grep", json!({ "path": path, "pattern": "." })),
         ] {
-            let error = call(&workshop, tool, &input).unwrap_err();
+            let error = call(&context, tool, &input).unwrap_err();
             assert_eq!(error.why(), Some(Why::Denied), "{tool} {path}: {error}");
         }
     }
     let found = told(
-        &workshop,
+        &context,
         "grep",
         &json!({ "path": "..", "pattern": "SECRET" }),
     );
     assert!(found.contains("outside/x") && !found.contains(".ssh") && !found.contains("ours"));
-    let found = told(&workshop, "glob", &json!({ "path": "..", "pattern": "**" }));
+    let found = told(&context, "glob", &json!({ "path": "..", "pattern": "**" }));
     assert!(found.contains("outside/x") && !found.contains(".ssh") && !found.contains("ours"));
     assert!(says.questions().is_empty());
 }
@@ -119,8 +119,8 @@ fn protected_files_are_never_written() {
         .file("repo/.git/config", "")
         .file("repo/.agents/skills/s/SKILL.md", skill)
         .file("repo/sub/.git/config", "");
-    let mut workshop = world.yolo();
-    workshop.approver = Says::new(Answer::Always);
+    let mut context = world.yolo();
+    context.services.approver = Says::new(Answer::Always);
     for path in [
         ".git/config",
         ".git/hooks/pre-commit",
@@ -139,14 +139,14 @@ fn protected_files_are_never_written() {
         "~/.config/x",
     ] {
         let input = json!({ "path": path, "content": "PWNED" });
-        let error = call(&workshop, "write", &input).unwrap_err();
+        let error = call(&context, "write", &input).unwrap_err();
         assert_eq!(error.why(), Some(Why::Denied), "{path}: {error}");
     }
     assert_eq!(world.get("repo/.agents/skills/s/SKILL.md"), skill);
     // They can still be read.
     assert!(
         call(
-            &workshop,
+            &context,
             "read",
             &json!({ "path": ".agents/skills/s/SKILL.md" })
         )
@@ -157,7 +157,7 @@ fn protected_files_are_never_written() {
 #[test]
 fn invalid_paths_are_errors() {
     let world = world();
-    let workshop = world.yolo();
+    let context = world.yolo();
     let long = "x/".repeat(3_000);
     let cases = [
         ("a\0b", "NUL"),
@@ -175,7 +175,7 @@ fn invalid_paths_are_errors() {
             ("read", json!({ "path": path })),
             ("write", json!({ "path": path, "content": "x" })),
         ] {
-            let text = told(&workshop, tool, &input);
+            let text = told(&context, tool, &input);
             assert!(text.contains(why), "{tool} {path:?}: {text}");
         }
     }
@@ -189,7 +189,7 @@ fn invalid_paths_are_errors() {
         "in ",
         "~root/x",
     ] {
-        let text = told(&workshop, "read", &json!({ "path": path }));
+        let text = told(&context, "read", &json!({ "path": path }));
         assert!(text.starts_with("File not found:"), "{path}: {text}");
     }
 }
@@ -197,10 +197,10 @@ fn invalid_paths_are_errors() {
 #[test]
 fn prompt_shows_the_target_of_a_link() {
     let world = world();
-    let mut workshop = world.workshop(Mode::Ask, &[]);
+    let mut context = world.context(Mode::Ask, &[]);
     let says = Says::new(Answer::Once);
-    workshop.approver = says.clone();
-    told(&workshop, "read", &json!({ "path": "out" }));
+    context.services.approver = says.clone();
+    told(&context, "read", &json!({ "path": "out" }));
     let (link, target) = (world.text("repo/out"), world.text("outside/x"));
     assert_eq!(
         says.questions(),
@@ -212,17 +212,17 @@ fn prompt_shows_the_target_of_a_link() {
 #[test]
 fn project_path_may_contain_a_link() {
     let world = world().link("alias", "repo").file("repo/.env", "KEY");
-    let mut workshop = world.workshop(Mode::AcceptEdits, &[(Effect::Deny, "Read(/.env)")]);
-    workshop.places.workspace = world.path("alias");
-    workshop.gate().places.root = world.text("alias").into();
+    let mut context = world.context(Mode::AcceptEdits, &[(Effect::Deny, "Read(/.env)")]);
+    context.settings.paths.workspace = world.path("alias");
+    context.gate().places.root = world.text("alias").into();
     assert_eq!(
-        told(&workshop, "read", &json!({ "path": "in" })),
+        told(&context, "read", &json!({ "path": "in" })),
         "1\tfine\n"
     );
     let absolute = json!({ "path": world.text("repo/in"), "content": "new" });
-    assert!(told(&workshop, "write", &absolute).starts_with("Replaced `in`"));
+    assert!(told(&context, "write", &absolute).starts_with("Replaced `in`"));
     let denied = told(
-        &workshop,
+        &context,
         "read",
         &json!({ "path": world.text("repo/.env") }),
     );
@@ -234,8 +234,8 @@ fn project_path_may_contain_a_link() {
 fn skill_opened_as_project_can_be_written() {
     let skill = "---\nname: s\ndescription: d\n---\nBody\n";
     let world = World::new().file("repo/.agents/skills/s/SKILL.md", skill);
-    let mut workshop = world.yolo();
-    workshop.places.workspace = world.path("repo/.agents/skills/s");
+    let mut context = world.yolo();
+    context.settings.paths.workspace = world.path("repo/.agents/skills/s");
     let input = json!({ "path": "SKILL.md", "content": "new" });
-    assert!(call(&workshop, "write", &input).is_ok());
+    assert!(call(&context, "write", &input).is_ok());
 }

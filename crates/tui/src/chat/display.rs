@@ -1,7 +1,7 @@
 //! Events of a session, reduced to what is displayed.
 
 use prowess::Update;
-use prowess::agent::{Delta, Ending, Event, Message, Part, Role, Usage};
+use prowess::agent::{Delta, Ending, Event, Message, Part, RecordedAnswer, Role, Usage};
 use prowess_diag::sanitize;
 use prowess_diag::wording::{all, shorten};
 
@@ -117,14 +117,14 @@ pub(crate) fn of_event(event: &Event) -> Option<DisplayEvent> {
             Some(line(Tone::Good, "loaded", &names))
         }
         Event::Decided(decided) => {
-            let answer = decided.answer.as_deref()?;
+            let answer = decided.answer?;
             // The call itself shows that it was denied.
-            if answer == "no" && decided.call.is_some() {
+            if answer == RecordedAnswer::No && decided.call.is_some() {
                 return None;
             }
             let what = shorten(&decided.what, MAX_REASON);
             Some(match answer {
-                "no" => line(Tone::Bad, "denied", &format!("{what} (by you)")),
+                RecordedAnswer::No => line(Tone::Bad, "denied", &format!("{what} (by you)")),
                 _ => line(
                     Tone::Good,
                     "allowed",
@@ -168,13 +168,13 @@ fn ended(ending: &Ending) -> Option<DisplayEvent> {
 }
 
 /// Describes an answer.
-pub(crate) fn answered(word: &str) -> &str {
-    match word {
-        "once" => "once",
-        "session" => "for this session",
-        "tool" => "for this tool in this session",
-        "always" => "always",
-        other => other,
+pub(crate) fn answered(answer: RecordedAnswer) -> &'static str {
+    match answer {
+        RecordedAnswer::No => "no",
+        RecordedAnswer::Once => "once",
+        RecordedAnswer::Session => "for this session",
+        RecordedAnswer::Tool => "for this tool in this session",
+        RecordedAnswer::Always => "always",
     }
 }
 
@@ -198,7 +198,9 @@ pub(crate) fn block(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use prowess::agent::{Decided, Reply, Stamped, ToolCall, ToolResult};
+    use prowess::agent::{
+        Decided, FailureKind, RecordedVerdict, Reply, Stamped, ToolCall, ToolResult,
+    };
     use serde_json::json;
 
     use super::*;
@@ -218,7 +220,7 @@ mod tests {
             Event::answer(ToolResult::error(&call, evil)),
             Event::Ended {
                 ending: Ending::Failed {
-                    kind: "auth".into(),
+                    kind: FailureKind::Auth,
                     message: evil.into(),
                 },
             },
@@ -234,10 +236,10 @@ mod tests {
             Event::Decided(Decided {
                 call: None,
                 what: evil.into(),
-                verdict: "ask".into(),
+                verdict: RecordedVerdict::Ask,
                 reason: evil.into(),
                 rule: None,
-                answer: Some("once".into()),
+                answer: Some(RecordedAnswer::Once),
             }),
         ];
         let mut seen = 0;

@@ -47,7 +47,7 @@ pub(crate) fn run(
     if let Some(runner) = environment.runner(&config) {
         checks.extend(health::sandbox(&runner, strength));
     }
-    let variables = super::sessions::variables(environment);
+    let variables = crate::setup::variables(environment);
     checks.extend(providers::checks(&variables, args.online)?);
     let bad = checks
         .iter()

@@ -1,7 +1,7 @@
 //! HTTP authentication and host checks, applied to every method and path before anything else.
 //!
 //! A local server is reachable by every web page in a browser and by every program of every user.
-//! [`Door`] admits a request only if it uses one of the server's own host names, comes from no web
+//! [`RequestGuard`] admits a request only if it uses one of the server's own host names, comes from no web
 //! page or from an allowed origin, and has a valid [`Token`].
 
 mod token;
@@ -15,7 +15,7 @@ pub use token::{Token, TokenError};
 
 /// Admits or refuses requests.
 #[derive(Debug)]
-pub(crate) struct Door {
+pub(crate) struct RequestGuard {
     /// `name` or `name:port`, lower case.
     hosts: Vec<String>,
     /// `scheme://name` or `scheme://name:port`, lower case.
@@ -27,7 +27,7 @@ pub(crate) struct Door {
 
 /// Access settings of a server.
 #[derive(Clone, Debug, Default)]
-pub struct Invited {
+pub struct AccessList {
     /// Accepted tokens; if there are none, every request is refused.
     pub tokens: Vec<Token>,
     /// Additional host names of this machine: `name` or `name:port`.
@@ -38,7 +38,7 @@ pub struct Invited {
 
 /// An admitted request.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Guest {
+pub(crate) enum Caller {
     /// An authenticated client.
     Client {
         /// Index of the client's token.
@@ -93,11 +93,11 @@ impl Refused {
     }
 }
 
-impl Door {
+impl RequestGuard {
     /// Creates the checks for a server that listens on an address and serves one path.
-    pub(crate) fn new(address: SocketAddr, path: &'static str, invited: &Invited) -> Self {
+    pub(crate) fn new(address: SocketAddr, path: &'static str, access: &AccessList) -> Self {
         let lower = |names: &[String]| names.iter().map(|name| name.to_ascii_lowercase()).collect();
-        let mut hosts: Vec<String> = lower(&invited.hosts);
+        let mut hosts: Vec<String> = lower(&access.hosts);
         let ours = [
             "localhost".to_owned(),
             "127.0.0.1".to_owned(),
@@ -114,10 +114,10 @@ impl Door {
                 .chain(own)
                 .map(|name| format!("{name}:{}", address.port())),
         );
-        let tokens = invited.tokens.clone();
+        let tokens = access.tokens.clone();
         Self {
             hosts,
-            origins: lower(&invited.origins),
+            origins: lower(&access.origins),
             tokens,
             port: address.port(),
             path,
@@ -130,7 +130,7 @@ impl Door {
         method: &Method,
         uri: &Uri,
         headers: &HeaderMap,
-    ) -> Result<Guest, Refused> {
+    ) -> Result<Caller, Refused> {
         let host = only(headers, &HOST).ok_or(Refused::Host)?;
         let named = uri
             .authority()
@@ -156,7 +156,7 @@ impl Door {
         if *method == Method::OPTIONS
             && let Some(origin) = origin
         {
-            return Ok(Guest::Asking { origin });
+            return Ok(Caller::Asking { origin });
         }
         let token = self.token(headers)?;
         if uri.path() != self.path {
@@ -165,7 +165,7 @@ impl Door {
         if ![Method::POST, Method::GET, Method::DELETE].contains(method) {
             return Err(Refused::Method);
         }
-        Ok(Guest::Client { token, origin })
+        Ok(Caller::Client { token, origin })
     }
 
     /// Returns `true` if a host is a name of this server. Names allowed without a port match any
