@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 pub(crate) use crate::ask::{Terminal, ask, explain};
 use prowess::HostPaths;
-use prowess_catalog::Entry;
+use prowess_catalog::CatalogEntry;
 use prowess_diag::sanitize;
 use prowess_policy::{Effect, Gate, Source};
 use prowess_registry::fs::scopes;
@@ -60,7 +60,7 @@ pub(crate) fn add(gate: &mut Gate, effect: Effect, rules: &[String]) -> Result<(
 
 /// Reads a skill.
 pub(crate) fn read(
-    entry: &Entry,
+    entry: &CatalogEntry,
     library: &Library,
     environment: &Environment,
 ) -> Result<SkillSnapshot, CliError> {

@@ -11,7 +11,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use prowess_catalog::Who;
+use prowess_catalog::Audience;
 use prowess_mcp::{Options, Server};
 use prowess_models::ScriptedModel;
 use prowess_registry::Registry;
@@ -261,7 +261,7 @@ fn prompt_reads_a_skill_once() {
     let world = World::new(&[("one", "arguments: [what]\n")]);
     let context = world.context();
     let (opens, before) = (Opens::below(world.path()).unwrap(), counters::now());
-    let skill = open(&context, "one", Who::Person).unwrap();
+    let skill = open(&context, "one", Audience::Person).unwrap();
     let request = ActivationRequest::new(Arguments::from_text("it"));
     let activation = activate(&context, &skill, &request).unwrap();
     assert_eq!(activation.body.trim(), "Do it.");

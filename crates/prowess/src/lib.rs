@@ -66,7 +66,7 @@
 //!
 //! ```
 //! use prowess::index::{self, IndexOptions};
-//! use prowess::search::Query;
+//! use prowess::search::SearchQuery;
 //! use prowess::{NewSkill, Registry, View, Visibility, Who};
 //!
 //! let registry = Registry::default();
@@ -94,8 +94,9 @@ pub mod validate;
 pub use compose::HostPaths;
 pub use prowess_agent as agent;
 pub use prowess_catalog::{
-    Catalog, Change, ChangeKind, Entry, Form, Grant, Hidden, NotFound, Origin, Override,
-    Precedence, Refusal, Scope, Sight, Skill, SkillId, Stamp, View, Visibility, Who, index, rank,
+    Audience, Catalog, CatalogChange, CatalogEntry, CatalogView, ChangeKind, FileStamp,
+    HiddenReason, LookupRefusal, Precedence, Scope, Skill, SkillForm, SkillGrant, SkillId,
+    SkillNotFound, SkillOrigin, SkillVisibility, Visibility, VisibilityOverride, index, rank,
 };
 pub use prowess_config as config;
 pub use prowess_diag as diag;

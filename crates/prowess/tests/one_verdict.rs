@@ -13,12 +13,12 @@ use std::collections::BTreeSet;
 use std::fs;
 
 use prowess_diag::{Diagnostic, Span};
-use prowess_lint::{Profile, RuleSet, Subject, check};
+use prowess_lint::{LintProfile, LintRuleSet, LintSubject, check};
 use prowess_policy::{Effect, Rule};
 use prowess_render::{Prepare, prepare};
 use prowess_shell::placeholders::{ValueKind, ValuePosition, judge_command};
 use prowess_shell::{Word, lex, programs};
-use prowess_spec::{Package, parse};
+use prowess_spec::{PackageListing, parse};
 
 /// Grants that are checked at once: the linter lists at most 100 findings of one rule.
 const GRANTS_AT_ONCE: usize = 90;
@@ -38,9 +38,9 @@ fn skill(keys: &str, body: &str) -> String {
 }
 
 fn lint(text: &str, rule: &str) -> Vec<Diagnostic> {
-    let (parsed, package) = (parse(text.as_bytes()), Package::named("x"));
-    let rules = RuleSet::new(Profile::ClaudeCode, None);
-    check(&Subject::new(&parsed, &package), &rules)
+    let (parsed, package) = (parse(text.as_bytes()), PackageListing::named("x"));
+    let rules = LintRuleSet::new(LintProfile::ClaudeCode, None);
+    check(&LintSubject::new(&parsed, &package), &rules)
         .into_iter()
         .filter(|found| found.rule == rule)
         .collect()

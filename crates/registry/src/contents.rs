@@ -6,7 +6,7 @@ use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use prowess_catalog::{Form, Skill};
+use prowess_catalog::{Skill, SkillForm};
 
 use crate::digest::{self, FactKind, FileFacts};
 use crate::registry::{ReadError, Registry};
@@ -83,7 +83,7 @@ impl Registry {
     /// Reads the contents of a skill that is a folder with a few small files. Returns `None` for
     /// any other skill, and if reading fails; [`Registry::read`] reports the error.
     pub fn read_if_small(&self, skill: &Skill) -> Option<SkillContents> {
-        let folder = skill_path(skill).filter(|_| skill.form == Form::Folder)?;
+        let folder = skill_path(skill).filter(|_| skill.form == SkillForm::Folder)?;
         let files = digest::files_within(&folder, SMALL_FILES, SMALL_BYTES).ok()?;
         let main = Path::new(main_file(skill)?);
         let (digest, text) = digest::digest_and_text(&folder, &files, main).ok()?;
@@ -128,9 +128,9 @@ impl Registry {
 pub fn skill_path(skill: &Skill) -> Option<PathBuf> {
     let file = PathBuf::from(&*skill.location);
     match skill.form {
-        Form::Folder => file.parent().map(Path::to_owned),
-        Form::File | Form::Command => Some(file),
-        Form::Memory => None,
+        SkillForm::Folder => file.parent().map(Path::to_owned),
+        SkillForm::File | SkillForm::Command => Some(file),
+        SkillForm::Memory => None,
     }
 }
 
@@ -204,7 +204,7 @@ fn read_path(path: &Path, main: Option<&OsStr>) -> Result<Read, ContentsError> {
 fn main_file(skill: &Skill) -> Option<&OsStr> {
     Path::new(&*skill.location)
         .file_name()
-        .filter(|_| skill.form == Form::Folder)
+        .filter(|_| skill.form == SkillForm::Folder)
 }
 
 /// Returns the digest that the source vouches for, else one made of the text's fingerprint.

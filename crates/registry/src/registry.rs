@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use prowess_catalog::{
-    Catalog, NotFound, Origin, Part, Precedence, Scope, Skill, SkillId, changes,
+    Catalog, CatalogPart, Precedence, Scope, Skill, SkillId, SkillNotFound, SkillOrigin, changes,
 };
 use prowess_spec::ReadFault;
 
@@ -133,7 +133,11 @@ impl Default for Registry {
 impl Registry {
     /// Creates an empty registry.
     pub fn new(precedence: Precedence) -> Self {
-        let program = Arc::new(MemorySource::new(Origin::new(Scope::Program, 0, "program")));
+        let program = Arc::new(MemorySource::new(SkillOrigin::new(
+            Scope::Program,
+            0,
+            "program",
+        )));
         let shared = Shared {
             precedence,
             program: Arc::clone(&program),
@@ -351,7 +355,7 @@ impl Registry {
     }
 
     /// Resolves a name to a skill.
-    pub fn get(&self, name: &str) -> Result<Arc<Skill>, NotFound> {
+    pub fn get(&self, name: &str) -> Result<Arc<Skill>, SkillNotFound> {
         self.snapshot()
             .resolve(name)
             .map(|entry| Arc::clone(&entry.skill))
@@ -505,8 +509,9 @@ impl SourceState {
 
 /// Sorts skills. If there are many, two threads sort one half each: the time goes into cache
 /// misses, because skills are scattered in memory.
-fn parts(skills: &[&Arc<Skill>], precedence: Precedence) -> Vec<Part> {
-    let part = |skills: &[&Arc<Skill>]| Part::new(skills.iter().copied().cloned(), precedence);
+fn parts(skills: &[&Arc<Skill>], precedence: Precedence) -> Vec<CatalogPart> {
+    let part =
+        |skills: &[&Arc<Skill>]| CatalogPart::new(skills.iter().copied().cloned(), precedence);
     if skills.len() < MIN_TWO_THREADS {
         return vec![part(skills)];
     }

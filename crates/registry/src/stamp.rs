@@ -2,17 +2,17 @@
 
 use std::path::Path;
 
-use prowess_catalog::Stamp;
+use prowess_catalog::FileStamp;
 
 use crate::cache;
 
 /// Returns the stamp of a regular file, following links. `None` if there is no such file.
-pub fn file_stamp(path: &Path) -> Option<Stamp> {
+pub fn file_stamp(path: &Path) -> Option<FileStamp> {
     crate::fs::read::stamp(rustix::fs::CWD, path.as_os_str())
 }
 
 /// Returns `true` if a file with this stamp has not changed for a while, so that a later change
 /// gives another stamp.
-pub fn is_at_rest(stamp: Stamp) -> bool {
+pub fn is_at_rest(stamp: FileStamp) -> bool {
     cache::were_at_rest(stamp, None, cache::now())
 }

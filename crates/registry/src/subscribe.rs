@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
-use prowess_catalog::Change;
+use prowess_catalog::CatalogChange;
 
 /// Maximum number of queued notifications per subscriber. A slower one is told that it lagged.
 const MAX_QUEUED: usize = 256;
@@ -15,7 +15,7 @@ pub struct ChangeSet {
     /// Generation of the new catalogue.
     pub generation: u64,
     /// Changes, sorted by name.
-    pub changes: Vec<Change>,
+    pub changes: Vec<CatalogChange>,
     /// `true` if earlier notifications were lost: compare with the snapshot instead.
     pub lagged: bool,
 }

@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use prowess_diag::{Diagnostic, Severity, Span};
-use prowess_spec::body::{Item, ItemKind, Placeholder};
+use prowess_spec::body::{BodyItem, BodyItemKind, Placeholder};
 
 use crate::{Compat, Variable};
 use prowess_shell::placeholders::{
@@ -90,7 +90,7 @@ pub(crate) fn read(
     span: Span,
     command: Span,
     block: bool,
-    inside: &[Item],
+    inside: &[BodyItem],
     names: &[Box<str>],
     compat: Compat,
 ) -> Result<Command, Vec<Diagnostic>> {
@@ -101,9 +101,9 @@ pub(crate) fn read(
         .iter()
         .filter_map(|item| {
             let kind = match item.kind {
-                ItemKind::Placeholder(_) => ValueKind::Argument,
-                ItemKind::Variable => ValueKind::Trusted,
-                ItemKind::Escape => ValueKind::Escape,
+                BodyItemKind::Placeholder(_) => ValueKind::Argument,
+                BodyItemKind::Variable => ValueKind::Trusted,
+                BodyItemKind::Escape => ValueKind::Escape,
                 _ => return None,
             };
             Some(ValuePosition {
@@ -165,10 +165,10 @@ pub(crate) fn read(
     })
 }
 
-pub(crate) fn is_filled(kind: &ItemKind) -> bool {
+pub(crate) fn is_filled(kind: &BodyItemKind) -> bool {
     matches!(
         kind,
-        ItemKind::Placeholder(_) | ItemKind::Variable | ItemKind::Escape
+        BodyItemKind::Placeholder(_) | BodyItemKind::Variable | BodyItemKind::Escape
     )
 }
 
@@ -236,13 +236,13 @@ impl Writer<'_> {
         }
     }
 
-    fn item(&mut self, written: &str, item: &Item, quoting: Quoting) {
+    fn item(&mut self, written: &str, item: &BodyItem, quoting: Quoting) {
         let what = match &item.kind {
-            ItemKind::Placeholder(placeholder) => {
+            BodyItemKind::Placeholder(placeholder) => {
                 self.placeholder(placeholder);
                 What::Argument(placeholder.clone())
             }
-            ItemKind::Variable => {
+            BodyItemKind::Variable => {
                 let inner = written.trim_start_matches("${").trim_end_matches('}');
                 let variable = Variable::read(inner);
                 let known = self.variables.iter().position(|known| *known == variable);

@@ -1,6 +1,6 @@
 //! Agents: what a skill runs as that has a conversation of its own.
 
-use prowess_catalog::{Grant, View, Who};
+use prowess_catalog::{Audience, CatalogView, SkillGrant};
 use prowess_diag::{suggest, wording};
 use prowess_tools::{SkillHandle, SkillSnapshot, ToolContext};
 
@@ -25,7 +25,7 @@ pub(crate) struct Agent {
     /// Whether it has only tools that change nothing.
     pub(crate) only_looks: bool,
     /// Which skills it was given, where somebody said so.
-    grant: Option<Grant>,
+    grant: Option<SkillGrant>,
 }
 
 impl Engine {
@@ -115,7 +115,7 @@ pub(crate) fn narrow(
     agents: &[Agent],
     context: &mut ToolContext,
     running: &SkillHandle,
-    who: Who,
+    who: Audience,
 ) -> Result<(), RuntimeError> {
     let catalog = context.services.registry.snapshot();
     for agent in agents {
@@ -125,7 +125,7 @@ pub(crate) fn narrow(
             allow.push(catalog.qualified_name(running.entry()));
         }
         context.settings.visibility.grant = grant.and(&context.settings.visibility.grant, &catalog);
-        let view = View::new(&catalog, &context.settings.visibility, who);
+        let view = CatalogView::new(&catalog, &context.settings.visibility, who);
         if !view.admits(running.entry()) {
             return Err(RuntimeError::NotGiven {
                 skill: running.name().into(),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use prowess_agent::{ActiveSkill, CallState, Ending, Event, Open, Parent, ToolCall, ToolResult};
-use prowess_catalog::Who;
+use prowess_catalog::Audience;
 use prowess_policy::{Answer, Decision, Verdict};
 use prowess_render::Arguments;
 use prowess_tools::names::{SUBMIT, arguments_field, is_file_tool};
@@ -330,7 +330,7 @@ impl Session {
         };
         let (context, name) = (Arc::clone(&self.context), name.to_owned());
         blocking(move || {
-            let skill = context.resolve(&name, Who::Model).ok()?;
+            let skill = context.resolve(&name, Audience::Model).ok()?;
             if !skill.is_served() {
                 // The tool reports the error.
                 let _ = skill.read(&context);
@@ -446,7 +446,7 @@ impl Session {
                 call: Some(call.id.clone()),
                 depth: self.journal.depth + 1,
             }),
-            who: Who::Model,
+            who: Audience::Model,
             ..self.part(skill.clone())
         };
         let may_wait = self.engine.settings().background

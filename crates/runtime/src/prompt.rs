@@ -1,9 +1,9 @@
 //! What a model is told before anything is said: instructions, the project's notes, the index.
 
 use prowess_agent::Listed;
-use prowess_catalog::index::{self, IndexOptions, Limit, Shown};
-use prowess_catalog::rank::{self, Ranked};
-use prowess_catalog::{Sight, View, Who};
+use prowess_catalog::index::{self, IndexLimit, IndexOptions, ShownSkills};
+use prowess_catalog::rank::{self, RankedSkill};
+use prowess_catalog::{Audience, CatalogView, SkillVisibility};
 use prowess_tools::ToolContext;
 use prowess_tools::names::{LIST_SKILLS, LOAD_SKILL, SEARCH_SKILLS};
 use prowess_traits::UsageQuery;
@@ -24,7 +24,7 @@ pub(crate) struct Prompt {
     /// What became of the skills.
     pub(crate) listed: Listed,
     /// What the model knows of them.
-    pub(crate) known: Shown,
+    pub(crate) known: ShownSkills,
     /// Which catalogue that was.
     pub(crate) generation: u64,
 }
@@ -41,7 +41,7 @@ pub(crate) fn prompt(context: &ToolContext, tools: &[Box<str>]) -> Prompt {
     }
     let has = |name: &'static str| tools.iter().any(|tool| **tool == *name).then_some(name);
     let catalog = context.services.registry.snapshot();
-    let view = View::new(&catalog, &context.settings.visibility, Who::Model);
+    let view = CatalogView::new(&catalog, &context.settings.visibility, Audience::Model);
     let entries = index::entries(&view, &ranked(context, &view));
     let made = index::index(
         &entries,
@@ -65,15 +65,15 @@ pub(crate) fn prompt(context: &ToolContext, tools: &[Box<str>]) -> Prompt {
     let hidden = catalog
         .entries()
         .iter()
-        .filter_map(|entry| match view.sight(entry) {
-            Sight::Hidden(why) => Some((entry.name().into(), why.as_str().into())),
-            Sight::Full | Sight::NameOnly => None,
+        .filter_map(|entry| match view.visibility(entry) {
+            SkillVisibility::Hidden(why) => Some((entry.name().into(), why.as_str().into())),
+            SkillVisibility::Full | SkillVisibility::NameOnly => None,
         });
-    let known = Shown::of(&entries);
+    let known = ShownSkills::of(&entries);
     let listed = Listed {
         tokens: made.tokens as u64,
         budget: match made.report.limit {
-            Limit::Tokens(tokens) => tokens as u64,
+            IndexLimit::Tokens(tokens) => tokens as u64,
             _ => 0,
         },
         omitted: made
@@ -103,7 +103,7 @@ pub(crate) fn prompt(context: &ToolContext, tools: &[Box<str>]) -> Prompt {
 }
 
 /// The skills in the order of their use, as far as it is remembered.
-fn ranked(context: &ToolContext, view: &View<'_>) -> Vec<Ranked> {
+fn ranked(context: &ToolContext, view: &CatalogView<'_>) -> Vec<RankedSkill> {
     let Some(store) = &context.services.usage else {
         return Vec::new();
     };
@@ -124,6 +124,6 @@ fn ranked(context: &ToolContext, view: &View<'_>) -> Vec<Ranked> {
     rank::rank(
         &skills,
         &used,
-        &rank::Options::new(context.services.clock.now(), LAST_USED),
+        &rank::RankOptions::new(context.services.clock.now(), LAST_USED),
     )
 }

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use prowess_agent::{ActiveSkill, Budget, Event, Part, Run, Stamped, Started, ToolCall};
-use prowess_catalog::Who;
-use prowess_catalog::index::Shown;
+use prowess_catalog::Audience;
+use prowess_catalog::index::ShownSkills;
 use prowess_policy::{Answer, Decision, Verdict};
 use prowess_tools::{
     ActivationError, HookEvent, HookState, Loaded, Role, SkillHandle, ToolSelection, open, read,
@@ -145,7 +145,7 @@ impl Session {
         let above = blocking(move || {
             let skills = above
                 .iter()
-                .filter_map(|name| open(&derived, name, Who::Person).ok());
+                .filter_map(|name| open(&derived, name, Audience::Person).ok());
             skills.collect::<Vec<_>>()
         });
         below::restrict(&context, &above.await?);
@@ -153,14 +153,14 @@ impl Session {
             let derived = context.derive();
             // The rights of the run are those of its skill, so the skill must still exist.
             let (skill, snapshot) = blocking(move || {
-                let skill = derived.resolve(&name, Who::Person);
+                let skill = derived.resolve(&name, Audience::Person);
                 let skill = skill.map_err(ActivationError::NotFound)?;
                 let snapshot = read(&derived, &skill)?;
                 Ok::<_, ActivationError>((skill, snapshot))
             })
             .await??;
             let agents = engine.agents_of(&snapshot, &started.agents)?;
-            agents::narrow(&agents, &mut context, &skill, Who::Person)?;
+            agents::narrow(&agents, &mut context, &skill, Audience::Person)?;
             let chosen = started.tools.as_deref();
             subrun::confine(&mut tools, &mut context, &snapshot, chosen, &agents);
         }
@@ -172,7 +172,7 @@ impl Session {
         let (model, missing) = model_of(engine, started);
         let session = Self {
             engine: engine.clone(),
-            known: Shown {
+            known: ShownSkills {
                 skills: known(events),
             },
             journal,
@@ -207,7 +207,7 @@ impl Session {
         let active = self.journal.run.active().to_vec();
         let found = blocking(move || {
             let read = |active: ActiveSkill| {
-                let skill = context.resolve(&active.name, Who::Person).ok();
+                let skill = context.resolve(&active.name, Audience::Person).ok();
                 let snapshot = skill.as_ref().and_then(|skill| skill.read(&context).ok());
                 let same = snapshot.filter(|snapshot| *snapshot.digest() == *active.digest);
                 (active, skill, same)

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use prowess_agent::{ActiveSkill, Event, Parent, Part, Usage};
-use prowess_catalog::Who;
+use prowess_catalog::Audience;
 use prowess_render::Arguments;
 use prowess_tools::{
     Activation, ActivationRequest, Called, HookEvent, HookOutcome, SkillHandle, Typed, activate,
@@ -195,7 +195,7 @@ impl Session {
                 call: None,
                 depth: self.journal.depth + 1,
             }),
-            who: Who::Person,
+            who: Audience::Person,
             ..self.part(one.skill.clone())
         };
         let finished =

@@ -6,7 +6,7 @@ use prowess_agent::{
     ActiveSkill, Budget, Decided, Effort, Event, Limits, Part, RecordedAnswer, RecordedVerdict,
     Run, Spent, Started, ToolDeclaration, VERSION,
 };
-use prowess_catalog::index::Shown;
+use prowess_catalog::index::ShownSkills;
 use prowess_policy::{Answer, Verdict};
 use prowess_tools::names::SUBMIT;
 use prowess_tools::{HookState, Loaded, SkillSnapshot, ToolContext, ToolSelection, Toolset};
@@ -31,7 +31,7 @@ pub struct Session {
     pub(crate) loaded: Loaded,
     pub(crate) hooks: HookState,
     pub(crate) notes: Arc<Notes>,
-    pub(crate) known: Shown,
+    pub(crate) known: ShownSkills,
     pub(crate) generation: u64,
     /// Whether a file was touched since the model was told of its skills.
     pub(crate) touched: bool,

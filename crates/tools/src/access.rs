@@ -3,7 +3,7 @@
 //! Visibility is the catalogue's word: what an agent was not given, or a person switched off, gives
 //! the same answer as what does not exist. What may be done with a skill that is seen is the gate's.
 
-use prowess_catalog::visibility::{Hidden, Refusal, View, Who};
+use prowess_catalog::visibility::{Audience, CatalogView, HiddenReason, LookupRefusal};
 use prowess_diag::sanitize;
 use prowess_diag::wording::{either, shorten, tick};
 use prowess_policy::{Action, Actor, Decision, Verdict};
@@ -75,7 +75,7 @@ impl SkillAction {
 /// Resolves a name that a model used.
 pub(crate) fn find(context: &ToolContext, asked: &str) -> Result<SkillHandle, ToolError> {
     let catalog = context.services.registry.snapshot();
-    let view = View::new(&catalog, &context.settings.visibility, Who::Model);
+    let view = CatalogView::new(&catalog, &context.settings.visibility, Audience::Model);
     match view.resolve(asked) {
         Ok(entry) => Ok(SkillHandle::new(asked, entry)),
         Err(refusal) => Err(refused(&view, asked, &refusal)),
@@ -83,9 +83,9 @@ pub(crate) fn find(context: &ToolContext, asked: &str) -> Result<SkillHandle, To
 }
 
 /// What a model reads where a name leads nowhere.
-pub(crate) fn refused(view: &View<'_>, asked: &str, refusal: &Refusal) -> ToolError {
+pub(crate) fn refused(view: &CatalogView<'_>, asked: &str, refusal: &LookupRefusal) -> ToolError {
     let text = match refusal {
-        Refusal::NotFound(fault) => {
+        LookupRefusal::NotFound(fault) => {
             let mut text = format!("Unknown skill: {}.", shown(asked));
             if !fault.near.is_empty() {
                 let near = fault.near.iter().map(|name| tick(shown(name)));
@@ -95,15 +95,15 @@ pub(crate) fn refused(view: &View<'_>, asked: &str, refusal: &Refusal) -> ToolEr
             text
         }
         // Claude Code's own words.
-        Refusal::NotForYou {
+        LookupRefusal::NotForYou {
             name,
-            why: Hidden::NotForModels,
+            why: HiddenReason::NotForModels,
         } => format!(
             "Skill {} cannot be used by a model due to disable-model-invocation. A person can type /{}",
             shown(name),
             shown(name)
         ),
-        Refusal::NotForYou { name, why } => {
+        LookupRefusal::NotForYou { name, why } => {
             format!("Skill {} cannot be used: {}.", shown(name), why.reason())
         }
     };
@@ -273,7 +273,7 @@ fn decide(
 }
 
 /// ` Available: a, b, …`, as far as there is room.
-fn available(view: &View<'_>) -> String {
+fn available(view: &CatalogView<'_>) -> String {
     let names: Vec<String> = view
         .visible()
         .map(|(entry, _)| shown(view.name(entry)))

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use prowess_agent::ActiveSkill;
 use prowess_catalog::skill::one_line;
-use prowess_catalog::visibility::{Refusal, Who};
+use prowess_catalog::visibility::{Audience, LookupRefusal};
 use prowess_catalog::{Scope, Skill};
 use prowess_diag::Diagnostic;
 use prowess_render::{
@@ -135,7 +135,7 @@ impl Activation {
 pub enum ActivationError {
     /// There is no such skill, or not for whoever asks.
     #[error(transparent)]
-    NotFound(Refusal),
+    NotFound(LookupRefusal),
     /// Its files could not be read.
     #[error("cannot read the skill {name}: {source}")]
     Read {
@@ -174,7 +174,7 @@ pub enum ActivationError {
 pub fn open(
     context: &ToolContext,
     asked: &str,
-    who: Who,
+    who: Audience,
 ) -> Result<Arc<SkillSnapshot>, ActivationError> {
     let skill = context
         .resolve(asked, who)

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use prowess_agent::{Budget, Effort};
-use prowess_catalog::{Grant, Visibility, index};
+use prowess_catalog::{SkillGrant, Visibility, index};
 use prowess_policy::profile::{Setting, Strength};
 use prowess_policy::{
     Action, Actor, Answer, Approved, Bound, Command, Decision, Gate, Outcome, Profile,
@@ -149,7 +149,7 @@ pub struct Settings {
     /// The budget of a sub-run, unless it has one of its own.
     pub sub_budget: Budget,
     /// The length of the index.
-    pub index: index::Budget,
+    pub index: index::IndexBudget,
     /// The skills that get a line in the index.
     pub listing: index::Listing,
     /// `true` if the tools include Agentick's `skill` besides `load_skill`.
@@ -162,7 +162,7 @@ pub struct Settings {
     pub max_tokens: Option<u32>,
     /// The agents that skills may name in `agent`, besides `general-purpose`, `Explore` and `Plan`,
     /// with the skills that each may use. A name of those three restricts that agent.
-    pub agents: BTreeMap<Box<str>, Grant>,
+    pub agents: BTreeMap<Box<str>, SkillGrant>,
 }
 
 impl Default for Settings {
@@ -186,7 +186,7 @@ impl Default for Settings {
             project_notes: None,
             budget: Budget::turns(50),
             sub_budget: Budget::default(),
-            index: index::Budget::default(),
+            index: index::IndexBudget::default(),
             listing: index::Listing::default(),
             skill_tool: false,
             cache: true,

@@ -4,8 +4,8 @@
 //! `$name` anywhere. Nothing is read but the heads of skills and whether they are forked; nothing
 //! runs.
 
-use prowess_catalog::Entry;
-use prowess_catalog::visibility::{Refusal, View, Who};
+use prowess_catalog::CatalogEntry;
+use prowess_catalog::visibility::{Audience, CatalogView, LookupRefusal};
 
 use crate::context::ToolContext;
 use crate::snapshot::SkillHandle;
@@ -30,7 +30,7 @@ pub enum Typed {
         near: Vec<Box<str>>,
     },
     /// It begins with the `/name` of a skill that is not for people.
-    Refused(Refusal),
+    Refused(LookupRefusal),
 }
 
 /// A skill that a person asks for.
@@ -53,17 +53,17 @@ pub struct Called {
 /// word and the rest are the arguments of all skills before.
 pub fn typed(context: &ToolContext, message: &str) -> Typed {
     let catalog = context.services.registry.snapshot();
-    let view = View::new(&catalog, &context.settings.visibility, Who::Person);
+    let view = CatalogView::new(&catalog, &context.settings.visibility, Audience::Person);
     let Some((first, mut rest)) = slash(message) else {
         return mentions(context, &view, message);
     };
     let entry = match view.resolve(first) {
         Ok(entry) => entry,
         // A path at the beginning of a message is a path.
-        Err(Refusal::NotFound(_)) if first.contains('/') => {
+        Err(LookupRefusal::NotFound(_)) if first.contains('/') => {
             return mentions(context, &view, message);
         }
-        Err(Refusal::NotFound(fault)) => {
+        Err(LookupRefusal::NotFound(fault)) => {
             return Typed::Unknown {
                 name: first.into(),
                 near: fault.near,
@@ -111,7 +111,7 @@ fn slash(text: &str) -> Option<(&str, &str)> {
 }
 
 /// Skills that are mentioned as `$name`, each once. What is no skill is text: `$HOME`, `$5`.
-fn mentions(context: &ToolContext, view: &View<'_>, message: &str) -> Typed {
+fn mentions(context: &ToolContext, view: &CatalogView<'_>, message: &str) -> Typed {
     let mut found: Vec<Called> = Vec::new();
     let mut before = ' ';
     for (at, c) in message.char_indices() {
@@ -153,7 +153,7 @@ struct Word {
 }
 
 impl Word {
-    fn new(context: &ToolContext, asked: &str, entry: &Entry) -> Self {
+    fn new(context: &ToolContext, asked: &str, entry: &CatalogEntry) -> Self {
         let skill = SkillHandle::new(asked, entry);
         let read = skill.read(context);
         let forked = read.map_or(true, |snapshot| snapshot.effects.forked);
@@ -161,7 +161,7 @@ impl Word {
     }
 }
 
-fn takes_slashes(entry: &Entry) -> bool {
+fn takes_slashes(entry: &CatalogEntry) -> bool {
     let hint = entry.skill.argument_hint.as_deref().unwrap_or_default();
     hint.trim_start_matches(['[', '<', '(', ' '])
         .starts_with('/')

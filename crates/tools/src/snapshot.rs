@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use prowess_agent::Effort;
-use prowess_catalog::visibility::{Refusal, View, Who};
-use prowess_catalog::{Entry, Form, Scope, Skill};
+use prowess_catalog::visibility::{Audience, CatalogView, LookupRefusal};
+use prowess_catalog::{CatalogEntry, Scope, Skill, SkillForm};
 use prowess_diag::Span;
 use prowess_registry::digest::FileFacts;
 use prowess_registry::{Registry, SkillContents};
-use prowess_spec::manifest::{Text, ToolList};
+use prowess_spec::manifest::{SpannedText, ToolList};
 use prowess_spec::tool_pattern::ToolPattern;
 use prowess_spec::{Manifest, parse};
 use prowess_trust::{SkillTrust, TrustStore};
@@ -144,15 +144,15 @@ impl SkillSnapshot {
     pub fn folder(&self) -> Option<PathBuf> {
         let place = self.trust.place.as_ref()?;
         Some(match self.skill.form {
-            Form::Folder | Form::Memory => place.clone(),
-            Form::File | Form::Command => place.parent().unwrap_or(place).to_owned(),
+            SkillForm::Folder | SkillForm::Memory => place.clone(),
+            SkillForm::File | SkillForm::Command => place.parent().unwrap_or(place).to_owned(),
         })
     }
 
     /// Returns its files without SKILL.md, with their sizes.
     pub fn resources(&self) -> impl Iterator<Item = (String, u64)> {
         let main = match self.skill.form {
-            Form::Memory => Some(Path::new("SKILL.md")),
+            SkillForm::Memory => Some(Path::new("SKILL.md")),
             _ => Path::new(&*self.skill.location).file_name().map(Path::new),
         };
         self.files
@@ -219,7 +219,7 @@ impl SkillEffects {
     }
 }
 
-fn word(text: Option<&Text<'_>>) -> Option<Box<str>> {
+fn word(text: Option<&SpannedText<'_>>) -> Option<Box<str>> {
     let word = text.map(|text| text.value.trim());
     word.filter(|word| !word.is_empty()).map(Box::from)
 }
@@ -259,7 +259,7 @@ fn is_served(skill: &Skill) -> bool {
 #[derive(Clone)]
 pub struct SkillHandle {
     asked: Box<str>,
-    entry: Entry,
+    entry: CatalogEntry,
     snapshot: Arc<OnceLock<Arc<SkillSnapshot>>>,
 }
 
@@ -282,7 +282,7 @@ impl Eq for SkillHandle {}
 
 impl SkillHandle {
     /// Wraps an entry that a name was resolved to.
-    pub(crate) fn new(asked: &str, entry: &Entry) -> Self {
+    pub(crate) fn new(asked: &str, entry: &CatalogEntry) -> Self {
         Self {
             asked: asked.into(),
             entry: entry.clone(),
@@ -296,7 +296,7 @@ impl SkillHandle {
     }
 
     /// Returns the entry of the catalogue.
-    pub fn entry(&self) -> &Entry {
+    pub fn entry(&self) -> &CatalogEntry {
         &self.entry
     }
 
@@ -340,9 +340,9 @@ impl SkillHandle {
 
 impl ToolContext {
     /// Resolves a name to a skill that a model or a person may use.
-    pub fn resolve(&self, asked: &str, who: Who) -> Result<SkillHandle, Refusal> {
+    pub fn resolve(&self, asked: &str, who: Audience) -> Result<SkillHandle, LookupRefusal> {
         let catalog = self.services.registry.snapshot();
-        let view = View::new(&catalog, &self.settings.visibility, who);
+        let view = CatalogView::new(&catalog, &self.settings.visibility, who);
         Ok(SkillHandle::new(asked, view.resolve(asked)?))
     }
 

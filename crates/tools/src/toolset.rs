@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use prowess_catalog::visibility::{View, Who};
+use prowess_catalog::visibility::{Audience, CatalogView};
 use prowess_diag::suggest;
 use prowess_diag::wording::tick;
 use prowess_policy::Verdict;
@@ -152,7 +152,7 @@ impl Toolset {
     /// The tools that make sense now, whatever rules say.
     fn there<'t>(&'t self, context: &ToolContext) -> impl Iterator<Item = &'t Offer> {
         let catalog = context.services.registry.snapshot();
-        let view = View::new(&catalog, &context.settings.visibility, Who::Model);
+        let view = CatalogView::new(&catalog, &context.settings.visibility, Audience::Model);
         let skills = view.visible().next().is_some();
         let runner = context.services.runner.is_some();
         self.tools.iter().filter(move |offer| match offer.needs {

@@ -5,7 +5,7 @@ use std::error::Error;
 use std::fmt::{self, Debug, Display};
 
 use prowess_catalog::rank::planck::{DEFAULT_TEAM, ORCHESTRATOR};
-use prowess_catalog::rank::{Outcome, Outcomes, Usage};
+use prowess_catalog::rank::{SkillUsage, UseOutcome, UseOutcomes};
 
 /// The maximum number of characters in the name of a skill, an agent, its type or a team. Longer
 /// names are rejected, not truncated, so that distinct names stay distinct.
@@ -54,7 +54,7 @@ pub struct Use {
     /// The name of the skill.
     pub skill: Box<str>,
     /// The outcome, if known.
-    pub outcome: Option<Outcome>,
+    pub outcome: Option<UseOutcome>,
     /// The time, in nanoseconds since 1970.
     pub at: i64,
 }
@@ -185,7 +185,7 @@ pub struct UsageRow {
     /// The agent's role at its last use.
     pub agent_type: Box<str>,
     /// The skill, with counts, times and outcomes.
-    pub usage: Usage,
+    pub usage: SkillUsage,
 }
 
 /// A selection of rows to remove: those that match all given fields. The default selects all rows.
@@ -238,7 +238,7 @@ pub struct SkillSummary {
     /// The time of the last use, in nanoseconds since 1970.
     pub last_used: i64,
     /// The outcomes of the uses.
-    pub outcomes: Outcomes,
+    pub outcomes: UseOutcomes,
     /// The team, agent and number of uses, most uses first, at most [`MAX_AGENTS`].
     pub agents: Vec<(Box<str>, Box<str>, u64)>,
     /// The number of agents that used it.
@@ -263,7 +263,7 @@ impl Summary {
                     skill: usage.skill.clone(),
                     uses: 0,
                     last_used: i64::MIN,
-                    outcomes: Outcomes::default(),
+                    outcomes: UseOutcomes::default(),
                     agents: Vec::new(),
                     agent_count: 0,
                 };

@@ -3,7 +3,7 @@
 use anstyle::{AnsiColor, Style};
 use prowess_diag::render::full;
 use prowess_diag::{suggest, wording};
-use prowess_lint::rules::{self, RULES, Rule};
+use prowess_lint::rules::{self, LintRule, RULES};
 use serde_json::json;
 
 use crate::args::ExplainArgs;
@@ -33,7 +33,7 @@ pub(crate) fn run(args: &ExplainArgs, printer: &Printer) -> Result<Exit, CliErro
 }
 
 /// Finds a rule by name. The error suggests a similar name.
-pub(crate) fn find(name: &str) -> Result<&'static Rule, CliError> {
+pub(crate) fn find(name: &str) -> Result<&'static LintRule, CliError> {
     rules::find(name).ok_or_else(|| {
         let error = CliError::new(format!("no rule named `{name}`"));
         let ids = || RULES.iter().map(|rule| rule.id);
@@ -60,7 +60,7 @@ fn list(width: Option<usize>) -> String {
 
 /// Returns the severity in the default profile, coloured as in findings, or the option that enables the
 /// rule.
-fn level(rule: &Rule) -> (&'static str, Style) {
+fn level(rule: &LintRule) -> (&'static str, Style) {
     match rule.levels.claude_code {
         Some(severity) => (severity.as_str(), full::style(severity)),
         None if rule.levels.spec.is_some() => ("spec only", Style::new()),

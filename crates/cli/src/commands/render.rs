@@ -3,7 +3,7 @@
 use crate::output::{Exit, Printer};
 use crate::setup::{self, Setup};
 use prowess::{Activation, ActivationRequest, SkillSnapshot, activate, open};
-use prowess_catalog::visibility::{Refusal, Who};
+use prowess_catalog::visibility::{Audience, LookupRefusal};
 use prowess_diag::{FileReport, sanitize};
 use prowess_render::{Arguments, Compat};
 use prowess_tools::{ActivationError, Execution, ExpandError};
@@ -40,7 +40,7 @@ pub(crate) fn run(
         },
         arguments: arguments(args)?,
     };
-    let skill = match open(&context, name, Who::Person) {
+    let skill = match open(&context, name, Audience::Person) {
         Ok(skill) => skill,
         Err(error) => return refused(name, error, None, environment, printer),
     };
@@ -98,7 +98,9 @@ fn refused(
                 ..failure
             })
         }
-        ActivationError::NotFound(Refusal::NotFound(fault)) => Err(library::not_found(&fault)),
+        ActivationError::NotFound(LookupRefusal::NotFound(fault)) => {
+            Err(library::not_found(&fault))
+        }
         ActivationError::NotFound(refusal) => {
             Err(CliError::new(refusal.to_string()).hint(format!("see `prowess why {name}`")))
         }

@@ -3,20 +3,20 @@
 use prowess_diag::Span;
 use prowess_shell::placeholders::{UnsafePosition, simple_commands};
 use prowess_shell::suggest::covering_pattern;
-use prowess_spec::body::{ItemKind, Place};
+use prowess_spec::body::{BodyItemKind, ItemContext};
 use prowess_spec::tool_pattern::ToolPattern;
 
 use super::unsafe_placeholder::unsafe_positions;
-use super::{Finding, Levels, Sink, Subject, excerpt};
+use super::{FindingSink, LintFinding, LintSubject, RuleLevels, excerpt};
 
 rule!(
     "injection-not-allowed",
-    Levels::of("WWW"),
+    RuleLevels::of("WWW"),
     None,
     "an injected command is not covered by `allowed-tools`"
 );
 
-fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
+fn check(skill: &LintSubject<'_>, out: &mut FindingSink<'_>) {
     let Some(parsed) = skill.parsed else { return };
     let manifest = &parsed.manifest;
     let shell_tool = if manifest
@@ -43,13 +43,13 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     };
     let items = skill.items();
     for (index, item) in items.iter().enumerate() {
-        let ItemKind::Command {
+        let BodyItemKind::Command {
             command: script, ..
         } = item.kind
         else {
             continue;
         };
-        if item.place != Place::Text {
+        if item.place != ItemContext::Text {
             continue;
         }
         let mut unsafe_arguments = None;
@@ -73,7 +73,7 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
                     span.contains(found.span) || is_text
                 });
             let pattern = covering_pattern(command).filter(|_| !is_unsafe);
-            let finding = Finding::at(
+            let finding = LintFinding::at(
                 span,
                 format!(
                     "the command {} is not covered by `allowed-tools`",

@@ -2,31 +2,31 @@
 
 use prowess_diag::Span;
 use prowess_shell::placeholders::{self, UnsafePosition, ValueKind, ValuePosition};
-use prowess_spec::body::{Item, ItemKind, Place};
+use prowess_spec::body::{BodyItem, BodyItemKind, ItemContext};
 
-use super::{Finding, Levels, Sink, Subject};
+use super::{FindingSink, LintFinding, LintSubject, RuleLevels};
 
 rule!(
     "unsafe-placeholder",
-    Levels::of("WEE"),
+    RuleLevels::of("WEE"),
     None,
     "a command has an argument in an unsafe position"
 );
 
-fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
+fn check(skill: &LintSubject<'_>, out: &mut FindingSink<'_>) {
     let Some(parsed) = skill.parsed else { return };
     let items = skill.items();
     for (index, item) in items.iter().enumerate() {
-        let ItemKind::Command { command, .. } = item.kind else {
+        let BodyItemKind::Command { command, .. } = item.kind else {
             continue;
         };
-        if item.place != Place::Text {
+        if item.place != ItemContext::Text {
             continue;
         }
         for found in unsafe_positions(skill, command, &items[index + 1..]) {
             let written = found.written(parsed.text);
             out.report(
-                Finding::at(
+                LintFinding::at(
                     found.span,
                     format!("`{written}` is in an unsafe position in a command"),
                 )
@@ -60,9 +60,9 @@ impl UnsafeArgument {
 /// Returns the unsafe positions of a command, by the analysis that also decides when the skill is
 /// loaded. Items inside the command follow it in the list.
 pub(super) fn unsafe_positions(
-    skill: &Subject<'_>,
+    skill: &LintSubject<'_>,
     command: Span,
-    following: &[Item],
+    following: &[BodyItem],
 ) -> Vec<UnsafeArgument> {
     let Some(parsed) = skill.parsed else {
         return Vec::new();
@@ -73,9 +73,9 @@ pub(super) fn unsafe_positions(
         .take_while(|inner| command.contains(inner.span))
         .filter_map(|inner| {
             let kind = match inner.kind {
-                ItemKind::Placeholder(_) => ValueKind::Argument,
-                ItemKind::Variable => ValueKind::Trusted,
-                ItemKind::Escape => ValueKind::Escape,
+                BodyItemKind::Placeholder(_) => ValueKind::Argument,
+                BodyItemKind::Variable => ValueKind::Trusted,
+                BodyItemKind::Escape => ValueKind::Escape,
                 _ => return None,
             };
             let range = inner.span.start as usize - start..inner.span.end as usize - start;

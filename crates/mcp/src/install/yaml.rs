@@ -3,7 +3,7 @@
 //! The lines are edited as text; the result is then checked with a parser, to make sure that
 //! everything else has the same meaning.
 
-use prowess_spec::yaml::{Node, full, write};
+use prowess_spec::yaml::{YamlNode, full, write};
 use serde_json::Value;
 
 use super::{Fault, NAME};
@@ -73,7 +73,7 @@ pub(super) fn merge(before: &str, section: &'static str, entry: &Value) -> Resul
     };
     // The old content must be unchanged, and our entry must be there.
     let new = read(&after)?.ok_or(syntax(0))?;
-    let is_same = |old: &Node| says_the_same(old, &new, section);
+    let is_same = |old: &YamlNode| says_the_same(old, &new, section);
     if old.as_ref().is_none_or(is_same) && own_entry(&new, section).is_some() {
         Ok(after)
     } else {
@@ -92,11 +92,11 @@ pub(super) fn has(text: &str, section: &str) -> bool {
         .is_some_and(|top| own_entry(&top, section).is_some())
 }
 
-fn own_entry<'n>(top: &'n Node<'n>, section: &str) -> Option<&'n Node<'n>> {
+fn own_entry<'n>(top: &'n YamlNode<'n>, section: &str) -> Option<&'n YamlNode<'n>> {
     top.get(section)?.get(NAME)
 }
 
-fn says_the_same(old: &Node, new: &Node, section: &str) -> bool {
+fn says_the_same(old: &YamlNode, new: &YamlNode, section: &str) -> bool {
     let old_entries = old.entries().unwrap_or_default();
     old_entries.iter().all(|entry| {
         let now = new.get(&entry.key);
@@ -116,7 +116,7 @@ fn says_the_same(old: &Node, new: &Node, section: &str) -> bool {
     })
 }
 
-fn read(text: &str) -> Result<Option<Node<'_>>, Fault> {
+fn read(text: &str) -> Result<Option<YamlNode<'_>>, Fault> {
     let is_empty = text.lines().all(|line| is_blank(line) || line == "---");
     if is_empty {
         return Ok(None);

@@ -1,8 +1,8 @@
 //! Server instructions, which a client passes to its model.
 
-use prowess_catalog::index::{self, Budget, IndexOptions};
-use prowess_catalog::rank::{self, Options as RankOptions};
-use prowess_catalog::visibility::{View, Who};
+use prowess_catalog::index::{self, IndexBudget, IndexOptions};
+use prowess_catalog::rank::{self, RankOptions};
+use prowess_catalog::visibility::{Audience, CatalogView};
 use prowess_tools::ToolContext;
 use prowess_traits::UsageQuery;
 
@@ -19,9 +19,9 @@ load_skill_resource to read the files that a skill refers to. Skills are also av
 resources, such as skill://NAME/SKILL.md";
 
 /// Returns the instructions, with as much of the index as fits.
-pub(crate) fn text(tool_context: &ToolContext, budget: Budget) -> String {
+pub(crate) fn text(tool_context: &ToolContext, budget: IndexBudget) -> String {
     let catalog = tool_context.services.registry.snapshot();
-    let view = View::new(&catalog, &tool_context.settings.visibility, Who::Model);
+    let view = CatalogView::new(&catalog, &tool_context.settings.visibility, Audience::Model);
     let ranked = tool_context.services.usage.as_ref().map(|store| {
         let project = tool_context
             .settings

@@ -21,7 +21,7 @@ mod usage;
 
 use std::sync::Arc;
 
-use prowess_catalog::index::Budget;
+use prowess_catalog::index::IndexBudget;
 use prowess_runtime::Engine;
 use prowess_tools::{ToolContext, Toolset};
 use rmcp::service::serve_server;
@@ -44,7 +44,7 @@ pub struct Options {
     /// Watches folders for changes. Set it to `false` if the caller refreshes the registry.
     pub watch: bool,
     /// Maximum size of the index in the instructions.
-    pub index: Budget,
+    pub index: IndexBudget,
 }
 
 impl Default for Options {
@@ -54,7 +54,7 @@ impl Default for Options {
             engine: None,
             legacy_index: false,
             watch: true,
-            index: Budget::of_characters(instructions::USUAL),
+            index: IndexBudget::of_characters(instructions::USUAL),
         }
     }
 }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use prowess_catalog::SkillId;
 use prowess_catalog::skill::one_line;
-use prowess_catalog::visibility::Who;
+use prowess_catalog::visibility::Audience;
 use prowess_registry::Registry;
 use prowess_render::Arguments;
 use prowess_spec::parse;
@@ -119,7 +119,7 @@ pub(crate) fn get(
             _ => ErrorData::internal_error(text, Some(json!({ "name": name }))),
         }
     };
-    let skill = open(tool_context, name, Who::Person).map_err(failed)?;
+    let skill = open(tool_context, name, Audience::Person).map_err(failed)?;
     let arguments = match given {
         Some(given) => read_arguments(&skill.document.arguments, given)?,
         None => Arguments::none(),

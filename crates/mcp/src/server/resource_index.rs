@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use prowess_catalog::visibility::{Sight, View, Who};
-use prowess_catalog::{Catalog, Entry, Form, Skill, SkillId, Stamp, Visibility};
+use prowess_catalog::visibility::{Audience, CatalogView, SkillVisibility};
+use prowess_catalog::{Catalog, CatalogEntry, FileStamp, Skill, SkillForm, SkillId, Visibility};
 use prowess_registry::{ReadError, Registry, file_stamp, is_at_rest};
 use prowess_spec::problem::ProblemKind;
 use prowess_spec::{name, parse};
@@ -83,7 +83,7 @@ pub(crate) struct ServedFile {
     /// The SHA-256 over its bytes; nothing in a skill that is too large.
     pub(crate) digest: Option<[u8; 32]>,
     /// Which version of the file was hashed, where it need not be read again.
-    stamp: Option<Stamp>,
+    stamp: Option<FileStamp>,
 }
 
 /// Why a skill is not served by the extension.
@@ -168,7 +168,7 @@ impl ResourceIndex {
             fault: Some(fault),
         };
         let unreadable = |error: ReadError| failed(Fault::Unreadable(error.to_string()));
-        if matches!(skill.form, Form::File | Form::Command) {
+        if matches!(skill.form, SkillForm::File | SkillForm::Command) {
             // A file alone is a skill with one file.
             return match self.registry.text(&skill.id) {
                 Ok(text) => {
@@ -257,8 +257,8 @@ impl ResourceIndex {
         }
         let skill = &*served.skill;
         let bytes = match skill.form {
-            Form::File | Form::Command => self.registry.text(&skill.id),
-            Form::Folder | Form::Memory => {
+            SkillForm::File | SkillForm::Command => self.registry.text(&skill.id),
+            SkillForm::Folder | SkillForm::Memory => {
                 let main = main_file(skill);
                 let path = if path == MAIN { main } else { path };
                 self.registry.bytes(&skill.id, path, MAX_BYTES)
@@ -392,8 +392,11 @@ impl ServedFiles {
 
 fn serve(catalog: &Catalog, visibility: &Visibility) -> ServedSkills {
     let mut by_root: BTreeMap<String, Arc<ServedSkill>> = BTreeMap::new();
-    let [models, people] = [Who::Model, Who::Person].map(|who| View::new(catalog, visibility, who));
-    let is_seen = |view: &View<'_>, entry: &Entry| !matches!(view.sight(entry), Sight::Hidden(_));
+    let [models, people] =
+        [Audience::Model, Audience::Person].map(|who| CatalogView::new(catalog, visibility, who));
+    let is_seen = |view: &CatalogView<'_>, entry: &CatalogEntry| {
+        !matches!(view.visibility(entry), SkillVisibility::Hidden(_))
+    };
     for entry in catalog.entries() {
         let (for_models, for_people) = (is_seen(&models, entry), is_seen(&people, entry));
         if !for_models && !for_people {
@@ -436,18 +439,18 @@ fn serve(catalog: &Catalog, visibility: &Visibility) -> ServedSkills {
 /// What SKILL.md is really called.
 fn main_file(skill: &Skill) -> &str {
     match skill.form {
-        Form::Folder => skill.location.rsplit('/').next().unwrap_or(MAIN),
-        Form::File | Form::Command | Form::Memory => MAIN,
+        SkillForm::Folder => skill.location.rsplit('/').next().unwrap_or(MAIN),
+        SkillForm::File | SkillForm::Command | SkillForm::Memory => MAIN,
     }
 }
 
 fn folder(skill: &Skill) -> Option<&Path> {
     Path::new(&*skill.location)
         .parent()
-        .filter(|_| skill.form == Form::Folder)
+        .filter(|_| skill.form == SkillForm::Folder)
 }
 
-fn content(path: &str, bytes: &[u8], stamp: Option<Stamp>) -> ServedFile {
+fn content(path: &str, bytes: &[u8], stamp: Option<FileStamp>) -> ServedFile {
     let (size, digest) = (bytes.len() as u64, Some(sha256(bytes)));
     ServedFile {
         path: path.to_owned(),

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, LazyLock, Mutex, Once, PoisonError};
 
-use prowess_catalog::Stamp;
+use prowess_catalog::FileStamp;
 use prowess_spec::ReadFault;
 use prowess_spec::sidecar::SIDECAR_PATH;
 use rustix::fs::{FileType, Mode, OFlags};
@@ -169,9 +169,9 @@ pub struct Seen<'a> {
     /// Index of the walking thread.
     pub thread: usize,
     /// Version of the file.
-    pub stamp: Stamp,
+    pub stamp: FileStamp,
     /// Version of `agents/openai.yaml`.
-    pub sidecar: Option<Stamp>,
+    pub sidecar: Option<FileStamp>,
 }
 
 /// Adapts a closure to a visitor that knows no skills.

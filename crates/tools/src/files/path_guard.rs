@@ -11,7 +11,7 @@ use std::os::unix::fs::FileTypeExt;
 use std::path::{Component, Path, PathBuf};
 
 use crate::{Judging, Loaded, ToolContext, ToolError, Why};
-use prowess_catalog::Form;
+use prowess_catalog::SkillForm;
 use prowess_diag::sanitize;
 use prowess_diag::wording::{shorten, tick};
 use prowess_policy::paths::absolute;
@@ -113,9 +113,9 @@ impl<'w> PathGuard<'w> {
         catalog.entries().into_iter().any(|entry| {
             let location = Path::new(&*entry.skill.location);
             let place = match entry.skill.form {
-                Form::Folder => location.parent(),
-                Form::File | Form::Command => Some(location),
-                Form::Memory => None,
+                SkillForm::Folder => location.parent(),
+                SkillForm::File | SkillForm::Command => Some(location),
+                SkillForm::Memory => None,
             };
             // Whoever makes a skill their project wants to work on it.
             place.map(settled).is_some_and(|place| {
@@ -328,7 +328,7 @@ impl ResolvedPath {
 pub(crate) fn skill_folders(context: &ToolContext, loaded: &Loaded) -> Vec<PathBuf> {
     let skills = loaded.snapshots().chain(&context.acting);
     skills
-        .filter(|skill| skill.skill.form == Form::Folder)
+        .filter(|skill| skill.skill.form == SkillForm::Folder)
         .filter_map(|skill| skill.folder())
         .filter(|folder| folder.is_dir())
         .collect()

@@ -7,7 +7,7 @@
 //! no frontmatter and is bounded, and errors are errors rather than text. Loading the same text
 //! again returns a short answer, as in Squadron.
 
-use prowess_catalog::visibility::{View, Who};
+use prowess_catalog::visibility::{Audience, CatalogView};
 use prowess_diag::wording::count;
 use prowess_render::Arguments;
 use serde_json::{Value, json};
@@ -146,7 +146,7 @@ impl Tool for LoadSkill {
     }
 
     fn is_quick(&self, context: &ToolContext, loaded: &mut Loaded, input: &Value) -> bool {
-        let Ok(skill) = context.resolve(text(input, "name"), Who::Model) else {
+        let Ok(skill) = context.resolve(text(input, "name"), Audience::Model) else {
             return false;
         };
         let raw = self.arguments(input);
@@ -230,7 +230,7 @@ impl LoadSkill {
 /// Returns the description of `skill`, with the skills that a model may load.
 fn with_listing(context: &ToolContext) -> String {
     let catalog = context.services.registry.snapshot();
-    let view = View::new(&catalog, &context.settings.visibility, Who::Model);
+    let view = CatalogView::new(&catalog, &context.settings.visibility, Audience::Model);
     let beginning = format!("{ABOUT}\n\nAvailable skills:\n");
     // Room for the sentence at the end.
     let (lines, omitted) = listing::within(&view, MAX_DESCRIPTION - beginning.len() - 200);

@@ -1,6 +1,6 @@
 //! What a person types.
 
-use prowess_catalog::{Override, Who};
+use prowess_catalog::{Audience, VisibilityOverride};
 use prowess_tools::{ActivationRequest, ToolContext, Typed, activate, open, typed};
 
 use crate::support::World;
@@ -48,7 +48,7 @@ fn case_104_a_row_of_skills_gets_the_same_text() {
     );
     for (name, text) in called(&context, "/a /b 123") {
         let request = ActivationRequest::new(prowess_render::Arguments::from_text(text));
-        let skill = open(&context, &name, Who::Person).unwrap();
+        let skill = open(&context, &name, Audience::Person).unwrap();
         let body = activate(&context, &skill, &request).unwrap().body;
         assert_eq!(body.trim(), format!("This is {name}: 123."));
     }
@@ -114,7 +114,7 @@ fn unknown_names_get_a_near_miss() {
         .settings
         .visibility
         .overrides
-        .insert("deploy".into(), Override::Off);
+        .insert("deploy".into(), VisibilityOverride::Off);
     assert_eq!(typed(&context, "/deploy"), unknown("deploy", &[]));
 }
 

@@ -1,6 +1,6 @@
 //! `unload_skill`.
 
-use prowess_catalog::Override;
+use prowess_catalog::VisibilityOverride;
 use prowess_policy::{Effect, Mode};
 use prowess_tools::{Loaded, Why};
 use serde_json::json;
@@ -36,7 +36,7 @@ fn what_is_loaded_can_be_unloaded() {
         .settings
         .visibility
         .overrides
-        .insert("b".into(), Override::Off);
+        .insert("b".into(), VisibilityOverride::Off);
     call(&context, &mut loaded, "unload_skill", &json!({"name": "b"})).unwrap();
     let none = call(&context, &mut loaded, "unload_skill", &json!({"name": "a"})).unwrap_err();
     assert_eq!(

@@ -4,10 +4,13 @@ use std::collections::BTreeMap;
 
 use prowess::agent::{Spent, Stamped};
 use prowess::inspect::{self, from};
-use prowess::rank::{self, Ranked};
+use prowess::rank::{self, RankedSkill};
 use prowess::traits::ModelInfo;
 use prowess::traits::usage::UsageQuery;
-use prowess::{Catalog, Entry, Hidden, Sight, ToolContext, View as Look, Who, index};
+use prowess::{
+    Audience, Catalog, CatalogEntry, CatalogView as Look, HiddenReason, SkillVisibility,
+    ToolContext, index,
+};
 use prowess_diag::sanitize;
 use prowess_diag::wording::{ago, count, shorten, thousands};
 
@@ -26,8 +29,8 @@ const LAST_USED: usize = 5;
 /// Returns the names that can be completed.
 pub(crate) fn names(context: &ToolContext) -> Vec<Name> {
     let catalog = context.services.registry.snapshot();
-    let look = Look::new(&catalog, &context.settings.visibility, Who::Person);
-    let name = |entry: &Entry| Name {
+    let look = Look::new(&catalog, &context.settings.visibility, Audience::Person);
+    let name = |entry: &CatalogEntry| Name {
         name: clean(look.name(entry)),
         about: shorten(&clean(&entry.skill.description), 200),
     };
@@ -41,7 +44,7 @@ pub(crate) fn names(context: &ToolContext) -> Vec<Name> {
 /// loaded ones with their tokens.
 pub(crate) fn skills(context: &ToolContext, active: &[(Box<str>, u64)]) -> View {
     let catalog = context.services.registry.snapshot();
-    let look = Look::new(&catalog, &context.settings.visibility, Who::Model);
+    let look = Look::new(&catalog, &context.settings.visibility, Audience::Model);
     let used = last_used(context);
     let now = context.services.clock.now();
     let mut rows = Vec::new();
@@ -52,10 +55,10 @@ pub(crate) fn skills(context: &ToolContext, active: &[(Box<str>, u64)]) -> View 
             look.name(entry).to_owned()
         };
         let loaded = active.iter().find(|(active, _)| **active == *name);
-        let sight = match look.sight(entry) {
-            Sight::Full => "listed".to_owned(),
-            Sight::NameOnly => "name only".to_owned(),
-            Sight::Hidden(why) => format!("hidden: {}", word(why)),
+        let sight = match look.visibility(entry) {
+            SkillVisibility::Full => "listed".to_owned(),
+            SkillVisibility::NameOnly => "name only".to_owned(),
+            SkillVisibility::Hidden(why) => format!("hidden: {}", word(why)),
         };
         let state = if is_untrusted(context, entry) {
             format!("{sight}, untrusted")
@@ -95,20 +98,20 @@ pub(crate) fn skills(context: &ToolContext, active: &[(Box<str>, u64)]) -> View 
     }
 }
 
-fn is_untrusted(context: &ToolContext, entry: &Entry) -> bool {
+fn is_untrusted(context: &ToolContext, entry: &CatalogEntry) -> bool {
     context
         .read(&entry.skill)
         .is_ok_and(|skill| !skill.is_trusted())
 }
 
-fn word(why: Hidden) -> &'static str {
+fn word(why: HiddenReason) -> &'static str {
     match why {
-        Hidden::Shadowed => "shadowed",
-        Hidden::NotGranted => "not granted to the agent",
-        Hidden::SwitchedOff => "disabled",
-        Hidden::LeftToPeople | Hidden::NotForModels => "for users only",
-        Hidden::NotForPeople => "for models only",
-        Hidden::Waiting => "waiting for its files",
+        HiddenReason::Shadowed => "shadowed",
+        HiddenReason::NotGranted => "not granted to the agent",
+        HiddenReason::SwitchedOff => "disabled",
+        HiddenReason::LeftToPeople | HiddenReason::NotForModels => "for users only",
+        HiddenReason::NotForPeople => "for models only",
+        HiddenReason::Waiting => "waiting for its files",
     }
 }
 
@@ -138,8 +141,8 @@ fn usage(context: &ToolContext) -> Vec<prowess::traits::usage::UsageRow> {
         .unwrap_or_default()
 }
 
-fn ranked(context: &ToolContext, catalog: &Catalog) -> Vec<Ranked> {
-    let look = Look::new(catalog, &context.settings.visibility, Who::Model);
+fn ranked(context: &ToolContext, catalog: &Catalog) -> Vec<RankedSkill> {
+    let look = Look::new(catalog, &context.settings.visibility, Audience::Model);
     let used = rank::union(usage(context).iter().map(|row| &row.usage));
     let skills: Vec<_> = look
         .visible()
@@ -148,14 +151,14 @@ fn ranked(context: &ToolContext, catalog: &Catalog) -> Vec<Ranked> {
     rank::rank(
         &skills,
         &used,
-        &rank::Options::new(context.services.clock.now(), LAST_USED),
+        &rank::RankOptions::new(context.services.clock.now(), LAST_USED),
     )
 }
 
 /// Explains why a skill is listed, hidden or truncated. Returns similar names if it does not exist.
 pub(crate) fn why_skill(
     context: &ToolContext,
-    budget: index::Budget,
+    budget: index::IndexBudget,
     name: &str,
 ) -> Result<View, Vec<Box<str>>> {
     let catalog = context.services.registry.snapshot();
