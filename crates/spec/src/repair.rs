@@ -672,12 +672,12 @@ mod tests {
         check(
             "a: \"open\nb: c\n",
             &["a=open", "b=c"],
-            &["a quotation mark is never closed"],
+            &["a quotation mark is not closed"],
         );
         check(
             "a: 'tis: so\n",
             &["a='tis: so"],
-            &["a quotation mark is never closed"],
+            &["a quotation mark is not closed"],
         );
     }
 

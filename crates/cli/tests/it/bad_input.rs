@@ -244,7 +244,7 @@ fn not_utf8_in_the_frontmatter() {
     let output = beside_a_good_one(&world, 1);
     assert_eq!(
         output.stdout,
-        "skills/bad/SKILL.md:3:17: error[not-utf8] the file is not UTF-8: byte 30 begins no character\n"
+        "skills/bad/SKILL.md:3:17: error[not-utf8] the file is not UTF-8: invalid byte at offset 30\n"
     );
 }
 

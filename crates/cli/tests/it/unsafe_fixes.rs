@@ -110,7 +110,7 @@ fn what_would_do_harm_is_not_counted_and_says_why() {
     for flags in [&[][..], &["--fix"], &["--fix", "--unsafe-fixes"]] {
         let output = validate(&world, flags).expect(0);
         assert_eq!(output.errors(), "1 warning in 1 skill\n", "{flags:?}");
-        let help = "help: rename it to `name` (not applied: there would be a new error, name-characters)\n";
+        let help = "help: rename it to `name` (not applied: it would cause a new error, name-characters)\n";
         assert!(output.stdout.contains(help), "{flags:?}: {}", output.stdout);
         assert!(
             !output.stdout.contains("`--fix` alone"),

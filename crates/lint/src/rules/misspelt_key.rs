@@ -44,7 +44,7 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
                 ))
                 .help("remove it, or move it below `metadata:`, which accepts any key"),
             None => finding
-                .label(format!("did you mean `{meant}`? It has no effect"))
+                .label(format!("did you mean `{meant}`? This key has no effect"))
                 .fix(Fix::suggested(
                     format!("rename it to `{meant}`"),
                     vec![Edit::replace(entry.key_span, meant)],

@@ -273,7 +273,7 @@ fn missing_key(parsed: &Parsed<'_>, key: &'static str, misspelt: Option<&Entry>)
                 wording::tick(&entry.key)
             ),
         )
-        .label("it has no effect")
+        .label("this key has no effect")
         .fix(Fix::suggested(
             format!("rename it to `{key}`"),
             vec![Edit::replace(entry.key_span, key)],

@@ -98,7 +98,7 @@ impl Kind {
         match self {
             Self::Metadata => "belongs under `metadata`",
             Self::ClaudeCode => "known to Claude Code only",
-            Self::Unknown => "it has no effect",
+            Self::Unknown => "this key has no effect",
         }
     }
 

@@ -5,7 +5,7 @@ use crate::problem::UNQUOTED_COLON;
 use crate::vocabulary::says_when;
 use crate::yaml::full;
 
-pub(super) const UNCLOSED: &str = "a quotation mark is never closed";
+pub(super) const UNCLOSED: &str = "a quotation mark is not closed";
 const OWN_MARK: &str = "a quoted value contains its own quotation mark";
 const BAD_ESCAPE: &str = "a quoted value contains an invalid escape";
 
