@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
-use prowess_lint::{Profile, RuleSet, Subject, check};
+use prowess_lint::{LintProfile, LintRuleSet, LintSubject, check};
 use prowess_registry::fs::walk::{WalkOptions, walk};
 use prowess_spec::parse;
 
@@ -146,13 +146,13 @@ pub(crate) fn job(job: &str, folder: &Path) -> Result<()> {
     };
     let roots = [folder.to_owned()];
     let checked = |profile| {
-        let rules = RuleSet::new(profile, None);
+        let rules = LintRuleSet::new(profile, None);
         let start = Instant::now();
         walk(&roots, options, &|found| {
             if let Ok(bytes) = found.bytes {
                 let parsed = parse(bytes);
                 count.fetch_add(
-                    check(&Subject::new(&parsed, found.package), &rules).len(),
+                    check(&LintSubject::new(&parsed, found.package), &rules).len(),
                     Ordering::Relaxed,
                 );
             }
@@ -177,8 +177,8 @@ pub(crate) fn job(job: &str, folder: &Path) -> Result<()> {
             });
             start.elapsed()
         }
-        "check" => checked(Profile::ClaudeCode),
-        "check-spec" => checked(Profile::Spec),
+        "check" => checked(LintProfile::ClaudeCode),
+        "check-spec" => checked(LintProfile::Spec),
         other => bail!("no job {other}"),
     };
     println!(

@@ -10,11 +10,11 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 use prowess_catalog::Precedence;
-use prowess_catalog::index::{Entry, IndexOptions, Rank, Show, index};
+use prowess_catalog::index::{EntryDetail, EntryRank, IndexEntry, IndexOptions, index};
 use prowess_registry::{
     FileOptions, FileSource, Place, Registry, WalkOptions, WatchMode, WatchOptions,
 };
-use prowess_search::Query;
+use prowess_search::SearchQuery;
 
 use crate::bench::{
     copy_tree, known_files, median, millis, peak_memory, read_known, resident, run_job,
@@ -205,9 +205,9 @@ fn live(library: &Path, cache: &Path, queries: &Path) -> Result<()> {
         );
     }
     let timed = |text: &str| {
-        let query = Query {
+        let query = SearchQuery {
             explain: false,
-            ..Query::new(text)
+            ..SearchQuery::new(text)
         };
         let start = Instant::now();
         let hits = searched.search(&query);
@@ -223,13 +223,13 @@ fn live(library: &Path, cache: &Path, queries: &Path) -> Result<()> {
     percentiles("find, three words", times.collect());
     let catalog = registry.snapshot();
     let times = (0..50).map(|_| {
-        let entries: Vec<Entry<'_>> = catalog
+        let entries: Vec<IndexEntry<'_>> = catalog
             .listed()
-            .map(|entry| Entry {
+            .map(|entry| IndexEntry {
                 skill: &entry.skill,
                 name: entry.name(),
-                show: Show::Full,
-                rank: Rank::Rest,
+                show: EntryDetail::Full,
+                rank: EntryRank::Rest,
             })
             .collect();
         let start = Instant::now();

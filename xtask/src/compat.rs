@@ -9,12 +9,14 @@ use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex};
 
 use anyhow::{Context, Result, bail};
-use prowess_catalog::index::{Entry, Format, IndexOptions, Rank, Show, index};
-use prowess_catalog::{Form, Origin, Place, Scope, Skill, SkillId, Stamp};
+use prowess_catalog::index::{
+    EntryDetail, EntryRank, IndexEntry, IndexFormat, IndexOptions, index,
+};
+use prowess_catalog::{FileStamp, Scope, Skill, SkillForm, SkillId, SkillLocation, SkillOrigin};
 use prowess_diag::Severity;
-use prowess_lint::{Profile, RuleSet, Subject, check};
+use prowess_lint::{LintProfile, LintRuleSet, LintSubject, check};
 use prowess_registry::fs::walk::{WalkOptions, walk};
-use prowess_spec::{Parsed, parse};
+use prowess_spec::{ParsedSkill, parse};
 use serde_json::Value;
 
 /// Prints one JSON line for each folder on standard input: its errors, or that it crashed.
@@ -47,7 +49,7 @@ pub(crate) fn run(root: &Path, python: &str, folders: &[&str]) -> Result<()> {
     let mut all: Vec<PathBuf> = folders.iter().map(PathBuf::from).collect();
     all.push(world.path().to_owned());
     let ours = Mutex::new(Vec::new());
-    let rules = RuleSet::new(Profile::Spec, None);
+    let rules = LintRuleSet::new(LintProfile::Spec, None);
     walk(
         &all,
         WalkOptions {
@@ -57,7 +59,7 @@ pub(crate) fn run(root: &Path, python: &str, folders: &[&str]) -> Result<()> {
         &|found| {
             let Ok(bytes) = found.bytes else { return };
             let parsed = parse(bytes);
-            let findings = check(&Subject::new(&parsed, found.package), &rules);
+            let findings = check(&LintSubject::new(&parsed, found.package), &rules);
             let errors: Vec<String> = findings
                 .into_iter()
                 .filter(|finding| finding.severity == Severity::Error)
@@ -135,31 +137,31 @@ pub(crate) fn run(root: &Path, python: &str, folders: &[&str]) -> Result<()> {
 }
 
 /// What we print of one skill as the reference tool's `to-prompt`.
-fn prompt(file: &Path, folder: Option<&str>, parsed: &Parsed<'_>) -> String {
+fn prompt(file: &Path, folder: Option<&str>, parsed: &ParsedSkill<'_>) -> String {
     let location = std::fs::canonicalize(file).unwrap_or_else(|_| file.to_owned());
-    let place = Place {
+    let place = SkillLocation {
         id: SkillId {
-            origin: Arc::new(Origin::new(Scope::Extra, 0, "compat")),
+            origin: Arc::new(SkillOrigin::new(Scope::Extra, 0, "compat")),
             path: "x".into(),
         },
-        form: Form::Folder,
+        form: SkillForm::Folder,
         location: location.to_string_lossy().into(),
         given: folder,
-        stamp: Stamp::default(),
+        stamp: FileStamp::default(),
         sidecar: None,
         fingerprint: 0,
     };
     let skill = Skill::from_text(place, parsed, None);
-    let entry = Entry {
+    let entry = IndexEntry {
         skill: &skill,
         name: &skill.name,
-        show: Show::Full,
-        rank: Rank::Rest,
+        show: EntryDetail::Full,
+        rank: EntryRank::Rest,
     };
     index(
         &[entry],
         &IndexOptions {
-            format: Format::XmlCompat,
+            format: IndexFormat::XmlCompat,
             ..IndexOptions::default()
         },
     )

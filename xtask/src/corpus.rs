@@ -7,8 +7,8 @@ use std::process::Command;
 use std::sync::Mutex;
 
 use anyhow::{Context, Result, bail, ensure};
-use prowess_diag::{Counts, wording};
-use prowess_lint::{Profile, RuleSet, Subject, check};
+use prowess_diag::{FindingCounts, wording};
+use prowess_lint::{LintProfile, LintRuleSet, LintSubject, check};
 use prowess_registry::fs::walk::{WalkOptions, walk};
 use prowess_spec::{identify, parse};
 use serde_json::Value;
@@ -25,13 +25,13 @@ struct Totals {
     skills: usize,
     with_text: usize,
     unusable: Vec<String>,
-    counts: Counts,
+    counts: FindingCounts,
     rules: BTreeMap<&'static str, (usize, usize)>,
 }
 
 fn load_all(folders: &[&str]) -> Result<()> {
     let totals = Mutex::new(Totals::default());
-    let rules = RuleSet::new(Profile::ClaudeCode, None);
+    let rules = LintRuleSet::new(LintProfile::ClaudeCode, None);
     let roots: Vec<PathBuf> = folders.iter().map(PathBuf::from).collect();
     let summary = walk(&roots, WalkOptions::default(), &|found| {
         let Ok(mut totals) = totals.lock() else {
@@ -46,7 +46,7 @@ fn load_all(folders: &[&str]) -> Result<()> {
         if has_text && (identity.name.is_empty() || identity.description.is_empty()) {
             totals.unusable.push(found.path.display().to_string());
         }
-        let findings = check(&Subject::new(&parsed, found.package), &rules);
+        let findings = check(&LintSubject::new(&parsed, found.package), &rules);
         let mut seen: Vec<&str> = Vec::new();
         for finding in &findings {
             totals.counts.add(finding);

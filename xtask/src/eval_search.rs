@@ -9,9 +9,9 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
-use prowess_catalog::{Form, Origin, Place, Scope, Skill, SkillId, Stamp};
+use prowess_catalog::{FileStamp, Scope, Skill, SkillForm, SkillId, SkillLocation, SkillOrigin};
 use prowess_registry::fs::walk::{WalkOptions, walk};
-use prowess_search::{Document, Mode, Query, SearchIndex, Weights};
+use prowess_search::{SearchDocument, SearchIndex, SearchMode, SearchQuery, SearchWeights};
 use prowess_spec::parse;
 use serde_json::Value;
 
@@ -28,8 +28,8 @@ struct Entry {
 }
 
 impl Entry {
-    fn document(&self) -> Document<'_> {
-        Document {
+    fn document(&self) -> SearchDocument<'_> {
+        SearchDocument {
             skill: &self.skill,
             body: &self.body,
         }
@@ -97,10 +97,10 @@ fn gate(entries: &[Entry], prompts: &[Prompt]) -> Result<()> {
     let index = SearchIndex::build(entries.iter().map(Entry::document));
     let positions = positions(entries);
     let kept = figures(&|text| {
-        let query = Query {
+        let query = SearchQuery {
             limit: DEPTH,
             explain: false,
-            ..Query::new(text)
+            ..SearchQuery::new(text)
         };
         index
             .search(&query)
@@ -126,7 +126,7 @@ fn gate(entries: &[Entry], prompts: &[Prompt]) -> Result<()> {
 
 /// Reads every skill below a folder, in the order of their paths.
 fn load(library: &Path) -> Result<Vec<Entry>> {
-    let origin = Arc::new(Origin::new(Scope::User, 0, library.to_string_lossy()));
+    let origin = Arc::new(SkillOrigin::new(Scope::User, 0, library.to_string_lossy()));
     let found: Mutex<Vec<(PathBuf, Entry)>> = Mutex::default();
     walk(&[library.to_owned()], WalkOptions::default(), &|file| {
         let Ok(bytes) = file.bytes else { return };
@@ -136,17 +136,17 @@ fn load(library: &Path) -> Result<Vec<Entry>> {
             .strip_prefix(library)
             .unwrap_or(folder)
             .to_string_lossy();
-        let place = Place {
+        let place = SkillLocation {
             id: SkillId {
                 origin: Arc::clone(&origin),
                 path: path.into(),
             },
-            form: Form::Folder,
+            form: SkillForm::Folder,
             location: file.path.to_string_lossy().into(),
             given: file.package.folder(),
-            stamp: Stamp {
+            stamp: FileStamp {
                 size: bytes.len() as u64,
-                ..Stamp::default()
+                ..FileStamp::default()
             },
             sidecar: None,
             fingerprint: 0,
@@ -313,17 +313,17 @@ fn candidates(entries: &[Entry]) -> Vec<Candidate<'_>> {
     let (index, index_time) =
         timed(|| Arc::new(SearchIndex::build(entries.iter().map(Entry::document))));
     let positions = Arc::new(positions(entries));
-    let product = |title, change: fn(&mut Query<'_>), weights: Weights| {
+    let product = |title, change: fn(&mut SearchQuery<'_>), weights: SearchWeights| {
         let (index, positions) = (Arc::clone(&index), Arc::clone(&positions));
         Candidate {
             title,
             bytes: index.size(),
             built: index_time,
             search: Box::new(move |text| {
-                let mut query = Query {
+                let mut query = SearchQuery {
                     limit: DEPTH,
                     explain: false,
-                    ..Query::new(text)
+                    ..SearchQuery::new(text)
                 };
                 change(&mut query);
                 let hits = index.search_with(&query, &weights);
@@ -336,8 +336,8 @@ fn candidates(entries: &[Entry]) -> Vec<Candidate<'_>> {
         built: Duration::ZERO,
         ..product(
             "substring, as Agentick",
-            |query| query.mode = Mode::Substring,
-            Weights::default(),
+            |query| query.mode = SearchMode::Substring,
+            SearchWeights::default(),
         )
     });
     all.push(Candidate {
@@ -397,23 +397,27 @@ fn candidates(entries: &[Entry]) -> Vec<Candidate<'_>> {
             ])
         }),
     });
-    let keep: fn(&mut Query<'_>) = |_| {};
-    let plain = Weights {
+    let keep: fn(&mut SearchQuery<'_>) = |_| {};
+    let plain = SearchWeights {
         name_cover: 0.0,
-        ..Weights::default()
+        ..SearchWeights::default()
     };
     all.push(product("SearchIndex without name cover", keep, plain));
-    let no_typos = Weights {
+    let no_typos = SearchWeights {
         typo: 0.0,
-        ..Weights::default()
+        ..SearchWeights::default()
     };
     all.push(product("SearchIndex without typos", keep, no_typos));
-    let no_synonyms = Weights {
+    let no_synonyms = SearchWeights {
         synonym: 0.0,
-        ..Weights::default()
+        ..SearchWeights::default()
     };
     all.push(product("SearchIndex without synonyms", keep, no_synonyms));
-    all.push(product("SearchIndex (kept)", keep, Weights::default()));
+    all.push(product(
+        "SearchIndex (kept)",
+        keep,
+        SearchWeights::default(),
+    ));
     all
 }
 
@@ -429,13 +433,13 @@ fn measure(
     index: &SearchIndex,
     places: &std::collections::BTreeMap<SkillId, usize>,
     prompts: &[&Prompt],
-    weights: &Weights,
+    weights: &SearchWeights,
 ) -> Figures {
     Figures::of(prompts.iter().map(|prompt| {
-        let query = Query {
+        let query = SearchQuery {
             limit: DEPTH,
             explain: false,
-            ..Query::new(&prompt.text)
+            ..SearchQuery::new(&prompt.text)
         };
         let hits = index.search_with(&query, weights);
         let found: Vec<usize> = hits.iter().map(|hit| places[&hit.skill.id]).collect();
@@ -450,7 +454,7 @@ fn tune(entries: &[Entry], prompts: &[Prompt], rounds: usize) {
     let (own, other): (Vec<&Prompt>, Vec<&Prompt>) = prompts.iter().partition(|p| p.tuned);
     let goal = |figures: Figures| figures.reciprocal + 0.3 * figures.first + 0.2 * figures.five;
     let mut random = Random(0x5eed);
-    let mut best = Weights::default();
+    let mut best = SearchWeights::default();
     let mut best_figures = measure(&index, &places, &own, &best);
     for round in 0..rounds {
         let mut weights = best.clone();
@@ -492,9 +496,9 @@ fn tune(entries: &[Entry], prompts: &[Prompt], rounds: usize) {
 fn misses(entries: &[Entry], prompts: &[Prompt]) {
     let index = SearchIndex::build(entries.iter().map(Entry::document));
     for prompt in prompts {
-        let hits = index.search(&Query {
+        let hits = index.search(&SearchQuery {
             limit: DEPTH,
-            ..Query::new(&prompt.text)
+            ..SearchQuery::new(&prompt.text)
         });
         let right = &entries[prompt.right].skill;
         let place = hits.iter().position(|hit| hit.skill.id == right.id);

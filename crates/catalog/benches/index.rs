@@ -3,8 +3,11 @@
 use std::sync::Arc;
 
 use divan::Bencher;
-use prowess_catalog::index::{Budget, Entry, Format, IndexOptions, Rank, Show, Shown, index, note};
-use prowess_catalog::{Form, Origin, Place, Scope, Skill, SkillId, Stamp};
+use prowess_catalog::index::{
+    EntryDetail, EntryRank, IndexBudget, IndexEntry, IndexFormat, IndexOptions, ShownSkills, index,
+    note,
+};
+use prowess_catalog::{FileStamp, Scope, Skill, SkillForm, SkillId, SkillLocation, SkillOrigin};
 
 fn main() {
     divan::main();
@@ -13,20 +16,20 @@ fn main() {
 const SIZES: [usize; 4] = [100, 1_000, 10_000, 100_000];
 
 fn skills(count: usize) -> Vec<Skill> {
-    let origin = Arc::new(Origin::new(Scope::User, 0, "skills"));
+    let origin = Arc::new(SkillOrigin::new(Scope::User, 0, "skills"));
     (0..count)
         .map(|i| {
             let words = "Fills forms & reads <fields> when a document has some. ".repeat(1 + i % 7);
             let text = format!("---\nname: skill-{i:06}\ndescription: '{words}'\n---\n");
-            let place = Place {
+            let place = SkillLocation {
                 id: SkillId {
                     origin: origin.clone(),
                     path: format!("skill-{i:06}").into(),
                 },
-                form: Form::Folder,
+                form: SkillForm::Folder,
                 location: format!("/skills/skill-{i:06}/SKILL.md").into(),
                 given: None,
-                stamp: Stamp::default(),
+                stamp: FileStamp::default(),
                 sidecar: None,
                 fingerprint: 0,
             };
@@ -35,18 +38,18 @@ fn skills(count: usize) -> Vec<Skill> {
         .collect()
 }
 
-fn entries(skills: &[Skill]) -> Vec<Entry<'_>> {
+fn entries(skills: &[Skill]) -> Vec<IndexEntry<'_>> {
     let rank = |i: usize| {
         if i.is_multiple_of(97) {
-            Rank::Used(i / 97)
+            EntryRank::Used(i / 97)
         } else {
-            Rank::Rest
+            EntryRank::Rest
         }
     };
-    let entry = |(i, skill)| Entry {
+    let entry = |(i, skill)| IndexEntry {
         skill,
         name: &skill.name,
-        show: Show::Full,
+        show: EntryDetail::Full,
         rank: rank(i),
     };
     skills.iter().enumerate().map(entry).collect()
@@ -65,7 +68,7 @@ fn default_budget(bencher: Bencher<'_, '_>, count: usize) {
 fn all_names(bencher: Bencher<'_, '_>, count: usize) {
     let skills = skills(count);
     let entries = entries(&skills);
-    let budget = Budget::of_characters(count * 110);
+    let budget = IndexBudget::of_characters(count * 110);
     let options = IndexOptions {
         budget,
         ..IndexOptions::default()
@@ -78,7 +81,7 @@ fn all_names(bencher: Bencher<'_, '_>, count: usize) {
 fn unlimited_xml(bencher: Bencher<'_, '_>, count: usize) {
     let skills = skills(count);
     let entries = entries(&skills);
-    let (format, budget) = (Format::Xml, Budget::unlimited());
+    let (format, budget) = (IndexFormat::Xml, IndexBudget::unlimited());
     let options = IndexOptions {
         format,
         budget,
@@ -92,7 +95,7 @@ fn unlimited_xml(bencher: Bencher<'_, '_>, count: usize) {
 fn one_new(bencher: Bencher<'_, '_>, count: usize) {
     let skills = skills(count);
     let entries = entries(&skills);
-    let before = Shown::of(&entries[1..]);
+    let before = ShownSkills::of(&entries[1..]);
     bencher.bench(|| {
         let options = prowess_catalog::index::NoteOptions::default();
         note(divan::black_box(&before), &entries, &options).map(|note| note.added)

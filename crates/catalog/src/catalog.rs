@@ -7,9 +7,9 @@ use prowess_diag::{suggest, wording};
 use prowess_spec::name;
 
 use crate::entries::{self, Block, Entries, EntryName, EntryPosition, Listed};
-use crate::part::{Merged, Part};
+use crate::part::{CatalogPart, Merged};
 use crate::precedence::Precedence;
-use crate::scope::{Origin, Scope};
+use crate::scope::{Scope, SkillOrigin};
 use crate::skill::Skill;
 
 /// Maximum number of suggestions for an unknown name.
@@ -37,7 +37,7 @@ type Labelled = HashMap<EntryPosition, HashMap<Box<str>, usize>>;
 
 /// A skill and its position among the others.
 #[derive(Clone, Debug)]
-pub struct Entry {
+pub struct CatalogEntry {
     /// The skill.
     pub skill: Arc<Skill>,
     /// `true` if another entry has the same name and wins.
@@ -50,7 +50,7 @@ pub struct Entry {
 
 /// A lookup failure.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NotFound {
+pub struct SkillNotFound {
     /// The requested name.
     pub name: Box<str>,
     /// Similar names, nearest first.
@@ -59,15 +59,15 @@ pub struct NotFound {
     pub known: usize,
 }
 
-impl std::error::Error for NotFound {}
+impl std::error::Error for SkillNotFound {}
 
-impl std::fmt::Display for NotFound {
+impl std::fmt::Display for SkillNotFound {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "no skill named {}", wording::tick(&self.name))
     }
 }
 
-impl Entry {
+impl CatalogEntry {
     /// Returns the name by which users and models call the skill.
     pub fn name(&self) -> &str {
         self.name.as_str()
@@ -79,22 +79,25 @@ impl Entry {
     }
 }
 
-impl PartialEq for Entry {
+impl PartialEq for CatalogEntry {
     fn eq(&self, other: &Self) -> bool {
         (&self.skill, self.shadowed, self.name()) == (&other.skill, other.shadowed, other.name())
     }
 }
 
-impl Eq for Entry {}
+impl Eq for CatalogEntry {}
 
 impl Catalog {
     /// Creates a catalogue from skills.
     pub fn new(skills: Vec<Arc<Skill>>, precedence: Precedence, generation: u64) -> Self {
-        Self::of_parts([Part::new(skills.into_iter(), precedence)], generation)
+        Self::of_parts(
+            [CatalogPart::new(skills.into_iter(), precedence)],
+            generation,
+        )
     }
 
     /// Creates a catalogue from sorted parts, in any order.
-    pub fn of_parts(parts: impl IntoIterator<Item = Part>, generation: u64) -> Self {
+    pub fn of_parts(parts: impl IntoIterator<Item = CatalogPart>, generation: u64) -> Self {
         let blocks = entries::blocks(Merged::new(parts));
         let count = blocks.iter().map(|block| block.len()).sum();
         let listed = blocks
@@ -117,7 +120,7 @@ impl Catalog {
     fn collect_aliases(&self) -> Vec<(Box<str>, EntryPosition)> {
         let mut aliases: Vec<(Box<str>, EntryPosition)> = Vec::new();
         for (block, entries) in self.blocks.iter().enumerate() {
-            let named = |(_, entry): &(usize, &Entry)| !entry.shadowed && entry.has_alias;
+            let named = |(_, entry): &(usize, &CatalogEntry)| !entry.shadowed && entry.has_alias;
             for (at, entry) in entries.iter().enumerate().filter(named) {
                 let nested = !entry.skill.id.origin.nested.is_empty();
                 let names = entry
@@ -176,7 +179,7 @@ impl Catalog {
     }
 
     /// Returns the winners, sorted by name.
-    pub fn listed(&self) -> impl ExactSizeIterator<Item = &Entry> + Clone {
+    pub fn listed(&self) -> impl ExactSizeIterator<Item = &CatalogEntry> + Clone {
         Listed {
             entries: self.entries().iter(),
             left: self.listed,
@@ -193,17 +196,17 @@ impl Catalog {
     }
 
     /// Returns the entry that shadows this one.
-    pub fn winner_over(&self, entry: &Entry) -> Option<&Entry> {
+    pub fn winner_over(&self, entry: &CatalogEntry) -> Option<&CatalogEntry> {
         self.group(entry.name()).first().filter(|_| entry.shadowed)
     }
 
     /// Returns every skill of a name, the winner first.
-    pub fn group(&self, name: &str) -> &[Entry] {
+    pub fn group(&self, name: &str) -> &[CatalogEntry] {
         entries::group(&self.blocks, name).1
     }
 
     /// Returns the entry of a skill.
-    pub fn entry_of(&self, skill: &Skill) -> Option<&Entry> {
+    pub fn entry_of(&self, skill: &Skill) -> Option<&CatalogEntry> {
         let EntryPosition { block, at } = self.position_of(skill)?;
         self.blocks.get(block)?.get(at)
     }
@@ -223,12 +226,12 @@ impl Catalog {
 
     /// Resolves a name, a qualified name (`user:pdf`, `user/codex:pdf`, `apps/web:deploy`), an
     /// unambiguous alias, or the location of a skill's file.
-    pub fn resolve(&self, asked: &str) -> Result<&Entry, NotFound> {
+    pub fn resolve(&self, asked: &str) -> Result<&CatalogEntry, SkillNotFound> {
         self.lookup(asked)
             .ok_or_else(|| self.not_found(asked, |_| true))
     }
 
-    pub(crate) fn lookup(&self, written: &str) -> Option<&Entry> {
+    pub(crate) fn lookup(&self, written: &str) -> Option<&CatalogEntry> {
         let asked = name::normalise(written);
         if let Some(entry) = self.group(&asked).first() {
             return Some(entry);
@@ -253,13 +256,13 @@ impl Catalog {
     }
 
     /// Returns the first skill of a name that has a label.
-    fn first_labelled(&self, name: &str, label: &str) -> Option<&Entry> {
+    fn first_labelled(&self, name: &str, label: &str) -> Option<&CatalogEntry> {
         let (position, same_name) = entries::group(&self.blocks, name);
         if same_name.len() > FEW {
             let labelled = self.labelled.get_or_init(|| self.collect_labelled());
             return same_name.get(*labelled.get(&position)?.get(label)?);
         }
-        let fits = |entry: &&Entry| {
+        let fits = |entry: &&CatalogEntry| {
             labels(&entry.skill.id.origin).any(|own| name::normalise(&own) == label)
         };
         same_name.iter().find(fits)
@@ -282,11 +285,15 @@ impl Catalog {
     }
 
     /// Builds the error for an unknown name, with suggestions that the caller may see.
-    pub(crate) fn not_found(&self, asked: &str, may_see: impl Fn(&Entry) -> bool) -> NotFound {
+    pub(crate) fn not_found(
+        &self,
+        asked: &str,
+        may_see: impl Fn(&CatalogEntry) -> bool,
+    ) -> SkillNotFound {
         let mut names: Vec<&str> = self
             .listed()
             .filter(|entry| may_see(entry))
-            .map(Entry::name)
+            .map(CatalogEntry::name)
             .collect();
         let known = names.len();
         let bare = asked.rsplit_once(':').map_or(asked, |(_, bare)| bare);
@@ -306,7 +313,7 @@ impl Catalog {
                 .take(MOST_NEAR);
             near.extend(parts.map(|name| Box::from(*name)));
         }
-        NotFound {
+        SkillNotFound {
             name: asked.into(),
             near,
             known,
@@ -315,7 +322,7 @@ impl Catalog {
 
     /// Returns a name that resolves to exactly this entry: its own if it wins, else a qualified
     /// one, else its location.
-    pub fn qualified_name(&self, entry: &Entry) -> String {
+    pub fn qualified_name(&self, entry: &CatalogEntry) -> String {
         if !entry.is_shadowed() {
             return entry.name().to_owned();
         }
@@ -334,9 +341,9 @@ impl Catalog {
 }
 
 /// Returns the index of the first entry for each label.
-fn first_of_labels(same_name: &[Entry]) -> HashMap<Box<str>, usize> {
+fn first_of_labels(same_name: &[CatalogEntry]) -> HashMap<Box<str>, usize> {
     let mut firsts = HashMap::new();
-    let mut last: Option<&Arc<Origin>> = None;
+    let mut last: Option<&Arc<SkillOrigin>> = None;
     for (at, entry) in same_name.iter().enumerate() {
         let origin = &entry.skill.id.origin;
         // Usually all of them share one root.
@@ -357,7 +364,7 @@ fn first_of_labels(same_name: &[Entry]) -> HashMap<Box<str>, usize> {
 /// with its folder, and a name that looks like a qualified name, such as `user:pdf`, with its
 /// scope.
 pub(crate) fn shown_name(skill: &Skill) -> Option<Box<str>> {
-    let Origin { nested, scope, .. } = &*skill.id.origin;
+    let SkillOrigin { nested, scope, .. } = &*skill.id.origin;
     if nested.is_empty() && !skill.name.contains(':') {
         return None;
     }
@@ -381,7 +388,7 @@ fn is_label(name: &str) -> bool {
 }
 
 /// Returns the possible qualifiers of a name, shortest first.
-fn labels(origin: &Origin) -> impl Iterator<Item = String> {
+fn labels(origin: &SkillOrigin) -> impl Iterator<Item = String> {
     let scope = origin.scope.as_str();
     let vendor = (!origin.vendor.is_empty()).then(|| format!("{scope}/{}", origin.vendor));
     let root = (origin.scope != Scope::Program).then(|| origin.root.to_string());

@@ -3,13 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::catalog::{Catalog, Entry};
+use crate::catalog::{Catalog, CatalogEntry};
 use crate::entries::Block;
 use crate::skill::SkillId;
 
 /// One difference.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Change {
+pub struct CatalogChange {
     /// The skill.
     pub id: SkillId,
     /// The skill's name.
@@ -53,14 +53,14 @@ impl ChangeKind {
 }
 
 /// Returns the differences, sorted by name, one per skill.
-pub fn changes(before: &Catalog, after: &Catalog) -> Vec<Change> {
+pub fn changes(before: &Catalog, after: &Catalog) -> Vec<CatalogChange> {
     let mut found = Vec::new();
     let (mut olds, mut news) = (BlockCursor::of(before), BlockCursor::of(after));
     // Both are sorted by name, so entries of the same name can be compared group by group.
     loop {
         skip_shared(&mut olds, &mut news);
         let firsts = [olds.block.first(), news.block.first()];
-        let Some(name) = firsts.into_iter().flatten().map(Entry::name).min() else {
+        let Some(name) = firsts.into_iter().flatten().map(CatalogEntry::name).min() else {
             break;
         };
         match (olds.take(name), news.take(name)) {
@@ -74,7 +74,7 @@ pub fn changes(before: &Catalog, after: &Catalog) -> Vec<Change> {
 /// A cursor over the entries of a catalogue.
 struct BlockCursor<'c> {
     /// The current block; empty only at the end.
-    block: &'c [Entry],
+    block: &'c [CatalogEntry],
     blocks: &'c [Block],
 }
 
@@ -95,7 +95,7 @@ impl<'c> BlockCursor<'c> {
     }
 
     /// Takes the entries of a name if it is the next one. They are all in one block.
-    fn take(&mut self, name: &str) -> &'c [Entry] {
+    fn take(&mut self, name: &str) -> &'c [CatalogEntry] {
         let count = self
             .block
             .iter()
@@ -119,8 +119,8 @@ fn skip_shared(olds: &mut BlockCursor<'_>, news: &mut BlockCursor<'_>) {
 }
 
 /// Merges the removal and addition of one skill under two names into a rename.
-fn join_renamed(found: Vec<Change>) -> Vec<Change> {
-    let is_gone = |change: &&Change| change.kind == ChangeKind::Removed;
+fn join_renamed(found: Vec<CatalogChange>) -> Vec<CatalogChange> {
+    let is_gone = |change: &&CatalogChange| change.kind == ChangeKind::Removed;
     let gone: BTreeMap<SkillId, Box<str>> = found
         .iter()
         .filter(is_gone)
@@ -133,7 +133,7 @@ fn join_renamed(found: Vec<Change>) -> Vec<Change> {
     if renamed.is_empty() {
         return found;
     }
-    let join = |mut change: Change| {
+    let join = |mut change: CatalogChange| {
         if change.kind == ChangeKind::Removed {
             return (!renamed.contains(&change.id)).then_some(change);
         }
@@ -146,12 +146,18 @@ fn join_renamed(found: Vec<Change>) -> Vec<Change> {
 }
 
 /// Compares the skills of one name.
-fn compare(after: &Catalog, name: &str, olds: &[Entry], news: &[Entry], found: &mut Vec<Change>) {
-    let known: BTreeMap<&SkillId, &Entry> =
+fn compare(
+    after: &Catalog,
+    name: &str,
+    olds: &[CatalogEntry],
+    news: &[CatalogEntry],
+    found: &mut Vec<CatalogChange>,
+) {
+    let known: BTreeMap<&SkillId, &CatalogEntry> =
         olds.iter().map(|entry| (&entry.skill.id, entry)).collect();
-    let mut here: Vec<Change> = Vec::new();
+    let mut here: Vec<CatalogChange> = Vec::new();
     let mut add = |id: &SkillId, kind| {
-        here.push(Change {
+        here.push(CatalogChange {
             id: id.clone(),
             name: name.into(),
             kind,

@@ -7,14 +7,14 @@
 use std::ops::Index;
 use std::sync::Arc;
 
-use crate::catalog::Entry;
+use crate::catalog::CatalogEntry;
 use crate::part::{Draft, Merged};
 
 /// Number of entries per block. Entries of one name always share a block, even if there are more.
 const BLOCK: usize = 128;
 
 /// Consecutive entries. Never empty.
-pub(crate) type Block = Arc<[Entry]>;
+pub(crate) type Block = Arc<[CatalogEntry]>;
 
 /// The position of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -32,9 +32,9 @@ pub struct Entries<'c> {
 
 /// An iterator over entries.
 #[derive(Clone, Debug)]
-pub struct Iter<'c> {
+pub struct EntryIter<'c> {
     blocks: std::slice::Iter<'c, Block>,
-    block: std::slice::Iter<'c, Entry>,
+    block: std::slice::Iter<'c, CatalogEntry>,
     left: usize,
 }
 
@@ -54,8 +54,8 @@ impl<'c> Entries<'c> {
     }
 
     /// Returns an iterator over all entries.
-    pub fn iter(self) -> Iter<'c> {
-        Iter {
+    pub fn iter(self) -> EntryIter<'c> {
+        EntryIter {
             blocks: self.blocks.iter(),
             block: [].iter(),
             left: self.count,
@@ -63,10 +63,10 @@ impl<'c> Entries<'c> {
     }
 }
 
-impl<'c> Iterator for Iter<'c> {
-    type Item = &'c Entry;
+impl<'c> Iterator for EntryIter<'c> {
+    type Item = &'c CatalogEntry;
 
-    fn next(&mut self) -> Option<&'c Entry> {
+    fn next(&mut self) -> Option<&'c CatalogEntry> {
         loop {
             if let Some(entry) = self.block.next() {
                 self.left = self.left.saturating_sub(1);
@@ -80,33 +80,33 @@ impl<'c> Iterator for Iter<'c> {
         (self.left, Some(self.left))
     }
 
-    fn fold<B, F: FnMut(B, &'c Entry) -> B>(self, first: B, mut f: F) -> B {
+    fn fold<B, F: FnMut(B, &'c CatalogEntry) -> B>(self, first: B, mut f: F) -> B {
         let first = self.block.fold(first, &mut f);
         self.blocks
             .fold(first, |sum, block| block.iter().fold(sum, &mut f))
     }
 }
 
-impl ExactSizeIterator for Iter<'_> {}
+impl ExactSizeIterator for EntryIter<'_> {}
 
 impl<'c> IntoIterator for Entries<'c> {
-    type Item = &'c Entry;
-    type IntoIter = Iter<'c>;
+    type Item = &'c CatalogEntry;
+    type IntoIter = EntryIter<'c>;
 
-    fn into_iter(self) -> Iter<'c> {
+    fn into_iter(self) -> EntryIter<'c> {
         self.iter()
     }
 }
 
 impl Index<usize> for Entries<'_> {
-    type Output = Entry;
+    type Output = CatalogEntry;
 
     /// Returns the entry at an index.
     ///
     /// # Panics
     ///
     /// Panics if the index is out of bounds.
-    fn index(&self, mut at: usize) -> &Entry {
+    fn index(&self, mut at: usize) -> &CatalogEntry {
         for block in self.blocks {
             match block.get(at) {
                 Some(entry) => return entry,
@@ -135,14 +135,14 @@ impl std::fmt::Debug for Entries<'_> {
 /// An iterator over winners.
 #[derive(Clone, Debug)]
 pub(crate) struct Listed<'c> {
-    pub(crate) entries: Iter<'c>,
+    pub(crate) entries: EntryIter<'c>,
     pub(crate) left: usize,
 }
 
 impl<'c> Iterator for Listed<'c> {
-    type Item = &'c Entry;
+    type Item = &'c CatalogEntry;
 
-    fn next(&mut self) -> Option<&'c Entry> {
+    fn next(&mut self) -> Option<&'c CatalogEntry> {
         let next = self.entries.find(|entry| !entry.is_shadowed())?;
         self.left = self.left.saturating_sub(1);
         Some(next)
@@ -221,7 +221,7 @@ impl BlockBuilder {
     fn freeze(&mut self) -> Block {
         let names: Arc<str> = self.names.as_str().into();
         self.names.clear();
-        let entry = |(draft, start, end, shadowed): (Draft, u32, u32, bool)| Entry {
+        let entry = |(draft, start, end, shadowed): (Draft, u32, u32, bool)| CatalogEntry {
             skill: draft.skill,
             shadowed,
             has_alias: draft.has_alias,
@@ -236,7 +236,7 @@ impl BlockBuilder {
 }
 
 /// Returns the position of the first entry of a name, and all its entries.
-pub(crate) fn group<'c>(blocks: &'c [Block], name: &str) -> (EntryPosition, &'c [Entry]) {
+pub(crate) fn group<'c>(blocks: &'c [Block], name: &str) -> (EntryPosition, &'c [CatalogEntry]) {
     let after = blocks.partition_point(|block| block.first().is_some_and(|e| e.name() <= name));
     let block = after.saturating_sub(1);
     let entries = blocks.get(block).map_or(&[][..], |block| &**block);

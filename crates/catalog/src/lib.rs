@@ -18,12 +18,15 @@ pub mod scope;
 pub mod skill;
 pub mod visibility;
 
-pub use catalog::{Catalog, Entry, NotFound};
-pub use changes::{Change, ChangeKind, changes};
+pub use catalog::{Catalog, CatalogEntry, SkillNotFound};
+pub use changes::{CatalogChange, ChangeKind, changes};
 pub use entries::Entries;
-pub use part::Part;
+pub use part::CatalogPart;
 pub use precedence::Precedence;
-pub use rank::{Ranked, Usage, rank};
-pub use scope::{Origin, Scope};
-pub use skill::{Form, Place, Skill, SkillId, Stamp};
-pub use visibility::{Grant, Hidden, Override, Policy, Refusal, Sight, View, Who};
+pub use rank::{RankedSkill, SkillUsage, rank};
+pub use scope::{Scope, SkillOrigin};
+pub use skill::{FileStamp, Skill, SkillForm, SkillId, SkillLocation};
+pub use visibility::{
+    Audience, CatalogView, HiddenReason, LookupRefusal, Policy, SkillGrant, SkillVisibility,
+    VisibilityOverride,
+};

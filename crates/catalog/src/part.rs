@@ -13,7 +13,7 @@ use crate::skill::Skill;
 /// A sorted subset of the skills of a catalogue. Sorting is most of the work of creating one, and
 /// several threads can each sort a part.
 #[derive(Debug)]
-pub struct Part {
+pub struct CatalogPart {
     precedence: Precedence,
     /// The names of the skills, concatenated for locality, so that each skill is dereferenced once.
     names: String,
@@ -32,7 +32,7 @@ pub(crate) struct Draft {
     pub(crate) skill: Arc<Skill>,
 }
 
-impl Part {
+impl CatalogPart {
     /// Sorts skills.
     pub fn new(skills: impl Iterator<Item = Arc<Skill>>, precedence: Precedence) -> Self {
         let mut names = String::with_capacity(skills.size_hint().0.saturating_mul(32));
@@ -66,8 +66,8 @@ pub(crate) struct Merged {
 }
 
 impl Merged {
-    pub(crate) fn new(parts: impl IntoIterator<Item = Part>) -> Self {
-        let part = |part: Part| {
+    pub(crate) fn new(parts: impl IntoIterator<Item = CatalogPart>) -> Self {
+        let part = |part: CatalogPart| {
             (
                 part.names,
                 part.drafts.into_iter().peekable(),

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use crate::scope::Scope;
-use crate::skill::{Form, Skill};
+use crate::skill::{Skill, SkillForm};
 
 /// The order of scopes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -23,7 +23,7 @@ impl Precedence {
     pub fn compare(self, a: &Skill, b: &Skill) -> Ordering {
         let key = |skill: &Skill| {
             (
-                skill.form == Form::Command,
+                skill.form == SkillForm::Command,
                 self.rank(skill.id.origin.scope),
             )
         };

@@ -48,7 +48,7 @@ impl Scope {
 
 /// A root that contains skills.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Origin {
+pub struct SkillOrigin {
     /// The kind of origin.
     pub scope: Scope,
     /// Position among the roots of all scopes; a lower one has precedence.
@@ -62,7 +62,7 @@ pub struct Origin {
     pub nested: Box<str>,
 }
 
-impl Origin {
+impl SkillOrigin {
     /// Returns an origin without a vendor that is not nested.
     pub fn new(scope: Scope, order: u32, root: impl Into<Box<str>>) -> Self {
         Self {

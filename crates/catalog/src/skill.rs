@@ -3,12 +3,12 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use prowess_spec::identity::Source;
+use prowess_spec::identity::IdentitySource;
 use prowess_spec::sidecar::Sidecar;
-use prowess_spec::yaml::Node;
-use prowess_spec::{Parsed, identify, name};
+use prowess_spec::yaml::YamlNode;
+use prowess_spec::{ParsedSkill, identify, name};
 
-use crate::scope::Origin;
+use crate::scope::SkillOrigin;
 
 /// Maximum length of a text field, in characters. Listings show less; the file has the rest.
 const MAX_TEXT: usize = 4096;
@@ -19,7 +19,7 @@ const MAX_VALUES: usize = 64;
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct SkillId {
     /// The root that contains it.
-    pub origin: Arc<Origin>,
+    pub origin: Arc<SkillOrigin>,
     /// Path below the root, with forward slashes: of the folder, or of the file if the skill is a
     /// single file. Bytes that are not UTF-8 are written as `\xNN`.
     pub path: Box<str>,
@@ -45,7 +45,7 @@ impl PartialOrd for SkillId {
 
 /// The form of a skill.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Form {
+pub enum SkillForm {
     /// A folder with a `SKILL.md`.
     Folder,
     /// A single Markdown file.
@@ -58,7 +58,7 @@ pub enum Form {
 
 /// The version of a file that a skill was read from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Stamp {
+pub struct FileStamp {
     /// Size in bytes.
     pub size: u64,
     /// Modification time of the content, in nanoseconds since 1970.
@@ -104,13 +104,13 @@ pub struct Skill {
     /// `true` if the author wants it in every listing.
     pub pinned: bool,
     /// The form.
-    pub form: Form,
+    pub form: SkillForm,
     /// The location for display: the absolute path of its file, if it has one.
     pub location: Box<str>,
     /// The version of the file that was read.
-    pub stamp: Stamp,
+    pub stamp: FileStamp,
     /// The version of `agents/openai.yaml` that was read; `None` if there is none.
-    pub sidecar: Option<Stamp>,
+    pub sidecar: Option<FileStamp>,
     /// A checksum of the whole text.
     pub fingerprint: u64,
     /// The number of problems in its text that the parser worked around.
@@ -121,29 +121,33 @@ pub struct Skill {
 
 /// Facts about a skill that are known before its text is parsed.
 #[derive(Clone, Debug)]
-pub struct Place<'p> {
+pub struct SkillLocation<'p> {
     /// The identity.
     pub id: SkillId,
     /// The form.
-    pub form: Form,
+    pub form: SkillForm,
     /// The location for display.
     pub location: Box<str>,
     /// The name given by the location: of the folder or of the file.
     pub given: Option<&'p str>,
     /// The version of the file that was read.
-    pub stamp: Stamp,
+    pub stamp: FileStamp,
     /// The version of the sidecar that was read.
-    pub sidecar: Option<Stamp>,
+    pub sidecar: Option<FileStamp>,
     /// A checksum of the whole text.
     pub fingerprint: u64,
 }
 
 impl Skill {
     /// Creates a skill from a parsed text. Never fails: missing fields have defaults.
-    pub fn from_text(place: Place<'_>, parsed: &Parsed<'_>, sidecar: Option<&Sidecar>) -> Self {
+    pub fn from_text(
+        place: SkillLocation<'_>,
+        parsed: &ParsedSkill<'_>,
+        sidecar: Option<&Sidecar>,
+    ) -> Self {
         let manifest = &parsed.manifest;
         let found = identify(manifest, place.given, parsed.body_text());
-        let text = |text: &Option<prowess_spec::manifest::Text>| {
+        let text = |text: &Option<prowess_spec::manifest::SpannedText>| {
             text.as_ref()
                 .filter(|text| !text.is_blank())
                 .map(|text| cut(text.value.trim()))
@@ -151,14 +155,14 @@ impl Skill {
         let implicit = sidecar.and_then(|sidecar| sidecar.allow_implicit_invocation);
         // A command is named by its path, whatever its frontmatter says.
         let (name, alias) = match (place.form, place.given) {
-            (Form::Command, Some(given)) => (cut(&name::normalise(given)), None),
+            (SkillForm::Command, Some(given)) => (cut(&name::normalise(given)), None),
             _ => (keep(found.name), found.alias.map(keep)),
         };
         Self {
             name,
             alias,
             description: keep(found.description),
-            described: found.description_source == Source::Frontmatter,
+            described: found.description_source == IdentitySource::Frontmatter,
             when_to_use: text(&manifest.when_to_use),
             argument_hint: text(&manifest.argument_hint),
             version: text(&manifest.version),
@@ -255,7 +259,7 @@ fn tags(manifest: &prowess_spec::Manifest) -> Vec<Box<str>> {
         return Vec::new();
     };
     let words: Vec<&str> = match node.items() {
-        Some(items) => items.iter().filter_map(Node::text).collect(),
+        Some(items) => items.iter().filter_map(YamlNode::text).collect(),
         None => node.text().unwrap_or_default().split(',').collect(),
     };
     let words = words

@@ -5,13 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use prowess_spec::name;
 
-use crate::catalog::{Catalog, Entry, NotFound};
+use crate::catalog::{Catalog, CatalogEntry, SkillNotFound};
 use crate::paths::PathGlobs;
 use crate::skill::SkillId;
 
 /// A user's setting for one skill, strictest last.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Override {
+pub enum VisibilityOverride {
     /// As the skill declares.
     #[default]
     On,
@@ -23,7 +23,7 @@ pub enum Override {
     Off,
 }
 
-impl Override {
+impl VisibilityOverride {
     /// Every setting.
     pub const ALL: [Self; 4] = [Self::On, Self::NameOnly, Self::UserOnly, Self::Off];
 
@@ -50,7 +50,7 @@ impl Override {
 
 /// The skills granted to an agent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Grant {
+pub struct SkillGrant {
     /// The only skills it has; `None` for all, an empty list for none.
     pub allow: Option<Vec<String>>,
     /// Skills it does not have, even if `allow` lists them.
@@ -59,16 +59,16 @@ pub struct Grant {
 
 /// The reason why a grant is invalid.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum GrantFault {
+pub enum SkillGrantFault {
     /// It names an unknown skill.
-    Unknown(NotFound),
+    Unknown(SkillNotFound),
     /// It names skills, but none are loaded.
     NothingLoaded,
 }
 
-impl std::error::Error for GrantFault {}
+impl std::error::Error for SkillGrantFault {}
 
-impl std::fmt::Display for GrantFault {
+impl std::fmt::Display for SkillGrantFault {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Unknown(fault) => {
@@ -84,9 +84,9 @@ impl std::fmt::Display for GrantFault {
 #[derive(Clone, Debug, Default)]
 pub struct Policy {
     /// The user's settings by skill name.
-    pub overrides: BTreeMap<String, Override>,
+    pub overrides: BTreeMap<String, VisibilityOverride>,
     /// The skills granted to the agent.
-    pub grant: Grant,
+    pub grant: SkillGrant,
     /// Files that were read or written, relative to the current folder like nested folders. `None`
     /// if they are not tracked; skills with `paths` are then listed with their condition.
     pub touched: Option<Vec<String>>,
@@ -94,7 +94,7 @@ pub struct Policy {
 
 /// The audience of a listing or lookup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Who {
+pub enum Audience {
     /// A model.
     Model,
     /// A user.
@@ -103,18 +103,18 @@ pub enum Who {
 
 /// The visible part of a skill.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sight {
+pub enum SkillVisibility {
     /// Name and description.
     Full,
     /// Only the name.
     NameOnly,
     /// Not visible.
-    Hidden(Hidden),
+    Hidden(HiddenReason),
 }
 
 /// The reason why a skill is not visible.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Hidden {
+pub enum HiddenReason {
     /// Another skill of the same name wins.
     Shadowed,
     /// It is not granted to the agent, for which it does not exist.
@@ -131,7 +131,7 @@ pub enum Hidden {
     Waiting,
 }
 
-impl Hidden {
+impl HiddenReason {
     /// Returns the reason, to be used after "hidden: ".
     pub fn reason(self) -> &'static str {
         match self {
@@ -161,21 +161,21 @@ impl Hidden {
 
 /// The reason why a lookup is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Refusal {
+pub enum LookupRefusal {
     /// There is no such skill, or the caller may not know of it.
-    NotFound(NotFound),
+    NotFound(SkillNotFound),
     /// The skill exists, but not for this audience.
     NotForYou {
         /// Its name.
         name: Box<str>,
         /// The reason.
-        why: Hidden,
+        why: HiddenReason,
     },
 }
 
-impl std::error::Error for Refusal {}
+impl std::error::Error for LookupRefusal {}
 
-impl std::fmt::Display for Refusal {
+impl std::fmt::Display for LookupRefusal {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::NotFound(fault) => fault.fmt(f),
@@ -193,10 +193,10 @@ impl std::fmt::Display for Refusal {
 
 /// A catalogue as seen by an audience.
 #[derive(Clone, Debug)]
-pub struct View<'c> {
+pub struct CatalogView<'c> {
     catalog: &'c Catalog,
     policy: &'c Policy,
-    who: Who,
+    who: Audience,
     /// The granted skills; `None` for all.
     granted: Option<BTreeSet<&'c SkillId>>,
     /// Denied names, in normal form.
@@ -204,20 +204,20 @@ pub struct View<'c> {
     /// Denied skills.
     denied_skills: BTreeSet<&'c SkillId>,
     /// The user's settings by name in normal form, and by skill.
-    settings: BTreeMap<Cow<'c, str>, Override>,
-    skill_settings: BTreeMap<&'c SkillId, Override>,
+    settings: BTreeMap<Cow<'c, str>, VisibilityOverride>,
+    skill_settings: BTreeMap<&'c SkillId, VisibilityOverride>,
     /// Qualified names of skills that are visible although another one has their name.
     names: BTreeMap<&'c SkillId, String>,
 }
 
-impl Grant {
+impl SkillGrant {
     /// Checks that every name resolves to a skill.
-    pub fn check(&self, catalog: &Catalog) -> Result<(), GrantFault> {
+    pub fn check(&self, catalog: &Catalog) -> Result<(), SkillGrantFault> {
         for name in self.allow.iter().flatten() {
             if catalog.entries().is_empty() {
-                return Err(GrantFault::NothingLoaded);
+                return Err(SkillGrantFault::NothingLoaded);
             }
-            catalog.resolve(name).map_err(GrantFault::Unknown)?;
+            catalog.resolve(name).map_err(SkillGrantFault::Unknown)?;
         }
         Ok(())
     }
@@ -242,14 +242,14 @@ impl Grant {
     }
 }
 
-impl<'c> View<'c> {
+impl<'c> CatalogView<'c> {
     /// Creates a view of a catalogue.
-    pub fn new(catalog: &'c Catalog, policy: &'c Policy, who: Who) -> Self {
+    pub fn new(catalog: &'c Catalog, policy: &'c Policy, who: Audience) -> Self {
         let ids = |names: &'c [String]| -> BTreeSet<&'c SkillId> {
             let found = names.iter().filter_map(|name| catalog.lookup(name));
             found.map(|entry| &entry.skill.id).collect()
         };
-        let Grant { allow, deny } = &policy.grant;
+        let SkillGrant { allow, deny } = &policy.grant;
         let mut view = Self {
             catalog,
             policy,
@@ -279,7 +279,7 @@ impl<'c> View<'c> {
         let Some(granted) = &self.granted else {
             return BTreeMap::new();
         };
-        let is_seen = |entry: &&Entry| {
+        let is_seen = |entry: &&CatalogEntry| {
             let winner = self.catalog.winner_over(entry);
             granted.contains(&entry.skill.id)
                 && winner.is_some_and(|winner| !self.is_granted(winner))
@@ -290,7 +290,7 @@ impl<'c> View<'c> {
     }
 
     /// Returns the name under which a skill is visible.
-    pub fn name<'v>(&'v self, entry: &'v Entry) -> &'v str {
+    pub fn name<'v>(&'v self, entry: &'v CatalogEntry) -> &'v str {
         self.names
             .get(&entry.skill.id)
             .map_or_else(|| entry.name(), String::as_str)
@@ -298,7 +298,7 @@ impl<'c> View<'c> {
 
     /// Returns `true` if the agent has a skill. A denied name applies to every copy; otherwise a
     /// shadowed one would take its place.
-    fn is_granted(&self, entry: &Entry) -> bool {
+    fn is_granted(&self, entry: &CatalogEntry) -> bool {
         let skill = &entry.skill;
         let names = [
             Some(entry.name()),
@@ -318,39 +318,49 @@ impl<'c> View<'c> {
     }
 
     /// Returns the visible part of a skill, or the reason why it is hidden.
-    pub fn sight(&self, entry: &Entry) -> Sight {
+    pub fn visibility(&self, entry: &CatalogEntry) -> SkillVisibility {
         let is_hidden = entry.is_shadowed() && !self.names.contains_key(&entry.skill.id);
         if is_hidden {
-            Sight::Hidden(Hidden::Shadowed)
+            SkillVisibility::Hidden(HiddenReason::Shadowed)
         } else {
-            self.sight_alone(entry)
+            self.direct_visibility(entry)
         }
     }
 
     /// Returns the visible part of a skill that was requested by an unambiguous name.
-    fn sight_alone(&self, entry: &Entry) -> Sight {
+    fn direct_visibility(&self, entry: &CatalogEntry) -> SkillVisibility {
         let skill = &entry.skill;
         if !self.is_granted(entry) {
-            return Sight::Hidden(Hidden::NotGranted);
+            return SkillVisibility::Hidden(HiddenReason::NotGranted);
         }
         let setting = self.setting(entry);
         match (self.who, setting) {
-            (_, Override::Off) => return Sight::Hidden(Hidden::SwitchedOff),
-            (Who::Model, Override::UserOnly) => return Sight::Hidden(Hidden::LeftToPeople),
+            (_, VisibilityOverride::Off) => {
+                return SkillVisibility::Hidden(HiddenReason::SwitchedOff);
+            }
+            (Audience::Model, VisibilityOverride::UserOnly) => {
+                return SkillVisibility::Hidden(HiddenReason::LeftToPeople);
+            }
             _ => {}
         }
         match self.who {
-            Who::Person if !skill.user_invocable => Sight::Hidden(Hidden::NotForPeople),
-            Who::Model if !skill.model_invocable => Sight::Hidden(Hidden::NotForModels),
-            Who::Model if !self.is_awake(entry) => Sight::Hidden(Hidden::Waiting),
-            Who::Model if setting == Override::NameOnly => Sight::NameOnly,
-            Who::Person | Who::Model => Sight::Full,
+            Audience::Person if !skill.user_invocable => {
+                SkillVisibility::Hidden(HiddenReason::NotForPeople)
+            }
+            Audience::Model if !skill.model_invocable => {
+                SkillVisibility::Hidden(HiddenReason::NotForModels)
+            }
+            Audience::Model if !self.is_awake(entry) => {
+                SkillVisibility::Hidden(HiddenReason::Waiting)
+            }
+            Audience::Model if setting == VisibilityOverride::NameOnly => SkillVisibility::NameOnly,
+            Audience::Person | Audience::Model => SkillVisibility::Full,
         }
     }
 
-    fn setting(&self, entry: &Entry) -> Override {
+    fn setting(&self, entry: &CatalogEntry) -> VisibilityOverride {
         if self.settings.is_empty() {
-            return Override::On;
+            return VisibilityOverride::On;
         }
         // The strictest setting for any name of the skill applies.
         let skill = &entry.skill;
@@ -368,7 +378,7 @@ impl<'c> View<'c> {
     }
 
     /// Returns `true` if a file that the skill is for was used.
-    fn is_awake(&self, entry: &Entry) -> bool {
+    fn is_awake(&self, entry: &CatalogEntry) -> bool {
         let Some(touched) = &self.policy.touched else {
             return true;
         };
@@ -389,29 +399,35 @@ impl<'c> View<'c> {
     }
 
     /// Returns the visible skills, sorted by name.
-    pub fn visible(&self) -> impl Iterator<Item = (&'c Entry, Sight)> + '_ {
+    pub fn visible(&self) -> impl Iterator<Item = (&'c CatalogEntry, SkillVisibility)> + '_ {
         self.catalog
             .entries()
             .iter()
-            .filter_map(|entry| match self.sight(entry) {
-                Sight::Hidden(_) => None,
+            .filter_map(|entry| match self.visibility(entry) {
+                SkillVisibility::Hidden(_) => None,
                 sight => Some((entry, sight)),
             })
     }
 
     /// Resolves a name. A skill that is not granted or is disabled is indistinguishable from one
     /// that does not exist.
-    pub fn resolve(&self, asked: &str) -> Result<&'c Entry, Refusal> {
+    pub fn resolve(&self, asked: &str) -> Result<&'c CatalogEntry, LookupRefusal> {
         let absent = || {
-            let may_see = |entry: &Entry| !matches!(self.sight(entry), Sight::Hidden(_));
-            Refusal::NotFound(self.catalog.not_found(asked, may_see))
+            let may_see = |entry: &CatalogEntry| {
+                !matches!(self.visibility(entry), SkillVisibility::Hidden(_))
+            };
+            LookupRefusal::NotFound(self.catalog.not_found(asked, may_see))
         };
         let entry = self.catalog.lookup(asked).ok_or_else(absent)?;
-        match self.sight_alone(entry) {
-            Sight::Hidden(Hidden::NotGranted | Hidden::SwitchedOff) => Err(absent()),
+        match self.direct_visibility(entry) {
+            SkillVisibility::Hidden(HiddenReason::NotGranted | HiddenReason::SwitchedOff) => {
+                Err(absent())
+            }
             // Users and models may name a skill directly; only listings wait for a matching file.
-            Sight::Full | Sight::NameOnly | Sight::Hidden(Hidden::Waiting) => Ok(entry),
-            Sight::Hidden(why) => Err(Refusal::NotForYou {
+            SkillVisibility::Full
+            | SkillVisibility::NameOnly
+            | SkillVisibility::Hidden(HiddenReason::Waiting) => Ok(entry),
+            SkillVisibility::Hidden(why) => Err(LookupRefusal::NotForYou {
                 name: entry.name().into(),
                 why,
             }),

@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use prowess_catalog::visibility::GrantFault;
-use prowess_catalog::{Catalog, NotFound, Policy, Precedence};
+use prowess_catalog::visibility::SkillGrantFault;
+use prowess_catalog::{Catalog, Policy, Precedence, SkillNotFound};
 use prowess_config::{AgentFault, Config, Fault, Loaded};
 use prowess_diag::{FileReport, wording};
 use prowess_registry::{FileOptions, Notice, Place, Registry};
@@ -75,7 +75,7 @@ impl Library {
                     error.hint(format!("define it in the configuration: `[agents.{name}]`"))
                 }
                 AgentFault::Grant { source, .. } => match source {
-                    GrantFault::Unknown(missing) if !missing.near.is_empty() => {
+                    SkillGrantFault::Unknown(missing) if !missing.near.is_empty() => {
                         error.hint(not_found(missing).hints.concat())
                     }
                     _ => error,
@@ -169,7 +169,7 @@ pub(crate) fn check_flags(global: &GlobalArgs) -> Result<(), CliError> {
 }
 
 /// Says that there is no such skill, and what there is.
-pub(crate) fn not_found(fault: &NotFound) -> CliError {
+pub(crate) fn not_found(fault: &SkillNotFound) -> CliError {
     let error = CliError::new(fault.to_string());
     if fault.near.is_empty() {
         error.hint("list the skills with `prowess list`, or search with `prowess find WORDS`")

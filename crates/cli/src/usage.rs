@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::sync::Arc;
 
-use prowess_catalog::rank::{Usage, union};
+use prowess_catalog::rank::{SkillUsage, union};
 use prowess_registry::fs::scopes;
 use prowess_store::{SqliteUsage, SystemClock, Tolerant};
 use prowess_traits::{Clock, UsageError, UsageQuery, UsageStore};
@@ -48,7 +48,7 @@ pub(crate) fn project(environment: &Environment) -> String {
 }
 
 /// What is remembered of this project. A store that is broken, locked or missing remembers nothing.
-pub(crate) fn of_project(environment: &Environment, agent: Option<&str>) -> Vec<Usage> {
+pub(crate) fn of_project(environment: &Environment, agent: Option<&str>) -> Vec<SkillUsage> {
     let Some(store) = store(environment) else {
         return Vec::new();
     };

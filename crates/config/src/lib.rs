@@ -15,9 +15,9 @@ pub use skills::AgentFault;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use prowess_catalog::{Grant, Override, Precedence};
+use prowess_catalog::{Precedence, SkillGrant, VisibilityOverride};
 use prowess_diag::{Diagnostic, FileReport, Severity};
-use prowess_lint::Profile;
+use prowess_lint::LintProfile;
 use prowess_policy::profile::Strength;
 use prowess_policy::{Mode, RuleSet};
 use prowess_registry::fs::scopes;
@@ -35,7 +35,7 @@ const PROJECT_FILE: &str = ".agents/prowess.toml";
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Config {
     /// `validate.profile`
-    pub profile: Option<Profile>,
+    pub profile: Option<LintProfile>,
     /// `validate.fail-on`
     pub fail_on: Option<Severity>,
     /// `validate.select`
@@ -51,7 +51,7 @@ pub struct Config {
     /// `skills.precedence`
     pub precedence: Option<Precedence>,
     /// `skills.visibility`
-    pub visibility: BTreeMap<String, Override>,
+    pub visibility: BTreeMap<String, VisibilityOverride>,
     /// `prompt.window`, in tokens
     pub window: Option<usize>,
     /// `prompt.budget`, in tokens
@@ -59,7 +59,7 @@ pub struct Config {
     /// `prompt.entry-characters`
     pub entry_characters: Option<usize>,
     /// `agents.NAME`
-    pub agents: BTreeMap<String, Grant>,
+    pub agents: BTreeMap<String, SkillGrant>,
     /// `permissions.mode`
     pub mode: Option<Mode>,
     /// `permissions.allow`, `permissions.ask`, `permissions.deny`
@@ -143,9 +143,9 @@ impl Config {
 /// A nearer file may take away what a farther one leaves, and never the other way round: a project
 /// must not switch on what a person switched off.
 fn stricter(
-    near: BTreeMap<String, Override>,
-    mut far: BTreeMap<String, Override>,
-) -> BTreeMap<String, Override> {
+    near: BTreeMap<String, VisibilityOverride>,
+    mut far: BTreeMap<String, VisibilityOverride>,
+) -> BTreeMap<String, VisibilityOverride> {
     for (name, setting) in near {
         let entry = far.entry(name).or_default();
         *entry = setting.max(*entry);
@@ -155,9 +155,9 @@ fn stricter(
 
 /// As with visibility: a nearer file may take skills away from an agent, never give it others.
 fn narrower(
-    near: BTreeMap<String, Grant>,
-    mut far: BTreeMap<String, Grant>,
-) -> BTreeMap<String, Grant> {
+    near: BTreeMap<String, SkillGrant>,
+    mut far: BTreeMap<String, SkillGrant>,
+) -> BTreeMap<String, SkillGrant> {
     for (name, grant) in near {
         let known = far.entry(name).or_default();
         known.deny.extend(grant.deny);
@@ -341,14 +341,16 @@ pub fn schema() -> Value {
     for (place, words) in [
         (
             format!("{validate}/profile/enum"),
-            Profile::ALL.map(Profile::as_str).to_vec(),
+            LintProfile::ALL.map(LintProfile::as_str).to_vec(),
         ),
         (format!("{validate}/select/items/enum"), rules.clone()),
         (format!("{validate}/ignore/items/enum"), rules.clone()),
         (format!("{validate}/severity/propertyNames/enum"), rules),
         (
             "/properties/skills/properties/visibility/additionalProperties/enum".to_owned(),
-            Override::ALL.map(Override::as_str).to_vec(),
+            VisibilityOverride::ALL
+                .map(VisibilityOverride::as_str)
+                .to_vec(),
         ),
         (
             "/properties/permissions/properties/mode/enum".to_owned(),

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use prowess_catalog::{Grant, Override, Precedence};
+use prowess_catalog::{Precedence, SkillGrant, VisibilityOverride};
 use prowess_diag::{Diagnostic, FileReport, Severity, Span, suggest, wording};
-use prowess_lint::Profile;
+use prowess_lint::LintProfile;
 use prowess_lint::rules::{self, RULES};
 use prowess_policy::profile::Strength;
 use prowess_policy::{Effect, Mode, Source};
@@ -139,10 +139,10 @@ impl Reader {
         for (key, value) in table {
             match key.get_ref().as_ref() {
                 "profile" => {
-                    let profiles = Profile::ALL.map(Profile::as_str);
+                    let profiles = LintProfile::ALL.map(LintProfile::as_str);
                     self.config.profile = self
                         .word(value, "profile", &profiles)
-                        .and_then(|word| Profile::parse(&word));
+                        .and_then(|word| LintProfile::parse(&word));
                 }
                 "fail-on" => {
                     let levels = Severity::ALL.map(Severity::as_str);
@@ -185,8 +185,12 @@ impl Reader {
         };
         for (key, value) in table {
             let name = key.get_ref().to_string();
-            let word = self.word(value, &name, &Override::ALL.map(Override::as_str));
-            if let Some(setting) = word.and_then(|word| Override::parse(&word)) {
+            let word = self.word(
+                value,
+                &name,
+                &VisibilityOverride::ALL.map(VisibilityOverride::as_str),
+            );
+            if let Some(setting) = word.and_then(|word| VisibilityOverride::parse(&word)) {
                 self.config.visibility.insert(name, setting);
             }
         }
@@ -212,7 +216,7 @@ impl Reader {
                 self.report(Severity::Error, value.span(), message, None);
                 continue;
             };
-            let mut grant = Grant::default();
+            let mut grant = SkillGrant::default();
             for (key, value) in table {
                 match key.get_ref().as_ref() {
                     "skills" => grant.allow = self.texts(value, "skills"),
@@ -525,7 +529,7 @@ mod tests {
         );
         assert_eq!(
             (config.profile, config.fail_on),
-            (Some(Profile::Spec), Some(Severity::Note))
+            (Some(LintProfile::Spec), Some(Severity::Note))
         );
         assert_eq!(
             (config.ignore, config.severity),
@@ -542,7 +546,7 @@ mod tests {
         );
         assert_eq!((config.window, config.budget), (Some(1000), Some(9)));
         assert_eq!(config.precedence, Some(Precedence::UserFirst));
-        assert_eq!(config.visibility["a"], Override::Off);
+        assert_eq!(config.visibility["a"], VisibilityOverride::Off);
         // No list is everything, an empty one is nothing.
         assert_eq!(config.agents["x"].allow, Some(vec![]));
         assert_eq!(

@@ -1,7 +1,7 @@
 //! Which rules are in force.
 
 use prowess_diag::Severity;
-use prowess_lint::{Profile, RuleSet, Target};
+use prowess_lint::{LintProfile, LintRuleSet, LintTarget};
 
 use crate::Config;
 
@@ -9,9 +9,9 @@ use crate::Config;
 #[derive(Clone, Debug, Default)]
 pub struct Asked {
     /// Whose rules count.
-    pub profile: Option<Profile>,
+    pub profile: Option<LintProfile>,
     /// What the skill is for.
-    pub target: Option<Target>,
+    pub target: Option<LintTarget>,
     /// Only these rules; all when empty.
     pub select: Vec<&'static str>,
     /// Not these rules.
@@ -22,9 +22,9 @@ pub struct Asked {
 
 impl Config {
     /// Returns the rules that the files ask for, and what is asked for beside them.
-    pub fn rules(&self, asked: &Asked) -> RuleSet {
+    pub fn rules(&self, asked: &Asked) -> LintRuleSet {
         let profile = asked.profile.or(self.profile).unwrap_or_default();
-        let mut rules = RuleSet::new(profile, asked.target);
+        let mut rules = LintRuleSet::new(profile, asked.target);
         for (rule, severity) in &self.severity {
             rules.set(rule, *severity);
         }
@@ -57,7 +57,7 @@ mod tests {
     #[test]
     fn what_is_asked_for_counts_more_than_files() {
         let config = Config {
-            profile: Some(Profile::Spec),
+            profile: Some(LintProfile::Spec),
             ignore: vec!["broken-link"],
             severity: vec![("body-length", Some(Severity::Error))],
             ..Config::default()
@@ -67,7 +67,7 @@ mod tests {
             config.rules(asked).severity(index)
         };
         let nothing = Asked::default();
-        assert_eq!(config.rules(&nothing).profile(), Profile::Spec);
+        assert_eq!(config.rules(&nothing).profile(), LintProfile::Spec);
         assert_eq!(level(&nothing, "broken-link"), None);
         assert_eq!(level(&nothing, "body-length"), Some(Severity::Error));
         let selected = Asked {
@@ -77,12 +77,12 @@ mod tests {
         assert!(level(&selected, "broken-link").is_some());
         assert_eq!(level(&selected, "body-length"), None);
         let changed = Asked {
-            profile: Some(Profile::Lenient),
+            profile: Some(LintProfile::Lenient),
             severity: vec![("body-length", Some(Severity::Note))],
             ignore: vec!["name-case"],
             ..Asked::default()
         };
-        assert_eq!(config.rules(&changed).profile(), Profile::Lenient);
+        assert_eq!(config.rules(&changed).profile(), LintProfile::Lenient);
         assert_eq!(level(&changed, "body-length"), Some(Severity::Note));
         assert_eq!(level(&changed, "name-case"), None);
     }

@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
-use prowess_catalog::index::{self, Budget, Limit};
-use prowess_catalog::visibility::GrantFault;
-use prowess_catalog::{Catalog, Grant, NotFound, Policy};
+use prowess_catalog::index::{self, IndexBudget, IndexLimit};
+use prowess_catalog::visibility::SkillGrantFault;
+use prowess_catalog::{Catalog, Policy, SkillGrant, SkillNotFound};
 use prowess_registry::Place;
 
 use crate::Config;
@@ -27,7 +27,7 @@ pub enum AgentFault {
         /// Its name.
         name: String,
         /// What is wrong.
-        source: GrantFault,
+        source: SkillGrantFault,
     },
 }
 
@@ -45,7 +45,7 @@ impl Config {
     /// Returns what decides about visibility, for an agent or for everybody.
     pub fn policy(&self, agent: Option<&str>, catalog: &Catalog) -> Result<Policy, AgentFault> {
         let grant = match agent {
-            None => Grant::default(),
+            None => SkillGrant::default(),
             Some(name) => self.agents.get(name).cloned().ok_or_else(|| {
                 let known = self.agents.keys().map(String::as_str);
                 let near = prowess_diag::suggest::nearest(name, known).map(str::to_owned);
@@ -68,11 +68,11 @@ impl Config {
 
     /// Returns how long the listing of skills in a prompt may be, in tokens: what was asked for,
     /// else what is configured, else a hundredth of the window.
-    pub fn budget(&self, tokens: Option<usize>, window: Option<usize>) -> Budget {
+    pub fn budget(&self, tokens: Option<usize>, window: Option<usize>) -> IndexBudget {
         let window = window.or(self.window).unwrap_or(index::DEFAULT_WINDOW);
-        let mut budget = Budget::of_window(window, index::DEFAULT_FRACTION);
+        let mut budget = IndexBudget::of_window(window, index::DEFAULT_FRACTION);
         if let Some(tokens) = tokens.or(self.budget) {
-            budget.limit = Limit::Tokens(tokens);
+            budget.limit = IndexLimit::Tokens(tokens);
         }
         if let Some(characters) = self.entry_characters {
             budget.entry_chars = characters;
@@ -82,7 +82,7 @@ impl Config {
 
     /// Returns the names in the settings that mean no skill, but nearly do, and how they are
     /// written. One that is far from all others may be a skill of another project.
-    pub fn unknown_names(&self, catalog: &Catalog) -> Vec<(String, NotFound)> {
+    pub fn unknown_names(&self, catalog: &Catalog) -> Vec<(String, SkillNotFound)> {
         let settings = self
             .visibility
             .keys()
@@ -130,15 +130,17 @@ mod tests {
             entry_characters: Some(7),
             ..Config::default()
         };
-        assert_eq!(config.budget(Some(3), None).limit, Limit::Tokens(3));
-        assert_eq!(config.budget(None, None).limit, Limit::Tokens(9));
+        assert_eq!(config.budget(Some(3), None).limit, IndexLimit::Tokens(3));
+        assert_eq!(config.budget(None, None).limit, IndexLimit::Tokens(9));
         assert_eq!(config.budget(None, None).entry_chars, 7);
     }
 
     #[test]
     fn an_agent_that_nobody_defined_is_named_with_its_neighbour() {
         let mut config = Config::default();
-        config.agents.insert("writer".to_owned(), Grant::default());
+        config
+            .agents
+            .insert("writer".to_owned(), SkillGrant::default());
         let catalog = Catalog::default();
         assert!(config.policy(Some("writer"), &catalog).is_ok());
         let Err(AgentFault::Unknown { near, .. }) = config.policy(Some("writr"), &catalog) else {

@@ -79,7 +79,7 @@ impl FileReport {
 
 /// The number of findings by severity and by fix.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
+pub struct FindingCounts {
     /// Findings of severity error.
     pub errors: usize,
     /// Findings of severity warning.
@@ -92,7 +92,7 @@ pub struct Counts {
     pub suggested: usize,
 }
 
-impl Counts {
+impl FindingCounts {
     /// Counts one finding.
     pub fn add(&mut self, diagnostic: &Diagnostic) {
         match diagnostic.severity {
@@ -131,7 +131,7 @@ impl Counts {
     }
 }
 
-impl<'a> FromIterator<&'a Diagnostic> for Counts {
+impl<'a> FromIterator<&'a Diagnostic> for FindingCounts {
     fn from_iter<T: IntoIterator<Item = &'a Diagnostic>>(diagnostics: T) -> Self {
         let mut counts = Self::default();
         for diagnostic in diagnostics {

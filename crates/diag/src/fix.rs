@@ -25,14 +25,14 @@ impl Applicability {
 
 /// A replacement of one range of text.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Edit {
+pub struct TextEdit {
     /// The replaced range; an empty span inserts.
     pub span: Span,
     /// The new text.
     pub replacement: String,
 }
 
-impl Edit {
+impl TextEdit {
     /// Replaces `span` with `replacement`.
     pub fn replace(span: Span, replacement: impl Into<String>) -> Self {
         Self {
@@ -60,12 +60,12 @@ pub struct Fix {
     /// Confidence that the fix keeps the meaning.
     pub applicability: Applicability,
     /// Non-overlapping edits, sorted by position.
-    pub edits: Vec<Edit>,
+    pub edits: Vec<TextEdit>,
 }
 
 impl Fix {
     /// Returns a fix that `--fix` applies.
-    pub fn safe(title: impl Into<String>, edits: Vec<Edit>) -> Self {
+    pub fn safe(title: impl Into<String>, edits: Vec<TextEdit>) -> Self {
         Self {
             title: title.into(),
             applicability: Applicability::Safe,
@@ -74,7 +74,7 @@ impl Fix {
     }
 
     /// Returns a fix that `--fix` shows and only `--unsafe-fixes` applies.
-    pub fn suggested(title: impl Into<String>, edits: Vec<Edit>) -> Self {
+    pub fn suggested(title: impl Into<String>, edits: Vec<TextEdit>) -> Self {
         Self {
             title: title.into(),
             applicability: Applicability::Suggested,
@@ -103,7 +103,7 @@ pub fn apply_named<'a, N>(
     text: &str,
     fixes: impl IntoIterator<Item = (N, &'a Fix)>,
 ) -> (String, Vec<N>) {
-    let mut taken: BTreeMap<u32, &Edit> = BTreeMap::new();
+    let mut taken: BTreeMap<u32, &TextEdit> = BTreeMap::new();
     let mut applied = Vec::new();
     for (name, fix) in fixes {
         let fits = fix
@@ -139,7 +139,7 @@ pub fn apply_named<'a, N>(
 
 /// Returns `true` if `edit` shares a byte with an accepted edit or starts at the same offset, where
 /// the order would matter. Accepted edits do not overlap, so only the neighbours need checking.
-fn touches(taken: &BTreeMap<u32, &Edit>, edit: &Edit) -> bool {
+fn touches(taken: &BTreeMap<u32, &TextEdit>, edit: &TextEdit) -> bool {
     let before = taken.range(..=edit.span.start).next_back();
     let after = taken.range(edit.span.start..).next();
     before
@@ -154,7 +154,7 @@ mod tests {
     fn fix(edits: &[(usize, usize, &str)]) -> Fix {
         let edits = edits
             .iter()
-            .map(|&(s, e, r)| Edit::replace(Span::new(s, e), r))
+            .map(|&(s, e, r)| TextEdit::replace(Span::new(s, e), r))
             .collect();
         Fix::safe("change", edits)
     }

@@ -18,8 +18,8 @@ pub mod span;
 pub mod suggest;
 pub mod wording;
 
-pub use diagnostic::{Counts, Diagnostic, FileReport, Severity};
-pub use fix::{Applicability, Edit, Fix};
+pub use diagnostic::{Diagnostic, FileReport, FindingCounts, Severity};
+pub use fix::{Applicability, Fix, TextEdit};
 pub use hex::hex;
 pub use source::{LineIndex, Position};
 pub use span::Span;

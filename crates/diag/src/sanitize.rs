@@ -15,7 +15,7 @@ pub fn block(text: &str) -> Cow<'_, str> {
 
 /// Writes control and invisible characters as code points, e.g. `<U+200B>`. Used for quoted text
 /// such as source lines; line breaks and tabs are kept.
-pub fn visible(text: &str) -> Visible<'_> {
+pub fn visible(text: &str) -> VisibleText<'_> {
     let hidden = text.char_indices().filter(|&(at, c)| match c {
         '\n' | '\t' => false,
         '\r' => !text[at..].starts_with("\r\n"),
@@ -34,7 +34,7 @@ pub fn visible(text: &str) -> Visible<'_> {
         None => shown = Cow::Borrowed(text),
         Some(_) => shown.to_mut().push_str(&text[from..]),
     }
-    Visible {
+    VisibleText {
         text: shown,
         ends: grown,
     }
@@ -42,14 +42,14 @@ pub fn visible(text: &str) -> Visible<'_> {
 
 /// Text with invisible characters written out, and a map from original offsets to offsets in it.
 #[derive(Clone, Debug)]
-pub struct Visible<'a> {
+pub struct VisibleText<'a> {
     /// The text with every character visible.
     pub text: Cow<'a, str>,
     /// For each replaced character: the offset of its end in the original, and in `text`.
     ends: Vec<(usize, usize)>,
 }
 
-impl Visible<'_> {
+impl VisibleText<'_> {
     /// Converts an offset in the original to an offset in `text`.
     pub fn place(&self, at: usize) -> usize {
         let before = self.ends.partition_point(|(end, _)| *end <= at);

@@ -2,9 +2,9 @@
 //! the whole check, compared with only reading the files.
 
 use divan::Bencher;
-use prowess_lint::{Profile, RuleSet, Subject, check, fix};
-use prowess_spec::body::{self, Detail};
-use prowess_spec::{Package, parse, yaml};
+use prowess_lint::{LintProfile, LintRuleSet, LintSubject, check, fix};
+use prowess_spec::body::{self, ScanDetail};
+use prowess_spec::{PackageListing, parse, yaml};
 
 fn main() {
     divan::main();
@@ -48,7 +48,7 @@ fn analyse_body(bencher: Bencher<'_, '_>) {
             divan::black_box(parsed.text),
             parsed.body,
             &[],
-            Detail::Marked,
+            ScanDetail::Marked,
         )
     });
 }
@@ -57,12 +57,12 @@ fn analyse_body(bencher: Bencher<'_, '_>) {
 fn check_skill(bencher: Bencher<'_, '_>) {
     let text = skill();
     let (package, rules) = (
-        Package::named("pdf-tools"),
-        RuleSet::new(Profile::ClaudeCode, None),
+        PackageListing::named("pdf-tools"),
+        LintRuleSet::new(LintProfile::ClaudeCode, None),
     );
     bencher.bench(|| {
         let parsed = parse(divan::black_box(text.as_bytes()));
-        check(&Subject::new(&parsed, &package), &rules).len()
+        check(&LintSubject::new(&parsed, &package), &rules).len()
     });
 }
 
@@ -70,8 +70,8 @@ fn check_skill(bencher: Bencher<'_, '_>) {
 fn repair_and_fix(bencher: Bencher<'_, '_>) {
     let text = skill().replace("description: ", "description: Note: ");
     let (package, rules) = (
-        Package::named("pdf-tools"),
-        RuleSet::new(Profile::ClaudeCode, None),
+        PackageListing::named("pdf-tools"),
+        LintRuleSet::new(LintProfile::ClaudeCode, None),
     );
     bencher.bench(|| {
         fix::fix_all(

@@ -6,42 +6,42 @@ use std::cell::OnceCell;
 use memchr::memmem;
 use prowess_diag::{Diagnostic, Fix, Severity, Span, sanitize, wording};
 
-use crate::profile::{Profile, RuleSet, Target};
-use crate::rules::{RULES, Rule};
+use crate::profile::{LintProfile, LintRuleSet, LintTarget};
+use crate::rules::{LintRule, RULES};
 use crate::scripts::{self, Script};
 use prowess_spec::body::links;
-use prowess_spec::body::{self, Detail, Item, ItemKind};
+use prowess_spec::body::{self, BodyItem, BodyItemKind, ScanDetail};
 use prowess_spec::fields;
-use prowess_spec::manifest::Text;
+use prowess_spec::manifest::SpannedText;
 use prowess_spec::name::{self, NameFault};
-use prowess_spec::package::{Facts, ReadFault};
-use prowess_spec::parse::Parsed;
+use prowess_spec::package::{PackageFacts, ReadFault};
+use prowess_spec::parse::ParsedSkill;
 use prowess_spec::resource_path::{PathFault, ResourcePath};
 use prowess_spec::sidecar::Sidecar;
 
 /// A skill to check.
 #[derive(Debug)]
-pub struct Subject<'a> {
+pub struct LintSubject<'a> {
     /// The parsed text; `None` if the file could not be read.
-    pub parsed: Option<&'a Parsed<'a>>,
+    pub parsed: Option<&'a ParsedSkill<'a>>,
     /// Facts about the skill's folder.
-    pub package: &'a dyn Facts,
+    pub package: &'a dyn PackageFacts,
     /// The reason why the file could not be read.
     pub fault: Option<&'a ReadFault>,
     /// The path of the file for display, e.g. in commands to type.
     pub path: Option<&'a str>,
-    items: OnceCell<Vec<Item>>,
+    items: OnceCell<Vec<BodyItem>>,
     sidecar: OnceCell<Option<Sidecar>>,
     deceptive: OnceCell<Vec<(usize, char)>>,
     meant: OnceCell<Vec<Option<&'static str>>>,
     name_faults: OnceCell<Vec<NameFault>>,
-    links: OnceCell<Vec<Link<'a>>>,
+    links: OnceCell<Vec<SkillLink<'a>>>,
     scripts: OnceCell<Vec<Script>>,
 }
 
 /// A link to a file of the skill.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Link<'a> {
+pub struct SkillLink<'a> {
     /// Range of its target.
     pub span: Span,
     /// The decoded path, without the fragment.
@@ -50,9 +50,9 @@ pub struct Link<'a> {
     pub file: Result<ResourcePath, PathFault>,
 }
 
-impl<'a> Subject<'a> {
+impl<'a> LintSubject<'a> {
     /// Creates a subject for a skill that was read.
-    pub fn new(parsed: &'a Parsed<'a>, package: &'a dyn Facts) -> Self {
+    pub fn new(parsed: &'a ParsedSkill<'a>, package: &'a dyn PackageFacts) -> Self {
         Self {
             parsed: Some(parsed),
             fault: None,
@@ -61,7 +61,7 @@ impl<'a> Subject<'a> {
     }
 
     /// Creates a subject for a skill that could not be read.
-    pub fn unread(package: &'a dyn Facts, fault: &'a ReadFault) -> Self {
+    pub fn unread(package: &'a dyn PackageFacts, fault: &'a ReadFault) -> Self {
         Self {
             parsed: None,
             fault: Some(fault),
@@ -78,7 +78,7 @@ impl<'a> Subject<'a> {
         }
     }
 
-    fn empty(package: &'a dyn Facts) -> Self {
+    fn empty(package: &'a dyn PackageFacts) -> Self {
         Self {
             parsed: None,
             package,
@@ -95,18 +95,18 @@ impl<'a> Subject<'a> {
     }
 
     /// Returns the links to files of the skill. Computed on first use.
-    pub fn links(&self) -> &[Link<'a>] {
+    pub fn links(&self) -> &[SkillLink<'a>] {
         self.links.get_or_init(|| {
             let Some(parsed) = self.parsed else {
                 return Vec::new();
             };
             let targets = self.items().iter().filter_map(|item| match item.kind {
-                ItemKind::Link { target } => Some(target),
+                BodyItemKind::Link { target } => Some(target),
                 _ => None,
             });
             let link = |span: Span| {
                 let path = links::relative(span.of(parsed.text))?;
-                Some(Link {
+                Some(SkillLink {
                     span,
                     file: ResourcePath::new(&path),
                     path,
@@ -133,7 +133,7 @@ impl<'a> Subject<'a> {
     }
 
     /// Returns the name as written, if there is one, and its faults.
-    pub fn name(&self) -> Option<(&'a Text<'a>, &[NameFault])> {
+    pub fn name(&self) -> Option<(&'a SpannedText<'a>, &[NameFault])> {
         let text = self
             .parsed?
             .manifest
@@ -162,7 +162,7 @@ impl<'a> Subject<'a> {
 
     /// Returns the items of the body: placeholders, commands and links to files with the code
     /// around them, and all code if a tool may be named in it. Computed on first use.
-    pub fn items(&self) -> &[Item] {
+    pub fn items(&self) -> &[BodyItem] {
         self.items.get_or_init(|| {
             let Some(parsed) = self.parsed else {
                 return Vec::new();
@@ -171,9 +171,9 @@ impl<'a> Subject<'a> {
             let names_tools =
                 parsed.manifest.allowed_tools.is_some() && memmem::find(text, b"` tool").is_some();
             let detail = if names_tools {
-                Detail::Full
+                ScanDetail::Full
             } else {
-                Detail::Marked
+                ScanDetail::Marked
             };
             let names = parsed.manifest.arguments.iter().take(MOST_ARGUMENTS);
             let names: Vec<&str> = names.map(|name| &*name.value).collect();
@@ -286,7 +286,7 @@ static SECONDS: [u64; 64] = {
 
 /// A finding of a rule, before its severity is determined.
 #[derive(Clone, Debug)]
-pub struct Finding {
+pub struct LintFinding {
     span: Option<Span>,
     message: Cow<'static, str>,
     label: Option<Cow<'static, str>>,
@@ -295,7 +295,7 @@ pub struct Finding {
     at_most: Severity,
 }
 
-impl Finding {
+impl LintFinding {
     /// Creates a finding at a span.
     pub fn at(span: Span, message: impl Into<Cow<'static, str>>) -> Self {
         Self {
@@ -361,23 +361,23 @@ const MOST_FINDINGS: usize = 100;
 
 /// Collects the findings of rules.
 #[derive(Debug)]
-pub struct Sink<'s> {
-    rule: &'static Rule,
+pub struct FindingSink<'s> {
+    rule: &'static LintRule,
     severity: Severity,
-    profile: Profile,
-    target: Option<Target>,
+    profile: LintProfile,
+    target: Option<LintTarget>,
     out: &'s mut Vec<Diagnostic>,
     reported: usize,
 }
 
-impl Sink<'_> {
+impl FindingSink<'_> {
     /// Adds a finding.
-    pub fn report(&mut self, finding: Finding) {
+    pub fn report(&mut self, finding: LintFinding) {
         self.reported += 1;
         if self.reported > MOST_FINDINGS {
             return;
         }
-        let Finding {
+        let LintFinding {
             span,
             message,
             label,
@@ -401,7 +401,7 @@ impl Sink<'_> {
     fn finish(&mut self) {
         let more = std::mem::take(&mut self.reported).saturating_sub(MOST_FINDINGS);
         if more > 0 {
-            self.report(Finding::file(format!(
+            self.report(LintFinding::file(format!(
                 "{} like the {MOST_FINDINGS} shown",
                 wording::count(more, "more finding")
             )));
@@ -420,22 +420,22 @@ impl Sink<'_> {
     }
 
     /// Returns the current profile.
-    pub fn profile(&self) -> Profile {
+    pub fn profile(&self) -> LintProfile {
         self.profile
     }
 
     /// Returns the target, if one was given.
-    pub fn target(&self) -> Option<Target> {
+    pub fn target(&self) -> Option<LintTarget> {
         self.target
     }
 }
 
 /// Checks a skill against the active rules. Findings are sorted by position.
-pub fn check(subject: &Subject<'_>, rules: &RuleSet) -> Vec<Diagnostic> {
+pub fn check(subject: &LintSubject<'_>, rules: &LintRuleSet) -> Vec<Diagnostic> {
     let mut out = Vec::new();
     let is_read = subject.parsed.is_some();
     // One sink for all rules: dozens of rules run per skill, and most report nothing.
-    let mut sink = Sink {
+    let mut sink = FindingSink {
         rule: &RULES[0],
         severity: Severity::Note,
         profile: rules.profile(),

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use prowess_diag::{Applicability, Diagnostic, Edit, Fix, Severity, Span, fix};
+use prowess_diag::{Applicability, Diagnostic, Fix, Severity, Span, TextEdit, fix};
 
-use crate::check::{Subject, check};
-use crate::profile::RuleSet;
-use prowess_spec::package::Facts;
-use prowess_spec::parse::{Parsed, parse};
+use crate::check::{LintSubject, check};
+use crate::profile::LintRuleSet;
+use prowess_spec::package::PackageFacts;
+use prowess_spec::parse::{ParsedSkill, parse};
 use prowess_spec::problem::{Problem, ProblemKind};
-use prowess_spec::yaml::Entry;
+use prowess_spec::yaml::YamlEntry;
 
 /// A fix may reveal another finding; more rounds than this mean that two fixes undo each other.
 const MAX_ROUNDS: usize = 8;
@@ -19,7 +19,7 @@ const MOST_TRIED: usize = 64;
 
 /// The result of fixing a text.
 #[derive(Clone, Debug)]
-pub struct Fixed {
+pub struct FixedText {
     /// The new text.
     pub text: String,
     /// The rules whose fixes were applied, once per fix.
@@ -39,11 +39,11 @@ type Refused = (Diagnostic, String);
 /// `None` for text that is not UTF-8. `path` is the path of the file for display.
 pub fn fix_all(
     bytes: &[u8],
-    package: &dyn Facts,
+    package: &dyn PackageFacts,
     path: Option<&str>,
-    rules: &RuleSet,
+    rules: &LintRuleSet,
     least: Applicability,
-) -> Option<Fixed> {
+) -> Option<FixedText> {
     let text = std::str::from_utf8(bytes).ok()?;
     let context = Context {
         package,
@@ -57,7 +57,7 @@ pub fn fix_all(
         return Some(fixed);
     }
     if let Some(next) = next {
-        fixed = Fixed {
+        fixed = FixedText {
             applied: [fixed.applied, next.applied].concat(),
             ..next
         };
@@ -73,8 +73,8 @@ pub fn fix_all(
 /// Removes fixes from findings that [`fix_all`] would not apply, and adds the reason to the help.
 pub fn remove_inapplicable_fixes(
     text: &str,
-    package: &dyn Facts,
-    rules: &RuleSet,
+    package: &dyn PackageFacts,
+    rules: &LintRuleSet,
     findings: &mut [Diagnostic],
 ) {
     let has = |is_safe| {
@@ -95,7 +95,7 @@ pub fn remove_inapplicable_fixes(
     let fixed = if has(true) {
         fix_safely(text.to_owned(), context)
     } else {
-        Fixed {
+        FixedText {
             text: text.to_owned(),
             applied: Vec::new(),
             remaining: findings.to_vec(),
@@ -133,7 +133,7 @@ fn named(finding: &Diagnostic) -> Option<Named<'_>> {
 }
 
 /// Applies the safe fixes until none is left.
-fn fix_safely(mut text: String, context: Context<'_>) -> Fixed {
+fn fix_safely(mut text: String, context: Context<'_>) -> FixedText {
     let mut applied = Vec::new();
     let mut remaining = context.findings(&text);
     for _ in 0..MAX_ROUNDS {
@@ -156,7 +156,7 @@ fn fix_safely(mut text: String, context: Context<'_>) -> Fixed {
     {
         fix.applicability = Applicability::Suggested;
     }
-    Fixed {
+    FixedText {
         text,
         applied,
         remaining,
@@ -165,7 +165,7 @@ fn fix_safely(mut text: String, context: Context<'_>) -> Fixed {
 
 /// Applies the suggestions and the safe fixes that they reveal: all together if that causes no new
 /// error, else as many as possible. Returns `None` if none was applied, and the refused ones.
-fn fix_suggested(before: &Fixed, context: Context<'_>) -> (Option<Fixed>, Vec<Refused>) {
+fn fix_suggested(before: &FixedText, context: Context<'_>) -> (Option<FixedText>, Vec<Refused>) {
     let offers: Vec<&Diagnostic> = before
         .remaining
         .iter()
@@ -175,12 +175,12 @@ fn fix_suggested(before: &Fixed, context: Context<'_>) -> (Option<Fixed>, Vec<Re
         return (None, Vec::new());
     }
     // With only some rules selected, a suggestion must still not cause errors of other rules.
-    let all = RuleSet::new(context.rules.profile(), context.rules.target());
+    let all = LintRuleSet::new(context.rules.profile(), context.rules.target());
     let context_of_all = Context {
         rules: &all,
         ..context
     };
-    let both = |fixed: &Fixed| {
+    let both = |fixed: &FixedText| {
         let own = errors(&fixed.remaining);
         let is_whole = *context.rules == all;
         [
@@ -209,7 +209,7 @@ fn fix_suggested(before: &Fixed, context: Context<'_>) -> (Option<Fixed>, Vec<Re
                 return Err(format!("it would cause a new error, {rule}"));
             }
         }
-        Ok(Fixed {
+        Ok(FixedText {
             applied: [names, next.applied].concat(),
             ..next
         })
@@ -262,11 +262,11 @@ fn apply(text: &str, fixes: &[Named<'_>]) -> (String, Vec<&'static str>) {
 fn keeps_meaning(before: &str, after: &str, fixes: &[Named<'_>]) -> bool {
     let (old, new) = (parse(before.as_bytes()), parse(after.as_bytes()));
     let touched = |span: Span| {
-        let near = |edit: &Edit| edit.span.start <= span.end && span.start <= edit.span.end;
+        let near = |edit: &TextEdit| edit.span.start <= span.end && span.start <= edit.span.end;
         fixes.iter().flat_map(|(_, fix)| &fix.edits).any(near)
     };
     let kept = old.manifest.entries.iter().all(|entry| {
-        let is_same = |other: &Entry| entry.value.same(&other.value);
+        let is_same = |other: &YamlEntry| entry.value.same(&other.value);
         touched(entry.key_span.cover(entry.value.span))
             || new.manifest.entry(&entry.key).is_some_and(is_same)
     });
@@ -274,7 +274,7 @@ fn keeps_meaning(before: &str, after: &str, fixes: &[Named<'_>]) -> bool {
 }
 
 /// Counts the parts of the frontmatter that are invalid or rejected YAML.
-fn broken(parsed: &Parsed<'_>) -> usize {
+fn broken(parsed: &ParsedSkill<'_>) -> usize {
     let is_broken = |problem: &&Problem| {
         matches!(
             problem.kind,
@@ -289,15 +289,15 @@ fn broken(parsed: &Parsed<'_>) -> usize {
 /// The arguments of a check, apart from the text.
 #[derive(Clone, Copy)]
 struct Context<'a> {
-    package: &'a dyn Facts,
+    package: &'a dyn PackageFacts,
     path: Option<&'a str>,
-    rules: &'a RuleSet,
+    rules: &'a LintRuleSet,
 }
 
 impl Context<'_> {
     fn findings(self, text: &str) -> Vec<Diagnostic> {
         let parsed = parse(text.as_bytes());
-        let subject = Subject::new(&parsed, self.package).at_path(self.path);
+        let subject = LintSubject::new(&parsed, self.package).at_path(self.path);
         check(&subject, self.rules)
     }
 }

@@ -1,8 +1,8 @@
 //! Checks skills against rules and fixes problems.
 //!
 //! [`check`](check::check) runs the [`rules`](rules::RULES) over a parsed skill and the facts about
-//! its folder; [`fix_all`](fix::fix_all) applies fixes. A [`RuleSet`] determines the active rules
-//! and their severities, starting from a [`Profile`].
+//! its folder; [`fix_all`](fix::fix_all) applies fixes. A [`LintRuleSet`] determines the active rules
+//! and their severities, starting from a [`LintProfile`].
 
 #![warn(clippy::disallowed_methods)]
 
@@ -16,6 +16,6 @@ pub mod rules;
 pub mod scripts;
 mod vocabulary;
 
-pub use check::{Subject, check};
-pub use profile::{Profile, RuleSet, Target};
-pub use rules::Rule;
+pub use check::{LintSubject, check};
+pub use profile::{LintProfile, LintRuleSet, LintTarget};
+pub use rules::LintRule;

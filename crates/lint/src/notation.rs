@@ -1,19 +1,19 @@
 //! Keys in the notation of other formats: TOML, JSON, lists or Markdown.
 
-use prowess_diag::{Edit, Fix, Span};
+use prowess_diag::{Fix, Span, TextEdit};
 use prowess_spec::fields;
-use prowess_spec::parse::Parsed;
+use prowess_spec::parse::ParsedSkill;
 
 /// Rewrites known keys of the frontmatter that are in another notation: `name:x`, `name = x`, `-
 /// name: x`, `**name**: x`, `# name: x`.
-pub(crate) fn plain_keys(parsed: &Parsed<'_>) -> Option<Fix> {
+pub(crate) fn plain_keys(parsed: &ParsedSkill<'_>) -> Option<Fix> {
     let yaml = parsed.yaml?;
     let mut start = yaml.start as usize;
     let mut edits = Vec::new();
     for line in yaml.of(parsed.text).split_inclusive('\n') {
         if let Some((from, to, key)) = decorated_key(line) {
             let span = Span::new(start + from, start + to);
-            edits.push(Edit::replace(span, format!("{key}: ")));
+            edits.push(TextEdit::replace(span, format!("{key}: ")));
         }
         start += line.len();
     }
@@ -27,9 +27,9 @@ pub(crate) fn from_toml(text: &str) -> Option<Fix> {
     for line in text.split_inclusive('\n') {
         if line.trim_end() == "+++" {
             fences += 1;
-            edits.push(Edit::replace(Span::new(start, start + 3), "---"));
+            edits.push(TextEdit::replace(Span::new(start, start + 3), "---"));
         } else if let Some((from, to, key)) = decorated_key(line) {
-            edits.push(Edit::replace(
+            edits.push(TextEdit::replace(
                 Span::new(start + from, start + to),
                 format!("{key}: "),
             ));

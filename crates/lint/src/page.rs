@@ -1,14 +1,14 @@
 //! The documentation page of a rule.
 
-use crate::rules::Rule;
-use crate::{Profile, Target};
+use crate::rules::LintRule;
+use crate::{LintProfile, LintTarget};
 use anstyle::{AnsiColor, Style};
 use prowess_diag::render::wrap::hang;
 use prowess_diag::{Severity, wording};
 use serde_json::{Value, json};
 
 /// Formats the page of a rule for a terminal. Examples are indented instead of fenced.
-pub fn rule_page(rule: &Rule, width: usize) -> String {
+pub fn rule_page(rule: &LintRule, width: usize) -> String {
     let mut text = String::new();
     let strong = Style::new().bold();
     let dim = Style::new().dimmed();
@@ -57,15 +57,15 @@ pub fn rule_page(rule: &Rule, width: usize) -> String {
 }
 
 /// Returns everything about a rule as JSON.
-pub fn rule(rule: &Rule) -> Value {
+pub fn rule(rule: &LintRule) -> Value {
     let level = |profile| rule.levels.under(profile, None).map(Severity::as_str);
     json!({
         "id": rule.id,
         "summary": rule.summary,
         "severity": {
-            "spec": level(Profile::Spec),
-            "claude-code": level(Profile::ClaudeCode),
-            "lenient": level(Profile::Lenient),
+            "spec": level(LintProfile::Spec),
+            "claude-code": level(LintProfile::ClaudeCode),
+            "lenient": level(LintProfile::Lenient),
             "claude-ai": rule.levels.claude_ai.map(Severity::as_str),
         },
         "fix": rule.fix.describe(),
@@ -74,18 +74,18 @@ pub fn rule(rule: &Rule) -> Value {
 }
 
 /// Returns the severities and the kind of fix of a rule, on one line.
-fn facts(rule: &Rule) -> String {
+fn facts(rule: &LintRule) -> String {
     let under = |profile| rule.levels.under(profile, None);
     let named = |severity: Severity| {
-        let alike = Profile::ALL
+        let alike = LintProfile::ALL
             .into_iter()
             .filter(|profile| under(*profile) == Some(severity));
-        let names: Vec<&str> = alike.map(Profile::as_str).collect();
+        let names: Vec<&str> = alike.map(LintProfile::as_str).collect();
         (!names.is_empty()).then(|| format!("{} in {}", severity.as_str(), wording::all(names)))
     };
-    let levels: Vec<String> = match under(Profile::Spec) {
+    let levels: Vec<String> = match under(LintProfile::Spec) {
         Some(same)
-            if Profile::ALL
+            if LintProfile::ALL
                 .into_iter()
                 .all(|profile| under(profile) == Some(same)) =>
         {
@@ -106,7 +106,7 @@ fn facts(rule: &Rule) -> String {
         format!(
             "{} with --target {}",
             severity.as_str(),
-            Target::ClaudeAi.as_str()
+            LintTarget::ClaudeAi.as_str()
         )
     });
     let levels: Vec<String> = levels.into_iter().chain(target).collect();

@@ -6,7 +6,7 @@ use crate::rules::{self, RULES};
 
 /// The definition of a valid skill.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum Profile {
+pub enum LintProfile {
     /// The open standard: six keys, no repairs; agrees with the reference validator.
     Spec,
     /// The standard plus Claude Code's keys; unknown keys are warnings.
@@ -16,7 +16,7 @@ pub enum Profile {
     Lenient,
 }
 
-impl Profile {
+impl LintProfile {
     /// All profiles.
     pub const ALL: [Self; 3] = [Self::Spec, Self::ClaudeCode, Self::Lenient];
 
@@ -39,12 +39,12 @@ impl Profile {
 
 /// A deployment target with additional rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Target {
+pub enum LintTarget {
     /// Uploads to claude.ai and to the Skills API.
     ClaudeAi,
 }
 
-impl Target {
+impl LintTarget {
     /// Returns the name used on the command line.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -55,18 +55,18 @@ impl Target {
 
 /// The severity of a rule in each profile; `None` if it is inactive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Levels {
-    /// Under [`Profile::Spec`].
+pub struct RuleLevels {
+    /// Under [`LintProfile::Spec`].
     pub spec: Option<Severity>,
-    /// Under [`Profile::ClaudeCode`].
+    /// Under [`LintProfile::ClaudeCode`].
     pub claude_code: Option<Severity>,
-    /// Under [`Profile::Lenient`].
+    /// Under [`LintProfile::Lenient`].
     pub lenient: Option<Severity>,
-    /// With [`Target::ClaudeAi`], in any profile.
+    /// With [`LintTarget::ClaudeAi`], in any profile.
     pub claude_ai: Option<Severity>,
 }
 
-impl Levels {
+impl RuleLevels {
     /// Parses three letters, for `spec`, `claude-code` and `lenient`: `E` error, `W` warning, `N`
     /// note, `-` inactive. For constants: anything else fails to compile.
     pub const fn of(letters: &str) -> Self {
@@ -91,14 +91,14 @@ impl Levels {
     }
 
     /// Returns the severity for a profile and a target.
-    pub fn under(self, profile: Profile, target: Option<Target>) -> Option<Severity> {
+    pub fn under(self, profile: LintProfile, target: Option<LintTarget>) -> Option<Severity> {
         let base = match profile {
-            Profile::Spec => self.spec,
-            Profile::ClaudeCode => self.claude_code,
-            Profile::Lenient => self.lenient,
+            LintProfile::Spec => self.spec,
+            LintProfile::ClaudeCode => self.claude_code,
+            LintProfile::Lenient => self.lenient,
         };
         match target {
-            Some(Target::ClaudeAi) => base.max(self.claude_ai),
+            Some(LintTarget::ClaudeAi) => base.max(self.claude_ai),
             None => base,
         }
     }
@@ -120,15 +120,15 @@ const fn level(letter: u8) -> Option<Severity> {
 
 /// The active rules and their severities.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RuleSet {
-    profile: Profile,
-    target: Option<Target>,
+pub struct LintRuleSet {
+    profile: LintProfile,
+    target: Option<LintTarget>,
     severities: Vec<Option<Severity>>,
 }
 
-impl RuleSet {
+impl LintRuleSet {
     /// Returns the rules of a profile.
-    pub fn new(profile: Profile, target: Option<Target>) -> Self {
+    pub fn new(profile: LintProfile, target: Option<LintTarget>) -> Self {
         let severities = RULES
             .iter()
             .map(|rule| rule.levels.under(profile, target))
@@ -171,12 +171,12 @@ impl RuleSet {
     }
 
     /// Returns the profile.
-    pub fn profile(&self) -> Profile {
+    pub fn profile(&self) -> LintProfile {
         self.profile
     }
 
     /// Returns the target.
-    pub fn target(&self) -> Option<Target> {
+    pub fn target(&self) -> Option<LintTarget> {
         self.target
     }
 }

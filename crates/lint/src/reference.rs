@@ -1,9 +1,9 @@
 //! The output of the reference tool for a skill.
 
 use prowess_diag::{Diagnostic, Severity};
-use prowess_spec::Parsed;
-use prowess_spec::manifest::Text;
-use prowess_spec::yaml::{Node, Value as Yaml};
+use prowess_spec::ParsedSkill;
+use prowess_spec::manifest::SpannedText;
+use prowess_spec::yaml::{YamlNode, YamlValue as Yaml};
 use serde_json::{Map, Value, json};
 
 /// Errors at which `read-properties` stops.
@@ -29,7 +29,7 @@ const FATAL: &[&str] = &[
 /// Returns the output of `read-properties`, or the finding at which it stops. The findings must be
 /// those of the profile `spec`.
 pub fn properties<'a>(
-    parsed: &Parsed<'_>,
+    parsed: &ParsedSkill<'_>,
     findings: &'a [Diagnostic],
 ) -> Result<Value, &'a Diagnostic> {
     let is = |rule: &str| {
@@ -42,7 +42,7 @@ pub fn properties<'a>(
     }
     let manifest = &parsed.manifest;
     let mut properties = Map::new();
-    let trimmed = |text: &Option<Text>| text.as_ref().map(|text| json!(text.value.trim()));
+    let trimmed = |text: &Option<SpannedText>| text.as_ref().map(|text| json!(text.value.trim()));
     properties.extend(trimmed(&manifest.name).map(|name| ("name".to_owned(), name)));
     properties.extend(trimmed(&manifest.description).map(|text| ("description".to_owned(), text)));
     for key in ["license", "compatibility", "allowed-tools"] {
@@ -70,7 +70,7 @@ pub fn properties<'a>(
 }
 
 /// Converts a value to JSON with every scalar as a string, including null.
-fn untyped(node: &Node) -> Value {
+fn untyped(node: &YamlNode) -> Value {
     match &node.value {
         Yaml::Scalar(text, _) => json!(text),
         Yaml::Sequence(items, _) => Value::Array(items.iter().map(untyped).collect()),
@@ -85,8 +85,8 @@ fn untyped(node: &Node) -> Value {
 
 /// Converts a value to text as the reference tool does: scalars unchanged, collections in Python
 /// notation.
-fn python_text(node: &Node) -> String {
-    fn repr(node: &Node) -> String {
+fn python_text(node: &YamlNode) -> String {
+    fn repr(node: &YamlNode) -> String {
         match &node.value {
             Yaml::Scalar(text, _) => python_string(text),
             Yaml::Sequence(items, _) => {
@@ -143,15 +143,15 @@ fn python_string(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use prowess_spec::{Package, parse};
+    use prowess_spec::{PackageListing, parse};
 
     use super::*;
-    use crate::{Profile, RuleSet, Subject, check};
+    use crate::{LintProfile, LintRuleSet, LintSubject, check};
 
     fn read(text: &str) -> Result<Value, &'static str> {
-        let (parsed, package) = (parse(text.as_bytes()), Package::default());
-        let rules = RuleSet::new(Profile::Spec, None);
-        let findings = check(&Subject::new(&parsed, &package), &rules);
+        let (parsed, package) = (parse(text.as_bytes()), PackageListing::default());
+        let rules = LintRuleSet::new(LintProfile::Spec, None);
+        let findings = check(&LintSubject::new(&parsed, &package), &rules);
         properties(&parsed, &findings).map_err(|fatal| fatal.rule)
     }
 

@@ -4,7 +4,7 @@
 //! `WebFetch(domain:example.com)`, `mcp__server__tool`. core-agent's: `bash:git *`,
 //! `skill:jira-triage`, `skill:jira-triage/run:*`, `read:src/*`.
 
-use prowess_spec::tool_pattern::{Token, ToolPattern, parse_list};
+use prowess_spec::tool_pattern::{PatternToken, ToolPattern, parse_list};
 
 use crate::star::walk;
 use prowess_shell::{Script, Word, lex};
@@ -188,10 +188,10 @@ fn subject(text: &str, effect: Effect) -> Result<Subject, Box<str>> {
             "no program stands before the `*`: write `Bash` if every command is meant".into(),
         );
     }
-    match <[Token; 1]>::try_from(parse_list(text)) {
+    match <[PatternToken; 1]>::try_from(parse_list(text)) {
         Ok(
             [
-                Token {
+                PatternToken {
                     pattern: Ok(pattern),
                     ..
                 },
@@ -199,7 +199,7 @@ fn subject(text: &str, effect: Effect) -> Result<Subject, Box<str>> {
         ) => claude_code(pattern, effect),
         Ok(
             [
-                Token {
+                PatternToken {
                     pattern: Err(fault),
                     ..
                 },

@@ -1,6 +1,6 @@
 //! Rules together: lists with the place each came from, and what could not be read.
 
-use prowess_spec::tool_pattern::{Token, parse_list};
+use prowess_spec::tool_pattern::{PatternToken, parse_list};
 
 use crate::decision::Cited;
 use crate::rule::{Commands, Effect, MAX_RULES, Rule, RuleFault, Subject};
@@ -127,7 +127,7 @@ impl RuleSet {
     pub fn of_skill(name: &str, allowed: &str, disallowed: &str) -> Self {
         let mut set = Self::default();
         for (effect, list) in [(Effect::Allow, allowed), (Effect::Deny, disallowed)] {
-            for Token { range, .. } in parse_list(list) {
+            for PatternToken { range, .. } in parse_list(list) {
                 set.add(effect, &list[range], Source::Skill(name.into()));
             }
         }

@@ -12,7 +12,7 @@
 use std::sync::Arc;
 
 use prowess::models::ScriptedModel;
-use prowess::{MemorySource, NewSkill, Origin, Registry, Runtime, Scope, SkillSource};
+use prowess::{MemorySource, NewSkill, Registry, Runtime, Scope, SkillOrigin, SkillSource};
 
 const SCRIPT: &str = r#"
 {"calls": [{"name": "load_skill", "input": {"name": "tax"}}], "expect": "**tax**"}
@@ -22,7 +22,7 @@ const SCRIPT: &str = r#"
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     // A table of a database would do as well: what counts is the trait `SkillSource`.
-    let source = MemorySource::new(Origin::new(Scope::Extra, 0, "table:skills"));
+    let source = MemorySource::new(SkillOrigin::new(Scope::Extra, 0, "table:skills"));
     source.replace(
         NewSkill::builder("tax", "Knows tax rates. Use for prices with tax.")
             .instructions("It is 19 percent.")

@@ -6,7 +6,7 @@
 
 #![expect(clippy::print_stdout, reason = "an example prints its answer")]
 
-use prowess::search::Query;
+use prowess::search::SearchQuery;
 use prowess::{FileOptions, Place, Precedence, Registry};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -23,7 +23,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         }
         return Ok(());
     }
-    for hit in registry.search(&Query::new(&words.join(" "))) {
+    for hit in registry.search(&SearchQuery::new(&words.join(" "))) {
         println!(
             "{:>6.2}  {:<24} {}",
             hit.score,

@@ -66,7 +66,7 @@
 //!
 //! ```
 //! use prowess::index::{self, IndexOptions};
-//! use prowess::search::Query;
+//! use prowess::search::SearchQuery;
 //! use prowess::{NewSkill, Policy, Registry, View, Who};
 //!
 //! let registry = Registry::default();
@@ -94,8 +94,9 @@ pub mod validate;
 pub use compose::Host;
 pub use prowess_agent as agent;
 pub use prowess_catalog::{
-    Catalog, Change, ChangeKind, Entry, Form, Grant, Hidden, NotFound, Origin, Override, Policy,
-    Precedence, Refusal, Scope, Sight, Skill, SkillId, Stamp, View, Who, index, rank,
+    Audience, Catalog, CatalogChange, CatalogEntry, CatalogView, ChangeKind, FileStamp,
+    HiddenReason, LookupRefusal, Policy, Precedence, Scope, Skill, SkillForm, SkillGrant, SkillId,
+    SkillNotFound, SkillOrigin, SkillVisibility, VisibilityOverride, index, rank,
 };
 pub use prowess_config as config;
 pub use prowess_diag as diag;

@@ -1,6 +1,6 @@
 //! Skills that are shipped inside the program.
 
-use prowess_catalog::{Origin, Scope};
+use prowess_catalog::{Scope, SkillOrigin};
 
 use crate::memory::{MemorySource, NewSkill};
 
@@ -10,7 +10,7 @@ const SKILLS: &[&str] = &[include_str!("../../../skills/prowess/SKILL.md")];
 /// Returns the bundled skills as a source. A text that were not valid would be left out; a test
 /// holds each of them to the rules.
 pub fn bundled() -> MemorySource {
-    let source = MemorySource::new(Origin::new(Scope::Bundled, u32::MAX, "bundled"));
+    let source = MemorySource::new(SkillOrigin::new(Scope::Bundled, u32::MAX, "bundled"));
     for skill in SKILLS
         .iter()
         .filter_map(|text| NewSkill::from_text(*text).ok())

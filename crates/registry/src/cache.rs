@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use prowess_catalog::{Form, Origin, Skill, Stamp};
+use prowess_catalog::{FileStamp, Skill, SkillForm, SkillOrigin};
 use sha2::{Digest, Sha256};
 
 use crate::fs::walk::make_room;
@@ -43,8 +43,8 @@ pub(crate) fn was_at_rest(skill: &Skill, began: i64) -> bool {
     were_at_rest(skill.stamp, skill.sidecar, began)
 }
 
-fn were_at_rest(stamp: Stamp, sidecar: Option<Stamp>, began: i64) -> bool {
-    let latest = |stamp: Stamp| stamp.modified.max(stamp.changed);
+fn were_at_rest(stamp: FileStamp, sidecar: Option<FileStamp>, began: i64) -> bool {
+    let latest = |stamp: FileStamp| stamp.modified.max(stamp.changed);
     latest(stamp).max(sidecar.map_or(i64::MIN, latest)) < began.saturating_sub(RACY)
 }
 
@@ -78,7 +78,7 @@ impl Cache {
         folder: &Path,
         root: &Path,
         path: &Path,
-        origin: &Arc<Origin>,
+        origin: &Arc<SkillOrigin>,
         threads: usize,
     ) -> Self {
         let below = path.join("");
@@ -95,8 +95,8 @@ impl Cache {
     pub(crate) fn find(
         &self,
         location: &str,
-        stamp: Stamp,
-        sidecar: Option<Stamp>,
+        stamp: FileStamp,
+        sidecar: Option<FileStamp>,
     ) -> Option<usize> {
         if !were_at_rest(stamp, sidecar, self.began) {
             return None;
@@ -138,12 +138,12 @@ impl Cache {
         &self,
         folder: &Path,
         root: &Path,
-        origin: &Arc<Origin>,
+        origin: &Arc<SkillOrigin>,
         (began, all): (i64, &[Arc<Skill>]),
         fresh: usize,
     ) {
         let mine = |skill: &&Arc<Skill>| {
-            Arc::ptr_eq(&skill.id.origin, origin) && skill.form == Form::Folder
+            Arc::ptr_eq(&skill.id.origin, origin) && skill.form == SkillForm::Folder
         };
         let mut skills: Vec<&Arc<Skill>> = all.iter().filter(mine).collect();
         if fresh > 0 || skills.len() != self.heads {
@@ -294,7 +294,7 @@ struct Part {
     sum: u32,
 }
 
-fn read(file: &Path, prefix: &str, origin: &Arc<Origin>, threads: usize) -> Option<Cache> {
+fn read(file: &Path, prefix: &str, origin: &Arc<SkillOrigin>, threads: usize) -> Option<Cache> {
     let (file, length) = open_cache(file)?;
     let (began, heads, parts) = read_list(&file, length)?;
     let reader = Reader {
@@ -374,7 +374,7 @@ fn read_list(file: &File, length: usize) -> Option<(i64, usize, Vec<Part>)> {
 struct Reader<'a> {
     file: File,
     prefix: &'a str,
-    origin: &'a Arc<Origin>,
+    origin: &'a Arc<SkillOrigin>,
     parts: Vec<Part>,
     /// The part that nobody has begun.
     next: AtomicUsize,
@@ -460,7 +460,7 @@ fn write(file: &Path, began: i64, skills: &[&Arc<Skill>]) -> std::io::Result<()>
 
 #[cfg(test)]
 mod tests {
-    use prowess_catalog::{Place, Scope, SkillId};
+    use prowess_catalog::{Scope, SkillId, SkillLocation};
     use prowess_spec::parse;
 
     use super::*;
@@ -475,24 +475,24 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (root, origin) = (
             Path::new("/root"),
-            Arc::new(Origin::new(Scope::User, 0, "/root")),
+            Arc::new(SkillOrigin::new(Scope::User, 0, "/root")),
         );
         let head = |(number, &(changed, sidecar)): (usize, &(i64, Option<i64>))| {
-            let place = Place {
+            let place = SkillLocation {
                 id: SkillId {
                     origin: Arc::clone(&origin),
                     path: number.to_string().into(),
                 },
-                form: Form::Folder,
+                form: SkillForm::Folder,
                 location: format!("/root/{number}/SKILL.md").into(),
                 given: None,
-                stamp: Stamp {
+                stamp: FileStamp {
                     changed,
-                    ..Stamp::default()
+                    ..FileStamp::default()
                 },
-                sidecar: sidecar.map(|modified| Stamp {
+                sidecar: sidecar.map(|modified| FileStamp {
                     modified,
-                    ..Stamp::default()
+                    ..FileStamp::default()
                 }),
                 fingerprint: 7,
             };
@@ -514,13 +514,16 @@ mod tests {
                 found.push(number);
             }
             // Another version of it is not remembered.
-            let other = Stamp {
+            let other = FileStamp {
                 size: 1,
                 ..skill.stamp
             };
             assert_eq!(cache.find(&skill.location, other, skill.sidecar), None);
         }
-        assert_eq!(cache.find("/root/x/SKILL.md", Stamp::default(), None), None);
+        assert_eq!(
+            cache.find("/root/x/SKILL.md", FileStamp::default(), None),
+            None
+        );
         let kept: Vec<_> = cache.take_kept().collect();
         assert_eq!(
             kept,
@@ -556,16 +559,16 @@ mod tests {
     fn a_file_that_was_cut_or_changed_is_none() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("heads");
-        let origin = Arc::new(Origin::new(Scope::User, 0, "/root"));
-        let place = Place {
+        let origin = Arc::new(SkillOrigin::new(Scope::User, 0, "/root"));
+        let place = SkillLocation {
             id: SkillId {
                 origin: Arc::clone(&origin),
                 path: "a".into(),
             },
-            form: Form::Folder,
+            form: SkillForm::Folder,
             location: "/root/a/SKILL.md".into(),
             given: None,
-            stamp: Stamp::default(),
+            stamp: FileStamp::default(),
             sidecar: None,
             fingerprint: 7,
         };

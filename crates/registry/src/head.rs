@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use prowess_catalog::{Form, Origin, Skill, SkillId, Stamp};
+use prowess_catalog::{FileStamp, Skill, SkillForm, SkillId, SkillOrigin};
 
 /// Bytes of the numbers before the lengths: two stamps, the fingerprint, problems, flags, and how
 /// many tags, metadata values and globs there are.
@@ -104,7 +104,7 @@ impl<'a> Head<'a> {
     }
 
     /// Makes a skill of it. Its file lies below what every location begins with.
-    pub(crate) fn into_skill(self, origin: &Arc<Origin>, prefix: &str) -> Option<Arc<Skill>> {
+    pub(crate) fn into_skill(self, origin: &Arc<SkillOrigin>, prefix: &str) -> Option<Arc<Skill>> {
         let [tags, metadata, paths] = self.counts();
         let (flags, stamp, sidecar) = (self.flags(), self.stamp(0), self.sidecar());
         let mut texts = Texts {
@@ -136,7 +136,7 @@ impl<'a> Head<'a> {
             model_invocable: has(flag::MODEL_INVOCABLE),
             user_invocable: has(flag::USER_INVOCABLE),
             pinned: has(flag::PINNED),
-            form: Form::Folder,
+            form: SkillForm::Folder,
             location: location.into(),
             stamp,
             sidecar,
@@ -146,7 +146,7 @@ impl<'a> Head<'a> {
         }))
     }
 
-    fn sidecar(&self) -> Option<Stamp> {
+    fn sidecar(&self) -> Option<FileStamp> {
         (self.flags() & flag::SIDECAR != 0).then(|| self.stamp(32))
     }
 
@@ -159,8 +159,8 @@ impl<'a> Head<'a> {
         [78, 80, 82].map(|at| u16::from_le_bytes(self.cell(at)).into())
     }
 
-    fn stamp(&self, at: usize) -> Stamp {
-        Stamp {
+    fn stamp(&self, at: usize) -> FileStamp {
+        FileStamp {
             size: self.number(at),
             modified: self.number(at + 8).cast_signed(),
             changed: self.number(at + 16).cast_signed(),
@@ -221,8 +221,8 @@ mod tests {
 
     use super::*;
 
-    fn skill(full: bool) -> (Arc<Origin>, Skill) {
-        let origin = Arc::new(Origin::new(Scope::User, 0, "/root"));
+    fn skill(full: bool) -> (Arc<SkillOrigin>, Skill) {
+        let origin = Arc::new(SkillOrigin::new(Scope::User, 0, "/root"));
         let text = |text: &str| full.then(|| Box::from(text));
         let skill = Skill {
             id: SkillId {
@@ -243,15 +243,15 @@ mod tests {
             model_invocable: full,
             user_invocable: !full,
             pinned: full,
-            form: Form::Folder,
+            form: SkillForm::Folder,
             location: "/root/group/技能/SKILL.md".into(),
-            stamp: Stamp {
+            stamp: FileStamp {
                 size: 1,
                 modified: -2,
                 changed: i64::MAX,
                 inode: u64::MAX,
             },
-            sidecar: full.then_some(Stamp {
+            sidecar: full.then_some(FileStamp {
                 size: 5,
                 modified: 6,
                 changed: 7,

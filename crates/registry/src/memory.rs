@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use prowess_catalog::{Form, Origin, Place, Skill, SkillId, Stamp};
+use prowess_catalog::{FileStamp, Skill, SkillForm, SkillId, SkillLocation, SkillOrigin};
 use prowess_diag::{Diagnostic, Severity};
-use prowess_lint::{Profile, RuleSet, Subject, check};
-use prowess_spec::manifest::Text;
+use prowess_lint::{LintProfile, LintRuleSet, LintSubject, check};
+use prowess_spec::manifest::SpannedText;
 use prowess_spec::yaml::write;
-use prowess_spec::{Package, ReadFault, ResourcePath, name, parse};
+use prowess_spec::{PackageListing, ReadFault, ResourcePath, name, parse};
 
 use crate::resource::{self, Error, Resource};
 use crate::source::{Known, Scan, SkillSource};
@@ -50,29 +50,35 @@ impl NewSkill {
 
     /// Takes the text of a `SKILL.md`, held to the same rules as a file: the open standard's.
     pub fn from_text(text: impl Into<String>) -> Result<Self, Invalid> {
-        Self::checked(text.into(), BTreeMap::new(), Profile::Spec)
+        Self::checked(text.into(), BTreeMap::new(), LintProfile::Spec)
     }
 
     fn checked(
         text: String,
         files: BTreeMap<ResourcePath, Vec<u8>>,
-        profile: Profile,
+        profile: LintProfile,
     ) -> Result<Self, Invalid> {
         let parsed = parse(text.as_bytes());
-        let package = Package::default();
+        let package = PackageListing::default();
         let mut findings = check(
-            &Subject::new(&parsed, &package),
-            &RuleSet::new(profile, None),
+            &LintSubject::new(&parsed, &package),
+            &LintRuleSet::new(profile, None),
         );
         findings.retain(|finding| finding.severity == Severity::Error);
         if parsed.body_text().trim().is_empty() {
-            let rules = RuleSet::new(Profile::ClaudeCode, None).select(&["body-empty"]);
-            findings.extend(check(&Subject::new(&parsed, &package), &rules));
+            let rules = LintRuleSet::new(LintProfile::ClaudeCode, None).select(&["body-empty"]);
+            findings.extend(check(&LintSubject::new(&parsed, &package), &rules));
         }
         // No folder could lend it one, whatever the profile says.
-        if parsed.manifest.name.as_ref().is_none_or(Text::is_blank) && findings.is_empty() {
-            let rules = RuleSet::new(Profile::Spec, None).select(&["name-missing"]);
-            findings.extend(check(&Subject::new(&parsed, &package), &rules));
+        if parsed
+            .manifest
+            .name
+            .as_ref()
+            .is_none_or(SpannedText::is_blank)
+            && findings.is_empty()
+        {
+            let rules = LintRuleSet::new(LintProfile::Spec, None).select(&["name-missing"]);
+            findings.extend(check(&LintSubject::new(&parsed, &package), &rules));
         }
         let name = parsed
             .manifest
@@ -226,14 +232,14 @@ impl SkillBuilder {
             files.insert(ResourcePath::new(&path).map_err(fault)?, content);
         }
         // Extensions of agents are welcome here; what they must look like is checked all the same.
-        NewSkill::checked(text, files, Profile::ClaudeCode)
+        NewSkill::checked(text, files, LintProfile::ClaudeCode)
     }
 }
 
 /// Skills in memory, as a source.
 #[derive(Debug)]
 pub struct MemorySource {
-    origin: Arc<Origin>,
+    origin: Arc<SkillOrigin>,
     skills: Mutex<Held>,
 }
 
@@ -242,7 +248,7 @@ type Held = BTreeMap<Box<str>, (Arc<Skill>, NewSkill)>;
 
 impl MemorySource {
     /// Makes an empty source.
-    pub fn new(origin: Origin) -> Self {
+    pub fn new(origin: SkillOrigin) -> Self {
         Self {
             origin: Arc::new(origin),
             skills: Mutex::default(),
@@ -309,17 +315,17 @@ impl MemorySource {
     }
 
     fn head(&self, skill: &NewSkill) -> Arc<Skill> {
-        let place = Place {
+        let place = SkillLocation {
             id: SkillId {
                 origin: Arc::clone(&self.origin),
                 path: skill.name.clone(),
             },
-            form: Form::Memory,
+            form: SkillForm::Memory,
             location: format!("{}:{}", self.origin.scope.as_str(), skill.name).into(),
             given: None,
-            stamp: Stamp {
+            stamp: FileStamp {
                 size: skill.text.len() as u64,
-                ..Stamp::default()
+                ..FileStamp::default()
             },
             sidecar: None,
             fingerprint: skill.fingerprint(),

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use prowess_catalog::{
-    Catalog, NotFound, Origin, Part, Precedence, Scope, Skill, SkillId, changes,
+    Catalog, CatalogPart, Precedence, Scope, Skill, SkillId, SkillNotFound, SkillOrigin, changes,
 };
 use prowess_spec::ReadFault;
 
@@ -132,7 +132,11 @@ impl Default for Registry {
 impl Registry {
     /// Makes an empty registry.
     pub fn new(precedence: Precedence) -> Self {
-        let program = Arc::new(MemorySource::new(Origin::new(Scope::Program, 0, "program")));
+        let program = Arc::new(MemorySource::new(SkillOrigin::new(
+            Scope::Program,
+            0,
+            "program",
+        )));
         let shared = Shared {
             precedence,
             program: Arc::clone(&program),
@@ -347,7 +351,7 @@ impl Registry {
     }
 
     /// Returns the skill that a name means.
-    pub fn get(&self, name: &str) -> Result<Arc<Skill>, NotFound> {
+    pub fn get(&self, name: &str) -> Result<Arc<Skill>, SkillNotFound> {
         self.snapshot()
             .resolve(name)
             .map(|entry| Arc::clone(&entry.skill))
@@ -501,8 +505,9 @@ impl Live {
 
 /// Brings skills into order. Where there are many, a second thread does one half: they are all over
 /// the memory, and going there is what takes the time.
-fn parts(skills: &[&Arc<Skill>], precedence: Precedence) -> Vec<Part> {
-    let part = |skills: &[&Arc<Skill>]| Part::new(skills.iter().copied().cloned(), precedence);
+fn parts(skills: &[&Arc<Skill>], precedence: Precedence) -> Vec<CatalogPart> {
+    let part =
+        |skills: &[&Arc<Skill>]| CatalogPart::new(skills.iter().copied().cloned(), precedence);
     if skills.len() < MANY {
         return vec![part(skills)];
     }

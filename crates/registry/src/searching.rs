@@ -4,8 +4,10 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use prowess_catalog::{Catalog, Form, Scope, Skill, SkillId, changes};
-use prowess_search::{Document, Hit, Part, PartBuilder, Query, SearchIndex};
+use prowess_catalog::{Catalog, Scope, Skill, SkillForm, SkillId, changes};
+use prowess_search::{
+    SearchDocument, SearchHit, SearchIndex, SearchPart, SearchPartBuilder, SearchQuery,
+};
 use prowess_spec::parse;
 use sha2::{Digest, Sha256};
 
@@ -27,7 +29,7 @@ pub(crate) struct Searching {
 impl Registry {
     /// Searches the skills that are not shadowed. The first search reads their bodies; later ones
     /// only those that changed.
-    pub fn search(&self, query: &Query<'_>) -> Vec<Hit> {
+    pub fn search(&self, query: &SearchQuery<'_>) -> Vec<SearchHit> {
         self.search_index().search(query)
     }
 
@@ -100,18 +102,18 @@ impl Registry {
                 let skills: Vec<&Arc<Skill>> = now.listed().map(|entry| &entry.skill).collect();
                 SearchIndex::from_parts(self.take_apart(&skills))
             }
-            (None, _) => index.with_part(&removed, PartBuilder::new().finish()),
+            (None, _) => index.with_part(&removed, SearchPartBuilder::new().finish()),
         }
     }
 
     /// Reads the bodies of skills and takes them apart, with several threads where that pays.
-    fn take_apart(&self, skills: &[&Arc<Skill>]) -> Vec<Part> {
+    fn take_apart(&self, skills: &[&Arc<Skill>]) -> Vec<SearchPart> {
         let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         let threads = threads.min(skills.len().div_ceil(SKILLS_PER_THREAD)).max(1);
         let each = skills.len().div_ceil(threads).max(1);
         std::thread::scope(|scope| {
             // A part at a time: what a part needs while it is made is used again for the next.
-            let apart = |chunk: &[&Arc<Skill>]| -> Vec<Part> {
+            let apart = |chunk: &[&Arc<Skill>]| -> Vec<SearchPart> {
                 chunk
                     .chunks(SKILLS_PER_PART)
                     .map(|some| self.take_apart_alone(some))
@@ -129,14 +131,14 @@ impl Registry {
         })
     }
 
-    fn take_apart_alone(&self, skills: &[&Arc<Skill>]) -> Part {
-        let mut builder = PartBuilder::new();
+    fn take_apart_alone(&self, skills: &[&Arc<Skill>]) -> SearchPart {
+        let mut builder = SearchPartBuilder::new();
         let mut buffer = Vec::new();
         for &skill in skills {
             // Most skills are files whose place is known; the others are asked for, but no server:
             // it is not told of a search.
             let path = Path::new(&*skill.location);
-            let read = skill.form != Form::Memory
+            let read = skill.form != SkillForm::Memory
                 && read_file(rustix::fs::CWD, path.as_os_str(), &mut buffer).is_ok();
             if skill.id.origin.scope == Scope::Server {
                 buffer.clear();
@@ -144,7 +146,7 @@ impl Registry {
                 buffer = self.text(&skill.id).unwrap_or_default();
             }
             let parsed = parse(&buffer);
-            builder.add(Document {
+            builder.add(SearchDocument {
                 skill,
                 body: parsed.body_text(),
             });

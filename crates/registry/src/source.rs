@@ -167,24 +167,24 @@ pub(crate) fn fingerprint(text: &[u8]) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use prowess_catalog::{Form, Origin, Place, Scope, Stamp};
+    use prowess_catalog::{FileStamp, Scope, SkillForm, SkillLocation, SkillOrigin};
     use prowess_spec::parse;
 
     use super::*;
 
     #[test]
     fn a_skill_is_found_by_its_place() {
-        let origin = Arc::new(Origin::new(Scope::User, 0, "/root"));
+        let origin = Arc::new(SkillOrigin::new(Scope::User, 0, "/root"));
         let skill = |location: &str| {
-            let place = Place {
+            let place = SkillLocation {
                 id: SkillId {
                     origin: Arc::clone(&origin),
                     path: "x".into(),
                 },
-                form: Form::Folder,
+                form: SkillForm::Folder,
                 location: location.into(),
                 given: None,
-                stamp: Stamp::default(),
+                stamp: FileStamp::default(),
                 sidecar: None,
                 fingerprint: 7,
             };

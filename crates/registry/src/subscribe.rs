@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
-use prowess_catalog::Change;
+use prowess_catalog::CatalogChange;
 
 /// How many announcements wait for a reader. One that is slower is told so, and looks itself.
 const MOST_WAITING: usize = 256;
@@ -15,7 +15,7 @@ pub struct ChangeSet {
     /// The catalogue that it led to.
     pub generation: u64,
     /// What is different, in order of name.
-    pub changes: Vec<Change>,
+    pub changes: Vec<CatalogChange>,
     /// Whether announcements before this one were lost: compare with the snapshot instead.
     pub lagged: bool,
 }

@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use prowess_diag::{Diagnostic, Severity, Span};
-use prowess_spec::body::{Item, ItemKind, Placeholder};
+use prowess_spec::body::{BodyItem, BodyItemKind, Placeholder};
 
 use crate::{Compat, Variable};
 use prowess_shell::placeholders::{self, Found, Kind, Place, Quoting};
@@ -87,7 +87,7 @@ pub(crate) fn read(
     span: Span,
     command: Span,
     block: bool,
-    inside: &[Item],
+    inside: &[BodyItem],
     names: &[Box<str>],
     compat: Compat,
 ) -> Result<Command, Vec<Diagnostic>> {
@@ -98,9 +98,9 @@ pub(crate) fn read(
         .iter()
         .filter_map(|item| {
             let kind = match item.kind {
-                ItemKind::Placeholder(_) => Kind::Argument,
-                ItemKind::Variable => Kind::Trusted,
-                ItemKind::Escape => Kind::Escape,
+                BodyItemKind::Placeholder(_) => Kind::Argument,
+                BodyItemKind::Variable => Kind::Trusted,
+                BodyItemKind::Escape => Kind::Escape,
                 _ => return None,
             };
             Some(Place {
@@ -173,10 +173,10 @@ pub(crate) fn read(
     })
 }
 
-pub(crate) fn is_filled(kind: &ItemKind) -> bool {
+pub(crate) fn is_filled(kind: &BodyItemKind) -> bool {
     matches!(
         kind,
-        ItemKind::Placeholder(_) | ItemKind::Variable | ItemKind::Escape
+        BodyItemKind::Placeholder(_) | BodyItemKind::Variable | BodyItemKind::Escape
     )
 }
 
@@ -240,13 +240,13 @@ impl Writer<'_> {
         }
     }
 
-    fn item(&mut self, written: &str, item: &Item, quoting: Quoting) {
+    fn item(&mut self, written: &str, item: &BodyItem, quoting: Quoting) {
         let what = match &item.kind {
-            ItemKind::Placeholder(placeholder) => {
+            BodyItemKind::Placeholder(placeholder) => {
                 self.placeholder(placeholder);
                 What::Argument(placeholder.clone())
             }
-            ItemKind::Variable => {
+            BodyItemKind::Variable => {
                 let inner = written.trim_start_matches("${").trim_end_matches('}');
                 let variable = Variable::read(inner);
                 let known = self.variables.iter().position(|known| *known == variable);

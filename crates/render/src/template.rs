@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use prowess_diag::{Diagnostic, Severity, Span};
-use prowess_spec::body::{self, Detail, Item, ItemKind, Place, Placeholder};
+use prowess_spec::body::{self, BodyItem, BodyItemKind, ItemContext, Placeholder, ScanDetail};
 
 use crate::slot::{self, Command, Withheld};
 use crate::{Compat, Variable};
@@ -111,7 +111,7 @@ pub fn prepare(text: &str, body: Span, options: &Prepare<'_>) -> Result<Template
     if compat.names_from_keys() {
         add_candidates(&text[start..end], &mut names);
     }
-    let items = body::analyse(text, body, &names, Detail::Full);
+    let items = body::analyse(text, body, &names, ScanDetail::Full);
     let mut reader = Reader {
         text,
         options,
@@ -180,29 +180,34 @@ impl Reader<'_> {
     }
 
     /// Takes one item; returns those that follow it.
-    fn item<'i>(&mut self, item: &Item, more: &'i [Item], names: &[&str]) -> &'i [Item] {
+    fn item<'i>(
+        &mut self,
+        item: &BodyItem,
+        more: &'i [BodyItem],
+        names: &[&str],
+    ) -> &'i [BodyItem] {
         let compat = self.options.compat;
         match &item.kind {
-            ItemKind::Placeholder(placeholder) => {
+            BodyItemKind::Placeholder(placeholder) => {
                 self.placeholder(item.span, item.place, placeholder.clone());
             }
-            ItemKind::Escape if compat.has_escapes() => self.push(item.span, PieceKind::Escape),
-            ItemKind::Escape => {
+            BodyItemKind::Escape if compat.has_escapes() => self.push(item.span, PieceKind::Escape),
+            BodyItemKind::Escape => {
                 // The backslash is text; what stands behind it is read on its own.
                 let behind = Span::new(item.span.start as usize + 1, item.span.end as usize);
-                for inner in body::analyse(self.text, behind, names, Detail::Full) {
-                    if let ItemKind::Placeholder(placeholder) = inner.kind {
+                for inner in body::analyse(self.text, behind, names, ScanDetail::Full) {
+                    if let BodyItemKind::Placeholder(placeholder) = inner.kind {
                         self.placeholder(inner.span, item.place, placeholder);
                     }
                 }
             }
-            ItemKind::Variable => {
+            BodyItemKind::Variable => {
                 let inner = item.span.of(self.text);
                 let inner = inner.trim_start_matches("${").trim_end_matches('}');
                 self.push(item.span, PieceKind::Variable(Variable::read(inner)));
             }
-            ItemKind::Command { command, block } => {
-                let is_live = item.place == Place::Text || compat.runs_in_fences();
+            BodyItemKind::Command { command, block } => {
+                let is_live = item.place == ItemContext::Text || compat.runs_in_fences();
                 if is_live && !self.is_quotation(item.span, *block) {
                     let length = more
                         .iter()
@@ -214,12 +219,14 @@ impl Reader<'_> {
                 let message = "a command that is shown as an example is not run".to_owned();
                 self.note("injection-in-code", message, Some(item.span));
             }
-            ItemKind::Fence { .. } | ItemKind::InlineCode { .. } | ItemKind::Link { .. } => {}
+            BodyItemKind::Fence { .. }
+            | BodyItemKind::InlineCode { .. }
+            | BodyItemKind::Link { .. } => {}
         }
         more
     }
 
-    fn placeholder(&mut self, span: Span, place: Place, placeholder: Placeholder) {
+    fn placeholder(&mut self, span: Span, place: ItemContext, placeholder: Placeholder) {
         let template = &mut self.template;
         template.mentions |= !matches!(placeholder, Placeholder::Named(_));
         let is_index = matches!(placeholder, Placeholder::Index(_));
@@ -231,7 +238,7 @@ impl Reader<'_> {
         self.push(span, PieceKind::Argument(placeholder));
     }
 
-    fn command(&mut self, span: Span, command: Span, block: bool, inside: &[Item]) {
+    fn command(&mut self, span: Span, command: Span, block: bool, inside: &[BodyItem]) {
         if self.options.commands == Commands::Withhold {
             let display: Arc<str> = command.of(self.text).trim_end_matches(['\r', '\n']).into();
             self.push(span, PieceKind::Withheld(self.template.withheld.len()));

@@ -2,7 +2,7 @@
 
 use prowess_agent::Effort;
 use prowess_catalog::Scope;
-use prowess_catalog::visibility::{View, Who};
+use prowess_catalog::visibility::{Audience, CatalogView};
 use prowess_spec::manifest::ToolList;
 use prowess_spec::{Manifest, parse};
 use prowess_tools::{HookSet, Loaded, Workshop, rule_names};
@@ -31,9 +31,9 @@ impl Facts {
     /// Reads what a skill says that is used in this conversation. Nothing where it is not there, or
     /// cannot be read, or is a server's: what that says about the session counts for nothing, and is
     /// not read before somebody may use it.
-    pub(crate) fn within(workshop: &Workshop, name: &str, who: Who) -> Option<Self> {
+    pub(crate) fn within(workshop: &Workshop, name: &str, who: Audience) -> Option<Self> {
         let catalog = workshop.registry.snapshot();
-        let view = View::new(&catalog, &workshop.visibility, who);
+        let view = CatalogView::new(&catalog, &workshop.visibility, who);
         let is_served = view.resolve(name).ok()?.skill.id.origin.scope == Scope::Server;
         if is_served {
             None
@@ -43,13 +43,13 @@ impl Facts {
     }
 
     /// Reads what a skill says. Nothing where it is not there, or cannot be read.
-    pub(crate) fn of(workshop: &Workshop, name: &str, who: Who) -> Option<Self> {
+    pub(crate) fn of(workshop: &Workshop, name: &str, who: Audience) -> Option<Self> {
         let catalog = workshop.registry.snapshot();
-        let view = View::new(&catalog, &workshop.visibility, who);
+        let view = CatalogView::new(&catalog, &workshop.visibility, who);
         let entry = view.resolve(name).ok()?;
         let Reading { text, standing, .. } = workshop.read(&entry.skill).ok()?;
         let manifest = parse(&text).manifest;
-        let word = |text: &Option<prowess_spec::manifest::Text>| {
+        let word = |text: &Option<prowess_spec::manifest::SpannedText>| {
             let word = text.as_ref().map(|text| text.value.trim());
             word.filter(|word| !word.is_empty()).map(Box::from)
         };
@@ -130,7 +130,7 @@ fn is_of_server(pattern: &str, tool: &str) -> bool {
 pub(crate) fn facts(workshop: &Workshop, loaded: &Loaded) -> Vec<Facts> {
     let known = loaded
         .names()
-        .filter_map(|name| Facts::within(workshop, name, Who::Person));
+        .filter_map(|name| Facts::within(workshop, name, Audience::Person));
     // One that changed since is not what was loaded.
     let same = |facts: &Facts| {
         loaded

@@ -1,6 +1,6 @@
 //! Agents: what a skill runs as that has a conversation of its own.
 
-use prowess_catalog::{Grant, View, Who};
+use prowess_catalog::{Audience, CatalogView, SkillGrant};
 use prowess_diag::{suggest, wording};
 use prowess_tools::Workshop;
 
@@ -26,7 +26,7 @@ pub(crate) struct Agent {
     /// Whether it has only tools that change nothing.
     pub(crate) only_looks: bool,
     /// Which skills it was given, where somebody said so.
-    grant: Option<Grant>,
+    grant: Option<SkillGrant>,
 }
 
 impl Engine {
@@ -118,7 +118,7 @@ pub(crate) fn narrow(
     agents: &[Agent],
     workshop: &mut Workshop,
     running: &str,
-    who: Who,
+    who: Audience,
 ) -> Result<(), RuntimeError> {
     let catalog = workshop.registry.snapshot();
     for agent in agents {
@@ -128,7 +128,7 @@ pub(crate) fn narrow(
             allow.push(running.to_owned());
         }
         workshop.visibility.grant = grant.and(&workshop.visibility.grant, &catalog);
-        if View::new(&catalog, &workshop.visibility, who)
+        if CatalogView::new(&catalog, &workshop.visibility, who)
             .resolve(running)
             .is_err()
         {

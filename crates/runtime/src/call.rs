@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use prowess_agent::{ActiveSkill, CallState, Ending, Event, Open, Parent, ToolCall, ToolResult};
-use prowess_catalog::Who;
+use prowess_catalog::Audience;
 use prowess_policy::{Answer, Decision, Verdict};
 use prowess_render::Arguments;
 use prowess_tools::{
@@ -305,7 +305,7 @@ impl Session {
             return Ok(None);
         };
         let (workshop, name) = (Arc::clone(&self.workshop), name.to_owned());
-        let facts = blocking(move || Facts::within(&workshop, &name, Who::Model)).await?;
+        let facts = blocking(move || Facts::within(&workshop, &name, Audience::Model)).await?;
         Ok(facts.filter(|facts| facts.forked))
     }
 
@@ -418,7 +418,7 @@ impl Session {
                 call: Some(call.id.clone()),
                 depth: self.journal.depth + 1,
             }),
-            who: Who::Model,
+            who: Audience::Model,
             ..self.part(&facts.name)
         };
         let may_wait = self.engine.parts.settings.background

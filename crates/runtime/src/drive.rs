@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use prowess_agent::{
     CompactPlan, Delta, Ending, Event, Limit, Options, Reply, Request, Step, Stop, ToolChoice,
 };
-use prowess_catalog::index::{self, NoteOptions, Shown};
-use prowess_catalog::{View, Who};
+use prowess_catalog::index::{self, NoteOptions, ShownSkills};
+use prowess_catalog::{Audience, CatalogView};
 use prowess_tools::{HookEvent, HookOutcome, HookState, run_hooks};
 use prowess_traits::{ModelError, ModelErrorKind, Price};
 use tokio_util::sync::CancellationToken;
@@ -222,11 +222,11 @@ impl Session {
         }
         (self.generation, self.touched) = (catalog.generation(), false);
         let (note, now) = {
-            let view = View::new(&catalog, &self.workshop.visibility, Who::Model);
+            let view = CatalogView::new(&catalog, &self.workshop.visibility, Audience::Model);
             let entries = index::entries(&view, &[]);
             (
                 index::note(&self.known, &entries, &NoteOptions::default()),
-                Shown::of(&entries),
+                ShownSkills::of(&entries),
             )
         };
         let can_load = self

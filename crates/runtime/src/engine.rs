@@ -5,7 +5,7 @@ use std::fmt::Debug;
 use std::sync::Arc;
 
 use prowess_agent::{Budget, Effort};
-use prowess_catalog::{Grant, index};
+use prowess_catalog::{SkillGrant, index};
 use prowess_tools::{Tool, Workshop};
 use prowess_traits::{Clock, Model, SessionStore};
 
@@ -61,7 +61,7 @@ pub struct Settings {
     /// How hard models think.
     pub effort: Option<Effort>,
     /// How long the index may be.
-    pub index: index::Budget,
+    pub index: index::IndexBudget,
     /// Which skills get a line in it.
     pub listing: index::Listing,
     /// Whether the tools list has Agentick's `skill` beside `load_skill`.
@@ -74,7 +74,7 @@ pub struct Settings {
     pub max_tokens: Option<u32>,
     /// The agents that skills may name in `agent`, beside `general-purpose`, `Explore` and `Plan`, and
     /// which skills each was given. A name of those three takes skills away from that one.
-    pub agents: BTreeMap<Box<str>, Grant>,
+    pub agents: BTreeMap<Box<str>, SkillGrant>,
 }
 
 impl Default for Settings {
@@ -85,7 +85,7 @@ impl Default for Settings {
             budget: Budget::turns(50),
             sub_budget: Budget::default(),
             effort: None,
-            index: index::Budget::default(),
+            index: index::IndexBudget::default(),
             listing: index::Listing::default(),
             skill_tool: false,
             cache: true,

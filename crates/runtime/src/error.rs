@@ -1,7 +1,7 @@
 //! Why a session could not go on.
 
 use prowess_agent::FoldError;
-use prowess_catalog::visibility::Refusal;
+use prowess_catalog::visibility::LookupRefusal;
 use prowess_tools::{ActivationError, SchemaFault};
 use prowess_traits::SessionError;
 
@@ -26,7 +26,7 @@ pub enum RuntimeError {
     Skill(#[from] ActivationError),
     /// A person typed the name of a skill that is not there, or not for people.
     #[error(transparent)]
-    NoSkill(Refusal),
+    NoSkill(LookupRefusal),
     /// A message begins with a name that no skill has.
     #[error("no command or skill `/{name}`")]
     NoCommand {

@@ -1,9 +1,9 @@
 //! What a model is told before anything is said: instructions, the project's notes, the index.
 
 use prowess_agent::Listed;
-use prowess_catalog::index::{self, IndexOptions, Limit, Shown};
-use prowess_catalog::rank::{self, Ranked};
-use prowess_catalog::{Sight, View, Who};
+use prowess_catalog::index::{self, IndexLimit, IndexOptions, ShownSkills};
+use prowess_catalog::rank::{self, RankedSkill};
+use prowess_catalog::{Audience, CatalogView, SkillVisibility};
 use prowess_tools::Workshop;
 use prowess_traits::UsageQuery;
 
@@ -25,7 +25,7 @@ pub(crate) struct Prompt {
     /// What became of the skills.
     pub(crate) listed: Listed,
     /// What the model knows of them.
-    pub(crate) known: Shown,
+    pub(crate) known: ShownSkills,
     /// Which catalogue that was.
     pub(crate) generation: u64,
 }
@@ -40,7 +40,7 @@ pub(crate) fn prompt(workshop: &Workshop, settings: &Settings, tools: &[Box<str>
     }
     let has = |name: &'static str| tools.iter().any(|tool| **tool == *name).then_some(name);
     let catalog = workshop.registry.snapshot();
-    let view = View::new(&catalog, &workshop.visibility, Who::Model);
+    let view = CatalogView::new(&catalog, &workshop.visibility, Audience::Model);
     let entries = index::entries(&view, &ranked(workshop, &view));
     let made = index::index(
         &entries,
@@ -64,15 +64,15 @@ pub(crate) fn prompt(workshop: &Workshop, settings: &Settings, tools: &[Box<str>
     let hidden = catalog
         .entries()
         .iter()
-        .filter_map(|entry| match view.sight(entry) {
-            Sight::Hidden(why) => Some((entry.name().into(), why.as_str().into())),
-            Sight::Full | Sight::NameOnly => None,
+        .filter_map(|entry| match view.visibility(entry) {
+            SkillVisibility::Hidden(why) => Some((entry.name().into(), why.as_str().into())),
+            SkillVisibility::Full | SkillVisibility::NameOnly => None,
         });
-    let known = Shown::of(&entries);
+    let known = ShownSkills::of(&entries);
     let listed = Listed {
         tokens: made.tokens as u64,
         budget: match made.report.limit {
-            Limit::Tokens(tokens) => tokens as u64,
+            IndexLimit::Tokens(tokens) => tokens as u64,
             _ => 0,
         },
         omitted: made
@@ -102,7 +102,7 @@ pub(crate) fn prompt(workshop: &Workshop, settings: &Settings, tools: &[Box<str>
 }
 
 /// The skills in the order of their use, as far as it is remembered.
-fn ranked(workshop: &Workshop, view: &View<'_>) -> Vec<Ranked> {
+fn ranked(workshop: &Workshop, view: &CatalogView<'_>) -> Vec<RankedSkill> {
     let Some(store) = &workshop.usage else {
         return Vec::new();
     };
@@ -118,6 +118,6 @@ fn ranked(workshop: &Workshop, view: &View<'_>) -> Vec<Ranked> {
     rank::rank(
         &skills,
         &used,
-        &rank::Options::new(workshop.clock.now(), LAST_USED),
+        &rank::RankOptions::new(workshop.clock.now(), LAST_USED),
     )
 }

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use prowess_agent::{ActiveSkill, Budget, Event, Part, Run, Stamped, Started, ToolCall};
-use prowess_catalog::Who;
-use prowess_catalog::index::Shown;
+use prowess_catalog::Audience;
+use prowess_catalog::index::ShownSkills;
 use prowess_policy::{Answer, Decision, Verdict};
 use prowess_tools::{Choice, HookEvent, HookState, Loaded, Role};
 use prowess_traits::{Model, Question, Recorder, SessionError, SessionQuery};
@@ -148,20 +148,20 @@ impl Session {
         let above = blocking(move || {
             let facts = above
                 .iter()
-                .filter_map(|name| Facts::of(&derived, name, Who::Person));
+                .filter_map(|name| Facts::of(&derived, name, Audience::Person));
             facts.collect::<Vec<_>>()
         });
         below::restrict(&workshop, &above.await?);
         if let Some(name) = started.skill.clone() {
             let derived = workshop.derive();
             let asked = name.clone();
-            let facts = blocking(move || Facts::of(&derived, &asked, Who::Person)).await?;
+            let facts = blocking(move || Facts::of(&derived, &asked, Audience::Person)).await?;
             // Without its skill nobody knows what it may do.
             let Some(facts) = facts else {
-                return Err(subrun::not_there(workshop, name, Who::Person).await?);
+                return Err(subrun::not_there(workshop, name, Audience::Person).await?);
             };
             let agents = engine.agents_of(&facts, &started.agents)?;
-            agents::narrow(&agents, &mut workshop, &name, Who::Person)?;
+            agents::narrow(&agents, &mut workshop, &name, Audience::Person)?;
             let chosen = started.tools.as_deref();
             subrun::confine(&mut tools, &mut workshop, &facts, chosen, &agents);
         }
@@ -173,7 +173,7 @@ impl Session {
         let (model, missing) = model_of(engine, started);
         let session = Self {
             engine: engine.clone(),
-            known: Shown {
+            known: ShownSkills {
                 skills: known(events),
             },
             journal,
@@ -206,7 +206,7 @@ impl Session {
         let active = self.journal.run.active().to_vec();
         blocking(move || {
             let same = |skill: &ActiveSkill| {
-                Facts::of(&workshop, &skill.name, Who::Person)
+                Facts::of(&workshop, &skill.name, Audience::Person)
                     .is_some_and(|facts| *facts.standing.digest == *skill.digest)
             };
             active.into_iter().filter(|skill| !same(skill)).collect()

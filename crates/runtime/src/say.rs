@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use prowess_agent::{ActiveSkill, Event, Parent, Part, Usage};
-use prowess_catalog::Who;
+use prowess_catalog::Audience;
 use prowess_render::Arguments;
 use prowess_tools::{Activation, Called, Given, HookEvent, HookOutcome, Typed, activate, typed};
 use tokio_util::sync::CancellationToken;
@@ -188,7 +188,7 @@ impl Session {
                 call: None,
                 depth: self.journal.depth + 1,
             }),
-            who: Who::Person,
+            who: Audience::Person,
             ..self.part(&one.name)
         };
         let finished =

@@ -6,7 +6,7 @@ use prowess_agent::{
     ActiveSkill, Decided, Effort, Event, Limits, Part, Run, Spent, Started, ToolDeclaration,
     VERSION,
 };
-use prowess_catalog::index::Shown;
+use prowess_catalog::index::ShownSkills;
 use prowess_policy::{Answer, Verdict};
 use prowess_tools::{Choice, HookState, Loaded, Toolset, Workshop};
 use prowess_traits::{Model, Noted, Recorder, Stoppable};
@@ -33,7 +33,7 @@ pub struct Session {
     pub(crate) hooks: HookState,
     pub(crate) facts: Vec<Facts>,
     pub(crate) notes: Arc<Notes>,
-    pub(crate) known: Shown,
+    pub(crate) known: ShownSkills,
     pub(crate) generation: u64,
     /// Whether a file was touched since the model was told of its skills.
     pub(crate) touched: bool,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use prowess_agent::{Budget, Effort, Ending, Limits, Parent, Part};
-use prowess_catalog::Who;
+use prowess_catalog::Audience;
 use prowess_registry::{NewSkill, Registry};
 use prowess_render::Arguments;
 use prowess_tools::{
@@ -56,7 +56,7 @@ pub struct SubRun {
     /// The session that it is a part of.
     pub parent: Option<Parent>,
     /// Who wants it.
-    pub who: Who,
+    pub who: Audience,
     /// Agents that it runs as beside the one that the skill names: what one of them does not have, it
     /// does not have.
     pub agents: Vec<Box<str>>,
@@ -74,7 +74,7 @@ impl SubRun {
             effort: None,
             tools: None,
             parent: None,
-            who: Who::Person,
+            who: Audience::Person,
             agents: Vec::new(),
         }
     }
@@ -180,7 +180,7 @@ pub(crate) async fn run_in(
 pub(crate) async fn not_there(
     workshop: Workshop,
     name: Box<str>,
-    who: Who,
+    who: Audience,
 ) -> Result<RuntimeError, RuntimeError> {
     let given = Given {
         who,

@@ -8,10 +8,10 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, OnceLock};
 
 use super::names::{NameWords, name_length};
-use super::part::{Document, Part, PartBuilder};
-use super::score::{Statistics, Weights};
+use super::part::{SearchDocument, SearchPart, SearchPartBuilder};
+use super::score::{SearchWeights, Statistics};
 use super::segment::{LENGTHS, Segment, merge, small};
-use super::{Hit, Mode, Query, score, substring};
+use super::{SearchHit, SearchMode, SearchQuery, score, substring};
 use prowess_catalog::{Skill, SkillId};
 
 /// Segments are not merged below this number of changes.
@@ -121,14 +121,14 @@ impl Default for SearchIndex {
 
 impl SearchIndex {
     /// Builds an index of documents in catalogue order.
-    pub fn build<'a>(documents: impl IntoIterator<Item = Document<'a>>) -> Self {
-        Self::from_parts(vec![Part::tokenise(documents)])
+    pub fn build<'a>(documents: impl IntoIterator<Item = SearchDocument<'a>>) -> Self {
+        Self::from_parts(vec![SearchPart::tokenise(documents)])
     }
 
     /// Combines parts. Their order is the catalogue order until [`Self::arranged`] sets another.
-    pub fn from_parts(mut parts: Vec<Part>) -> Self {
+    pub fn from_parts(mut parts: Vec<SearchPart>) -> Self {
         if parts.len() == 1
-            && let Some(Part(segment)) = parts.pop()
+            && let Some(SearchPart(segment)) = parts.pop()
         {
             return Self::of(segment);
         }
@@ -186,9 +186,9 @@ impl SearchIndex {
     pub fn with_changes<'a>(
         &self,
         removed: &[SkillId],
-        added: impl IntoIterator<Item = Document<'a>>,
+        added: impl IntoIterator<Item = SearchDocument<'a>>,
     ) -> Self {
-        let mut builder = PartBuilder::new();
+        let mut builder = SearchPartBuilder::new();
         for document in added {
             builder.add(document);
         }
@@ -197,8 +197,8 @@ impl SearchIndex {
 
     /// Works like [`Self::with_changes`], with documents that are already tokenised.
     #[must_use]
-    pub fn with_part(&self, removed: &[SkillId], added: Part) -> Self {
-        let Part(fresh) = added;
+    pub fn with_part(&self, removed: &[SkillId], added: SearchPart) -> Self {
+        let SearchPart(fresh) = added;
         let arriving = fresh.skills.iter().flatten().map(|skill| &skill.id);
         let leaving: HashSet<&SkillId> = removed.iter().chain(arriving).collect();
         // Few skills leave; a set of their paths rules out most others cheaply.
@@ -298,15 +298,15 @@ impl SearchIndex {
     }
 
     /// Searches with the default weights.
-    pub fn search(&self, query: &Query<'_>) -> Vec<Hit> {
-        self.search_with(query, &Weights::default())
+    pub fn search(&self, query: &SearchQuery<'_>) -> Vec<SearchHit> {
+        self.search_with(query, &SearchWeights::default())
     }
 
     /// Searches with custom weights.
-    pub fn search_with(&self, query: &Query<'_>, weights: &Weights) -> Vec<Hit> {
+    pub fn search_with(&self, query: &SearchQuery<'_>, weights: &SearchWeights) -> Vec<SearchHit> {
         match query.mode {
-            Mode::Substring => substring::search(self.in_order(), query),
-            Mode::Ranked if query.text.trim().is_empty() => {
+            SearchMode::Substring => substring::search(self.in_order(), query),
+            SearchMode::Ranked if query.text.trim().is_empty() => {
                 let mut skills: Vec<_> = self
                     .skills()
                     .filter(|skill| substring::admits(query, skill))
@@ -314,7 +314,7 @@ impl SearchIndex {
                 skills.sort_by(|one, other| score::by_name(one, other));
                 substring::search(skills, query)
             }
-            Mode::Ranked => score::search(self.view(), query, weights),
+            SearchMode::Ranked => score::search(self.view(), query, weights),
         }
     }
 

@@ -26,12 +26,12 @@ use std::sync::Arc;
 use prowess_catalog::{Scope, Skill};
 
 pub use index::SearchIndex;
-pub use part::{Document, Part, PartBuilder};
-pub use score::Weights;
+pub use part::{SearchDocument, SearchPart, SearchPartBuilder};
+pub use score::SearchWeights;
 
 /// The search algorithm.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Mode {
+pub enum SearchMode {
     /// Ranks by words, best match first.
     #[default]
     Ranked,
@@ -41,7 +41,7 @@ pub enum Mode {
 
 /// A search query.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Query<'q> {
+pub struct SearchQuery<'q> {
     /// The words or the substring. An empty query matches every skill that passes the filters.
     pub text: &'q str,
     /// Metadata pairs that a skill must have exactly.
@@ -51,14 +51,14 @@ pub struct Query<'q> {
     /// Maximum number of hits; 0 for no limit.
     pub limit: usize,
     /// The search algorithm.
-    pub mode: Mode,
+    pub mode: SearchMode,
     /// Treats the last word as a prefix, for search while typing.
     pub prefix: bool,
     /// Adds an explanation to each hit.
     pub explain: bool,
 }
 
-impl<'q> Query<'q> {
+impl<'q> SearchQuery<'q> {
     /// Returns a ranked query for ten skills, with explanations.
     pub fn new(text: &'q str) -> Self {
         Self {
@@ -66,7 +66,7 @@ impl<'q> Query<'q> {
             metadata: Vec::new(),
             scope: None,
             limit: 10,
-            mode: Mode::Ranked,
+            mode: SearchMode::Ranked,
             prefix: false,
             explain: true,
         }
@@ -75,25 +75,25 @@ impl<'q> Query<'q> {
 
 /// A skill that matches a query.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Hit {
+pub struct SearchHit {
     /// The skill.
     pub skill: Arc<Skill>,
     /// The score. Comparable only within one search; 0 if nothing was ranked.
     pub score: f32,
     /// The components of the score, largest first; their points add up to the score. Empty if not
     /// requested, and after the first thousand hits.
-    pub explanation: Vec<Reason>,
+    pub explanation: Vec<MatchReason>,
 }
 
 /// One component of a score.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Reason {
+pub struct MatchReason {
     /// The matching field.
-    pub field: Field,
+    pub field: SearchField,
     /// The matching term as stored in the index, stemmed.
     pub term: Arc<str>,
     /// The kind of match.
-    pub form: Form,
+    pub form: MatchForm,
     /// Contribution to the score.
     pub points: f32,
 }
@@ -101,7 +101,7 @@ pub struct Reason {
 /// A searchable part of a skill.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
-pub enum Field {
+pub enum SearchField {
     /// The name and the alias.
     Name,
     /// The description.
@@ -120,7 +120,7 @@ pub enum Field {
     WholeName,
 }
 
-impl Field {
+impl SearchField {
     /// Every field, in storage order.
     pub const ALL: [Self; segment::FIELDS] = [
         Self::Name,
@@ -151,7 +151,7 @@ impl Field {
 /// The kind of match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
-pub enum Form {
+pub enum MatchForm {
     /// The word itself or an inflected form.
     Exact,
     /// Two adjacent characters of a script without spaces.
@@ -166,7 +166,7 @@ pub enum Form {
     NameCover,
 }
 
-impl Form {
+impl MatchForm {
     /// Returns the name used in output.
     pub fn as_str(self) -> &'static str {
         match self {

@@ -2,7 +2,7 @@
 
 use super::part::{names, whole};
 use super::segment::{Segment, small};
-use super::tokens::{self, Kind};
+use super::tokens::{self, TokenKind};
 use prowess_catalog::Skill;
 
 /// A word of a name that is close to the query word.
@@ -175,7 +175,7 @@ fn count_words(name: &str) -> u8 {
     let mut words: Vec<Vec<u8>> = Vec::new();
     tokens::each(name, |word, kind| {
         let stem = tokens::stemmed(word);
-        if kind != Kind::Part
+        if kind != TokenKind::Part
             && !tokens::is_stop_word(word)
             && !words.contains(&stem)
             && words.len() < 32

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::segment::{BODY, Counts, FIELDS, Lengths, NAME, Segment, WHOLE, Writer, small};
-use super::tokens::{self, Kind};
+use super::tokens::{self, TokenKind};
 use prowess_catalog::Skill;
 use prowess_catalog::outline::headings;
 
@@ -20,7 +20,7 @@ const MAX_BODY_WORD: usize = 32;
 
 /// A skill and its text.
 #[derive(Clone, Copy, Debug)]
-pub struct Document<'a> {
+pub struct SearchDocument<'a> {
     /// The skill.
     pub skill: &'a Arc<Skill>,
     /// The body; the index keeps only its words.
@@ -30,7 +30,7 @@ pub struct Document<'a> {
 /// Tokenises documents. Use one per thread;
 /// [`SearchIndex::from_parts`](crate::SearchIndex::from_parts) combines the results.
 #[derive(Debug)]
-pub struct PartBuilder {
+pub struct SearchPartBuilder {
     skills: Vec<Option<Arc<Skill>>>,
     lengths: Vec<Lengths>,
     /// For each document, the end of its words in `words`.
@@ -42,12 +42,12 @@ pub struct PartBuilder {
 
 /// Tokenised documents, ready to be combined with others.
 #[derive(Debug)]
-pub struct Part(pub(super) Segment);
+pub struct SearchPart(pub(super) Segment);
 
-impl Part {
+impl SearchPart {
     /// Tokenises documents.
-    pub fn tokenise<'a>(documents: impl IntoIterator<Item = Document<'a>>) -> Self {
-        let mut builder = PartBuilder::new();
+    pub fn tokenise<'a>(documents: impl IntoIterator<Item = SearchDocument<'a>>) -> Self {
+        let mut builder = SearchPartBuilder::new();
         for document in documents {
             builder.add(document);
         }
@@ -55,13 +55,13 @@ impl Part {
     }
 }
 
-impl Default for PartBuilder {
+impl Default for SearchPartBuilder {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl PartBuilder {
+impl SearchPartBuilder {
     /// Creates an empty builder.
     pub fn new() -> Self {
         Self {
@@ -74,7 +74,7 @@ impl PartBuilder {
     }
 
     /// Adds a document.
-    pub fn add(&mut self, document: Document<'_>) {
+    pub fn add(&mut self, document: SearchDocument<'_>) {
         let mut sink = TermCounter {
             terms: &mut self.terms,
             first: self.words.len(),
@@ -96,7 +96,7 @@ impl PartBuilder {
     }
 
     /// Sorts the postings by term and packs them.
-    pub fn finish(self) -> Part {
+    pub fn finish(self) -> SearchPart {
         let count = self.terms.keys.len();
         let mut places = vec![0_u32; count + 1];
         for (term, _) in &self.words[1..] {
@@ -124,12 +124,12 @@ impl PartBuilder {
             }
             writer.term(text.bytes());
         }
-        Part(writer.finish())
+        SearchPart(writer.finish())
     }
 }
 
 /// Calls `sink` with each text of a document and the number of its field.
-pub(super) fn each_field<'a>(document: Document<'a>, mut sink: impl FnMut(usize, &'a str)) {
+pub(super) fn each_field<'a>(document: SearchDocument<'a>, mut sink: impl FnMut(usize, &'a str)) {
     let skill = document.skill;
     for name in names(skill) {
         sink(NAME, name);
@@ -174,7 +174,7 @@ pub(super) fn is_kept(field: usize, word: &[u8]) -> bool {
 pub(super) fn whole(name: &str) -> Vec<u8> {
     let mut whole = Vec::new();
     tokens::each(name, |word, kind| {
-        if kind != Kind::Part && whole.len() + word.len() <= tokens::MAX_WORD {
+        if kind != TokenKind::Part && whole.len() + word.len() <= tokens::MAX_WORD {
             whole.extend_from_slice(word);
         }
     });
@@ -208,7 +208,7 @@ impl TermCounter<'_> {
             }
             let length = tokens::stem(word);
             self.count(field, &word[..length]);
-            if kind != Kind::Part {
+            if kind != TokenKind::Part {
                 self.lengths[field] += 1;
             }
         });

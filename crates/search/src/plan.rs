@@ -2,10 +2,10 @@
 
 use super::index::IndexView;
 use super::part::whole;
-use super::score::{Weights, idf};
+use super::score::{SearchWeights, idf};
 use super::segment::Entry;
-use super::tokens::{self, Kind};
-use super::{Form, Query, synonyms};
+use super::tokens::{self, TokenKind};
+use super::{MatchForm, SearchQuery, synonyms};
 
 /// Maximum length of a query in bytes.
 const MAX_QUERY: usize = 16 * 1024;
@@ -36,7 +36,7 @@ pub(super) struct QueryTerm {
 #[derive(Clone, Debug)]
 pub(super) struct Spelling {
     pub(super) term: Vec<u8>,
-    pub(super) form: Form,
+    pub(super) form: MatchForm,
     /// Weight relative to the exact word.
     pub(super) factor: f32,
     /// Its entry in each segment.
@@ -44,7 +44,11 @@ pub(super) struct Spelling {
 }
 
 /// Returns the terms to score, in the order of the query.
-pub(super) fn plan(view: IndexView<'_>, query: &Query<'_>, weights: &Weights) -> Vec<QueryTerm> {
+pub(super) fn plan(
+    view: IndexView<'_>,
+    query: &SearchQuery<'_>,
+    weights: &SearchWeights,
+) -> Vec<QueryTerm> {
     let text = &query.text[..query.text.floor_char_boundary(MAX_QUERY)];
     let words = words(text);
     let typing = query.prefix && text.chars().next_back().is_some_and(char::is_alphanumeric);
@@ -57,23 +61,23 @@ pub(super) fn plan(view: IndexView<'_>, query: &Query<'_>, weights: &Weights) ->
         if word.stop && !all_stop && !typing {
             continue;
         }
-        let form = if word.kind == Kind::Gram {
-            Form::Gram
+        let form = if word.kind == TokenKind::Gram {
+            MatchForm::Gram
         } else {
-            Form::Exact
+            MatchForm::Exact
         };
         let mut forms = Vec::new();
         let stem = tokens::stemmed(&word.text);
         add_spelling(view, &mut forms, stem.clone(), form, 1.0);
         for other in synonyms::of(&stem) {
             let other = tokens::stemmed(other.as_bytes());
-            add_spelling(view, &mut forms, other, Form::Synonym, weights.synonym);
+            add_spelling(view, &mut forms, other, MatchForm::Synonym, weights.synonym);
         }
-        let alone = word.kind == Kind::Gram && word.text.len() <= 4 && is_one(&word.text);
+        let alone = word.kind == TokenKind::Gram && word.text.len() <= 4 && is_one(&word.text);
         if typing || alone {
             add_prefix_matches(view, &mut forms, &word.text, weights.prefix);
         }
-        if forms.is_empty() && word.kind == Kind::Word && compared < MAX_COMPARED {
+        if forms.is_empty() && word.kind == TokenKind::Word && compared < MAX_COMPARED {
             compared += 1;
             add_corrections(view, &mut forms, &word.text, weights.typo);
         }
@@ -81,7 +85,13 @@ pub(super) fn plan(view: IndexView<'_>, query: &Query<'_>, weights: &Weights) ->
     }
     for name in joined_names(text, words.len()) {
         let mut forms = Vec::new();
-        add_spelling(view, &mut forms, tokens::stemmed(&name), Form::Exact, 1.0);
+        add_spelling(
+            view,
+            &mut forms,
+            tokens::stemmed(&name),
+            MatchForm::Exact,
+            1.0,
+        );
         // A path or URL of many words is not a misspelt name.
         if forms.is_empty() && words.len() <= MAX_WORDS_OF_NAME && compared < MAX_COMPARED {
             compared += 1;
@@ -104,7 +114,7 @@ pub(super) fn plan(view: IndexView<'_>, query: &Query<'_>, weights: &Weights) ->
 
 struct QueryWord {
     text: Vec<u8>,
-    kind: Kind,
+    kind: TokenKind,
     stop: bool,
 }
 
@@ -135,7 +145,9 @@ fn joined_names(text: &str, words: usize) -> Vec<Vec<u8>> {
     let short = (words > 1 && words <= MAX_WORDS_OF_NAME).then_some(text);
     for piece in tied.chain(short) {
         let mut count = 0;
-        tokens::each(piece, |_, kind| count += usize::from(kind != Kind::Part));
+        tokens::each(piece, |_, kind| {
+            count += usize::from(kind != TokenKind::Part)
+        });
         if count > 1 && count <= 12 {
             let name = whole(piece);
             if !found.contains(&name) && found.len() < MAX_WEIGHED {
@@ -151,7 +163,7 @@ fn add_spelling(
     view: IndexView<'_>,
     forms: &mut Vec<Spelling>,
     term: Vec<u8>,
-    form: Form,
+    form: MatchForm,
     factor: f32,
 ) {
     if factor <= 0.0 {
@@ -175,7 +187,7 @@ fn add_prefix_matches(view: IndexView<'_>, forms: &mut Vec<Spelling>, typed: &[u
         let finished = [typed, rest.as_bytes()].concat();
         let stem = tokens::stemmed(&finished);
         if stem.len() <= typed.len() {
-            add_spelling(view, forms, stem, Form::Prefix, factor);
+            add_spelling(view, forms, stem, MatchForm::Prefix, factor);
         }
     }
     let mut names: Vec<Vec<u8>> = Vec::new();
@@ -196,7 +208,7 @@ fn add_prefix_matches(view: IndexView<'_>, forms: &mut Vec<Spelling>, typed: &[u
             break;
         }
         let before = forms.len();
-        add_spelling(view, forms, term, Form::Prefix, factor);
+        add_spelling(view, forms, term, MatchForm::Prefix, factor);
         let added = forms[before..]
             .iter()
             .flat_map(|form| form.entries.iter().flatten());
@@ -231,7 +243,7 @@ fn add_corrections(view: IndexView<'_>, forms: &mut Vec<Spelling>, typed: &[u8],
         } else {
             factor
         };
-        add_spelling(view, forms, near.term, Form::Typo, factor);
+        add_spelling(view, forms, near.term, MatchForm::Typo, factor);
     }
 }
 

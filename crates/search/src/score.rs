@@ -9,7 +9,7 @@ use std::sync::Arc;
 use super::index::IndexView;
 use super::plan::{QueryTerm, plan};
 use super::segment::{BODY, Counts, FIELDS, LENGTHS, Lengths, NAME, WHOLE};
-use super::{Field, Form, Hit, Query, Reason, substring};
+use super::{MatchForm, MatchReason, SearchField, SearchHit, SearchQuery, substring};
 use prowess_catalog::Skill;
 
 /// Maximum number of hits with an explanation.
@@ -17,8 +17,8 @@ const MAX_EXPLAINED: usize = 1000;
 
 /// Scoring weights.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Weights {
-    /// Weight of each field, in the order of [`Field::ALL`].
+pub struct SearchWeights {
+    /// Weight of each field, in the order of [`SearchField::ALL`].
     pub fields: [f32; FIELDS],
     /// Length normalisation of each field, 0 to 1, in the same order without the last field.
     pub lengths: [f32; LENGTHS],
@@ -34,7 +34,7 @@ pub struct Weights {
     pub typo: f32,
 }
 
-impl Default for Weights {
+impl Default for SearchWeights {
     fn default() -> Self {
         Self {
             fields: [6.0, 3.0, 2.0, 2.0, 0.7, 3.5, 0.2, 6.0],
@@ -100,7 +100,7 @@ struct Scale {
 }
 
 impl Scale {
-    fn new(weights: &Weights, statistics: &Statistics) -> Self {
+    fn new(weights: &SearchWeights, statistics: &Statistics) -> Self {
         let mut slopes = weights.lengths;
         for (slope, average) in slopes.iter_mut().zip(statistics.averages) {
             *slope /= average;
@@ -165,7 +165,11 @@ struct Points {
 }
 
 /// Returns the best skills.
-pub(super) fn search(view: IndexView<'_>, query: &Query<'_>, weights: &Weights) -> Vec<Hit> {
+pub(super) fn search(
+    view: IndexView<'_>,
+    query: &SearchQuery<'_>,
+    weights: &SearchWeights,
+) -> Vec<SearchHit> {
     let wanted = plan(view, query, weights);
     if wanted.is_empty() {
         return Vec::new();
@@ -213,9 +217,9 @@ pub(super) fn search(view: IndexView<'_>, query: &Query<'_>, weights: &Weights) 
         found.truncate(most);
     }
     found.sort_unstable_by(order);
-    let mut hits: Vec<Hit> = found
+    let mut hits: Vec<SearchHit> = found
         .iter()
-        .map(|(score, _, skill)| Hit {
+        .map(|(score, _, skill)| SearchHit {
             skill: Arc::clone(skill),
             score: *score,
             explanation: Vec::new(),
@@ -231,10 +235,10 @@ pub(super) fn search(view: IndexView<'_>, query: &Query<'_>, weights: &Weights) 
         for ((document, hit), (score, _, _)) in explained.iter().zip(&mut hits).zip(&found) {
             let bonus = score - points.scores[*document as usize];
             if bonus > 0.0 {
-                hit.explanation.push(Reason {
-                    field: Field::Name,
+                hit.explanation.push(MatchReason {
+                    field: SearchField::Name,
                     term: Arc::from(&*hit.skill.name),
-                    form: Form::NameCover,
+                    form: MatchForm::NameCover,
                     points: bonus,
                 });
             }
@@ -322,7 +326,7 @@ fn explain(
     wanted: &[QueryTerm],
     scale: &Scale,
     documents: &[u32],
-    hits: &mut [Hit],
+    hits: &mut [SearchHit],
 ) {
     let mut order: Vec<(u32, usize)> = documents.iter().copied().zip(0..).collect();
     order.sort_unstable();
@@ -335,9 +339,9 @@ fn explain(
         let mut reason = |hit: usize, gain: [f32; FIELDS], form: usize| {
             let sum: f32 = gain.iter().sum();
             let points = word.idf * scale.dampen(sum);
-            for (field, gain) in Field::ALL.into_iter().zip(gain) {
+            for (field, gain) in SearchField::ALL.into_iter().zip(gain) {
                 if gain > 0.0 {
-                    hits[hit].explanation.push(Reason {
+                    hits[hit].explanation.push(MatchReason {
                         field,
                         term: Arc::clone(&terms[form]),
                         form: word.forms[form].form,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use prowess_spec::parse;
 
 use super::*;
-use prowess_catalog::{Form as SkillForm, Origin, Place, SkillId, Stamp};
+use prowess_catalog::{FileStamp, SkillForm, SkillId, SkillLocation, SkillOrigin};
 
 /// A skill with a body, parsed from the text of its file.
 #[derive(Clone, Debug)]
@@ -21,17 +21,17 @@ impl Sample {
 
     fn in_scope(scope: Scope, folder: &str, text: &str) -> Self {
         let parsed = parse(text.as_bytes());
-        let place = Place {
+        let place = SkillLocation {
             id: SkillId {
-                origin: Arc::new(Origin::new(scope, 0, "/root")),
+                origin: Arc::new(SkillOrigin::new(scope, 0, "/root")),
                 path: folder.into(),
             },
             form: SkillForm::Folder,
             location: "".into(),
             given: Some(folder),
-            stamp: Stamp {
+            stamp: FileStamp {
                 size: text.len() as u64,
-                ..Stamp::default()
+                ..FileStamp::default()
             },
             sidecar: None,
             fingerprint: 0,
@@ -50,8 +50,8 @@ impl Sample {
         )
     }
 
-    fn document(&self) -> Document<'_> {
-        Document {
+    fn document(&self) -> SearchDocument<'_> {
+        SearchDocument {
             skill: &self.skill,
             body: &self.body,
         }
@@ -62,7 +62,7 @@ fn index(samples: &[Sample]) -> SearchIndex {
     SearchIndex::build(samples.iter().map(Sample::document))
 }
 
-fn names(hits: &[Hit]) -> Vec<&str> {
+fn names(hits: &[SearchHit]) -> Vec<&str> {
     hits.iter().map(|hit| &*hit.skill.name).collect()
 }
 
@@ -92,21 +92,21 @@ fn library() -> Vec<Sample> {
 fn every_field_is_searched() {
     let index = index(&library());
     for (text, expected, field) in [
-        ("pdf", "pdf-tools", Field::Name),
-        ("reading", "pdf-tools", Field::Description),
-        ("filled", "pdf-tools", Field::WhenToUse),
-        ("office", "pdf-tools", Field::Tags),
-        ("expert", "deploying-services", Field::Metadata),
-        ("rolls", "deploying-services", Field::Headings),
-        ("pdftk", "pdf-tools", Field::Body),
-        ("pdftools", "pdf-tools", Field::WholeName),
-        ("manager", "deploying-services", Field::Body),
-        ("rolloutmanager", "deploying-services", Field::Body),
-        ("K8S", "deploying-services", Field::Description),
-        ("弹幕", "danmaku", Field::Description),
-        ("观众反应", "danmaku", Field::Description),
+        ("pdf", "pdf-tools", SearchField::Name),
+        ("reading", "pdf-tools", SearchField::Description),
+        ("filled", "pdf-tools", SearchField::WhenToUse),
+        ("office", "pdf-tools", SearchField::Tags),
+        ("expert", "deploying-services", SearchField::Metadata),
+        ("rolls", "deploying-services", SearchField::Headings),
+        ("pdftk", "pdf-tools", SearchField::Body),
+        ("pdftools", "pdf-tools", SearchField::WholeName),
+        ("manager", "deploying-services", SearchField::Body),
+        ("rolloutmanager", "deploying-services", SearchField::Body),
+        ("K8S", "deploying-services", SearchField::Description),
+        ("弹幕", "danmaku", SearchField::Description),
+        ("观众反应", "danmaku", SearchField::Description),
     ] {
-        let hits = index.search(&Query::new(text));
+        let hits = index.search(&SearchQuery::new(text));
         let hit = hits
             .first()
             .unwrap_or_else(|| panic!("{text} finds nothing"));
@@ -122,7 +122,11 @@ fn every_field_is_searched() {
             hit.score
         );
     }
-    assert!(index.search(&Query::new("nothing-like-it zzz")).is_empty());
+    assert!(
+        index
+            .search(&SearchQuery::new("nothing-like-it zzz"))
+            .is_empty()
+    );
 }
 
 #[test]
@@ -133,10 +137,13 @@ fn stop_words_count_only_alone() {
     ];
     let index = index(&samples);
     assert_eq!(
-        names(&index.search(&Query::new("how to"))),
+        names(&index.search(&SearchQuery::new("how to"))),
         ["how-to", "pdf"]
     );
-    assert_eq!(names(&index.search(&Query::new("how to pdf"))), ["pdf"]);
+    assert_eq!(
+        names(&index.search(&SearchQuery::new("how to pdf"))),
+        ["pdf"]
+    );
 }
 
 #[test]
@@ -149,7 +156,7 @@ fn names_match_typos_and_prefixes() {
         "reelase notes",
         "releasenots",
     ] {
-        let hits = index.search(&Query::new(text));
+        let hits = index.search(&SearchQuery::new(text));
         assert_eq!(names(&hits).first(), Some(&"release-notes"), "{text}");
     }
     for text in [
@@ -161,9 +168,9 @@ fn names_match_typos_and_prefixes() {
         "deployi",
         "deployin",
     ] {
-        let hits = index.search(&Query {
+        let hits = index.search(&SearchQuery {
             prefix: true,
-            ..Query::new(text)
+            ..SearchQuery::new(text)
         });
         let expected = if text.starts_with('r') {
             "release-notes"
@@ -172,21 +179,21 @@ fn names_match_typos_and_prefixes() {
         };
         assert_eq!(names(&hits).first(), Some(&expected), "{text}");
     }
-    assert!(index.search(&Query::new("rele")).is_empty());
-    let hits = index.search(&Query::new("kuberntes"));
+    assert!(index.search(&SearchQuery::new("rele")).is_empty());
+    let hits = index.search(&SearchQuery::new("kuberntes"));
     assert!(hits.is_empty(), "only names match typos: {hits:?}");
-    let hits = index.search(&Query::new("sevices"));
+    let hits = index.search(&SearchQuery::new("sevices"));
     assert!(
         hits[0]
             .explanation
             .iter()
-            .any(|reason| reason.form == Form::NameCover)
+            .any(|reason| reason.form == MatchForm::NameCover)
     );
     assert!(
         hits[0]
             .explanation
             .iter()
-            .any(|reason| reason.form == Form::Typo)
+            .any(|reason| reason.form == MatchForm::Typo)
     );
 }
 
@@ -196,25 +203,25 @@ fn synonyms_match() {
         Sample::described("golang-lint", "Lints."),
         Sample::described("x", "y"),
     ];
-    let hits = index(&samples).search(&Query::new("lint my go code"));
+    let hits = index(&samples).search(&SearchQuery::new("lint my go code"));
     assert_eq!(names(&hits), ["golang-lint"]);
     assert!(
         hits[0]
             .explanation
             .iter()
-            .any(|reason| reason.form == Form::Synonym)
+            .any(|reason| reason.form == MatchForm::Synonym)
     );
 }
 
 #[test]
 fn filters_apply_in_both_modes() {
     let index = index(&library());
-    for mode in [Mode::Ranked, Mode::Substring] {
-        let base = Query {
+    for mode in [SearchMode::Ranked, SearchMode::Substring] {
+        let base = SearchQuery {
             mode,
-            ..Query::new("")
+            ..SearchQuery::new("")
         };
-        let platform = Query {
+        let platform = SearchQuery {
             metadata: vec![("team", "platform")],
             ..base.clone()
         };
@@ -222,12 +229,12 @@ fn filters_apply_in_both_modes() {
             names(&index.search(&platform)),
             ["deploying-services", "release-notes"]
         );
-        let project = Query {
+        let project = SearchQuery {
             scope: Some(Scope::Project),
             ..platform.clone()
         };
         assert_eq!(names(&index.search(&project)), ["release-notes"]);
-        let text = Query {
+        let text = SearchQuery {
             text: "release",
             ..platform
         };
@@ -245,15 +252,15 @@ fn ties_are_sorted_by_name_then_id() {
         "0/a",
         "---\nname: a\ndescription: the same words\n---\n",
     ));
-    let hits = index(&samples).search(&Query {
+    let hits = index(&samples).search(&SearchQuery {
         limit: 0,
-        ..Query::new("words")
+        ..SearchQuery::new("words")
     });
     let found: Vec<&str> = hits.iter().map(|hit| &*hit.skill.id.path).collect();
     assert_eq!(found, ["0/a", "a", "b", "c"]);
-    let few = index(&samples).search(&Query {
+    let few = index(&samples).search(&SearchQuery {
         limit: 2,
-        ..Query::new("words")
+        ..SearchQuery::new("words")
     });
     assert_eq!(names(&few), ["a", "a"]);
 }
@@ -262,11 +269,11 @@ fn ties_are_sorted_by_name_then_id() {
 mod agentick {
     use super::*;
 
-    fn found(change: impl FnOnce(&mut Query<'static>)) -> Vec<String> {
-        let mut query = Query {
-            mode: Mode::Substring,
+    fn found(change: impl FnOnce(&mut SearchQuery<'static>)) -> Vec<String> {
+        let mut query = SearchQuery {
+            mode: SearchMode::Substring,
             limit: 0,
-            ..Query::new("")
+            ..SearchQuery::new("")
         };
         change(&mut query);
         let hits = index(&library()).search(&query);
@@ -345,10 +352,10 @@ mod agentick {
             "---\nname: pdf-tools\ndescription: New.\n---\n",
         );
         let changed = index(&samples).with_changes(&[], [new.document()]);
-        let all = changed.search(&Query {
-            mode: Mode::Substring,
+        let all = changed.search(&SearchQuery {
+            mode: SearchMode::Substring,
             limit: 0,
-            ..Query::new("")
+            ..SearchQuery::new("")
         });
         let expected: Vec<&str> = samples.iter().map(|sample| &*sample.skill.name).collect();
         assert_eq!(names(&all), expected);
@@ -376,9 +383,9 @@ fn incremental_changes_equal_a_rebuild() {
         let fresh = index(&many[step + 1..101 + step]);
         assert_eq!(changed.len(), fresh.len());
         for text in ["word3", "common", "body1 word5", "skill 77", "nothing"] {
-            let query = Query {
+            let query = SearchQuery {
                 limit: 0,
-                ..Query::new(text)
+                ..SearchQuery::new(text)
             };
             assert_eq!(
                 changed.search(&query),
@@ -397,13 +404,13 @@ fn parts_from_several_threads_are_combined() {
     let whole = index(&samples);
     let parts = samples
         .chunks(1)
-        .map(|chunk| Part::tokenise(chunk.iter().map(Sample::document)))
+        .map(|chunk| SearchPart::tokenise(chunk.iter().map(Sample::document)))
         .collect();
     let joined = SearchIndex::from_parts(parts);
     for text in ["pdf", "platform", "弹幕", "release notes from commits"] {
         assert_eq!(
-            whole.search(&Query::new(text)),
-            joined.search(&Query::new(text))
+            whole.search(&SearchQuery::new(text)),
+            joined.search(&SearchQuery::new(text))
         );
     }
     let order: Vec<SkillId> = samples
@@ -411,9 +418,9 @@ fn parts_from_several_threads_are_combined() {
         .rev()
         .map(|sample| sample.skill.id.clone())
         .collect();
-    let all = Query {
-        mode: Mode::Substring,
-        ..Query::new("")
+    let all = SearchQuery {
+        mode: SearchMode::Substring,
+        ..SearchQuery::new("")
     };
     let turned = joined.arranged(&order).search(&all);
     let mut expected = whole.search(&all);
@@ -435,8 +442,8 @@ fn bytes_round_trip_and_corruption_is_detected() {
     assert_eq!(missing, [1]);
     for text in ["pdf", "release", "弹幕", "team platform"] {
         assert_eq!(
-            read.search(&Query::new(text)),
-            index.search(&Query::new(text))
+            read.search(&SearchQuery::new(text)),
+            index.search(&SearchQuery::new(text))
         );
     }
     let (fewer, _) = SearchIndex::from_bytes(&bytes, &skills[..1]).expect("whole bytes");
@@ -476,20 +483,24 @@ fn hostile_queries_are_bounded() {
         " ".to_owned(),
     ] {
         for limit in [0, 1, usize::MAX] {
-            for mode in [Mode::Ranked, Mode::Substring] {
+            for mode in [SearchMode::Ranked, SearchMode::Substring] {
                 for prefix in [false, true] {
-                    let query = Query {
+                    let query = SearchQuery {
                         limit,
                         mode,
                         prefix,
-                        ..Query::new(&text)
+                        ..SearchQuery::new(&text)
                     };
                     assert!(index.search(&query).len() <= 4);
                 }
             }
         }
     }
-    assert!(SearchIndex::default().search(&Query::new("pdf")).is_empty());
+    assert!(
+        SearchIndex::default()
+            .search(&SearchQuery::new("pdf"))
+            .is_empty()
+    );
     assert!(SearchIndex::from_parts(Vec::new()).is_empty());
 }
 
@@ -505,7 +516,7 @@ fn hostile_skills_are_bounded() {
         let sample = Sample::new("big", &format!("{head}{body}"));
         let index = index(&[sample]);
         assert!(index.size() < 40_000, "{}", index.size());
-        assert_eq!(index.search(&Query::new("big")).len(), 1);
+        assert_eq!(index.search(&SearchQuery::new("big")).len(), 1);
     }
 }
 
@@ -523,11 +534,11 @@ mod reference_implementation {
     use super::*;
 
     /// Weights without typos and synonyms, which other tests cover.
-    fn exact() -> Weights {
-        Weights {
+    fn exact() -> SearchWeights {
+        SearchWeights {
             typo: 0.0,
             synonym: 0.0,
-            ..Weights::default()
+            ..SearchWeights::default()
         }
     }
 
@@ -542,7 +553,7 @@ mod reference_implementation {
                 tokens::each(text, |word, kind| {
                     if is_kept(field, word) {
                         *counts.entry((tokens::stemmed(word), field)).or_default() += 1;
-                        lengths[field] += u32::from(kind != tokens::Kind::Part);
+                        lengths[field] += u32::from(kind != tokens::TokenKind::Part);
                     }
                 });
             });
@@ -557,7 +568,7 @@ mod reference_implementation {
         let mut words = Vec::new();
         let mut whole_words = 0;
         tokens::each(text, |word, kind| {
-            whole_words += usize::from(kind != tokens::Kind::Part);
+            whole_words += usize::from(kind != tokens::TokenKind::Part);
             words.push(word.to_vec());
         });
         let all_stop = words.iter().all(|word| tokens::is_stop_word(word));
@@ -620,7 +631,7 @@ mod reference_implementation {
                     .map(|name| {
                         let mut words = BTreeSet::new();
                         tokens::each(name, |word, kind| {
-                            if kind != tokens::Kind::Part && !tokens::is_stop_word(word) {
+                            if kind != tokens::TokenKind::Part && !tokens::is_stop_word(word) {
                                 words.insert(tokens::stemmed(word));
                             }
                         });
@@ -678,9 +689,9 @@ mod reference_implementation {
 
     fn check(index: &SearchIndex, samples: &[&Sample], text: &str) -> Result<(), TestCaseError> {
         let hits = index.search_with(
-            &Query {
+            &SearchQuery {
                 limit: 0,
-                ..Query::new(text)
+                ..SearchQuery::new(text)
             },
             &exact(),
         );
@@ -705,9 +716,9 @@ mod reference_implementation {
         }
         prop_assert!(hits.is_sorted_by(|one, other| one.score >= other.score));
         let few = index.search_with(
-            &Query {
+            &SearchQuery {
                 limit: 3,
-                ..Query::new(text)
+                ..SearchQuery::new(text)
             },
             &exact(),
         );
@@ -749,15 +760,15 @@ mod reference_implementation {
             let (read, missing) = SearchIndex::from_bytes(&changed.to_bytes(), &skills)
                 .expect("own bytes");
             prop_assert!(missing.is_empty());
-            prop_assert_eq!(read.search(&Query::new(&text)), changed.search(&Query::new(&text)));
+            prop_assert_eq!(read.search(&SearchQuery::new(&text)), changed.search(&SearchQuery::new(&text)));
         }
 
         #[test]
         fn any_text_is_accepted(text in ".{0,200}", other in ".{0,200}", prefix: bool) {
             let sample = Sample::new("any", &format!("---\nname: any\ndescription: any\n---\n{text}"));
             let index = index(&[sample]);
-            let _ = index.search(&Query { prefix, ..Query::new(&other) });
-            let _ = index.search(&Query { prefix, ..Query::new(&text) });
+            let _ = index.search(&SearchQuery { prefix, ..SearchQuery::new(&other) });
+            let _ = index.search(&SearchQuery { prefix, ..SearchQuery::new(&text) });
         }
 
         #[test]

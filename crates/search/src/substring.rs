@@ -1,6 +1,6 @@
 //! Substring search without ranking, as in Agentick.
 
-use super::{Hit, Query};
+use super::{SearchHit, SearchQuery};
 use prowess_catalog::Skill;
 use std::sync::Arc;
 
@@ -8,7 +8,10 @@ use std::sync::Arc;
 ///
 /// The text is trimmed and lower-cased, and searched for in name, description, `when_to_use` and
 /// the metadata values. Applies the filters of [`admits`], and stops at the limit (0 for none).
-pub fn search<'a>(skills: impl IntoIterator<Item = &'a Arc<Skill>>, query: &Query<'_>) -> Vec<Hit> {
+pub fn search<'a>(
+    skills: impl IntoIterator<Item = &'a Arc<Skill>>,
+    query: &SearchQuery<'_>,
+) -> Vec<SearchHit> {
     let wanted = query.text.trim().to_lowercase();
     let most = if query.limit == 0 {
         usize::MAX
@@ -19,7 +22,7 @@ pub fn search<'a>(skills: impl IntoIterator<Item = &'a Arc<Skill>>, query: &Quer
         .into_iter()
         .filter(|skill| admits(query, skill) && (wanted.is_empty() || contains(skill, &wanted)))
         .take(most)
-        .map(|skill| Hit {
+        .map(|skill| SearchHit {
             skill: Arc::clone(skill),
             score: 0.0,
             explanation: Vec::new(),
@@ -28,7 +31,7 @@ pub fn search<'a>(skills: impl IntoIterator<Item = &'a Arc<Skill>>, query: &Quer
 }
 
 /// Returns `true` if a skill passes the filters of a query: its scope and every metadata pair.
-pub fn admits(query: &Query<'_>, skill: &Skill) -> bool {
+pub fn admits(query: &SearchQuery<'_>, skill: &Skill) -> bool {
     let has = |(key, value): &(&str, &str)| {
         skill
             .metadata

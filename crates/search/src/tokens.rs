@@ -11,7 +11,7 @@ pub const MAX_WORD: usize = 64;
 
 /// The kind of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum TokenKind {
     /// A whole word.
     Word,
     /// A part of an identifier: `case` in `camelCase`.
@@ -117,7 +117,7 @@ pub fn is_stop_word(word: &[u8]) -> bool {
 
 /// Calls `sink` with each token of a text in order, folded but not stemmed. The sink may modify the
 /// token.
-pub fn each(text: &str, mut sink: impl FnMut(&mut [u8], Kind)) {
+pub fn each(text: &str, mut sink: impl FnMut(&mut [u8], TokenKind)) {
     let bytes = text.as_bytes();
     let mut word = [0; MAX_WORD];
     let mut at = 0;
@@ -144,7 +144,7 @@ pub fn each(text: &str, mut sink: impl FnMut(&mut [u8], Kind)) {
         let typed = &bytes[start..at];
         sink(
             fold_plain(&bytes[start..], typed.len(), &mut word),
-            Kind::Word,
+            TokenKind::Word,
         );
         let mixed = seen & LOWER != 0 && upper > usize::from(CLASSES[usize::from(first)] == UPPER);
         if mixed || (seen & DIGIT != 0 && seen & (LOWER | UPPER) != 0) {
@@ -243,11 +243,14 @@ const CLASSES: [u8; 256] = {
 
 /// Yields the parts of an identifier: split at changes of case, and the letters before a final
 /// number.
-fn parts(typed: &[u8], mixed: bool, sink: &mut impl FnMut(&mut [u8], Kind)) {
+fn parts(typed: &[u8], mixed: bool, sink: &mut impl FnMut(&mut [u8], TokenKind)) {
     let typed = &typed[..typed.len().min(MAX_WORD)];
     let mut word = [0; MAX_WORD];
     let mut part = |from: usize, to: usize| {
-        sink(fold_plain(&typed[from..], to - from, &mut word), Kind::Part);
+        sink(
+            fold_plain(&typed[from..], to - from, &mut word),
+            TokenKind::Part,
+        );
     };
     let end = typed.len();
     if !mixed {
@@ -277,7 +280,7 @@ fn parts(typed: &[u8], mixed: bool, sink: &mut impl FnMut(&mut [u8], Kind)) {
 }
 
 /// Tokenises a run of word characters that are not all ASCII. Returns the end of the run.
-fn wide_run(text: &str, start: usize, sink: &mut impl FnMut(&mut [u8], Kind)) -> usize {
+fn wide_run(text: &str, start: usize, sink: &mut impl FnMut(&mut [u8], TokenKind)) -> usize {
     let mut word = String::new();
     let mut previous: Option<char> = None;
     let mut alone = false;
@@ -288,7 +291,7 @@ fn wide_run(text: &str, start: usize, sink: &mut impl FnMut(&mut [u8], Kind)) ->
         for character in characters {
             length += character.encode_utf8(&mut buffer[length..]).len();
         }
-        sink(&mut buffer[..length], Kind::Gram);
+        sink(&mut buffer[..length], TokenKind::Gram);
     };
     let mut words: Vec<String> = Vec::new();
     for (at, character) in text[start..].char_indices() {
@@ -321,7 +324,7 @@ fn wide_run(text: &str, start: usize, sink: &mut impl FnMut(&mut [u8], Kind)) ->
     }
     words.push(word);
     for word in words.into_iter().filter(|word| !word.is_empty()) {
-        sink(&mut word.into_bytes(), Kind::Word);
+        sink(&mut word.into_bytes(), TokenKind::Word);
     }
     end
 }

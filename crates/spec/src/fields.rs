@@ -4,13 +4,13 @@ use prowess_diag::suggest;
 
 /// A frontmatter key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Field {
+pub struct FrontmatterField {
     /// The key as written in the file.
     pub key: &'static str,
     /// The shape of the value.
-    pub shape: Shape,
+    pub shape: FieldShape,
     /// The specification that defines the key.
-    pub home: Home,
+    pub home: FieldOrigin,
     /// Description in one sentence, for the JSON Schema and for editors.
     pub summary: &'static str,
     letters: u32,
@@ -18,7 +18,7 @@ pub struct Field {
 
 /// The shape of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Shape {
+pub enum FieldShape {
     /// Text.
     Text,
     /// One of a set of words.
@@ -44,7 +44,7 @@ pub enum Shape {
 
 /// The specification that defines a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Home {
+pub enum FieldOrigin {
     /// The Agent Skills standard.
     Standard,
     /// Claude Code.
@@ -57,164 +57,169 @@ pub enum Home {
 pub const EFFORTS: &[&str] = &["low", "medium", "high", "xhigh", "max"];
 
 /// Every key that Prowess uses or checks, those of the standard first.
-pub const FIELDS: &[Field] = &[
+pub const FIELDS: &[FrontmatterField] = &[
     field(
         "name",
-        Shape::Text,
-        Home::Standard,
+        FieldShape::Text,
+        FieldOrigin::Standard,
         "Identifier: 1 to 64 lower-case letters, digits and hyphens, equal to the folder's name.",
     ),
     field(
         "description",
-        Shape::Text,
-        Home::Standard,
+        FieldShape::Text,
+        FieldOrigin::Standard,
         "What the skill does and when to use it, at most 1,024 characters.",
     ),
     field(
         "license",
-        Shape::Text,
-        Home::Standard,
+        FieldShape::Text,
+        FieldOrigin::Standard,
         "Name of the licence, or of the bundled licence file.",
     ),
     field(
         "compatibility",
-        Shape::Text,
-        Home::Standard,
+        FieldShape::Text,
+        FieldOrigin::Standard,
         "Environment requirements of the skill, at most 500 characters.",
     ),
     field(
         "metadata",
-        Shape::Map,
-        Home::Standard,
+        FieldShape::Map,
+        FieldOrigin::Standard,
         "Additional metadata: string values under string keys.",
     ),
     field(
         "allowed-tools",
-        Shape::Tools,
-        Home::Standard,
+        FieldShape::Tools,
+        FieldOrigin::Standard,
         "Tools that may be used without asking, such as `Read Bash(git add:*)`.",
     ),
     field(
         "when_to_use",
-        Shape::Text,
-        Home::ClaudeCode,
+        FieldShape::Text,
+        FieldOrigin::ClaudeCode,
         "When to use the skill; shown after the description.",
     ),
     field(
         "argument-hint",
-        Shape::Text,
-        Home::ClaudeCode,
+        FieldShape::Text,
+        FieldOrigin::ClaudeCode,
         "Hint for the arguments, shown while typing.",
     ),
     field(
         "arguments",
-        Shape::Words,
-        Home::ClaudeCode,
+        FieldShape::Words,
+        FieldOrigin::ClaudeCode,
         "Names for `$name` placeholders, in order.",
     ),
     field(
         "disable-model-invocation",
-        Shape::Flag {
+        FieldShape::Flag {
             default: false,
             safer: true,
         },
-        Home::ClaudeCode,
+        FieldOrigin::ClaudeCode,
         "If true, only users can invoke the skill, not the model.",
     ),
     field(
         "user-invocable",
-        Shape::Flag {
+        FieldShape::Flag {
             default: true,
             safer: false,
         },
-        Home::ClaudeCode,
+        FieldOrigin::ClaudeCode,
         "If false, users cannot invoke the skill by name.",
     ),
     field(
         "disallowed-tools",
-        Shape::Tools,
-        Home::ClaudeCode,
+        FieldShape::Tools,
+        FieldOrigin::ClaudeCode,
         "Tools that are removed while the skill is active.",
     ),
     field(
         "model",
-        Shape::Text,
-        Home::ClaudeCode,
+        FieldShape::Text,
+        FieldOrigin::ClaudeCode,
         "Model to use while the skill is active, or `inherit`.",
     ),
     field(
         "effort",
-        Shape::Choice(EFFORTS),
-        Home::ClaudeCode,
+        FieldShape::Choice(EFFORTS),
+        FieldOrigin::ClaudeCode,
         "Reasoning effort while the skill is active.",
     ),
     field(
         "context",
-        Shape::Choice(&["fork", "inherit", "inline"]),
-        Home::ClaudeCode,
+        FieldShape::Choice(&["fork", "inherit", "inline"]),
+        FieldOrigin::ClaudeCode,
         "`fork` runs the skill in a separate conversation.",
     ),
     field(
         "agent",
-        Shape::Text,
-        Home::ClaudeCode,
+        FieldShape::Text,
+        FieldOrigin::ClaudeCode,
         "Agent type for `context: fork`.",
     ),
     field(
         "background",
-        Shape::Flag {
+        FieldShape::Flag {
             default: true,
             safer: false,
         },
-        Home::ClaudeCode,
+        FieldOrigin::ClaudeCode,
         "If true, a forked skill runs in the background.",
     ),
     field(
         "hooks",
-        Shape::Map,
-        Home::ClaudeCode,
+        FieldShape::Map,
+        FieldOrigin::ClaudeCode,
         "Commands that run at events while the skill is active.",
     ),
     field(
         "paths",
-        Shape::Globs,
-        Home::ClaudeCode,
+        FieldShape::Globs,
+        FieldOrigin::ClaudeCode,
         "Glob patterns: using a matching file makes the skill available.",
     ),
     field(
         "shell",
-        Shape::Choice(&["bash", "powershell"]),
-        Home::ClaudeCode,
+        FieldShape::Choice(&["bash", "powershell"]),
+        FieldOrigin::ClaudeCode,
         "Shell for injected commands.",
     ),
     field(
         "maxTicks",
-        Shape::Number,
-        Home::Other,
+        FieldShape::Number,
+        FieldOrigin::Other,
         "Maximum number of turns of a sub-run (Agentick).",
     ),
     field(
         "always_present",
-        Shape::Flag {
+        FieldShape::Flag {
             default: false,
             safer: false,
         },
-        Home::Other,
+        FieldOrigin::Other,
         "If true, the skill is always listed in the prompt (Planck).",
     ),
     field(
         "creator",
-        Shape::Text,
-        Home::Other,
+        FieldShape::Text,
+        FieldOrigin::Other,
         "Author of the skill: `user` or `agent` (Planck).",
     ),
     field(
         "planck_version",
-        Shape::Text,
-        Home::Other,
+        FieldShape::Text,
+        FieldOrigin::Other,
         "Planck version that shipped the skill.",
     ),
-    field("version", Shape::Text, Home::Other, "Version of the skill."),
+    field(
+        "version",
+        FieldShape::Text,
+        FieldOrigin::Other,
+        "Version of the skill.",
+    ),
 ];
 
 /// Keys that belong under `metadata` but are often written at the top level.
@@ -230,8 +235,13 @@ pub const METADATA_KEYS: &[&str] = &[
     "maintainer",
 ];
 
-const fn field(key: &'static str, shape: Shape, home: Home, summary: &'static str) -> Field {
-    Field {
+const fn field(
+    key: &'static str,
+    shape: FieldShape,
+    home: FieldOrigin,
+    summary: &'static str,
+) -> FrontmatterField {
+    FrontmatterField {
         key,
         shape,
         home,
@@ -241,13 +251,13 @@ const fn field(key: &'static str, shape: Shape, home: Home, summary: &'static st
 }
 
 /// Returns the field with this exact key.
-pub fn find(key: &str) -> Option<&'static Field> {
+pub fn find(key: &str) -> Option<&'static FrontmatterField> {
     FIELDS.iter().find(|field| field.key == key)
 }
 
 /// Returns `true` if the Agent Skills standard defines the key.
 pub fn is_standard(key: &str) -> bool {
-    find(key).is_some_and(|field| field.home == Home::Standard)
+    find(key).is_some_and(|field| field.home == FieldOrigin::Standard)
 }
 
 /// Returns the known key that a misspelt key was most likely meant to be.
@@ -291,8 +301,8 @@ mod tests {
         let count = |home| FIELDS.iter().filter(|field| field.home == home).count();
         assert_eq!(
             (
-                count(Home::Standard),
-                count(Home::Standard) + count(Home::ClaudeCode)
+                count(FieldOrigin::Standard),
+                count(FieldOrigin::Standard) + count(FieldOrigin::ClaudeCode)
             ),
             (6, 20)
         );

@@ -15,7 +15,7 @@ const UNOPENED_SEARCH: usize = 4096;
 
 /// The ranges of frontmatter and body.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Split {
+pub struct FrontmatterSplit {
     /// The text between the two `---` lines; `None` if there is no frontmatter.
     pub yaml: Option<Span>,
     /// The text after the closing line, or the whole text.
@@ -27,7 +27,7 @@ pub struct Split {
 /// Splits a file into frontmatter and body. Accepts `
 /// `, `\r
 /// ` and `\r` as line breaks.
-pub fn split(text: &str, problems: &mut Vec<Problem>) -> Split {
+pub fn split(text: &str, problems: &mut Vec<Problem>) -> FrontmatterSplit {
     let bytes = text.as_bytes();
     let mut start = 0;
     if text.starts_with('\u{feff}') {
@@ -69,7 +69,7 @@ pub fn split(text: &str, problems: &mut Vec<Problem>) -> Split {
         span: Span::new(start, opener.end),
         kind: ProblemKind::FrontmatterMissing,
     });
-    Split {
+    FrontmatterSplit {
         yaml: None,
         body: Span::new(start, text.len()),
         fences: None,
@@ -77,7 +77,7 @@ pub fn split(text: &str, problems: &mut Vec<Problem>) -> Split {
 }
 
 /// Splits a text at a known opening line.
-fn opened(text: &str, opener: Line, problems: &mut Vec<Problem>) -> Split {
+fn opened(text: &str, opener: Line, problems: &mut Vec<Problem>) -> FrontmatterSplit {
     let bytes = text.as_bytes();
     let Some(closer) = closing_line(bytes, opener.next, usize::MAX) else {
         let span = Span::new(opener.start, opener.start + 3);
@@ -85,7 +85,7 @@ fn opened(text: &str, opener: Line, problems: &mut Vec<Problem>) -> Split {
             span,
             kind: ProblemKind::FrontmatterUnclosed,
         });
-        return Split {
+        return FrontmatterSplit {
             yaml: None,
             body: Span::new(opener.start, text.len()),
             fences: None,
@@ -100,7 +100,7 @@ fn opened(text: &str, opener: Line, problems: &mut Vec<Problem>) -> Split {
             });
         }
     }
-    Split {
+    FrontmatterSplit {
         yaml: Some(Span::new(opener.next, closer.start)),
         body: Span::new(closer.next, text.len()),
         fences: Some((
@@ -153,7 +153,7 @@ fn misplaced(text: &str, start: usize) -> Option<(Line, Misplaced)> {
 
 /// Splits a text that lacks only the opening line: it starts with `name: …` and a `---` line
 /// follows.
-fn unopened(text: &str, start: usize) -> Option<Split> {
+fn unopened(text: &str, start: usize) -> Option<FrontmatterSplit> {
     let rest = text.get(start..)?;
     if !["name:", "description:"]
         .iter()
@@ -166,7 +166,7 @@ fn unopened(text: &str, start: usize) -> Option<Split> {
     // Prose may start with `description:` and contain a horizontal rule.
     let document = crate::yaml::read(text.get(start..closer.start)?, start).ok()?;
     document.root.as_ref()?.entries()?;
-    Some(Split {
+    Some(FrontmatterSplit {
         yaml: Some(Span::new(start, closer.start)),
         body: Span::new(closer.next, text.len()),
         fences: Some((Span::at(start), Span::new(closer.start, closer.end))),

@@ -16,18 +16,18 @@ pub struct Identity {
     /// The name.
     pub name: String,
     /// The origin of the name.
-    pub name_source: Source,
+    pub name_source: IdentitySource,
     /// The other name, if folder and frontmatter differ.
     pub alias: Option<String>,
     /// The description.
     pub description: String,
     /// The origin of the description.
-    pub description_source: Source,
+    pub description_source: IdentitySource,
 }
 
 /// The origin of a name or description.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Source {
+pub enum IdentitySource {
     /// The frontmatter.
     Frontmatter,
     /// The name of the folder, or for a description, the name of the skill.
@@ -38,7 +38,7 @@ pub enum Source {
     Nothing,
 }
 
-impl Source {
+impl IdentitySource {
     /// Returns the name used in output.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -62,10 +62,10 @@ pub fn identify(manifest: &Manifest<'_>, folder: Option<&str>, body: &str) -> Id
         .map(name::normalise)
         .filter(|folder| !folder.is_empty());
     let (name, name_source) = match (valid, &folder, &written) {
-        (Some(name), ..) => (&**name, Source::Frontmatter),
-        (None, Some(folder), _) => (&**folder, Source::Folder),
-        (None, None, Some(written)) => (&**written, Source::Frontmatter),
-        (None, None, None) => ("", Source::Nothing),
+        (Some(name), ..) => (&**name, IdentitySource::Frontmatter),
+        (None, Some(folder), _) => (&**folder, IdentitySource::Folder),
+        (None, None, Some(written)) => (&**written, IdentitySource::Frontmatter),
+        (None, None, None) => ("", IdentitySource::Nothing),
     };
     let mut others = [&written, &folder].into_iter().flatten();
     let alias = others
@@ -77,12 +77,15 @@ pub fn identify(manifest: &Manifest<'_>, folder: Option<&str>, body: &str) -> Id
         .as_ref()
         .filter(|text| !text.is_blank());
     let (description, description_source) = match described {
-        Some(text) => (text.value.trim().to_owned(), Source::Frontmatter),
+        Some(text) => (text.value.trim().to_owned(), IdentitySource::Frontmatter),
         None => match first_line(body) {
-            Some(line) => (wording::shorten(&line, DERIVED_DESCRIPTION), Source::Body),
+            Some(line) => (
+                wording::shorten(&line, DERIVED_DESCRIPTION),
+                IdentitySource::Body,
+            ),
             // Only the name is left.
-            None if !name.is_empty() => (format!("Skill: {name}"), Source::Folder),
-            None => (String::new(), Source::Nothing),
+            None if !name.is_empty() => (format!("Skill: {name}"), IdentitySource::Folder),
+            None => (String::new(), IdentitySource::Nothing),
         },
     };
     Identity {

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Number, Value};
 
-use crate::yaml::{Entry, Node, Style, Value as Yaml};
+use crate::yaml::{YamlEntry, YamlNode, YamlStyle, YamlValue as Yaml};
 
 /// The JSON type of unquoted scalars. Quoted scalars are always strings, and null is always null.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,7 +14,7 @@ pub enum ScalarTypes {
 }
 
 /// Converts entries to a JSON object, in file order.
-pub fn object(entries: &[Entry<'_>], types: ScalarTypes) -> Map<String, Value> {
+pub fn object(entries: &[YamlEntry<'_>], types: ScalarTypes) -> Map<String, Value> {
     entries
         .iter()
         .map(|entry| (entry.key.to_string(), value(&entry.value, types)))
@@ -22,10 +22,12 @@ pub fn object(entries: &[Entry<'_>], types: ScalarTypes) -> Map<String, Value> {
 }
 
 /// Converts one value to JSON.
-pub fn value(node: &Node<'_>, types: ScalarTypes) -> Value {
+pub fn value(node: &YamlNode<'_>, types: ScalarTypes) -> Value {
     match &node.value {
         _ if node.is_null() => Value::Null,
-        Yaml::Scalar(text, Style::Plain) if types == ScalarTypes::CoreSchema => core_schema(text),
+        Yaml::Scalar(text, YamlStyle::Plain) if types == ScalarTypes::CoreSchema => {
+            core_schema(text)
+        }
         Yaml::Scalar(text, _) => Value::String(text.to_string()),
         Yaml::Sequence(items, _) => {
             Value::Array(items.iter().map(|item| value(item, types)).collect())

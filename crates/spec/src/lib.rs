@@ -30,6 +30,6 @@ pub mod yaml;
 pub use identity::{Identity, identify};
 pub use manifest::Manifest;
 pub use name::SkillName;
-pub use package::{Facts, FileKind, Look, Package, PackageFile, ReadFault};
-pub use parse::{Parsed, parse};
+pub use package::{FileKind, PackageFacts, PackageFile, PackageListing, PathStatus, ReadFault};
+pub use parse::{ParsedSkill, parse};
 pub use resource_path::{PathFault, ResourcePath};

@@ -5,9 +5,9 @@ use std::sync::OnceLock;
 
 use prowess_diag::Span;
 
-use crate::fields::{self, Shape};
+use crate::fields::{self, FieldShape};
 use crate::tool_pattern::{self, TokenFault, ToolPattern};
-use crate::yaml::{Entry, Node, Style, Value};
+use crate::yaml::{YamlEntry, YamlNode, YamlStyle, YamlValue};
 
 /// The parsed frontmatter.
 ///
@@ -16,53 +16,53 @@ use crate::yaml::{Entry, Node, Style, Value};
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Manifest<'t> {
     /// Every key, verbatim.
-    pub entries: Vec<Entry<'t>>,
+    pub entries: Vec<YamlEntry<'t>>,
     /// `name`.
-    pub name: Option<Text<'t>>,
+    pub name: Option<SpannedText<'t>>,
     /// `description`.
-    pub description: Option<Text<'t>>,
+    pub description: Option<SpannedText<'t>>,
     /// `license`.
-    pub license: Option<Text<'t>>,
+    pub license: Option<SpannedText<'t>>,
     /// `compatibility`.
-    pub compatibility: Option<Text<'t>>,
+    pub compatibility: Option<SpannedText<'t>>,
     /// `when_to_use`.
-    pub when_to_use: Option<Text<'t>>,
+    pub when_to_use: Option<SpannedText<'t>>,
     /// `argument-hint`.
-    pub argument_hint: Option<Text<'t>>,
+    pub argument_hint: Option<SpannedText<'t>>,
     /// `arguments`, in order.
-    pub arguments: Vec<Text<'t>>,
+    pub arguments: Vec<SpannedText<'t>>,
     /// `allowed-tools`; `None` if the key is absent.
     pub allowed_tools: Option<ToolList<'t>>,
     /// `disallowed-tools`; `None` if the key is absent.
     pub disallowed_tools: Option<ToolList<'t>>,
     /// `disable-model-invocation`.
-    pub disable_model_invocation: Option<Flag>,
+    pub disable_model_invocation: Option<SpannedFlag>,
     /// `user-invocable`.
-    pub user_invocable: Option<Flag>,
+    pub user_invocable: Option<SpannedFlag>,
     /// `background`.
-    pub background: Option<Flag>,
+    pub background: Option<SpannedFlag>,
     /// `always_present`.
-    pub always_present: Option<Flag>,
+    pub always_present: Option<SpannedFlag>,
     /// `model`.
-    pub model: Option<Text<'t>>,
+    pub model: Option<SpannedText<'t>>,
     /// `effort`.
-    pub effort: Option<Text<'t>>,
+    pub effort: Option<SpannedText<'t>>,
     /// `context`.
-    pub context: Option<Text<'t>>,
+    pub context: Option<SpannedText<'t>>,
     /// `agent`.
-    pub agent: Option<Text<'t>>,
+    pub agent: Option<SpannedText<'t>>,
     /// `shell`.
-    pub shell: Option<Text<'t>>,
+    pub shell: Option<SpannedText<'t>>,
     /// `paths`.
-    pub paths: Vec<Text<'t>>,
+    pub paths: Vec<SpannedText<'t>>,
     /// `maxTicks`.
     pub max_ticks: Option<u32>,
     /// `creator`.
-    pub creator: Option<Text<'t>>,
+    pub creator: Option<SpannedText<'t>>,
     /// `planck_version`.
-    pub planck_version: Option<Text<'t>>,
+    pub planck_version: Option<SpannedText<'t>>,
     /// `version`, or `metadata.version`.
-    pub version: Option<Text<'t>>,
+    pub version: Option<SpannedText<'t>>,
     /// `true` if part of the frontmatter was rejected, so a missing field may be in that part.
     pub incomplete: bool,
     /// Keys that are present in the file but could not be read.
@@ -71,7 +71,7 @@ pub struct Manifest<'t> {
 
 /// A string with its span.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Text<'t> {
+pub struct SpannedText<'t> {
     /// The text.
     pub value: Cow<'t, str>,
     /// Range in the file, including quotation marks.
@@ -82,7 +82,7 @@ pub struct Text<'t> {
 
 /// A boolean with its span.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Flag {
+pub struct SpannedFlag {
     /// The effective value.
     pub value: bool,
     /// `false` if the text could not be parsed; `value` is then the safer one.
@@ -96,7 +96,7 @@ pub struct Flag {
 pub struct ToolList<'t> {
     /// Range of the value in the file.
     pub span: Span,
-    value: Node<'t>,
+    value: YamlNode<'t>,
     source: &'t str,
     /// Owned, so that the manifest stays covariant in its lifetime.
     tokens: OnceLock<Vec<ToolToken>>,
@@ -121,9 +121,9 @@ pub struct ToolToken {
     pub pattern: Result<ToolPattern, TokenFault>,
 }
 
-impl<'t> Text<'t> {
-    fn of(node: &Node<'t>, source: &str) -> Option<Self> {
-        let Value::Scalar(value, _) = &node.value else {
+impl<'t> SpannedText<'t> {
+    fn of(node: &YamlNode<'t>, source: &str) -> Option<Self> {
+        let YamlValue::Scalar(value, _) = &node.value else {
             return None;
         };
         if node.is_null() {
@@ -171,7 +171,7 @@ impl<'t> Text<'t> {
 }
 
 impl<'t> ToolList<'t> {
-    fn of(node: &Node<'t>, source: &'t str) -> Option<Self> {
+    fn of(node: &YamlNode<'t>, source: &'t str) -> Option<Self> {
         let (span, value) = (node.span, node.clone());
         (!node.is_null()).then(|| Self {
             span,
@@ -196,7 +196,7 @@ impl<'t> ToolList<'t> {
 
 impl<'t> Manifest<'t> {
     /// Reads the typed fields from the verbatim keys. `source` is the text that the spans refer to.
-    pub fn from_entries(entries: Vec<Entry<'t>>, source: &'t str) -> Self {
+    pub fn from_entries(entries: Vec<YamlEntry<'t>>, source: &'t str) -> Self {
         let mut manifest = Self::default();
         for entry in &entries {
             manifest.read(entry, source);
@@ -205,20 +205,20 @@ impl<'t> Manifest<'t> {
             let metadata = entries.iter().find(|entry| &*entry.key == "metadata");
             manifest.version = metadata
                 .and_then(|entry| entry.value.get("version"))
-                .and_then(|node| Text::of(node, source));
+                .and_then(|node| SpannedText::of(node, source));
         }
         manifest.entries = entries;
         manifest
     }
 
-    fn read(&mut self, entry: &Entry<'t>, source: &'t str) {
+    fn read(&mut self, entry: &YamlEntry<'t>, source: &'t str) {
         let node = &entry.value;
         match &*entry.key {
-            "name" => self.name = Text::of(node, source),
-            "description" => self.description = Text::of(node, source),
-            "license" => self.license = Text::of(node, source),
-            "compatibility" => self.compatibility = Text::of(node, source),
-            "when_to_use" => self.when_to_use = Text::of(node, source),
+            "name" => self.name = SpannedText::of(node, source),
+            "description" => self.description = SpannedText::of(node, source),
+            "license" => self.license = SpannedText::of(node, source),
+            "compatibility" => self.compatibility = SpannedText::of(node, source),
+            "when_to_use" => self.when_to_use = SpannedText::of(node, source),
             "argument-hint" => self.argument_hint = hint(node, source),
             "arguments" => self.arguments = words(node, source, char::is_whitespace),
             "allowed-tools" => self.allowed_tools = ToolList::of(node, source),
@@ -227,11 +227,11 @@ impl<'t> Manifest<'t> {
             "user-invocable" => self.user_invocable = flag(entry),
             "background" => self.background = flag(entry),
             "always_present" => self.always_present = literal_flag(node),
-            "model" => self.model = Text::of(node, source),
-            "effort" => self.effort = Text::of(node, source),
-            "context" => self.context = Text::of(node, source),
-            "agent" => self.agent = Text::of(node, source),
-            "shell" => self.shell = Text::of(node, source),
+            "model" => self.model = SpannedText::of(node, source),
+            "effort" => self.effort = SpannedText::of(node, source),
+            "context" => self.context = SpannedText::of(node, source),
+            "agent" => self.agent = SpannedText::of(node, source),
+            "shell" => self.shell = SpannedText::of(node, source),
             "paths" => self.paths = globs(node, source),
             "maxTicks" => {
                 self.max_ticks = node
@@ -239,15 +239,15 @@ impl<'t> Manifest<'t> {
                     .and_then(|text| text.parse().ok())
                     .filter(|&n| n > 0);
             }
-            "creator" => self.creator = Text::of(node, source),
-            "planck_version" => self.planck_version = Text::of(node, source),
-            "version" => self.version = Text::of(node, source),
+            "creator" => self.creator = SpannedText::of(node, source),
+            "planck_version" => self.planck_version = SpannedText::of(node, source),
+            "version" => self.version = SpannedText::of(node, source),
             _ => {}
         }
     }
 
     /// Returns the entry with this key.
-    pub fn entry(&self, key: &str) -> Option<&Entry<'t>> {
+    pub fn entry(&self, key: &str) -> Option<&YamlEntry<'t>> {
         self.entries.iter().find(|entry| &*entry.key == key)
     }
 
@@ -280,13 +280,13 @@ impl<'t> Manifest<'t> {
 }
 
 /// Reads a hint. `[topic]` is a list in YAML, but authors mean the text.
-fn hint<'t>(node: &Node<'t>, source: &str) -> Option<Text<'t>> {
+fn hint<'t>(node: &YamlNode<'t>, source: &str) -> Option<SpannedText<'t>> {
     let Some(items) = node.items() else {
-        return Text::of(node, source);
+        return SpannedText::of(node, source);
     };
-    let words: Vec<&str> = items.iter().filter_map(Node::text).collect();
+    let words: Vec<&str> = items.iter().filter_map(YamlNode::text).collect();
     let value = format!("[{}]", words.join(", ")).into();
-    (!words.is_empty()).then_some(Text {
+    (!words.is_empty()).then_some(SpannedText {
         value,
         span: node.span,
         verbatim: None,
@@ -294,10 +294,10 @@ fn hint<'t>(node: &Node<'t>, source: &str) -> Option<Text<'t>> {
 }
 
 fn words<'t>(
-    node: &Node<'t>,
+    node: &YamlNode<'t>,
     source: &str,
     separates: impl Fn(char) -> bool + Copy,
-) -> Vec<Text<'t>> {
+) -> Vec<SpannedText<'t>> {
     texts(node, source)
         .iter()
         .flat_map(|text| split(text, separates))
@@ -305,17 +305,17 @@ fn words<'t>(
 }
 
 /// Returns a string, or the strings of a list.
-fn texts<'t>(node: &Node<'t>, source: &str) -> Vec<Text<'t>> {
+fn texts<'t>(node: &YamlNode<'t>, source: &str) -> Vec<SpannedText<'t>> {
     match node.items() {
         Some(items) => items
             .iter()
-            .filter_map(|item| Text::of(item, source))
+            .filter_map(|item| SpannedText::of(item, source))
             .collect(),
-        None => Text::of(node, source).into_iter().collect(),
+        None => SpannedText::of(node, source).into_iter().collect(),
     }
 }
 
-fn split<'t>(text: &Text<'t>, separates: impl Fn(char) -> bool) -> Vec<Text<'t>> {
+fn split<'t>(text: &SpannedText<'t>, separates: impl Fn(char) -> bool) -> Vec<SpannedText<'t>> {
     let mut parts = Vec::new();
     let mut start = None;
     for (at, c) in text.value.char_indices() {
@@ -330,7 +330,7 @@ fn split<'t>(text: &Text<'t>, separates: impl Fn(char) -> bool) -> Vec<Text<'t>>
 }
 
 /// Splits at commas outside braces: `src/**/*.{ts,tsx}, *.md` is two patterns.
-fn globs<'t>(node: &Node<'t>, source: &str) -> Vec<Text<'t>> {
+fn globs<'t>(node: &YamlNode<'t>, source: &str) -> Vec<SpannedText<'t>> {
     let mut globs = Vec::new();
     for text in texts(node, source) {
         let depth = std::cell::Cell::new(0_usize);
@@ -354,7 +354,7 @@ fn globs<'t>(node: &Node<'t>, source: &str) -> Vec<Text<'t>> {
     globs
 }
 
-fn tools(node: &Node<'_>, source: &str) -> Vec<ToolToken> {
+fn tools(node: &YamlNode<'_>, source: &str) -> Vec<ToolToken> {
     let mut tokens = Vec::new();
     for text in texts(node, source) {
         // In a value of several lines only the whitespace differs from the source, unless it has
@@ -383,17 +383,17 @@ fn tools(node: &Node<'_>, source: &str) -> Vec<ToolToken> {
 }
 
 /// Parses a boolean. Uses the safer value if that fails.
-fn flag(entry: &Entry<'_>) -> Option<Flag> {
+fn flag(entry: &YamlEntry<'_>) -> Option<SpannedFlag> {
     let node = &entry.value;
     if node.is_null() {
         return None;
     }
     let understood = node.text().and_then(parse_flag);
     let safer = match fields::find(&entry.key).map(|field| field.shape) {
-        Some(Shape::Flag { safer, .. }) => safer,
+        Some(FieldShape::Flag { safer, .. }) => safer,
         _ => false,
     };
-    Some(Flag {
+    Some(SpannedFlag {
         value: understood.unwrap_or(safer),
         understood: understood.is_some(),
         span: node.span,
@@ -401,17 +401,17 @@ fn flag(entry: &Entry<'_>) -> Option<Flag> {
 }
 
 /// Parses Planck's `always_present`, which accepts only literal booleans.
-fn literal_flag(node: &Node<'_>) -> Option<Flag> {
+fn literal_flag(node: &YamlNode<'_>) -> Option<SpannedFlag> {
     if node.is_null() {
         return None;
     }
-    let is_plain = matches!(&node.value, Value::Scalar(_, Style::Plain));
+    let is_plain = matches!(&node.value, YamlValue::Scalar(_, YamlStyle::Plain));
     let literal = match node.text() {
         Some("true" | "True" | "TRUE") if is_plain => Some(true),
         Some("false" | "False" | "FALSE") if is_plain => Some(false),
         _ => None,
     };
-    Some(Flag {
+    Some(SpannedFlag {
         value: literal.unwrap_or(false),
         understood: literal.is_some(),
         span: node.span,

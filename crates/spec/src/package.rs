@@ -2,7 +2,7 @@
 
 /// The contents of a skill's folder, without the contents of its files.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Package {
+pub struct PackageListing {
     /// The folder's name; `None` if the text did not come from a folder.
     pub folder: Option<String>,
     /// The name of the skill's file: `SKILL.md` or `skill.md`.
@@ -40,14 +40,14 @@ pub enum FileKind {
 }
 
 /// Facts about a skill's folder that rules may query. The registry answers lazily from disk; a
-/// [`Package`] answers from memory.
-pub trait Facts: std::fmt::Debug {
+/// [`PackageListing`] answers from memory.
+pub trait PackageFacts: std::fmt::Debug {
     /// Returns the folder's name; `None` if the text did not come from a folder.
     fn folder(&self) -> Option<&str>;
     /// Returns the name of the skill's file.
     fn file_name(&self) -> Option<&str>;
     /// Returns the status of a path in the folder.
-    fn look(&self, path: &str) -> Look;
+    fn look(&self, path: &str) -> PathStatus;
     /// Returns the paths of all files, sorted; empty if they are unknown.
     fn paths(&self) -> Vec<&str>;
     /// Returns the paths of skills nested in this one.
@@ -58,7 +58,7 @@ pub trait Facts: std::fmt::Debug {
 
 /// The status of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Look {
+pub enum PathStatus {
     /// A file; `Some(true)` if it is executable, `None` if unknown.
     File(Option<bool>),
     /// A folder or another kind of file.
@@ -85,7 +85,7 @@ pub enum ReadFault {
     Unreadable(String),
 }
 
-impl Package {
+impl PackageListing {
     /// Returns a package of which only the folder's name is known.
     pub fn named(folder: impl Into<String>) -> Self {
         Self {
@@ -105,7 +105,7 @@ impl Package {
     }
 }
 
-impl Facts for Package {
+impl PackageFacts for PackageListing {
     fn folder(&self) -> Option<&str> {
         self.folder.as_deref()
     }
@@ -114,13 +114,13 @@ impl Facts for Package {
         self.file_name.as_deref()
     }
 
-    fn look(&self, path: &str) -> Look {
+    fn look(&self, path: &str) -> PathStatus {
         match self.entry(path) {
-            Some(entry) if entry.kind == FileKind::File => Look::File(entry.executable),
-            Some(_) => Look::Other,
-            None if self.file_name.as_deref() == Some(path) => Look::File(None),
-            None if self.files.is_some() && !self.truncated => Look::Missing,
-            None => Look::Unknown,
+            Some(entry) if entry.kind == FileKind::File => PathStatus::File(entry.executable),
+            Some(_) => PathStatus::Other,
+            None if self.file_name.as_deref() == Some(path) => PathStatus::File(None),
+            None if self.files.is_some() && !self.truncated => PathStatus::Missing,
+            None => PathStatus::Unknown,
         }
     }
 

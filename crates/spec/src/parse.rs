@@ -3,18 +3,18 @@
 use memchr::{memchr, memchr2};
 use prowess_diag::Span;
 
-use crate::frontmatter::{self, MAX_FRONTMATTER, Split};
-use crate::manifest::{Flag, Manifest};
+use crate::frontmatter::{self, FrontmatterSplit, MAX_FRONTMATTER};
+use crate::manifest::{Manifest, SpannedFlag};
 use crate::problem::{Problem, ProblemKind};
 use crate::repair;
-use crate::yaml::{self, Value};
+use crate::yaml::{self, YamlValue};
 
 /// Maximum size of a `SKILL.md`, in bytes.
 pub const MAX_FILE: usize = 1024 * 1024;
 
 /// A parsed file.
 #[derive(Clone, Debug)]
-pub struct Parsed<'t> {
+pub struct ParsedSkill<'t> {
     /// The text; up to the first invalid byte if the bytes are not UTF-8.
     pub text: &'t str,
     /// The frontmatter.
@@ -29,7 +29,7 @@ pub struct Parsed<'t> {
     pub problems: Vec<Problem>,
 }
 
-impl<'t> Parsed<'t> {
+impl<'t> ParsedSkill<'t> {
     /// Returns the body.
     pub fn body_text(&self) -> &'t str {
         self.body.of(self.text)
@@ -38,7 +38,7 @@ impl<'t> Parsed<'t> {
 
 /// Parses a `SKILL.md`. Never fails: any input yields a manifest, possibly empty, and a list of
 /// problems.
-pub fn parse(bytes: &[u8]) -> Parsed<'_> {
+pub fn parse(bytes: &[u8]) -> ParsedSkill<'_> {
     let mut problems = Vec::new();
     let text = decode(bytes, &mut problems);
     let split = frontmatter::split(text, &mut problems);
@@ -67,8 +67,8 @@ pub fn parse(bytes: &[u8]) -> Parsed<'_> {
         problems.retain(|problem| matches!(problem.kind, ProblemKind::NotUtf8 | ProblemKind::Nul));
         manifest.incomplete = true;
     }
-    let Split { yaml, body, fences } = split;
-    Parsed {
+    let FrontmatterSplit { yaml, body, fences } = split;
+    ParsedSkill {
         text,
         manifest,
         yaml,
@@ -113,9 +113,9 @@ fn read_manifest<'t>(text: &'t str, span: Span, problems: &mut Vec<Problem>) -> 
         Ok(document) => {
             let mut manifest = match document.root {
                 Some(node) => match node.value {
-                    Value::Mapping(entries, _) => Manifest::from_entries(entries, text),
-                    Value::Sequence(..) => not_mapping(node.span, "a list", problems),
-                    Value::Scalar(..) => not_mapping(node.span, "a single value", problems),
+                    YamlValue::Mapping(entries, _) => Manifest::from_entries(entries, text),
+                    YamlValue::Sequence(..) => not_mapping(node.span, "a list", problems),
+                    YamlValue::Scalar(..) => not_mapping(node.span, "a single value", problems),
                 },
                 None => not_mapping(Span::at(base), "empty", problems),
             };
@@ -128,7 +128,7 @@ fn read_manifest<'t>(text: &'t str, span: Span, problems: &mut Vec<Problem>) -> 
             }
             manifest
         }
-        Err(yaml::Error::Refused(refusals)) => {
+        Err(yaml::YamlError::Refused(refusals)) => {
             for refusal in refusals {
                 problems.push(Problem {
                     span: refusal.span,
@@ -143,7 +143,7 @@ fn read_manifest<'t>(text: &'t str, span: Span, problems: &mut Vec<Problem>) -> 
                 ..Manifest::from_entries(recovered.entries, text)
             }
         }
-        Err(yaml::Error::Syntax { at, message }) => {
+        Err(yaml::YamlError::Syntax { at, message }) => {
             let recovered = repair::recover(source, base, None);
             if recovered.problems.is_empty() {
                 // Each entry is valid alone but the whole is not; report the parser's position.
@@ -185,7 +185,7 @@ fn not_mapping(span: Span, found: &'static str, problems: &mut Vec<Problem>) -> 
 }
 
 /// Handles contradictory values of a duplicate key: the restrictive value wins.
-fn withdraw(manifest: &mut Manifest<'_>, duplicate: &yaml::Duplicate) {
+fn withdraw(manifest: &mut Manifest<'_>, duplicate: &yaml::DuplicateKey) {
     if duplicate.same_value || !duplicate.top_level {
         return;
     }
@@ -199,7 +199,7 @@ fn withdraw(manifest: &mut Manifest<'_>, duplicate: &yaml::Duplicate) {
     }
 }
 
-fn safer(flag: &mut Option<Flag>, value: bool) {
+fn safer(flag: &mut Option<SpannedFlag>, value: bool) {
     if let Some(flag) = flag {
         flag.value = value;
     }

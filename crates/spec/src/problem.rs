@@ -1,9 +1,9 @@
 //! Problems found by the parser. A problem is plain data; the lint rule of the same name adds
 //! message, severity and fix.
 
-use prowess_diag::{Applicability, Edit, Span};
+use prowess_diag::{Applicability, Span, TextEdit};
 
-use crate::yaml::{Duplicate, Refusal};
+use crate::yaml::{DuplicateKey, YamlRefusal};
 
 /// The most common reason why a line is not valid YAML.
 pub const UNQUOTED_COLON: &str = "an unquoted value contains a colon followed by a space";
@@ -56,7 +56,7 @@ pub enum ProblemKind {
         /// Title of the fix.
         title: &'static str,
         /// Edits that repair the file.
-        edits: Vec<Edit>,
+        edits: Vec<TextEdit>,
         /// Confidence that the repair matches the author's intent.
         applicability: Applicability,
     },
@@ -68,9 +68,9 @@ pub enum ProblemKind {
         key: Option<String>,
     },
     /// A YAML feature that is not allowed in frontmatter; only name and description were read.
-    YamlRefused(Refusal),
+    YamlRefused(YamlRefusal),
     /// A duplicate key.
-    DuplicateKey(Duplicate),
+    DuplicateKey(DuplicateKey),
 }
 
 /// The reason why frontmatter does not start on the first line.

@@ -11,21 +11,21 @@ mod quote;
 
 use std::ops::Range;
 
-use prowess_diag::{Applicability, Edit, Span};
+use prowess_diag::{Applicability, Span, TextEdit};
 
 use self::entries::{bare_key, glued_key, indent, leading_key, lines};
 use self::lines::{
     INDENT, TAB, align, align_block, block_marker, following, is_deeper, value_start,
 };
 pub use self::quote::is_lost_text;
-use crate::fields::{self, Shape};
+use crate::fields::{self, FieldShape};
 use crate::problem::{Problem, ProblemKind};
-use crate::yaml::{self, Entry, Value, full};
+use crate::yaml::{self, YamlEntry, YamlValue, full};
 
 /// The recovered entries.
 #[derive(Debug, Default)]
 pub(crate) struct Recovered {
-    pub(crate) entries: Vec<Entry<'static>>,
+    pub(crate) entries: Vec<YamlEntry<'static>>,
     pub(crate) problems: Vec<Problem>,
     /// Keys that are present but could not be read.
     pub(crate) lost: Vec<Box<str>>,
@@ -60,7 +60,7 @@ pub(crate) fn recover(text: &str, base: usize, only: Option<&[&str]>) -> Recover
                 kind: ProblemKind::YamlRepaired {
                     message: if has_tab { TAB } else { unlike }.to_owned(),
                     title: "indent it like the others",
-                    edits: vec![Edit::replace(blanks, " ".repeat(pieces.margin))],
+                    edits: vec![TextEdit::replace(blanks, " ".repeat(pieces.margin))],
                     applicability: Applicability::Suggested,
                 },
             });
@@ -72,21 +72,21 @@ pub(crate) fn recover(text: &str, base: usize, only: Option<&[&str]>) -> Recover
             Ok(document) if is_slip => {
                 let span = document.root.map_or(Span::at(start), |root| root.span);
                 let message = "this line is not a `key: value` pair".to_owned();
-                Err(yaml::Error::Syntax { at: span, message })
+                Err(yaml::YamlError::Syntax { at: span, message })
             }
             read => read,
         };
         match read {
             Ok(document) => keep(&mut result, document, None),
-            Err(yaml::Error::Refused(refusals)) => {
+            Err(yaml::YamlError::Refused(refusals)) => {
                 result.lost.extend(key.map(Box::from));
-                let refused = |refusal: yaml::Refusal| Problem {
+                let refused = |refusal: yaml::YamlRefusal| Problem {
                     span: refusal.span,
                     kind: ProblemKind::YamlRefused(refusal),
                 };
                 result.problems.extend(refusals.into_iter().map(refused));
             }
-            Err(yaml::Error::Syntax { at, message }) => {
+            Err(yaml::YamlError::Syntax { at, message }) => {
                 if !keep_repaired(&mut result, repair_entry(entry_text), start) {
                     result.lost.extend(key.map(Box::from));
                     let kind = ProblemKind::YamlInvalid {
@@ -123,16 +123,16 @@ fn keep_repaired(result: &mut Recovered, repaired: Option<Repaired<'_>>, start: 
     true
 }
 
-fn keep(result: &mut Recovered, document: yaml::Document<'static>, repaired: Option<Problem>) {
+fn keep(result: &mut Recovered, document: yaml::YamlDocument<'static>, repaired: Option<Problem>) {
     let Some(root) = document.root else { return };
     let span = root.span;
     result.problems.extend(repaired);
-    let Value::Mapping(entries, _) = root.value else {
+    let YamlValue::Mapping(entries, _) = root.value else {
         let message = "this line is not a `key: value` pair".to_owned();
         let kind = ProblemKind::YamlInvalid { message, key: None };
         return result.problems.push(Problem { span, kind });
     };
-    let repeated = |duplicate: yaml::Duplicate| Problem {
+    let repeated = |duplicate: yaml::DuplicateKey| Problem {
         span: duplicate.again,
         kind: ProblemKind::DuplicateKey(duplicate),
     };
@@ -147,7 +147,7 @@ fn keep(result: &mut Recovered, document: yaml::Document<'static>, repaired: Opt
         {
             None => result.entries.push(entry),
             Some(earlier) => {
-                let duplicate = yaml::Duplicate {
+                let duplicate = yaml::DuplicateKey {
                     key: entry.key.into(),
                     first: earlier.key_span,
                     again: entry.key_span,
@@ -166,7 +166,7 @@ fn keep(result: &mut Recovered, document: yaml::Document<'static>, repaired: Opt
 struct Repaired<'t> {
     /// The text before the repair.
     source: &'t str,
-    edits: Vec<Edit>,
+    edits: Vec<TextEdit>,
     title: &'static str,
     reason: String,
     place: Range<usize>,
@@ -176,7 +176,7 @@ struct Repaired<'t> {
 
 impl Repaired<'_> {
     /// Parses the repaired text and maps its spans back to the original.
-    fn read(&self, base: usize) -> Option<yaml::Document<'static>> {
+    fn read(&self, base: usize) -> Option<yaml::YamlDocument<'static>> {
         let mut document = full::read(&self.text, 0).ok()?;
         let back = |span: Span| {
             let (start, end) = (
@@ -232,7 +232,7 @@ impl Repaired<'_> {
 /// The faults found in an entry and the edits that repair them.
 struct EntryRepair<'t> {
     text: &'t str,
-    edits: Vec<Edit>,
+    edits: Vec<TextEdit>,
     /// Reason, title and range of the first fault.
     first: Option<(String, &'static str, Range<usize>)>,
     applicability: Applicability,
@@ -303,7 +303,7 @@ fn repair_entry(text: &str) -> Option<Repaired<'_>> {
             let spaces = line[..blanks].replace('\t', "  ");
             let at = range.start..range.start + blanks;
             work.edits
-                .push(Edit::replace(Span::new(at.start, at.end), spaces));
+                .push(TextEdit::replace(Span::new(at.start, at.end), spaces));
             work.note(TAB, INDENT, at);
         }
         let Some((key_at, value_at)) = value_start(line) else {
@@ -331,7 +331,7 @@ fn repair_entry(text: &str) -> Option<Repaired<'_>> {
                 let from = at + value.len() - rest.len();
                 let edit = format!("{}{deep}", line_break(text));
                 work.edits
-                    .push(Edit::replace(Span::new(at + marker, from), edit));
+                    .push(TextEdit::replace(Span::new(at + marker, from), edit));
                 let why = format!("text follows `{}` on its line", &value[..marker]);
                 work.note(
                     why,
@@ -351,7 +351,7 @@ fn repair_entry(text: &str) -> Option<Repaired<'_>> {
                 {
                     let at = next.start..next.start + text[next.clone()].trim_end().len();
                     work.edits
-                        .push(Edit::insert(next.start, " ".repeat(own + 2)));
+                        .push(TextEdit::insert(next.start, " ".repeat(own + 2)));
                     let why = format!("the text below `{}` is not indented", &value[..marker]);
                     work.note(why, "indent the text", at);
                 }
@@ -362,7 +362,7 @@ fn repair_entry(text: &str) -> Option<Repaired<'_>> {
         if let Some(gap) = key_in_name(text, value).filter(|_| own == 0 && range.start == 0) {
             let at = value_at + gap;
             work.edits
-                .push(Edit::replace(Span::new(at, at + 1), line_break(text)));
+                .push(TextEdit::replace(Span::new(at, at + 1), line_break(text)));
             work.applicability = Applicability::Suggested;
             work.note(
                 "two keys are on one line",
@@ -394,7 +394,7 @@ fn repair_entry(text: &str) -> Option<Repaired<'_>> {
             full::read(&format!("k: {joined}\n"), 0).is_ok_and(|document| one_entry(&document));
         if parses {
             if let Some(first) = follow.iter().find(|next| is_stray(next)) {
-                let inserts = follow.iter().map(|next| Edit::insert(next.start, "  "));
+                let inserts = follow.iter().map(|next| TextEdit::insert(next.start, "  "));
                 work.edits.extend(inserts);
                 let at = first.start..first.start + text[first.clone()].trim_end().len();
                 work.note("a line continues the value but is not indented", INDENT, at);
@@ -405,7 +405,7 @@ fn repair_entry(text: &str) -> Option<Repaired<'_>> {
         let key = key_at.filter(|&at| at == 0).and_then(|_| leading_key(text));
         if key
             .and_then(fields::find)
-            .is_some_and(|field| field.shape == Shape::Map)
+            .is_some_and(|field| field.shape == FieldShape::Map)
         {
             return None;
         }
@@ -442,7 +442,7 @@ fn repair_entry(text: &str) -> Option<Repaired<'_>> {
             replacement.push_str(line);
         }
         work.edits
-            .push(Edit::replace(Span::new(start, end), replacement));
+            .push(TextEdit::replace(Span::new(start, end), replacement));
     }
     work.finish()
 }
@@ -481,8 +481,10 @@ fn untab(text: &str) -> Option<Repaired<'_>> {
     {
         let (start, tabs) = (line.start, blanks(line));
         let spaces = tabs.replacen('\t', first, 1).replace('\t', "  ");
-        work.edits
-            .push(Edit::replace(Span::new(start, start + tabs.len()), spaces));
+        work.edits.push(TextEdit::replace(
+            Span::new(start, start + tabs.len()),
+            spaces,
+        ));
         work.note(TAB, INDENT, start..start + tabs.len());
     }
     work.finish()
@@ -509,7 +511,7 @@ fn repair_key<'t>(
     let rest = text[key.len()..].trim_start_matches([':', ';', '=', ' ']);
     let (from, to) = (key.len(), text.len() - rest.len());
     let spaced = format!("{key}: {rest}");
-    let mut edits = vec![Edit::replace(Span::new(from, to), ": ")];
+    let mut edits = vec![TextEdit::replace(Span::new(from, to), ": ")];
     let mut applicability = if title == GLUED[1] {
         Applicability::Safe
     } else {
@@ -522,7 +524,7 @@ fn repair_key<'t>(
         let back = |at: u32| at as usize + to - (from + 2);
         edits.extend(further.edits.iter().map(|edit| {
             let span = Span::new(back(edit.span.start), back(edit.span.end));
-            Edit::replace(span, edit.replacement.clone())
+            TextEdit::replace(span, edit.replacement.clone())
         }));
     }
     let (repaired, _) =
@@ -540,12 +542,12 @@ fn repair_key<'t>(
     })
 }
 
-fn one_entry(document: &yaml::Document) -> bool {
+fn one_entry(document: &yaml::YamlDocument) -> bool {
     document.duplicates.is_empty()
         && document
             .root
             .as_ref()
-            .and_then(yaml::Node::entries)
+            .and_then(yaml::YamlNode::entries)
             .is_some_and(|entries| entries.len() == 1)
 }
 
@@ -563,9 +565,9 @@ fn looks_like_key(line: &str) -> bool {
 const GLUED: [&str; 2] = ["no space follows the colon", "put a space after the colon"];
 const BARE: [&str; 2] = ["no colon follows the key", "put a colon after the key"];
 
-fn shift(edit: &Edit, by: usize) -> Edit {
+fn shift(edit: &TextEdit, by: usize) -> TextEdit {
     let span = Span::new(edit.span.start as usize + by, edit.span.end as usize + by);
-    Edit {
+    TextEdit {
         span,
         replacement: edit.replacement.clone(),
     }

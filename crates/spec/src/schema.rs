@@ -1,12 +1,12 @@
 //! JSON Schemas, generated from the tables that the parser uses.
 
-use crate::fields::{FIELDS, Shape};
+use crate::fields::{FIELDS, FieldShape};
 use crate::name::MAX_NAME;
 use serde_json::{Map, Value, json};
 
 /// A JSON Schema that the command line can print.
 #[derive(Clone, Copy, Debug)]
-pub struct Schema {
+pub struct NamedSchema {
     /// Name on the command line.
     pub name: &'static str,
     /// The file format it describes.
@@ -16,7 +16,7 @@ pub struct Schema {
 }
 
 /// The schemas of skills.
-pub const SCHEMAS: &[Schema] = &[Schema {
+pub const SCHEMAS: &[NamedSchema] = &[NamedSchema {
     name: "skill",
     summary: "The frontmatter of SKILL.md",
     build: skill,
@@ -57,16 +57,16 @@ fn skill() -> Value {
     })
 }
 
-fn shape(shape: Shape) -> Value {
+fn shape(shape: FieldShape) -> Value {
     let list = json!({ "type": "array", "items": { "type": "string" } });
     match shape {
-        Shape::Text => json!({ "type": "string" }),
-        Shape::Choice(words) => json!({ "enum": words }),
-        Shape::Flag { default, .. } => json!({ "type": "boolean", "default": default }),
-        Shape::Tools | Shape::Words | Shape::Globs => {
+        FieldShape::Text => json!({ "type": "string" }),
+        FieldShape::Choice(words) => json!({ "enum": words }),
+        FieldShape::Flag { default, .. } => json!({ "type": "boolean", "default": default }),
+        FieldShape::Tools | FieldShape::Words | FieldShape::Globs => {
             json!({ "anyOf": [{ "type": "string" }, list] })
         }
-        Shape::Number => json!({ "type": "integer", "minimum": 1 }),
-        Shape::Map => json!({ "type": "object" }),
+        FieldShape::Number => json!({ "type": "integer", "minimum": 1 }),
+        FieldShape::Map => json!({ "type": "object" }),
     }
 }

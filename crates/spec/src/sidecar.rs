@@ -3,7 +3,7 @@
 use prowess_diag::Span;
 
 use crate::manifest::parse_flag;
-use crate::yaml::{self, Node};
+use crate::yaml::{self, YamlNode};
 
 /// Maximum size of a sidecar, in bytes.
 pub const MAX_SIDECAR: usize = 64 * 1024;
@@ -46,8 +46,8 @@ impl Sidecar {
         }
         let root = match yaml::read(text, 0) {
             Ok(document) => document.root,
-            Err(yaml::Error::Syntax { at, message }) => return Self::faulty(message, at),
-            Err(yaml::Error::Refused(refusals)) => {
+            Err(yaml::YamlError::Syntax { at, message }) => return Self::faulty(message, at),
+            Err(yaml::YamlError::Refused(refusals)) => {
                 let (feature, span) = refusals.first().map_or(("", Span::at(0)), |refusal| {
                     (refusal.feature.name(), refusal.span)
                 });
@@ -61,20 +61,23 @@ impl Sidecar {
             return Self::faulty(format!("it is {}, not a map", root.kind()), root.span);
         }
         let get = |section: &str, key: &str| root.get(section).and_then(|node| node.get(key));
-        let text =
-            |section: &str, key: &str| get(section, key).and_then(Node::text).map(str::to_owned);
+        let text = |section: &str, key: &str| {
+            get(section, key)
+                .and_then(YamlNode::text)
+                .map(str::to_owned)
+        };
         let tools = get("dependencies", "tools")
-            .and_then(Node::items)
+            .and_then(YamlNode::items)
             .unwrap_or_default();
         let policy = get("policy", "allow_implicit_invocation").filter(|node| !node.is_null());
         let mut sidecar = Self {
             display_name: text("interface", "display_name"),
             short_description: text("interface", "short_description"),
             default_prompt: text("interface", "default_prompt"),
-            allow_implicit_invocation: policy.and_then(Node::text).and_then(parse_flag),
+            allow_implicit_invocation: policy.and_then(YamlNode::text).and_then(parse_flag),
             tools: tools
                 .iter()
-                .filter_map(|tool| tool.get("value").and_then(Node::text))
+                .filter_map(|tool| tool.get("value").and_then(YamlNode::text))
                 .map(str::to_owned)
                 .collect(),
             fault: None,

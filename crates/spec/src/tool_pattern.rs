@@ -109,7 +109,7 @@ impl TokenFault {
 
 /// A token of a list, with its range in the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Token {
+pub struct PatternToken {
     /// Range in the text.
     pub range: Range<usize>,
     /// The tools it matches, or the reason it is invalid.
@@ -117,9 +117,9 @@ pub struct Token {
 }
 
 /// Parses a list of tools.
-pub fn parse_list(text: &str) -> Vec<Token> {
+pub fn parse_list(text: &str) -> Vec<PatternToken> {
     let words = split(text);
-    let mut tokens: Vec<Token> = Vec::with_capacity(words.len().div_ceil(2));
+    let mut tokens: Vec<PatternToken> = Vec::with_capacity(words.len().div_ceil(2));
     let mut comma_between = true;
     for range in words {
         let word = &text[range.clone()];
@@ -133,14 +133,14 @@ pub fn parse_list(text: &str) -> Vec<Token> {
                 last.range.end = range.end;
                 last.pattern = Err(TokenFault::SpaceBeforeParenthesis);
             } else {
-                tokens.push(Token {
+                tokens.push(PatternToken {
                     range,
                     pattern: Err(TokenFault::BadName),
                 });
             }
         } else {
             let pattern = parse_token(word);
-            tokens.push(Token { range, pattern });
+            tokens.push(PatternToken { range, pattern });
         }
         comma_between = false;
     }

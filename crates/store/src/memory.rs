@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use prowess_catalog::Usage;
+use prowess_catalog::SkillUsage;
 use prowess_traits::usage::MAX_ROWS;
 use prowess_traits::{Forget, Summary, UsageError, UsageQuery, UsageRow, UsageStore, Use};
 
@@ -109,7 +109,7 @@ pub(crate) fn first_row(used: &Use) -> UsageRow {
         team: used.team.clone(),
         agent: used.agent.clone(),
         agent_type: used.agent_type.clone(),
-        usage: Usage::first(used.skill.clone(), used.at, used.outcome),
+        usage: SkillUsage::first(used.skill.clone(), used.at, used.outcome),
     }
 }
 

@@ -6,7 +6,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use prowess_catalog::rank::{Outcomes, Usage};
+use prowess_catalog::rank::{SkillUsage, UseOutcomes};
 use prowess_traits::usage::{MAX_PROJECT, MAX_ROWS};
 use prowess_traits::{Forget, Summary, UsageError, UsageQuery, UsageRow, UsageStore, Use, Whose};
 use rusqlite::types::ValueRef;
@@ -179,7 +179,7 @@ fn put(transaction: &Transaction<'_>, row: &UsageRow) -> rusqlite::Result<()> {
         agent_type,
         usage,
     } = row;
-    let Usage {
+    let SkillUsage {
         skill,
         count,
         last_used,
@@ -187,7 +187,7 @@ fn put(transaction: &Transaction<'_>, row: &UsageRow) -> rusqlite::Result<()> {
         outcomes,
     } = usage;
     let number = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
-    let Outcomes {
+    let UseOutcomes {
         done,
         failed,
         refused,
@@ -258,7 +258,7 @@ fn read_row(row: &Row<'_>) -> Option<UsageRow> {
     let count = |index: usize| u64::try_from(number(index)).unwrap_or(0);
     let score = match row.get_ref(7) {
         Ok(ValueRef::Real(score)) => score,
-        // What is whole may be stored as an integer; `Usage` puts nonsense right.
+        // What is whole may be stored as an integer; `SkillUsage` puts nonsense right.
         _ => 0.0,
     };
     Some(UsageRow {
@@ -266,12 +266,12 @@ fn read_row(row: &Row<'_>) -> Option<UsageRow> {
         team: text(1)?,
         agent: text(2)?,
         agent_type: text(3).unwrap_or_default(),
-        usage: Usage {
+        usage: SkillUsage {
             skill: text(4)?,
             count: count(5),
             last_used: number(6),
             score,
-            outcomes: Outcomes {
+            outcomes: UseOutcomes {
                 done: count(8),
                 failed: count(9),
                 refused: count(10),

@@ -10,10 +10,10 @@
 )]
 
 use prowess_diag::{Applicability, Diagnostic, Severity};
-use prowess_lint::{Profile, RuleSet, Subject, check, fix};
+use prowess_lint::{LintProfile, LintRuleSet, LintSubject, check, fix};
 use prowess_spec::tool_pattern::{ToolPattern, parse_list};
-use prowess_spec::yaml::{Node, Value, full, plain, write};
-use prowess_spec::{Package, ResourcePath, identify, parse};
+use prowess_spec::yaml::{YamlNode, YamlValue, full, plain, write};
+use prowess_spec::{PackageListing, ResourcePath, identify, parse};
 
 /// Where the fast YAML reader answers, the full one gives the same tree with the same places.
 pub fn readers_agree(text: &str) {
@@ -41,13 +41,13 @@ pub fn parse_holds(bytes: &[u8]) {
             .value
             .walk(&mut |node| assert!(fits(node.span), "value of {} in {bytes:?}", entry.key));
     }
-    let package = Package::named("folder");
-    let subject = Subject::new(&parsed, &package);
+    let package = PackageListing::named("folder");
+    let subject = LintSubject::new(&parsed, &package);
     for item in subject.items() {
         assert!(fits(item.span), "{item:?} of {bytes:?}");
     }
-    for profile in Profile::ALL {
-        let findings = check(&subject, &RuleSet::new(profile, None));
+    for profile in LintProfile::ALL {
+        let findings = check(&subject, &LintRuleSet::new(profile, None));
         assert!(
             findings.is_sorted_by_key(|finding| finding.span),
             "order of {bytes:?}"
@@ -71,13 +71,13 @@ pub fn parse_holds(bytes: &[u8]) {
 /// Fixing ends, leaves nothing safe to fix, and another time changes nothing. With suggestions
 /// there is no error that was not there before.
 pub fn fixes_hold(bytes: &[u8]) {
-    let package = Package::named("folder");
-    let safely = Profile::ALL.map(|profile| (profile, Applicability::Safe));
+    let package = PackageListing::named("folder");
+    let safely = LintProfile::ALL.map(|profile| (profile, Applicability::Safe));
     for (profile, least) in safely
         .into_iter()
-        .chain([(Profile::ClaudeCode, Applicability::Suggested)])
+        .chain([(LintProfile::ClaudeCode, Applicability::Suggested)])
     {
-        let rules = RuleSet::new(profile, None);
+        let rules = LintRuleSet::new(profile, None);
         let Some(fixed) = fix::fix_all(bytes, &package, None, &rules, least) else {
             continue;
         };
@@ -171,20 +171,20 @@ pub fn repair_holds(text: &str) {
     );
 }
 
-fn values(entries: &[prowess_spec::yaml::Entry]) -> Vec<(String, String)> {
+fn values(entries: &[prowess_spec::yaml::YamlEntry]) -> Vec<(String, String)> {
     entries
         .iter()
         .map(|entry| (entry.key.to_string(), flat(&entry.value)))
         .collect()
 }
 
-fn flat(node: &Node) -> String {
+fn flat(node: &YamlNode) -> String {
     match &node.value {
-        Value::Scalar(text, _) => format!("{text:?}"),
-        Value::Sequence(items, _) => {
+        YamlValue::Scalar(text, _) => format!("{text:?}"),
+        YamlValue::Sequence(items, _) => {
             format!("[{}]", items.iter().map(flat).collect::<Vec<_>>().join(","))
         }
-        Value::Mapping(entries, _) => format!(
+        YamlValue::Mapping(entries, _) => format!(
             "{{{}}}",
             entries
                 .iter()
@@ -203,7 +203,7 @@ pub fn scalar_round_trips(text: &str) {
             full::read(&source, 0).unwrap_or_else(|error| panic!("{source:?} gives {error:?}"));
         let value = document.root.as_ref().and_then(|root| root.get("k"));
         let found = value.and_then(|node| {
-            if let Value::Scalar(text, _) = &node.value {
+            if let YamlValue::Scalar(text, _) = &node.value {
                 Some(&**text)
             } else {
                 None

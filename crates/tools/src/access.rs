@@ -3,8 +3,8 @@
 //! Visibility is the catalogue's word: what an agent was not given, or a person switched off, gives
 //! the same answer as what does not exist. What may be done with a skill that is seen is the gate's.
 
-use prowess_catalog::visibility::{Hidden, Refusal, View, Who};
-use prowess_catalog::{Catalog, Entry};
+use prowess_catalog::visibility::{Audience, CatalogView, HiddenReason, LookupRefusal};
+use prowess_catalog::{Catalog, CatalogEntry};
 use prowess_diag::sanitize;
 use prowess_diag::wording::{either, shorten, tick};
 use prowess_policy::{Action, Actor, Decision, Verdict};
@@ -77,17 +77,17 @@ pub(crate) fn find(
     workshop: &Workshop,
     catalog: &Catalog,
     asked: &str,
-) -> Result<Entry, ToolError> {
-    let view = View::new(catalog, &workshop.visibility, Who::Model);
+) -> Result<CatalogEntry, ToolError> {
+    let view = CatalogView::new(catalog, &workshop.visibility, Audience::Model);
     view.resolve(asked)
         .cloned()
         .map_err(|refusal| refused(&view, asked, &refusal))
 }
 
 /// What a model reads where a name leads nowhere.
-pub(crate) fn refused(view: &View<'_>, asked: &str, refusal: &Refusal) -> ToolError {
+pub(crate) fn refused(view: &CatalogView<'_>, asked: &str, refusal: &LookupRefusal) -> ToolError {
     let text = match refusal {
-        Refusal::NotFound(fault) => {
+        LookupRefusal::NotFound(fault) => {
             let mut text = format!("Unknown skill: {}.", shown(asked));
             if !fault.near.is_empty() {
                 let near = fault.near.iter().map(|name| tick(shown(name)));
@@ -97,15 +97,15 @@ pub(crate) fn refused(view: &View<'_>, asked: &str, refusal: &Refusal) -> ToolEr
             text
         }
         // Claude Code's own words.
-        Refusal::NotForYou {
+        LookupRefusal::NotForYou {
             name,
-            why: Hidden::NotForModels,
+            why: HiddenReason::NotForModels,
         } => format!(
             "Skill {} cannot be used by a model due to disable-model-invocation. A person can type /{}",
             shown(name),
             shown(name)
         ),
-        Refusal::NotForYou { name, why } => {
+        LookupRefusal::NotForYou { name, why } => {
             format!("Skill {} cannot be used: {}.", shown(name), why.reason())
         }
     };
@@ -116,7 +116,7 @@ pub(crate) fn refused(view: &View<'_>, asked: &str, refusal: &Refusal) -> ToolEr
 /// time, as it does for commands: a yes counts once.
 pub(crate) fn permit(
     workshop: &Workshop,
-    entry: &Entry,
+    entry: &CatalogEntry,
     asked: &str,
     deed: Deed,
     arguments: &str,
@@ -136,7 +136,12 @@ pub(crate) fn permit_all(workshop: &Workshop, deed: Deed) -> Result<(), ToolErro
 }
 
 /// Tells whether the gate says yes of its own, and nobody takes note of it.
-pub(crate) fn is_free(workshop: &Workshop, entry: &Entry, asked: &str, arguments: &str) -> bool {
+pub(crate) fn is_free(
+    workshop: &Workshop,
+    entry: &CatalogEntry,
+    asked: &str,
+    arguments: &str,
+) -> bool {
     let (name, deed, also) = (entry.name(), Deed::Load, names_of(entry, asked));
     let action = Action::Skill {
         name,
@@ -243,7 +248,7 @@ fn permit_name(
 }
 
 /// Every name that a rule may have for a skill.
-fn names_of<'a>(entry: &'a Entry, asked: &'a str) -> Vec<&'a str> {
+fn names_of<'a>(entry: &'a CatalogEntry, asked: &'a str) -> Vec<&'a str> {
     let own: [&str; 2] = [&entry.skill.name, asked];
     own.into_iter()
         .chain(entry.skill.alias.as_deref())
@@ -264,7 +269,7 @@ fn decide(workshop: &Workshop, name: &str, deed: Deed, action: &Action<'_>) -> D
 }
 
 /// ` Available: a, b, …`, as far as there is room.
-fn available(view: &View<'_>) -> String {
+fn available(view: &CatalogView<'_>) -> String {
     let names: Vec<String> = view
         .visible()
         .map(|(entry, _)| shown(view.name(entry)))

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use prowess_catalog::Scope;
-use prowess_catalog::visibility::{View, Who};
+use prowess_catalog::visibility::{Audience, CatalogView};
 use prowess_policy::{Action, Actor, Answer, Approved, Command, Decision, Effect, Verdict};
 use prowess_traits::Question;
 use prowess_trust::Standing;
@@ -114,7 +114,7 @@ impl Workshop {
     /// A loaded skill, as long as it is trusted and still what was loaded.
     fn trusted(&self, name: &str, loaded: &Loaded) -> Option<Arc<Standing>> {
         let catalog = self.registry.snapshot();
-        let view = View::new(&catalog, &self.visibility, Who::Person);
+        let view = CatalogView::new(&catalog, &self.visibility, Audience::Person);
         let entry = view.resolve(name).ok()?;
         // A server's is never trusted, and need not be read again to know that.
         if entry.skill.id.origin.scope == Scope::Server {

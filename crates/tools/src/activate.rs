@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use prowess_catalog::skill::one_line;
-use prowess_catalog::visibility::{Refusal, View, Who};
-use prowess_catalog::{Entry, Form, Scope, Skill};
+use prowess_catalog::visibility::{Audience, CatalogView, LookupRefusal};
+use prowess_catalog::{CatalogEntry, Scope, Skill, SkillForm};
 use prowess_diag::Diagnostic;
 use prowess_registry::digest::FileFacts;
 use prowess_render::{Arguments, Commands, FillError, Prepare, Report, Variables, prepare};
-use prowess_spec::{Parsed, parse};
+use prowess_spec::{ParsedSkill, parse};
 use prowess_trust::{Reading, Standing, State};
 use sha2::{Digest, Sha256};
 
@@ -28,7 +28,7 @@ pub struct Given {
     /// Whether its commands run.
     pub execution: Execution,
     /// Who wants it: a model or a person.
-    pub who: Who,
+    pub who: Audience,
 }
 
 impl Given {
@@ -37,7 +37,7 @@ impl Given {
         Self {
             arguments,
             execution: Execution::default(),
-            who: Who::Model,
+            who: Audience::Model,
         }
     }
 
@@ -46,7 +46,7 @@ impl Given {
         Self {
             arguments,
             execution: Execution::default(),
-            who: Who::Person,
+            who: Audience::Person,
         }
     }
 }
@@ -93,7 +93,7 @@ impl Activation {
 pub enum ActivationError {
     /// There is no such skill, or not for whoever asks.
     #[error(transparent)]
-    NotFound(Refusal),
+    NotFound(LookupRefusal),
     /// Its files could not be read.
     #[error("cannot read the skill {name}: {why}")]
     Read {
@@ -136,8 +136,8 @@ pub fn activate(
     given: &Given,
 ) -> Result<Activation, ActivationError> {
     let catalog = workshop.registry.snapshot();
-    let view = View::new(&catalog, &workshop.visibility, given.who);
-    let entry: &Entry = view.resolve(asked).map_err(ActivationError::NotFound)?;
+    let view = CatalogView::new(&catalog, &workshop.visibility, given.who);
+    let entry: &CatalogEntry = view.resolve(asked).map_err(ActivationError::NotFound)?;
     let skill = Arc::clone(&entry.skill);
     let name: Box<str> = entry.name().into();
     let unread = |why: String| ActivationError::Read {
@@ -163,7 +163,7 @@ pub(crate) fn activate_at_once(
     arguments: Arguments,
 ) -> Option<Activation> {
     let catalog = workshop.registry.snapshot();
-    let view = View::new(&catalog, &workshop.visibility, Who::Model);
+    let view = CatalogView::new(&catalog, &workshop.visibility, Audience::Model);
     let entry = view.resolve(asked).ok()?;
     let read = Reading::of_small(&entry.skill, workshop.trust.as_ref())?;
     let given = Given {
@@ -213,8 +213,8 @@ fn render(
         check_shell(name, &parsed)?;
     }
     let folder = standing.place.as_ref().map(|place| match skill.form {
-        Form::Folder | Form::Memory => place.clone(),
-        Form::File | Form::Command => place.parent().unwrap_or(place).to_owned(),
+        SkillForm::Folder | SkillForm::Memory => place.clone(),
+        SkillForm::File | SkillForm::Command => place.parent().unwrap_or(place).to_owned(),
     });
     let is_served = skill.id.origin.scope == Scope::Server;
     let variables = variables(workshop, folder.as_deref(), is_served);
@@ -247,7 +247,7 @@ fn render(
 }
 
 /// A shell that a skill asks for must be there before anything runs.
-fn check_shell(name: &str, parsed: &Parsed<'_>) -> Result<(), ActivationError> {
+fn check_shell(name: &str, parsed: &ParsedSkill<'_>) -> Result<(), ActivationError> {
     let missing = |shell: &str| ActivationError::NoShell {
         name: name.into(),
         shell: shell.into(),
@@ -292,7 +292,7 @@ fn beside(
     files: Vec<FileFacts>,
 ) -> (Vec<(String, u64)>, usize) {
     let mut all: Vec<(String, u64)> = match skill.form {
-        Form::Folder => {
+        SkillForm::Folder => {
             let main = Path::new(&*skill.location).file_name().map(Path::new);
             let others = files.into_iter().filter(|file| Some(&*file.path) != main);
             others
@@ -300,14 +300,14 @@ fn beside(
                 .collect()
         }
         // What is not on disk is listed by where it comes from.
-        Form::Memory => {
+        SkillForm::Memory => {
             let files = workshop.registry.files(&skill.id).unwrap_or_default();
             files
                 .into_iter()
                 .filter(|(path, _)| path != "SKILL.md")
                 .collect()
         }
-        Form::File | Form::Command => Vec::new(),
+        SkillForm::File | SkillForm::Command => Vec::new(),
     };
     let count = all.len();
     all.truncate(MAX_FILES);

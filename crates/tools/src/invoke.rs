@@ -4,8 +4,8 @@
 //! `$name` anywhere. Nothing is read but the heads of skills and whether they are forked; nothing
 //! runs.
 
-use prowess_catalog::Entry;
-use prowess_catalog::visibility::{Refusal, View, Who};
+use prowess_catalog::CatalogEntry;
+use prowess_catalog::visibility::{Audience, CatalogView, LookupRefusal};
 use prowess_spec::parse;
 
 use crate::workshop::Workshop;
@@ -30,7 +30,7 @@ pub enum Typed {
         near: Vec<Box<str>>,
     },
     /// It begins with the `/name` of a skill that is not for people.
-    Refused(Refusal),
+    Refused(LookupRefusal),
 }
 
 /// A skill that a person asks for.
@@ -51,17 +51,17 @@ pub struct Called {
 /// word and the rest are the arguments of all skills before.
 pub fn typed(workshop: &Workshop, message: &str) -> Typed {
     let catalog = workshop.registry.snapshot();
-    let view = View::new(&catalog, &workshop.visibility, Who::Person);
+    let view = CatalogView::new(&catalog, &workshop.visibility, Audience::Person);
     let Some((first, mut rest)) = slash(message) else {
         return mentions(workshop, &view, message);
     };
     let entry = match view.resolve(first) {
         Ok(entry) => entry,
         // A path at the beginning of a message is a path.
-        Err(Refusal::NotFound(_)) if first.contains('/') => {
+        Err(LookupRefusal::NotFound(_)) if first.contains('/') => {
             return mentions(workshop, &view, message);
         }
-        Err(Refusal::NotFound(fault)) => {
+        Err(LookupRefusal::NotFound(fault)) => {
             return Typed::Unknown {
                 name: first.into(),
                 near: fault.near,
@@ -90,7 +90,7 @@ pub fn typed(workshop: &Workshop, message: &str) -> Typed {
             row.push((next, false));
         }
     }
-    let called = |(entry, forked): (&Entry, bool)| Called {
+    let called = |(entry, forked): (&CatalogEntry, bool)| Called {
         name: catalog.qualified_name(entry).into(),
         arguments: rest.into(),
         forked,
@@ -107,7 +107,7 @@ fn slash(text: &str) -> Option<(&str, &str)> {
 }
 
 /// Skills that are mentioned as `$name`, each once. What is no skill is text: `$HOME`, `$5`.
-fn mentions(workshop: &Workshop, view: &View<'_>, message: &str) -> Typed {
+fn mentions(workshop: &Workshop, view: &CatalogView<'_>, message: &str) -> Typed {
     let mut found: Vec<Called> = Vec::new();
     let mut before = ' ';
     for (at, c) in message.char_indices() {
@@ -141,12 +141,12 @@ fn mentions(workshop: &Workshop, view: &View<'_>, message: &str) -> Typed {
 }
 
 /// Whether a skill runs in a conversation of its own. One that cannot be read is not run in a row.
-fn is_forked(workshop: &Workshop, entry: &Entry) -> bool {
+fn is_forked(workshop: &Workshop, entry: &CatalogEntry) -> bool {
     let text = workshop.registry.text(&entry.skill.id);
     text.map_or(true, |text| parse(&text).manifest.is_forked())
 }
 
-fn takes_slashes(entry: &Entry) -> bool {
+fn takes_slashes(entry: &CatalogEntry) -> bool {
     let hint = entry.skill.argument_hint.as_deref().unwrap_or_default();
     hint.trim_start_matches(['[', '<', '(', ' '])
         .starts_with('/')

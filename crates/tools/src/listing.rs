@@ -1,10 +1,11 @@
 //! What a model reads of skills that it did not load: one line each.
 
 use prowess_catalog::index::{
-    self, Budget, Bullets, DEFAULT_ENTRY_CHARS, Format, IndexOptions, Limit, Rank, Show,
+    self, Bullets, DEFAULT_ENTRY_CHARS, EntryDetail, EntryRank, IndexBudget, IndexFormat,
+    IndexLimit, IndexOptions,
 };
-use prowess_catalog::visibility::{Sight, View};
-use prowess_catalog::{Entry, Scope};
+use prowess_catalog::visibility::{CatalogView, SkillVisibility};
+use prowess_catalog::{CatalogEntry, Scope};
 use prowess_diag::sanitize;
 use prowess_diag::wording::shorten;
 use serde_json::{Value, json};
@@ -15,10 +16,10 @@ use crate::loaded::Loaded;
 const MAX_PAGE: usize = 48_000;
 
 /// A skill that is seen.
-pub(crate) type Seen<'c> = (&'c Entry, Sight);
+pub(crate) type Seen<'c> = (&'c CatalogEntry, SkillVisibility);
 
 /// One line for each skill, escaped as in the index, as many as fit.
-pub(crate) fn bullets(view: &View<'_>, seen: &[Seen<'_>]) -> Vec<String> {
+pub(crate) fn bullets(view: &CatalogView<'_>, seen: &[Seen<'_>]) -> Vec<String> {
     let mut room = MAX_PAGE;
     let mut lines = Vec::new();
     for entry in seen {
@@ -33,9 +34,9 @@ pub(crate) fn bullets(view: &View<'_>, seen: &[Seen<'_>]) -> Vec<String> {
 }
 
 /// `- **name**: description`.
-fn bullet(view: &View<'_>, seen: &Seen<'_>) -> String {
-    let unlimited = Budget {
-        limit: Limit::Unlimited,
+fn bullet(view: &CatalogView<'_>, seen: &Seen<'_>) -> String {
+    let unlimited = IndexBudget {
+        limit: IndexLimit::Unlimited,
         entry_chars: DEFAULT_ENTRY_CHARS,
     };
     let text = index::index(&[entry(view, seen)], &options(unlimited)).text;
@@ -48,9 +49,9 @@ fn bullet(view: &View<'_>, seen: &Seen<'_>) -> String {
 }
 
 /// All skills within a budget of characters: the lines, and how many skills have none.
-pub(crate) fn within(view: &View<'_>, characters: usize) -> (String, usize) {
+pub(crate) fn within(view: &CatalogView<'_>, characters: usize) -> (String, usize) {
     let entries = index::entries(view, &[]);
-    let made = index::index(&entries, &options(Budget::of_characters(characters)));
+    let made = index::index(&entries, &options(IndexBudget::of_characters(characters)));
     let lines: Vec<&str> = made
         .text
         .lines()
@@ -59,23 +60,23 @@ pub(crate) fn within(view: &View<'_>, characters: usize) -> (String, usize) {
     (lines.join("\n"), entries.len() - lines.len())
 }
 
-fn entry<'v>(view: &'v View<'_>, (entry, sight): &Seen<'v>) -> index::Entry<'v> {
-    let show = if *sight == Sight::NameOnly {
-        Show::NameOnly
+fn entry<'v>(view: &'v CatalogView<'_>, (entry, sight): &Seen<'v>) -> index::IndexEntry<'v> {
+    let show = if *sight == SkillVisibility::NameOnly {
+        EntryDetail::NameOnly
     } else {
-        Show::Full
+        EntryDetail::Full
     };
-    index::Entry {
+    index::IndexEntry {
         skill: &entry.skill,
         name: view.name(entry),
         show,
-        rank: Rank::Rest,
+        rank: EntryRank::Rest,
     }
 }
 
-fn options(budget: Budget) -> IndexOptions<'static> {
+fn options(budget: IndexBudget) -> IndexOptions<'static> {
     IndexOptions {
-        format: Format::Markdown(Bullets::Colon),
+        format: IndexFormat::Markdown(Bullets::Colon),
         budget,
         discovery_tool: None,
         load_tool: None,
@@ -84,10 +85,10 @@ fn options(budget: Budget) -> IndexOptions<'static> {
 }
 
 /// A skill as programs read it.
-pub(crate) fn value(view: &View<'_>, loaded: &Loaded, (entry, sight): &Seen<'_>) -> Value {
+pub(crate) fn value(view: &CatalogView<'_>, loaded: &Loaded, (entry, sight): &Seen<'_>) -> Value {
     let skill = &entry.skill;
     let mut value = json!({ "name": view.name(entry), "scope": skill.id.origin.scope.as_str() });
-    if *sight != Sight::NameOnly {
+    if *sight != SkillVisibility::NameOnly {
         let text = skill.listing_text();
         value["description"] = shorten(&sanitize::line(&text), DEFAULT_ENTRY_CHARS).into();
     }

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use prowess_catalog::visibility::{View, Who};
+use prowess_catalog::visibility::{Audience, CatalogView};
 use prowess_diag::suggest;
 use prowess_diag::wording::tick;
 use prowess_policy::Verdict;
@@ -151,7 +151,7 @@ impl Toolset {
     /// The tools that make sense now, whatever rules say.
     fn there<'t>(&'t self, workshop: &Workshop) -> impl Iterator<Item = &'t Offer> {
         let catalog = workshop.registry.snapshot();
-        let view = View::new(&catalog, &workshop.visibility, Who::Model);
+        let view = CatalogView::new(&catalog, &workshop.visibility, Audience::Model);
         let skills = view.visible().next().is_some();
         let runner = workshop.runner.is_some();
         self.tools.iter().filter(move |offer| match offer.needs {

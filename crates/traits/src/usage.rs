@@ -5,7 +5,7 @@ use std::error::Error;
 use std::fmt::{self, Debug, Display};
 
 use prowess_catalog::rank::planck::{DEFAULT_TEAM, ORCHESTRATOR};
-use prowess_catalog::rank::{Outcome, Outcomes, Usage};
+use prowess_catalog::rank::{SkillUsage, UseOutcome, UseOutcomes};
 
 /// Most characters of the name of a skill, an agent, its type or a team. A longer one is refused,
 /// not cut: two names that begin alike are two names.
@@ -54,7 +54,7 @@ pub struct Use {
     /// The name of the skill.
     pub skill: Box<str>,
     /// How it ended, if that is known already.
-    pub outcome: Option<Outcome>,
+    pub outcome: Option<UseOutcome>,
     /// When, in nanoseconds since 1970.
     pub at: i64,
 }
@@ -185,7 +185,7 @@ pub struct UsageRow {
     /// The agent's role at its last use.
     pub agent_type: Box<str>,
     /// The skill, how often, when, and how it ended.
-    pub usage: Usage,
+    pub usage: SkillUsage,
 }
 
 /// Which rows to remove: those that match everything that is given. Nothing given means all rows.
@@ -238,7 +238,7 @@ pub struct SkillSummary {
     /// When for the last time, in nanoseconds since 1970.
     pub last_used: i64,
     /// How the uses ended.
-    pub outcomes: Outcomes,
+    pub outcomes: UseOutcomes,
     /// Whose used it how often, as team and agent; the first [`MAX_AGENTS`], most uses first.
     pub agents: Vec<(Box<str>, Box<str>, u64)>,
     /// How many agents used it.
@@ -263,7 +263,7 @@ impl Summary {
                     skill: usage.skill.clone(),
                     uses: 0,
                     last_used: i64::MIN,
-                    outcomes: Outcomes::default(),
+                    outcomes: UseOutcomes::default(),
                     agents: Vec::new(),
                     agent_count: 0,
                 };

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use prowess_catalog::{Form, Skill};
+use prowess_catalog::{Skill, SkillForm};
 use prowess_policy::{Actor, Effect, RuleSet, SkillActor, Source};
 use prowess_registry::Registry;
 use prowess_registry::digest::{self, FileFacts};
@@ -55,7 +55,7 @@ impl Reading {
         let (text, files, digest) = match (place_of(skill), &skill.seal) {
             (Some(place), _) => {
                 let main = Path::new(&*skill.location).file_name();
-                match contents(&place, main.filter(|_| skill.form == Form::Folder)) {
+                match contents(&place, main.filter(|_| skill.form == SkillForm::Folder)) {
                     Ok(Contents {
                         files,
                         digest,
@@ -88,7 +88,7 @@ impl Reading {
     /// The same on a thread that must not wait: nothing for a skill that is not a folder with a few
     /// small files, or cannot be read.
     pub fn of_small(skill: &Skill, store: Option<&TrustStore>) -> Option<Self> {
-        let place = place_of(skill).filter(|_| skill.form == Form::Folder)?;
+        let place = place_of(skill).filter(|_| skill.form == SkillForm::Folder)?;
         let listed = digest::files_within(&place, SMALL_FILES, SMALL_BYTES).ok()?;
         let main = Path::new(&*skill.location).file_name();
         let Contents {
@@ -167,9 +167,9 @@ impl Standing {
 pub fn place_of(skill: &Skill) -> Option<PathBuf> {
     let file = PathBuf::from(&*skill.location);
     match skill.form {
-        Form::Folder => file.parent().map(Path::to_owned),
-        Form::File | Form::Command => Some(file),
-        Form::Memory => None,
+        SkillForm::Folder => file.parent().map(Path::to_owned),
+        SkillForm::File | SkillForm::Command => Some(file),
+        SkillForm::Memory => None,
     }
 }
 

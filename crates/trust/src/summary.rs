@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use prowess_diag::sanitize;
 use prowess_policy::{Effect, Rule};
 use prowess_registry::digest::{self, FactKind};
-use prowess_spec::body::{self, Detail, ItemKind, Place};
+use prowess_spec::body::{self, BodyItemKind, ItemContext, ScanDetail};
 use prowess_spec::parse;
 
 use crate::store::{Error, digest_of};
@@ -117,8 +117,8 @@ fn manifest(text: &[u8], summary: &mut Summary) {
     }
     summary.hooks = parsed.manifest.entry("hooks").is_some();
     let text = parsed.text;
-    for item in body::analyse(text, parsed.body, &[], Detail::Full) {
-        if let (ItemKind::Command { command, .. }, Place::Shell | Place::Text) =
+    for item in body::analyse(text, parsed.body, &[], ScanDetail::Full) {
+        if let (BodyItemKind::Command { command, .. }, ItemContext::Shell | ItemContext::Text) =
             (&item.kind, item.place)
         {
             let command = command.of(text).trim().to_owned();

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use prowess_catalog::SkillId;
-use prowess_search::{Part, PartBuilder, Query, SearchIndex};
+use prowess_search::{SearchIndex, SearchPart, SearchPartBuilder, SearchQuery};
 
 use super::{Entry, Prompt, hash, timed};
 use crate::bench::resident;
@@ -107,9 +107,9 @@ fn searches(index: &SearchIndex, texts: &[&str], prefix: bool) -> Vec<Duration> 
         // Other work on the machine makes single times useless.
         let once = || {
             timed(|| {
-                index.search(&Query {
+                index.search(&SearchQuery {
                     prefix,
-                    ..Query::new(text)
+                    ..SearchQuery::new(text)
                 })
             })
             .1
@@ -120,13 +120,13 @@ fn searches(index: &SearchIndex, texts: &[&str], prefix: bool) -> Vec<Duration> 
 }
 
 /// Takes documents apart with two threads.
-fn parts(entries: &[Entry]) -> Vec<Part> {
+fn parts(entries: &[Entry]) -> Vec<SearchPart> {
     std::thread::scope(|scope| {
         let workers: Vec<_> = entries
             .chunks(entries.len().div_ceil(THREADS).max(1))
             .map(|chunk| {
                 scope.spawn(move || {
-                    let mut builder = PartBuilder::new();
+                    let mut builder = SearchPartBuilder::new();
                     for entry in chunk {
                         builder.add(entry.document());
                     }

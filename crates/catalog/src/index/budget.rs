@@ -3,7 +3,7 @@
 //! Costs are counted in *units*: a quarter of a token, or a character. Units are additive, so a
 //! line has the same cost at any position, and lines whose costs fit form a text that fits.
 
-use super::Rank;
+use super::EntryRank;
 
 /// Default size of a context window, in tokens.
 pub const DEFAULT_WINDOW: usize = 200_000;
@@ -17,16 +17,16 @@ const LEAST: usize = 32;
 
 /// The maximum length of an index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Budget {
+pub struct IndexBudget {
     /// The limit for the whole text.
-    pub limit: Limit,
+    pub limit: IndexLimit,
     /// Maximum length of one description, in characters.
     pub entry_chars: usize,
 }
 
 /// The maximum length of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Limit {
+pub enum IndexLimit {
     /// Number of tokens, as estimated by `prowess_spec::tokens`.
     Tokens(usize),
     /// Number of characters.
@@ -35,7 +35,7 @@ pub enum Limit {
     Unlimited,
 }
 
-impl Budget {
+impl IndexBudget {
     /// Allows a share of a context window. A fraction outside (0, 1] is replaced by the default.
     #[expect(
         clippy::cast_precision_loss,
@@ -48,7 +48,7 @@ impl Budget {
         let fraction = if sound { fraction } else { DEFAULT_FRACTION };
         let tokens = (tokens as f64 * fraction).round() as usize;
         Self {
-            limit: Limit::Tokens(tokens),
+            limit: IndexLimit::Tokens(tokens),
             entry_chars: DEFAULT_ENTRY_CHARS,
         }
     }
@@ -56,7 +56,7 @@ impl Budget {
     /// Allows a number of characters, regardless of their tokens.
     pub fn of_characters(characters: usize) -> Self {
         Self {
-            limit: Limit::Characters(characters),
+            limit: IndexLimit::Characters(characters),
             entry_chars: DEFAULT_ENTRY_CHARS,
         }
     }
@@ -64,19 +64,19 @@ impl Budget {
     /// Allows any length, with complete descriptions.
     pub fn unlimited() -> Self {
         Self {
-            limit: Limit::Unlimited,
+            limit: IndexLimit::Unlimited,
             entry_chars: usize::MAX,
         }
     }
 }
 
-impl Default for Budget {
+impl Default for IndexBudget {
     fn default() -> Self {
         Self::of_window(DEFAULT_WINDOW, DEFAULT_FRACTION)
     }
 }
 
-impl Limit {
+impl IndexLimit {
     /// Returns the limit in units.
     pub(super) fn units(self) -> usize {
         match self {
@@ -111,11 +111,11 @@ impl Limit {
 }
 
 /// Returns the weight of a description. A skill that is used gets more space than one that is not.
-pub(super) fn weight(rank: Rank) -> usize {
+pub(super) fn weight(rank: EntryRank) -> usize {
     match rank {
-        Rank::Pinned | Rank::Used(0..=3) => 4,
-        Rank::Used(4..=15) => 2,
-        Rank::Used(_) | Rank::Rest => 1,
+        EntryRank::Pinned | EntryRank::Used(0..=3) => 4,
+        EntryRank::Used(4..=15) => 2,
+        EntryRank::Used(_) | EntryRank::Rest => 1,
     }
 }
 
@@ -204,31 +204,31 @@ mod tests {
 
     #[test]
     fn a_window_of_200k_allows_8000_characters() {
-        let budget = Budget::default();
-        assert_eq!(budget, Budget::of_window(200_000, 0.01));
+        let budget = IndexBudget::default();
+        assert_eq!(budget, IndexBudget::of_window(200_000, 0.01));
         assert_eq!(
             (budget.limit, budget.limit.units()),
-            (Limit::Tokens(2000), 8000)
+            (IndexLimit::Tokens(2000), 8000)
         );
         for fraction in [0.0, -1.0, 1.5, f64::NAN, f64::INFINITY] {
-            assert_eq!(Budget::of_window(200_000, fraction), budget);
+            assert_eq!(IndexBudget::of_window(200_000, fraction), budget);
         }
         assert_eq!(
-            Budget::of_window(1_000_000, 1.0).limit,
-            Limit::Tokens(1_000_000)
+            IndexBudget::of_window(1_000_000, 1.0).limit,
+            IndexLimit::Tokens(1_000_000)
         );
     }
 
     #[test]
     fn units_are_quarters_of_the_estimate() {
         for text in ["", "abcde", "技能", "naïve 技能…", "かな한글"] {
-            let units = Limit::Tokens(0).of(text);
+            let units = IndexLimit::Tokens(0).of(text);
             assert_eq!(
                 units.div_ceil(4),
                 prowess_spec::tokens::estimate(text),
                 "{text}"
             );
-            assert_eq!(Limit::Characters(0).of(text), text.chars().count());
+            assert_eq!(IndexLimit::Characters(0).of(text), text.chars().count());
         }
     }
 

@@ -1,15 +1,15 @@
 //! JSON: one document, one skill per line.
 
 use super::text;
-use super::{Format, Group, IndexOptions};
+use super::{Group, IndexFormat, IndexOptions};
 
 /// Writes a skill on one line.
 pub(super) fn line(out: &mut String, name: &str, description: Option<&str>) {
     out.push_str("{\"name\":\"");
-    text::write(out, name, Format::Json);
+    text::write(out, name, IndexFormat::Json);
     if let Some(description) = description {
         out.push_str("\",\"description\":\"");
-        text::write(out, description, Format::Json);
+        text::write(out, description, IndexFormat::Json);
     }
     out.push_str("\"}");
 }
@@ -31,7 +31,7 @@ pub(super) fn document(groups: &[Group], more: usize, options: &IndexOptions<'_>
         out.push_str(&format!(",\"more\":{{\"count\":{more}"));
         if let Some(tool) = options.discovery_tool {
             out.push_str(",\"call\":\"");
-            text::write(&mut out, tool, Format::Json);
+            text::write(&mut out, tool, IndexFormat::Json);
             out.push('"');
         }
         out.push('}');

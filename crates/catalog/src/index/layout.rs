@@ -2,13 +2,13 @@
 
 use std::borrow::Cow;
 
-use super::budget::{self, Budget, Limit};
-use super::{Bare, Fate, Format, Rank, Shortening, text};
+use super::budget::{self, IndexBudget, IndexLimit};
+use super::{EntryOutcome, EntryRank, IndexFormat, NameOnlyReason, ShorteningReason, text};
 use crate::skill::Skill;
 
 /// The lines to lay out.
 pub(super) struct Lines {
-    format: Format,
+    format: IndexFormat,
     /// Units of each line without its description.
     costs: Vec<usize>,
     /// Units of the markup around a description.
@@ -18,13 +18,17 @@ pub(super) struct Lines {
 /// A line that is shown.
 pub(super) struct ShownLine<'a> {
     pub(super) line: usize,
-    pub(super) fate: Fate,
+    pub(super) fate: EntryOutcome,
     pub(super) description: Option<Cow<'a, str>>,
 }
 
 impl Lines {
     /// Creates lines from the units of their names.
-    pub(super) fn new(format: Format, limit: Limit, names: impl Iterator<Item = usize>) -> Self {
+    pub(super) fn new(
+        format: IndexFormat,
+        limit: IndexLimit,
+        names: impl Iterator<Item = usize>,
+    ) -> Self {
         let (bare, around) = format.frame(limit);
         Self {
             format,
@@ -42,10 +46,10 @@ impl Lines {
     /// `skill` the skill whose description it shows, if any. Returns the lines that fit, in order.
     pub(super) fn layout<'a>(
         &self,
-        budget: Budget,
+        budget: IndexBudget,
         room: usize,
         rotation: u64,
-        rank: impl Fn(usize) -> Rank,
+        rank: impl Fn(usize) -> EntryRank,
         skill: impl Fn(usize) -> Option<&'a Skill>,
     ) -> Vec<ShownLine<'a>> {
         let (format, limit, around) = (self.format, budget.limit, self.around);
@@ -58,8 +62,10 @@ impl Lines {
         let mut described = Vec::new();
         for line in named {
             let fate = match skill(line).map(text::description) {
-                None => Fate::NameOnly(Bare::Asked),
-                Some(text) if text.is_empty() => Fate::NameOnly(Bare::NoDescription),
+                None => EntryOutcome::NameOnly(NameOnlyReason::Asked),
+                Some(text) if text.is_empty() => {
+                    EntryOutcome::NameOnly(NameOnlyReason::NoDescription)
+                }
                 Some(text) => {
                     let most = (budget.entry_chars, usize::MAX);
                     let want = text::shorten(&text, format, limit, most)
@@ -71,7 +77,7 @@ impl Lines {
                         want,
                         text,
                     }));
-                    Fate::NameOnly(Bare::NoRoom)
+                    EntryOutcome::NameOnly(NameOnlyReason::NoRoom)
                 }
             };
             laid.push(ShownLine {
@@ -107,15 +113,15 @@ impl Lines {
             // A shortened text is owned.
             if let Cow::Owned(short) = short {
                 let why = if budgeted {
-                    Shortening::Budget
+                    ShorteningReason::Budget
                 } else {
-                    Shortening::Entry
+                    ShorteningReason::Entry
                 };
                 let (from, to) = (one.text.chars().count(), short.chars().count());
-                target.fate = Fate::Shortened { from, to, why };
+                target.fate = EntryOutcome::Shortened { from, to, why };
                 target.description = Some(Cow::Owned(short));
             } else {
-                target.fate = Fate::Whole;
+                target.fate = EntryOutcome::Whole;
                 target.description = Some(one.text);
             }
         }
@@ -135,12 +141,12 @@ struct PendingDescription<'a> {
 }
 
 /// Returns the ranked items, highest priority first.
-fn favoured(ranks: impl Iterator<Item = Rank>) -> Vec<usize> {
+fn favoured(ranks: impl Iterator<Item = EntryRank>) -> Vec<usize> {
     let mut order: Vec<(Option<usize>, usize)> = (ranks.enumerate())
         .filter_map(|(i, rank)| match rank {
-            Rank::Pinned => Some((None, i)),
-            Rank::Used(place) => Some((Some(place), i)),
-            Rank::Rest => None,
+            EntryRank::Pinned => Some((None, i)),
+            EntryRank::Used(place) => Some((Some(place), i)),
+            EntryRank::Rest => None,
         })
         .collect();
     order.sort_unstable();

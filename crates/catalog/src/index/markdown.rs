@@ -1,7 +1,7 @@
 //! Markdown: bullets under headings, `- **name** — description`.
 
 use super::text;
-use super::{Bullets, Format, Group, IndexOptions, Listing, Section, discovery};
+use super::{Bullets, Group, IndexFormat, IndexOptions, Listing, Section, discovery};
 
 /// Characters that would end a name.
 const MARKS: [char; 2] = ['*', '`'];
@@ -13,7 +13,11 @@ pub(super) fn line(out: &mut String, bullets: Bullets, name: &str, description: 
     out.push_str("**");
     if let Some(description) = description {
         out.push_str(bullets.separator());
-        text::write(out, &level_ticks(description), Format::Markdown(bullets));
+        text::write(
+            out,
+            &level_ticks(description),
+            IndexFormat::Markdown(bullets),
+        );
     }
 }
 
@@ -31,7 +35,7 @@ pub(super) fn document(groups: &[Group], more: usize, options: &IndexOptions<'_>
         if !out.is_empty() {
             out.push('\n');
         }
-        let colon = options.format == Format::Markdown(Bullets::Colon);
+        let colon = options.format == IndexFormat::Markdown(Bullets::Colon);
         match group.section {
             Section::All if colon && options.listing == Listing::All => {
                 out.push_str("## Available Skills\n\n");
@@ -61,7 +65,7 @@ pub(super) fn escape(c: char, next: Option<char>) -> Option<&'static str> {
 }
 
 fn write_name(out: &mut String, name: &str) {
-    let format = Format::Markdown(Bullets::Dash);
+    let format = IndexFormat::Markdown(Bullets::Dash);
     let mut from = 0;
     for (at, mark) in name.match_indices(MARKS) {
         text::write(out, &name[from..at], format);

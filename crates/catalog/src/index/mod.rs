@@ -8,9 +8,9 @@ use prowess_diag::wording;
 use prowess_spec::tokens;
 
 use crate::catalog;
-use crate::rank::Ranked;
+use crate::rank::RankedSkill;
 use crate::skill::Skill;
-use crate::visibility::{Sight, View};
+use crate::visibility::{CatalogView, SkillVisibility};
 
 mod budget;
 mod json;
@@ -23,9 +23,9 @@ mod xml;
 
 use layout::Lines;
 
-pub use budget::{Budget, DEFAULT_ENTRY_CHARS, DEFAULT_FRACTION, DEFAULT_WINDOW, Limit};
-pub use note::{Note, NoteOptions, Shown, note};
-pub use rows::{Row, Rows};
+pub use budget::{DEFAULT_ENTRY_CHARS, DEFAULT_FRACTION, DEFAULT_WINDOW, IndexBudget, IndexLimit};
+pub use note::{IndexNote, NoteOptions, ShownSkills, note};
+pub use rows::{IndexRow, IndexRows};
 
 /// Maximum length of a displayed name, in characters. Names are never shortened, because calls must
 /// use them.
@@ -33,35 +33,35 @@ const MAX_NAME: usize = 256;
 
 /// A skill that the model may see.
 #[derive(Clone, Copy, Debug)]
-pub struct Entry<'a> {
+pub struct IndexEntry<'a> {
     /// The skill.
     pub skill: &'a Skill,
     /// The displayed name, which may be qualified: `apps/web:deploy`.
     pub name: &'a str,
     /// The part that may be shown.
-    pub show: Show,
+    pub show: EntryDetail,
     /// The priority.
-    pub rank: Rank,
+    pub rank: EntryRank,
 }
 
 /// Returns the visible skills of a catalogue as entries, sorted by name, with ranks from their
 /// usage.
-pub fn entries<'v>(view: &'v View<'_>, ranked: &[Ranked]) -> Vec<Entry<'v>> {
+pub fn entries<'v>(view: &'v CatalogView<'_>, ranked: &[RankedSkill]) -> Vec<IndexEntry<'v>> {
     let rank = |skill: &Skill| {
         let place = ranked.iter().position(|ranked| ranked.skill.id == skill.id);
         if skill.pinned {
-            Rank::Pinned
+            EntryRank::Pinned
         } else {
-            place.map_or(Rank::Rest, Rank::Used)
+            place.map_or(EntryRank::Rest, EntryRank::Used)
         }
     };
-    let entry = |(entry, sight): (&'v catalog::Entry, Sight)| Entry {
+    let entry = |(entry, sight): (&'v catalog::CatalogEntry, SkillVisibility)| IndexEntry {
         skill: &entry.skill,
         name: view.name(entry),
-        show: if sight == Sight::NameOnly {
-            Show::NameOnly
+        show: if sight == SkillVisibility::NameOnly {
+            EntryDetail::NameOnly
         } else {
-            Show::Full
+            EntryDetail::Full
         },
         rank: rank(&entry.skill),
     };
@@ -70,7 +70,7 @@ pub fn entries<'v>(view: &'v View<'_>, ranked: &[Ranked]) -> Vec<Entry<'v>> {
 
 /// The part of a skill that may be shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Show {
+pub enum EntryDetail {
     /// Name and description.
     #[default]
     Full,
@@ -80,7 +80,7 @@ pub enum Show {
 
 /// The priority of a skill.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Rank {
+pub enum EntryRank {
     /// Always shown.
     Pinned,
     /// Recently used; 0 ranks highest.
@@ -94,11 +94,11 @@ pub enum Rank {
 #[derive(Clone, Copy, Debug)]
 pub struct IndexOptions<'a> {
     /// The output format.
-    pub format: Format,
+    pub format: IndexFormat,
     /// The skills to list.
     pub listing: Listing,
     /// The maximum length.
-    pub budget: Budget,
+    pub budget: IndexBudget,
     /// The tool that lists all skills, if the model has it.
     pub discovery_tool: Option<&'a str>,
     /// The tool that loads a skill, if the model has it.
@@ -112,9 +112,9 @@ pub struct IndexOptions<'a> {
 impl Default for IndexOptions<'_> {
     fn default() -> Self {
         Self {
-            format: Format::default(),
+            format: IndexFormat::default(),
             listing: Listing::default(),
-            budget: Budget::default(),
+            budget: IndexBudget::default(),
             discovery_tool: Some("list_skills"),
             load_tool: Some("load_skill"),
             rotation: 0,
@@ -125,7 +125,7 @@ impl Default for IndexOptions<'_> {
 
 /// The output format of an index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
+pub enum IndexFormat {
     /// Headings and bullets.
     Markdown(Bullets),
     /// `<available_skills>`, one skill per line.
@@ -136,7 +136,7 @@ pub enum Format {
     Json,
 }
 
-impl Default for Format {
+impl Default for IndexFormat {
     fn default() -> Self {
         Self::Markdown(Bullets::Dash)
     }
@@ -183,16 +183,16 @@ pub struct IndexText {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IndexReport {
     /// One row per entry, in the order of the entries.
-    pub rows: Rows,
+    pub rows: IndexRows,
     /// The maximum length of the text.
-    pub limit: Limit,
+    pub limit: IndexLimit,
     /// The actual length, in tokens if the limit is in tokens, else in characters.
     pub used: usize,
 }
 
 /// The outcome for a skill in an index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fate {
+pub enum EntryOutcome {
     /// Name and complete description.
     Whole,
     /// Name and shortened description.
@@ -202,17 +202,17 @@ pub enum Fate {
         /// Characters shown, including the ellipsis.
         to: usize,
         /// The reason.
-        why: Shortening,
+        why: ShorteningReason,
     },
     /// Only the name.
-    NameOnly(Bare),
+    NameOnly(NameOnlyReason),
     /// Not shown.
-    Cut(Cut),
+    Cut(OmissionReason),
 }
 
 /// The reason why a description is shortened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Shortening {
+pub enum ShorteningReason {
     /// It is longer than the limit per entry.
     Entry,
     /// The budget is shared with others.
@@ -221,7 +221,7 @@ pub enum Shortening {
 
 /// The reason why only a name is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Bare {
+pub enum NameOnlyReason {
     /// It is configured that way.
     Asked,
     /// The skill has no description.
@@ -232,7 +232,7 @@ pub enum Bare {
 
 /// The reason why a skill is not shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Cut {
+pub enum OmissionReason {
     /// It is neither pinned nor recently used; the discovery line counts it.
     NotListed,
     /// Not all names fit, and another page was selected.
@@ -243,30 +243,36 @@ pub enum Cut {
     NoName,
 }
 
-impl Fate {
+impl EntryOutcome {
     /// Returns an explanation for users.
     pub fn explain(self) -> String {
         match self {
             Self::Whole => "shown".to_owned(),
             Self::Shortened { from, to, why } => {
                 let why = match why {
-                    Shortening::Entry => "longer than the limit per entry",
-                    Shortening::Budget => "the index has no room for more",
+                    ShorteningReason::Entry => "longer than the limit per entry",
+                    ShorteningReason::Budget => "the index has no room for more",
                 };
                 let (to, from) = (wording::thousands(to), wording::count(from, "character"));
                 format!("shown with {to} of {from}: {why}")
             }
-            Self::NameOnly(Bare::Asked) => "only the name, as configured".to_owned(),
-            Self::NameOnly(Bare::NoDescription) => "only the name: no description".to_owned(),
-            Self::NameOnly(Bare::NoRoom) => {
+            Self::NameOnly(NameOnlyReason::Asked) => "only the name, as configured".to_owned(),
+            Self::NameOnly(NameOnlyReason::NoDescription) => {
+                "only the name: no description".to_owned()
+            }
+            Self::NameOnly(NameOnlyReason::NoRoom) => {
                 "only the name: no room in the index for the description".to_owned()
             }
-            Self::Cut(Cut::NotListed) => "not shown: neither pinned nor recently used".to_owned(),
-            Self::Cut(Cut::NoRoom) => "not shown: no room in the index for all names".to_owned(),
-            Self::Cut(Cut::LongName) => {
+            Self::Cut(OmissionReason::NotListed) => {
+                "not shown: neither pinned nor recently used".to_owned()
+            }
+            Self::Cut(OmissionReason::NoRoom) => {
+                "not shown: no room in the index for all names".to_owned()
+            }
+            Self::Cut(OmissionReason::LongName) => {
                 format!("not shown: the name has more than {MAX_NAME} characters")
             }
-            Self::Cut(Cut::NoName) => "not shown: no name".to_owned(),
+            Self::Cut(OmissionReason::NoName) => "not shown: no name".to_owned(),
         }
     }
 
@@ -278,45 +284,48 @@ impl Fate {
 
 impl IndexReport {
     /// Returns the skills shown with a description, complete or shortened.
-    pub fn shown(&self) -> impl Iterator<Item = Row<'_>> {
-        self.rows
-            .iter()
-            .filter(|row| matches!(row.fate, Fate::Whole | Fate::Shortened { .. }))
+    pub fn shown(&self) -> impl Iterator<Item = IndexRow<'_>> {
+        self.rows.iter().filter(|row| {
+            matches!(
+                row.fate,
+                EntryOutcome::Whole | EntryOutcome::Shortened { .. }
+            )
+        })
     }
 
     /// Returns the skills shown with a shortened description.
-    pub fn shortened(&self) -> impl Iterator<Item = Row<'_>> {
+    pub fn shortened(&self) -> impl Iterator<Item = IndexRow<'_>> {
         self.rows
             .iter()
-            .filter(|row| matches!(row.fate, Fate::Shortened { .. }))
+            .filter(|row| matches!(row.fate, EntryOutcome::Shortened { .. }))
     }
 
     /// Returns the skills shown by name only.
-    pub fn name_only(&self) -> impl Iterator<Item = Row<'_>> {
+    pub fn name_only(&self) -> impl Iterator<Item = IndexRow<'_>> {
         self.rows
             .iter()
-            .filter(|row| matches!(row.fate, Fate::NameOnly(_)))
+            .filter(|row| matches!(row.fate, EntryOutcome::NameOnly(_)))
     }
 
     /// Returns the skills that are not shown.
-    pub fn cut(&self) -> impl Iterator<Item = Row<'_>> {
+    pub fn cut(&self) -> impl Iterator<Item = IndexRow<'_>> {
         self.rows
             .iter()
-            .filter(|row| matches!(row.fate, Fate::Cut(_)))
+            .filter(|row| matches!(row.fate, EntryOutcome::Cut(_)))
     }
 }
 
 /// Writes the index of the entries, in catalogue order.
-pub fn index(entries: &[Entry<'_>], options: &IndexOptions<'_>) -> IndexText {
+pub fn index(entries: &[IndexEntry<'_>], options: &IndexOptions<'_>) -> IndexText {
     let limit = match options.format {
-        Format::XmlCompat => Limit::Unlimited,
+        IndexFormat::XmlCompat => IndexLimit::Unlimited,
         _ => options.budget.limit,
     };
     let (text, rows) = match options.format {
-        Format::XmlCompat => {
-            let mut rows = Rows::with_capacity(entries.len());
+        IndexFormat::XmlCompat => {
+            let mut rows = IndexRows::with_capacity(entries.len());
             for entry in entries {
-                rows.push(entry.name, Fate::Whole);
+                rows.push(entry.name, EntryOutcome::Whole);
             }
             (xml::compat(entries), rows)
         }
@@ -348,7 +357,7 @@ enum Section {
     LastUsed,
 }
 
-impl Format {
+impl IndexFormat {
     fn line(self, out: &mut String, name: &str, description: Option<&str>) {
         match self {
             Self::Markdown(bullets) => markdown::line(out, bullets, name, description),
@@ -366,7 +375,7 @@ impl Format {
     }
 
     /// Returns the units of a line without a description, and of the markup around a description.
-    fn frame(self, limit: Limit) -> (usize, usize) {
+    fn frame(self, limit: IndexLimit) -> (usize, usize) {
         let cost = |description| {
             let mut line = String::new();
             self.line(&mut line, "", description);
@@ -375,7 +384,7 @@ impl Format {
         (cost(None), cost(Some("")) - cost(None))
     }
 
-    fn name_units(self, name: &str, limit: Limit) -> usize {
+    fn name_units(self, name: &str, limit: IndexLimit) -> usize {
         let extra = match self {
             Self::Markdown(_) => markdown::name_extra(name),
             Self::Xml | Self::XmlCompat | Self::Json => 0,
@@ -400,9 +409,9 @@ impl Bullets {
 
 fn document(groups: &[Group], more: usize, options: &IndexOptions<'_>) -> String {
     match options.format {
-        Format::Markdown(_) => markdown::document(groups, more, options),
-        Format::Xml | Format::XmlCompat => xml::document(groups, more, options),
-        Format::Json => json::document(groups, more, options),
+        IndexFormat::Markdown(_) => markdown::document(groups, more, options),
+        IndexFormat::Xml | IndexFormat::XmlCompat => xml::document(groups, more, options),
+        IndexFormat::Json => json::document(groups, more, options),
     }
 }
 
@@ -420,20 +429,20 @@ fn discovery(more: usize, tool: Option<&str>) -> String {
 ///
 /// Each of up to a hundred thousand names is a cache miss, so each is read once; only those shown
 /// are read again.
-fn write(entries: &[Entry<'_>], options: &IndexOptions<'_>) -> (String, Rows) {
+fn write(entries: &[IndexEntry<'_>], options: &IndexOptions<'_>) -> (String, IndexRows) {
     let (format, limit) = (options.format, options.budget.limit);
-    let mut rows = Rows::with_capacity(entries.len());
+    let mut rows = IndexRows::with_capacity(entries.len());
     let mut units = Vec::with_capacity(entries.len());
     for entry in entries {
         let (cut, size) = measure(entry.name, format, limit);
-        rows.push(entry.name, Fate::Cut(cut));
+        rows.push(entry.name, EntryOutcome::Cut(cut));
         units.push(size);
     }
     let listed = listed(entries, &rows.fates, options.listing);
     let nameless = rows
         .fates
         .iter()
-        .filter(|fate| **fate == Fate::Cut(Cut::NoName))
+        .filter(|fate| **fate == EntryOutcome::Cut(OmissionReason::NoName))
         .count();
     let total = entries.len() - nameless;
 
@@ -447,7 +456,7 @@ fn write(entries: &[Entry<'_>], options: &IndexOptions<'_>) -> (String, Rows) {
     let entry = |line: usize| &entries[listed[line].0];
     let skill = |line| {
         Some(entry(line))
-            .filter(|one| one.show == Show::Full)
+            .filter(|one| one.show == EntryDetail::Full)
             .map(|one| one.skill)
     };
     let layout = all
@@ -464,7 +473,7 @@ fn write(entries: &[Entry<'_>], options: &IndexOptions<'_>) -> (String, Rows) {
         .unwrap_or_default();
 
     for &(i, _) in &listed {
-        rows.fates[i] = Fate::Cut(Cut::NoRoom);
+        rows.fates[i] = EntryOutcome::Cut(OmissionReason::NoRoom);
     }
     let mut groups: Vec<Group> = Vec::new();
     for laid in &layout {
@@ -493,37 +502,42 @@ fn write(entries: &[Entry<'_>], options: &IndexOptions<'_>) -> (String, Rows) {
 }
 
 /// Returns the reason why a name cannot be shown, apart from room, and its units.
-fn measure(name: &str, format: Format, limit: Limit) -> (Cut, usize) {
+fn measure(name: &str, format: IndexFormat, limit: IndexLimit) -> (OmissionReason, usize) {
     if (1..=MAX_NAME).contains(&name.len()) && text::is_plain(name) {
-        return (Cut::NotListed, name.len());
+        return (OmissionReason::NotListed, name.len());
     }
     let shown = text::name(name);
     (fault(&shown), format.name_units(&shown, limit))
 }
 
 /// Returns the reason why a name cannot be shown, apart from room.
-fn fault(name: &str) -> Cut {
+fn fault(name: &str) -> OmissionReason {
     if name.trim().is_empty() {
-        Cut::NoName
+        OmissionReason::NoName
     } else if name.len() > MAX_NAME && name.chars().nth(MAX_NAME).is_some() {
-        Cut::LongName
+        OmissionReason::LongName
     } else {
-        Cut::NotListed
+        OmissionReason::NotListed
     }
 }
 
 /// Returns the entries that get a line, with their headings, in output order.
-fn listed(entries: &[Entry<'_>], fates: &[Fate], listing: Listing) -> Vec<(usize, Section)> {
-    let sound = (0..entries.len()).filter(|&i| fates[i] == Fate::Cut(Cut::NotListed));
+fn listed(
+    entries: &[IndexEntry<'_>],
+    fates: &[EntryOutcome],
+    listing: Listing,
+) -> Vec<(usize, Section)> {
+    let sound =
+        (0..entries.len()).filter(|&i| fates[i] == EntryOutcome::Cut(OmissionReason::NotListed));
     let Listing::Sections { last_used } = listing else {
         return sound.map(|i| (i, Section::All)).collect();
     };
     let (mut pinned, mut used) = (Vec::new(), Vec::new());
     for i in sound {
         match entries[i].rank {
-            Rank::Pinned => pinned.push((i, Section::Pinned)),
-            Rank::Used(place) => used.push((place, i)),
-            Rank::Rest => {}
+            EntryRank::Pinned => pinned.push((i, Section::Pinned)),
+            EntryRank::Used(place) => used.push((place, i)),
+            EntryRank::Rest => {}
         }
     }
     used.sort_unstable();

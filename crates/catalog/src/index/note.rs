@@ -5,9 +5,11 @@ use std::collections::{HashMap, HashSet};
 
 use prowess_diag::wording;
 
-use super::budget::{Budget, Limit};
+use super::budget::{IndexBudget, IndexLimit};
 use super::layout::Lines;
-use super::{Bullets, Cut, Entry, Format, Rank, Show, fault, text};
+use super::{
+    Bullets, EntryDetail, EntryRank, IndexEntry, IndexFormat, OmissionReason, fault, text,
+};
 
 const HEADING: &str = "The available skills have changed.\n";
 const KINDS: [&str; 3] = ["\nNo longer available:\n", "\nChanged:\n", "\nNew:\n"];
@@ -15,7 +17,7 @@ const KINDS: [&str; 3] = ["\nNo longer available:\n", "\nChanged:\n", "\nNew:\n"
 /// The state of a model's knowledge about skills: names and description hashes. Small enough to
 /// store with a conversation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Shown {
+pub struct ShownSkills {
     /// Names in order, each with a hash of its description.
     pub skills: Vec<(Box<str>, u64)>,
 }
@@ -24,7 +26,7 @@ pub struct Shown {
 #[derive(Clone, Copy, Debug)]
 pub struct NoteOptions<'a> {
     /// The maximum length.
-    pub budget: Budget,
+    pub budget: IndexBudget,
     /// The tool that lists all skills, if the model has it.
     pub discovery_tool: Option<&'a str>,
 }
@@ -32,8 +34,8 @@ pub struct NoteOptions<'a> {
 impl Default for NoteOptions<'_> {
     fn default() -> Self {
         Self {
-            budget: Budget {
-                limit: Limit::Tokens(500),
+            budget: IndexBudget {
+                limit: IndexLimit::Tokens(500),
                 entry_chars: 256,
             },
             discovery_tool: Some("list_skills"),
@@ -43,7 +45,7 @@ impl Default for NoteOptions<'_> {
 
 /// A text to append to a conversation.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Note {
+pub struct IndexNote {
     /// The text.
     pub text: String,
     /// Number of new skills.
@@ -56,9 +58,9 @@ pub struct Note {
     pub unnamed: usize,
 }
 
-impl Shown {
+impl ShownSkills {
     /// Records the visible state of some skills.
-    pub fn of(entries: &[Entry<'_>]) -> Self {
+    pub fn of(entries: &[IndexEntry<'_>]) -> Self {
         let skills = entries.iter().filter(|entry| can_be_said(entry));
         Self {
             skills: skills
@@ -71,7 +73,11 @@ impl Shown {
 /// Describes the changes since a model was told about its skills. Returns `None` if it would see no
 /// difference. Removed skills come first, because calling one would fail. A note always says that
 /// something changed and how much, even if the budget is too small for details.
-pub fn note(before: &Shown, after: &[Entry<'_>], options: &NoteOptions<'_>) -> Option<Note> {
+pub fn note(
+    before: &ShownSkills,
+    after: &[IndexEntry<'_>],
+    options: &NoteOptions<'_>,
+) -> Option<IndexNote> {
     let known: HashMap<&str, u64> = before
         .skills
         .iter()
@@ -107,11 +113,11 @@ pub fn note(before: &Shown, after: &[Entry<'_>], options: &NoteOptions<'_>) -> O
         .iter()
         .chain(&added)
         .map(|entry| (entry.name, Some(*entry)));
-    let said: Vec<(Cow<'_, str>, Option<&Entry<'_>>)> = gone
+    let said: Vec<(Cow<'_, str>, Option<&IndexEntry<'_>>)> = gone
         .chain(here)
         .map(|(name, entry)| (text::name(name), entry))
         .collect();
-    let format = Format::Markdown(Bullets::Dash);
+    let format = IndexFormat::Markdown(Bullets::Dash);
     let limit = options.budget.limit;
     let units = said.iter().map(|(name, _)| format.name_units(name, limit));
     let lines = Lines::new(format, limit, units);
@@ -128,10 +134,10 @@ pub fn note(before: &Shown, after: &[Entry<'_>], options: &NoteOptions<'_>) -> O
     let skill = |line: usize| {
         said[line]
             .1
-            .filter(|entry| entry.show == Show::Full)
+            .filter(|entry| entry.show == EntryDetail::Full)
             .map(|entry| entry.skill)
     };
-    let laid = lines.layout(options.budget, room, 0, |_| Rank::Rest, skill);
+    let laid = lines.layout(options.budget, room, 0, |_| EntryRank::Rest, skill);
 
     let counts = [removed.len(), changed.len(), added.len()];
     let mut text = HEADING.to_owned();
@@ -150,7 +156,7 @@ pub fn note(before: &Shown, after: &[Entry<'_>], options: &NoteOptions<'_>) -> O
     text.push_str(&rest_line(unnamed, options.discovery_tool));
     text.truncate(text.trim_end().len());
     let [removed, changed, added] = counts;
-    Some(Note {
+    Some(IndexNote {
         text,
         added,
         changed,
@@ -172,16 +178,16 @@ fn rest_line(rest: usize, tool: Option<&str>) -> String {
 }
 
 /// Returns `true` if an index can show the name.
-fn can_be_said(entry: &Entry<'_>) -> bool {
-    fault(&text::name(entry.name)) == Cut::NotListed
+fn can_be_said(entry: &IndexEntry<'_>) -> bool {
+    fault(&text::name(entry.name)) == OmissionReason::NotListed
 }
 
 /// Hashes the displayed description of a skill. Stored with conversations, so it must be the same
 /// in every version.
-fn description_hash(entry: &Entry<'_>) -> u64 {
+fn description_hash(entry: &IndexEntry<'_>) -> u64 {
     let description = match entry.show {
-        Show::Full => text::description(entry.skill),
-        Show::NameOnly => Cow::Borrowed(""),
+        EntryDetail::Full => text::description(entry.skill),
+        EntryDetail::NameOnly => Cow::Borrowed(""),
     };
     // FNV-1a over eight bytes at a time, with the halves mixed.
     let step = |hash: u64, word: u64| {

@@ -3,27 +3,27 @@
 //! There may be a hundred thousand rows, most of which are never read. So all names are one string,
 //! and rows are built on access.
 
-use super::Fate;
+use super::EntryOutcome;
 
 /// The outcome for each entry, in the order of the entries.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Rows {
+pub struct IndexRows {
     /// All names, concatenated, and the end of each.
     names: String,
     ends: Vec<usize>,
-    pub(super) fates: Vec<Fate>,
+    pub(super) fates: Vec<EntryOutcome>,
 }
 
 /// The outcome for one skill.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Row<'r> {
+pub struct IndexRow<'r> {
     /// The name of the entry.
     pub name: &'r str,
     /// The outcome.
-    pub fate: Fate,
+    pub fate: EntryOutcome,
 }
 
-impl Rows {
+impl IndexRows {
     pub(super) fn with_capacity(count: usize) -> Self {
         let (ends, fates) = (Vec::with_capacity(count), Vec::with_capacity(count));
         Self {
@@ -33,7 +33,7 @@ impl Rows {
         }
     }
 
-    pub(super) fn push(&mut self, name: &str, fate: Fate) {
+    pub(super) fn push(&mut self, name: &str, fate: EntryOutcome) {
         self.names.push_str(name);
         self.ends.push(self.names.len());
         self.fates.push(fate);
@@ -50,19 +50,19 @@ impl Rows {
     }
 
     /// Returns the row of an entry.
-    pub fn get(&self, at: usize) -> Option<Row<'_>> {
+    pub fn get(&self, at: usize) -> Option<IndexRow<'_>> {
         let start = at
             .checked_sub(1)
             .map_or(Some(&0), |before| self.ends.get(before))?;
         let name = self.names.get(*start..*self.ends.get(at)?)?;
-        Some(Row {
+        Some(IndexRow {
             name,
             fate: *self.fates.get(at)?,
         })
     }
 
     /// Returns an iterator over all rows.
-    pub fn iter(&self) -> impl Iterator<Item = Row<'_>> + Clone {
+    pub fn iter(&self) -> impl Iterator<Item = IndexRow<'_>> + Clone {
         (0..self.len()).filter_map(|at| self.get(at))
     }
 }

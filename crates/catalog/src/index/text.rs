@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use prowess_diag::sanitize;
 
-use super::Format;
-use super::budget::Limit;
+use super::IndexFormat;
+use super::budget::IndexLimit;
 use crate::skill::Skill;
 
 /// Bytes that some format escapes.
@@ -123,7 +123,7 @@ fn joins(last: char, c: char) -> bool {
 }
 
 /// Returns the units of a text after escaping.
-pub(super) fn units(text: &str, format: Format, limit: Limit) -> usize {
+pub(super) fn units(text: &str, format: IndexFormat, limit: IndexLimit) -> usize {
     let more = escapes(text, format)
         .map(|(_, escaped)| escaped.len() - 1)
         .sum::<usize>();
@@ -131,7 +131,7 @@ pub(super) fn units(text: &str, format: Format, limit: Limit) -> usize {
 }
 
 /// Returns the escapes of a text with their offsets.
-fn escapes(text: &str, format: Format) -> impl Iterator<Item = (usize, &'static str)> {
+fn escapes(text: &str, format: IndexFormat) -> impl Iterator<Item = (usize, &'static str)> {
     let special = (text.bytes().enumerate()).filter(|(_, byte)| SPECIAL[usize::from(*byte)]);
     special.filter_map(move |(at, byte)| {
         Some((
@@ -141,7 +141,7 @@ fn escapes(text: &str, format: Format) -> impl Iterator<Item = (usize, &'static 
     })
 }
 
-fn units_of(c: char, next: Option<char>, format: Format, limit: Limit) -> usize {
+fn units_of(c: char, next: Option<char>, format: IndexFormat, limit: IndexLimit) -> usize {
     match u8::try_from(c) {
         Ok(byte) if SPECIAL[usize::from(byte)] => format.escape(c, next).map_or(1, str::len),
         _ => limit.of_char(c),
@@ -152,8 +152,8 @@ fn units_of(c: char, next: Option<char>, format: Format, limit: Limit) -> usize 
 /// appends an ellipsis. Returns `None` if not even one character fits.
 pub(super) fn shorten(
     text: &str,
-    format: Format,
-    limit: Limit,
+    format: IndexFormat,
+    limit: IndexLimit,
     (max_chars, max_units): (usize, usize),
 ) -> Option<Cow<'_, str>> {
     if text.len() <= max_chars && max_units == usize::MAX {
@@ -186,7 +186,7 @@ pub(super) fn shorten(
 }
 
 /// Writes a text with escapes.
-pub(super) fn write(out: &mut String, text: &str, format: Format) {
+pub(super) fn write(out: &mut String, text: &str, format: IndexFormat) {
     let mut from = 0;
     for (at, escaped) in escapes(text, format) {
         out.push_str(&text[from..at]);
@@ -237,10 +237,10 @@ mod tests {
 
     #[test]
     fn texts_are_cut_at_words() {
-        let format = Format::Markdown(Bullets::Dash);
+        let format = IndexFormat::Markdown(Bullets::Dash);
         let check = |text: &str, max: usize, expected: Option<&str>| {
             for limits in [(max, usize::MAX), (usize::MAX, max)] {
-                let short = shorten(text, format, Limit::Characters(0), limits);
+                let short = shorten(text, format, IndexLimit::Characters(0), limits);
                 assert_eq!(short.as_deref(), expected, "{limits:?}");
             }
         };
@@ -258,8 +258,16 @@ mod tests {
 
     #[test]
     fn escapes_are_never_split() {
-        let short = shorten("a<b>&c", Format::Xml, Limit::Characters(0), (99, 8));
+        let short = shorten(
+            "a<b>&c",
+            IndexFormat::Xml,
+            IndexLimit::Characters(0),
+            (99, 8),
+        );
         assert_eq!(short.as_deref(), Some("a<b…"));
-        assert_eq!(units("a<b…", Format::Xml, Limit::Characters(0)), 7);
+        assert_eq!(
+            units("a<b…", IndexFormat::Xml, IndexLimit::Characters(0)),
+            7
+        );
     }
 }

@@ -1,16 +1,16 @@
 //! XML: one skill per line, or the output of the reference tool, byte for byte.
 
 use super::text;
-use super::{Entry, Format, Group, IndexOptions, discovery};
+use super::{Group, IndexEntry, IndexFormat, IndexOptions, discovery};
 
 /// Writes a skill on one line.
 pub(super) fn line(out: &mut String, name: &str, description: Option<&str>) {
     out.push_str("<skill><name>");
-    text::write(out, name, Format::Xml);
+    text::write(out, name, IndexFormat::Xml);
     out.push_str("</name>");
     if let Some(description) = description {
         out.push_str("<description>");
-        text::write(out, description, Format::Xml);
+        text::write(out, description, IndexFormat::Xml);
         out.push_str("</description>");
     }
     out.push_str("</skill>");
@@ -31,7 +31,7 @@ pub(super) fn document(groups: &[Group], more: usize, options: &IndexOptions<'_>
         text::write(
             &mut out,
             &discovery(more, options.discovery_tool),
-            Format::Xml,
+            IndexFormat::Xml,
         );
         out.push_str("</more>\n");
     }
@@ -41,13 +41,13 @@ pub(super) fn document(groups: &[Group], more: usize, options: &IndexOptions<'_>
 
 /// Writes the output of `skills-ref to-prompt`. It escapes names and descriptions but keeps their
 /// line breaks, and does not escape locations.
-pub(super) fn compat(entries: &[Entry<'_>]) -> String {
+pub(super) fn compat(entries: &[IndexEntry<'_>]) -> String {
     let mut out = "<available_skills>\n".to_owned();
     for entry in entries {
         out.push_str("<skill>\n<name>\n");
-        text::write(&mut out, entry.name.trim(), Format::Xml);
+        text::write(&mut out, entry.name.trim(), IndexFormat::Xml);
         out.push_str("\n</name>\n<description>\n");
-        text::write(&mut out, entry.skill.description.trim(), Format::Xml);
+        text::write(&mut out, entry.skill.description.trim(), IndexFormat::Xml);
         out.push_str("\n</description>\n<location>\n");
         out.push_str(&entry.skill.location);
         out.push_str("\n</location>\n</skill>\n");

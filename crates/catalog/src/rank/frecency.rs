@@ -1,13 +1,13 @@
 //! Frecency: frequency and recency combined in a decaying score.
 //!
 //! Each use has weight 1, which halves after each half-life. The sum over all uses decays as a
-//! whole, so storing the sum at the last use and the time of the last use (`Usage::score`) gives
+//! whole, so storing the sum at the last use and the time of the last use (`SkillUsage::score`) gives
 //! exact results.
 
 use std::cmp::Ordering;
 use std::time::Duration;
 
-use super::{RankEntry, Usage};
+use super::{RankEntry, SkillUsage};
 
 /// Half-life of a use in the stored score.
 pub const HALF_LIFE: Duration = Duration::from_hours(7 * 24);
@@ -17,7 +17,7 @@ const FAILURE: f64 = 0.5;
 
 /// Returns the current weight of all uses. Exact for [`HALF_LIFE`]; another half-life applies from
 /// the last use on.
-pub fn weight(usage: &Usage, now: i64, half_life: Duration) -> f64 {
+pub fn weight(usage: &SkillUsage, now: i64, half_life: Duration) -> f64 {
     let bad = usage.outcomes.failed.saturating_add(usage.outcomes.refused);
     #[expect(
         clippy::cast_precision_loss,

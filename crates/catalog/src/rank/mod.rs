@@ -16,14 +16,14 @@ use std::time::Duration;
 use crate::skill::Skill;
 
 pub use frecency::HALF_LIFE;
-pub use usage::{Outcome, Outcomes, Usage, union};
+pub use usage::{SkillUsage, UseOutcome, UseOutcomes, union};
 
 /// Maximum clock skew in nanoseconds: one day. A time further in the future is an error of a clock.
 pub const SKEW: i64 = 24 * 60 * 60 * 1_000_000_000;
 
 /// The ranking criterion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mode {
+pub enum RankMode {
     /// Frequency and recency both count; the weight of a use halves after each half-life.
     Frecency {
         /// The half-life of a use.
@@ -33,7 +33,7 @@ pub enum Mode {
     Recency,
 }
 
-impl Default for Mode {
+impl Default for RankMode {
     fn default() -> Self {
         Self::Frecency {
             half_life: HALF_LIFE,
@@ -43,24 +43,24 @@ impl Default for Mode {
 
 /// Options of [`rank`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Options {
+pub struct RankOptions {
     /// The current time in nanoseconds since 1970.
     pub now: i64,
     /// Maximum number of skills to return.
     pub limit: usize,
     /// The ranking criterion.
-    pub mode: Mode,
+    pub mode: RankMode,
     /// The current period for [`explore`]; `None` to disable exploration.
     pub period: Option<i64>,
 }
 
-impl Options {
+impl RankOptions {
     /// Returns the defaults: frecency, with exploration by the hour.
     pub fn new(now: i64, limit: usize) -> Self {
         Self {
             now,
             limit,
-            mode: Mode::default(),
+            mode: RankMode::default(),
             period: Some(explore::period(now)),
         }
     }
@@ -70,7 +70,7 @@ impl Options {
         Self {
             now,
             limit,
-            mode: Mode::Recency,
+            mode: RankMode::Recency,
             period: None,
         }
     }
@@ -79,7 +79,7 @@ impl Options {
 /// The reason for a skill's rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Reason {
+pub enum RankReason {
     /// It was used.
     Used {
         /// The number of uses.
@@ -101,11 +101,11 @@ pub enum Reason {
 
 /// A skill with its rank.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Ranked {
+pub struct RankedSkill {
     /// The skill.
     pub skill: Arc<Skill>,
     /// The reason for its rank.
-    pub reason: Reason,
+    pub reason: RankReason,
     /// The current weight of its uses; 0 if it was never used. Comparable only within one list.
     pub score: f64,
 }
@@ -115,21 +115,25 @@ pub struct Ranked {
 /// Pinned skills are skipped, because every listing contains them; usage of unknown names is
 /// ignored. Slots that used skills do not fill go to the most recently modified ones. Several usage
 /// records of one name are added up.
-pub fn rank(skills: &[Arc<Skill>], usage: &[Usage], options: &Options) -> Vec<Ranked> {
+pub fn rank(
+    skills: &[Arc<Skill>],
+    usage: &[SkillUsage],
+    options: &RankOptions,
+) -> Vec<RankedSkill> {
     let limit = options.limit;
     if limit == 0 {
         return Vec::new();
     }
     let usage = union(usage);
-    let known: HashMap<&str, &Usage> = usage.iter().map(|one| (&*one.skill, one)).collect();
+    let known: HashMap<&str, &SkillUsage> = usage.iter().map(|one| (&*one.skill, one)).collect();
     let mut entries: Vec<RankEntry<'_>> = skills
         .iter()
         .filter(|skill| !skill.pinned)
         .map(|skill| RankEntry::new(skill, known.get(&*skill.name).copied(), options))
         .collect();
     let order = match options.mode {
-        Mode::Frecency { .. } => frecency::order,
-        Mode::Recency => planck::order,
+        RankMode::Frecency { .. } => frecency::order,
+        RankMode::Recency => planck::order,
     };
     let turn = options.period.filter(|_| limit < entries.len());
     let turn = turn.map_or(explore::ExplorationTurn::NONE, |period| {
@@ -137,14 +141,14 @@ pub fn rank(skills: &[Arc<Skill>], usage: &[Usage], options: &Options) -> Vec<Ra
     });
     best_first(&mut entries, limit - turn.places, order);
     let (best, others) = entries.split_at(entries.len().min(limit - turn.places));
-    let mut ranked: Vec<Ranked> = best.iter().map(RankEntry::ranked).collect();
+    let mut ranked: Vec<RankedSkill> = best.iter().map(RankEntry::ranked).collect();
     if let Some(period) = options.period {
         ranked.extend(
             explore::choose(best, others, turn)
                 .into_iter()
-                .map(|entry| Ranked {
+                .map(|entry| RankedSkill {
                     skill: Arc::clone(entry.skill),
-                    reason: Reason::Explored { period },
+                    reason: RankReason::Explored { period },
                     score: entry.score,
                 }),
         );
@@ -156,7 +160,7 @@ pub fn rank(skills: &[Arc<Skill>], usage: &[Usage], options: &Options) -> Vec<Ra
 #[derive(Clone, Copy, Debug)]
 struct RankEntry<'a> {
     skill: &'a Arc<Skill>,
-    usage: Option<&'a Usage>,
+    usage: Option<&'a SkillUsage>,
     /// The last use, not later than now.
     last_used: i64,
     /// The last modification, not later than now.
@@ -165,10 +169,10 @@ struct RankEntry<'a> {
 }
 
 impl<'a> RankEntry<'a> {
-    fn new(skill: &'a Arc<Skill>, usage: Option<&'a Usage>, options: &Options) -> Self {
+    fn new(skill: &'a Arc<Skill>, usage: Option<&'a SkillUsage>, options: &RankOptions) -> Self {
         let half_life = match options.mode {
-            Mode::Frecency { half_life } => half_life,
-            Mode::Recency => HALF_LIFE,
+            RankMode::Frecency { half_life } => half_life,
+            RankMode::Recency => HALF_LIFE,
         };
         Self {
             skill,
@@ -179,17 +183,17 @@ impl<'a> RankEntry<'a> {
         }
     }
 
-    fn ranked(&self) -> Ranked {
+    fn ranked(&self) -> RankedSkill {
         let reason = match self.usage {
-            Some(usage) => Reason::Used {
+            Some(usage) => RankReason::Used {
                 count: usage.count,
                 last_used: usage.last_used,
             },
-            None => Reason::Recent {
+            None => RankReason::Recent {
                 modified: self.skill.stamp.modified,
             },
         };
-        Ranked {
+        RankedSkill {
             skill: Arc::clone(self.skill),
             reason,
             score: self.score,

@@ -1,8 +1,8 @@
 use std::collections::BTreeSet;
 
 use super::*;
-use crate::scope::{Origin, Scope};
-use crate::skill::{Form, SkillId, Stamp};
+use crate::scope::{Scope, SkillOrigin};
+use crate::skill::{FileStamp, SkillForm, SkillId};
 
 const SECOND: i64 = 1_000_000_000;
 const DAY: i64 = 24 * 60 * 60 * SECOND;
@@ -11,7 +11,7 @@ const NOW: i64 = 20_000 * DAY;
 fn skill(name: &str, modified: i64) -> Skill {
     Skill {
         id: SkillId {
-            origin: Arc::new(Origin::new(Scope::Project, 0, "/p/.agents/skills")),
+            origin: Arc::new(SkillOrigin::new(Scope::Project, 0, "/p/.agents/skills")),
             path: name.into(),
         },
         name: name.into(),
@@ -28,11 +28,11 @@ fn skill(name: &str, modified: i64) -> Skill {
         model_invocable: true,
         user_invocable: true,
         pinned: false,
-        form: Form::Folder,
+        form: SkillForm::Folder,
         location: "".into(),
-        stamp: Stamp {
+        stamp: FileStamp {
             modified,
-            ..Stamp::default()
+            ..FileStamp::default()
         },
         sidecar: None,
         problems: 0,
@@ -57,35 +57,35 @@ fn pinned(name: &str) -> Arc<Skill> {
 }
 
 /// Creates a usage record with all uses at the same time.
-fn used(skill: &str, count: u64, last_used: i64) -> Usage {
+fn used(skill: &str, count: u64, last_used: i64) -> SkillUsage {
     #[expect(
         clippy::cast_precision_loss,
         reason = "small numbers, or wrong on purpose"
     )]
     let score = count as f64;
-    Usage {
+    SkillUsage {
         skill: skill.into(),
         count,
         last_used,
         score,
-        outcomes: Outcomes::default(),
+        outcomes: UseOutcomes::default(),
     }
 }
 
-fn names(ranked: &[Ranked]) -> String {
+fn names(ranked: &[RankedSkill]) -> String {
     let names: Vec<&str> = ranked.iter().map(|one| &*one.skill.name).collect();
     names.join(" ")
 }
 
 #[track_caller]
-fn check(skills: &[Arc<Skill>], usage: &[Usage], options: Options, expected: &str) {
+fn check(skills: &[Arc<Skill>], usage: &[SkillUsage], options: RankOptions, expected: &str) {
     assert_eq!(names(&rank(skills, usage, &options)), expected);
 }
 
-fn frecency(limit: usize) -> Options {
-    Options {
+fn frecency(limit: usize) -> RankOptions {
+    RankOptions {
         period: None,
-        ..Options::new(NOW, limit)
+        ..RankOptions::new(NOW, limit)
     }
 }
 
@@ -94,10 +94,15 @@ fn frecency(limit: usize) -> Options {
 #[test]
 fn r05_recency_beats_count() {
     let usage = [used("a", 100, NOW - 2 * DAY), used("b", 1, NOW - DAY)];
-    check(&skills("a b"), &usage, Options::planck(NOW, 5), "b a");
+    check(&skills("a b"), &usage, RankOptions::planck(NOW, 5), "b a");
     // For uses at the same time, the count decides, then the name.
     let usage = [used("c", 1, NOW), used("a", 1, NOW), used("b", 2, NOW)];
-    check(&skills("a b c"), &usage, Options::planck(NOW, 5), "b a c");
+    check(
+        &skills("a b c"),
+        &usage,
+        RankOptions::planck(NOW, 5),
+        "b a c",
+    );
 }
 
 #[test]
@@ -111,14 +116,14 @@ fn r06_limit_is_respected() {
         check(
             &skills("a b c"),
             &usage,
-            Options::planck(NOW, limit),
+            RankOptions::planck(NOW, limit),
             expected,
         );
     }
     check(
         &skills("a b c"),
         &usage,
-        Options::planck(NOW, usize::MAX),
+        RankOptions::planck(NOW, usize::MAX),
         "a b c",
     );
 }
@@ -127,20 +132,25 @@ fn r06_limit_is_respected() {
 fn r07_history_determines_the_order() {
     let usage = [used("a", 1, 3 * DAY), used("c", 1, DAY)];
     // By modification time the order is c b a.
-    check(&skills("a b c"), &usage, Options::planck(NOW, 2), "a c");
+    check(&skills("a b c"), &usage, RankOptions::planck(NOW, 2), "a c");
 }
 
 #[test]
 fn r08_without_history_recently_modified_come_first() {
-    check(&skills("a b c d"), &[], Options::planck(NOW, 3), "d c b");
+    check(
+        &skills("a b c d"),
+        &[],
+        RankOptions::planck(NOW, 3),
+        "d c b",
+    );
     check(&skills("a b c d"), &[], frecency(3), "d c b");
 }
 
 #[test]
 fn r09_no_skills_give_an_empty_list() {
-    check(&[], &[], Options::planck(NOW, 5), "");
-    check(&[], &[], Options::new(NOW, 5), "");
-    check(&[], &[used("a", 1, NOW)], Options::new(NOW, 5), "");
+    check(&[], &[], RankOptions::planck(NOW, 5), "");
+    check(&[], &[], RankOptions::new(NOW, 5), "");
+    check(&[], &[used("a", 1, NOW)], RankOptions::new(NOW, 5), "");
 }
 
 #[test]
@@ -151,16 +161,16 @@ fn r10_union_of_nothing_is_empty() {
 #[test]
 fn r15_union_has_the_latest_use_and_the_sum_of_counts() {
     let mut one = used("a", 2, NOW - 7 * DAY);
-    one.outcomes.add(Outcome::Done);
+    one.outcomes.add(UseOutcome::Done);
     let mut other = used("a", 3, NOW);
-    other.outcomes.add(Outcome::Failed);
-    let expected = Usage {
+    other.outcomes.add(UseOutcome::Failed);
+    let expected = SkillUsage {
         skill: "a".into(),
         count: 5,
         last_used: NOW,
         // The two older uses have half their weight by now.
         score: 4.0,
-        outcomes: Outcomes {
+        outcomes: UseOutcomes {
             done: 1,
             failed: 1,
             refused: 0,
@@ -179,7 +189,7 @@ fn r16_union_is_limited() {
         used("c", 1, 3 * DAY),
         used("a", 1, 4 * DAY),
     ];
-    check(&skills("a b c"), &usage, Options::planck(NOW, 2), "a c");
+    check(&skills("a b c"), &usage, RankOptions::planck(NOW, 2), "a c");
 }
 
 #[test]
@@ -189,13 +199,13 @@ fn r17_deleted_skill_takes_no_slot() {
         used("a", 1, DAY),
         used("b", 1, 2 * DAY),
     ];
-    check(&skills("a b"), &usage, Options::planck(NOW, 2), "b a");
+    check(&skills("a b"), &usage, RankOptions::planck(NOW, 2), "b a");
     check(&skills("a b"), &usage, frecency(2), "b a");
     // A history of deleted skills only equals no history.
     check(
         &skills("a b"),
         &[used("gone", 9, NOW)],
-        Options::planck(NOW, 2),
+        RankOptions::planck(NOW, 2),
         "b a",
     );
 }
@@ -205,29 +215,29 @@ fn r18_pinned_skill_takes_no_slot() {
     let mut all = skills("a b");
     all.push(pinned("always"));
     let usage = [used("always", 9, NOW), used("a", 1, DAY)];
-    check(&all, &usage, Options::planck(NOW, 2), "a b");
+    check(&all, &usage, RankOptions::planck(NOW, 2), "a b");
     check(&all, &usage, frecency(2), "a b");
-    check(&all, &usage, Options::new(NOW, 1), "a");
+    check(&all, &usage, RankOptions::new(NOW, 1), "a");
 }
 
 #[test]
 fn r19_remaining_slots_go_to_recently_modified() {
     let all = skills("a b c d");
     let usage = [used("a", 1, NOW - DAY)];
-    let ranked = rank(&all, &usage, &Options::planck(NOW, 3));
+    let ranked = rank(&all, &usage, &RankOptions::planck(NOW, 3));
     assert_eq!(names(&ranked), "a d c");
-    let reasons: Vec<Reason> = ranked.iter().map(|one| one.reason).collect();
+    let reasons: Vec<RankReason> = ranked.iter().map(|one| one.reason).collect();
     assert_eq!(
         reasons,
         [
-            Reason::Used {
+            RankReason::Used {
                 count: 1,
                 last_used: NOW - DAY
             },
-            Reason::Recent {
+            RankReason::Recent {
                 modified: 4 * SECOND
             },
-            Reason::Recent {
+            RankReason::Recent {
                 modified: 3 * SECOND
             },
         ]
@@ -247,13 +257,13 @@ fn frecency_weighs_count_against_age() {
     let scores: Vec<f64> = ranked.iter().map(|one| one.score).collect();
     assert_eq!(scores, [1.125, 1.0, 0.875]);
     // With a shorter half-life, the latest use wins.
-    let short = Mode::Frecency {
+    let short = RankMode::Frecency {
         half_life: Duration::from_hours(24),
     };
     check(
         &skills("a b c"),
         &usage,
-        Options {
+        RankOptions {
             mode: short,
             ..frecency(3)
         },
@@ -270,7 +280,7 @@ fn stored_score_is_the_sum_over_all_uses() {
         NOW - 3 * DAY,
         NOW,
     ];
-    let mut usage = Usage::first("a", times[0], None);
+    let mut usage = SkillUsage::first("a", times[0], None);
     for at in &times[1..] {
         usage.add(*at, None);
     }
@@ -281,23 +291,23 @@ fn stored_score_is_the_sum_over_all_uses() {
         .sum();
     assert!((frecency::weight(&usage, at, HALF_LIFE) - sum).abs() < 1e-9);
     // Slightly out of order gives the same result.
-    let mut early = Usage::first("a", 5 * SECOND, None);
+    let mut early = SkillUsage::first("a", 5 * SECOND, None);
     early.add(3 * SECOND, None);
-    let mut late = Usage::first("a", 3 * SECOND, None);
+    let mut late = SkillUsage::first("a", 3 * SECOND, None);
     late.add(5 * SECOND, None);
     assert_eq!(early, late);
 }
 
 #[test]
 fn failures_halve_the_weight() {
-    let failing = |count: u64, failed: u64| Usage {
-        outcomes: Outcomes {
+    let failing = |count: u64, failed: u64| SkillUsage {
+        outcomes: UseOutcomes {
             failed,
-            ..Outcomes::default()
+            ..UseOutcomes::default()
         },
         ..used("a", count, NOW)
     };
-    let weight = |usage: &Usage| frecency::weight(usage, NOW, HALF_LIFE);
+    let weight = |usage: &SkillUsage| frecency::weight(usage, NOW, HALF_LIFE);
     for (count, failed, expected) in [(4, 0, 4.0), (4, 2, 3.0), (4, 4, 2.0), (4, u64::MAX, 2.0)] {
         let found = weight(&failing(count, failed));
         assert!((found - expected).abs() < 1e-9, "{count} {failed}: {found}");
@@ -311,10 +321,10 @@ fn clock_skew_is_corrected_at_the_next_use() {
     assert_eq!((usage.count, usage.last_used), (4, NOW));
     // Until then it counts as used just now.
     let usage = [used("a", 1, i64::MAX), used("b", 2, NOW)];
-    check(&skills("a b"), &usage, Options::planck(NOW, 2), "b a");
+    check(&skills("a b"), &usage, RankOptions::planck(NOW, 2), "b a");
     // A file from the future does not rank first for ever either.
     let all = [Arc::new(skill("z", i64::MAX)), Arc::new(skill("a", NOW))];
-    check(&all, &[], Options::planck(NOW, 1), "a");
+    check(&all, &[], RankOptions::planck(NOW, 1), "a");
 }
 
 #[test]
@@ -343,9 +353,9 @@ fn hostile_numbers_are_handled() {
         for last_used in times {
             for score in scores {
                 for count in [0, 1, u64::MAX] {
-                    let hostile = Usage {
+                    let hostile = SkillUsage {
                         score,
-                        outcomes: Outcomes {
+                        outcomes: UseOutcomes {
                             done: 0,
                             failed: u64::MAX,
                             refused: u64::MAX,
@@ -353,19 +363,19 @@ fn hostile_numbers_are_handled() {
                         ..used("a", count, last_used)
                     };
                     let mut again = hostile.clone();
-                    again.add(now, Some(Outcome::Refused));
+                    again.add(now, Some(UseOutcome::Refused));
                     again.merge(&hostile);
                     assert!(again.score.is_finite() && again.score >= 1.0, "{again:?}");
                     for mode in [
-                        Mode::Recency,
-                        Mode::Frecency {
+                        RankMode::Recency,
+                        RankMode::Frecency {
                             half_life: Duration::ZERO,
                         },
                     ] {
-                        for half in [mode, Mode::default()] {
-                            let options = Options {
+                        for half in [mode, RankMode::default()] {
+                            let options = RankOptions {
                                 mode: half,
-                                ..Options::new(now, 3)
+                                ..RankOptions::new(now, 3)
                             };
                             let usage = [hostile.clone(), again.clone(), used("b", 1, 0)];
                             let ranked = rank(&all, &usage, &options);
@@ -387,7 +397,7 @@ fn argument_order_does_not_matter() {
         used("b", 1, NOW),
         used("c", 2, NOW - DAY),
     ];
-    for options in [Options::new(NOW, 6), Options::planck(NOW, 6)] {
+    for options in [RankOptions::new(NOW, 6), RankOptions::planck(NOW, 6)] {
         let first = rank(&all, &usage, &options);
         for _ in 0..all.len() {
             all.rotate_left(1);
@@ -403,14 +413,14 @@ fn share_of_slots_is_for_exploration() {
         .map(|n| Arc::new(skill(&format!("s{n}"), n)))
         .collect();
     let explored = |limit: usize, period: i64| {
-        let options = Options {
+        let options = RankOptions {
             period: Some(period),
-            ..Options::new(NOW, limit)
+            ..RankOptions::new(NOW, limit)
         };
         let ranked = rank(&all, &[], &options);
         assert_eq!(ranked.len(), limit);
         // Explored skills come last.
-        let is = |one: &Ranked| matches!(one.reason, Reason::Explored { .. });
+        let is = |one: &RankedSkill| matches!(one.reason, RankReason::Explored { .. });
         assert!(ranked.is_sorted_by_key(is));
         ranked.iter().filter(|one| is(one)).count()
     };
@@ -436,13 +446,13 @@ fn never_seen(
     all: &[Arc<Skill>],
     limit: usize,
     periods: std::ops::Range<i64>,
-    mut usage: impl FnMut(i64) -> Vec<Usage>,
+    mut usage: impl FnMut(i64) -> Vec<SkillUsage>,
 ) -> usize {
     let mut seen = BTreeSet::new();
     for period in periods {
-        let options = Options {
+        let options = RankOptions {
             period: Some(period),
-            ..Options::new(NOW, limit)
+            ..RankOptions::new(NOW, limit)
         };
         let ranked = rank(all, &usage(period), &options);
         assert_eq!(ranked.len(), limit);
@@ -458,7 +468,7 @@ fn all_1000_skills_are_shown_in_999_periods() {
     let all: Vec<Arc<Skill>> = (0..1000)
         .map(|n| Arc::new(skill(&format!("s{n}"), n)))
         .collect();
-    let favourites: Vec<Usage> = (0..8_i64)
+    let favourites: Vec<SkillUsage> = (0..8_i64)
         .map(|n| used(&format!("s{n}"), 1000, NOW - n))
         .collect();
     // A whole round: 1,000 skills, 2 slots, 500 periods.
@@ -493,9 +503,9 @@ fn rounds_are_shuffled() {
     // skills would ever be explored.
     let mut seen = BTreeSet::new();
     for day in 0..365 {
-        let options = Options {
+        let options = RankOptions {
             period: Some(day * 24 + 9),
-            ..Options::new(NOW, 3)
+            ..RankOptions::new(NOW, 3)
         };
         seen.extend(
             rank(&all, &[], &options)
@@ -511,7 +521,7 @@ fn ranks_a_hundred_thousand_skills() {
     let all: Vec<Arc<Skill>> = (0..100_000)
         .map(|n| Arc::new(skill(&format!("s{n}"), n % 1000)))
         .collect();
-    let usage: Vec<Usage> = (0..100_000_u32)
+    let usage: Vec<SkillUsage> = (0..100_000_u32)
         .map(|n| {
             used(
                 &format!("s{n}"),
@@ -521,16 +531,16 @@ fn ranks_a_hundred_thousand_skills() {
         })
         .collect();
     for (limit, mode) in [
-        (10, Mode::Recency),
-        (10, Mode::default()),
-        (usize::MAX, Mode::Recency),
+        (10, RankMode::Recency),
+        (10, RankMode::default()),
+        (usize::MAX, RankMode::Recency),
     ] {
         let ranked = rank(
             &all,
             &usage,
-            &Options {
+            &RankOptions {
                 mode,
-                ..Options::new(NOW, limit)
+                ..RankOptions::new(NOW, limit)
             },
         );
         assert_eq!(ranked.len(), limit.min(all.len()));

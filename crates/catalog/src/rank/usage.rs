@@ -6,7 +6,7 @@ use super::{SKEW, frecency};
 
 /// The outcome of a use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Outcome {
+pub enum UseOutcome {
     /// The skill succeeded.
     Done,
     /// The skill failed.
@@ -15,7 +15,7 @@ pub enum Outcome {
     Refused,
 }
 
-impl Outcome {
+impl UseOutcome {
     /// Returns the name used in output.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -29,7 +29,7 @@ impl Outcome {
 /// The number of uses by outcome. Some outcomes are unknown, so the sum may be less than the number
 /// of uses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Outcomes {
+pub struct UseOutcomes {
     /// Successful uses.
     pub done: u64,
     /// Failed uses.
@@ -38,13 +38,13 @@ pub struct Outcomes {
     pub refused: u64,
 }
 
-impl Outcomes {
+impl UseOutcomes {
     /// Counts one use.
-    pub fn add(&mut self, outcome: Outcome) {
+    pub fn add(&mut self, outcome: UseOutcome) {
         let count = match outcome {
-            Outcome::Done => &mut self.done,
-            Outcome::Failed => &mut self.failed,
-            Outcome::Refused => &mut self.refused,
+            UseOutcome::Done => &mut self.done,
+            UseOutcome::Failed => &mut self.failed,
+            UseOutcome::Refused => &mut self.refused,
         };
         *count = count.saturating_add(1);
     }
@@ -59,7 +59,7 @@ impl Outcomes {
 
 /// The usage of one skill, by one agent or summed over several.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Usage {
+pub struct SkillUsage {
     /// The name of the skill.
     pub skill: Box<str>,
     /// The number of uses.
@@ -70,13 +70,13 @@ pub struct Usage {
     /// Between 1 and `count`.
     pub score: f64,
     /// The outcomes of the uses.
-    pub outcomes: Outcomes,
+    pub outcomes: UseOutcomes,
 }
 
-impl Usage {
+impl SkillUsage {
     /// Returns the usage after a first use.
-    pub fn first(skill: impl Into<Box<str>>, at: i64, outcome: Option<Outcome>) -> Self {
-        let mut outcomes = Outcomes::default();
+    pub fn first(skill: impl Into<Box<str>>, at: i64, outcome: Option<UseOutcome>) -> Self {
+        let mut outcomes = UseOutcomes::default();
         if let Some(outcome) = outcome {
             outcomes.add(outcome);
         }
@@ -91,7 +91,7 @@ impl Usage {
 
     /// Adds a use. Uses may be slightly out of order. A `last_used` more than a day after this use
     /// is an error of a clock and is corrected.
-    pub fn add(&mut self, at: i64, outcome: Option<Outcome>) {
+    pub fn add(&mut self, at: i64, outcome: Option<UseOutcome>) {
         if self.last_used > at.saturating_add(SKEW) {
             self.last_used = at;
         }
@@ -148,8 +148,8 @@ impl Usage {
 }
 
 /// Adds up the records of each skill, sorted by name: counts are summed, the latest use wins.
-pub fn union<'a>(entries: impl IntoIterator<Item = &'a Usage>) -> Vec<Usage> {
-    let mut skills: BTreeMap<&str, Usage> = BTreeMap::new();
+pub fn union<'a>(entries: impl IntoIterator<Item = &'a SkillUsage>) -> Vec<SkillUsage> {
+    let mut skills: BTreeMap<&str, SkillUsage> = BTreeMap::new();
     for entry in entries {
         if let Some(sum) = skills.get_mut(&*entry.skill) {
             sum.merge(entry);

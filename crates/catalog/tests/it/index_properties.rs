@@ -3,17 +3,17 @@
 use proptest::prelude::*;
 use prowess_catalog::Skill;
 use prowess_catalog::index::{
-    Budget, Bullets, Entry, Fate, Format, IndexOptions, IndexText, Limit, Listing, NoteOptions,
-    Rank, Show, Shown, index, note,
+    Bullets, EntryDetail, EntryOutcome, EntryRank, IndexBudget, IndexEntry, IndexFormat,
+    IndexLimit, IndexOptions, IndexText, Listing, NoteOptions, ShownSkills, index, note,
 };
 
 use super::index::skill;
 
-const FORMATS: [Format; 4] = [
-    Format::Markdown(Bullets::Dash),
-    Format::Markdown(Bullets::Colon),
-    Format::Xml,
-    Format::Json,
+const FORMATS: [IndexFormat; 4] = [
+    IndexFormat::Markdown(Bullets::Dash),
+    IndexFormat::Markdown(Bullets::Colon),
+    IndexFormat::Xml,
+    IndexFormat::Json,
 ];
 
 /// Generates text that tries to break out of its line.
@@ -69,16 +69,16 @@ fn hostile() -> impl Strategy<Value = String> {
 #[derive(Clone, Debug)]
 struct Case {
     skills: Vec<Skill>,
-    shows: Vec<(Show, Rank)>,
+    shows: Vec<(EntryDetail, EntryRank)>,
     listing: Listing,
-    budget: Budget,
+    budget: IndexBudget,
     rotation: u64,
 }
 
 impl Case {
-    fn entries(&self) -> Vec<Entry<'_>> {
+    fn entries(&self) -> Vec<IndexEntry<'_>> {
         (self.skills.iter().zip(&self.shows))
-            .map(|(skill, &(show, rank))| Entry {
+            .map(|(skill, &(show, rank))| IndexEntry {
                 skill,
                 name: &skill.name,
                 show,
@@ -87,7 +87,7 @@ impl Case {
             .collect()
     }
 
-    fn index(&self, format: Format) -> IndexText {
+    fn index(&self, format: IndexFormat) -> IndexText {
         let (listing, budget, rotation) = (self.listing, self.budget, self.rotation);
         index(
             &self.entries(),
@@ -108,9 +108,9 @@ prop_compose! {
         sections in any::<bool>(),
         last_used in 0usize..6,
         limit in prop_oneof![
-            (0usize..600).prop_map(Limit::Tokens),
-            (0usize..2500).prop_map(Limit::Characters),
-            Just(Limit::Unlimited),
+            (0usize..600).prop_map(IndexLimit::Tokens),
+            (0usize..2500).prop_map(IndexLimit::Characters),
+            Just(IndexLimit::Unlimited),
         ],
         entry_chars in prop_oneof![Just(1536usize), 0usize..40],
         rotation in any::<u64>(),
@@ -119,14 +119,14 @@ prop_compose! {
             skills: Vec::new(),
             shows: Vec::new(),
             listing: if sections { Listing::Sections { last_used } } else { Listing::All },
-            budget: Budget { limit, entry_chars },
+            budget: IndexBudget { limit, entry_chars },
             rotation,
         };
         for (i, (name, description, bare, rank)) in texts.into_iter().enumerate() {
             // A catalogue has no two skills of one name.
             case.skills.push(skill(&format!("{name}{i}"), &description));
-            let rank = match rank { 0 => Rank::Pinned, 1..=3 => Rank::Used(rank), _ => Rank::Rest };
-            case.shows.push((if bare && i % 3 == 0 { Show::NameOnly } else { Show::Full }, rank));
+            let rank = match rank { 0 => EntryRank::Pinned, 1..=3 => EntryRank::Used(rank), _ => EntryRank::Rest };
+            case.shows.push((if bare && i % 3 == 0 { EntryDetail::NameOnly } else { EntryDetail::Full }, rank));
         }
         case
     }
@@ -205,13 +205,13 @@ proptest! {
                 (report.shown().count(), report.name_only().count(), report.cut().count());
             prop_assert_eq!(shown + bare + cut, case.skills.len());
             match case.budget.limit {
-                Limit::Tokens(most) => prop_assert!(made.tokens <= most),
-                Limit::Characters(most) => prop_assert!(made.text.chars().count() <= most),
-                Limit::Unlimited => {}
+                IndexLimit::Tokens(most) => prop_assert!(made.tokens <= most),
+                IndexLimit::Characters(most) => prop_assert!(made.text.chars().count() <= most),
+                IndexLimit::Unlimited => {}
             }
             let start = match format {
-                Format::Markdown(_) => "- **",
-                Format::Json => "{\"name\":",
+                IndexFormat::Markdown(_) => "- **",
+                IndexFormat::Json => "{\"name\":",
                 _ => "<skill>",
             };
             let lines = made.text.lines().filter(|line| line.starts_with(start)).count();
@@ -227,7 +227,7 @@ proptest! {
 
     #[test]
     fn parsed_index_equals_the_report(case in cases()) {
-        let (xml, json) = (case.index(Format::Xml), case.index(Format::Json));
+        let (xml, json) = (case.index(IndexFormat::Xml), case.index(IndexFormat::Json));
         for (made, read) in [(&xml, read_xml as fn(&str) -> _), (&json, read_json)] {
             if made.text.is_empty() {
                 prop_assert!(made.report.rows.iter().all(|row| !row.fate.is_shown()));
@@ -245,14 +245,14 @@ proptest! {
                 };
                 let length = description.as_ref().map(|text| text.chars().count());
                 match row.fate {
-                    Fate::Whole => prop_assert!(length.is_some()),
-                    Fate::Shortened { from, to, .. } => {
+                    EntryOutcome::Whole => prop_assert!(length.is_some()),
+                    EntryOutcome::Shortened { from, to, .. } => {
                         prop_assert!(to <= from && to <= case.budget.entry_chars);
                         prop_assert_eq!(length, Some(to));
                         prop_assert!(description.as_ref().is_some_and(|text| text.ends_with('…')));
                     }
-                    Fate::NameOnly(_) => prop_assert_eq!(length, None),
-                    Fate::Cut(_) => prop_assert!(false, "{} is cut and shown", skill.name),
+                    EntryOutcome::NameOnly(_) => prop_assert_eq!(length, None),
+                    EntryOutcome::Cut(_) => prop_assert!(false, "{} is cut and shown", skill.name),
                 }
             }
         }
@@ -264,12 +264,12 @@ proptest! {
         let mut seen = vec![false; skills.len()];
         // A page has room for at least two names.
         for rotation in 0..skills.len() as u64 {
-            let rank = |i| if i < pinned { Rank::Pinned } else { Rank::Rest };
-            let entries: Vec<Entry<'_>> = (skills.iter().enumerate())
-                .map(|(i, skill)| Entry { skill, name: &skill.name, show: Show::Full, rank: rank(i) })
+            let rank = |i| if i < pinned { EntryRank::Pinned } else { EntryRank::Rest };
+            let entries: Vec<IndexEntry<'_>> = (skills.iter().enumerate())
+                .map(|(i, skill)| IndexEntry { skill, name: &skill.name, show: EntryDetail::Full, rank: rank(i) })
                 .collect();
             let options =
-                IndexOptions { budget: Budget::of_characters(most), rotation, ..Default::default() };
+                IndexOptions { budget: IndexBudget::of_characters(most), rotation, ..Default::default() };
             for (seen, row) in seen.iter_mut().zip(index(&entries, &options).report.rows.iter()) {
                 *seen |= row.fate.is_shown();
             }
@@ -280,7 +280,7 @@ proptest! {
     #[test]
     fn note_has_one_line_per_change(before in cases(), after in cases()) {
         let options = NoteOptions::default();
-        let shown = Shown::of(&before.entries());
+        let shown = ShownSkills::of(&before.entries());
         prop_assert_eq!(note(&shown, &before.entries(), &options), None);
         if let Some(said) = note(&shown, &after.entries(), &options) {
             let lines = said.text.lines().filter(|line| line.starts_with("- **")).count();

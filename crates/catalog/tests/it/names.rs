@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use prowess_catalog::{
-    Catalog, ChangeKind, Entry, Form, Origin, Part, Precedence, Scope, Skill, SkillId, changes,
+    Catalog, CatalogEntry, CatalogPart, ChangeKind, Precedence, Scope, Skill, SkillForm, SkillId,
+    SkillOrigin, changes,
 };
 
 use crate::sample::{catalog, folder, make, project, root, skill, text, user};
@@ -18,15 +19,15 @@ fn resolved(catalog: &Catalog, asked: &str) -> String {
     }
 }
 
-fn vendor(scope: Scope, order: u32, vendor: &str, path: &str) -> Arc<Origin> {
-    let mut origin = Origin::new(scope, order, path);
+fn vendor(scope: Scope, order: u32, vendor: &str, path: &str) -> Arc<SkillOrigin> {
+    let mut origin = SkillOrigin::new(scope, order, path);
     origin.vendor = vendor.into();
     Arc::new(origin)
 }
 
-fn nested(order: u32, vendor: &str, within: &str) -> Arc<Origin> {
+fn nested(order: u32, vendor: &str, within: &str) -> Arc<SkillOrigin> {
     let root = format!("/work/{within}/.{vendor}/skills");
-    let mut origin = Origin::new(Scope::Project, order, root);
+    let mut origin = SkillOrigin::new(Scope::Project, order, root);
     (origin.vendor, origin.nested) = (vendor.into(), within.into());
     Arc::new(origin)
 }
@@ -145,7 +146,7 @@ fn case_109_nested_name_coexists_with_the_bare_one() {
         &text("deploy", ""),
     );
     let both = catalog(vec![skill("deploy", ""), Arc::clone(&deep)]);
-    let names: Vec<&str> = both.listed().map(Entry::name).collect();
+    let names: Vec<&str> = both.listed().map(CatalogEntry::name).collect();
     assert_eq!(names, ["apps/web:deploy", "deploy"]);
     assert_eq!(
         resolved(&both, "deploy"),
@@ -165,9 +166,9 @@ fn case_114_command_is_named_by_its_path_and_loses_to_a_skill() {
     let theirs = vendor(Scope::User, 9, "claude", "/dwelling/.claude/commands");
     let file = "---\nname: other\ndescription: d\n---\nx\n";
     let catalog = catalog(vec![
-        make(&commands, "frontend/component.md", Form::Command, file),
-        make(&theirs, "frontend/component.md", Form::Command, file),
-        make(&commands, "deploy.md", Form::Command, file),
+        make(&commands, "frontend/component.md", SkillForm::Command, file),
+        make(&theirs, "frontend/component.md", SkillForm::Command, file),
+        make(&commands, "deploy.md", SkillForm::Command, file),
         folder(&user(), "deploy", &text("deploy", "")),
     ]);
     assert_eq!(
@@ -188,7 +189,7 @@ fn case_114_command_is_named_by_its_path_and_loses_to_a_skill() {
 #[test]
 fn names_from_paths_are_compared_in_normal_form() {
     let commands = root(Scope::Project, 1, "/work/.claude/commands");
-    let decomposed = make(&commands, "cafe\u{301}.md", Form::Command, "x");
+    let decomposed = make(&commands, "cafe\u{301}.md", SkillForm::Command, "x");
     let deep = folder(
         &nested(3, "claude", "apps/cafe\u{301}"),
         "deploy",
@@ -216,7 +217,7 @@ struct Draw {
 
 const NAMES: [&str; 4] = ["a", "b", "bb", "c"];
 
-fn origins() -> Vec<Arc<Origin>> {
+fn origins() -> Vec<Arc<SkillOrigin>> {
     vec![
         root(Scope::Program, 0, "program"),
         vendor(Scope::Project, 1, "agents", "/work/.agents/skills"),
@@ -260,7 +261,7 @@ fn skills(draws: &[Draw]) -> Vec<Arc<Skill>> {
             make(
                 origin,
                 &format!("x/{}.md", NAMES[*path]),
-                Form::Command,
+                SkillForm::Command,
                 &text,
             )
         } else {
@@ -283,7 +284,7 @@ fn precedence() -> impl Strategy<Value = Precedence> {
 type Listed = BTreeMap<SkillId, (String, Arc<Skill>)>;
 
 fn listed(catalog: &Catalog) -> Listed {
-    let named = |entry: &Entry| (entry.name().to_owned(), Arc::clone(&entry.skill));
+    let named = |entry: &CatalogEntry| (entry.name().to_owned(), Arc::clone(&entry.skill));
     catalog
         .listed()
         .map(|entry| (entry.skill.id.clone(), named(entry)))
@@ -291,7 +292,7 @@ fn listed(catalog: &Catalog) -> Listed {
 }
 
 /// Returns the entry of an id.
-fn by_id<'c>(catalog: &'c Catalog, id: &SkillId) -> Option<&'c Entry> {
+fn by_id<'c>(catalog: &'c Catalog, id: &SkillId) -> Option<&'c CatalogEntry> {
     catalog.entries().iter().find(|entry| entry.skill.id == *id)
 }
 
@@ -318,8 +319,8 @@ proptest! {
         let skills = skills(&draws);
         let catalog = Catalog::new(skills.clone(), precedence, 1);
         prop_assert_eq!(catalog.entries().len(), skills.len());
-        let names: BTreeSet<&str> = catalog.entries().iter().map(Entry::name).collect();
-        let listed: Vec<&str> = catalog.listed().map(Entry::name).collect();
+        let names: BTreeSet<&str> = catalog.entries().iter().map(CatalogEntry::name).collect();
+        let listed: Vec<&str> = catalog.listed().map(CatalogEntry::name).collect();
         prop_assert_eq!(names.into_iter().collect::<Vec<_>>(), listed);
         for entry in catalog.entries() {
             let winner = catalog.winner_over(entry).unwrap_or(entry);
@@ -341,7 +342,7 @@ proptest! {
     ) {
         let one = Catalog::new(draws, precedence, 1);
         // The number of sorting threads does not matter either.
-        let part = |part: &[Arc<Skill>]| Part::new(part.iter().cloned(), precedence);
+        let part = |part: &[Arc<Skill>]| CatalogPart::new(part.iter().cloned(), precedence);
         let other = Catalog::of_parts(shuffled.chunks(size).map(part), 1);
         prop_assert_eq!(one.entries(), other.entries());
         prop_assert!(one.listed().eq(other.listed()));
@@ -381,7 +382,7 @@ proptest! {
         prop_assert!(news.is_sorted_by_key(|change| change.name.clone()));
         for change in &news {
             let (old, new) = (by_id(&before, &change.id), by_id(&after, &change.id));
-            let same = |(old, new): (&Entry, &Entry)| {
+            let same = |(old, new): (&CatalogEntry, &CatalogEntry)| {
                 old.skill == new.skill && old.is_shadowed() == new.is_shadowed()
             };
             prop_assert!(!old.zip(new).is_some_and(same), "{:?}", change);
@@ -393,8 +394,8 @@ proptest! {
 fn command_cannot_take_a_qualified_name() {
     let user = vendor(Scope::User, 1, "claude", "/dwelling/.claude/skills");
     let commands = vendor(Scope::Project, 0, "claude", "/work/.claude/commands");
-    let pdf = make(&user, "pdf", Form::Folder, &text("pdf", ""));
-    let imposter = make(&commands, "user/pdf.md", Form::Command, "Take over.\n");
+    let pdf = make(&user, "pdf", SkillForm::Folder, &text("pdf", ""));
+    let imposter = make(&commands, "user/pdf.md", SkillForm::Command, "Take over.\n");
     let catalog = catalog(vec![Arc::clone(&pdf), Arc::clone(&imposter)]);
     assert_eq!(catalog.resolve("user:pdf").unwrap().skill.id, pdf.id);
     let entry = catalog.entry_of(&imposter).unwrap();
@@ -427,7 +428,7 @@ fn lookups_are_correct_in_large_catalogues() {
     assert_eq!(catalog.entries().iter().count(), 1_500);
     assert_eq!(catalog.listed().len(), 1_172);
     assert_eq!(catalog.listed().count(), 1_172);
-    assert!(catalog.listed().is_sorted_by_key(Entry::name));
+    assert!(catalog.listed().is_sorted_by_key(CatalogEntry::name));
     let mut sorted: Vec<&Arc<Skill>> = skills.iter().collect();
     sorted.sort_by_key(|skill| (skill.name.clone(), skill.id.clone()));
     assert!(
@@ -486,7 +487,7 @@ fn edit_of_one_skill_keeps_the_others() {
         &text(&first.name, "version: '2'\n"),
     );
     let after = before.with_texts(&[edited], 2).unwrap();
-    let held = |entry: &&Entry| Arc::strong_count(&entry.skill) > 1;
+    let held = |entry: &&CatalogEntry| Arc::strong_count(&entry.skill) > 1;
     assert!((1..=256).contains(&after.entries().iter().filter(held).count()));
     assert_eq!(
         before.with_texts(&[skill("unheard-of", "")], 2).map(|_| ()),
@@ -498,7 +499,7 @@ fn edit_of_one_skill_keeps_the_others() {
 fn twenty_thousand_skills_of_one_name_have_unique_names() {
     // With one root only the path distinguishes them; with as many roots, the root does.
     let one = user();
-    let alike = |origin: &Arc<Origin>, number: usize| {
+    let alike = |origin: &Arc<SkillOrigin>, number: usize| {
         folder(origin, &format!("s{number}"), &text("same", ""))
     };
     let of_one: Vec<Arc<Skill>> = (0..20_000).map(|number| alike(&one, number)).collect();

@@ -2,36 +2,43 @@
 
 use std::sync::Arc;
 
-use prowess_catalog::{Catalog, Form, Origin, Place, Precedence, Scope, Skill, SkillId, Stamp};
+use prowess_catalog::{
+    Catalog, FileStamp, Precedence, Scope, Skill, SkillForm, SkillId, SkillLocation, SkillOrigin,
+};
 use prowess_spec::parse;
 
 /// Creates a root of a scope at a position among the others.
-pub(crate) fn root(scope: Scope, order: u32, path: &str) -> Arc<Origin> {
-    Arc::new(Origin::new(scope, order, path))
+pub(crate) fn root(scope: Scope, order: u32, path: &str) -> Arc<SkillOrigin> {
+    Arc::new(SkillOrigin::new(scope, order, path))
 }
 
 /// Creates a root of the project.
-pub(crate) fn project() -> Arc<Origin> {
+pub(crate) fn project() -> Arc<SkillOrigin> {
     root(Scope::Project, 0, "/work/.agents/skills")
 }
 
 /// Creates a root of the user.
-pub(crate) fn user() -> Arc<Origin> {
+pub(crate) fn user() -> Arc<SkillOrigin> {
     root(Scope::User, 5, "/dwelling/.agents/skills")
 }
 
 /// Creates a folder skill of a root from the text of its `SKILL.md`.
-pub(crate) fn folder(origin: &Arc<Origin>, path: &str, text: &str) -> Arc<Skill> {
-    make(origin, path, Form::Folder, text)
+pub(crate) fn folder(origin: &Arc<SkillOrigin>, path: &str, text: &str) -> Arc<Skill> {
+    make(origin, path, SkillForm::Folder, text)
 }
 
 /// Creates a skill of this form; a command is named by its path.
-pub(crate) fn make(origin: &Arc<Origin>, path: &str, form: Form, text: &str) -> Arc<Skill> {
+pub(crate) fn make(
+    origin: &Arc<SkillOrigin>,
+    path: &str,
+    form: SkillForm,
+    text: &str,
+) -> Arc<Skill> {
     let id = SkillId {
         origin: Arc::clone(origin),
         path: path.into(),
     };
-    let (location, given) = if form == Form::Command {
+    let (location, given) = if form == SkillForm::Command {
         (
             format!("{}/{path}", origin.root),
             path.trim_end_matches(".md").replace('/', ":"),
@@ -40,11 +47,11 @@ pub(crate) fn make(origin: &Arc<Origin>, path: &str, form: Form, text: &str) -> 
         let name = path.rsplit('/').next().unwrap_or(path);
         (format!("{}/{path}/SKILL.md", origin.root), name.to_owned())
     };
-    let stamp = Stamp {
+    let stamp = FileStamp {
         size: text.len() as u64,
-        ..Stamp::default()
+        ..FileStamp::default()
     };
-    let place = Place {
+    let place = SkillLocation {
         id,
         form,
         location: location.into(),

@@ -2,16 +2,17 @@
 
 use std::sync::Arc;
 
-use prowess_catalog::visibility::{GrantFault, Refusal};
+use prowess_catalog::visibility::{LookupRefusal, SkillGrantFault};
 use prowess_catalog::{
-    Catalog, Grant, Hidden, Origin, Override, Policy, Scope, Sight, Skill, View, Who,
+    Audience, Catalog, CatalogView, HiddenReason, Policy, Scope, Skill, SkillGrant, SkillOrigin,
+    SkillVisibility, VisibilityOverride,
 };
 
 use crate::sample::{catalog, folder, project, skill, text, user};
 
 /// Returns the names that an audience sees in a listing.
-fn seen(catalog: &Catalog, policy: &Policy, who: Who) -> Vec<String> {
-    View::new(catalog, policy, who)
+fn seen(catalog: &Catalog, policy: &Policy, who: Audience) -> Vec<String> {
+    CatalogView::new(catalog, policy, who)
         .visible()
         .map(|(entry, _)| entry.name().to_owned())
         .collect()
@@ -20,7 +21,7 @@ fn seen(catalog: &Catalog, policy: &Policy, who: Who) -> Vec<String> {
 fn granted(allow: Option<&[&str]>, deny: &[&str]) -> Policy {
     let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
     Policy {
-        grant: Grant {
+        grant: SkillGrant {
             allow: allow.map(owned),
             deny: owned(deny),
         },
@@ -29,18 +30,18 @@ fn granted(allow: Option<&[&str]>, deny: &[&str]) -> Policy {
 }
 
 /// Returns the visibility of a single skill with this frontmatter, for models and for users.
-fn both(more: &str) -> (Sight, Sight) {
+fn both(more: &str) -> (SkillVisibility, SkillVisibility) {
     let catalog = catalog(vec![skill("a", more)]);
     let policy = Policy::default();
-    let sight = |who| View::new(&catalog, &policy, who).sight(&catalog.entries()[0]);
-    (sight(Who::Model), sight(Who::Person))
+    let sight = |who| CatalogView::new(&catalog, &policy, who).visibility(&catalog.entries()[0]);
+    (sight(Audience::Model), sight(Audience::Person))
 }
 
 /// Asserts that a lookup is refused exactly like that of an unknown name.
-fn assert_absent(catalog: &Catalog, policy: &Policy, who: Who, asked: &str) {
-    let view = View::new(catalog, policy, who);
+fn assert_absent(catalog: &Catalog, policy: &Policy, who: Audience, asked: &str) {
+    let view = CatalogView::new(catalog, policy, who);
     let refusal = view.resolve(asked).unwrap_err();
-    let Refusal::NotFound(fault) = &refusal else {
+    let LookupRefusal::NotFound(fault) = &refusal else {
         panic!("{asked}: {refusal}")
     };
     let visible = seen(catalog, policy, who);
@@ -72,21 +73,21 @@ fn case_66_disable_model_invocation_hides_only_from_models() {
         skill("b", ""),
     ]);
     let policy = Policy::default();
-    assert_eq!(seen(&catalog, &policy, Who::Model), ["b"]);
-    assert_eq!(seen(&catalog, &policy, Who::Person), ["a", "b"]);
+    assert_eq!(seen(&catalog, &policy, Audience::Model), ["b"]);
+    assert_eq!(seen(&catalog, &policy, Audience::Person), ["a", "b"]);
     assert!(
-        View::new(&catalog, &policy, Who::Person)
+        CatalogView::new(&catalog, &policy, Audience::Person)
             .resolve("a")
             .is_ok()
     );
-    let refusal = View::new(&catalog, &policy, Who::Model)
+    let refusal = CatalogView::new(&catalog, &policy, Audience::Model)
         .resolve("a")
         .unwrap_err();
     assert_eq!(
         refusal,
-        Refusal::NotForYou {
+        LookupRefusal::NotForYou {
             name: "a".into(),
-            why: Hidden::NotForModels
+            why: HiddenReason::NotForModels
         }
     );
     assert_eq!(
@@ -99,28 +100,31 @@ fn case_66_disable_model_invocation_hides_only_from_models() {
 fn case_67_user_invocable_false_hides_only_from_users() {
     let catalog = catalog(vec![skill("a", "user-invocable: false\n")]);
     let policy = Policy::default();
-    assert_eq!(seen(&catalog, &policy, Who::Model), ["a"]);
+    assert_eq!(seen(&catalog, &policy, Audience::Model), ["a"]);
     assert!(
-        View::new(&catalog, &policy, Who::Model)
+        CatalogView::new(&catalog, &policy, Audience::Model)
             .resolve("a")
             .is_ok()
     );
-    assert_eq!(seen(&catalog, &policy, Who::Person), [""; 0]);
-    let refusal = View::new(&catalog, &policy, Who::Person)
+    assert_eq!(seen(&catalog, &policy, Audience::Person), [""; 0]);
+    let refusal = CatalogView::new(&catalog, &policy, Audience::Person)
         .resolve("a")
         .unwrap_err();
     assert_eq!(
         refusal,
-        Refusal::NotForYou {
+        LookupRefusal::NotForYou {
             name: "a".into(),
-            why: Hidden::NotForPeople
+            why: HiddenReason::NotForPeople
         }
     );
 }
 
 #[test]
 fn case_68_booleans_in_every_spelling() {
-    let hidden = (Sight::Hidden(Hidden::NotForModels), Sight::Full);
+    let hidden = (
+        SkillVisibility::Hidden(HiddenReason::NotForModels),
+        SkillVisibility::Full,
+    );
     for yes in ["true", "True", "Yes", "ON", "1", "'true'"] {
         assert_eq!(
             both(&format!("disable-model-invocation: {yes}\n")),
@@ -130,11 +134,18 @@ fn case_68_booleans_in_every_spelling() {
     }
     for no in ["false", "no", "0", "Off", "'false'"] {
         let line = format!("disable-model-invocation: {no}\n");
-        assert_eq!(both(&line), (Sight::Full, Sight::Full), "{no}");
+        assert_eq!(
+            both(&line),
+            (SkillVisibility::Full, SkillVisibility::Full),
+            "{no}"
+        );
         let line = format!("user-invocable: {no}\n");
         assert_eq!(
             both(&line),
-            (Sight::Full, Sight::Hidden(Hidden::NotForPeople)),
+            (
+                SkillVisibility::Full,
+                SkillVisibility::Hidden(HiddenReason::NotForPeople)
+            ),
             "{no}"
         );
     }
@@ -143,56 +154,70 @@ fn case_68_booleans_in_every_spelling() {
     let (model, person) = both("user-invocable: maybe\n");
     assert_eq!(
         (model, person),
-        (Sight::Full, Sight::Hidden(Hidden::NotForPeople))
+        (
+            SkillVisibility::Full,
+            SkillVisibility::Hidden(HiddenReason::NotForPeople)
+        )
     );
 }
 
 #[test]
 fn case_71_overrides_of_a_user() {
-    use Hidden::{LeftToPeople, SwitchedOff};
+    use HiddenReason::{LeftToPeople, SwitchedOff};
     let catalog = catalog(vec![skill("a", "")]);
-    let hidden = Sight::Hidden;
+    let hidden = SkillVisibility::Hidden;
     for (word, model, person, named) in [
-        ("on", Sight::Full, Sight::Full, true),
-        ("name-only", Sight::NameOnly, Sight::Full, true),
+        ("on", SkillVisibility::Full, SkillVisibility::Full, true),
+        (
+            "name-only",
+            SkillVisibility::NameOnly,
+            SkillVisibility::Full,
+            true,
+        ),
         (
             "user-invocable-only",
             hidden(LeftToPeople),
-            Sight::Full,
+            SkillVisibility::Full,
             false,
         ),
-        ("user-only", hidden(LeftToPeople), Sight::Full, false),
+        (
+            "user-only",
+            hidden(LeftToPeople),
+            SkillVisibility::Full,
+            false,
+        ),
         ("off", hidden(SwitchedOff), hidden(SwitchedOff), false),
     ] {
-        let setting = Override::parse(word).unwrap();
+        let setting = VisibilityOverride::parse(word).unwrap();
         let policy = Policy {
             overrides: [("a".to_owned(), setting)].into(),
             ..Policy::default()
         };
-        let sight = |who| View::new(&catalog, &policy, who).sight(&catalog.entries()[0]);
+        let sight =
+            |who| CatalogView::new(&catalog, &policy, who).visibility(&catalog.entries()[0]);
         assert_eq!(
-            (sight(Who::Model), sight(Who::Person)),
+            (sight(Audience::Model), sight(Audience::Person)),
             (model, person),
             "{word}"
         );
-        let answer = View::new(&catalog, &policy, Who::Model).resolve("a");
+        let answer = CatalogView::new(&catalog, &policy, Audience::Model).resolve("a");
         assert_eq!(answer.is_ok(), named, "{word}");
     }
-    assert_eq!(Override::parse("sometimes"), None);
+    assert_eq!(VisibilityOverride::parse("sometimes"), None);
     // Invoking it by its full name fails too, as if it did not exist.
     let off = Policy {
-        overrides: [("a".to_owned(), Override::Off)].into(),
+        overrides: [("a".to_owned(), VisibilityOverride::Off)].into(),
         ..Policy::default()
     };
-    assert_absent(&catalog, &off, Who::Person, "a");
-    assert_absent(&catalog, &off, Who::Person, "project:a");
+    assert_absent(&catalog, &off, Audience::Person, "a");
+    assert_absent(&catalog, &off, Audience::Person, "project:a");
     // An override restricts; it never permits what the author forbids.
     let closed = crate::sample::catalog(vec![skill("a", "disable-model-invocation: true\n")]);
     let on = Policy {
-        overrides: [("a".to_owned(), Override::On)].into(),
+        overrides: [("a".to_owned(), VisibilityOverride::On)].into(),
         ..Policy::default()
     };
-    assert_eq!(seen(&closed, &on, Who::Model), [""; 0]);
+    assert_eq!(seen(&closed, &on, Audience::Model), [""; 0]);
 }
 
 #[test]
@@ -200,10 +225,10 @@ fn case_71_override_by_alias_applies() {
     let other = folder(&project(), "second", &text("first", ""));
     let catalog = catalog(vec![other]);
     let off = Policy {
-        overrides: [("second".to_owned(), Override::Off)].into(),
+        overrides: [("second".to_owned(), VisibilityOverride::Off)].into(),
         ..Policy::default()
     };
-    assert_absent(&catalog, &off, Who::Model, "first");
+    assert_absent(&catalog, &off, Audience::Model, "first");
 }
 
 #[test]
@@ -223,7 +248,7 @@ fn case_72_missing_description_is_the_first_line() {
 
 #[test]
 fn case_109_nested_skill_waits_for_a_file_of_its_folder() {
-    let mut nested = Origin::new(Scope::Project, 3, "/work/apps/web/.claude/skills");
+    let mut nested = SkillOrigin::new(Scope::Project, 3, "/work/apps/web/.claude/skills");
     nested.nested = "apps/web".into();
     let nested = folder(&Arc::new(nested), "deploy", &text("deploy", ""));
     let catalog = catalog(vec![skill("deploy", ""), nested]);
@@ -237,9 +262,13 @@ fn case_109_nested_skill_waits_for_a_file_of_its_folder() {
         (&["apps/web/a.ts"], &["apps/web:deploy", "deploy"]),
     ] {
         let policy = touched(files);
-        assert_eq!(seen(&catalog, &policy, Who::Model), listed, "{files:?}");
+        assert_eq!(
+            seen(&catalog, &policy, Audience::Model),
+            listed,
+            "{files:?}"
+        );
         // A caller that knows the name may use it.
-        let view = View::new(&catalog, &policy, Who::Model);
+        let view = CatalogView::new(&catalog, &policy, Audience::Model);
         assert_eq!(
             view.resolve("apps/web:deploy").unwrap().name(),
             "apps/web:deploy"
@@ -262,23 +291,23 @@ fn paths_wait_for_a_matching_file() {
             ..Policy::default()
         };
         assert_eq!(
-            !seen(&catalog, &policy, Who::Model).is_empty(),
+            !seen(&catalog, &policy, Audience::Model).is_empty(),
             listed,
             "{file}"
         );
         assert!(
-            View::new(&catalog, &policy, Who::Model)
+            CatalogView::new(&catalog, &policy, Audience::Model)
                 .resolve("a")
                 .is_ok()
         );
         assert_eq!(
-            seen(&catalog, &policy, Who::Person),
+            seen(&catalog, &policy, Audience::Person),
             ["a"],
             "users do not wait for files"
         );
     }
     assert_eq!(
-        seen(&catalog, &Policy::default(), Who::Model),
+        seen(&catalog, &Policy::default(), Audience::Model),
         ["a"],
         "files are not tracked"
     );
@@ -291,11 +320,11 @@ fn planck_g1_disabled_skill_is_only_in_the_store() {
         skill("ab", ""),
     ]);
     let policy = Policy::default();
-    assert_eq!(seen(&catalog, &policy, Who::Model), ["ab"]);
-    let refusal = View::new(&catalog, &policy, Who::Model)
+    assert_eq!(seen(&catalog, &policy, Audience::Model), ["ab"]);
+    let refusal = CatalogView::new(&catalog, &policy, Audience::Model)
         .resolve("aa")
         .unwrap_err();
-    let Refusal::NotFound(fault) = refusal else {
+    let LookupRefusal::NotFound(fault) = refusal else {
         panic!("{refusal}")
     };
     assert_eq!(
@@ -311,14 +340,17 @@ fn planck_g3_changing_the_flag_takes_effect_at_the_next_lookup() {
     let policy = Policy::default();
     let before = catalog(vec![skill("a", "disable-model-invocation: true\n")]);
     let after = catalog(vec![skill("a", "disable-model-invocation: false\n")]);
-    assert_eq!(seen(&before, &policy, Who::Model), [""; 0]);
-    assert_eq!(seen(&after, &policy, Who::Model), ["a"]);
+    assert_eq!(seen(&before, &policy, Audience::Model), [""; 0]);
+    assert_eq!(seen(&after, &policy, Audience::Model), ["a"]);
 }
 
 #[test]
 fn core_agent_missing_grant_inherits_everything() {
     let catalog = catalog(vec![skill("a", ""), skill("b", "")]);
-    assert_eq!(seen(&catalog, &granted(None, &[]), Who::Model), ["a", "b"]);
+    assert_eq!(
+        seen(&catalog, &granted(None, &[]), Audience::Model),
+        ["a", "b"]
+    );
 }
 
 #[test]
@@ -326,13 +358,13 @@ fn core_agent_list_grants_exactly_its_skills() {
     let catalog = catalog(vec![skill("a", ""), skill("b", ""), skill("c", "")]);
     let policy = granted(Some(&["a", "c"]), &[]);
     assert_eq!(policy.grant.check(&catalog), Ok(()));
-    assert_eq!(seen(&catalog, &policy, Who::Model), ["a", "c"]);
+    assert_eq!(seen(&catalog, &policy, Audience::Model), ["a", "c"]);
     assert!(
-        View::new(&catalog, &policy, Who::Model)
+        CatalogView::new(&catalog, &policy, Audience::Model)
             .resolve("a")
             .is_ok()
     );
-    assert_absent(&catalog, &policy, Who::Model, "b");
+    assert_absent(&catalog, &policy, Audience::Model, "b");
 }
 
 #[test]
@@ -340,8 +372,8 @@ fn core_agent_empty_list_grants_none() {
     let catalog = catalog(vec![skill("a", "")]);
     let policy = granted(Some(&[]), &[]);
     assert_eq!(policy.grant.check(&catalog), Ok(()));
-    assert_eq!(seen(&catalog, &policy, Who::Model), [""; 0]);
-    assert_absent(&catalog, &policy, Who::Model, "a");
+    assert_eq!(seen(&catalog, &policy, Audience::Model), [""; 0]);
+    assert_absent(&catalog, &policy, Audience::Model, "a");
 }
 
 #[test]
@@ -363,7 +395,7 @@ fn core_agent_naming_skills_without_any_loaded_is_an_error() {
         .grant
         .check(&catalog(Vec::new()))
         .unwrap_err();
-    assert_eq!(fault, GrantFault::NothingLoaded);
+    assert_eq!(fault, SkillGrantFault::NothingLoaded);
     assert_eq!(
         fault.to_string(),
         "the grant names skills, but none are loaded"
@@ -386,7 +418,10 @@ fn hidden_skill_is_absent_under_each_of_its_names() {
         granted(None, &["invoices"]),
         granted(Some(&["other", "invoice"]), &[]),
     ] {
-        assert_eq!(seen(&catalog, &policy, Who::Model), ["invoice", "other"]);
+        assert_eq!(
+            seen(&catalog, &policy, Audience::Model),
+            ["invoice", "other"]
+        );
         for asked in [
             "invoices",
             " invoices ",
@@ -398,7 +433,7 @@ fn hidden_skill_is_absent_under_each_of_its_names() {
             &elsewhere,
         ] {
             // Locations are looked up as written; the error does not trim them.
-            assert_absent(&catalog, &policy, Who::Model, asked);
+            assert_absent(&catalog, &policy, Audience::Model, asked);
         }
     }
 }
@@ -410,9 +445,13 @@ fn denied_name_applies_to_every_copy() {
         let theirs = folder(&user(), "pdf", &text("pdf", ""));
         let catalog = catalog(vec![mine, theirs, skill("other", "")]);
         let policy = granted(None, &[denied]);
-        assert_eq!(seen(&catalog, &policy, Who::Model), ["other"], "{denied}");
+        assert_eq!(
+            seen(&catalog, &policy, Audience::Model),
+            ["other"],
+            "{denied}"
+        );
         for asked in ["pdf", "project:pdf", "user:pdf"] {
-            assert_absent(&catalog, &policy, Who::Model, asked);
+            assert_absent(&catalog, &policy, Audience::Model, asked);
         }
     }
 }
@@ -424,7 +463,7 @@ fn denied_alias_applies_to_every_copy() {
     let catalog = catalog(vec![mine, theirs]);
     let policy = granted(None, &["old-pdf"]);
     for asked in ["pdf", "old-pdf", "user:pdf"] {
-        assert_absent(&catalog, &policy, Who::Model, asked);
+        assert_absent(&catalog, &policy, Audience::Model, asked);
     }
 }
 
@@ -434,25 +473,25 @@ fn single_copy_can_be_denied_by_its_qualified_name() {
     let theirs = folder(&user(), "pdf", &text("pdf", ""));
     let catalog = catalog(vec![mine, theirs]);
     let policy = granted(None, &["user:pdf"]);
-    let view = View::new(&catalog, &policy, Who::Model);
+    let view = CatalogView::new(&catalog, &policy, Audience::Model);
     assert_eq!(
         view.resolve("pdf").unwrap().skill.id.origin.scope,
         Scope::Project
     );
-    assert_absent(&catalog, &policy, Who::Model, "user:pdf");
+    assert_absent(&catalog, &policy, Audience::Model, "user:pdf");
 }
 
 #[test]
 fn deny_overrides_allow() {
     let catalog = catalog(vec![skill("a", ""), skill("b", "")]);
     let policy = granted(Some(&["a", "b"]), &["b"]);
-    assert_eq!(seen(&catalog, &policy, Who::Model), ["a"]);
-    assert_absent(&catalog, &policy, Who::Model, "b");
+    assert_eq!(seen(&catalog, &policy, Audience::Model), ["a"]);
+    assert_absent(&catalog, &policy, Audience::Model, "b");
 }
 
 #[test]
 fn denied_bare_name_applies_to_nested_copies() {
-    let mut nested = Origin::new(Scope::Project, 3, "/work/apps/web/.claude/skills");
+    let mut nested = SkillOrigin::new(Scope::Project, 3, "/work/apps/web/.claude/skills");
     nested.nested = "apps/web".into();
     let nested = folder(&Arc::new(nested), "deploy", &text("deploy", ""));
     let catalog = catalog(vec![nested]);
@@ -460,18 +499,18 @@ fn denied_bare_name_applies_to_nested_copies() {
     assert_absent(
         &catalog,
         &granted(None, &["deploy"]),
-        Who::Model,
+        Audience::Model,
         "apps/web:deploy",
     );
     assert_absent(
         &catalog,
         &granted(None, &["apps/web:deploy"]),
-        Who::Model,
+        Audience::Model,
         "deploy",
     );
 }
 
-fn set(overrides: &[(&str, Override)]) -> Policy {
+fn set(overrides: &[(&str, VisibilityOverride)]) -> Policy {
     let overrides = overrides
         .iter()
         .map(|(name, setting)| ((*name).to_owned(), *setting));
@@ -484,7 +523,7 @@ fn set(overrides: &[(&str, Override)]) -> Policy {
 #[test]
 fn strictest_setting_applies_under_any_name() {
     let nested = {
-        let mut origin = Origin::new(Scope::Project, 1, "/work/apps/web/.agents/skills");
+        let mut origin = SkillOrigin::new(Scope::Project, 1, "/work/apps/web/.agents/skills");
         origin.nested = "apps/web".into();
         Arc::new(origin)
     };
@@ -492,10 +531,13 @@ fn strictest_setting_applies_under_any_name() {
         folder(&project(), "pdf-tools", &text("pdf", "")),
         folder(&nested, "deploy", &text("deploy", "")),
     ]);
-    let off = Override::Off;
+    let off = VisibilityOverride::Off;
     // Off under one name is off, whatever another name says.
-    let policy = set(&[("pdf-tools", off), ("pdf", Override::On)]);
-    assert_eq!(seen(&catalog, &policy, Who::Model), ["apps/web:deploy"]);
+    let policy = set(&[("pdf-tools", off), ("pdf", VisibilityOverride::On)]);
+    assert_eq!(
+        seen(&catalog, &policy, Audience::Model),
+        ["apps/web:deploy"]
+    );
     for (name, left) in [
         ("deploy", "pdf"),
         ("apps/web:deploy", "pdf"),
@@ -503,7 +545,7 @@ fn strictest_setting_applies_under_any_name() {
         ("ｐｄｆ", "apps/web:deploy"),
     ] {
         assert_eq!(
-            seen(&catalog, &set(&[(name, off)]), Who::Person),
+            seen(&catalog, &set(&[(name, off)]), Audience::Person),
             [left],
             "{name}"
         );
@@ -518,7 +560,7 @@ fn granted_skill_is_visible_although_shadowed() {
         Arc::clone(&mine),
     ]);
     let policy = granted(Some(&["user:pdf"]), &[]);
-    let view = View::new(&catalog, &policy, Who::Model);
+    let view = CatalogView::new(&catalog, &policy, Audience::Model);
     let found: Vec<_> = view
         .visible()
         .map(|(entry, _)| (view.name(entry), &entry.skill.id))
@@ -527,7 +569,10 @@ fn granted_skill_is_visible_although_shadowed() {
     assert_eq!(view.resolve("user:pdf").unwrap().skill.id, mine.id);
     assert!(view.resolve("pdf").is_err());
     // If the winner is granted too, nothing needs to be distinguished.
-    assert_eq!(seen(&catalog, &granted(None, &[]), Who::Model), ["pdf"]);
+    assert_eq!(
+        seen(&catalog, &granted(None, &[]), Audience::Model),
+        ["pdf"]
+    );
 }
 
 #[test]
@@ -546,17 +591,17 @@ fn aliases_do_not_match_qualified_names() {
 fn intersection_of_two_grants() {
     let catalog = catalog(vec![skill("a", ""), skill("b", ""), skill("c", "")]);
     let grant = |allow: Option<&[&str]>, deny: &[&str]| granted(allow, deny).grant;
-    let both = |one: &Grant, other: &Grant| {
-        let policy = |grant: Grant| Policy {
+    let both = |one: &SkillGrant, other: &SkillGrant| {
+        let policy = |grant: SkillGrant| Policy {
             grant,
             ..Policy::default()
         };
-        let found = seen(&catalog, &policy(one.and(other, &catalog)), Who::Model);
-        let turned = seen(&catalog, &policy(other.and(one, &catalog)), Who::Model);
+        let found = seen(&catalog, &policy(one.and(other, &catalog)), Audience::Model);
+        let turned = seen(&catalog, &policy(other.and(one, &catalog)), Audience::Model);
         assert_eq!(found, turned, "in either order");
         found
     };
-    let all = Grant::default();
+    let all = SkillGrant::default();
     let first = grant(Some(&["a", "b", "gone"]), &[]);
     assert_eq!(both(&all, &all), ["a", "b", "c"]);
     assert_eq!(both(&first, &all), ["a", "b"]);
@@ -577,7 +622,7 @@ fn case_130_paths_support_braces_and_invalid_globs_match_nothing() {
             touched: Some(vec![touched.to_owned()]),
             ..Policy::default()
         };
-        !seen(&catalog, &policy, Who::Model).is_empty()
+        !seen(&catalog, &policy, Audience::Model).is_empty()
     };
     let two = "\"src/**/*.{ts,tsx}, *.md\"";
     let list = "[\"src/**/*.{ts,tsx}\", \"*.md\"]";

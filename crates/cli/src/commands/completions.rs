@@ -74,7 +74,7 @@ pub(crate) fn skill_names() -> Vec<CompletionCandidate> {
     let place = config.place(&[], environment.place());
     let registry = Registry::open(place, options, config.precedence.unwrap_or_default());
     let catalog = registry.snapshot();
-    let candidate = |entry: &prowess_catalog::Entry| {
+    let candidate = |entry: &prowess_catalog::CatalogEntry| {
         let help = wording::shorten(&entry.skill.listing_text(), LONGEST_HELP);
         CompletionCandidate::new(entry.name()).help(Some(sanitize::line(&help).into_owned().into()))
     };
@@ -131,7 +131,7 @@ pub(crate) fn subjects() -> Vec<CompletionCandidate> {
 
 /// Names of the rules.
 pub(crate) fn rule_names() -> Vec<CompletionCandidate> {
-    let candidate = |rule: &prowess_lint::rules::Rule| {
+    let candidate = |rule: &prowess_lint::rules::LintRule| {
         CompletionCandidate::new(rule.id).help(Some(rule.summary.to_owned().into()))
     };
     RULES.iter().map(candidate).collect()

@@ -3,7 +3,7 @@
 use anstyle::{AnsiColor, Style};
 use prowess_diag::render::full;
 use prowess_diag::{suggest, wording};
-use prowess_lint::rules::{self, RULES, Rule};
+use prowess_lint::rules::{self, LintRule, RULES};
 use serde_json::json;
 
 use crate::args::ExplainArgs;
@@ -33,7 +33,7 @@ pub(crate) fn run(args: &ExplainArgs, printer: &Printer) -> Result<Exit, CliErro
 }
 
 /// Finds a rule, or says which one may have been meant.
-pub(crate) fn find(name: &str) -> Result<&'static Rule, CliError> {
+pub(crate) fn find(name: &str) -> Result<&'static LintRule, CliError> {
     rules::find(name).ok_or_else(|| {
         let error = CliError::new(format!("no rule named `{name}`"));
         let ids = || RULES.iter().map(|rule| rule.id);
@@ -59,7 +59,7 @@ fn list(width: Option<usize>) -> String {
 }
 
 /// The severity in the default profile, coloured as in findings, or where else the rule speaks.
-fn level(rule: &Rule) -> (&'static str, Style) {
+fn level(rule: &LintRule) -> (&'static str, Style) {
     match rule.levels.claude_code {
         Some(severity) => (severity.as_str(), full::style(severity)),
         None if rule.levels.spec.is_some() => ("spec only", Style::new()),

@@ -2,9 +2,9 @@
 
 use anstyle::{AnsiColor, Style};
 use prowess::inspect::{self, from, reasons};
-use prowess_catalog::{Entry, Hidden, Sight, View, Who};
+use prowess_catalog::{Audience, CatalogEntry, CatalogView, HiddenReason, SkillVisibility};
 use prowess_diag::wording;
-use prowess_search::{Hit, Mode, Query};
+use prowess_search::{SearchHit, SearchMode, SearchQuery};
 
 use super::list;
 use crate::args::{FindArgs, GlobalArgs};
@@ -31,11 +31,13 @@ pub(crate) fn run(
     let library = Library::open(global, environment, printer)?;
     let policy = library.policy(None)?;
     let catalog = library.catalog();
-    let view = View::new(&catalog, &policy, Who::Person);
-    let is_off = |entry: &Entry| view.sight(entry) == Sight::Hidden(Hidden::SwitchedOff);
+    let view = CatalogView::new(&catalog, &policy, Audience::Person);
+    let is_off = |entry: &CatalogEntry| {
+        view.visibility(entry) == SkillVisibility::Hidden(HiddenReason::SwitchedOff)
+    };
     // What is switched off is left out below, and one more tells whether there are more.
     let beyond = catalog.listed().filter(|entry| is_off(entry)).count() + 1;
-    let query = Query {
+    let query = SearchQuery {
         metadata,
         scope,
         limit: if args.limit == 0 {
@@ -44,16 +46,16 @@ pub(crate) fn run(
             args.limit.saturating_add(beyond)
         },
         mode: if args.substring {
-            Mode::Substring
+            SearchMode::Substring
         } else {
-            Mode::Ranked
+            SearchMode::Ranked
         },
         prefix: true,
         explain: args.explain || args.json,
-        ..Query::new(&text)
+        ..SearchQuery::new(&text)
     };
     let hits = library.registry.search(&query);
-    let mut hits: Vec<(&Hit, &Entry)> = hits
+    let mut hits: Vec<(&SearchHit, &CatalogEntry)> = hits
         .iter()
         .filter_map(|hit| Some((hit, catalog.entry_of(&hit.skill)?)))
         .filter(|(_, entry)| !is_off(entry))

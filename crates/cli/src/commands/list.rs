@@ -5,7 +5,10 @@ use std::time::Duration;
 
 use anstyle::{AnsiColor, Style};
 use prowess::inspect::{self, from};
-use prowess_catalog::{Catalog, Change, ChangeKind, Entry, Policy, Scope, Sight, View, Who};
+use prowess_catalog::{
+    Audience, Catalog, CatalogChange, CatalogEntry, CatalogView, ChangeKind, Policy, Scope,
+    SkillVisibility,
+};
 use prowess_diag::{sanitize, suggest, wording};
 use prowess_registry::{ChangeSet, WatchOptions};
 use serde_json::Value;
@@ -99,9 +102,9 @@ struct Listing<'a> {
 
 impl Listing<'_> {
     /// The changes of skills that were asked for. What is gone is told by its scope alone.
-    fn asked(&self, changes: &[Change], catalog: &Catalog) -> Vec<Change> {
+    fn asked(&self, changes: &[CatalogChange], catalog: &Catalog) -> Vec<CatalogChange> {
         let rows = self.rows(catalog);
-        let is_asked = |change: &&Change| {
+        let is_asked = |change: &&CatalogChange| {
             let in_scope = self
                 .scope
                 .is_none_or(|scope| change.id.origin.scope == scope);
@@ -115,21 +118,21 @@ impl Listing<'_> {
     }
 
     /// The entries that are asked for, with what a model sees of each.
-    fn rows<'c>(&self, catalog: &'c Catalog) -> Vec<(&'c Entry, Sight)> {
-        let view = View::new(catalog, self.policy, Who::Model);
-        let in_scope = |entry: &&Entry| {
+    fn rows<'c>(&self, catalog: &'c Catalog) -> Vec<(&'c CatalogEntry, SkillVisibility)> {
+        let view = CatalogView::new(catalog, self.policy, Audience::Model);
+        let in_scope = |entry: &&CatalogEntry| {
             self.scope
                 .is_none_or(|scope| entry.skill.id.origin.scope == scope)
         };
         // An agent that was not given a skill does not see it; a person who lists sees the rest.
-        let asked = |entry: &Entry, sight: Sight| {
+        let asked = |entry: &CatalogEntry, sight: SkillVisibility| {
             self.args.all
                 || !(entry.is_shadowed()
                     || matches!(
                         sight,
-                        Sight::Hidden(
-                            prowess_catalog::Hidden::NotGranted
-                                | prowess_catalog::Hidden::SwitchedOff
+                        SkillVisibility::Hidden(
+                            prowess_catalog::HiddenReason::NotGranted
+                                | prowess_catalog::HiddenReason::SwitchedOff
                         )
                     ))
         };
@@ -137,7 +140,7 @@ impl Listing<'_> {
             .entries()
             .iter()
             .filter(in_scope)
-            .map(|entry| (entry, view.sight(entry)))
+            .map(|entry| (entry, view.visibility(entry)))
             .filter(|(entry, sight)| asked(entry, *sight))
             .collect()
     }
@@ -168,7 +171,7 @@ impl Listing<'_> {
         Ok(())
     }
 
-    fn table(&self, catalog: &Catalog, rows: &[(&Entry, Sight)]) -> Table {
+    fn table(&self, catalog: &Catalog, rows: &[(&CatalogEntry, SkillVisibility)]) -> Table {
         let (cyan, dim) = (AnsiColor::Cyan.on_default(), Style::new().dimmed());
         let wide = self.args.wide;
         let mut head = vec!["NAME"];
@@ -209,7 +212,12 @@ impl Listing<'_> {
     }
 
     /// Everything about each skill, wrapped: no terminal is wide enough for a table of it.
-    fn blocks(&self, catalog: &Catalog, rows: &[(&Entry, Sight)], width: usize) -> String {
+    fn blocks(
+        &self,
+        catalog: &Catalog,
+        rows: &[(&CatalogEntry, SkillVisibility)],
+        width: usize,
+    ) -> String {
         let (cyan, dim) = (AnsiColor::Cyan.on_default(), Style::new().dimmed());
         let mut text = String::new();
         for (entry, sight) in rows {
@@ -243,15 +251,15 @@ impl Listing<'_> {
     }
 
     fn json(&self, catalog: &Catalog, library: &Library) -> Value {
-        let people = View::new(catalog, self.policy, Who::Person);
+        let people = CatalogView::new(catalog, self.policy, Audience::Person);
         let rows = self.rows(catalog).into_iter();
-        let rows = rows.map(|(entry, sight)| (entry, sight, people.sight(entry)));
+        let rows = rows.map(|(entry, sight)| (entry, sight, people.visibility(entry)));
         inspect::list(catalog, rows, &library.registry.report().faults)
     }
 }
 
 /// The name to type: a qualified one where another skill has the plain one.
-fn name(catalog: &Catalog, entry: &Entry) -> String {
+fn name(catalog: &Catalog, entry: &CatalogEntry) -> String {
     let name = catalog.qualified_name(entry);
     if name == *entry.skill.location {
         entry.name().to_owned()
@@ -260,19 +268,18 @@ fn name(catalog: &Catalog, entry: &Entry) -> String {
     }
 }
 
-fn status(sight: Sight) -> &'static str {
+fn status(sight: SkillVisibility) -> &'static str {
     match sight {
-        Sight::Full => "listed",
-        Sight::NameOnly => "name only",
-        Sight::Hidden(why) => match why {
-            prowess_catalog::Hidden::Shadowed => "shadowed",
-            prowess_catalog::Hidden::NotGranted => "not granted",
-            prowess_catalog::Hidden::SwitchedOff => "off",
-            prowess_catalog::Hidden::LeftToPeople | prowess_catalog::Hidden::NotForModels => {
-                "people only"
-            }
-            prowess_catalog::Hidden::NotForPeople => "models only",
-            prowess_catalog::Hidden::Waiting => "waiting",
+        SkillVisibility::Full => "listed",
+        SkillVisibility::NameOnly => "name only",
+        SkillVisibility::Hidden(why) => match why {
+            prowess_catalog::HiddenReason::Shadowed => "shadowed",
+            prowess_catalog::HiddenReason::NotGranted => "not granted",
+            prowess_catalog::HiddenReason::SwitchedOff => "off",
+            prowess_catalog::HiddenReason::LeftToPeople
+            | prowess_catalog::HiddenReason::NotForModels => "people only",
+            prowess_catalog::HiddenReason::NotForPeople => "models only",
+            prowess_catalog::HiddenReason::Waiting => "waiting",
         },
     }
 }
@@ -300,7 +307,7 @@ fn print_changes(
     printer.answer(&text)
 }
 
-fn change_line(change: &Change, environment: &Environment) -> String {
+fn change_line(change: &CatalogChange, environment: &Environment) -> String {
     let color = match change.kind {
         ChangeKind::Added => AnsiColor::Green,
         ChangeKind::Changed | ChangeKind::Renamed { .. } => AnsiColor::Cyan,

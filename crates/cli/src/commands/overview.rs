@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use anstyle::{AnsiColor, Style};
-use prowess_catalog::index::{Fate, IndexOptions};
-use prowess_catalog::{Catalog, Origin, Scope};
+use prowess_catalog::index::{EntryOutcome, IndexOptions};
+use prowess_catalog::{Catalog, Scope, SkillOrigin};
 use prowess_diag::{sanitize, wording};
 
 use super::{prompt, targets};
@@ -57,7 +57,7 @@ pub(crate) fn run(
 
 /// One scope: how many skills, and from which folders.
 fn scope_line(catalog: &Catalog, scope: Scope, environment: &Environment, width: usize) -> String {
-    let mut roots: Vec<(&Origin, usize)> = Vec::new();
+    let mut roots: Vec<(&SkillOrigin, usize)> = Vec::new();
     for entry in catalog.entries() {
         let origin = &*entry.skill.id.origin;
         match roots.iter_mut().find(|(known, _)| *known == origin) {
@@ -119,7 +119,10 @@ fn facts(
     };
     let index = prompt::make(catalog, &policy, &ranked, &options);
     let rows = &index.report.rows;
-    let short = rows.iter().filter(|row| row.fate != Fate::Whole).count();
+    let short = rows
+        .iter()
+        .filter(|row| row.fate != EntryOutcome::Whole)
+        .count();
     let mut lines: Vec<(String, &str)> = Vec::new();
     let is = |n: usize| if n == 1 { "is" } else { "are" };
     if shadowed > 0 {

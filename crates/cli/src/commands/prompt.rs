@@ -1,8 +1,10 @@
 //! `prowess prompt`
 
-use prowess_catalog::index::{self, Fate, Format, IndexOptions, IndexText, Limit, Listing};
-use prowess_catalog::rank::{self, Ranked};
-use prowess_catalog::{Catalog, Policy, View, Who};
+use prowess_catalog::index::{
+    self, EntryOutcome, IndexFormat, IndexLimit, IndexOptions, IndexText, Listing,
+};
+use prowess_catalog::rank::{self, RankedSkill};
+use prowess_catalog::{Audience, Catalog, CatalogView, Policy};
 use prowess_diag::wording;
 
 use crate::args::{GlobalArgs, PromptArgs, PromptFormatArg};
@@ -46,10 +48,10 @@ pub(crate) fn run(
     let ranked = ranked(&catalog, &policy, environment, args.agent.as_deref());
     let options = IndexOptions {
         format: match args.format {
-            PromptFormatArg::Markdown => Format::default(),
-            PromptFormatArg::Xml if compat => Format::XmlCompat,
-            PromptFormatArg::Xml => Format::Xml,
-            PromptFormatArg::Json => Format::Json,
+            PromptFormatArg::Markdown => IndexFormat::default(),
+            PromptFormatArg::Xml if compat => IndexFormat::XmlCompat,
+            PromptFormatArg::Xml => IndexFormat::Xml,
+            PromptFormatArg::Json => IndexFormat::Json,
         },
         listing: if args.recent {
             Listing::Sections {
@@ -85,24 +87,28 @@ pub(crate) fn ranked(
     policy: &Policy,
     environment: &Environment,
     agent: Option<&str>,
-) -> Vec<Ranked> {
-    let view = View::new(catalog, policy, Who::Model);
+) -> Vec<RankedSkill> {
+    let view = CatalogView::new(catalog, policy, Audience::Model);
     let skills: Vec<_> = view
         .visible()
         .map(|(entry, _)| entry.skill.clone())
         .collect();
     let used = usage::of_project(environment, agent);
-    rank::rank(&skills, &used, &rank::Options::new(usage::now(), LAST_USED))
+    rank::rank(
+        &skills,
+        &used,
+        &rank::RankOptions::new(usage::now(), LAST_USED),
+    )
 }
 
 /// Makes the listing that a model sees.
 pub(crate) fn make(
     catalog: &Catalog,
     policy: &Policy,
-    ranked: &[Ranked],
+    ranked: &[RankedSkill],
     options: &IndexOptions<'_>,
 ) -> IndexText {
-    let view = View::new(catalog, policy, Who::Model);
+    let view = CatalogView::new(catalog, policy, Audience::Model);
     index::index(&index::entries(&view, ranked), options)
 }
 
@@ -110,7 +116,7 @@ pub(crate) fn make(
 fn report(made: &IndexText, recent: bool, printer: &Printer) {
     let rows = &made.report.rows;
     let limit = match made.report.limit {
-        Limit::Tokens(tokens) => format!(" of {}", wording::thousands(tokens)),
+        IndexLimit::Tokens(tokens) => format!(" of {}", wording::thousands(tokens)),
         _ => String::new(),
     };
     let mut line = format!(
@@ -118,9 +124,9 @@ fn report(made: &IndexText, recent: bool, printer: &Printer) {
         wording::thousands(made.tokens),
         wording::count(rows.len(), "skill")
     );
-    let count = |is: fn(Fate) -> bool| rows.iter().filter(|row| is(row.fate)).count();
-    let shortened = count(|fate| matches!(fate, Fate::Shortened { .. }));
-    let bare = count(|fate| matches!(fate, Fate::NameOnly(_)));
+    let count = |is: fn(EntryOutcome) -> bool| rows.iter().filter(|row| is(row.fate)).count();
+    let shortened = count(|fate| matches!(fate, EntryOutcome::Shortened { .. }));
+    let bare = count(|fate| matches!(fate, EntryOutcome::NameOnly(_)));
     let cut: Vec<&str> = rows
         .iter()
         .filter(|row| !row.fate.is_shown())

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::output::{Exit, Printer};
 use crate::setup;
 use prowess::{Activation, Given, Workshop, activate};
-use prowess_catalog::visibility::Refusal;
+use prowess_catalog::visibility::LookupRefusal;
 use prowess_diag::{FileReport, sanitize};
 use prowess_render::{Arguments, Compat};
 use prowess_store::SystemClock;
@@ -128,7 +128,9 @@ fn refused(
                 ..failure
             })
         }
-        ActivationError::NotFound(Refusal::NotFound(fault)) => Err(library::not_found(&fault)),
+        ActivationError::NotFound(LookupRefusal::NotFound(fault)) => {
+            Err(library::not_found(&fault))
+        }
         ActivationError::NotFound(refusal) => {
             Err(CliError::new(refusal.to_string()).hint(format!("see `prowess why {name}`")))
         }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::output::{Exit, Failure, Printer};
 use anstyle::AnsiColor;
-use prowess::Refusal;
+use prowess::LookupRefusal;
 use prowess::agent::Stamped;
 use prowess::tools::ActivationError;
 use prowess::traits::Approver;
@@ -375,8 +375,8 @@ pub(crate) fn failure(error: &RuntimeError) -> Failure {
         RuntimeError::Store(prowess::traits::SessionError::InUse { .. }) => {
             failure.hint("wait until it ends, or stop that process")
         }
-        RuntimeError::Skill(ActivationError::NotFound(Refusal::NotFound(fault)))
-        | RuntimeError::NoSkill(Refusal::NotFound(fault))
+        RuntimeError::Skill(ActivationError::NotFound(LookupRefusal::NotFound(fault)))
+        | RuntimeError::NoSkill(LookupRefusal::NotFound(fault))
             if !fault.near.is_empty() =>
         {
             let near = fault

@@ -6,12 +6,12 @@ use anstyle::{AnsiColor, Style};
 use prowess::inspect;
 use prowess_catalog::outline::headings;
 use prowess_diag::{Diagnostic, Severity, sanitize, wording};
-use prowess_lint::{Profile, RuleSet, Subject, check, reference};
+use prowess_lint::{LintProfile, LintRuleSet, LintSubject, check, reference};
 use prowess_registry::digest::{self, FactKind};
 use prowess_registry::{Found, read_path};
-use prowess_spec::identity::{Source, identify};
-use prowess_spec::yaml::{Entry, Node, Value as Yaml};
-use prowess_spec::{Package, Parsed, parse, tokens};
+use prowess_spec::identity::{IdentitySource, identify};
+use prowess_spec::yaml::{YamlEntry, YamlNode, YamlValue as Yaml};
+use prowess_spec::{PackageListing, ParsedSkill, parse, tokens};
 
 use super::targets::{self, Meant};
 use crate::args::{GlobalArgs, ShowArgs};
@@ -26,8 +26,8 @@ pub(crate) fn run(
     printer: &Printer,
 ) -> Result<Exit, CliError> {
     let profile = match &args.profile {
-        None => Profile::default(),
-        Some(name) => Profile::parse(name).ok_or_else(|| {
+        None => LintProfile::default(),
+        Some(name) => LintProfile::parse(name).ok_or_else(|| {
             CliError::new(format!("`--profile` does not know `{name}`"))
                 .hint("it is `spec`, `claude-code` or `lenient`")
         })?,
@@ -42,7 +42,7 @@ pub(crate) fn run(
                 printer.verbatim(&text)?;
                 return Ok(Exit::Done);
             }
-            let (path, package) = (Path::new(&location), Package::default());
+            let (path, package) = (Path::new(&location), PackageListing::default());
             let found = Found::named(path, Ok(text.as_slice()), &package);
             return show(found, args, profile, environment, printer);
         }
@@ -64,7 +64,7 @@ pub(crate) fn run(
 fn show(
     found: Found<'_>,
     args: &ShowArgs,
-    profile: Profile,
+    profile: LintProfile,
     environment: &Environment,
     printer: &Printer,
 ) -> Result<Exit, CliError> {
@@ -76,9 +76,9 @@ fn show(
     } = found;
     let bytes = bytes.map_err(|fault| unreadable(file, &fault, environment))?;
     let parsed = parse(bytes);
-    let subject = Subject::new(&parsed, package);
-    let findings = check(&subject, &RuleSet::new(profile, None));
-    if profile == Profile::Spec && args.json {
+    let subject = LintSubject::new(&parsed, package);
+    let findings = check(&subject, &LintRuleSet::new(profile, None));
+    if profile == LintProfile::Spec && args.json {
         return print_properties(&parsed, &findings, printer);
     }
     // A single Markdown file has no folder of its own.
@@ -120,7 +120,7 @@ fn show(
         digest,
         folder: folder.map(Path::to_owned),
     };
-    let profile_flag = if profile == Profile::default() {
+    let profile_flag = if profile == LintProfile::default() {
         String::new()
     } else {
         format!(" --profile {}", profile.as_str())
@@ -152,7 +152,7 @@ fn unreadable(file: &Path, fault: &prowess_spec::ReadFault, environment: &Enviro
 
 /// Prints what the reference tool's `read-properties` prints.
 fn print_properties(
-    parsed: &Parsed<'_>,
+    parsed: &ParsedSkill<'_>,
     findings: &[Diagnostic],
     printer: &Printer,
 ) -> Result<Exit, CliError> {
@@ -200,13 +200,13 @@ impl View<'_> {
         ) {
             text.push_str(&format!("  {line}\n"));
         }
-        if shown.identity.description_source == Source::Body {
+        if shown.identity.description_source == IdentitySource::Body {
             text.push_str(&format!(
                 "  {dim}(taken from the body: the frontmatter has no description){dim:#}\n"
             ));
         }
         section(&mut text, "Frontmatter");
-        let keys: Vec<&Entry> = manifest
+        let keys: Vec<&YamlEntry> = manifest
             .entries
             .iter()
             .filter(|entry| !matches!(&*entry.key, "name" | "description"))
@@ -307,7 +307,7 @@ fn about(tokens: usize) -> String {
 }
 
 /// A value on one line.
-fn flat(node: &Node) -> String {
+fn flat(node: &YamlNode) -> String {
     match &node.value {
         Yaml::Scalar(text, _) => text.trim_end().to_owned(),
         Yaml::Sequence(items, _) => items.iter().map(flat).collect::<Vec<_>>().join(", "),

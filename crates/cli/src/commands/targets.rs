@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use prowess_catalog::{Catalog, Entry, Form};
+use prowess_catalog::{Catalog, CatalogEntry, SkillForm};
 use prowess_diag::{suggest, wording};
 
 use crate::args::GlobalArgs;
@@ -84,7 +84,7 @@ pub(crate) fn resolve(
         warn_of_namesakes(name, entry, &catalog, environment, printer);
     }
     match resolved {
-        Ok(entry) if entry.skill.form == Form::Memory => {
+        Ok(entry) if entry.skill.form == SkillForm::Memory => {
             let text = library.registry.text(&entry.skill.id).map_err(|error| {
                 CliError::new(format!("cannot read {}", wording::tick(name))).cause(error)
             })?;
@@ -95,7 +95,9 @@ pub(crate) fn resolve(
         }
         Ok(entry) => {
             let file = PathBuf::from(&*entry.skill.location);
-            let folder = file.parent().filter(|_| entry.skill.form == Form::Folder);
+            let folder = file
+                .parent()
+                .filter(|_| entry.skill.form == SkillForm::Folder);
             Ok(Meant::Path(
                 folder.map_or_else(|| file.clone(), Path::to_owned),
             ))
@@ -115,7 +117,7 @@ pub(crate) fn resolve(
                 Err(error.hint(format!("did you mean {near}?")))
             } else if catalog
                 .listed()
-                .all(|entry| entry.skill.form == Form::Memory)
+                .all(|entry| entry.skill.form == SkillForm::Memory)
             {
                 Err(error.hint(format!("create it with `prowess new {name}`")))
             } else {
@@ -128,7 +130,7 @@ pub(crate) fn resolve(
 /// Says that a skill whose folder has the name that was typed is not the one that it means.
 fn warn_of_namesakes(
     typed: &str,
-    meant: &Entry,
+    meant: &CatalogEntry,
     catalog: &Catalog,
     environment: &Environment,
     printer: &Printer,
@@ -136,8 +138,8 @@ fn warn_of_namesakes(
     if meant.name() != typed {
         return;
     }
-    let show = |entry: &Entry| display(Path::new(&*entry.skill.location), environment);
-    let is_alias = |entry: &&Entry| entry.skill.alias.as_deref() == Some(typed);
+    let show = |entry: &CatalogEntry| display(Path::new(&*entry.skill.location), environment);
+    let is_alias = |entry: &&CatalogEntry| entry.skill.alias.as_deref() == Some(typed);
     for other in catalog.listed().filter(is_alias) {
         printer.warn(&format!(
             "{} is `{}`; `{}` is named {}",

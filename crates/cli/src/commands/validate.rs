@@ -9,10 +9,11 @@ use prowess::validate::{self as validation, Action, Job, Outcome, Surface, Watch
 use prowess_config::{Asked, Config};
 use prowess_diag::render::{concise, full, github, json, sarif};
 use prowess_diag::{
-    Applicability, Counts, Diagnostic, FileReport, LineIndex, Severity, sanitize, suggest, wording,
+    Applicability, Diagnostic, FileReport, FindingCounts, LineIndex, Severity, sanitize, suggest,
+    wording,
 };
 use prowess_lint::rules::RULES;
-use prowess_lint::{Profile, RuleSet, Target};
+use prowess_lint::{LintProfile, LintRuleSet, LintTarget};
 use prowess_registry::Notice;
 use prowess_spec::parse::MAX_FILE;
 use serde_json::{Value, json};
@@ -235,16 +236,19 @@ fn sources(
 
 /// What the flags ask for.
 fn asked(args: &ValidateArgs) -> Result<Asked, CliError> {
-    let profile =
-        match &args.profile {
-            Some(name) => Some(Profile::parse(name).ok_or_else(|| {
-                unknown_word("--profile", name, &Profile::ALL.map(Profile::as_str))
-            })?),
-            None => None,
-        };
+    let profile = match &args.profile {
+        Some(name) => Some(LintProfile::parse(name).ok_or_else(|| {
+            unknown_word(
+                "--profile",
+                name,
+                &LintProfile::ALL.map(LintProfile::as_str),
+            )
+        })?),
+        None => None,
+    };
     let target = match args.target.as_deref() {
         None => None,
-        Some("claude-ai") => Some(Target::ClaudeAi),
+        Some("claude-ai") => Some(LintTarget::ClaudeAi),
         Some(other) => return Err(unknown_word("--target", other, &["claude-ai"])),
     };
     let ids = |names: &[String]| {
@@ -297,7 +301,7 @@ struct Screen<'a> {
     prints: bool,
     /// Whether a diff is printed: programs take it, too.
     is_diff: bool,
-    layout: full::Options,
+    layout: full::RenderOptions,
     global: &'a GlobalArgs,
     config: &'a Config,
     environment: &'a Environment,
@@ -372,7 +376,7 @@ fn standard_input() -> Result<Vec<u8>, CliError> {
 fn print_mended(
     text: &[u8],
     report: &FileReport,
-    counts: Counts,
+    counts: FindingCounts,
     printer: &Printer,
 ) -> Result<(), CliError> {
     printer.verbatim(text)?;
@@ -397,7 +401,7 @@ fn print_mended(
     Ok(())
 }
 
-fn verdict(counts: Counts, fail_on: Severity) -> Exit {
+fn verdict(counts: FindingCounts, fail_on: Severity) -> Exit {
     if counts.at_least(fail_on) > 0 {
         Exit::No
     } else {
@@ -407,7 +411,7 @@ fn verdict(counts: Counts, fail_on: Severity) -> Exit {
 
 fn print_results(
     results: &Outcome<Piece>,
-    rules: &RuleSet,
+    rules: &LintRuleSet,
     format: FormatArg,
     statistics: bool,
     printer: &Printer,
@@ -482,7 +486,7 @@ fn print_results(
 /// in every headline anyway.
 fn with_pointers<'a>(
     findings: impl Iterator<Item = (&'static str, &'a str)>,
-    layout: full::Options,
+    layout: full::RenderOptions,
 ) -> String {
     let mut explained: Vec<&str> = Vec::new();
     let mut text = String::new();

@@ -4,10 +4,10 @@ use std::path::Path;
 
 use anstyle::AnsiColor;
 use prowess::inspect::{self, Answer, Question};
-use prowess_catalog::{Catalog, Entry, Form, NotFound, Sight};
+use prowess_catalog::{Catalog, CatalogEntry, SkillForm, SkillNotFound, SkillVisibility};
 use prowess_diag::{sanitize, wording};
 use prowess_registry::fs::scopes;
-use prowess_search::Query;
+use prowess_search::SearchQuery;
 use serde_json::json;
 
 use super::{prompt, targets};
@@ -45,9 +45,9 @@ pub(crate) fn run(
     };
     let ranked = || prompt::ranked(&catalog, &policy, environment, args.agent.as_deref());
     let hits = args.query.as_deref().map(|words| {
-        library.registry.search(&Query {
+        library.registry.search(&SearchQuery {
             limit: 0,
-            ..Query::new(words)
+            ..SearchQuery::new(words)
         })
     });
     let answers = inspect::why(&Question {
@@ -64,7 +64,7 @@ pub(crate) fn run(
     } else {
         printer.answer(&text(entry.name(), &answers.lines, printer))?;
     }
-    let seen = !matches!(answers.model, Sight::Hidden(_));
+    let seen = !matches!(answers.model, SkillVisibility::Hidden(_));
     Ok(if seen { Exit::Done } else { Exit::No })
 }
 
@@ -114,19 +114,19 @@ fn unreadable(
 }
 
 /// The skill whose folder or file this is.
-fn at_path<'a>(catalog: &'a Catalog, path: &Path) -> Option<&'a Entry> {
+fn at_path<'a>(catalog: &'a Catalog, path: &Path) -> Option<&'a CatalogEntry> {
     let real = std::fs::canonicalize(path).ok()?;
-    let is_here = |entry: &&Entry| {
+    let is_here = |entry: &&CatalogEntry| {
         let file = std::fs::canonicalize(&*entry.skill.location).ok();
         file.is_some_and(|file| file == real || file.parent() == Some(&real))
     };
     // A folder that holds the file of a command is not that command.
-    let holds_it = |entry: &&Entry| entry.skill.form == Form::Folder || real.is_file();
+    let holds_it = |entry: &&CatalogEntry| entry.skill.form == SkillForm::Folder || real.is_file();
     catalog.entries().iter().filter(holds_it).find(is_here)
 }
 
 /// Says where skills are looked for, and how to bring this one there.
-fn unseen(fault: &NotFound) -> CliError {
+fn unseen(fault: &SkillNotFound) -> CliError {
     let folders = wording::all(scopes::SKILL_FOLDERS.iter().map(wording::tick));
     let searched = format!(
         "these folders are searched: {folders}, in this folder, in those above it up to the root of the repository, and in your home folder"

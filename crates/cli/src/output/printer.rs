@@ -85,14 +85,14 @@ impl Printer {
     }
 
     /// How findings are laid out on standard output.
-    pub(crate) fn layout(&self) -> full::Options {
+    pub(crate) fn layout(&self) -> full::RenderOptions {
         let stdout = std::io::stdout();
         let color = match self.look.color {
             ColorChoice::Always | ColorChoice::AlwaysAnsi => true,
             ColorChoice::Never => false,
             ColorChoice::Auto => AutoStream::choice(&stdout) != ColorChoice::Never,
         };
-        full::Options {
+        full::RenderOptions {
             color,
             width: self.width(),
         }
@@ -216,9 +216,9 @@ impl Printer {
     }
 
     /// How findings are laid out beside the answer.
-    pub(crate) fn aside_layout(&self) -> full::Options {
+    pub(crate) fn aside_layout(&self) -> full::RenderOptions {
         // Colours that are not wanted are taken out on the way.
-        full::Options {
+        full::RenderOptions {
             color: true,
             width: self.aside_width(),
         }

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use prowess_catalog::rank::Outcome;
+use prowess_catalog::rank::UseOutcome;
 use prowess_store::SqliteUsage;
 use prowess_traits::{UsageStore, Use};
 use serde_json::json;
@@ -40,10 +40,10 @@ fn used() -> World {
             .unwrap();
     };
     for hours in (1..=12).rev() {
-        record("pdf", "writer", Some(Outcome::Done), hours);
+        record("pdf", "writer", Some(UseOutcome::Done), hours);
     }
-    record("pdf", "reviewer", Some(Outcome::Failed), 50);
-    record("release-notes", "writer", Some(Outcome::Refused), 30);
+    record("pdf", "reviewer", Some(UseOutcome::Failed), 50);
+    record("release-notes", "writer", Some(UseOutcome::Refused), 30);
     record("csv-report", "writer", None, 1000);
     world
 }

@@ -5,7 +5,7 @@ use similar::{Algorithm, DiffOp, DiffTag, capture_diff_slices, group_diff_ops};
 use anstyle::{AnsiColor, Style};
 
 use super::fit::{self, Change};
-use super::full::{LONGEST_LINE, Options};
+use super::full::{LONGEST_LINE, RenderOptions};
 use crate::sanitize;
 
 /// Number of unchanged lines shown around a change.
@@ -52,7 +52,7 @@ pub fn unified(path: &str, before: &str, after: &str) -> String {
 
 /// Formats a diff for people: with colours, with invisible characters written out, and cut to the
 /// width of the terminal. A removed line and its replacement are cut at the same column.
-pub fn shown(diff: &str, options: Options) -> String {
+pub fn shown(diff: &str, options: RenderOptions) -> String {
     // The width of a tab depends on the terminal, so lines that must fit get spaces, as in
     // findings.
     let fitting = |line: &str| match options.width {
@@ -281,7 +281,7 @@ mod tests {
     fn read(before: &str, after: &str, width: Option<usize>) -> Vec<String> {
         let shown = shown(
             &unified("f", before, after),
-            Options {
+            RenderOptions {
                 color: false,
                 width,
             },

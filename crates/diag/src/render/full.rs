@@ -27,7 +27,7 @@ const CONTEXT: usize = 9;
 
 /// Colour and width of the output.
 #[derive(Clone, Copy, Debug)]
-pub struct Options {
+pub struct RenderOptions {
     /// Emit colours.
     pub color: bool,
     /// Width of the terminal in columns; `None` if the output is not a terminal, in which case no
@@ -55,7 +55,7 @@ pub fn finding(
     report: &FileReport,
     lines: &LineIndex,
     diagnostic: &Diagnostic,
-    options: Options,
+    options: RenderOptions,
 ) -> String {
     // Line numbers and the bar after them.
     let gutter = lines.line_count(report.text()).to_string().len() + 3;
@@ -265,7 +265,7 @@ fn solution<'a>(
 
 /// The lines that a set of spans touches.
 struct Window<'a> {
-    shown: sanitize::Visible<'a>,
+    shown: sanitize::VisibleText<'a>,
     line: usize,
     offset: usize,
 }
@@ -403,7 +403,7 @@ pub struct Extent {
 
 /// Returns the summary line of a check: the findings, the number of skills, and the flags that fix
 /// them.
-pub fn summary(counts: crate::Counts, extent: Extent) -> String {
+pub fn summary(counts: crate::FindingCounts, extent: Extent) -> String {
     let kinds = [
         (counts.errors, "error"),
         (counts.warnings, "warning"),
@@ -455,7 +455,7 @@ pub fn summary(counts: crate::Counts, extent: Extent) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Edit;
+    use crate::TextEdit;
 
     const VALUE: &str = "Fills in forms: reads the fields, asks for what is missing, and writes \
         the result next to the original file, with the same name and another ending.";
@@ -467,7 +467,7 @@ mod tests {
         assert_eq!(value.of(&text), VALUE);
         let fix = Fix::safe(
             "quote the value",
-            vec![Edit::replace(value, format!("'{VALUE}'"))],
+            vec![TextEdit::replace(value, format!("'{VALUE}'"))],
         );
         let diagnostic = Diagnostic {
             rule: "rule",
@@ -488,7 +488,7 @@ mod tests {
             &report,
             &lines,
             &report.diagnostics[0],
-            Options {
+            RenderOptions {
                 color: false,
                 width,
             },
@@ -550,7 +550,7 @@ help: quote the value
             diagnostics: vec![diagnostic],
         };
         let lines = LineIndex::new(text);
-        let options = Options {
+        let options = RenderOptions {
             color,
             width: Some(width),
         };
@@ -621,7 +621,7 @@ warning[rule]: a message that says more than
             text: None,
             diagnostics: vec![diagnostic.clone()],
         };
-        let options = Options {
+        let options = RenderOptions {
             color: false,
             width: Some(80),
         };
@@ -634,7 +634,7 @@ warning[rule]: a message that says more than
             ..diagnostic
         };
         for (width, second) in [(80, "this: and that"), (16, "this: and\n      that")] {
-            let options = Options {
+            let options = RenderOptions {
                 color: false,
                 width: Some(width),
             };
@@ -692,9 +692,9 @@ warning[rule]: a message that says more than
 
     #[test]
     fn summary_counts_folders_separately() {
-        let counts = crate::Counts {
+        let counts = crate::FindingCounts {
             errors: 2,
-            ..crate::Counts::default()
+            ..crate::FindingCounts::default()
         };
         let say = |affected, skills, folders| {
             summary(

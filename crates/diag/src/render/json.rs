@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::render::positions;
-use crate::{Diagnostic, Edit, FileReport, LineIndex, Position};
+use crate::{Diagnostic, FileReport, LineIndex, Position, TextEdit};
 
 /// Converts one finding to an object.
 pub fn finding(report: &FileReport, lines: &LineIndex, diagnostic: &Diagnostic) -> Value {
@@ -45,7 +45,7 @@ pub fn finding(report: &FileReport, lines: &LineIndex, diagnostic: &Diagnostic) 
     object
 }
 
-fn edit_value(cursor: &mut Cursor<'_>, edit: &Edit) -> Value {
+fn edit_value(cursor: &mut Cursor<'_>, edit: &TextEdit) -> Value {
     let start = position(cursor.at(edit.span.start), edit.span.start);
     let end = position(cursor.at(edit.span.end), edit.span.end);
     json!({ "start": start, "end": end, "replacement": edit.replacement })

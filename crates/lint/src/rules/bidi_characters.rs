@@ -2,16 +2,16 @@
 
 use prowess_diag::{Severity, sanitize};
 
-use super::{Levels, Sink, Subject};
+use super::{FindingSink, LintSubject, RuleLevels};
 
 rule!(
     "bidi-characters",
-    Levels::of("WEW"),
+    RuleLevels::of("WEW"),
     AllSuggested,
     "the text contains characters that change its direction"
 );
 
-fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
+fn check(skill: &LintSubject<'_>, out: &mut FindingSink<'_>) {
     let Some(parsed) = skill.parsed else { return };
     let found: Vec<_> = skill
         .deceptive()

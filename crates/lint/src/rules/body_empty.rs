@@ -1,16 +1,16 @@
 //! Missing instructions.
 
-use super::{Finding, Levels, Sink, Subject};
+use super::{FindingSink, LintFinding, LintSubject, RuleLevels};
 use prowess_spec::identity;
 
 rule!(
     "body-empty",
-    Levels::of("WWW"),
+    RuleLevels::of("WWW"),
     None,
     "the skill has no instructions"
 );
 
-fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
+fn check(skill: &LintSubject<'_>, out: &mut FindingSink<'_>) {
     let Some(parsed) = skill.parsed else { return };
     // Fast path: nearly every body starts with a heading.
     let first = parsed
@@ -26,7 +26,7 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     {
         let end = parsed.fences.map_or(parsed.body, |(_, close)| close);
         out.report(
-            Finding::at(
+            LintFinding::at(
                 end,
                 "the skill has no instructions: nothing follows the frontmatter",
             )

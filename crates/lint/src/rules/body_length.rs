@@ -2,13 +2,13 @@
 
 use prowess_diag::{Span, wording};
 
-use super::{Finding, Levels, Sink, Subject};
+use super::{FindingSink, LintFinding, LintSubject, RuleLevels};
 use prowess_spec::body::count_lines;
 use prowess_spec::tokens;
 
 rule!(
     "body-length",
-    Levels::of("WWN"),
+    RuleLevels::of("WWN"),
     None,
     "the body is longer than 500 lines or 5,000 tokens"
 );
@@ -18,7 +18,7 @@ const MAX_LINES: usize = 500;
 /// Maximum number of tokens recommended by the standard.
 const MAX_TOKENS: usize = 5000;
 
-fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
+fn check(skill: &LintSubject<'_>, out: &mut FindingSink<'_>) {
     let Some(parsed) = skill.parsed else { return };
     let text = parsed.body_text();
     // Fast path: without problems, every line ends with a line feed.
@@ -57,7 +57,7 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
         .find(['\n', '\r'])
         .map_or(parsed.text.len(), |at| start + at);
     out.report(
-        Finding::at(Span::new(start, line_end), message)
+        LintFinding::at(Span::new(start, line_end), message)
             .label("the whole body is loaded at once")
             .help("move details to files in `references/` and say when to read each of them"),
     );

@@ -1,17 +1,17 @@
 //! A value that is not a boolean.
 
-use prowess_diag::{Edit, Fix, suggest, wording};
+use prowess_diag::{Fix, TextEdit, suggest, wording};
 
-use super::{Finding, Levels, Sink, Subject};
+use super::{FindingSink, LintFinding, LintSubject, RuleLevels};
 
 rule!(
     "boolean-value",
-    Levels::of("WWW"),
+    RuleLevels::of("WWW"),
     Suggested,
     "a value is not a boolean"
 );
 
-fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
+fn check(skill: &LintSubject<'_>, out: &mut FindingSink<'_>) {
     let Some(parsed) = skill.parsed else { return };
     let manifest = &parsed.manifest;
     for (key, flag) in [
@@ -31,11 +31,11 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
         let fix = near.map(|near| {
             Fix::suggested(
                 format!("write `{near}`"),
-                vec![Edit::replace(flag.span, near)],
+                vec![TextEdit::replace(flag.span, near)],
             )
         });
         out.report(
-            Finding::at(flag.span, format!("`{key}` must be `true` or `false`"))
+            LintFinding::at(flag.span, format!("`{key}` must be `true` or `false`"))
                 .label(format!(
                     "{} counts as `{}`, the safer value",
                     wording::tick(wording::shorten(written, 20)),

@@ -2,19 +2,19 @@
 
 use std::collections::BTreeSet;
 
-use prowess_diag::{Edit, Fix, Span, suggest, wording};
+use prowess_diag::{Fix, Span, TextEdit, suggest, wording};
 
-use super::{Finding, Levels, Sink, Subject};
-use prowess_spec::package::Look;
+use super::{FindingSink, LintFinding, LintSubject, RuleLevels};
+use prowess_spec::package::PathStatus;
 
 rule!(
     "broken-link",
-    Levels::of("WWN"),
+    RuleLevels::of("WWN"),
     Suggested,
     "a link points to a file that does not exist"
 );
 
-fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
+fn check(skill: &LintSubject<'_>, out: &mut FindingSink<'_>) {
     let Some(parsed) = skill.parsed else { return };
     // Each lookup may be a system call, and many links share a target.
     let mut there: BTreeSet<&str> = BTreeSet::new();
@@ -25,7 +25,7 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
         if there.contains(resource.as_str()) {
             continue;
         }
-        if skill.package.look(resource.as_str()) != Look::Missing {
+        if skill.package.look(resource.as_str()) != PathStatus::Missing {
             there.insert(resource.as_str());
             continue;
         }
@@ -40,7 +40,7 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
             .copied()
             .find(|path| path.rsplit('/').next() == Some(file));
         let near = same_name.or_else(|| suggest::nearest(resource.as_str(), paths.iter().copied()));
-        let finding = Finding::at(
+        let finding = LintFinding::at(
             target,
             format!(
                 "broken link: {} does not exist",
@@ -57,7 +57,10 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
                 );
                 let plain = !near.contains([' ', '(', ')', '<', '>']);
                 let fix = plain.then(|| {
-                    Fix::suggested(format!("link to `{near}`"), vec![Edit::replace(path, near)])
+                    Fix::suggested(
+                        format!("link to `{near}`"),
+                        vec![TextEdit::replace(path, near)],
+                    )
                 });
                 finding.label(format!("did you mean `{near}`?")).fix(fix)
             }

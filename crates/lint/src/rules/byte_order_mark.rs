@@ -1,24 +1,24 @@
 //! A byte-order mark before the frontmatter.
 
-use prowess_diag::{Edit, Fix};
+use prowess_diag::{Fix, TextEdit};
 
-use super::{Finding, Levels, Sink, Subject};
+use super::{FindingSink, LintFinding, LintSubject, RuleLevels};
 use prowess_spec::problem::ProblemKind;
 
 rule!(
     "byte-order-mark",
-    Levels::of("ENN"),
+    RuleLevels::of("ENN"),
     AllSafe,
     "the file starts with a byte-order mark"
 );
 
-fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
+fn check(skill: &LintSubject<'_>, out: &mut FindingSink<'_>) {
     let Some(parsed) = skill.parsed else { return };
     for problem in &parsed.problems {
         if problem.kind == ProblemKind::ByteOrderMark {
-            let fix = Fix::safe("remove the mark", vec![Edit::delete(problem.span)]);
+            let fix = Fix::safe("remove the mark", vec![TextEdit::delete(problem.span)]);
             out.report(
-                Finding::at(
+                LintFinding::at(
                     problem.span,
                     "the file starts with a byte-order mark, not with `---`",
                 )

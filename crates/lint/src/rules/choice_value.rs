@@ -1,21 +1,21 @@
 //! A value outside the set of allowed words.
 
-use prowess_diag::{Edit, Fix, suggest, wording};
+use prowess_diag::{Fix, TextEdit, suggest, wording};
 
-use super::{Finding, Levels, Sink, Subject};
-use prowess_spec::fields::{FIELDS, Shape};
+use super::{FindingSink, LintFinding, LintSubject, RuleLevels};
+use prowess_spec::fields::{FIELDS, FieldShape};
 
 rule!(
     "choice-value",
-    Levels::of("WWW"),
+    RuleLevels::of("WWW"),
     Suggested,
     "a value is not one of the allowed words"
 );
 
-fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
+fn check(skill: &LintSubject<'_>, out: &mut FindingSink<'_>) {
     let Some(parsed) = skill.parsed else { return };
     for field in FIELDS {
-        let Shape::Choice(words) = field.shape else {
+        let FieldShape::Choice(words) = field.shape else {
             continue;
         };
         let Some(entry) = parsed.manifest.entry(field.key) else {
@@ -28,11 +28,11 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
         let fix = near.map(|near| {
             Fix::suggested(
                 format!("use `{near}`"),
-                vec![Edit::replace(entry.value.span, near)],
+                vec![TextEdit::replace(entry.value.span, near)],
             )
         });
         out.report(
-            Finding::at(
+            LintFinding::at(
                 entry.value.span,
                 format!(
                     "`{}` must be {}",

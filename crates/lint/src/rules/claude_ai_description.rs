@@ -1,15 +1,15 @@
 //! Descriptions that claude.ai rejects.
 
-use super::{Finding, Levels, Sink, Subject};
+use super::{FindingSink, LintFinding, LintSubject, RuleLevels};
 
 rule!(
     "claude-ai-description",
-    Levels::claude_ai(),
+    RuleLevels::claude_ai(),
     None,
     "claude.ai rejects the description"
 );
 
-fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
+fn check(skill: &LintSubject<'_>, out: &mut FindingSink<'_>) {
     let Some(text) = skill
         .parsed
         .and_then(|parsed| parsed.manifest.description.as_ref())
@@ -18,7 +18,7 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     };
     if let Some(at) = text.value.find(['<', '>']) {
         out.report(
-            Finding::at(
+            LintFinding::at(
                 text.subspan(at..at + 1),
                 "claude.ai rejects `<` and `>` in descriptions",
             )

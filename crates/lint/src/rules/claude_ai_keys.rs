@@ -1,16 +1,16 @@
 //! Keys that claude.ai rejects.
 
-use super::{Finding, Levels, Sink, Subject};
+use super::{FindingSink, LintFinding, LintSubject, RuleLevels};
 use prowess_spec::fields;
 
 rule!(
     "claude-ai-keys",
-    Levels::claude_ai(),
+    RuleLevels::claude_ai(),
     None,
     "claude.ai rejects a key"
 );
 
-fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
+fn check(skill: &LintSubject<'_>, out: &mut FindingSink<'_>) {
     let Some(parsed) = skill.parsed else { return };
     for entry in parsed
         .manifest
@@ -19,7 +19,7 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
         .filter(|entry| !fields::is_standard(&entry.key))
     {
         out.report(
-            Finding::at(
+            LintFinding::at(
                 entry.key_span,
                 format!(
                     "Unexpected key(s) in SKILL.md frontmatter: {}. Allowed properties are: allowed-tools, compatibility, description, license, metadata, name",

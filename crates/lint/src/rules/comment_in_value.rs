@@ -2,18 +2,18 @@
 
 use prowess_diag::Span;
 
-use super::{Finding, Levels, Sink, Subject, lost_text, quote_lost};
-use prowess_spec::fields::{self, Shape};
-use prowess_spec::yaml::Entry;
+use super::{FindingSink, LintFinding, LintSubject, RuleLevels, lost_text, quote_lost};
+use prowess_spec::fields::{self, FieldShape};
+use prowess_spec::yaml::YamlEntry;
 
 rule!(
     "comment-in-value",
-    Levels::of("WWW"),
+    RuleLevels::of("WWW"),
     AllSuggested,
     "a ` #` truncates a value"
 );
 
-fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
+fn check(skill: &LintSubject<'_>, out: &mut FindingSink<'_>) {
     let Some(parsed) = skill.parsed else { return };
     // Fast path: most frontmatter has no `#`.
     let has_mark = |yaml: Span| memchr::memchr(b'#', yaml.of(parsed.text).as_bytes()).is_some();
@@ -21,8 +21,8 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
         return;
     }
     let entries = &parsed.manifest.entries;
-    let is_prose = |entry: &&Entry| {
-        fields::find(&entry.key).is_some_and(|field| field.shape == Shape::Text)
+    let is_prose = |entry: &&YamlEntry| {
+        fields::find(&entry.key).is_some_and(|field| field.shape == FieldShape::Text)
             && &*entry.key != "name"
     };
     let metadata = parsed
@@ -36,7 +36,7 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     {
         if let Some(lost) = lost_text(parsed.text, entry) {
             out.report(
-                Finding::at(
+                LintFinding::at(
                     lost,
                     format!("`{}` ends at ` #`; the rest is not read", entry.key),
                 )

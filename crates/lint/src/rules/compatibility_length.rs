@@ -1,10 +1,10 @@
 //! A `compatibility` field that is empty or too long.
 
-use super::{Finding, Levels, Sink, Subject};
+use super::{FindingSink, LintFinding, LintSubject, RuleLevels};
 
 rule!(
     "compatibility-length",
-    Levels::of("EEW"),
+    RuleLevels::of("EEW"),
     None,
     "`compatibility` is empty or longer than 500 characters"
 );
@@ -12,7 +12,7 @@ rule!(
 /// Maximum length of `compatibility` in the standard, in characters.
 const MAX_COMPATIBILITY: usize = 500;
 
-fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
+fn check(skill: &LintSubject<'_>, out: &mut FindingSink<'_>) {
     let Some(text) = skill
         .parsed
         .and_then(|parsed| parsed.manifest.compatibility.as_ref())
@@ -22,7 +22,7 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     let characters = text.value.chars().count();
     if text.is_blank() {
         out.report(
-            Finding::at(
+            LintFinding::at(
                 text.span,
                 "`compatibility` is empty; it must have 1 to 500 characters",
             )
@@ -30,6 +30,6 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
         );
     } else if characters > MAX_COMPATIBILITY {
         let message = super::too_long("`compatibility`", characters, MAX_COMPATIBILITY);
-        out.report(Finding::at(text.span, message));
+        out.report(LintFinding::at(text.span, message));
     }
 }

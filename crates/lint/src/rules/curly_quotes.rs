@@ -1,13 +1,13 @@
 //! A value between typographic quotation marks.
 
-use prowess_diag::{Edit, Fix};
+use prowess_diag::{Fix, TextEdit};
 
-use super::{Finding, Levels, Sink, Subject};
-use prowess_spec::yaml::{Entry, Style, Value};
+use super::{FindingSink, LintFinding, LintSubject, RuleLevels};
+use prowess_spec::yaml::{YamlEntry, YamlStyle, YamlValue};
 
 rule!(
     "curly-quotes",
-    Levels::of("WWN"),
+    RuleLevels::of("WWN"),
     Suggested,
     "a value is in typographic quotation marks"
 );
@@ -22,7 +22,7 @@ const PAIRS: &[(char, &[char])] = &[
     ('「', &['」']),
 ];
 
-fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
+fn check(skill: &LintSubject<'_>, out: &mut FindingSink<'_>) {
     let Some(parsed) = skill.parsed else { return };
     let metadata = parsed
         .manifest
@@ -42,10 +42,10 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
         let quoted = format!("'{}'", inner.replace('\'', "''"));
         let fix = Fix::suggested(
             "use `'` as the quotation mark",
-            vec![Edit::replace(span, quoted)],
+            vec![TextEdit::replace(span, quoted)],
         );
         out.report(
-            Finding::at(
+            LintFinding::at(
                 span,
                 format!("`{}` is in typographic quotation marks", entry.key),
             )
@@ -56,9 +56,11 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
 }
 
 /// Returns the text between the marks, if one pair encloses all of it.
-fn between_marks<'a>(entry: &'a Entry<'_>) -> Option<&'a str> {
-    let Value::Scalar(text, Style::Plain | Style::SingleQuoted | Style::DoubleQuoted) =
-        &entry.value.value
+fn between_marks<'a>(entry: &'a YamlEntry<'_>) -> Option<&'a str> {
+    let YamlValue::Scalar(
+        text,
+        YamlStyle::Plain | YamlStyle::SingleQuoted | YamlStyle::DoubleQuoted,
+    ) = &entry.value.value
     else {
         return None;
     };

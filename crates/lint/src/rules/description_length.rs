@@ -1,10 +1,10 @@
 //! A description that is too long.
 
-use super::{Finding, Levels, Sink, Subject};
+use super::{FindingSink, LintFinding, LintSubject, RuleLevels};
 
 rule!(
     "description-length",
-    Levels::of("EEW"),
+    RuleLevels::of("EEW"),
     None,
     "the description is longer than 1,024 characters"
 );
@@ -12,7 +12,7 @@ rule!(
 /// Maximum length of a description in the standard, in characters.
 pub(super) const MAX_DESCRIPTION: usize = 1024;
 
-fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
+fn check(skill: &LintSubject<'_>, out: &mut FindingSink<'_>) {
     let Some(text) = skill
         .parsed
         .and_then(|parsed| parsed.manifest.description.as_ref())
@@ -26,7 +26,7 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     if characters > MAX_DESCRIPTION {
         let message = super::too_long("the description", characters, MAX_DESCRIPTION);
         out.report(
-            Finding::at(text.span, message)
+            LintFinding::at(text.span, message)
                 .help("keep what the skill does and when to use it; move the rest to the body"),
         );
     }

@@ -1,26 +1,26 @@
 //! A missing description.
 
 use super::{
-    Finding, Levels, Sink, Subject, complete_frontmatter, frontmatter_start, lost_text,
-    missing_key, misspelling, quote_lost,
+    FindingSink, LintFinding, LintSubject, RuleLevels, complete_frontmatter, frontmatter_start,
+    lost_text, missing_key, misspelling, quote_lost,
 };
-use crate::profile::Profile;
+use crate::profile::LintProfile;
 use prowess_spec::identity;
-use prowess_spec::manifest::Text;
+use prowess_spec::manifest::SpannedText;
 
 rule!(
     "description-missing",
-    Levels::of("EEW"),
+    RuleLevels::of("EEW"),
     Suggested,
     "the skill has no description"
 );
 
-fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
+fn check(skill: &LintSubject<'_>, out: &mut FindingSink<'_>) {
     let Some((parsed, manifest)) = complete_frontmatter(skill) else {
         return;
     };
     let misspelt = misspelling(skill, "description");
-    if misspelt.is_some() && out.profile() != Profile::Spec {
+    if misspelt.is_some() && out.profile() != LintProfile::Spec {
         out.report(missing_key(parsed, "description", misspelt));
         return;
     }
@@ -31,7 +31,10 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
         ),
         Some(entry)
             if entry.value.is_null()
-                || manifest.description.as_ref().is_some_and(Text::is_blank) =>
+                || manifest
+                    .description
+                    .as_ref()
+                    .is_some_and(SpannedText::is_blank) =>
         {
             (
                 entry.key_span,
@@ -43,12 +46,12 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     if let Some(entry) = manifest.entry("description")
         && let Some(lost) = lost_text(parsed.text, entry)
     {
-        let finding = Finding::at(lost, message).label("YAML reads this as a comment");
+        let finding = LintFinding::at(lost, message).label("YAML reads this as a comment");
         out.report(finding.fix(quote_lost(parsed.text, entry, lost)));
         return;
     }
     let stand_in = match identity::first_line(parsed.body_text()) {
-        Some(_) if out.profile() != Profile::Spec => {
+        Some(_) if out.profile() != LintProfile::Spec => {
             "clients reject the skill, or show the first line of the body instead"
         }
         _ => "a model cannot tell what the skill is for",
@@ -58,7 +61,7 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
         Some(_) => "say",
     };
     out.report(
-        Finding::at(span, message)
+        LintFinding::at(span, message)
             .label(stand_in)
             .help(format!("{start} what the skill does and when to use it, for example:\ndescription: Fills PDF forms. Use when a PDF has form fields.")),
     );

@@ -1,17 +1,17 @@
 //! A description that does not say when to use the skill.
 
 use super::unknown_key::is_sentence;
-use super::{Finding, Levels, Sink, Subject, lost_text};
+use super::{FindingSink, LintFinding, LintSubject, RuleLevels, lost_text};
 use prowess_spec::vocabulary;
 
 rule!(
     "description-trigger",
-    Levels::of("WWN"),
+    RuleLevels::of("WWN"),
     None,
     "the description does not say when to use the skill"
 );
 
-fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
+fn check(skill: &LintSubject<'_>, out: &mut FindingSink<'_>) {
     let Some(parsed) = skill.parsed else { return };
     let manifest = &parsed.manifest;
     let Some(text) = manifest
@@ -42,7 +42,7 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
         return;
     }
     out.report(
-        Finding::at(
+        LintFinding::at(
             text.span,
             "the description does not say when to use the skill",
         )

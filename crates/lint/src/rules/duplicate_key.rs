@@ -1,19 +1,19 @@
 //! A duplicate key.
 
-use prowess_diag::{Edit, Fix, LineIndex, wording};
+use prowess_diag::{Fix, LineIndex, TextEdit, wording};
 
-use super::{Finding, Levels, Sink, Subject, whole_lines};
+use super::{FindingSink, LintFinding, LintSubject, RuleLevels, whole_lines};
 use prowess_spec::frontmatter::Line;
 use prowess_spec::problem::ProblemKind;
 
 rule!(
     "duplicate-key",
-    Levels::of("EEE"),
+    RuleLevels::of("EEE"),
     Safe,
     "a key appears twice"
 );
 
-fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
+fn check(skill: &LintSubject<'_>, out: &mut FindingSink<'_>) {
     let Some(parsed) = skill.parsed else { return };
     let mut index = None;
     for problem in &parsed.problems {
@@ -34,7 +34,7 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
         let alone = between(lines.start, duplicate.entry.start).is_empty()
             && (after.is_empty() || after.starts_with('#'))
             && lines.start as usize >= first.next;
-        let edit = vec![Edit::delete(lines)];
+        let edit = vec![TextEdit::delete(lines)];
         let fix = match duplicate.same_value {
             _ if !alone => None,
             true => Some(Fix::safe("remove the duplicate", edit)),
@@ -53,7 +53,7 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
             .line;
         let key = wording::tick(&duplicate.key);
         out.report(
-            Finding::at(
+            LintFinding::at(
                 duplicate.again,
                 format!("invalid YAML: duplicate key {key}"),
             )

@@ -1,24 +1,24 @@
 //! Trailing whitespace on a `---` line.
 
-use prowess_diag::{Edit, Fix};
+use prowess_diag::{Fix, TextEdit};
 
-use super::{Finding, Levels, Sink, Subject};
+use super::{FindingSink, LintFinding, LintSubject, RuleLevels};
 use prowess_spec::problem::ProblemKind;
 
 rule!(
     "fence-trailing-space",
-    Levels::of("NWN"),
+    RuleLevels::of("NWN"),
     AllSafe,
     "a `---` line has trailing spaces"
 );
 
-fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
+fn check(skill: &LintSubject<'_>, out: &mut FindingSink<'_>) {
     let Some(parsed) = skill.parsed else { return };
     for problem in &parsed.problems {
         if problem.kind == ProblemKind::FenceTrailingSpace {
-            let fix = Fix::safe("remove the spaces", vec![Edit::delete(problem.span)]);
+            let fix = Fix::safe("remove the spaces", vec![TextEdit::delete(problem.span)]);
             out.report(
-                Finding::at(problem.span, "trailing spaces after `---`")
+                LintFinding::at(problem.span, "trailing spaces after `---`")
                     .label("some clients do not find the frontmatter")
                     .fix(fix),
             );

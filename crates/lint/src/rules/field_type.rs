@@ -1,19 +1,19 @@
 //! A value of the wrong type in an optional field.
 
-use prowess_diag::{Edit, Fix};
+use prowess_diag::{Fix, TextEdit};
 
-use super::{Finding, Levels, Sink, Subject};
-use prowess_spec::fields::{self, Shape};
-use prowess_spec::yaml::Node;
+use super::{FindingSink, LintFinding, LintSubject, RuleLevels};
+use prowess_spec::fields::{self, FieldShape};
+use prowess_spec::yaml::YamlNode;
 
 rule!(
     "field-type",
-    Levels::of("WWW"),
+    RuleLevels::of("WWW"),
     Suggested,
     "a field has a value of the wrong type"
 );
 
-fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
+fn check(skill: &LintSubject<'_>, out: &mut FindingSink<'_>) {
     let Some(parsed) = skill.parsed else { return };
     for entry in &parsed.manifest.entries {
         let Some(field) = fields::find(&entry.key) else {
@@ -30,8 +30,8 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
         if let Some(wanted) = wanted(field.shape, &entry.value, &entry.key) {
             let items = entry.value.items().unwrap_or_default();
             let odd = items.iter().find(|item| item.text().is_none());
-            let finding = |node: &Node, label: String| {
-                Finding::at(node.span, format!("`{}` must be {wanted}", entry.key)).label(label)
+            let finding = |node: &YamlNode, label: String| {
+                LintFinding::at(node.span, format!("`{}` must be {wanted}", entry.key)).label(label)
             };
             out.report(match odd {
                 Some(odd) => {
@@ -39,7 +39,7 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
                         "YAML reads {} here, so the whole list is ignored",
                         odd.kind()
                     );
-                    let is_tool = field.shape == Shape::Tools;
+                    let is_tool = field.shape == FieldShape::Tools;
                     finding(odd, label).fix(fix_item(parsed.text, odd, is_tool))
                 }
                 None => finding(
@@ -52,36 +52,38 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
 }
 
 /// Returns the expected type if the value has another one.
-fn wanted(shape: Shape, node: &Node, key: &str) -> Option<&'static str> {
+fn wanted(shape: FieldShape, node: &YamlNode, key: &str) -> Option<&'static str> {
     let is_text = node.text().is_some();
     let is_list_of_text = node
         .items()
         .is_some_and(|items| items.iter().all(|item| item.text().is_some()));
     match shape {
-        Shape::Text if key == "argument-hint" => (!is_text && !is_list_of_text).then_some("text"),
-        Shape::Text | Shape::Choice(_) => (!is_text).then_some("text"),
+        FieldShape::Text if key == "argument-hint" => {
+            (!is_text && !is_list_of_text).then_some("text")
+        }
+        FieldShape::Text | FieldShape::Choice(_) => (!is_text).then_some("text"),
         // `boolean-value` checks these.
-        Shape::Flag { .. } => None,
-        Shape::Tools | Shape::Words | Shape::Globs => {
+        FieldShape::Flag { .. } => None,
+        FieldShape::Tools | FieldShape::Words | FieldShape::Globs => {
             (!is_text && !is_list_of_text).then_some("a string or a list of strings")
         }
-        Shape::Number => node
+        FieldShape::Number => node
             .text()
             .is_none_or(|text| text.parse::<u32>().map_or(true, |n| n == 0))
             .then_some("a positive integer"),
-        Shape::Map => node.entries().is_none().then_some("a map"),
+        FieldShape::Map => node.entries().is_none().then_some("a map"),
     }
 }
 
 /// Fixes `Bash(git: x)`, a map in YAML, with quotation marks, and reduces `Read: true` to `Read`.
-fn fix_item(text: &str, item: &Node, is_tool: bool) -> Option<Fix> {
+fn fix_item(text: &str, item: &YamlNode, is_tool: bool) -> Option<Fix> {
     let raw = item.span.of(text);
     let (name, rest) = raw.split_once(':')?;
     if is_tool && !name.contains('(') {
-        let edit = Edit::replace(item.span, name);
+        let edit = TextEdit::replace(item.span, name);
         return (rest.trim() == "true").then(|| Fix::suggested("remove the value", vec![edit]));
     }
     let quoted = format!("'{}'", raw.replace('\'', "''"));
     let is_plain = !raw.is_empty() && !raw.contains(['\n', '"', '\'', '[', '{']);
-    is_plain.then(|| Fix::suggested("quote it", vec![Edit::replace(item.span, quoted)]))
+    is_plain.then(|| Fix::suggested("quote it", vec![TextEdit::replace(item.span, quoted)]))
 }

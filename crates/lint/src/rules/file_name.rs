@@ -2,16 +2,16 @@
 
 use prowess_diag::wording;
 
-use super::{Finding, Levels, Sink, Subject};
+use super::{FindingSink, LintFinding, LintSubject, RuleLevels};
 
 rule!(
     "file-name",
-    Levels::of("WWW"),
+    RuleLevels::of("WWW"),
     None,
     "the file is not named `SKILL.md`"
 );
 
-fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
+fn check(skill: &LintSubject<'_>, out: &mut FindingSink<'_>) {
     let Some(name) = skill.package.file_name() else {
         return;
     };
@@ -20,7 +20,7 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
         let path = skill.path.unwrap_or(name);
         let folder = path.rfind('/').map_or("", |slash| &path[..=slash]);
         out.report(
-            Finding::file(format!(
+            LintFinding::file(format!(
                 "non-canonical file name: `{name}` instead of `SKILL.md`"
             ))
             .help(format!(
@@ -34,17 +34,17 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
 
 #[cfg(test)]
 mod tests {
-    use prowess_spec::{Package, parse};
+    use prowess_spec::{PackageListing, parse};
 
-    use crate::{Profile, RuleSet, Subject, check};
+    use crate::{LintProfile, LintRuleSet, LintSubject, check};
 
     #[test]
     fn command_uses_the_displayed_path() {
-        let package = Package {
+        let package = PackageListing {
             file_name: Some("skill.md".into()),
-            ..Package::default()
+            ..PackageListing::default()
         };
-        let rules = RuleSet::new(Profile::ClaudeCode, None).select(&["file-name"]);
+        let rules = LintRuleSet::new(LintProfile::ClaudeCode, None).select(&["file-name"]);
         let parsed = parse(b"---\nname: a\ndescription: Use when b.\n---\nc\n");
         for (path, command) in [
             (None, "mv skill.md SKILL.md"),
@@ -57,7 +57,7 @@ mod tests {
                 "mv ~/'my skills/a/skill.md' ~/'my skills/a/SKILL.md'",
             ),
         ] {
-            let subject = Subject::new(&parsed, &package).at_path(path);
+            let subject = LintSubject::new(&parsed, &package).at_path(path);
             let found = check(&subject, &rules);
             let help = format!("rename it: `{command}`; most clients look for the exact name");
             assert_eq!(found[0].help.as_deref(), Some(&*help));

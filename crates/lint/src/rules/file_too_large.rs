@@ -2,13 +2,13 @@
 
 use prowess_diag::wording;
 
-use super::{Finding, Levels, Sink, Subject};
+use super::{FindingSink, LintFinding, LintSubject, RuleLevels};
 use prowess_spec::ReadFault;
 use prowess_spec::parse::MAX_FILE;
 
-rule!("file-too-large", Levels::of("EEE"), None, "the file is larger than 1 MiB", on_unread: true);
+rule!("file-too-large", RuleLevels::of("EEE"), None, "the file is larger than 1 MiB", on_unread: true);
 
-fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
+fn check(skill: &LintSubject<'_>, out: &mut FindingSink<'_>) {
     if let Some(ReadFault::TooLarge { bytes }) = skill.fault {
         let message = format!(
             "the file has {} bytes, above the limit of {}",
@@ -16,7 +16,8 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
             wording::thousands(MAX_FILE)
         );
         out.report(
-            Finding::file(message).help("move details to files in `references/` and link to them"),
+            LintFinding::file(message)
+                .help("move details to files in `references/` and link to them"),
         );
     }
 }

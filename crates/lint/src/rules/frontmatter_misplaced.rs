@@ -1,19 +1,19 @@
 //! Frontmatter that does not start on the first line.
 
-use prowess_diag::{Edit, Fix, Span};
+use prowess_diag::{Fix, Span, TextEdit};
 
-use super::{Finding, Levels, Sink, Subject, line_break};
-use prowess_spec::parse::Parsed;
+use super::{FindingSink, LintFinding, LintSubject, RuleLevels, line_break};
+use prowess_spec::parse::ParsedSkill;
 use prowess_spec::problem::{Misplaced, ProblemKind};
 
 rule!(
     "frontmatter-misplaced",
-    Levels::of("EWW"),
+    RuleLevels::of("EWW"),
     Safe,
     "the frontmatter does not start on the first line"
 );
 
-fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
+fn check(skill: &LintSubject<'_>, out: &mut FindingSink<'_>) {
     let Some(parsed) = skill.parsed else { return };
     for problem in &parsed.problems {
         let ProblemKind::FrontmatterMisplaced(how) = problem.kind else {
@@ -22,11 +22,17 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
         let (label, fix) = match how {
             Misplaced::BlankLines => (
                 "nothing may come before `---`",
-                Fix::safe("remove the blank lines", vec![Edit::delete(problem.span)]),
+                Fix::safe(
+                    "remove the blank lines",
+                    vec![TextEdit::delete(problem.span)],
+                ),
             ),
             Misplaced::CodeFence => ("the file is wrapped in a code fence", {
                 let closing = closing_fence(parsed);
-                let edits = [problem.span].into_iter().chain(closing).map(Edit::delete);
+                let edits = [problem.span]
+                    .into_iter()
+                    .chain(closing)
+                    .map(TextEdit::delete);
                 Fix::suggested("remove the code fence", edits.collect())
             }),
             Misplaced::NoOpener => {
@@ -35,13 +41,13 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
                     "the opening `---` is missing",
                     Fix::safe(
                         "add the opening line",
-                        vec![Edit::insert(problem.span.start as usize, opener)],
+                        vec![TextEdit::insert(problem.span.start as usize, opener)],
                     ),
                 )
             }
         };
         out.report(
-            Finding::at(problem.span, "the frontmatter does not start on the first line; SKILL.md must start with YAML frontmatter (`---`)")
+            LintFinding::at(problem.span, "the frontmatter does not start on the first line; SKILL.md must start with YAML frontmatter (`---`)")
                 .label(label)
                 .fix(fix),
         );
@@ -50,7 +56,7 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
 
 /// Returns the line that closes the fence: the last line, or the first one after the frontmatter,
 /// if no line of the body opens a fence for it.
-fn closing_fence(parsed: &Parsed<'_>) -> Option<Span> {
+fn closing_fence(parsed: &ParsedSkill<'_>) -> Option<Span> {
     let body = parsed.body_text();
     let is_fence = |line: &&str| line.starts_with("```");
     let is_closing = |line: &str| {

@@ -1,8 +1,8 @@
 //! Missing frontmatter.
 
-use prowess_diag::{Edit, Fix};
+use prowess_diag::{Fix, TextEdit};
 
-use super::{Finding, Levels, Sink, Subject, line_break};
+use super::{FindingSink, LintFinding, LintSubject, RuleLevels, line_break};
 use crate::notation;
 use prowess_spec::identity;
 use prowess_spec::name;
@@ -11,12 +11,12 @@ use prowess_spec::yaml::write;
 
 rule!(
     "frontmatter-missing",
-    Levels::of("EEW"),
+    RuleLevels::of("EEW"),
     Suggested,
     "the file has no frontmatter"
 );
 
-fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
+fn check(skill: &LintSubject<'_>, out: &mut FindingSink<'_>) {
     let Some(parsed) = skill.parsed else { return };
     let Some(problem) = parsed
         .problems
@@ -26,7 +26,7 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
         return;
     };
     let first = problem.span.of(parsed.text);
-    let mut finding = Finding::at(
+    let mut finding = LintFinding::at(
         problem.span,
         "SKILL.md must start with YAML frontmatter (`---`)",
     );
@@ -49,8 +49,8 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
         } else {
             eol
         };
-        let open = Edit::insert(0, format!("---{eol}"));
-        let close = Edit::insert(end, format!("{before}---{eol}"));
+        let open = TextEdit::insert(0, format!("---{eol}"));
+        let close = TextEdit::insert(end, format!("{before}---{eol}"));
         finding = finding
             .label("these keys are not between two `---` lines")
             .fix(Fix::suggested(
@@ -72,7 +72,7 @@ fn is_link_target(text: &str) -> bool {
     text.starts_with("../") && !text.contains(char::is_whitespace)
 }
 
-fn insertion(skill: &Subject<'_>) -> Option<Fix> {
+fn insertion(skill: &LintSubject<'_>) -> Option<Fix> {
     let parsed = skill.parsed?;
     // A name other than the folder's would be the next error.
     let name = skill
@@ -87,6 +87,6 @@ fn insertion(skill: &Subject<'_>) -> Option<Fix> {
     );
     Some(Fix::suggested(
         "start with name and description",
-        vec![Edit::insert(parsed.body.start as usize, block)],
+        vec![TextEdit::insert(parsed.body.start as usize, block)],
     ))
 }

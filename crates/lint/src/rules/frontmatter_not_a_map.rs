@@ -1,17 +1,17 @@
 //! Frontmatter that is empty, a list or a single value.
 
-use super::{Finding, Levels, Sink, Subject, frontmatter_start};
+use super::{FindingSink, LintFinding, LintSubject, RuleLevels, frontmatter_start};
 use crate::notation;
 use prowess_spec::problem::ProblemKind;
 
 rule!(
     "frontmatter-not-a-map",
-    Levels::of("EEW"),
+    RuleLevels::of("EEW"),
     Suggested,
     "the frontmatter is not a map"
 );
 
-fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
+fn check(skill: &LintSubject<'_>, out: &mut FindingSink<'_>) {
     let Some(parsed) = skill.parsed else { return };
     for problem in &parsed.problems {
         if let ProblemKind::NotMapping { found } = problem.kind {
@@ -21,7 +21,7 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
                 problem.span
             };
             out.report(
-                Finding::at(span, "the frontmatter must be a YAML mapping")
+                LintFinding::at(span, "the frontmatter must be a YAML mapping")
                     .label(format!("it is {found}"))
                     .fix_or_help(
                         notation::plain_keys(parsed),

@@ -2,18 +2,18 @@
 
 use prowess_diag::wording;
 
-use super::{Finding, Levels, Sink, Subject, frontmatter_start};
+use super::{FindingSink, LintFinding, LintSubject, RuleLevels, frontmatter_start};
 use prowess_spec::frontmatter::MAX_FRONTMATTER;
 use prowess_spec::problem::ProblemKind;
 
 rule!(
     "frontmatter-too-large",
-    Levels::of("EEE"),
+    RuleLevels::of("EEE"),
     None,
     "the frontmatter is larger than 16 KiB"
 );
 
-fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
+fn check(skill: &LintSubject<'_>, out: &mut FindingSink<'_>) {
     let Some(parsed) = skill.parsed else { return };
     for problem in &parsed.problems {
         if let ProblemKind::FrontmatterTooLarge { bytes } = problem.kind {
@@ -22,7 +22,7 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
                 wording::thousands(bytes),
                 wording::thousands(MAX_FRONTMATTER)
             );
-            out.report(Finding::at(frontmatter_start(parsed), message).help("move text to the body: frontmatter is loaded for every skill, a body only when its skill is used"));
+            out.report(LintFinding::at(frontmatter_start(parsed), message).help("move text to the body: frontmatter is loaded for every skill, a body only when its skill is used"));
         }
     }
 }

@@ -1,19 +1,19 @@
 //! An opening `---` without a closing one.
 
-use prowess_diag::{Edit, Fix, Span};
+use prowess_diag::{Fix, Span, TextEdit};
 
-use super::{Finding, Levels, Sink, Subject, line_break};
+use super::{FindingSink, LintFinding, LintSubject, RuleLevels, line_break};
 use prowess_spec::frontmatter::Line;
 use prowess_spec::problem::ProblemKind;
 
 rule!(
     "frontmatter-unclosed",
-    Levels::of("EEW"),
+    RuleLevels::of("EEW"),
     Suggested,
     "the frontmatter is not closed"
 );
 
-fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
+fn check(skill: &LintSubject<'_>, out: &mut FindingSink<'_>) {
     let Some(parsed) = skill.parsed else { return };
     for problem in &parsed.problems {
         if problem.kind == ProblemKind::FrontmatterUnclosed {
@@ -27,16 +27,16 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
                     } else {
                         ""
                     };
-                    let edit = Edit::insert(at, format!("{before}---{eol}"));
+                    let edit = TextEdit::insert(at, format!("{before}---{eol}"));
                     Fix::suggested("close it after the last key", vec![edit])
                 }
                 End::Instead(span) => Fix::suggested(
                     "close it with `---` alone",
-                    vec![Edit::replace(span, "---")],
+                    vec![TextEdit::replace(span, "---")],
                 ),
             });
             out.report(
-                Finding::at(
+                LintFinding::at(
                     problem.span,
                     "the frontmatter is not properly closed with `---`",
                 )

@@ -2,20 +2,20 @@
 
 use prowess_diag::Span;
 use prowess_shell::advice::{self as slots, Unsafe};
-use prowess_spec::body::{ItemKind, Place};
+use prowess_spec::body::{BodyItemKind, ItemContext};
 use prowess_spec::tool_pattern::ToolPattern;
 
 use super::unsafe_placeholder::unsafe_places;
-use super::{Finding, Levels, Sink, Subject, excerpt};
+use super::{FindingSink, LintFinding, LintSubject, RuleLevels, excerpt};
 
 rule!(
     "injection-not-allowed",
-    Levels::of("WWW"),
+    RuleLevels::of("WWW"),
     None,
     "an injected command is not covered by `allowed-tools`"
 );
 
-fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
+fn check(skill: &LintSubject<'_>, out: &mut FindingSink<'_>) {
     let Some(parsed) = skill.parsed else { return };
     let manifest = &parsed.manifest;
     let shell_tool = if manifest
@@ -42,13 +42,13 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     };
     let items = skill.items();
     for (index, item) in items.iter().enumerate() {
-        let ItemKind::Command {
+        let BodyItemKind::Command {
             command: script, ..
         } = item.kind
         else {
             continue;
         };
-        if item.place != Place::Text {
+        if item.place != ItemContext::Text {
             continue;
         }
         let mut unsafe_arguments = None;
@@ -71,7 +71,7 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
                     span.contains(*place) || is_text
                 });
             let pattern = slots::covering(command).filter(|_| !is_unsafe);
-            let finding = Finding::at(
+            let finding = LintFinding::at(
                 span,
                 format!(
                     "the command {} is not covered by `allowed-tools`",

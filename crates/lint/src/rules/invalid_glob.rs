@@ -2,23 +2,23 @@
 
 use prowess_diag::wording;
 
-use super::{Finding, Levels, Sink, Subject};
+use super::{FindingSink, LintFinding, LintSubject, RuleLevels};
 
 rule!(
     "invalid-glob",
-    Levels::of("WWW"),
+    RuleLevels::of("WWW"),
     None,
     "a pattern in `paths` is invalid"
 );
 
-fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
+fn check(skill: &LintSubject<'_>, out: &mut FindingSink<'_>) {
     let Some(manifest) = skill.parsed.map(|parsed| &parsed.manifest) else {
         return;
     };
     for glob in &manifest.paths {
         if let Some(why) = fault(&glob.value) {
             out.report(
-                Finding::at(
+                LintFinding::at(
                     glob.span,
                     format!("the pattern {} matches nothing", wording::tick(&glob.value)),
                 )

@@ -2,13 +2,13 @@
 
 use prowess_diag::{Severity, suggest, wording};
 
-use super::{Finding, Levels, Sink, Subject};
+use super::{FindingSink, LintFinding, LintSubject, RuleLevels};
 use prowess_spec::vocabulary::HOOK_EVENTS;
-use prowess_spec::yaml::Node;
+use prowess_spec::yaml::YamlNode;
 
 rule!(
     "invalid-hooks",
-    Levels::of("WWW"),
+    RuleLevels::of("WWW"),
     None,
     "`hooks` contains an entry that never runs"
 );
@@ -16,7 +16,7 @@ rule!(
 const SHAPE: &str =
     "use `PreToolUse:` with a list of `matcher` and `hooks`, each hook with a `type`";
 
-fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
+fn check(skill: &LintSubject<'_>, out: &mut FindingSink<'_>) {
     let Some(entry) = skill
         .parsed
         .and_then(|parsed| parsed.manifest.entry("hooks"))
@@ -25,7 +25,7 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     };
     for event in entry.value.entries().unwrap_or_default() {
         if !HOOK_EVENTS.contains(&&*event.key) {
-            let finding = Finding::at(
+            let finding = LintFinding::at(
                 event.key_span,
                 format!("unknown hook event {}", wording::tick(&event.key)),
             );
@@ -38,7 +38,7 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
         }
         let Some(matchers) = event.value.items() else {
             out.report(
-                Finding::at(
+                LintFinding::at(
                     event.value.span,
                     format!("hooks for {} must be a list", wording::tick(&event.key)),
                 )
@@ -50,11 +50,11 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
         for matcher in matchers {
             let hooks = matcher
                 .get("hooks")
-                .and_then(Node::items)
+                .and_then(YamlNode::items)
                 .unwrap_or_default();
             if hooks.is_empty() || hooks.iter().any(|hook| !is_runnable(hook)) {
                 out.report(
-                    Finding::at(
+                    LintFinding::at(
                         matcher.span,
                         format!(
                             "an entry for {} has no runnable hook",
@@ -70,9 +70,9 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
 }
 
 /// Returns `true` if a hook has a type, and a command if it is a command hook.
-fn is_runnable(hook: &Node) -> bool {
-    match hook.get("type").and_then(Node::text) {
-        Some("command") => hook.get("command").and_then(Node::text).is_some(),
+fn is_runnable(hook: &YamlNode) -> bool {
+    match hook.get("type").and_then(YamlNode::text) {
+        Some("command") => hook.get("command").and_then(YamlNode::text).is_some(),
         kind => kind.is_some(),
     }
 }

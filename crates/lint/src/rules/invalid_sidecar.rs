@@ -1,23 +1,23 @@
 //! An invalid `agents/openai.yaml` of Codex.
 
-use super::{Finding, Levels, Sink, Subject};
+use super::{FindingSink, LintFinding, LintSubject, RuleLevels};
 use prowess_spec::sidecar::SIDECAR_PATH;
 
 rule!(
     "invalid-sidecar",
-    Levels::of("WWW"),
+    RuleLevels::of("WWW"),
     None,
     "`agents/openai.yaml` is invalid"
 );
 
-fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
+fn check(skill: &LintSubject<'_>, out: &mut FindingSink<'_>) {
     let Some(fault) = skill.sidecar().and_then(|sidecar| sidecar.fault.as_ref()) else {
         return;
     };
     let text = skill.package.sidecar().unwrap_or_default();
     let position = prowess_diag::LineIndex::new(text).position(text, fault.span.start as usize);
     out.report(
-        Finding::file(format!(
+        LintFinding::file(format!(
             "`{SIDECAR_PATH}`, line {}, column {}: {}",
             position.line, position.column, fault.message
         ))

@@ -1,20 +1,20 @@
 //! Invisible characters.
 
-use prowess_diag::{Edit, Fix, LineIndex, Span, sanitize, wording};
+use prowess_diag::{Fix, LineIndex, Span, TextEdit, sanitize, wording};
 
-use super::{Finding, Levels, Sink, Subject};
+use super::{FindingSink, LintFinding, LintSubject, RuleLevels};
 
 /// Maximum number of lines in a message.
 const MOST_LINES: usize = 5;
 
 rule!(
     "invisible-characters",
-    Levels::of("WWN"),
+    RuleLevels::of("WWN"),
     AllSuggested,
     "the text contains invisible characters"
 );
 
-fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
+fn check(skill: &LintSubject<'_>, out: &mut FindingSink<'_>) {
     let Some(parsed) = skill.parsed else { return };
     let text = parsed.text;
     let found: Vec<_> = skill
@@ -61,15 +61,15 @@ fn is_flag(before: &str) -> bool {
 }
 
 /// Creates one finding for all characters, at the first of them.
-pub(super) fn describe(text: &str, found: &[(usize, char)], what: &str) -> Option<Finding> {
+pub(super) fn describe(text: &str, found: &[(usize, char)], what: &str) -> Option<LintFinding> {
     let &(at, c) = found.first()?;
     let others = others(text, &found[1..]);
     let edits = found
         .iter()
-        .map(|&(at, c)| Edit::delete(Span::new(at, at + c.len_utf8())))
+        .map(|&(at, c)| TextEdit::delete(Span::new(at, at + c.len_utf8())))
         .collect();
     Some(
-        Finding::at(
+        LintFinding::at(
             Span::new(at, at + c.len_utf8()),
             format!("the character U+{:04X}{others} {what}", u32::from(c)),
         )

@@ -1,15 +1,15 @@
 //! Keys that have no effect without another key.
 
-use super::{Finding, Levels, Sink, Subject};
+use super::{FindingSink, LintFinding, LintSubject, RuleLevels};
 
 rule!(
     "key-without-effect",
-    Levels::of("WWN"),
+    RuleLevels::of("WWN"),
     None,
     "a key has no effect without another one"
 );
 
-fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
+fn check(skill: &LintSubject<'_>, out: &mut FindingSink<'_>) {
     let Some(parsed) = skill.parsed else { return };
     let manifest = &parsed.manifest;
     if manifest.is_forked() {
@@ -18,7 +18,7 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     for key in ["agent", "background"] {
         if let Some(entry) = manifest.entry(key).filter(|entry| !entry.value.is_null()) {
             out.report(
-                Finding::at(
+                LintFinding::at(
                     entry.key_span,
                     format!("`{key}` has no effect without `context: fork`"),
                 )

@@ -2,21 +2,21 @@
 
 use prowess_diag::wording;
 
-use super::{Finding, Levels, Sink, Subject};
+use super::{FindingSink, LintFinding, LintSubject, RuleLevels};
 use prowess_spec::resource_path::PathFault;
 
 rule!(
     "link-outside",
-    Levels::of("WWN"),
+    RuleLevels::of("WWN"),
     None,
     "a link points outside the skill's folder"
 );
 
-fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
+fn check(skill: &LintSubject<'_>, out: &mut FindingSink<'_>) {
     for link in skill.links() {
         if link.file == Err(PathFault::Escapes) {
             out.report(
-                Finding::at(
+                LintFinding::at(
                     link.span,
                     format!(
                         "the link {} points outside the skill's folder",

@@ -1,18 +1,18 @@
 //! Line breaks that consist of a lone carriage return.
 
-use prowess_diag::{Edit, Fix, wording};
+use prowess_diag::{Fix, TextEdit, wording};
 
-use super::{Finding, Levels, Sink, Subject};
+use super::{FindingSink, LintFinding, LintSubject, RuleLevels};
 use prowess_spec::problem::ProblemKind;
 
 rule!(
     "lone-carriage-return",
-    Levels::of("NWW"),
+    RuleLevels::of("NWW"),
     AllSafe,
     "a line ends with a lone carriage return"
 );
 
-fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
+fn check(skill: &LintSubject<'_>, out: &mut FindingSink<'_>) {
     let Some(parsed) = skill.parsed else { return };
     for problem in &parsed.problems {
         if let ProblemKind::LoneCarriageReturn { places } = &problem.kind {
@@ -23,7 +23,7 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
             };
             let edits = places
                 .iter()
-                .map(|&place| Edit::replace(place, line_break))
+                .map(|&place| TextEdit::replace(place, line_break))
                 .collect();
             let message = format!(
                 "{} with a lone carriage return",
@@ -34,7 +34,7 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
                 }
             );
             out.report(
-                Finding::at(problem.span, message)
+                LintFinding::at(problem.span, message)
                     .label("many programs read this as one long line")
                     .fix(Fix::safe("use ordinary line breaks", edits)),
             );

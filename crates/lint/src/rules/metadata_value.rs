@@ -1,18 +1,18 @@
 //! Metadata values that YAML does not read as strings.
 
-use prowess_diag::{Edit, Fix, wording};
+use prowess_diag::{Fix, TextEdit, wording};
 
-use super::{Finding, Levels, Sink, Subject};
-use prowess_spec::yaml::{Style, Value, write};
+use super::{FindingSink, LintFinding, LintSubject, RuleLevels};
+use prowess_spec::yaml::{YamlStyle, YamlValue, write};
 
 rule!(
     "metadata-value",
-    Levels::of("WWN"),
+    RuleLevels::of("WWN"),
     Safe,
     "a metadata value is not a string"
 );
 
-fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
+fn check(skill: &LintSubject<'_>, out: &mut FindingSink<'_>) {
     let Some(entry) = skill
         .parsed
         .and_then(|parsed| parsed.manifest.entry("metadata"))
@@ -27,23 +27,23 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
             )
         };
         match &item.value.value {
-            Value::Scalar(text, Style::Plain)
+            YamlValue::Scalar(text, YamlStyle::Plain)
                 if !item.value.is_null() && write::looks_typed(text) =>
             {
                 let fix = Fix::safe(
                     "quote it",
-                    vec![Edit::replace(item.value.span, write::quoted(text))],
+                    vec![TextEdit::replace(item.value.span, write::quoted(text))],
                 );
                 out.report(
-                    Finding::at(item.value.span, message())
+                    LintFinding::at(item.value.span, message())
                         .label("strict parsers read a number, a date or a boolean")
                         .fix(fix),
                 );
             }
-            Value::Scalar(..) => {}
-            Value::Sequence(..) | Value::Mapping(..) => {
+            YamlValue::Scalar(..) => {}
+            YamlValue::Sequence(..) | YamlValue::Mapping(..) => {
                 out.report(
-                    Finding::at(item.key_span, message())
+                    LintFinding::at(item.key_span, message())
                         .label(format!("this is {}", item.value.kind()))
                         .help("the standard allows only string values; write it as one string"),
                 );

@@ -1,13 +1,13 @@
 //! A folder without `SKILL.md`.
 
-use super::{Finding, Levels, Sink, Subject};
+use super::{FindingSink, LintFinding, LintSubject, RuleLevels};
 use prowess_spec::ReadFault;
 
-rule!("missing-file", Levels::of("EEE"), None, "the folder has no `SKILL.md`", on_unread: true);
+rule!("missing-file", RuleLevels::of("EEE"), None, "the folder has no `SKILL.md`", on_unread: true);
 
-fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
+fn check(skill: &LintSubject<'_>, out: &mut FindingSink<'_>) {
     if skill.fault == Some(&ReadFault::Missing) {
-        let finding = Finding::file("missing required file: `SKILL.md`");
+        let finding = LintFinding::file("missing required file: `SKILL.md`");
         let near = skill
             .package
             .paths()

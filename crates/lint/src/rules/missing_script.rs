@@ -4,18 +4,18 @@ use std::collections::BTreeSet;
 
 use prowess_diag::{Span, suggest, wording};
 
-use super::{Finding, Levels, Sink, Subject};
-use prowess_spec::package::Look;
+use super::{FindingSink, LintFinding, LintSubject, RuleLevels};
+use prowess_spec::package::PathStatus;
 use prowess_spec::resource_path::ResourcePath;
 
 rule!(
     "missing-script",
-    Levels::of("WWN"),
+    RuleLevels::of("WWN"),
     None,
     "the body mentions a script that does not exist"
 );
 
-fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
+fn check(skill: &LintSubject<'_>, out: &mut FindingSink<'_>) {
     let Some(parsed) = skill.parsed else { return };
     let mut seen: BTreeSet<&str> = BTreeSet::new();
     // `broken-link` reports links to scripts. Links are sorted by position.
@@ -32,7 +32,7 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
             continue;
         }
         let missing = ResourcePath::new(path)
-            .is_ok_and(|clean| skill.package.look(clean.as_str()) == Look::Missing);
+            .is_ok_and(|clean| skill.package.look(clean.as_str()) == PathStatus::Missing);
         if !missing || is_linked(script.span) {
             continue;
         }
@@ -40,7 +40,7 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
             out.count();
             continue;
         }
-        let finding = Finding::at(
+        let finding = LintFinding::at(
             script.span,
             format!("the script {} does not exist", wording::tick(path)),
         );

@@ -1,19 +1,19 @@
 //! A key that is close to a known one. It is never used.
 
-use prowess_diag::{Edit, Fix, LineIndex, wording};
+use prowess_diag::{Fix, LineIndex, TextEdit, wording};
 
 use super::unknown_key::is_known;
-use super::{Finding, Levels, Sink, Subject, complete_frontmatter, misspelling};
-use crate::profile::Profile;
+use super::{FindingSink, LintFinding, LintSubject, RuleLevels, complete_frontmatter, misspelling};
+use crate::profile::LintProfile;
 
 rule!(
     "misspelt-key",
-    Levels::of("EWW"),
+    RuleLevels::of("EWW"),
     Suggested,
     "a key looks misspelt"
 );
 
-fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
+fn check(skill: &LintSubject<'_>, out: &mut FindingSink<'_>) {
     let Some(parsed) = skill.parsed else { return };
     for (entry, meant) in parsed.manifest.entries.iter().zip(skill.meant()) {
         let Some(meant) = *meant else { continue };
@@ -24,12 +24,12 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
         let is_required = matches!(meant, "name" | "description");
         if is_first
             && is_required
-            && out.profile() != Profile::Spec
+            && out.profile() != LintProfile::Spec
             && complete_frontmatter(skill).is_some()
         {
             continue;
         }
-        let finding = Finding::at(
+        let finding = LintFinding::at(
             entry.key_span,
             format!(
                 "unknown key in the frontmatter: {}",
@@ -47,7 +47,7 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
                 .label(format!("did you mean `{meant}`? This key has no effect"))
                 .fix(Fix::suggested(
                     format!("rename it to `{meant}`"),
-                    vec![Edit::replace(entry.key_span, meant)],
+                    vec![TextEdit::replace(entry.key_span, meant)],
                 )),
             Some(other) => {
                 let at = other.key_span.start as usize;

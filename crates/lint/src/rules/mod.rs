@@ -4,25 +4,25 @@
 //! the two lists below. The page is also a test: its `bad` examples must be found, its `good`
 //! examples must not, and the first `bad` example with its safe fixes applied must equal `fixed`.
 
-use prowess_diag::{Edit, Fix, Span, wording};
+use prowess_diag::{Fix, Span, TextEdit, wording};
 
-use crate::check::{Finding, Sink, Subject};
+use crate::check::{FindingSink, LintFinding, LintSubject};
 use crate::notation;
-use crate::profile::Levels;
+use crate::profile::RuleLevels;
 use prowess_spec::manifest::Manifest;
-use prowess_spec::parse::Parsed;
+use prowess_spec::parse::ParsedSkill;
 use prowess_spec::repair::is_lost_text;
-use prowess_spec::yaml::{self, Entry, Style};
+use prowess_spec::yaml::{self, YamlEntry, YamlStyle};
 
 /// A lint rule.
 #[derive(Debug)]
-pub struct Rule {
+pub struct LintRule {
     /// Stable name in kebab case.
     pub id: &'static str,
     /// The problem, in one phrase.
     pub summary: &'static str,
     /// The severity in each profile.
-    pub levels: Levels,
+    pub levels: RuleLevels,
     /// The kind of automatic fix.
     pub fix: FixKind,
     /// The documentation page, in Markdown.
@@ -30,7 +30,7 @@ pub struct Rule {
     /// `true` if the rule also applies to files that could not be read.
     pub on_unread: bool,
     /// Reports its findings.
-    pub check: fn(&Subject<'_>, &mut Sink<'_>),
+    pub check: fn(&LintSubject<'_>, &mut FindingSink<'_>),
 }
 
 /// The kind of automatic fix of a rule.
@@ -67,7 +67,7 @@ macro_rules! rule {
         rule!($id, $levels, $fix, $summary, on_unread: false);
     };
     ($id:literal, $levels:expr, $fix:ident, $summary:literal, on_unread: $unread:literal) => {
-        pub(super) const RULE: crate::rules::Rule = crate::rules::Rule {
+        pub(super) const RULE: crate::rules::LintRule = crate::rules::LintRule {
             id: $id,
             summary: $summary,
             levels: $levels,
@@ -150,7 +150,7 @@ mod yaml_invalid;
 mod yaml_syntax;
 
 /// Every rule, in documentation order.
-pub static RULES: &[Rule] = &[
+pub static RULES: &[LintRule] = &[
     missing_file::RULE,
     not_a_file::RULE,
     unreadable_file::RULE,
@@ -226,7 +226,7 @@ pub static RULES: &[Rule] = &[
 const RENAMED: &[(&str, &str)] = &[("yaml-repaired", "yaml-syntax")];
 
 /// Returns the rule with this id.
-pub fn find(id: &str) -> Option<&'static Rule> {
+pub fn find(id: &str) -> Option<&'static LintRule> {
     position(id).map(|index| &RULES[index])
 }
 
@@ -241,7 +241,9 @@ pub fn position(id: &str) -> Option<usize> {
 
 /// Returns the frontmatter if it was read completely. Rules about missing keys do not apply if the
 /// block is missing, invalid or truncated.
-fn complete_frontmatter<'a>(skill: &Subject<'a>) -> Option<(&'a Parsed<'a>, &'a Manifest<'a>)> {
+fn complete_frontmatter<'a>(
+    skill: &LintSubject<'a>,
+) -> Option<(&'a ParsedSkill<'a>, &'a Manifest<'a>)> {
     let parsed = skill.parsed?;
     let entries = &parsed.manifest.entries;
     // Keys in another notation are present, although they were not read.
@@ -252,7 +254,7 @@ fn complete_frontmatter<'a>(skill: &Subject<'a>) -> Option<(&'a Parsed<'a>, &'a 
 }
 
 /// Returns the key that misspells `key`, if `key` itself is missing.
-fn misspelling<'a>(skill: &Subject<'a>, key: &str) -> Option<&'a Entry<'a>> {
+fn misspelling<'a>(skill: &LintSubject<'a>, key: &str) -> Option<&'a YamlEntry<'a>> {
     let entries = &skill.parsed?.manifest.entries;
     let index = skill.meant().iter().position(|meant| *meant == Some(key))?;
     entries
@@ -261,12 +263,16 @@ fn misspelling<'a>(skill: &Subject<'a>, key: &str) -> Option<&'a Entry<'a>> {
 }
 
 /// Creates the finding about a required key that is missing or misspelt.
-fn missing_key(parsed: &Parsed<'_>, key: &'static str, misspelt: Option<&Entry>) -> Finding {
+fn missing_key(
+    parsed: &ParsedSkill<'_>,
+    key: &'static str,
+    misspelt: Option<&YamlEntry>,
+) -> LintFinding {
     let message = format!("missing required field in frontmatter: `{key}`");
     match misspelt {
-        None => Finding::at(frontmatter_start(parsed), message),
+        None => LintFinding::at(frontmatter_start(parsed), message),
         // Some formats show only the message, so it names both.
-        Some(entry) => Finding::at(
+        Some(entry) => LintFinding::at(
             entry.key_span,
             format!(
                 "{message}, perhaps misspelt as {}",
@@ -276,14 +282,14 @@ fn missing_key(parsed: &Parsed<'_>, key: &'static str, misspelt: Option<&Entry>)
         .label("this key has no effect")
         .fix(Fix::suggested(
             format!("rename it to `{key}`"),
-            vec![Edit::replace(entry.key_span, key)],
+            vec![TextEdit::replace(entry.key_span, key)],
         )),
     }
 }
 
 /// Returns the range of a YAML comment after a value that was probably meant as text.
-fn lost_text(text: &str, entry: &Entry) -> Option<Span> {
-    let yaml::Value::Scalar(value, Style::Plain) = &entry.value.value else {
+fn lost_text(text: &str, entry: &YamlEntry) -> Option<Span> {
+    let yaml::YamlValue::Scalar(value, YamlStyle::Plain) = &entry.value.value else {
         return None;
     };
     let before = if entry.value.is_null() {
@@ -299,7 +305,7 @@ fn lost_text(text: &str, entry: &Entry) -> Option<Span> {
 }
 
 /// Quotes a value together with the text that it lost to a comment.
-fn quote_lost(text: &str, entry: &Entry, lost: Span) -> Fix {
+fn quote_lost(text: &str, entry: &YamlEntry, lost: Span) -> Fix {
     let start = if entry.value.is_null() {
         lost.start
     } else {
@@ -307,7 +313,10 @@ fn quote_lost(text: &str, entry: &Entry, lost: Span) -> Fix {
     };
     let span = Span::new(start as usize, lost.end as usize);
     let quoted = format!("'{}'", span.of(text).replace('\'', "''"));
-    Fix::suggested("quote the whole value", vec![Edit::replace(span, quoted)])
+    Fix::suggested(
+        "quote the whole value",
+        vec![TextEdit::replace(span, quoted)],
+    )
 }
 
 /// YAML quotation marks. They have no meaning around an entry of a tool list.
@@ -323,16 +332,16 @@ fn line_break(text: &str) -> &'static str {
 }
 
 /// Returns an edit that adds a line at the top of the frontmatter.
-fn insert_key(parsed: &Parsed<'_>, line: &str) -> Option<Edit> {
+fn insert_key(parsed: &ParsedSkill<'_>, line: &str) -> Option<TextEdit> {
     let yaml = parsed.yaml?;
-    Some(Edit::insert(
+    Some(TextEdit::insert(
         yaml.start as usize,
         format!("{line}{}", line_break(parsed.text)),
     ))
 }
 
 /// Returns the span for findings about something missing from the frontmatter.
-fn frontmatter_start(parsed: &Parsed<'_>) -> Span {
+fn frontmatter_start(parsed: &ParsedSkill<'_>) -> Span {
     parsed
         .fences
         .map_or(Span::at(parsed.body.start as usize), |(open, _)| open)

@@ -2,17 +2,17 @@
 
 use prowess_diag::{Severity, wording};
 
-use super::{Finding, Levels, Sink, Subject, name_folder_mismatch::fix_name};
+use super::{FindingSink, LintFinding, LintSubject, RuleLevels, name_folder_mismatch::fix_name};
 use prowess_spec::name::NameFault;
 
 rule!(
     "name-characters",
-    Levels::of("EEW"),
+    RuleLevels::of("EEW"),
     Safe,
     "the name contains characters other than letters, digits and hyphens"
 );
 
-fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
+fn check(skill: &LintSubject<'_>, out: &mut FindingSink<'_>) {
     let Some((text, faults)) = skill.name() else {
         return;
     };
@@ -27,11 +27,12 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
             } else {
                 wording::tick(first.escape_debug())
             };
-            let finding = Finding::at(text.span, "the name contains invalid characters: only letters, digits and hyphens are allowed")
+            let finding = LintFinding::at(text.span, "the name contains invalid characters: only letters, digits and hyphens are allowed")
                 .label(format!("{shown} is not allowed"));
             let finding = fix_name(skill, finding);
             // `skilled_crew` uses names with underscores; the loader accepts them.
-            let tolerated = only_underscores && out.profile() == crate::profile::Profile::Lenient;
+            let tolerated =
+                only_underscores && out.profile() == crate::profile::LintProfile::Lenient;
             out.report(if tolerated {
                 finding.at_most(Severity::Note)
             } else {

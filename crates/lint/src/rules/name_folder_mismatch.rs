@@ -1,19 +1,19 @@
 //! A name that differs from the folder's.
 
-use prowess_diag::{Edit, Fix};
+use prowess_diag::{Fix, TextEdit};
 
-use super::{Finding, Levels, Sink, Subject};
+use super::{FindingSink, LintFinding, LintSubject, RuleLevels};
 use prowess_spec::name;
 use prowess_spec::yaml::write;
 
 rule!(
     "name-folder-mismatch",
-    Levels::of("EEW"),
+    RuleLevels::of("EEW"),
     Suggested,
     "the skill's name differs from its folder"
 );
 
-fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
+fn check(skill: &LintSubject<'_>, out: &mut FindingSink<'_>) {
     let Some((text, faults)) = skill.name() else {
         return;
     };
@@ -26,7 +26,7 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     if name == folder_name || only_misspelt {
         return;
     }
-    let finding = Finding::at(text.span, "skill name differs from its folder");
+    let finding = LintFinding::at(text.span, "skill name differs from its folder");
     let finding = fix_name(skill, finding.label(format!("the folder is `{folder}`")));
     let folder_is_valid = name::faults(&folder_name).is_empty();
     out.report(if !folder_is_valid && faults.is_empty() {
@@ -41,7 +41,7 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
 ///
 /// It is safe only if nothing but the spelling changes: `PDF_tools` in a folder `pdf-tools`. If
 /// both name and folder are invalid there is no fix, because both must be renamed together.
-pub(super) fn fix_name(skill: &Subject<'_>, finding: Finding) -> Finding {
+pub(super) fn fix_name(skill: &LintSubject<'_>, finding: LintFinding) -> LintFinding {
     let name = skill
         .parsed
         .and_then(|parsed| parsed.manifest.name.as_ref());
@@ -58,7 +58,7 @@ pub(super) fn fix_name(skill: &Subject<'_>, finding: Finding) -> Finding {
     }
 }
 
-fn name_fix(skill: &Subject<'_>) -> Option<Fix> {
+fn name_fix(skill: &LintSubject<'_>) -> Option<Fix> {
     let parsed = skill.parsed?;
     let text = parsed.manifest.name.as_ref()?;
     let entry = parsed.manifest.entry("name")?;
@@ -70,7 +70,7 @@ fn name_fix(skill: &Subject<'_>) -> Option<Fix> {
         .folder()
         .map(name::normalise)
         .filter(|folder| name::faults(folder).is_empty());
-    let rename = |to: &str| vec![Edit::replace(text.span, write::scalar(to))];
+    let rename = |to: &str| vec![TextEdit::replace(text.span, write::scalar(to))];
     match (folder, repaired) {
         (Some(folder), Some(repaired)) if *folder == repaired => {
             Some(Fix::safe("spell it like the folder", rename(&folder)))

@@ -1,17 +1,17 @@
 //! Misplaced hyphens in a name.
 
 use super::name_folder_mismatch::fix_name;
-use super::{Finding, Levels, Sink, Subject};
+use super::{FindingSink, LintFinding, LintSubject, RuleLevels};
 use prowess_spec::name::NameFault;
 
 rule!(
     "name-hyphens",
-    Levels::of("EEW"),
+    RuleLevels::of("EEW"),
     Safe,
     "the name starts or ends with a hyphen, or has two in a row"
 );
 
-fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
+fn check(skill: &LintSubject<'_>, out: &mut FindingSink<'_>) {
     let Some((text, faults)) = skill.name() else {
         return;
     };
@@ -21,6 +21,6 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
             NameFault::DoubleHyphen => "the name cannot contain consecutive hyphens",
             _ => continue,
         };
-        out.report(fix_name(skill, Finding::at(text.span, message)));
+        out.report(fix_name(skill, LintFinding::at(text.span, message)));
     }
 }

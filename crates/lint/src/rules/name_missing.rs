@@ -3,22 +3,22 @@
 use prowess_diag::Fix;
 
 use super::{
-    Edit, Finding, Levels, Sink, Subject, complete_frontmatter, insert_key, missing_key,
-    misspelling,
+    FindingSink, LintFinding, LintSubject, RuleLevels, TextEdit, complete_frontmatter, insert_key,
+    missing_key, misspelling,
 };
-use crate::profile::Profile;
+use crate::profile::LintProfile;
 use prowess_spec::name;
-use prowess_spec::parse::Parsed;
+use prowess_spec::parse::ParsedSkill;
 use prowess_spec::yaml::write;
 
 rule!(
     "name-missing",
-    Levels::of("EWN"),
+    RuleLevels::of("EWN"),
     Safe,
     "the skill has no name"
 );
 
-fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
+fn check(skill: &LintSubject<'_>, out: &mut FindingSink<'_>) {
     let Some((parsed, manifest)) = complete_frontmatter(skill) else {
         return;
     };
@@ -30,7 +30,7 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     let valid = || folder.filter(|folder| name::faults(&name::normalise(folder)).is_empty());
     let title = "name it after its folder";
     let misspelt = misspelling(skill, "name");
-    if misspelt.is_some() && out.profile() != Profile::Spec {
+    if misspelt.is_some() && out.profile() != LintProfile::Spec {
         out.report(missing_key(parsed, "name", misspelt));
         return;
     }
@@ -50,11 +50,11 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
                 || manifest
                     .name
                     .as_ref()
-                    .is_some_and(prowess_spec::manifest::Text::is_blank) =>
+                    .is_some_and(prowess_spec::manifest::SpannedText::is_blank) =>
         {
             let edit = |folder: &str| {
                 let gap = if entry.value.span.is_empty() { " " } else { "" };
-                Edit::replace(entry.value.span, format!("{gap}{}", name_for(folder)))
+                TextEdit::replace(entry.value.span, format!("{gap}{}", name_for(folder)))
             };
             // Only if the value follows the colon directly.
             let before = parsed
@@ -67,7 +67,7 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
                 .filter(|_| has_place)
                 .map(|folder| Fix::safe(title, vec![edit(folder)]));
             out.report(
-                Finding::at(entry.key_span, "field `name` must be a non-empty string")
+                LintFinding::at(entry.key_span, "field `name` must be a non-empty string")
                     .label("no value")
                     .fix(fix),
             );
@@ -83,7 +83,7 @@ fn name_for(folder: &str) -> String {
 
 /// Returns `true` if a line can be inserted before the first key: the key starts its line, or there
 /// is no key.
-fn is_block_map(parsed: &Parsed<'_>) -> bool {
+fn is_block_map(parsed: &ParsedSkill<'_>) -> bool {
     let Some(first) = parsed.manifest.entries.first() else {
         return true;
     };

@@ -1,10 +1,10 @@
 //! A skill inside a skill.
 
-use super::{Finding, Levels, Sink, Subject};
+use super::{FindingSink, LintFinding, LintSubject, RuleLevels};
 
 rule!(
     "nested-skill",
-    Levels::of("WWN"),
+    RuleLevels::of("WWN"),
     None,
     "another `SKILL.md` is inside the skill's folder"
 );
@@ -12,7 +12,7 @@ rule!(
 /// Maximum number of paths in a message.
 const SHOWN: usize = 3;
 
-fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
+fn check(skill: &LintSubject<'_>, out: &mut FindingSink<'_>) {
     let nested = skill.package.nested_skills();
     if nested.is_empty() {
         return;
@@ -30,7 +30,7 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
         String::new()
     };
     out.report(
-        Finding::file(format!("{shown}{more} will not be found as {}", if nested.len() == 1 { "a skill" } else { "skills" }))
+        LintFinding::file(format!("{shown}{more} will not be found as {}", if nested.len() == 1 { "a skill" } else { "skills" }))
             .help("clients do not search below a SKILL.md; move the inner skill next to this one, or rename its file"),
     );
 }

@@ -1,21 +1,21 @@
 //! Bytes that are not UTF-8.
 
-use super::{Finding, Levels, Sink, Subject};
+use super::{FindingSink, LintFinding, LintSubject, RuleLevels};
 use prowess_spec::problem::ProblemKind;
 
 rule!(
     "not-utf8",
-    Levels::of("EEE"),
+    RuleLevels::of("EEE"),
     None,
     "the file is not UTF-8 text"
 );
 
-fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
+fn check(skill: &LintSubject<'_>, out: &mut FindingSink<'_>) {
     let Some(parsed) = skill.parsed else { return };
     for problem in &parsed.problems {
         if problem.kind == ProblemKind::NotUtf8 {
             let at = problem.span.start;
-            let finding = Finding::at(
+            let finding = LintFinding::at(
                 problem.span,
                 format!("the file is not UTF-8: invalid byte at offset {at}"),
             );

@@ -1,21 +1,21 @@
 //! A NUL byte.
 
-use super::{Finding, Levels, Sink, Subject};
+use super::{FindingSink, LintFinding, LintSubject, RuleLevels};
 use prowess_spec::problem::ProblemKind;
 
 rule!(
     "nul-byte",
-    Levels::of("EEE"),
+    RuleLevels::of("EEE"),
     None,
     "the file contains a NUL byte"
 );
 
-fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
+fn check(skill: &LintSubject<'_>, out: &mut FindingSink<'_>) {
     let Some(parsed) = skill.parsed else { return };
     for problem in &parsed.problems {
         if problem.kind == ProblemKind::Nul {
             out.report(
-                Finding::at(problem.span, "the file contains a NUL byte")
+                LintFinding::at(problem.span, "the file contains a NUL byte")
                     .help("remove it: `tr -d '\\000'`"),
             );
         }

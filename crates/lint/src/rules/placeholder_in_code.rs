@@ -1,25 +1,25 @@
 //! `$1` in a code example.
 
-use prowess_diag::{Edit, Fix};
+use prowess_diag::{Fix, TextEdit};
 
-use super::{Finding, Levels, Sink, Subject};
-use prowess_spec::body::{ItemKind, Placeholder};
+use super::{FindingSink, LintFinding, LintSubject, RuleLevels};
+use prowess_spec::body::{BodyItemKind, Placeholder};
 
 rule!(
     "placeholder-in-code",
-    Levels::of("NWN"),
+    RuleLevels::of("NWN"),
     AllSuggested,
     "code contains `$1`, which some clients replace with an argument"
 );
 
-fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
+fn check(skill: &LintSubject<'_>, out: &mut FindingSink<'_>) {
     let Some(parsed) = skill.parsed else { return };
     let places: Vec<_> = skill
         .items()
         .iter()
         .filter(|item| {
             item.place.is_code()
-                && matches!(item.kind, ItemKind::Placeholder(Placeholder::Index(_)))
+                && matches!(item.kind, BodyItemKind::Placeholder(Placeholder::Index(_)))
         })
         .map(|item| item.span)
         .collect();
@@ -32,10 +32,10 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     };
     let edits = places
         .iter()
-        .map(|place| Edit::insert(place.start as usize, "\\"))
+        .map(|place| TextEdit::insert(place.start as usize, "\\"))
         .collect();
     out.report(
-        Finding::at(
+        LintFinding::at(
             first,
             format!("`{written}` in code{others}: Claude Code replaces it with an argument"),
         )

@@ -4,27 +4,27 @@ use std::collections::BTreeSet;
 
 use prowess_diag::wording;
 
-use super::{Finding, Levels, Sink, Subject};
-use prowess_spec::package::Look;
+use super::{FindingSink, LintFinding, LintSubject, RuleLevels};
+use prowess_spec::package::PathStatus;
 
 rule!(
     "script-not-executable",
-    Levels::of("WWN"),
+    RuleLevels::of("WWN"),
     None,
     "a script is run directly but is not executable"
 );
 
-fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
+fn check(skill: &LintSubject<'_>, out: &mut FindingSink<'_>) {
     let Some(parsed) = skill.parsed else { return };
     let mut seen: BTreeSet<&str> = BTreeSet::new();
     for script in skill.scripts() {
         let path = script.span.of(parsed.text);
         if script.run_directly
             && seen.insert(path)
-            && skill.package.look(path) == Look::File(Some(false))
+            && skill.package.look(path) == PathStatus::File(Some(false))
         {
             out.report(
-                Finding::at(
+                LintFinding::at(
                     script.span,
                     format!(
                         "{} is run directly but is not executable",

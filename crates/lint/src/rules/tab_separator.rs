@@ -1,18 +1,18 @@
 //! A tab between a key and its value.
 
-use prowess_diag::{Edit, Fix, Span};
+use prowess_diag::{Fix, Span, TextEdit};
 
-use super::{Finding, Levels, Sink, Subject};
-use prowess_spec::yaml::{Entry, Node, Value};
+use super::{FindingSink, LintFinding, LintSubject, RuleLevels};
+use prowess_spec::yaml::{YamlEntry, YamlNode, YamlValue};
 
 rule!(
     "tab-separator",
-    Levels::of("EWN"),
+    RuleLevels::of("EWN"),
     AllSafe,
     "there is a tab between a key and its value"
 );
 
-fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
+fn check(skill: &LintSubject<'_>, out: &mut FindingSink<'_>) {
     let Some(parsed) = skill.parsed else { return };
     let has_tab = |yaml: Span| memchr::memchr(b'\t', yaml.of(parsed.text).as_bytes()).is_some();
     if !parsed.yaml.is_some_and(has_tab) {
@@ -22,17 +22,17 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     in_entries(parsed.text, &parsed.manifest.entries, &mut gaps);
     for span in gaps {
         out.report(
-            Finding::at(
+            LintFinding::at(
                 span,
                 "invalid YAML for many parsers: a tab precedes a value",
             )
             .label("Python's YAML parsers reject the whole file")
-            .fix(Fix::safe("use a space", vec![Edit::replace(span, " ")])),
+            .fix(Fix::safe("use a space", vec![TextEdit::replace(span, " ")])),
         );
     }
 }
 
-fn in_entries(text: &str, entries: &[Entry], gaps: &mut Vec<Span>) {
+fn in_entries(text: &str, entries: &[YamlEntry], gaps: &mut Vec<Span>) {
     for entry in entries {
         let after_key = entry.key_span.end as usize;
         let colon = text
@@ -44,11 +44,11 @@ fn in_entries(text: &str, entries: &[Entry], gaps: &mut Vec<Span>) {
     }
 }
 
-fn in_node(text: &str, node: &Node, gaps: &mut Vec<Span>) {
+fn in_node(text: &str, node: &YamlNode, gaps: &mut Vec<Span>) {
     match &node.value {
-        Value::Scalar(..) => {}
-        Value::Mapping(entries, _) => in_entries(text, entries, gaps),
-        Value::Sequence(items, _) => {
+        YamlValue::Scalar(..) => {}
+        YamlValue::Mapping(entries, _) => in_entries(text, entries, gaps),
+        YamlValue::Sequence(items, _) => {
             for item in items {
                 // After the dash, bracket or comma.
                 let before = text.get(..item.span.start as usize).unwrap_or_default();

@@ -2,11 +2,11 @@
 
 use prowess_diag::{Severity, Span};
 
-use super::{Finding, Levels, Sink, Subject};
+use super::{FindingSink, LintFinding, LintSubject, RuleLevels};
 
 rule!(
     "template-text",
-    Levels::of("WWN"),
+    RuleLevels::of("WWN"),
     None,
     "the name, the description or the first lines are still those of a template"
 );
@@ -53,7 +53,7 @@ const OURS: &[&str] = &[
 /// examples.
 const MOST_LINES: usize = 6;
 
-fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
+fn check(skill: &LintSubject<'_>, out: &mut FindingSink<'_>) {
     let Some(parsed) = skill.parsed else { return };
     let manifest = &parsed.manifest;
     // A reminder in brackets is a list in YAML, so check the source text.
@@ -64,7 +64,7 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     };
     if let Some(span) = name.filter(is_name) {
         out.report(
-            Finding::at(span, "the name is template text")
+            LintFinding::at(span, "the name is template text")
                 .label("a placeholder for the name of the skill")
                 .help("name the skill after its folder"),
         );
@@ -75,7 +75,7 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
         .and_then(|text| Some((text, find(text.value.trim_start(), DESCRIPTIONS)?)))
     {
         out.report(
-            Finding::at(text.span, "the description is template text")
+            LintFinding::at(text.span, "the description is template text")
                 .label("does not describe this skill")
                 .help("say what the skill does, and when to use it")
                 .at_most(severity),
@@ -83,7 +83,7 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     }
     if let Some((span, severity)) = first_lines(parsed.body_text(), parsed.body.start as usize) {
         out.report(
-            Finding::at(span, "the instructions start with template text")
+            LintFinding::at(span, "the instructions start with template text")
                 .label("has no meaning for the agent")
                 .help("write what the agent should do, or delete this")
                 .at_most(severity),

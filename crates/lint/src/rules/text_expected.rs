@@ -1,18 +1,18 @@
 //! A list or map where the standard requires a string.
 
-use prowess_diag::{Edit, Fix, Span};
+use prowess_diag::{Fix, Span, TextEdit};
 
-use super::{Finding, Levels, Sink, Subject};
-use prowess_spec::yaml::{Layout, Node, Value, write};
+use super::{FindingSink, LintFinding, LintSubject, RuleLevels};
+use prowess_spec::yaml::{YamlLayout, YamlNode, YamlValue, write};
 
 rule!(
     "text-expected",
-    Levels::of("EEW"),
+    RuleLevels::of("EEW"),
     Suggested,
     "a field that must be a string is a list or a map"
 );
 
-fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
+fn check(skill: &LintSubject<'_>, out: &mut FindingSink<'_>) {
     let Some(parsed) = skill.parsed else { return };
     for key in ["name", "description", "compatibility"] {
         let Some(entry) = parsed.manifest.entry(key) else {
@@ -22,32 +22,33 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
         let items: Option<Vec<&str>> = entry
             .value
             .items()
-            .and_then(|items| items.iter().map(Node::text).collect());
+            .and_then(|items| items.iter().map(YamlNode::text).collect());
         let (colon, end) = (
             entry.key_span.end as usize + 1,
             entry.value.span.end as usize,
         );
         let raw = entry.value.span.of(parsed.text);
         let fix = match (&entry.value.value, items) {
-            (Value::Sequence(_, Layout::Block), Some(items)) => {
+            (YamlValue::Sequence(_, YamlLayout::Block), Some(items)) => {
                 let text = format!(" {}", write::scalar(&items.join(" ")));
-                let edit = Edit::replace(Span::new(colon, end), text);
+                let edit = TextEdit::replace(Span::new(colon, end), text);
                 Some(Fix::suggested("write it as one string", vec![edit]))
             }
-            (Value::Sequence(_, Layout::Flow) | Value::Mapping(_, Layout::Flow), _)
-                if key != "name" && !raw.contains('\n') =>
-            {
+            (
+                YamlValue::Sequence(_, YamlLayout::Flow) | YamlValue::Mapping(_, YamlLayout::Flow),
+                _,
+            ) if key != "name" && !raw.contains('\n') => {
                 let quoted = format!("'{}'", raw.replace('\'', "''"));
                 Some(Fix::suggested(
                     "quote it",
-                    vec![Edit::replace(entry.value.span, quoted)],
+                    vec![TextEdit::replace(entry.value.span, quoted)],
                 ))
             }
             _ => None,
         };
         if entry.value.text().is_none() && !entry.value.is_null() {
             out.report(
-                Finding::at(entry.value.span, format!("field `{key}` must be a string"))
+                LintFinding::at(entry.value.span, format!("field `{key}` must be a string"))
                     .label(format!("this is {}", entry.value.kind()))
                     .fix_or_help(fix, format!("write it as a string: `{key}: …`")),
             );

@@ -1,17 +1,17 @@
 //! A tool list that is not in the standard's form.
 
-use prowess_diag::{Edit, Fix};
+use prowess_diag::{Fix, TextEdit};
 
-use super::{Finding, Levels, Sink, Subject};
+use super::{FindingSink, LintFinding, LintSubject, RuleLevels};
 
 rule!(
     "tool-list-form",
-    Levels::of("N--"),
+    RuleLevels::of("N--"),
     Safe,
     "`allowed-tools` is not separated by blanks"
 );
 
-fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
+fn check(skill: &LintSubject<'_>, out: &mut FindingSink<'_>) {
     let Some(parsed) = skill.parsed else { return };
     let (Some(list), Some(entry)) = (
         &parsed.manifest.allowed_tools,
@@ -36,14 +36,14 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     let fix = entry.value.verbatim_start(parsed.text).map(|_| {
         Fix::safe(
             "separate them with blanks",
-            vec![Edit::replace(
+            vec![TextEdit::replace(
                 entry.value.span,
                 prowess_spec::yaml::write::scalar(&joined),
             )],
         )
     });
     out.report(
-        Finding::at(
+        LintFinding::at(
             entry.value.span,
             "`allowed-tools` is separated by commas; the standard says blanks",
         )

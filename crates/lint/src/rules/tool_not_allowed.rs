@@ -4,18 +4,18 @@ use std::collections::BTreeSet;
 
 use prowess_diag::Span;
 
-use super::{Finding, Levels, Sink, Subject};
+use super::{FindingSink, LintFinding, LintSubject, RuleLevels};
 use crate::vocabulary::TOOLS;
-use prowess_spec::body::ItemKind;
+use prowess_spec::body::BodyItemKind;
 
 rule!(
     "tool-not-allowed",
-    Levels::of("NWN"),
+    RuleLevels::of("NWN"),
     None,
     "the body names a tool that `allowed-tools` leaves out"
 );
 
-fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
+fn check(skill: &LintSubject<'_>, out: &mut FindingSink<'_>) {
     let Some(parsed) = skill.parsed else { return };
     let Some(list) = parsed
         .manifest
@@ -27,7 +27,7 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     };
     let mut seen: BTreeSet<&str> = BTreeSet::new();
     for item in skill.items() {
-        let ItemKind::InlineCode { content } = item.kind else {
+        let BodyItemKind::InlineCode { content } = item.kind else {
             continue;
         };
         let name = content.of(parsed.text);
@@ -45,7 +45,7 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
         if !allowed && !is_forbidden(&parsed.text[..item.span.start as usize]) {
             seen.insert(name);
             out.report(
-                Finding::at(
+                LintFinding::at(
                     Span::new(content.start as usize, content.end as usize),
                     format!("the body uses `{name}`, which `allowed-tools` leaves out"),
                 )

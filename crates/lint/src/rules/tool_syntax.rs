@@ -1,19 +1,19 @@
 //! A token of a tool list that does not parse.
 
-use prowess_diag::{Edit, Fix, Span};
+use prowess_diag::{Fix, Span, TextEdit};
 
-use super::{Finding, Levels, MARKS, Sink, Subject, excerpt};
+use super::{FindingSink, LintFinding, LintSubject, MARKS, RuleLevels, excerpt};
 use prowess_spec::manifest::ToolToken;
 use prowess_spec::tool_pattern::TokenFault;
 
 rule!(
     "tool-syntax",
-    Levels::of("WEE"),
+    RuleLevels::of("WEE"),
     Suggested,
     "an entry of a tool list cannot be read"
 );
 
-fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
+fn check(skill: &LintSubject<'_>, out: &mut FindingSink<'_>) {
     let Some(parsed) = skill.parsed else { return };
     let manifest = &parsed.manifest;
     for (key, list, effect) in [
@@ -46,12 +46,12 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
                 None => format!("{}; it {effect}", fault.explain()),
             };
             let span = place.map_or(token.span, |(span, _)| span);
-            let finding = Finding::at(span, message).label(label);
+            let finding = LintFinding::at(span, message).label(label);
             out.report(match fault {
                 TokenFault::SpaceBeforeParenthesis => {
                     let joined = token.text.split_whitespace().collect::<Vec<_>>().join(" ").replacen(" (", "(", 1);
                     let verbatim = token.span.len() == token.text.len();
-                    let fix = verbatim.then(|| Fix::suggested("remove the space", vec![Edit::replace(token.span, joined)]));
+                    let fix = verbatim.then(|| Fix::suggested("remove the space", vec![TextEdit::replace(token.span, joined)]));
                     finding.fix(fix)
                 }
                 TokenFault::EmptySpecifier => finding.help("say what is allowed, such as `Bash(git status:*)`, or leave the parentheses out"),

@@ -1,13 +1,13 @@
 //! An unknown key.
 
-use prowess_diag::{Edit, Fix, LineIndex, Span, wording};
+use prowess_diag::{Fix, LineIndex, Span, TextEdit, wording};
 
-use super::{Finding, Levels, Sink, Subject};
-use crate::profile::{Profile, Target};
-use prowess_spec::fields::{self, Home, METADATA_KEYS};
-use prowess_spec::parse::Parsed;
+use super::{FindingSink, LintFinding, LintSubject, RuleLevels};
+use crate::profile::{LintProfile, LintTarget};
+use prowess_spec::fields::{self, FieldOrigin, METADATA_KEYS};
+use prowess_spec::parse::ParsedSkill;
 use prowess_spec::vocabulary;
-use prowess_spec::yaml::{Entry, Node, Style, Value, write};
+use prowess_spec::yaml::{YamlEntry, YamlNode, YamlStyle, YamlValue, write};
 
 /// Maximum number of keys named in one piece of advice.
 const MOST_NAMED: usize = 8;
@@ -16,15 +16,15 @@ const MOST_SHOWN: usize = 50;
 
 rule!(
     "unknown-key",
-    Levels::of("EWN"),
+    RuleLevels::of("EWN"),
     Suggested,
     "a key is not part of the format"
 );
 
-fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
+fn check(skill: &LintSubject<'_>, out: &mut FindingSink<'_>) {
     let Some(parsed) = skill.parsed else { return };
     // `claude-ai-keys` reports these in the words of the service.
-    if out.target() == Some(Target::ClaudeAi) {
+    if out.target() == Some(LintTarget::ClaudeAi) {
         return;
     }
     let entries = &parsed.manifest.entries;
@@ -40,7 +40,7 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
         } else {
             ["unknown key in the frontmatter: `", key, "`"].concat()
         };
-        let finding = Finding::at(entry.key_span, message);
+        let finding = LintFinding::at(entry.key_span, message);
         if let Some(above) = index.checked_sub(1).and_then(|above| entries.get(above))
             && is_sentence(key)
         {
@@ -87,7 +87,7 @@ impl Kind {
     fn of(key: &str) -> Self {
         if METADATA_KEYS.contains(&key) {
             Self::Metadata
-        } else if fields::find(key).is_some_and(|field| field.home == Home::ClaudeCode) {
+        } else if fields::find(key).is_some_and(|field| field.home == FieldOrigin::ClaudeCode) {
             Self::ClaudeCode
         } else {
             Self::Unknown
@@ -103,7 +103,7 @@ impl Kind {
     }
 
     /// Returns the advice for all keys of this kind.
-    fn advice(self, skill: &Subject<'_>, profile: Profile) -> String {
+    fn advice(self, skill: &LintSubject<'_>, profile: LintProfile) -> String {
         let Some(parsed) = skill.parsed else {
             return String::new();
         };
@@ -116,7 +116,7 @@ impl Kind {
                 && !is_sentence(key)
                 && self.in_metadata(parsed, key).is_none()
         });
-        let entries: Vec<&Entry> = entries.map(|(entry, _)| entry).collect();
+        let entries: Vec<&YamlEntry> = entries.map(|(entry, _)| entry).collect();
         let keys: Vec<&str> = entries.iter().map(|entry| &*entry.key).collect();
         // Below `metadata`, all values must be strings.
         let other = entries.iter().find_map(|entry| as_text(entry));
@@ -149,7 +149,7 @@ impl Kind {
     }
 
     /// Returns the entry of the same key in `metadata`.
-    fn in_metadata<'a>(self, parsed: &'a Parsed<'_>, key: &str) -> Option<&'a Entry<'a>> {
+    fn in_metadata<'a>(self, parsed: &'a ParsedSkill<'_>, key: &str) -> Option<&'a YamlEntry<'a>> {
         let entries = parsed.manifest.entry("metadata")?.value.entries()?;
         entries
             .iter()
@@ -159,13 +159,16 @@ impl Kind {
 }
 
 /// Returns a list, number or date as the string that it could be below `metadata`.
-fn as_text(entry: &Entry) -> Option<String> {
+fn as_text(entry: &YamlEntry) -> Option<String> {
     let text = match &entry.value.value {
-        Value::Scalar(text, Style::Plain) if !entry.value.is_null() && write::looks_typed(text) => {
+        YamlValue::Scalar(text, YamlStyle::Plain)
+            if !entry.value.is_null() && write::looks_typed(text) =>
+        {
             write::quoted(text)
         }
         _ => {
-            let items: Option<Vec<&str>> = entry.value.items()?.iter().map(Node::text).collect();
+            let items: Option<Vec<&str>> =
+                entry.value.items()?.iter().map(YamlNode::text).collect();
             write::scalar(&items?.join(", "))
         }
     };
@@ -181,8 +184,8 @@ pub(super) fn is_sentence(key: &str) -> bool {
 }
 
 /// Makes an entry part of the value above, if both are unquoted.
-fn join(text: &str, above: &Entry, entry: &Entry) -> Option<Fix> {
-    let is_bare = |node: &Node| matches!(node.value, Value::Scalar(_, Style::Plain));
+fn join(text: &str, above: &YamlEntry, entry: &YamlEntry) -> Option<Fix> {
+    let is_bare = |node: &YamlNode| matches!(node.value, YamlValue::Scalar(_, YamlStyle::Plain));
     let span = Span::new(
         above.value.span.start as usize,
         entry.value.span.end as usize,
@@ -195,15 +198,15 @@ fn join(text: &str, above: &Entry, entry: &Entry) -> Option<Fix> {
     let quoted = |part: &str| part.replace('\'', "''");
     let joined = format!("'{}  {}'", quoted(&raw[..at]), quoted(&raw[at..]));
     let title = format!("make it part of `{}`", above.key);
-    Some(Fix::suggested(title, vec![Edit::replace(span, joined)]))
+    Some(Fix::suggested(title, vec![TextEdit::replace(span, joined)]))
 }
 
 /// Returns `true` if a profile knows a key.
-pub(super) fn is_known(key: &str, profile: Profile) -> bool {
+pub(super) fn is_known(key: &str, profile: LintProfile) -> bool {
     fields::find(key).is_some_and(|field| match profile {
-        Profile::Spec => field.home == Home::Standard,
+        LintProfile::Spec => field.home == FieldOrigin::Standard,
         // `version` is common enough to be reported; the other keys are deliberate.
-        Profile::ClaudeCode => field.home != Home::Other || field.key != "version",
-        Profile::Lenient => true,
+        LintProfile::ClaudeCode => field.home != FieldOrigin::Other || field.key != "version",
+        LintProfile::Lenient => true,
     })
 }

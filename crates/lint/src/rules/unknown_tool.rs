@@ -1,19 +1,19 @@
 //! A tool that no known agent has.
 
-use prowess_diag::{Edit, Fix, suggest, wording};
+use prowess_diag::{Fix, TextEdit, suggest, wording};
 
-use super::{Finding, Levels, Sink, Subject};
+use super::{FindingSink, LintFinding, LintSubject, RuleLevels};
 use crate::vocabulary::TOOLS;
 use prowess_spec::tool_pattern::ToolPattern;
 
 rule!(
     "unknown-tool",
-    Levels::of("NWN"),
+    RuleLevels::of("NWN"),
     Suggested,
     "a tool list names an unknown tool"
 );
 
-fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
+fn check(skill: &LintSubject<'_>, out: &mut FindingSink<'_>) {
     let Some(manifest) = skill.parsed.map(|parsed| &parsed.manifest) else {
         return;
     };
@@ -30,7 +30,7 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
         if matches!(pattern, ToolPattern::Mcp { .. }) || name == "*" || TOOLS.contains(&name) {
             continue;
         }
-        let finding = Finding::at(token.span, format!("unknown tool {}", wording::tick(name)));
+        let finding = LintFinding::at(token.span, format!("unknown tool {}", wording::tick(name)));
         out.report(match suggest::nearest(name, TOOLS.iter().copied()) {
             Some(near) => {
                 // `Read: true` is not followed by a second tool.
@@ -39,7 +39,7 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
                 let fix = fix.map(|rest| {
                     Fix::suggested(
                         format!("use `{near}`"),
-                        vec![Edit::replace(token.span, format!("{near}{rest}"))],
+                        vec![TextEdit::replace(token.span, format!("{near}{rest}"))],
                     )
                 });
                 let is_case = near.eq_ignore_ascii_case(name);

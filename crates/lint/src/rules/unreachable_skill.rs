@@ -1,15 +1,15 @@
 //! A skill that neither users nor the model may invoke.
 
-use super::{Finding, Levels, Sink, Subject};
+use super::{FindingSink, LintFinding, LintSubject, RuleLevels};
 
 rule!(
     "unreachable-skill",
-    Levels::of("WWW"),
+    RuleLevels::of("WWW"),
     None,
     "neither users nor the model can invoke the skill"
 );
 
-fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
+fn check(skill: &LintSubject<'_>, out: &mut FindingSink<'_>) {
     let Some(manifest) = skill.parsed.map(|parsed| &parsed.manifest) else {
         return;
     };
@@ -22,7 +22,7 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
         == Some(false);
     if manifest.model_invocation_disabled() || by_sidecar {
         out.report(
-            Finding::at(
+            LintFinding::at(
                 user.span,
                 "neither users nor the model can invoke the skill",
             )

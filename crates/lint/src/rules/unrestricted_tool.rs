@@ -2,18 +2,18 @@
 
 use prowess_diag::wording;
 
-use super::{Finding, Levels, Sink, Subject};
+use super::{FindingSink, LintFinding, LintSubject, RuleLevels};
 use crate::vocabulary::RUNS_ANYTHING;
 use prowess_spec::tool_pattern::{CommandPattern, CommandShape, ToolPattern};
 
 rule!(
     "unrestricted-tool",
-    Levels::of("WWW"),
+    RuleLevels::of("WWW"),
     None,
     "`allowed-tools` lets the skill run any command"
 );
 
-fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
+fn check(skill: &LintSubject<'_>, out: &mut FindingSink<'_>) {
     let Some(list) = skill
         .parsed
         .and_then(|parsed| parsed.manifest.allowed_tools.as_ref())
@@ -26,7 +26,7 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
         };
         let Some(why) = why(pattern) else { continue };
         out.report(
-            Finding::at(
+            LintFinding::at(
                 token.span,
                 format!("{} allows every command", wording::tick(&token.text)),
             )

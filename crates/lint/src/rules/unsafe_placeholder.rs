@@ -2,31 +2,31 @@
 
 use prowess_diag::Span;
 use prowess_shell::advice::{self as slots, Unsafe};
-use prowess_spec::body::{Item, ItemKind, Place};
+use prowess_spec::body::{BodyItem, BodyItemKind, ItemContext};
 
-use super::{Finding, Levels, Sink, Subject};
+use super::{FindingSink, LintFinding, LintSubject, RuleLevels};
 
 rule!(
     "unsafe-placeholder",
-    Levels::of("WEE"),
+    RuleLevels::of("WEE"),
     None,
     "a command has an argument in an unsafe place"
 );
 
-fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
+fn check(skill: &LintSubject<'_>, out: &mut FindingSink<'_>) {
     let Some(parsed) = skill.parsed else { return };
     let items = skill.items();
     for (index, item) in items.iter().enumerate() {
-        let ItemKind::Command { command, .. } = item.kind else {
+        let BodyItemKind::Command { command, .. } = item.kind else {
             continue;
         };
-        if item.place != Place::Text {
+        if item.place != ItemContext::Text {
             continue;
         }
         for (place, reason) in unsafe_places(parsed.text, command, &items[index + 1..]) {
             let written = place.of(parsed.text);
             out.report(
-                Finding::at(
+                LintFinding::at(
                     place,
                     format!("`{written}` is in an unsafe place in a command"),
                 )
@@ -39,11 +39,15 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
 
 /// The arguments of a command that are in unsafe places. What stands inside a command follows it in
 /// the list of items.
-pub(super) fn unsafe_places(text: &str, command: Span, following: &[Item]) -> Vec<(Span, Unsafe)> {
+pub(super) fn unsafe_places(
+    text: &str,
+    command: Span,
+    following: &[BodyItem],
+) -> Vec<(Span, Unsafe)> {
     let inside: Vec<Span> = following
         .iter()
         .take_while(|inner| command.contains(inner.span))
-        .filter(|inner| matches!(inner.kind, ItemKind::Placeholder(_)))
+        .filter(|inner| matches!(inner.kind, BodyItemKind::Placeholder(_)))
         .map(|inner| inner.span)
         .collect();
     let start = command.start as usize;

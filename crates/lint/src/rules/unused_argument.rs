@@ -4,17 +4,17 @@ use std::collections::BTreeSet;
 
 use prowess_diag::wording;
 
-use super::{Finding, Levels, Sink, Subject};
-use prowess_spec::body::{ItemKind, Placeholder};
+use super::{FindingSink, LintFinding, LintSubject, RuleLevels};
+use prowess_spec::body::{BodyItemKind, Placeholder};
 
 rule!(
     "unused-argument",
-    Levels::of("WWN"),
+    RuleLevels::of("WWN"),
     None,
     "a declared argument is never used"
 );
 
-fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
+fn check(skill: &LintSubject<'_>, out: &mut FindingSink<'_>) {
     let Some(parsed) = skill.parsed else { return };
     let names = &parsed.manifest.arguments;
     if names.is_empty() {
@@ -22,7 +22,7 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     }
     let placeholders = || {
         skill.items().iter().filter_map(|item| {
-            if let ItemKind::Placeholder(placeholder) = &item.kind {
+            if let BodyItemKind::Placeholder(placeholder) = &item.kind {
                 Some(placeholder)
             } else {
                 None
@@ -44,7 +44,7 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     for (index, name) in names.iter().enumerate() {
         if !used.contains(&index) {
             out.report(
-                Finding::at(
+                LintFinding::at(
                     name.span,
                     format!("the argument {} is never used", wording::tick(&name.value)),
                 )

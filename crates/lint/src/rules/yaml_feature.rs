@@ -1,21 +1,21 @@
 //! Anchors, aliases, merge keys, tags and other features that are not allowed in frontmatter.
 
-use super::{Finding, Levels, Sink, Subject};
+use super::{FindingSink, LintFinding, LintSubject, RuleLevels};
 use prowess_spec::problem::ProblemKind;
 
 rule!(
     "yaml-feature",
-    Levels::of("EEE"),
+    RuleLevels::of("EEE"),
     None,
     "the frontmatter uses a YAML feature that is not allowed"
 );
 
-fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
+fn check(skill: &LintSubject<'_>, out: &mut FindingSink<'_>) {
     let Some(parsed) = skill.parsed else { return };
     for problem in &parsed.problems {
         if let ProblemKind::YamlRefused(refusal) = &problem.kind {
             out.report(
-                Finding::at(
+                LintFinding::at(
                     problem.span,
                     format!(
                         "invalid YAML: frontmatter must not use {}",

@@ -1,12 +1,12 @@
 //! YAML that cannot be repaired.
 
-use super::{Finding, Levels, Sink, Subject};
+use super::{FindingSink, LintFinding, LintSubject, RuleLevels};
 use crate::notation;
 use prowess_spec::problem::ProblemKind;
 
 rule!(
     "yaml-invalid",
-    Levels::of("EEE"),
+    RuleLevels::of("EEE"),
     Suggested,
     "part of the frontmatter is not valid YAML and was not read"
 );
@@ -115,7 +115,7 @@ const QUOTE: &str = "quote the value";
 const STAR: &str = "quote the value if it is text: in YAML, `*name` refers to the \
                     anchor `&name`, and no such anchor exists";
 
-fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
+fn check(skill: &LintSubject<'_>, out: &mut FindingSink<'_>) {
     let Some(parsed) = skill.parsed else { return };
     for problem in &parsed.problems {
         if let ProblemKind::YamlInvalid { message, key } = &problem.kind {
@@ -131,7 +131,8 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
             };
             let meaning = MEANINGS.iter().find(|(said, ..)| message.contains(said));
             let message = meaning.map_or(message.as_str(), |(_, message, _)| message);
-            let finding = Finding::at(problem.span, format!("invalid YAML: {message}")).label(lost);
+            let finding =
+                LintFinding::at(problem.span, format!("invalid YAML: {message}")).label(lost);
             let fix = notation::plain_keys(parsed).filter(|_| key.is_none());
             out.report(match meaning {
                 Some((.., help)) => finding.fix_or_help(fix, *help),

@@ -1,23 +1,23 @@
 //! Invalid YAML that was repaired.
 
-use prowess_diag::{Edit, Fix, Span};
+use prowess_diag::{Fix, Span, TextEdit};
 
-use super::{Finding, Levels, MARKS, Sink, Subject};
+use super::{FindingSink, LintFinding, LintSubject, MARKS, RuleLevels};
 use prowess_spec::manifest::ToolToken;
-use prowess_spec::parse::Parsed;
+use prowess_spec::parse::ParsedSkill;
 use prowess_spec::problem::{ProblemKind, UNQUOTED_COLON};
 use prowess_spec::tool_pattern::parse_list;
 
 rule!(
     "yaml-syntax",
-    Levels::of("EEW"),
+    RuleLevels::of("EEW"),
     Safe,
     "the frontmatter is not valid YAML, but the meaning is clear"
 );
 
 /// Removes the quotation marks from a tool list such as `"Read", "Write"`. Quoting the whole list
 /// instead would be valid YAML but grant nothing.
-fn bare_tools(parsed: &Parsed<'_>, place: Span) -> Option<Fix> {
+fn bare_tools(parsed: &ParsedSkill<'_>, place: Span) -> Option<Fix> {
     let manifest = &parsed.manifest;
     let mut lists = [&manifest.allowed_tools, &manifest.disallowed_tools]
         .into_iter()
@@ -27,11 +27,11 @@ fn bare_tools(parsed: &Parsed<'_>, place: Span) -> Option<Fix> {
     let bare = list.span.of(parsed.text).replace(MARKS, "");
     let is_clear = list.tokens().iter().any(is_marked)
         && parse_list(&bare).iter().all(|token| token.pattern.is_ok());
-    let edit = Edit::replace(list.span, bare);
+    let edit = TextEdit::replace(list.span, bare);
     is_clear.then(|| Fix::suggested("remove the quotation marks", vec![edit]))
 }
 
-fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
+fn check(skill: &LintSubject<'_>, out: &mut FindingSink<'_>) {
     let Some(parsed) = skill.parsed else { return };
     for problem in &parsed.problems {
         if let ProblemKind::YamlRepaired {
@@ -53,7 +53,7 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
             };
             let fix = bare_tools(parsed, problem.span).unwrap_or(fix);
             let message = format!("invalid YAML: {message}");
-            out.report(Finding::at(problem.span, message).label(label).fix(fix));
+            out.report(LintFinding::at(problem.span, message).label(label).fix(fix));
         }
     }
 }

@@ -1,8 +1,8 @@
 //! Findings of one file together: every suggested fix can be applied, and advice is given once.
 
 use prowess_diag::{Applicability, Diagnostic};
-use prowess_lint::{Profile, RuleSet, Subject, check, fix};
-use prowess_spec::{Package, parse};
+use prowess_lint::{LintProfile, LintRuleSet, LintSubject, check, fix};
+use prowess_spec::{PackageListing, parse};
 
 fn text(keys: &str) -> String {
     format!(
@@ -10,19 +10,19 @@ fn text(keys: &str) -> String {
     )
 }
 
-fn findings(text: &str, folder: &str, profile: Profile) -> Vec<Diagnostic> {
-    let (parsed, package) = (parse(text.as_bytes()), Package::named(folder));
+fn findings(text: &str, folder: &str, profile: LintProfile) -> Vec<Diagnostic> {
+    let (parsed, package) = (parse(text.as_bytes()), PackageListing::named(folder));
     check(
-        &Subject::new(&parsed, &package),
-        &RuleSet::new(profile, None),
+        &LintSubject::new(&parsed, &package),
+        &LintRuleSet::new(profile, None),
     )
 }
 
 /// Returns the number of suggested and of applied fixes.
 fn offered_and_applied(text: &str, folder: &str) -> (usize, usize) {
-    let rules = RuleSet::new(Profile::ClaudeCode, None);
-    let package = Package::named(folder);
-    let offered = findings(text, folder, Profile::ClaudeCode);
+    let rules = LintRuleSet::new(LintProfile::ClaudeCode, None);
+    let package = PackageListing::named(folder);
+    let offered = findings(text, folder, LintProfile::ClaudeCode);
     let fixed = fix::fix_all(
         text.as_bytes(),
         &package,
@@ -90,22 +90,26 @@ fn all_suggested_fixes_can_be_applied() {
 #[test]
 fn only_the_first_of_two_misspellings_is_renamed() {
     let text = text("alowed-tools: Read\nallowed_tools: Grep\n");
-    let found = findings(&text, "x", Profile::ClaudeCode);
+    let found = findings(&text, "x", LintProfile::ClaudeCode);
     assert!(found[0].fix.is_some(), "{found:?}");
     assert_eq!(
         found[1].label.as_deref(),
         Some("no effect: line 4 also looks like `allowed-tools`")
     );
     let text = text.replace("alowed-tools: Read", "user_invocable: true");
-    assert!(findings(&text, "x", Profile::ClaudeCode)[0].fix.is_some());
-    let strict = findings(&text, "x", Profile::Spec);
+    assert!(
+        findings(&text, "x", LintProfile::ClaudeCode)[0]
+            .fix
+            .is_some()
+    );
+    let strict = findings(&text, "x", LintProfile::Spec);
     assert_eq!((strict[0].rule, &strict[0].fix), ("misspelt-key", &None));
     let text = text.replace("user_invocable: true", "alowed-tools: Read");
     // The finding about the missing name covers the first, so the second has its own.
     let text = text
         .replace("name: x", "nam: x\nnaem: y")
         .replace("alowed-tools: Read\n", "");
-    let rules: Vec<&str> = findings(&text, "x", Profile::ClaudeCode)
+    let rules: Vec<&str> = findings(&text, "x", LintProfile::ClaudeCode)
         .iter()
         .map(|finding| finding.rule)
         .collect();
@@ -120,20 +124,20 @@ fn invalid_name_and_folder_are_renamed_together() {
     ] {
         let text = text("").replace("name: x", &format!("name: {name}"));
         let help = format!("rename both the skill and its folder to `{better}`");
-        for finding in findings(&text, folder, Profile::ClaudeCode) {
+        for finding in findings(&text, folder, LintProfile::ClaudeCode) {
             assert_eq!(finding.help.as_deref(), Some(&*help), "{finding:?}");
             assert!(finding.fix.is_none(), "{finding:?}");
         }
     }
     // A valid name stays.
-    let found = findings(&text(""), "Wrong_Name", Profile::ClaudeCode);
+    let found = findings(&text(""), "Wrong_Name", LintProfile::ClaudeCode);
     assert_eq!(found[0].help.as_deref(), Some("rename the folder to `x`"));
     assert!(found[0].fix.is_none());
 }
 
 #[test]
 fn unknown_keys_of_one_kind_get_advice_once() {
-    let help = |keys: &str, profile: Profile| -> Vec<Option<String>> {
+    let help = |keys: &str, profile: LintProfile| -> Vec<Option<String>> {
         let found = findings(&text(keys), "x", profile);
         let found = found
             .into_iter()
@@ -144,7 +148,7 @@ fn unknown_keys_of_one_kind_get_advice_once() {
     assert_eq!(
         help(
             "author: me\nzebra: a\ntags: a\nyak: b\n",
-            Profile::ClaudeCode
+            LintProfile::ClaudeCode
         ),
         [
             some("add a line `metadata:`, and move `author` and `tags` below it, indented"),
@@ -154,13 +158,13 @@ fn unknown_keys_of_one_kind_get_advice_once() {
         ]
     );
     assert_eq!(
-        help("author: me\nmetadata:\n  a: b\n", Profile::ClaudeCode),
+        help("author: me\nmetadata:\n  a: b\n", LintProfile::ClaudeCode),
         [some("move `author` below `metadata:`, indented")]
     );
     assert_eq!(
         help(
             "version: 1.0\nauthor: me\nmetadata:\n  a: b\n  version: 2.0\n",
-            Profile::ClaudeCode
+            LintProfile::ClaudeCode
         ),
         [
             some("`metadata` already has a `version` (line 8); remove this one"),
@@ -168,13 +172,16 @@ fn unknown_keys_of_one_kind_get_advice_once() {
         ]
     );
     assert_eq!(
-        help("version: 1.0\n", Profile::ClaudeCode),
+        help("version: 1.0\n", LintProfile::ClaudeCode),
         [some(
             "add a line `metadata:`, and move `version` below it as a string: `version: \"1.0\"`"
         )]
     );
     assert_eq!(
-        help("tags: [a, b]\nzebra:\n  - 'x: y'\n", Profile::ClaudeCode),
+        help(
+            "tags: [a, b]\nzebra:\n  - 'x: y'\n",
+            LintProfile::ClaudeCode
+        ),
         [
             some("add a line `metadata:`, and move `tags` below it as a string: `tags: a, b`"),
             some("remove `zebra`, or move it below `metadata:` as a string: `zebra: 'x: y'`"),
@@ -183,14 +190,14 @@ fn unknown_keys_of_one_kind_get_advice_once() {
     assert_eq!(
         help(
             "tags: [a, b]\nauthor: me\nmetadata:\n  a: b\n",
-            Profile::ClaudeCode
+            LintProfile::ClaudeCode
         )[0],
         some(
             "move `tags` and `author` below `metadata:`, indented, and write each value as a string: `tags: a, b`"
         )
     );
     let many: String = (0..20).map(|n| format!("zebra-{n}: 1\n")).collect();
-    let helps = help(&many, Profile::ClaudeCode);
+    let helps = help(&many, LintProfile::ClaudeCode);
     assert_eq!(helps.iter().flatten().count(), 1);
     assert!(
         helps[0]
@@ -198,7 +205,7 @@ fn unknown_keys_of_one_kind_get_advice_once() {
             .is_some_and(|help| help.starts_with("remove these 20 keys, or"))
     );
     assert_eq!(
-        help("model: inherit\n", Profile::Spec),
+        help("model: inherit\n", LintProfile::Spec),
         [some(
             "remove `model`, or use the profile `claude-code` if the skill is only for \
              Claude Code"
@@ -208,7 +215,7 @@ fn unknown_keys_of_one_kind_get_advice_once() {
 
 /// Returns the text marked by each finding of a rule, with its label and help.
 fn marked<'t>(text: &'t str, rule: &str) -> Vec<(&'t str, String, Option<String>)> {
-    let found = findings(text, "x", Profile::ClaudeCode).into_iter();
+    let found = findings(text, "x", LintProfile::ClaudeCode).into_iter();
     found
         .filter(|finding| finding.rule == rule)
         .map(|finding| {
@@ -228,7 +235,7 @@ fn with_body(keys: &str, body: &str) -> String {
 
 /// Returns the fixes of a rule, each with the fixed text.
 fn fixes(text: &str, rule: &str) -> Vec<(String, Applicability, String)> {
-    let found = findings(text, "x", Profile::ClaudeCode).into_iter();
+    let found = findings(text, "x", LintProfile::ClaudeCode).into_iter();
     found
         .filter(|finding| finding.rule == rule)
         .filter_map(|finding| finding.fix)
@@ -286,10 +293,10 @@ fn value_after_a_tool_is_removed() {
 #[test]
 fn harmful_fix_becomes_advice_with_a_reason() {
     let harmful = text("").replace("name: x", "Name: x_y");
-    let rules = RuleSet::new(Profile::ClaudeCode, None);
-    let package = Package::named("x_y");
+    let rules = LintRuleSet::new(LintProfile::ClaudeCode, None);
+    let package = PackageListing::named("x_y");
     let why = "rename it to `name` (not applied: it would cause a new error, name-characters)";
-    let mut found = findings(&harmful, "x_y", Profile::ClaudeCode);
+    let mut found = findings(&harmful, "x_y", LintProfile::ClaudeCode);
     assert!(found[0].fix.is_some());
     fix::remove_inapplicable_fixes(&harmful, &package, &rules, &mut found);
     assert_eq!(
@@ -309,7 +316,7 @@ fn harmful_fix_becomes_advice_with_a_reason() {
     }
     // Only harmful fixes are removed.
     let both = harmful.replace("description:", "Description:");
-    let mut found = findings(&both, "x_y", Profile::ClaudeCode);
+    let mut found = findings(&both, "x_y", LintProfile::ClaudeCode);
     fix::remove_inapplicable_fixes(&both, &package, &rules, &mut found);
     let offers: Vec<bool> = found.iter().map(|finding| finding.fix.is_some()).collect();
     assert_eq!(offers, [false, true], "{found:?}");
@@ -381,7 +388,7 @@ fn each_command_of_a_block_has_its_own_span() {
 #[test]
 fn blocks_with_many_commands_are_bounded() {
     let text = with_body("", &format!("```!\n{}```\n", "ls\n".repeat(250)));
-    let found = findings(&text, "x", Profile::ClaudeCode);
+    let found = findings(&text, "x", LintProfile::ClaudeCode);
     assert_eq!(found.len(), 101);
     assert!(
         found
@@ -450,7 +457,7 @@ fn unbalanced_parenthesis_is_marked() {
         ),
     ] {
         let text = text(&format!("allowed-tools: {value}\n"));
-        let found = findings(&text, "x", Profile::ClaudeCode);
+        let found = findings(&text, "x", LintProfile::ClaudeCode);
         let found = found
             .iter()
             .find(|finding| finding.rule == "tool-syntax")
@@ -487,7 +494,7 @@ fn duplicate_key_names_the_line_of_the_first() {
 #[test]
 fn message_names_the_misspelt_required_key() {
     let text = text("").replace("description:", "descripton:");
-    let found = findings(&text, "x", Profile::ClaudeCode);
+    let found = findings(&text, "x", LintProfile::ClaudeCode);
     assert_eq!(
         found
             .iter()
@@ -500,12 +507,12 @@ fn message_names_the_misspelt_required_key() {
     );
     // If a part of the block was not read, no key is reported as missing.
     let text = text.replace("---\nDo it.", "hooks: *foo\n---\nDo it.");
-    let found = findings(&text, "x", Profile::ClaudeCode);
+    let found = findings(&text, "x", LintProfile::ClaudeCode);
     let rules: Vec<&str> = found.iter().map(|finding| finding.rule).collect();
     assert_eq!(rules, ["misspelt-key", "yaml-invalid"]);
     let help = found[1].help.as_deref().unwrap();
     assert!(help.starts_with("quote the value if it is text"), "{help}");
-    let found = findings(&text.replace("*foo", "@foo"), "x", Profile::ClaudeCode);
+    let found = findings(&text.replace("*foo", "@foo"), "x", LintProfile::ClaudeCode);
     assert_eq!(
         found[1].message,
         "invalid YAML: an unquoted value begins with `@`"
@@ -515,7 +522,7 @@ fn message_names_the_misspelt_required_key() {
 
 #[test]
 fn advice_names_the_key_to_move() {
-    let found = findings(&text("version: v1\n"), "x", Profile::ClaudeCode);
+    let found = findings(&text("version: v1\n"), "x", LintProfile::ClaudeCode);
     assert_eq!(
         found[0].help.as_deref(),
         Some("add a line `metadata:`, and move `version` below it, indented")
@@ -540,7 +547,7 @@ fn message_names_the_lines_of_further_hidden_characters() {
             "the character U+200B (and 1,000 more on lines 6, 7, 8, 9, 10 and 995 others) is",
         ),
     ] {
-        let found = findings(&text, "x", Profile::ClaudeCode);
+        let found = findings(&text, "x", LintProfile::ClaudeCode);
         let found = found
             .iter()
             .find(|finding| finding.rule == "invisible-characters")

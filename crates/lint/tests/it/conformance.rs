@@ -5,12 +5,16 @@
 //! which recoveries it reports.
 
 use prowess_diag::Severity;
-use prowess_lint::{Profile, RuleSet, Subject, Target, check};
-use prowess_spec::{Package, identify, parse};
+use prowess_lint::{LintProfile, LintRuleSet, LintSubject, LintTarget, check};
+use prowess_spec::{PackageListing, identify, parse};
 
-fn findings(bytes: &[u8], folder: &str, rules: &RuleSet) -> Vec<(&'static str, Severity, String)> {
-    let (parsed, package) = (parse(bytes), Package::named(folder));
-    let found = check(&Subject::new(&parsed, &package), rules);
+fn findings(
+    bytes: &[u8],
+    folder: &str,
+    rules: &LintRuleSet,
+) -> Vec<(&'static str, Severity, String)> {
+    let (parsed, package) = (parse(bytes), PackageListing::named(folder));
+    let found = check(&LintSubject::new(&parsed, &package), rules);
     found
         .into_iter()
         .map(|finding| (finding.rule, finding.severity, finding.message.into_owned()))
@@ -18,8 +22,8 @@ fn findings(bytes: &[u8], folder: &str, rules: &RuleSet) -> Vec<(&'static str, S
 }
 
 /// Returns the errors of a profile, by rule.
-fn errors(bytes: &[u8], folder: &str, profile: Profile) -> Vec<&'static str> {
-    let found = findings(bytes, folder, &RuleSet::new(profile, None));
+fn errors(bytes: &[u8], folder: &str, profile: LintProfile) -> Vec<&'static str> {
+    let found = findings(bytes, folder, &LintRuleSet::new(profile, None));
     found
         .into_iter()
         .filter(|(_, severity, _)| *severity == Severity::Error)
@@ -242,7 +246,7 @@ fn strict_cases() {
         ),
     ];
     for (case, folder, text, expected) in cases {
-        let mut found = errors(text.as_bytes(), folder, Profile::Spec);
+        let mut found = errors(text.as_bytes(), folder, LintProfile::Spec);
         found.sort_unstable();
         assert_eq!(found, *expected, "case {case}: {text:.60}");
     }
@@ -379,7 +383,7 @@ fn lenient_cases() {
         let found = findings(
             text.as_bytes(),
             "folder",
-            &RuleSet::new(Profile::Lenient, None),
+            &LintRuleSet::new(LintProfile::Lenient, None),
         );
         for rule in *reported {
             assert!(
@@ -466,7 +470,7 @@ fn case_32_any_bytes_give_a_diagnostic() {
         (&b"\xff\xfe-\0-\0-\0"[..], "not-utf8"),
     ] {
         assert!(
-            errors(bytes, "x", Profile::Lenient).contains(&rule),
+            errors(bytes, "x", LintProfile::Lenient).contains(&rule),
             "{rule}"
         );
     }
@@ -478,7 +482,7 @@ fn case_33_large_input_is_bounded() {
     let found = errors(
         format!("---\n{keys}---\nbody\n").as_bytes(),
         "x",
-        Profile::Lenient,
+        LintProfile::Lenient,
     );
     assert_eq!(found, ["frontmatter-too-large"]);
 }
@@ -488,7 +492,7 @@ fn case_56_unexpected_keys_come_before_missing_ones() {
     let found = findings(
         b"---\nfoo: 1\nbar: 2\n---\n",
         "x",
-        &RuleSet::new(Profile::Spec, None),
+        &LintRuleSet::new(LintProfile::Spec, None),
     );
     let messages: Vec<&str> = found
         .iter()
@@ -513,7 +517,7 @@ fn case_59_claude_code_keys_are_known() {
     let found = findings(
         text.as_bytes(),
         "x",
-        &RuleSet::new(Profile::ClaudeCode, None),
+        &LintRuleSet::new(LintProfile::ClaudeCode, None),
     );
     let rules: Vec<(&str, Severity)> = found
         .iter()
@@ -532,7 +536,7 @@ fn case_59_claude_code_keys_are_known() {
 
 #[test]
 fn case_60_claude_ai_rejects_more() {
-    let rules = RuleSet::new(Profile::Spec, Some(Target::ClaudeAi));
+    let rules = LintRuleSet::new(LintProfile::Spec, Some(LintTarget::ClaudeAi));
     let text = "---\nname: claude-x\ndescription: a <b> c\nargument-hint: a\n---\nbody\n";
     let found = findings(text.as_bytes(), "claude-x", &rules);
     let errors: Vec<&str> = found

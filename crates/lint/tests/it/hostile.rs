@@ -1,13 +1,13 @@
 //! Inputs that once caused a panic, lost a key, or took quadratic time.
 
-use prowess_lint::{Profile, RuleSet, Subject, check, fix};
-use prowess_spec::{Package, parse};
+use prowess_lint::{LintProfile, LintRuleSet, LintSubject, check, fix};
+use prowess_spec::{PackageListing, parse};
 
 fn fixed(text: &str, folder: &str) -> String {
-    let rules = RuleSet::new(Profile::ClaudeCode, None);
+    let rules = LintRuleSet::new(LintProfile::ClaudeCode, None);
     fix::fix_all(
         text.as_bytes(),
-        &Package::named(folder),
+        &PackageListing::named(folder),
         None,
         &rules,
         prowess_diag::Applicability::Safe,
@@ -136,14 +136,14 @@ fn time_is_linear_in_size() {
         ("fences", "", many("~~~`")),
     ] {
         let text = format!("---\nname: x\ndescription: Use when d.\n{front}---\n{body}");
-        let package = Package {
+        let package = PackageListing {
             files: Some(Vec::new()),
-            ..Package::named("x")
+            ..PackageListing::named("x")
         };
         let parsed = parse(text.as_bytes());
         let found = check(
-            &Subject::new(&parsed, &package),
-            &RuleSet::new(Profile::ClaudeCode, None),
+            &LintSubject::new(&parsed, &package),
+            &LintRuleSet::new(LintProfile::ClaudeCode, None),
         );
         assert!(found.len() < 2000, "{what}: {} findings", found.len());
     }

@@ -19,8 +19,8 @@
 //! | `repeat=N` | the last line of the example is repeated N times |
 
 use prowess_lint::rules::{FixKind, RULES};
-use prowess_lint::{Profile, RuleSet, Subject, Target};
-use prowess_spec::{FileKind, Package, PackageFile, ReadFault};
+use prowess_lint::{LintProfile, LintRuleSet, LintSubject, LintTarget};
+use prowess_spec::{FileKind, PackageFile, PackageListing, ReadFault};
 
 struct Example {
     kind: String,
@@ -56,7 +56,7 @@ impl Example {
         bytes
     }
 
-    fn package(&self) -> Package {
+    fn package(&self) -> PackageListing {
         let entry = |path: &str| PackageFile {
             path: path.trim_end_matches('!').into(),
             kind: FileKind::File,
@@ -70,7 +70,7 @@ impl Example {
             .map(entry)
             .collect();
         files.sort_by(|a, b| a.path.cmp(&b.path));
-        Package {
+        PackageListing {
             folder: Some(self.get("folder").unwrap_or("pdf-tools").to_owned()),
             file_name: Some(self.get("file").unwrap_or("SKILL.md").to_owned()),
             files: Some(files),
@@ -81,11 +81,11 @@ impl Example {
         }
     }
 
-    fn rules(&self) -> RuleSet {
-        let profile = self
-            .get("profile")
-            .map_or(Profile::default(), |name| Profile::parse(name).unwrap());
-        RuleSet::new(profile, self.get("target").map(|_| Target::ClaudeAi))
+    fn rules(&self) -> LintRuleSet {
+        let profile = self.get("profile").map_or(LintProfile::default(), |name| {
+            LintProfile::parse(name).unwrap()
+        });
+        LintRuleSet::new(profile, self.get("target").map(|_| LintTarget::ClaudeAi))
     }
 
     fn fault(&self) -> Option<ReadFault> {
@@ -101,9 +101,9 @@ impl Example {
     fn diagnostics(&self) -> Vec<prowess_diag::Diagnostic> {
         let (bytes, package, rules) = (self.bytes(), self.package(), self.rules());
         match self.fault() {
-            Some(fault) => prowess_lint::check(&Subject::unread(&package, &fault), &rules),
+            Some(fault) => prowess_lint::check(&LintSubject::unread(&package, &fault), &rules),
             None => prowess_lint::check(
-                &Subject::new(&prowess_spec::parse(&bytes), &package),
+                &LintSubject::new(&prowess_spec::parse(&bytes), &package),
                 &rules,
             ),
         }
@@ -165,7 +165,7 @@ fn examples(page: &str) -> Vec<Example> {
 }
 
 /// Runs a check for every rule and reports all failures, not only the first.
-fn each_rule(check: impl Fn(&'static prowess_lint::Rule, &[Example]) -> Result<(), String>) {
+fn each_rule(check: impl Fn(&'static prowess_lint::LintRule, &[Example]) -> Result<(), String>) {
     let failures: Vec<String> = RULES
         .iter()
         .filter_map(|rule| {

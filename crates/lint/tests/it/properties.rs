@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use prowess_diag::Span;
-use prowess_spec::body::{self, Detail, Item, ItemKind, links};
+use prowess_spec::body::{self, BodyItem, BodyItemKind, ScanDetail, links};
 use prowess_test::oracle;
 
 /// Generates pieces of frontmatter, valid and invalid.
@@ -265,15 +265,15 @@ proptest! {
         let text = pieces.concat();
         let find = |names: &[&str], detail| {
             let items = body::analyse(&text, Span::new(0, text.len()), names, detail);
-            let wanted = |item: &Item| match item.kind {
-                ItemKind::Placeholder(_) | ItemKind::Command { .. } => true,
-                ItemKind::Link { target } => links::relative(target.of(&text)).is_some(),
+            let wanted = |item: &BodyItem| match item.kind {
+                BodyItemKind::Placeholder(_) | BodyItemKind::Command { .. } => true,
+                BodyItemKind::Link { target } => links::relative(target.of(&text)).is_some(),
                 _ => false,
             };
             items.into_iter().filter(wanted).collect::<Vec<_>>()
         };
         for names in [&[][..], &["a"]] {
-            prop_assert_eq!(find(names, Detail::Marked), find(names, Detail::Full), "{:?}", text);
+            prop_assert_eq!(find(names, ScanDetail::Marked), find(names, ScanDetail::Full), "{:?}", text);
         }
     }
 

@@ -1,25 +1,25 @@
 //! The frontmatter cases of the five seed references (their section 3): P for Planck, K and A for
 //! `skilled_crew`, then the lists of core-agent and Agentick. Comments mark deliberate differences.
 
-use prowess_lint::{Profile, RuleSet, Subject, check};
-use prowess_spec::manifest::Text;
+use prowess_lint::{LintProfile, LintRuleSet, LintSubject, check};
+use prowess_spec::manifest::SpannedText;
 use prowess_spec::tool_pattern::{ToolPattern, parse_list};
-use prowess_spec::{Manifest, Package, SkillName, identify, parse};
+use prowess_spec::{Manifest, PackageListing, SkillName, identify, parse};
 
 fn manifest(text: &str) -> Manifest<'_> {
     parse(text.as_bytes()).manifest
 }
 
 #[expect(clippy::ref_option, reason = "called with fields")]
-fn value<'a>(text: &'a Option<Text<'_>>) -> Option<&'a str> {
+fn value<'a>(text: &'a Option<SpannedText<'_>>) -> Option<&'a str> {
     text.as_ref().map(|text| &*text.value)
 }
 
-fn rules(text: &str, profile: Profile) -> Vec<&'static str> {
-    let (parsed, package) = (parse(text.as_bytes()), Package::named("x"));
+fn rules(text: &str, profile: LintProfile) -> Vec<&'static str> {
+    let (parsed, package) = (parse(text.as_bytes()), PackageListing::named("x"));
     check(
-        &Subject::new(&parsed, &package),
-        &RuleSet::new(profile, None),
+        &LintSubject::new(&parsed, &package),
+        &LintRuleSet::new(profile, None),
     )
     .into_iter()
     .map(|finding| finding.rule)
@@ -40,9 +40,9 @@ fn planck_parsing() {
         (Some("x"), Some("a: b"))
     );
     // P3, P4, P5: missing fields are named.
-    assert!(rules("no frontmatter", Profile::Lenient).contains(&"frontmatter-missing"));
-    assert!(rules("---\ndescription: d\n---\nb", Profile::Lenient).contains(&"name-missing"));
-    assert!(rules("---\nname: x\n---\nb", Profile::Lenient).contains(&"description-missing"));
+    assert!(rules("no frontmatter", LintProfile::Lenient).contains(&"frontmatter-missing"));
+    assert!(rules("---\ndescription: d\n---\nb", LintProfile::Lenient).contains(&"name-missing"));
+    assert!(rules("---\nname: x\n---\nb", LintProfile::Lenient).contains(&"description-missing"));
     // P7: defaults.
     let text = with("");
     let plain = manifest(&text);
@@ -89,7 +89,7 @@ fn planck_p08_only_literal_true_pins() {
             "{written}"
         );
         assert_eq!(
-            rules(&text, Profile::Lenient).contains(&"boolean-value"),
+            rules(&text, LintProfile::Lenient).contains(&"boolean-value"),
             !understood,
             "{written}"
         );
@@ -105,8 +105,11 @@ fn planck_p10_invocation_flag() {
     // Planck reads anything else as false; we use the safer value and report it.
     assert!(disabled("disable-model-invocation: maybe"));
     assert!(
-        rules(&with("disable-model-invocation: maybe"), Profile::Lenient)
-            .contains(&"boolean-value")
+        rules(
+            &with("disable-model-invocation: maybe"),
+            LintProfile::Lenient
+        )
+        .contains(&"boolean-value")
     );
 }
 
@@ -128,7 +131,7 @@ fn planck_p11_p12_p14_recoveries() {
         ),
     ] {
         assert_eq!(value(&manifest(text).name), Some("x"), "{text}");
-        let found = rules(text, Profile::Lenient);
+        let found = rules(text, LintProfile::Lenient);
         assert!(
             rule.is_none_or(|rule| found.contains(&rule)),
             "{text}: {found:?}"
@@ -142,7 +145,7 @@ fn crew_skill_file() {
     let text = with(
         "license: MIT\ncompatibility:\n- a\n- b\nmetadata:\n  a: b\nallowed-tools: Bash(python:*) Read",
     );
-    assert!(rules(&text, Profile::Lenient).contains(&"text-expected"));
+    assert!(rules(&text, LintProfile::Lenient).contains(&"text-expected"));
     assert_eq!(value(&manifest(&text).license), Some("MIT"));
     // K3: an absent key means no list, not an empty one.
     assert_eq!(manifest(&with("")).allowed_tools, None);
@@ -153,9 +156,11 @@ fn crew_skill_file() {
         Some(0)
     );
     // K4: a bare Bash is reported (a load error in skilled_crew).
-    assert!(rules(&with("allowed-tools: Bash"), Profile::Lenient).contains(&"unrestricted-tool"));
+    assert!(
+        rules(&with("allowed-tools: Bash"), LintProfile::Lenient).contains(&"unrestricted-tool")
+    );
     // K5: an unknown key is a note by default and an error in strict mode.
-    assert!(rules(&with("foo: 1"), Profile::Spec).contains(&"unknown-key"));
+    assert!(rules(&with("foo: 1"), LintProfile::Spec).contains(&"unknown-key"));
     // K6, K7
     assert!(SkillName::new("a b").is_err() && SkillName::new(&"a".repeat(65)).is_err());
     // K11: nothing is evaluated, not even frontmatter.
@@ -191,7 +196,7 @@ fn crew_allowed_tools() {
     );
     assert!(!covers("Bash(git:*)", "./git x") && !covers("Bash(git:*)", "/usr/bin/git x"));
     // A7
-    assert!(rules(&with("allowed-tools: Raed"), Profile::ClaudeCode).contains(&"unknown-tool"));
+    assert!(rules(&with("allowed-tools: Raed"), LintProfile::ClaudeCode).contains(&"unknown-tool"));
     // A8
     assert_eq!(
         tools("mcp__a__b Bash(echo (x))"),
@@ -217,7 +222,7 @@ fn core_agent_frontmatter() {
     assert_eq!(count("allowed-tools:\n- Read\n- Write"), Some(2));
     assert_eq!(count("allowed-tools: null"), None);
     // Unbalanced parentheses are reported at their position.
-    assert!(rules(&with("allowed-tools: Bash(git"), Profile::Lenient).contains(&"tool-syntax"));
+    assert!(rules(&with("allowed-tools: Bash(git"), LintProfile::Lenient).contains(&"tool-syntax"));
     // Decorated separators are not separators.
     assert!(manifest("---yaml\nname: x\n---\n").entries.is_empty());
     // A dash inside a description does not truncate it.

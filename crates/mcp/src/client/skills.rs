@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::wire::{MAIN, MAX_BYTES, Manifest};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use prowess_catalog::{Form, Origin, Place, Scope, Skill, SkillId, Stamp};
+use prowess_catalog::{FileStamp, Scope, Skill, SkillForm, SkillId, SkillLocation, SkillOrigin};
 use prowess_registry::resource::{self, Resource};
 use prowess_registry::{Fault, FaultKind, Known, Scan, SkillSource};
 use prowess_spec::{ReadFault, ResourcePath, parse};
@@ -35,7 +35,7 @@ const MAX_KEPT: usize = 32 * 1024 * 1024;
 #[derive(Debug)]
 pub(crate) struct ServerSkills {
     link: Arc<Link>,
-    origin: Arc<Origin>,
+    origin: Arc<SkillOrigin>,
     listed: Mutex<Listed>,
     kept: Mutex<HashMap<[u8; 32], Arc<[u8]>>>,
 }
@@ -52,7 +52,7 @@ struct Listed {
 impl ServerSkills {
     pub(crate) fn new(link: Arc<Link>, order: usize) -> Self {
         let order = u32::try_from(order).unwrap_or(u32::MAX);
-        let mut origin = Origin::new(Scope::Server, order, format!("mcp:{}", link.name()));
+        let mut origin = SkillOrigin::new(Scope::Server, order, format!("mcp:{}", link.name()));
         origin.vendor = link.name().into();
         let (listed, kept) = (Mutex::default(), Mutex::default());
         Self {
@@ -110,15 +110,15 @@ impl ServerSkills {
         let seal = manifest.seal();
         let mut first = [0; 8];
         first.copy_from_slice(&seal[..8]);
-        let place = Place {
+        let place = SkillLocation {
             id: SkillId {
                 origin: Arc::clone(&self.origin),
                 path: manifest.uri.clone(),
             },
-            form: Form::Memory,
+            form: SkillForm::Memory,
             location: self.place(&manifest.uri),
             given: None,
-            stamp: Stamp::default(),
+            stamp: FileStamp::default(),
             sidecar: None,
             fingerprint: u64::from_le_bytes(first),
         };

@@ -2,7 +2,7 @@
 //!
 //! The lines are put in by hand; that everything else still says the same is checked with a parser.
 
-use prowess_spec::yaml::{Node, full, write};
+use prowess_spec::yaml::{YamlNode, full, write};
 use serde_json::Value;
 
 use super::{Fault, NAME};
@@ -72,7 +72,7 @@ pub(super) fn merge(before: &str, section: &'static str, entry: &Value) -> Resul
     };
     // Whatever was there must be there still, and our entry besides.
     let new = read(&after)?.ok_or(syntax(0))?;
-    let is_same = |old: &Node| says_the_same(old, &new, section);
+    let is_same = |old: &YamlNode| says_the_same(old, &new, section);
     if old.as_ref().is_none_or(is_same) && own_entry(&new, section).is_some() {
         Ok(after)
     } else {
@@ -91,11 +91,11 @@ pub(super) fn has(text: &str, section: &str) -> bool {
         .is_some_and(|top| own_entry(&top, section).is_some())
 }
 
-fn own_entry<'n>(top: &'n Node<'n>, section: &str) -> Option<&'n Node<'n>> {
+fn own_entry<'n>(top: &'n YamlNode<'n>, section: &str) -> Option<&'n YamlNode<'n>> {
     top.get(section)?.get(NAME)
 }
 
-fn says_the_same(old: &Node, new: &Node, section: &str) -> bool {
+fn says_the_same(old: &YamlNode, new: &YamlNode, section: &str) -> bool {
     let old_entries = old.entries().unwrap_or_default();
     old_entries.iter().all(|entry| {
         let now = new.get(&entry.key);
@@ -115,7 +115,7 @@ fn says_the_same(old: &Node, new: &Node, section: &str) -> bool {
     })
 }
 
-fn read(text: &str) -> Result<Option<Node<'_>>, Fault> {
+fn read(text: &str) -> Result<Option<YamlNode<'_>>, Fault> {
     let is_empty = text.lines().all(|line| is_blank(line) || line == "---");
     if is_empty {
         return Ok(None);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::wire::EXTENSION;
-use prowess_catalog::index::Budget;
+use prowess_catalog::index::IndexBudget;
 use prowess_runtime::Engine;
 use prowess_tools::{Toolset, Workshop};
 use rmcp::model::{
@@ -61,7 +61,7 @@ pub(crate) struct Shared {
     pub(crate) hub: Arc<Hub>,
     pub(crate) legacy_index: bool,
     pub(crate) watch: bool,
-    pub(crate) index: Budget,
+    pub(crate) index: IndexBudget,
     declared: Declared,
     /// For clients that come with each request anew.
     passing: Arc<Session>,

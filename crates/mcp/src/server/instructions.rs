@@ -1,8 +1,8 @@
 //! What a client tells its model about this server.
 
-use prowess_catalog::index::{self, Budget, IndexOptions};
-use prowess_catalog::rank::{self, Options as RankOptions};
-use prowess_catalog::visibility::{View, Who};
+use prowess_catalog::index::{self, IndexBudget, IndexOptions};
+use prowess_catalog::rank::{self, RankOptions};
+use prowess_catalog::visibility::{Audience, CatalogView};
 use prowess_tools::Workshop;
 use prowess_traits::UsageQuery;
 
@@ -18,9 +18,9 @@ about, load it with load_skill and follow it; find others with search_skills. Fi
 names are read with load_skill_resource. The same skills are resources, such as skill://NAME/SKILL.md";
 
 /// The text, with as much of the index as fits.
-pub(crate) fn text(workshop: &Workshop, budget: Budget) -> String {
+pub(crate) fn text(workshop: &Workshop, budget: IndexBudget) -> String {
     let catalog = workshop.registry.snapshot();
-    let view = View::new(&catalog, &workshop.visibility, Who::Model);
+    let view = CatalogView::new(&catalog, &workshop.visibility, Audience::Model);
     let ranked = workshop.usage.as_ref().map(|store| {
         let project = workshop.places.workspace.to_string_lossy().into_owned();
         let rows = store

@@ -20,7 +20,7 @@ mod tools;
 
 use std::sync::Arc;
 
-use prowess_catalog::index::Budget;
+use prowess_catalog::index::IndexBudget;
 use prowess_runtime::Engine;
 use prowess_tools::{Toolset, Workshop};
 use rmcp::service::serve_server;
@@ -43,7 +43,7 @@ pub struct Options {
     /// Whether the server watches folders; else somebody else keeps the registry fresh.
     pub watch: bool,
     /// How long the index in the instructions may be.
-    pub index: Budget,
+    pub index: IndexBudget,
 }
 
 impl Default for Options {
@@ -53,7 +53,7 @@ impl Default for Options {
             engine: None,
             legacy_index: false,
             watch: true,
-            index: Budget::of_characters(instructions::USUAL),
+            index: IndexBudget::of_characters(instructions::USUAL),
         }
     }
 }

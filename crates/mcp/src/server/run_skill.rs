@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use prowess_agent::Event;
-use prowess_catalog::Who;
+use prowess_catalog::Audience;
 use prowess_render::Arguments;
 use prowess_runtime::{Engine, Finished, Outcome, Parts, SubRun, Update, Watcher, Which};
 use prowess_tools::input::object;
@@ -107,7 +107,7 @@ pub(crate) async fn run(
             .cloned()
             .map_or_else(Arguments::none, Arguments::from_json),
         result: input.get("result_schema").cloned(),
-        who: Who::Model,
+        who: Audience::Model,
         ..SubRun::new(Which::Name(name.into()))
     };
     let (asker, mut questions) = Asker::new();

@@ -8,8 +8,8 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use prowess_catalog::visibility::{Sight, View, Who};
-use prowess_catalog::{Catalog, Entry, Form, Policy, Skill, SkillId};
+use prowess_catalog::visibility::{Audience, CatalogView, SkillVisibility};
+use prowess_catalog::{Catalog, CatalogEntry, Policy, Skill, SkillForm, SkillId};
 use prowess_registry::{ReadError, Registry};
 use prowess_spec::problem::ProblemKind;
 use prowess_spec::{name, parse};
@@ -180,7 +180,7 @@ impl Shelf {
             fault: Some(fault),
         };
         let unreadable = |error: ReadError| failed(Fault::Unreadable(error.to_string()));
-        if matches!(skill.form, Form::File | Form::Command) {
+        if matches!(skill.form, SkillForm::File | SkillForm::Command) {
             // A file alone is a skill with one file.
             return match self.registry.text(&skill.id) {
                 Ok(text) => {
@@ -269,8 +269,8 @@ impl Shelf {
         }
         let skill = &*served.skill;
         let bytes = match skill.form {
-            Form::File | Form::Command => self.registry.text(&skill.id),
-            Form::Folder | Form::Memory => {
+            SkillForm::File | SkillForm::Command => self.registry.text(&skill.id),
+            SkillForm::Folder | SkillForm::Memory => {
                 let main = main_file(skill);
                 let path = if path == MAIN { main } else { path };
                 self.registry.bytes(&skill.id, path, MAX_BYTES)
@@ -414,8 +414,11 @@ impl Stamp {
 
 fn shelve(catalog: &Catalog, visibility: &Policy) -> Shelved {
     let mut by_root: BTreeMap<String, Arc<Served>> = BTreeMap::new();
-    let [models, people] = [Who::Model, Who::Person].map(|who| View::new(catalog, visibility, who));
-    let is_seen = |view: &View<'_>, entry: &Entry| !matches!(view.sight(entry), Sight::Hidden(_));
+    let [models, people] =
+        [Audience::Model, Audience::Person].map(|who| CatalogView::new(catalog, visibility, who));
+    let is_seen = |view: &CatalogView<'_>, entry: &CatalogEntry| {
+        !matches!(view.visibility(entry), SkillVisibility::Hidden(_))
+    };
     for entry in catalog.entries() {
         let (for_models, for_people) = (is_seen(&models, entry), is_seen(&people, entry));
         if !for_models && !for_people {
@@ -458,15 +461,15 @@ fn shelve(catalog: &Catalog, visibility: &Policy) -> Shelved {
 /// What SKILL.md is really called.
 fn main_file(skill: &Skill) -> &str {
     match skill.form {
-        Form::Folder => skill.location.rsplit('/').next().unwrap_or(MAIN),
-        Form::File | Form::Command | Form::Memory => MAIN,
+        SkillForm::Folder => skill.location.rsplit('/').next().unwrap_or(MAIN),
+        SkillForm::File | SkillForm::Command | SkillForm::Memory => MAIN,
     }
 }
 
 fn folder(skill: &Skill) -> Option<&Path> {
     Path::new(&*skill.location)
         .parent()
-        .filter(|_| skill.form == Form::Folder)
+        .filter(|_| skill.form == SkillForm::Folder)
 }
 
 fn stamp(path: &Path) -> Option<Stamp> {

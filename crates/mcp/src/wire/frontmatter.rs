@@ -1,6 +1,6 @@
 //! Frontmatter as JSON: every key as the author wrote it.
 
-use prowess_spec::yaml::{Node, Style, Value as Yaml};
+use prowess_spec::yaml::{YamlNode, YamlStyle, YamlValue as Yaml};
 use prowess_spec::{Manifest, yaml};
 use serde_json::{Map, Number, Value};
 
@@ -9,16 +9,16 @@ pub(crate) fn to_json(manifest: &Manifest) -> Map<String, Value> {
     object(&manifest.entries)
 }
 
-fn object(entries: &[yaml::Entry]) -> Map<String, Value> {
+fn object(entries: &[yaml::YamlEntry]) -> Map<String, Value> {
     entries
         .iter()
         .map(|entry| (entry.key.to_string(), value(&entry.value)))
         .collect()
 }
 
-fn value(node: &Node) -> Value {
+fn value(node: &YamlNode) -> Value {
     match &node.value {
-        Yaml::Scalar(text, Style::Plain) => plain(text),
+        Yaml::Scalar(text, YamlStyle::Plain) => plain(text),
         Yaml::Scalar(text, _) => Value::String(text.to_string()),
         Yaml::Sequence(items, _) => Value::Array(items.iter().map(value).collect()),
         Yaml::Mapping(entries, _) => Value::Object(object(entries)),

@@ -1,6 +1,6 @@
 //! The use of skills, and the listing in a prompt.
 
-use prowess_catalog::index::{Fate, IndexText, Limit};
+use prowess_catalog::index::{EntryOutcome, IndexLimit, IndexText};
 use prowess_traits::Summary;
 use serde_json::{Value, json};
 
@@ -39,10 +39,10 @@ pub fn index(made: &IndexText) -> Value {
         .iter()
         .map(|row| {
             let fate = match row.fate {
-                Fate::Whole => "whole",
-                Fate::Shortened { .. } => "shortened",
-                Fate::NameOnly(_) => "name-only",
-                Fate::Cut(_) => "cut",
+                EntryOutcome::Whole => "whole",
+                EntryOutcome::Shortened { .. } => "shortened",
+                EntryOutcome::NameOnly(_) => "name-only",
+                EntryOutcome::Cut(_) => "cut",
             };
             json!({ "name": row.name, "fate": fate, "why": row.fate.explain() })
         })
@@ -52,7 +52,7 @@ pub fn index(made: &IndexText) -> Value {
         "generation": made.generation,
         "text": made.text,
         "tokens": made.tokens,
-        "budget": match made.report.limit { Limit::Tokens(tokens) => json!(tokens), _ => Value::Null },
+        "budget": match made.report.limit { IndexLimit::Tokens(tokens) => json!(tokens), _ => Value::Null },
         "skills": rows,
     })
 }

@@ -1,7 +1,7 @@
 //! What a search found.
 
-use prowess_catalog::{Catalog, Entry};
-use prowess_search::{Hit, Reason};
+use prowess_catalog::{Catalog, CatalogEntry};
+use prowess_search::{MatchReason, SearchHit};
 use serde_json::{Value, json};
 
 use crate::inspect::skill::skill;
@@ -10,8 +10,13 @@ use crate::inspect::skill::skill;
 const MOST_REASONS: usize = 6;
 
 /// Returns what was found, and whether there is more.
-pub fn found(catalog: &Catalog, query: &str, hits: &[(&Hit, &Entry)], has_more: bool) -> Value {
-    let row = |(hit, entry): &(&Hit, &Entry)| {
+pub fn found(
+    catalog: &Catalog,
+    query: &str,
+    hits: &[(&SearchHit, &CatalogEntry)],
+    has_more: bool,
+) -> Value {
+    let row = |(hit, entry): &(&SearchHit, &CatalogEntry)| {
         let mut value = skill(catalog, entry);
         value["score"] = json!(hit.score);
         value["reasons"] = hit.explanation.iter().map(reason).collect();
@@ -22,16 +27,16 @@ pub fn found(catalog: &Catalog, query: &str, hits: &[(&Hit, &Entry)], has_more: 
 }
 
 /// What a score is made of, in one line: `pdf in name 3.10 + form in description 1.20`.
-pub fn reasons(hit: &Hit) -> String {
+pub fn reasons(hit: &SearchHit) -> String {
     let mut parts: Vec<String> = hit
         .explanation
         .iter()
         .take(MOST_REASONS)
         .map(|reason| {
-            use prowess_search::Form;
+            use prowess_search::MatchForm;
             let form = match reason.form {
-                Form::NameCover => return format!("the name as a whole {:.2}", reason.points),
-                Form::Exact | Form::Gram => String::new(),
+                MatchForm::NameCover => return format!("the name as a whole {:.2}", reason.points),
+                MatchForm::Exact | MatchForm::Gram => String::new(),
                 form => format!(" ({})", form.as_str()),
             };
             format!(
@@ -48,7 +53,7 @@ pub fn reasons(hit: &Hit) -> String {
     parts.join(" + ")
 }
 
-fn reason(reason: &Reason) -> Value {
+fn reason(reason: &MatchReason) -> Value {
     json!({
         "field": reason.field.as_str(),
         "term": &*reason.term,

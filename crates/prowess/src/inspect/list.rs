@@ -1,6 +1,6 @@
 //! All skills, and what changes among them.
 
-use prowess_catalog::{Catalog, Change, Entry, Sight};
+use prowess_catalog::{Catalog, CatalogChange, CatalogEntry, SkillVisibility};
 use prowess_registry::{ChangeSet, Fault};
 use serde_json::{Value, json};
 
@@ -9,10 +9,10 @@ use crate::inspect::skill::{sight, skill};
 /// Returns skills, with what a model and what people see of each, and what could not be read.
 pub fn list<'a>(
     catalog: &Catalog,
-    rows: impl Iterator<Item = (&'a Entry, Sight, Sight)>,
+    rows: impl Iterator<Item = (&'a CatalogEntry, SkillVisibility, SkillVisibility)>,
     faults: &[Fault],
 ) -> Value {
-    let row = |(entry, model, people): (&Entry, Sight, Sight)| {
+    let row = |(entry, model, people): (&CatalogEntry, SkillVisibility, SkillVisibility)| {
         let mut value = skill(catalog, entry);
         value["model"] = json!(sight(model));
         value["people"] = json!(sight(people));
@@ -45,7 +45,7 @@ pub fn changes(set: &ChangeSet) -> Value {
     })
 }
 
-fn change(change: &Change) -> Value {
+fn change(change: &CatalogChange) -> Value {
     json!({
         "kind": change.kind.as_str(),
         "name": change.name,

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use prowess_registry::digest::{FactKind, FileFacts};
 use prowess_spec::identity::Identity;
-use prowess_spec::yaml::{Node, Value as Yaml};
-use prowess_spec::{Parsed, tokens};
+use prowess_spec::yaml::{YamlNode, YamlValue as Yaml};
+use prowess_spec::{ParsedSkill, tokens};
 use serde_json::{Value, json};
 
 /// A heading: its level, its text.
@@ -25,7 +25,7 @@ pub struct Package<'a> {
     /// How many warnings.
     pub warnings: usize,
     /// Its text.
-    pub parsed: &'a Parsed<'a>,
+    pub parsed: &'a ParsedSkill<'a>,
     /// Its files; none where it is a single file.
     pub files: Vec<FileFacts>,
     /// Its digest; nothing where it is a single file.
@@ -90,7 +90,7 @@ fn kind(kind: FactKind) -> &'static str {
 }
 
 /// The frontmatter as JSON: null where it says nothing, text elsewhere.
-fn typed(node: &Node) -> Value {
+fn typed(node: &YamlNode) -> Value {
     match &node.value {
         _ if node.is_null() => Value::Null,
         Yaml::Scalar(text, _) => json!(text),

@@ -1,10 +1,10 @@
 //! One skill of the catalogue.
 
-use prowess_catalog::{Catalog, Entry, Sight};
+use prowess_catalog::{Catalog, CatalogEntry, SkillVisibility};
 use serde_json::{Value, json};
 
 /// What every JSON document says of a skill.
-pub fn skill(catalog: &Catalog, entry: &Entry) -> Value {
+pub fn skill(catalog: &Catalog, entry: &CatalogEntry) -> Value {
     let skill = &entry.skill;
     let origin = &skill.id.origin;
     json!({
@@ -27,16 +27,16 @@ pub fn skill(catalog: &Catalog, entry: &Entry) -> Value {
 }
 
 /// What somebody sees of a skill, in a word for programs.
-pub fn sight(sight: Sight) -> &'static str {
+pub fn sight(sight: SkillVisibility) -> &'static str {
     match sight {
-        Sight::Full => "full",
-        Sight::NameOnly => "name-only",
-        Sight::Hidden(why) => why.as_str(),
+        SkillVisibility::Full => "full",
+        SkillVisibility::NameOnly => "name-only",
+        SkillVisibility::Hidden(why) => why.as_str(),
     }
 }
 
 /// Where a skill comes from, in a word or two: `project/claude`.
-pub fn from(entry: &Entry) -> String {
+pub fn from(entry: &CatalogEntry) -> String {
     let origin = &entry.skill.id.origin;
     if origin.vendor.is_empty() {
         origin.scope.as_str().to_owned()

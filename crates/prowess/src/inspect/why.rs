@@ -2,11 +2,13 @@
 
 use std::path::Path;
 
-use prowess_catalog::index::{self, Budget, Cut, Fate, IndexOptions};
-use prowess_catalog::rank::{Ranked, Reason};
-use prowess_catalog::{Catalog, Entry, Hidden, Policy, Sight, View, Who};
+use prowess_catalog::index::{self, EntryOutcome, IndexBudget, IndexOptions, OmissionReason};
+use prowess_catalog::rank::{RankReason, RankedSkill};
+use prowess_catalog::{
+    Audience, Catalog, CatalogEntry, CatalogView, HiddenReason, Policy, SkillVisibility,
+};
 use prowess_diag::wording;
-use prowess_search::Hit;
+use prowess_search::SearchHit;
 use serde_json::{Value, json};
 
 use crate::inspect::find::reasons;
@@ -21,13 +23,13 @@ pub struct Question<'a> {
     /// Who may see what.
     pub policy: &'a Policy,
     /// The skill it is about.
-    pub entry: &'a Entry,
+    pub entry: &'a CatalogEntry,
     /// How long the listing in a prompt may be.
-    pub budget: Budget,
+    pub budget: IndexBudget,
     /// Returns the skills in the order of their use; asked only where it matters.
-    pub ranked: &'a dyn Fn() -> Vec<Ranked>,
+    pub ranked: &'a dyn Fn() -> Vec<RankedSkill>,
     /// Words, and everything that a search for them finds.
-    pub query: Option<(&'a str, &'a [Hit])>,
+    pub query: Option<(&'a str, &'a [SearchHit])>,
     /// A path as people read it.
     pub show: &'a dyn Fn(&Path) -> String,
 }
@@ -47,8 +49,8 @@ pub struct Why {
     /// For people, one line for each thing.
     pub lines: Vec<Answer>,
     /// What a model sees of it.
-    pub model: Sight,
-    person: Sight,
+    pub model: SkillVisibility,
+    person: SkillVisibility,
     fate: Option<String>,
     rank: Option<(usize, String)>,
     query: Option<Value>,
@@ -68,8 +70,8 @@ impl Why {
             ..
         } = *question;
         let show = |path: &str| (question.show)(Path::new(path));
-        let model = View::new(catalog, policy, Who::Model).sight(entry);
-        let person = View::new(catalog, policy, Who::Person).sight(entry);
+        let model = CatalogView::new(catalog, policy, Audience::Model).visibility(entry);
+        let person = CatalogView::new(catalog, policy, Audience::Person).visibility(entry);
         let mut answers = Vec::new();
         let mut say = |about, text: String| answers.push(Answer { about, text });
         say(
@@ -107,16 +109,16 @@ impl Why {
         say(
             "people",
             match person {
-                Sight::Hidden(why) => format!("cannot invoke it: {}", why.reason()),
+                SkillVisibility::Hidden(why) => format!("cannot invoke it: {}", why.reason()),
                 _ => format!("can invoke it as `/{}`", entry.name()),
             },
         );
         say(
             "models",
             match model {
-                Sight::Full => "may see name and description".to_owned(),
-                Sight::NameOnly => "may see the name alone, as configured".to_owned(),
-                Sight::Hidden(why) => {
+                SkillVisibility::Full => "may see name and description".to_owned(),
+                SkillVisibility::NameOnly => "may see the name alone, as configured".to_owned(),
+                SkillVisibility::Hidden(why) => {
                     format!("do not see it: {}{}", why.reason(), remedy(why, entry))
                 }
             },
@@ -133,14 +135,14 @@ impl Why {
         }
         let mut fate = None;
         let mut rank = None;
-        if !matches!(model, Sight::Hidden(_)) {
+        if !matches!(model, SkillVisibility::Hidden(_)) {
             let ranked = (question.ranked)();
             let options = IndexOptions {
                 budget: question.budget,
                 generation: catalog.generation(),
                 ..IndexOptions::default()
             };
-            let view = View::new(catalog, policy, Who::Model);
+            let view = CatalogView::new(catalog, policy, Audience::Model);
             let made = index::index(&index::entries(&view, &ranked), &options);
             let row = made
                 .report
@@ -150,7 +152,7 @@ impl Why {
             fate = row.map(|row| row.fate.explain());
             let text = fate.clone().unwrap_or_else(|| "not shown".to_owned());
             let remedy = match row {
-                Some(row) if row.fate == Fate::Cut(Cut::NoRoom) => {
+                Some(row) if row.fate == EntryOutcome::Cut(OmissionReason::NoRoom) => {
                     "; `prompt.budget` in the configuration gives more"
                 }
                 _ => "",
@@ -215,7 +217,7 @@ impl Why {
     }
 
     /// Returns it as a document.
-    pub fn document(&self, catalog: &Catalog, entry: &Entry) -> Value {
+    pub fn document(&self, catalog: &Catalog, entry: &CatalogEntry) -> Value {
         let mut value = skill(catalog, entry);
         let shadows: Vec<_> = catalog
             .group(entry.name())
@@ -242,28 +244,29 @@ impl Why {
 }
 
 /// What to do about a skill that is hidden.
-fn remedy(why: Hidden, entry: &Entry) -> String {
+fn remedy(why: HiddenReason, entry: &CatalogEntry) -> String {
     match why {
-        Hidden::SwitchedOff | Hidden::LeftToPeople => {
+        HiddenReason::SwitchedOff | HiddenReason::LeftToPeople => {
             format!("; change `skills.visibility.{}`", entry.name())
         }
-        Hidden::NotGranted => "; add it to the agent's `skills`".to_owned(),
-        Hidden::Shadowed | Hidden::NotForModels | Hidden::NotForPeople | Hidden::Waiting => {
-            String::new()
-        }
+        HiddenReason::NotGranted => "; add it to the agent's `skills`".to_owned(),
+        HiddenReason::Shadowed
+        | HiddenReason::NotForModels
+        | HiddenReason::NotForPeople
+        | HiddenReason::Waiting => String::new(),
     }
 }
 
-fn ranked_reason(ranked: &Ranked) -> String {
+fn ranked_reason(ranked: &RankedSkill) -> String {
     match ranked.reason {
-        Reason::Used { count, .. } => {
+        RankReason::Used { count, .. } => {
             format!(
                 "used {}",
                 wording::count(usize::try_from(count).unwrap_or(usize::MAX), "time")
             )
         }
-        Reason::Recent { .. } => "never used, but it changed lately".to_owned(),
-        Reason::Explored { .. } => "never used, and it is its turn to be shown".to_owned(),
+        RankReason::Recent { .. } => "never used, but it changed lately".to_owned(),
+        RankReason::Explored { .. } => "never used, and it is its turn to be shown".to_owned(),
         _ => "ranked".to_owned(),
     }
 }
@@ -273,20 +276,20 @@ mod tests {
     use std::collections::BTreeMap;
     use std::sync::Arc;
 
-    use prowess_catalog::Override;
+    use prowess_catalog::VisibilityOverride;
     use prowess_registry::{NewSkill, Registry};
 
     use super::*;
 
     /// The answers about one skill, under this setting.
-    fn answers(setting: Option<Override>) -> Why {
+    fn answers(setting: Option<VisibilityOverride>) -> Why {
         let registry = Registry::default();
         let skill = NewSkill::builder("greet", "Greets people. Use when somebody arrives.");
         registry
             .register(skill.instructions("Say hello.").build().unwrap())
             .unwrap();
         let catalog = registry.snapshot();
-        let overrides: BTreeMap<String, Override> = setting
+        let overrides: BTreeMap<String, VisibilityOverride> = setting
             .map(|setting| ("greet".to_owned(), setting))
             .into_iter()
             .collect();
@@ -299,13 +302,13 @@ mod tests {
             catalog: &catalog,
             policy: &policy,
             entry,
-            budget: Budget::of_window(index::DEFAULT_WINDOW, index::DEFAULT_FRACTION),
+            budget: IndexBudget::of_window(index::DEFAULT_WINDOW, index::DEFAULT_FRACTION),
             ranked: &|| {
-                let reason = Reason::Used {
+                let reason = RankReason::Used {
                     count: 3,
                     last_used: 0,
                 };
-                vec![Ranked {
+                vec![RankedSkill {
                     skill: Arc::clone(&entry.skill),
                     reason,
                     score: 1.0,
@@ -348,7 +351,7 @@ mod tests {
 
     #[test]
     fn a_skill_that_is_switched_off_says_what_to_change() {
-        let why = answers(Some(Override::Off));
+        let why = answers(Some(VisibilityOverride::Off));
         let models = says(&why, "models").unwrap();
         assert!(
             models.ends_with("; change `skills.visibility.greet`"),

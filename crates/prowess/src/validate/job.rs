@@ -4,11 +4,11 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use prowess_diag::render::diff;
-use prowess_diag::{Applicability, Counts, Diagnostic, FileReport, LineIndex};
-use prowess_lint::{RuleSet, Subject, check, fix};
+use prowess_diag::{Applicability, Diagnostic, FileReport, FindingCounts, LineIndex};
+use prowess_lint::{LintRuleSet, LintSubject, check, fix};
 use prowess_registry::replace;
 use prowess_registry::{Found, Notice, WalkOptions, read_path, walk};
-use prowess_spec::{Facts, Package, ReadFault, parse};
+use prowess_spec::{PackageFacts, PackageListing, ReadFault, parse};
 
 use crate::validate::outcome::{Checked, Mended, Outcome, Piece};
 
@@ -30,7 +30,7 @@ pub enum Action {
 #[derive(Clone, Debug)]
 pub struct Job {
     /// The rules in force.
-    pub rules: RuleSet,
+    pub rules: LintRuleSet,
     /// What is done about findings.
     pub action: Action,
     /// How sure a fix must be to be applied.
@@ -95,15 +95,18 @@ pub enum Text<P> {
         /// What remains.
         report: FileReport,
         /// How many findings of which kind remain.
-        counts: Counts,
+        counts: FindingCounts,
     },
 }
 
 /// Checks a text that is not on disk, such as standard input. `path` is how it is called.
 pub fn check_text<S: Surface>(job: &Job, bytes: &[u8], path: &str, surface: &S) -> Text<S::Piece> {
-    let package = Package::default();
+    let package = PackageListing::default();
     let parsed = parse(bytes);
-    let mut findings = check(&Subject::new(&parsed, &package).at_path(path), &job.rules);
+    let mut findings = check(
+        &LintSubject::new(&parsed, &package).at_path(path),
+        &job.rules,
+    );
     if job.action == Action::Fix {
         let is_text = parsed.text.len() == bytes.len();
         let (text, diagnostics) =
@@ -189,8 +192,8 @@ impl<S: Surface> Run<'_, S> {
 
     /// Reports a folder that is not a skill.
     fn unread(&self, path: &Path, fault: &ReadFault) {
-        let package = Package::default();
-        let findings = check(&Subject::unread(&package, fault), &self.job.rules);
+        let package = PackageListing::default();
+        let findings = check(&LintSubject::unread(&package, fault), &self.job.rules);
         self.lock().folders += usize::from(!findings.is_empty());
         self.record(path, self.surface.path(path), None, findings);
     }
@@ -200,7 +203,7 @@ impl<S: Surface> Run<'_, S> {
         match found.bytes {
             Err(fault) => {
                 let findings = check(
-                    &Subject::unread(found.package, &fault).at_path(&*path),
+                    &LintSubject::unread(found.package, &fault).at_path(&*path),
                     &self.job.rules,
                 );
                 self.keep(found.path, path, None, findings);
@@ -208,7 +211,7 @@ impl<S: Surface> Run<'_, S> {
             Ok(bytes) => {
                 let parsed = parse(bytes);
                 let mut findings = check(
-                    &Subject::new(&parsed, found.package).at_path(&*path),
+                    &LintSubject::new(&parsed, found.package).at_path(&*path),
                     &self.job.rules,
                 );
                 let is_wanted = |finding: &Diagnostic| {
@@ -238,7 +241,7 @@ impl<S: Surface> Run<'_, S> {
         path: String,
         file: &Path,
         bytes: &[u8],
-        package: &dyn Facts,
+        package: &dyn PackageFacts,
         before: Vec<Diagnostic>,
     ) {
         let fixed = fix::fix_all(bytes, package, Some(&path), &self.job.rules, self.job.least);
@@ -302,7 +305,7 @@ impl<S: Surface> Run<'_, S> {
 
 #[cfg(test)]
 mod tests {
-    use prowess_lint::Profile;
+    use prowess_lint::LintProfile;
 
     use super::*;
 
@@ -326,7 +329,7 @@ mod tests {
     }
 
     fn job(action: Action) -> Job {
-        let rules = RuleSet::new(Profile::ClaudeCode, None);
+        let rules = LintRuleSet::new(LintProfile::ClaudeCode, None);
         Job {
             rules,
             action,

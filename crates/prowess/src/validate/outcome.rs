@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use prowess_diag::render::full::Extent;
-use prowess_diag::{Counts, wording};
+use prowess_diag::{FindingCounts, wording};
 use prowess_registry::Notice;
 use prowess_registry::replace;
 
@@ -31,7 +31,7 @@ pub struct Checked<P> {
     /// The real path: two that look alike when shown are two.
     pub file: PathBuf,
     /// How many findings of which kind.
-    pub counts: Counts,
+    pub counts: FindingCounts,
     /// One piece for each finding.
     pub pieces: Vec<Piece<P>>,
 }
@@ -138,8 +138,8 @@ impl<P> Outcome<P> {
     }
 
     /// Returns how many findings of which kind there are.
-    pub fn counts(&self) -> Counts {
-        let mut counts = Counts::default();
+    pub fn counts(&self) -> FindingCounts {
+        let mut counts = FindingCounts::default();
         for file in &self.files {
             counts.merge(file.counts);
         }

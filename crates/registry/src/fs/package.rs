@@ -7,10 +7,10 @@ use std::ops::ControlFlow;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
-use prowess_catalog::Stamp;
+use prowess_catalog::FileStamp;
 use prowess_spec::sidecar::{MAX_SIDECAR, SIDECAR_PATH};
 use prowess_spec::vocabulary::SCRIPT_ENDINGS;
-use prowess_spec::{Facts, FileKind, Look, Package, PackageFile};
+use prowess_spec::{FileKind, PackageFacts, PackageFile, PackageListing, PathStatus};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags};
 use rustix::io::Errno;
 use rustix::path::Arg;
@@ -44,7 +44,7 @@ pub struct OnDisk<'f> {
     name: Option<&'f CStr>,
     folder: OnceCell<Option<Cow<'f, str>>>,
     file_name: &'static str,
-    listing: OnceCell<Package>,
+    listing: OnceCell<PackageListing>,
     folders: OnceCell<Inner>,
     sidecar: OnceCell<Option<String>>,
 }
@@ -93,7 +93,7 @@ impl<'f> OnDisk<'f> {
     }
 
     /// Which version of `agents/openai.yaml` there is, if any.
-    pub fn sidecar_stamp(&self) -> Option<Stamp> {
+    pub fn sidecar_stamp(&self) -> Option<FileStamp> {
         // Asked about every skill, so the path is put together without memory of its own.
         let mut room = [0; 256 + SIDECAR_PATH.len()];
         let name = self.name.map_or(&b"."[..], CStr::to_bytes);
@@ -110,7 +110,7 @@ impl<'f> OnDisk<'f> {
     }
 
     /// Reads `agents/openai.yaml` and its version, without listing the folder.
-    pub fn read_sidecar(&self) -> Option<(Stamp, String)> {
+    pub fn read_sidecar(&self) -> Option<(FileStamp, String)> {
         // Hardly any skill has one, and a stat is the cheapest way to see that.
         let stamp = self.sidecar_stamp()?;
         Some((stamp, read_sidecar(self.handle, &self.path(SIDECAR_PATH))?))
@@ -189,12 +189,12 @@ impl<'f> OnDisk<'f> {
     }
 
     /// Everything in the folder, listed on first use.
-    pub fn listing(&self) -> &Package {
+    pub fn listing(&self) -> &PackageListing {
         self.listing.get_or_init(|| {
-            let mut package = Package {
+            let mut package = PackageListing {
                 folder: self.folder_name().map(str::to_owned),
                 file_name: Some(self.file_name.to_owned()),
-                ..Package::default()
+                ..PackageListing::default()
             };
             if let Some(folder) = self.open() {
                 let mut lister = Lister::default();
@@ -207,7 +207,7 @@ impl<'f> OnDisk<'f> {
     }
 }
 
-impl Facts for OnDisk<'_> {
+impl PackageFacts for OnDisk<'_> {
     fn folder(&self) -> Option<&str> {
         self.folder_name()
     }
@@ -216,14 +216,14 @@ impl Facts for OnDisk<'_> {
         Some(self.file_name)
     }
 
-    fn look(&self, path: &str) -> Look {
+    fn look(&self, path: &str) -> PathStatus {
         match rustix::fs::statat(self.handle, self.path(path).as_os_str(), AtFlags::empty()) {
             Ok(stat) if FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile => {
-                Look::File(Some(stat.st_mode & 0o111 != 0))
+                PathStatus::File(Some(stat.st_mode & 0o111 != 0))
             }
-            Ok(_) => Look::Other,
-            Err(Errno::NOENT | Errno::NOTDIR) => Look::Missing,
-            Err(_) => Look::Unknown,
+            Ok(_) => PathStatus::Other,
+            Err(Errno::NOENT | Errno::NOTDIR) => PathStatus::Missing,
+            Err(_) => PathStatus::Unknown,
         }
     }
 
@@ -329,7 +329,7 @@ impl Lister {
         }
     }
 
-    fn finish(mut self, folder: BorrowedFd<'_>, package: &mut Package) {
+    fn finish(mut self, folder: BorrowedFd<'_>, package: &mut PackageListing) {
         self.files.sort_unstable_by(|a, b| a.path.cmp(&b.path));
         package.truncated = self.truncated;
         package.files = Some(self.files);

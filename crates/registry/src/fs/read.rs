@@ -4,9 +4,9 @@ use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 
-use prowess_catalog::Stamp;
+use prowess_catalog::FileStamp;
 use prowess_spec::parse::MAX_FILE;
-use prowess_spec::{Facts, Package, ReadFault};
+use prowess_spec::{PackageFacts, PackageListing, ReadFault};
 use rustix::fs::{FileType, Mode, OFlags};
 use rustix::io::Errno;
 
@@ -23,13 +23,13 @@ pub struct Found<'a> {
     /// The bytes, or why there are none.
     pub bytes: Result<&'a [u8], ReadFault>,
     /// Which version of the file was read, if it was.
-    pub stamp: Option<Stamp>,
+    pub stamp: Option<FileStamp>,
     /// Which of the walked roots it was found under.
     pub root: usize,
     /// Which of the walking threads read it, counted from 0.
     pub thread: usize,
     /// The folder around it.
-    pub package: &'a dyn Facts,
+    pub package: &'a dyn PackageFacts,
     /// The same folder, where it is one on disk.
     pub disk: Option<&'a OnDisk<'a>>,
 }
@@ -39,7 +39,7 @@ impl<'a> Found<'a> {
     pub fn named(
         path: &'a Path,
         bytes: Result<&'a [u8], ReadFault>,
-        package: &'a dyn Facts,
+        package: &'a dyn PackageFacts,
     ) -> Self {
         Self {
             path,
@@ -96,9 +96,9 @@ pub fn read_path(path: &Path, visit: &mut dyn FnMut(Found<'_>)) -> bool {
         return true;
     }
     let bytes = read_file(rustix::fs::CWD, path.as_os_str(), &mut buffer);
-    let package = Package {
+    let package = PackageListing {
         file_name: Some(name.to_string_lossy().into_owned()),
-        ..Package::default()
+        ..PackageListing::default()
     };
     let (bytes, stamp) = split(bytes, &buffer);
     visit(Found {
@@ -134,27 +134,27 @@ pub(super) fn read_named(
 
 /// What was read, and which version of it.
 pub(super) fn split(
-    read: Result<Stamp, ReadFault>,
+    read: Result<FileStamp, ReadFault>,
     buffer: &[u8],
-) -> (Result<&[u8], ReadFault>, Option<Stamp>) {
+) -> (Result<&[u8], ReadFault>, Option<FileStamp>) {
     let stamp = read.as_ref().ok().copied();
     (read.map(|_| buffer), stamp)
 }
 
 /// Which version of a file there is; nothing when it is not a regular file.
-pub(super) fn stamp(folder: BorrowedFd<'_>, name: &OsStr) -> Option<Stamp> {
+pub(super) fn stamp(folder: BorrowedFd<'_>, name: &OsStr) -> Option<FileStamp> {
     let stat = rustix::fs::statat(folder, name, rustix::fs::AtFlags::empty()).ok()?;
     (FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile).then(|| stamp_of(&stat))
 }
 
 /// Which version of a file a stat tells of.
-pub(super) fn stamp_of(stat: &rustix::fs::Stat) -> Stamp {
+pub(super) fn stamp_of(stat: &rustix::fs::Stat) -> FileStamp {
     let time = |seconds: i64, nanoseconds: u64| {
         seconds
             .saturating_mul(1_000_000_000)
             .saturating_add_unsigned(nanoseconds)
     };
-    Stamp {
+    FileStamp {
         size: u64::try_from(stat.st_size).unwrap_or(0),
         modified: time(stat.st_mtime, stat.st_mtime_nsec),
         changed: time(stat.st_ctime, stat.st_ctime_nsec),
@@ -199,7 +199,7 @@ pub(crate) fn read_file(
     folder: BorrowedFd<'_>,
     name: &OsStr,
     buffer: &mut Vec<u8>,
-) -> Result<Stamp, ReadFault> {
+) -> Result<FileStamp, ReadFault> {
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
     let file = rustix::fs::openat(folder, name, flags, Mode::empty())
         .map_err(|error| open_fault(folder, name, error))?;

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use prowess_catalog::{Origin, Scope};
+use prowess_catalog::{Scope, SkillOrigin};
 
 /// Folders of a project or a home in which agents keep skills, highest first.
 pub const SKILL_FOLDERS: &[&str] = &[
@@ -76,8 +76,8 @@ impl Root {
     }
 
     /// Returns the origin of the skills below this root.
-    pub fn origin(&self, order: usize) -> Origin {
-        let mut origin = Origin::new(
+    pub fn origin(&self, order: usize) -> SkillOrigin {
+        let mut origin = SkillOrigin::new(
             self.scope,
             u32::try_from(order).unwrap_or(u32::MAX),
             super::location::escape(&self.path),

@@ -5,10 +5,10 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use prowess_catalog::{Form, Origin, Place as SkillPlace, Scope, Skill, SkillId};
+use prowess_catalog::{Scope, Skill, SkillForm, SkillId, SkillLocation as SkillPlace, SkillOrigin};
 use prowess_spec::problem::ProblemKind;
 use prowess_spec::sidecar::{SIDECAR_PATH, Sidecar};
-use prowess_spec::{Parsed, ReadFault, parse};
+use prowess_spec::{ParsedSkill, ReadFault, parse};
 
 use super::location::{below, escape, folder_of, id_path, unescape};
 use super::read::{self, Found, read_path};
@@ -56,7 +56,7 @@ pub struct FileSource {
     place: Place,
     options: FileOptions,
     /// The roots that existed at the last scan.
-    last: Mutex<Vec<(PathBuf, Arc<Origin>)>>,
+    last: Mutex<Vec<(PathBuf, Arc<SkillOrigin>)>>,
     /// When the last scan began.
     began: AtomicI64,
 }
@@ -74,7 +74,7 @@ pub(crate) struct Rescan {
 #[derive(Debug)]
 struct Prepared {
     root: Root,
-    origin: Arc<Origin>,
+    origin: Arc<SkillOrigin>,
     real: PathBuf,
 }
 
@@ -181,12 +181,12 @@ impl FileSource {
         (prepared, notices)
     }
 
-    fn last(&self) -> std::sync::MutexGuard<'_, Vec<(PathBuf, Arc<Origin>)>> {
+    fn last(&self) -> std::sync::MutexGuard<'_, Vec<(PathBuf, Arc<SkillOrigin>)>> {
         self.last.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The origin of the last scan, if it is the same: ids are compared by pointer first.
-    fn shared(&self, origin: Origin) -> Arc<Origin> {
+    fn shared(&self, origin: SkillOrigin) -> Arc<SkillOrigin> {
         let last = self.last();
         let same = last
             .iter()
@@ -232,14 +232,14 @@ impl FileSource {
                 gathered: vec![Mutex::default()],
             };
             match skill.form {
-                Form::Folder => {
+                SkillForm::Folder => {
                     read_path(&file, &mut |found| collector.skill(0, &found));
                 }
-                Form::File => {
+                SkillForm::File => {
                     let stem = file
                         .file_stem()
                         .map(|stem| stem.to_string_lossy().into_owned());
-                    collector.single_file(0, &file, Form::File, stem.as_deref());
+                    collector.single_file(0, &file, SkillForm::File, stem.as_deref());
                 }
                 form => collector.single_file(0, &file, form, Some(&skill.name)),
             }
@@ -265,7 +265,7 @@ impl FileSource {
                     let (files, mut found) = commands::command_files(path);
                     notices.append(&mut found);
                     for (file, name) in files {
-                        collector.single_file(index, &file, Form::Command, Some(&name));
+                        collector.single_file(index, &file, SkillForm::Command, Some(&name));
                     }
                 }
                 Holds::Skills if path.is_dir() => {
@@ -277,7 +277,7 @@ impl FileSource {
                     let stem = path
                         .file_stem()
                         .map(|stem| stem.to_string_lossy().into_owned());
-                    collector.single_file(index, path, Form::File, stem.as_deref());
+                    collector.single_file(index, path, SkillForm::File, stem.as_deref());
                 }
             }
         }
@@ -659,7 +659,7 @@ impl Collector<'_> {
                 origin: Arc::clone(&prepared.origin),
                 path: id_path(&location, found.path, folder, inner),
             },
-            form: Form::Folder,
+            form: SkillForm::Folder,
             location,
             given: found.package.folder(),
             stamp: found.stamp.unwrap_or_default(),
@@ -670,7 +670,7 @@ impl Collector<'_> {
         self.add((root, found.thread), place, bytes, sidecar.as_ref());
     }
 
-    fn single_file(&self, root: usize, path: &Path, form: Form, name: Option<&str>) {
+    fn single_file(&self, root: usize, path: &Path, form: SkillForm, name: Option<&str>) {
         let prepared = &self.roots[root];
         let location = escape(path);
         if self.leads_out(root, path) {
@@ -775,7 +775,7 @@ impl Collector<'_> {
 
 /// Whether a text can take the place of one that was fine: not empty, not cut off in its
 /// frontmatter, not full of what cannot be read.
-fn is_usable(parsed: &Parsed<'_>) -> bool {
+fn is_usable(parsed: &ParsedSkill<'_>) -> bool {
     // Most commands and some skills have no frontmatter; one that was begun is another matter.
     let may_lack = !"---".starts_with(parsed.text.trim());
     let is_fatal = |kind: &ProblemKind| {

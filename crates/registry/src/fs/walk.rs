@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, LazyLock, Mutex, Once, PoisonError};
 
-use prowess_catalog::Stamp;
+use prowess_catalog::FileStamp;
 use prowess_spec::ReadFault;
 use prowess_spec::sidecar::SIDECAR_PATH;
 use rustix::fs::{FileType, Mode, OFlags};
@@ -169,9 +169,9 @@ pub struct Seen<'a> {
     /// Which of the walking threads saw it, counted from 0.
     pub thread: usize,
     /// Which version of the file there is.
-    pub stamp: Stamp,
+    pub stamp: FileStamp,
     /// Which version of `agents/openai.yaml` there is.
-    pub sidecar: Option<Stamp>,
+    pub sidecar: Option<FileStamp>,
 }
 
 /// A visitor that knows nothing.

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use notify::event::{AccessKind, AccessMode, CreateKind, EventKindMask, ModifyKind, RemoveKind};
 use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher};
-use prowess_catalog::{ChangeKind, Entry, Form};
+use prowess_catalog::{CatalogEntry, ChangeKind, SkillForm};
 use prowess_spec::sidecar::SIDECAR_PATH;
 
 use super::read::SKILL_FILES;
@@ -375,7 +375,7 @@ impl Watch {
         for change in prowess_catalog::changes(&before, &after) {
             let mut same_name = after.group(&change.name).iter();
             let entry = same_name.find(|entry| entry.skill.id == change.id);
-            let is_folder = |entry: &&Entry| entry.skill.form == Form::Folder;
+            let is_folder = |entry: &&CatalogEntry| entry.skill.form == SkillForm::Folder;
             let file = entry
                 .filter(is_folder)
                 .map(|entry| Path::new(&*entry.skill.location));

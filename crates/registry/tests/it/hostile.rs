@@ -334,7 +334,7 @@ fn files_that_change_while_they_are_read_are_whole_or_reported() {
     assert!(registry.report().faults.is_empty());
     let fresh = catalog(&world.scan_only("skills"));
     let texts = |catalog: &Catalog| -> Vec<(String, String)> {
-        let pair = |entry: &prowess_catalog::Entry| {
+        let pair = |entry: &prowess_catalog::CatalogEntry| {
             (entry.name().to_owned(), entry.skill.description.to_string())
         };
         catalog.listed().map(pair).collect()

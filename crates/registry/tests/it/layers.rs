@@ -13,7 +13,7 @@ fn found(place: Place) -> Vec<(String, String)> {
         scan.notices
     );
     let catalog = catalog(&scan);
-    let pair = |entry: &prowess_catalog::Entry| {
+    let pair = |entry: &prowess_catalog::CatalogEntry| {
         (entry.name().to_owned(), entry.skill.description.to_string())
     };
     catalog.listed().map(pair).collect()

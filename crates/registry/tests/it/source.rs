@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use prowess_catalog::{Origin, Scope, SkillId};
+use prowess_catalog::{Scope, SkillId, SkillOrigin};
 use prowess_registry::resource::{Error, Resource};
 use prowess_registry::{Known, MemorySource, NewSkill, SkillSource, bundled};
 use prowess_spec::{ReadFault, identify, parse};
@@ -60,7 +60,7 @@ fn conforms(source: &dyn SkillSource) {
             );
         }
         // A skill of the same path elsewhere, and one that is not there.
-        let other = Origin::new(Scope::Extra, 77, "/other/root");
+        let other = SkillOrigin::new(Scope::Extra, 77, "/other/root");
         let foreign = SkillId {
             origin: Arc::new(other),
             path: id.path.clone(),
@@ -95,7 +95,7 @@ fn files_conform() {
 
 #[test]
 fn memory_conforms() {
-    let source = MemorySource::new(Origin::new(Scope::Program, 0, "program"));
+    let source = MemorySource::new(SkillOrigin::new(Scope::Program, 0, "program"));
     for name in ["a", "b"] {
         let skill = NewSkill::builder(name, "what it does").instructions("Do it.");
         source.add(skill.file("data.txt", "x").build().unwrap());
@@ -116,7 +116,7 @@ fn a_file_of_a_skill_is_read_the_same_everywhere() {
     world.file("skills/a/data/table.csv", "1,2\n");
     world.file("skills/a/image.png", b"\x89PNG\r\n\x1a\n");
     let files = only(&world.path("skills"));
-    let memory = MemorySource::new(Origin::new(Scope::Program, 0, "program"));
+    let memory = MemorySource::new(SkillOrigin::new(Scope::Program, 0, "program"));
     let skill = NewSkill::builder("a", "what it does").instructions("Do it.");
     let skill = skill
         .file("data/table.csv", "1,2\n")

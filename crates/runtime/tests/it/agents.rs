@@ -1,7 +1,7 @@
 //! What `agent` of a forked skill means.
 
 use prowess_agent::{Event, Request};
-use prowess_catalog::{Grant, View, Who};
+use prowess_catalog::{Audience, CatalogView, SkillGrant};
 use prowess_policy::Mode;
 use prowess_runtime::{Engine, RuntimeError, Session, SubRun, Which};
 use serde_json::json;
@@ -26,14 +26,14 @@ pub(crate) const TESTS: Tests = tests! {
 /// Tools that change something, or start what may.
 const CHANGING: [&str; 4] = ["bash", "write", "edit", "run_command_line"];
 
-fn grant(allow: &[&str], deny: &[&str]) -> Grant {
+fn grant(allow: &[&str], deny: &[&str]) -> SkillGrant {
     let owned = |names: &[&str]| {
         names
             .iter()
             .map(|&name| name.to_owned())
             .collect::<Vec<_>>()
     };
-    Grant {
+    SkillGrant {
         allow: (!allow.is_empty()).then(|| owned(allow)),
         deny: owned(deny),
     }
@@ -57,7 +57,7 @@ fn case_125_an_unknown_agent_is_told_with_its_neighbour_and_nothing_runs() {
     parts
         .settings
         .agents
-        .insert("writer".into(), Grant::default());
+        .insert("writer".into(), SkillGrant::default());
     mode(&mut parts, Mode::Yolo);
     let engine = Engine::new(parts);
     let id = talk(&engine, "go");
@@ -117,7 +117,7 @@ fn case_125_people_and_programs_are_told_too() {
         parts
             .settings
             .agents
-            .insert(format!("agent-{number:03}").into(), Grant::default());
+            .insert(format!("agent-{number:03}").into(), SkillGrant::default());
     }
     let error = run(&Engine::new(parts)).to_string();
     assert!(
@@ -295,7 +295,7 @@ fn case_125_an_agent_of_the_settings_has_its_skills_only() {
             let visible = |name: &str| {
                 let catalog = session.workshop().registry.snapshot();
                 let policy = &session.workshop().visibility;
-                let view = View::new(&catalog, policy, Who::Model);
+                let view = CatalogView::new(&catalog, policy, Audience::Model);
                 view.resolve(name).is_ok()
             };
             assert!(visible("plain") && !visible("hidden-one"), "{id}");

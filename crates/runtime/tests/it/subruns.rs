@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use prowess_agent::{Budget, Effort, Event, Limit, Part};
-use prowess_catalog::Who;
+use prowess_catalog::Audience;
 use prowess_policy::{Effect, Mode};
 use prowess_registry::NewSkill;
 use prowess_render::Arguments;
@@ -361,7 +361,7 @@ fn a_skill_for_people_is_not_forked_by_models() {
     assert!(results(&model.last())[0].contains("disable-model-invocation"));
     assert!(children(&engine, &id).is_empty());
     let sub = SubRun {
-        who: Who::Model,
+        who: Audience::Model,
         ..named("deploy")
     };
     assert!(run(&engine, sub).is_err());

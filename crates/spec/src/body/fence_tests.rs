@@ -7,7 +7,7 @@
 use proptest::prelude::*;
 use pulldown_cmark::{CodeBlockKind, Event, Parser, Tag, TagEnd};
 
-use super::{Detail, ItemKind, analyse};
+use super::{BodyItemKind, ScanDetail, analyse};
 use prowess_diag::Span;
 
 /// A fenced block: the info string, and the content without indentation.
@@ -19,11 +19,11 @@ fn block(info: &str, content: &str) -> Block {
 }
 
 /// Returns the blocks that the scanner finds.
-fn scanned(text: &str, detail: Detail) -> Vec<Block> {
+fn scanned(text: &str, detail: ScanDetail) -> Vec<Block> {
     let items = analyse(text, Span::new(0, text.len()), &[], detail);
     let blocks = items.iter().filter_map(|item| match item.kind {
-        ItemKind::Fence { content, .. } => Some((item, content)),
-        ItemKind::Command {
+        BodyItemKind::Fence { content, .. } => Some((item, content)),
+        BodyItemKind::Command {
             command,
             block: true,
         } => Some((item, command)),
@@ -97,7 +97,7 @@ proptest! {
 
     #[test]
     fn fences_agree_with_commonmark(text in document()) {
-        prop_assert_eq!(scanned(&text, Detail::Full), reference(&text));
+        prop_assert_eq!(scanned(&text, ScanDetail::Full), reference(&text));
     }
 
     /// A scan for marked items only must report a subset of the same blocks.
@@ -105,7 +105,7 @@ proptest! {
     fn marked_scan_finds_a_subset_of_the_blocks(text in document()) {
         let all = reference(&text);
         let mut rest = all.iter();
-        for block in scanned(&text, Detail::Marked) {
+        for block in scanned(&text, ScanDetail::Marked) {
             prop_assert!(rest.any(|other| *other == block), "{block:?} not in {all:?}");
         }
     }
@@ -120,7 +120,7 @@ fn deliberate_differences() {
         "> ```\n> a\n\nb\n",
         "- ```\n  a\n\nb\n",
     ] {
-        assert_ne!(scanned(text, Detail::Full), reference(text), "{text}");
-        assert_eq!(scanned(text, Detail::Full).len(), 1, "{text}");
+        assert_ne!(scanned(text, ScanDetail::Full), reference(text), "{text}");
+        assert_eq!(scanned(text, ScanDetail::Full).len(), 1, "{text}");
     }
 }

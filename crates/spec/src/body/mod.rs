@@ -13,7 +13,7 @@ use crate::frontmatter::Line;
 
 /// The level of detail of a scan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Detail {
+pub enum ScanDetail {
     /// Finds every item.
     Full,
     /// Scans only lines and blocks that contain a placeholder, a command or a link to a file. Finds
@@ -23,18 +23,18 @@ pub enum Detail {
 
 /// One item in a body.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Item {
+pub struct BodyItem {
     /// Range in the file.
     pub span: Span,
     /// The surrounding text.
-    pub place: Place,
+    pub place: ItemContext,
     /// The kind of item.
-    pub kind: ItemKind,
+    pub kind: BodyItemKind,
 }
 
 /// The text that surrounds an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum ItemContext {
     /// Ordinary text.
     Text,
     /// Inline code: `` `code` ``.
@@ -45,7 +45,7 @@ pub enum Place {
     Shell,
 }
 
-impl Place {
+impl ItemContext {
     /// Returns `true` for code that is displayed, not executed.
     pub fn is_code(self) -> bool {
         matches!(self, Self::InlineCode | Self::Fence)
@@ -54,7 +54,7 @@ impl Place {
 
 /// The kind of an item.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ItemKind {
+pub enum BodyItemKind {
     /// A placeholder for an argument.
     Placeholder(Placeholder),
     /// A backslash that makes the following placeholder literal; the span covers both.
@@ -108,7 +108,7 @@ const VARIABLE_PREFIXES: [&str; 3] = ["CLAUDE_", "PROWESS_", "AGENTICK_"];
 ///
 /// The scan uses `memchr` to find the few bytes that can start an item, and parses only the lines
 /// that contain one.
-pub fn analyse(text: &str, body: Span, names: &[&str], detail: Detail) -> Vec<Item> {
+pub fn analyse(text: &str, body: Span, names: &[&str], detail: ScanDetail) -> Vec<BodyItem> {
     let end = (body.end as usize).min(text.len());
     let start = (body.start as usize).min(end);
     let bytes = &text.as_bytes()[..end];
@@ -144,13 +144,13 @@ struct Reader<'t> {
     /// The text up to the end of the body.
     bytes: &'t [u8],
     names: &'t [&'t str],
-    detail: Detail,
-    items: Vec<Item>,
+    detail: ScanDetail,
+    items: Vec<BodyItem>,
 }
 
 impl Reader<'_> {
-    fn push(&mut self, start: usize, end: usize, place: Place, kind: ItemKind) {
-        self.items.push(Item {
+    fn push(&mut self, start: usize, end: usize, place: ItemContext, kind: BodyItemKind) {
+        self.items.push(BodyItem {
             span: Span::new(start, end),
             place,
             kind,
@@ -178,7 +178,7 @@ impl Reader<'_> {
     fn next_mark(&self, from: usize) -> Option<usize> {
         let bytes = self.bytes;
         let rest = bytes.get(from..).filter(|rest| !rest.is_empty())?;
-        if self.detail == Detail::Full {
+        if self.detail == ScanDetail::Full {
             return Some(Line::at(bytes, from).end);
         }
         let is_mark = |&at: &usize| {
@@ -209,7 +209,7 @@ impl Reader<'_> {
         while let Some(found) = memchr3(b'$', b'`', b']', &self.bytes[at..line.end]) {
             let here = at + found;
             at = match (self.bytes[here], self.bytes.get(here + 1)) {
-                (b'$', _) => self.dollar(here, line.end, Place::Text, line.start),
+                (b'$', _) => self.dollar(here, line.end, ItemContext::Text, line.start),
                 (b'`', _) => self.backticks(line, here),
                 (_, Some(b'(')) => self.link(here + 2, line.end, Some(b')')),
                 // Only the first bracket of a line can start a definition.
@@ -258,25 +258,25 @@ impl Reader<'_> {
         let (content_end, block_end, next) = closer.map_or((end, end, end), |closer| {
             (closer.start, closer.end, closer.next)
         });
-        if self.detail == Detail::Marked && mark >= content_end {
+        if self.detail == ScanDetail::Marked && mark >= content_end {
             return next;
         }
         let content = Span::new(line.next.min(content_end), content_end);
         let item = self.items.len();
         let (place, inner, kind) = if is_command {
             (
-                Place::Text,
-                Place::Shell,
-                ItemKind::Command {
+                ItemContext::Text,
+                ItemContext::Shell,
+                BodyItemKind::Command {
                     command: content,
                     block: true,
                 },
             )
         } else {
             (
-                Place::Fence,
-                Place::Fence,
-                ItemKind::Fence { info, content },
+                ItemContext::Fence,
+                ItemContext::Fence,
+                BodyItemKind::Fence { info, content },
             )
         };
         self.push(here, block_end, place, kind);
@@ -304,8 +304,8 @@ impl Reader<'_> {
                 self.push(
                     mark,
                     at + close + 2,
-                    Place::Fence,
-                    ItemKind::Command {
+                    ItemContext::Fence,
+                    BodyItemKind::Command {
                         command,
                         block: false,
                     },
@@ -326,11 +326,11 @@ impl Reader<'_> {
         let end = floor(self.text, end.min(from + LONGEST_TARGET));
         match links::target(&self.text[from..end], close) {
             Some((target, length)) => {
-                let kind = ItemKind::Link {
+                let kind = BodyItemKind::Link {
                     target: Span::new(from + target.start, from + target.end),
                 };
-                self.push(from, from + length, Place::Text, kind);
-                self.placeholders(from, from + length, Place::Text);
+                self.push(from, from + length, ItemContext::Text, kind);
+                self.placeholders(from, from + length, ItemContext::Text);
                 from + length
             }
             None => from,
@@ -354,27 +354,27 @@ impl Reader<'_> {
             self.push(
                 mark,
                 after,
-                Place::Text,
-                ItemKind::Command {
+                ItemContext::Text,
+                BodyItemKind::Command {
                     command: content,
                     block: false,
                 },
             );
-            self.placeholders(inner, inner + close, Place::Shell);
+            self.placeholders(inner, inner + close, ItemContext::Shell);
         } else {
             self.push(
                 here,
                 after,
-                Place::InlineCode,
-                ItemKind::InlineCode { content },
+                ItemContext::InlineCode,
+                BodyItemKind::InlineCode { content },
             );
-            self.placeholders(inner, inner + close, Place::InlineCode);
+            self.placeholders(inner, inner + close, ItemContext::InlineCode);
         }
         after
     }
 
     /// Finds the placeholders in a range.
-    fn placeholders(&mut self, start: usize, end: usize, place: Place) {
+    fn placeholders(&mut self, start: usize, end: usize, place: ItemContext) {
         let mut at = start;
         while let Some(found) = memchr(b'$', &self.bytes[at..end]) {
             at = self.dollar(at + found, end, place, start);
@@ -382,7 +382,7 @@ impl Reader<'_> {
     }
 
     /// Parses the placeholder or variable that a `$` may open. Returns the offset to continue at.
-    fn dollar(&mut self, here: usize, end: usize, place: Place, from: usize) -> usize {
+    fn dollar(&mut self, here: usize, end: usize, place: ItemContext, from: usize) -> usize {
         let rest = &self.text[here + 1..end];
         if let Some(inner) = rest.strip_prefix('{') {
             if let Some(close) = inner
@@ -391,7 +391,7 @@ impl Reader<'_> {
                 .position(|byte| byte == b'}')
                 .filter(|&close| is_variable(&inner[..close]))
             {
-                self.push(here, here + close + 3, place, ItemKind::Variable);
+                self.push(here, here + close + 3, place, BodyItemKind::Variable);
                 return here + close + 3;
             }
             return here + 1;
@@ -406,9 +406,9 @@ impl Reader<'_> {
             .take_while(|&&byte| byte == b'\\')
             .count();
         if backslashes == 1 {
-            self.push(here - 1, after, place, ItemKind::Escape);
+            self.push(here - 1, after, place, BodyItemKind::Escape);
         } else {
-            self.push(here, after, place, ItemKind::Placeholder(placeholder));
+            self.push(here, after, place, BodyItemKind::Placeholder(placeholder));
         }
         after
     }
@@ -597,24 +597,24 @@ mod tests {
 
     /// Compares the items found, formatted as `place kind text`.
     fn check(text: &str, names: &[&str], expected: &[&str]) {
-        let items = analyse(text, Span::new(0, text.len()), names, Detail::Full);
+        let items = analyse(text, Span::new(0, text.len()), names, ScanDetail::Full);
         let found: Vec<String> = items
             .iter()
             .map(|item| {
                 let kind = match &item.kind {
-                    ItemKind::Placeholder(placeholder) => format!("{placeholder:?}"),
-                    ItemKind::Escape => "escape".into(),
-                    ItemKind::Variable => "variable".into(),
-                    ItemKind::Command { command, block } => format!(
+                    BodyItemKind::Placeholder(placeholder) => format!("{placeholder:?}"),
+                    BodyItemKind::Escape => "escape".into(),
+                    BodyItemKind::Variable => "variable".into(),
+                    BodyItemKind::Command { command, block } => format!(
                         "{} <{}>",
                         if *block { "block" } else { "command" },
                         command.of(text)
                     ),
-                    ItemKind::Fence { info, content } => {
+                    BodyItemKind::Fence { info, content } => {
                         format!("fence({}) <{}>", info.of(text), content.of(text))
                     }
-                    ItemKind::InlineCode { .. } => "code".into(),
-                    ItemKind::Link { target } => format!("link <{}>", target.of(text)),
+                    BodyItemKind::InlineCode { .. } => "code".into(),
+                    BodyItemKind::Link { target } => format!("link <{}>", target.of(text)),
                 };
                 format!("{:?} {kind} {}", item.place, item.span.of(text)).replace('\n', "⏎")
             })

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::fields::{self, Home};
+use crate::fields::{self, FieldOrigin};
 
 /// One top-level entry.
 pub(super) struct EntryText {
@@ -83,7 +83,7 @@ fn at_margin(line: &str, margin: usize) -> Option<&str> {
 fn may_follow(above: &str, key: &str) -> bool {
     let first = above.lines().next().unwrap_or_default();
     let value = first.split_once(':').map_or("", |(_, value)| value.trim());
-    let is_standard = fields::find(key).is_some_and(|field| field.home == Home::Standard);
+    let is_standard = fields::find(key).is_some_and(|field| field.home == FieldOrigin::Standard);
     is_complete(value) && (is_standard || leading_key(above) == Some("name") && is_known(key))
 }
 

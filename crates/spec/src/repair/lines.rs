@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use prowess_diag::{Edit, Span};
+use prowess_diag::{Span, TextEdit};
 
 use super::EntryRepair;
 use super::entries::{self, indent, leading_key};
@@ -77,10 +77,10 @@ pub(super) fn align(work: &mut EntryRepair<'_>, all: &[Range<usize>]) -> bool {
     }
     let at = odd.start + indent(content(odd))..odd.start + content(odd).len();
     let blanks = |line: &Range<usize>| Span::new(line.start, line.start + indent(content(line)));
-    let edits: Vec<Edit> = below
+    let edits: Vec<TextEdit> = below
         .iter()
         .filter(differs)
-        .map(|line| Edit::replace(blanks(line), " ".repeat(wanted)))
+        .map(|line| TextEdit::replace(blanks(line), " ".repeat(wanted)))
         .collect();
     work.edits.extend(edits);
     work.note(UNLIKE, ALIKE, at);
@@ -107,7 +107,7 @@ pub(super) fn align_block(work: &mut EntryRepair<'_>, below: &[Range<usize>]) {
             let blanks = Some(spaces(content)).filter(|spaces| spaces.len() > wanted.len());
             let blanks = blanks.unwrap_or_else(|| wanted.clone());
             work.edits
-                .push(Edit::replace(Span::new(at.start, at.end), blanks));
+                .push(TextEdit::replace(Span::new(at.start, at.end), blanks));
             let text = at.end..line.start + content.trim_end().len();
             let (why, remedy) = if has_tab {
                 (TAB, INDENT)

@@ -6,7 +6,8 @@ use granit_parser::{ErrorKind, Event, Options, Parser, ScalarStyle, StructureSty
 use prowess_diag::Span;
 
 use super::{
-    Document, Duplicate, Entry, Error, Feature, Layout, MAX_DEPTH, Node, Refusal, Style, Value,
+    DuplicateKey, MAX_DEPTH, YamlDocument, YamlEntry, YamlError, YamlFeature, YamlLayout, YamlNode,
+    YamlRefusal, YamlStyle, YamlValue,
 };
 
 /// Nesting limit of the parser, above [`MAX_DEPTH`] so that ours is the one reported. It bounds the
@@ -14,7 +15,7 @@ use super::{
 const PARSER_DEPTH: usize = MAX_DEPTH * 2;
 
 /// Parses a block of YAML. Spans are offsets in `text` plus `base`.
-pub fn read(text: &str, base: usize) -> Result<Document<'static>, Error> {
+pub fn read(text: &str, base: usize) -> Result<YamlDocument<'static>, YamlError> {
     let mut options = Options::default();
     options.emit_unresolved_aliases = true;
     options.emit_anchor_events = true;
@@ -37,7 +38,7 @@ pub fn read(text: &str, base: usize) -> Result<Document<'static>, Error> {
                 let range = span.byte_range().unwrap_or(0..0);
                 let tag = span.tag_span().and_then(|span| span.byte_range());
                 if let Some(tag) = tag {
-                    builder.refuse(Feature::Tag, tag.start, tag.end);
+                    builder.refuse(YamlFeature::Tag, tag.start, tag.end);
                 }
                 builder.event(event, range.start, range.end);
             }
@@ -59,9 +60,9 @@ struct Builder<'t> {
     text: &'t str,
     base: usize,
     open: Vec<Open>,
-    root: Option<Node<'static>>,
-    refusals: Vec<Refusal>,
-    duplicates: Vec<Duplicate>,
+    root: Option<YamlNode<'static>>,
+    refusals: Vec<YamlRefusal>,
+    duplicates: Vec<DuplicateKey>,
     documents: usize,
     /// Offset of an alias `*name` whose anchor does not exist.
     star: Option<usize>,
@@ -71,15 +72,15 @@ struct Builder<'t> {
 enum Open {
     Sequence {
         start: usize,
-        layout: Layout,
-        items: Vec<Node<'static>>,
+        layout: YamlLayout,
+        items: Vec<YamlNode<'static>>,
     },
     Mapping {
         start: usize,
-        layout: Layout,
-        entries: Vec<Entry<'static>>,
+        layout: YamlLayout,
+        entries: Vec<YamlEntry<'static>>,
         key: Option<(Cow<'static, str>, Span)>,
-        duplicates: Vec<Duplicate>,
+        duplicates: Vec<DuplicateKey>,
     },
 }
 
@@ -88,11 +89,11 @@ impl Builder<'_> {
         Span::new(self.base + start, self.base + end)
     }
 
-    fn refuse(&mut self, feature: Feature, start: usize, end: usize) {
+    fn refuse(&mut self, feature: YamlFeature, start: usize, end: usize) {
         // A few are enough; a hostile file may contain thousands.
         if self.refusals.len() < 8 {
             let span = self.span(start, end);
-            self.refusals.push(Refusal { feature, span });
+            self.refusals.push(YamlRefusal { feature, span });
         }
     }
 
@@ -101,32 +102,32 @@ impl Builder<'_> {
             Event::DocumentStart(explicit, version) => {
                 self.documents += 1;
                 if self.documents > 1 {
-                    self.refuse(Feature::SecondDocument, start, end);
+                    self.refuse(YamlFeature::SecondDocument, start, end);
                 } else if version.is_some() || (explicit && self.text.trim_start().starts_with('%'))
                 {
-                    self.refuse(Feature::Directive, 0, self.text.find('\n').unwrap_or(0));
+                    self.refuse(YamlFeature::Directive, 0, self.text.find('\n').unwrap_or(0));
                 }
             }
             Event::Alias(_) => {
-                self.refuse(Feature::Alias, start, end);
-                self.scalar("", Style::Plain, start, end);
+                self.refuse(YamlFeature::Alias, start, end);
+                self.scalar("", YamlStyle::Plain, start, end);
             }
             Event::UnresolvedAlias(_) => {
                 // `paths: *.md` is a missing quotation mark rather than an alias.
                 self.star.get_or_insert(start);
-                self.scalar("", Style::Plain, start, end);
+                self.scalar("", YamlStyle::Plain, start, end);
             }
-            Event::Anchor(..) => self.refuse(Feature::Anchor, start, end),
+            Event::Anchor(..) => self.refuse(YamlFeature::Anchor, start, end),
             Event::Scalar(text, style, _, tag) => {
                 if tag.is_some() && self.refusals.is_empty() {
-                    self.refuse(Feature::Tag, start, end);
+                    self.refuse(YamlFeature::Tag, start, end);
                 }
                 let style = match style {
-                    ScalarStyle::SingleQuoted => Style::SingleQuoted,
-                    ScalarStyle::DoubleQuoted => Style::DoubleQuoted,
-                    ScalarStyle::Literal => Style::Literal,
-                    ScalarStyle::Folded => Style::Folded,
-                    ScalarStyle::Plain => Style::Plain,
+                    ScalarStyle::SingleQuoted => YamlStyle::SingleQuoted,
+                    ScalarStyle::DoubleQuoted => YamlStyle::DoubleQuoted,
+                    ScalarStyle::Literal => YamlStyle::Literal,
+                    ScalarStyle::Folded => YamlStyle::Folded,
+                    ScalarStyle::Plain => YamlStyle::Plain,
                 };
                 self.scalar(&text, style, start, end);
             }
@@ -155,14 +156,14 @@ impl Builder<'_> {
 
     fn check_depth(&mut self, start: usize) {
         if self.open.len() == MAX_DEPTH {
-            self.refuse(Feature::Depth, start, start);
+            self.refuse(YamlFeature::Depth, start, start);
         }
     }
 
-    fn scalar(&mut self, text: &str, style: Style, start: usize, end: usize) {
+    fn scalar(&mut self, text: &str, style: YamlStyle, start: usize, end: usize) {
         let (mut start, mut end, mut text) = (start, end, text);
         match style {
-            Style::Plain if start == end => {
+            YamlStyle::Plain if start == end => {
                 // The parser reports `~` for an absent value. Its position is after the colon.
                 text = "";
                 if let Some(Open::Mapping {
@@ -183,14 +184,14 @@ impl Builder<'_> {
                     (start, end) = (at, at);
                 }
             }
-            Style::Literal | Style::Folded => {
+            YamlStyle::Literal | YamlStyle::Folded => {
                 let content = self.text.get(start..end).unwrap_or_default().trim_end();
                 end = start + content.len();
             }
             _ => {}
         }
-        let value = Value::Scalar(text.to_owned().into(), style);
-        let node = Node {
+        let value = YamlValue::Scalar(text.to_owned().into(), style);
+        let node = YamlNode {
             span: self.span(start, end),
             value,
         };
@@ -209,9 +210,9 @@ impl Builder<'_> {
                     .zip(items.last())
                     .map(|(first, last)| first.span.cover(last.span));
                 let span = self.collection_span(start, end, layout, ends);
-                Node {
+                YamlNode {
                     span,
-                    value: Value::Sequence(items, layout),
+                    value: YamlValue::Sequence(items, layout),
                 }
             }
             Some(Open::Mapping {
@@ -221,7 +222,7 @@ impl Builder<'_> {
                 duplicates,
                 ..
             }) => {
-                let whole = |entry: &Entry<'_>| entry.key_span.cover(entry.value.span);
+                let whole = |entry: &YamlEntry<'_>| entry.key_span.cover(entry.value.span);
                 let ends = entries
                     .iter()
                     .map(whole)
@@ -230,13 +231,13 @@ impl Builder<'_> {
                 let span = self.collection_span(start, end, layout, ends);
                 let top_level = self.open.is_empty();
                 self.duplicates
-                    .extend(duplicates.into_iter().map(|duplicate| Duplicate {
+                    .extend(duplicates.into_iter().map(|duplicate| DuplicateKey {
                         top_level,
                         ..duplicate
                     }));
-                Node {
+                YamlNode {
                     span,
-                    value: Value::Mapping(entries, layout),
+                    value: YamlValue::Mapping(entries, layout),
                 }
             }
             None => return,
@@ -250,16 +251,16 @@ impl Builder<'_> {
         &self,
         start: usize,
         end: usize,
-        layout: Layout,
+        layout: YamlLayout,
         items: Option<Span>,
     ) -> Span {
         match (layout, items) {
-            (Layout::Block, Some(items)) => items,
+            (YamlLayout::Block, Some(items)) => items,
             _ => self.span(start, end),
         }
     }
 
-    fn push(&mut self, node: Node<'static>) {
+    fn push(&mut self, node: YamlNode<'static>) {
         match self.open.last_mut() {
             None => self.root = self.root.take().or(Some(node)),
             Some(Open::Sequence { items, .. }) => items.push(node),
@@ -272,7 +273,7 @@ impl Builder<'_> {
                 if let Some((name, key_span)) = key.take() {
                     let earlier = entries.iter().find(|entry| entry.key == name);
                     if let Some(earlier) = earlier {
-                        duplicates.push(Duplicate {
+                        duplicates.push(DuplicateKey {
                             key: name.into(),
                             first: earlier.key_span,
                             again: key_span,
@@ -281,7 +282,7 @@ impl Builder<'_> {
                             top_level: false,
                         });
                     } else {
-                        entries.push(Entry {
+                        entries.push(YamlEntry {
                             key: name,
                             key_span,
                             value: node,
@@ -289,12 +290,12 @@ impl Builder<'_> {
                     }
                 } else {
                     let (text, refused) = match node.value {
-                        Value::Scalar(text, style) => {
-                            let is_merge = &*text == "<<" && style == Style::Plain;
-                            (text, is_merge.then_some(Feature::MergeKey))
+                        YamlValue::Scalar(text, style) => {
+                            let is_merge = &*text == "<<" && style == YamlStyle::Plain;
+                            (text, is_merge.then_some(YamlFeature::MergeKey))
                         }
-                        Value::Sequence(..) | Value::Mapping(..) => {
-                            (Cow::default(), Some(Feature::ComplexKey))
+                        YamlValue::Sequence(..) | YamlValue::Mapping(..) => {
+                            (Cow::default(), Some(YamlFeature::ComplexKey))
                         }
                     };
                     *key = Some((text, node.span));
@@ -307,14 +308,14 @@ impl Builder<'_> {
         }
     }
 
-    fn failed(self, offset: usize, too_deep: bool, message: String) -> Error {
+    fn failed(self, offset: usize, too_deep: bool, message: String) -> YamlError {
         if !self.refusals.is_empty() {
-            return Error::Refused(self.refusals);
+            return YamlError::Refused(self.refusals);
         }
         if too_deep {
             let span = self.span(offset, offset);
-            return Error::Refused(vec![Refusal {
-                feature: Feature::Depth,
+            return YamlError::Refused(vec![YamlRefusal {
+                feature: YamlFeature::Depth,
                 span,
             }]);
         }
@@ -324,35 +325,35 @@ impl Builder<'_> {
             .and_then(|rest| rest.chars().next())
             .filter(|c| !c.is_whitespace())
             .map_or(0, char::len_utf8);
-        Error::Syntax {
+        YamlError::Syntax {
             at: self.span(offset, offset + width),
             message,
         }
     }
 
-    fn finish(self) -> Result<Document<'static>, Error> {
+    fn finish(self) -> Result<YamlDocument<'static>, YamlError> {
         if let Some(at) = self.star.filter(|_| self.refusals.is_empty()) {
             let message = "an unquoted value begins with `*`".to_owned();
-            return Err(Error::Syntax {
+            return Err(YamlError::Syntax {
                 at: self.span(at, at + 1),
                 message,
             });
         }
         if self.refusals.is_empty() {
-            Ok(Document {
+            Ok(YamlDocument {
                 root: self.root,
                 duplicates: self.duplicates,
             })
         } else {
-            Err(Error::Refused(self.refusals))
+            Err(YamlError::Refused(self.refusals))
         }
     }
 }
 
-fn layout_of(style: StructureStyle) -> Layout {
+fn layout_of(style: StructureStyle) -> YamlLayout {
     match style {
-        StructureStyle::Flow => Layout::Flow,
-        StructureStyle::Block => Layout::Block,
+        StructureStyle::Flow => YamlLayout::Flow,
+        StructureStyle::Block => YamlLayout::Block,
     }
 }
 
@@ -360,9 +361,9 @@ fn layout_of(style: StructureStyle) -> Layout {
 mod tests {
     use super::*;
 
-    fn refused(text: &str) -> Vec<Feature> {
+    fn refused(text: &str) -> Vec<YamlFeature> {
         match read(text, 0) {
-            Err(Error::Refused(refusals)) => refusals
+            Err(YamlError::Refused(refusals)) => refusals
                 .into_iter()
                 .map(|refusal| refusal.feature)
                 .collect(),
@@ -372,13 +373,16 @@ mod tests {
 
     #[test]
     fn features_that_copy_or_retype_values_are_rejected() {
-        assert_eq!(refused("a: &x 1\nb: 2"), [Feature::Anchor]);
-        assert_eq!(refused("a: &x 1\nb: *x"), [Feature::Anchor, Feature::Alias]);
-        assert_eq!(refused("<<: {a: b}"), [Feature::MergeKey]);
-        assert_eq!(refused("a: !!str b"), [Feature::Tag]);
-        assert_eq!(refused("a: !x [b]"), [Feature::Tag]);
-        assert_eq!(refused("? [a]\n: b"), [Feature::ComplexKey]);
-        assert_eq!(refused("a: b\n...\nc: d"), [Feature::SecondDocument]);
+        assert_eq!(refused("a: &x 1\nb: 2"), [YamlFeature::Anchor]);
+        assert_eq!(
+            refused("a: &x 1\nb: *x"),
+            [YamlFeature::Anchor, YamlFeature::Alias]
+        );
+        assert_eq!(refused("<<: {a: b}"), [YamlFeature::MergeKey]);
+        assert_eq!(refused("a: !!str b"), [YamlFeature::Tag]);
+        assert_eq!(refused("a: !x [b]"), [YamlFeature::Tag]);
+        assert_eq!(refused("? [a]\n: b"), [YamlFeature::ComplexKey]);
+        assert_eq!(refused("a: b\n...\nc: d"), [YamlFeature::SecondDocument]);
     }
 
     #[test]
@@ -388,7 +392,7 @@ mod tests {
             "{a: ".repeat(100_000),
             "- ".repeat(100_000),
         ] {
-            assert_eq!(refused(&text), [Feature::Depth]);
+            assert_eq!(refused(&text), [YamlFeature::Depth]);
         }
     }
 
@@ -402,7 +406,7 @@ mod tests {
             .collect();
         assert_eq!(found, [("c", false, false), ("a", true, true)]);
         assert_eq!(
-            document.root.unwrap().get("a").and_then(Node::text),
+            document.root.unwrap().get("a").and_then(YamlNode::text),
             Some("1")
         );
     }

@@ -18,40 +18,40 @@ pub const MAX_DEPTH: usize = 16;
 
 /// A value. Text that appears unchanged in the file is borrowed from it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Node<'t> {
+pub struct YamlNode<'t> {
     /// Range in the file, including quotation marks and brackets but not the marker of a block
     /// scalar.
     pub span: Span,
     /// The value itself.
-    pub value: Value<'t>,
+    pub value: YamlValue<'t>,
 }
 
 /// A value without its span. Scalars are strings: `1.0`, `yes` and `2024-01-01` are not
 /// interpreted.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Value<'t> {
+pub enum YamlValue<'t> {
     /// A scalar.
-    Scalar(Cow<'t, str>, Style),
+    Scalar(Cow<'t, str>, YamlStyle),
     /// A list.
-    Sequence(Vec<Node<'t>>, Layout),
+    Sequence(Vec<YamlNode<'t>>, YamlLayout),
     /// A map, in file order.
-    Mapping(Vec<Entry<'t>>, Layout),
+    Mapping(Vec<YamlEntry<'t>>, YamlLayout),
 }
 
 /// A key with its value.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Entry<'t> {
+pub struct YamlEntry<'t> {
     /// The key as text.
     pub key: Cow<'t, str>,
     /// Range of the key in the file.
     pub key_span: Span,
     /// Its value.
-    pub value: Node<'t>,
+    pub value: YamlNode<'t>,
 }
 
 /// The notation of a scalar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Style {
+pub enum YamlStyle {
     /// Unquoted.
     Plain,
     /// `'…'`.
@@ -66,18 +66,18 @@ pub enum Style {
 
 /// The notation of a collection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Layout {
+pub enum YamlLayout {
     /// One item per line.
     Block,
     /// `[…]` or `{…}`.
     Flow,
 }
 
-impl<'t> Node<'t> {
+impl<'t> YamlNode<'t> {
     /// Returns the text of a scalar; `None` for null and for collections.
     pub fn text(&self) -> Option<&str> {
         match &self.value {
-            Value::Scalar(text, _) if !self.is_null() => Some(text),
+            YamlValue::Scalar(text, _) if !self.is_null() => Some(text),
             _ => None,
         }
     }
@@ -85,7 +85,7 @@ impl<'t> Node<'t> {
     /// Returns `true` for null: an empty value, `~` or unquoted `null`.
     pub fn is_null(&self) -> bool {
         match &self.value {
-            Value::Scalar(text, Style::Plain) => {
+            YamlValue::Scalar(text, YamlStyle::Plain) => {
                 matches!(&**text, "" | "~" | "null" | "Null" | "NULL")
             }
             _ => false,
@@ -95,15 +95,15 @@ impl<'t> Node<'t> {
     /// Returns the items of a list.
     pub fn items(&self) -> Option<&[Self]> {
         match &self.value {
-            Value::Sequence(items, _) => Some(items),
+            YamlValue::Sequence(items, _) => Some(items),
             _ => None,
         }
     }
 
     /// Returns the entries of a map.
-    pub fn entries(&self) -> Option<&[Entry<'t>]> {
+    pub fn entries(&self) -> Option<&[YamlEntry<'t>]> {
         match &self.value {
-            Value::Mapping(entries, _) => Some(entries),
+            YamlValue::Mapping(entries, _) => Some(entries),
             _ => None,
         }
     }
@@ -119,15 +119,16 @@ impl<'t> Node<'t> {
     /// Compares values without their spans and notation.
     pub fn same(&self, other: &Self) -> bool {
         match (&self.value, &other.value) {
-            (Value::Scalar(x, _), Value::Scalar(y, _)) => {
+            (YamlValue::Scalar(x, _), YamlValue::Scalar(y, _)) => {
                 x == y && self.is_null() == other.is_null()
             }
-            (Value::Sequence(x, _), Value::Sequence(y, _)) => {
+            (YamlValue::Sequence(x, _), YamlValue::Sequence(y, _)) => {
                 x.len() == y.len() && x.iter().zip(y).all(|(x, y)| x.same(y))
             }
-            (Value::Mapping(x, _), Value::Mapping(y, _)) => {
-                let pair =
-                    |(x, y): (&Entry<'_>, &Entry<'_>)| x.key == y.key && x.value.same(&y.value);
+            (YamlValue::Mapping(x, _), YamlValue::Mapping(y, _)) => {
+                let pair = |(x, y): (&YamlEntry<'_>, &YamlEntry<'_>)| {
+                    x.key == y.key && x.value.same(&y.value)
+                };
                 x.len() == y.len() && x.iter().zip(y).all(pair)
             }
             _ => false,
@@ -138,22 +139,22 @@ impl<'t> Node<'t> {
     pub fn kind(&self) -> &'static str {
         match &self.value {
             _ if self.is_null() => "null",
-            Value::Scalar(..) => "text",
-            Value::Sequence(..) => "a list",
-            Value::Mapping(..) => "a map",
+            YamlValue::Scalar(..) => "text",
+            YamlValue::Sequence(..) => "a list",
+            YamlValue::Mapping(..) => "a map",
         }
     }
 
     /// Returns the offset at which the text of a scalar appears unchanged in the source, if it
     /// does. An offset in the text is then an offset in the file.
     pub fn verbatim_start(&self, source: &str) -> Option<usize> {
-        let Value::Scalar(text, style) = &self.value else {
+        let YamlValue::Scalar(text, style) = &self.value else {
             return None;
         };
         let quotes = match style {
-            Style::Plain => 0,
-            Style::SingleQuoted | Style::DoubleQuoted => 1,
-            Style::Literal | Style::Folded => return None,
+            YamlStyle::Plain => 0,
+            YamlStyle::SingleQuoted | YamlStyle::DoubleQuoted => 1,
+            YamlStyle::Literal | YamlStyle::Folded => return None,
         };
         // Equal length is not enough: an escaped or repaired text may have the same length by
         // chance.
@@ -168,9 +169,11 @@ impl<'t> Node<'t> {
     pub fn walk<'a>(&'a self, visit: &mut dyn FnMut(&'a Self)) {
         visit(self);
         match &self.value {
-            Value::Scalar(..) => {}
-            Value::Sequence(items, _) => items.iter().for_each(|item| item.walk(visit)),
-            Value::Mapping(entries, _) => entries.iter().for_each(|entry| entry.value.walk(visit)),
+            YamlValue::Scalar(..) => {}
+            YamlValue::Sequence(items, _) => items.iter().for_each(|item| item.walk(visit)),
+            YamlValue::Mapping(entries, _) => {
+                entries.iter().for_each(|entry| entry.value.walk(visit))
+            }
         }
     }
 
@@ -178,9 +181,9 @@ impl<'t> Node<'t> {
     pub(crate) fn map_spans(&mut self, map: &impl Fn(Span) -> Span) {
         self.span = map(self.span);
         match &mut self.value {
-            Value::Scalar(..) => {}
-            Value::Sequence(items, _) => items.iter_mut().for_each(|item| item.map_spans(map)),
-            Value::Mapping(entries, _) => {
+            YamlValue::Scalar(..) => {}
+            YamlValue::Sequence(items, _) => items.iter_mut().for_each(|item| item.map_spans(map)),
+            YamlValue::Mapping(entries, _) => {
                 for entry in entries {
                     entry.key_span = map(entry.key_span);
                     entry.value.map_spans(map);
@@ -192,16 +195,16 @@ impl<'t> Node<'t> {
 
 /// The result of reading a block of YAML.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Document<'t> {
+pub struct YamlDocument<'t> {
     /// The value; `None` for an empty block.
-    pub root: Option<Node<'t>>,
+    pub root: Option<YamlNode<'t>>,
     /// Duplicate keys. The first one counts.
-    pub duplicates: Vec<Duplicate>,
+    pub duplicates: Vec<DuplicateKey>,
 }
 
 /// A key that occurs twice in one map.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Duplicate {
+pub struct DuplicateKey {
     /// The key.
     pub key: Box<str>,
     /// Range of the first occurrence.
@@ -218,7 +221,7 @@ pub struct Duplicate {
 
 /// The reason why a block of YAML was not read.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Error {
+pub enum YamlError {
     /// Invalid YAML.
     Syntax {
         /// The position of the error.
@@ -227,14 +230,14 @@ pub enum Error {
         message: String,
     },
     /// Valid YAML that uses features not allowed in frontmatter.
-    Refused(Vec<Refusal>),
+    Refused(Vec<YamlRefusal>),
 }
 
 /// One use of a feature that is not allowed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Refusal {
+pub struct YamlRefusal {
     /// The feature.
-    pub feature: Feature,
+    pub feature: YamlFeature,
     /// Range in the file.
     pub span: Span,
 }
@@ -242,7 +245,7 @@ pub struct Refusal {
 /// YAML features that are rejected before any value is built. They copy, merge or retype values,
 /// and a small file can expand without bound through them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Feature {
+pub enum YamlFeature {
     /// `&name`
     Anchor,
     /// `*name`
@@ -261,7 +264,7 @@ pub enum Feature {
     Depth,
 }
 
-impl Feature {
+impl YamlFeature {
     /// Returns the name used in messages.
     pub fn name(self) -> &'static str {
         match self {
@@ -278,9 +281,9 @@ impl Feature {
 }
 
 /// Parses a block of YAML. Spans are offsets in `text` plus `base`.
-pub fn read(text: &str, base: usize) -> Result<Document<'_>, Error> {
+pub fn read(text: &str, base: usize) -> Result<YamlDocument<'_>, YamlError> {
     if let Some(root) = plain::read(text, base) {
-        return Ok(Document {
+        return Ok(YamlDocument {
             root,
             duplicates: Vec::new(),
         });

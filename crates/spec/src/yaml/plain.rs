@@ -10,10 +10,10 @@ use std::borrow::Cow;
 use memchr::{memchr, memchr2};
 use prowess_diag::Span;
 
-use super::{Entry, Layout, MAX_DEPTH, Node, Style, Value};
+use super::{MAX_DEPTH, YamlEntry, YamlLayout, YamlNode, YamlStyle, YamlValue};
 
 /// Parses a block of YAML. Returns `Some(None)` for an empty block and `None` for unsupported YAML.
-pub fn read(text: &str, base: usize) -> Option<Option<Node<'_>>> {
+pub fn read(text: &str, base: usize) -> Option<Option<YamlNode<'_>>> {
     check_characters(text.as_bytes())?;
     let mut reader = Reader {
         text,
@@ -74,11 +74,11 @@ impl<'t> Reader<'t> {
 
     /// Parses a block map whose keys are indented by `indent`. The cursor is on its first line,
     /// where the dash of a list item may precede the key.
-    fn mapping(&mut self, indent: usize, depth: usize, in_item: bool) -> Option<Node<'t>> {
+    fn mapping(&mut self, indent: usize, depth: usize, in_item: bool) -> Option<YamlNode<'t>> {
         if depth >= MAX_DEPTH {
             return None;
         }
-        let mut entries: Vec<Entry<'t>> = Vec::with_capacity(8);
+        let mut entries: Vec<YamlEntry<'t>> = Vec::with_capacity(8);
         while self.at < self.bytes.len() {
             let is_after_dash = in_item && entries.is_empty();
             let found = if is_after_dash {
@@ -98,7 +98,7 @@ impl<'t> Reader<'t> {
                 return None;
             }
             let value = self.entry_value(key_end + 1, indent, depth)?;
-            entries.push(Entry {
+            entries.push(YamlEntry {
                 key: key.into(),
                 key_span: self.span(key_start, key_end),
                 value,
@@ -106,15 +106,15 @@ impl<'t> Reader<'t> {
             self.skip_blank()?;
         }
         let span = entries.first()?.key_span.cover(entries.last()?.value.span);
-        Some(Node {
+        Some(YamlNode {
             span,
-            value: Value::Mapping(entries, Layout::Block),
+            value: YamlValue::Mapping(entries, YamlLayout::Block),
         })
     }
 
     /// Parses the value after `key:`; `after` is the offset after the colon. Leaves the cursor at
     /// the first line that does not belong to the value.
-    fn entry_value(&mut self, after: usize, indent: usize, depth: usize) -> Option<Node<'t>> {
+    fn entry_value(&mut self, after: usize, indent: usize, depth: usize) -> Option<YamlNode<'t>> {
         let line_end = self.line_end(after);
         let line = &self.bytes[after..line_end];
         if line.first().is_some_and(|&byte| byte != b' ') {
@@ -138,9 +138,9 @@ impl<'t> Reader<'t> {
                     return self.mapping(inner, depth + 1, false);
                 }
             }
-            return Some(Node {
+            return Some(YamlNode {
                 span: self.span(after, after),
-                value: Value::Scalar("".into(), Style::Plain),
+                value: YamlValue::Scalar("".into(), YamlStyle::Plain),
             });
         }
         match self.bytes[start] {
@@ -156,7 +156,7 @@ impl<'t> Reader<'t> {
         start: usize,
         line_end: usize,
         (indent, depth): (usize, usize),
-    ) -> Option<Node<'t>> {
+    ) -> Option<YamlNode<'t>> {
         let (node, end) = match self.bytes[start] {
             b'"' | b'\'' => self.quoted(start, indent)?,
             b'[' | b'{' => self.flow(start, line_end, depth)?,
@@ -177,7 +177,12 @@ impl<'t> Reader<'t> {
     }
 
     /// Parses the deeper lines that continue a plain scalar, if any.
-    fn plain_lines(&mut self, start: usize, first_end: usize, indent: usize) -> Option<Node<'t>> {
+    fn plain_lines(
+        &mut self,
+        start: usize,
+        first_end: usize,
+        indent: usize,
+    ) -> Option<YamlNode<'t>> {
         let mut folded: Option<String> = None;
         let mut end = first_end;
         loop {
@@ -215,9 +220,9 @@ impl<'t> Reader<'t> {
             self.at = (line_end + 1).min(self.bytes.len());
         }
         let text = folded.map_or(Cow::Borrowed(&self.text[start..end]), Cow::Owned);
-        Some(Node {
+        Some(YamlNode {
             span: self.span(start, end),
-            value: Value::Scalar(text, Style::Plain),
+            value: YamlValue::Scalar(text, YamlStyle::Plain),
         })
     }
 
@@ -240,11 +245,11 @@ impl<'t> Reader<'t> {
     }
 
     /// Parses a block list whose dashes are indented by `indent`.
-    fn sequence(&mut self, indent: usize, depth: usize) -> Option<Node<'t>> {
+    fn sequence(&mut self, indent: usize, depth: usize) -> Option<YamlNode<'t>> {
         if depth >= MAX_DEPTH {
             return None;
         }
-        let mut items: Vec<Node<'t>> = Vec::with_capacity(8);
+        let mut items: Vec<YamlNode<'t>> = Vec::with_capacity(8);
         while self.at < self.bytes.len() {
             let found = self.indent()?;
             let item = self.at + found;
@@ -271,9 +276,9 @@ impl<'t> Reader<'t> {
             self.skip_blank()?;
         }
         let span = items.first()?.span.cover(items.last()?.span);
-        Some(Node {
+        Some(YamlNode {
             span,
-            value: Value::Sequence(items, Layout::Block),
+            value: YamlValue::Sequence(items, YamlLayout::Block),
         })
     }
 
@@ -288,15 +293,15 @@ impl<'t> Reader<'t> {
         }
     }
 
-    fn plain(&self, start: usize, end: usize) -> Node<'t> {
-        Node {
+    fn plain(&self, start: usize, end: usize) -> YamlNode<'t> {
+        YamlNode {
             span: self.span(start, end),
-            value: Value::Scalar(self.text[start..end].into(), Style::Plain),
+            value: YamlValue::Scalar(self.text[start..end].into(), YamlStyle::Plain),
         }
     }
 
     /// Parses a quoted scalar, which may span lines. Returns it with the offset after it.
-    fn quoted(&self, start: usize, indent: usize) -> Option<(Node<'t>, usize)> {
+    fn quoted(&self, start: usize, indent: usize) -> Option<(YamlNode<'t>, usize)> {
         let mark = self.bytes[start];
         let (close, escapes) = closing_mark(&self.bytes[start + 1..], mark)?;
         let end = start + 1 + close;
@@ -312,25 +317,25 @@ impl<'t> Reader<'t> {
             text = text.replace("''", "'").into();
         }
         let style = if is_double {
-            Style::DoubleQuoted
+            YamlStyle::DoubleQuoted
         } else {
-            Style::SingleQuoted
+            YamlStyle::SingleQuoted
         };
-        let node = Node {
+        let node = YamlNode {
             span: self.span(start, end + 1),
-            value: Value::Scalar(text, style),
+            value: YamlValue::Scalar(text, style),
         };
         Some((node, end + 1))
     }
 
     /// Parses `[a, "b"]` or `{a: b, "c":"d"}` with nested collections, on one line.
-    fn flow(&self, start: usize, line_end: usize, depth: usize) -> Option<(Node<'t>, usize)> {
+    fn flow(&self, start: usize, line_end: usize, depth: usize) -> Option<(YamlNode<'t>, usize)> {
         if depth >= MAX_DEPTH {
             return None;
         }
         let is_map = self.bytes[start] == b'{';
         let close = if is_map { b'}' } else { b']' };
-        let (mut items, mut entries) = (Vec::new(), Vec::<Entry<'t>>::new());
+        let (mut items, mut entries) = (Vec::new(), Vec::<YamlEntry<'t>>::new());
         let mut at = start + 1;
         loop {
             at = self.flow_blanks(at, line_end)?;
@@ -343,7 +348,7 @@ impl<'t> Reader<'t> {
                     return None;
                 }
                 let (value, end) = self.flow_value(after, line_end, (close, depth))?;
-                entries.push(Entry {
+                entries.push(YamlEntry {
                     key,
                     key_span,
                     value,
@@ -362,12 +367,12 @@ impl<'t> Reader<'t> {
             }
         }
         let value = if is_map {
-            Value::Mapping(entries, Layout::Flow)
+            YamlValue::Mapping(entries, YamlLayout::Flow)
         } else {
-            Value::Sequence(items, Layout::Flow)
+            YamlValue::Sequence(items, YamlLayout::Flow)
         };
         Some((
-            Node {
+            YamlNode {
                 span: self.span(start, at + 1),
                 value,
             },
@@ -386,7 +391,7 @@ impl<'t> Reader<'t> {
     fn flow_key(&self, at: usize, line_end: usize) -> Option<(Cow<'t, str>, Span, usize)> {
         let (key, span, colon) = if matches!(self.bytes[at], b'"' | b'\'') {
             let (node, end) = self.quoted(at, 0)?;
-            let Value::Scalar(key, _) = node.value else {
+            let YamlValue::Scalar(key, _) = node.value else {
                 return None;
             };
             (key, node.span, end)
@@ -404,7 +409,7 @@ impl<'t> Reader<'t> {
         at: usize,
         line_end: usize,
         (close, depth): (u8, usize),
-    ) -> Option<(Node<'t>, usize)> {
+    ) -> Option<(YamlNode<'t>, usize)> {
         let (node, end) = match self.bytes[at] {
             b'"' | b'\'' => self.quoted(at, 0)?,
             b'[' | b'{' => self.flow(at, line_end, depth + 1)?,
@@ -417,7 +422,12 @@ impl<'t> Reader<'t> {
     }
 
     /// Parses `|` and `>` blocks with clipping or stripping and no explicit indentation.
-    fn block_scalar(&mut self, start: usize, line_end: usize, indent: usize) -> Option<Node<'t>> {
+    fn block_scalar(
+        &mut self,
+        start: usize,
+        line_end: usize,
+        indent: usize,
+    ) -> Option<YamlNode<'t>> {
         let folded = self.bytes[start] == b'>';
         let header = self.text[start + 1..line_end].trim_end_matches(' ');
         let strip = header == "-";
@@ -479,13 +489,13 @@ impl<'t> Reader<'t> {
         }
         let trimmed = self.text[first..content_end].trim_end().len();
         let style = if folded {
-            Style::Folded
+            YamlStyle::Folded
         } else {
-            Style::Literal
+            YamlStyle::Literal
         };
-        Some(Node {
+        Some(YamlNode {
             span: self.span(first, first + trimmed),
-            value: Value::Scalar(text.into(), style),
+            value: YamlValue::Scalar(text.into(), style),
         })
     }
 }
@@ -684,7 +694,7 @@ fn check_characters(bytes: &[u8]) -> Option<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::yaml::{Document, full};
+    use crate::yaml::{YamlDocument, full};
 
     /// Checks that the fast reader agrees with the full one whenever it returns a result; `taken`
     /// says whether it must return one.
@@ -694,7 +704,7 @@ mod tests {
         if let Some(root) = fast {
             assert_eq!(
                 full::read(text, 7),
-                Ok(Document {
+                Ok(YamlDocument {
                     root,
                     duplicates: Vec::new()
                 }),

@@ -1,6 +1,6 @@
 //! Writes strings as YAML scalars.
 
-use super::{Node, Style, Value, full};
+use super::{YamlNode, YamlStyle, YamlValue, full};
 
 /// Writes `text` as a scalar on one line: unquoted if that reads back as the same text, in single
 /// quotes if possible, else in double quotes.
@@ -56,9 +56,10 @@ fn reads_as(candidate: &str, text: &str) -> bool {
         return false;
     };
     let value = document.root.as_ref().and_then(|root| root.get("k"));
-    let same = value.and_then(Node::text) == Some(text);
+    let same = value.and_then(YamlNode::text) == Some(text);
     // Other readers may parse such an unquoted word as another type.
-    let is_bare = value.is_some_and(|node| matches!(node.value, Value::Scalar(_, Style::Plain)));
+    let is_bare =
+        value.is_some_and(|node| matches!(node.value, YamlValue::Scalar(_, YamlStyle::Plain)));
     same && !(is_bare && looks_typed(text))
 }
 
@@ -127,7 +128,7 @@ mod tests {
         ] {
             let source = format!("k: {}\n", scalar(text));
             let root = full::read(&source, 0).unwrap().root.unwrap();
-            let Value::Scalar(found, _) = &root.get("k").unwrap().value else {
+            let YamlValue::Scalar(found, _) = &root.get("k").unwrap().value else {
                 panic!("{source}")
             };
             assert_eq!(&**found, text, "{source}");

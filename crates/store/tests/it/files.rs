@@ -41,7 +41,7 @@ fn r01_the_database_is_created_on_first_use() {
     assert_eq!(store.rows(&all()).unwrap(), []);
     assert_eq!(store.summary(None, 5).unwrap().total, 0);
     assert_eq!(store.forget(&Forget::default()).unwrap(), 0);
-    let outcome = Some(prowess_catalog::rank::Outcome::Done);
+    let outcome = Some(prowess_catalog::rank::UseOutcome::Done);
     store
         .settle(&Use {
             outcome,

@@ -6,7 +6,7 @@
 
 #![expect(clippy::expect_used, reason = "a test speaks by panicking")]
 
-use prowess_catalog::rank::{Outcome, Outcomes, union};
+use prowess_catalog::rank::{UseOutcome, UseOutcomes, union};
 use prowess_traits::usage::{Field, MAX_AGENTS, MAX_NAME, MAX_PROJECT};
 use prowess_traits::{Forget, Summary, UsageError, UsageQuery, UsageRow, UsageStore, Use, Whose};
 
@@ -281,15 +281,15 @@ pub fn r16_the_union_is_limited(store: &dyn UsageStore) {
 }
 
 pub fn outcomes_are_counted(store: &dyn UsageStore) {
-    let ended = |outcome: Option<Outcome>| Use {
+    let ended = |outcome: Option<UseOutcome>| Use {
         outcome,
         ..Use::new("p", "a", 5)
     };
     for outcome in [
-        Outcome::Done,
-        Outcome::Done,
-        Outcome::Failed,
-        Outcome::Refused,
+        UseOutcome::Done,
+        UseOutcome::Done,
+        UseOutcome::Failed,
+        UseOutcome::Refused,
     ] {
         record(store, &[ended(Some(outcome))]);
     }
@@ -298,7 +298,7 @@ pub fn outcomes_are_counted(store: &dyn UsageStore) {
     store
         .settle(&Use {
             at: 99,
-            ..ended(Some(Outcome::Failed))
+            ..ended(Some(UseOutcome::Failed))
         })
         .expect("settles");
     store.settle(&ended(None)).expect("settles nothing");
@@ -306,7 +306,7 @@ pub fn outcomes_are_counted(store: &dyn UsageStore) {
     assert_eq!((rows[0].usage.count, rows[0].usage.last_used), (5, 5));
     assert_eq!(
         rows[0].usage.outcomes,
-        Outcomes {
+        UseOutcomes {
             done: 2,
             failed: 2,
             refused: 1
@@ -328,19 +328,20 @@ pub fn the_role_is_the_latest(store: &dyn UsageStore) {
 }
 
 pub fn a_summary_adds_up(store: &dyn UsageStore) {
-    let used = |project: &str, agent: &str, skill: &str, at: i64, outcome: Option<Outcome>| Use {
-        project: project.into(),
-        outcome,
-        ..by("t", agent, "worker", skill, at)
-    };
+    let used =
+        |project: &str, agent: &str, skill: &str, at: i64, outcome: Option<UseOutcome>| Use {
+            project: project.into(),
+            outcome,
+            ..by("t", agent, "worker", skill, at)
+        };
     record(
         store,
         &[
-            used("p", "w", "a", 1, Some(Outcome::Done)),
-            used("p", "w", "a", 3, Some(Outcome::Failed)),
-            used("q", "w", "a", 2, Some(Outcome::Done)),
+            used("p", "w", "a", 1, Some(UseOutcome::Done)),
+            used("p", "w", "a", 3, Some(UseOutcome::Failed)),
+            used("q", "w", "a", 2, Some(UseOutcome::Done)),
             used("p", "v", "a", 4, None),
-            used("p", "v", "b", 9, Some(Outcome::Refused)),
+            used("p", "v", "b", 9, Some(UseOutcome::Refused)),
             used("p", "v", "c", 8, None),
         ],
     );
@@ -352,7 +353,7 @@ pub fn a_summary_adds_up(store: &dyn UsageStore) {
     assert_eq!((first.uses, first.last_used), (4, 4));
     assert_eq!(
         first.outcomes,
-        Outcomes {
+        UseOutcomes {
             done: 2,
             failed: 1,
             refused: 0

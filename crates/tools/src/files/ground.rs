@@ -11,8 +11,8 @@ use std::os::unix::fs::FileTypeExt;
 use std::path::{Component, Path, PathBuf};
 
 use crate::{Judging, Loaded, ToolError, Why, Workshop};
-use prowess_catalog::Form;
-use prowess_catalog::visibility::{View, Who};
+use prowess_catalog::SkillForm;
+use prowess_catalog::visibility::{Audience, CatalogView};
 use prowess_diag::sanitize;
 use prowess_diag::wording::{shorten, tick};
 use prowess_policy::paths::absolute;
@@ -113,9 +113,9 @@ impl<'w> Ground<'w> {
         catalog.entries().into_iter().any(|entry| {
             let location = Path::new(&*entry.skill.location);
             let place = match entry.skill.form {
-                Form::Folder => location.parent(),
-                Form::File | Form::Command => Some(location),
-                Form::Memory => None,
+                SkillForm::Folder => location.parent(),
+                SkillForm::File | SkillForm::Command => Some(location),
+                SkillForm::Memory => None,
             };
             // Whoever makes a skill their project wants to work on it.
             place.map(settled).is_some_and(|place| {
@@ -317,11 +317,11 @@ impl Spot {
 /// Folders of the skills that are loaded, and of the one that acts.
 pub(crate) fn skill_folders(workshop: &Workshop, loaded: &Loaded) -> Vec<PathBuf> {
     let catalog = workshop.registry.snapshot();
-    let view = View::new(&catalog, &workshop.visibility, Who::Person);
+    let view = CatalogView::new(&catalog, &workshop.visibility, Audience::Person);
     let mut folders: Vec<PathBuf> = loaded
         .names()
         .filter_map(|name| view.resolve(name).ok())
-        .filter(|entry| entry.skill.form == Form::Folder)
+        .filter(|entry| entry.skill.form == SkillForm::Folder)
         .filter_map(|entry| Some(Path::new(&*entry.skill.location).parent()?.to_owned()))
         .collect();
     let acting = workshop

@@ -7,7 +7,7 @@ use prowess_policy::{Effect, Rule};
 use prowess_spec::Manifest;
 use prowess_spec::manifest::parse_flag;
 use prowess_spec::vocabulary::HOOK_EVENTS;
-use prowess_spec::yaml::{Entry, Node};
+use prowess_spec::yaml::{YamlEntry, YamlNode};
 
 use super::event::EventName;
 use super::matcher::Matcher;
@@ -145,7 +145,7 @@ impl Reader {
         );
     }
 
-    fn events(&mut self, node: &Node) {
+    fn events(&mut self, node: &YamlNode) {
         if node.is_null() {
             return;
         }
@@ -160,7 +160,7 @@ impl Reader {
         }
     }
 
-    fn unknown(&mut self, entry: &Entry) {
+    fn unknown(&mut self, entry: &YamlEntry) {
         let name = wording::tick(wording::shorten(&entry.key, 60));
         let known = HOOK_EVENTS.contains(&&*entry.key);
         let near = suggest::nearest(&entry.key, EventName::ALL.map(EventName::as_str));
@@ -175,7 +175,7 @@ impl Reader {
         );
     }
 
-    fn entries(&mut self, event: EventName, node: &Node) {
+    fn entries(&mut self, event: EventName, node: &YamlNode) {
         if node.is_null() {
             return;
         }
@@ -191,7 +191,7 @@ impl Reader {
     }
 
     /// One matcher with its hooks.
-    fn entry(&mut self, event: EventName, node: &Node) {
+    fn entry(&mut self, event: EventName, node: &YamlNode) {
         if node.entries().is_none() {
             let message = format!("an entry for `{event}` is {}, not a map", node.kind());
             return self.misshapen(node.span, message);
@@ -200,8 +200,8 @@ impl Reader {
             return;
         };
         let hooks = node.get("hooks");
-        let Some(hooks) = hooks.and_then(Node::items) else {
-            let kind = hooks.map_or("nothing", Node::kind);
+        let Some(hooks) = hooks.and_then(YamlNode::items) else {
+            let kind = hooks.map_or("nothing", YamlNode::kind);
             let message = format!("`hooks` of an entry for `{event}` is {kind}, not a list");
             return self.misshapen(hooks.map_or(node.span, |hooks| hooks.span), message);
         };
@@ -217,7 +217,7 @@ impl Reader {
         }
     }
 
-    fn matcher(&mut self, event: EventName, node: Option<&Node>) -> Option<Matcher> {
+    fn matcher(&mut self, event: EventName, node: Option<&YamlNode>) -> Option<Matcher> {
         let Some(node) = node.filter(|node| !node.is_null()) else {
             return Some(Matcher::All);
         };
@@ -245,7 +245,7 @@ impl Reader {
         }
     }
 
-    fn handler(&mut self, event: EventName, matcher: &Matcher, node: &Node) -> Option<Handler> {
+    fn handler(&mut self, event: EventName, matcher: &Matcher, node: &YamlNode) -> Option<Handler> {
         if node.entries().is_none() {
             self.misshapen(
                 node.span,
@@ -253,7 +253,7 @@ impl Reader {
             );
             return None;
         }
-        match node.get("type").and_then(Node::text) {
+        match node.get("type").and_then(YamlNode::text) {
             Some("command") => {}
             Some(kind) => {
                 let kind = wording::tick(wording::shorten(kind, 60));
@@ -267,7 +267,7 @@ impl Reader {
                 return None;
             }
         }
-        let command = node.get("command").and_then(Node::text).map(str::trim);
+        let command = node.get("command").and_then(YamlNode::text).map(str::trim);
         let Some(command) = command.filter(|command| !command.is_empty()) else {
             self.misshapen(node.span, format!("a hook for `{event}` has no `command`"));
             return None;
@@ -301,7 +301,7 @@ impl Reader {
             once: self.flag(node, "once"),
             status: node
                 .get("statusMessage")
-                .and_then(Node::text)
+                .and_then(YamlNode::text)
                 .map(Into::into),
             span: node.span,
         })
@@ -312,11 +312,11 @@ impl Reader {
         clippy::option_option,
         reason = "no arguments are not the same as none that are right"
     )]
-    fn arguments(&mut self, node: Option<&Node>) -> Option<Option<Box<[Box<str>]>>> {
+    fn arguments(&mut self, node: Option<&YamlNode>) -> Option<Option<Box<[Box<str>]>>> {
         let Some(node) = node.filter(|node| !node.is_null()) else {
             return Some(None);
         };
-        let texts = |items: &[Node]| -> Option<Box<[Box<str>]>> {
+        let texts = |items: &[YamlNode]| -> Option<Box<[Box<str>]>> {
             items
                 .iter()
                 .map(|item| item.text().map(Into::into))
@@ -334,7 +334,7 @@ impl Reader {
         clippy::option_option,
         reason = "no condition is not the same as one that cannot hold"
     )]
-    fn condition(&mut self, event: EventName, node: Option<&Node>) -> Option<Option<Rule>> {
+    fn condition(&mut self, event: EventName, node: Option<&YamlNode>) -> Option<Option<Rule>> {
         let Some(node) = node.filter(|node| !node.is_null()) else {
             return Some(None);
         };
@@ -363,7 +363,7 @@ impl Reader {
     }
 
     /// What other programs know; nothing where the hook cannot run without it.
-    fn options(&mut self, node: &Node) -> Option<()> {
+    fn options(&mut self, node: &YamlNode) -> Option<()> {
         if let Some(shell) = node.get("shell").filter(|node| !node.is_null())
             && shell.text() != Some("bash")
         {
@@ -379,7 +379,7 @@ impl Reader {
         Some(())
     }
 
-    fn flag(&mut self, node: &Node, key: &str) -> bool {
+    fn flag(&mut self, node: &YamlNode, key: &str) -> bool {
         let Some(node) = node.get(key).filter(|node| !node.is_null()) else {
             return false;
         };
@@ -393,7 +393,7 @@ impl Reader {
         value.unwrap_or(false)
     }
 
-    fn timeout(&mut self, node: Option<&Node>) -> u64 {
+    fn timeout(&mut self, node: Option<&YamlNode>) -> u64 {
         let Some(node) = node.filter(|node| !node.is_null()) else {
             return DEFAULT_TIMEOUT_MS;
         };

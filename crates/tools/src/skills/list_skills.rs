@@ -4,9 +4,9 @@
 //! where there is none. Different from Planck: in order of name, every entry in one escaped line,
 //! paged, with a filter. core-agent answers `{skills: "<xml text>"}`; ours has the list as data.
 
-use prowess_catalog::visibility::{Sight, View, Who};
-use prowess_catalog::{Entry, Scope};
-use prowess_search::{Mode, Query, substring};
+use prowess_catalog::visibility::{Audience, CatalogView, SkillVisibility};
+use prowess_catalog::{CatalogEntry, Scope};
+use prowess_search::{SearchMode, SearchQuery, substring};
 use serde_json::{Value, json};
 
 use crate::access::{Deed, permit_all, shown};
@@ -88,7 +88,7 @@ impl Tool for ListSkills {
         let limit = limit.unwrap_or(USUAL_LIMIT).clamp(1, MAX_LIMIT);
 
         let catalog = workshop.registry.snapshot();
-        let view = View::new(&catalog, &workshop.visibility, Who::Model);
+        let view = CatalogView::new(&catalog, &workshop.visibility, Audience::Model);
         let all: Vec<Seen<'_>> = view
             .visible()
             .filter(|seen| admits(&view, seen, query, scope))
@@ -125,19 +125,19 @@ impl Tool for ListSkills {
 }
 
 /// Whether a skill passes the filters. Of one that shows only its name, only the name is searched.
-fn admits(view: &View<'_>, seen: &Seen<'_>, query: &str, scope: Option<Scope>) -> bool {
-    let (entry, sight): (&Entry, Sight) = *seen;
-    if sight == Sight::NameOnly && !query.is_empty() {
+fn admits(view: &CatalogView<'_>, seen: &Seen<'_>, query: &str, scope: Option<Scope>) -> bool {
+    let (entry, sight): (&CatalogEntry, SkillVisibility) = *seen;
+    if sight == SkillVisibility::NameOnly && !query.is_empty() {
         let named = view
             .name(entry)
             .to_lowercase()
             .contains(&query.to_lowercase());
         return named && scope.is_none_or(|scope| entry.skill.id.origin.scope == scope);
     }
-    let query = Query {
+    let query = SearchQuery {
         scope,
-        mode: Mode::Substring,
-        ..Query::new(query)
+        mode: SearchMode::Substring,
+        ..SearchQuery::new(query)
     };
     !substring::search([&entry.skill], &query).is_empty()
 }

@@ -7,7 +7,7 @@
 
 use std::path::Path;
 
-use prowess_catalog::{Entry, Form, Scope};
+use prowess_catalog::{CatalogEntry, Scope, SkillForm};
 use prowess_diag::suggest;
 use prowess_diag::wording::{size, tick};
 use prowess_registry::resource::{Error, Resource};
@@ -120,7 +120,7 @@ impl Tool for LoadSkillResource {
     }
 }
 
-fn answer(entry: &Entry, path: &str, resource: Resource) -> ToolAnswer {
+fn answer(entry: &CatalogEntry, path: &str, resource: Resource) -> ToolAnswer {
     let name = entry.name();
     match resource {
         Resource::Binary { kind, size: bytes } => {
@@ -188,7 +188,7 @@ fn wrong_path(raw: &str, fault: PathFault) -> ToolError {
     ToolError::new(Why::NoFile, text)
 }
 
-fn unread(entry: &Entry, path: &str, error: &ReadError) -> ToolError {
+fn unread(entry: &CatalogEntry, path: &str, error: &ReadError) -> ToolError {
     let name = shown(entry.name());
     let text = match error {
         ReadError::File(Error::Missing { .. } | Error::NotAFile { .. }) => {
@@ -218,9 +218,9 @@ fn unread(entry: &Entry, path: &str, error: &ReadError) -> ToolError {
 }
 
 /// Which file may have been meant, and which there are.
-fn others(entry: &Entry, path: &str) -> String {
+fn others(entry: &CatalogEntry, path: &str) -> String {
     let folder = Path::new(&*entry.skill.location).parent();
-    let folder = folder.filter(|_| entry.skill.form == Form::Folder);
+    let folder = folder.filter(|_| entry.skill.form == SkillForm::Folder);
     let Some(files) = folder.and_then(|folder| digest::files(folder).ok()) else {
         return String::new();
     };

@@ -3,8 +3,8 @@
 //! Agentick's `search({query, metadata, limit})` as a tool; the ranking is ours. No score is told:
 //! it would hang on skills that the model must not know of.
 
-use prowess_catalog::visibility::{Sight, View, Who};
-use prowess_search::Query;
+use prowess_catalog::visibility::{Audience, CatalogView, SkillVisibility};
+use prowess_search::SearchQuery;
 use serde_json::{Value, json};
 
 use crate::access::{Deed, permit_all, shown};
@@ -87,23 +87,25 @@ impl Tool for SearchSkills {
             .collect();
 
         // The limit comes after visibility, or hidden skills would take places.
-        let query = Query {
+        let query = SearchQuery {
             metadata,
             limit: 0,
             explain: false,
-            ..Query::new(words)
+            ..SearchQuery::new(words)
         };
         let hits = workshop.registry.search(&query);
         let catalog = workshop.registry.snapshot();
-        let view = View::new(&catalog, &workshop.visibility, Who::Model);
+        let view = CatalogView::new(&catalog, &workshop.visibility, Audience::Model);
         let seen: Vec<Seen<'_>> = hits
             .iter()
             .filter_map(|hit| catalog.entry_of(&hit.skill))
-            .map(|entry| (entry, view.sight(entry)))
+            .map(|entry| (entry, view.visibility(entry)))
             .filter(|(entry, sight)| match sight {
-                Sight::Full => true,
-                Sight::NameOnly => query.metadata.is_empty() && has_word(entry.name(), words),
-                Sight::Hidden(_) => false,
+                SkillVisibility::Full => true,
+                SkillVisibility::NameOnly => {
+                    query.metadata.is_empty() && has_word(entry.name(), words)
+                }
+                SkillVisibility::Hidden(_) => false,
             })
             .collect();
         let total = seen.len();

@@ -6,7 +6,7 @@
 //! a list; the body has the line with its folder before it and the closing lines behind it; loading
 //! the same text again is a short answer.
 
-use prowess_catalog::visibility::{View, Who};
+use prowess_catalog::visibility::{Audience, CatalogView};
 use prowess_diag::wording::count;
 use serde_json::{Value, json};
 
@@ -33,7 +33,7 @@ impl Tool for SkillTool {
 
     fn description(&self, workshop: &Workshop) -> String {
         let catalog = workshop.registry.snapshot();
-        let view = View::new(&catalog, &workshop.visibility, Who::Model);
+        let view = CatalogView::new(&catalog, &workshop.visibility, Audience::Model);
         let beginning = format!("{ABOUT}\n\nAvailable skills:\n");
         // Room for the sentence at the end.
         let (lines, omitted) = listing::within(&view, MAX_DESCRIPTION - beginning.len() - 200);

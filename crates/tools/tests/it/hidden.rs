@@ -1,6 +1,6 @@
 //! What an agent was not given looks exactly like what does not exist.
 
-use prowess_catalog::{Grant, Override, Policy};
+use prowess_catalog::{Policy, SkillGrant, VisibilityOverride};
 use prowess_tools::{Choice, Loaded, Toolset};
 use serde_json::{Value, json};
 
@@ -67,7 +67,7 @@ fn core_agent_a_hidden_skill_and_a_missing_one_give_the_same_bytes() {
     let grant = |allow: Option<&[&str]>, deny: &[&str]| {
         let own = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
         Policy {
-            grant: Grant {
+            grant: SkillGrant {
                 allow: allow.map(own),
                 deny: own(deny),
             },
@@ -75,7 +75,8 @@ fn core_agent_a_hidden_skill_and_a_missing_one_give_the_same_bytes() {
         }
     };
     let mut off = Policy::default();
-    off.overrides.insert("secret".into(), Override::Off);
+    off.overrides
+        .insert("secret".into(), VisibilityOverride::Off);
     let missing = answers(&without, Policy::default());
     assert_ne!(answers(&with, Policy::default()), missing);
     let same = [

@@ -1,6 +1,6 @@
 //! What a person types.
 
-use prowess_catalog::Override;
+use prowess_catalog::VisibilityOverride;
 use prowess_tools::{Called, Given, Typed, Workshop, activate, typed};
 
 use crate::support::World;
@@ -112,7 +112,7 @@ fn unknown_names_get_a_near_miss() {
     workshop
         .visibility
         .overrides
-        .insert("deploy".into(), Override::Off);
+        .insert("deploy".into(), VisibilityOverride::Off);
     assert_eq!(typed(&workshop, "/deploy"), unknown("deploy", &[]));
 }
 

@@ -1,6 +1,6 @@
 //! `list_skills`.
 
-use prowess_catalog::Override;
+use prowess_catalog::VisibilityOverride;
 use prowess_policy::{Answer, Effect, Mode};
 use prowess_tools::{Loaded, Why};
 use serde_json::json;
@@ -138,7 +138,7 @@ fn filters_narrow_the_list() {
     workshop
         .visibility
         .overrides
-        .insert("deploy".into(), Override::NameOnly);
+        .insert("deploy".into(), VisibilityOverride::NameOnly);
     assert_eq!(
         list(&workshop, json!({"query": "infra"})),
         "No skills match infra."

@@ -72,10 +72,10 @@ fn of_a_bare_name_only_the_name_is_searched() {
     let world = World::new();
     world.skill("deploy", "metadata:\n  team: infra\n", "Rockets.");
     let mut workshop = world.workshop();
-    workshop
-        .visibility
-        .overrides
-        .insert("deploy".into(), prowess_catalog::Override::NameOnly);
+    workshop.visibility.overrides.insert(
+        "deploy".into(),
+        prowess_catalog::VisibilityOverride::NameOnly,
+    );
     let search = |input| told(&workshop, "search_skills", &input);
     assert_eq!(
         search(json!({"query": "rockets"})),

@@ -1,6 +1,6 @@
 //! Which tools an agent gets.
 
-use prowess_catalog::Override;
+use prowess_catalog::VisibilityOverride;
 use prowess_policy::{Answer, Effect, Mode};
 use prowess_registry::NewSkill;
 use prowess_tools::{Choice, Loaded, Role, Toolset, Workshop};
@@ -75,7 +75,7 @@ fn planck_l8_agentick_and_core_agent_no_skills_no_tools() {
     workshop
         .visibility
         .overrides
-        .insert("a".into(), Override::UserOnly);
+        .insert("a".into(), VisibilityOverride::UserOnly);
     assert!(names(&workshop, &Choice::everything()).is_empty());
 }
 

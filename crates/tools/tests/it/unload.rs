@@ -1,6 +1,6 @@
 //! `unload_skill`.
 
-use prowess_catalog::Override;
+use prowess_catalog::VisibilityOverride;
 use prowess_policy::{Effect, Mode};
 use prowess_tools::{Loaded, Why};
 use serde_json::json;
@@ -41,7 +41,7 @@ fn what_is_loaded_can_be_unloaded() {
     workshop
         .visibility
         .overrides
-        .insert("b".into(), Override::Off);
+        .insert("b".into(), VisibilityOverride::Off);
     call(
         &workshop,
         &mut loaded,

@@ -4,10 +4,13 @@ use std::collections::BTreeMap;
 
 use prowess::agent::{Spent, Stamped};
 use prowess::inspect::{self, from};
-use prowess::rank::{self, Ranked};
+use prowess::rank::{self, RankedSkill};
 use prowess::traits::ModelInfo;
 use prowess::traits::usage::UsageQuery;
-use prowess::{Catalog, Entry, Hidden, Sight, View as Look, Who, Workshop, index};
+use prowess::{
+    Audience, Catalog, CatalogEntry, CatalogView as Look, HiddenReason, SkillVisibility, Workshop,
+    index,
+};
 use prowess_diag::sanitize;
 use prowess_diag::wording::{ago, count, shorten, thousands};
 
@@ -26,8 +29,8 @@ const LAST_USED: usize = 5;
 /// What people may call by name.
 pub(crate) fn names(workshop: &Workshop) -> Vec<Name> {
     let catalog = workshop.registry.snapshot();
-    let look = Look::new(&catalog, &workshop.visibility, Who::Person);
-    let name = |entry: &Entry| Name {
+    let look = Look::new(&catalog, &workshop.visibility, Audience::Person);
+    let name = |entry: &CatalogEntry| Name {
         name: clean(look.name(entry)),
         about: shorten(&clean(&entry.skill.description), 200),
     };
@@ -41,7 +44,7 @@ pub(crate) fn names(workshop: &Workshop) -> Vec<Name> {
 /// `active` has the loaded ones with their tokens.
 pub(crate) fn skills(workshop: &Workshop, active: &[(Box<str>, u64)]) -> View {
     let catalog = workshop.registry.snapshot();
-    let look = Look::new(&catalog, &workshop.visibility, Who::Model);
+    let look = Look::new(&catalog, &workshop.visibility, Audience::Model);
     let used = last_used(workshop);
     let now = workshop.clock.now();
     let mut rows = Vec::new();
@@ -52,10 +55,10 @@ pub(crate) fn skills(workshop: &Workshop, active: &[(Box<str>, u64)]) -> View {
             look.name(entry).to_owned()
         };
         let loaded = active.iter().find(|(active, _)| **active == *name);
-        let sight = match look.sight(entry) {
-            Sight::Full => "listed".to_owned(),
-            Sight::NameOnly => "name only".to_owned(),
-            Sight::Hidden(why) => format!("hidden: {}", word(why)),
+        let sight = match look.visibility(entry) {
+            SkillVisibility::Full => "listed".to_owned(),
+            SkillVisibility::NameOnly => "name only".to_owned(),
+            SkillVisibility::Hidden(why) => format!("hidden: {}", word(why)),
         };
         let state = if is_untrusted(workshop, entry) {
             format!("{sight}, untrusted")
@@ -95,20 +98,20 @@ pub(crate) fn skills(workshop: &Workshop, active: &[(Box<str>, u64)]) -> View {
     }
 }
 
-fn is_untrusted(workshop: &Workshop, entry: &Entry) -> bool {
+fn is_untrusted(workshop: &Workshop, entry: &CatalogEntry) -> bool {
     workshop
         .read(&entry.skill)
         .is_ok_and(|read| !read.standing.is_trusted())
 }
 
-fn word(why: Hidden) -> &'static str {
+fn word(why: HiddenReason) -> &'static str {
     match why {
-        Hidden::Shadowed => "shadowed",
-        Hidden::NotGranted => "not given to the agent",
-        Hidden::SwitchedOff => "switched off",
-        Hidden::LeftToPeople | Hidden::NotForModels => "for people",
-        Hidden::NotForPeople => "for models",
-        Hidden::Waiting => "waits for its files",
+        HiddenReason::Shadowed => "shadowed",
+        HiddenReason::NotGranted => "not given to the agent",
+        HiddenReason::SwitchedOff => "switched off",
+        HiddenReason::LeftToPeople | HiddenReason::NotForModels => "for people",
+        HiddenReason::NotForPeople => "for models",
+        HiddenReason::Waiting => "waits for its files",
     }
 }
 
@@ -133,8 +136,8 @@ fn usage(workshop: &Workshop) -> Vec<prowess::traits::usage::UsageRow> {
         .unwrap_or_default()
 }
 
-fn ranked(workshop: &Workshop, catalog: &Catalog) -> Vec<Ranked> {
-    let look = Look::new(catalog, &workshop.visibility, Who::Model);
+fn ranked(workshop: &Workshop, catalog: &Catalog) -> Vec<RankedSkill> {
+    let look = Look::new(catalog, &workshop.visibility, Audience::Model);
     let used = rank::union(usage(workshop).iter().map(|row| &row.usage));
     let skills: Vec<_> = look
         .visible()
@@ -143,14 +146,14 @@ fn ranked(workshop: &Workshop, catalog: &Catalog) -> Vec<Ranked> {
     rank::rank(
         &skills,
         &used,
-        &rank::Options::new(workshop.clock.now(), LAST_USED),
+        &rank::RankOptions::new(workshop.clock.now(), LAST_USED),
     )
 }
 
 /// Why a skill is listed, hidden or cut; nothing but near names where there is none.
 pub(crate) fn why_skill(
     workshop: &Workshop,
-    budget: index::Budget,
+    budget: index::IndexBudget,
     name: &str,
 ) -> Result<View, Vec<Box<str>>> {
     let catalog = workshop.registry.snapshot();

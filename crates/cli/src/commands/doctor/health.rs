@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use prowess_catalog::{Origin, Scope};
+use prowess_catalog::{Scope, SkillOrigin};
 use prowess_diag::wording;
 use prowess_registry::{Notice, Registry, WatchMode, WatchOptions};
 use prowess_sandbox::Runner;
@@ -69,7 +69,7 @@ impl Check {
 /// The folders that exist, and how many skills each holds.
 pub(super) fn folders(registry: &Registry, show: &dyn Fn(&Path) -> String) -> Vec<Check> {
     let catalog = registry.snapshot();
-    let mut origins: Vec<(&Origin, usize)> = Vec::new();
+    let mut origins: Vec<(&SkillOrigin, usize)> = Vec::new();
     for entry in catalog.entries() {
         let origin = &*entry.skill.id.origin;
         match origins.iter_mut().find(|(known, _)| *known == origin) {
