@@ -5,8 +5,8 @@
 //! of loaded skills, and keep the task verbatim.
 
 use crate::event::Event;
-use crate::message::{IMAGE_TOKENS, Message, Part, Role};
-use crate::usage::Usage;
+use crate::message::{IMAGE_TOKENS, Message, MessagePart, MessageRole};
+use crate::usage::TokenUsage;
 
 /// The number of messages at the end that are never pruned.
 pub(crate) const RECENT: usize = 6;
@@ -29,26 +29,28 @@ const PLACEHOLDER_TOKENS: u64 = 25;
 /// Estimates the tokens of messages.
 pub fn estimate(messages: &[Message]) -> u64 {
     let parts = messages.iter().flat_map(|message| &message.parts);
-    parts.map(Part::tokens).sum()
+    parts.map(MessagePart::tokens).sum()
 }
 
 /// Returns the estimated number of tokens that pruning a part saves.
-pub(crate) fn gain(part: &Part) -> u64 {
+pub(crate) fn gain(part: &MessagePart) -> u64 {
     match part {
-        Part::Result(result) if result.keep.is_none() && result.text.len() > SHORT => {
+        MessagePart::Result(result) if result.keep.is_none() && result.text.len() > SHORT => {
             part.tokens().saturating_sub(PLACEHOLDER_TOKENS)
         }
-        Part::Result(result) if result.keep.is_none() => result.images.len() as u64 * IMAGE_TOKENS,
+        MessagePart::Result(result) if result.keep.is_none() => {
+            result.images.len() as u64 * IMAGE_TOKENS
+        }
         _ => 0,
     }
 }
 
 /// Prunes a part if that saves anything.
-pub(crate) fn prune(part: &mut Part) {
+pub(crate) fn prune(part: &mut MessagePart) {
     if gain(part) == 0 {
         return;
     }
-    if let Part::Result(result) = part {
+    if let MessagePart::Result(result) = part {
         let size = result.text.len();
         result.text = format!(
             "[{size} bytes removed to save space; call {} again if you need them]",
@@ -71,7 +73,7 @@ pub struct CompactPlan {
     pub cut: Vec<Box<str>>,
     task: String,
     fallback: String,
-    kept: Vec<Part>,
+    kept: Vec<MessagePart>,
 }
 
 impl CompactPlan {
@@ -87,7 +89,7 @@ impl CompactPlan {
     }
 
     /// Returns the event that records the compaction.
-    pub fn event(&self, summary: Option<&str>, usage: Usage) -> Event {
+    pub fn event(&self, summary: Option<&str>, usage: TokenUsage) -> Event {
         Event::Compacted {
             before: self.before,
             summary: self.message(summary),
@@ -114,17 +116,17 @@ impl CompactPlan {
                 self.unloaded.join(", ")
             ));
         }
-        let mut parts = vec![Part::text(text)];
+        let mut parts = vec![MessagePart::text(text)];
         for part in &self.kept {
             if let Some(name) = part.keep() {
-                parts.push(Part::text(format!(
+                parts.push(MessagePart::text(format!(
                     "The skill {name} is still loaded. Its instructions:"
                 )));
             }
             parts.push(part.clone());
         }
         Message {
-            role: Role::User,
+            role: MessageRole::User,
             parts,
         }
     }
@@ -180,7 +182,7 @@ fn cut(messages: &[Message], sizes: &[u64], window: u64) -> Option<usize> {
 /// The skills in the removed messages.
 #[derive(Default)]
 struct Survivors {
-    kept: Vec<Part>,
+    kept: Vec<MessagePart>,
     unloaded: Vec<Box<str>>,
     cut: Vec<Box<str>>,
 }
@@ -190,7 +192,7 @@ fn survivors(gone: &[Message], stays: &[Message], window: u64, runs: Option<&str
     let stays: Vec<&str> = stays
         .iter()
         .flat_map(|message| &message.parts)
-        .filter_map(Part::keep)
+        .filter_map(MessagePart::keep)
         .collect();
     let mut all = Survivors::default();
     // As many bytes as the window has tokens: about a quarter of the window.
@@ -210,9 +212,11 @@ fn survivors(gone: &[Message], stays: &[Message], window: u64, runs: Option<&str
             continue;
         }
         let text = match part {
-            Part::Text { text, .. } => text,
-            Part::Result(result) => &result.text,
-            Part::Image(_) | Part::Reasoning { .. } | Part::Call(_) => continue,
+            MessagePart::Text { text, .. } => text,
+            MessagePart::Result(result) => &result.text,
+            MessagePart::Image(_) | MessagePart::Reasoning { .. } | MessagePart::Call(_) => {
+                continue;
+            }
         };
         let is_cut = text.len() > MAX_SKILL && runs != Some(name);
         let text = if is_cut {
@@ -223,7 +227,7 @@ fn survivors(gone: &[Message], stays: &[Message], window: u64, runs: Option<&str
         match room.checked_sub(text.len()) {
             Some(left) => {
                 room = left;
-                all.kept.push(Part::Text {
+                all.kept.push(MessagePart::Text {
                     text,
                     keep: Some(name.into()),
                 });
@@ -252,11 +256,13 @@ fn beginning(text: &str, name: &str) -> String {
 
 /// Returns the text of the first user message.
 fn task(messages: &[Message]) -> String {
-    let first = messages.iter().find(|message| message.role == Role::User);
+    let first = messages
+        .iter()
+        .find(|message| message.role == MessageRole::User);
     let parts = first.into_iter().flat_map(|message| &message.parts);
     let mut task = String::new();
     for part in parts {
-        if let Part::Text { text, keep: None } = part {
+        if let MessagePart::Text { text, keep: None } = part {
             task.push_str(text);
             task.push('\n');
         }
@@ -269,28 +275,30 @@ fn transcript(messages: &[Message], bytes: usize) -> String {
     let mut all = String::new();
     for message in messages {
         let who = match message.role {
-            Role::User => "user",
-            Role::Assistant => "you",
+            MessageRole::User => "user",
+            MessageRole::Assistant => "you",
         };
         for part in &message.parts {
             let line = match part {
-                Part::Text {
+                MessagePart::Text {
                     keep: Some(name), ..
                 } => format!("(skill {name} was loaded)"),
-                Part::Text { text, keep: None } => format!("{who}: {}", shorten(text, MAX_PART)),
-                Part::Image(_) => format!("{who}: (image)"),
-                Part::Reasoning { .. } => continue,
-                Part::Call(call) => {
+                MessagePart::Text { text, keep: None } => {
+                    format!("{who}: {}", shorten(text, MAX_PART))
+                }
+                MessagePart::Image(_) => format!("{who}: (image)"),
+                MessagePart::Reasoning { .. } => continue,
+                MessagePart::Call(call) => {
                     format!(
                         "you called {}: {}",
                         call.name,
                         shorten(&call.input.to_string(), 1_000)
                     )
                 }
-                Part::Result(result) if result.keep.is_some() => {
+                MessagePart::Result(result) if result.keep.is_some() => {
                     format!("{} returned the instructions of a skill", result.name)
                 }
-                Part::Result(result) => {
+                MessagePart::Result(result) => {
                     format!(
                         "{} returned: {}",
                         result.name,
@@ -325,7 +333,7 @@ pub fn digest(messages: &[Message]) -> String {
     }
     let said: Vec<String> = messages
         .iter()
-        .filter(|message| message.role == Role::Assistant)
+        .filter(|message| message.role == MessageRole::Assistant)
         .map(Message::text)
         .filter(|text| !text.trim().is_empty())
         .collect();

@@ -7,16 +7,16 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::message::{Message, Part, ToolResult};
+use crate::message::{Message, MessagePart, ToolResult};
 use crate::request::{Effort, Reply};
-use crate::usage::{Budget, Limit, Usage};
+use crate::usage::{RunBudget, RunLimit, TokenUsage};
 
 /// The version of the storage format.
 pub const VERSION: u32 = 1;
 
 /// An event with its time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Stamped {
+pub struct StampedEvent {
     /// Nanoseconds since 1970.
     pub at: i64,
     /// The event.
@@ -33,7 +33,7 @@ pub enum Event {
     /// A user message, including any skills it invoked.
     Said {
         /// The parts for the model.
-        parts: Vec<Part>,
+        parts: Vec<MessagePart>,
         /// The text as typed, if it differs.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         typed: Option<String>,
@@ -42,7 +42,7 @@ pub enum Event {
         loaded: Vec<ActiveSkill>,
         /// Usage of the skills that ran for it in a sub-run.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        usage: Option<Usage>,
+        usage: Option<TokenUsage>,
     },
     /// A note for the model, such as a changed skill.
     Noted {
@@ -53,7 +53,7 @@ pub enum Event {
         known: Vec<(Box<str>, u64)>,
         /// Usage of the background sub-run that the note reports.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        usage: Option<Usage>,
+        usage: Option<TokenUsage>,
     },
     /// A request to the model starts.
     Asked {
@@ -97,15 +97,15 @@ pub enum Event {
         submitted: Option<Value>,
         /// Usage, if the tool asked a model itself.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        usage: Option<Usage>,
+        usage: Option<TokenUsage>,
         /// Duration in milliseconds.
         #[serde(default)]
         milliseconds: u64,
     },
     /// A permission decision. Recorded for `why`; has no effect.
-    Decided(Decided),
+    Decided(DecisionRecord),
     /// The state of the skills when the index was written. Recorded for `why`; has no effect.
-    Listed(Listed),
+    Listed(SkillListing),
     /// Long tool results were removed from the older messages.
     Pruned {
         /// Messages before this index were pruned.
@@ -125,7 +125,7 @@ pub enum Event {
         cut: Vec<Box<str>>,
         /// Usage of the summary.
         #[serde(default)]
-        usage: Usage,
+        usage: TokenUsage,
     },
     /// A hook that runs once per session has run.
     HookFired {
@@ -140,7 +140,7 @@ pub enum Event {
     Resumed {
         /// The new budget, if it changed.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        budget: Option<Budget>,
+        budget: Option<RunBudget>,
         /// Skills that were unloaded because they changed on disk.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         unloaded: Vec<Box<str>>,
@@ -166,13 +166,13 @@ pub struct Started {
     /// The blocks of the system prompt. The last one is the skill index, if there is one.
     pub system: Vec<String>,
     /// The limits of the run.
-    pub limits: Limits,
+    pub limits: RunLimits,
     /// The reasoning effort.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub effort: Option<Effort>,
     /// The parent session, in a sub-run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub parent: Option<Parent>,
+    pub parent: Option<ParentSession>,
     /// The skill that runs, in a sub-run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub skill: Option<Box<str>>,
@@ -189,7 +189,7 @@ pub struct Started {
 
 /// The parent of a sub-run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Parent {
+pub struct ParentSession {
     /// The session.
     pub session: Box<str>,
     /// The call that started it; `None` if the host program did.
@@ -201,10 +201,10 @@ pub struct Parent {
 
 /// The limits of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Limits {
+pub struct RunLimits {
     /// The budget.
     #[serde(default)]
-    pub budget: Budget,
+    pub budget: RunBudget,
     /// The size of the model's context window, in tokens.
     pub window: u64,
     /// Invalid results after which the run ends.
@@ -215,10 +215,10 @@ pub struct Limits {
     pub calls: usize,
 }
 
-impl Default for Limits {
+impl Default for RunLimits {
     fn default() -> Self {
         Self {
-            budget: Budget::default(),
+            budget: RunBudget::default(),
             window: 128_000,
             submissions: 3,
             repeats: 6,
@@ -240,7 +240,7 @@ pub struct ActiveSkill {
 
 /// A permission decision.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Decided {
+pub struct DecisionRecord {
     /// The id of the call it is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub call: Option<Box<str>>,
@@ -288,7 +288,7 @@ pub enum RecordedAnswer {
 
 /// The state of the skills when the index was written.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Listed {
+pub struct SkillListing {
     /// The size of the index in tokens.
     pub tokens: u64,
     /// The maximum size in tokens.
@@ -337,7 +337,7 @@ pub enum Ending<T = Value> {
     /// A limit was reached.
     Exhausted {
         /// The limit.
-        limit: Limit,
+        limit: RunLimit,
     },
     /// The caller cancelled it.
     Cancelled,

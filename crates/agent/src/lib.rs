@@ -16,10 +16,14 @@ mod usage;
 
 pub use compact::{CompactPlan, digest, estimate};
 pub use event::{
-    ActiveSkill, Decided, Ending, EndingKind, Event, FailureKind, Limits, Listed, Parent,
-    RecordedAnswer, RecordedVerdict, Stamped, Started, VERSION,
+    ActiveSkill, DecisionRecord, Ending, EndingKind, Event, FailureKind, ParentSession,
+    RecordedAnswer, RecordedVerdict, RunLimits, SkillListing, StampedEvent, Started, VERSION,
 };
-pub use message::{Image, Message, Messages, Opaque, Part, Role, ToolCall, ToolResult};
-pub use request::{Delta, Effort, Options, Reply, Request, Stop, ToolChoice, ToolDeclaration};
-pub use run::{CallState, FoldError, Open, Run, Step};
-pub use usage::{Budget, Limit, Spent, Usage};
+pub use message::{
+    Image, Message, MessagePart, MessageRole, Messages, ProviderData, ToolCall, ToolResult,
+};
+pub use request::{
+    Delta, Effort, Reply, Request, RequestOptions, StopReason, ToolChoice, ToolDeclaration,
+};
+pub use run::{CallState, FoldError, OpenCall, Run, RunStep};
+pub use usage::{RunBudget, RunLimit, Spent, TokenUsage};

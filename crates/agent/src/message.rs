@@ -18,7 +18,7 @@ fn estimate(text: &str) -> u64 {
 /// The author of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Role {
+pub enum MessageRole {
     /// The user, or tool results.
     User,
     /// The model.
@@ -29,32 +29,32 @@ pub enum Role {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Message {
     /// The author.
-    pub role: Role,
+    pub role: MessageRole,
     /// The parts, in order.
-    pub parts: Vec<Part>,
+    pub parts: Vec<MessagePart>,
 }
 
 impl Message {
     /// Creates a user message with one text part.
     pub fn user(text: impl Into<String>) -> Self {
         Self {
-            role: Role::User,
-            parts: vec![Part::text(text)],
+            role: MessageRole::User,
+            parts: vec![MessagePart::text(text)],
         }
     }
 
     /// Creates an assistant message with one text part.
     pub fn assistant(text: impl Into<String>) -> Self {
         Self {
-            role: Role::Assistant,
-            parts: vec![Part::text(text)],
+            role: MessageRole::Assistant,
+            parts: vec![MessagePart::text(text)],
         }
     }
 
     /// Returns the tool calls in the message.
     pub fn calls(&self) -> impl Iterator<Item = &ToolCall> {
         self.parts.iter().filter_map(|part| match part {
-            Part::Call(call) => Some(call),
+            MessagePart::Call(call) => Some(call),
             _ => None,
         })
     }
@@ -62,7 +62,7 @@ impl Message {
     /// Returns the tool results in the message.
     pub fn results(&self) -> impl Iterator<Item = &ToolResult> {
         self.parts.iter().filter_map(|part| match part {
-            Part::Result(result) => Some(result),
+            MessagePart::Result(result) => Some(result),
             _ => None,
         })
     }
@@ -107,10 +107,10 @@ impl<'a> IntoIterator for &'a Messages {
 }
 
 /// Returns the text of the parts, without reasoning, tool calls and tool results.
-pub(crate) fn text_of(parts: &[Part]) -> String {
+pub(crate) fn text_of(parts: &[MessagePart]) -> String {
     let mut all = String::new();
     for part in parts {
-        if let Part::Text { text, .. } = part {
+        if let MessagePart::Text { text, .. } = part {
             all.push_str(text);
         }
     }
@@ -120,7 +120,7 @@ pub(crate) fn text_of(parts: &[Part]) -> String {
 /// One part of a message.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "part", rename_all = "snake_case")]
-pub enum Part {
+pub enum MessagePart {
     /// Text.
     Text {
         /// The text.
@@ -137,7 +137,7 @@ pub enum Part {
         text: String,
         /// The provider's own encoding. Sent back only to the same provider.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        opaque: Option<Opaque>,
+        opaque: Option<ProviderData>,
     },
     /// A tool call by the model.
     Call(ToolCall),
@@ -145,7 +145,7 @@ pub enum Part {
     Result(ToolResult),
 }
 
-impl Part {
+impl MessagePart {
     /// Creates a text part.
     pub fn text(text: impl Into<String>) -> Self {
         Self::Text {
@@ -184,7 +184,7 @@ impl Part {
 
 /// Data in a provider's own format.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Opaque {
+pub struct ProviderData {
     /// The wire format, such as `anthropic`.
     pub provider: Box<str>,
     /// The data.
@@ -215,7 +215,7 @@ pub struct ToolCall {
     pub fault: Option<Box<str>>,
     /// Data that the provider requires back with the call, such as a reasoning signature.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub opaque: Option<Opaque>,
+    pub opaque: Option<ProviderData>,
 }
 
 impl ToolCall {

@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::message::{Messages, Part, ToolCall};
-use crate::usage::Usage;
+use crate::message::{MessagePart, Messages, ToolCall};
+use crate::usage::TokenUsage;
 
 /// A request to a model.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -17,7 +17,7 @@ pub struct Request {
     /// follows its call.
     pub messages: Messages,
     /// The options.
-    pub options: Options,
+    pub options: RequestOptions,
 }
 
 /// The declaration of a tool for a provider.
@@ -33,7 +33,7 @@ pub struct ToolDeclaration {
 
 /// Options of a request.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Options {
+pub struct RequestOptions {
     /// The maximum number of output tokens; `None` for the provider's default.
     pub max_tokens: Option<u32>,
     /// The reasoning effort.
@@ -99,11 +99,11 @@ impl Effort {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Reply {
     /// The text, reasoning and tool calls, in order.
-    pub parts: Vec<Part>,
+    pub parts: Vec<MessagePart>,
     /// The reason why the model stopped.
-    pub stop: Stop,
+    pub stop: StopReason,
     /// The usage.
-    pub usage: Usage,
+    pub usage: TokenUsage,
     /// The model, as named by the provider; empty if unknown.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub model: String,
@@ -113,7 +113,7 @@ impl Reply {
     /// Creates a reply with one text part.
     pub fn text(text: impl Into<String>) -> Self {
         Self {
-            parts: vec![Part::text(text)],
+            parts: vec![MessagePart::text(text)],
             ..Self::default()
         }
     }
@@ -121,7 +121,7 @@ impl Reply {
     /// Returns the tool calls in the reply.
     pub fn calls(&self) -> impl Iterator<Item = &ToolCall> {
         self.parts.iter().filter_map(|part| match part {
-            Part::Call(call) => Some(call),
+            MessagePart::Call(call) => Some(call),
             _ => None,
         })
     }
@@ -130,7 +130,7 @@ impl Reply {
 /// The reason why a model stopped.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Stop {
+pub enum StopReason {
     /// The reply is complete.
     #[default]
     End,

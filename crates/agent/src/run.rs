@@ -6,10 +6,10 @@ use prowess_spec::tokens;
 use serde_json::Value;
 
 use crate::compact::{self, CompactPlan};
-use crate::event::{ActiveSkill, Ending, Event, Stamped, Started, VERSION};
-use crate::message::{Message, Messages, Part, Role, ToolCall, ToolResult, text_of};
-use crate::request::{Options, Reply, Request, Stop, ToolDeclaration};
-use crate::usage::{Limit, Spent};
+use crate::event::{ActiveSkill, Ending, Event, StampedEvent, Started, VERSION};
+use crate::message::{Message, MessagePart, MessageRole, Messages, ToolCall, ToolResult, text_of};
+use crate::request::{Reply, Request, RequestOptions, StopReason, ToolDeclaration};
+use crate::usage::{RunLimit, Spent};
 
 /// The tool that submits a result.
 const SUBMIT: &str = "submit";
@@ -31,7 +31,7 @@ pub struct Run {
     /// The estimated tokens of each message.
     sizes: Vec<u64>,
     /// The calls of the last reply, until all of them have results.
-    open: Vec<Open>,
+    open: Vec<OpenCall>,
     answered: Vec<ToolResult>,
     active: Vec<ActiveSkill>,
     seen: BTreeSet<Box<str>>,
@@ -46,7 +46,7 @@ pub struct Run {
     misfits: u32,
     reminded: bool,
     cut: u32,
-    last_stop: Stop,
+    last_stop: StopReason,
     repeated: Option<(Signature, u32)>,
     ending: Option<Ending>,
 }
@@ -55,7 +55,7 @@ type Signature = (Box<str>, String, String);
 
 /// A call without a result.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Open {
+pub struct OpenCall {
     /// The call.
     pub call: ToolCall,
     /// The progress of the call.
@@ -78,11 +78,11 @@ pub enum CallState {
 
 /// The next step of a run.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Step {
+pub enum RunStep {
     /// Send [`Run::request`] to the model.
     AskModel,
     /// Run these tool calls and store their results.
-    CallTools(Vec<Open>),
+    CallTools(Vec<OpenCall>),
     /// Store this note for the model, then continue.
     Remind(String),
     /// Store that long tool results before this message are removed.
@@ -135,7 +135,9 @@ pub enum FoldError {
 
 impl Run {
     /// Folds the events of a session.
-    pub fn replay<'e>(events: impl IntoIterator<Item = &'e Stamped>) -> Result<Self, FoldError> {
+    pub fn replay<'e>(
+        events: impl IntoIterator<Item = &'e StampedEvent>,
+    ) -> Result<Self, FoldError> {
         let mut run = Self::default();
         for stamped in events {
             run.apply(&stamped.event)?;
@@ -196,7 +198,7 @@ impl Run {
             Event::Noted { text, usage, .. } => {
                 self.spent.usage += usage.unwrap_or_default();
                 self.reminded |= text == REMINDER;
-                self.push_user([Part::text(text)]);
+                self.push_user([MessagePart::text(text)]);
             }
             Event::Asked { .. }
             | Event::Decided(_)
@@ -265,17 +267,17 @@ impl Run {
     }
 
     /// Returns the next step.
-    pub fn next(&self) -> Step {
+    pub fn next(&self) -> RunStep {
         if let Some(ending) = &self.ending {
-            return Step::Done(ending.clone());
+            return RunStep::Done(ending.clone());
         }
         if let Some(value) = &self.submitted {
-            return Step::End(Ending::Submitted {
+            return RunStep::End(Ending::Submitted {
                 value: value.clone(),
             });
         }
         if !self.open.is_empty() {
-            return Step::CallTools(self.unanswered());
+            return RunStep::CallTools(self.unanswered());
         }
         let limits = self
             .started
@@ -287,48 +289,50 @@ impl Run {
             .as_ref()
             .is_some_and(|(_, times)| *times >= limits.repeats)
         {
-            return Step::End(Ending::Exhausted { limit: Limit::Loop });
+            return RunStep::End(Ending::Exhausted {
+                limit: RunLimit::Loop,
+            });
         }
         if self.misfits > 0 && self.misfits >= limits.submissions {
-            return Step::End(Ending::Exhausted {
-                limit: Limit::Submissions,
+            return RunStep::End(Ending::Exhausted {
+                limit: RunLimit::Submissions,
             });
         }
         let Some(last) = self.messages.last() else {
-            return Step::Wait;
+            return RunStep::Wait;
         };
         let limit = limits.budget.reached(&self.spent);
-        if last.role == Role::Assistant {
+        if last.role == MessageRole::Assistant {
             return self.after_answer(limit);
         }
         if let Some(limit) = limit {
-            return Step::End(Ending::Exhausted { limit });
+            return RunStep::End(Ending::Exhausted { limit });
         }
         if let Some(before) = self.prunable(limits.window) {
-            return Step::Prune { before };
+            return RunStep::Prune { before };
         }
         if !self.compacted
             && self.tokens().saturating_mul(5) > limits.window.saturating_mul(4)
             && let Some(plan) = self.compaction()
         {
-            return Step::Compact(Box::new(plan));
+            return RunStep::Compact(Box::new(plan));
         }
-        Step::AskModel
+        RunStep::AskModel
     }
 
     /// Returns the calls without a result, even after the run has ended.
-    pub fn open_calls(&self) -> Vec<Open> {
+    pub fn open_calls(&self) -> Vec<OpenCall> {
         self.unanswered()
     }
 
     /// Returns the next step after a reply without tool calls.
-    fn after_answer(&self, limit: Option<Limit>) -> Step {
+    fn after_answer(&self, limit: Option<RunLimit>) -> RunStep {
         let wants_result = self
             .started
             .as_ref()
             .is_some_and(|started| started.result.is_some());
         let said = || self.messages.last().map(Message::text).unwrap_or_default();
-        if self.last_stop == Stop::Refused {
+        if self.last_stop == StopReason::Refused {
             let why = said();
             let why = if why.is_empty() {
                 "the model refused to answer".to_owned()
@@ -336,12 +340,12 @@ impl Run {
                 why
             };
             return if wants_result {
-                Step::End(Ending::Declined { why })
+                RunStep::End(Ending::Declined { why })
             } else {
-                Step::Wait
+                RunStep::Wait
             };
         }
-        let reminder = if self.last_stop == Stop::MaxTokens && self.cut < MAX_CUT {
+        let reminder = if self.last_stop == StopReason::MaxTokens && self.cut < MAX_CUT {
             Some(
                 "Your reply was truncated because it reached the output token limit. Continue where it stopped.",
             )
@@ -351,15 +355,15 @@ impl Run {
             None
         };
         match (reminder, limit) {
-            (Some(_), Some(limit)) => Step::End(Ending::Exhausted { limit }),
-            (Some(text), None) => Step::Remind(text.to_owned()),
-            (None, _) if wants_result => Step::End(Ending::Declined { why: said() }),
-            (None, _) => Step::Wait,
+            (Some(_), Some(limit)) => RunStep::End(Ending::Exhausted { limit }),
+            (Some(text), None) => RunStep::Remind(text.to_owned()),
+            (None, _) if wants_result => RunStep::End(Ending::Declined { why: said() }),
+            (None, _) => RunStep::Wait,
         }
     }
 
     /// Returns the next request to the model. Every call in it has a result.
-    pub fn request(&self, tools: Vec<ToolDeclaration>, options: Options) -> Request {
+    pub fn request(&self, tools: Vec<ToolDeclaration>, options: RequestOptions) -> Request {
         Request {
             system: self
                 .started
@@ -377,14 +381,16 @@ impl Run {
     pub fn admit(&self, mut reply: Reply) -> Reply {
         let mut calls = 0;
         reply.parts.retain(|part| {
-            calls += usize::from(matches!(part, Part::Call(_)));
-            calls <= MAX_CALLS || !matches!(part, Part::Call(_))
+            calls += usize::from(matches!(part, MessagePart::Call(_)));
+            calls <= MAX_CALLS || !matches!(part, MessagePart::Call(_))
         });
         let mut seen = BTreeSet::new();
         let turn = self.spent.turns + 1;
         let mut number = 0;
         for part in &mut reply.parts {
-            let Part::Call(call) = part else { continue };
+            let MessagePart::Call(call) = part else {
+                continue;
+            };
             number += 1;
             while call.id.is_empty() || self.seen.contains(&call.id) || seen.contains(&call.id) {
                 call.id = format!("call_{turn}_{number}").into();
@@ -433,7 +439,7 @@ impl Run {
             .messages
             .iter()
             .rev()
-            .filter(|message| message.role == Role::Assistant);
+            .filter(|message| message.role == MessageRole::Assistant);
         said.next().map(Message::text).unwrap_or_default()
     }
 
@@ -493,8 +499,8 @@ impl Run {
         self.repeated = None;
     }
 
-    fn unanswered(&self) -> Vec<Open> {
-        let is_open = |open: &&Open| {
+    fn unanswered(&self) -> Vec<OpenCall> {
+        let is_open = |open: &&OpenCall| {
             self.answered
                 .iter()
                 .all(|result| result.call != open.call.id)
@@ -503,14 +509,14 @@ impl Run {
     }
 
     /// Adds parts to the last user message, or starts one.
-    fn push_user(&mut self, parts: impl IntoIterator<Item = Part>) {
+    fn push_user(&mut self, parts: impl IntoIterator<Item = MessagePart>) {
         if self
             .messages
             .last()
-            .is_none_or(|last| last.role == Role::Assistant)
+            .is_none_or(|last| last.role == MessageRole::Assistant)
         {
             self.push(Message {
-                role: Role::User,
+                role: MessageRole::User,
                 parts: Vec::new(),
             });
         }
@@ -524,7 +530,7 @@ impl Run {
 
     fn push(&mut self, message: Message) {
         self.sizes
-            .push(message.parts.iter().map(Part::tokens).sum());
+            .push(message.parts.iter().map(MessagePart::tokens).sum());
         self.messages.push(message);
     }
 
@@ -534,7 +540,7 @@ impl Run {
         self.spent.usage += reply.usage;
         self.spent.milliseconds = self.spent.milliseconds.saturating_add(milliseconds);
         self.measured = Some((reply.usage.prompt(), self.estimated()));
-        if self.last_stop == Stop::MaxTokens {
+        if self.last_stop == StopReason::MaxTokens {
             self.cut += 1;
         }
         self.last_stop = reply.stop.clone();
@@ -542,7 +548,7 @@ impl Run {
             .started
             .as_ref()
             .map_or(usize::MAX, |started| started.limits.calls);
-        let open = |(at, call): (usize, &ToolCall)| Open {
+        let open = |(at, call): (usize, &ToolCall)| OpenCall {
             call: call.clone(),
             state: if at < most {
                 CallState::New
@@ -557,7 +563,7 @@ impl Run {
         if self
             .messages
             .last()
-            .is_some_and(|last| last.role == Role::Assistant)
+            .is_some_and(|last| last.role == MessageRole::Assistant)
         {
             // Two replies in a row become one message: providers require alternating roles.
             let parts = reply.parts.iter();
@@ -569,7 +575,7 @@ impl Run {
             }
         } else {
             self.push(Message {
-                role: Role::Assistant,
+                role: MessageRole::Assistant,
                 parts: reply.parts.clone(),
             });
         }
@@ -579,7 +585,7 @@ impl Run {
             .last_mut()
             .filter(|last| last.parts.is_empty())
         {
-            last.parts.push(Part::text("(empty reply)"));
+            last.parts.push(MessagePart::text("(empty reply)"));
         }
         if self.open.is_empty() && !text_of(&reply.parts).trim().is_empty() {
             self.repeated = None;
@@ -617,7 +623,7 @@ impl Run {
             };
             answered.sort_by_key(at);
             self.open.clear();
-            self.push_user(answered.into_iter().map(Part::Result));
+            self.push_user(answered.into_iter().map(MessagePart::Result));
         }
     }
 
@@ -640,9 +646,9 @@ impl Run {
             .flat_map(|message| &mut message.parts)
         {
             match part {
-                Part::Text { keep, .. } => forget(keep, names),
-                Part::Result(result) => forget(&mut result.keep, names),
-                Part::Image(_) | Part::Reasoning { .. } | Part::Call(_) => {}
+                MessagePart::Text { keep, .. } => forget(keep, names),
+                MessagePart::Result(result) => forget(&mut result.keep, names),
+                MessagePart::Image(_) | MessagePart::Reasoning { .. } | MessagePart::Call(_) => {}
             }
         }
     }
@@ -667,7 +673,11 @@ impl Run {
             for part in &mut self.messages[at].parts {
                 compact::prune(part);
             }
-            self.sizes[at] = self.messages[at].parts.iter().map(Part::tokens).sum();
+            self.sizes[at] = self.messages[at]
+                .parts
+                .iter()
+                .map(MessagePart::tokens)
+                .sum();
         }
         self.pruned = self.pruned.max(before);
         self.measured = None;
@@ -680,8 +690,8 @@ impl Run {
         self.push(summary.clone());
         for message in tail {
             match message.role {
-                Role::User => self.push_user(message.parts),
-                Role::Assistant => self.push(message),
+                MessageRole::User => self.push_user(message.parts),
+                MessageRole::Assistant => self.push(message),
             }
         }
         self.pruned = 0;

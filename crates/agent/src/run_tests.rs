@@ -2,10 +2,10 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use crate::event::{Limits, Started};
-use crate::usage::{Budget, Usage};
+use crate::event::{RunLimits, Started};
+use crate::usage::{RunBudget, TokenUsage};
 
-fn started(limits: Limits, result: Option<Value>) -> Event {
+fn started(limits: RunLimits, result: Option<Value>) -> Event {
     Event::Started(Box::new(Started {
         version: VERSION,
         title: "test".to_owned(),
@@ -25,7 +25,7 @@ fn started(limits: Limits, result: Option<Value>) -> Event {
     }))
 }
 
-fn begun(limits: Limits, result: Option<Value>) -> Run {
+fn begun(limits: RunLimits, result: Option<Value>) -> Run {
     let mut run = Run::default();
     run.apply(&started(limits, result)).unwrap();
     run
@@ -33,7 +33,7 @@ fn begun(limits: Limits, result: Option<Value>) -> Run {
 
 fn say(run: &mut Run, text: &str) {
     let event = Event::Said {
-        parts: vec![Part::text(text)],
+        parts: vec![MessagePart::text(text)],
         typed: None,
         loaded: Vec::new(),
         usage: None,
@@ -41,7 +41,7 @@ fn say(run: &mut Run, text: &str) {
     run.apply(&event).unwrap();
 }
 
-fn reply(run: &mut Run, parts: Vec<Part>) {
+fn reply(run: &mut Run, parts: Vec<MessagePart>) {
     let reply = run.admit(Reply {
         parts,
         ..Reply::default()
@@ -53,8 +53,8 @@ fn reply(run: &mut Run, parts: Vec<Part>) {
     .unwrap();
 }
 
-fn call(id: &str, name: &str, input: Value) -> Part {
-    Part::Call(ToolCall::new(id, name, input))
+fn call(id: &str, name: &str, input: Value) -> MessagePart {
+    MessagePart::Call(ToolCall::new(id, name, input))
 }
 
 fn answer(run: &mut Run, id: &str, text: &str) {
@@ -95,9 +95,12 @@ fn loaded(run: &mut Run, id: &str, name: &str, text: &str) {
 
 /// Checks that each call has its result in the next message and that roles alternate.
 fn check_valid(run: &Run) {
-    let request = run.request(Vec::new(), Options::default());
+    let request = run.request(Vec::new(), RequestOptions::default());
     let messages = &request.messages;
-    assert_eq!(messages.first().map(|first| first.role), Some(Role::User));
+    assert_eq!(
+        messages.first().map(|first| first.role),
+        Some(MessageRole::User)
+    );
     for (at, message) in messages.iter().enumerate() {
         if at > 0 {
             assert_ne!(message.role, messages[at - 1].role, "roles alternate");
@@ -116,7 +119,7 @@ fn check_valid(run: &Run) {
         let first_other = message
             .parts
             .iter()
-            .position(|part| !matches!(part, Part::Result(_)))
+            .position(|part| !matches!(part, MessagePart::Result(_)))
             .unwrap_or(results);
         assert!(first_other >= results, "results come before other parts");
     }
@@ -137,19 +140,19 @@ fn oversized_call_is_compacted_once() {
     };
     let result = ToolResult::of(&call, "written");
     let reply = Reply {
-        parts: vec![Part::Call(call)],
+        parts: vec![MessagePart::Call(call)],
         ..Reply::default()
     };
     for event in [
         started(
-            Limits {
+            RunLimits {
                 window: 8_000,
-                ..Limits::default()
+                ..RunLimits::default()
             },
             None,
         ),
         Event::Said {
-            parts: vec![Part::text("go")],
+            parts: vec![MessagePart::text("go")],
             typed: None,
             loaded: vec![],
             usage: None,
@@ -163,13 +166,13 @@ fn oversized_call_is_compacted_once() {
         run.apply(&event).unwrap();
     }
     let mut asked = 0;
-    while let Step::Compact(plan) = run.next() {
+    while let RunStep::Compact(plan) = run.next() {
         asked += 1;
         assert!(asked < 3, "compaction repeats");
-        run.apply(&plan.event(Some(&"long ".repeat(100_000)), Usage::default()))
+        run.apply(&plan.event(Some(&"long ".repeat(100_000)), TokenUsage::default()))
             .unwrap();
     }
-    assert_eq!(run.next(), Step::AskModel);
+    assert_eq!(run.next(), RunStep::AskModel);
     assert!(
         run.messages()[0].text().len() < 30_000,
         "the summary is bounded"
@@ -179,7 +182,7 @@ fn oversized_call_is_compacted_once() {
 #[test]
 fn excess_calls_are_dropped() {
     let call = |at: usize| {
-        Part::Call(ToolCall {
+        MessagePart::Call(ToolCall {
             id: format!("c{at}").into(),
             name: "look".into(),
             input: Value::Null,
@@ -187,7 +190,7 @@ fn excess_calls_are_dropped() {
             opaque: None,
         })
     };
-    let parts = std::iter::once(Part::text("I look."))
+    let parts = std::iter::once(MessagePart::text("I look."))
         .chain((0..100_000).map(call))
         .collect();
     let reply = Run::default().admit(Reply {
@@ -202,10 +205,10 @@ fn excess_calls_are_dropped() {
 
 #[test]
 fn conversation_alternates_roles() {
-    let mut run = begun(Limits::default(), None);
-    assert_eq!(run.next(), Step::Wait);
+    let mut run = begun(RunLimits::default(), None);
+    assert_eq!(run.next(), RunStep::Wait);
     say(&mut run, "hello");
-    assert_eq!(run.next(), Step::AskModel);
+    assert_eq!(run.next(), RunStep::AskModel);
     reply(
         &mut run,
         vec![
@@ -213,32 +216,32 @@ fn conversation_alternates_roles() {
             call("b", "read", json!({"path": "y"})),
         ],
     );
-    let Step::CallTools(calls) = run.next() else {
+    let RunStep::CallTools(calls) = run.next() else {
         panic!("{:?}", run.next())
     };
     assert_eq!(calls.len(), 2);
     // The second call ends first; results are sent in the order of the calls.
     answer(&mut run, "b", "two");
-    assert!(matches!(run.next(), Step::CallTools(calls) if calls.len() == 1));
+    assert!(matches!(run.next(), RunStep::CallTools(calls) if calls.len() == 1));
     answer(&mut run, "a", "one");
-    assert_eq!(run.next(), Step::AskModel);
+    assert_eq!(run.next(), RunStep::AskModel);
     check_valid(&run);
     let texts: Vec<&str> = run.messages()[2]
         .results()
         .map(|result| &*result.text)
         .collect();
     assert_eq!(texts, ["one", "two"]);
-    reply(&mut run, vec![Part::text("done")]);
-    assert_eq!(run.next(), Step::Wait);
+    reply(&mut run, vec![MessagePart::text("done")]);
+    assert_eq!(run.next(), RunStep::Wait);
     assert_eq!(run.answer(), "done");
     assert_eq!((run.spent().turns, run.spent().milliseconds), (2, 20));
 }
 
 #[test]
 fn session_equals_fold_of_its_events_at_every_point() {
-    let mut events = vec![started(Limits::default(), None)];
+    let mut events = vec![started(RunLimits::default(), None)];
     events.push(Event::Said {
-        parts: vec![Part::text("go")],
+        parts: vec![MessagePart::text("go")],
         typed: None,
         loaded: Vec::new(),
         usage: None,
@@ -255,10 +258,10 @@ fn session_equals_fold_of_its_events_at_every_point() {
         read_only: false,
         child: None,
     });
-    let stamped: Vec<Stamped> = events
+    let stamped: Vec<StampedEvent> = events
         .iter()
         .cloned()
-        .map(|event| Stamped { at: 7, event })
+        .map(|event| StampedEvent { at: 7, event })
         .collect();
     // Stored events read back to the same run.
     for until in 1..=stamped.len() {
@@ -266,21 +269,21 @@ fn session_equals_fold_of_its_events_at_every_point() {
             .iter()
             .map(|event| serde_json::to_string(event).unwrap())
             .collect();
-        let read: Vec<Stamped> = text
+        let read: Vec<StampedEvent> = text
             .iter()
             .map(|line| serde_json::from_str(line).unwrap())
             .collect();
         assert_eq!(read, stamped[..until]);
         let run = Run::replay(&read).unwrap();
         match until {
-            1 => assert_eq!(run.next(), Step::Wait),
-            2 => assert_eq!(run.next(), Step::AskModel),
+            1 => assert_eq!(run.next(), RunStep::Wait),
+            2 => assert_eq!(run.next(), RunStep::AskModel),
             3 => assert!(
-                matches!(&run.next(), Step::CallTools(calls) if calls[0].state == CallState::New)
+                matches!(&run.next(), RunStep::CallTools(calls) if calls[0].state == CallState::New)
             ),
             _ => assert!(matches!(
                 &run.next(),
-                Step::CallTools(calls) if calls[0].state == CallState::Interrupted { read_only: false }
+                RunStep::CallTools(calls) if calls[0].state == CallState::Interrupted { read_only: false }
             )),
         }
     }
@@ -288,7 +291,7 @@ fn session_equals_fold_of_its_events_at_every_point() {
 
 #[test]
 fn rejected_event_changes_nothing() {
-    let mut run = begun(Limits::default(), None);
+    let mut run = begun(RunLimits::default(), None);
     say(&mut run, "go");
     reply(
         &mut run,
@@ -319,9 +322,9 @@ fn rejected_event_changes_nothing() {
 
 #[test]
 fn new_message_resets_loop_detection() {
-    let limits = Limits {
+    let limits = RunLimits {
         repeats: 2,
-        ..Limits::default()
+        ..RunLimits::default()
     };
     let mut run = begun(limits, None);
     say(&mut run, "go");
@@ -331,10 +334,12 @@ fn new_message_resets_loop_detection() {
     }
     assert_eq!(
         run.next(),
-        Step::End(Ending::Exhausted { limit: Limit::Loop })
+        RunStep::End(Ending::Exhausted {
+            limit: RunLimit::Loop
+        })
     );
     say(&mut run, "something else");
-    assert_eq!(run.next(), Step::AskModel);
+    assert_eq!(run.next(), RunStep::AskModel);
 }
 
 #[test]
@@ -342,9 +347,9 @@ fn invalid_event_sequences_are_rejected() {
     assert_eq!(Run::replay(&[]).unwrap_err(), FoldError::Beginning);
     let mut run = Run::default();
     assert_eq!(run.apply(&Event::note("x")), Err(FoldError::Beginning));
-    run.apply(&started(Limits::default(), None)).unwrap();
+    run.apply(&started(RunLimits::default(), None)).unwrap();
     assert_eq!(
-        run.apply(&started(Limits::default(), None)),
+        run.apply(&started(RunLimits::default(), None)),
         Err(FoldError::Beginning)
     );
     let unknown = ToolCall::new("ghost", "read", json!({}));
@@ -358,7 +363,7 @@ fn invalid_event_sequences_are_rejected() {
     say(&mut run, "go");
     reply(&mut run, vec![call("a", "read", json!({}))]);
     let said = Event::Said {
-        parts: vec![Part::text("stop")],
+        parts: vec![MessagePart::text("stop")],
         typed: None,
         loaded: Vec::new(),
         usage: None,
@@ -369,7 +374,7 @@ fn invalid_event_sequences_are_rejected() {
     );
     let gone = Event::Pruned { before: 99 };
     assert_eq!(run.apply(&gone), Err(FoldError::NoSuchMessage { at: 99 }));
-    let Event::Started(mut newer) = started(Limits::default(), None) else {
+    let Event::Started(mut newer) = started(RunLimits::default(), None) else {
         unreachable!()
     };
     newer.version = 99;
@@ -381,7 +386,7 @@ fn invalid_event_sequences_are_rejected() {
 
 #[test]
 fn repeated_and_missing_call_ids_become_unique() {
-    let mut run = begun(Limits::default(), None);
+    let mut run = begun(RunLimits::default(), None);
     say(&mut run, "go");
     reply(
         &mut run,
@@ -416,9 +421,9 @@ fn repeated_and_missing_call_ids_become_unique() {
 #[test]
 fn calls_beyond_the_limit_are_rejected() {
     let mut run = begun(
-        Limits {
+        RunLimits {
             calls: 2,
-            ..Limits::default()
+            ..RunLimits::default()
         },
         None,
     );
@@ -427,7 +432,7 @@ fn calls_beyond_the_limit_are_rejected() {
         .map(|at| call(&format!("c{at}"), "read", json!({"at": at})))
         .collect();
     reply(&mut run, many);
-    let Step::CallTools(calls) = run.next() else {
+    let RunStep::CallTools(calls) = run.next() else {
         panic!()
     };
     let states: Vec<CallState> = calls.iter().map(|open| open.state).collect();
@@ -437,21 +442,21 @@ fn calls_beyond_the_limit_are_rejected() {
 
 #[test]
 fn budget_ends_run_before_next_request() {
-    let check = |budget: Budget, expected: Limit| {
+    let check = |budget: RunBudget, expected: RunLimit| {
         let mut run = begun(
-            Limits {
+            RunLimits {
                 budget,
-                ..Limits::default()
+                ..RunLimits::default()
             },
             None,
         );
         say(&mut run, "go");
-        assert_eq!(run.next(), Step::AskModel);
-        let usage = Usage {
+        assert_eq!(run.next(), RunStep::AskModel);
+        let usage = TokenUsage {
             input: 900,
             output: 100,
             micros: Some(500),
-            ..Usage::default()
+            ..TokenUsage::default()
         };
         let parts = vec![call("a", "read", json!({}))];
         run.apply(&Event::Replied {
@@ -465,38 +470,41 @@ fn budget_ends_run_before_next_request() {
         .unwrap();
         // The open call still gets its result before the run ends.
         answer(&mut run, "a", "ok");
-        assert_eq!(run.next(), Step::End(Ending::Exhausted { limit: expected }));
+        assert_eq!(
+            run.next(),
+            RunStep::End(Ending::Exhausted { limit: expected })
+        );
     };
-    check(Budget::turns(1), Limit::Turns);
+    check(RunBudget::turns(1), RunLimit::Turns);
     check(
-        Budget {
+        RunBudget {
             tokens: Some(1_000),
-            ..Budget::default()
+            ..RunBudget::default()
         },
-        Limit::Tokens,
+        RunLimit::Tokens,
     );
     check(
-        Budget {
+        RunBudget {
             micros: Some(500),
-            ..Budget::default()
+            ..RunBudget::default()
         },
-        Limit::Money,
+        RunLimit::Money,
     );
     check(
-        Budget {
+        RunBudget {
             milliseconds: Some(3_000),
-            ..Budget::default()
+            ..RunBudget::default()
         },
-        Limit::Time,
+        RunLimit::Time,
     );
 }
 
 #[test]
 fn larger_budget_continues_exhausted_run() {
     let mut run = begun(
-        Limits {
-            budget: Budget::turns(1),
-            ..Limits::default()
+        RunLimits {
+            budget: RunBudget::turns(1),
+            ..RunLimits::default()
         },
         None,
     );
@@ -504,33 +512,33 @@ fn larger_budget_continues_exhausted_run() {
     reply(&mut run, vec![call("a", "read", json!({}))]);
     answer(&mut run, "a", "ok");
     let ending = Ending::Exhausted {
-        limit: Limit::Turns,
+        limit: RunLimit::Turns,
     };
     run.apply(&Event::Ended {
         ending: ending.clone(),
     })
     .unwrap();
-    assert_eq!(run.next(), Step::Done(ending));
+    assert_eq!(run.next(), RunStep::Done(ending));
     run.apply(&Event::Resumed {
-        budget: Some(Budget::turns(5)),
+        budget: Some(RunBudget::turns(5)),
         unloaded: Vec::new(),
     })
     .unwrap();
-    assert_eq!(run.next(), Step::AskModel);
+    assert_eq!(run.next(), RunStep::AskModel);
 }
 
 #[test]
 fn repeated_call_is_noted_then_ends_run() {
     let mut run = begun(
-        Limits {
+        RunLimits {
             repeats: 5,
-            ..Limits::default()
+            ..RunLimits::default()
         },
         None,
     );
     say(&mut run, "go");
     for turn in 1..=5 {
-        assert_eq!(run.next(), Step::AskModel, "turn {turn}");
+        assert_eq!(run.next(), RunStep::AskModel, "turn {turn}");
         reply(&mut run, vec![call("", "read", json!({"path": "x"}))]);
         let id = run.open_calls()[0].call.id.clone();
         answer(&mut run, &id, "no such file");
@@ -547,14 +555,16 @@ fn repeated_call_is_noted_then_ends_run() {
     }
     assert_eq!(
         run.next(),
-        Step::End(Ending::Exhausted { limit: Limit::Loop })
+        RunStep::End(Ending::Exhausted {
+            limit: RunLimit::Loop
+        })
     );
 
     // Another result, or another call, resets the count.
     let mut run = begun(
-        Limits {
+        RunLimits {
             repeats: 3,
-            ..Limits::default()
+            ..RunLimits::default()
         },
         None,
     );
@@ -564,7 +574,7 @@ fn repeated_call_is_noted_then_ends_run() {
         let id = run.open_calls()[0].call.id.clone();
         answer(&mut run, &id, &format!("line {turn}"));
     }
-    assert_eq!(run.next(), Step::AskModel);
+    assert_eq!(run.next(), RunStep::AskModel);
 }
 
 fn submit(run: &mut Run, value: Value, fits: bool) {
@@ -588,12 +598,12 @@ fn submit(run: &mut Run, value: Value, fits: bool) {
 
 #[test]
 fn valid_result_ends_run() {
-    let mut run = begun(Limits::default(), Some(json!({"type": "object"})));
+    let mut run = begun(RunLimits::default(), Some(json!({"type": "object"})));
     say(&mut run, "go");
     submit(&mut run, json!({"total": 5}), true);
     assert_eq!(
         run.next(),
-        Step::End(Ending::Submitted {
+        RunStep::End(Ending::Submitted {
             value: json!({"total": 5})
         })
     );
@@ -602,29 +612,29 @@ fn valid_result_ends_run() {
 #[test]
 fn invalid_results_are_limited() {
     let mut run = begun(
-        Limits {
+        RunLimits {
             submissions: 3,
-            ..Limits::default()
+            ..RunLimits::default()
         },
         Some(json!({})),
     );
     say(&mut run, "go");
     for at in 0..3 {
-        assert_eq!(run.next(), Step::AskModel, "{at}");
+        assert_eq!(run.next(), RunStep::AskModel, "{at}");
         submit(&mut run, json!({"at": at}), false);
     }
     assert_eq!(
         run.next(),
-        Step::End(Ending::Exhausted {
-            limit: Limit::Submissions
+        RunStep::End(Ending::Exhausted {
+            limit: RunLimit::Submissions
         })
     );
 
     // A valid result after an invalid one is accepted.
     let mut run = begun(
-        Limits {
+        RunLimits {
             submissions: 3,
-            ..Limits::default()
+            ..RunLimits::default()
         },
         Some(json!({})),
     );
@@ -633,7 +643,7 @@ fn invalid_results_are_limited() {
     submit(&mut run, json!({"total": 1}), true);
     assert_eq!(
         run.next(),
-        Step::End(Ending::Submitted {
+        RunStep::End(Ending::Submitted {
             value: json!({"total": 1})
         })
     );
@@ -641,28 +651,31 @@ fn invalid_results_are_limited() {
 
 #[test]
 fn model_is_reminded_once_to_submit() {
-    let mut run = begun(Limits::default(), Some(json!({})));
+    let mut run = begun(RunLimits::default(), Some(json!({})));
     say(&mut run, "go");
-    reply(&mut run, vec![Part::text("I am done.")]);
-    let Step::Remind(text) = run.next() else {
+    reply(&mut run, vec![MessagePart::text("I am done.")]);
+    let RunStep::Remind(text) = run.next() else {
         panic!("{:?}", run.next())
     };
     assert!(text.contains("submit"));
     run.apply(&Event::note(text)).unwrap();
-    assert_eq!(run.next(), Step::AskModel);
-    reply(&mut run, vec![Part::text("I cannot: there is no invoice.")]);
+    assert_eq!(run.next(), RunStep::AskModel);
+    reply(
+        &mut run,
+        vec![MessagePart::text("I cannot: there is no invoice.")],
+    );
     let why = "I cannot: there is no invoice.".to_owned();
-    assert_eq!(run.next(), Step::End(Ending::Declined { why }));
+    assert_eq!(run.next(), RunStep::End(Ending::Declined { why }));
 }
 
 #[test]
 fn truncated_reply_is_continued_twice() {
-    let mut run = begun(Limits::default(), None);
+    let mut run = begun(RunLimits::default(), None);
     say(&mut run, "go");
     for turn in 0..3 {
         let cut = Reply {
-            parts: vec![Part::text("and")],
-            stop: Stop::MaxTokens,
+            parts: vec![MessagePart::text("and")],
+            stop: StopReason::MaxTokens,
             ..Reply::default()
         };
         run.apply(&Event::Replied {
@@ -671,8 +684,8 @@ fn truncated_reply_is_continued_twice() {
         })
         .unwrap();
         match run.next() {
-            Step::Remind(text) if turn < 2 => run.apply(&Event::note(text)).unwrap(),
-            Step::Wait if turn == 2 => {}
+            RunStep::Remind(text) if turn < 2 => run.apply(&Event::note(text)).unwrap(),
+            RunStep::Wait if turn == 2 => {}
             step => panic!("turn {turn}: {step:?}"),
         }
     }
@@ -680,10 +693,10 @@ fn truncated_reply_is_continued_twice() {
 
 #[test]
 fn refusal_is_not_retried() {
-    let mut run = begun(Limits::default(), Some(json!({})));
+    let mut run = begun(RunLimits::default(), Some(json!({})));
     say(&mut run, "go");
     let refused = Reply {
-        stop: Stop::Refused,
+        stop: StopReason::Refused,
         ..Reply::default()
     };
     run.apply(&Event::Replied {
@@ -691,16 +704,16 @@ fn refusal_is_not_retried() {
         milliseconds: 0,
     })
     .unwrap();
-    assert!(matches!(run.next(), Step::End(Ending::Declined { .. })));
+    assert!(matches!(run.next(), RunStep::End(Ending::Declined { .. })));
     check_valid(&run);
 }
 
 /// Creates a run that loads a skill early and then works for many turns.
 fn long(turns: usize, bytes: usize, window: u64) -> Run {
     let mut run = begun(
-        Limits {
+        RunLimits {
             window,
-            ..Limits::default()
+            ..RunLimits::default()
         },
         None,
     );
@@ -719,7 +732,10 @@ fn long(turns: usize, bytes: usize, window: u64) -> Run {
         let id = format!("c{turn}");
         reply(
             &mut run,
-            vec![Part::text("next"), call(&id, "bash", json!({"at": turn}))],
+            vec![
+                MessagePart::text("next"),
+                call(&id, "bash", json!({"at": turn})),
+            ],
         );
         answer(&mut run, &id, &"x".repeat(bytes));
     }
@@ -729,7 +745,7 @@ fn long(turns: usize, bytes: usize, window: u64) -> Run {
 #[test]
 fn pruning_removes_old_results_and_keeps_skills() {
     let mut run = long(10, 20_000, 60_000);
-    let Step::Prune { before } = run.next() else {
+    let RunStep::Prune { before } = run.next() else {
         panic!("{:?}", run.next())
     };
     let tokens = run.tokens();
@@ -749,17 +765,17 @@ fn pruning_removes_old_results_and_keeps_skills() {
         .text
         .len();
     assert_eq!(last, 20_000, "the last results are kept");
-    assert_eq!(run.next(), Step::AskModel);
+    assert_eq!(run.next(), RunStep::AskModel);
 }
 
 #[test]
 fn compaction_keeps_task_skills_and_call_pairs() {
     // Short results: nothing to prune.
     let mut run = long(200, 1_500, 60_000);
-    let Step::Compact(plan) = run.next() else {
+    let RunStep::Compact(plan) = run.next() else {
         panic!("{:?}", run.next())
     };
-    run.apply(&plan.event(Some("Ten forms are done."), Usage::default()))
+    run.apply(&plan.event(Some("Ten forms are done."), TokenUsage::default()))
         .unwrap();
     check_valid(&run);
     assert!(run.tokens() < 30_000, "{}", run.tokens());
@@ -773,14 +789,14 @@ fn compaction_keeps_task_skills_and_call_pairs() {
         assert!(first.contains(part), "{part} in {first}");
     }
     assert_eq!(run.active().len(), 1);
-    assert_eq!(run.next(), Step::AskModel);
+    assert_eq!(run.next(), RunStep::AskModel);
     // Repeated compaction keeps the skill exactly once.
     for turn in 0..200 {
         let id = format!("d{turn}");
         reply(&mut run, vec![call(&id, "bash", json!({"again": turn}))]);
         answer(&mut run, &id, &"y".repeat(1_500));
-        if let Step::Compact(plan) = run.next() {
-            run.apply(&plan.event(None, Usage::default())).unwrap();
+        if let RunStep::Compact(plan) = run.next() {
+            run.apply(&plan.event(None, TokenUsage::default())).unwrap();
         }
         check_valid(&run);
     }
@@ -800,9 +816,9 @@ fn compaction_keeps_task_skills_and_call_pairs() {
 fn skills_that_do_not_fit_are_named() {
     let window = 20_000;
     let mut run = begun(
-        Limits {
+        RunLimits {
             window,
-            ..Limits::default()
+            ..RunLimits::default()
         },
         None,
     );
@@ -831,7 +847,7 @@ fn skills_that_do_not_fit_are_named() {
         text.contains("load them again if you need them: old"),
         "{text}"
     );
-    run.apply(&plan.event(None, Usage::default())).unwrap();
+    run.apply(&plan.event(None, TokenUsage::default())).unwrap();
     let names: Vec<&str> = run.active().iter().map(|skill| &*skill.name).collect();
     assert_eq!(names, ["mid", "new"]);
 }
@@ -839,9 +855,9 @@ fn skills_that_do_not_fit_are_named() {
 /// Creates a run that loads skills with texts of the given sizes in bytes, oldest first, and then works.
 fn loaded_with(window: u64, runs: Option<&str>, skills: &[(&str, usize)]) -> Run {
     let mut begin = started(
-        Limits {
+        RunLimits {
             window,
-            ..Limits::default()
+            ..RunLimits::default()
         },
         None,
     );
@@ -881,7 +897,7 @@ fn left(run: &Run) -> Vec<(String, usize)> {
     let parts = run.messages().iter().flat_map(|message| &message.parts);
     parts
         .filter_map(|part| match part {
-            Part::Text {
+            MessagePart::Text {
                 text,
                 keep: Some(name),
             } => Some((name.to_string(), text.len())),
@@ -907,7 +923,7 @@ fn case_128_newest_skills_are_kept_and_others_named() {
         "25,000 tokens are five of 5,000"
     );
     assert_eq!(plan.cut, boxed(&["c", "d", "e", "f", "g"]));
-    run.apply(&plan.event(None, Usage::default())).unwrap();
+    run.apply(&plan.event(None, TokenUsage::default())).unwrap();
     let first = run.messages()[0].text();
     assert!(
         first.contains("load them again if you need them: a, b"),
@@ -933,7 +949,7 @@ fn case_128_newest_skills_are_kept_and_others_named() {
     work(&mut run, 120);
     let plan = run.compaction().unwrap();
     assert!(plan.unloaded.is_empty() && plan.cut.is_empty(), "{plan:?}");
-    run.apply(&plan.event(None, Usage::default())).unwrap();
+    run.apply(&plan.event(None, TokenUsage::default())).unwrap();
     assert_eq!(left(&run), kept);
 }
 
@@ -941,9 +957,9 @@ fn case_128_newest_skills_are_kept_and_others_named() {
 fn case_128_newest_text_of_each_skill_is_kept() {
     let skills = [("a", 1_000), ("b", 19_000), ("a", 2_000)];
     let mut run = begun(
-        Limits {
+        RunLimits {
             window: 60_000,
-            ..Limits::default()
+            ..RunLimits::default()
         },
         None,
     );
@@ -959,7 +975,7 @@ fn case_128_newest_text_of_each_skill_is_kept() {
     work(&mut run, 120);
     let plan = run.compaction().unwrap();
     assert!(plan.unloaded.is_empty() && plan.cut.is_empty());
-    run.apply(&plan.event(None, Usage::default())).unwrap();
+    run.apply(&plan.event(None, TokenUsage::default())).unwrap();
     assert_eq!(
         left(&run),
         [("b".to_owned(), 19_000), ("a".to_owned(), 2_000)]
@@ -975,7 +991,7 @@ fn case_128_run_keeps_its_own_skill_whole() {
         ["other".into()],
         "a run cannot reload its own skill"
     );
-    run.apply(&plan.event(None, Usage::default())).unwrap();
+    run.apply(&plan.event(None, TokenUsage::default())).unwrap();
     assert_eq!(left(&run)[0], ("own".to_owned(), 24_005));
 }
 
@@ -1004,15 +1020,15 @@ fn unloaded_skill_is_not_kept() {
 #[test]
 fn compaction_keeps_huge_call_with_its_result() {
     let mut run = begun(
-        Limits {
+        RunLimits {
             window: 1_000,
-            ..Limits::default()
+            ..RunLimits::default()
         },
         None,
     );
     say(&mut run, &"t".repeat(50_000));
     assert!(run.compaction().is_none(), "nothing precedes it");
-    assert_eq!(run.next(), Step::AskModel, "the provider decides");
+    assert_eq!(run.next(), RunStep::AskModel, "the provider decides");
     reply(&mut run, vec![call("a", "read", json!({}))]);
     answer(&mut run, "a", &"r".repeat(50_000));
     let plan = run.compaction().unwrap();
@@ -1048,17 +1064,17 @@ proptest! {
     /// After any sequence of events the request is valid and contains all loaded skills.
     #[test]
     fn every_request_is_valid(acts in acts(), sizes in prop::collection::vec(1usize..6_000, 80)) {
-        let mut run = begun(Limits { window: 12_000, repeats: u32::MAX, ..Limits::default() }, None);
-        let mut events = vec![started(Limits { window: 12_000, repeats: u32::MAX, ..Limits::default() }, None)];
+        let mut run = begun(RunLimits { window: 12_000, repeats: u32::MAX, ..RunLimits::default() }, None);
+        let mut events = vec![started(RunLimits { window: 12_000, repeats: u32::MAX, ..RunLimits::default() }, None)];
         let mut take = |run: &mut Run, event: Event| {
             run.apply(&event).unwrap();
             events.push(event);
         };
-        take(&mut run, Event::Said { parts: vec![Part::text("task")], typed: None, loaded: vec![], usage: None });
+        take(&mut run, Event::Said { parts: vec![MessagePart::text("task")], typed: None, loaded: vec![], usage: None });
         for (at, act) in acts.iter().enumerate() {
             let size = sizes[at % sizes.len()];
             match act {
-                Act::Say => take(&mut run, Event::Said { parts: vec![Part::text("m".repeat(size))], typed: None, loaded: vec![], usage: None }),
+                Act::Say => take(&mut run, Event::Said { parts: vec![MessagePart::text("m".repeat(size))], typed: None, loaded: vec![], usage: None }),
                 Act::Note => take(&mut run, Event::note("n")),
                 Act::Text => {
                     let reply = run.admit(Reply::text("t".repeat(size)));
@@ -1087,7 +1103,7 @@ proptest! {
                     }
                 }
                 Act::Compact => if let Some(plan) = run.compaction() {
-                    take(&mut run, plan.event(None, Usage::default()));
+                    take(&mut run, plan.event(None, TokenUsage::default()));
                 },
                 Act::Prune => {
                     let before = run.messages().len();
@@ -1102,9 +1118,9 @@ proptest! {
             }
         }
         // Replaying the stored events gives the same run.
-        let stamped: Vec<Stamped> = events.into_iter().map(|event| Stamped { at: 0, event }).collect();
+        let stamped: Vec<StampedEvent> = events.into_iter().map(|event| StampedEvent { at: 0, event }).collect();
         let text = serde_json::to_string(&stamped).unwrap();
-        let read: Vec<Stamped> = serde_json::from_str(&text).unwrap();
+        let read: Vec<StampedEvent> = serde_json::from_str(&text).unwrap();
         let again = Run::replay(&read).unwrap();
         prop_assert_eq!(again.messages(), run.messages());
         prop_assert_eq!(again.active(), run.active());

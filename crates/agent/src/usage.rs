@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 /// Tokens, and the cost if the price is known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Usage {
+pub struct TokenUsage {
     /// Input tokens, without cached ones.
     pub input: u64,
     /// Output tokens, including reasoning.
@@ -31,7 +31,7 @@ fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
-impl Usage {
+impl TokenUsage {
     /// Returns the sum of all tokens.
     pub fn tokens(&self) -> u64 {
         self.prompt().saturating_add(self.output)
@@ -45,7 +45,7 @@ impl Usage {
     }
 }
 
-impl AddAssign for Usage {
+impl AddAssign for TokenUsage {
     fn add_assign(&mut self, other: Self) {
         self.input = self.input.saturating_add(other.input);
         self.output = self.output.saturating_add(other.output);
@@ -60,7 +60,7 @@ impl AddAssign for Usage {
 
 /// The limits of a run. `None` means unlimited.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Budget {
+pub struct RunBudget {
     /// Replies by the model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turns: Option<u32>,
@@ -75,7 +75,7 @@ pub struct Budget {
     pub milliseconds: Option<u64>,
 }
 
-impl Budget {
+impl RunBudget {
     /// Creates a budget of `turns` replies.
     pub fn turns(turns: u32) -> Self {
         Self {
@@ -85,25 +85,25 @@ impl Budget {
     }
 
     /// Returns the first limit that has been reached.
-    pub fn reached(&self, spent: &Spent) -> Option<Limit> {
+    pub fn reached(&self, spent: &Spent) -> Option<RunLimit> {
         if self.turns.is_some_and(|limit| spent.turns >= limit) {
-            return Some(Limit::Turns);
+            return Some(RunLimit::Turns);
         }
         if self
             .tokens
             .is_some_and(|limit| spent.usage.tokens() >= limit)
         {
-            return Some(Limit::Tokens);
+            return Some(RunLimit::Tokens);
         }
         if self
             .micros
             .is_some_and(|limit| spent.usage.micros.unwrap_or(0) >= limit)
         {
-            return Some(Limit::Money);
+            return Some(RunLimit::Money);
         }
         self.milliseconds
             .filter(|limit| spent.milliseconds >= *limit)
-            .map(|_| Limit::Time)
+            .map(|_| RunLimit::Time)
     }
 }
 
@@ -113,7 +113,7 @@ pub struct Spent {
     /// Replies by the model.
     pub turns: u32,
     /// Tokens and cost, including sub-runs.
-    pub usage: Usage,
+    pub usage: TokenUsage,
     /// Milliseconds of work.
     pub milliseconds: u64,
 }
@@ -121,7 +121,7 @@ pub struct Spent {
 /// The limit that ended a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Limit {
+pub enum RunLimit {
     /// Replies by the model.
     Turns,
     /// Tokens.
@@ -136,7 +136,7 @@ pub enum Limit {
     Submissions,
 }
 
-impl fmt::Display for Limit {
+impl fmt::Display for RunLimit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Turns => "the turn limit",

@@ -3,7 +3,7 @@
 use std::io::{BufRead, IsTerminal, Write};
 
 use prowess::policy::{Answer, Decision};
-use prowess::traits::{Approver, Question};
+use prowess::traits::{ApprovalRequest, Approver};
 use prowess_diag::sanitize;
 
 /// Prompts the user. Returns `None` unless standard input and standard error are terminals.
@@ -38,7 +38,7 @@ const MAX_WHAT: usize = 16 * 1024;
 pub(crate) struct Terminal;
 
 impl Approver for Terminal {
-    fn ask(&self, question: &Question<'_>) -> Answer {
+    fn ask(&self, question: &ApprovalRequest<'_>) -> Answer {
         if question.what.len() > MAX_WHAT {
             return Answer::No;
         }

@@ -118,7 +118,7 @@ impl Environment {
     }
 
     /// Returns the locations of configuration files.
-    pub(crate) fn settings(&self) -> prowess_config::Sources {
+    pub(crate) fn settings(&self) -> prowess_config::ConfigPaths {
         let in_home = || {
             self.prowess_home
                 .as_ref()
@@ -129,7 +129,7 @@ impl Environment {
                 .as_ref()
                 .map(|home| home.join("prowess/config.toml"))
         };
-        prowess_config::Sources {
+        prowess_config::ConfigPaths {
             current: self.current.clone(),
             home: self.home.clone(),
             user: self.config_file.clone().or_else(in_home).or_else(usual),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use prowess_catalog::visibility::SkillGrantFault;
 use prowess_catalog::{Catalog, Precedence, SkillNotFound, Visibility};
-use prowess_config::{AgentFault, Config, Fault, Loaded};
+use prowess_config::{AgentError, Config, ConfigError, LoadedConfig};
 use prowess_diag::{FileReport, wording};
 use prowess_registry::{FileOptions, Notice, Place, Registry};
 
@@ -68,13 +68,13 @@ impl Library {
         self.config.policy(agent, &self.catalog()).map_err(|fault| {
             let error = CliError::new(fault.to_string());
             match &fault {
-                AgentFault::Unknown {
+                AgentError::Unknown {
                     near: Some(near), ..
                 } => error.hint(format!("did you mean `{near}`?")),
-                AgentFault::Unknown { name, .. } => {
+                AgentError::Unknown { name, .. } => {
                     error.hint(format!("define it in the configuration: `[agents.{name}]`"))
                 }
-                AgentFault::Grant { source, .. } => match source {
+                AgentError::Grant { source, .. } => match source {
                     SkillGrantFault::Unknown(missing) if !missing.near.is_empty() => {
                         error.hint(not_found(missing).hints.concat())
                     }
@@ -135,16 +135,16 @@ pub(crate) fn settings(environment: &Environment) -> Result<(Config, Vec<FileRep
 }
 
 /// Loads the configuration files, including any errors in them.
-pub(crate) fn load(environment: &Environment) -> Loaded {
+pub(crate) fn load(environment: &Environment) -> LoadedConfig {
     let show = |path: &Path| targets::display(path, environment);
     prowess_config::load(&environment.settings(), &show)
 }
 
-fn unusable(fault: Fault) -> CliError {
+fn unusable(fault: ConfigError) -> CliError {
     let error = CliError::new(fault.to_string());
     match fault {
-        Fault::Unreadable { source, .. } => error.cause(source),
-        Fault::Wrong { report } => {
+        ConfigError::Unreadable { source, .. } => error.cause(source),
+        ConfigError::Wrong { report } => {
             let error = error.hint("run `prowess schema config` to print its schema");
             CliError {
                 report: Some(report),

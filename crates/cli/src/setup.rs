@@ -5,15 +5,15 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::output::{Exit, Failure, Printer};
-use prowess::agent::{Budget, Effort};
+use prowess::agent::{Effort, RunBudget};
 use prowess::config::Config;
 use prowess::policy::{Action, Actor, Answer, Effect, Gate, Mode, Source, Verdict};
-use prowess::store::{MemorySessions, SqliteSessions, SystemClock, Tolerant};
-use prowess::traits::{Approver, FindModelError, Model, Question, SessionStore, UsageStore};
+use prowess::store::{MemorySessions, SqliteSessions, SystemClock, TolerantUsage};
+use prowess::traits::{ApprovalRequest, Approver, FindModelError, Model, SessionStore, UsageStore};
 use prowess::{HostPaths, Models, Runtime, Services, Settings, ToolContext, Watcher};
 use prowess_diag::sanitize;
 use prowess_http::WebFetcher;
-use prowess_models::{ChooseError, Chosen, RecordingModel};
+use prowess_models::{ChooseError, ChosenModel, RecordingModel};
 use serde_json::{Map, Value};
 
 use crate::args::GlobalArgs;
@@ -99,10 +99,10 @@ pub(crate) struct ModelArgs {
 
 impl ModelArgs {
     /// Parses the limits.
-    pub(crate) fn limits(&self) -> Result<Budget, Failure> {
-        let mut budget = Budget {
+    pub(crate) fn limits(&self) -> Result<RunBudget, Failure> {
+        let mut budget = RunBudget {
             turns: self.max_turns,
-            ..Budget::default()
+            ..RunBudget::default()
         };
         for text in &self.budget {
             let wrong = || {
@@ -189,7 +189,7 @@ impl Setup {
             .runner(&library.config)
             .map(|runner| Arc::new(runner) as _);
         services.usage = usage::store(environment).map(|store| {
-            let store = Tolerant::new(Arc::new(store), Arc::new(SystemClock));
+            let store = TolerantUsage::new(Arc::new(store), Arc::new(SystemClock));
             Arc::new(store) as Arc<dyn UsageStore>
         });
         services.sessions = Some(match environment.store_file() {
@@ -207,7 +207,7 @@ impl Setup {
     }
 
     /// Selects the model.
-    pub(crate) async fn model(&self, args: &ModelArgs) -> Result<Chosen, Failure> {
+    pub(crate) async fn model(&self, args: &ModelArgs) -> Result<ChosenModel, Failure> {
         let variables = self.lookup();
         let settings = model_settings(&variables)?;
         let configured = self
@@ -346,9 +346,11 @@ fn window(model: &Arc<dyn Model>) -> usize {
     usize::try_from(model.about().window).unwrap_or(usize::MAX)
 }
 
-pub(crate) fn model_settings(variables: &Variables) -> Result<prowess_models::Settings, Failure> {
+pub(crate) fn model_settings(
+    variables: &Variables,
+) -> Result<prowess_models::ModelSettings, Failure> {
     let lookup = |name: &str| variables(name);
-    prowess_models::Settings::from_variables(AGENT, &lookup)
+    prowess_models::ModelSettings::from_variables(AGENT, &lookup)
         .map_err(|error| Failure::new("cannot create the HTTP client for models").cause(error))
 }
 
@@ -400,7 +402,7 @@ struct Approving {
 }
 
 impl Approver for Approving {
-    fn ask(&self, question: &Question<'_>) -> Answer {
+    fn ask(&self, question: &ApprovalRequest<'_>) -> Answer {
         let allowed = |action: &Action<'_>| {
             let decision = self.gate.decide(action, &Actor::default());
             let Some(rule) = decision.rule.filter(|_| decision.verdict == Verdict::Allow) else {
@@ -439,11 +441,11 @@ mod tests {
             gate.rules.add(Effect::Allow, rule, Source::Flag);
             let approving = Approving {
                 gate,
-                inner: Arc::new(prowess::traits::Nobody),
+                inner: Arc::new(prowess::traits::DenyAll),
             };
             let action = Action::Fetch { host };
             let decision = prowess::policy::Decision::new(Verdict::Ask, "why");
-            approving.ask(&Question {
+            approving.ask(&ApprovalRequest {
                 what: "Fetch",
                 decision: &decision,
                 skill: None,
@@ -475,7 +477,7 @@ mod tests {
             .limits()
         };
         let read = limits(&["tokens=50000", "usd=0.50", "time=5m"]).unwrap();
-        let expected = Budget {
+        let expected = RunBudget {
             turns: Some(3),
             tokens: Some(50_000),
             micros: Some(500_000),

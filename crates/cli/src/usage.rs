@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use prowess_catalog::rank::{SkillUsage, union};
 use prowess_registry::fs::scopes;
-use prowess_store::{SqliteUsage, SystemClock, Tolerant};
+use prowess_store::{SqliteUsage, SystemClock, TolerantUsage};
 use prowess_traits::{Clock, UsageError, UsageQuery, UsageStore};
 
 use crate::commands::targets;
@@ -52,7 +52,7 @@ pub(crate) fn of_project(environment: &Environment, agent: Option<&str>) -> Vec<
     let Some(store) = store(environment) else {
         return Vec::new();
     };
-    let store = Tolerant::new(Arc::new(store), Arc::new(SystemClock));
+    let store = TolerantUsage::new(Arc::new(store), Arc::new(SystemClock));
     let project = project(environment);
     let query = match agent {
         Some(agent) => {

@@ -8,11 +8,11 @@ mod rules;
 mod servers;
 mod skills;
 
-pub use rules::Asked;
+pub use rules::RuleOptions;
 pub use servers::{
     MCP_FILE, McpFile, McpServer, Reach, ServerError, project_mcp_file, read_mcp_file,
 };
-pub use skills::AgentFault;
+pub use skills::AgentError;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -182,7 +182,7 @@ fn narrower(
 
 /// The locations of the configuration files.
 #[derive(Clone, Debug, Default)]
-pub struct Sources {
+pub struct ConfigPaths {
     /// The current folder.
     pub current: PathBuf,
     /// The home folder.
@@ -195,7 +195,7 @@ pub struct Sources {
 
 /// The merged configuration and the problems of its files.
 #[derive(Debug, Default)]
-pub struct Loaded {
+pub struct LoadedConfig {
     /// The merged configuration, without files that cannot be used.
     pub config: Config,
     /// The files that were used, lowest precedence first.
@@ -203,13 +203,13 @@ pub struct Loaded {
     /// Files that were used despite warnings.
     pub warnings: Vec<FileReport>,
     /// Files that could not be used.
-    pub faults: Vec<Fault>,
+    pub faults: Vec<ConfigError>,
 }
 
 /// A configuration file that cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum Fault {
+pub enum ConfigError {
     /// The file cannot be read.
     #[error("cannot read the configuration `{}`", path.display())]
     Unreadable {
@@ -228,8 +228,8 @@ pub enum Fault {
 
 /// Reads the configuration of the user and of the project. The project's file has precedence.
 /// `show` formats paths in diagnostics.
-pub fn load(sources: &Sources, show: &dyn Fn(&Path) -> String) -> Loaded {
-    let mut loaded = Loaded::default();
+pub fn load(sources: &ConfigPaths, show: &dyn Fn(&Path) -> String) -> LoadedConfig {
+    let mut loaded = LoadedConfig::default();
     let project = project_file(sources);
     for (path, is_project) in [(sources.user.as_ref(), false), (project.as_ref(), true)]
         .into_iter()
@@ -247,7 +247,7 @@ pub fn load(sources: &Sources, show: &dyn Fn(&Path) -> String) -> Loaded {
                 continue;
             }
             Err(source) => {
-                loaded.faults.push(Fault::Unreadable {
+                loaded.faults.push(ConfigError::Unreadable {
                     path: path.clone(),
                     source,
                 });
@@ -282,7 +282,7 @@ pub fn load(sources: &Sources, show: &dyn Fn(&Path) -> String) -> Loaded {
             .iter()
             .any(|diagnostic| diagnostic.severity == Severity::Error)
         {
-            loaded.faults.push(Fault::Wrong {
+            loaded.faults.push(ConfigError::Wrong {
                 report: Box::new(report),
             });
             continue;
@@ -329,7 +329,7 @@ fn expand(folder: &Path, base: &Path, home: Option<&Path>) -> PathBuf {
 
 /// Returns the nearest configuration file of the project, in the folders that are searched for
 /// skills.
-fn project_file(sources: &Sources) -> Option<PathBuf> {
+fn project_file(sources: &ConfigPaths) -> Option<PathBuf> {
     let folders = scopes::project_folders(&sources.current, sources.home.as_deref());
     folders
         .iter()

@@ -7,7 +7,7 @@ use crate::Config;
 
 /// Options in addition to the files, such as flags. They have precedence.
 #[derive(Clone, Debug, Default)]
-pub struct Asked {
+pub struct RuleOptions {
     /// The profile.
     pub profile: Option<LintProfile>,
     /// The target.
@@ -22,7 +22,7 @@ pub struct Asked {
 
 impl Config {
     /// Returns the rules selected by the files and the options.
-    pub fn rules(&self, asked: &Asked) -> LintRuleSet {
+    pub fn rules(&self, asked: &RuleOptions) -> LintRuleSet {
         let profile = asked.profile.or(self.profile).unwrap_or_default();
         let mut rules = LintRuleSet::new(profile, asked.target);
         for (rule, severity) in &self.severity {
@@ -62,25 +62,25 @@ mod tests {
             severity: vec![("body-length", Some(Severity::Error))],
             ..Config::default()
         };
-        let level = |asked: &Asked, id| {
+        let level = |asked: &RuleOptions, id| {
             let index = RULES.iter().position(|rule| rule.id == id).unwrap();
             config.rules(asked).severity(index)
         };
-        let nothing = Asked::default();
+        let nothing = RuleOptions::default();
         assert_eq!(config.rules(&nothing).profile(), LintProfile::Spec);
         assert_eq!(level(&nothing, "broken-link"), None);
         assert_eq!(level(&nothing, "body-length"), Some(Severity::Error));
-        let selected = Asked {
+        let selected = RuleOptions {
             select: vec!["broken-link"],
-            ..Asked::default()
+            ..RuleOptions::default()
         };
         assert!(level(&selected, "broken-link").is_some());
         assert_eq!(level(&selected, "body-length"), None);
-        let changed = Asked {
+        let changed = RuleOptions {
             profile: Some(LintProfile::Lenient),
             severity: vec![("body-length", Some(Severity::Note))],
             ignore: vec!["name-case"],
-            ..Asked::default()
+            ..RuleOptions::default()
         };
         assert_eq!(config.rules(&changed).profile(), LintProfile::Lenient);
         assert_eq!(level(&changed, "body-length"), Some(Severity::Note));

@@ -12,7 +12,7 @@ use crate::Config;
 /// An unusable agent.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum AgentFault {
+pub enum AgentError {
     /// The agent is not defined.
     #[error("no agent named `{name}`")]
     Unknown {
@@ -43,19 +43,19 @@ impl Config {
     }
 
     /// Returns the visibility of skills for an agent, or without one.
-    pub fn policy(&self, agent: Option<&str>, catalog: &Catalog) -> Result<Visibility, AgentFault> {
+    pub fn policy(&self, agent: Option<&str>, catalog: &Catalog) -> Result<Visibility, AgentError> {
         let grant = match agent {
             None => SkillGrant::default(),
             Some(name) => self.agents.get(name).cloned().ok_or_else(|| {
                 let known = self.agents.keys().map(String::as_str);
                 let near = prowess_diag::suggest::nearest(name, known).map(str::to_owned);
-                AgentFault::Unknown {
+                AgentError::Unknown {
                     name: name.to_owned(),
                     near,
                 }
             })?,
         };
-        grant.check(catalog).map_err(|source| AgentFault::Grant {
+        grant.check(catalog).map_err(|source| AgentError::Grant {
             name: agent.unwrap_or_default().to_owned(),
             source,
         })?;
@@ -143,7 +143,7 @@ mod tests {
             .insert("writer".to_owned(), SkillGrant::default());
         let catalog = Catalog::default();
         assert!(config.policy(Some("writer"), &catalog).is_ok());
-        let Err(AgentFault::Unknown { near, .. }) = config.policy(Some("writr"), &catalog) else {
+        let Err(AgentError::Unknown { near, .. }) = config.policy(Some("writr"), &catalog) else {
             panic!("an unknown agent");
         };
         assert_eq!(near.as_deref(), Some("writer"));

@@ -6,15 +6,15 @@ use reqwest::Url;
 
 /// An `http` or `https` URL without user name and password.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Address(Url);
+pub struct HttpUrl(Url);
 
 /// Scheme, host and port: the scope of a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Origin(Box<str>);
+pub struct UrlOrigin(Box<str>);
 
 /// An error that makes a URL unusable.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum AddressError {
+pub enum HttpUrlError {
     /// It cannot be parsed.
     #[error("invalid URL `{0}`")]
     Unreadable(String),
@@ -29,12 +29,12 @@ pub enum AddressError {
 /// The maximum length of a URL in bytes.
 const MAX_ADDRESS: usize = 8 * 1024;
 
-impl Address {
+impl HttpUrl {
     /// Parses a URL.
-    pub fn parse(text: &str) -> Result<Self, AddressError> {
+    pub fn parse(text: &str) -> Result<Self, HttpUrlError> {
         let shown = || text.chars().take(100).collect::<String>();
         if text.len() > MAX_ADDRESS {
-            return Err(AddressError::Unreadable(shown()));
+            return Err(HttpUrlError::Unreadable(shown()));
         }
         // Checked before parsing, so that a password never appears in an error.
         if text
@@ -42,21 +42,21 @@ impl Address {
             .nth(2)
             .is_some_and(|host| host.contains('@'))
         {
-            return Err(AddressError::Userinfo);
+            return Err(HttpUrlError::Userinfo);
         }
-        let url = Url::parse(text).map_err(|_| AddressError::Unreadable(shown()))?;
+        let url = Url::parse(text).map_err(|_| HttpUrlError::Unreadable(shown()))?;
         Self::of(url)
     }
 
-    pub(crate) fn of(url: Url) -> Result<Self, AddressError> {
+    pub(crate) fn of(url: Url) -> Result<Self, HttpUrlError> {
         if !matches!(url.scheme(), "http" | "https") {
-            return Err(AddressError::Scheme(url.scheme().to_owned()));
+            return Err(HttpUrlError::Scheme(url.scheme().to_owned()));
         }
         if !url.username().is_empty() || url.password().is_some() {
-            return Err(AddressError::Userinfo);
+            return Err(HttpUrlError::Userinfo);
         }
         if url.host().is_none() {
-            return Err(AddressError::Unreadable(
+            return Err(HttpUrlError::Unreadable(
                 url.as_str().chars().take(100).collect(),
             ));
         }
@@ -79,8 +79,8 @@ impl Address {
     }
 
     /// Returns scheme, host and port.
-    pub fn origin(&self) -> Origin {
-        Origin(self.0.origin().ascii_serialization().into())
+    pub fn origin(&self) -> UrlOrigin {
+        UrlOrigin(self.0.origin().ascii_serialization().into())
     }
 
     /// Returns the host as written in the URL.
@@ -107,26 +107,26 @@ impl Address {
     }
 }
 
-impl fmt::Debug for Address {
+impl fmt::Debug for HttpUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Debug::fmt(self.as_str(), f)
     }
 }
 
-impl fmt::Display for Address {
+impl fmt::Display for HttpUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
     }
 }
 
-impl Origin {
+impl UrlOrigin {
     /// Returns the origin as text, such as `https://api.example.org`.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 }
 
-impl fmt::Display for Origin {
+impl fmt::Display for UrlOrigin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
@@ -139,13 +139,13 @@ mod tests {
     #[test]
     fn other_schemes_and_users_are_refused() {
         for (text, fault) in [
-            ("file:///etc/passwd", AddressError::Scheme("file".into())),
-            ("http://me:secret@host/", AddressError::Userinfo),
-            ("http://me:secret@host:bad/", AddressError::Userinfo),
-            ("https://me@host/", AddressError::Userinfo),
-            ("nonsense", AddressError::Unreadable("nonsense".into())),
+            ("file:///etc/passwd", HttpUrlError::Scheme("file".into())),
+            ("http://me:secret@host/", HttpUrlError::Userinfo),
+            ("http://me:secret@host:bad/", HttpUrlError::Userinfo),
+            ("https://me@host/", HttpUrlError::Userinfo),
+            ("nonsense", HttpUrlError::Unreadable("nonsense".into())),
         ] {
-            assert_eq!(Address::parse(text), Err(fault), "{text}");
+            assert_eq!(HttpUrl::parse(text), Err(fault), "{text}");
         }
     }
 
@@ -159,13 +159,13 @@ mod tests {
                 "https://a.example/p/v1/x?alt=sse",
             ),
         ] {
-            assert_eq!(Address::parse(base).unwrap().below(rest).as_str(), whole);
+            assert_eq!(HttpUrl::parse(base).unwrap().below(rest).as_str(), whole);
         }
     }
 
     #[test]
     fn origin_is_scheme_host_and_port() {
-        let origin = |text| Address::parse(text).unwrap().origin();
+        let origin = |text| HttpUrl::parse(text).unwrap().origin();
         assert_eq!(
             origin("https://a.example/x"),
             origin("https://A.example:443/y")

@@ -10,7 +10,7 @@ use reqwest::header::{CONTENT_ENCODING, HeaderName, HeaderValue};
 use reqwest::redirect::Policy;
 use tokio::time::{Instant, timeout_at};
 
-use crate::address::Address;
+use crate::address::HttpUrl;
 use crate::tls;
 
 /// Sends requests and returns the responses in chunks.
@@ -115,7 +115,7 @@ impl fmt::Debug for Header {
 
 /// The head of a response. The body is read in chunks.
 #[derive(Debug)]
-pub struct Answer {
+pub struct Response {
     inner: reqwest::Response,
     deadlines: Deadlines,
     end: Instant,
@@ -245,10 +245,10 @@ impl HttpClient {
     /// Sends JSON. Dropping the future closes the connection.
     pub async fn post(
         &self,
-        address: &Address,
+        address: &HttpUrl,
         headers: &[Header],
         json: Vec<u8>,
-    ) -> Result<Answer, HttpError> {
+    ) -> Result<Response, HttpError> {
         self.post_as("application/json", address, headers, json)
             .await
     }
@@ -257,10 +257,10 @@ impl HttpClient {
     pub async fn post_as(
         &self,
         media: &str,
-        address: &Address,
+        address: &HttpUrl,
         headers: &[Header],
         body: Vec<u8>,
-    ) -> Result<Answer, HttpError> {
+    ) -> Result<Response, HttpError> {
         let request = self
             .inner
             .post(address.url().clone())
@@ -270,13 +270,17 @@ impl HttpClient {
     }
 
     /// Sends a `GET` request.
-    pub async fn get(&self, address: &Address, headers: &[Header]) -> Result<Answer, HttpError> {
+    pub async fn get(&self, address: &HttpUrl, headers: &[Header]) -> Result<Response, HttpError> {
         self.send(self.inner.get(address.url().clone()), headers)
             .await
     }
 
     /// Sends a `DELETE` request.
-    pub async fn delete(&self, address: &Address, headers: &[Header]) -> Result<Answer, HttpError> {
+    pub async fn delete(
+        &self,
+        address: &HttpUrl,
+        headers: &[Header],
+    ) -> Result<Response, HttpError> {
         self.send(self.inner.delete(address.url().clone()), headers)
             .await
     }
@@ -285,7 +289,7 @@ impl HttpClient {
         &self,
         mut request: reqwest::RequestBuilder,
         headers: &[Header],
-    ) -> Result<Answer, HttpError> {
+    ) -> Result<Response, HttpError> {
         for header in headers {
             let invalid = || HttpError::new(HttpErrorKind::Setup, invalid(header));
             let name = HeaderName::from_bytes(header.name.as_bytes()).map_err(|_| invalid())?;
@@ -305,7 +309,7 @@ impl HttpClient {
             let message = "the response is compressed, although compression was not requested";
             return Err(HttpError::new(HttpErrorKind::Compressed, message));
         }
-        Ok(Answer {
+        Ok(Response {
             inner,
             deadlines: self.deadlines,
             end,
@@ -318,7 +322,7 @@ fn invalid(header: &Header) -> String {
     format!("header `{}` contains invalid characters", header.name)
 }
 
-impl Answer {
+impl Response {
     /// Returns the status code.
     pub fn status(&self) -> u16 {
         self.inner.status().as_u16()

@@ -11,8 +11,8 @@ mod client;
 mod tls;
 mod web;
 
-pub use address::{Address, AddressError, Origin};
+pub use address::{HttpUrl, HttpUrlError, UrlOrigin};
 pub use client::{
-    Answer, Deadlines, Header, HttpClient, HttpError, HttpErrorKind, Proxy, innermost,
+    Deadlines, Header, HttpClient, HttpError, HttpErrorKind, Proxy, Response, innermost,
 };
-pub use web::{Lookup, WebFetcher};
+pub use web::{DnsLookup, WebFetcher};

@@ -14,12 +14,12 @@ use reqwest::redirect::Policy;
 use reqwest::{Client, Url};
 use rustls::ClientConfig;
 
-use crate::address::Address;
+use crate::address::HttpUrl;
 use crate::client::HttpError;
 use crate::tls;
 
 /// Resolves the addresses of a host.
-pub type Lookup = Arc<dyn Fn(&str) -> io::Result<Vec<IpAddr>> + Send + Sync>;
+pub type DnsLookup = Arc<dyn Fn(&str) -> io::Result<Vec<IpAddr>> + Send + Sync>;
 
 /// The maximum number of redirects on one host.
 const MAX_REDIRECTS: usize = 5;
@@ -45,7 +45,7 @@ impl WebFetcher {
     }
 
     /// Creates a fetcher that resolves names with `lookup`.
-    pub fn with_lookup(agent: &str, lookup: Option<&Lookup>) -> Result<Self, HttpError> {
+    pub fn with_lookup(agent: &str, lookup: Option<&DnsLookup>) -> Result<Self, HttpError> {
         let tls = tls::config()?;
         let client = |private| {
             client(
@@ -81,7 +81,7 @@ fn client(agent: &str, tls: &ClientConfig, resolver: CheckedResolver) -> Result<
 
 impl Fetcher for WebFetcher {
     fn fetch(&self, url: &str, limits: &FetchLimits) -> Result<Fetched, FetchError> {
-        let address = Address::parse(url).map_err(fault)?;
+        let address = HttpUrl::parse(url).map_err(fault)?;
         let client = if limits.private {
             &self.with_private
         } else {
@@ -100,7 +100,7 @@ impl Fetcher for WebFetcher {
     }
 }
 
-fn block_on(client: &Client, address: Address, limits: FetchLimits) -> Result<Fetched, FetchError> {
+fn block_on(client: &Client, address: HttpUrl, limits: FetchLimits) -> Result<Fetched, FetchError> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -115,7 +115,7 @@ fn block_on(client: &Client, address: Address, limits: FetchLimits) -> Result<Fe
 
 async fn follow(
     client: &Client,
-    mut address: Address,
+    mut address: HttpUrl,
     limits: FetchLimits,
 ) -> Result<Fetched, FetchError> {
     for _ in 0..=MAX_REDIRECTS {
@@ -134,7 +134,7 @@ async fn follow(
             .and_then(|target| address.url().join(target).ok());
         let elsewhere = match target {
             Some(target) if same_host(address.url(), &target) => {
-                address = Address::of(target).map_err(fault)?;
+                address = HttpUrl::of(target).map_err(fault)?;
                 continue;
             }
             Some(target) => Some(shown(target)),
@@ -165,7 +165,7 @@ async fn follow(
 }
 
 /// Checks a host that is an IP address and therefore is not resolved.
-fn check_literal(address: &Address, private: bool) -> Result<(), FetchError> {
+fn check_literal(address: &HttpUrl, private: bool) -> Result<(), FetchError> {
     let host = address.host().trim_start_matches('[').trim_end_matches(']');
     match host.parse::<IpAddr>() {
         Ok(ip) if !is_allowed(ip, private) => Err(fault(PrivateAddress)),
@@ -224,7 +224,7 @@ struct PrivateAddress;
 /// Resolves names to the addresses that may be contacted.
 struct CheckedResolver {
     private: bool,
-    lookup: Option<Lookup>,
+    lookup: Option<DnsLookup>,
 }
 
 impl Resolve for CheckedResolver {

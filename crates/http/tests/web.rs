@@ -9,7 +9,7 @@ use std::thread::JoinHandle;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use prowess_http::{Address, Deadlines, HttpClient, Lookup, Proxy, WebFetcher};
+use prowess_http::{Deadlines, DnsLookup, HttpClient, HttpUrl, Proxy, WebFetcher};
 use prowess_traits::{FetchLimits, Fetched, Fetcher};
 
 const LIMITS: FetchLimits = FetchLimits {
@@ -174,7 +174,7 @@ fn rebound_name_is_refused() {
         vec![IpAddr::V4(Ipv4Addr::LOCALHOST)],
         vec![public],
     ]));
-    let lookup: Lookup = Arc::new(move |_| Ok(steps.lock().unwrap().pop_front().unwrap()));
+    let lookup: DnsLookup = Arc::new(move |_| Ok(steps.lock().unwrap().pop_front().unwrap()));
     let fetcher = WebFetcher::with_lookup("prowess-test", Some(&lookup)).unwrap();
     let limits = FetchLimits {
         private: false,
@@ -189,7 +189,7 @@ fn rebound_name_is_refused() {
 /// Private names such as `metadata` and `instance-data` may resolve to a cloud's metadata service.
 #[test]
 fn private_name_cannot_reach_metadata_service() {
-    let lookup: Lookup = Arc::new(|_| Ok(vec![IpAddr::V4(Ipv4Addr::new(169, 254, 169, 254))]));
+    let lookup: DnsLookup = Arc::new(|_| Ok(vec![IpAddr::V4(Ipv4Addr::new(169, 254, 169, 254))]));
     let fetcher = WebFetcher::with_lookup("prowess-test", Some(&lookup)).unwrap();
     let limits = FetchLimits {
         private: true,
@@ -234,10 +234,10 @@ fn proxy_is_used_for_https_only_and_never_shown() {
         .build()
         .unwrap();
     runtime.block_on(async {
-        let far = Address::parse("https://far.example/x").unwrap();
+        let far = HttpUrl::parse("https://far.example/x").unwrap();
         let error = client.get(&far, &[]).await.unwrap_err();
         assert!(!format!("{error:?}").contains("pw"), "{error}");
-        let plain = Address::parse(&format!("http://127.0.0.1:{port}/y")).unwrap();
+        let plain = HttpUrl::parse(&format!("http://127.0.0.1:{port}/y")).unwrap();
         let got = client.get(&plain, &[]).await.unwrap();
         assert_eq!(got.body().await.unwrap(), b"direct");
     });

@@ -12,11 +12,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use prowess_agent::{
-    Delta, Message, Options, Part, Reply, Request, Role, ToolChoice, ToolDeclaration, ToolResult,
+    Delta, Message, MessagePart, MessageRole, Reply, Request, RequestOptions, ToolChoice,
+    ToolDeclaration, ToolResult,
 };
-use prowess_http::{Address, Deadlines, HttpClient};
+use prowess_http::{Deadlines, HttpClient, HttpUrl};
 use prowess_models::{
-    Anthropic, Gemini, Key, OpenAiChat, OpenAiResponses, RemoteModel, Settings, Wire, choose, known,
+    Anthropic, ApiKey, Gemini, ModelSettings, OpenAiChat, OpenAiResponses, RemoteModel, WireFormat,
+    choose, known,
 };
 use prowess_traits::{Model, ModelInfo};
 use serde_json::json;
@@ -35,21 +37,21 @@ fn main() -> Done {
 
 async fn all(base: &str) -> Done {
     let http = HttpClient::new("prowess-example", Deadlines::default())?;
-    let wires: [(&str, &str, Arc<dyn Wire>); 4] = [
+    let wires: [(&str, &str, Arc<dyn WireFormat>); 4] = [
         ("anthropic", "", Arc::new(Anthropic)),
         ("openai-chat", "v1", Arc::new(OpenAiChat::Compatible)),
         ("openai-responses", "v1", Arc::new(OpenAiResponses)),
         ("gemini", "", Arc::new(Gemini)),
     ];
     for (name, below, wire) in wires {
-        let root = Address::parse(base)?;
+        let root = HttpUrl::parse(base)?;
         let base = if below.is_empty() {
             root
         } else {
             root.below(below)
         };
         for stream in [true, false] {
-            let key = Key::new("test-key", base.origin())?;
+            let key = ApiKey::new("test-key", base.origin())?;
             let about = ModelInfo {
                 name: format!("{name}/smollm2").into(),
                 window: 8_192,
@@ -83,7 +85,7 @@ async fn all(base: &str) -> Done {
 /// Selects a model by the URL of its server, probes it, and asks.
 async fn by_address(base: &str) -> Result<String, Box<dyn Error>> {
     let variables = |name: &str| (name == "PROWESS_BASE_URL").then(|| base.to_owned());
-    let settings = Settings::from_variables("prowess-example", &variables)?;
+    let settings = ModelSettings::from_variables("prowess-example", &variables)?;
     let chosen = choose(None, &variables, &settings).await?;
     let remote = chosen.remote.ok_or("no server")?;
     let health = remote.probe(Duration::from_secs(10)).await?;
@@ -103,9 +105,9 @@ async fn says(model: &RemoteModel) -> Done {
     let request = Request {
         system: vec!["Answer in one short sentence.".into()],
         messages: vec![Message::user("What colour is the sky?")].into(),
-        options: Options {
+        options: RequestOptions {
             max_tokens: Some(40),
-            ..Options::default()
+            ..RequestOptions::default()
         },
         ..Request::default()
     };
@@ -136,10 +138,10 @@ async fn calls(model: &RemoteModel) -> Done {
     let mut request = Request {
         tools: vec![tool],
         messages: vec![Message::user("What is the weather in Paris?")].into(),
-        options: Options {
+        options: RequestOptions {
             max_tokens: Some(60),
             choice: ToolChoice::Required,
-            ..Options::default()
+            ..RequestOptions::default()
         },
         ..Request::default()
     };
@@ -151,18 +153,18 @@ async fn calls(model: &RemoteModel) -> Done {
         "an input that does not fit",
     )?;
     check(
-        reply.stop == prowess_agent::Stop::ToolUse,
+        reply.stop == prowess_agent::StopReason::ToolUse,
         "another reason to stop",
     )?;
     request.messages.push(Message {
-        role: Role::Assistant,
+        role: MessageRole::Assistant,
         parts: reply.parts.clone(),
     });
     let results = reply
         .calls()
-        .map(|call| Part::Result(ToolResult::of(call, "18 degrees and sunny")));
+        .map(|call| MessagePart::Result(ToolResult::of(call, "18 degrees and sunny")));
     request.messages.push(Message {
-        role: Role::User,
+        role: MessageRole::User,
         parts: results.collect(),
     });
     request.options.choice = ToolChoice::Auto;
@@ -187,7 +189,7 @@ async fn ask(model: &RemoteModel, request: &Request) -> Result<(Reply, String), 
 
 fn text_of(reply: &Reply) -> String {
     Message {
-        role: Role::Assistant,
+        role: MessageRole::Assistant,
         parts: reply.parts.clone(),
     }
     .text()

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use prowess_agent::{
-    Delta, Effort, Image, Message, Opaque, Part, Reply, Request, Role, Stop, ToolChoice, Usage,
+    Delta, Effort, Image, Message, MessagePart, MessageRole, ProviderData, Reply, Request,
+    StopReason, TokenUsage, ToolChoice,
 };
 use prowess_http::Header;
 use prowess_traits::ModelErrorKind;
@@ -11,16 +12,16 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use crate::price;
-use crate::wire::{self, Fault, Reader, Wire};
+use crate::wire::{self, ProviderError, ReplyReader, WireFormat};
 
-/// The name of this format in [`Opaque`] data.
+/// The name of this format in [`ProviderData`] data.
 pub(crate) const PROVIDER: &str = "anthropic";
 
 /// Anthropic's Messages format.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Anthropic;
 
-impl Wire for Anthropic {
+impl WireFormat for Anthropic {
     fn path(&self, _model: &str, _stream: bool) -> String {
         "v1/messages".into()
     }
@@ -95,22 +96,22 @@ impl Wire for Anthropic {
         body.into()
     }
 
-    fn reader(&self) -> Box<dyn Reader> {
+    fn reader(&self) -> Box<dyn ReplyReader> {
         Box::<Stream>::default()
     }
 
-    fn whole(&self, body: &[u8]) -> Result<Reply, Fault> {
+    fn whole(&self, body: &[u8]) -> Result<Reply, ProviderError> {
         let answer: Answer = wire::read(body)?;
-        let mut usage = Usage::default();
+        let mut usage = TokenUsage::default();
         answer.usage.unwrap_or_default().add_to(&mut usage);
         let content = answer
             .content
-            .ok_or_else(|| Fault::bad_reply("the reply has no content"))?;
+            .ok_or_else(|| ProviderError::bad_reply("the reply has no content"))?;
         let parts = content
             .into_iter()
             .filter_map(|block| Block::of(block).part())
             .collect();
-        let stop = answer.stop_reason.ok_or_else(Fault::cut)?;
+        let stop = answer.stop_reason.ok_or_else(ProviderError::cut)?;
         Ok(Reply {
             parts,
             stop: stop_of(&stop),
@@ -119,7 +120,7 @@ impl Wire for Anthropic {
         })
     }
 
-    fn fault(&self, status: u16, body: &[u8]) -> Fault {
+    fn fault(&self, status: u16, body: &[u8]) -> ProviderError {
         let (code, message) = wire::words_of(body);
         wire::fault_of(status, &code, &message)
     }
@@ -176,42 +177,42 @@ fn waits_without_reasoning(messages: &[Message]) -> bool {
     let Some(last) = messages
         .iter()
         .rev()
-        .find(|message| message.role == Role::Assistant)
+        .find(|message| message.role == MessageRole::Assistant)
     else {
         return false;
     };
     let thought = last.parts.iter().any(|part| {
-        matches!(part, Part::Reasoning { opaque, .. } if wire::own(opaque.as_ref(), PROVIDER).is_some())
+        matches!(part, MessagePart::Reasoning { opaque, .. } if wire::own(opaque.as_ref(), PROVIDER).is_some())
     });
     last.calls().next().is_some() && !thought
 }
 
 fn message(message: &Message) -> Option<Value> {
     let role = match message.role {
-        Role::User => "user",
-        Role::Assistant => "assistant",
+        MessageRole::User => "user",
+        MessageRole::Assistant => "assistant",
     };
     // The provider requires tool results first.
-    let is_result = |part: &&Part| matches!(part, Part::Result(_));
+    let is_result = |part: &&MessagePart| matches!(part, MessagePart::Result(_));
     let results = message.parts.iter().filter(is_result);
     let others = message.parts.iter().filter(|part| !is_result(part));
     let content: Vec<Value> = results.chain(others).filter_map(part).collect();
     (!content.is_empty()).then(|| json!({"role": role, "content": content}))
 }
 
-fn part(part: &Part) -> Option<Value> {
+fn part(part: &MessagePart) -> Option<Value> {
     Some(match part {
-        Part::Text { text, .. } if text.trim().is_empty() => return None,
-        Part::Text { text, .. } => json!({"type": "text", "text": text}),
-        Part::Image(picture) => image(picture),
-        Part::Reasoning { opaque, .. } => wire::own(opaque.as_ref(), PROVIDER)?.clone(),
-        Part::Call(call) => json!({
+        MessagePart::Text { text, .. } if text.trim().is_empty() => return None,
+        MessagePart::Text { text, .. } => json!({"type": "text", "text": text}),
+        MessagePart::Image(picture) => image(picture),
+        MessagePart::Reasoning { opaque, .. } => wire::own(opaque.as_ref(), PROVIDER)?.clone(),
+        MessagePart::Call(call) => json!({
             "type": "tool_use",
             "id": id(&call.id),
             "name": call.name,
             "input": wire::object_of(call),
         }),
-        Part::Result(result) => {
+        MessagePart::Result(result) => {
             let mut content = texts(std::slice::from_ref(&result.text));
             content.extend(result.images.iter().map(image));
             let mut value = json!({
@@ -247,13 +248,13 @@ fn id(id: &str) -> String {
         .collect()
 }
 
-fn stop_of(word: &str) -> Stop {
+fn stop_of(word: &str) -> StopReason {
     match word {
-        "end_turn" | "stop_sequence" => Stop::End,
-        "tool_use" => Stop::ToolUse,
-        "max_tokens" | "model_context_window_exceeded" => Stop::MaxTokens,
-        "refusal" => Stop::Refused,
-        other => Stop::Other(other.into()),
+        "end_turn" | "stop_sequence" => StopReason::End,
+        "tool_use" => StopReason::ToolUse,
+        "max_tokens" | "model_context_window_exceeded" => StopReason::MaxTokens,
+        "refusal" => StopReason::Refused,
+        other => StopReason::Other(other.into()),
     }
 }
 
@@ -279,7 +280,7 @@ struct Counts {
 
 impl Counts {
     /// Later counts replace earlier ones, because they are cumulative.
-    fn add_to(&self, usage: &mut Usage) {
+    fn add_to(&self, usage: &mut TokenUsage) {
         usage.input = self.input.unwrap_or(usage.input);
         usage.output = self.output.unwrap_or(usage.output);
         usage.cache_read = self.cache_read.unwrap_or(usage.cache_read);
@@ -353,26 +354,26 @@ impl Block {
         }
     }
 
-    fn part(self) -> Option<Part> {
+    fn part(self) -> Option<MessagePart> {
         let opaque = |value| {
-            Some(Opaque {
+            Some(ProviderData {
                 provider: PROVIDER.into(),
                 value,
             })
         };
         Some(match self {
             Self::Text(text) if text.is_empty() => return None,
-            Self::Text(text) => Part::text(text),
+            Self::Text(text) => MessagePart::text(text),
             Self::Thinking { text, signature } => {
                 // The provider accepts reasoning only with its signature.
                 let signed = (!signature.is_empty())
                     .then(|| json!({"type": "thinking", "thinking": text, "signature": signature}));
-                Part::Reasoning {
+                MessagePart::Reasoning {
                     opaque: signed.and_then(opaque),
                     text,
                 }
             }
-            Self::Redacted(data) => Part::Reasoning {
+            Self::Redacted(data) => MessagePart::Reasoning {
                 text: String::new(),
                 opaque: opaque(json!({"type": "redacted_thinking", "data": data})),
             },
@@ -388,7 +389,7 @@ impl Block {
                     input if json.is_empty() => input.to_string(),
                     _ => json,
                 };
-                Part::Call(wire::call(&id, &name, &json, None))
+                MessagePart::Call(wire::call(&id, &name, &json, None))
             }
             Self::Unknown => return None,
         })
@@ -456,14 +457,14 @@ struct Failure {
 #[derive(Default)]
 struct Stream {
     blocks: BTreeMap<u64, Block>,
-    stop: Option<Stop>,
-    usage: Usage,
+    stop: Option<StopReason>,
+    usage: TokenUsage,
     model: String,
     is_done: bool,
 }
 
-impl Reader for Stream {
-    fn event(&mut self, data: &str, out: &mut dyn FnMut(Delta)) -> Result<bool, Fault> {
+impl ReplyReader for Stream {
+    fn event(&mut self, data: &str, out: &mut dyn FnMut(Delta)) -> Result<bool, ProviderError> {
         match wire::read(data.as_bytes())? {
             Event::MessageStart { message } => {
                 self.model = message.model.unwrap_or_default();
@@ -482,13 +483,14 @@ impl Reader for Stream {
                     _ => {}
                 }
                 if self.blocks.insert(index, block).is_some() {
-                    return Err(Fault::bad_reply("a part of the reply starts twice"));
+                    return Err(ProviderError::bad_reply("a part of the reply starts twice"));
                 }
             }
             Event::ContentBlockDelta { index, delta } => {
                 let block = self.blocks.get_mut(&index);
-                let block = block
-                    .ok_or_else(|| Fault::bad_reply("a part of the reply was never started"))?;
+                let block = block.ok_or_else(|| {
+                    ProviderError::bad_reply("a part of the reply was never started")
+                })?;
                 piece(block, delta, out)?;
             }
             Event::MessageDelta { delta, usage } => {
@@ -506,8 +508,11 @@ impl Reader for Stream {
         Ok(self.is_done)
     }
 
-    fn finish(self: Box<Self>) -> Result<Reply, Fault> {
-        let stop = self.stop.filter(|_| self.is_done).ok_or_else(Fault::cut)?;
+    fn finish(self: Box<Self>) -> Result<Reply, ProviderError> {
+        let stop = self
+            .stop
+            .filter(|_| self.is_done)
+            .ok_or_else(ProviderError::cut)?;
         let parts = self.blocks.into_values().filter_map(Block::part).collect();
         Ok(Reply {
             parts,
@@ -518,7 +523,7 @@ impl Reader for Stream {
     }
 }
 
-fn piece(block: &mut Block, delta: Piece, out: &mut dyn FnMut(Delta)) -> Result<(), Fault> {
+fn piece(block: &mut Block, delta: Piece, out: &mut dyn FnMut(Delta)) -> Result<(), ProviderError> {
     match (block, delta) {
         (Block::Text(all), Piece::TextDelta { text }) => {
             all.push_str(&text);
@@ -535,12 +540,12 @@ fn piece(block: &mut Block, delta: Piece, out: &mut dyn FnMut(Delta)) -> Result<
             json.push_str(&partial_json);
         }
         (Block::Unknown, _) | (_, Piece::Unknown) => {}
-        _ => return Err(Fault::bad_reply("a delta does not match its part")),
+        _ => return Err(ProviderError::bad_reply("a delta does not match its part")),
     }
     Ok(())
 }
 
-fn failure(error: &Failure) -> Fault {
+fn failure(error: &Failure) -> ProviderError {
     let kind = match error.kind.as_str() {
         "authentication_error" | "permission_error" => ModelErrorKind::Auth,
         "rate_limit_error" => ModelErrorKind::RateLimit { after: None },
@@ -557,5 +562,5 @@ fn failure(error: &Failure) -> Fault {
     } else {
         &error.message
     };
-    Fault::new(kind, message)
+    ProviderError::new(kind, message)
 }

@@ -6,7 +6,7 @@ use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use prowess_agent::{Delta, Part, Reply, Request, ToolChoice};
+use prowess_agent::{Delta, MessagePart, Reply, Request, ToolChoice};
 use prowess_traits::{BoxFuture, Model, ModelError, ModelErrorKind, ModelInfo, OnDelta};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -249,14 +249,16 @@ impl Model for ReplayModel {
             })?;
             for part in &reply.parts {
                 match part {
-                    Part::Text { text, .. } => deltas(Delta::Text(text.clone())),
-                    Part::Reasoning { text, .. } if !text.is_empty() => {
+                    MessagePart::Text { text, .. } => deltas(Delta::Text(text.clone())),
+                    MessagePart::Reasoning { text, .. } if !text.is_empty() => {
                         deltas(Delta::Reasoning(text.clone()));
                     }
-                    Part::Call(call) => deltas(Delta::Call {
+                    MessagePart::Call(call) => deltas(Delta::Call {
                         name: call.name.clone(),
                     }),
-                    Part::Reasoning { .. } | Part::Image(_) | Part::Result(_) => {}
+                    MessagePart::Reasoning { .. }
+                    | MessagePart::Image(_)
+                    | MessagePart::Result(_) => {}
                 }
             }
             Ok(reply)

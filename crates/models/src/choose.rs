@@ -6,31 +6,31 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use prowess_http::{Address, AddressError, Deadlines, HttpClient, HttpError, Proxy};
+use prowess_http::{Deadlines, HttpClient, HttpError, HttpUrl, HttpUrlError, Proxy};
 use prowess_traits::{Model, ModelError, ModelInfo};
 use serde_json::Value;
 
 use crate::cassette::{CassetteError, ReplayModel};
 use crate::echo::EchoModel;
-use crate::key::{Key, KeyError};
+use crate::key::{ApiKey, ApiKeyError};
 use crate::price::{self, DEFAULT_WINDOW};
 use crate::providers::{self, Format, Provider};
 use crate::remote::RemoteModel;
-use crate::retry::{RealWaiter, Retry, Waiter};
+use crate::retry::{RealWaiter, RetryPolicy, Waiter};
 use crate::scripted::{MAX_SCRIPT, ScriptError, ScriptedModel};
-use crate::wire::Wire;
+use crate::wire::WireFormat;
 use crate::{Anthropic, Gemini, OpenAiChat, OpenAiResponses};
 
 /// Returns the value of an environment variable.
-pub type Variables<'a> = &'a (dyn Fn(&str) -> Option<String> + Sync);
+pub type EnvLookup<'a> = &'a (dyn Fn(&str) -> Option<String> + Sync);
 
 /// Settings of models.
 #[derive(Clone, Debug)]
-pub struct Settings {
+pub struct ModelSettings {
     /// The HTTP client.
     pub http: HttpClient,
     /// The retry policy.
-    pub retry: Retry,
+    pub retry: RetryPolicy,
     /// The source of delays.
     pub waiter: Arc<dyn Waiter>,
     /// `true` to stream replies.
@@ -53,7 +53,7 @@ impl std::fmt::Debug for SecretText {
     }
 }
 
-impl Settings {
+impl ModelSettings {
     /// Returns the default settings. `agent` is the `User-Agent` of the client.
     pub fn new(agent: &str) -> Result<Self, HttpError> {
         Ok(Self::with_client(HttpClient::new(
@@ -64,7 +64,7 @@ impl Settings {
 
     /// Returns the default settings, with the proxy from `HTTPS_PROXY`, `ALL_PROXY` and `NO_PROXY`,
     /// also in lower case.
-    pub fn from_variables(agent: &str, variables: Variables<'_>) -> Result<Self, HttpError> {
+    pub fn from_variables(agent: &str, variables: EnvLookup<'_>) -> Result<Self, HttpError> {
         let set = |name: &str| {
             let value = variables(name).or_else(|| variables(&name.to_lowercase()));
             value.filter(|value| !value.trim().is_empty())
@@ -87,7 +87,7 @@ impl Settings {
     pub fn with_client(http: HttpClient) -> Self {
         Self {
             http,
-            retry: Retry::default(),
+            retry: RetryPolicy::default(),
             waiter: Arc::new(RealWaiter),
             stream: true,
             window: None,
@@ -99,7 +99,7 @@ impl Settings {
 
 /// A selected model.
 #[derive(Clone, Debug)]
-pub struct Chosen {
+pub struct ChosenModel {
     /// The model.
     pub model: Arc<dyn Model>,
     /// The same model, if it is on a server that can be probed.
@@ -135,7 +135,7 @@ pub enum ChooseError {
         /// The variable.
         variable: String,
         /// The reason.
-        error: KeyError,
+        error: ApiKeyError,
     },
     /// The base URL is invalid.
     #[error("`{variable}`: {error}")]
@@ -143,7 +143,7 @@ pub enum ChooseError {
         /// The variable.
         variable: String,
         /// The reason.
-        error: AddressError,
+        error: HttpUrlError,
     },
     /// The base URL is missing.
     #[error("{provider} needs a base URL; set `{variable}`")]
@@ -189,9 +189,9 @@ pub enum ChooseError {
 /// Selects a model: the named one, or one configured by variables, or a server on this machine.
 pub async fn choose(
     name: Option<&str>,
-    variables: Variables<'_>,
-    settings: &Settings,
-) -> Result<Chosen, ChooseError> {
+    variables: EnvLookup<'_>,
+    settings: &ModelSettings,
+) -> Result<ChosenModel, ChooseError> {
     let set = |name: &str| variables(name).filter(|value| !value.trim().is_empty());
     if let Some(name) = name {
         return find(name, "it was requested", variables, settings).await;
@@ -225,11 +225,11 @@ pub async fn choose(
 /// Sends no request, so it cannot find out which model a local server has.
 pub fn open(
     name: &str,
-    variables: Variables<'_>,
-    settings: &Settings,
-) -> Result<Chosen, ChooseError> {
+    variables: EnvLookup<'_>,
+    settings: &ModelSettings,
+) -> Result<ChosenModel, ChooseError> {
     let why = "it was requested".to_owned();
-    let chosen = |model: Arc<dyn Model>| Chosen {
+    let chosen = |model: Arc<dyn Model>| ChosenModel {
         model,
         remote: None,
         why: why.clone(),
@@ -255,12 +255,12 @@ pub fn open(
 async fn find(
     name: &str,
     why: &str,
-    variables: Variables<'_>,
-    settings: &Settings,
-) -> Result<Chosen, ChooseError> {
+    variables: EnvLookup<'_>,
+    settings: &ModelSettings,
+) -> Result<ChosenModel, ChooseError> {
     let opened = open(name, variables, settings);
     let Err(ChooseError::NoModel { provider }) = opened else {
-        return opened.map(|chosen| Chosen {
+        return opened.map(|chosen| ChosenModel {
             why: why.to_owned(),
             ..chosen
         });
@@ -281,9 +281,9 @@ async fn find(
 /// Returns the first model of a server on this machine, if it is running.
 async fn find_local(
     local: &providers::Local,
-    settings: &Settings,
-) -> Option<Result<Chosen, ChooseError>> {
-    let base = Address::parse(local.base).ok()?;
+    settings: &ModelSettings,
+) -> Option<Result<ChosenModel, ChooseError>> {
+    let base = HttpUrl::parse(local.base).ok()?;
     let short = Deadlines {
         connect: settings.probe,
         first: settings.probe,
@@ -338,15 +338,15 @@ fn split(name: &str) -> Result<(&'static Provider, Option<&str>), ChooseError> {
 /// The base URL of a provider, and the key for it.
 #[derive(Clone)]
 struct Endpoint {
-    base: Address,
-    key: Option<Key>,
+    base: HttpUrl,
+    key: Option<ApiKey>,
 }
 
 impl Endpoint {
     fn of(
         provider: &'static Provider,
-        variables: Variables<'_>,
-        settings: &Settings,
+        variables: EnvLookup<'_>,
+        settings: &ModelSettings,
     ) -> Result<Self, ChooseError> {
         let set = |name: &str| variables(name).filter(|value| !value.trim().is_empty());
         let base = match provider
@@ -366,7 +366,7 @@ impl Endpoint {
                     variable,
                 });
             }
-            None => Address::parse(provider.base).map_err(|error| ChooseError::Address {
+            None => HttpUrl::parse(provider.base).map_err(|error| ChooseError::Address {
                 variable: provider.name.into(),
                 error,
             })?,
@@ -380,7 +380,7 @@ impl Endpoint {
         });
         let key =
             match found {
-                Some((variable, text)) => Some(Key::new(&text, base.origin()).map_err(
+                Some((variable, text)) => Some(ApiKey::new(&text, base.origin()).map_err(
                     |error| ChooseError::Key {
                         variable: variable.into(),
                         error,
@@ -401,10 +401,10 @@ impl Endpoint {
 }
 
 /// Parses a base URL. Ollama's variable may have no scheme, and may be an address to listen on.
-fn base_of(provider: &Provider, text: &str) -> Result<Address, AddressError> {
+fn base_of(provider: &Provider, text: &str) -> Result<HttpUrl, HttpUrlError> {
     let text = text.trim();
     if provider.name != "ollama" {
-        return Address::parse(text);
+        return HttpUrl::parse(text);
     }
     let text = if text.contains("://") {
         text.to_owned()
@@ -421,7 +421,7 @@ fn base_of(provider: &Provider, text: &str) -> Result<Address, AddressError> {
     } else {
         format!("{}:11434", text.trim_end_matches('/'))
     };
-    let base = Address::parse(&text.replace("//0.0.0.0:", "//127.0.0.1:"))?;
+    let base = HttpUrl::parse(&text.replace("//0.0.0.0:", "//127.0.0.1:"))?;
     Ok(base.below("v1"))
 }
 
@@ -429,11 +429,11 @@ fn remote(
     provider: &'static Provider,
     model: &str,
     endpoint: Endpoint,
-    settings: &Settings,
+    settings: &ModelSettings,
     why: String,
-) -> Chosen {
+) -> ChosenModel {
     let is_official = endpoint.base.host() == "api.openai.com";
-    let wire: Arc<dyn Wire> = match provider.format {
+    let wire: Arc<dyn WireFormat> = match provider.format {
         Format::Anthropic => Arc::new(Anthropic),
         Format::Gemini => Arc::new(Gemini),
         Format::Responses => Arc::new(OpenAiResponses),
@@ -458,7 +458,7 @@ fn remote(
         .with_stream(settings.stream)
         .with_retry(settings.retry, settings.waiter.clone());
     let model = Arc::new(model);
-    Chosen {
+    ChosenModel {
         model: model.clone(),
         remote: Some(model),
         why,
@@ -511,7 +511,7 @@ mod tests {
             .enable_all()
             .build()
             .unwrap();
-        let mut settings = Settings::new("prowess-test").unwrap();
+        let mut settings = ModelSettings::new("prowess-test").unwrap();
         settings.probe = Duration::from_secs(20);
         let chosen = runtime.block_on(find_local(local, &settings))?.unwrap();
         let base = local.base;

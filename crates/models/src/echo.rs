@@ -1,6 +1,6 @@
 //! A model that repeats its input.
 
-use prowess_agent::{Delta, Part, Reply, Request, Role, Usage};
+use prowess_agent::{Delta, MessagePart, MessageRole, Reply, Request, TokenUsage};
 use prowess_traits::{BoxFuture, Model, ModelError, ModelInfo, OnDelta};
 
 use crate::price::DEFAULT_WINDOW;
@@ -42,10 +42,10 @@ impl Model for EchoModel {
                 .iter()
                 .map(|message| words(&message.text()))
                 .sum();
-            let usage = Usage {
+            let usage = TokenUsage {
                 input: read,
                 output: words(&text),
-                ..Usage::default()
+                ..TokenUsage::default()
             };
             Ok(Reply {
                 usage,
@@ -61,11 +61,11 @@ fn last_text(request: &Request) -> String {
         .messages
         .iter()
         .rev()
-        .filter(|message| message.role == Role::User);
+        .filter(|message| message.role == MessageRole::User);
     let mut texts = user
         .flat_map(|message| message.parts.iter().rev())
         .filter_map(|part| match part {
-            Part::Text { text, .. } if !text.trim().is_empty() => Some(text.clone()),
+            MessagePart::Text { text, .. } if !text.trim().is_empty() => Some(text.clone()),
             _ => None,
         });
     texts.next().unwrap_or_default()

@@ -1,7 +1,8 @@
 //! Gemini's format: `generateContent` and `streamGenerateContent`.
 
 use prowess_agent::{
-    Delta, Effort, Image, Message, Opaque, Part, Reply, Request, Role, Stop, ToolChoice, Usage,
+    Delta, Effort, Image, Message, MessagePart, MessageRole, ProviderData, Reply, Request,
+    StopReason, TokenUsage, ToolChoice,
 };
 use prowess_http::Header;
 use prowess_traits::ModelErrorKind;
@@ -9,16 +10,16 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use crate::retry::retry_after;
-use crate::wire::{self, Fault, Reader, Wire};
+use crate::wire::{self, ProviderError, ReplyReader, WireFormat};
 
-/// The name of this format in [`Opaque`] data.
+/// The name of this format in [`ProviderData`] data.
 const PROVIDER: &str = "gemini";
 
 /// Gemini's format.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Gemini;
 
-impl Wire for Gemini {
+impl WireFormat for Gemini {
     fn path(&self, model: &str, stream: bool) -> String {
         if stream {
             format!("v1beta/models/{model}:streamGenerateContent?alt=sse")
@@ -88,17 +89,17 @@ impl Wire for Gemini {
         body.into()
     }
 
-    fn reader(&self) -> Box<dyn Reader> {
+    fn reader(&self) -> Box<dyn ReplyReader> {
         Box::<Stream>::default()
     }
 
-    fn whole(&self, body: &[u8]) -> Result<Reply, Fault> {
+    fn whole(&self, body: &[u8]) -> Result<Reply, ProviderError> {
         let mut stream = Stream::default();
         stream.take(wire::read(body)?, &mut |_| {})?;
         Box::new(stream).finish()
     }
 
-    fn fault(&self, status: u16, body: &[u8]) -> Fault {
+    fn fault(&self, status: u16, body: &[u8]) -> ProviderError {
         let (code, message) = wire::words_of(body);
         let mut fault = wire::fault_of(status, &code, &message);
         if message.contains("API key not valid") || message.contains("API key expired") {
@@ -144,29 +145,29 @@ fn thinking(model: &str, effort: Effort) -> Option<Value> {
 
 fn message(message: &Message) -> Option<Value> {
     let role = match message.role {
-        Role::User => "user",
-        Role::Assistant => "model",
+        MessageRole::User => "user",
+        MessageRole::Assistant => "model",
     };
     let mut parts: Vec<Value> = Vec::new();
     for one in &message.parts {
         parts.extend(part(one));
-        if let Part::Result(result) = one {
+        if let MessagePart::Result(result) = one {
             parts.extend(result.images.iter().map(image));
         }
     }
     (!parts.is_empty()).then(|| json!({"role": role, "parts": parts}))
 }
 
-fn part(part: &Part) -> Option<Value> {
+fn part(part: &MessagePart) -> Option<Value> {
     Some(match part {
-        Part::Text { text, .. } if text.is_empty() => return None,
-        Part::Text { text, .. } => json!({"text": text}),
-        Part::Image(picture) => image(picture),
-        Part::Reasoning { opaque, .. } => {
+        MessagePart::Text { text, .. } if text.is_empty() => return None,
+        MessagePart::Text { text, .. } => json!({"text": text}),
+        MessagePart::Image(picture) => image(picture),
+        MessagePart::Reasoning { opaque, .. } => {
             let signature = wire::own(opaque.as_ref(), PROVIDER)?.get("thoughtSignature")?;
             json!({"text": "", "thoughtSignature": signature})
         }
-        Part::Call(call) => {
+        MessagePart::Call(call) => {
             let mut function = json!({"name": call.name, "args": wire::object_of(call)});
             if !call.id.is_empty() {
                 function["id"] = (*call.id).into();
@@ -178,7 +179,7 @@ fn part(part: &Part) -> Option<Value> {
             }
             value
         }
-        Part::Result(result) => {
+        MessagePart::Result(result) => {
             let key = if result.is_error { "error" } else { "result" };
             let mut response = json!({"name": result.name, "response": {key: result.text}});
             if !result.call.is_empty() {
@@ -255,14 +256,14 @@ struct Feedback {
 
 #[derive(Default)]
 struct Stream {
-    parts: Vec<Part>,
-    stop: Option<Stop>,
-    usage: Usage,
+    parts: Vec<MessagePart>,
+    stop: Option<StopReason>,
+    usage: TokenUsage,
     model: String,
 }
 
-impl Reader for Stream {
-    fn event(&mut self, data: &str, out: &mut dyn FnMut(Delta)) -> Result<bool, Fault> {
+impl ReplyReader for Stream {
+    fn event(&mut self, data: &str, out: &mut dyn FnMut(Delta)) -> Result<bool, ProviderError> {
         if data.trim() == "[DONE]" {
             return Ok(true);
         }
@@ -271,8 +272,8 @@ impl Reader for Stream {
         Ok(false)
     }
 
-    fn finish(self: Box<Self>) -> Result<Reply, Fault> {
-        let stop = self.stop.ok_or_else(Fault::cut)?;
+    fn finish(self: Box<Self>) -> Result<Reply, ProviderError> {
+        let stop = self.stop.ok_or_else(ProviderError::cut)?;
         Ok(Reply {
             parts: self.parts,
             stop,
@@ -283,7 +284,7 @@ impl Reader for Stream {
 }
 
 impl Stream {
-    fn take(&mut self, answer: Answer, out: &mut dyn FnMut(Delta)) -> Result<(), Fault> {
+    fn take(&mut self, answer: Answer, out: &mut dyn FnMut(Delta)) -> Result<(), ProviderError> {
         if let Some(error) = answer.error {
             let status = error.get("code").and_then(Value::as_u64).unwrap_or(500);
             let body = json!({"error": error}).to_string();
@@ -304,7 +305,7 @@ impl Stream {
             .prompt_feedback
             .is_some_and(|feedback| feedback.block_reason.is_some())
         {
-            self.stop = Some(Stop::Refused);
+            self.stop = Some(StopReason::Refused);
         }
         let Some(candidate) = answer.candidates.into_iter().next() else {
             return Ok(());
@@ -323,7 +324,7 @@ impl Stream {
     }
 
     fn piece(&mut self, piece: Piece, out: &mut dyn FnMut(Delta)) {
-        let opaque = piece.thought_signature.map(|signature| Opaque {
+        let opaque = piece.thought_signature.map(|signature| ProviderData {
             provider: PROVIDER.into(),
             value: json!({"thoughtSignature": signature}),
         });
@@ -335,7 +336,7 @@ impl Stream {
                 name: function.name.as_str().into(),
             });
             let call = wire::call(&id, &function.name, &arguments, opaque);
-            self.parts.push(Part::Call(call));
+            self.parts.push(MessagePart::Call(call));
             return;
         }
         let text = piece.text.unwrap_or_default();
@@ -347,20 +348,22 @@ impl Stream {
             });
             match (self.parts.last_mut(), piece.thought) {
                 (
-                    Some(Part::Reasoning {
+                    Some(MessagePart::Reasoning {
                         text: all,
                         opaque: None,
                     }),
                     true,
                 )
-                | (Some(Part::Text { text: all, .. }), false) => all.push_str(&text),
-                (_, true) => self.parts.push(Part::Reasoning { text, opaque: None }),
-                (_, false) => self.parts.push(Part::text(text)),
+                | (Some(MessagePart::Text { text: all, .. }), false) => all.push_str(&text),
+                (_, true) => self
+                    .parts
+                    .push(MessagePart::Reasoning { text, opaque: None }),
+                (_, false) => self.parts.push(MessagePart::text(text)),
             }
         }
         // The signature of a text is sent back as a separate part after it.
         if opaque.is_some() {
-            self.parts.push(Part::Reasoning {
+            self.parts.push(MessagePart::Reasoning {
                 text: String::new(),
                 opaque,
             });
@@ -368,17 +371,19 @@ impl Stream {
     }
 }
 
-fn stop_of(word: &str, message: Option<&str>) -> Result<Stop, Fault> {
+fn stop_of(word: &str, message: Option<&str>) -> Result<StopReason, ProviderError> {
     Ok(match word {
-        "STOP" => Stop::End,
-        "MAX_TOKENS" => Stop::MaxTokens,
-        "SAFETY" | "RECITATION" | "PROHIBITED_CONTENT" | "BLOCKLIST" | "SPII" => Stop::Refused,
+        "STOP" => StopReason::End,
+        "MAX_TOKENS" => StopReason::MaxTokens,
+        "SAFETY" | "RECITATION" | "PROHIBITED_CONTENT" | "BLOCKLIST" | "SPII" => {
+            StopReason::Refused
+        }
         "MALFORMED_FUNCTION_CALL" | "UNEXPECTED_TOOL_CALL" => {
             let message = message.unwrap_or("no details");
-            return Err(Fault::bad_reply(format!(
+            return Err(ProviderError::bad_reply(format!(
                 "the model wrote an invalid call: {message}"
             )));
         }
-        other => Stop::Other(other.into()),
+        other => StopReason::Other(other.into()),
     })
 }

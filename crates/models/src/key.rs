@@ -2,19 +2,19 @@
 
 use std::fmt;
 
-use prowess_http::{Address, Origin};
+use prowess_http::{HttpUrl, UrlOrigin};
 
 /// An API key. It can only be attached to requests to the origin it is bound to, and is never
 /// printed.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Key {
+pub struct ApiKey {
     value: Box<str>,
-    origin: Origin,
+    origin: UrlOrigin,
 }
 
 /// An invalid key. The message does not contain it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum KeyError {
+pub enum ApiKeyError {
     /// The key is empty.
     #[error("the key is empty")]
     Empty,
@@ -23,16 +23,16 @@ pub enum KeyError {
     Invalid,
 }
 
-impl Key {
+impl ApiKey {
     /// Creates a key from the value of a variable or the output of a command. Surrounding
     /// whitespace is removed.
-    pub fn new(value: &str, origin: Origin) -> Result<Self, KeyError> {
+    pub fn new(value: &str, origin: UrlOrigin) -> Result<Self, ApiKeyError> {
         let value = value.trim();
         if value.is_empty() {
-            return Err(KeyError::Empty);
+            return Err(ApiKeyError::Empty);
         }
         if !value.bytes().all(|byte| byte.is_ascii_graphic()) {
-            return Err(KeyError::Invalid);
+            return Err(ApiKeyError::Invalid);
         }
         Ok(Self {
             value: value.into(),
@@ -41,12 +41,12 @@ impl Key {
     }
 
     /// Returns the origin that the key is bound to.
-    pub fn origin(&self) -> &Origin {
+    pub fn origin(&self) -> &UrlOrigin {
         &self.origin
     }
 
     /// Returns the value for a request to its origin; `None` for any other.
-    pub(crate) fn expose_for(&self, address: &Address) -> Option<&str> {
+    pub(crate) fn expose_for(&self, address: &HttpUrl) -> Option<&str> {
         (address.origin() == self.origin).then_some(&*self.value)
     }
 
@@ -56,7 +56,7 @@ impl Key {
     }
 }
 
-impl fmt::Debug for Key {
+impl fmt::Debug for ApiKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Key(… for {})", self.origin)
     }
@@ -68,8 +68,8 @@ mod tests {
 
     #[test]
     fn key_is_exposed_to_its_origin_only() {
-        let at = |text| Address::parse(text).unwrap();
-        let key = Key::new(" sk-secret\n", at("https://api.example").origin()).unwrap();
+        let at = |text| HttpUrl::parse(text).unwrap();
+        let key = ApiKey::new(" sk-secret\n", at("https://api.example").origin()).unwrap();
         assert_eq!(
             key.expose_for(&at("https://api.example/v1/x")),
             Some("sk-secret")
@@ -87,9 +87,12 @@ mod tests {
 
     #[test]
     fn invalid_keys_are_rejected() {
-        let origin = || Address::parse("https://a.example").unwrap().origin();
-        assert_eq!(Key::new(" \n", origin()), Err(KeyError::Empty));
-        assert_eq!(Key::new("a\nb", origin()), Err(KeyError::Invalid));
-        assert_eq!(Key::new("schlüssel", origin()), Err(KeyError::Invalid));
+        let origin = || HttpUrl::parse("https://a.example").unwrap().origin();
+        assert_eq!(ApiKey::new(" \n", origin()), Err(ApiKeyError::Empty));
+        assert_eq!(ApiKey::new("a\nb", origin()), Err(ApiKeyError::Invalid));
+        assert_eq!(
+            ApiKey::new("schlüssel", origin()),
+            Err(ApiKeyError::Invalid)
+        );
     }
 }

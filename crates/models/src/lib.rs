@@ -25,16 +25,18 @@ mod wire;
 
 pub use anthropic::Anthropic;
 pub use cassette::{CassetteError, MAX_CASSETTE, RecordingModel, ReplayModel, digest};
-pub use choose::{ChooseError, Chosen, SecretText, Settings, Variables, choose, open};
+pub use choose::{ChooseError, ChosenModel, EnvLookup, ModelSettings, SecretText, choose, open};
 pub use echo::EchoModel;
 pub use gemini::Gemini;
-pub use key::{Key, KeyError};
+pub use key::{ApiKey, ApiKeyError};
 pub use openai_chat::OpenAiChat;
 pub use openai_responses::OpenAiResponses;
-pub use price::{DEFAULT_WINDOW, Known, cost, known};
-pub use providers::{Reachable, key_variable, names as provider_names, reachable, variable_list};
-pub use remote::{Health, RemoteModel};
-pub use retry::{MAX_AFTER, RealWaiter, Retry, Waiter, retry_after};
+pub use price::{DEFAULT_WINDOW, ModelFacts, cost, known};
+pub use providers::{
+    ConfiguredProvider, key_variable, names as provider_names, reachable, variable_list,
+};
+pub use remote::{RemoteModel, ServerHealth};
+pub use retry::{MAX_AFTER, RealWaiter, RetryPolicy, Waiter, retry_after};
 pub use scripted::{MAX_SCRIPT, ScriptError, ScriptedModel};
 pub use sse::{MAX_EVENT, SseDecoder, SseError, SseEvent};
-pub use wire::{Fault, Reader, Wire};
+pub use wire::{ProviderError, ReplyReader, WireFormat};

@@ -1,13 +1,14 @@
 //! OpenAI's Chat Completions format, which many other servers support.
 
 use prowess_agent::{
-    Delta, Effort, Image, Message, Part, Reply, Request, Role, Stop, ToolChoice, Usage,
+    Delta, Effort, Image, Message, MessagePart, MessageRole, Reply, Request, StopReason,
+    TokenUsage, ToolChoice,
 };
 use prowess_traits::ModelErrorKind;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use crate::wire::{self, Fault, Reader, Wire};
+use crate::wire::{self, ProviderError, ReplyReader, WireFormat};
 
 /// OpenAI's Chat Completions format.
 #[derive(Clone, Copy, Debug)]
@@ -18,7 +19,7 @@ pub enum OpenAiChat {
     Compatible,
 }
 
-impl Wire for OpenAiChat {
+impl WireFormat for OpenAiChat {
     fn path(&self, _model: &str, _stream: bool) -> String {
         "chat/completions".into()
     }
@@ -72,24 +73,24 @@ impl Wire for OpenAiChat {
         body.into()
     }
 
-    fn reader(&self) -> Box<dyn Reader> {
+    fn reader(&self) -> Box<dyn ReplyReader> {
         Box::<Stream>::default()
     }
 
-    fn whole(&self, body: &[u8]) -> Result<Reply, Fault> {
+    fn whole(&self, body: &[u8]) -> Result<Reply, ProviderError> {
         let answer: Answer = wire::read(body)?;
         let mut stream = Stream::default();
         stream.take(answer, &mut |_| {})?;
         Box::new(stream).finish()
     }
 
-    fn fault(&self, status: u16, body: &[u8]) -> Fault {
+    fn fault(&self, status: u16, body: &[u8]) -> ProviderError {
         fault(status, body)
     }
 }
 
 /// Interprets an error in OpenAI's format.
-pub(crate) fn fault(status: u16, body: &[u8]) -> Fault {
+pub(crate) fn fault(status: u16, body: &[u8]) -> ProviderError {
     let (code, message) = wire::words_of(body);
     let mut fault = wire::fault_of(status, &code, &message);
     // Retrying does not help if the quota is exhausted.
@@ -134,7 +135,7 @@ pub(crate) fn data_url(image: &Image) -> String {
 
 fn message(message: &Message, all: &mut Vec<Value>) {
     match message.role {
-        Role::User => {
+        MessageRole::User => {
             for result in message.results() {
                 all.push(json!({
                     "role": "tool",
@@ -146,7 +147,7 @@ fn message(message: &Message, all: &mut Vec<Value>) {
                 all.push(json!({"role": "user", "content": content}));
             }
         }
-        Role::Assistant => {
+        MessageRole::Assistant => {
             let text = message.text();
             let calls: Vec<Value> = message
                 .calls()
@@ -177,15 +178,15 @@ fn message(message: &Message, all: &mut Vec<Value>) {
 
 /// Returns the content of a user message: a plain string if there is only text, because some servers
 /// support nothing else.
-fn user_content(parts: &[Part]) -> Option<Value> {
+fn user_content(parts: &[MessagePart]) -> Option<Value> {
     let pieces: Vec<Value> = parts
         .iter()
         .filter_map(|part| match part {
-            Part::Text { text, .. } => Some(json!({"type": "text", "text": text})),
-            Part::Image(image) => {
+            MessagePart::Text { text, .. } => Some(json!({"type": "text", "text": text})),
+            MessagePart::Image(image) => {
                 Some(json!({"type": "image_url", "image_url": {"url": data_url(image)}}))
             }
-            Part::Reasoning { .. } | Part::Call(_) | Part::Result(_) => None,
+            MessagePart::Reasoning { .. } | MessagePart::Call(_) | MessagePart::Result(_) => None,
         })
         .collect();
     if pieces.is_empty() {
@@ -195,13 +196,13 @@ fn user_content(parts: &[Part]) -> Option<Value> {
     Some(texts.map_or_else(|| pieces.clone().into(), |texts| texts.join("\n\n").into()))
 }
 
-fn stop_of(word: &str) -> Stop {
+fn stop_of(word: &str) -> StopReason {
     match word {
-        "stop" => Stop::End,
-        "tool_calls" | "function_call" => Stop::ToolUse,
-        "length" => Stop::MaxTokens,
-        "content_filter" => Stop::Refused,
-        other => Stop::Other(other.into()),
+        "stop" => StopReason::End,
+        "tool_calls" | "function_call" => StopReason::ToolUse,
+        "length" => StopReason::MaxTokens,
+        "content_filter" => StopReason::Refused,
+        other => StopReason::Other(other.into()),
     }
 }
 
@@ -270,14 +271,14 @@ struct Stream {
     reasoning: String,
     text: String,
     calls: Vec<CallParts>,
-    stop: Option<Stop>,
+    stop: Option<StopReason>,
     refused: bool,
-    usage: Usage,
+    usage: TokenUsage,
     model: String,
 }
 
-impl Reader for Stream {
-    fn event(&mut self, data: &str, out: &mut dyn FnMut(Delta)) -> Result<bool, Fault> {
+impl ReplyReader for Stream {
+    fn event(&mut self, data: &str, out: &mut dyn FnMut(Delta)) -> Result<bool, ProviderError> {
         if data.trim() == "[DONE]" {
             return Ok(true);
         }
@@ -285,25 +286,27 @@ impl Reader for Stream {
         Ok(false)
     }
 
-    fn finish(self: Box<Self>) -> Result<Reply, Fault> {
+    fn finish(self: Box<Self>) -> Result<Reply, ProviderError> {
         // Some servers send no `[DONE]`; the reply is complete once there is a stop reason.
-        let stop = self.stop.ok_or_else(Fault::cut)?;
+        let stop = self.stop.ok_or_else(ProviderError::cut)?;
         let mut parts = Vec::new();
         if !self.reasoning.is_empty() {
-            parts.push(Part::Reasoning {
+            parts.push(MessagePart::Reasoning {
                 text: self.reasoning,
                 opaque: None,
             });
         }
         if !self.text.is_empty() {
-            parts.push(Part::text(self.text));
+            parts.push(MessagePart::text(self.text));
         }
-        parts.extend(
-            self.calls
-                .into_iter()
-                .map(|call| Part::Call(wire::call(&call.id, &call.name, &call.arguments, None))),
-        );
-        let stop = if self.refused { Stop::Refused } else { stop };
+        parts.extend(self.calls.into_iter().map(|call| {
+            MessagePart::Call(wire::call(&call.id, &call.name, &call.arguments, None))
+        }));
+        let stop = if self.refused {
+            StopReason::Refused
+        } else {
+            stop
+        };
         Ok(Reply {
             parts,
             stop,
@@ -314,7 +317,7 @@ impl Reader for Stream {
 }
 
 impl Stream {
-    fn take(&mut self, answer: Answer, out: &mut dyn FnMut(Delta)) -> Result<(), Fault> {
+    fn take(&mut self, answer: Answer, out: &mut dyn FnMut(Delta)) -> Result<(), ProviderError> {
         if let Some(error) = answer.error.filter(|error| !error.is_null()) {
             let status = error.get("code").and_then(Value::as_u64).unwrap_or(500);
             let body = json!({"error": error}).to_string();

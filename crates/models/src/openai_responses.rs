@@ -2,22 +2,25 @@
 
 use std::collections::BTreeMap;
 
-use prowess_agent::{Delta, Message, Opaque, Part, Reply, Request, Role, Stop, ToolResult, Usage};
+use prowess_agent::{
+    Delta, Message, MessagePart, MessageRole, ProviderData, Reply, Request, StopReason, TokenUsage,
+    ToolResult,
+};
 use prowess_traits::ModelErrorKind;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use crate::openai_chat::{choice, data_url, effort_word, fault, reasons};
-use crate::wire::{self, Fault, Reader, Wire};
+use crate::wire::{self, ProviderError, ReplyReader, WireFormat};
 
-/// The name of this format in [`Opaque`] data.
+/// The name of this format in [`ProviderData`] data.
 const PROVIDER: &str = "openai-responses";
 
 /// OpenAI's Responses format. The provider stores nothing.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct OpenAiResponses;
 
-impl Wire for OpenAiResponses {
+impl WireFormat for OpenAiResponses {
     fn path(&self, _model: &str, _stream: bool) -> String {
         "responses".into()
     }
@@ -65,16 +68,16 @@ impl Wire for OpenAiResponses {
         body.into()
     }
 
-    fn reader(&self) -> Box<dyn Reader> {
+    fn reader(&self) -> Box<dyn ReplyReader> {
         Box::<Stream>::default()
     }
 
-    fn whole(&self, body: &[u8]) -> Result<Reply, Fault> {
+    fn whole(&self, body: &[u8]) -> Result<Reply, ProviderError> {
         let answer: Answer = wire::read(body)?;
         reply(answer, Vec::new())
     }
 
-    fn fault(&self, status: u16, body: &[u8]) -> Fault {
+    fn fault(&self, status: u16, body: &[u8]) -> ProviderError {
         fault(status, body)
     }
 }
@@ -82,29 +85,29 @@ impl Wire for OpenAiResponses {
 /// Returns the items of a message. Adjacent texts become one item.
 fn items(message: &Message) -> Vec<Value> {
     let (role, text_type) = match message.role {
-        Role::User => ("user", "input_text"),
-        Role::Assistant => ("assistant", "output_text"),
+        MessageRole::User => ("user", "input_text"),
+        MessageRole::Assistant => ("assistant", "output_text"),
     };
     let mut all = Vec::new();
     let mut content: Vec<Value> = Vec::new();
     for part in &message.parts {
         let item = match part {
-            Part::Text { text, .. } => {
+            MessagePart::Text { text, .. } => {
                 content.push(json!({"type": text_type, "text": text}));
                 continue;
             }
-            Part::Image(image) => {
+            MessagePart::Image(image) => {
                 content.push(json!({"type": "input_image", "image_url": data_url(image)}));
                 continue;
             }
-            Part::Reasoning { opaque, .. } => wire::own(opaque.as_ref(), PROVIDER).cloned(),
-            Part::Call(call) => Some(json!({
+            MessagePart::Reasoning { opaque, .. } => wire::own(opaque.as_ref(), PROVIDER).cloned(),
+            MessagePart::Call(call) => Some(json!({
                 "type": "function_call",
                 "call_id": call.id,
                 "name": call.name,
                 "arguments": wire::object_of(call).to_string(),
             })),
-            Part::Result(result) => Some(output(result)),
+            MessagePart::Result(result) => Some(output(result)),
         };
         if let Some(item) = item {
             flush(role, &mut content, &mut all);
@@ -250,8 +253,8 @@ struct Stream {
     end: Option<Answer>,
 }
 
-impl Reader for Stream {
-    fn event(&mut self, data: &str, out: &mut dyn FnMut(Delta)) -> Result<bool, Fault> {
+impl ReplyReader for Stream {
+    fn event(&mut self, data: &str, out: &mut dyn FnMut(Delta)) -> Result<bool, ProviderError> {
         if data.trim() == "[DONE]" {
             return Ok(true);
         }
@@ -263,7 +266,7 @@ impl Reader for Stream {
             }
             Event::Done { output_index, item } => {
                 if self.items.insert(output_index, item).is_some() {
-                    return Err(Fault::bad_reply("a part of the reply ends twice"));
+                    return Err(ProviderError::bad_reply("a part of the reply ends twice"));
                 }
             }
             Event::Text { delta } => out(Delta::Text(delta)),
@@ -281,29 +284,31 @@ impl Reader for Stream {
         Ok(self.end.is_some())
     }
 
-    fn finish(self: Box<Self>) -> Result<Reply, Fault> {
-        let end = self.end.ok_or_else(Fault::cut)?;
+    fn finish(self: Box<Self>) -> Result<Reply, ProviderError> {
+        let end = self.end.ok_or_else(ProviderError::cut)?;
         reply(end, self.items.into_values().collect())
     }
 }
 
 /// The last event repeats the whole reply. If it does not, the earlier items are used.
-fn reply(answer: Answer, before: Vec<Item>) -> Result<Reply, Fault> {
+fn reply(answer: Answer, before: Vec<Item>) -> Result<Reply, ProviderError> {
     if let Some(error) = answer.error {
         return Err(failure(&error));
     }
     let mut stop = match (answer.status.as_deref(), answer.incomplete_details) {
-        (Some("completed"), _) => Stop::End,
+        (Some("completed"), _) => StopReason::End,
         (Some("incomplete"), details) => {
             match details.and_then(|details| details.reason).as_deref() {
-                Some("max_output_tokens") | None => Stop::MaxTokens,
-                Some("content_filter") => Stop::Refused,
-                Some(other) => Stop::Other(other.into()),
+                Some("max_output_tokens") | None => StopReason::MaxTokens,
+                Some("content_filter") => StopReason::Refused,
+                Some(other) => StopReason::Other(other.into()),
             }
         }
         (other, _) => {
             let word = other.unwrap_or("no status");
-            return Err(Fault::bad_reply(format!("the reply is incomplete: {word}")));
+            return Err(ProviderError::bad_reply(format!(
+                "the reply is incomplete: {word}"
+            )));
         }
     };
     let items = if answer.output.is_empty() {
@@ -318,10 +323,10 @@ fn reply(answer: Answer, before: Vec<Item>) -> Result<Reply, Fault> {
                 for piece in content {
                     match piece {
                         Content::OutputText { text } if text.is_empty() => {}
-                        Content::OutputText { text } => parts.push(Part::text(text)),
+                        Content::OutputText { text } => parts.push(MessagePart::text(text)),
                         Content::Refusal { refusal } => {
-                            parts.push(Part::text(refusal));
-                            stop = Stop::Refused;
+                            parts.push(MessagePart::text(refusal));
+                            stop = StopReason::Refused;
                         }
                         Content::Unknown => {}
                     }
@@ -333,7 +338,9 @@ fn reply(answer: Answer, before: Vec<Item>) -> Result<Reply, Fault> {
                 arguments,
             } => {
                 let arguments = arguments.unwrap_or_default();
-                parts.push(Part::Call(wire::call(&call_id, &name, &arguments, None)));
+                parts.push(MessagePart::Call(wire::call(
+                    &call_id, &name, &arguments, None,
+                )));
             }
             Item::Reasoning {
                 id,
@@ -349,7 +356,7 @@ fn reply(answer: Answer, before: Vec<Item>) -> Result<Reply, Fault> {
             Item::Unknown => {}
         }
     }
-    let usage = answer.usage.map_or_else(Usage::default, |counts| {
+    let usage = answer.usage.map_or_else(TokenUsage::default, |counts| {
         let cached = counts
             .input_tokens_details
             .and_then(|details| details.cached_tokens);
@@ -367,7 +374,7 @@ fn reply(answer: Answer, before: Vec<Item>) -> Result<Reply, Fault> {
     })
 }
 
-fn reasoning(id: Option<&str>, summary: Vec<Value>, encrypted: Option<&str>) -> Part {
+fn reasoning(id: Option<&str>, summary: Vec<Value>, encrypted: Option<&str>) -> MessagePart {
     let texts: Vec<&str> = summary
         .iter()
         .filter_map(|part| part["text"].as_str())
@@ -381,15 +388,15 @@ fn reasoning(id: Option<&str>, summary: Vec<Value>, encrypted: Option<&str>) -> 
         }
         value["summary"] = summary.into();
         value["encrypted_content"] = encrypted.into();
-        Opaque {
+        ProviderData {
             provider: PROVIDER.into(),
             value,
         }
     });
-    Part::Reasoning { text, opaque }
+    MessagePart::Reasoning { text, opaque }
 }
 
-fn failure(error: &Failure) -> Fault {
+fn failure(error: &Failure) -> ProviderError {
     let code = error.code.as_deref().unwrap_or_default();
     let message = error.message.as_deref().unwrap_or(code);
     let kind = match code {
@@ -402,5 +409,5 @@ fn failure(error: &Failure) -> Fault {
         }
         _ => ModelErrorKind::Transport,
     };
-    Fault::new(kind, message)
+    ProviderError::new(kind, message)
 }

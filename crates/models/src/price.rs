@@ -1,6 +1,6 @@
 //! Prices and context windows of well-known models.
 
-use prowess_agent::Usage;
+use prowess_agent::TokenUsage;
 use prowess_traits::Price;
 
 /// The context window of an unknown model.
@@ -11,7 +11,7 @@ pub(crate) const DEFAULT_OUTPUT: u32 = 8_192;
 
 /// Facts about a model.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Known {
+pub struct ModelFacts {
     /// The size of the context window in tokens.
     pub window: u64,
     /// The maximum number of output tokens.
@@ -70,7 +70,7 @@ const TABLE: &[Row] = &[
 
 /// Returns facts about a model by its name at the provider, ignoring a date, `-latest` and
 /// `-preview`.
-pub fn known(model: &str) -> Option<Known> {
+pub fn known(model: &str) -> Option<ModelFacts> {
     let &(_, window, output, price) = TABLE.iter().find(|(name, ..)| {
         model.strip_prefix(name).is_some_and(|rest| {
             let rest = rest.trim_start_matches("-preview");
@@ -85,7 +85,7 @@ pub fn known(model: &str) -> Option<Known> {
         cache_read,
         cache_write,
     };
-    Some(Known {
+    Some(ModelFacts {
         window,
         output,
         price,
@@ -93,7 +93,7 @@ pub fn known(model: &str) -> Option<Known> {
 }
 
 /// Returns the cost of a reply in millionths of a dollar.
-pub fn cost(price: &Price, usage: &Usage) -> u64 {
+pub fn cost(price: &Price, usage: &TokenUsage) -> u64 {
     let sum = tokens(usage.input) * price.input
         + tokens(usage.output) * price.output
         + tokens(usage.cache_read) * price.cache_read
@@ -154,7 +154,7 @@ mod tests {
             cache_read: 0.3,
             cache_write: 3.75,
         };
-        let usage = Usage {
+        let usage = TokenUsage {
             input: 100,
             output: 10,
             cache_read: 1_000,

@@ -216,7 +216,7 @@ pub(crate) fn ways() -> String {
 
 /// A provider that is configured by variables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Reachable {
+pub struct ConfiguredProvider {
     /// The name.
     pub provider: &'static str,
     /// The variable that is set.
@@ -224,7 +224,7 @@ pub struct Reachable {
 }
 
 /// Returns the providers for which a key or a URL is set, in the order in which they are tried.
-pub fn reachable(variables: crate::Variables<'_>) -> Vec<Reachable> {
+pub fn reachable(variables: crate::EnvLookup<'_>) -> Vec<ConfiguredProvider> {
     let is_set = |name: &&&str| variables(name).is_some_and(|value| !value.trim().is_empty());
     let found = |provider: &Provider| {
         let address = provider
@@ -232,7 +232,7 @@ pub fn reachable(variables: crate::Variables<'_>) -> Vec<Reachable> {
             .as_ref()
             .filter(|_| provider.base.is_empty());
         let variable = provider.keys.iter().chain(address).find(is_set)?;
-        Some(Reachable {
+        Some(ConfiguredProvider {
             provider: provider.name,
             variable,
         })

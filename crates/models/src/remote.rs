@@ -3,16 +3,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use prowess_agent::{Delta, Part, Reply, Request, Stop};
-use prowess_http::{Address, Answer, Deadlines, Header, HttpClient};
+use prowess_agent::{Delta, MessagePart, Reply, Request, StopReason};
+use prowess_http::{Deadlines, Header, HttpClient, HttpUrl, Response};
 use prowess_traits::{BoxFuture, Model, ModelError, ModelErrorKind, ModelInfo, OnDelta};
 use serde_json::Value;
 
-use crate::key::Key;
+use crate::key::ApiKey;
 use crate::price;
-use crate::retry::{RealWaiter, Retry, Waiter, retry_after};
+use crate::retry::{RealWaiter, RetryPolicy, Waiter, retry_after};
 use crate::sse::SseDecoder;
-use crate::wire::{Fault, Wire};
+use crate::wire::{ProviderError, WireFormat};
 
 /// The maximum size of the body of an error, in bytes.
 const MAX_ERROR_BODY: usize = 64 * 1024;
@@ -21,19 +21,19 @@ const MAX_ERROR_BODY: usize = 64 * 1024;
 #[derive(Debug)]
 pub struct RemoteModel {
     about: ModelInfo,
-    wire: Arc<dyn Wire>,
+    wire: Arc<dyn WireFormat>,
     model: Box<str>,
-    base: Address,
-    key: Option<Key>,
+    base: HttpUrl,
+    key: Option<ApiKey>,
     http: HttpClient,
     stream: bool,
-    retry: Retry,
+    retry: RetryPolicy,
     waiter: Arc<dyn Waiter>,
 }
 
 /// The result of a probe of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Health {
+pub struct ServerHealth {
     /// `true` if the server lists this model; `None` if it lists none.
     pub has_model: Option<bool>,
     /// The number of listed models.
@@ -45,10 +45,10 @@ impl RemoteModel {
     /// wire format are appended to.
     pub fn new(
         about: ModelInfo,
-        wire: Arc<dyn Wire>,
+        wire: Arc<dyn WireFormat>,
         model: impl Into<Box<str>>,
-        base: Address,
-        key: Option<Key>,
+        base: HttpUrl,
+        key: Option<ApiKey>,
         http: HttpClient,
     ) -> Self {
         Self {
@@ -59,7 +59,7 @@ impl RemoteModel {
             key,
             http,
             stream: true,
-            retry: Retry::default(),
+            retry: RetryPolicy::default(),
             waiter: Arc::new(RealWaiter),
         }
     }
@@ -72,7 +72,7 @@ impl RemoteModel {
 
     /// Sets the retry policy.
     #[must_use]
-    pub fn with_retry(self, retry: Retry, waiter: Arc<dyn Waiter>) -> Self {
+    pub fn with_retry(self, retry: RetryPolicy, waiter: Arc<dyn Waiter>) -> Self {
         Self {
             retry,
             waiter,
@@ -89,13 +89,13 @@ impl RemoteModel {
     }
 
     /// Checks that the server is running and accepts the key. Uses no tokens.
-    pub async fn probe(&self, within: Duration) -> Result<Health, ModelError> {
+    pub async fn probe(&self, within: Duration) -> Result<ServerHealth, ModelError> {
         let names = self.models(within).await?;
         let is_this = |name: &String| {
             **name == *self.model || name.strip_suffix(":latest") == Some(&self.model)
         };
         let has_model = (!names.is_empty()).then(|| names.iter().any(is_this));
-        Ok(Health {
+        Ok(ServerHealth {
             has_model,
             models: names.len(),
         })
@@ -123,7 +123,7 @@ impl RemoteModel {
         Ok(names(&body))
     }
 
-    fn headers(&self, address: &Address) -> Result<Vec<Header>, Fault> {
+    fn headers(&self, address: &HttpUrl) -> Result<Vec<Header>, ProviderError> {
         let mut headers = self.wire.headers();
         if let Some(key) = &self.key {
             let value = key.expose_for(address).ok_or_else(|| {
@@ -132,14 +132,18 @@ impl RemoteModel {
                     key.origin(),
                     address.origin()
                 );
-                Fault::new(ModelErrorKind::Auth, message)
+                ProviderError::new(ModelErrorKind::Auth, message)
             })?;
             headers.push(self.wire.key_header(value));
         }
         Ok(headers)
     }
 
-    async fn once(&self, body: &[u8], out: &mut (dyn FnMut(Delta) + Send)) -> Result<Reply, Fault> {
+    async fn once(
+        &self,
+        body: &[u8],
+        out: &mut (dyn FnMut(Delta) + Send),
+    ) -> Result<Reply, ProviderError> {
         let address = self.base.below(&self.wire.path(&self.model, self.stream));
         let headers = self.headers(&address)?;
         let mut answer = self.http.post(&address, &headers, body.to_vec()).await?;
@@ -163,13 +167,13 @@ impl RemoteModel {
                     return reader.finish();
                 }
             }
-            fed.map_err(|error| Fault::bad_reply(error.to_string()))?;
+            fed.map_err(|error| ProviderError::bad_reply(error.to_string()))?;
         }
         reader.finish()
     }
 
     /// Interprets a response with an error status.
-    async fn refusal(&self, answer: Answer) -> Fault {
+    async fn refusal(&self, answer: Response) -> ProviderError {
         let status = answer.status();
         let millis = answer
             .header("retry-after-ms")
@@ -182,7 +186,7 @@ impl RemoteModel {
         if (300..400).contains(&status) {
             let message =
                 format!("the server redirects (status {status}); redirects are not followed");
-            return Fault::new(ModelErrorKind::BadRequest, message);
+            return ProviderError::new(ModelErrorKind::BadRequest, message);
         }
         let body = answer.prefix(MAX_ERROR_BODY).await;
         let mut fault = self.wire.fault(status, &body);
@@ -190,7 +194,7 @@ impl RemoteModel {
         fault
     }
 
-    fn error(&self, fault: Fault, attempts: u32) -> ModelError {
+    fn error(&self, fault: ProviderError, attempts: u32) -> ModelError {
         let kind = match fault.kind {
             ModelErrorKind::RateLimit { .. } => ModelErrorKind::RateLimit { after: fault.after },
             kind => kind,
@@ -267,12 +271,12 @@ impl Model for RemoteModel {
 
 /// Makes the stop reason consistent with the calls, whatever the provider says.
 fn settled(mut reply: Reply) -> Reply {
-    if reply.stop == Stop::End && reply.calls().next().is_some() {
-        reply.stop = Stop::ToolUse;
+    if reply.stop == StopReason::End && reply.calls().next().is_some() {
+        reply.stop = StopReason::ToolUse;
     }
     // The last call of a truncated reply may itself be truncated, even if it is valid JSON.
-    if reply.stop == Stop::MaxTokens
-        && let Some(Part::Call(call)) = reply.parts.last_mut()
+    if reply.stop == StopReason::MaxTokens
+        && let Some(MessagePart::Call(call)) = reply.parts.last_mut()
         && call.fault.is_none()
     {
         call.fault = Some("the reply reached the output token limit within this call".into());

@@ -7,7 +7,7 @@ use prowess_traits::{BoxFuture, ModelErrorKind};
 
 /// Limits of retries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Retry {
+pub struct RetryPolicy {
     /// The maximum number of attempts, including the first.
     pub attempts: u32,
     /// The maximum total delay.
@@ -18,7 +18,7 @@ pub struct Retry {
     pub most: Duration,
 }
 
-impl Default for Retry {
+impl Default for RetryPolicy {
     fn default() -> Self {
         Self {
             attempts: 5,
@@ -32,7 +32,7 @@ impl Default for Retry {
 /// The maximum delay accepted from a provider.
 pub const MAX_AFTER: Duration = Duration::from_hours(24);
 
-impl Retry {
+impl RetryPolicy {
     /// Never retries.
     pub fn never() -> Self {
         Self {
@@ -88,7 +88,7 @@ pub trait Waiter: Send + Sync + Debug {
     fn wait(&self, time: Duration) -> BoxFuture<'_, ()>;
     /// Returns a random number.
     fn random(&self) -> u64;
-    /// Returns the current time, for a `Retry-After` date.
+    /// Returns the current time, for a `RetryPolicy-After` date.
     fn now(&self) -> SystemTime;
 }
 
@@ -110,7 +110,7 @@ impl Waiter for RealWaiter {
     }
 }
 
-/// Parses `Retry-After`: seconds or a date.
+/// Parses `RetryPolicy-After`: seconds or a date.
 pub fn retry_after(text: &str, now: SystemTime) -> Option<Duration> {
     let text = text.trim();
     let wait = if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -191,7 +191,7 @@ mod tests {
 
     #[test]
     fn delays_double_with_jitter_up_to_a_limit() {
-        let retry = Retry {
+        let retry = RetryPolicy {
             attempts: 4,
             total: Duration::from_secs(10),
             first: Duration::from_secs(1),
@@ -222,7 +222,7 @@ mod tests {
     fn requested_delay_is_used_within_the_limit() {
         let wait = |after| {
             let kind = ModelErrorKind::RateLimit { after: None };
-            Retry::default().wait(kind, 1, Duration::ZERO, Some(after), 0)
+            RetryPolicy::default().wait(kind, 1, Duration::ZERO, Some(after), 0)
         };
         assert_eq!(wait(Duration::from_secs(30)), Some(Duration::from_secs(30)));
         assert_eq!(wait(Duration::from_hours(1)), None);
@@ -238,12 +238,12 @@ mod tests {
             ModelErrorKind::Refused,
         ] {
             assert_eq!(
-                Retry::default().wait(kind, 1, Duration::ZERO, None, 0),
+                RetryPolicy::default().wait(kind, 1, Duration::ZERO, None, 0),
                 None
             );
         }
         let timeout = |attempt| {
-            Retry::default().wait(ModelErrorKind::Timeout, attempt, Duration::ZERO, None, 0)
+            RetryPolicy::default().wait(ModelErrorKind::Timeout, attempt, Duration::ZERO, None, 0)
         };
         assert_eq!((timeout(1).is_some(), timeout(2)), (true, None));
     }

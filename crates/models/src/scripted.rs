@@ -2,7 +2,7 @@
 
 use std::sync::Mutex;
 
-use prowess_agent::{Delta, Part, Reply, Request, Stop, ToolCall, Usage};
+use prowess_agent::{Delta, MessagePart, Reply, Request, StopReason, TokenUsage, ToolCall};
 use prowess_traits::{BoxFuture, Model, ModelError, ModelErrorKind, ModelInfo, OnDelta};
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -56,7 +56,7 @@ struct Line {
     reasoning: String,
     #[serde(default)]
     calls: Vec<Call>,
-    stop: Option<Stop>,
+    stop: Option<StopReason>,
     #[serde(default)]
     usage: Option<Counts>,
     #[serde(default)]
@@ -226,7 +226,7 @@ impl Line {
         let mut parts = Vec::new();
         if !self.reasoning.is_empty() {
             deltas(Delta::Reasoning(self.reasoning.clone()));
-            parts.push(Part::Reasoning {
+            parts.push(MessagePart::Reasoning {
                 text: self.reasoning.clone(),
                 opaque: None,
             });
@@ -235,7 +235,7 @@ impl Line {
             for piece in pieces(&self.text, self.chunks.unwrap_or(1)) {
                 deltas(Delta::Text(piece));
             }
-            parts.push(Part::text(self.text.clone()));
+            parts.push(MessagePart::text(self.text.clone()));
         }
         for (at, call) in self.calls.iter().enumerate() {
             deltas(Delta::Call {
@@ -245,17 +245,17 @@ impl Line {
             let id = id.unwrap_or_else(|| format!("call-{}-{}", self.number, at + 1).into());
             let fault = call.fault.clone();
             let new = ToolCall::new(id, call.name.clone(), call.input.clone());
-            parts.push(Part::Call(ToolCall { fault, ..new }));
+            parts.push(MessagePart::Call(ToolCall { fault, ..new }));
         }
         let usual = if self.calls.is_empty() {
-            Stop::End
+            StopReason::End
         } else {
-            Stop::ToolUse
+            StopReason::ToolUse
         };
         let usage = self
             .usage
             .as_ref()
-            .map_or_else(Usage::default, |counts| Usage {
+            .map_or_else(TokenUsage::default, |counts| TokenUsage {
                 input: counts.input,
                 output: counts.output,
                 cache_read: counts.cache_read,
@@ -305,10 +305,12 @@ fn plain(request: &Request) -> String {
     for part in request.messages.iter().flat_map(|message| &message.parts) {
         all.push('\n');
         match part {
-            Part::Text { text, .. } | Part::Reasoning { text, .. } => all.push_str(text),
-            Part::Image(image) => all.push_str(&image.media_type),
-            Part::Call(call) => all.push_str(&format!("{} {}", call.name, call.input)),
-            Part::Result(result) => all.push_str(&result.text),
+            MessagePart::Text { text, .. } | MessagePart::Reasoning { text, .. } => {
+                all.push_str(text)
+            }
+            MessagePart::Image(image) => all.push_str(&image.media_type),
+            MessagePart::Call(call) => all.push_str(&format!("{} {}", call.name, call.input)),
+            MessagePart::Result(result) => all.push_str(&result.text),
         }
     }
     all

@@ -3,14 +3,14 @@
 use std::fmt::Debug;
 use std::time::Duration;
 
-use prowess_agent::{Delta, Opaque, Reply, Request, ToolCall, Usage};
+use prowess_agent::{Delta, ProviderData, Reply, Request, TokenUsage, ToolCall};
 use prowess_http::{Header, HttpError, HttpErrorKind};
 use prowess_traits::ModelErrorKind;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 /// A wire format: writes requests and parses replies.
-pub trait Wire: Send + Sync + Debug {
+pub trait WireFormat: Send + Sync + Debug {
     /// Returns the path of a request, relative to the base URL.
     fn path(&self, model: &str, stream: bool) -> String;
     /// Returns the path of the list of models, relative to the base URL.
@@ -29,24 +29,24 @@ pub trait Wire: Send + Sync + Debug {
     /// prefix.
     fn body(&self, model: &str, request: &Request, stream: bool) -> Value;
     /// Returns a reader for a streamed reply.
-    fn reader(&self) -> Box<dyn Reader>;
+    fn reader(&self) -> Box<dyn ReplyReader>;
     /// Parses a complete reply.
-    fn whole(&self, body: &[u8]) -> Result<Reply, Fault>;
+    fn whole(&self, body: &[u8]) -> Result<Reply, ProviderError>;
     /// Interprets an error response.
-    fn fault(&self, status: u16, body: &[u8]) -> Fault;
+    fn fault(&self, status: u16, body: &[u8]) -> ProviderError;
 }
 
 /// Assembles a reply from events.
-pub trait Reader: Send {
+pub trait ReplyReader: Send {
     /// Processes an event. Returns `true` if it was the last.
-    fn event(&mut self, data: &str, out: &mut dyn FnMut(Delta)) -> Result<bool, Fault>;
+    fn event(&mut self, data: &str, out: &mut dyn FnMut(Delta)) -> Result<bool, ProviderError>;
     /// Returns the reply, or an error if it is incomplete.
-    fn finish(self: Box<Self>) -> Result<Reply, Fault>;
+    fn finish(self: Box<Self>) -> Result<Reply, ProviderError>;
 }
 
 /// The failure of one attempt.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fault {
+pub struct ProviderError {
     /// The kind of error.
     pub kind: ModelErrorKind,
     /// The message.
@@ -58,7 +58,7 @@ pub struct Fault {
 /// The maximum number of characters in a message.
 const MAX_MESSAGE: usize = 600;
 
-impl Fault {
+impl ProviderError {
     /// Creates an error with a bounded message on one line.
     pub fn new(kind: ModelErrorKind, message: impl AsRef<str>) -> Self {
         let plain = message.as_ref().trim().chars().take(MAX_MESSAGE);
@@ -83,7 +83,7 @@ impl Fault {
     }
 }
 
-impl From<HttpError> for Fault {
+impl From<HttpError> for ProviderError {
     fn from(error: HttpError) -> Self {
         let kind = match error.kind {
             HttpErrorKind::Timeout => ModelErrorKind::Timeout,
@@ -96,9 +96,9 @@ impl From<HttpError> for Fault {
 }
 
 /// Parses JSON.
-pub(crate) fn read<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Fault> {
+pub(crate) fn read<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ProviderError> {
     serde_json::from_slice(bytes)
-        .map_err(|error| Fault::bad_reply(format!("invalid reply: {error}")))
+        .map_err(|error| ProviderError::bad_reply(format!("invalid reply: {error}")))
 }
 
 /// Returns the kind of error for a status, if the provider does not say more.
@@ -137,7 +137,7 @@ pub(crate) fn is_too_long(text: &str) -> bool {
 }
 
 /// Creates an error from a status and the provider's code and message.
-pub(crate) fn fault_of(status: u16, code: &str, message: &str) -> Fault {
+pub(crate) fn fault_of(status: u16, code: &str, message: &str) -> ProviderError {
     let by_status = kind_of_status(status);
     let is_question = !matches!(
         by_status,
@@ -153,7 +153,7 @@ pub(crate) fn fault_of(status: u16, code: &str, message: &str) -> Fault {
         ("", code) => format!("{code} (status {status})"),
         (message, _) => format!("{message} (status {status})"),
     };
-    Fault::new(kind, message)
+    ProviderError::new(kind, message)
 }
 
 /// Returns the code and the message of an error in the form `{"error": {"message", "type",
@@ -199,7 +199,12 @@ pub(crate) fn words_of(body: &[u8]) -> (String, String) {
 }
 
 /// Creates a call from the input as written by the model.
-pub(crate) fn call(id: &str, name: &str, arguments: &str, opaque: Option<Opaque>) -> ToolCall {
+pub(crate) fn call(
+    id: &str,
+    name: &str,
+    arguments: &str,
+    opaque: Option<ProviderData>,
+) -> ToolCall {
     let mut call = ToolCall::new(id, name, Value::Object(Map::new()));
     call.opaque = opaque;
     if arguments.trim().is_empty() {
@@ -228,19 +233,19 @@ pub(crate) fn object_of(call: &ToolCall) -> Value {
 }
 
 /// Returns data that belongs to this provider.
-pub(crate) fn own<'a>(opaque: Option<&'a Opaque>, provider: &str) -> Option<&'a Value> {
+pub(crate) fn own<'a>(opaque: Option<&'a ProviderData>, provider: &str) -> Option<&'a Value> {
     opaque
         .filter(|opaque| &*opaque.provider == provider)
         .map(|opaque| &opaque.value)
 }
 
 /// Returns the usage for a provider that counts cached tokens as input.
-pub(crate) fn usage(prompt: u64, cached: u64, output: u64) -> Usage {
-    Usage {
+pub(crate) fn usage(prompt: u64, cached: u64, output: u64) -> TokenUsage {
+    TokenUsage {
         input: prompt.saturating_sub(cached),
         output,
         cache_read: cached,
-        ..Usage::default()
+        ..TokenUsage::default()
     }
 }
 

@@ -15,7 +15,7 @@ use prowess::Runtime;
 use prowess::models::ScriptedModel;
 use prowess::policy::{Action, Answer};
 use prowess::tools::files::file_tools;
-use prowess::traits::{Approver, Question};
+use prowess::traits::{ApprovalRequest, Approver};
 
 /// Lets files below `notes/` be written, and nothing else that is asked about.
 #[derive(Debug, Default)]
@@ -24,7 +24,7 @@ struct NotesOnly {
 }
 
 impl Approver for NotesOnly {
-    fn ask(&self, question: &Question<'_>) -> Answer {
+    fn ask(&self, question: &ApprovalRequest<'_>) -> Answer {
         if let Ok(mut asked) = self.asked.lock() {
             asked.push(format!("{} ({})", question.what, question.decision.reason));
         }

@@ -12,7 +12,7 @@
 
 use std::sync::Arc;
 
-use prowess::agent::Budget;
+use prowess::agent::RunBudget;
 use prowess::models::ScriptedModel;
 use prowess::{Ending, NewSkill, Runtime};
 
@@ -44,7 +44,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let run = runtime
         .run_skill(skill)
         .arg("file", "a.txt")
-        .budget(Budget::turns(8));
+        .budget(RunBudget::turns(8));
     match run.submit::<Invoice>().await? {
         Ending::Submitted { value: invoice } => {
             // The first try had a text where a number belongs; the model was told, and mended it.

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use prowess_agent::{Budget, Effort};
+use prowess_agent::{Effort, RunBudget};
 use prowess_catalog::{Precedence, Visibility};
 use prowess_config::Config;
 use prowess_registry::resource::{Resource, SkillFolder};
@@ -120,7 +120,7 @@ macro_rules! run {
     ($run:ident, $what:ident, $begin:ident) => {
         impl $run<'_> {
             /// Limits what it may use. What is not said here is as the skill or the runtime says.
-            pub fn budget(mut self, budget: Budget) -> Self {
+            pub fn budget(mut self, budget: RunBudget) -> Self {
                 self.$what.budget = budget;
                 self
             }

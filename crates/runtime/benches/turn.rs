@@ -16,11 +16,12 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use prowess_agent::{
-    Budget, Delta, Event, Message, Part, Reply, Request, Stamped, Stop, ToolCall, ToolResult,
+    Delta, Event, Message, MessagePart, Reply, Request, RunBudget, StampedEvent, StopReason,
+    ToolCall, ToolResult,
 };
 use prowess_catalog::Precedence;
-use prowess_http::{Address, Deadlines, HttpClient};
-use prowess_models::{Anthropic, OpenAiChat, RemoteModel, Wire};
+use prowess_http::{Deadlines, HttpClient, HttpUrl};
+use prowess_models::{Anthropic, OpenAiChat, RemoteModel, WireFormat};
 use prowess_policy::Mode;
 use prowess_registry::{FileOptions, FileSource, Place, Registry};
 use prowess_runtime::{CancellationToken, Engine, Session, Update, Watcher};
@@ -111,15 +112,15 @@ async fn one_turn(session: &mut Session, text: &str) {
 }
 
 /// What was written down for the last turn.
-fn last_turn(engine: &Engine, id: &str) -> Vec<Stamped> {
+fn last_turn(engine: &Engine, id: &str) -> Vec<StampedEvent> {
     let events = engine.sessions().events(id).expect("events");
-    let said = |stamped: &Stamped| matches!(stamped.event, Event::Said { .. });
+    let said = |stamped: &StampedEvent| matches!(stamped.event, Event::Said { .. });
     let at = events.iter().rposition(said).expect("something was said");
     events[at..].to_vec()
 }
 
 /// The least that has to be done for a turn.
-fn limits(world: &World, events: &[Stamped], request: &Request) {
+fn limits(world: &World, events: &[StampedEvent], request: &Request) {
     let encode = || {
         events
             .iter()
@@ -401,7 +402,7 @@ impl World {
             workspace,
             ..WorkspacePaths::default()
         };
-        context.settings.budget = Budget::default();
+        context.settings.budget = RunBudget::default();
         context.services.model = Some(model);
         context.services.sessions = Some(store);
         context.services.tools = prowess_tools::files::file_tools(None);
@@ -429,7 +430,7 @@ fn history(runtime: &Runtime, engine: &Engine) -> Box<str> {
     let text = || "word ".repeat(SIZE / 5);
     let mut events = Vec::new();
     for at in 0..MESSAGES / 4 {
-        let parts = vec![Part::text(text())];
+        let parts = vec![MessagePart::text(text())];
         events.push(Event::Said {
             parts,
             typed: None,
@@ -439,10 +440,10 @@ fn history(runtime: &Runtime, engine: &Engine) -> Box<str> {
         let path = json!({"path": format!("file-{at}.txt")});
         let call = ToolCall::new(format!("old-{at}"), "read", path);
         let result = ToolResult::of(&call, text());
-        let parts = vec![Part::text(text()), Part::Call(call)];
+        let parts = vec![MessagePart::text(text()), MessagePart::Call(call)];
         let reply = Reply {
             parts,
-            stop: Stop::ToolUse,
+            stop: StopReason::ToolUse,
             ..Reply::default()
         };
         events.push(Event::Replied {
@@ -455,9 +456,9 @@ fn history(runtime: &Runtime, engine: &Engine) -> Box<str> {
             milliseconds: 0,
         });
     }
-    let events: Vec<Stamped> = events
+    let events: Vec<StampedEvent> = events
         .into_iter()
-        .map(|event| Stamped { at: 1, event })
+        .map(|event| StampedEvent { at: 1, event })
         .collect();
     let store = engine.sessions();
     let lease = store.take(&id).expect("nobody has it");
@@ -500,10 +501,10 @@ impl Quick {
                 state.files += 1;
                 let path = json!({"path": format!("file-{}.txt", state.files % FILES)});
                 let call = ToolCall::new(format!("call-{}", state.files), "read", path);
-                let parts = vec![Part::Call(call)];
+                let parts = vec![MessagePart::Call(call)];
                 return Reply {
                     parts,
-                    stop: Stop::ToolUse,
+                    stop: StopReason::ToolUse,
                     ..Reply::default()
                 };
             }
@@ -537,8 +538,8 @@ fn about() -> ModelInfo {
     }
 }
 
-fn remote(wire: Arc<dyn Wire>, port: u16) -> RemoteModel {
-    let base = Address::parse(&format!("http://127.0.0.1:{port}")).expect("an address");
+fn remote(wire: Arc<dyn WireFormat>, port: u16) -> RemoteModel {
+    let base = HttpUrl::parse(&format!("http://127.0.0.1:{port}")).expect("an address");
     let http = HttpClient::new("prowess-bench", Deadlines::default()).expect("a client");
     RemoteModel::new(about(), wire, "bench", base, None, http)
 }

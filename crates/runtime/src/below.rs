@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use prowess_agent::Budget;
+use prowess_agent::RunBudget;
 use prowess_tools::{SkillHandle, SkillSnapshot, ToolContext};
 
 use crate::session::Session;
@@ -26,7 +26,7 @@ impl Session {
     }
 
     /// What is left for a sub-run, which has turns of its own.
-    fn left(&self) -> Budget {
+    fn left(&self) -> RunBudget {
         let run = &self.journal.run;
         let (budget, spent) = (
             run.started()
@@ -39,7 +39,7 @@ impl Session {
             let left = limit.map(|limit| limit.saturating_sub(spent));
             left.into_iter().chain(usual).min()
         };
-        Budget {
+        RunBudget {
             turns: None,
             tokens: least(budget.tokens, spent.usage.tokens(), usual.tokens),
             micros: least(budget.micros, spent.usage.micros.unwrap_or(0), usual.micros),

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use prowess_agent::{ActiveSkill, CallState, Ending, Event, Open, Parent, ToolCall, ToolResult};
+use prowess_agent::{
+    ActiveSkill, CallState, Ending, Event, OpenCall, ParentSession, ToolCall, ToolResult,
+};
 use prowess_catalog::Audience;
 use prowess_policy::{Answer, Decision, Verdict};
 use prowess_render::Arguments;
@@ -12,7 +14,7 @@ use prowess_tools::{
     HookEvent, HookOutcome, HookState, Loaded, Said, SkillHandle, SkillSnapshot,
     ToolCall as HookCall, ToolContext, Toolset, rule_names, run_hooks,
 };
-use prowess_traits::Question;
+use prowess_traits::ApprovalRequest;
 use serde_json::Value;
 use tokio::task::{JoinError, JoinHandle};
 use tokio_util::sync::CancellationToken;
@@ -57,7 +59,7 @@ impl Session {
     /// Does what one call wants, and writes its answer down.
     pub(crate) async fn call(
         &mut self,
-        open: Open,
+        open: OpenCall,
         cancel: &CancellationToken,
     ) -> Result<(), RuntimeError> {
         let span = trace::tool(self, &open.call);
@@ -68,7 +70,7 @@ impl Session {
 
     async fn call_within(
         &mut self,
-        open: Open,
+        open: OpenCall,
         cancel: &CancellationToken,
         span: &Span,
     ) -> Result<(), RuntimeError> {
@@ -441,7 +443,7 @@ impl Session {
             arguments: arguments
                 .cloned()
                 .map_or_else(Arguments::none, Arguments::from_json),
-            parent: Some(Parent {
+            parent: Some(ParentSession {
                 session: self.journal.id.clone(),
                 call: Some(call.id.clone()),
                 depth: self.journal.depth + 1,
@@ -648,7 +650,7 @@ fn hook_verdict(
             let what = format!("Calling {}: {input}", call.name);
             let decision = Decision::new(Verdict::Ask, outcome.reason());
             let skill = outcome.reasons.first().map(|said| &*said.skill);
-            let question = Question {
+            let question = ApprovalRequest {
                 what: &what,
                 decision: &decision,
                 skill,

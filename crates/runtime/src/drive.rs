@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use prowess_agent::{
-    CompactPlan, Delta, Ending, Event, Limit, Options, Reply, Request, Step, Stop, ToolChoice,
+    CompactPlan, Delta, Ending, Event, Reply, Request, RequestOptions, RunLimit, RunStep,
+    StopReason, ToolChoice,
 };
 use prowess_catalog::index::{self, NoteOptions, ShownSkills};
 use prowess_catalog::{Audience, CatalogView};
@@ -50,24 +51,26 @@ impl Session {
     async fn go_on(&mut self, cancel: &CancellationToken) -> Result<Pause, RuntimeError> {
         loop {
             let step = self.journal.run.next();
-            if cancel.is_cancelled() && !matches!(step, Step::Done(_) | Step::Wait | Step::End(_)) {
+            if cancel.is_cancelled()
+                && !matches!(step, RunStep::Done(_) | RunStep::Wait | RunStep::End(_))
+            {
                 return self.end(Ending::Cancelled).await;
             }
             let asks_soon = matches!(
                 step,
-                Step::AskModel | Step::Prune { .. } | Step::Compact { .. }
+                RunStep::AskModel | RunStep::Prune { .. } | RunStep::Compact { .. }
             );
             if asks_soon && !self.pending.is_empty() {
                 self.write_said(PendingMessage::default(), None).await?;
                 continue;
             }
             match step {
-                Step::AskModel => {
+                RunStep::AskModel => {
                     if let Some(pause) = self.ask(cancel).await? {
                         return Ok(pause);
                     }
                 }
-                Step::CallTools(calls) => {
+                RunStep::CallTools(calls) => {
                     for open in calls {
                         if cancel.is_cancelled() {
                             return self.end(Ending::Cancelled).await;
@@ -78,20 +81,20 @@ impl Session {
                         }
                     }
                 }
-                Step::Remind(text) => {
+                RunStep::Remind(text) => {
                     self.journal.write(Event::note(text)).await?;
                 }
-                Step::Prune { before } => self.journal.write(Event::Pruned { before }).await?,
-                Step::Compact(plan) => self.compact(&plan, cancel).await?,
-                Step::Wait => {
+                RunStep::Prune { before } => self.journal.write(Event::Pruned { before }).await?,
+                RunStep::Compact(plan) => self.compact(&plan, cancel).await?,
+                RunStep::Wait => {
                     if let Some(reason) = self.stop_hooks().await? {
                         self.journal.write(Event::note(reason)).await?;
                         continue;
                     }
                     return Ok(Pause::Answered(self.journal.run.answer()));
                 }
-                Step::End(ending) => return self.end(ending).await,
-                Step::Done(ending) => return Ok(Pause::Ended(ending)),
+                RunStep::End(ending) => return self.end(ending).await,
+                RunStep::Done(ending) => return Ok(Pause::Ended(ending)),
             }
         }
     }
@@ -112,7 +115,7 @@ impl Session {
         let declarations = self.declared();
         let tools: Vec<Box<str>> = declarations.iter().map(|tool| tool.name.clone()).collect();
         let settings = self.engine.settings();
-        let options = Options {
+        let options = RequestOptions {
             max_tokens: settings.max_tokens,
             effort: self.effort,
             choice: ToolChoice::Auto,
@@ -141,7 +144,10 @@ impl Session {
             }
             Asked::Cancelled => Ok(Some(self.end(Ending::Cancelled).await?)),
             Asked::OutOfTime => Ok(Some(
-                self.end(Ending::Exhausted { limit: Limit::Time }).await?,
+                self.end(Ending::Exhausted {
+                    limit: RunLimit::Time,
+                })
+                .await?,
             )),
             Asked::Failed(error) => {
                 // A provider that counts otherwise than we do: shorten, and ask again, twice at most.
@@ -272,9 +278,9 @@ impl Session {
         let request = Request {
             system: vec!["You sum up conversations so that the work can go on.".to_owned()],
             messages: vec![prowess_agent::Message::user(plan.question())].into(),
-            options: Options {
+            options: RequestOptions {
                 choice: ToolChoice::None,
-                ..Options::default()
+                ..RequestOptions::default()
             },
             tools: Vec::new(),
         };
@@ -287,11 +293,11 @@ impl Session {
         };
         // It is paid for, whatever it is worth.
         let usage = answer.as_ref().map(|reply| reply.usage).unwrap_or_default();
-        let whole =
-            answer.filter(|reply| reply.stop != Stop::Refused && reply.calls().next().is_none());
+        let whole = answer
+            .filter(|reply| reply.stop != StopReason::Refused && reply.calls().next().is_none());
         let text = whole.map(|reply| {
             prowess_agent::Message {
-                role: prowess_agent::Role::Assistant,
+                role: prowess_agent::MessageRole::Assistant,
                 parts: reply.parts,
             }
             .text()

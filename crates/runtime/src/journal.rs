@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use prowess_agent::{Event, Run, Stamped};
+use prowess_agent::{Event, Run, StampedEvent};
 use prowess_traits::{Lease, SessionStore, Update};
 
 use crate::engine::Engine;
@@ -50,7 +50,7 @@ impl Journal {
         first: Event,
         depth: u8,
     ) -> Result<Self, RuntimeError> {
-        let first = Stamped {
+        let first = StampedEvent {
             at: engine.services().clock.now(),
             event: first,
         };
@@ -73,7 +73,7 @@ impl Journal {
     pub(crate) async fn take(
         engine: &Engine,
         id: &str,
-    ) -> Result<(Self, Vec<Stamped>), RuntimeError> {
+    ) -> Result<(Self, Vec<StampedEvent>), RuntimeError> {
         let store = Arc::clone(engine.sessions());
         let asked: Box<str> = id.into();
         let (lease, events) = blocking(move || {
@@ -120,10 +120,10 @@ impl Journal {
             })?;
         }
         let at = self.engine.services().clock.now();
-        let stamped: Arc<Vec<Stamped>> = Arc::new(
+        let stamped: Arc<Vec<StampedEvent>> = Arc::new(
             events
                 .into_iter()
-                .map(|event| Stamped { at, event })
+                .map(|event| StampedEvent { at, event })
                 .collect(),
         );
         let (held, written) = (Arc::clone(&self.held), Arc::clone(&stamped));
@@ -138,7 +138,7 @@ impl Journal {
         Ok(())
     }
 
-    fn fold(&mut self, event: &Stamped) -> Result<(), RuntimeError> {
+    fn fold(&mut self, event: &StampedEvent) -> Result<(), RuntimeError> {
         self.run
             .apply(&event.event)
             .map_err(|fault| RuntimeError::Fold {

@@ -1,6 +1,6 @@
 //! What a model is told before anything is said: instructions, the project's notes, the index.
 
-use prowess_agent::Listed;
+use prowess_agent::SkillListing;
 use prowess_catalog::index::{self, IndexLimit, IndexOptions, ShownSkills};
 use prowess_catalog::rank::{self, RankedSkill};
 use prowess_catalog::{Audience, CatalogView, SkillVisibility};
@@ -22,7 +22,7 @@ pub(crate) struct Prompt {
     /// The system prompt, in blocks.
     pub(crate) system: Vec<String>,
     /// What became of the skills.
-    pub(crate) listed: Listed,
+    pub(crate) listed: SkillListing,
     /// What the model knows of them.
     pub(crate) known: ShownSkills,
     /// Which catalogue that was.
@@ -70,7 +70,7 @@ pub(crate) fn prompt(context: &ToolContext, tools: &[Box<str>]) -> Prompt {
             SkillVisibility::Full | SkillVisibility::NameOnly => None,
         });
     let known = ShownSkills::of(&entries);
-    let listed = Listed {
+    let listed = SkillListing {
         tokens: made.tokens as u64,
         budget: match made.report.limit {
             IndexLimit::Tokens(tokens) => tokens as u64,

@@ -3,14 +3,16 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use prowess_agent::{ActiveSkill, Budget, Event, Part, Run, Stamped, Started, ToolCall};
+use prowess_agent::{
+    ActiveSkill, Event, MessagePart, Run, RunBudget, StampedEvent, Started, ToolCall,
+};
 use prowess_catalog::Audience;
 use prowess_catalog::index::ShownSkills;
 use prowess_policy::{Answer, Decision, Verdict};
 use prowess_tools::{
     ActivationError, HookEvent, HookState, Loaded, Role, SkillHandle, ToolSelection, open, read,
 };
-use prowess_traits::{Model, Question, Recorder, SessionError, SessionQuery};
+use prowess_traits::{ApprovalRequest, DecisionRecorder, Model, SessionError, SessionQuery};
 
 use crate::agents;
 use crate::background::{Background, MAX_BACKGROUND};
@@ -29,7 +31,7 @@ impl Session {
     pub async fn resume(
         engine: &Engine,
         id: &str,
-        budget: Option<Budget>,
+        budget: Option<RunBudget>,
     ) -> Result<Self, RuntimeError> {
         let (journal, events) = Journal::take(engine, id).await?;
         let Some(started) = journal.run.started().cloned() else {
@@ -62,7 +64,7 @@ impl Session {
     }
 
     /// Skills that worked in the background end with their session: the model must not wait for them.
-    async fn tell_of_lost_work(&mut self, events: &[Stamped]) -> Result<(), RuntimeError> {
+    async fn tell_of_lost_work(&mut self, events: &[StampedEvent]) -> Result<(), RuntimeError> {
         let (store, id) = (Arc::clone(self.engine.sessions()), self.journal.id.clone());
         let below: Result<Vec<_>, SessionError> = blocking(move || {
             let query = SessionQuery {
@@ -93,18 +95,18 @@ impl Session {
                 "[The skill {name} worked in the background (session {child}) when the program was stopped, and did not finish. Run it again if it is needed.]"
             );
             let is_told = events.iter().any(|stamped| match &stamped.event {
-                Event::Said { parts, .. } => parts.contains(&Part::text(text.as_str())),
+                Event::Said { parts, .. } => parts.contains(&MessagePart::text(text.as_str())),
                 _ => false,
             });
             if was_answered && !is_told {
-                self.pending.push(Part::text(text));
+                self.pending.push(MessagePart::text(text));
             }
         }
         Ok(())
     }
 
     /// Finds the files again that were read or written so far.
-    fn touch_again(&mut self, events: &[Stamped]) {
+    fn touch_again(&mut self, events: &[StampedEvent]) {
         let mut calls: Vec<&ToolCall> = Vec::new();
         for stamped in events {
             match &stamped.event {
@@ -123,11 +125,11 @@ impl Session {
         engine: &Engine,
         journal: Journal,
         started: &Started,
-        events: &[Stamped],
+        events: &[StampedEvent],
     ) -> Result<Self, RuntimeError> {
         let mut context = engine.context().derive();
         let notes = Arc::new(Notes::default());
-        context.services.recorder = Some(Arc::clone(&notes) as Arc<dyn Recorder>);
+        context.services.recorder = Some(Arc::clone(&notes) as Arc<dyn DecisionRecorder>);
         context.settings.effort = started.effort;
         context.settings.visibility.touched.get_or_insert_default();
         let mut choice = ToolSelection {
@@ -239,7 +241,7 @@ impl Session {
         let answer = blocking(move || {
             let reason = "it changed since this session loaded it";
             let decision = Decision::new(Verdict::Ask, reason);
-            let question = Question {
+            let question = ApprovalRequest {
                 what: &asked,
                 decision: &decision,
                 skill: Some(&name),
@@ -259,7 +261,7 @@ impl Session {
             Some(activation) => {
                 self.take_in(&activation, &mut said);
             }
-            None => said.parts.push(Part::text(format!(
+            None => said.parts.push(MessagePart::text(format!(
                 "[The skill {} changed or went away since it was loaded: its instructions above no longer hold. Load it again if it is needed.]",
                 skill.name
             ))),
@@ -306,7 +308,7 @@ fn model_of(engine: &Engine, started: &Started) -> (Arc<dyn Model>, Option<Strin
 }
 
 /// The hooks that run only once in a session, and did.
-fn fired(events: &[Stamped]) -> HookState {
+fn fired(events: &[StampedEvent]) -> HookState {
     let mut state = HookState::default();
     for stamped in events {
         if let Event::HookFired {
@@ -322,7 +324,7 @@ fn fired(events: &[Stamped]) -> HookState {
 }
 
 /// What the model knows of its skills.
-fn known(events: &[Stamped]) -> Vec<(Box<str>, u64)> {
+fn known(events: &[StampedEvent]) -> Vec<(Box<str>, u64)> {
     let told = events
         .iter()
         .rev()

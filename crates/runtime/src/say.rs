@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use prowess_agent::{ActiveSkill, Event, Parent, Part, Usage};
+use prowess_agent::{ActiveSkill, Event, MessagePart, ParentSession, TokenUsage};
 use prowess_catalog::Audience;
 use prowess_render::Arguments;
 use prowess_tools::{
@@ -67,7 +67,7 @@ impl Session {
             Typed::Refused(refusal) => return Err(RuntimeError::NoSkill(refusal)),
         };
         if is_text {
-            said.parts.push(Part::text(text));
+            said.parts.push(MessagePart::text(text));
         }
         for one in called {
             if one.forked {
@@ -84,7 +84,7 @@ impl Session {
     /// Says something as it is: nothing in it is a command.
     pub async fn say_plainly(&mut self, text: &str) -> Result<Spoken, RuntimeError> {
         let said = PendingMessage {
-            parts: vec![Part::text(text)],
+            parts: vec![MessagePart::text(text)],
             ..PendingMessage::default()
         };
         self.write_said(said, None).await
@@ -143,7 +143,7 @@ impl Session {
     pub(crate) fn take_in(&mut self, activation: &Activation, said: &mut PendingMessage) {
         let name = activation.name();
         if self.loaded.has(activation) {
-            said.parts.push(Part::text(format!(
+            said.parts.push(MessagePart::text(format!(
                 "The skill {name} is loaded already; use it."
             )));
             return;
@@ -152,7 +152,7 @@ impl Session {
             "The person called for the skill {name}.\n\n{}",
             activation.text()
         );
-        said.parts.push(Part::Text {
+        said.parts.push(MessagePart::Text {
             text,
             keep: Some(name.into()),
         });
@@ -190,7 +190,7 @@ impl Session {
         };
         let sub = SubRun {
             arguments,
-            parent: Some(Parent {
+            parent: Some(ParentSession {
                 session: self.journal.id.clone(),
                 call: None,
                 depth: self.journal.depth + 1,
@@ -201,7 +201,7 @@ impl Session {
         let finished =
             Box::pin(subrun::run_in(&self.engine, &self.confined(), sub, cancel)).await?;
         let (text, _) = subrun::report(&one.name, &finished);
-        said.parts.push(Part::text(format!(
+        said.parts.push(MessagePart::text(format!(
             "The person called for the skill {}.\n\n{text}",
             one.name
         )));
@@ -216,17 +216,17 @@ impl Session {
 /// What is about to be said.
 #[derive(Debug, Default)]
 pub(crate) struct PendingMessage {
-    pub(crate) parts: Vec<Part>,
+    pub(crate) parts: Vec<MessagePart>,
     pub(crate) loaded: Vec<ActiveSkill>,
     pub(crate) ran: Vec<Box<str>>,
-    pub(crate) usage: Option<Usage>,
+    pub(crate) usage: Option<TokenUsage>,
 }
 
 impl PendingMessage {
     /// Adds what hooks want the model to know.
     fn hear(&mut self, outcome: Option<&HookOutcome>) {
         for said in outcome.into_iter().flat_map(|outcome| &outcome.context) {
-            self.parts.push(Part::text(format!(
+            self.parts.push(MessagePart::text(format!(
                 "[hook of the skill {}: {}]",
                 said.skill, said.text
             )));

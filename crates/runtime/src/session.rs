@@ -3,14 +3,14 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use prowess_agent::{
-    ActiveSkill, Budget, Decided, Effort, Event, Limits, Part, RecordedAnswer, RecordedVerdict,
-    Run, Spent, Started, ToolDeclaration, VERSION,
+    ActiveSkill, DecisionRecord, Effort, Event, MessagePart, RecordedAnswer, RecordedVerdict, Run,
+    RunBudget, RunLimits, Spent, Started, ToolDeclaration, VERSION,
 };
 use prowess_catalog::index::ShownSkills;
 use prowess_policy::{Answer, Verdict};
 use prowess_tools::names::SUBMIT;
 use prowess_tools::{HookState, Loaded, SkillSnapshot, ToolContext, ToolSelection, Toolset};
-use prowess_traits::{Model, Noted, Recorder, Stoppable, Update};
+use prowess_traits::{DecisionRecorder, Model, RecordedDecision, Stoppable, Update};
 
 use crate::background::Background;
 use crate::engine::Engine;
@@ -36,7 +36,7 @@ pub struct Session {
     /// Whether a file was touched since the model was told of its skills.
     pub(crate) touched: bool,
     /// What goes before the next thing that is said.
-    pub(crate) pending: Vec<Part>,
+    pub(crate) pending: Vec<MessagePart>,
     pub(crate) pending_skills: Vec<ActiveSkill>,
     /// Skills that no longer hold, of which the model is told with it.
     pub(crate) pending_gone: Vec<Box<str>>,
@@ -91,7 +91,7 @@ impl Session {
         let (parent, effort) = (started.parent.as_ref(), started.effort);
         let depth = parent.map_or(0, |parent| parent.depth);
         let notes = Arc::new(Notes::default());
-        context.services.recorder = Some(Arc::clone(&notes) as Arc<dyn Recorder>);
+        context.services.recorder = Some(Arc::clone(&notes) as Arc<dyn DecisionRecorder>);
         context.settings.effort = effort;
         context.settings.visibility.touched.get_or_insert_default();
         let stop = make_stoppable(&mut context);
@@ -182,11 +182,13 @@ impl Session {
         let size = |name: &str| {
             let parts = run.messages().iter().flat_map(|message| &message.parts);
             let sizes = parts.map(|part| match part {
-                Part::Text {
+                MessagePart::Text {
                     text,
                     keep: Some(keep),
                 } if **keep == *name => text.len(),
-                Part::Result(result) if result.keep.as_deref() == Some(name) => result.text.len(),
+                MessagePart::Result(result) if result.keep.as_deref() == Some(name) => {
+                    result.text.len()
+                }
                 _ => 0,
             });
             (sizes.max().unwrap_or(0) as u64).div_ceil(4)
@@ -284,11 +286,11 @@ pub(crate) fn toolset(engine: &Engine, choice: &ToolSelection) -> Result<Toolset
 }
 
 /// The limits of a session with a budget and a model.
-pub(crate) fn limits(budget: Budget, model: &Arc<dyn Model>) -> Limits {
-    Limits {
+pub(crate) fn limits(budget: RunBudget, model: &Arc<dyn Model>) -> RunLimits {
+    RunLimits {
         budget,
         window: model.about().window,
-        ..Limits::default()
+        ..RunLimits::default()
     }
 }
 
@@ -304,7 +306,7 @@ pub(crate) fn one_line(text: &str) -> String {
 /// Keeps decisions until they are written down.
 #[derive(Debug, Default)]
 pub(crate) struct Notes {
-    decided: Mutex<Vec<Decided>>,
+    decided: Mutex<Vec<DecisionRecord>>,
 }
 
 impl Notes {
@@ -321,11 +323,11 @@ impl Notes {
     }
 }
 
-impl Recorder for Notes {
-    fn decided(&self, noted: &Noted<'_>) {
+impl DecisionRecorder for Notes {
+    fn decided(&self, noted: &RecordedDecision<'_>) {
         let decision = noted.decision;
         let rule = decision.rule.as_ref();
-        let decided = Decided {
+        let decided = DecisionRecord {
             call: None,
             what: noted.what.to_owned(),
             verdict: match decision.verdict {

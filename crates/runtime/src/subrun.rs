@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use prowess_agent::{Budget, Effort, Ending, FailureKind, Parent, Part, Started};
+use prowess_agent::{Effort, Ending, FailureKind, MessagePart, ParentSession, RunBudget, Started};
 use prowess_catalog::Audience;
 use prowess_registry::{NewSkill, Registry};
 use prowess_render::Arguments;
@@ -66,7 +66,7 @@ pub struct SubRun {
     /// The schema of the result; nothing for the last text.
     pub result: Option<Value>,
     /// What it may use; ten turns, unless the skill or this says otherwise.
-    pub budget: Budget,
+    pub budget: RunBudget,
     /// The model; the skill's, or the engine's, where nothing is said.
     pub model: Option<Box<str>>,
     /// How hard it thinks.
@@ -74,7 +74,7 @@ pub struct SubRun {
     /// The only tools it gets, of those it may have.
     pub tools: Option<Vec<Box<str>>>,
     /// The session that it is a part of.
-    pub parent: Option<Parent>,
+    pub parent: Option<ParentSession>,
     /// Who wants it.
     pub who: Audience,
     /// Agents that it runs as beside the one that the skill names: what one of them does not have, it
@@ -89,7 +89,7 @@ impl SubRun {
             skill,
             arguments: Arguments::none(),
             result: None,
-            budget: Budget::default(),
+            budget: RunBudget::default(),
             model: None,
             effort: None,
             tools: None,
@@ -217,7 +217,7 @@ async fn begin(
         .max_ticks
         .map(|ticks| if trusted { ticks } else { ticks.min(usual) });
     let turns = sub.budget.turns.or(ticks).unwrap_or(usual);
-    let budget = Budget {
+    let budget = RunBudget {
         turns: Some(turns),
         tokens: sub.budget.tokens.or(default.tokens),
         micros: sub.budget.micros.or(default.micros),
@@ -284,12 +284,12 @@ fn is_within(effects: &SkillEffects, tool: &str, wanted: Option<&[Box<str>]>) ->
 /// What the model reads first.
 fn opening(session: &mut Session, activation: &Activation, typed: bool) -> PendingMessage {
     let name = activation.name();
-    let mut parts = vec![Part::Text {
+    let mut parts = vec![MessagePart::Text {
         text: format!("Run skill: {name}\n\n{}", activation.text()),
         keep: Some(name.into()),
     }];
     if typed {
-        parts.push(Part::text(
+        parts.push(MessagePart::text(
             "When the work is done, call `submit` with the result. Do not tell the result in words.",
         ));
     }

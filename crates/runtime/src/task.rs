@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use prowess_agent::{Budget, Effort, Started};
+use prowess_agent::{Effort, RunBudget, Started};
 use prowess_tools::ToolSelection;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
@@ -21,7 +21,7 @@ pub struct Task {
     /// The schema of the result; nothing for the last text.
     pub result: Option<Value>,
     /// What it may use; as the engine says where nothing is said.
-    pub budget: Budget,
+    pub budget: RunBudget,
     /// The model; the engine's, where nothing is said.
     pub model: Option<Box<str>>,
     /// How hard it thinks.
@@ -55,7 +55,7 @@ impl Engine {
             Some(name) => self.find_model(name)?,
             None => Arc::clone(self.model()),
         };
-        let budget = Budget {
+        let budget = RunBudget {
             turns: task.budget.turns.or(settings.budget.turns),
             tokens: task.budget.tokens.or(settings.budget.tokens),
             micros: task.budget.micros.or(settings.budget.micros),

@@ -1,6 +1,6 @@
 //! Spans: who worked, what was asked, which tool was called. Never what was said.
 
-use prowess_agent::{Ending, Reply, Stop, ToolCall};
+use prowess_agent::{Ending, Reply, StopReason, ToolCall};
 use prowess_traits::telemetry as names;
 use tracing::Span;
 use tracing::field::Empty;
@@ -89,11 +89,11 @@ pub(crate) fn replied(span: &Span, reply: &Reply) {
         span.record(names::RESPONSE_MODEL, &*reply.model);
     }
     let reason = match &reply.stop {
-        Stop::End => "stop",
-        Stop::ToolUse => "tool_calls",
-        Stop::MaxTokens => "length",
-        Stop::Refused => "content_filter",
-        Stop::Other(word) => word,
+        StopReason::End => "stop",
+        StopReason::ToolUse => "tool_calls",
+        StopReason::MaxTokens => "length",
+        StopReason::Refused => "content_filter",
+        StopReason::Other(word) => word,
     };
     span.record(names::FINISH_REASONS, reason);
     // Collectors know no unsigned numbers.

@@ -36,7 +36,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
-use prowess_agent::{Message, Request, Run, Stamped};
+use prowess_agent::{Message, Request, Run, StampedEvent};
 use prowess_policy::Mode;
 use prowess_runtime::{Engine, Pause, Session, Update};
 use prowess_store::SqliteSessions;
@@ -196,7 +196,7 @@ struct Place {
     /// The session, once one was begun.
     session: Option<String>,
     /// What was acknowledged, by session.
-    said: BTreeMap<String, Vec<Stamped>>,
+    said: BTreeMap<String, Vec<StampedEvent>>,
 }
 
 impl Place {
@@ -233,7 +233,7 @@ impl Place {
         else {
             return;
         };
-        let event: Stamped = serde_json::from_str(event).unwrap();
+        let event: StampedEvent = serde_json::from_str(event).unwrap();
         self.session.get_or_insert_with(|| session.to_owned());
         self.said.entry(session.to_owned()).or_default().push(event);
     }

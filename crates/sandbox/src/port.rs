@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use prowess_policy::{Approved, Command, Profile};
-use prowess_traits::{CommandRunner, Output, Ran, RunError, Stoppable};
+use prowess_traits::{CommandError, CommandOutput, CommandResult, CommandRunner, Stoppable};
 
 use crate::cancel::Stop;
 use crate::capture::Captured;
@@ -16,14 +16,14 @@ impl CommandRunner for Runner {
         command: &Approved<Command>,
         profile: &Profile,
         input: Option<&[u8]>,
-    ) -> Result<Ran, RunError> {
+    ) -> Result<CommandResult, CommandError> {
         let cancel = self.stop.as_ref().map(Stop::current);
         let options = Options {
             stdin: input,
             cancel: cancel.as_ref(),
             ..Options::default()
         };
-        let outcome = Self::run(self, command, profile, options).map_err(|error| RunError {
+        let outcome = Self::run(self, command, profile, options).map_err(|error| CommandError {
             message: error.to_string(),
         })?;
         let (code, signal) = match outcome.end {
@@ -38,7 +38,7 @@ impl CommandRunner for Runner {
             };
             (layer.layer.name().into(), state.into())
         });
-        Ok(Ran {
+        Ok(CommandResult {
             code,
             signal,
             stopped: outcome.stopped.map(|stopped| match stopped {
@@ -62,8 +62,8 @@ impl CommandRunner for Runner {
     }
 }
 
-fn output(captured: &Captured) -> Output {
-    Output {
+fn output(captured: &Captured) -> CommandOutput {
+    CommandOutput {
         text: captured.text().into_owned(),
         bytes: captured.total,
         omitted: captured.omitted(),

@@ -146,7 +146,7 @@ fn joined_names(text: &str, words: usize) -> Vec<Vec<u8>> {
     for piece in tied.chain(short) {
         let mut count = 0;
         tokens::each(piece, |_, kind| {
-            count += usize::from(kind != TokenKind::Part)
+            count += usize::from(kind != TokenKind::Part);
         });
         if count > 1 && count <= 12 {
             let name = whole(piece);

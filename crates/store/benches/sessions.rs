@@ -7,7 +7,7 @@ use std::fs::File;
 use std::io::Write;
 
 use divan::Bencher;
-use prowess_agent::Stamped;
+use prowess_agent::StampedEvent;
 use prowess_store::{MemorySessions, SqliteSessions};
 use prowess_test::conformance::sessions::{noted, started};
 use prowess_traits::{SessionQuery, SessionStore};
@@ -21,7 +21,7 @@ fn main() {
 /// The size of the text of an event in bytes.
 const SIZE: usize = 2048;
 
-fn event(number: i64) -> Stamped {
+fn event(number: i64) -> StampedEvent {
     noted("x".repeat(SIZE), number)
 }
 

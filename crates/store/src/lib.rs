@@ -1,7 +1,7 @@
 //! Stores the use of skills and the events of sessions.
 //!
 //! [`SqliteUsage`] stores the use of skills in a file, [`MemoryUsage`] in memory; both pass the
-//! same conformance suite (`crates/test/src/conformance/usage.rs`). [`Tolerant`] wraps either, so
+//! same conformance suite (`crates/test/src/conformance/usage.rs`). [`TolerantUsage`] wraps either, so
 //! that a failing store never keeps a skill from being used.
 //!
 //! [`SqliteSessions`] and [`MemorySessions`] store sessions
@@ -30,4 +30,4 @@ pub use memory_sessions::MemorySessions;
 pub use sessions::{SESSION_BUSY_TIMEOUT, SqliteSessions};
 #[cfg(feature = "sqlite")]
 pub use sqlite::{BUSY_TIMEOUT, SqliteUsage};
-pub use tolerant::{PAUSE, Tolerant, Trouble};
+pub use tolerant::{PAUSE, StoreTrouble, TolerantUsage};

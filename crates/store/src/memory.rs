@@ -5,7 +5,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use prowess_catalog::SkillUsage;
 use prowess_traits::usage::MAX_ROWS;
-use prowess_traits::{Forget, Summary, UsageError, UsageQuery, UsageRow, UsageStore, Use};
+use prowess_traits::{
+    SkillUse, UsageError, UsageFilter, UsageQuery, UsageRow, UsageStore, UsageSummary,
+};
 
 /// Project, team, agent, skill.
 type Key = [Box<str>; 4];
@@ -44,7 +46,7 @@ impl Default for MemoryUsage {
 }
 
 impl UsageStore for MemoryUsage {
-    fn record(&self, used: &Use) -> Result<(), UsageError> {
+    fn record(&self, used: &SkillUse) -> Result<(), UsageError> {
         used.check()?;
         let mut rows = self.lock();
         if let Some(row) = rows.get_mut(&key(used)) {
@@ -63,7 +65,7 @@ impl UsageStore for MemoryUsage {
         Ok(())
     }
 
-    fn settle(&self, used: &Use) -> Result<(), UsageError> {
+    fn settle(&self, used: &SkillUse) -> Result<(), UsageError> {
         used.check()?;
         if let (Some(row), Some(outcome)) = (self.lock().get_mut(&key(used)), used.outcome) {
             row.usage.outcomes.add(outcome);
@@ -86,15 +88,15 @@ impl UsageStore for MemoryUsage {
         Ok(found)
     }
 
-    fn summary(&self, project: Option<&str>, limit: usize) -> Result<Summary, UsageError> {
+    fn summary(&self, project: Option<&str>, limit: usize) -> Result<UsageSummary, UsageError> {
         let rows = self.lock();
         let rows = rows
             .values()
             .filter(|row| project.is_none_or(|name| name == &*row.project));
-        Ok(Summary::of(rows.cloned(), limit))
+        Ok(UsageSummary::of(rows.cloned(), limit))
     }
 
-    fn forget(&self, which: &Forget) -> Result<u64, UsageError> {
+    fn forget(&self, which: &UsageFilter) -> Result<u64, UsageError> {
         let mut rows = self.lock();
         let before = rows.len();
         rows.retain(|_, row| !which.matches(row));
@@ -103,7 +105,7 @@ impl UsageStore for MemoryUsage {
 }
 
 /// Returns the row for the first use.
-pub(crate) fn first_row(used: &Use) -> UsageRow {
+pub(crate) fn first_row(used: &SkillUse) -> UsageRow {
     UsageRow {
         project: used.project.clone(),
         team: used.team.clone(),
@@ -113,7 +115,7 @@ pub(crate) fn first_row(used: &Use) -> UsageRow {
     }
 }
 
-fn key(used: &Use) -> Key {
+fn key(used: &SkillUse) -> Key {
     [
         used.project.clone(),
         used.team.clone(),

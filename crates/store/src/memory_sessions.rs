@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use prowess_agent::{EndingKind, Event, Stamped};
+use prowess_agent::{EndingKind, Event, StampedEvent};
 use prowess_traits::{Lease, MAX_EVENT, SessionError, SessionQuery, SessionStore, SessionSummary};
 
 use crate::ids::{self, LATEST, NEAR};
@@ -28,7 +28,7 @@ struct State {
 #[derive(Debug)]
 struct Kept {
     summary: SessionSummary,
-    events: Vec<Stamped>,
+    events: Vec<StampedEvent>,
     token: Option<u64>,
     /// The number of the last write. Clocks can be set back.
     turn: u64,
@@ -47,7 +47,7 @@ impl MemorySessions {
 }
 
 impl SessionStore for MemorySessions {
-    fn create(&self, first: &Stamped) -> Result<Lease, SessionError> {
+    fn create(&self, first: &StampedEvent) -> Result<Lease, SessionError> {
         encode(first, "new")?;
         let mut state = self.lock();
         let taken = |id: &str| Ok::<_, Infallible>(state.sessions.contains_key(id));
@@ -84,7 +84,7 @@ impl SessionStore for MemorySessions {
         })
     }
 
-    fn append(&self, lease: &Lease, events: &[Stamped]) -> Result<(), SessionError> {
+    fn append(&self, lease: &Lease, events: &[StampedEvent]) -> Result<(), SessionError> {
         for event in events {
             encode(event, &lease.session)?;
         }
@@ -117,7 +117,7 @@ impl SessionStore for MemorySessions {
         }
     }
 
-    fn events(&self, id: &str) -> Result<Vec<Stamped>, SessionError> {
+    fn events(&self, id: &str) -> Result<Vec<StampedEvent>, SessionError> {
         let state = self.lock();
         let kept = state.sessions.get(id).ok_or_else(|| state.missing(id))?;
         Ok(kept.events.clone())
@@ -212,7 +212,7 @@ impl State {
 }
 
 /// Encodes an event, unless it is too large.
-pub(crate) fn encode(event: &Stamped, session: &str) -> Result<Vec<u8>, SessionError> {
+pub(crate) fn encode(event: &StampedEvent, session: &str) -> Result<Vec<u8>, SessionError> {
     let text = serde_json::to_vec(event).map_err(|error| SessionError::Failed {
         store: session.into(),
         source: Box::new(error),
@@ -227,7 +227,7 @@ pub(crate) fn encode(event: &Stamped, session: &str) -> Result<Vec<u8>, SessionE
 }
 
 /// Returns the summary of a new session.
-pub(crate) fn summarize(id: Box<str>, first: &Stamped) -> SessionSummary {
+pub(crate) fn summarize(id: Box<str>, first: &StampedEvent) -> SessionSummary {
     let started = if let Event::Started(started) = &first.event {
         Some(&**started)
     } else {

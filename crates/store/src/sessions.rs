@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use prowess_agent::{EndingKind, Stamped};
+use prowess_agent::{EndingKind, StampedEvent};
 use prowess_traits::{Lease, MAX_EVENT, SessionError, SessionQuery, SessionStore, SessionSummary};
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
@@ -144,7 +144,7 @@ impl SqliteSessions {
 }
 
 impl SessionStore for SqliteSessions {
-    fn create(&self, first: &Stamped) -> Result<Lease, SessionError> {
+    fn create(&self, first: &StampedEvent) -> Result<Lease, SessionError> {
         let text = encode(first, "new")?;
         let holder = Holder::here();
         let token = ids::random();
@@ -210,7 +210,7 @@ impl SessionStore for SqliteSessions {
         })
     }
 
-    fn append(&self, lease: &Lease, events: &[Stamped]) -> Result<(), SessionError> {
+    fn append(&self, lease: &Lease, events: &[StampedEvent]) -> Result<(), SessionError> {
         let id = &*lease.session;
         let texts = events
             .iter()
@@ -263,7 +263,7 @@ impl SessionStore for SqliteSessions {
         }
     }
 
-    fn events(&self, id: &str) -> Result<Vec<Stamped>, SessionError> {
+    fn events(&self, id: &str) -> Result<Vec<StampedEvent>, SessionError> {
         let events = self.read(|connection| {
             // In one transaction, so that the count matches the events.
             let transaction = connection.unchecked_transaction()?;
@@ -354,7 +354,7 @@ fn bound(limit: usize) -> i64 {
 }
 
 /// Reads untrusted events. Fails unless all of them are intact.
-fn read_events(connection: &Connection, id: &str, count: i64) -> Outcome<Vec<Stamped>> {
+fn read_events(connection: &Connection, id: &str, count: i64) -> Outcome<Vec<StampedEvent>> {
     let mut statement = connection.prepare(sql::SELECT_EVENTS)?;
     let mut rows = statement.query([id])?;
     let mut events = Vec::new();
@@ -383,7 +383,7 @@ fn read_events(connection: &Connection, id: &str, count: i64) -> Outcome<Vec<Sta
     Ok(Ok(events))
 }
 
-fn decode(text: ValueRef<'_>, sum: ValueRef<'_>) -> Result<Stamped, Box<str>> {
+fn decode(text: ValueRef<'_>, sum: ValueRef<'_>) -> Result<StampedEvent, Box<str>> {
     let ValueRef::Text(text) = text else {
         return Err("not text".into());
     };

@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use prowess_catalog::rank::{SkillUsage, UseOutcomes};
 use prowess_traits::usage::{MAX_PROJECT, MAX_ROWS};
-use prowess_traits::{Forget, Summary, UsageError, UsageQuery, UsageRow, UsageStore, Use, Whose};
+use prowess_traits::{
+    AgentFilter, SkillUse, UsageError, UsageFilter, UsageQuery, UsageRow, UsageStore, UsageSummary,
+};
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Row, Transaction, params};
 
@@ -91,7 +93,7 @@ impl SqliteUsage {
 }
 
 impl UsageStore for SqliteUsage {
-    fn record(&self, used: &Use) -> Result<(), UsageError> {
+    fn record(&self, used: &SkillUse) -> Result<(), UsageError> {
         used.check()?;
         self.write(|transaction| {
             let row = if let Some(mut row) = find(transaction, used)? {
@@ -106,7 +108,7 @@ impl UsageStore for SqliteUsage {
         })
     }
 
-    fn settle(&self, used: &Use) -> Result<(), UsageError> {
+    fn settle(&self, used: &SkillUse) -> Result<(), UsageError> {
         used.check()?;
         let Some(outcome) = used.outcome else {
             return Ok(());
@@ -133,22 +135,22 @@ impl UsageStore for SqliteUsage {
         Ok(rows.unwrap_or_default())
     }
 
-    fn summary(&self, project: Option<&str>, limit: usize) -> Result<Summary, UsageError> {
+    fn summary(&self, project: Option<&str>, limit: usize) -> Result<UsageSummary, UsageError> {
         let project = project.map(Box::from);
         let query = UsageQuery {
             project,
             team: None,
-            whose: Whose::Everyone,
+            whose: AgentFilter::Everyone,
             limit: MAX_ROWS,
         };
-        Ok(Summary::of(self.rows(&query)?, limit))
+        Ok(UsageSummary::of(self.rows(&query)?, limit))
     }
 
-    fn forget(&self, which: &Forget) -> Result<u64, UsageError> {
+    fn forget(&self, which: &UsageFilter) -> Result<u64, UsageError> {
         if self.read(|_| Ok(()))?.is_none() {
             return Ok(0);
         }
-        let Forget {
+        let UsageFilter {
             project,
             team,
             agent,
@@ -162,7 +164,7 @@ impl UsageStore for SqliteUsage {
     }
 }
 
-fn find(transaction: &Transaction<'_>, used: &Use) -> rusqlite::Result<Option<UsageRow>> {
+fn find(transaction: &Transaction<'_>, used: &SkillUse) -> rusqlite::Result<Option<UsageRow>> {
     let mut statement = transaction.prepare(sql::SELECT_ROW)?;
     let mut rows = statement.query(params![used.project, used.team, used.agent, used.skill])?;
     Ok(rows.next()?.and_then(read_row))
@@ -224,9 +226,9 @@ fn select(
     mut found: impl FnMut(UsageRow),
 ) -> rusqlite::Result<()> {
     let (agent, agent_type) = match &query.whose {
-        Whose::Everyone => (None, None),
-        Whose::Agent(agent) => (Some(agent), None),
-        Whose::Type(agent_type) => (None, Some(agent_type)),
+        AgentFilter::Everyone => (None, None),
+        AgentFilter::Agent(agent) => (Some(agent), None),
+        AgentFilter::Type(agent_type) => (None, Some(agent_type)),
     };
     let limit = i64::try_from(query.limit).unwrap_or(i64::MAX);
     let mut statement = connection.prepare(sql::SELECT_ROWS)?;

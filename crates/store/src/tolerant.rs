@@ -3,7 +3,9 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use prowess_traits::{Clock, Forget, Summary, UsageError, UsageQuery, UsageRow, UsageStore, Use};
+use prowess_traits::{
+    Clock, SkillUse, UsageError, UsageFilter, UsageQuery, UsageRow, UsageStore, UsageSummary,
+};
 
 /// The default time for which a store is not called after it failed.
 pub const PAUSE: Duration = Duration::from_secs(30);
@@ -14,7 +16,7 @@ pub const PAUSE: Duration = Duration::from_secs(30);
 /// [`trouble`](Self::trouble), and the store is not called for a while, because each attempt could
 /// wait for a lock. `summary` and `forget` return errors, since their caller wants the result.
 #[derive(Debug)]
-pub struct Tolerant {
+pub struct TolerantUsage {
     store: Arc<dyn UsageStore>,
     clock: Arc<dyn Clock>,
     pause: i64,
@@ -23,14 +25,14 @@ pub struct Tolerant {
 
 #[derive(Debug, Default)]
 struct State {
-    trouble: Option<Trouble>,
+    trouble: Option<StoreTrouble>,
     /// The time of the last failure; `None` if the store has worked since.
     down_since: Option<i64>,
 }
 
 /// The failures of a store.
 #[derive(Clone, Debug)]
-pub struct Trouble {
+pub struct StoreTrouble {
     /// The last error.
     pub error: Arc<UsageError>,
     /// The time of the last error, in nanoseconds since 1970.
@@ -43,7 +45,7 @@ pub struct Trouble {
     pub over: bool,
 }
 
-impl Tolerant {
+impl TolerantUsage {
     /// Wraps a store.
     pub fn new(store: Arc<dyn UsageStore>, clock: Arc<dyn Clock>) -> Self {
         Self {
@@ -64,7 +66,7 @@ impl Tolerant {
     }
 
     /// Returns the failures, if there were any.
-    pub fn trouble(&self) -> Option<Trouble> {
+    pub fn trouble(&self) -> Option<StoreTrouble> {
         self.lock().trouble.clone()
     }
 
@@ -117,7 +119,7 @@ impl Tolerant {
                     .trouble
                     .as_ref()
                     .map_or((0, 0), |old| (old.failures, old.skipped));
-                state.trouble = Some(Trouble {
+                state.trouble = Some(StoreTrouble {
                     over: error.is_invalid_input(),
                     error: Arc::new(error),
                     at: now,
@@ -130,13 +132,13 @@ impl Tolerant {
     }
 }
 
-impl UsageStore for Tolerant {
-    fn record(&self, used: &Use) -> Result<(), UsageError> {
+impl UsageStore for TolerantUsage {
+    fn record(&self, used: &SkillUse) -> Result<(), UsageError> {
         self.attempt(|store| store.record(used));
         Ok(())
     }
 
-    fn settle(&self, used: &Use) -> Result<(), UsageError> {
+    fn settle(&self, used: &SkillUse) -> Result<(), UsageError> {
         self.attempt(|store| store.settle(used));
         Ok(())
     }
@@ -145,11 +147,11 @@ impl UsageStore for Tolerant {
         Ok(self.attempt(|store| store.rows(query)))
     }
 
-    fn summary(&self, project: Option<&str>, limit: usize) -> Result<Summary, UsageError> {
+    fn summary(&self, project: Option<&str>, limit: usize) -> Result<UsageSummary, UsageError> {
         self.store.summary(project, limit)
     }
 
-    fn forget(&self, which: &Forget) -> Result<u64, UsageError> {
+    fn forget(&self, which: &UsageFilter) -> Result<u64, UsageError> {
         self.store.forget(which)
     }
 }
@@ -188,25 +190,25 @@ mod tests {
     }
 
     impl UsageStore for Flaky {
-        fn record(&self, used: &Use) -> Result<(), UsageError> {
+        fn record(&self, used: &SkillUse) -> Result<(), UsageError> {
             self.call(|inner| inner.record(used))?
         }
-        fn settle(&self, used: &Use) -> Result<(), UsageError> {
+        fn settle(&self, used: &SkillUse) -> Result<(), UsageError> {
             self.call(|inner| inner.settle(used))?
         }
         fn rows(&self, query: &UsageQuery) -> Result<Vec<UsageRow>, UsageError> {
             self.call(|inner| inner.rows(query))?
         }
-        fn summary(&self, project: Option<&str>, limit: usize) -> Result<Summary, UsageError> {
+        fn summary(&self, project: Option<&str>, limit: usize) -> Result<UsageSummary, UsageError> {
             self.call(|inner| inner.summary(project, limit))?
         }
-        fn forget(&self, which: &Forget) -> Result<u64, UsageError> {
+        fn forget(&self, which: &UsageFilter) -> Result<u64, UsageError> {
             self.call(|inner| inner.forget(which))?
         }
     }
 
     prowess_test::usage_conformance_valid!((
-        Tolerant::new(Arc::new(MemoryUsage::new()), Arc::new(ManualClock::at(0))),
+        TolerantUsage::new(Arc::new(MemoryUsage::new()), Arc::new(ManualClock::at(0))),
         (),
     ));
 
@@ -214,9 +216,9 @@ mod tests {
     fn failing_store_is_not_called_for_a_while() {
         let store = Arc::new(Flaky::default());
         let clock = Arc::new(ManualClock::at(1_000));
-        let tolerant = Tolerant::new(Arc::clone(&store) as _, Arc::clone(&clock) as _)
+        let tolerant = TolerantUsage::new(Arc::clone(&store) as _, Arc::clone(&clock) as _)
             .with_pause(Duration::from_nanos(100));
-        let used = Use::new("p", "a", 5);
+        let used = SkillUse::new("p", "a", 5);
         let calls = || store.calls.load(Ordering::Relaxed);
         tolerant.record(&used).unwrap();
         assert!(tolerant.trouble().is_none());
@@ -236,7 +238,7 @@ mod tests {
         assert!(!trouble.over);
         // Explicit requests return the error.
         assert!(tolerant.summary(None, 5).is_err());
-        assert!(tolerant.forget(&Forget::default()).is_err());
+        assert!(tolerant.forget(&UsageFilter::default()).is_err());
 
         clock.set(1_099);
         tolerant.record(&used).unwrap();
@@ -268,11 +270,12 @@ mod tests {
 
     #[test]
     fn invalid_name_does_not_disable_the_store() {
-        let tolerant = Tolerant::new(Arc::new(MemoryUsage::new()), Arc::new(ManualClock::at(0)));
+        let tolerant =
+            TolerantUsage::new(Arc::new(MemoryUsage::new()), Arc::new(ManualClock::at(0)));
         tolerant
-            .record(&Use::new("p", "x".repeat(10_000), 5))
+            .record(&SkillUse::new("p", "x".repeat(10_000), 5))
             .unwrap();
-        tolerant.record(&Use::new("p", "a", 5)).unwrap();
+        tolerant.record(&SkillUse::new("p", "a", 5)).unwrap();
         assert_eq!(tolerant.rows(&UsageQuery::project("p")).unwrap().len(), 1);
         let trouble = tolerant.trouble().unwrap();
         assert!(matches!(*trouble.error, UsageError::TooLong { .. }));

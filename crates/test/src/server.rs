@@ -10,7 +10,7 @@ use serde_json::Value;
 
 /// An action of the server after it has read a request.
 #[derive(Clone, Debug)]
-pub enum Step {
+pub enum ServerStep {
     /// Sends bytes.
     Send(Vec<u8>),
     /// Sends nothing until the client closes the connection.
@@ -21,14 +21,14 @@ pub enum Step {
 
 /// A received request.
 #[derive(Clone, Debug)]
-pub struct Asked {
+pub struct ReceivedRequest {
     /// The first line and the headers, in lower case.
     pub head: String,
     /// The body.
     pub body: String,
 }
 
-impl Asked {
+impl ReceivedRequest {
     /// Parses the body as JSON.
     pub fn json(&self) -> Value {
         serde_json::from_str(&self.body).unwrap()
@@ -37,20 +37,20 @@ impl Asked {
 
 /// A server on this machine.
 #[derive(Debug)]
-pub struct Server {
+pub struct TestServer {
     /// The port.
     pub port: u16,
-    asked: Arc<Mutex<Vec<Asked>>>,
+    asked: Arc<Mutex<Vec<ReceivedRequest>>>,
 }
 
-impl Server {
+impl TestServer {
     /// Starts a server that serves one response per connection.
-    pub fn new(answers: impl IntoIterator<Item = Vec<Step>>) -> Self {
+    pub fn new(answers: impl IntoIterator<Item = Vec<ServerStep>>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
         let asked = Arc::new(Mutex::new(Vec::new()));
         let seen = asked.clone();
-        let answers: Vec<Vec<Step>> = answers.into_iter().collect();
+        let answers: Vec<Vec<ServerStep>> = answers.into_iter().collect();
         std::thread::spawn(move || {
             for steps in answers {
                 let Ok((stream, _)) = listener.accept() else {
@@ -64,16 +64,16 @@ impl Server {
 
     /// Starts a server that sends one response.
     pub fn once(answer: Vec<u8>) -> Self {
-        Self::new([vec![Step::Send(answer)]])
+        Self::new([vec![ServerStep::Send(answer)]])
     }
 
     /// Returns the received requests.
-    pub fn asked(&self) -> Vec<Asked> {
+    pub fn asked(&self) -> Vec<ReceivedRequest> {
         self.asked.lock().unwrap().clone()
     }
 }
 
-fn serve(mut stream: TcpStream, steps: Vec<Step>, seen: &Mutex<Vec<Asked>>) {
+fn serve(mut stream: TcpStream, steps: Vec<ServerStep>, seen: &Mutex<Vec<ReceivedRequest>>) {
     let mut head = Vec::new();
     let mut byte = [0];
     while !head.ends_with(b"\r\n\r\n") {
@@ -88,23 +88,23 @@ fn serve(mut stream: TcpStream, steps: Vec<Step>, seen: &Mutex<Vec<Asked>>) {
         .find_map(|line| line.strip_prefix("content-length: "));
     let mut body = vec![0; length.map_or(0, |length| length.trim().parse().unwrap())];
     stream.read_exact(&mut body).unwrap();
-    seen.lock().unwrap().push(Asked {
+    seen.lock().unwrap().push(ReceivedRequest {
         head,
         body: String::from_utf8(body).unwrap(),
     });
     // The client may close the connection at any time; many tests do.
     for step in steps {
         match step {
-            Step::Send(bytes) => {
+            ServerStep::Send(bytes) => {
                 if stream.write_all(&bytes).is_err() {
                     return;
                 }
             }
-            Step::Hold => {
+            ServerStep::Hold => {
                 let _ = stream.read(&mut byte);
                 return;
             }
-            Step::Drip => {
+            ServerStep::Drip => {
                 stream.set_nonblocking(true).unwrap();
                 while !matches!(stream.read(&mut byte), Ok(0)) {
                     if stream

@@ -1,7 +1,7 @@
 //! Invariants of the event streams of providers.
 
 use prowess_models::{
-    Anthropic, Gemini, OpenAiChat, OpenAiResponses, SseDecoder, SseError, SseEvent, Wire,
+    Anthropic, Gemini, OpenAiChat, OpenAiResponses, SseDecoder, SseError, SseEvent, WireFormat,
 };
 
 /// A small bound on the size of an event, so that it is often reached.
@@ -27,7 +27,7 @@ pub fn stream_holds(bytes: &[u8]) {
     let fits = |event: &SseEvent| event.data.len() + event.event.len() <= MAX_EVENT;
     assert!(whole.0.iter().all(fits), "{bytes:?}");
     let (events, _) = decode(MAX_READ, [bytes]);
-    let wires: [&dyn Wire; 4] = [
+    let wires: [&dyn WireFormat; 4] = [
         &Anthropic,
         &OpenAiChat::Compatible,
         &OpenAiResponses,

@@ -7,7 +7,7 @@ use prowess_catalog::visibility::{Audience, CatalogView, HiddenReason, LookupRef
 use prowess_diag::sanitize;
 use prowess_diag::wording::{either, shorten, tick};
 use prowess_policy::{Action, Actor, Decision, Verdict};
-use prowess_traits::Question;
+use prowess_traits::ApprovalRequest;
 use serde_json::Value;
 
 use crate::context::ToolContext;
@@ -192,7 +192,7 @@ pub(crate) fn permit_tool(
     let what = format!("Calling {tool}");
     let input = shorten(&sanitize::line(&input.to_string()), MAX_QUESTION);
     let long = format!("{what}: {input}");
-    let question = Question {
+    let question = ApprovalRequest {
         what: &long,
         decision: &decision,
         skill: None,
@@ -238,7 +238,7 @@ fn permit_name(
             shorten(&sanitize::line(arguments), MAX_QUESTION)
         ),
     };
-    let question = Question {
+    let question = ApprovalRequest {
         what: &long,
         decision: &decision,
         skill: Some(name),

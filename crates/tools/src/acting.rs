@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use prowess_policy::{Action, Actor, Answer, Approved, Command, Decision, Effect, Verdict};
-use prowess_traits::Question;
+use prowess_traits::ApprovalRequest;
 use prowess_trust::SkillTrust;
 
 use crate::context::ToolContext;
@@ -41,7 +41,7 @@ impl ToolContext {
         self.settle(
             what,
             &decision,
-            Question {
+            ApprovalRequest {
                 what,
                 decision: &decision,
                 skill,
@@ -55,7 +55,7 @@ impl ToolContext {
         &self,
         what: &str,
         decision: &Decision,
-        question: Question<'_>,
+        question: ApprovalRequest<'_>,
     ) -> Result<(), ToolError> {
         let answer =
             (decision.verdict == Verdict::Ask).then(|| self.services.approver.ask(&question));

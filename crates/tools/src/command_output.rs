@@ -1,6 +1,6 @@
 //! The answer of the tools that run a command.
 
-use prowess_traits::Ran;
+use prowess_traits::CommandResult;
 use serde_json::{Value, json};
 
 use crate::cap;
@@ -12,7 +12,7 @@ pub(crate) const MAX_COMMAND: usize = 100_000;
 /// The two streams of a command, shortened to fit an answer.
 #[derive(Debug)]
 pub(crate) struct CommandOutput<'r> {
-    ran: &'r Ran,
+    ran: &'r CommandResult,
     pub(crate) stdout: String,
     pub(crate) stderr: String,
     truncated: bool,
@@ -20,7 +20,12 @@ pub(crate) struct CommandOutput<'r> {
 
 impl<'r> CommandOutput<'r> {
     /// Trims each stream, and keeps its beginning and its end.
-    pub(crate) fn new(ran: &'r Ran, trim: fn(&str) -> &str, bytes: usize, lines: usize) -> Self {
+    pub(crate) fn new(
+        ran: &'r CommandResult,
+        trim: fn(&str) -> &str,
+        bytes: usize,
+        lines: usize,
+    ) -> Self {
         let streams = [&ran.stdout, &ran.stderr];
         let whole = streams.map(|stream| trim(&stream.text));
         let [stdout, stderr] = whole.map(|text| cap::ends(text, bytes, lines));

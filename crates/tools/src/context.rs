@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use prowess_agent::{Budget, Effort};
+use prowess_agent::{Effort, RunBudget};
 use prowess_catalog::{SkillGrant, Visibility, index};
 use prowess_policy::profile::{Setting, Strength};
 use prowess_policy::{
@@ -13,8 +13,8 @@ use prowess_policy::{
 use prowess_registry::Registry;
 use prowess_render::Compat;
 use prowess_traits::{
-    Approver, Clock, CommandRunner, Model, Models, Nobody, Noted, Question, Recorder, SessionStore,
-    UsageStore, Use, Watcher,
+    ApprovalRequest, Approver, Clock, CommandRunner, DecisionRecorder, DenyAll, Model, Models,
+    RecordedDecision, SessionStore, SkillUse, UsageStore, Watcher,
 };
 use prowess_trust::{SkillTrust, TrustStore};
 
@@ -56,7 +56,7 @@ pub struct Services {
     /// Answers prompts.
     pub approver: Arc<dyn Approver>,
     /// Records every decision.
-    pub recorder: Option<Arc<dyn Recorder>>,
+    pub recorder: Option<Arc<dyn DecisionRecorder>>,
     /// Records the use of skills.
     pub usage: Option<Arc<dyn UsageStore>>,
     /// Returns the time.
@@ -82,7 +82,7 @@ impl Services {
             registry,
             trust: None,
             runner: None,
-            approver: Arc::new(Nobody),
+            approver: Arc::new(DenyAll),
             recorder: None,
             usage: None,
             clock,
@@ -145,9 +145,9 @@ pub struct Settings {
     /// The notes of the project for every agent: its `AGENTS.md`.
     pub project_notes: Option<String>,
     /// The budget of a session.
-    pub budget: Budget,
+    pub budget: RunBudget,
     /// The budget of a sub-run, unless it has one of its own.
-    pub sub_budget: Budget,
+    pub sub_budget: RunBudget,
     /// The length of the index.
     pub index: index::IndexBudget,
     /// The skills that get a line in the index.
@@ -184,8 +184,8 @@ impl Default for Settings {
             deadline_ms: 30_000,
             instructions: None,
             project_notes: None,
-            budget: Budget::turns(50),
-            sub_budget: Budget::default(),
+            budget: RunBudget::turns(50),
+            sub_budget: RunBudget::default(),
             index: index::IndexBudget::default(),
             listing: index::Listing::default(),
             skill_tool: false,
@@ -285,7 +285,7 @@ impl ToolContext {
             Outcome::Ask(pending) => {
                 // The gate is not held while a person thinks.
                 let text = pending.command().text.clone();
-                let answer = self.services.approver.ask(&Question {
+                let answer = self.services.approver.ask(&ApprovalRequest {
                     what: &text,
                     decision: pending.decision(),
                     skill,
@@ -314,7 +314,7 @@ impl ToolContext {
         skill: Option<&str>,
     ) {
         if let Some(recorder) = &self.services.recorder {
-            recorder.decided(&Noted {
+            recorder.decided(&RecordedDecision {
                 what,
                 decision,
                 answer,
@@ -341,8 +341,8 @@ impl ToolContext {
             return;
         };
         let project = self.settings.paths.workspace.to_string_lossy().into_owned();
-        let used = Use::new(project, skill, self.services.clock.now());
-        let _ = store.record(&Use {
+        let used = SkillUse::new(project, skill, self.services.clock.now());
+        let _ = store.record(&SkillUse {
             agent: self.settings.agent.clone(),
             ..used
         });

@@ -5,7 +5,7 @@ use std::path::Path;
 use prowess_policy::{Bound, Decision};
 use prowess_render::{Part, Slot};
 use prowess_shell::lex;
-use prowess_traits::Ran;
+use prowess_traits::CommandResult;
 use prowess_trust::SkillTrust;
 
 use crate::context::ToolContext;
@@ -188,7 +188,7 @@ fn run(
 }
 
 /// What a command wrote, complaints behind the rest, without the line break at its end.
-fn joined(ran: &Ran) -> String {
+fn joined(ran: &CommandResult) -> String {
     let mut text = ran.stdout.text.clone();
     if !ran.stderr.text.is_empty() {
         if !text.is_empty() && !text.ends_with('\n') {
@@ -234,7 +234,7 @@ fn keep(text: &str, folder: &Path) -> Option<String> {
     Some(path.to_string_lossy().into_owned())
 }
 
-fn how(ran: &Ran) -> String {
+fn how(ran: &CommandResult) -> String {
     match (ran.stopped, ran.code, ran.signal) {
         (Some("deadline"), ..) => format!("its time was over after {} ms", ran.milliseconds),
         (Some(stopped), ..) => stopped.to_owned(),
@@ -244,7 +244,7 @@ fn how(ran: &Ran) -> String {
     }
 }
 
-fn failure(ran: &Ran) -> String {
+fn failure(ran: &CommandResult) -> String {
     let mut text = ran.stdout.text.trim_end().to_owned();
     if !ran.stderr.text.trim().is_empty() {
         if !text.is_empty() {
@@ -266,7 +266,7 @@ fn failure(ran: &Ran) -> String {
 }
 
 /// Exit code 1 of programs that only say "nothing found" or "they differ" is no failure.
-fn is_fine(script: &str, ran: &Ran) -> bool {
+fn is_fine(script: &str, ran: &CommandResult) -> bool {
     if ran.is_success() {
         return true;
     }
@@ -301,10 +301,10 @@ fn is_fine(script: &str, ran: &Ran) -> bool {
 mod tests {
     use super::*;
 
-    fn ended(code: i32) -> Ran {
-        Ran {
+    fn ended(code: i32) -> CommandResult {
+        CommandResult {
             code: Some(code),
-            ..Ran::default()
+            ..CommandResult::default()
         }
     }
 

@@ -26,7 +26,7 @@ use prowess_tools::{
     EventName, HookEnd, HookEvent, HookOutcome, HookSet, HookState, Settings, ToolCall,
     ToolContext, WorkspacePaths, run_hooks,
 };
-use prowess_traits::{Approver, Clock, Question};
+use prowess_traits::{ApprovalRequest, Approver, Clock};
 use prowess_trust::{SkillTrust, TrustStore};
 use serde_json::{Value, json};
 
@@ -920,7 +920,7 @@ impl Clock for NoTime {
 struct Always(Answer);
 
 impl Approver for Always {
-    fn ask(&self, _: &Question<'_>) -> Answer {
+    fn ask(&self, _: &ApprovalRequest<'_>) -> Answer {
         self.0
     }
 }
@@ -941,7 +941,7 @@ impl Counting {
 }
 
 impl Approver for Counting {
-    fn ask(&self, _: &Question<'_>) -> Answer {
+    fn ask(&self, _: &ApprovalRequest<'_>) -> Answer {
         self.count.fetch_add(1, Ordering::Relaxed);
         self.answer
     }

@@ -7,12 +7,12 @@ use prowess_policy::{Action, Answer, Decision};
 /// Asks a person for approval.
 pub trait Approver: Send + Sync + Debug {
     /// Asks and waits for the answer. Returns [`Answer::No`] if there is nobody to ask.
-    fn ask(&self, question: &Question<'_>) -> Answer;
+    fn ask(&self, question: &ApprovalRequest<'_>) -> Answer;
 }
 
 /// A request for approval.
 #[derive(Clone, Copy, Debug)]
-pub struct Question<'a> {
+pub struct ApprovalRequest<'a> {
     /// The command, file or tool to approve.
     pub what: &'a str,
     /// The decision that requires approval.
@@ -24,14 +24,14 @@ pub struct Question<'a> {
 }
 
 /// Records decisions, so that they can be explained later.
-pub trait Recorder: Send + Sync + Debug {
+pub trait DecisionRecorder: Send + Sync + Debug {
     /// Records one decision.
-    fn decided(&self, noted: &Noted<'_>);
+    fn decided(&self, noted: &RecordedDecision<'_>);
 }
 
 /// A decision and the answer to it.
 #[derive(Clone, Copy, Debug)]
-pub struct Noted<'a> {
+pub struct RecordedDecision<'a> {
     /// The requested action.
     pub what: &'a str,
     /// The decision.
@@ -44,10 +44,10 @@ pub struct Noted<'a> {
 
 /// An approver that denies everything.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Nobody;
+pub struct DenyAll;
 
-impl Approver for Nobody {
-    fn ask(&self, _question: &Question<'_>) -> Answer {
+impl Approver for DenyAll {
+    fn ask(&self, _question: &ApprovalRequest<'_>) -> Answer {
         Answer::No
     }
 }

@@ -13,7 +13,7 @@ pub trait CommandRunner: Send + Sync + Debug {
         command: &Approved<Command>,
         profile: &Profile,
         input: Option<&[u8]>,
-    ) -> Result<Ran, RunError>;
+    ) -> Result<CommandResult, CommandError>;
 
     /// Returns a copy of this runner whose runs can be stopped together; `None` if unsupported.
     fn stoppable(&self) -> Option<Stoppable> {
@@ -39,7 +39,7 @@ impl Debug for Stoppable {
 
 /// The result of a command.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Ran {
+pub struct CommandResult {
     /// The exit code; `None` if a signal ended it.
     pub code: Option<i32>,
     /// The signal that ended it.
@@ -47,16 +47,16 @@ pub struct Ran {
     /// The reason why it was stopped, if it was: `deadline` or `cancelled`.
     pub stopped: Option<&'static str>,
     /// Standard output.
-    pub stdout: Output,
+    pub stdout: CommandOutput,
     /// Standard error.
-    pub stderr: Output,
+    pub stderr: CommandOutput,
     /// The duration in milliseconds.
     pub milliseconds: u64,
     /// The layers of the sandbox, each with `on` or the reason why it is off.
     pub layers: Vec<(Box<str>, Box<str>)>,
 }
 
-impl Ran {
+impl CommandResult {
     /// Returns `true` if it exited with code 0 and was not stopped.
     pub fn is_success(&self) -> bool {
         self.code == Some(0) && self.stopped.is_none()
@@ -65,7 +65,7 @@ impl Ran {
 
 /// The output of a command on one stream.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Output {
+pub struct CommandOutput {
     /// The text. If it is truncated, a line in it says by how much.
     pub text: String,
     /// The total number of bytes written.
@@ -77,7 +77,7 @@ pub struct Output {
 /// A command that could not be run.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
-pub struct RunError {
+pub struct CommandError {
     /// The message.
     pub message: String,
 }

@@ -17,15 +17,16 @@ pub mod usage;
 pub mod watch;
 
 pub use address::{AddressClass, classify_address};
-pub use approve::{Approver, Nobody, Noted, Question, Recorder};
+pub use approve::{ApprovalRequest, Approver, DecisionRecorder, DenyAll, RecordedDecision};
 pub use clock::Clock;
-pub use command::{CommandRunner, Output, Ran, RunError, Stoppable};
+pub use command::{CommandError, CommandOutput, CommandResult, CommandRunner, Stoppable};
 pub use fetch::{FetchError, FetchLimits, Fetched, Fetcher};
 pub use model::{
     BoxFuture, FindModelError, Model, ModelError, ModelErrorKind, ModelInfo, Models, OnDelta, Price,
 };
 pub use sessions::{Lease, MAX_EVENT, SessionError, SessionQuery, SessionStore, SessionSummary};
 pub use usage::{
-    Forget, SkillSummary, Summary, UsageError, UsageQuery, UsageRow, UsageStore, Use, Whose,
+    AgentFilter, SkillUsageSummary, SkillUse, UsageError, UsageFilter, UsageQuery, UsageRow,
+    UsageStore, UsageSummary,
 };
 pub use watch::{Update, Watcher};

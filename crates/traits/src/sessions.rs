@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::fmt::Debug;
 
-use prowess_agent::{EndingKind, Stamped};
+use prowess_agent::{EndingKind, StampedEvent};
 
 /// The maximum size of one event in bytes.
 pub const MAX_EVENT: usize = 16 * 1024 * 1024;
@@ -15,19 +15,19 @@ pub const MAX_EVENT: usize = 16 * 1024 * 1024;
 /// Reading needs none.
 pub trait SessionStore: Send + Sync + Debug {
     /// Creates a session and leases it. The id is new, short and alphanumeric.
-    fn create(&self, first: &Stamped) -> Result<Lease, SessionError>;
+    fn create(&self, first: &StampedEvent) -> Result<Lease, SessionError>;
 
     /// Leases an existing session. Fails if a running process holds it.
     fn take(&self, id: &str) -> Result<Lease, SessionError>;
 
     /// Appends events atomically, in order.
-    fn append(&self, lease: &Lease, events: &[Stamped]) -> Result<(), SessionError>;
+    fn append(&self, lease: &Lease, events: &[StampedEvent]) -> Result<(), SessionError>;
 
     /// Releases a session. A process that exits releases all of its sessions.
     fn release(&self, lease: Lease);
 
     /// Returns the events of a session, in order.
-    fn events(&self, id: &str) -> Result<Vec<Stamped>, SessionError>;
+    fn events(&self, id: &str) -> Result<Vec<StampedEvent>, SessionError>;
 
     /// Returns summaries of sessions, latest first.
     fn list(&self, query: &SessionQuery) -> Result<Vec<SessionSummary>, SessionError>;

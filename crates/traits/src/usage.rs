@@ -24,25 +24,25 @@ pub const MAX_AGENTS: usize = 16;
 /// (`Tolerant` in `crates/store`).
 pub trait UsageStore: Send + Sync + Debug {
     /// Records a use.
-    fn record(&self, used: &Use) -> Result<(), UsageError>;
+    fn record(&self, used: &SkillUse) -> Result<(), UsageError>;
 
     /// Adds the outcome of a use that was recorded without one. Does not change the count or the
     /// time, and has no effect if there is no such use.
-    fn settle(&self, used: &Use) -> Result<(), UsageError>;
+    fn settle(&self, used: &SkillUse) -> Result<(), UsageError>;
 
     /// Returns matching rows, latest use first, at most `query.limit`.
     fn rows(&self, query: &UsageQuery) -> Result<Vec<UsageRow>, UsageError>;
 
     /// Returns the total use of each skill, in one project or in all.
-    fn summary(&self, project: Option<&str>, limit: usize) -> Result<Summary, UsageError>;
+    fn summary(&self, project: Option<&str>, limit: usize) -> Result<UsageSummary, UsageError>;
 
     /// Removes matching rows and returns their number.
-    fn forget(&self, which: &Forget) -> Result<u64, UsageError>;
+    fn forget(&self, which: &UsageFilter) -> Result<u64, UsageError>;
 }
 
 /// One use of one skill.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Use {
+pub struct SkillUse {
     /// The project as named by the caller, usually the path of its root.
     pub project: Box<str>,
     /// The team; [`DEFAULT_TEAM`] if there is none.
@@ -59,7 +59,7 @@ pub struct Use {
     pub at: i64,
 }
 
-impl Use {
+impl SkillUse {
     /// Creates a use by the agent of a session without a team, with no outcome.
     pub fn new(project: impl Into<Box<str>>, skill: impl Into<Box<str>>, at: i64) -> Self {
         Self {
@@ -76,9 +76,9 @@ impl Use {
     /// Validates the names. Every store calls this before it writes.
     pub fn check(&self) -> Result<(), UsageError> {
         let named = [
-            (Field::Team, &self.team, MAX_NAME),
-            (Field::Agent, &self.agent, MAX_NAME),
-            (Field::Skill, &self.skill, MAX_NAME),
+            (UsageField::Team, &self.team, MAX_NAME),
+            (UsageField::Agent, &self.agent, MAX_NAME),
+            (UsageField::Skill, &self.skill, MAX_NAME),
         ];
         for (field, text, _) in named {
             if text.is_empty() {
@@ -86,8 +86,8 @@ impl Use {
             }
         }
         let others = [
-            (Field::Project, &self.project, MAX_PROJECT),
-            (Field::AgentType, &self.agent_type, MAX_NAME),
+            (UsageField::Project, &self.project, MAX_PROJECT),
+            (UsageField::AgentType, &self.agent_type, MAX_NAME),
         ];
         for (field, text, limit) in named.into_iter().chain(others) {
             // Check the bytes first: counting the characters of a huge text is slow.
@@ -101,7 +101,7 @@ impl Use {
 
 /// A selection of agents.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Whose {
+pub enum AgentFilter {
     /// All agents.
     Everyone,
     /// The agent with this name.
@@ -119,7 +119,7 @@ pub struct UsageQuery {
     /// The team; `None` for all.
     pub team: Option<Box<str>>,
     /// The agents.
-    pub whose: Whose,
+    pub whose: AgentFilter,
     /// The maximum number of rows. If this many are returned, there may be more.
     pub limit: usize,
 }
@@ -130,7 +130,7 @@ impl UsageQuery {
         Self {
             project: Some(project.into()),
             team: None,
-            whose: Whose::Everyone,
+            whose: AgentFilter::Everyone,
             limit: MAX_ROWS,
         }
     }
@@ -141,7 +141,7 @@ impl UsageQuery {
         team: impl Into<Box<str>>,
         agent: impl Into<Box<str>>,
     ) -> Self {
-        let whose = Whose::Agent(agent.into());
+        let whose = AgentFilter::Agent(agent.into());
         Self {
             team: Some(team.into()),
             whose,
@@ -151,7 +151,7 @@ impl UsageQuery {
 
     /// Selects the rows of all orchestrators of a team.
     pub fn orchestrators(project: impl Into<Box<str>>, team: impl Into<Box<str>>) -> Self {
-        let whose = Whose::Type(ORCHESTRATOR.into());
+        let whose = AgentFilter::Type(ORCHESTRATOR.into());
         Self {
             team: Some(team.into()),
             whose,
@@ -166,9 +166,9 @@ impl UsageQuery {
             .is_none_or(|project| *project == row.project)
             && self.team.as_ref().is_none_or(|team| *team == row.team)
             && match &self.whose {
-                Whose::Everyone => true,
-                Whose::Agent(agent) => *agent == row.agent,
-                Whose::Type(agent_type) => *agent_type == row.agent_type,
+                AgentFilter::Everyone => true,
+                AgentFilter::Agent(agent) => *agent == row.agent,
+                AgentFilter::Type(agent_type) => *agent_type == row.agent_type,
             }
     }
 }
@@ -190,7 +190,7 @@ pub struct UsageRow {
 
 /// A selection of rows to remove: those that match all given fields. The default selects all rows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Forget {
+pub struct UsageFilter {
     /// The project.
     pub project: Option<Box<str>>,
     /// The team.
@@ -203,7 +203,7 @@ pub struct Forget {
     pub before: Option<i64>,
 }
 
-impl Forget {
+impl UsageFilter {
     /// Returns `true` if a row is selected.
     pub fn matches(&self, row: &UsageRow) -> bool {
         let same = |wanted: &Option<Box<str>>, found: &str| {
@@ -221,16 +221,16 @@ impl Forget {
 
 /// The use of all skills, most used first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Summary {
+pub struct UsageSummary {
     /// The skills, up to the requested limit.
-    pub skills: Vec<SkillSummary>,
+    pub skills: Vec<SkillUsageSummary>,
     /// The number of skills without the limit.
     pub total: usize,
 }
 
 /// The use of one skill.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SkillSummary {
+pub struct SkillUsageSummary {
     /// The name of the skill.
     pub skill: Box<str>,
     /// The number of uses.
@@ -245,11 +245,11 @@ pub struct SkillSummary {
     pub agent_count: usize,
 }
 
-impl Summary {
+impl UsageSummary {
     /// Summarizes rows.
     pub fn of(rows: impl IntoIterator<Item = UsageRow>, limit: usize) -> Self {
         type Agents = BTreeMap<(Box<str>, Box<str>), u64>;
-        let mut found: BTreeMap<Box<str>, (SkillSummary, Agents)> = BTreeMap::new();
+        let mut found: BTreeMap<Box<str>, (SkillUsageSummary, Agents)> = BTreeMap::new();
         for UsageRow {
             project: _,
             team,
@@ -259,7 +259,7 @@ impl Summary {
         } in rows
         {
             let (sum, agents) = found.entry(usage.skill.clone()).or_insert_with(|| {
-                let sum = SkillSummary {
+                let sum = SkillUsageSummary {
                     skill: usage.skill.clone(),
                     uses: 0,
                     last_used: i64::MIN,
@@ -276,7 +276,7 @@ impl Summary {
             *uses = uses.saturating_add(usage.count);
         }
         let total = found.len();
-        let mut skills: Vec<SkillSummary> = found
+        let mut skills: Vec<SkillUsageSummary> = found
             .into_values()
             .map(|(mut sum, agents)| {
                 sum.agent_count = agents.len();
@@ -302,9 +302,9 @@ impl Summary {
     }
 }
 
-/// A field of a [`Use`].
+/// A field of a [`SkillUse`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Field {
+pub enum UsageField {
     /// The project.
     Project,
     /// The team.
@@ -317,7 +317,7 @@ pub enum Field {
     Skill,
 }
 
-impl Display for Field {
+impl Display for UsageField {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Project => "project",
@@ -337,13 +337,13 @@ pub enum UsageError {
     #[error("the name of the {field} is empty")]
     Empty {
         /// The field.
-        field: Field,
+        field: UsageField,
     },
     /// A name is too long.
     #[error("the name of the {field} has more than {limit} characters")]
     TooLong {
         /// The field.
-        field: Field,
+        field: UsageField,
         /// The maximum number of characters.
         limit: usize,
     },

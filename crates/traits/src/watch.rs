@@ -2,7 +2,7 @@
 
 use std::fmt::Debug;
 
-use prowess_agent::{Delta, Stamped};
+use prowess_agent::{Delta, StampedEvent};
 
 /// Receives what happens in sessions. It is called in between and must not take long.
 pub trait Watcher: Send + Sync + Debug {
@@ -15,7 +15,7 @@ pub trait Watcher: Send + Sync + Debug {
 #[non_exhaustive]
 pub enum Update<'a> {
     /// An event, as it is in the store now.
-    Event(&'a Stamped),
+    Event(&'a StampedEvent),
     /// A piece of an answer that is on its way.
     Delta(&'a Delta),
     /// A message for people. Models do not see it.

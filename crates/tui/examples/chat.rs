@@ -14,10 +14,11 @@ use prowess::agent::{Delta, Reply, Request};
 use prowess::models::{EchoModel, ScriptedModel};
 use prowess::policy::{Approved, Command, Profile};
 use prowess::traits::{
-    BoxFuture, CommandRunner, Model, ModelError, ModelInfo, OnDelta, Output, Price, Ran, RunError,
+    BoxFuture, CommandError, CommandOutput, CommandResult, CommandRunner, Model, ModelError,
+    ModelInfo, OnDelta, Price,
 };
 use prowess::{Runtime, Settings};
-use prowess_tui::chat::{Begin, ChatLink, ChatOptions, Face};
+use prowess_tui::chat::{ChatLink, ChatMode, ChatOptions, ChatStart};
 
 const SCRIPT: &str = r##"
 {"reasoning": "SkillRef skill fits?", "text": "I use the skill for release notes.", "calls": [{"name": "load_skill", "input": {"name": "release-notes"}}], "usage": {"input": 1204, "output": 31}}
@@ -48,7 +49,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     std::fs::write(folder.path().join("CHANGES"), "1.4\n- json\n- search\n")?;
 
     let plain = std::env::args().any(|word| word == "--plain");
-    let link = ChatLink::new(Face::choose(plain));
+    let link = ChatLink::new(ChatMode::choose(plain));
     let model = Slowly {
         script: ScriptedModel::parse("demo", SCRIPT)?,
         about: about(),
@@ -69,7 +70,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         history: Some(folder.path().join("history")),
         ..ChatOptions::default()
     };
-    let begin = Begin::New {
+    let begin = ChatStart::New {
         title: "chat".to_owned(),
     };
     match link.ui.run(runtime, begin, options).await {
@@ -148,19 +149,19 @@ impl CommandRunner for Pretend {
         _command: &Approved<Command>,
         _profile: &Profile,
         _input: Option<&[u8]>,
-    ) -> Result<Ran, RunError> {
+    ) -> Result<CommandResult, CommandError> {
         std::thread::sleep(Duration::from_millis(800));
         let text = "1.3\n1.4\n".to_owned();
-        let stdout = Output {
+        let stdout = CommandOutput {
             bytes: text.len() as u64,
             text,
             omitted: 0,
         };
-        Ok(Ran {
+        Ok(CommandResult {
             code: Some(0),
             stdout,
             milliseconds: 800,
-            ..Ran::default()
+            ..CommandResult::default()
         })
     }
 }

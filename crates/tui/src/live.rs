@@ -5,7 +5,7 @@ use std::io::Write;
 use std::sync::{Mutex, PoisonError};
 
 use anstyle::{AnsiColor, Style};
-use prowess::agent::{Delta, Ending, Event, Stamped, ToolCall};
+use prowess::agent::{Delta, Ending, Event, StampedEvent, ToolCall};
 use prowess::{Update, Watcher};
 use prowess_diag::sanitize;
 use prowess_diag::wording::shorten;
@@ -21,7 +21,7 @@ pub struct Live {
 
 /// The place where the final answer is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Answer {
+pub enum AnswerDisplay {
     /// Here, as it arrives.
     Here,
     /// Elsewhere, when it is complete. Only the earlier texts are shown here.
@@ -33,7 +33,7 @@ struct State {
     colors: bool,
     /// `true` at the start of a line.
     at_start: bool,
-    answer: Answer,
+    answer: AnswerDisplay,
     /// Text that may be the answer, if that is shown elsewhere.
     held: String,
     /// `true` if a reply ended with this text.
@@ -49,7 +49,7 @@ impl Debug for Live {
 
 impl Live {
     /// Creates an output on a stream, with or without colors.
-    pub fn new(out: Box<dyn Write + Send>, colors: bool, answer: Answer) -> Self {
+    pub fn new(out: Box<dyn Write + Send>, colors: bool, answer: AnswerDisplay) -> Self {
         let (held, open) = (String::new(), Vec::new());
         let state = State {
             out,
@@ -72,8 +72,8 @@ impl Watcher for Live {
         match update {
             // The text of a sub-run is not shown; its calls are.
             Update::Delta(Delta::Text(text)) if depth == 0 => match state.answer {
-                Answer::Here => state.words(text),
-                Answer::Elsewhere => state.hold(text),
+                AnswerDisplay::Here => state.words(text),
+                AnswerDisplay::Elsewhere => state.hold(text),
             },
             Update::Delta(Delta::Restart) if depth == 0 => {
                 state.held.clear();
@@ -137,7 +137,7 @@ impl State {
         self.end_line();
     }
 
-    fn event(&mut self, depth: u8, stamped: &Stamped) {
+    fn event(&mut self, depth: u8, stamped: &StampedEvent) {
         match &stamped.event {
             Event::Replied { reply, .. } => {
                 match reply.calls().next() {
@@ -244,7 +244,7 @@ pub fn summary(call: &ToolCall) -> String {
 mod tests {
     use std::sync::Arc;
 
-    use prowess::agent::{Part, Reply};
+    use prowess::agent::{MessagePart, Reply};
 
     use super::*;
 
@@ -264,11 +264,12 @@ mod tests {
     }
 
     /// Returns the output for two replies: one with text and a call, and one with `last`.
-    fn shown(answer: Answer, last: &str, ending: Ending) -> String {
+    fn shown(answer: AnswerDisplay, last: &str, ending: Ending) -> String {
         let page = Page::default();
         let live = Live::new(Box::new(page.clone()), false, answer);
         let say = |text: &str| live.update("s", 0, Update::Delta(&Delta::Text(text.to_owned())));
-        let tell = |event: Event| live.update("s", 0, Update::Event(&Stamped { at: 0, event }));
+        let tell =
+            |event: Event| live.update("s", 0, Update::Event(&StampedEvent { at: 0, event }));
         let replied = |parts| Event::Replied {
             reply: Reply {
                 parts,
@@ -286,7 +287,10 @@ mod tests {
         };
         say("Let me ");
         say("look.");
-        tell(replied(vec![Part::text("Let me look."), Part::Call(call)]));
+        tell(replied(vec![
+            MessagePart::text("Let me look."),
+            MessagePart::Call(call),
+        ]));
         tell(Event::CallStarted {
             call: "1".into(),
             read_only: true,
@@ -294,7 +298,7 @@ mod tests {
         });
         say(last);
         if ending == Ending::Answered {
-            tell(replied(vec![Part::text(last)]));
+            tell(replied(vec![MessagePart::text(last)]));
         }
         tell(Event::Ended { ending });
         let bytes = page.0.lock().unwrap().clone();
@@ -304,11 +308,14 @@ mod tests {
     #[test]
     fn answer_shown_elsewhere_is_not_shown_here() {
         let way = "Let me look.\n  call      read a.csv\n";
-        let here = shown(Answer::Here, "It is 42.", Ending::Answered);
+        let here = shown(AnswerDisplay::Here, "It is 42.", Ending::Answered);
         assert_eq!(here, format!("{way}It is 42.\n"));
-        assert_eq!(shown(Answer::Elsewhere, "It is 42.", Ending::Answered), way);
+        assert_eq!(
+            shown(AnswerDisplay::Elsewhere, "It is 42.", Ending::Answered),
+            way
+        );
         // An incomplete reply is shown here.
-        let broken = shown(Answer::Elsewhere, "It is 4", Ending::Cancelled);
+        let broken = shown(AnswerDisplay::Elsewhere, "It is 4", Ending::Cancelled);
         assert!(
             broken.starts_with(&format!("{way}It is 4\n  cancelled")),
             "{broken}"

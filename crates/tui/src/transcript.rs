@@ -1,8 +1,8 @@
 //! A session as text: messages, actions and reasons.
 
 use prowess::agent::{
-    Decided, Ending, Event, Listed, Message, Part, RecordedAnswer, RecordedVerdict, Role, Stamped,
-    Usage,
+    DecisionRecord, Ending, Event, Message, MessagePart, MessageRole, RecordedAnswer,
+    RecordedVerdict, SkillListing, StampedEvent, TokenUsage,
 };
 use prowess_diag::sanitize;
 use prowess_diag::wording::{all, count, shorten, thousands, tick};
@@ -27,7 +27,7 @@ pub struct TranscriptOptions {
 }
 
 /// Formats a session. Untrusted text is made safe for a terminal.
-pub fn transcript(events: &[Stamped], options: TranscriptOptions) -> String {
+pub fn transcript(events: &[StampedEvent], options: TranscriptOptions) -> String {
     let mut page = Page {
         text: String::new(),
         options,
@@ -40,7 +40,7 @@ pub fn transcript(events: &[Stamped], options: TranscriptOptions) -> String {
 }
 
 /// Returns the number of turns: requests to the model.
-pub fn turns(events: &[Stamped]) -> u32 {
+pub fn turns(events: &[StampedEvent]) -> u32 {
     let asked = events.iter().filter_map(|stamped| match stamped.event {
         Event::Asked { turn, .. } => Some(turn),
         _ => None,
@@ -50,7 +50,7 @@ pub fn turns(events: &[Stamped]) -> u32 {
 
 /// Explains a turn: the message, the declared tools, the listed, hidden and loaded skills, the
 /// decisions with their rules, and the cost. Turns start at 1.
-pub fn why_turn(events: &[Stamped], turn: u32) -> String {
+pub fn why_turn(events: &[StampedEvent], turn: u32) -> String {
     let lines = why_lines(events, turn);
     lines
         .iter()
@@ -59,9 +59,8 @@ pub fn why_turn(events: &[Stamped], turn: u32) -> String {
 }
 
 /// Returns the same as pairs of a label and a text.
-pub(crate) fn why_lines(events: &[Stamped], turn: u32) -> Vec<(&'static str, String)> {
-    let is_turn =
-        |stamped: &Stamped| matches!(stamped.event, Event::Asked { turn: at, .. } if at == turn);
+pub(crate) fn why_lines(events: &[StampedEvent], turn: u32) -> Vec<(&'static str, String)> {
+    let is_turn = |stamped: &StampedEvent| matches!(stamped.event, Event::Asked { turn: at, .. } if at == turn);
     let Some(begin) = events.iter().position(is_turn) else {
         let text = match turns(events) {
             0 => "no turns yet".to_owned(),
@@ -70,8 +69,7 @@ pub(crate) fn why_lines(events: &[Stamped], turn: u32) -> Vec<(&'static str, Str
         return vec![("turn", text)];
     };
     // A retried turn keeps its number.
-    let behind =
-        |stamped: &Stamped| matches!(stamped.event, Event::Asked { turn: at, .. } if at != turn);
+    let behind = |stamped: &StampedEvent| matches!(stamped.event, Event::Asked { turn: at, .. } if at != turn);
     let end = events[begin..]
         .iter()
         .position(behind)
@@ -162,7 +160,7 @@ pub(crate) fn why_lines(events: &[Stamped], turn: u32) -> Vec<(&'static str, Str
 }
 
 /// Returns the decisions before a turn, latest last, at most `most`.
-pub(crate) fn decisions_before(events: &[Stamped], turn: u32, most: usize) -> Vec<String> {
+pub(crate) fn decisions_before(events: &[StampedEvent], turn: u32, most: usize) -> Vec<String> {
     let mut at = 0;
     let mut found = Vec::new();
     for stamped in events {
@@ -189,7 +187,7 @@ struct Page {
 }
 
 impl Page {
-    fn event(&mut self, stamped: &Stamped) {
+    fn event(&mut self, stamped: &StampedEvent) {
         match &stamped.event {
             Event::Started(started) => {
                 self.line(
@@ -300,13 +298,13 @@ impl Page {
         }
     }
 
-    fn said(&mut self, parts: &[Part], typed: Option<&str>) {
+    fn said(&mut self, parts: &[MessagePart], typed: Option<&str>) {
         if let Some(typed) = typed {
             self.block(2, typed, true);
         }
         for part in parts {
             match part {
-                Part::Text {
+                MessagePart::Text {
                     text,
                     keep: Some(skill),
                 } => {
@@ -316,28 +314,34 @@ impl Page {
                         self.block(4, text, true);
                     }
                 }
-                Part::Text { text, keep: None } => self.block(2, text, true),
-                Part::Image(image) => self.line(2, &format!("[{}]", clean(&image.media_type))),
-                Part::Reasoning { .. } | Part::Call(_) | Part::Result(_) => {}
+                MessagePart::Text { text, keep: None } => self.block(2, text, true),
+                MessagePart::Image(image) => {
+                    self.line(2, &format!("[{}]", clean(&image.media_type)))
+                }
+                MessagePart::Reasoning { .. } | MessagePart::Call(_) | MessagePart::Result(_) => {}
             }
         }
     }
 
-    fn reply(&mut self, parts: &[Part]) {
+    fn reply(&mut self, parts: &[MessagePart]) {
         for part in parts {
             match part {
-                Part::Text { text, .. } => self.block(2, text, true),
-                Part::Reasoning { text, .. } if self.options.reasoning && !text.is_empty() => {
+                MessagePart::Text { text, .. } => self.block(2, text, true),
+                MessagePart::Reasoning { text, .. }
+                    if self.options.reasoning && !text.is_empty() =>
+                {
                     self.line(2, "(reasoning)");
                     self.block(4, text, true);
                 }
-                Part::Call(call) if self.options.whole => {
+                MessagePart::Call(call) if self.options.whole => {
                     self.line(2, &format!("calls {}", clean(&call.name)));
                     let input = serde_json::to_string_pretty(&call.input).unwrap_or_default();
                     self.block(4, &input, true);
                 }
-                Part::Call(call) => self.line(2, &format!("calls {}", clean(&summary(call)))),
-                Part::Reasoning { .. } | Part::Image(_) | Part::Result(_) => {}
+                MessagePart::Call(call) => {
+                    self.line(2, &format!("calls {}", clean(&summary(call))))
+                }
+                MessagePart::Reasoning { .. } | MessagePart::Image(_) | MessagePart::Result(_) => {}
             }
         }
     }
@@ -393,7 +397,7 @@ fn names<'n>(names: impl Iterator<Item = &'n str>) -> String {
 }
 
 /// Returns the listed skills, and the reasons why others are not.
-fn listing(listed: &Listed) -> Vec<(&'static str, String)> {
+fn listing(listed: &SkillListing) -> Vec<(&'static str, String)> {
     let number = |number: u64| thousands(usize::try_from(number).unwrap_or(usize::MAX));
     let budget = match listed.budget {
         0 => String::new(),
@@ -418,7 +422,7 @@ fn listing(listed: &Listed) -> Vec<(&'static str, String)> {
 }
 
 /// Returns the loaded skills after some events.
-fn active(events: &[Stamped]) -> Vec<String> {
+fn active(events: &[StampedEvent]) -> Vec<String> {
     let mut active: Vec<String> = Vec::new();
     for stamped in events {
         let (loaded, unloaded) = match &stamped.event {
@@ -441,7 +445,7 @@ fn active(events: &[Stamped]) -> Vec<String> {
     active
 }
 
-fn last_said(events: &[Stamped]) -> Option<String> {
+fn last_said(events: &[StampedEvent]) -> Option<String> {
     events
         .iter()
         .rev()
@@ -449,7 +453,7 @@ fn last_said(events: &[Stamped]) -> Option<String> {
             Event::Said { parts, typed, .. } => {
                 let message = || {
                     Message {
-                        role: Role::User,
+                        role: MessageRole::User,
                         parts: parts.clone(),
                     }
                     .text()
@@ -460,7 +464,7 @@ fn last_said(events: &[Stamped]) -> Option<String> {
         })
 }
 
-fn decision(decided: &Decided) -> String {
+fn decision(decided: &DecisionRecord) -> String {
     let mut text = format!(
         "{} {}: {}",
         match decided.verdict {
@@ -501,7 +505,7 @@ fn how(ending: &Ending) -> String {
     }
 }
 
-fn usage(usage: &Usage) -> String {
+fn usage(usage: &TokenUsage) -> String {
     let number = |number: u64| thousands(usize::try_from(number).unwrap_or(usize::MAX));
     let cache = match usage.cache_read {
         0 => String::new(),
@@ -517,12 +521,12 @@ fn usage(usage: &Usage) -> String {
 
 #[cfg(test)]
 mod tests {
-    use prowess::agent::{ActiveSkill, Limits, Reply, Started, ToolCall, ToolResult};
+    use prowess::agent::{ActiveSkill, Reply, RunLimits, Started, ToolCall, ToolResult};
     use serde_json::json;
 
     use super::*;
 
-    fn events() -> Vec<Stamped> {
+    fn events() -> Vec<StampedEvent> {
         let call = ToolCall::new(
             "1",
             "bash",
@@ -536,12 +540,12 @@ mod tests {
         let long: String = (0..20)
             .map(|number| format!("line {number} \x1b[31m\n"))
             .collect();
-        let usage = Usage {
+        let usage = TokenUsage {
             input: 1_000,
             output: 20,
             cache_read: 204,
             micros: Some(4_100),
-            ..Usage::default()
+            ..TokenUsage::default()
         };
         let asked = |turn| Event::Asked {
             turn,
@@ -555,7 +559,7 @@ mod tests {
                 project: "/work".into(),
                 model: "scripted/demo".into(),
                 system: Vec::new(),
-                limits: Limits::default(),
+                limits: RunLimits::default(),
                 effort: None,
                 parent: None,
                 skill: None,
@@ -563,7 +567,7 @@ mod tests {
                 tools: None,
                 agents: Vec::new(),
             })),
-            Event::Listed(Listed {
+            Event::Listed(SkillListing {
                 tokens: 120,
                 budget: 2_000,
                 shown: vec!["release-notes".into(), "pdf".into()],
@@ -572,7 +576,7 @@ mod tests {
                 known: Vec::new(),
             }),
             Event::Said {
-                parts: vec![Part::Text {
+                parts: vec![MessagePart::Text {
                     text: "Read it.".into(),
                     keep: Some("release-notes".into()),
                 }],
@@ -583,13 +587,16 @@ mod tests {
             asked(1),
             Event::Replied {
                 reply: Reply {
-                    parts: vec![Part::text("I look.\x07"), Part::Call(call.clone())],
+                    parts: vec![
+                        MessagePart::text("I look.\x07"),
+                        MessagePart::Call(call.clone()),
+                    ],
                     usage,
                     ..Reply::default()
                 },
                 milliseconds: 812,
             },
-            Event::Decided(Decided {
+            Event::Decided(DecisionRecord {
                 call: Some("1".into()),
                 what: "git log".into(),
                 verdict: RecordedVerdict::Ask,
@@ -619,7 +626,7 @@ mod tests {
                 ending: Ending::Cancelled,
             },
         ];
-        let stamped = |(number, event): (i64, Event)| Stamped {
+        let stamped = |(number, event): (i64, Event)| StampedEvent {
             at: number * 250_000_000,
             event,
         };

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex};
 use prowess::Runtime;
 use prowess::models::ScriptedModel;
 use prowess::policy::{Approved, Command, Profile};
-use prowess::traits::{CommandRunner, Output, Ran, RunError};
-use prowess_tui::chat::{Begin, ChatEnd, ChatLink, ChatOptions, Face, Streams};
+use prowess::traits::{CommandError, CommandOutput, CommandResult, CommandRunner};
+use prowess_tui::chat::{ChatEnd, ChatLink, ChatMode, ChatOptions, ChatStart, ChatStreams};
 
 #[derive(Clone, Default)]
 struct Shared(Arc<Mutex<Vec<u8>>>);
@@ -33,16 +33,21 @@ impl Write for Shared {
 struct Pretend;
 
 impl CommandRunner for Pretend {
-    fn run(&self, _: &Approved<Command>, _: &Profile, _: Option<&[u8]>) -> Result<Ran, RunError> {
-        let stdout = Output {
+    fn run(
+        &self,
+        _: &Approved<Command>,
+        _: &Profile,
+        _: Option<&[u8]>,
+    ) -> Result<CommandResult, CommandError> {
+        let stdout = CommandOutput {
             text: "out\n".into(),
             bytes: 4,
             omitted: 0,
         };
-        Ok(Ran {
+        Ok(CommandResult {
             code: Some(0),
             stdout,
-            ..Ran::default()
+            ..CommandResult::default()
         })
     }
 }
@@ -60,7 +65,7 @@ async fn talk(script: &str, input: &str, person: bool, terminal: bool) -> Talk {
     let text = "---\nname: notes\ndescription: Writes notes.\n---\nWrite notes on $ARGUMENTS.\n";
     std::fs::write(skill.join("SKILL.md"), text).unwrap();
     let (output, errors) = (Shared::default(), Shared::default());
-    let link = ChatLink::new(Face::Plain(Streams {
+    let link = ChatLink::new(ChatMode::Plain(ChatStreams {
         input: Box::new(BufReader::new(Cursor::new(input.to_owned()))),
         output: Box::new(output.clone()),
         errors: Box::new(errors.clone()),
@@ -76,7 +81,7 @@ async fn talk(script: &str, input: &str, person: bool, terminal: bool) -> Talk {
         .approver(link.approver)
         .build()
         .unwrap();
-    let begin = Begin::New {
+    let begin = ChatStart::New {
         title: "test".into(),
     };
     let end = link
@@ -186,7 +191,7 @@ async fn exit_codes_follow_the_result() {
 #[tokio::test]
 async fn endless_message_is_rejected() {
     let folder = tempfile::tempdir().unwrap();
-    let link = ChatLink::new(Face::Plain(Streams {
+    let link = ChatLink::new(ChatMode::Plain(ChatStreams {
         input: Box::new(BufReader::new(std::io::repeat(b'x'))),
         output: Box::new(std::io::sink()),
         errors: Box::new(std::io::sink()),
@@ -198,7 +203,7 @@ async fn endless_message_is_rejected() {
         .model(Arc::new(prowess::models::EchoModel::default()))
         .build()
         .unwrap();
-    let begin = Begin::New {
+    let begin = ChatStart::New {
         title: "test".into(),
     };
     let failure = link
@@ -214,7 +219,7 @@ async fn endless_message_is_rejected() {
 async fn session_is_resumed() {
     let folder = tempfile::tempdir().unwrap();
     let store = Arc::new(prowess::store::MemorySessions::new());
-    let mut begin = Begin::New {
+    let mut begin = ChatStart::New {
         title: "test".into(),
     };
     let mut output = Shared::default();
@@ -226,7 +231,7 @@ async fn session_is_resumed() {
         ),
     ] {
         output = Shared::default();
-        let link = ChatLink::new(Face::Plain(Streams {
+        let link = ChatLink::new(ChatMode::Plain(ChatStreams {
             input: Box::new(Cursor::new(input)),
             output: Box::new(output.clone()),
             errors: Box::new(std::io::sink()),
@@ -247,7 +252,7 @@ async fn session_is_resumed() {
             .await
             .unwrap();
         assert_eq!(end.code, 0);
-        begin = Begin::Resume {
+        begin = ChatStart::Resume {
             id: end.session[..5].to_owned(),
         };
     }

@@ -7,7 +7,7 @@ use crate::commands::run::about;
 use crate::env::Environment;
 use crate::setup::{ModelArgs, Setup};
 use crate::wait;
-use prowess_tui::chat::{Begin, ChatError, ChatLink, ChatOptions, Face};
+use prowess_tui::chat::{ChatError, ChatLink, ChatMode, ChatOptions, ChatStart};
 
 /// Arguments of `chat`.
 #[derive(Debug, clap::Args)]
@@ -48,7 +48,7 @@ pub(crate) fn run(
         watcher,
         approver,
         ui,
-    } = ChatLink::new(Face::choose(args.plain));
+    } = ChatLink::new(ChatMode::choose(args.plain));
     // The chat handles interrupts itself: they cancel a turn, not the chat.
     wait::without_interrupts(async move {
         let chosen = setup.model(&args.model).await?;
@@ -66,8 +66,8 @@ pub(crate) fn run(
             },
         )?;
         let begin = match &args.resume {
-            Some(id) => Begin::Resume { id: id.clone() },
-            None => Begin::New {
+            Some(id) => ChatStart::Resume { id: id.clone() },
+            None => ChatStart::New {
                 title: "chat".to_owned(),
             },
         };

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::output::{Exit, Failure, Printer};
 use prowess::tools::{ToolSelection, Toolset};
-use prowess::traits::Nobody;
+use prowess::traits::DenyAll;
 use prowess::{CancellationToken, Runtime};
 pub(crate) use prowess_mcp::install::Homes;
 use prowess_mcp::install::{self as clients, Change, Client, Launch};
@@ -105,7 +105,7 @@ fn serve(
     };
     let mut context = setup.context();
     // Standard input and output belong to the client.
-    context.services.approver = Arc::new(Nobody);
+    context.services.approver = Arc::new(DenyAll);
     if args.allow_run {
         options.engine = Some(engine(args, setup)?.engine().clone());
     }
@@ -160,7 +160,7 @@ fn serve(
 fn engine(args: &McpArgs, setup: Setup) -> Result<Runtime, Failure> {
     wait::without_interrupts(async {
         let chosen = setup.model(&args.model).await?;
-        let approver = Arc::new(Nobody);
+        let approver = Arc::new(DenyAll);
         setup.runtime(&args.model, chosen.model, approver, Vec::new(), |_| {})
     })
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::output::{Exit, Failure, Printer};
 use anstyle::AnsiColor;
 use prowess::LookupRefusal;
-use prowess::agent::Stamped;
+use prowess::agent::StampedEvent;
 use prowess::tools::ActivationError;
 use prowess::{
     CancellationToken, Ending, EndingKind, FailureKind, Finished, Runtime, RuntimeError, Update,
@@ -20,7 +20,7 @@ use crate::args::GlobalArgs;
 use crate::env::Environment;
 use crate::setup::{ModelArgs, Setup, arguments};
 use crate::wait;
-use prowess_tui::live::{Answer, Live};
+use prowess_tui::live::{AnswerDisplay, Live};
 
 /// Maximum size of a schema.
 const MAX_SCHEMA: u64 = 1024 * 1024;
@@ -134,7 +134,7 @@ async fn skill(
     runtime: &Runtime,
     name: &str,
     given: Value,
-    budget: prowess::agent::Budget,
+    budget: prowess::agent::RunBudget,
     cancel: &CancellationToken,
     schema: Option<Value>,
 ) -> Result<Finished, RuntimeError> {
@@ -151,7 +151,7 @@ async fn skill(
 pub(crate) fn live(printer: &Printer, typed: bool) -> Live {
     let colours = printer.has_colours() && std::io::stderr().is_terminal();
     let answer = if typed {
-        Answer::Here
+        AnswerDisplay::Here
     } else {
         answer_place(printer)
     };
@@ -160,12 +160,12 @@ pub(crate) fn live(printer: &Printer, typed: bool) -> Live {
 
 /// Streams the answer to standard error only if both streams are terminals. Otherwise it goes to
 /// standard output, and streaming would show it twice.
-fn answer_place(printer: &Printer) -> Answer {
+fn answer_place(printer: &Printer) -> AnswerDisplay {
     let is_seen = printer.width().is_some() && std::io::stderr().is_terminal();
     if is_seen && !printer.is_quiet() {
-        Answer::Here
+        AnswerDisplay::Here
     } else {
-        Answer::Elsewhere
+        AnswerDisplay::Elsewhere
     }
 }
 
@@ -229,7 +229,7 @@ pub(crate) fn print(
             value: Value::String(text),
         } if !typed => {
             let text = format!("{}\n", text.trim_end());
-            if answer_place(printer) == Answer::Elsewhere {
+            if answer_place(printer) == AnswerDisplay::Elsewhere {
                 printer.foreign(&text)?;
             }
         }
@@ -358,7 +358,7 @@ impl Watcher for Lines {
 }
 
 /// Converts an event to JSON.
-pub(crate) fn event_line(session: &str, depth: u8, event: &Stamped) -> Value {
+pub(crate) fn event_line(session: &str, depth: u8, event: &StampedEvent) -> Value {
     json!({ "schema": "prowess.run/1", "type": "event", "session": session, "depth": depth, "event": event })
 }
 

@@ -348,7 +348,7 @@ fn resume(args: &ResumeArgs, mut setup: Setup, printer: &Printer) -> Result<Exit
     }
     let asked = args.model.limits()?;
     let before = limits.unwrap_or_default();
-    let budget = prowess::agent::Budget {
+    let budget = prowess::agent::RunBudget {
         turns: asked.turns.or(before.turns),
         tokens: asked.tokens.or(before.tokens),
         micros: asked.micros.or(before.micros),

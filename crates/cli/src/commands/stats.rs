@@ -2,7 +2,7 @@
 
 use anstyle::{AnsiColor, Style};
 use prowess_diag::wording;
-use prowess_traits::{SkillSummary, UsageStore};
+use prowess_traits::{SkillUsageSummary, UsageStore};
 
 use crate::args::StatsArgs;
 use crate::env::Environment;
@@ -65,7 +65,7 @@ pub(crate) fn run(
 }
 
 /// Formats the outcomes: `12 done, 1 failed`.
-fn ended(skill: &SkillSummary) -> String {
+fn ended(skill: &SkillUsageSummary) -> String {
     let outcomes = &skill.outcomes;
     let parts = [
         (outcomes.done, "done"),

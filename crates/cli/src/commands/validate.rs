@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use prowess::validate::{self as validation, Action, Job, Outcome, Surface, Watch};
-use prowess_config::{Asked, Config};
+use prowess_config::{Config, RuleOptions};
 use prowess_diag::render::{concise, full, github, json, sarif};
 use prowess_diag::{
     Applicability, Diagnostic, FileReport, FindingCounts, LineIndex, Severity, sanitize, suggest,
@@ -234,7 +234,7 @@ fn sources(
 }
 
 /// Converts the flags to rule settings.
-fn asked(args: &ValidateArgs) -> Result<Asked, CliError> {
+fn asked(args: &ValidateArgs) -> Result<RuleOptions, CliError> {
     let profile = match &args.profile {
         Some(name) => Some(LintProfile::parse(name).ok_or_else(|| {
             unknown_word(
@@ -256,7 +256,7 @@ fn asked(args: &ValidateArgs) -> Result<Asked, CliError> {
             .map(|name| explain::find(name).map(|rule| rule.id))
             .collect::<Result<Vec<_>, _>>()
     };
-    let mut asked = Asked {
+    let mut asked = RuleOptions {
         profile,
         target,
         select: ids(&args.select)?,

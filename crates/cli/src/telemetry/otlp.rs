@@ -13,7 +13,7 @@ use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::error::OTelSdkResult;
 use opentelemetry_sdk::trace::{SdkTracerProvider, SpanData, SpanExporter, Tracer};
 use prowess::traits::telemetry as names;
-use prowess_http::{Address, Deadlines, Header, HttpClient};
+use prowess_http::{Deadlines, Header, HttpClient, HttpUrl};
 use tokio::runtime::Runtime;
 use tracing::Subscriber;
 use tracing_opentelemetry::OpenTelemetryLayer;
@@ -52,7 +52,7 @@ impl Export {
         let Some((name, endpoint)) = endpoint.filter(|_| !disabled) else {
             return Ok(None);
         };
-        Address::parse(endpoint.trim()).map_err(|error| {
+        HttpUrl::parse(endpoint.trim()).map_err(|error| {
             Failure::new(format!("cannot use `{name}` as an OTLP endpoint"))
                 .cause(error)
                 .hint("set it to a URL, e.g. `http://127.0.0.1:4318`")
@@ -200,7 +200,7 @@ impl opentelemetry_http::HttpClient for Client {
 }
 
 async fn send(http: &HttpClient, request: Request<Bytes>) -> Result<Response<Bytes>, HttpError> {
-    let address = Address::parse(&request.uri().to_string())?;
+    let address = HttpUrl::parse(&request.uri().to_string())?;
     let (mut media, mut headers) = ("application/x-protobuf", Vec::new());
     for (name, value) in request.headers() {
         match (name.as_str(), value.to_str()?) {

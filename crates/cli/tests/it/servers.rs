@@ -1,7 +1,7 @@
 //! MCP servers used by an agent: `prowess mcp list`, `prowess mcp trust`, and runs with their tools and
 //! skills. The server is prowess itself, started in another folder.
 
-use prowess_test::server::{Server, Step, sse};
+use prowess_test::server::{ServerStep, TestServer, sse};
 use serde_json::{Value, json};
 
 use crate::world::World;
@@ -114,7 +114,7 @@ fn run_uses_tools_and_skills_of_servers() {
         call("mcp__shop__load_skill", r#"{"name":"refunds"}"#),
         done,
     ];
-    let model = Server::new(answers.map(|events| vec![Step::Send(sse(&events))]));
+    let model = TestServer::new(answers.map(|events| vec![ServerStep::Send(sse(&events))]));
     let arguments = [
         "run",
         "--task",

@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use prowess_catalog::rank::UseOutcome;
 use prowess_store::SqliteUsage;
-use prowess_traits::{UsageStore, Use};
+use prowess_traits::{SkillUse, UsageStore};
 use serde_json::json;
 
 use crate::world::World;
@@ -30,9 +30,9 @@ fn used() -> World {
         .unwrap()
         .to_owned();
     let record = |skill: &str, agent: &str, outcome, hours| {
-        let used = Use::new(project.as_str(), skill, hours_ago(hours));
+        let used = SkillUse::new(project.as_str(), skill, hours_ago(hours));
         store
-            .record(&Use {
+            .record(&SkillUse {
                 agent: agent.into(),
                 outcome,
                 ..used

@@ -1,6 +1,6 @@
 //! Request bytes sent to each provider by a run of the program.
 
-use prowess_test::server::{Asked, Server, Step, sse};
+use prowess_test::server::{ReceivedRequest, ServerStep, TestServer, sse};
 use serde_json::{Value, json};
 
 use crate::world::World;
@@ -9,10 +9,15 @@ const INDEX: &str = "- **greet** — Greets people. Use when a guest arrives.";
 const CLOSING: &str = "Never work on another subject, or on more than was asked.";
 
 /// Runs a task against a server that first calls `load_skill` and then replies. Returns the requests.
-fn asked(provider: &str, variables: &[(&str, &str)], load: &str, done: &str) -> Vec<Asked> {
+fn asked(
+    provider: &str,
+    variables: &[(&str, &str)],
+    load: &str,
+    done: &str,
+) -> Vec<ReceivedRequest> {
     let world = World::with_a_greeting();
-    let answers = [load, done].map(|events| vec![Step::Send(sse(events))]);
-    let server = Server::new(answers);
+    let answers = [load, done].map(|events| vec![ServerStep::Send(sse(events))]);
+    let server = TestServer::new(answers);
     let model = format!("{provider}/test-model");
     let mut command = world.command(&["run", "--task", "Ada is here.", "--model", &model]);
     for (name, path) in variables {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures_util::StreamExt;
 use futures_util::stream::{self, BoxStream};
 use http::{HeaderName, HeaderValue};
-use prowess_http::{Address, Answer, Deadlines, Header, HttpClient, HttpError};
+use prowess_http::{Deadlines, Header, HttpClient, HttpError, HttpUrl, Response};
 use rmcp::model::{ClientJsonRpcMessage, JsonRpcMessage, ServerJsonRpcMessage};
 use rmcp::transport::streamable_http_client::{
     SseError, StreamableHttpClient, StreamableHttpClientTransport,
@@ -40,7 +40,7 @@ type Events = BoxStream<'static, Result<Sse, SseError>>;
 pub(crate) struct Web {
     client: HttpClient,
     listening: HttpClient,
-    address: Address,
+    address: HttpUrl,
     headers: Arc<[Header]>,
 }
 
@@ -51,7 +51,7 @@ pub(crate) fn transport(
     place: &ClientPlace,
     call: Duration,
 ) -> Result<StreamableHttpClientTransport<Web>, String> {
-    let address = Address::parse(url).map_err(|error| error.to_string())?;
+    let address = HttpUrl::parse(url).map_err(|error| error.to_string())?;
     if !address.is_loopback() && address.as_str().starts_with("http:") && !headers.is_empty() {
         return Err("headers would be sent unencrypted; use `https`".to_owned());
     }
@@ -211,7 +211,7 @@ fn refused(status: u16, body: &[u8]) -> Fault {
 }
 
 /// Returns the events of a response. The response is bounded, so every event is too.
-fn events(answer: Answer) -> Events {
+fn events(answer: Response) -> Events {
     let pieces = stream::try_unfold(answer, |mut answer| async move {
         let piece = answer.chunk().await?;
         Ok::<_, HttpError>(piece.map(|piece| (bytes::Bytes::from(piece), answer)))

@@ -10,7 +10,7 @@ use prowess_diag::sanitize;
 use prowess_diag::wording::shorten;
 use prowess_policy::{Answer, Grant};
 use prowess_tools::ToolContext;
-use prowess_traits::{Approver, Question};
+use prowess_traits::{ApprovalRequest, Approver};
 use rmcp::model::{
     ClientResult, ElicitRequest, ElicitRequestParams, ElicitationAction, ServerRequest,
 };
@@ -46,7 +46,7 @@ impl Asker {
 }
 
 impl Approver for Asker {
-    fn ask(&self, question: &Question<'_>) -> Answer {
+    fn ask(&self, question: &ApprovalRequest<'_>) -> Answer {
         let text = question_text(question);
         let (answer, wait) = oneshot::channel();
         if self.sender.blocking_send(Asked { text, answer }).is_err() {
@@ -57,7 +57,7 @@ impl Approver for Asker {
 }
 
 /// Formats a question for the user.
-pub(crate) fn question_text(question: &Question<'_>) -> String {
+pub(crate) fn question_text(question: &ApprovalRequest<'_>) -> String {
     let mut text = format!("Allow this? {}", sanitize::block(question.what));
     if let Some(skill) = question.skill {
         text.push_str(&format!("\nRequested by skill {}.", sanitize::line(skill)));

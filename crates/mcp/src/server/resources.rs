@@ -7,7 +7,7 @@ use base64::prelude::BASE64_STANDARD;
 use prowess_catalog::skill::one_line;
 use prowess_policy::{Action, Actor, Verdict};
 use prowess_tools::ToolContext;
-use prowess_traits::Question;
+use prowess_traits::ApprovalRequest;
 use rmcp::ErrorData;
 use rmcp::model::{
     ListResourceTemplatesResult, ListResourcesResult, ReadResourceResult, Resource,
@@ -140,7 +140,7 @@ fn may_read(tool_context: &ToolContext, served: &ServedSkill, path: &str) -> boo
         Verdict::Deny => false,
         Verdict::Ask => {
             let what = format!("Reading {path} of the skill {}", served.name);
-            let question = Question {
+            let question = ApprovalRequest {
                 what: &what,
                 decision: &decision,
                 skill: Some(&served.name),

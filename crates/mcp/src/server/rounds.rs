@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use prowess_policy::Answer;
 use prowess_tools::ToolContext;
-use prowess_traits::{Approver, Question};
+use prowess_traits::{ApprovalRequest, Approver};
 use rmcp::model::{InputRequest, InputRequests, InputRequiredResult, InputResponses};
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
@@ -92,7 +92,7 @@ impl Rounds {
 }
 
 impl Approver for Rounds {
-    fn ask(&self, question: &Question<'_>) -> Answer {
+    fn ask(&self, question: &ApprovalRequest<'_>) -> Answer {
         let text = question_text(question);
         let mut state = self.state();
         let known = state

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use prowess_traits::{Forget, Summary, UsageError, UsageQuery, UsageRow, UsageStore, Use};
+use prowess_traits::{
+    SkillUse, UsageError, UsageFilter, UsageQuery, UsageRow, UsageStore, UsageSummary,
+};
 use tokio::sync::Semaphore;
 
 /// Most writes that wait for a thread.
@@ -23,7 +25,7 @@ impl DeferredUsage {
 }
 
 impl UsageStore for DeferredUsage {
-    fn record(&self, used: &Use) -> Result<(), UsageError> {
+    fn record(&self, used: &SkillUse) -> Result<(), UsageError> {
         let runtime = tokio::runtime::Handle::try_current();
         let permit = Arc::clone(&self.room).try_acquire_owned();
         let (Ok(runtime), Ok(permit)) = (runtime, permit) else {
@@ -38,7 +40,7 @@ impl UsageStore for DeferredUsage {
         Ok(())
     }
 
-    fn settle(&self, used: &Use) -> Result<(), UsageError> {
+    fn settle(&self, used: &SkillUse) -> Result<(), UsageError> {
         self.inner.settle(used)
     }
 
@@ -46,11 +48,11 @@ impl UsageStore for DeferredUsage {
         self.inner.rows(query)
     }
 
-    fn summary(&self, project: Option<&str>, limit: usize) -> Result<Summary, UsageError> {
+    fn summary(&self, project: Option<&str>, limit: usize) -> Result<UsageSummary, UsageError> {
         self.inner.summary(project, limit)
     }
 
-    fn forget(&self, which: &Forget) -> Result<u64, UsageError> {
+    fn forget(&self, which: &UsageFilter) -> Result<u64, UsageError> {
         self.inner.forget(which)
     }
 }

@@ -14,7 +14,7 @@ use prowess_policy::{Answer, Effect, Gate, Source};
 use prowess_registry::{NewSkill, Registry};
 use prowess_store::SystemClock;
 use prowess_tools::{Loaded, ToolContext, ToolError, ToolSelection, Toolset, Why};
-use prowess_traits::{Approver, Question};
+use prowess_traits::{ApprovalRequest, Approver};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
@@ -167,7 +167,7 @@ struct Person {
 }
 
 impl Approver for Person {
-    fn ask(&self, question: &Question<'_>) -> Answer {
+    fn ask(&self, question: &ApprovalRequest<'_>) -> Answer {
         self.asked.lock().unwrap().push(question.what.to_owned());
         self.answer
     }

@@ -3,14 +3,15 @@
 use std::sync::Arc;
 
 use prowess_agent::{
-    Effort, Message, Opaque, Options, Part, Reply, Stop, ToolCall, ToolChoice, Usage,
+    Effort, Message, MessagePart, ProviderData, Reply, RequestOptions, StopReason, TokenUsage,
+    ToolCall, ToolChoice,
 };
 use prowess_models::Anthropic;
 use prowess_traits::{Model, ModelErrorKind};
 use serde_json::{Value, json};
 
 use crate::support::{KEY, ask, check_whole, conversation, hello, remote, seen};
-use prowess_test::server::{Server, json as whole, sse};
+use prowess_test::server::{TestServer, json as whole, sse};
 
 const STREAM: &str = r#"
 {"type":"message_start","message":{"id":"msg_1","type":"message","role":"assistant","content":[],"model":"claude-sonnet-4-5-20250929","stop_reason":null,"stop_sequence":null,"usage":{"input_tokens":25,"cache_creation_input_tokens":8,"cache_read_input_tokens":1000,"output_tokens":1}}}
@@ -42,9 +43,9 @@ const STREAM: &str = r#"
 const WHOLE: &str = r#"{"id":"msg_1","type":"message","role":"assistant","model":"claude-sonnet-4-5-20250929","content":[{"type":"thinking","thinking":"Let me see.","signature":"EqQB"},{"type":"redacted_thinking","data":"xyz"},{"type":"text","text":"I look. 🦀"},{"type":"tool_use","id":"toolu_1","name":"look","input":{"a":"xy"}},{"type":"tool_use","id":"toolu_1","name":"list","input":{}},{"type":"some_new_block"}],"stop_reason":"tool_use","stop_sequence":null,"usage":{"input_tokens":25,"cache_creation_input_tokens":8,"cache_read_input_tokens":1000,"output_tokens":89}}"#;
 
 fn reply() -> Reply {
-    let thought = |text: &str, value: Value| Part::Reasoning {
+    let thought = |text: &str, value: Value| MessagePart::Reasoning {
         text: text.into(),
-        opaque: Some(Opaque {
+        opaque: Some(ProviderData {
             provider: "anthropic".into(),
             value,
         }),
@@ -56,12 +57,12 @@ fn reply() -> Reply {
                 json!({"type": "thinking", "thinking": "Let me see.", "signature": "EqQB"}),
             ),
             thought("", json!({"type": "redacted_thinking", "data": "xyz"})),
-            Part::text("I look. 🦀"),
-            Part::Call(ToolCall::new("toolu_1", "look", json!({"a": "xy"}))),
-            Part::Call(ToolCall::new("toolu_1", "list", json!({}))),
+            MessagePart::text("I look. 🦀"),
+            MessagePart::Call(ToolCall::new("toolu_1", "look", json!({"a": "xy"}))),
+            MessagePart::Call(ToolCall::new("toolu_1", "list", json!({}))),
         ],
-        stop: Stop::ToolUse,
-        usage: Usage {
+        stop: StopReason::ToolUse,
+        usage: TokenUsage {
             input: 25,
             output: 89,
             cache_read: 1_000,
@@ -74,7 +75,7 @@ fn reply() -> Reply {
 
 #[test]
 fn streamed_reply_is_parsed() {
-    let server = Server::once(sse(STREAM));
+    let server = TestServer::once(sse(STREAM));
     let model = remote(Arc::new(Anthropic), "claude-sonnet-4-5", server.port);
     let (got, shown) = ask(&model, &hello());
     assert_eq!(got, Ok(reply()));
@@ -89,11 +90,11 @@ fn complete_reply_is_parsed() {
 
 #[test]
 fn request_body_is_exact() {
-    let server = Server::once(sse(STREAM));
+    let server = TestServer::once(sse(STREAM));
     let model = remote(Arc::new(Anthropic), "claude-sonnet-4-5", server.port);
     let own = json!({"type": "thinking", "thinking": "hm", "signature": "sig"});
     let mut request = conversation("anthropic", own);
-    request.options = Options {
+    request.options = RequestOptions {
         max_tokens: Some(4_000),
         effort: Some(Effort::Low),
         choice: ToolChoice::Auto,
@@ -163,7 +164,7 @@ fn request_body_is_exact() {
 fn effort_depends_on_the_model() {
     let body = |model: &str, effort, choice| {
         let mut request = hello();
-        request.options = Options {
+        request.options = RequestOptions {
             effort,
             choice,
             max_tokens: Some(100_000),
@@ -219,10 +220,10 @@ fn effort_depends_on_the_model() {
 fn reasoning_does_not_start_between_calls() {
     let mut request = conversation("another", json!({}));
     request.messages.truncate(3);
-    request.options = Options {
+    request.options = RequestOptions {
         effort: Some(Effort::Low),
         max_tokens: Some(4_000),
-        ..Options::default()
+        ..RequestOptions::default()
     };
     let body = remote(Arc::new(Anthropic), "claude-sonnet-4-5", 1).body(&request);
     assert!(!String::from_utf8(body).unwrap().contains("thinking"));
@@ -231,15 +232,15 @@ fn reasoning_does_not_start_between_calls() {
 #[test]
 fn stop_reasons_are_mapped() {
     for (word, stop) in [
-        ("end_turn", Stop::End),
-        ("max_tokens", Stop::MaxTokens),
-        ("refusal", Stop::Refused),
-        ("pause_turn", Stop::Other("pause_turn".into())),
+        ("end_turn", StopReason::End),
+        ("max_tokens", StopReason::MaxTokens),
+        ("refusal", StopReason::Refused),
+        ("pause_turn", StopReason::Other("pause_turn".into())),
     ] {
         let body = json!({
             "content": [{"type": "text", "text": "x"}], "stop_reason": word, "usage": {},
         });
-        let server = Server::once(whole("200 OK", "", &body.to_string()));
+        let server = TestServer::once(whole("200 OK", "", &body.to_string()));
         let model = remote(Arc::new(Anthropic), "m", server.port).with_stream(false);
         assert_eq!(ask(&model, &hello()).0.unwrap().stop, stop);
     }
@@ -300,7 +301,7 @@ fn errors_are_mapped() {
         ),
     ] {
         let body = json!({"type": "error", "error": {"type": kind, "message": message}});
-        let server = Server::once(whole(status, "", &body.to_string()));
+        let server = TestServer::once(whole(status, "", &body.to_string()));
         let model = remote(Arc::new(Anthropic), "m", server.port);
         let error = ask(&model, &hello()).0.unwrap_err();
         assert_eq!(error.kind, expected, "{message}");
@@ -319,7 +320,7 @@ fn error_in_the_stream() {
         ),
     ] {
         let event = json!({"type": "error", "error": {"type": kind, "message": message}});
-        let server = Server::once(sse(&event.to_string()));
+        let server = TestServer::once(sse(&event.to_string()));
         let model = remote(Arc::new(Anthropic), "m", server.port);
         assert_eq!(ask(&model, &hello()).0.unwrap_err().kind, expected);
     }
@@ -328,7 +329,7 @@ fn error_in_the_stream() {
 #[test]
 fn invalid_input_json_has_a_fault() {
     let events = STREAM.replace(r#""partial_json":"y\"}""#, r#""partial_json":"y""#);
-    let server = Server::once(sse(&events));
+    let server = TestServer::once(sse(&events));
     let model = remote(Arc::new(Anthropic), "m", server.port);
     let reply = ask(&model, &hello()).0.unwrap();
     let call = reply.calls().next().unwrap();
@@ -348,10 +349,10 @@ fn last_call_of_a_truncated_reply_has_a_fault() {
         "content": [{"type": "tool_use", "id": "a", "name": "rm", "input": {}}],
         "stop_reason": "max_tokens",
     });
-    let server = Server::once(whole("200 OK", "", &body.to_string()));
+    let server = TestServer::once(whole("200 OK", "", &body.to_string()));
     let model = remote(Arc::new(Anthropic), "m", server.port).with_stream(false);
     let reply = ask(&model, &hello()).0.unwrap();
-    assert_eq!(reply.stop, Stop::MaxTokens);
+    assert_eq!(reply.stop, StopReason::MaxTokens);
     assert!(reply.calls().next().unwrap().fault.is_some());
 }
 

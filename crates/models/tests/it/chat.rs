@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use prowess_agent::{Effort, Options, Part, Reply, Stop, ToolCall, ToolChoice};
+use prowess_agent::{Effort, MessagePart, Reply, RequestOptions, StopReason, ToolCall, ToolChoice};
 use prowess_models::OpenAiChat;
 use prowess_traits::ModelErrorKind;
 use serde_json::{Value, json};
 
 use crate::support::{KEY, ask, check_whole, conversation, hello, remote, seen, usage};
-use prowess_test::server::{Server, json as whole, sse};
+use prowess_test::server::{TestServer, json as whole, sse};
 
 const STREAM: &str = r#"
 {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1,"model":"gpt-4o-2024-08-06","choices":[{"index":0,"delta":{"role":"assistant","content":"","refusal":null},"logprobs":null,"finish_reason":null}],"usage":null}
@@ -29,15 +29,15 @@ const WHOLE: &str = r#"{"id":"chatcmpl-1","object":"chat.completion","model":"gp
 fn reply() -> Reply {
     Reply {
         parts: vec![
-            Part::Reasoning {
+            MessagePart::Reasoning {
                 text: "hm".into(),
                 opaque: None,
             },
-            Part::text("I look."),
-            Part::Call(ToolCall::new("call_a", "look", json!({"a": "xy"}))),
-            Part::Call(ToolCall::new("call_b", "list", json!({}))),
+            MessagePart::text("I look."),
+            MessagePart::Call(ToolCall::new("call_a", "look", json!({"a": "xy"}))),
+            MessagePart::Call(ToolCall::new("call_b", "list", json!({}))),
         ],
-        stop: Stop::ToolUse,
+        stop: StopReason::ToolUse,
         usage: usage(),
         model: "gpt-4o-2024-08-06".into(),
     }
@@ -49,7 +49,7 @@ fn official() -> Arc<OpenAiChat> {
 
 #[test]
 fn streamed_reply_is_parsed() {
-    let server = Server::once(sse(STREAM));
+    let server = TestServer::once(sse(STREAM));
     let (got, shown) = ask(&remote(official(), "gpt-4o", server.port), &hello());
     assert_eq!(got, Ok(reply()));
     assert_eq!(shown, seen(&["hm"], &["I lo", "ok."]));
@@ -62,17 +62,17 @@ fn complete_reply_is_parsed() {
 
 #[test]
 fn unstreamed_reply_is_accepted() {
-    let server = Server::once(whole("200 OK", "", WHOLE));
+    let server = TestServer::once(whole("200 OK", "", WHOLE));
     let model = remote(official(), "gpt-4o", server.port);
     assert_eq!(ask(&model, &hello()), (Ok(reply()), vec![]));
 }
 
 #[test]
 fn request_body_is_exact() {
-    let server = Server::once(sse(STREAM));
+    let server = TestServer::once(sse(STREAM));
     let model = remote(official(), "o3", server.port);
     let mut request = conversation("openai-chat", json!({}));
-    request.options = Options {
+    request.options = RequestOptions {
         max_tokens: Some(500),
         effort: Some(Effort::Max),
         choice: ToolChoice::Required,
@@ -181,13 +181,13 @@ fn calls_with_bad_indexes_are_separated() {
             ],
         ),
     ] {
-        let server = Server::once(sse(&[pieces.join("\n"), end.clone()].join("\n")));
+        let server = TestServer::once(sse(&[pieces.join("\n"), end.clone()].join("\n")));
         let reply = ask(&remote(official(), "m", server.port), &hello())
             .0
             .unwrap();
-        let call = |name: &str| Part::Call(ToolCall::new("same", name, json!({"x": 1})));
+        let call = |name: &str| MessagePart::Call(ToolCall::new("same", name, json!({"x": 1})));
         assert_eq!(reply.parts, [call("a"), call("b")], "{what}");
-        assert_eq!(reply.stop, Stop::ToolUse, "{what}");
+        assert_eq!(reply.stop, StopReason::ToolUse, "{what}");
     }
 }
 
@@ -196,26 +196,26 @@ fn stop_reasons_are_mapped() {
     for (choice, stop) in [
         (
             json!({"delta": {"content": "x"}, "finish_reason": "stop"}),
-            Stop::End,
+            StopReason::End,
         ),
         (
             json!({"delta": {"content": "x"}, "finish_reason": "length"}),
-            Stop::MaxTokens,
+            StopReason::MaxTokens,
         ),
         (
             json!({"delta": {}, "finish_reason": "content_filter"}),
-            Stop::Refused,
+            StopReason::Refused,
         ),
         (
             json!({"delta": {"refusal": "No."}, "finish_reason": "stop"}),
-            Stop::Refused,
+            StopReason::Refused,
         ),
         (
             json!({"delta": {}, "finish_reason": "odd"}),
-            Stop::Other("odd".into()),
+            StopReason::Other("odd".into()),
         ),
     ] {
-        let server = Server::once(sse(&json!({"choices": [choice]}).to_string()));
+        let server = TestServer::once(sse(&json!({"choices": [choice]}).to_string()));
         let reply = ask(&remote(official(), "m", server.port), &hello())
             .0
             .unwrap();
@@ -278,7 +278,7 @@ fn errors_are_mapped() {
         ),
         ("302 X", json!({}), ModelErrorKind::BadRequest),
     ] {
-        let server = Server::once(whole(
+        let server = TestServer::once(whole(
             status,
             "location: http://evil.example/\r\n",
             &body.to_string(),
@@ -293,7 +293,7 @@ fn errors_are_mapped() {
 #[test]
 fn error_in_the_stream() {
     let event = json!({"error": {"code": 429, "message": "slow down"}});
-    let server = Server::once(sse(&event.to_string()));
+    let server = TestServer::once(sse(&event.to_string()));
     let error = ask(&remote(official(), "m", server.port), &hello())
         .0
         .unwrap_err();

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use prowess_models::{ChooseError, Chosen, Settings, choose, open};
+use prowess_models::{ChooseError, ChosenModel, ModelSettings, choose, open};
 use serde_json::json;
 
 use crate::support::{ask, block_on, hello, settings};
-use prowess_test::server::{Server, json as whole, sse};
+use prowess_test::server::{TestServer, json as whole, sse};
 
-fn by(variables: &[(&str, &str)], name: Option<&str>) -> Result<Chosen, ChooseError> {
+fn by(variables: &[(&str, &str)], name: Option<&str>) -> Result<ChosenModel, ChooseError> {
     let map: BTreeMap<String, String> = variables
         .iter()
         .map(|(name, value)| ((*name).into(), (*value).into()))
@@ -137,10 +137,12 @@ fn script_and_recording_are_opened() {
 fn local_server_lists_its_model() {
     let list = json!({"object": "list", "data": [{"id": "first"}, {"id": "second"}]}).to_string();
     let answer = r#"{"choices":[{"delta":{"content":"hi"},"finish_reason":"stop"}]}"#;
-    let list = vec![prowess_test::server::Step::Send(whole("200 OK", "", &list))];
-    let server = Server::new([
+    let list = vec![prowess_test::server::ServerStep::Send(whole(
+        "200 OK", "", &list,
+    ))];
+    let server = TestServer::new([
         list.clone(),
-        vec![prowess_test::server::Step::Send(sse(answer))],
+        vec![prowess_test::server::ServerStep::Send(sse(answer))],
         list,
     ]);
     let base = format!("http://127.0.0.1:{}/v1", server.port);
@@ -172,7 +174,7 @@ fn local_server_lists_its_model() {
 fn proxy_is_read_from_variables() {
     let settings = |value: &'static str| {
         let variables = move |name: &str| (name == "https_proxy").then(|| value.to_owned());
-        Settings::from_variables("prowess-test", &variables)
+        ModelSettings::from_variables("prowess-test", &variables)
     };
     assert!(settings("http://127.0.0.1:3128").is_ok());
     assert!(settings("").is_ok());
@@ -198,7 +200,7 @@ fn unreachable_server_is_named() {
 #[test]
 fn openai_base_url_elsewhere_uses_chat() {
     let answer = r#"{"choices":[{"delta":{"content":"hi"},"finish_reason":"stop"}]}"#;
-    let server = Server::once(sse(answer));
+    let server = TestServer::once(sse(answer));
     let base = format!("http://127.0.0.1:{}/v1", server.port);
     let chosen = by(
         &[("OPENAI_BASE_URL", &base), ("OPENAI_API_KEY", "k")],
@@ -221,7 +223,7 @@ fn ollama_host_is_used() {
         "localhost:{}",
     ] {
         let answer = r#"{"choices":[{"delta":{"content":"hi"},"finish_reason":"stop"}]}"#;
-        let server = Server::once(sse(answer));
+        let server = TestServer::once(sse(answer));
         let host = host.replace("{}", &server.port.to_string());
         let chosen = by(&[("OLLAMA_HOST", &host)], Some("ollama/m")).unwrap();
         if host == "127.0.0.1" {

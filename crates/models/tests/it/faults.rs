@@ -7,15 +7,15 @@ use std::time::Duration;
 
 use prowess_agent::Delta;
 use prowess_http::Deadlines;
-use prowess_models::{Anthropic, Gemini, OpenAiChat, OpenAiResponses, Wire};
+use prowess_models::{Anthropic, Gemini, OpenAiChat, OpenAiResponses, WireFormat};
 use prowess_traits::{Model, ModelError, ModelErrorKind};
 
 use crate::support::{ask, block_on, hello, patient, remote, remote_within, text};
-use prowess_test::server::{Server, Step, sse, sse_head};
+use prowess_test::server::{ServerStep, TestServer, sse, sse_head};
 
 const SHORT: Duration = Duration::from_millis(60);
 
-fn wires() -> [Arc<dyn Wire>; 4] {
+fn wires() -> [Arc<dyn WireFormat>; 4] {
     [
         Arc::new(Anthropic),
         Arc::new(OpenAiChat::Compatible),
@@ -24,8 +24,8 @@ fn wires() -> [Arc<dyn Wire>; 4] {
     ]
 }
 
-fn fails(steps: Vec<Step>, deadlines: Deadlines) -> (ModelError, Vec<Delta>) {
-    let server = Server::new([steps]);
+fn fails(steps: Vec<ServerStep>, deadlines: Deadlines) -> (ModelError, Vec<Delta>) {
+    let server = TestServer::new([steps]);
     let model = remote_within(
         Arc::new(OpenAiChat::Compatible),
         "m",
@@ -55,7 +55,7 @@ fn connection_is_refused() {
 #[test]
 fn silent_server_times_out() {
     let (error, _) = fails(
-        vec![Step::Hold],
+        vec![ServerStep::Hold],
         Deadlines {
             first: SHORT,
             ..patient()
@@ -69,7 +69,7 @@ fn silent_server_times_out() {
 
 #[test]
 fn stalled_response_times_out() {
-    let steps = vec![Step::Send(sse(BEGIN)), Step::Hold];
+    let steps = vec![ServerStep::Send(sse(BEGIN)), ServerStep::Hold];
     let (error, shown) = fails(
         steps,
         Deadlines {
@@ -84,7 +84,7 @@ fn stalled_response_times_out() {
 
 #[test]
 fn dripping_response_times_out() {
-    let steps = vec![Step::Send(sse_head()), Step::Drip];
+    let steps = vec![ServerStep::Send(sse_head()), ServerStep::Drip];
     let (error, _) = fails(
         steps,
         Deadlines {
@@ -98,8 +98,11 @@ fn dripping_response_times_out() {
 
 #[test]
 fn oversized_event_is_rejected() {
-    let mut steps = vec![Step::Send(sse_head()), Step::Send(b"data: ".to_vec())];
-    steps.extend(vec![Step::Send(vec![b'x'; 1024 * 1024]); 50]);
+    let mut steps = vec![
+        ServerStep::Send(sse_head()),
+        ServerStep::Send(b"data: ".to_vec()),
+    ];
+    steps.extend(vec![ServerStep::Send(vec![b'x'; 1024 * 1024]); 50]);
     let (error, _) = fails(steps, patient());
     assert_eq!(error.kind, ModelErrorKind::BadReply);
     assert_eq!(error.message, "an event is larger than 8388608 bytes");
@@ -107,8 +110,8 @@ fn oversized_event_is_rejected() {
 
 #[test]
 fn endless_response_is_rejected() {
-    let mut steps = vec![Step::Send(sse_head())];
-    steps.extend(vec![Step::Send(b": x\n\n".repeat(1_000)); 30]);
+    let mut steps = vec![ServerStep::Send(sse_head())];
+    steps.extend(vec![ServerStep::Send(b": x\n\n".repeat(1_000)); 30]);
     let (error, _) = fails(
         steps,
         Deadlines {
@@ -124,20 +127,26 @@ fn endless_response_is_rejected() {
 fn compressed_response_is_rejected() {
     let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-encoding: gzip\r\n\
                 connection: close\r\n\r\n";
-    let (error, _) = fails(vec![Step::Send(head.into()), Step::Hold], patient());
+    let (error, _) = fails(
+        vec![ServerStep::Send(head.into()), ServerStep::Hold],
+        patient(),
+    );
     assert_eq!(error.kind, ModelErrorKind::BadReply);
 }
 
 #[test]
 fn truncated_response_is_rejected() {
     let head = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 500\r\n\r\n{";
-    let (error, _) = fails(vec![Step::Send(head.into())], patient());
+    let (error, _) = fails(vec![ServerStep::Send(head.into())], patient());
     assert_eq!(error.kind, ModelErrorKind::Transport);
 }
 
 #[test]
 fn response_that_is_not_http_is_rejected() {
-    let (error, _) = fails(vec![Step::Send(b"SSH-2.0-OpenSSH\r\n".to_vec())], patient());
+    let (error, _) = fails(
+        vec![ServerStep::Send(b"SSH-2.0-OpenSSH\r\n".to_vec())],
+        patient(),
+    );
     assert_eq!(error.kind, ModelErrorKind::Transport);
 }
 
@@ -164,7 +173,7 @@ fn invalid_data_in_every_format() {
     ];
     for wire in wires() {
         for event in kinds.iter().chain(typed) {
-            let server = Server::once(sse(event));
+            let server = TestServer::once(sse(event));
             let (reply, shown) = ask(&remote(wire.clone(), "m", server.port), &hello());
             let error = reply.unwrap_err();
             assert_eq!(
@@ -181,13 +190,13 @@ fn invalid_data_in_every_format() {
 fn empty_stream_in_every_format() {
     for wire in wires() {
         for events in ["", "[DONE]", r#"{"type":"ping"}"#] {
-            let server = Server::once(sse(events));
+            let server = TestServer::once(sse(events));
             let error = ask(&remote(wire.clone(), "m", server.port), &hello())
                 .0
                 .unwrap_err();
             assert_eq!(error.kind, ModelErrorKind::BadReply, "{wire:?}: {events}");
         }
-        let server = Server::once(prowess_test::server::json("200 OK", "", "{}"));
+        let server = TestServer::once(prowess_test::server::json("200 OK", "", "{}"));
         let model = remote(wire.clone(), "m", server.port).with_stream(false);
         assert_eq!(
             ask(&model, &hello()).0.unwrap_err().kind,
@@ -201,7 +210,7 @@ fn empty_stream_in_every_format() {
 fn html_error_page_is_not_quoted() {
     let page = "HTTP/1.1 502 Bad Gateway\r\ncontent-length: 23\r\nconnection: close\r\n\r\n\
                 <html>nginx</html>\n\n\n\n\n";
-    let (error, _) = fails(vec![Step::Send(page.into())], patient());
+    let (error, _) = fails(vec![ServerStep::Send(page.into())], patient());
     assert_eq!(
         (error.kind, error.message.as_str()),
         (ModelErrorKind::Transport, "status 502")
@@ -215,7 +224,9 @@ fn long_error_is_truncated() {
         "a\\u001b".repeat(5_000)
     );
     let (error, _) = fails(
-        vec![Step::Send(prowess_test::server::json("400 X", "", &body))],
+        vec![ServerStep::Send(prowess_test::server::json(
+            "400 X", "", &body,
+        ))],
         patient(),
     );
     assert!(error.message.chars().count() <= 600 && !error.message.contains('\u{1b}'));

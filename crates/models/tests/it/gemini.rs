@@ -4,14 +4,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use prowess_agent::{
-    Effort, Opaque, Options, Part, Reply, Request, Role, Stop, ToolCall, ToolChoice,
+    Effort, MessagePart, MessageRole, ProviderData, Reply, Request, RequestOptions, StopReason,
+    ToolCall, ToolChoice,
 };
 use prowess_models::Gemini;
 use prowess_traits::ModelErrorKind;
 use serde_json::{Value, json};
 
 use crate::support::{KEY, ask, check_whole, conversation, hello, remote, seen, usage};
-use prowess_test::server::{Server, json as whole, sse};
+use prowess_test::server::{TestServer, json as whole, sse};
 
 const STREAM: &str = r#"
 {"candidates":[{"content":{"parts":[{"text":"h","thought":true}],"role":"model"},"index":0}],"usageMetadata":{"promptTokenCount":1025},"modelVersion":"gemini-2.5-pro","responseId":"r"}
@@ -24,8 +25,8 @@ const STREAM: &str = r#"
 
 const WHOLE: &str = r#"{"candidates":[{"content":{"parts":[{"text":"hm","thought":true},{"text":"I look."},{"functionCall":{"name":"look","args":{"a":"xy"}},"thoughtSignature":"CsIB"},{"functionCall":{"id":"f2","name":"list"}},{"text":"","thoughtSignature":"EjQ="}],"role":"model"},"finishReason":"STOP","safetyRatings":[]}],"usageMetadata":{"promptTokenCount":1025,"cachedContentTokenCount":1000,"candidatesTokenCount":25,"thoughtsTokenCount":64},"modelVersion":"gemini-2.5-pro"}"#;
 
-fn opaque(signature: &str) -> Opaque {
-    Opaque {
+fn opaque(signature: &str) -> ProviderData {
+    ProviderData {
         provider: "gemini".into(),
         value: json!({"thoughtSignature": signature}),
     }
@@ -38,19 +39,19 @@ fn reply() -> Reply {
     };
     Reply {
         parts: vec![
-            Part::Reasoning {
+            MessagePart::Reasoning {
                 text: "hm".into(),
                 opaque: None,
             },
-            Part::text("I look."),
-            Part::Call(look),
-            Part::Call(ToolCall::new("f2", "list", json!({}))),
-            Part::Reasoning {
+            MessagePart::text("I look."),
+            MessagePart::Call(look),
+            MessagePart::Call(ToolCall::new("f2", "list", json!({}))),
+            MessagePart::Reasoning {
                 text: String::new(),
                 opaque: Some(opaque("EjQ=")),
             },
         ],
-        stop: Stop::ToolUse,
+        stop: StopReason::ToolUse,
         usage: usage(),
         model: "gemini-2.5-pro".into(),
     }
@@ -58,7 +59,7 @@ fn reply() -> Reply {
 
 #[test]
 fn streamed_reply_is_parsed() {
-    let server = Server::once(sse(STREAM));
+    let server = TestServer::once(sse(STREAM));
     let (got, shown) = ask(
         &remote(Arc::new(Gemini), "gemini-2.5-pro", server.port),
         &hello(),
@@ -86,13 +87,13 @@ fn complete_reply_is_parsed() {
 
 #[test]
 fn request_body_is_exact() {
-    let server = Server::once(sse(STREAM));
+    let server = TestServer::once(sse(STREAM));
     let model = remote(Arc::new(Gemini), "gemini-2.5-pro", server.port);
     let mut request = conversation("gemini", json!({"thoughtSignature": "T"}));
-    if let Some(Part::Call(call)) = request.messages[1].parts.get_mut(3) {
+    if let Some(MessagePart::Call(call)) = request.messages[1].parts.get_mut(3) {
         call.opaque = Some(opaque("S"));
     }
-    request.options = Options {
+    request.options = RequestOptions {
         max_tokens: Some(500),
         effort: Some(Effort::Low),
         choice: ToolChoice::None,
@@ -154,7 +155,7 @@ fn effort_depends_on_the_model() {
         level("high")
     );
     assert_eq!(config("gemini-2.0-flash", Effort::Medium), Value::Null);
-    assert_eq!(hello().messages[0].role, Role::User);
+    assert_eq!(hello().messages[0].role, MessageRole::User);
 }
 
 #[test]
@@ -162,19 +163,19 @@ fn stop_reasons_are_mapped() {
     for (body, stop) in [
         (
             json!({"candidates": [{"finishReason": "MAX_TOKENS"}]}),
-            Ok(Stop::MaxTokens),
+            Ok(StopReason::MaxTokens),
         ),
         (
             json!({"candidates": [{"finishReason": "SAFETY"}]}),
-            Ok(Stop::Refused),
+            Ok(StopReason::Refused),
         ),
         (
             json!({"promptFeedback": {"blockReason": "PROHIBITED_CONTENT"}}),
-            Ok(Stop::Refused),
+            Ok(StopReason::Refused),
         ),
         (
             json!({"candidates": [{"finishReason": "OTHER"}]}),
-            Ok(Stop::Other("OTHER".into())),
+            Ok(StopReason::Other("OTHER".into())),
         ),
         (
             json!({"candidates": [{"finishReason": "MALFORMED_FUNCTION_CALL"}]}),
@@ -185,7 +186,7 @@ fn stop_reasons_are_mapped() {
             Err(ModelErrorKind::BadReply),
         ),
     ] {
-        let server = Server::once(sse(&body.to_string()));
+        let server = TestServer::once(sse(&body.to_string()));
         let got = ask(&remote(Arc::new(Gemini), "m", server.port), &hello()).0;
         assert_eq!(
             got.map(|reply| reply.stop).map_err(|error| error.kind),
@@ -230,7 +231,7 @@ fn errors_are_mapped() {
             json!({"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "30s"});
         let error = json!({"code": 1, "message": message, "status": "X", "details": [detail]});
         // In a stream, an error is wrapped in a list.
-        let server = Server::once(whole(status, "", &json!([{"error": error}]).to_string()));
+        let server = TestServer::once(whole(status, "", &json!([{"error": error}]).to_string()));
         let got = ask(&remote(Arc::new(Gemini), "m", server.port), &hello())
             .0
             .unwrap_err();

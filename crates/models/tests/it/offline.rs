@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use prowess_agent::{Delta, Message, Part, Reply, Request, Stop, ToolCall, Usage};
+use prowess_agent::{
+    Delta, Message, MessagePart, Reply, Request, StopReason, TokenUsage, ToolCall,
+};
 use prowess_models::{EchoModel, RecordingModel, ReplayModel, ScriptError, ScriptedModel, digest};
 use prowess_traits::{Model, ModelErrorKind};
 use serde_json::json;
@@ -24,15 +26,15 @@ fn script_is_played_line_by_line() {
     let (reply, shown) = ask(&model, &hello());
     let expected = Reply {
         parts: vec![
-            Part::text("I lööök."),
-            Part::Call(ToolCall::new("call-3-1", "look", json!({"a": 1}))),
-            Part::Call(ToolCall::new("call-3-2", "list", json!({}))),
+            MessagePart::text("I lööök."),
+            MessagePart::Call(ToolCall::new("call-3-1", "look", json!({"a": 1}))),
+            MessagePart::Call(ToolCall::new("call-3-2", "list", json!({}))),
         ],
-        stop: Stop::ToolUse,
-        usage: Usage {
+        stop: StopReason::ToolUse,
+        usage: TokenUsage {
             input: 5,
             output: 2,
-            ..Usage::default()
+            ..TokenUsage::default()
         },
         model: "scripted".into(),
     };
@@ -48,7 +50,7 @@ fn script_is_played_line_by_line() {
             call("list")
         ]
     );
-    assert_eq!(ask(&model, &hello()).0.unwrap().stop, Stop::MaxTokens);
+    assert_eq!(ask(&model, &hello()).0.unwrap().stop, StopReason::MaxTokens);
     let error = ask(&model, &hello()).0.unwrap_err();
     assert_eq!(
         (error.kind, error.message.as_str()),
@@ -88,12 +90,12 @@ fn invalid_scripts_are_rejected() {
 fn echo_repeats_the_last_text() {
     let mut request = conversation("x", json!({}));
     let (reply, shown) = ask(&EchoModel::default(), &request);
-    assert_eq!(reply.unwrap().parts, [Part::text("Thanks.")]);
+    assert_eq!(reply.unwrap().parts, [MessagePart::text("Thanks.")]);
     assert_eq!(shown, [text("Thanks.")]);
     request.messages.truncate(3);
     assert_eq!(
         ask(&EchoModel::default(), &request).0.unwrap().parts,
-        [Part::text("See:")]
+        [MessagePart::text("See:")]
     );
 }
 
@@ -115,7 +117,7 @@ fn recording_is_replayed() {
     assert_eq!(&*replay.about().name, "replay/scripted/demo");
     assert_eq!(
         ask(&replay, &hello()).0.unwrap().parts,
-        [Part::text("two")],
+        [MessagePart::text("two")],
         "the last again"
     );
     let unknown = Request {

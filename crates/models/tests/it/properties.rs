@@ -4,7 +4,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use prowess_agent::{Delta, Reply};
 use prowess_models::{
-    Anthropic, Fault, Gemini, OpenAiChat, OpenAiResponses, SseDecoder, SseEvent, Wire,
+    Anthropic, Gemini, OpenAiChat, OpenAiResponses, ProviderError, SseDecoder, SseEvent, WireFormat,
 };
 
 const ANTHROPIC: &str = r#"data: {"type":"message_start","message":{"model":"m","usage":{"input_tokens":1}}}
@@ -47,7 +47,7 @@ data: {"candidates":[{"content":{"parts":[{"functionCall":{"name":"rm","args":{"
 
 "#;
 
-fn all() -> [(Box<dyn Wire>, &'static str); 4] {
+fn all() -> [(Box<dyn WireFormat>, &'static str); 4] {
     [
         (Box::new(Anthropic), ANTHROPIC),
         (Box::new(OpenAiChat::Official), CHAT),
@@ -58,9 +58,9 @@ fn all() -> [(Box<dyn Wire>, &'static str); 4] {
 
 /// Reads a stream in chunks, as a model does.
 fn read<'a>(
-    wire: &dyn Wire,
+    wire: &dyn WireFormat,
     pieces: impl IntoIterator<Item = &'a [u8]>,
-) -> (Result<Reply, Fault>, Vec<Delta>) {
+) -> (Result<Reply, ProviderError>, Vec<Delta>) {
     let mut reader = wire.reader();
     let mut decoder = SseDecoder::new(10_000);
     let mut shown = Vec::new();
@@ -75,7 +75,7 @@ fn read<'a>(
             }
         }
         if let Err(error) = fed {
-            return (Err(Fault::bad_reply(error.to_string())), shown);
+            return (Err(ProviderError::bad_reply(error.to_string())), shown);
         }
     }
     (reader.finish(), shown)

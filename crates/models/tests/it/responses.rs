@@ -2,13 +2,15 @@
 
 use std::sync::Arc;
 
-use prowess_agent::{Effort, Opaque, Options, Part, Reply, Stop, ToolCall};
+use prowess_agent::{
+    Effort, MessagePart, ProviderData, Reply, RequestOptions, StopReason, ToolCall,
+};
 use prowess_models::OpenAiResponses;
 use prowess_traits::ModelErrorKind;
 use serde_json::{Value, json};
 
 use crate::support::{KEY, ask, check_whole, conversation, hello, remote, seen, usage};
-use prowess_test::server::{Server, json as whole, sse};
+use prowess_test::server::{TestServer, json as whole, sse};
 
 const OUTPUT: &str = r#"[{"id":"rs_1","type":"reasoning","summary":[{"type":"summary_text","text":"hm"}],"encrypted_content":"gAAA","status":null},{"id":"msg_1","type":"message","status":"completed","role":"assistant","content":[{"type":"output_text","annotations":[],"text":"I look."}]},{"id":"fc_1","type":"function_call","status":"completed","call_id":"call_a","name":"look","arguments":"{\"a\":\"xy\"}"},{"id":"fc_2","type":"function_call","status":"completed","call_id":"call_b","name":"list","arguments":"{}"},{"type":"something_new"}]"#;
 
@@ -60,18 +62,18 @@ fn reply() -> Reply {
     });
     Reply {
         parts: vec![
-            Part::Reasoning {
+            MessagePart::Reasoning {
                 text: "hm".into(),
-                opaque: Some(Opaque {
+                opaque: Some(ProviderData {
                     provider: "openai-responses".into(),
                     value,
                 }),
             },
-            Part::text("I look."),
-            Part::Call(ToolCall::new("call_a", "look", json!({"a": "xy"}))),
-            Part::Call(ToolCall::new("call_b", "list", json!({}))),
+            MessagePart::text("I look."),
+            MessagePart::Call(ToolCall::new("call_a", "look", json!({"a": "xy"}))),
+            MessagePart::Call(ToolCall::new("call_b", "list", json!({}))),
         ],
-        stop: Stop::ToolUse,
+        stop: StopReason::ToolUse,
         usage: usage(),
         model: "gpt-5-2025-08-07".into(),
     }
@@ -81,7 +83,7 @@ fn reply() -> Reply {
 fn streamed_reply_is_parsed() {
     // The last event repeats the output or omits it.
     for last in [OUTPUT, "[]"] {
-        let server = Server::once(sse(&stream(last)));
+        let server = TestServer::once(sse(&stream(last)));
         let (got, shown) = ask(
             &remote(Arc::new(OpenAiResponses), "gpt-5", server.port),
             &hello(),
@@ -103,14 +105,14 @@ fn complete_reply_is_parsed() {
 
 #[test]
 fn request_body_is_exact() {
-    let server = Server::once(sse(&stream(OUTPUT)));
+    let server = TestServer::once(sse(&stream(OUTPUT)));
     let model = remote(Arc::new(OpenAiResponses), "gpt-5", server.port);
     let own = json!({"type": "reasoning", "id": "rs_0", "summary": [], "encrypted_content": "e"});
     let mut request = conversation("openai-responses", own.clone());
-    request.options = Options {
+    request.options = RequestOptions {
         max_tokens: Some(500),
         effort: Some(Effort::Medium),
-        ..Options::default()
+        ..RequestOptions::default()
     };
     ask(&model, &request).0.unwrap();
     let schema = json!({"type": "object", "properties": {"b": {}, "a": {"type": "string"}}});
@@ -183,18 +185,18 @@ fn stop_reasons_are_mapped() {
     let refusal = r#"[{"type":"message","content":[{"type":"refusal","refusal":"No."}]}]"#;
     let details = |reason: &str| format!(r#","incomplete_details":{{"reason":"{reason}"}}"#);
     for (body, stop) in [
-        (answer("[]", "completed", ""), Stop::End),
+        (answer("[]", "completed", ""), StopReason::End),
         (
             answer("[]", "incomplete", &details("max_output_tokens")),
-            Stop::MaxTokens,
+            StopReason::MaxTokens,
         ),
         (
             answer("[]", "incomplete", &details("content_filter")),
-            Stop::Refused,
+            StopReason::Refused,
         ),
-        (answer(refusal, "completed", ""), Stop::Refused),
+        (answer(refusal, "completed", ""), StopReason::Refused),
     ] {
-        let server = Server::once(whole("200 OK", "", &body));
+        let server = TestServer::once(whole("200 OK", "", &body));
         let model = remote(Arc::new(OpenAiResponses), "m", server.port).with_stream(false);
         assert_eq!(ask(&model, &hello()).0.unwrap().stop, stop);
     }
@@ -226,7 +228,7 @@ fn error_in_the_stream() {
             ModelErrorKind::ContextTooLong,
         ),
     ] {
-        let server = Server::once(sse(&event.to_string()));
+        let server = TestServer::once(sse(&event.to_string()));
         let model = remote(Arc::new(OpenAiResponses), "m", server.port);
         assert_eq!(
             ask(&model, &hello()).0.unwrap_err().kind,

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use prowess_agent::{Delta, Part};
-use prowess_models::{Anthropic, OpenAiChat, RemoteModel, Retry};
+use prowess_agent::{Delta, MessagePart};
+use prowess_models::{Anthropic, OpenAiChat, RemoteModel, RetryPolicy};
 use prowess_traits::{ModelError, ModelErrorKind};
 
 use crate::support::{Waits, ask, hello, remote, text};
-use prowess_test::server::{Server, Step, json, sse};
+use prowess_test::server::{ServerStep, TestServer, json, sse};
 
 const GOOD: &str = r#"
 {"choices":[{"delta":{"content":"Hello"}}]}
@@ -16,7 +16,7 @@ const GOOD: &str = r#"
 [DONE]
 "#;
 
-const RETRY: Retry = Retry {
+const RETRY: RetryPolicy = RetryPolicy {
     attempts: 4,
     total: Duration::from_mins(1),
     first: Duration::from_secs(1),
@@ -29,8 +29,8 @@ fn model(port: u16) -> (RemoteModel, Arc<Waits>) {
     (model.with_retry(RETRY, waits.clone()), waits)
 }
 
-fn refusal(status: &str, headers: &str) -> Vec<Step> {
-    vec![Step::Send(json(
+fn refusal(status: &str, headers: &str) -> Vec<ServerStep> {
+    vec![ServerStep::Send(json(
         status,
         headers,
         r#"{"error":{"message":"later"}}"#,
@@ -39,7 +39,7 @@ fn refusal(status: &str, headers: &str) -> Vec<Step> {
 
 /// Asks a server that always fails; returns the error, the number of requests and the delays.
 fn storm(status: &str, headers: &str) -> (ModelError, usize, Vec<u128>) {
-    let server = Server::new(vec![refusal(status, headers); 20]);
+    let server = TestServer::new(vec![refusal(status, headers); 20]);
     let (model, waits) = model(server.port);
     let error = ask(&model, &hello()).0.unwrap_err();
     let waits = waits
@@ -116,10 +116,10 @@ fn permanent_errors_are_not_retried() {
 
 #[test]
 fn reply_after_errors_is_returned() {
-    let good = vec![Step::Send(sse(GOOD))];
-    let server = Server::new([refusal("529 X", ""), refusal("429 X", ""), good]);
+    let good = vec![ServerStep::Send(sse(GOOD))];
+    let server = TestServer::new([refusal("529 X", ""), refusal("429 X", ""), good]);
     let (reply, shown) = ask(&model(server.port).0, &hello());
-    assert_eq!(reply.unwrap().parts, [Part::text("Hello")]);
+    assert_eq!(reply.unwrap().parts, [MessagePart::text("Hello")]);
     assert_eq!(shown, [text("Hello")]);
     let asked = server.asked();
     assert_eq!(asked.len(), 3);
@@ -131,17 +131,17 @@ fn reply_after_errors_is_returned() {
 
 #[test]
 fn shown_deltas_are_restarted() {
-    let cut = vec![Step::Send(sse(
+    let cut = vec![ServerStep::Send(sse(
         r#"{"choices":[{"delta":{"content":"Hel"}}]}"#,
     ))];
-    let server = Server::new([
+    let server = TestServer::new([
         cut.clone(),
         refusal("500 X", ""),
         cut,
-        vec![Step::Send(sse(GOOD))],
+        vec![ServerStep::Send(sse(GOOD))],
     ]);
     let (reply, shown) = ask(&model(server.port).0, &hello());
-    assert_eq!(reply.unwrap().parts, [Part::text("Hello")]);
+    assert_eq!(reply.unwrap().parts, [MessagePart::text("Hello")]);
     let expected = [
         text("Hel"),
         Delta::Restart,
@@ -155,7 +155,7 @@ fn shown_deltas_are_restarted() {
 #[test]
 fn overload_in_the_stream_is_retried() {
     let event = r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#;
-    let server = Server::new(vec![vec![Step::Send(sse(event))]; 9]);
+    let server = TestServer::new(vec![vec![ServerStep::Send(sse(event))]; 9]);
     let waits = Arc::new(Waits::default());
     let model = remote(Arc::new(Anthropic), "m", server.port).with_retry(RETRY, waits);
     assert_eq!(ask(&model, &hello()).0.unwrap_err().attempts, 4);

@@ -3,14 +3,14 @@
 
 use std::sync::Arc;
 
-use prowess_models::{Anthropic, Gemini, OpenAiChat, OpenAiResponses, Wire};
+use prowess_models::{Anthropic, Gemini, OpenAiChat, OpenAiResponses, WireFormat};
 use serde_json::json;
 
 use crate::support::{conversation, remote};
 
 #[test]
 fn longer_conversation_extends_the_bytes_of_a_shorter_one() {
-    let wires: [(&str, Arc<dyn Wire>); 4] = [
+    let wires: [(&str, Arc<dyn WireFormat>); 4] = [
         ("messages", Arc::new(Anthropic)),
         ("messages", Arc::new(OpenAiChat::Official)),
         ("input", Arc::new(OpenAiResponses)),

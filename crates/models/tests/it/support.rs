@@ -4,12 +4,12 @@ use std::sync::{Arc, LazyLock, Mutex};
 use std::time::{Duration, SystemTime};
 
 use prowess_agent::{
-    Delta, Image, Message, Opaque, Options, Part, Reply, Request, Role, ToolCall, ToolDeclaration,
-    ToolResult, Usage,
+    Delta, Image, Message, MessagePart, MessageRole, ProviderData, Reply, Request, RequestOptions,
+    TokenUsage, ToolCall, ToolDeclaration, ToolResult,
 };
-use prowess_http::{Address, Deadlines, HttpClient};
-use prowess_models::{Key, RemoteModel, Retry, Settings, Waiter, Wire};
-use prowess_test::server::Server;
+use prowess_http::{Deadlines, HttpClient, HttpUrl};
+use prowess_models::{ApiKey, ModelSettings, RemoteModel, RetryPolicy, Waiter, WireFormat};
+use prowess_test::server::TestServer;
 use prowess_traits::{BoxFuture, Model, ModelError, ModelInfo, Price};
 use serde_json::json;
 
@@ -50,18 +50,18 @@ pub(crate) fn patient() -> Deadlines {
     }
 }
 
-pub(crate) fn remote(wire: Arc<dyn Wire>, model: &str, port: u16) -> RemoteModel {
+pub(crate) fn remote(wire: Arc<dyn WireFormat>, model: &str, port: u16) -> RemoteModel {
     remote_within(wire, model, port, patient())
 }
 
 pub(crate) fn remote_within(
-    wire: Arc<dyn Wire>,
+    wire: Arc<dyn WireFormat>,
     model: &str,
     port: u16,
     deadlines: Deadlines,
 ) -> RemoteModel {
-    let base = Address::parse(&format!("http://127.0.0.1:{port}")).unwrap();
-    let key = Key::new(KEY, base.origin()).unwrap();
+    let base = HttpUrl::parse(&format!("http://127.0.0.1:{port}")).unwrap();
+    let key = ApiKey::new(KEY, base.origin()).unwrap();
     let about = ModelInfo {
         name: format!("test/{model}").into(),
         window: 1_000,
@@ -75,12 +75,12 @@ pub(crate) fn remote_within(
     };
     let http = HTTP.with_deadlines(deadlines);
     RemoteModel::new(about, wire, model, base, Some(key), http)
-        .with_retry(Retry::never(), Arc::new(Waits::default()))
+        .with_retry(RetryPolicy::never(), Arc::new(Waits::default()))
 }
 
 /// Settings for the selection of a model.
-pub(crate) fn settings() -> Settings {
-    Settings::with_client(HTTP.clone())
+pub(crate) fn settings() -> ModelSettings {
+    ModelSettings::with_client(HTTP.clone())
 }
 
 pub(crate) fn block_on<T>(future: impl Future<Output = T>) -> T {
@@ -103,8 +103,8 @@ pub(crate) fn text(text: &str) -> Delta {
 }
 
 /// The usage in most recorded replies.
-pub(crate) fn usage() -> Usage {
-    Usage {
+pub(crate) fn usage() -> TokenUsage {
+    TokenUsage {
         input: 25,
         output: 89,
         cache_read: 1_000,
@@ -126,8 +126,13 @@ pub(crate) fn seen(thoughts: &[&str], words: &[&str]) -> Vec<Delta> {
 }
 
 /// Requests a reply without streaming; returns the server.
-pub(crate) fn check_whole(wire: Arc<dyn Wire>, model: &str, body: &str, reply: Reply) -> Server {
-    let server = Server::once(prowess_test::server::json("200 OK", "", body));
+pub(crate) fn check_whole(
+    wire: Arc<dyn WireFormat>,
+    model: &str,
+    body: &str,
+    reply: Reply,
+) -> TestServer {
+    let server = TestServer::once(prowess_test::server::json("200 OK", "", body));
     let model = remote(wire, model, server.port).with_stream(false);
     assert_eq!(ask(&model, &hello()), (Ok(reply), vec![]));
     server
@@ -154,9 +159,9 @@ pub(crate) fn conversation(own: &str, opaque: serde_json::Value) -> Request {
         description: format!("Does {name}"),
         schema: json!({"type": "object", "properties": {"b": {}, "a": {"type": "string"}}}),
     };
-    let thought = |provider: &str, value| Part::Reasoning {
+    let thought = |provider: &str, value| MessagePart::Reasoning {
         text: "hm".into(),
-        opaque: Some(Opaque {
+        opaque: Some(ProviderData {
             provider: provider.into(),
             value,
         }),
@@ -176,30 +181,30 @@ pub(crate) fn conversation(own: &str, opaque: serde_json::Value) -> Request {
         tools: vec![tool("look"), tool("find")],
         messages: vec![
             Message {
-                role: Role::User,
-                parts: vec![Part::text("See:"), Part::Image(picture())],
+                role: MessageRole::User,
+                parts: vec![MessagePart::text("See:"), MessagePart::Image(picture())],
             },
             Message {
-                role: Role::Assistant,
+                role: MessageRole::Assistant,
                 parts: vec![
                     thought(own, opaque),
                     thought("somebody-else", json!({"secret": 1})),
-                    Part::text("I look."),
-                    Part::Call(one),
-                    Part::Call(two),
+                    MessagePart::text("I look."),
+                    MessagePart::Call(one),
+                    MessagePart::Call(two),
                 ],
             },
             Message {
-                role: Role::User,
-                parts: vec![Part::Result(good), Part::Result(bad)],
+                role: MessageRole::User,
+                parts: vec![MessagePart::Result(good), MessagePart::Result(bad)],
             },
             Message::assistant("Done."),
             Message::user("Thanks."),
         ]
         .into(),
-        options: Options {
+        options: RequestOptions {
             max_tokens: Some(500),
-            ..Options::default()
+            ..RequestOptions::default()
         },
     }
 }

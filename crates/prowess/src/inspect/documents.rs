@@ -1,11 +1,11 @@
 //! The use of skills, and the listing in a prompt.
 
 use prowess_catalog::index::{EntryOutcome, IndexLimit, IndexText};
-use prowess_traits::Summary;
+use prowess_traits::UsageSummary;
 use serde_json::{Value, json};
 
 /// Returns which skills were used, how often, and how it ended.
-pub fn usage(summary: &Summary) -> Value {
+pub fn usage(summary: &UsageSummary) -> Value {
     let skills: Vec<Value> = summary
         .skills
         .iter()

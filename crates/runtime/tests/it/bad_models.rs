@@ -1,6 +1,6 @@
 //! Models that fail, loop, call what is not there, or write rubbish.
 
-use prowess_agent::{Ending, Limit, Part, Reply, ToolCall};
+use prowess_agent::{Ending, MessagePart, Reply, RunLimit, ToolCall};
 use prowess_runtime::{Engine, Pause, Session};
 use prowess_traits::ModelErrorKind as Kind;
 use serde_json::json;
@@ -72,7 +72,12 @@ fn the_same_call_again_and_again_ends() {
         let mut session = Session::start(&engine, "t").await.unwrap();
         session.say("go", &never()).await.unwrap();
         let ended = ending(session.proceed(&never()).await.unwrap());
-        assert_eq!(ended, Ending::Exhausted { limit: Limit::Loop });
+        assert_eq!(
+            ended,
+            Ending::Exhausted {
+                limit: RunLimit::Loop
+            }
+        );
     });
     assert_eq!(model.asked().len(), 6);
     assert!(results(&model.asked()[3])[0].contains("the same result 3 times in a row"));
@@ -135,7 +140,7 @@ fn what_is_no_json_is_not_done() {
         ..ToolCall::new("c", "count", json!({}))
     };
     let reply = Reply {
-        parts: vec![Part::Call(bad)],
+        parts: vec![MessagePart::Call(bad)],
         ..Reply::default()
     };
     let model = Script::of([Act::Reply(reply), says("done")]);
@@ -187,8 +192,9 @@ fn inputs_that_do_not_fit_are_told() {
 fn ids_that_come_twice_are_told_apart() {
     let world = World::new();
     let count = Counter::new("count");
-    let part = |id: &str, at: u32| Part::Call(ToolCall::new(id, "count", json!({ "at": at })));
-    let reply = |parts: Vec<Part>| {
+    let part =
+        |id: &str, at: u32| MessagePart::Call(ToolCall::new(id, "count", json!({ "at": at })));
+    let reply = |parts: Vec<MessagePart>| {
         Act::Reply(Reply {
             parts,
             ..Reply::default()
@@ -221,7 +227,12 @@ fn a_model_that_loads_the_same_skill_ten_times() {
         let mut session = Session::start(&engine, "t").await.unwrap();
         session.say("go", &never()).await.unwrap();
         let ended = ending(session.proceed(&never()).await.unwrap());
-        assert_eq!(ended, Ending::Exhausted { limit: Limit::Loop });
+        assert_eq!(
+            ended,
+            Ending::Exhausted {
+                limit: RunLimit::Loop
+            }
+        );
     });
     let all = crate::script::conversation(&model.last());
     assert_eq!(all.matches("Use pdftk.").count(), 1);
@@ -229,15 +240,15 @@ fn a_model_that_loads_the_same_skill_ten_times() {
 
 fn reasoning_goes_back_as_it_came() {
     let world = World::new();
-    let opaque = prowess_agent::Opaque {
+    let opaque = prowess_agent::ProviderData {
         provider: "x".into(),
         value: json!({ "sign": "abc" }),
     };
-    let thought = Part::Reasoning {
+    let thought = MessagePart::Reasoning {
         text: "hm".into(),
         opaque: Some(opaque),
     };
-    let act = Part::Call(ToolCall::new("c", "glob", json!({ "pattern": "*" })));
+    let act = MessagePart::Call(ToolCall::new("c", "glob", json!({ "pattern": "*" })));
     let reply = Reply {
         parts: vec![thought.clone(), act],
         ..Reply::default()

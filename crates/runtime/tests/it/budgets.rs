@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use prowess_agent::{Budget, Ending, Limit};
+use prowess_agent::{Ending, RunBudget, RunLimit};
 use prowess_runtime::{Engine, Pause, Session};
 
 use crate::harness::{Tests, tests};
@@ -23,7 +23,7 @@ fn endless() -> impl Fn(usize, &prowess_agent::Request) -> Act + Send + Sync {
     |at, _| bash(&format!("echo {at}"))
 }
 
-fn engine(world: &World, model: Arc<Script>, budget: Budget) -> Engine {
+fn engine(world: &World, model: Arc<Script>, budget: RunBudget) -> Engine {
     let mut parts = world.parts(model);
     parts.settings.budget = budget;
     mode(&mut parts, prowess_policy::Mode::Yolo);
@@ -39,30 +39,33 @@ fn run(engine: &Engine) -> (String, Pause) {
     })
 }
 
-fn exhausted(limit: Limit) -> Pause {
+fn exhausted(limit: RunLimit) -> Pause {
     Pause::Ended(Ending::Exhausted { limit })
 }
 
 fn turns_end_a_session_and_more_can_be_given() {
     let world = World::new();
     let model = Script::by(endless());
-    let engine = engine(&world, model.clone(), Budget::turns(3));
+    let engine = engine(&world, model.clone(), RunBudget::turns(3));
     let (id, pause) = run(&engine);
-    assert_eq!((pause, model.asked().len()), (exhausted(Limit::Turns), 3));
+    assert_eq!(
+        (pause, model.asked().len()),
+        (exhausted(RunLimit::Turns), 3)
+    );
     wait(async {
         // Without more nothing happens.
         let mut session = Session::resume(&engine, &id, None).await.unwrap();
         assert_eq!(
             session.proceed(&never()).await.unwrap(),
-            exhausted(Limit::Turns)
+            exhausted(RunLimit::Turns)
         );
         drop(session);
         assert_eq!(model.asked().len(), 3);
-        let more = Some(Budget::turns(5));
+        let more = Some(RunBudget::turns(5));
         let mut session = Session::resume(&engine, &id, more).await.unwrap();
         assert_eq!(
             session.proceed(&never()).await.unwrap(),
-            exhausted(Limit::Turns)
+            exhausted(RunLimit::Turns)
         );
         assert_eq!(model.asked().len(), 5);
     });
@@ -71,40 +74,46 @@ fn turns_end_a_session_and_more_can_be_given() {
 fn tokens_end_a_session() {
     let world = World::new();
     let model = Script::by(endless());
-    let budget = Budget {
+    let budget = RunBudget {
         tokens: Some(300),
-        ..Budget::default()
+        ..RunBudget::default()
     };
     let (_, pause) = run(&engine(&world, model.clone(), budget));
-    assert_eq!((pause, model.asked().len()), (exhausted(Limit::Tokens), 3));
+    assert_eq!(
+        (pause, model.asked().len()),
+        (exhausted(RunLimit::Tokens), 3)
+    );
 }
 
 fn money_ends_a_session() {
     let world = World::new();
     let model = Arc::new(Script::new("script/one", endless()).price(10.0));
-    let budget = Budget {
+    let budget = RunBudget {
         micros: Some(2_000),
-        ..Budget::default()
+        ..RunBudget::default()
     };
     let (_, pause) = run(&engine(&world, model.clone(), budget));
-    assert_eq!((pause, model.asked().len()), (exhausted(Limit::Money), 2));
+    assert_eq!(
+        (pause, model.asked().len()),
+        (exhausted(RunLimit::Money), 2)
+    );
 }
 
 fn time_ends_a_question() {
     let world = World::new();
     let model = Script::of([Act::Hang]);
-    let budget = Budget {
+    let budget = RunBudget {
         milliseconds: Some(30),
-        ..Budget::default()
+        ..RunBudget::default()
     };
     let (_, pause) = run(&engine(&world, model, budget));
-    assert_eq!(pause, exhausted(Limit::Time));
+    assert_eq!(pause, exhausted(RunLimit::Time));
 }
 
 fn a_limit_does_not_take_the_last_answer_away() {
     let world = World::new();
     let model = Script::of([says("done")]);
-    let (_, pause) = run(&engine(&world, model, Budget::turns(1)));
+    let (_, pause) = run(&engine(&world, model, RunBudget::turns(1)));
     assert_eq!(pause, Pause::Answered("done".into()));
 }
 
@@ -112,12 +121,15 @@ fn sub_runs_count_in_the_budget_of_the_session() {
     let world = World::new();
     world.skill("look", "context: fork\n", "Look.");
     let model = Script::of([load("look"), says("seen")]);
-    let budget = Budget {
+    let budget = RunBudget {
         tokens: Some(200),
-        ..Budget::default()
+        ..RunBudget::default()
     };
     let (_, pause) = run(&engine(&world, model.clone(), budget));
-    assert_eq!((pause, model.asked().len()), (exhausted(Limit::Tokens), 2));
+    assert_eq!(
+        (pause, model.asked().len()),
+        (exhausted(RunLimit::Tokens), 2)
+    );
 }
 
 fn sub_runs_have_a_budget_of_their_own() {
@@ -134,9 +146,9 @@ fn sub_runs_have_a_budget_of_their_own() {
         }
     });
     let mut parts = world.parts(model.clone());
-    parts.settings.sub_budget = Budget {
+    parts.settings.sub_budget = RunBudget {
         tokens: Some(220),
-        ..Budget::default()
+        ..RunBudget::default()
     };
     mode(&mut parts, prowess_policy::Mode::Yolo);
     let (_, pause) = run(&Engine::new(parts).unwrap());

@@ -4,7 +4,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use prowess_agent::{Budget, Event, Request};
+use prowess_agent::{Event, Request, RunBudget};
 use prowess_runtime::{Engine, Pause, Session, Update};
 use prowess_tools::ToolContext;
 use prowess_traits::ModelErrorKind;
@@ -351,7 +351,7 @@ fn case_128_a_skill_that_was_cut_can_be_read_whole_again() {
     let model = worker(100_000, 150, 1_500, calls(first));
     let told: Arc<Mutex<Vec<String>>> = Arc::default();
     let mut parts = parts(&world, model.clone());
-    parts.settings.budget = Budget::turns(1_000);
+    parts.settings.budget = RunBudget::turns(1_000);
     let heard = Arc::clone(&told);
     parts
         .services

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use prowess_agent::{Budget, Event, Message, Stamped, VERSION};
+use prowess_agent::{Event, Message, RunBudget, StampedEvent, VERSION};
 use prowess_policy::Mode;
 use prowess_runtime::{Engine, Pause, RuntimeError, Session, SkillRef, SubRun};
 use prowess_store::MemorySessions;
@@ -33,7 +33,7 @@ pub(crate) const TESTS: Tests = tests! {
 };
 
 /// Copies events into a store of their own, and gives the session back.
-fn copy(events: &[Stamped]) -> (Arc<dyn SessionStore>, Box<str>) {
+fn copy(events: &[StampedEvent]) -> (Arc<dyn SessionStore>, Box<str>) {
     let store = MemorySessions::new();
     let lease = store.create(&events[0]).unwrap();
     let id = lease.session.clone();
@@ -150,7 +150,7 @@ fn at_every_event_nothing_is_done_twice_and_nothing_is_lost() {
 }
 
 /// Calls with the word that their command writes.
-fn commands(events: &[Stamped]) -> Vec<(String, &str)> {
+fn commands(events: &[StampedEvent]) -> Vec<(String, &str)> {
     let mut found = Vec::new();
     for event in events {
         let Event::Replied { reply, .. } = &event.event else {
@@ -324,7 +324,7 @@ fn a_budget_is_kept_and_can_be_changed() {
     let world = World::new();
     let engine = world.engine(Script::of([says("fine")]));
     let id = talk(&engine, "go");
-    let budget = |more: Option<Budget>| {
+    let budget = |more: Option<RunBudget>| {
         wait(async {
             let session = Session::resume(&engine, &id, more).await.unwrap();
             (
@@ -334,7 +334,7 @@ fn a_budget_is_kept_and_can_be_changed() {
         })
     };
     assert_eq!(budget(None), (Some(50), 1));
-    assert_eq!(budget(Some(Budget::turns(2))), (Some(2), 1));
+    assert_eq!(budget(Some(RunBudget::turns(2))), (Some(2), 1));
     assert_eq!(budget(None), (Some(2), 1), "it stays so");
 }
 

@@ -1,6 +1,6 @@
 //! What a hostile skill or a hijacked model tries: more rights, more turns, more money.
 
-use prowess_agent::{Budget, Effort};
+use prowess_agent::{Effort, RunBudget};
 use prowess_policy::{Answer, Effect, Mode};
 use prowess_runtime::{Engine, MAX_TICKS, Session, SkillRef, SubRun};
 use serde_json::json;
@@ -174,9 +174,9 @@ fn sub_runs_spend_what_is_left() {
         _ => call("glob", json!({ "pattern": format!("{at}*") })),
     });
     let mut parts = world.parts(model.clone());
-    parts.settings.budget = Budget {
+    parts.settings.budget = RunBudget {
         tokens: Some(500),
-        ..Budget::default()
+        ..RunBudget::default()
     };
     let engine = Engine::new(parts).unwrap();
     talk(&engine, "go");

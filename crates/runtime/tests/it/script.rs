@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 use std::fmt::Debug;
 use std::sync::{Arc, Mutex};
 
-use prowess_agent::{Message, Part, Reply, Request, Role, Stop, ToolCall, Usage, estimate};
+use prowess_agent::{
+    Message, MessagePart, MessageRole, Reply, Request, StopReason, TokenUsage, ToolCall, estimate,
+};
 use prowess_traits::{BoxFuture, Model, ModelError, ModelErrorKind, ModelInfo, OnDelta, Price};
 use serde_json::{Value, json};
 
@@ -147,7 +149,7 @@ impl Model for Script {
 /// ids that are unique, nothing empty.
 pub(crate) fn check(request: &Request) {
     let messages = &request.messages;
-    assert_eq!(messages[0].role, Role::User, "{messages:#?}");
+    assert_eq!(messages[0].role, MessageRole::User, "{messages:#?}");
     let mut ids = BTreeSet::new();
     for (at, message) in messages.iter().enumerate() {
         assert!(!message.parts.is_empty(), "message {at} is empty");
@@ -172,7 +174,7 @@ pub(crate) fn check(request: &Request) {
     }
     assert_eq!(
         messages.last().unwrap().role,
-        Role::User,
+        MessageRole::User,
         "the model is not asked behind itself"
     );
     let mut names = BTreeSet::new();
@@ -195,12 +197,12 @@ pub(crate) fn says(text: &str) -> Act {
 pub(crate) fn calls(calls: impl IntoIterator<Item = (&'static str, Value)>) -> Act {
     let part = |(at, (name, input)): (usize, (&str, Value))| {
         // Providers number calls as they like; ours are all the same on purpose.
-        Part::Call(ToolCall::new(format!("c{at}"), name, input))
+        MessagePart::Call(ToolCall::new(format!("c{at}"), name, input))
     };
     let parts = calls.into_iter().enumerate().map(part).collect();
     Act::Reply(Reply {
         parts,
-        stop: Stop::ToolUse,
+        stop: StopReason::ToolUse,
         usage: usage(),
         ..Reply::default()
     })
@@ -218,11 +220,11 @@ pub(crate) fn bash(command: &str) -> Act {
     call("bash", json!({ "command": command }))
 }
 
-fn usage() -> Usage {
-    Usage {
+fn usage() -> TokenUsage {
+    TokenUsage {
         input: 100,
         output: 10,
-        ..Usage::default()
+        ..TokenUsage::default()
     }
 }
 
@@ -231,10 +233,12 @@ pub(crate) fn conversation(request: &Request) -> String {
     let mut all = String::new();
     for part in request.messages.iter().flat_map(|message| &message.parts) {
         match part {
-            Part::Text { text, .. } | Part::Reasoning { text, .. } => all.push_str(text),
-            Part::Call(call) => all.push_str(&format!("{} {}", call.name, call.input)),
-            Part::Result(result) => all.push_str(&result.text),
-            Part::Image(_) => {}
+            MessagePart::Text { text, .. } | MessagePart::Reasoning { text, .. } => {
+                all.push_str(text)
+            }
+            MessagePart::Call(call) => all.push_str(&format!("{} {}", call.name, call.input)),
+            MessagePart::Result(result) => all.push_str(&result.text),
+            MessagePart::Image(_) => {}
         }
         all.push('\n');
     }

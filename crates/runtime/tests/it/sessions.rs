@@ -1,6 +1,6 @@
 //! Sessions: what the model is told, in which order, and what is written down.
 
-use prowess_agent::{Event, Part, Stop};
+use prowess_agent::{Event, MessagePart, StopReason};
 use prowess_catalog::Visibility;
 use prowess_runtime::{Engine, Pause, RuntimeError, Session};
 use prowess_traits::SessionError;
@@ -310,7 +310,7 @@ fn an_answer_that_was_cut_off_goes_on() {
     let world = World::new();
     let cut = || match says("the first half") {
         Act::Reply(reply) => Act::Reply(prowess_agent::Reply {
-            stop: Stop::MaxTokens,
+            stop: StopReason::MaxTokens,
             ..reply
         }),
         other => other,
@@ -358,5 +358,5 @@ fn a_tool_of_the_host_is_called_with_its_input() {
             _ => None,
         });
     let parts = replied.unwrap().parts;
-    assert!(matches!(&parts[0], Part::Call(call) if call.input["n"][1] == "ü"));
+    assert!(matches!(&parts[0], MessagePart::Call(call) if call.input["n"][1] == "ü"));
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use prowess_agent::{Event, Part, Request};
+use prowess_agent::{Event, MessagePart, Request};
 use prowess_policy::Effect;
 use prowess_runtime::{Engine, Pause, RuntimeError, Session};
 use prowess_store::MemoryUsage;
@@ -227,7 +227,7 @@ fn unloading_takes_the_tools_away() {
     let kept = |request: &Request| {
         let parts = request.messages.iter().flat_map(|message| &message.parts);
         parts
-            .filter(|part| matches!(part, Part::Result(one) if one.keep.is_some()))
+            .filter(|part| matches!(part, MessagePart::Result(one) if one.keep.is_some()))
             .count()
     };
     assert_eq!(

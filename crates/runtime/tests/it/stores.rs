@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use prowess_agent::Stamped;
+use prowess_agent::StampedEvent;
 use prowess_policy::Mode;
 use prowess_runtime::{Engine, RuntimeError, Session};
 use prowess_store::MemorySessions;
@@ -57,7 +57,7 @@ impl Full {
 }
 
 impl SessionStore for Full {
-    fn create(&self, first: &Stamped) -> Result<Lease, SessionError> {
+    fn create(&self, first: &StampedEvent) -> Result<Lease, SessionError> {
         self.take_one()?;
         self.inner.create(first)
     }
@@ -66,7 +66,7 @@ impl SessionStore for Full {
         self.inner.take(id)
     }
 
-    fn append(&self, lease: &Lease, events: &[Stamped]) -> Result<(), SessionError> {
+    fn append(&self, lease: &Lease, events: &[StampedEvent]) -> Result<(), SessionError> {
         self.take_one()?;
         self.inner.append(lease, events)
     }
@@ -75,7 +75,7 @@ impl SessionStore for Full {
         self.inner.release(lease);
     }
 
-    fn events(&self, id: &str) -> Result<Vec<Stamped>, SessionError> {
+    fn events(&self, id: &str) -> Result<Vec<StampedEvent>, SessionError> {
         self.inner.events(id)
     }
 
@@ -139,7 +139,7 @@ fn nothing_is_done_that_could_not_be_written_down() {
         let Some(session) = store.list(&query).unwrap().pop() else {
             continue;
         };
-        let begun = |events: &[Stamped]| {
+        let begun = |events: &[StampedEvent]| {
             let text = serde_json::to_string(events).unwrap();
             text.matches("call_started").count()
         };
@@ -255,7 +255,7 @@ struct Slow {
 }
 
 impl SessionStore for Slow {
-    fn create(&self, first: &Stamped) -> Result<Lease, SessionError> {
+    fn create(&self, first: &StampedEvent) -> Result<Lease, SessionError> {
         self.inner.create(first)
     }
 
@@ -263,7 +263,7 @@ impl SessionStore for Slow {
         self.inner.take(id)
     }
 
-    fn append(&self, lease: &Lease, events: &[Stamped]) -> Result<(), SessionError> {
+    fn append(&self, lease: &Lease, events: &[StampedEvent]) -> Result<(), SessionError> {
         if self.is_shut.load(Ordering::SeqCst) {
             self.waiting.notify_one();
             drop(self.door.lock().unwrap());
@@ -276,7 +276,7 @@ impl SessionStore for Slow {
         self.waiting.notify_one();
     }
 
-    fn events(&self, id: &str) -> Result<Vec<Stamped>, SessionError> {
+    fn events(&self, id: &str) -> Result<Vec<StampedEvent>, SessionError> {
         self.inner.events(id)
     }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use prowess_agent::{Budget, Effort, EndingKind, Event, Limit, Part};
+use prowess_agent::{Effort, EndingKind, Event, MessagePart, RunBudget, RunLimit};
 use prowess_catalog::Audience;
 use prowess_policy::{Effect, Mode};
 use prowess_registry::NewSkill;
@@ -263,7 +263,7 @@ fn max_ticks_ends_a_sub_run() {
     assert_eq!(
         finished.ending,
         Ending::Exhausted {
-            limit: Limit::Turns
+            limit: RunLimit::Turns
         }
     );
     assert_eq!(model.asked().len(), 2);
@@ -277,7 +277,7 @@ fn a_caller_s_budget_counts_more_than_the_skill_s() {
     world.skill("long", "maxTicks: 9\n", "Work.");
     let model = Script::by(|at, _| bash(&format!("echo {at}")));
     let sub = SubRun {
-        budget: Budget::turns(3),
+        budget: RunBudget::turns(3),
         ..named("long")
     };
     run(&world.free(model.clone()), sub).unwrap();
@@ -509,7 +509,7 @@ fn case_126_arguments_by_name_reach_a_fork() {
     let asked = model.asked();
     let first = &asked[1].messages[0].parts[0];
     assert!(
-        matches!(first, Part::Text { text, .. } if text.contains("From a to b.")),
+        matches!(first, MessagePart::Text { text, .. } if text.contains("From a to b.")),
         "{first:?}"
     );
 }

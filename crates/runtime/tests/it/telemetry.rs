@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::sync::{Arc, Mutex};
 
-use prowess_agent::{Reply, Usage};
+use prowess_agent::{Reply, TokenUsage};
 use prowess_runtime::Engine;
 use prowess_traits::{ModelErrorKind, telemetry as names};
 use serde_json::json;
@@ -121,7 +121,7 @@ fn a_run_is_told_in_the_words_of_opentelemetry() {
     world.skill("greet", "", "Say good morning.");
     let answer = Reply {
         model: "one-2026".to_owned(),
-        usage: Usage {
+        usage: TokenUsage {
             input: 7,
             output: 5,
             cache_read: 3,

@@ -1,6 +1,6 @@
 //! Typed results: `submit`, what fits, what does not, and who wanted what.
 
-use prowess_agent::{Event, Limit, Reply, Stop};
+use prowess_agent::{Event, Reply, RunLimit, StopReason};
 use prowess_runtime::{Ending, Engine, Finished, RuntimeError, SkillRef, SubRun, Task};
 use serde_json::{Value, json};
 
@@ -102,7 +102,7 @@ fn after_three_that_do_not_fit_it_ends() {
     assert_eq!(
         finished.ending,
         Ending::Exhausted {
-            limit: Limit::Submissions
+            limit: RunLimit::Submissions
         }
     );
     assert_eq!(model.asked().len(), 3);
@@ -132,7 +132,7 @@ fn who_forgets_to_submit_is_reminded_once() {
 fn a_refusal_says_why() {
     let world = world();
     let refused = Reply {
-        stop: Stop::Refused,
+        stop: StopReason::Refused,
         ..Reply::text("I must not.")
     };
     let model = Script::of([Act::Reply(refused)]);
@@ -164,7 +164,7 @@ fn the_real_cause_is_told() {
     assert_eq!(
         finished.ending,
         Ending::Exhausted {
-            limit: Limit::Turns
+            limit: RunLimit::Turns
         }
     );
 }

@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use prowess_agent::{Decided, Event, Stamped};
+use prowess_agent::{DecisionRecord, Event, StampedEvent};
 use prowess_catalog::Precedence;
 use prowess_policy::profile::Strength;
 use prowess_policy::{Answer, Effect, Mode, Source};
@@ -14,7 +14,9 @@ use prowess_sandbox::Runner;
 use prowess_store::{MemorySessions, SqliteSessions};
 use prowess_test::ManualClock;
 use prowess_tools::{Loaded, Tool, ToolAnswer, ToolContext, ToolError, WorkspacePaths};
-use prowess_traits::{Approver, Model, Question, SessionQuery, SessionStore, SessionSummary};
+use prowess_traits::{
+    ApprovalRequest, Approver, Model, SessionQuery, SessionStore, SessionSummary,
+};
 use prowess_trust::TrustStore;
 use serde_json::{Value, json};
 
@@ -189,11 +191,11 @@ pub(crate) fn rule(parts: &mut ToolContext, effect: Effect, rule: &str) {
 }
 
 /// The events of a session.
-pub(crate) fn events(engine: &Engine, id: &str) -> Vec<Stamped> {
+pub(crate) fn events(engine: &Engine, id: &str) -> Vec<StampedEvent> {
     engine.sessions().events(id).unwrap()
 }
 
-pub(crate) fn decisions(engine: &Engine, id: &str) -> Vec<Decided> {
+pub(crate) fn decisions(engine: &Engine, id: &str) -> Vec<DecisionRecord> {
     let events = events(engine, id).into_iter();
     events
         .filter_map(|stamped| match stamped.event {
@@ -244,7 +246,7 @@ impl Person {
 }
 
 impl Approver for Person {
-    fn ask(&self, question: &Question<'_>) -> Answer {
+    fn ask(&self, question: &ApprovalRequest<'_>) -> Answer {
         self.asked.lock().unwrap().push(question.what.to_owned());
         self.answer
     }

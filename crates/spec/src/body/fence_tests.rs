@@ -1,6 +1,6 @@
 //! Compares the fenced code blocks found by the scanner with those of `pulldown-cmark`.
 //!
-//! The scanner differs from CommonMark on purpose where a reader may take a line for a fence: it
+//! The scanner differs from `CommonMark` on purpose where a reader may take a line for a fence: it
 //! accepts any indentation and does not track lists and quotes. The generated documents stay
 //! outside those cases; `deliberate_differences` lists them.
 

@@ -172,7 +172,9 @@ impl<'t> YamlNode<'t> {
             YamlValue::Scalar(..) => {}
             YamlValue::Sequence(items, _) => items.iter().for_each(|item| item.walk(visit)),
             YamlValue::Mapping(entries, _) => {
-                entries.iter().for_each(|entry| entry.value.walk(visit))
+                for entry in entries {
+                    entry.value.walk(visit);
+                }
             }
         }
     }

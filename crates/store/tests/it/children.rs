@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use prowess_store::SqliteUsage;
 use prowess_test::harness::skip;
-use prowess_traits::{UsageError, UsageQuery, UsageStore, Use};
+use prowess_traits::{SkillUse, UsageError, UsageQuery, UsageStore};
 use rusqlite::Connection;
 
 use crate::session_children;
@@ -88,7 +88,7 @@ pub(crate) fn patient(path: &Path) -> SqliteUsage {
 pub(crate) fn record_many(store: &SqliteUsage) {
     for number in 0..USES {
         store
-            .record(&Use::new("p", format!("s{}", number % SKILLS), number))
+            .record(&SkillUse::new("p", format!("s{}", number % SKILLS), number))
             .unwrap();
     }
 }
@@ -107,7 +107,7 @@ pub(crate) fn run_as_child() -> bool {
         "record forever" => {
             let store = patient(&path);
             for number in 0.. {
-                store.record(&Use::new("p", "a", number)).unwrap();
+                store.record(&SkillUse::new("p", "a", number)).unwrap();
                 if number == 200 {
                     println!("ready");
                 }
@@ -132,7 +132,7 @@ pub(crate) fn run_as_child() -> bool {
         "modes" => {
             rustix::process::umask(rustix::fs::Mode::empty());
             let store = SqliteUsage::new(&path);
-            store.record(&Use::new("p", "a", 1)).unwrap();
+            store.record(&SkillUse::new("p", "a", 1)).unwrap();
             let mode = |path: PathBuf| path.metadata().unwrap().permissions().mode() & 0o777;
             assert_eq!(mode(path.parent().unwrap().into()), 0o700);
             assert_eq!(mode(path.parent().unwrap().parent().unwrap().into()), 0o700);
@@ -153,7 +153,7 @@ pub(crate) fn run_as_child() -> bool {
                         1,
                         "{name}"
                     );
-                    let result = store.record(&Use::new("p", "b", 2));
+                    let result = store.record(&SkillUse::new("p", "b", 2));
                     assert!(
                         matches!(result, Err(UsageError::ReadOnly { .. })),
                         "{result:?}"
@@ -162,7 +162,7 @@ pub(crate) fn run_as_child() -> bool {
             }
             let store = SqliteUsage::new(path.join("new/usage.db"));
             assert_eq!(store.rows(&UsageQuery::project("p")).unwrap(), []);
-            let result = store.record(&Use::new("p", "b", 2));
+            let result = store.record(&SkillUse::new("p", "b", 2));
             assert!(
                 matches!(result, Err(UsageError::ReadOnly { .. })),
                 "{result:?}"
@@ -173,7 +173,7 @@ pub(crate) fn run_as_child() -> bool {
                 matches!(result, Err(UsageError::Unavailable { .. })),
                 "{result:?}"
             );
-            let result = store.record(&Use::new("p", "b", 2));
+            let result = store.record(&SkillUse::new("p", "b", 2));
             assert!(
                 matches!(result, Err(UsageError::ReadOnly { .. })),
                 "{result:?}"

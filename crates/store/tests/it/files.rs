@@ -6,8 +6,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use prowess_store::{SqliteUsage, SystemClock, Tolerant};
-use prowess_traits::{Forget, UsageError, UsageQuery, UsageStore, Use};
+use prowess_store::{SqliteUsage, SystemClock, TolerantUsage};
+use prowess_traits::{SkillUse, UsageError, UsageFilter, UsageQuery, UsageStore};
 use rusqlite::Connection;
 
 use crate::children;
@@ -43,7 +43,7 @@ fn make(path: &Path) {
     let store = SqliteUsage::new(path);
     for number in 0..300 {
         store
-            .record(&Use::new("p", format!("skill-{number}"), number))
+            .record(&SkillUse::new("p", format!("skill-{number}"), number))
             .unwrap();
     }
 }
@@ -58,21 +58,21 @@ fn r01_database_is_created_on_first_use() {
     let store = SqliteUsage::new(&path);
     assert_eq!(store.rows(&all()).unwrap(), []);
     assert_eq!(store.summary(None, 5).unwrap().total, 0);
-    assert_eq!(store.forget(&Forget::default()).unwrap(), 0);
+    assert_eq!(store.forget(&UsageFilter::default()).unwrap(), 0);
     let outcome = Some(prowess_catalog::rank::UseOutcome::Done);
     store
-        .settle(&Use {
+        .settle(&SkillUse {
             outcome,
-            ..Use::new("p", "a", 1)
+            ..SkillUse::new("p", "a", 1)
         })
         .unwrap();
-    store.record(&Use::new("p", "", 1)).unwrap_err();
+    store.record(&SkillUse::new("p", "", 1)).unwrap_err();
     assert_eq!(
         fs::read_dir(folder.path()).unwrap().count(),
         0,
         "no file is created"
     );
-    store.record(&Use::new("p", "a", 1)).unwrap();
+    store.record(&SkillUse::new("p", "a", 1)).unwrap();
     assert!(path.is_file());
     drop(store);
     let left: Vec<_> = fs::read_dir(path.parent().unwrap()).unwrap().collect();
@@ -91,7 +91,7 @@ fn read_only_folder() {
     for name in ["usage.db", "usage%20?x=1#.db", "secret.db"] {
         let path = folder.path().join(name);
         SqliteUsage::new(&path)
-            .record(&Use::new("p", "a", 1))
+            .record(&SkillUse::new("p", "a", 1))
             .unwrap();
         let mode = if name == "secret.db" { 0o000 } else { 0o444 };
         fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
@@ -119,18 +119,20 @@ fn check(name: &str, prepare: impl Fn(&Path), expected: impl Fn(&UsageError) -> 
     let names = listing();
     let store = Arc::new(SqliteUsage::new(&path).with_busy_timeout(Duration::from_millis(20)));
     for _ in 0..2 {
-        let error = store.record(&Use::new("p", "skill-0", 1)).expect_err(name);
+        let error = store
+            .record(&SkillUse::new("p", "skill-0", 1))
+            .expect_err(name);
         assert!(expected(&error), "{name}: record: {error:?}");
         assert!(error.to_string().contains("usage.db"), "{error}");
         let error = store.rows(&all()).expect_err(name);
         assert!(expected(&error), "{name}: rows: {error:?}");
-        let error = store.forget(&Forget::default()).expect_err(name);
+        let error = store.forget(&UsageFilter::default()).expect_err(name);
         assert!(expected(&error), "{name}: forget: {error:?}");
         let error = store.summary(None, 5).expect_err(name);
         assert!(expected(&error), "{name}: summary: {error:?}");
     }
-    let tolerant = Tolerant::new(Arc::clone(&store) as _, Arc::new(SystemClock));
-    tolerant.record(&Use::new("p", "skill-0", 1)).unwrap();
+    let tolerant = TolerantUsage::new(Arc::clone(&store) as _, Arc::new(SystemClock));
+    tolerant.record(&SkillUse::new("p", "skill-0", 1)).unwrap();
     assert_eq!(tolerant.rows(&all()).unwrap(), []);
     assert!(expected(&tolerant.trouble().unwrap().error), "{name}");
     drop((tolerant, store));
@@ -240,7 +242,7 @@ fn missing_folder() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("file"), "text").unwrap();
     let store = SqliteUsage::new(folder.path().join("file/usage.db"));
-    let result = store.record(&Use::new("p", "a", 1));
+    let result = store.record(&SkillUse::new("p", "a", 1));
     assert!(
         matches!(result, Err(UsageError::Unavailable { .. })),
         "{result:?}"
@@ -248,7 +250,7 @@ fn missing_folder() {
     for path in ["", "/", "/proc/nothing/usage.db"] {
         assert!(
             SqliteUsage::new(path)
-                .record(&Use::new("p", "a", 1))
+                .record(&SkillUse::new("p", "a", 1))
                 .is_err(),
             "{path:?}"
         );
@@ -258,7 +260,7 @@ fn missing_folder() {
     symlink(folder.path().join("elsewhere"), &link).unwrap();
     let store = SqliteUsage::new(&link);
     assert_eq!(store.rows(&all()).unwrap(), []);
-    assert!(store.record(&Use::new("p", "a", 1)).is_err());
+    assert!(store.record(&SkillUse::new("p", "a", 1)).is_err());
     assert!(!folder.path().join("elsewhere").exists());
 }
 
@@ -266,11 +268,11 @@ fn link_to_a_database_is_followed() {
     let folder = tempfile::tempdir().unwrap();
     let (path, link) = (folder.path().join("usage.db"), folder.path().join("link"));
     SqliteUsage::new(&path)
-        .record(&Use::new("p", "a", 1))
+        .record(&SkillUse::new("p", "a", 1))
         .unwrap();
     symlink(&path, &link).unwrap();
     SqliteUsage::new(&link)
-        .record(&Use::new("p", "a", 2))
+        .record(&SkillUse::new("p", "a", 2))
         .unwrap();
     assert_eq!(
         SqliteUsage::new(&path).rows(&all()).unwrap()[0].usage.count,
@@ -287,20 +289,20 @@ fn empty_file_becomes_a_database() {
     assert_eq!(fs::read(&path).unwrap(), b"", "reading does not write");
     // Another store fills it.
     SqliteUsage::new(&path)
-        .record(&Use::new("p", "a", 1))
+        .record(&SkillUse::new("p", "a", 1))
         .unwrap();
     assert_eq!(store.rows(&all()).unwrap().len(), 1);
-    store.record(&Use::new("p", "a", 1)).unwrap();
+    store.record(&SkillUse::new("p", "a", 1)).unwrap();
 }
 
 fn file_removed_or_replaced_while_open() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("usage.db");
     let store = SqliteUsage::new(&path);
-    store.record(&Use::new("p", "a", 1)).unwrap();
+    store.record(&SkillUse::new("p", "a", 1)).unwrap();
     fs::remove_file(&path).unwrap();
     assert_eq!(store.rows(&all()).unwrap(), []);
-    store.record(&Use::new("p", "b", 1)).unwrap();
+    store.record(&SkillUse::new("p", "b", 1)).unwrap();
     assert_eq!(store.rows(&all()).unwrap().len(), 1);
     let other = folder.path().join("other.db");
     make(&other);
@@ -308,7 +310,7 @@ fn file_removed_or_replaced_while_open() {
     // A log of the old file must not be used for the new one.
     let _ = fs::remove_file(folder.path().join("usage.db-wal"));
     let _ = fs::remove_file(folder.path().join("usage.db-shm"));
-    store.record(&Use::new("p", "c", 1)).unwrap();
+    store.record(&SkillUse::new("p", "c", 1)).unwrap();
     assert_eq!(store.rows(&all()).unwrap().len(), 301);
 }
 
@@ -316,7 +318,7 @@ fn invalid_rows() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("usage.db");
     SqliteUsage::new(&path)
-        .record(&Use::new("p", "good", 5))
+        .record(&SkillUse::new("p", "good", 5))
         .unwrap();
     let insert = "INSERT INTO usage
         (project, team, agent, agent_type, skill, count, last_used, score, done, failed, refused)
@@ -346,7 +348,7 @@ fn invalid_rows() {
     let store = SqliteUsage::new(&path);
     assert_eq!(store.rows(&all()).unwrap().len(), 7);
     for skill in ["good", "odd type", "negative", "huge", "tiny"] {
-        store.record(&Use::new("p", skill, 9)).unwrap();
+        store.record(&SkillUse::new("p", skill, 9)).unwrap();
     }
     let rows = store.rows(&all()).unwrap();
     let count = |skill: &str| {
@@ -358,7 +360,7 @@ fn invalid_rows() {
     assert_eq!(count("negative"), Some(1));
     assert_eq!(count("huge"), Some(i64::MAX.unsigned_abs()));
     assert_eq!(count("odd type"), Some(2));
-    assert_eq!(store.forget(&Forget::default()).unwrap(), 9);
+    assert_eq!(store.forget(&UsageFilter::default()).unwrap(), 9);
 
     // A table with the right names but without the right types.
     drop(store);
@@ -371,10 +373,10 @@ fn invalid_rows() {
     );
     let store = SqliteUsage::new(&path);
     assert_eq!(store.rows(&all()).unwrap().len(), 1);
-    let used = Use {
+    let used = SkillUse {
         team: "t".into(),
         agent: "w".into(),
-        ..Use::new("p", "a", 9)
+        ..SkillUse::new("p", "a", 9)
     };
     store.record(&used).unwrap();
     assert_eq!(store.rows(&all()).unwrap()[0].usage.count, 1);
@@ -389,14 +391,14 @@ fn stored_triggers_do_not_run() {
         "CREATE TRIGGER t AFTER UPDATE ON usage BEGIN DELETE FROM usage; END",
     );
     let store = SqliteUsage::new(&path);
-    store.record(&Use::new("p", "skill-1", 1)).unwrap();
+    store.record(&SkillUse::new("p", "skill-1", 1)).unwrap();
     assert_eq!(store.rows(&all()).unwrap().len(), 300);
 }
 
 fn busy_timeout_is_bounded() {
     let folder = tempfile::tempdir().unwrap();
     let store = SqliteUsage::new(folder.path().join("usage.db")).with_busy_timeout(Duration::MAX);
-    store.record(&Use::new("p", "a", 1)).unwrap();
+    store.record(&SkillUse::new("p", "a", 1)).unwrap();
     let store = SqliteUsage::new(folder.path().join("usage.db")).with_busy_timeout(Duration::ZERO);
-    store.record(&Use::new("p", "a", 1)).unwrap();
+    store.record(&SkillUse::new("p", "a", 1)).unwrap();
 }

@@ -4,7 +4,7 @@ use std::thread;
 use std::time::Duration;
 
 use prowess_store::SqliteUsage;
-use prowess_traits::{UsageError, UsageQuery, UsageRow, UsageStore, Use};
+use prowess_traits::{SkillUse, UsageError, UsageQuery, UsageRow, UsageStore};
 use rusqlite::Connection;
 
 use crate::children::{self, SKILLS, USES};
@@ -62,7 +62,7 @@ fn concurrent_threads_lose_no_use() {
 fn write_lock_of_another_process_times_out() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("usage.db");
-    let used = Use::new("p", "a", 1);
+    let used = SkillUse::new("p", "a", 1);
     SqliteUsage::new(&path).record(&used).unwrap();
     // Once with the file already open, once not.
     for open_before in [true, false] {
@@ -88,7 +88,7 @@ fn write_lock_of_another_process_times_out() {
 fn threads_wait_for_a_lock_together() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("usage.db");
-    let used = Use::new("p", "a", 1);
+    let used = SkillUse::new("p", "a", 1);
     let store = SqliteUsage::new(&path).with_busy_timeout(Duration::from_millis(20));
     store.record(&used).unwrap();
     let other = children::start("lock for writers", &path);
@@ -107,7 +107,7 @@ fn threads_wait_for_a_lock_together() {
 fn exclusive_lock_times_out() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("usage.db");
-    let used = Use::new("p", "a", 1);
+    let used = SkillUse::new("p", "a", 1);
     SqliteUsage::new(&path).record(&used).unwrap();
     let other = children::start("lock for all", &path);
     let store = SqliteUsage::new(&path).with_busy_timeout(Duration::from_millis(20));

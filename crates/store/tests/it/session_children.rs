@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::time::Duration;
 
-use prowess_agent::Stamped;
+use prowess_agent::StampedEvent;
 use prowess_store::SqliteSessions;
 use prowess_test::conformance::sessions::{all, noted, started};
 use prowess_traits::{Lease, SessionError, SessionStore};
@@ -26,7 +26,7 @@ pub(crate) fn impatient(path: &Path) -> SqliteSessions {
 }
 
 /// Returns a long, unique event for this number.
-pub(crate) fn numbered(number: i64) -> Stamped {
+pub(crate) fn numbered(number: i64) -> StampedEvent {
     let length = usize::try_from(number * 7919 % 8_000).unwrap();
     let text = format!("{number} ").repeat(length / 5);
     noted(format!("{number}: {text}"), number)

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
-use prowess_agent::Stamped;
+use prowess_agent::StampedEvent;
 use prowess_store::SqliteSessions;
 use prowess_test::conformance::sessions::{all, noted, started};
 use prowess_traits::{Lease, SessionError, SessionStore};
@@ -23,7 +23,7 @@ prowess_test::tests! {
 const FLIPS: u64 = 400;
 const SEED: u64 = 0x00f1_1b5e_ed00_0001;
 
-type Sessions = Vec<(Box<str>, Vec<Stamped>)>;
+type Sessions = Vec<(Box<str>, Vec<StampedEvent>)>;
 
 /// Creates a file with some sessions, closes it, and returns the events.
 fn make(path: &Path) -> Sessions {

@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use prowess_store::{SqliteSessions, SqliteUsage};
 use prowess_test::conformance::sessions::{all, noted, started};
 use prowess_test::harness::skip;
-use prowess_traits::{Lease, SessionError, SessionStore, UsageQuery, UsageStore, Use};
+use prowess_traits::{Lease, SessionError, SessionStore, SkillUse, UsageQuery, UsageStore};
 use rusqlite::Connection;
 use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 
@@ -289,7 +289,7 @@ fn file_without_sessions_is_migrated() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("prowess.db");
     SqliteUsage::new(&path)
-        .record(&Use::new("p", "a", 1))
+        .record(&SkillUse::new("p", "a", 1))
         .unwrap();
     change(
         &path,
@@ -315,7 +315,7 @@ fn file_without_sessions_is_migrated() {
     assert_eq!(fs::read(&path).unwrap(), before, "reading does not write");
     let lease = store.create(&started("p", None, 1)).unwrap();
     store.append(&lease, &[noted("a", 1)]).unwrap();
-    usage.record(&Use::new("p", "a", 1)).unwrap();
+    usage.record(&SkillUse::new("p", "a", 1)).unwrap();
     assert_eq!(
         usage.rows(&UsageQuery::project("p")).unwrap()[0]
             .usage

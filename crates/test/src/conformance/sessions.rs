@@ -10,8 +10,8 @@
 )]
 
 use prowess_agent::{
-    Decided, Ending, EndingKind, Event, Limits, Listed, Message, Parent, Part, RecordedVerdict,
-    Role, Stamped, Started, Usage, VERSION,
+    DecisionRecord, Ending, EndingKind, Event, Message, MessagePart, MessageRole, ParentSession,
+    RecordedVerdict, RunLimits, SkillListing, StampedEvent, Started, TokenUsage, VERSION,
 };
 use prowess_traits::{Lease, MAX_EVENT, SessionError, SessionQuery, SessionStore, SessionSummary};
 
@@ -54,8 +54,8 @@ macro_rules! session_conformance {
 }
 
 /// Returns the first event of a session.
-pub fn started(project: &str, parent: Option<&str>, at: i64) -> Stamped {
-    let parent = parent.map(|session| Parent {
+pub fn started(project: &str, parent: Option<&str>, at: i64) -> StampedEvent {
+    let parent = parent.map(|session| ParentSession {
         session: session.into(),
         call: None,
         depth: 1,
@@ -66,7 +66,7 @@ pub fn started(project: &str, parent: Option<&str>, at: i64) -> Stamped {
         project: project.into(),
         model: "provider/name".into(),
         system: vec!["You help.".into(), "Skills: „none“".into()],
-        limits: Limits::default(),
+        limits: RunLimits::default(),
         effort: None,
         parent,
         skill: None,
@@ -74,19 +74,19 @@ pub fn started(project: &str, parent: Option<&str>, at: i64) -> Stamped {
         tools: None,
         agents: Vec::new(),
     }));
-    Stamped { at, event }
+    StampedEvent { at, event }
 }
 
 /// Returns a note.
-pub fn noted(text: impl Into<String>, at: i64) -> Stamped {
-    Stamped {
+pub fn noted(text: impl Into<String>, at: i64) -> StampedEvent {
+    StampedEvent {
         at,
         event: Event::note(text),
     }
 }
 
-fn ended(ending: Ending, at: i64) -> Stamped {
-    Stamped {
+fn ended(ending: Ending, at: i64) -> StampedEvent {
+    StampedEvent {
         at,
         event: Event::Ended { ending },
     }
@@ -197,15 +197,15 @@ pub fn every_kind_of_event_round_trips(store: &dyn SessionStore) {
     let lease = create(store, "p", None, i64::MIN);
     let value =
         serde_json::json!({"a": [1, -1.5, u64::MAX, i64::MIN, null, "ü"], "b": {"c": true}});
-    let text = |text: &str| Part::Text {
+    let text = |text: &str| MessagePart::Text {
         text: text.into(),
         keep: Some("skill".into()),
     };
     let summary = Message {
-        role: Role::User,
+        role: MessageRole::User,
         parts: vec![text("so far")],
     };
-    let events: Vec<Stamped> = [
+    let events: Vec<StampedEvent> = [
         Event::Said {
             parts: vec![text("do")],
             typed: Some("/do".into()),
@@ -222,7 +222,7 @@ pub fn every_kind_of_event_round_trips(store: &dyn SessionStore) {
             read_only: true,
             child: Some("x".into()),
         },
-        Event::Decided(Decided {
+        Event::Decided(DecisionRecord {
             call: None,
             what: "w".into(),
             verdict: RecordedVerdict::Allow,
@@ -230,9 +230,9 @@ pub fn every_kind_of_event_round_trips(store: &dyn SessionStore) {
             rule: None,
             answer: None,
         }),
-        Event::Listed(Listed {
+        Event::Listed(SkillListing {
             hidden: vec![("a".into(), "b".into())],
-            ..Listed::default()
+            ..SkillListing::default()
         }),
         Event::Pruned { before: 3 },
         Event::HookFired {
@@ -245,7 +245,7 @@ pub fn every_kind_of_event_round_trips(store: &dyn SessionStore) {
             summary,
             unloaded: vec![],
             cut: vec![],
-            usage: Usage::default(),
+            usage: TokenUsage::default(),
         },
         Event::Resumed {
             budget: None,
@@ -257,7 +257,7 @@ pub fn every_kind_of_event_round_trips(store: &dyn SessionStore) {
     ]
     .into_iter()
     .zip([0, i64::MAX, -1, i64::MIN].into_iter().cycle())
-    .map(|(event, at)| Stamped { at, event })
+    .map(|(event, at)| StampedEvent { at, event })
     .collect();
     store.append(&lease, &events).expect("appends");
     assert_eq!(store.events(&lease.session).expect("events")[1..], events);
@@ -418,9 +418,9 @@ pub fn ending_lasts_until_session_continues(store: &dyn SessionStore) {
         .expect("appends");
     assert_eq!(ending(), Some(EndingKind::Answered));
     // This event has no effect.
-    let listed = Stamped {
+    let listed = StampedEvent {
         at: 4,
-        event: Event::Listed(Listed::default()),
+        event: Event::Listed(SkillListing::default()),
     };
     store.append(&lease, &[listed]).expect("appends");
     assert_eq!(ending(), Some(EndingKind::Answered));

@@ -7,8 +7,10 @@
 #![expect(clippy::expect_used, reason = "a test fails by panicking")]
 
 use prowess_catalog::rank::{UseOutcome, UseOutcomes, union};
-use prowess_traits::usage::{Field, MAX_AGENTS, MAX_NAME, MAX_PROJECT};
-use prowess_traits::{Forget, Summary, UsageError, UsageQuery, UsageRow, UsageStore, Use, Whose};
+use prowess_traits::usage::{MAX_AGENTS, MAX_NAME, MAX_PROJECT, UsageField};
+use prowess_traits::{
+    AgentFilter, SkillUse, UsageError, UsageFilter, UsageQuery, UsageRow, UsageStore, UsageSummary,
+};
 
 /// Defines a test for each case. The expression returns a new, empty store and a value that must
 /// outlive it.
@@ -58,16 +60,16 @@ macro_rules! usage_conformance_valid {
     };
 }
 
-fn by(team: &str, agent: &str, agent_type: &str, skill: &str, at: i64) -> Use {
-    Use {
+fn by(team: &str, agent: &str, agent_type: &str, skill: &str, at: i64) -> SkillUse {
+    SkillUse {
         team: team.into(),
         agent: agent.into(),
         agent_type: agent_type.into(),
-        ..Use::new("p", skill, at)
+        ..SkillUse::new("p", skill, at)
     }
 }
 
-fn record(store: &dyn UsageStore, uses: &[Use]) {
+fn record(store: &dyn UsageStore, uses: &[SkillUse]) {
     for used in uses {
         store.record(used).expect("records");
     }
@@ -95,9 +97,9 @@ pub fn r02_uses_accumulate_in_a_row(store: &dyn UsageStore) {
     record(
         store,
         &[
-            Use::new("p", "a", 10),
-            Use::new("p", "a", 30),
-            Use::new("p", "a", 20),
+            SkillUse::new("p", "a", 10),
+            SkillUse::new("p", "a", 30),
+            SkillUse::new("p", "a", 20),
         ],
     );
     let rows = rows(store, &UsageQuery::agent("p", "default", "orchestrator"));
@@ -112,19 +114,19 @@ pub fn r03_skills_agents_teams_and_projects_are_separate(store: &dyn UsageStore)
         store,
         &[
             worker.clone(),
-            Use {
+            SkillUse {
                 skill: "b".into(),
                 ..worker.clone()
             },
-            Use {
+            SkillUse {
                 agent: "v".into(),
                 ..worker.clone()
             },
-            Use {
+            SkillUse {
                 team: "u".into(),
                 ..worker.clone()
             },
-            Use {
+            SkillUse {
                 project: "q".into(),
                 ..worker
             },
@@ -144,16 +146,18 @@ pub fn r04_unknown_is_empty(store: &dyn UsageStore) {
     assert_eq!(rows(store, &all()), []);
     assert_eq!(
         store.summary(None, 10).expect("a summary"),
-        Summary::default()
+        UsageSummary::default()
     );
     assert_eq!(
-        store.forget(&Forget::default()).expect("nothing to forget"),
+        store
+            .forget(&UsageFilter::default())
+            .expect("nothing to forget"),
         0
     );
     store
-        .settle(&Use::new("p", "a", 1))
+        .settle(&SkillUse::new("p", "a", 1))
         .expect("nothing to settle");
-    record(store, &[Use::new("p", "a", 1)]);
+    record(store, &[SkillUse::new("p", "a", 1)]);
     assert_eq!(
         rows(store, &UsageQuery::agent("p", "default", "nobody")),
         []
@@ -171,13 +175,13 @@ pub fn r05_latest_comes_first(store: &dyn UsageStore) {
     record(
         store,
         &[
-            Use::new("p", "often", 1),
-            Use::new("p", "often", 2),
-            Use::new("p", "late", 9),
-            Use::new("p", "c", 5),
-            Use::new("p", "b", 5),
-            Use::new("p", "d", 5),
-            Use::new("p", "d", 5),
+            SkillUse::new("p", "often", 1),
+            SkillUse::new("p", "often", 2),
+            SkillUse::new("p", "late", 9),
+            SkillUse::new("p", "c", 5),
+            SkillUse::new("p", "b", 5),
+            SkillUse::new("p", "d", 5),
+            SkillUse::new("p", "d", 5),
         ],
     );
     assert_eq!(
@@ -190,9 +194,9 @@ pub fn r06_limit_is_respected(store: &dyn UsageStore) {
     record(
         store,
         &[
-            Use::new("p", "a", 1),
-            Use::new("p", "b", 2),
-            Use::new("p", "c", 3),
+            SkillUse::new("p", "a", 1),
+            SkillUse::new("p", "b", 2),
+            SkillUse::new("p", "c", 3),
         ],
     );
     let limited = |limit: usize| UsageQuery {
@@ -237,7 +241,7 @@ pub fn r13_other_roles_are_left_out(store: &dyn UsageStore) {
     );
     assert_eq!(skills(store, &UsageQuery::orchestrators("p", "t")), ["a"]);
     let workers = UsageQuery {
-        whose: Whose::Type("worker".into()),
+        whose: AgentFilter::Type("worker".into()),
         ..UsageQuery::project("p")
     };
     assert_eq!(skills(store, &workers), ["b"]);
@@ -281,9 +285,9 @@ pub fn r16_union_is_limited(store: &dyn UsageStore) {
 }
 
 pub fn outcomes_are_counted(store: &dyn UsageStore) {
-    let ended = |outcome: Option<UseOutcome>| Use {
+    let ended = |outcome: Option<UseOutcome>| SkillUse {
         outcome,
-        ..Use::new("p", "a", 5)
+        ..SkillUse::new("p", "a", 5)
     };
     for outcome in [
         UseOutcome::Done,
@@ -296,7 +300,7 @@ pub fn outcomes_are_counted(store: &dyn UsageStore) {
     record(store, &[ended(None)]);
     // The outcome of the last use is added later, without another use or time.
     store
-        .settle(&Use {
+        .settle(&SkillUse {
             at: 99,
             ..ended(Some(UseOutcome::Failed))
         })
@@ -329,7 +333,7 @@ pub fn latest_role_is_kept(store: &dyn UsageStore) {
 
 pub fn summary_adds_up(store: &dyn UsageStore) {
     let used =
-        |project: &str, agent: &str, skill: &str, at: i64, outcome: Option<UseOutcome>| Use {
+        |project: &str, agent: &str, skill: &str, at: i64, outcome: Option<UseOutcome>| SkillUse {
             project: project.into(),
             outcome,
             ..by("t", agent, "worker", skill, at)
@@ -383,42 +387,42 @@ pub fn forget_removes_matching_rows(store: &dyn UsageStore) {
         by("t", "w", "worker", "a", 1),
         by("t", "v", "worker", "a", 5),
         by("u", "w", "worker", "b", 9),
-        Use {
+        SkillUse {
             project: "q".into(),
             ..by("t", "w", "worker", "a", 9)
         },
     ];
     record(store, &uses);
-    let forget = |which: Forget| store.forget(&which).expect("forgets");
+    let forget = |which: UsageFilter| store.forget(&which).expect("forgets");
     let skill = |name: &str| Some(name.into());
     assert_eq!(
-        forget(Forget {
+        forget(UsageFilter {
             skill: skill("none"),
-            ..Forget::default()
+            ..UsageFilter::default()
         }),
         0
     );
     assert_eq!(
-        forget(Forget {
+        forget(UsageFilter {
             before: Some(5),
-            ..Forget::default()
+            ..UsageFilter::default()
         }),
         1
     );
-    let both = Forget {
+    let both = UsageFilter {
         project: skill("p"),
         skill: skill("a"),
-        ..Forget::default()
+        ..UsageFilter::default()
     };
     assert_eq!(forget(both), 1);
-    let whose = Forget {
+    let whose = UsageFilter {
         team: skill("u"),
         agent: skill("w"),
-        ..Forget::default()
+        ..UsageFilter::default()
     };
     assert_eq!(forget(whose), 1);
     assert_eq!(rows(store, &all()).len(), 1);
-    assert_eq!(forget(Forget::default()), 1);
+    assert_eq!(forget(UsageFilter::default()), 1);
     assert_eq!(rows(store, &all()), []);
     record(store, &uses);
     assert_eq!(rows(store, &all()).len(), 4);
@@ -435,8 +439,8 @@ pub fn extremes_are_kept(store: &dyn UsageStore) {
     ];
     for skill in odd {
         for at in [i64::MIN, i64::MAX] {
-            record(store, &[Use::new("p".repeat(MAX_PROJECT), skill, at)]);
-            record(store, &[Use::new("", skill, at)]);
+            record(store, &[SkillUse::new("p".repeat(MAX_PROJECT), skill, at)]);
+            record(store, &[SkillUse::new("", skill, at)]);
         }
     }
     let rows = rows(store, &UsageQuery::project(""));
@@ -452,72 +456,72 @@ pub fn extremes_are_kept(store: &dyn UsageStore) {
 }
 
 pub fn names_are_bounded(store: &dyn UsageStore) {
-    let good = Use::new("p", "a", 1);
+    let good = SkillUse::new("p", "a", 1);
     let long: Box<str> = "x".repeat(MAX_NAME + 1).into();
     let huge: Box<str> = "x".repeat(MAX_PROJECT + 1).into();
     let cases = [
         (
-            Use {
+            SkillUse {
                 skill: "".into(),
                 ..good.clone()
             },
-            Field::Skill,
+            UsageField::Skill,
             false,
         ),
         (
-            Use {
+            SkillUse {
                 team: "".into(),
                 ..good.clone()
             },
-            Field::Team,
+            UsageField::Team,
             false,
         ),
         (
-            Use {
+            SkillUse {
                 agent: "".into(),
                 ..good.clone()
             },
-            Field::Agent,
+            UsageField::Agent,
             false,
         ),
         (
-            Use {
+            SkillUse {
                 skill: long.clone(),
                 ..good.clone()
             },
-            Field::Skill,
+            UsageField::Skill,
             true,
         ),
         (
-            Use {
+            SkillUse {
                 team: long.clone(),
                 ..good.clone()
             },
-            Field::Team,
+            UsageField::Team,
             true,
         ),
         (
-            Use {
+            SkillUse {
                 agent: long.clone(),
                 ..good.clone()
             },
-            Field::Agent,
+            UsageField::Agent,
             true,
         ),
         (
-            Use {
+            SkillUse {
                 agent_type: long,
                 ..good.clone()
             },
-            Field::AgentType,
+            UsageField::AgentType,
             true,
         ),
         (
-            Use {
+            SkillUse {
                 project: huge,
                 ..good
             },
-            Field::Project,
+            UsageField::Project,
             true,
         ),
     ];
@@ -539,15 +543,18 @@ pub fn oldest_of_two_is_evicted(store: &dyn UsageStore) {
     record(
         store,
         &[
-            Use::new("p", "a", 5),
-            Use::new("p", "b", 1),
-            Use::new("p", "c", 3),
+            SkillUse::new("p", "a", 5),
+            SkillUse::new("p", "b", 1),
+            SkillUse::new("p", "c", 3),
         ],
     );
     assert_eq!(skills(store, &all()), ["a", "c"]);
     // Existing rows need no space.
-    record(store, &[Use::new("p", "c", 4), Use::new("p", "a", 6)]);
+    record(
+        store,
+        &[SkillUse::new("p", "c", 4), SkillUse::new("p", "a", 6)],
+    );
     assert_eq!(skills(store, &all()), ["a", "c"]);
-    record(store, &[Use::new("p", "d", 2)]);
+    record(store, &[SkillUse::new("p", "d", 2)]);
     assert_eq!(skills(store, &all()), ["a", "d"]);
 }

@@ -7,7 +7,7 @@
 use crate::command_output::{CommandOutput, MAX_COMMAND};
 use crate::input::{number, object, text};
 use crate::{Loaded, MAX_BYTES, Tool, ToolAnswer, ToolContext, ToolError, Why};
-use prowess_traits::Ran;
+use prowess_traits::CommandResult;
 use serde_json::{Value, json};
 
 use crate::files::path_guard::skill_folders;
@@ -96,7 +96,7 @@ impl Tool for Bash {
     }
 }
 
-fn answer(ran: &Ran) -> ToolAnswer {
+fn answer(ran: &CommandResult) -> ToolAnswer {
     let output = CommandOutput::new(ran, str::trim_end, STREAM, STREAM_LINES);
     let mut text = match (ran.stopped, ran.code, ran.signal) {
         (Some("deadline"), ..) => {

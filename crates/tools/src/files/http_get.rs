@@ -12,7 +12,7 @@ use crate::{Loaded, MAX_BYTES, MAX_LINES, Tool, ToolAnswer, ToolContext, ToolErr
 use prowess_diag::sanitize;
 use prowess_diag::wording::{size, tick};
 use prowess_policy::{Action, Answer, Decision, Verdict};
-use prowess_traits::{AddressClass, FetchLimits, Fetched, Fetcher, Question};
+use prowess_traits::{AddressClass, ApprovalRequest, FetchLimits, Fetched, Fetcher};
 use serde_json::{Value, json};
 
 use crate::files::html;
@@ -157,7 +157,7 @@ fn permit(
                 rule: None,
                 remedy: None,
             };
-            let question = Question {
+            let question = ApprovalRequest {
                 what: &question,
                 decision: &decision,
                 skill: None,

@@ -1,7 +1,7 @@
 //! Parses the answer of a hook: its exit code and its JSON output.
 
 use prowess_policy::Verdict;
-use prowess_traits::Ran;
+use prowess_traits::CommandResult;
 use serde_json::{Map, Value};
 
 use super::event::EventName;
@@ -32,7 +32,7 @@ pub(super) struct Answer {
 
 impl Answer {
     /// Parses the answer of a hook that ran to completion.
-    pub(super) fn of(event: EventName, ran: &Ran) -> Self {
+    pub(super) fn of(event: EventName, ran: &CommandResult) -> Self {
         let mut answer = Self::default();
         match ran.code {
             _ if ran.stopped.is_some() => {}
@@ -51,7 +51,7 @@ impl Answer {
         answer
     }
 
-    fn read(&mut self, event: EventName, ran: &Ran) {
+    fn read(&mut self, event: EventName, ran: &CommandResult) {
         let text = ran.stdout.text.trim();
         if !text.starts_with('{') {
             // At these events, plain output is context for the model.
@@ -200,13 +200,13 @@ pub(super) fn shortened(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use prowess_traits::Output;
+    use prowess_traits::CommandOutput;
     use serde_json::json;
 
     use super::*;
 
     fn answer(event: EventName, code: i32, stdout: &str, stderr: &str) -> Answer {
-        let output = |text: &str| Output {
+        let output = |text: &str| CommandOutput {
             text: text.into(),
             bytes: text.len() as u64,
             omitted: 0,
@@ -214,11 +214,11 @@ mod tests {
         let (stdout, stderr) = (output(stdout), output(stderr));
         Answer::of(
             event,
-            &Ran {
+            &CommandResult {
                 code: Some(code),
                 stdout,
                 stderr,
-                ..Ran::default()
+                ..CommandResult::default()
             },
         )
     }
@@ -253,16 +253,16 @@ mod tests {
             Some("x")
         );
         assert!(answer(EventName::Stop, 2, "", "").reason.is_some());
-        let late = Ran {
+        let late = CommandResult {
             code: Some(2),
             stopped: Some("deadline"),
-            ..Ran::default()
+            ..CommandResult::default()
         };
         assert_eq!(Answer::of(EventName::PreToolUse, &late), Answer::default());
-        let shot = Ran {
+        let shot = CommandResult {
             code: None,
             signal: Some(9),
-            ..Ran::default()
+            ..CommandResult::default()
         };
         assert_eq!(Answer::of(EventName::PreToolUse, &shot), Answer::default());
     }

@@ -6,7 +6,7 @@ use std::path::Path;
 use prowess_policy::{Approved, Bound, Command, Decision, Outcome, Profile, Verdict};
 use prowess_shell::script::{canonical, quote, write};
 use prowess_shell::{Word, lex, lex_bound};
-use prowess_traits::Ran;
+use prowess_traits::CommandResult;
 use prowess_trust::{SkillTrust, State};
 use serde_json::Value;
 
@@ -204,7 +204,7 @@ pub fn run_hooks(
                 Err(why) => job.record(
                     Box::default(),
                     HookEnd::NotRun { why },
-                    &Ran::default(),
+                    &CommandResult::default(),
                     Vec::new(),
                 ),
             };
@@ -293,7 +293,7 @@ fn obstacle_of(context: &ToolContext, trust: &SkillTrust) -> Option<Box<str>> {
     }
 }
 
-fn end_of(ran: &Ran) -> HookEnd {
+fn end_of(ran: &CommandResult) -> HookEnd {
     match (ran.stopped, ran.code) {
         (Some("deadline"), _) => HookEnd::TimedOut,
         (None, Some(0)) => HookEnd::Fine,
@@ -414,7 +414,7 @@ impl<'a> Job<'a> {
         })
     }
 
-    fn run(&self, approved: &Approved<Command>, input: &[u8]) -> Result<Ran, Box<str>> {
+    fn run(&self, approved: &Approved<Command>, input: &[u8]) -> Result<CommandResult, Box<str>> {
         let runner = self
             .context
             .services
@@ -434,7 +434,13 @@ impl<'a> Job<'a> {
         }
     }
 
-    fn record(&self, decision: Box<str>, end: HookEnd, ran: &Ran, faults: Vec<String>) -> HookRun {
+    fn record(
+        &self,
+        decision: Box<str>,
+        end: HookEnd,
+        ran: &CommandResult,
+        faults: Vec<String>,
+    ) -> HookRun {
         HookRun {
             skill: self.trust.name.clone(),
             event: self.handler.event,

@@ -8,7 +8,7 @@
 //! own, as there; the person's rules still decide. `skill_name` says which of several loaded skills
 //! is meant.
 
-use prowess_traits::Ran;
+use prowess_traits::CommandResult;
 use serde_json::{Value, json};
 
 use crate::access::{SkillAction, find, listed, permit, shown};
@@ -140,7 +140,7 @@ fn the_only(loaded: &Loaded) -> Result<&str, ToolError> {
 }
 
 /// Returns the answer. The streams are shortened until all of it fits.
-fn answer(ran: &Ran) -> ToolAnswer {
+fn answer(ran: &CommandResult) -> ToolAnswer {
     let mut bytes = STREAM;
     loop {
         let value = CommandOutput::new(ran, str::trim, bytes, STREAM_LINES).value();

@@ -9,7 +9,7 @@ use prowess_registry::{FileOptions, FileSource, Place, Registry};
 use prowess_test::ManualClock;
 use prowess_tools::files::file_tools;
 use prowess_tools::{Loaded, ToolAnswer, ToolContext, ToolError, WorkspacePaths};
-use prowess_traits::{Approver, FetchError, FetchLimits, Fetched, Fetcher, Question};
+use prowess_traits::{ApprovalRequest, Approver, FetchError, FetchLimits, Fetched, Fetcher};
 use serde_json::Value;
 
 /// A temporary folder, removed on drop.
@@ -170,7 +170,7 @@ impl Says {
 }
 
 impl Approver for Says {
-    fn ask(&self, question: &Question<'_>) -> Answer {
+    fn ask(&self, question: &ApprovalRequest<'_>) -> Answer {
         self.1.lock().unwrap().push(question.what.to_owned());
         self.0
     }

@@ -4,7 +4,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::sync::Arc;
 
 use prowess_policy::{Answer, Effect, Mode};
-use prowess_traits::{Approver, Question};
+use prowess_traits::{ApprovalRequest, Approver};
 use serde_json::json;
 
 use crate::support::{Says, World, call, told};
@@ -139,7 +139,7 @@ fn prompt_shows_the_diff() {
 struct Meddles(std::path::PathBuf);
 
 impl Approver for Meddles {
-    fn ask(&self, _question: &Question<'_>) -> Answer {
+    fn ask(&self, _question: &ApprovalRequest<'_>) -> Answer {
         std::fs::write(&self.0, "theirs").unwrap();
         Answer::Once
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use prowess_policy::{Answer, Effect, Mode};
 use prowess_registry::NewSkill;
 use prowess_tools::{CLOSING, Loaded, ToolContext, ToolSelection, Toolset, Why};
-use prowess_traits::{Noted, Recorder};
+use prowess_traits::{DecisionRecorder, RecordedDecision};
 use serde_json::{Value, json};
 
 use crate::support::{Counted, Says, World, call, gate, told};
@@ -199,8 +199,8 @@ fn quick_calls_need_no_prompt_no_command_and_no_large_read() {
 #[derive(Debug)]
 struct Silent;
 
-impl Recorder for Silent {
-    fn decided(&self, _noted: &Noted<'_>) {}
+impl DecisionRecorder for Silent {
+    fn decided(&self, _noted: &RecordedDecision<'_>) {}
 }
 
 #[test]

@@ -16,8 +16,8 @@ use prowess_tools::{
     Loaded, ToolAnswer, ToolContext, ToolError, ToolSelection, Toolset, WorkspacePaths,
 };
 use prowess_traits::{
-    Approver, CommandRunner, Forget, Output, Question, Ran, RunError, Summary, UsageError,
-    UsageQuery, UsageRow, UsageStore, Use,
+    ApprovalRequest, Approver, CommandError, CommandOutput, CommandResult, CommandRunner, SkillUse,
+    UsageError, UsageFilter, UsageQuery, UsageRow, UsageStore, UsageSummary,
 };
 use serde_json::Value;
 
@@ -158,7 +158,7 @@ impl Says {
 }
 
 impl Approver for Says {
-    fn ask(&self, _question: &Question<'_>) -> Answer {
+    fn ask(&self, _question: &ApprovalRequest<'_>) -> Answer {
         self.1.fetch_add(1, Ordering::Relaxed);
         self.0
     }
@@ -180,7 +180,7 @@ impl CommandRunner for Really {
         command: &Approved<Command>,
         profile: &Profile,
         _input: Option<&[u8]>,
-    ) -> Result<Ran, RunError> {
+    ) -> Result<CommandResult, CommandError> {
         self.0.fetch_add(1, Ordering::Relaxed);
         let words: Vec<String> = match &command.value().plan {
             Plan::Words(words) => words.iter().map(ToString::to_string).collect(),
@@ -190,7 +190,7 @@ impl CommandRunner for Really {
                     .into()
             }
         };
-        let failed = |error: std::io::Error| RunError {
+        let failed = |error: std::io::Error| CommandError {
             message: error.to_string(),
         };
         let start = Instant::now();
@@ -214,12 +214,12 @@ impl CommandRunner for Really {
             }
         }
         let output = child.wait_with_output().map_err(failed)?;
-        let stream = |bytes: Vec<u8>| Output {
+        let stream = |bytes: Vec<u8>| CommandOutput {
             bytes: bytes.len() as u64,
             text: String::from_utf8_lossy(&bytes).into_owned(),
             omitted: 0,
         };
-        Ok(Ran {
+        Ok(CommandResult {
             code: output.status.code(),
             signal: std::os::unix::process::ExitStatusExt::signal(&output.status),
             stopped,
@@ -242,12 +242,12 @@ impl Counted {
 }
 
 impl UsageStore for Counted {
-    fn record(&self, used: &Use) -> Result<(), UsageError> {
+    fn record(&self, used: &SkillUse) -> Result<(), UsageError> {
         self.0.lock().unwrap().push(used.skill.to_string());
         Ok(())
     }
 
-    fn settle(&self, _used: &Use) -> Result<(), UsageError> {
+    fn settle(&self, _used: &SkillUse) -> Result<(), UsageError> {
         Ok(())
     }
 
@@ -255,14 +255,14 @@ impl UsageStore for Counted {
         Ok(Vec::new())
     }
 
-    fn summary(&self, _project: Option<&str>, _limit: usize) -> Result<Summary, UsageError> {
-        Ok(Summary {
+    fn summary(&self, _project: Option<&str>, _limit: usize) -> Result<UsageSummary, UsageError> {
+        Ok(UsageSummary {
             skills: Vec::new(),
             total: 0,
         })
     }
 
-    fn forget(&self, _which: &Forget) -> Result<u64, UsageError> {
+    fn forget(&self, _which: &UsageFilter) -> Result<u64, UsageError> {
         Ok(0)
     }
 }

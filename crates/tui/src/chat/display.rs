@@ -1,7 +1,9 @@
 //! Events of a session, reduced to what is displayed.
 
 use prowess::Update;
-use prowess::agent::{Delta, Ending, Event, Message, Part, RecordedAnswer, Role, Usage};
+use prowess::agent::{
+    Delta, Ending, Event, Message, MessagePart, MessageRole, RecordedAnswer, TokenUsage,
+};
 use prowess_diag::sanitize;
 use prowess_diag::wording::{all, shorten};
 
@@ -31,7 +33,7 @@ pub(crate) enum DisplayEvent {
     Replied {
         text: String,
         calls: Vec<(Box<str>, String)>,
-        usage: Usage,
+        usage: TokenUsage,
     },
     /// A tool call starts.
     CallStarted { call: Box<str> },
@@ -40,7 +42,7 @@ pub(crate) enum DisplayEvent {
         call: Box<str>,
         fault: Option<String>,
         milliseconds: u64,
-        usage: Option<Usage>,
+        usage: Option<TokenUsage>,
     },
     /// A line of information.
     Line {
@@ -82,7 +84,7 @@ pub(crate) fn of_event(event: &Event) -> Option<DisplayEvent> {
         Event::Asked { .. } => Some(DisplayEvent::Asked),
         Event::Replied { reply, .. } => {
             let message = Message {
-                role: Role::Assistant,
+                role: MessageRole::Assistant,
                 parts: reply.parts.clone(),
             };
             let calls = reply.calls();
@@ -149,7 +151,7 @@ pub(crate) fn user_message(event: &Event) -> Option<DisplayEvent> {
     };
     let text = typed.clone().unwrap_or_else(|| {
         let texts = parts.iter().filter_map(|part| match part {
-            Part::Text { text, keep: None } => Some(text.as_str()),
+            MessagePart::Text { text, keep: None } => Some(text.as_str()),
             _ => None,
         });
         texts.collect::<Vec<_>>().join("\n")
@@ -199,7 +201,7 @@ pub(crate) fn block(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use prowess::agent::{
-        Decided, FailureKind, RecordedVerdict, Reply, Stamped, ToolCall, ToolResult,
+        DecisionRecord, FailureKind, RecordedVerdict, Reply, StampedEvent, ToolCall, ToolResult,
     };
     use serde_json::json;
 
@@ -212,7 +214,7 @@ mod tests {
         let events = [
             Event::Replied {
                 reply: Reply {
-                    parts: vec![Part::text(evil), Part::Call(call.clone())],
+                    parts: vec![MessagePart::text(evil), MessagePart::Call(call.clone())],
                     ..Reply::default()
                 },
                 milliseconds: 0,
@@ -228,12 +230,12 @@ mod tests {
                 ending: Ending::Declined { why: evil.into() },
             },
             Event::Said {
-                parts: vec![Part::text(evil)],
+                parts: vec![MessagePart::text(evil)],
                 typed: None,
                 loaded: Vec::new(),
                 usage: None,
             },
-            Event::Decided(Decided {
+            Event::Decided(DecisionRecord {
                 call: None,
                 what: evil.into(),
                 verdict: RecordedVerdict::Ask,
@@ -244,7 +246,7 @@ mod tests {
         ];
         let mut seen = 0;
         for event in events {
-            let stamped = Stamped { at: 0, event };
+            let stamped = StampedEvent { at: 0, event };
             let shown = [
                 display_event(Update::Event(&stamped)),
                 user_message(&stamped.event),

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crossterm::event::KeyCode;
-use prowess::agent::Usage;
+use prowess::agent::TokenUsage;
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::style::Color;
@@ -60,11 +60,11 @@ fn talk() -> ChatState {
         model: "scripted/demo".into(),
         about: vec!["scripted/demo: the replies come from a script".into()],
         turns: 2,
-        usage: Usage {
+        usage: TokenUsage {
             input: 12_000,
             output: 345,
             micros: Some(41_200),
-            ..Usage::default()
+            ..TokenUsage::default()
         },
         skills: vec!["release-notes".into(), "pdf-forms".into()],
         background: 1,
@@ -81,10 +81,10 @@ fn talk() -> ChatState {
         ),
         ("3".into(), "glob **/*.md".to_owned()),
     ];
-    let usage = Usage {
+    let usage = TokenUsage {
         input: 100,
         output: 7,
-        ..Usage::default()
+        ..TokenUsage::default()
     };
     event(
         &mut state,

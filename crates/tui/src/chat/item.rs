@@ -297,7 +297,7 @@ fn size(kind: &Kind) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use prowess::agent::Usage;
+    use prowess::agent::TokenUsage;
 
     use super::*;
 
@@ -307,7 +307,7 @@ mod tests {
         DisplayEvent::Replied {
             text: text.into(),
             calls: Vec::new(),
-            usage: Usage::default(),
+            usage: TokenUsage::default(),
         }
     }
 

@@ -5,7 +5,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use prowess::policy::{Answer, Decision};
-use prowess::traits::{Approver, Question};
+use prowess::traits::{ApprovalRequest, Approver};
 use prowess::{Update, Watcher};
 use prowess_diag::sanitize;
 use prowess_diag::wording::{shorten, thousands};
@@ -96,7 +96,7 @@ impl Watcher for Bridge {
 }
 
 impl Approver for Bridge {
-    fn ask(&self, question: &Question<'_>) -> Answer {
+    fn ask(&self, question: &ApprovalRequest<'_>) -> Answer {
         if !self.live.load(Ordering::SeqCst) {
             return Answer::No;
         }
@@ -125,7 +125,7 @@ impl Approver for Bridge {
 }
 
 /// Returns the message for an action that is too long to be approved.
-pub(crate) fn too_long(question: &Question<'_>) -> String {
+pub(crate) fn too_long(question: &ApprovalRequest<'_>) -> String {
     let first = question.what.lines().next().unwrap_or_default();
     let (first, size) = (shorten(first, 80), thousands(question.what.len()));
     format!(
@@ -135,7 +135,7 @@ pub(crate) fn too_long(question: &Question<'_>) -> String {
 }
 
 /// Makes a question safe for a terminal.
-pub(crate) fn asked(id: u64, question: &Question<'_>) -> PendingQuestion {
+pub(crate) fn asked(id: u64, question: &ApprovalRequest<'_>) -> PendingQuestion {
     let line = |text: &str| sanitize::line(text).into_owned();
     PendingQuestion {
         id,
@@ -165,7 +165,7 @@ mod tests {
     fn answer_is_no_without_a_chat() {
         let (link, inbox) = Bridge::new();
         let decision = Decision::new(Verdict::Ask, "x\x1b[2J");
-        let question = Question {
+        let question = ApprovalRequest {
             what: "rm\u{202e} -r\n.",
             decision: &decision,
             skill: Some("s"),
@@ -175,7 +175,7 @@ mod tests {
         link.set_live(true);
         let receiver = inbox.take().unwrap();
         let long = "x".repeat(MAX_WHAT + 1);
-        let huge = Question {
+        let huge = ApprovalRequest {
             what: &long,
             ..question
         };
@@ -188,7 +188,7 @@ mod tests {
             let link = Arc::clone(&link);
             std::thread::spawn(move || {
                 let decision = Decision::new(Verdict::Ask, "x");
-                link.ask(&Question {
+                link.ask(&ApprovalRequest {
                     what: "a",
                     decision: &decision,
                     skill: None,

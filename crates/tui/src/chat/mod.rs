@@ -5,11 +5,11 @@
 //!
 //! ```no_run
 //! # async fn example(builder: prowess::Builder) -> Result<(), Box<dyn std::error::Error>> {
-//! use prowess_tui::chat::{Begin, ChatLink, ChatOptions, Face};
+//! use prowess_tui::chat::{ChatStart, ChatLink, ChatOptions, ChatMode};
 //!
-//! let link = ChatLink::new(Face::choose(false));
+//! let link = ChatLink::new(ChatMode::choose(false));
 //! let runtime = builder.watcher(link.watcher).approver(link.approver).build()?;
-//! let begin = Begin::New { title: "chat".to_owned() };
+//! let begin = ChatStart::New { title: "chat".to_owned() };
 //! let end = link.ui.run(runtime, begin, ChatOptions::default()).await;
 //! # let _ = end;
 //! # Ok(())
@@ -54,8 +54,8 @@ use tokio::sync::mpsc;
 
 use command::Order;
 use link::{Bridge, Inbox, Incoming};
+pub use plain::ChatStreams;
 use plain::Plain;
-pub use plain::Streams;
 use screen::Screen;
 use state::{Message, Report};
 use work::{OrderResult, Work};
@@ -74,14 +74,14 @@ type OrderReceiver = mpsc::Receiver<(Order, CancellationToken)>;
 /// The display of a chat.
 #[derive(Debug)]
 #[non_exhaustive]
-pub enum Face {
+pub enum ChatMode {
     /// The whole terminal.
     Screen,
     /// Plain lines.
-    Plain(Streams),
+    Plain(ChatStreams),
 }
 
-impl Face {
+impl ChatMode {
     /// Selects the screen if input and output are a capable terminal, unless `plain` is set.
     pub fn choose(plain: bool) -> Self {
         let (input, output) = (
@@ -98,7 +98,7 @@ impl Face {
     /// Returns plain lines on the standard streams.
     pub fn plain() -> Self {
         let errors = std::io::stderr();
-        Self::Plain(Streams {
+        Self::Plain(ChatStreams {
             person: std::io::stdin().is_terminal() && errors.is_terminal(),
             terminal: std::io::stdout().is_terminal(),
             input: Box::new(std::io::BufReader::new(std::io::stdin())),
@@ -162,7 +162,7 @@ pub enum ChatError {
 
 /// The start of a chat.
 #[derive(Clone, Debug)]
-pub enum Begin {
+pub enum ChatStart {
     /// A new session.
     New {
         /// The title in lists.
@@ -228,9 +228,9 @@ impl ChatEnd {
 
 impl ChatLink {
     /// Creates both ends of a chat.
-    pub fn new(face: Face) -> Self {
+    pub fn new(face: ChatMode) -> Self {
         match face {
-            Face::Screen => {
+            ChatMode::Screen => {
                 let (link, inbox) = Bridge::new();
                 Self {
                     watcher: Arc::clone(&link) as Arc<dyn Watcher>,
@@ -240,7 +240,7 @@ impl ChatLink {
                     },
                 }
             }
-            Face::Plain(streams) => {
+            ChatMode::Plain(streams) => {
                 let plain = Plain::new(streams);
                 Self {
                     watcher: Arc::clone(&plain) as Arc<dyn Watcher>,
@@ -260,7 +260,7 @@ impl ChatUi {
     pub async fn run(
         self,
         runtime: Runtime,
-        begin: Begin,
+        begin: ChatStart,
         options: ChatOptions,
     ) -> Result<ChatEnd, ChatError> {
         match self.end {
@@ -274,7 +274,7 @@ async fn on_screen(
     link: &Arc<Bridge>,
     inbox: &Inbox,
     runtime: Runtime,
-    begin: Begin,
+    begin: ChatStart,
     options: ChatOptions,
 ) -> Result<ChatEnd, ChatError> {
     let receiver = inbox.take().ok_or(ChatError::AlreadyRan)?;

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use super::ChatError;
 use prowess::agent::Delta;
 use prowess::policy::Answer;
-use prowess::traits::{Approver, Question};
+use prowess::traits::{ApprovalRequest, Approver};
 use prowess::{CancellationToken, Pause, Update, Watcher};
 use prowess_diag::sanitize;
 
@@ -17,7 +17,7 @@ use super::item::View;
 use super::lines::{plain, took, view};
 use super::link::{MAX_WHAT, asked, too_long};
 use super::work::{OrderResult, Work, code};
-use super::{Begin, ChatEnd};
+use super::{ChatEnd, ChatStart};
 
 /// The maximum size of a message in bytes.
 const MAX_MESSAGE: u64 = 1024 * 1024;
@@ -25,7 +25,7 @@ const MAX_MESSAGE: u64 = 1024 * 1024;
 const WIDTH: usize = 100;
 
 /// The streams of a plain chat.
-pub struct Streams {
+pub struct ChatStreams {
     /// Messages of the user.
     pub input: Box<dyn BufRead + Send>,
     /// Replies.
@@ -38,7 +38,7 @@ pub struct Streams {
     pub terminal: bool,
 }
 
-impl std::fmt::Debug for Streams {
+impl std::fmt::Debug for ChatStreams {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Streams")
             .field("person", &self.person)
@@ -59,7 +59,7 @@ impl std::fmt::Debug for InputStream {
 pub(crate) struct Plain {
     /// Separate from the other streams, so that lines can be printed while the user types.
     input: Mutex<InputStream>,
-    streams: Mutex<Streams>,
+    streams: Mutex<ChatStreams>,
     person: bool,
     /// The number of questions that could not be asked.
     unanswered: AtomicUsize,
@@ -67,7 +67,7 @@ pub(crate) struct Plain {
 }
 
 impl Plain {
-    pub(crate) fn new(streams: Streams) -> Arc<Self> {
+    pub(crate) fn new(streams: ChatStreams) -> Arc<Self> {
         let mut streams = streams;
         let input = std::mem::replace(&mut streams.input, Box::new(std::io::empty()));
         Arc::new(Self {
@@ -83,7 +83,7 @@ impl Plain {
         self.input.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn with<T>(&self, act: impl FnOnce(&mut Streams) -> T) -> T {
+    fn with<T>(&self, act: impl FnOnce(&mut ChatStreams) -> T) -> T {
         act(&mut self.streams.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
@@ -188,7 +188,7 @@ impl Watcher for Plain {
 }
 
 impl Approver for Plain {
-    fn ask(&self, question: &Question<'_>) -> Answer {
+    fn ask(&self, question: &ApprovalRequest<'_>) -> Answer {
         let asked = asked(0, question);
         if !self.person {
             self.unanswered.fetch_add(1, Ordering::SeqCst);
@@ -229,7 +229,7 @@ impl Approver for Plain {
 pub(crate) async fn talk(
     face: Arc<Plain>,
     runtime: prowess::Runtime,
-    begin: Begin,
+    begin: ChatStart,
 ) -> Result<ChatEnd, ChatError> {
     let mut work = Work::begin(runtime, begin).await?;
     let mut end = 0;

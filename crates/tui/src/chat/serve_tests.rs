@@ -4,7 +4,7 @@ use std::sync::mpsc::Receiver;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use prowess::agent::{Delta, Ending, Event, Part, Reply, Request, Stop, ToolCall};
+use prowess::agent::{Delta, Ending, Event, MessagePart, Reply, Request, StopReason, ToolCall};
 use prowess::models::{EchoModel, ScriptedModel};
 use prowess::policy::Answer;
 use prowess::traits::{BoxFuture, Model, ModelError, ModelInfo, OnDelta};
@@ -15,7 +15,7 @@ use super::display::DisplayEvent;
 use super::link::{Bridge, Incoming};
 use super::state::{Message, Report};
 use super::work::Work;
-use super::{Begin, serve};
+use super::{ChatStart, serve};
 
 /// Never finishes a reply.
 #[derive(Debug, Default)]
@@ -89,7 +89,7 @@ async fn orders_are_executed_and_a_new_session_starts() {
     link.set_live(true);
     let runtime = runtime(&link, folder.path(), Arc::new(EchoModel::default()));
     let runtime_again = runtime.clone();
-    let work = Work::begin(runtime, Begin::New { title: "t".into() })
+    let work = Work::begin(runtime, ChatStart::New { title: "t".into() })
         .await
         .unwrap();
     let first: Box<str> = work.id().into();
@@ -130,7 +130,7 @@ async fn orders_are_executed_and_a_new_session_starts() {
     // The first session was released, and its past can be shown.
     let engine = runtime_again.engine();
     assert!(engine.sessions().events(&first).unwrap().len() > 3);
-    let again = Begin::Resume {
+    let again = ChatStart::Resume {
         id: first.to_string(),
     };
     let past = Work::begin(runtime_again.clone(), again)
@@ -152,7 +152,7 @@ async fn quitting_stops_the_turn() {
     link.set_live(true);
     let runtime = runtime(&link, folder.path(), Arc::new(Endless::default()));
     let store = Arc::clone(&runtime.engine().sessions());
-    let work = Work::begin(runtime, Begin::New { title: "t".into() })
+    let work = Work::begin(runtime, ChatStart::New { title: "t".into() })
         .await
         .unwrap();
     let (orders, wanted) = tokio::sync::mpsc::channel(8);
@@ -205,7 +205,7 @@ async fn question_is_answered_or_dropped() {
     "#;
     let model = ScriptedModel::parse("t", script).unwrap();
     let runtime = runtime(&link, folder.path(), Arc::new(model));
-    let work = Work::begin(runtime, Begin::New { title: "t".into() })
+    let work = Work::begin(runtime, ChatStart::New { title: "t".into() })
         .await
         .unwrap();
     let (orders, wanted) = tokio::sync::mpsc::channel(8);
@@ -269,8 +269,8 @@ impl Model for Patient {
             }
             let call = ToolCall::new("1", "load_skill", serde_json::json!({ "name": "dig" }));
             Ok(Reply {
-                parts: vec![Part::Call(call)],
-                stop: Stop::ToolUse,
+                parts: vec![MessagePart::Call(call)],
+                stop: StopReason::ToolUse,
                 ..Reply::default()
             })
         })
@@ -291,7 +291,7 @@ async fn background_skill_continues_the_turn() {
     let (link, inbox) = Bridge::new();
     link.set_live(true);
     let runtime = runtime(&link, folder.path(), Arc::new(Patient::default()));
-    let work = Work::begin(runtime, Begin::New { title: "t".into() })
+    let work = Work::begin(runtime, ChatStart::New { title: "t".into() })
         .await
         .unwrap();
     let (orders, wanted) = tokio::sync::mpsc::channel(8);

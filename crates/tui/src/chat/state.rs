@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
-use prowess::agent::Usage;
+use prowess::agent::TokenUsage;
 use prowess::policy::Answer;
 
 use super::command::{self, Input, Order};
@@ -92,7 +92,7 @@ pub(crate) struct Facts {
     /// Notes about the model for the start of the chat.
     pub(crate) about: Vec<String>,
     pub(crate) turns: u32,
-    pub(crate) usage: Usage,
+    pub(crate) usage: TokenUsage,
     pub(crate) skills: Vec<String>,
     pub(crate) background: usize,
 }

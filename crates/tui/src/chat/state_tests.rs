@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
-use prowess::agent::Usage;
+use prowess::agent::TokenUsage;
 use prowess::policy::Answer;
 
 use super::command::Order;
@@ -292,10 +292,10 @@ fn turn_is_shown_while_it_runs() {
                 ("1".into(), "read CHANGES".into()),
                 ("2".into(), "bash ls".into()),
             ],
-            usage: Usage {
+            usage: TokenUsage {
                 input: 10,
                 output: 2,
-                ..Usage::default()
+                ..TokenUsage::default()
             },
         },
         DisplayEvent::CallStarted { call: "1".into() },

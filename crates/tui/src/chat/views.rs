@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use prowess::agent::{Spent, Stamped};
+use prowess::agent::{Spent, StampedEvent};
 use prowess::inspect::{self, from};
 use prowess::rank::{self, RankedSkill};
 use prowess::traits::ModelInfo;
@@ -192,7 +192,7 @@ pub(crate) fn why_skill(
 }
 
 /// Explains the last turn, with the decisions before it.
-pub(crate) fn why_last(events: &[Stamped]) -> View {
+pub(crate) fn why_last(events: &[StampedEvent]) -> View {
     let turn = transcript::turns(events);
     let lines = transcript::why_lines(events, turn);
     let before = transcript::decisions_before(events, turn, MAX_DECISIONS);

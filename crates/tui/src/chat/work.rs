@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::ChatError;
-use prowess::agent::{Ending, FailureKind, Spent, Stamped};
+use prowess::agent::{Ending, FailureKind, Spent, StampedEvent};
 use prowess::tools::{ActivationError, ExpandError};
 use prowess::traits::SessionError;
 use prowess::{CancellationToken, Pause, Runtime, RuntimeError, Session};
@@ -15,7 +15,7 @@ use super::complete::Name;
 use super::display::{DisplayEvent, of_event, user_message};
 use super::item::{Body, View};
 use super::state::Facts;
-use super::{Begin, views};
+use super::{ChatStart, views};
 
 /// The maximum number of past events that are shown.
 const MAX_PAST: usize = 500;
@@ -52,10 +52,10 @@ pub(crate) struct Problem {
 
 impl Work {
     /// Starts or resumes a session.
-    pub(crate) async fn begin(runtime: Runtime, begin: Begin) -> Result<Self, ChatError> {
+    pub(crate) async fn begin(runtime: Runtime, begin: ChatStart) -> Result<Self, ChatError> {
         let (session, title) = match begin {
-            Begin::New { title } => (runtime.session(&title).await, title),
-            Begin::Resume { id } => (resume(&runtime, id).await, "chat".to_owned()),
+            ChatStart::New { title } => (runtime.session(&title).await, title),
+            ChatStart::Resume { id } => (resume(&runtime, id).await, "chat".to_owned()),
         };
         let session = session.map_err(|error| {
             let problem = problem(&error);
@@ -113,7 +113,8 @@ impl Work {
             return Vec::new();
         };
         let first = events.len().saturating_sub(MAX_PAST);
-        let shown = |stamped: &Stamped| [user_message(&stamped.event), of_event(&stamped.event)];
+        let shown =
+            |stamped: &StampedEvent| [user_message(&stamped.event), of_event(&stamped.event)];
         events[first..].iter().flat_map(shown).flatten().collect()
     }
 
@@ -202,7 +203,7 @@ impl Work {
         }
     }
 
-    async fn events(&self) -> Result<Vec<Stamped>, RuntimeError> {
+    async fn events(&self) -> Result<Vec<StampedEvent>, RuntimeError> {
         let store = Arc::clone(&self.runtime.engine().sessions());
         let id: Box<str> = self.session.id().into();
         let read = tokio::task::spawn_blocking(move || store.events(&id)).await;

@@ -10,10 +10,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::output::{Exit, Failure, Printer, bold, wrap};
 use anstyle::AnsiColor;
-use prowess::agent::{Event, Stamped};
+use prowess::agent::{Event, StampedEvent};
 use prowess::config::Config;
 use prowess::policy::{Approved, Command, Profile};
-use prowess::traits::{CommandRunner, Nobody, Ran, RunError, Stoppable};
+use prowess::traits::{CommandError, CommandResult, CommandRunner, DenyAll, Stoppable};
 use prowess::{
     Ending, FileOptions, HostPaths, Place, Precedence, Registry, Scope, Services, Settings, Update,
     Watcher,
@@ -116,7 +116,7 @@ pub(crate) fn run(
         let runtime = setup.runtime(
             &ModelArgs::default(),
             Arc::new(model),
-            Arc::new(Nobody),
+            Arc::new(DenyAll),
             vec![watcher],
             |_| {},
         )?;
@@ -269,8 +269,8 @@ fn told(story: &[Beat], width: usize) -> String {
 /// Returns the steps of the run.
 fn story(
     found: &str,
-    events: &[Stamped],
-    runs: &[(String, Ran)],
+    events: &[StampedEvent],
+    runs: &[(String, CommandResult)],
     value: &Value,
     session: &str,
 ) -> Vec<Beat> {
@@ -322,7 +322,7 @@ fn story(
     beats
 }
 
-fn ran_line(command: &str, ran: &Ran) -> String {
+fn ran_line(command: &str, ran: &CommandResult) -> String {
     let on = ran
         .layers
         .iter()
@@ -338,19 +338,19 @@ fn ran_line(command: &str, ran: &Ran) -> String {
 /// Records events and commands.
 #[derive(Debug, Default)]
 struct Seen {
-    events: Mutex<Vec<Stamped>>,
-    runs: Mutex<Vec<(String, Ran)>>,
+    events: Mutex<Vec<StampedEvent>>,
+    runs: Mutex<Vec<(String, CommandResult)>>,
 }
 
 impl Seen {
-    fn events(&self) -> Vec<Stamped> {
+    fn events(&self) -> Vec<StampedEvent> {
         self.events
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .clone()
     }
 
-    fn runs(&self) -> Vec<(String, Ran)> {
+    fn runs(&self) -> Vec<(String, CommandResult)> {
         self.runs
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
@@ -382,7 +382,7 @@ impl CommandRunner for Spy {
         command: &Approved<Command>,
         profile: &Profile,
         input: Option<&[u8]>,
-    ) -> Result<Ran, RunError> {
+    ) -> Result<CommandResult, CommandError> {
         let ran = self.inner.run(command, profile, input)?;
         let text = command.value().text.to_string();
         self.seen

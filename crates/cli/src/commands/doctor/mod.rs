@@ -7,7 +7,7 @@ use std::path::Path;
 
 use anstyle::AnsiColor;
 use health::{Check, State};
-use prowess_config::{Fault, Loaded};
+use prowess_config::{ConfigError, LoadedConfig};
 use prowess_diag::render::concise;
 use prowess_diag::{Diagnostic, FileReport, LineIndex, Severity, sanitize, wording};
 use prowess_traits::{UsageError, UsageStore};
@@ -74,7 +74,7 @@ pub(crate) fn run(
 }
 
 /// The configuration files: those that are used, and what is wrong with any of them.
-fn settings(loaded: &Loaded, environment: &Environment) -> Vec<Check> {
+fn settings(loaded: &LoadedConfig, environment: &Environment) -> Vec<Check> {
     let about = |report: &FileReport| {
         let lines = LineIndex::new(report.text());
         let line = |diagnostic: &Diagnostic| {
@@ -96,7 +96,7 @@ fn settings(loaded: &Loaded, environment: &Environment) -> Vec<Check> {
     checks.extend(loaded.warnings.iter().flat_map(about));
     for fault in &loaded.faults {
         match fault {
-            Fault::Unreadable { path, source } => {
+            ConfigError::Unreadable { path, source } => {
                 let path = targets::display(path, environment);
                 let reason = source.to_string();
                 let reason = reason
@@ -110,7 +110,7 @@ fn settings(loaded: &Loaded, environment: &Environment) -> Vec<Check> {
                     format!("{path}: {reason}"),
                 ));
             }
-            Fault::Wrong { report } => {
+            ConfigError::Wrong { report } => {
                 checks.extend(about(report));
                 if let Some(last) = checks.pop() {
                     let hint = "the file is not used until it is mended; its schema is printed by `prowess schema config`";

@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::health::{Check, State};
 use crate::output::Failure;
 use prowess_diag::{sanitize, wording};
-use prowess_models::Reachable;
+use prowess_models::ConfiguredProvider;
 
 use crate::setup::{Variables, model_settings};
 use crate::wait;
@@ -55,7 +55,7 @@ pub(super) fn checks(variables: &Variables, online: bool) -> Result<Vec<Check>, 
 fn providers(variables: &Variables, online: bool) -> Result<Vec<ProviderHealth>, Failure> {
     let lookup = |name: &str| variables(name);
     let known = prowess_models::reachable(&lookup);
-    let quiet = |one: &Reachable| ProviderHealth {
+    let quiet = |one: &ConfiguredProvider| ProviderHealth {
         provider: one.provider.into(),
         variable: one.variable.into(),
         answer: None,
