@@ -6,7 +6,7 @@ pub(crate) use crate::ask::{Terminal, ask, explain};
 use prowess::HostPaths;
 use prowess_catalog::CatalogEntry;
 use prowess_diag::sanitize;
-use prowess_policy::{Effect, Gate, Source};
+use prowess_policy::{Effect, Gate, RuleSource};
 use prowess_registry::fs::scopes;
 use prowess_shell::{Word, script};
 use prowess_tools::SkillSnapshot;
@@ -47,7 +47,7 @@ pub(crate) fn paths(environment: &Environment) -> HostPaths {
 pub(crate) fn add(gate: &mut Gate, effect: Effect, rules: &[String]) -> Result<(), CliError> {
     for text in rules {
         let known = gate.rules.unread().len();
-        gate.rules.add(effect, text, Source::Flag);
+        gate.rules.add(effect, text, RuleSource::Flag);
         if let Some(unread) = gate.rules.unread().get(known) {
             let message = format!("invalid rule `{}`", sanitize::line(&unread.fault.text));
             return Err(CliError::new(message)

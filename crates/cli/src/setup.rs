@@ -7,7 +7,9 @@ use std::sync::Arc;
 use crate::output::{Exit, Failure, Printer};
 use prowess::agent::{Effort, RunBudget};
 use prowess::config::Config;
-use prowess::policy::{Action, Actor, Answer, Effect, Gate, Mode, Source, Verdict};
+use prowess::policy::{
+    Actor, ApprovalAnswer, Effect, Gate, GateAction, PermissionMode, RuleSource, Verdict,
+};
 use prowess::store::{MemorySessions, SqliteSessions, SystemClock, TolerantUsage};
 use prowess::traits::{ApprovalRequest, Approver, FindModelError, Model, SessionStore, UsageStore};
 use prowess::{HostPaths, Models, Runtime, Services, Settings, ToolContext, Watcher};
@@ -257,10 +259,10 @@ impl Setup {
         change: impl FnOnce(&mut Settings),
     ) -> Result<Runtime, Failure> {
         let mut gate = self.paths.gate(&self.config);
-        gate.mode = Mode::Allow;
-        gate.rules = prowess::policy::RuleSet::default();
+        gate.mode = PermissionMode::Allow;
+        gate.rules = prowess::policy::PermissionRules::default();
         for rule in &args.approve {
-            gate.rules.add(Effect::Allow, rule, Source::Flag);
+            gate.rules.add(Effect::Allow, rule, RuleSource::Flag);
         }
         if let Some(unread) = gate.rules.unread().first() {
             let rule = sanitize::line(&unread.fault.text).into_owned();
@@ -402,15 +404,15 @@ struct Approving {
 }
 
 impl Approver for Approving {
-    fn ask(&self, question: &ApprovalRequest<'_>) -> Answer {
-        let allowed = |action: &Action<'_>| {
+    fn ask(&self, question: &ApprovalRequest<'_>) -> ApprovalAnswer {
+        let allowed = |action: &GateAction<'_>| {
             let decision = self.gate.decide(action, &Actor::default());
             let Some(rule) = decision.rule.filter(|_| decision.verdict == Verdict::Allow) else {
                 return false;
             };
             // A rule for every host does not cover this machine or private networks.
             match action {
-                Action::Fetch { host } => {
+                GateAction::Fetch { host } => {
                     !prowess_tools::files::is_private_host(host)
                         || rule
                             .text
@@ -421,7 +423,7 @@ impl Approver for Approving {
             }
         };
         if question.action.is_some_and(allowed) {
-            return Answer::Once;
+            return ApprovalAnswer::Once;
         }
         self.inner.ask(question)
     }
@@ -435,15 +437,15 @@ mod tests {
     fn rule_for_every_host_excludes_private_hosts() {
         let answer = |rule: &str, host: &str| {
             let mut gate = Gate {
-                mode: Mode::Allow,
+                mode: PermissionMode::Allow,
                 ..Gate::default()
             };
-            gate.rules.add(Effect::Allow, rule, Source::Flag);
+            gate.rules.add(Effect::Allow, rule, RuleSource::Flag);
             let approving = Approving {
                 gate,
                 inner: Arc::new(prowess::traits::DenyAll),
             };
-            let action = Action::Fetch { host };
+            let action = GateAction::Fetch { host };
             let decision = prowess::policy::Decision::new(Verdict::Ask, "why");
             approving.ask(&ApprovalRequest {
                 what: "Fetch",
@@ -461,7 +463,11 @@ mod tests {
             ("WebFetch", "etch", false),
             ("WebFetch(domain:localhost)", "localhost", true),
         ] {
-            assert_eq!(answer(rule, host) == Answer::Once, yes, "{rule} {host}");
+            assert_eq!(
+                answer(rule, host) == ApprovalAnswer::Once,
+                yes,
+                "{rule} {host}"
+            );
         }
     }
 

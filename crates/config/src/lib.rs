@@ -21,7 +21,7 @@ use prowess_catalog::{Precedence, SkillGrant, VisibilityOverride};
 use prowess_diag::{Diagnostic, FileReport, Severity};
 use prowess_lint::LintProfile;
 use prowess_policy::profile::Strength;
-use prowess_policy::{Mode, RuleSet};
+use prowess_policy::{PermissionMode, PermissionRules};
 use prowess_registry::fs::scopes;
 use serde_json::{Value, json};
 
@@ -63,9 +63,9 @@ pub struct Config {
     /// `agents.NAME`
     pub agents: BTreeMap<String, SkillGrant>,
     /// `permissions.mode`
-    pub mode: Option<Mode>,
+    pub mode: Option<PermissionMode>,
     /// `permissions.allow`, `permissions.ask`, `permissions.deny`
-    pub permissions: RuleSet,
+    pub permissions: PermissionRules,
     /// `permissions.skill-commands`: `false` disables commands in skills
     pub skill_commands: Option<bool>,
     /// `permissions.confine`: `true` restricts a skill to its `allowed-tools`
@@ -364,7 +364,7 @@ pub fn schema() -> Value {
         ),
         (
             "/properties/permissions/properties/mode/enum".to_owned(),
-            Mode::ALL.map(Mode::as_str).to_vec(),
+            PermissionMode::ALL.map(PermissionMode::as_str).to_vec(),
         ),
         (
             "/properties/sandbox/properties/strength/enum".to_owned(),

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use prowess_config::Config;
-use prowess_policy::{Gate, Places as GatePlaces};
+use prowess_policy::{Gate, WorkspacePaths as GatePlaces};
 use prowess_tools::{Services, Settings, ToolContext, WorkspacePaths};
 use prowess_trust::TrustStore;
 

@@ -14,8 +14,8 @@ use std::fs;
 
 use prowess_diag::{Diagnostic, Span};
 use prowess_lint::{LintProfile, LintRuleSet, LintSubject, check};
-use prowess_policy::{Effect, Rule};
-use prowess_render::{Prepare, prepare};
+use prowess_policy::{Effect, PermissionRule};
+use prowess_render::{PrepareOptions, prepare};
 use prowess_shell::placeholders::{ValueKind, ValuePosition, judge_command};
 use prowess_shell::{Word, lex, programs};
 use prowess_spec::{PackageListing, parse};
@@ -46,7 +46,7 @@ fn lint(text: &str, rule: &str) -> Vec<Diagnostic> {
         .collect()
 }
 
-fn trust(text: &str) -> prowess_trust::Summary {
+fn trust(text: &str) -> prowess_trust::TrustSummary {
     let world = tempfile::tempdir().unwrap();
     fs::write(world.path().join("SKILL.md"), text).unwrap();
     prowess_trust::summarise(world.path()).unwrap()
@@ -68,7 +68,7 @@ fn check_grants(grants: &[(String, bool)]) {
     for ((grant, expected), trusted) in grants.iter().zip(&trusted) {
         assert_eq!(trusted.text, *grant);
         assert_eq!(linted.contains(grant), *expected, "lint about {grant}");
-        match Rule::parse(grant, Effect::Allow) {
+        match PermissionRule::parse(grant, Effect::Allow) {
             Ok(rule) => {
                 assert_eq!(rule.is_unrestricted(), *expected, "policy about {grant}");
                 assert_eq!(trusted.unrestricted, *expected, "trust about {grant}");
@@ -168,7 +168,7 @@ fn refusals(found: &[Diagnostic]) -> Vec<Refusal> {
 
 fn rendered(text: &str) -> Vec<Refusal> {
     let parsed = parse(text.as_bytes());
-    match prepare(parsed.text, parsed.body, &Prepare::default()) {
+    match prepare(parsed.text, parsed.body, &PrepareOptions::default()) {
         Ok(_) => Vec::new(),
         Err(refused) => refusals(&refused.diagnostics),
     }

@@ -22,7 +22,7 @@ use prowess_agent::{
 use prowess_catalog::Precedence;
 use prowess_http::{Deadlines, HttpClient, HttpUrl};
 use prowess_models::{Anthropic, OpenAiChat, RemoteModel, WireFormat};
-use prowess_policy::Mode;
+use prowess_policy::PermissionMode;
 use prowess_registry::{FileOptions, FileSource, Place, Registry};
 use prowess_runtime::{CancellationToken, Engine, Session, Update, Watcher};
 use prowess_store::{MemorySessions, SqliteSessions, SystemClock};
@@ -396,7 +396,7 @@ impl World {
         let clock = Arc::new(SystemClock);
         let workspace = self.path("project");
         let mut context = ToolContext::new(Arc::clone(&self.registry), clock);
-        context.gate().mode = Mode::Yolo;
+        context.gate().mode = PermissionMode::Yolo;
         context.gate().places.root = workspace.to_string_lossy().into();
         context.settings.paths = WorkspacePaths {
             workspace,

@@ -7,7 +7,7 @@ use prowess_agent::{
     ActiveSkill, CallState, Ending, Event, OpenCall, ParentSession, ToolCall, ToolResult,
 };
 use prowess_catalog::Audience;
-use prowess_policy::{Answer, Decision, Verdict};
+use prowess_policy::{ApprovalAnswer, Decision, Verdict};
 use prowess_render::Arguments;
 use prowess_tools::names::{SUBMIT, arguments_field, is_file_tool};
 use prowess_tools::{
@@ -659,7 +659,7 @@ fn hook_verdict(
             let answer = context.services.approver.ask(&question);
             context.note(&what, &decision, Some(answer), skill);
             match answer {
-                Answer::No => Err(refused()),
+                ApprovalAnswer::No => Err(refused()),
                 _ => Ok(()),
             }
         }

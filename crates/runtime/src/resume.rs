@@ -8,7 +8,7 @@ use prowess_agent::{
 };
 use prowess_catalog::Audience;
 use prowess_catalog::index::ShownSkills;
-use prowess_policy::{Answer, Decision, Verdict};
+use prowess_policy::{ApprovalAnswer, Decision, Verdict};
 use prowess_tools::{
     ActivationError, HookEvent, HookState, Loaded, Role, SkillHandle, ToolSelection, open, read,
 };
@@ -254,7 +254,7 @@ impl Session {
         .await?;
         let mut said = PendingMessage::default();
         let fresh = match (answer, found) {
-            (Answer::No, _) | (_, None) => None,
+            (ApprovalAnswer::No, _) | (_, None) => None,
             (_, Some(found)) => self.activate(found, "").await.ok(),
         };
         match fresh {

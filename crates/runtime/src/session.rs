@@ -7,7 +7,7 @@ use prowess_agent::{
     RunBudget, RunLimits, Spent, Started, ToolDeclaration, VERSION,
 };
 use prowess_catalog::index::ShownSkills;
-use prowess_policy::{Answer, Verdict};
+use prowess_policy::{ApprovalAnswer, Verdict};
 use prowess_tools::names::SUBMIT;
 use prowess_tools::{HookState, Loaded, SkillSnapshot, ToolContext, ToolSelection, Toolset};
 use prowess_traits::{DecisionRecorder, Model, RecordedDecision, Stoppable, Update};
@@ -339,11 +339,11 @@ impl DecisionRecorder for Notes {
             rule: rule
                 .map(|rule| format!("{} {} ({})", rule.effect.as_str(), rule.text, rule.source)),
             answer: noted.answer.map(|answer| match answer {
-                Answer::No => RecordedAnswer::No,
-                Answer::Once => RecordedAnswer::Once,
-                Answer::Session => RecordedAnswer::Session,
-                Answer::Tool => RecordedAnswer::Tool,
-                Answer::Always => RecordedAnswer::Always,
+                ApprovalAnswer::No => RecordedAnswer::No,
+                ApprovalAnswer::Once => RecordedAnswer::Once,
+                ApprovalAnswer::Session => RecordedAnswer::Session,
+                ApprovalAnswer::Tool => RecordedAnswer::Tool,
+                ApprovalAnswer::Always => RecordedAnswer::Always,
             }),
         };
         self.decided

@@ -6,7 +6,7 @@
 use prowess_catalog::visibility::{Audience, CatalogView, HiddenReason, LookupRefusal};
 use prowess_diag::sanitize;
 use prowess_diag::wording::{either, shorten, tick};
-use prowess_policy::{Action, Actor, Decision, Verdict};
+use prowess_policy::{Actor, Decision, GateAction, Verdict};
 use prowess_traits::ApprovalRequest;
 use serde_json::Value;
 
@@ -139,7 +139,7 @@ pub(crate) fn may_load_unasked(
     arguments: &str,
 ) -> bool {
     let (name, action_kind, also) = (skill.name(), SkillAction::Load, names_of(skill));
-    let action = Action::Skill {
+    let action = GateAction::Skill {
         name,
         also: &also,
         action: action_kind.as_str(),
@@ -157,7 +157,7 @@ pub(crate) fn tool_rules(context: &ToolContext, tool: &str, input: &Value) -> Op
         .iter()
         .map(|(name, value)| (name.as_str(), value.as_str()))
         .collect();
-    let action = Action::Tool {
+    let action = GateAction::Tool {
         name: tool,
         arguments: &arguments,
     };
@@ -203,7 +203,7 @@ pub(crate) fn permit_tool(
 
 /// Tells whether a rule forbids every skill to models: `Skill`. Then there are no tools for them.
 pub(crate) fn is_forbidden(context: &ToolContext) -> bool {
-    let action = Action::Skill {
+    let action = GateAction::Skill {
         name: "*",
         also: &[],
         action: "load",
@@ -220,7 +220,7 @@ fn permit_name(
     action_kind: SkillAction,
     arguments: &str,
 ) -> Result<(), ToolError> {
-    let action = Action::Skill {
+    let action = GateAction::Skill {
         name,
         also,
         action: action_kind.as_str(),
@@ -259,7 +259,7 @@ fn decide(
     context: &ToolContext,
     name: &str,
     action_kind: SkillAction,
-    action: &Action<'_>,
+    action: &GateAction<'_>,
 ) -> Decision {
     // A skill that runs on its own uses the skills that it lists. Its own text it has.
     let acting = context

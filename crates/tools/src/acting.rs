@@ -7,7 +7,9 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use prowess_policy::{Action, Actor, Answer, Approved, Command, Decision, Effect, Verdict};
+use prowess_policy::{
+    Actor, ApprovalAnswer, Approved, Command, Decision, Effect, GateAction, Verdict,
+};
 use prowess_traits::ApprovalRequest;
 use prowess_trust::SkillTrust;
 
@@ -25,7 +27,7 @@ pub(crate) fn has_ceiling(trust: &SkillTrust) -> bool {
 
 impl ToolContext {
     /// What the gate says of something that the agent wants.
-    pub fn judge(&self, loaded: &Loaded, action: &Action<'_>) -> Decision {
+    pub fn judge(&self, loaded: &Loaded, action: &GateAction<'_>) -> Decision {
         self.judge_as(loaded, action).0
     }
 
@@ -33,7 +35,7 @@ impl ToolContext {
     pub fn permit(
         &self,
         loaded: &Loaded,
-        action: &Action<'_>,
+        action: &GateAction<'_>,
         what: &str,
     ) -> Result<(), ToolError> {
         let (decision, skill) = self.judge_as(loaded, action);
@@ -61,7 +63,7 @@ impl ToolContext {
             (decision.verdict == Verdict::Ask).then(|| self.services.approver.ask(&question));
         self.note(question.what, decision, answer, question.skill);
         match (decision.verdict, answer) {
-            (Verdict::Deny, _) | (Verdict::Ask, None | Some(Answer::No)) => {
+            (Verdict::Deny, _) | (Verdict::Ask, None | Some(ApprovalAnswer::No)) => {
                 Err(ToolError::denied(what, decision))
             }
             (Verdict::Allow, _) | (Verdict::Ask, Some(_)) => Ok(()),
@@ -76,7 +78,7 @@ impl ToolContext {
         folder: &Path,
         text: &str,
     ) -> Result<Approved<Command>, Decision> {
-        let (_, skill) = self.judge_as(loaded, &Action::Command { text });
+        let (_, skill) = self.judge_as(loaded, &GateAction::Command { text });
         match skill {
             Some(skill) => {
                 let ceiling = self.is_ceiling(&skill.trust);
@@ -109,7 +111,7 @@ impl ToolContext {
     fn judge_as(
         &self,
         loaded: &Loaded,
-        action: &Action<'_>,
+        action: &GateAction<'_>,
     ) -> (Decision, Option<Arc<SkillSnapshot>>) {
         self.judging(loaded).judge_as(action)
     }
@@ -129,12 +131,12 @@ pub struct Judging<'w> {
 
 impl Judging<'_> {
     /// What the gate says of something that the agent wants.
-    pub fn judge(&self, action: &Action<'_>) -> Decision {
+    pub fn judge(&self, action: &GateAction<'_>) -> Decision {
         self.judge_as(action).0
     }
 
     /// The decision, and the skill as which it was taken.
-    fn judge_as(&self, action: &Action<'_>) -> (Decision, Option<Arc<SkillSnapshot>>) {
+    fn judge_as(&self, action: &GateAction<'_>) -> (Decision, Option<Arc<SkillSnapshot>>) {
         let context = self.context;
         if let Some(acting) = &context.acting {
             let actor = acting.trust.actor(context.is_ceiling(&acting.trust));

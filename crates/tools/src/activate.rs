@@ -10,7 +10,8 @@ use prowess_catalog::visibility::{Audience, LookupRefusal};
 use prowess_catalog::{Scope, Skill};
 use prowess_diag::Diagnostic;
 use prowess_render::{
-    Arguments, Commands, FillError, Prepare, Report, Template, Variables, prepare,
+    Arguments, CommandHandling, FillError, FillReport, PrepareOptions, SkillVariables, Template,
+    prepare,
 };
 use prowess_trust::State;
 use sha2::{Digest, Sha256};
@@ -67,7 +68,7 @@ pub struct Activation {
     /// The SHA-256 of that text, in hexadecimal.
     pub rendering: Box<str>,
     /// What became of each placeholder.
-    pub report: Report,
+    pub report: FillReport,
     /// How its commands went.
     pub runs: Vec<CommandRun>,
     /// Notes about the text.
@@ -255,13 +256,13 @@ fn template(context: &ToolContext, snapshot: &SkillSnapshot) -> Result<Template,
     let document = &snapshot.document;
     let names: Vec<&str> = document.arguments.iter().map(|name| &**name).collect();
     let runs = snapshot.is_trusted() && context.settings.commands;
-    let options = Prepare {
+    let options = PrepareOptions {
         names: &names,
         compat: context.settings.compat,
         commands: if runs {
-            Commands::Bind
+            CommandHandling::Bind
         } else {
-            Commands::Withhold
+            CommandHandling::Withhold
         },
     };
     prepare(&document.text, document.body, &options).map_err(|refused| ActivationError::Unsafe {
@@ -292,9 +293,9 @@ fn check_shell(name: &str, document: &SkillDocument) -> Result<(), ActivationErr
     }
 }
 
-fn variables(context: &ToolContext, folder: Option<&Path>, is_served: bool) -> Variables {
+fn variables(context: &ToolContext, folder: Option<&Path>, is_served: bool) -> SkillVariables {
     let spell = |path: &Path| path.to_str().map(str::to_owned);
-    Variables {
+    SkillVariables {
         skill_dir: folder.and_then(spell),
         session_id: context.settings.session.clone(),
         project_dir: spell(&context.settings.paths.workspace),

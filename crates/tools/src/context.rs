@@ -8,7 +8,8 @@ use prowess_agent::{Effort, RunBudget};
 use prowess_catalog::{SkillGrant, Visibility, index};
 use prowess_policy::profile::{Setting, Strength};
 use prowess_policy::{
-    Action, Actor, Answer, Approved, Bound, Command, Decision, Gate, Outcome, Profile,
+    Actor, ApprovalAnswer, Approved, BoundScript, Command, Decision, Gate, GateAction, GateOutcome,
+    Profile,
 };
 use prowess_registry::Registry;
 use prowess_render::Compat;
@@ -259,7 +260,7 @@ impl ToolContext {
     /// Asks the gate about a script of a skill's author, and the person where the gate wants it.
     pub fn approve_bound(
         &self,
-        bound: &Bound<'_>,
+        bound: &BoundScript<'_>,
         actor: &Actor<'_>,
     ) -> Result<Approved<Command>, Decision> {
         let outcome = self.gate().bound(bound, actor);
@@ -269,27 +270,27 @@ impl ToolContext {
     fn answer(
         &self,
         text: &str,
-        outcome: Outcome,
+        outcome: GateOutcome,
         actor: &Actor<'_>,
     ) -> Result<Approved<Command>, Decision> {
         let skill = actor.skill.as_ref().map(|skill| skill.name);
         match outcome {
-            Outcome::Allowed(approved, decision) => {
+            GateOutcome::Allowed(approved, decision) => {
                 self.note(&approved.value().text, &decision, None, skill);
                 Ok(approved)
             }
-            Outcome::Denied(decision) => {
+            GateOutcome::Denied(decision) => {
                 self.note(text, &decision, None, skill);
                 Err(decision)
             }
-            Outcome::Ask(pending) => {
+            GateOutcome::Ask(pending) => {
                 // The gate is not held while a person thinks.
                 let text = pending.command().text.clone();
                 let answer = self.services.approver.ask(&ApprovalRequest {
                     what: &text,
                     decision: pending.decision(),
                     skill,
-                    action: Some(&Action::Command { text: &text }),
+                    action: Some(&GateAction::Command { text: &text }),
                 });
                 let unanswered = pending.decision().clone();
                 self.note(&pending.command().text, &unanswered, Some(answer), skill);
@@ -310,7 +311,7 @@ impl ToolContext {
         &self,
         what: &str,
         decision: &Decision,
-        answer: Option<Answer>,
+        answer: Option<ApprovalAnswer>,
         skill: Option<&str>,
     ) {
         if let Some(recorder) = &self.services.recorder {

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use prowess_policy::{Bound, Decision};
-use prowess_render::{Part, Slot};
+use prowess_policy::{BoundScript, Decision};
+use prowess_render::{CommandSlot, RenderedPart};
 use prowess_shell::lex;
 use prowess_traits::CommandResult;
 use prowess_trust::SkillTrust;
@@ -84,24 +84,24 @@ pub enum ExpandError {
 pub(crate) fn expand(
     context: &ToolContext,
     trust: &SkillTrust,
-    parts: Vec<Part>,
+    parts: Vec<RenderedPart>,
     execution: Execution,
     runs: &mut Vec<CommandRun>,
 ) -> Result<String, ExpandError> {
     let mut text = String::new();
     for part in parts {
         match part {
-            Part::Text(piece) => text.push_str(&piece),
-            Part::Command(slot) if execution == Execution::Show => {
+            RenderedPart::Text(piece) => text.push_str(&piece),
+            RenderedPart::Command(slot) if execution == Execution::Show => {
                 text.push_str(&format!("[command not run: {}]", slot.display));
                 runs.push(not_run(&slot.display, "not asked to run"));
             }
-            Part::Command(slot) => {
+            RenderedPart::Command(slot) => {
                 let (output, run) = run(context, trust, &slot)?;
                 text.push_str(&output);
                 runs.push(run);
             }
-            Part::Withheld(withheld) => {
+            RenderedPart::Withheld(withheld) => {
                 let why = if context.settings.commands {
                     NOT_TRUSTED
                 } else {
@@ -130,7 +130,7 @@ fn not_run(command: &str, why: &str) -> CommandRun {
 fn run(
     context: &ToolContext,
     trust: &SkillTrust,
-    slot: &Slot,
+    slot: &CommandSlot,
 ) -> Result<(String, CommandRun), ExpandError> {
     let command: Box<str> = slot.display.as_ref().into();
     let not_run = |why: String| ExpandError::NotRun {
@@ -148,7 +148,7 @@ fn run(
         .iter()
         .map(|(name, value)| (&**name, &**value))
         .collect();
-    let bound = Bound {
+    let bound = BoundScript {
         script: &slot.script,
         display: &slot.display,
         positionals: &positionals,

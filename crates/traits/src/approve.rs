@@ -2,12 +2,12 @@
 
 use std::fmt::Debug;
 
-use prowess_policy::{Action, Answer, Decision};
+use prowess_policy::{ApprovalAnswer, Decision, GateAction};
 
 /// Asks a person for approval.
 pub trait Approver: Send + Sync + Debug {
     /// Asks and waits for the answer. Returns [`Answer::No`] if there is nobody to ask.
-    fn ask(&self, question: &ApprovalRequest<'_>) -> Answer;
+    fn ask(&self, question: &ApprovalRequest<'_>) -> ApprovalAnswer;
 }
 
 /// A request for approval.
@@ -20,7 +20,7 @@ pub struct ApprovalRequest<'a> {
     /// The skill that requests it.
     pub skill: Option<&'a str>,
     /// The action as rules see it, if a rule can cover it.
-    pub action: Option<&'a Action<'a>>,
+    pub action: Option<&'a GateAction<'a>>,
 }
 
 /// Records decisions, so that they can be explained later.
@@ -37,7 +37,7 @@ pub struct RecordedDecision<'a> {
     /// The decision.
     pub decision: &'a Decision,
     /// The answer, if a person was asked.
-    pub answer: Option<Answer>,
+    pub answer: Option<ApprovalAnswer>,
     /// The skill that requested it.
     pub skill: Option<&'a str>,
 }
@@ -47,7 +47,7 @@ pub struct RecordedDecision<'a> {
 pub struct DenyAll;
 
 impl Approver for DenyAll {
-    fn ask(&self, _question: &ApprovalRequest<'_>) -> Answer {
-        Answer::No
+    fn ask(&self, _question: &ApprovalRequest<'_>) -> ApprovalAnswer {
+        ApprovalAnswer::No
     }
 }

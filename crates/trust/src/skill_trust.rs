@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use prowess_catalog::Skill;
-use prowess_policy::{Actor, Effect, RuleSet, SkillActor, Source};
+use prowess_policy::{Actor, Effect, PermissionRules, RuleSource, SkillActor};
 use prowess_registry::skill_path;
 use prowess_spec::Manifest;
 use prowess_spec::manifest::ToolList;
@@ -24,7 +24,7 @@ pub struct SkillTrust {
     /// The state in the trust store. `None` if no trust is required.
     pub state: Option<State>,
     /// Its `allowed-tools` and `disallowed-tools`.
-    pub tools: RuleSet,
+    pub tools: PermissionRules,
 }
 
 impl SkillTrust {
@@ -41,14 +41,14 @@ impl SkillTrust {
             (Some(place), Some(store)) if required => Some(store.state_of(place, &digest)?),
             _ => None,
         };
-        let mut tools = RuleSet::default();
+        let mut tools = PermissionRules::default();
         let lists = [
             (Effect::Allow, &manifest.allowed_tools),
             (Effect::Deny, &manifest.disallowed_tools),
         ];
         for (effect, list) in lists {
             for token in list.iter().flat_map(ToolList::tokens) {
-                let source = Source::Skill(skill.name.clone());
+                let source = RuleSource::Skill(skill.name.clone());
                 tools.add(effect, &with_folder(&token.text, place.as_deref()), source);
             }
         }

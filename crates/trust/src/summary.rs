@@ -6,7 +6,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use prowess_diag::sanitize;
-use prowess_policy::{Effect, Rule};
+use prowess_policy::{Effect, PermissionRule};
 use prowess_registry::digest::FactKind;
 use prowess_registry::files_of;
 use prowess_shell::{Word, finder, programs};
@@ -22,7 +22,7 @@ const MOST_NETWORK: usize = 32;
 
 /// The consequences of trusting a skill.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Summary {
+pub struct TrustSummary {
     /// The current digest of all files.
     pub digest: String,
     /// Number of files.
@@ -40,7 +40,7 @@ pub struct Summary {
     /// Signs that it uses the network: hosts and programs named in scripts and commands.
     pub network: BTreeSet<String>,
     /// Text that is not visible to a reader.
-    pub hidden: Vec<Hidden>,
+    pub hidden: Vec<HiddenText>,
     /// Links to files outside its folder, with their targets.
     pub links: Vec<(PathBuf, PathBuf)>,
 }
@@ -58,7 +58,7 @@ pub struct GrantLine {
 
 /// Text that is not visible to a reader.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Hidden {
+pub struct HiddenText {
     /// The file.
     pub file: PathBuf,
     /// The first such line.
@@ -68,10 +68,10 @@ pub struct Hidden {
 }
 
 /// Summarises a skill: a folder, or a single file.
-pub fn summarise(skill: &Path) -> Result<Summary, Error> {
-    let mut summary = Summary {
+pub fn summarise(skill: &Path) -> Result<TrustSummary, Error> {
+    let mut summary = TrustSummary {
         digest: digest_of(skill)?,
-        ..Summary::default()
+        ..TrustSummary::default()
     };
     let (folder, main) = if skill.is_dir() {
         (skill, skill.join("SKILL.md"))
@@ -101,7 +101,7 @@ pub fn summarise(skill: &Path) -> Result<Summary, Error> {
     Ok(summary)
 }
 
-fn manifest(text: &[u8], summary: &mut Summary) {
+fn manifest(text: &[u8], summary: &mut TrustSummary) {
     let parsed = parse(text);
     for token in parsed
         .manifest
@@ -109,10 +109,10 @@ fn manifest(text: &[u8], summary: &mut Summary) {
         .iter()
         .flat_map(prowess_spec::manifest::ToolList::tokens)
     {
-        let rule = Rule::parse(&token.text, Effect::Allow);
+        let rule = PermissionRule::parse(&token.text, Effect::Allow);
         summary.grants.push(GrantLine {
             text: token.text.to_string(),
-            unrestricted: rule.as_ref().is_ok_and(Rule::is_unrestricted),
+            unrestricted: rule.as_ref().is_ok_and(PermissionRule::is_unrestricted),
             fault: rule.err().map(|fault| fault.why.into()),
         });
     }
@@ -130,7 +130,7 @@ fn manifest(text: &[u8], summary: &mut Summary) {
     }
 }
 
-fn file(folder: &Path, path: &Path, kind: FactKind, summary: &mut Summary) {
+fn file(folder: &Path, path: &Path, kind: FactKind, summary: &mut TrustSummary) {
     let full = folder.join(path);
     if kind == FactKind::Link {
         let target = fs::read_link(&full).unwrap_or_default();
@@ -210,7 +210,7 @@ fn network(text: &str, found: &mut BTreeSet<String>) {
 }
 
 /// Collects text that is not visible to a reader.
-fn hidden(path: &Path, content: &[u8], summary: &mut Summary) {
+fn hidden(path: &Path, content: &[u8], summary: &mut TrustSummary) {
     const MOST: usize = 64;
     let text = String::from_utf8_lossy(content);
     let mut note = |line: usize, what| {
@@ -220,7 +220,7 @@ fn hidden(path: &Path, content: &[u8], summary: &mut Summary) {
                 .iter()
                 .any(|h| h.file == path && h.what == what)
         {
-            summary.hidden.push(Hidden {
+            summary.hidden.push(HiddenText {
                 file: path.to_owned(),
                 line,
                 what,

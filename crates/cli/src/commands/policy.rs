@@ -3,8 +3,8 @@
 use crate::output::{Cell, Exit, Printer, Table, bold, wrap};
 use anstyle::{AnsiColor, Style};
 use prowess_diag::{sanitize, wording};
-use prowess_policy::{Action, Actor, Decision, Effect, Verdict};
-use prowess_shell::{Script, Simple, lex};
+use prowess_policy::{Actor, Decision, Effect, GateAction, Verdict};
+use prowess_shell::{ShellLine, SimpleCommand, lex};
 
 use crate::args::{CheckArgs, GlobalArgs, PolicyArgs, PolicyCommand, PolicyShowArgs};
 use crate::env::Environment;
@@ -62,7 +62,7 @@ fn check(
         .as_ref()
         .map_or_else(Actor::default, |skill| skill.trust.actor(confine));
     let line = permissions::line(&args.line);
-    let decision = gate.decide(&Action::Command { text: &line }, &actor);
+    let decision = gate.decide(&GateAction::Command { text: &line }, &actor);
     let words = lex(&line).ok().map(|script| words(&script));
     if args.json {
         let mut document = prowess::inspect::decision(&decision, words.as_deref());
@@ -84,8 +84,8 @@ fn check(
     })
 }
 
-fn words(script: &Script) -> Vec<Vec<String>> {
-    let of = |command: &Simple| {
+fn words(script: &ShellLine) -> Vec<Vec<String>> {
+    let of = |command: &SimpleCommand| {
         command
             .words
             .iter()

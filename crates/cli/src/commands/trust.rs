@@ -7,7 +7,7 @@ use anstyle::{AnsiColor, Style};
 use prowess::inspect::{self, Section};
 use prowess_diag::{sanitize, wording};
 use prowess_registry::skill_path;
-use prowess_trust::{Change, Entry, State, Summary, TrustStore, is_required, summarise};
+use prowess_trust::{Change, Entry, State, TrustStore, TrustSummary, is_required, summarise};
 use serde_json::{Value, json};
 
 use super::targets::{self, Meant};
@@ -205,7 +205,7 @@ fn fault(error: &prowess_trust::Error) -> CliError {
 fn text(
     path: &Path,
     (state, changes): (&State, &[Change]),
-    summary: &Summary,
+    summary: &TrustSummary,
     environment: &Environment,
     width: usize,
 ) -> String {

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use prowess_diag::sanitize;
 use prowess_diag::wording::shorten;
-use prowess_policy::{Answer, Grant};
+use prowess_policy::{ApprovalAnswer, PermissionGrant};
 use prowess_tools::ToolContext;
 use prowess_traits::{ApprovalRequest, Approver};
 use rmcp::model::{
@@ -28,7 +28,7 @@ const MAX_QUESTION: usize = 2_000;
 #[derive(Debug)]
 pub(crate) struct Asked {
     text: String,
-    answer: oneshot::Sender<Answer>,
+    answer: oneshot::Sender<ApprovalAnswer>,
 }
 
 /// Sends questions to the task that can ask them.
@@ -46,13 +46,13 @@ impl Asker {
 }
 
 impl Approver for Asker {
-    fn ask(&self, question: &ApprovalRequest<'_>) -> Answer {
+    fn ask(&self, question: &ApprovalRequest<'_>) -> ApprovalAnswer {
         let text = question_text(question);
         let (answer, wait) = oneshot::channel();
         if self.sender.blocking_send(Asked { text, answer }).is_err() {
-            return Answer::No;
+            return ApprovalAnswer::No;
         }
-        wait.blocking_recv().unwrap_or(Answer::No)
+        wait.blocking_recv().unwrap_or(ApprovalAnswer::No)
     }
 }
 
@@ -81,7 +81,7 @@ pub(crate) fn offers_forms(context: &RequestContext<RoleServer>) -> bool {
 }
 
 /// Keeps grants for the session, so that they apply to the next call.
-pub(crate) fn keep_grants(tool_context: &ToolContext, grants: Vec<Grant>) {
+pub(crate) fn keep_grants(tool_context: &ToolContext, grants: Vec<PermissionGrant>) {
     let mut gate = tool_context.gate();
     let new: Vec<_> = grants
         .into_iter()
@@ -123,12 +123,14 @@ pub(crate) async fn working<T: Send + 'static>(
 
 /// Asks one question. Everything but an explicit approval counts as a denial.
 pub(crate) async fn put(context: &RequestContext<RoleServer>, asked: Asked) {
-    let answer = elicit(context, asked.text).await.unwrap_or(Answer::No);
+    let answer = elicit(context, asked.text)
+        .await
+        .unwrap_or(ApprovalAnswer::No);
     // Ignore send errors: the asking thread may have ended.
     let _ = asked.answer.send(answer);
 }
 
-async fn elicit(context: &RequestContext<RoleServer>, message: String) -> Option<Answer> {
+async fn elicit(context: &RequestContext<RoleServer>, message: String) -> Option<ApprovalAnswer> {
     let request = ServerRequest::ElicitRequest(form(message)?);
     let options = PeerRequestOptions::with_timeout(PATIENCE);
     let sent = tokio::select! {
@@ -172,10 +174,10 @@ pub(crate) fn form(message: String) -> Option<ElicitRequest> {
 }
 
 /// Parses the answer of the form. Returns `None` unless it is an approval.
-pub(crate) fn read_answer(content: &Value) -> Option<Answer> {
+pub(crate) fn read_answer(content: &Value) -> Option<ApprovalAnswer> {
     match content.get("answer")?.as_str()? {
-        "once" => Some(Answer::Once),
-        "session" => Some(Answer::Session),
+        "once" => Some(ApprovalAnswer::Once),
+        "session" => Some(ApprovalAnswer::Session),
         _ => None,
     }
 }

@@ -10,7 +10,7 @@ use prowess_catalog::{Scope, Visibility};
 use prowess_config::{McpServer, Reach};
 use prowess_http::{Deadlines, HttpClient};
 use prowess_mcp::{Client, ClientPlace};
-use prowess_policy::{Answer, Effect, Gate, Source};
+use prowess_policy::{ApprovalAnswer, Effect, Gate, RuleSource};
 use prowess_registry::{NewSkill, Registry};
 use prowess_store::SystemClock;
 use prowess_tools::{Loaded, ToolContext, ToolError, ToolSelection, Toolset, Why};
@@ -162,12 +162,12 @@ fn web(port: u16, token: &str) -> McpServer {
 /// Gives the same answer to every prompt and records the questions.
 #[derive(Debug)]
 struct Person {
-    answer: Answer,
+    answer: ApprovalAnswer,
     asked: Mutex<Vec<String>>,
 }
 
 impl Approver for Person {
-    fn ask(&self, question: &ApprovalRequest<'_>) -> Answer {
+    fn ask(&self, question: &ApprovalRequest<'_>) -> ApprovalAnswer {
         self.asked.lock().unwrap().push(question.what.to_owned());
         self.answer
     }
@@ -184,7 +184,7 @@ struct World {
 }
 
 impl World {
-    fn new(servers: &[McpServer], answer: Answer, rules: &[(Effect, &str)]) -> Self {
+    fn new(servers: &[McpServer], answer: ApprovalAnswer, rules: &[(Effect, &str)]) -> Self {
         let client = Client::connect(servers, &place()).unwrap();
         let registry = Registry::default();
         client.add_skills(&registry);
@@ -197,7 +197,8 @@ impl World {
         context.settings.visibility = Visibility::default();
         let mut gate = Gate::default();
         for (effect, rule) in rules {
-            gate.rules.add(*effect, rule, Source::User("test".into()));
+            gate.rules
+                .add(*effect, rule, RuleSource::User("test".into()));
         }
         context.gate = Mutex::new(gate);
         let mut tools = Toolset::new(&ToolSelection::default()).unwrap();
@@ -242,7 +243,7 @@ impl World {
 }
 
 fn world(hostile: &Hostile) -> World {
-    World::new(&[hostile.server("docs")], Answer::No, &[])
+    World::new(&[hostile.server("docs")], ApprovalAnswer::No, &[])
 }
 
 #[test]
@@ -394,7 +395,7 @@ fn case_137_server_skill_grants_nothing() {
     assert_eq!(hostile.count("tools/call pay"), 0);
     // The user can allow the tool; a skill cannot.
     let rules = [(Effect::Allow, "mcp__docs__pay")];
-    let mut world = World::new(&[hostile.server("docs")], Answer::No, &rules);
+    let mut world = World::new(&[hostile.server("docs")], ApprovalAnswer::No, &rules);
     world.load("docs:refunds").unwrap();
     let text = world
         .call("mcp__docs__pay", json!({ "amount": 7 }))
@@ -414,7 +415,11 @@ fn case_137_server_skill_grants_nothing() {
 #[test]
 fn case_138_server_cannot_take_a_local_name() {
     let (one, two) = (Hostile::honest(), Hostile::honest());
-    let mut world = World::new(&[one.server("docs"), two.server("shop")], Answer::No, &[]);
+    let mut world = World::new(
+        &[one.server("docs"), two.server("shop")],
+        ApprovalAnswer::No,
+        &[],
+    );
     let own = NewSkill::builder("refunds", "Ours.")
         .instructions("Do it our way.")
         .build()
@@ -467,7 +472,7 @@ fn digest_depends_on_every_file() {
 
 fn yes() -> Arc<Person> {
     Arc::new(Person {
-        answer: Answer::Once,
+        answer: ApprovalAnswer::Once,
         asked: Mutex::default(),
     })
 }
@@ -484,7 +489,7 @@ fn tools_are_prefixed_and_checked_by_the_gate() {
     });
     let mut world = World::new(
         &[hostile.server("docs")],
-        Answer::Once,
+        ApprovalAnswer::Once,
         &[(Effect::Deny, "mcp__docs__a_b_c")],
     );
     let views = world.client.servers();
@@ -548,7 +553,7 @@ fn wrong_file_is_rejected() {
 #[test]
 fn crashed_server_is_restarted_without_retrying_the_call() {
     let mut hostile = Hostile::with(|plan| plan["mode"] = "die-on-call".into());
-    let mut world = World::new(&[hostile.server("docs")], Answer::Once, &[]);
+    let mut world = World::new(&[hostile.server("docs")], ApprovalAnswer::Once, &[]);
     let error = world
         .call("mcp__docs__pay", json!({ "amount": 5 }))
         .unwrap_err();
@@ -580,7 +585,7 @@ fn unresponsive_server_times_out() {
     let hostile = Hostile::with(|plan| plan["mode"] = "silent-on-call".into());
     let mut server = hostile.server("docs");
     server.timeout = Some(1);
-    let mut world = World::new(&[server], Answer::Once, &[]);
+    let mut world = World::new(&[server], ApprovalAnswer::Once, &[]);
     let error = world
         .call("mcp__docs__pay", json!({ "amount": 5 }))
         .unwrap_err();
@@ -607,7 +612,7 @@ fn failed_server_does_not_affect_others() {
     };
     let world = World::new(
         &[dead.server("dead"), none, good.server("docs")],
-        Answer::No,
+        ApprovalAnswer::No,
         &[],
     );
     let views = world.client.servers();
@@ -701,7 +706,11 @@ fn errors_have_kinds_for_the_model() {
 fn remote_server_works_like_a_local_one() {
     let server = HttpServer::open(&[]);
     let rules = [(Effect::Allow, "mcp__web")];
-    let mut world = World::new(&[web(server.port, &server.tokens[0])], Answer::No, &rules);
+    let mut world = World::new(
+        &[web(server.port, &server.tokens[0])],
+        ApprovalAnswer::No,
+        &rules,
+    );
     assert_eq!(world.names(), ["web:deploy"]);
     assert!(world.load("web:deploy").unwrap().contains("Do "));
     let text = world
@@ -722,7 +731,11 @@ fn remote_server_works_like_a_local_one() {
 #[test]
 fn invalid_token_is_reported() {
     let server = HttpServer::open(&[]);
-    let world = World::new(&[web(server.port, &"c".repeat(64))], Answer::No, &[]);
+    let world = World::new(
+        &[web(server.port, &"c".repeat(64))],
+        ApprovalAnswer::No,
+        &[],
+    );
     let fault = world.client.servers()[0].fault.clone().unwrap();
     assert!(
         fault.contains("HTTP 401: authentication required"),
@@ -761,7 +774,7 @@ fn non_mcp_web_server_is_an_error() {
                 std::thread::spawn(move || misbehave(stream, head, body));
             }
         });
-        let world = World::new(&[web(port, "x")], Answer::No, &[]);
+        let world = World::new(&[web(port, "x")], ApprovalAnswer::No, &[]);
         assert!(world.client.servers()[0].fault.is_some(), "{head}");
         assert!(world.tools.specs(&world.context).is_empty());
     }
@@ -836,7 +849,7 @@ fn cached_content_is_verified() {
 #[test]
 fn request_flood_closes_the_connection() {
     let hostile = Hostile::with(|plan| plan["mode"] = "ask-on-call".into());
-    let mut world = World::new(&[hostile.server("docs")], Answer::Once, &[]);
+    let mut world = World::new(&[hostile.server("docs")], ApprovalAnswer::Once, &[]);
     let error = world
         .call("mcp__docs__pay", json!({ "amount": 5 }))
         .unwrap_err();
@@ -910,7 +923,7 @@ fn supported_images_are_passed_on() {
             picture("image/png", "aGVsbG8="), picture("image/svg+xml", "aGVsbG8="), picture("image/png", "no base 64!"),
         ] });
     });
-    let mut world = World::new(&[hostile.server("docs")], Answer::Once, &[]);
+    let mut world = World::new(&[hostile.server("docs")], ApprovalAnswer::Once, &[]);
     let input = json!({ "amount": 5 });
     let answer = world
         .tools

@@ -3,12 +3,12 @@
 use std::path::Path;
 
 use prowess_diag::{LineIndex, wording};
-use prowess_policy::{Decision, RuleSet};
-use prowess_render::Became;
+use prowess_policy::{Decision, PermissionRules};
+use prowess_render::Replacement;
 use prowess_sandbox::{Captured, End, Outcome, State as Layer, Stopped};
 use prowess_spec::tokens;
 use prowess_tools::{Activation, ToolSpec};
-use prowess_trust::{Change, Entry, State, Summary};
+use prowess_trust::{Change, Entry, State, TrustSummary};
 use serde_json::{Value, json};
 
 /// A decision of the gate, and how the command was understood.
@@ -24,7 +24,7 @@ pub fn decision(decision: &Decision, words: Option<&[Vec<String>]>) -> Value {
 }
 
 /// The rules that count, and those that could not be read.
-pub fn rules(rules: &RuleSet, mode: &str, sandbox: &str) -> Value {
+pub fn rules(rules: &PermissionRules, mode: &str, sandbox: &str) -> Value {
     let listed: Vec<Value> = rules
         .all()
         .iter()
@@ -74,7 +74,7 @@ pub fn trust_changes(changes: &[Change]) -> Vec<String> {
 }
 
 /// What trusting a skill would allow.
-pub fn trust(path: &Path, state: &State, changes: &[Change], summary: &Summary) -> Value {
+pub fn trust(path: &Path, state: &State, changes: &[Change], summary: &TrustSummary) -> Value {
     json!({
         "path": path,
         "state": trust_word(state),
@@ -110,7 +110,7 @@ pub struct Section {
 }
 
 /// What trusting a skill would allow, in parts, without the empty ones.
-pub fn trust_sections(changes: &[Change], summary: &Summary) -> Vec<Section> {
+pub fn trust_sections(changes: &[Change], summary: &TrustSummary) -> Vec<Section> {
     let grants = |unrestricted: bool| {
         let sound = summary.grants.iter().filter(|grant| grant.fault.is_none());
         let these = sound.filter(move |grant| grant.unrestricted == unrestricted);
@@ -217,16 +217,16 @@ pub fn ran(line: &str, outcome: &Outcome) -> Value {
 }
 
 /// What became of a placeholder, in words.
-pub fn became(became: Became) -> String {
+pub fn became(became: Replacement) -> String {
     match became {
-        Became::Value(bytes) => format!("a value of {bytes} bytes"),
-        Became::Empty => "empty, no value".to_owned(),
-        Became::Missing => "left as it is, no such argument".to_owned(),
-        Became::Unknown => "left as it is, no such variable".to_owned(),
-        Became::Code => "left as it is, it stands in code".to_owned(),
-        Became::Escaped => "itself, without the backslash".to_owned(),
-        Became::Bound(bytes) => format!("a variable of the command, {bytes} bytes"),
-        Became::Unset => "a variable of the command, without a value".to_owned(),
+        Replacement::Value(bytes) => format!("a value of {bytes} bytes"),
+        Replacement::Empty => "empty, no value".to_owned(),
+        Replacement::Missing => "left as it is, no such argument".to_owned(),
+        Replacement::Unknown => "left as it is, no such variable".to_owned(),
+        Replacement::Code => "left as it is, it stands in code".to_owned(),
+        Replacement::Escaped => "itself, without the backslash".to_owned(),
+        Replacement::Bound(bytes) => format!("a variable of the command, {bytes} bytes"),
+        Replacement::Unset => "a variable of the command, without a value".to_owned(),
         _ => "something else".to_owned(),
     }
 }

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::io::{BufRead, Write};
 use std::sync::Arc;
 
-use prowess_policy::{Actor, Effect, Gate, Places, Source, Verdict};
-use prowess_shell::{Script, Simple};
+use prowess_policy::{Actor, Effect, Gate, RuleSource, Verdict, WorkspacePaths};
+use prowess_shell::{ShellLine, SimpleCommand};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -108,8 +108,8 @@ fn answer_line(line: &[u8], gates: &mut HashMap<String, Arc<Gate>>) -> Answer {
         },
     };
     let (decision, script) = gate.examine(&case.cmd, &Actor::default());
-    let words = |script: Script| {
-        let of = |command: Simple| command.words.into_iter().map(|word| word.text).collect();
+    let words = |script: ShellLine| {
+        let of = |command: SimpleCommand| command.words.into_iter().map(|word| word.text).collect();
         script.commands.into_iter().map(of).collect()
     };
     Answer {
@@ -128,7 +128,7 @@ fn gate_of(case: &Case<'_>) -> Result<Gate, serde_json::Error> {
     };
     let mut gate = Gate::default();
     if let Some(cwd) = &case.cwd {
-        gate.places = Places {
+        gate.places = WorkspacePaths {
             root: cwd.as_str().into(),
             ..gate.places
         };
@@ -139,7 +139,7 @@ fn gate_of(case: &Case<'_>) -> Result<Gate, serde_json::Error> {
         (Effect::Deny, rules.deny),
     ] {
         for rule in list {
-            gate.rules.add(effect, &rule, Source::Flag);
+            gate.rules.add(effect, &rule, RuleSource::Flag);
         }
     }
     Ok(gate)

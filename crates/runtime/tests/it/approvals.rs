@@ -1,7 +1,7 @@
 //! The gate in a session: who is asked, how often, and what is written down.
 
 use prowess_agent::{RecordedAnswer, RecordedVerdict};
-use prowess_policy::{Answer, Effect, Mode};
+use prowess_policy::{ApprovalAnswer, Effect, PermissionMode};
 use prowess_runtime::{Engine, Session};
 use prowess_tools::ToolContext;
 use serde_json::json;
@@ -34,7 +34,7 @@ fn talk(parts: ToolContext) -> (Engine, String) {
 fn a_person_is_asked_once_and_the_answer_is_written_down() {
     let world = World::new();
     let model = Script::of([bash("mkdir made"), says("done")]);
-    let (parts, person) = asking(&world, model, Answer::Once);
+    let (parts, person) = asking(&world, model, ApprovalAnswer::Once);
     let (engine, id) = talk(parts);
     assert_eq!(person.asked(), ["mkdir made"]);
     assert!(world.path("project/made").exists());
@@ -74,7 +74,7 @@ fn a_no_is_an_answer_and_the_session_goes_on() {
         ]),
         says("done"),
     ]);
-    let (parts, person) = asking(&world, model.clone(), Answer::No);
+    let (parts, person) = asking(&world, model.clone(), ApprovalAnswer::No);
     talk(parts);
     assert_eq!(person.asked(), ["mkdir one", "mkdir two"]);
     let request = model.last();
@@ -97,7 +97,7 @@ fn a_yes_for_the_session_is_asked_for_once() {
         bash("mkdir -p one"),
         says("d"),
     ]);
-    let (parts, person) = asking(&world, model, Answer::Session);
+    let (parts, person) = asking(&world, model, ApprovalAnswer::Session);
     let engine = Engine::new(parts).unwrap();
     wait(async {
         let mut session = Session::start(&engine, "t").await.unwrap();
@@ -115,7 +115,7 @@ fn a_yes_for_the_session_is_asked_for_once() {
 fn what_a_rule_forbids_is_not_asked_about_and_written_down() {
     let world = World::new();
     let model = Script::of([bash("mkdir made"), says("done")]);
-    let (mut parts, person) = asking(&world, model.clone(), Answer::Always);
+    let (mut parts, person) = asking(&world, model.clone(), ApprovalAnswer::Always);
     rule(&mut parts, Effect::Deny, "Bash(mkdir:*)");
     let (engine, id) = talk(parts);
     assert!(person.asked().is_empty() && !world.path("project/made").exists());
@@ -152,9 +152,9 @@ fn core_agent_18_plan_mode_runs_nothing() {
         says("done"),
     ]);
     let mut parts = world.parts(model.clone());
-    parts.services.approver = Person::says(Answer::Always);
+    parts.services.approver = Person::says(ApprovalAnswer::Always);
     rule(&mut parts, Effect::Allow, "Bash(mkdir:*)");
-    mode(&mut parts, Mode::Plan);
+    mode(&mut parts, PermissionMode::Plan);
     talk(parts);
     assert!(
         !world.path("project/made").exists(),
@@ -169,7 +169,7 @@ fn nobody_is_asked_about_an_input_that_is_wrong() {
         call("bash", json!({ "comand": "mkdir made" })),
         says("done"),
     ]);
-    let (parts, person) = asking(&world, model, Answer::Once);
+    let (parts, person) = asking(&world, model, ApprovalAnswer::Once);
     talk(parts);
     assert!(person.asked().is_empty());
 }
@@ -177,7 +177,7 @@ fn nobody_is_asked_about_an_input_that_is_wrong() {
 fn a_question_about_loading_a_skill() {
     let world = World::new();
     world.skill("pdf", "", "Use pdftk.");
-    for (answer, loads) in [(Answer::No, false), (Answer::Once, true)] {
+    for (answer, loads) in [(ApprovalAnswer::No, false), (ApprovalAnswer::Once, true)] {
         let model = Script::of([load("pdf"), says("done")]);
         let (mut parts, person) = asking(&world, model.clone(), answer);
         rule(&mut parts, Effect::Ask, "Skill(pdf)");
@@ -198,7 +198,7 @@ fn files_are_asked_about_like_commands() {
         call("write", json!({ "path": "a.txt", "content": "x" })),
         says("done"),
     ]);
-    let (parts, person) = asking(&world, model, Answer::Once);
+    let (parts, person) = asking(&world, model, ApprovalAnswer::Once);
     let (engine, id) = talk(parts);
     assert_eq!(person.asked().len(), 1, "{:?}", person.asked());
     assert_eq!(world.read("project/a.txt"), "x");
@@ -218,7 +218,7 @@ fn the_mode_that_allows_still_obeys_rules() {
         says("done"),
     ]);
     let mut parts = world.parts(model);
-    mode(&mut parts, Mode::Yolo);
+    mode(&mut parts, PermissionMode::Yolo);
     rule(&mut parts, Effect::Deny, "Bash(rm:*)");
     talk(parts);
     assert!(world.path("project/made").exists() && !world.path("project/fine").exists());

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use prowess_agent::{Effort, EndingKind, Event, MessagePart, RunBudget, RunLimit};
 use prowess_catalog::Audience;
-use prowess_policy::{Effect, Mode};
+use prowess_policy::{Effect, PermissionMode};
 use prowess_registry::NewSkill;
 use prowess_render::Arguments;
 use prowess_runtime::{Ending, Engine, MAX_TICKS, Pause, RuntimeError, Session, SkillRef, SubRun};
@@ -159,7 +159,7 @@ fn allowed_tools_are_the_ceiling_of_a_sub_run() {
     ]);
     let mut parts = world.parts(model.clone());
     parts.services.tools.push(Counter::new("count"));
-    mode(&mut parts, Mode::Yolo);
+    mode(&mut parts, PermissionMode::Yolo);
     let engine = Engine::new(parts).unwrap();
     run(&engine, named("maker")).unwrap();
     let asked = model.asked();

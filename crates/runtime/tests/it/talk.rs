@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use prowess_agent::{Event, Started};
-use prowess_policy::Answer;
+use prowess_policy::ApprovalAnswer;
 use prowess_runtime::{Engine, Pause, Session};
 use prowess_tools::ToolContext;
 
@@ -46,7 +46,7 @@ pub(crate) fn started(engine: &Engine, id: &str) -> Started {
 pub(crate) fn asking(
     world: &World,
     model: Arc<Script>,
-    answer: Answer,
+    answer: ApprovalAnswer,
 ) -> (ToolContext, Arc<Person>) {
     let person = Person::says(answer);
     let mut parts = world.parts(model);

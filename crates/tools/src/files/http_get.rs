@@ -11,7 +11,7 @@ use crate::input::{object, text};
 use crate::{Loaded, MAX_BYTES, MAX_LINES, Tool, ToolAnswer, ToolContext, ToolError, Why};
 use prowess_diag::sanitize;
 use prowess_diag::wording::{size, tick};
-use prowess_policy::{Action, Answer, Decision, Verdict};
+use prowess_policy::{ApprovalAnswer, Decision, GateAction, Verdict};
 use prowess_traits::{AddressClass, ApprovalRequest, FetchLimits, Fetched, Fetcher};
 use serde_json::{Value, json};
 
@@ -137,7 +137,7 @@ fn permit(
     } else {
         format!("Fetch {}", shown(&url.text))
     };
-    let action = Action::Fetch { host: &url.host };
+    let action = GateAction::Fetch { host: &url.host };
     let decision = context.judge(loaded, &action);
     if url.class == AddressClass::Forbidden {
         let text = format!("{short} was refused: nobody goes to that address.");
@@ -166,8 +166,11 @@ fn permit(
             let answer = context.services.approver.ask(&question);
             context.note(question.what, &decision, Some(answer), None);
             match answer {
-                Answer::No => Err(ToolError::denied(&short, &decision)),
-                Answer::Once | Answer::Session | Answer::Tool | Answer::Always => Ok(()),
+                ApprovalAnswer::No => Err(ToolError::denied(&short, &decision)),
+                ApprovalAnswer::Once
+                | ApprovalAnswer::Session
+                | ApprovalAnswer::Tool
+                | ApprovalAnswer::Always => Ok(()),
             }
         }
     }

@@ -15,7 +15,7 @@ use prowess_catalog::SkillForm;
 use prowess_diag::sanitize;
 use prowess_diag::wording::{shorten, tick};
 use prowess_policy::paths::absolute;
-use prowess_policy::{Action, Decision, Verdict};
+use prowess_policy::{Decision, GateAction, Verdict};
 
 /// Longest path, in bytes: the system's own limit.
 pub(crate) const MAX_PATH: usize = 4096;
@@ -344,10 +344,10 @@ pub(crate) fn shown(path: &str) -> String {
     shorten(&sanitize::line(path), MAX_SHOWN)
 }
 
-fn gate_action(action: FileAction, path: &str) -> Action<'_> {
+fn gate_action(action: FileAction, path: &str) -> GateAction<'_> {
     match action {
-        FileAction::Read => Action::Read { path },
-        FileAction::Write => Action::Write { path },
+        FileAction::Read => GateAction::Read { path },
+        FileAction::Write => GateAction::Write { path },
     }
 }
 

@@ -2,7 +2,9 @@
 
 use std::fmt;
 
-use prowess_policy::{Action, Actor, Effect, Gate, Mode, RuleSet, Source, Verdict};
+use prowess_policy::{
+    Actor, Effect, Gate, GateAction, PermissionMode, PermissionRules, RuleSource, Verdict,
+};
 use serde_json::{Map, Value, json};
 
 use crate::context::ToolContext;
@@ -209,13 +211,13 @@ impl<'a> HookEvent<'a> {
 }
 
 /// Returns Claude Code's name of a permission mode.
-fn permission_mode(mode: Mode) -> &'static str {
+fn permission_mode(mode: PermissionMode) -> &'static str {
     match mode {
-        Mode::Ask => "default",
-        Mode::Allow => "dontAsk",
-        Mode::Plan => "plan",
-        Mode::AcceptEdits => "acceptEdits",
-        Mode::Yolo => "bypassPermissions",
+        PermissionMode::Ask => "default",
+        PermissionMode::Allow => "dontAsk",
+        PermissionMode::Plan => "plan",
+        PermissionMode::AcceptEdits => "acceptEdits",
+        PermissionMode::Yolo => "bypassPermissions",
     }
 }
 
@@ -269,17 +271,17 @@ pub(super) fn is_about(
     input: &Value,
     context: &ToolContext,
 ) -> bool {
-    let mut rules = RuleSet::default();
-    rules.add(Effect::Deny, rule, Source::Session);
+    let mut rules = PermissionRules::default();
+    rules.add(Effect::Deny, rule, RuleSource::Session);
     let places = context.gate().places.clone();
     let gate = Gate {
         rules,
-        mode: Mode::Yolo,
+        mode: PermissionMode::Yolo,
         grants: Vec::new(),
         places,
     };
     let denies =
-        |action: &Action<'_>| gate.decide(action, &Actor::default()).verdict == Verdict::Deny;
+        |action: &GateAction<'_>| gate.decide(action, &Actor::default()).verdict == Verdict::Deny;
     let names: Vec<&str> = std::iter::once(tool.name)
         .chain(tool.also.iter().copied())
         .collect();
@@ -298,7 +300,7 @@ pub(super) fn is_about(
         .map(|(key, value)| (*key, value.as_str()))
         .collect();
     if names.iter().any(|name| {
-        denies(&Action::Tool {
+        denies(&GateAction::Tool {
             name,
             arguments: &arguments,
         })
@@ -317,10 +319,10 @@ pub(super) fn is_about(
                 ""
             });
             denies(&match kind {
-                ActionKind::Command => Action::Command { text: given },
-                ActionKind::Read => Action::Read { path: given },
-                ActionKind::Write => Action::Write { path: given },
-                ActionKind::Fetch => Action::Fetch {
+                ActionKind::Command => GateAction::Command { text: given },
+                ActionKind::Read => GateAction::Read { path: given },
+                ActionKind::Write => GateAction::Write { path: given },
+                ActionKind::Fetch => GateAction::Fetch {
                     host: host_of(given),
                 },
                 ActionKind::Skill => {
@@ -328,7 +330,7 @@ pub(super) fn is_about(
                         .get("args")
                         .and_then(Value::as_str)
                         .unwrap_or_default();
-                    Action::Skill {
+                    GateAction::Skill {
                         name: given,
                         also: &[],
                         action: "load",

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use prowess_diag::{Diagnostic, Severity, Span, suggest, wording};
-use prowess_policy::{Effect, Rule};
+use prowess_policy::{Effect, PermissionRule};
 use prowess_spec::Manifest;
 use prowess_spec::manifest::parse_flag;
 use prowess_spec::vocabulary::HOOK_EVENTS;
@@ -46,7 +46,7 @@ pub struct Handler {
     /// Arguments of a program that is started without a shell; `None` for a shell command line.
     pub arguments: Option<Box<[Box<str>]>>,
     /// A rule that the tool call must match: `Bash(git push *)`.
-    pub condition: Option<Rule>,
+    pub condition: Option<PermissionRule>,
     /// Timeout in milliseconds.
     pub timeout_ms: u64,
     /// If `true`, the hook runs only once per session.
@@ -331,7 +331,11 @@ impl Reader {
         clippy::option_option,
         reason = "a missing condition is different from one that never matches"
     )]
-    fn condition(&mut self, event: EventName, node: Option<&YamlNode>) -> Option<Option<Rule>> {
+    fn condition(
+        &mut self,
+        event: EventName,
+        node: Option<&YamlNode>,
+    ) -> Option<Option<PermissionRule>> {
         let Some(node) = node.filter(|node| !node.is_null()) else {
             return Some(None);
         };
@@ -342,7 +346,10 @@ impl Reader {
             );
             return None;
         }
-        match node.text().map(|text| Rule::parse(text, Effect::Deny)) {
+        match node
+            .text()
+            .map(|text| PermissionRule::parse(text, Effect::Deny))
+        {
             Some(Ok(rule)) => Some(Some(rule)),
             Some(Err(fault)) => {
                 let text = wording::tick(wording::shorten(&fault.text, 60));

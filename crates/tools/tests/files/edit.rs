@@ -1,6 +1,6 @@
 //! `edit`.
 
-use prowess_policy::{Answer, Mode};
+use prowess_policy::{ApprovalAnswer, PermissionMode};
 use serde_json::json;
 
 use crate::support::{Says, World, call, told};
@@ -107,8 +107,8 @@ fn uneditable_files_are_errors() {
 #[test]
 fn prompts_do_not_leak_unreadable_content() {
     let world = World::new().file("repo/f", "one\n");
-    let mut context = world.context(Mode::Ask, &[]);
-    let says = Says::new(Answer::Once);
+    let mut context = world.context(PermissionMode::Ask, &[]);
+    let says = Says::new(ApprovalAnswer::Once);
     context.services.approver = says.clone();
     told(
         &context,
@@ -126,7 +126,7 @@ fn prompts_do_not_leak_unreadable_content() {
         ["Edit `f`, 1 place:\n--- f\n+++ f\n@@ -1 +1 @@\n-one\n+1\n"]
     );
     // The answer must not depend on whether the text is there.
-    let says = Says::new(Answer::No);
+    let says = Says::new(ApprovalAnswer::No);
     context.services.approver = says.clone();
     let guess = |old: &str| {
         told(

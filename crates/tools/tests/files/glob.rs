@@ -2,7 +2,7 @@
 
 use std::os::unix::ffi::OsStrExt;
 
-use prowess_policy::{Answer, Effect, Mode};
+use prowess_policy::{ApprovalAnswer, Effect, PermissionMode};
 use serde_json::{Value, json};
 
 use crate::support::{Says, World, call, told};
@@ -35,7 +35,7 @@ fn files(context: &prowess_tools::ToolContext, input: &Value) -> Vec<String> {
 #[test]
 fn matches_are_sorted() {
     let world = world();
-    let context = world.context(Mode::Ask, &[]);
+    let context = world.context(PermissionMode::Ask, &[]);
     let cases: &[(Value, &[&str])] = &[
         (
             json!({ "pattern": "*.rs" }),
@@ -72,20 +72,20 @@ fn denied_files_are_hidden() {
         (Effect::Deny, "Read(src/deep/**)"),
         (Effect::Ask, "Read(b.rs)"),
     ];
-    let context = world.context(Mode::Ask, &rules);
+    let context = world.context(PermissionMode::Ask, &rules);
     let text = told(&context, "glob", &json!({ "pattern": "src/**" }));
     assert_eq!(text, "src/a.rs\n[2 files hidden by permission rules]\n");
-    let all = world.context(Mode::Yolo, &[(Effect::Deny, "Read")]);
+    let all = world.context(PermissionMode::Yolo, &[(Effect::Deny, "Read")]);
     assert!(told(&all, "glob", &json!({ "pattern": "*" })).contains("deny rule `Read`"));
 }
 
 #[test]
 fn folder_outside_the_project_prompts_once() {
     let world = world().file("outside/deep/y", "");
-    let mut context = world.context(Mode::Ask, &[]);
+    let mut context = world.context(PermissionMode::Ask, &[]);
     let input = json!({ "pattern": "*", "path": "out" });
     assert!(told(&context, "glob", &input).contains("was refused"));
-    let says = Says::new(Answer::Once);
+    let says = Says::new(ApprovalAnswer::Once);
     context.services.approver = says.clone();
     assert_eq!(
         files(&context, &input),
@@ -98,7 +98,7 @@ fn folder_outside_the_project_prompts_once() {
 #[test]
 fn invalid_patterns_and_folders_are_errors() {
     let world_of_files = world();
-    let context = world_of_files.context(Mode::Ask, &[]);
+    let context = world_of_files.context(PermissionMode::Ask, &[]);
     for pattern in ["/etc/*", "../*", "a/../../b", "[", "{a"] {
         let text = told(&context, "glob", &json!({ "pattern": pattern }));
         assert!(

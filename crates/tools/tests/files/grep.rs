@@ -1,6 +1,6 @@
 //! `grep`.
 
-use prowess_policy::{Effect, Mode};
+use prowess_policy::{Effect, PermissionMode};
 use serde_json::json;
 
 use crate::support::{World, call, told};
@@ -18,7 +18,7 @@ fn world() -> World {
 #[test]
 fn matching_lines_are_returned() {
     let world = world();
-    let context = world.context(Mode::Ask, &[]);
+    let context = world.context(PermissionMode::Ask, &[]);
     let grep = |input| told(&context, "grep", &input);
     assert_eq!(
         grep(json!({ "pattern": "one" })),
@@ -78,7 +78,7 @@ fn context_groups_are_separated() {
 #[test]
 fn denied_files_are_hidden() {
     let world = world().file("repo/.env", "one\n");
-    let context = world.context(Mode::Ask, &[(Effect::Deny, "Read(.env)")]);
+    let context = world.context(PermissionMode::Ask, &[(Effect::Deny, "Read(.env)")]);
     let answer = call(&context, "grep", &json!({ "pattern": "one" })).unwrap();
     assert!(
         answer

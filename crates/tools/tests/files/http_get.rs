@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use prowess_policy::{Answer, Effect, Mode};
+use prowess_policy::{ApprovalAnswer, Effect, PermissionMode};
 use prowess_traits::Fetched;
 use serde_json::json;
 
@@ -75,7 +75,7 @@ fn pages_are_framed_as_data() {
     });
     let world = World::new();
     let context = world.context(
-        Mode::Allow,
+        PermissionMode::Allow,
         &[(Effect::Allow, "WebFetch(domain:example.com)")],
     );
     assert_eq!(
@@ -123,16 +123,19 @@ fn hosts_are_checked() {
         ..Web::default()
     });
     let world = World::new();
-    let mut context = world.context(Mode::Ask, &[]);
+    let mut context = world.context(PermissionMode::Ask, &[]);
     let no = get(&context, &web, "https://example.com");
     assert!(
         no.starts_with("Fetching `https://example.com/` was refused: no rule allows"),
         "{no}"
     );
     for (mode, rules) in [
-        (Mode::Plan, vec![]),
-        (Mode::Allow, vec![]),
-        (Mode::Yolo, vec![(Effect::Deny, "WebFetch(domain:*.com)")]),
+        (PermissionMode::Plan, vec![]),
+        (PermissionMode::Allow, vec![]),
+        (
+            PermissionMode::Yolo,
+            vec![(Effect::Deny, "WebFetch(domain:*.com)")],
+        ),
     ] {
         let context = world.context(mode, &rules);
         assert!(
@@ -141,7 +144,7 @@ fn hosts_are_checked() {
         );
     }
     assert!(asked(&web).is_empty());
-    let says = Says::new(Answer::Once);
+    let says = Says::new(ApprovalAnswer::Once);
     context.services.approver = says.clone();
     get(&context, &web, "https://example.com");
     assert_eq!(says.questions(), ["Fetch https://example.com/"]);
@@ -164,12 +167,15 @@ fn each_redirect_is_checked() {
         ..Web::default()
     });
     let world = World::new();
-    let mut context = world.context(Mode::Ask, &[(Effect::Allow, "WebFetch(domain:a.org)")]);
+    let mut context = world.context(
+        PermissionMode::Ask,
+        &[(Effect::Allow, "WebFetch(domain:a.org)")],
+    );
     assert!(
         get(&context, &web, "https://a.org").contains("Fetching `https://b.org/x` was refused")
     );
     assert_eq!(asked(&web), ["https://a.org/"]);
-    let says = Says::new(Answer::Once);
+    let says = Says::new(ApprovalAnswer::Once);
     context.services.approver = says.clone();
     assert!(get(&context, &web, "https://a.org").contains("\nthere\n"));
     assert_eq!(
@@ -202,7 +208,7 @@ fn private_addresses_always_prompt() {
         ..Web::default()
     });
     let world = World::new();
-    let mut context = world.context(Mode::Yolo, &[(Effect::Allow, "WebFetch")]);
+    let mut context = world.context(PermissionMode::Yolo, &[(Effect::Allow, "WebFetch")]);
     for url in [
         "http://localhost:3000",
         "https://10.0.0.1",
@@ -215,7 +221,7 @@ fn private_addresses_always_prompt() {
             "{url}: {text}"
         );
     }
-    let says = Says::new(Answer::Once);
+    let says = Says::new(ApprovalAnswer::Once);
     context.services.approver = says.clone();
     assert!(get(&context, &web, "http://localhost:3000").contains("\nmine\n"));
     assert!(web.asked.lock().unwrap()[0].1.private);

@@ -1,7 +1,7 @@
 //! Paths that try to escape the project. The gate asks about all of them, and no prompt is
 //! approved.
 
-use prowess_policy::{Answer, Effect, Mode};
+use prowess_policy::{ApprovalAnswer, Effect, PermissionMode};
 use prowess_tools::Why;
 use serde_json::json;
 
@@ -42,7 +42,7 @@ const OUT: &[&str] = &[
 fn paths_outside_the_project_always_prompt() {
     let world = world();
     // In this mode, writes inside the project need no prompt.
-    let context = world.context(Mode::AcceptEdits, &[]);
+    let context = world.context(PermissionMode::AcceptEdits, &[]);
     for path in OUT {
         for (tool, input) in [
             ("read", json!({ "path": path })),
@@ -76,8 +76,8 @@ fn paths_outside_the_project_always_prompt() {
 fn protected_paths_are_never_accessible() {
     let world = world();
     let rules = [(Effect::Allow, "Read(//**)"), (Effect::Allow, "Edit(//**)")];
-    let mut context = world.context(Mode::Yolo, &rules);
-    let says = Says::new(Answer::Always);
+    let mut context = world.context(PermissionMode::Yolo, &rules);
+    let says = Says::new(ApprovalAnswer::Always);
     context.services.approver = says.clone();
     for path in [
         "~/.ssh/id",
@@ -120,7 +120,7 @@ fn protected_files_are_never_written() {
         .file("repo/.agents/skills/s/SKILL.md", skill)
         .file("repo/sub/.git/config", "");
     let mut context = world.yolo();
-    context.services.approver = Says::new(Answer::Always);
+    context.services.approver = Says::new(ApprovalAnswer::Always);
     for path in [
         ".git/config",
         ".git/hooks/pre-commit",
@@ -197,8 +197,8 @@ fn invalid_paths_are_errors() {
 #[test]
 fn prompt_shows_the_target_of_a_link() {
     let world = world();
-    let mut context = world.context(Mode::Ask, &[]);
-    let says = Says::new(Answer::Once);
+    let mut context = world.context(PermissionMode::Ask, &[]);
+    let says = Says::new(ApprovalAnswer::Once);
     context.services.approver = says.clone();
     told(&context, "read", &json!({ "path": "out" }));
     let (link, target) = (world.text("repo/out"), world.text("outside/x"));
@@ -212,7 +212,10 @@ fn prompt_shows_the_target_of_a_link() {
 #[test]
 fn project_path_may_contain_a_link() {
     let world = world().link("alias", "repo").file("repo/.env", "KEY");
-    let mut context = world.context(Mode::AcceptEdits, &[(Effect::Deny, "Read(/.env)")]);
+    let mut context = world.context(
+        PermissionMode::AcceptEdits,
+        &[(Effect::Deny, "Read(/.env)")],
+    );
     context.settings.paths.workspace = world.path("alias");
     context.gate().places.root = world.text("alias").into();
     assert_eq!(

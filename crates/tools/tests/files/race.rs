@@ -3,7 +3,7 @@
 use std::os::unix::fs::symlink;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use prowess_policy::Mode;
+use prowess_policy::PermissionMode;
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use serde_json::json;
 
@@ -34,7 +34,7 @@ fn swapping(world: &World, victim: &str, target: &str, mut work: impl FnMut()) {
 fn swapped_links_are_not_followed_when_reading() {
     for (victim, target) in [("repo/d/x", "outside/x"), ("repo/d", "outside")] {
         let world = World::new().file("repo/d/x", "mine");
-        let context = world.context(Mode::Ask, &[]);
+        let context = world.context(PermissionMode::Ask, &[]);
         swapping(&world, victim, target, || {
             for (tool, input) in [
                 ("read", json!({ "path": "d/x" })),
@@ -54,7 +54,7 @@ fn swapped_links_are_not_followed_when_reading() {
 fn swapped_links_are_not_followed_when_writing() {
     for (victim, target) in [("repo/d/x", "outside/x"), ("repo/d", "outside")] {
         let world = World::new().file("repo/d/x", "mine");
-        let context = world.context(Mode::AcceptEdits, &[]);
+        let context = world.context(PermissionMode::AcceptEdits, &[]);
         swapping(&world, victim, target, || {
             told(
                 &context,

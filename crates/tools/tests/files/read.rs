@@ -3,7 +3,7 @@
 use std::ffi::CString;
 use std::os::unix::ffi::OsStrExt;
 
-use prowess_policy::{Answer, Effect, Mode};
+use prowess_policy::{ApprovalAnswer, Effect, PermissionMode};
 use serde_json::json;
 
 use crate::support::{Says, World, call, told};
@@ -11,7 +11,7 @@ use crate::support::{Says, World, call, told};
 #[test]
 fn lines_are_numbered() {
     let world = World::new().file("repo/a.txt", "one\ntwo\r\nthree");
-    let context = world.context(Mode::Ask, &[]);
+    let context = world.context(PermissionMode::Ask, &[]);
     let answer = call(&context, "read", &json!({ "path": "a.txt" })).unwrap();
     assert_eq!(answer.text, "1\tone\n2\ttwo\n3\tthree\n");
     assert_eq!(answer.value["content"], "one\ntwo\r\nthree");
@@ -248,13 +248,13 @@ fn reads_are_checked_by_the_gate() {
         .link("repo/l", ".env")
         .file("repo/d/x", "");
     let rules = [(Effect::Deny, "Read(.env)"), (Effect::Ask, "Read(a)")];
-    let mut context = world.context(Mode::Yolo, &rules);
+    let mut context = world.context(PermissionMode::Yolo, &rules);
     for path in [".env", "l", "./d/../.env"] {
         let text = told(&context, "read", &json!({ "path": path }));
         assert!(text.contains("deny rule `Read(.env)`"), "{path}: {text}");
     }
     // Rules about the link itself apply too.
-    context = world.context(Mode::Ask, &[(Effect::Deny, "Read(l)")]);
+    context = world.context(PermissionMode::Ask, &[(Effect::Deny, "Read(l)")]);
     assert!(told(&context, "read", &json!({ "path": "l" })).contains("deny rule `Read(l)`"));
     // Reads outside the project prompt.
     let outside = world.text("outside/x");
@@ -263,21 +263,21 @@ fn reads_are_checked_by_the_gate() {
         text.contains("was refused: no rule allows reading"),
         "{text}"
     );
-    let says = Says::new(Answer::Once);
+    let says = Says::new(ApprovalAnswer::Once);
     context.services.approver = says.clone();
     assert_eq!(
         told(&context, "read", &json!({ "path": outside })),
         "1\tSECRET\n"
     );
     assert_eq!(says.questions(), [format!("Read `{outside}`")]);
-    let plan = world.context(Mode::Plan, &[]);
+    let plan = world.context(PermissionMode::Plan, &[]);
     assert_eq!(told(&plan, "read", &json!({ "path": "a" })), "1\tx\n");
 }
 
 #[test]
 fn saved_long_output_can_be_read() {
     let world = World::new().file("ours/outputs/output-1.txt", "all of it");
-    let context = world.context(Mode::Allow, &[]);
+    let context = world.context(PermissionMode::Allow, &[]);
     let input = json!({ "path": world.text("ours/outputs/output-1.txt") });
     assert_eq!(told(&context, "read", &input), "1\tall of it\n");
     let write = json!({ "path": world.text("ours/outputs/output-1.txt"), "content": "x" });

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use prowess_catalog::Precedence;
-use prowess_policy::{Answer, Effect, Mode, RuleSet, Source};
+use prowess_policy::{ApprovalAnswer, Effect, PermissionMode, PermissionRules, RuleSource};
 use prowess_registry::{FileOptions, FileSource, Place, Registry};
 use prowess_test::ManualClock;
 use prowess_tools::files::file_tools;
@@ -73,7 +73,7 @@ impl World {
         names
     }
 
-    pub(crate) fn context(&self, mode: Mode, rules: &[(Effect, &str)]) -> ToolContext {
+    pub(crate) fn context(&self, mode: PermissionMode, rules: &[(Effect, &str)]) -> ToolContext {
         let registry = Registry::new(Precedence::default());
         let place = Place {
             current: self.path("repo"),
@@ -89,9 +89,9 @@ impl World {
             ours: vec![self.path("ours")],
             outputs: Some(self.path("ours/outputs")),
         };
-        let mut set = RuleSet::default();
+        let mut set = PermissionRules::default();
         for (effect, rule) in rules {
-            set.add(*effect, rule, Source::Flag);
+            set.add(*effect, rule, RuleSource::Flag);
         }
         assert!(set.unread().is_empty(), "{:?}", set.unread());
         {
@@ -106,7 +106,7 @@ impl World {
 
     /// Returns a context that allows everything that no rule denies.
     pub(crate) fn yolo(&self) -> ToolContext {
-        self.context(Mode::Yolo, &[])
+        self.context(PermissionMode::Yolo, &[])
     }
 }
 
@@ -157,10 +157,10 @@ pub(crate) fn told(context: &ToolContext, name: &str, input: &Value) -> String {
 
 /// Gives the same answer to every prompt and records the questions.
 #[derive(Debug)]
-pub(crate) struct Says(pub(crate) Answer, Mutex<Vec<String>>);
+pub(crate) struct Says(pub(crate) ApprovalAnswer, Mutex<Vec<String>>);
 
 impl Says {
-    pub(crate) fn new(answer: Answer) -> Arc<Self> {
+    pub(crate) fn new(answer: ApprovalAnswer) -> Arc<Self> {
         Arc::new(Self(answer, Mutex::default()))
     }
 
@@ -170,7 +170,7 @@ impl Says {
 }
 
 impl Approver for Says {
-    fn ask(&self, question: &ApprovalRequest<'_>) -> Answer {
+    fn ask(&self, question: &ApprovalRequest<'_>) -> ApprovalAnswer {
         self.1.lock().unwrap().push(question.what.to_owned());
         self.0
     }

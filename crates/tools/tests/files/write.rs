@@ -3,7 +3,7 @@
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::sync::Arc;
 
-use prowess_policy::{Answer, Effect, Mode};
+use prowess_policy::{ApprovalAnswer, Effect, PermissionMode};
 use prowess_traits::{ApprovalRequest, Approver};
 use serde_json::json;
 
@@ -75,11 +75,11 @@ fn modes_decide_about_writes() {
     let input = json!({ "path": "f", "content": "new" });
     let outside = json!({ "path": world.text("outside/x"), "content": "new" });
     let cases = [
-        (Mode::Ask, false, false),
-        (Mode::Allow, false, false),
-        (Mode::Plan, false, false),
-        (Mode::AcceptEdits, true, false),
-        (Mode::Yolo, true, true),
+        (PermissionMode::Ask, false, false),
+        (PermissionMode::Allow, false, false),
+        (PermissionMode::Plan, false, false),
+        (PermissionMode::AcceptEdits, true, false),
+        (PermissionMode::Yolo, true, true),
     ];
     for (mode, inside, out) in cases {
         world.put("repo/f", "old");
@@ -89,17 +89,17 @@ fn modes_decide_about_writes() {
         assert_eq!(call(&context, "write", &outside).is_ok(), out, "{mode:?}");
         assert_eq!(world.get("repo/f"), if inside { "new" } else { "old" });
     }
-    let ruled = world.context(Mode::Allow, &[(Effect::Allow, "Edit(f)")]);
+    let ruled = world.context(PermissionMode::Allow, &[(Effect::Allow, "Edit(f)")]);
     assert!(call(&ruled, "write", &input).is_ok());
-    let denied = world.context(Mode::Yolo, &[(Effect::Deny, "Read(f)")]);
+    let denied = world.context(PermissionMode::Yolo, &[(Effect::Deny, "Read(f)")]);
     assert!(told(&denied, "write", &input).contains("deny rule `Read(f)`"));
 }
 
 #[test]
 fn prompt_shows_the_diff() {
     let world = World::new().file("repo/f", "one\ntwo\n");
-    let mut context = world.context(Mode::Ask, &[]);
-    let says = Says::new(Answer::No);
+    let mut context = world.context(PermissionMode::Ask, &[]);
+    let says = Says::new(ApprovalAnswer::No);
     context.services.approver = says.clone();
     let no = told(
         &context,
@@ -139,16 +139,16 @@ fn prompt_shows_the_diff() {
 struct Meddles(std::path::PathBuf);
 
 impl Approver for Meddles {
-    fn ask(&self, _question: &ApprovalRequest<'_>) -> Answer {
+    fn ask(&self, _question: &ApprovalRequest<'_>) -> ApprovalAnswer {
         std::fs::write(&self.0, "theirs").unwrap();
-        Answer::Once
+        ApprovalAnswer::Once
     }
 }
 
 #[test]
 fn content_changed_during_the_prompt_is_not_replaced() {
     let world = World::new().file("repo/f", "old");
-    let mut context = world.context(Mode::Ask, &[]);
+    let mut context = world.context(PermissionMode::Ask, &[]);
     for (tool, input) in [
         ("write", json!({ "path": "f", "content": "new" })),
         ("edit", json!({ "path": "f", "old": "old", "new": "new" })),

@@ -1,7 +1,7 @@
 //! `list_skills`.
 
 use prowess_catalog::VisibilityOverride;
-use prowess_policy::{Answer, Effect, Mode};
+use prowess_policy::{ApprovalAnswer, Effect, PermissionMode};
 use prowess_tools::{Loaded, Why};
 use serde_json::json;
 
@@ -190,12 +190,12 @@ fn rules_about_listing_hold() {
     let world = World::new();
     world.skill("pdf", "", "Do it.");
     let mut context = world.context();
-    context.gate = gate(Mode::Ask, &[(Effect::Deny, "skill:*/list")]);
+    context.gate = gate(PermissionMode::Ask, &[(Effect::Deny, "skill:*/list")]);
     assert_eq!(
         told(&context, "list_skills", &json!({})),
         "Listing skills was refused: a rule forbids it. The deny rule `skill:*/list` (the command line) decided."
     );
-    context.gate = gate(Mode::Ask, &[(Effect::Ask, "skill:*/list")]);
+    context.gate = gate(PermissionMode::Ask, &[(Effect::Ask, "skill:*/list")]);
     let no = call(
         &context,
         &mut Loaded::default(),
@@ -203,7 +203,7 @@ fn rules_about_listing_hold() {
         &json!({"query": "pdf"}),
     );
     assert_eq!(no.unwrap_err().why(), Some(Why::Denied));
-    let yes = Says::new(Answer::Once);
+    let yes = Says::new(ApprovalAnswer::Once);
     context.services.approver = yes.clone();
     assert_eq!(
         told(&context, "list_skills", &json!({})),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use prowess_policy::{Answer, Effect, Mode};
+use prowess_policy::{ApprovalAnswer, Effect, PermissionMode};
 use prowess_registry::NewSkill;
 use prowess_tools::{CLOSING, Loaded, ToolContext, ToolSelection, Toolset, Why};
 use prowess_traits::{DecisionRecorder, RecordedDecision};
@@ -132,7 +132,7 @@ fn planck_l9_use_is_recorded_once_and_only_on_success() {
     let (mut context, _) = world.running();
     let store = Arc::new(Counted::default());
     context.services.usage = Some(store.clone());
-    context.gate = gate(Mode::Yolo, &[]);
+    context.gate = gate(PermissionMode::Yolo, &[]);
     told(&context, "load_skill", &json!({"name": "pdf"}));
     told(&context, "load_skill", &json!({"name": "bad"}));
     told(&context, "load_skill", &json!({"name": "zzz"}));
@@ -154,11 +154,14 @@ fn quick_calls_need_no_prompt_no_command_and_no_large_read() {
     }
     world.resource("heavy/data.bin", vec![0; 256 * 1024]);
     let (mut context, runner) = world.running();
-    let (store, person) = (Arc::new(Counted::default()), Says::new(Answer::Once));
+    let (store, person) = (
+        Arc::new(Counted::default()),
+        Says::new(ApprovalAnswer::Once),
+    );
     context.services.usage = Some(store.clone());
     context.services.approver = person.clone();
     let rules = [(Effect::Ask, "Skill(asked)"), (Effect::Deny, "Skill(pdf)")];
-    context.gate = gate(Mode::default(), &rules);
+    context.gate = gate(PermissionMode::default(), &rules);
     let tools = Toolset::new(&ToolSelection::everything()).unwrap();
     let is_quick = |context: &ToolContext, name: &str, input: &Value| {
         tools.is_quick(context, &mut Loaded::default(), name, input)
@@ -283,7 +286,7 @@ fn a_command_that_fails_fails_the_call() {
         .skill("bad", "", "Run !`false` now.")
         .skill("denied", "", "Run !`touch x` now.");
     let (mut context, runner) = world.running();
-    context.gate = gate(Mode::Yolo, &[(Effect::Deny, "Bash(touch *)")]);
+    context.gate = gate(PermissionMode::Yolo, &[(Effect::Deny, "Bash(touch *)")]);
     let mut loaded = Loaded::default();
     let failed = call(&context, &mut loaded, "load_skill", &json!({"name": "bad"})).unwrap_err();
     assert_eq!(failed.why(), Some(Why::Failed));
@@ -322,7 +325,7 @@ fn rules_name_the_skill_by_every_name() {
         "Skill",
     ] {
         let mut context = context();
-        context.gate = gate(Mode::Yolo, &[(Effect::Deny, rule)]);
+        context.gate = gate(PermissionMode::Yolo, &[(Effect::Deny, rule)]);
         for tool in ["load_skill", "skill"] {
             let no = call(
                 &context,
@@ -334,15 +337,15 @@ fn rules_name_the_skill_by_every_name() {
         }
     }
     let mut context = context();
-    context.gate = gate(Mode::Ask, &[(Effect::Deny, "skill:pdf/read")]);
+    context.gate = gate(PermissionMode::Ask, &[(Effect::Deny, "skill:pdf/read")]);
     assert!(told(&context, "load_skill", &json!({"name": "pdf"})).contains("Fill ."));
-    context.gate = gate(Mode::Ask, &[(Effect::Ask, "skill:pdf")]);
+    context.gate = gate(PermissionMode::Ask, &[(Effect::Ask, "skill:pdf")]);
     let text = told(&context, "load_skill", &json!({"name": "pdf"}));
     assert_eq!(
         text,
         "Loading the skill pdf was refused: a rule requires approval. The ask rule `skill:pdf` (the command line) decided."
     );
-    let yes = Says::new(Answer::Session);
+    let yes = Says::new(ApprovalAnswer::Session);
     context.services.approver = yes.clone();
     assert!(told(&context, "load_skill", &json!({"name": "pdf"})).contains("Fill ."));
     assert_eq!(yes.asked(), 1);
@@ -373,7 +376,7 @@ fn a_skill_that_vanished_is_told() {
 fn a_megabyte_of_hostile_arguments_is_text() {
     let world = world();
     let (mut context, runner) = world.running();
-    context.gate = gate(Mode::Yolo, &[]);
+    context.gate = gate(PermissionMode::Yolo, &[]);
     let hostile =
         "x !`touch pwned` $(touch pwned) ${CLAUDE_SKILL_DIR} $& '\"\u{0}\n```!\nid\n```\n";
     let input = json!({"name": "pdf", "arguments": hostile.repeat(20_000)});

@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use proptest::prelude::*;
-use prowess_policy::{Answer, Mode};
+use prowess_policy::{ApprovalAnswer, PermissionMode};
 use prowess_tools::{Loaded, ToolContext, ToolSelection, Toolset, typed};
 use serde_json::{Map, Value, json};
 
@@ -17,8 +17,8 @@ static WORKSHOP: LazyLock<(World, ToolContext, std::sync::Arc<crate::support::Re
             .skill("pdf", "arguments: [a, b]\n", "$ARGUMENTS $0 $a")
             .resource("pdf/x.md", "x");
         let (mut context, runner) = world.running();
-        context.gate = gate(Mode::Yolo, &[]);
-        context.services.approver = Says::new(Answer::Always);
+        context.gate = gate(PermissionMode::Yolo, &[]);
+        context.services.approver = Says::new(ApprovalAnswer::Always);
         (world, context, runner)
     });
 

@@ -1,7 +1,7 @@
 //! Which tools an agent gets.
 
 use prowess_catalog::VisibilityOverride;
-use prowess_policy::{Answer, Effect, Mode};
+use prowess_policy::{ApprovalAnswer, Effect, PermissionMode};
 use prowess_registry::NewSkill;
 use prowess_tools::{Loaded, Role, ToolContext, ToolSelection, Toolset};
 use serde_json::json;
@@ -124,7 +124,7 @@ fn what_a_rule_forbids_by_name_is_not_offered() {
     let world = World::new();
     world.skill("a", "", "x");
     let (mut context, runner) = world.running();
-    context.gate = gate(Mode::Yolo, &[(Effect::Deny, "run_command_line")]);
+    context.gate = gate(PermissionMode::Yolo, &[(Effect::Deny, "run_command_line")]);
     let offered = names(&context, &ToolSelection::default());
     assert!(!offered.contains(&"run_command_line".to_owned()) && offered.len() == 5);
     let tools = Toolset::new(&ToolSelection::default()).unwrap();
@@ -138,7 +138,7 @@ fn what_a_rule_forbids_by_name_is_not_offered() {
         "Calling run_command_line was refused: a rule forbids it. The deny rule `run_command_line` (the command line) decided."
     );
     // A bare `Skill` takes every skill from models; the result can still be handed in.
-    context.gate = gate(Mode::Yolo, &[(Effect::Deny, "Skill")]);
+    context.gate = gate(PermissionMode::Yolo, &[(Effect::Deny, "Skill")]);
     let choice = ToolSelection {
         result: Some(json!({})),
         ..ToolSelection::everything()
@@ -146,7 +146,7 @@ fn what_a_rule_forbids_by_name_is_not_offered() {
     assert_eq!(names(&context, &choice), ["submit"]);
     // Rules may look at arguments, and may want a question.
     context.gate = gate(
-        Mode::Yolo,
+        PermissionMode::Yolo,
         &[(Effect::Deny, "search_skills(query:secret*)")],
     );
     let search = |query: &str| {
@@ -154,8 +154,8 @@ fn what_a_rule_forbids_by_name_is_not_offered() {
         tools.call(&context, &mut Loaded::default(), "search_skills", &input)
     };
     assert!(search("secrets").is_err() && search("what").is_ok());
-    context.gate = gate(Mode::Ask, &[(Effect::Ask, "load_skill")]);
-    let yes = Says::new(Answer::Once);
+    context.gate = gate(PermissionMode::Ask, &[(Effect::Ask, "load_skill")]);
+    let yes = Says::new(ApprovalAnswer::Once);
     let load = |context: &ToolContext, input| {
         tools.call(context, &mut Loaded::default(), "load_skill", &input)
     };

@@ -1,7 +1,7 @@
 //! `unload_skill`.
 
 use prowess_catalog::VisibilityOverride;
-use prowess_policy::{Effect, Mode};
+use prowess_policy::{Effect, PermissionMode};
 use prowess_tools::{Loaded, Why};
 use serde_json::json;
 
@@ -54,7 +54,7 @@ fn a_rule_can_keep_it_loaded() {
     let mut context = world.context();
     let mut loaded = Loaded::default();
     call(&context, &mut loaded, "load_skill", &json!({"name": "a"})).unwrap();
-    context.gate = gate(Mode::Yolo, &[(Effect::Deny, "skill:a/unload")]);
+    context.gate = gate(PermissionMode::Yolo, &[(Effect::Deny, "skill:a/unload")]);
     let no = call(&context, &mut loaded, "unload_skill", &json!({"name": "a"})).unwrap_err();
     assert_eq!(no.why(), Some(Why::Denied));
     let wrong = call(&context, &mut loaded, "unload_skill", &json!({})).unwrap_err();

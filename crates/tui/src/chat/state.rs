@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use prowess::agent::TokenUsage;
-use prowess::policy::Answer;
+use prowess::policy::ApprovalAnswer;
 
 use super::command::{self, Input, Order};
 use super::complete::{Name, Popup};
@@ -103,7 +103,7 @@ pub(crate) enum Effect {
     Order(Order),
     /// Cancel the current work.
     Cancel,
-    Answer(u64, Answer),
+    Answer(u64, ApprovalAnswer),
     /// Add a message to the history.
     Remember(String),
     Leave,
@@ -193,7 +193,7 @@ impl ChatState {
                 event,
             } => self.event(&session, depth, &event),
             Message::Ask(asked) if self.questions.len() >= MAX_QUESTIONS => {
-                return vec![Effect::Answer(asked.id, Answer::No)];
+                return vec![Effect::Answer(asked.id, ApprovalAnswer::No)];
             }
             Message::Ask(asked) => {
                 self.questions.push_back((asked, self.now));
@@ -376,13 +376,13 @@ impl ChatState {
             let mut effects: Vec<Effect> = self
                 .questions
                 .drain(..)
-                .map(|(asked, _)| Effect::Answer(asked.id, Answer::No))
+                .map(|(asked, _)| Effect::Answer(asked.id, ApprovalAnswer::No))
                 .collect();
             effects.push(Effect::Cancel);
             return effects;
         }
         if !self.questions.is_empty() {
-            return self.settle(Answer::No);
+            return self.settle(ApprovalAnswer::No);
         }
         if self
             .leaving
@@ -407,10 +407,10 @@ impl ChatState {
             key.code,
         );
         let answer = match code {
-            KeyCode::Char('y' | 'Y') if plain => Answer::Once,
-            KeyCode::Char('s' | 'S') if plain => Answer::Session,
-            KeyCode::Char('n' | 'N') if plain => Answer::No,
-            KeyCode::Esc => Answer::No,
+            KeyCode::Char('y' | 'Y') if plain => ApprovalAnswer::Once,
+            KeyCode::Char('s' | 'S') if plain => ApprovalAnswer::Session,
+            KeyCode::Char('n' | 'N') if plain => ApprovalAnswer::No,
+            KeyCode::Esc => ApprovalAnswer::No,
             KeyCode::Up => {
                 self.scroll(-1);
                 return Vec::new();
@@ -432,7 +432,7 @@ impl ChatState {
         self.settle(answer)
     }
 
-    fn settle(&mut self, answer: Answer) -> Vec<Effect> {
+    fn settle(&mut self, answer: ApprovalAnswer) -> Vec<Effect> {
         let Some((asked, _)) = self.questions.pop_front() else {
             return Vec::new();
         };
