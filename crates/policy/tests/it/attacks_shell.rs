@@ -553,7 +553,7 @@ fn precedence() {
     }
 }
 
-/// A limit of the search is no way round a ban.
+/// A limit of the search does not bypass a deny rule.
 #[test]
 fn limits_that_fail_closed() {
     let execs = |count: usize| format!("find . {}-exec rm {{}} +", "-exec ls {} + ".repeat(count));
@@ -599,7 +599,7 @@ fn limits_that_fail_closed() {
 }
 
 #[test]
-fn a_rule_about_a_whole_line_is_about_that_line() {
+fn exact_rules_match_only_that_line() {
     for line in ["cat a | sh", "ls; rm x", "a && b || c"] {
         let rule = format!("Bash({line})");
         let decide = |gate: Gate| {
@@ -627,7 +627,7 @@ fn a_rule_about_a_whole_line_is_about_that_line() {
     assert_eq!(decide("ls > other.txt"), Verdict::Ask);
 }
 
-/// What a reviewer found.
+/// Findings of a reviewer.
 #[test]
 fn disguises_that_once_worked() {
     all(
@@ -745,7 +745,7 @@ fn disguises_that_once_worked() {
 }
 
 #[test]
-fn a_star_is_not_the_way_out() {
+fn stars_do_not_match_parent_folders() {
     for (rule, line) in [
         ("Bash(./scripts/*)", "./scripts/../evil.sh"),
         ("Bash(./scripts/*.sh)", "./scripts/../../tmp/x.sh"),
@@ -767,7 +767,7 @@ fn a_star_is_not_the_way_out() {
 
 /// A ban cannot be looked for in code of another language: there `Bash` is no yes.
 #[test]
-fn code_that_nobody_looks_into() {
+fn opaque_code_needs_approval_if_there_are_bans() {
     let lines = [
         "python3 -c 'import os; os.system(\"rm x\")'",
         "perl -e 'system(\"rm x\")'",

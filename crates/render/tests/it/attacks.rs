@@ -1,7 +1,7 @@
 //! Attacks on commands: hostile values in every place a template can put them, run by the real bash.
 //!
 //! Each attack has a folder of its own. A value that is taken for code anywhere makes a file there;
-//! [`splicing_is_what_these_attacks_need`] shows that they would, if values were put into scripts.
+//! [`attacks_succeed_if_values_are_spliced`] shows that they would, if values were put into scripts.
 
 use prowess_test::attacks::{CANARY, VALUES};
 use std::path::Path;
@@ -231,7 +231,7 @@ fn no_value_is_ever_run() {
 /// The control: the same attacks, with values put into the script as text. Many of them work, in
 /// nearly every template, so the folder, the shell and the canary are in order.
 #[test]
-fn splicing_is_what_these_attacks_need() {
+fn attacks_succeed_if_values_are_spliced() {
     let mut open = Vec::new();
     let mut closed = Vec::new();
     for (script, _) in TEMPLATES {
@@ -264,7 +264,7 @@ fn splicing_is_what_these_attacks_need() {
 
 /// Binding alone would not do: without the refusals, values reach these places as code.
 #[test]
-fn the_refused_places_are_dangerous_indeed() {
+fn refused_positions_are_exploitable() {
     let dangerous = [
         ("eval \"echo ${1}\"", "x; touch pwned"),
         ("bash -c \"echo ${1}\"", "x; touch pwned"),
@@ -331,7 +331,7 @@ fn the_refused_places_are_dangerous_indeed() {
 }
 
 #[test]
-fn values_arrive_as_they_are() {
+fn values_arrive_unchanged() {
     let folder = folder();
     for (what, value) in VALUES {
         for (form, names) in FORMS {
@@ -383,7 +383,7 @@ fn long_values_arrive_and_longer_ones_are_refused() {
 }
 
 #[test]
-fn positionals_and_variables_mean_what_authors_expect() {
+fn positionals_and_variables_have_the_expected_values() {
     let folder = folder();
     for (script, arguments, expected) in [
         ("echo \"$0|$1|$2|$10\"", "a b", "a|b||\n"),

@@ -169,11 +169,11 @@ const VALUES: &[&str] = &[
     "EOF\ntouch pwned\n",
 ];
 
-/// How many scripts are tried; more were tried when this was written.
+/// Number of scripts in an ordinary run.
 const SCRIPTS: usize = 3_000;
 
 #[test]
-fn random_scripts_run_no_value() {
+fn random_scripts_never_run_a_value() {
     let folder = tempfile::tempdir().unwrap();
     let count = option_env!("PROWESS_RANDOM_SCRIPTS")
         .and_then(|text| text.parse().ok())
