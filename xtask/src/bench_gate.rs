@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use prowess_policy::{Action, Actor, Effect, Gate, Source};
+use prowess_policy::{GateAction, Actor, Effect, Gate, RuleSource};
 
 const COMMANDS: &[&str] = &[
     "git status",
@@ -47,7 +47,7 @@ fn gate(deny: &[&str]) -> Gate {
     let mut gate = Gate::default();
     for (effect, list) in [(Effect::Allow, ALLOW), (Effect::Deny, deny)] {
         for rule in list {
-            gate.rules.add(effect, rule, Source::Flag);
+            gate.rules.add(effect, rule, RuleSource::Flag);
         }
     }
     gate
@@ -60,7 +60,7 @@ fn decision(gate: &Gate) -> Duration {
         let start = Instant::now();
         for _ in 0..ROUNDS {
             for text in COMMANDS {
-                std::hint::black_box(gate.decide(&Action::Command { text }, &Actor::default()));
+                std::hint::black_box(gate.decide(&GateAction::Command { text }, &Actor::default()));
             }
         }
         start.elapsed() / (ROUNDS * u32::try_from(COMMANDS.len()).unwrap_or(1))

@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, IsTerminal, Write};
 
-use prowess::policy::{Answer, Decision};
+use prowess::policy::{ApprovalAnswer, Decision};
 use prowess::traits::{Approver, Question};
 use prowess_diag::sanitize;
 
@@ -38,9 +38,9 @@ const MAX_WHAT: usize = 16 * 1024;
 pub(crate) struct Terminal;
 
 impl Approver for Terminal {
-    fn ask(&self, question: &Question<'_>) -> Answer {
+    fn ask(&self, question: &Question<'_>) -> ApprovalAnswer {
         if question.what.len() > MAX_WHAT {
-            return Answer::No;
+            return ApprovalAnswer::No;
         }
         let who = question
             .skill
@@ -52,9 +52,9 @@ impl Approver for Terminal {
             explain(question.decision)
         );
         match ask(&text, "y = once, s = this session, N").as_deref() {
-            Some("y" | "yes") => Answer::Once,
-            Some("s") => Answer::Session,
-            _ => Answer::No,
+            Some("y" | "yes") => ApprovalAnswer::Once,
+            Some("s") => ApprovalAnswer::Session,
+            _ => ApprovalAnswer::No,
         }
     }
 }

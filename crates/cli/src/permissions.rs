@@ -6,7 +6,7 @@ pub(crate) use crate::ask::{Terminal, ask, explain};
 use prowess::Host;
 use prowess_catalog::Skill;
 use prowess_diag::sanitize;
-use prowess_policy::{Effect, Gate, Source};
+use prowess_policy::{Effect, Gate, RuleSource};
 use prowess_registry::fs::scopes;
 use prowess_shell::{Word, script};
 use prowess_trust::{Reading, Standing};
@@ -47,7 +47,7 @@ pub(crate) fn host(environment: &Environment) -> Host {
 pub(crate) fn add(gate: &mut Gate, effect: Effect, rules: &[String]) -> Result<(), CliError> {
     for text in rules {
         let known = gate.rules.unread().len();
-        gate.rules.add(effect, text, Source::Flag);
+        gate.rules.add(effect, text, RuleSource::Flag);
         if let Some(unread) = gate.rules.unread().get(known) {
             let message = format!(
                 "the rule `{}` means nothing",

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::output::{Exit, Failure};
 use prowess::agent::{Budget, Effort};
 use prowess::config::Config;
-use prowess::policy::{Action, Actor, Answer, Effect, Gate, Mode, Source, Verdict};
+use prowess::policy::{GateAction, Actor, ApprovalAnswer, Effect, Gate, PermissionMode, RuleSource, Verdict};
 use prowess::store::{MemorySessions, SqliteSessions, SystemClock};
 use prowess::tools::Tool;
 use prowess::traits::{Approver, CommandRunner, Model, Question, SessionStore, UsageStore};
@@ -210,10 +210,10 @@ impl Setup {
         change: impl FnOnce(&mut Settings),
     ) -> Result<Runtime, Failure> {
         let mut gate = self.host.gate(&self.config);
-        gate.mode = Mode::Allow;
-        gate.rules = prowess::policy::RuleSet::default();
+        gate.mode = PermissionMode::Allow;
+        gate.rules = prowess::policy::PermissionRules::default();
         for rule in &args.approve {
-            gate.rules.add(Effect::Allow, rule, Source::Flag);
+            gate.rules.add(Effect::Allow, rule, RuleSource::Flag);
         }
         if let Some(unread) = gate.rules.unread().first() {
             let rule = sanitize::line(&unread.fault.text).into_owned();
@@ -366,15 +366,15 @@ struct Approving {
 }
 
 impl Approver for Approving {
-    fn ask(&self, question: &Question<'_>) -> Answer {
-        let allowed = |action: &Action<'_>| {
+    fn ask(&self, question: &Question<'_>) -> ApprovalAnswer {
+        let allowed = |action: &GateAction<'_>| {
             let decision = self.gate.decide(action, &Actor::default());
             let Some(rule) = decision.rule.filter(|_| decision.verdict == Verdict::Allow) else {
                 return false;
             };
             // A yes to every host is none to this machine and the network around it.
             match action {
-                Action::Fetch { host } => {
+                GateAction::Fetch { host } => {
                     !prowess_tools::files::is_private_host(host)
                         || rule
                             .text
@@ -385,7 +385,7 @@ impl Approver for Approving {
             }
         };
         if question.action.is_some_and(allowed) {
-            return Answer::Once;
+            return ApprovalAnswer::Once;
         }
         self.inner.ask(question)
     }
@@ -399,15 +399,15 @@ mod tests {
     fn a_yes_to_every_host_is_none_to_this_machine() {
         let answer = |rule: &str, host: &str| {
             let mut gate = Gate {
-                mode: Mode::Allow,
+                mode: PermissionMode::Allow,
                 ..Gate::default()
             };
-            gate.rules.add(Effect::Allow, rule, Source::Flag);
+            gate.rules.add(Effect::Allow, rule, RuleSource::Flag);
             let approving = Approving {
                 gate,
                 inner: Arc::new(prowess::traits::Nobody),
             };
-            let action = Action::Fetch { host };
+            let action = GateAction::Fetch { host };
             let decision = prowess::policy::Decision::new(Verdict::Ask, "why");
             approving.ask(&Question {
                 what: "Fetch",
@@ -425,7 +425,7 @@ mod tests {
             ("WebFetch", "etch", false),
             ("WebFetch(domain:localhost)", "localhost", true),
         ] {
-            assert_eq!(answer(rule, host) == Answer::Once, yes, "{rule} {host}");
+            assert_eq!(answer(rule, host) == ApprovalAnswer::Once, yes, "{rule} {host}");
         }
     }
 

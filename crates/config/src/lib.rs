@@ -19,7 +19,7 @@ use prowess_catalog::{Grant, Override, Precedence};
 use prowess_diag::{Diagnostic, FileReport, Severity};
 use prowess_lint::Profile;
 use prowess_policy::profile::Strength;
-use prowess_policy::{Mode, RuleSet};
+use prowess_policy::{PermissionMode, PermissionRules};
 use prowess_registry::fs::scopes;
 use serde_json::{Value, json};
 
@@ -61,9 +61,9 @@ pub struct Config {
     /// `agents.NAME`
     pub agents: BTreeMap<String, Grant>,
     /// `permissions.mode`
-    pub mode: Option<Mode>,
+    pub mode: Option<PermissionMode>,
     /// `permissions.allow`, `permissions.ask`, `permissions.deny`
-    pub permissions: RuleSet,
+    pub permissions: PermissionRules,
     /// `permissions.skill-commands`: whether commands in skills run at all
     pub skill_commands: Option<bool>,
     /// `permissions.confine`: whether `allowed-tools` is all that a skill may use
@@ -352,7 +352,7 @@ pub fn schema() -> Value {
         ),
         (
             "/properties/permissions/properties/mode/enum".to_owned(),
-            Mode::ALL.map(Mode::as_str).to_vec(),
+            PermissionMode::ALL.map(PermissionMode::as_str).to_vec(),
         ),
         (
             "/properties/sandbox/properties/strength/enum".to_owned(),

@@ -7,7 +7,7 @@ use prowess_diag::{Diagnostic, FileReport, Severity, Span, suggest, wording};
 use prowess_lint::Profile;
 use prowess_lint::rules::{self, RULES};
 use prowess_policy::profile::Strength;
-use prowess_policy::{Effect, Mode, Source};
+use prowess_policy::{Effect, PermissionMode, RuleSource};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -39,9 +39,9 @@ const KEYS: [&str; 5] = ["profile", "fail-on", "select", "ignore", "severity"];
 pub(super) fn read(path: &str, text: String, is_project: bool) -> (Config, FileReport) {
     let text: Arc<str> = text.into();
     let place = if is_project {
-        Source::Project(path.into())
+        RuleSource::Project(path.into())
     } else {
-        Source::User(path.into())
+        RuleSource::User(path.into())
     };
     let mut reader = Reader {
         config: Config::default(),
@@ -69,7 +69,7 @@ pub(super) fn read(path: &str, text: String, is_project: bool) -> (Config, FileR
 struct Reader {
     config: Config,
     found: Vec<Diagnostic>,
-    place: Source,
+    place: RuleSource,
     is_project: bool,
 }
 
@@ -228,8 +228,8 @@ impl Reader {
         for (key, value) in table {
             match key.get_ref().as_ref() {
                 "mode" => {
-                    let word = self.word(value, "mode", &Mode::ALL.map(Mode::as_str));
-                    self.config.mode = word.and_then(|word| Mode::parse(&word));
+                    let word = self.word(value, "mode", &PermissionMode::ALL.map(PermissionMode::as_str));
+                    self.config.mode = word.and_then(|word| PermissionMode::parse(&word));
                     self.own_settings_only(key.span(), "mode");
                     self.config.mode.take_if(|_| self.is_project);
                 }
@@ -558,7 +558,7 @@ mod tests {
         let config = check(text, &["this allow rule means nothing"]);
         assert_eq!(
             (config.mode, config.sandbox),
-            (Some(Mode::AcceptEdits), Some(Strength::Off))
+            (Some(PermissionMode::AcceptEdits), Some(Strength::Off))
         );
         assert_eq!(config.permissions.all().len(), 2);
         // The same file in a project loosens nothing.

@@ -14,7 +14,7 @@ use anyhow::{Context, Result, bail};
 use prowess_mcp::{Http, Options, Server, Token};
 use prowess_models::EchoModel;
 use prowess_policy::profile::Strength;
-use prowess_policy::{Effect, Source};
+use prowess_policy::{Effect, RuleSource};
 use prowess_registry::Registry;
 use prowess_runtime::{CancellationToken, Engine, Parts, Settings};
 use prowess_sandbox::Runner;
@@ -59,7 +59,7 @@ fn main() -> Result<()> {
             "--deny" => workshop
                 .gate()
                 .rules
-                .add(Effect::Deny, &value()?, Source::Flag),
+                .add(Effect::Deny, &value()?, RuleSource::Flag),
             "--legacy-index" => options.legacy_index = true,
             _ => bail!("no such option: {word}"),
         }

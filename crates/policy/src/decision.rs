@@ -32,14 +32,14 @@ pub struct Decision {
     /// The reason, one sentence without a full stop.
     pub reason: Box<str>,
     /// The rule that decided, if any.
-    pub rule: Option<Cited>,
+    pub rule: Option<CitedRule>,
     /// A rule to add or a command to type that would allow it.
     pub remedy: Option<Box<str>>,
 }
 
 /// A rule as it is shown to people.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Cited {
+pub struct CitedRule {
     /// The rule as it was written.
     pub text: Box<str>,
     /// The effect of the rule.
@@ -59,7 +59,7 @@ impl Decision {
         }
     }
 
-    pub(crate) fn by(mut self, rule: Cited) -> Self {
+    pub(crate) fn by(mut self, rule: CitedRule) -> Self {
         self.rule = Some(rule);
         self
     }

@@ -1,20 +1,20 @@
 //! The gate: deny rules, then ask rules, then allow rules, then the mode.
 
 use crate::approved::{Approved, Command, Plan};
-use crate::decision::{Cited, Decision, Verdict};
-use crate::grant::{Answer, Grant, Granted, Lifetime};
+use crate::decision::{CitedRule, Decision, Verdict};
+use crate::grant::{ApprovalAnswer, PermissionGrant, GrantScope, Lifetime};
 use crate::matching::{self, Fit};
-use crate::mode::Mode;
-use crate::paths::{self, Located, Places};
-use crate::request::{Action, Actor, SkillActor};
-use crate::rule::{Arguments, Commands, Effect, Rule, Subject, like};
-use crate::rules::{Placed, RuleSet};
+use crate::mode::PermissionMode;
+use crate::paths::{self, LocatedPath, WorkspacePaths};
+use crate::request::{GateAction, Actor, SkillActor};
+use crate::rule::{ArgumentRule, CommandRule, Effect, PermissionRule, RuleSubject, like};
+use crate::rules::{SourcedRule, PermissionRules};
 use prowess_shell::script::{self, canonical};
 use prowess_shell::{Redirect, Refusal, Script, Simple, finder, lex, lex_bound, programs};
 
 /// A script of a skill and the values of its variables.
 #[derive(Clone, Copy, Debug)]
-pub struct Bound<'a> {
+pub struct BoundScript<'a> {
     /// The script. Values are never part of its text.
     pub script: &'a str,
     /// The command as the author wrote it, for prompts and records.
@@ -25,7 +25,7 @@ pub struct Bound<'a> {
     pub variables: &'a [(&'a str, &'a str)],
 }
 
-impl<'a> Bound<'a> {
+impl<'a> BoundScript<'a> {
     fn value(&self, name: &str) -> Option<&'a str> {
         match name.parse::<usize>() {
             // Shells disagree about whether `01` is `1`.
@@ -58,18 +58,18 @@ impl<'a> Bound<'a> {
 #[derive(Clone, Debug, Default)]
 pub struct Gate {
     /// The rules from user settings, project settings and the program.
-    pub rules: RuleSet,
+    pub rules: PermissionRules,
     /// The mode, for requests that no rule matches.
-    pub mode: Mode,
+    pub mode: PermissionMode,
     /// Grants from earlier answers.
-    pub grants: Vec<Grant>,
+    pub grants: Vec<PermissionGrant>,
     /// The folders that relative paths start from.
-    pub places: Places,
+    pub places: WorkspacePaths,
 }
 
 /// The outcome for a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum GateOutcome {
     /// The command may run.
     Allowed(Approved<Command>, Decision),
     /// A person must approve it first.
@@ -78,7 +78,7 @@ pub enum Outcome {
     Denied(Decision),
 }
 
-impl Outcome {
+impl GateOutcome {
     /// Replaces the text that is shown for the command.
     fn rename(&mut self, text: &str) {
         match self {
@@ -120,24 +120,24 @@ impl Pending {
 
     /// Applies the answer. Returns the approved command and, for an answer that outlives the
     /// request, the grant to keep.
-    pub fn answer(self, answer: Answer) -> Result<(Approved<Command>, Option<Grant>), Decision> {
+    pub fn answer(self, answer: ApprovalAnswer) -> Result<(Approved<Command>, Option<PermissionGrant>), Decision> {
         let (lifetime, what) = match answer {
-            Answer::No => {
+            ApprovalAnswer::No => {
                 return Err(Decision {
                     verdict: Verdict::Deny,
                     reason: "denied by a person".into(),
                     ..self.decision
                 });
             }
-            Answer::Once => return Ok((Approved::new(self.command, "a person, this once"), None)),
-            Answer::Session => (Lifetime::Session, Granted::Verbatim(self.key.clone())),
-            Answer::Always => (Lifetime::Always, Granted::Verbatim(self.key.clone())),
-            Answer::Tool => match Rule::parse("Bash", Effect::Allow) {
-                Ok(rule) => (Lifetime::Session, Granted::Rule(rule)),
-                Err(_) => (Lifetime::Session, Granted::Verbatim(self.key.clone())),
+            ApprovalAnswer::Once => return Ok((Approved::new(self.command, "a person, this once"), None)),
+            ApprovalAnswer::Session => (Lifetime::Session, GrantScope::Verbatim(self.key.clone())),
+            ApprovalAnswer::Always => (Lifetime::Always, GrantScope::Verbatim(self.key.clone())),
+            ApprovalAnswer::Tool => match PermissionRule::parse("Bash", Effect::Allow) {
+                Ok(rule) => (Lifetime::Session, GrantScope::Rule(rule)),
+                Err(_) => (Lifetime::Session, GrantScope::Verbatim(self.key.clone())),
             },
         };
-        let grant = Grant {
+        let grant = PermissionGrant {
             what,
             lifetime,
             skill: self.skill,
@@ -148,15 +148,15 @@ impl Pending {
 
 impl Gate {
     /// Decides about a request. For commands, [`Gate::command`] also returns the plan.
-    pub fn decide(&self, action: &Action<'_>, actor: &Actor<'_>) -> Decision {
+    pub fn decide(&self, action: &GateAction<'_>, actor: &Actor<'_>) -> Decision {
         match action {
-            Action::Command { text } => self.examine(text, actor).0,
+            GateAction::Command { text } => self.examine(text, actor).0,
             _ => self.judge(action, actor),
         }
     }
 
     /// Decides about a command line.
-    pub fn command(&self, text: &str, actor: &Actor<'_>) -> Outcome {
+    pub fn command(&self, text: &str, actor: &Actor<'_>) -> GateOutcome {
         let (decision, script) = self.examine(text, actor);
         let plan = match &script {
             Ok(script) => Plan::of(script),
@@ -176,14 +176,14 @@ impl Gate {
         clippy::unused_self,
         reason = "only the gate turns a decision into an approval"
     )]
-    fn outcome(&self, command: Command, decision: Decision, actor: &Actor<'_>) -> Outcome {
+    fn outcome(&self, command: Command, decision: Decision, actor: &Actor<'_>) -> GateOutcome {
         match decision.verdict {
             Verdict::Allow => {
                 let by = decision
                     .rule
                     .as_ref()
                     .map_or(&*decision.reason, |rule| &*rule.text);
-                Outcome::Allowed(Approved::new(command, by), decision)
+                GateOutcome::Allowed(Approved::new(command, by), decision)
             }
             Verdict::Ask => {
                 let skill = actor
@@ -191,21 +191,21 @@ impl Gate {
                     .as_ref()
                     .map(|skill| (skill.name.into(), skill.digest.into()));
                 let key = command.text.clone();
-                Outcome::Ask(Pending {
+                GateOutcome::Ask(Pending {
                     command,
                     key,
                     decision,
                     skill,
                 })
             }
-            Verdict::Deny => Outcome::Denied(decision),
+            Verdict::Deny => GateOutcome::Denied(decision),
         }
     }
 
     /// Decides about a script of a skill. It is judged like any other line, with the values filled
     /// in. A script that cannot be parsed strictly may run if the skill is trusted and its
     /// `allowed-tools` has bare `Bash`: the trust covers exactly this text.
-    pub fn bound(&self, bound: &Bound<'_>, actor: &Actor<'_>) -> Outcome {
+    pub fn bound(&self, bound: &BoundScript<'_>, actor: &Actor<'_>) -> GateOutcome {
         let lookup = |name: &str| bound.value(name);
         if let Ok(script) = lex_bound(bound.script, &lookup) {
             let mut outcome = self.command(&script::write(&script), actor);
@@ -223,30 +223,30 @@ impl Gate {
             .as_ref()
             .filter(|skill| skill.trusted)
             .and_then(|skill| {
-                let any = |placed: &&Placed| {
-                    matches!(placed.rule.subject, Subject::Command(Commands::Any))
+                let any = |placed: &&SourcedRule| {
+                    matches!(placed.rule.subject, RuleSubject::Command(CommandRule::Any))
                 };
                 skill.tools.of(Effect::Allow).find(any)
             });
-        if let Some(placed) = anything.filter(|_| restricted.is_none() && self.mode != Mode::Plan) {
+        if let Some(placed) = anything.filter(|_| restricted.is_none() && self.mode != PermissionMode::Plan) {
             let reason = "the skill is trusted and may run every command";
             decision = Decision::new(Verdict::Allow, reason).by(placed.cite());
         }
         let key = format!("{:?}", (bound.script, bound.positionals, bound.variables));
         let same =
-            |granted: &Granted| matches!(granted, Granted::Verbatim(granted) if **granted == *key);
+            |granted: &GrantScope| matches!(granted, GrantScope::Verbatim(granted) if **granted == *key);
         if let Some(grant) = self.granted(actor, same).filter(|_| restricted.is_none()) {
             decision = grant;
         }
         let mut outcome = self.outcome(command, decision, actor);
-        if let Outcome::Ask(pending) = &mut outcome {
+        if let GateOutcome::Ask(pending) = &mut outcome {
             pending.key = key.into();
         }
         outcome
     }
 
     /// Returns both sets of rules that apply to an actor, the gate's own first.
-    fn sets<'a>(&'a self, actor: &'a Actor<'_>) -> impl Iterator<Item = &'a RuleSet> {
+    fn sets<'a>(&'a self, actor: &'a Actor<'_>) -> impl Iterator<Item = &'a PermissionRules> {
         std::iter::once(&self.rules).chain(actor.skill.as_ref().map(|skill| skill.tools))
     }
 
@@ -254,7 +254,7 @@ impl Gate {
         &'a self,
         actor: &'a Actor<'_>,
         effect: Effect,
-    ) -> impl Iterator<Item = &'a Placed> {
+    ) -> impl Iterator<Item = &'a SourcedRule> {
         self.sets(actor).flat_map(move |set| set.of(effect))
     }
 
@@ -277,7 +277,7 @@ impl Gate {
 
     /// Mode `allow` turns prompts into denials.
     fn settle(&self, decision: Decision) -> Decision {
-        if self.mode == Mode::Allow && decision.verdict == Verdict::Ask {
+        if self.mode == PermissionMode::Allow && decision.verdict == Verdict::Ask {
             let reason = format!("{}, and mode `allow` does not prompt", decision.reason).into();
             return Decision {
                 verdict: Verdict::Deny,
@@ -327,14 +327,14 @@ impl Gate {
             return lost;
         }
         // Mode `yolo` approves everything that no deny rule matches.
-        let (placed, what) = found(Effect::Ask).filter(|_| self.mode != Mode::Yolo)?;
+        let (placed, what) = found(Effect::Ask).filter(|_| self.mode != PermissionMode::Yolo)?;
         let reason = format!("a rule requires approval for `{what}`");
         Some(Decision::new(Verdict::Ask, reason).by(placed.cite()))
     }
 
     /// Returns the decision if a deny or ask rule is invalid.
     fn lost(&self, actor: &Actor<'_>) -> Option<Decision> {
-        let lost = self.sets(actor).find_map(RuleSet::lost_restriction)?;
+        let lost = self.sets(actor).find_map(PermissionRules::lost_restriction)?;
         let reason = format!(
             "the {} rule `{}` from {} is invalid ({}), so every request needs approval",
             lost.effect.as_str(),
@@ -352,14 +352,14 @@ impl Gate {
         commands: &'f [Vec<finder::Loose>],
         actor: &Actor<'_>,
     ) -> Files<'f> {
-        let about = |wanted: fn(&Subject) -> bool| {
+        let about = |wanted: fn(&RuleSubject) -> bool| {
             self.sets(actor)
-                .flat_map(RuleSet::all)
+                .flat_map(PermissionRules::all)
                 .any(|placed| placed.effect != Effect::Allow && wanted(&placed.rule.subject))
         };
-        let locate = |(path, pattern): (&'f str, bool)| (Located::new(path, &self.places), pattern);
+        let locate = |(path, pattern): (&'f str, bool)| (LocatedPath::new(path, &self.places), pattern);
         let mut files = Files::default();
-        if about(|subject| matches!(subject, Subject::Read(_))) {
+        if about(|subject| matches!(subject, RuleSubject::Read(_))) {
             let operands = commands
                 .iter()
                 .flat_map(|words| matching::file_words(words));
@@ -368,7 +368,7 @@ impl Gate {
                 .map(locate)
                 .collect();
         }
-        if about(|subject| matches!(subject, Subject::Write(_))) {
+        if about(|subject| matches!(subject, RuleSubject::Write(_))) {
             let changing = commands
                 .iter()
                 .filter(|words| matching::changes_files(words));
@@ -384,7 +384,7 @@ impl Gate {
     /// Returns the part of a line that a deny or ask rule matches.
     fn hits(
         &self,
-        placed: &Placed,
+        placed: &SourcedRule,
         line_read: Option<&Script>,
         commands: &[Vec<finder::Loose>],
         files: &Files<'_>,
@@ -399,16 +399,16 @@ impl Gate {
                 .to_owned()
         };
         match &placed.rule.subject {
-            Subject::Everything => Some("everything".into()),
+            RuleSubject::Everything => Some("everything".into()),
             // A rule about a whole line is about that line.
-            Subject::Command(Commands::Exact(line)) if line_read == Some(line) => {
+            RuleSubject::Command(CommandRule::Exact(line)) if line_read == Some(line) => {
                 Some(script::write(line))
             }
-            Subject::Command(rule) => commands
+            RuleSubject::Command(rule) => commands
                 .iter()
                 .find(|words| matching::forbids(rule, words))
                 .map(|words| spell(words)),
-            Subject::Read(glob) => files
+            RuleSubject::Read(glob) => files
                 .read
                 .iter()
                 .find(|(file, pattern)| {
@@ -416,7 +416,7 @@ impl Gate {
                         || *pattern && matching::may_become(file.written(), glob)
                 })
                 .map(|(file, _)| file.written().to_owned()),
-            Subject::Write(glob) => files
+            RuleSubject::Write(glob) => files
                 .written
                 .iter()
                 .find(|(file, pattern)| {
@@ -436,7 +436,7 @@ impl Gate {
                     .tools
                     .of(Effect::Allow)
                     .any(|placed| match &placed.rule.subject {
-                        Subject::Command(rule) => {
+                        RuleSubject::Command(rule) => {
                             matching::allows(rule, script, command) != Fit::No
                         }
                         _ => false,
@@ -446,13 +446,13 @@ impl Gate {
                 return beyond_ceiling(skill, &canonical(&command.words));
             }
         }
-        if self.mode == Mode::Plan {
+        if self.mode == PermissionMode::Plan {
             return Decision::new(Verdict::Deny, "plan mode runs no commands");
         }
         if let Some(grant) = self.granted(actor, |granted| match granted {
-            Granted::Verbatim(granted) => **granted == *text,
-            Granted::Rule(rule) => match &rule.subject {
-                Subject::Command(rule) => script.commands.iter().all(|command| {
+            GrantScope::Verbatim(granted) => **granted == *text,
+            GrantScope::Rule(rule) => match &rule.subject {
+                RuleSubject::Command(rule) => script.commands.iter().all(|command| {
                     matches!(
                         matching::allows(rule, script, command),
                         Fit::Yes | Fit::Exactly
@@ -463,7 +463,7 @@ impl Gate {
         }) {
             return grant;
         }
-        let mut rule: Option<Cited> = None;
+        let mut rule: Option<CitedRule> = None;
         for command in &script.commands {
             match self.allowed(script, command, actor) {
                 Ok(cited) => rule = rule.or(Some(cited)),
@@ -486,11 +486,11 @@ impl Gate {
         script: &Script,
         command: &Simple,
         actor: &Actor<'_>,
-    ) -> Result<Cited, Decision> {
+    ) -> Result<CitedRule, Decision> {
         let mut objection = None;
         let mut found = None;
         for placed in self.restricting(actor, Effect::Allow) {
-            let Subject::Command(rule) = &placed.rule.subject else {
+            let RuleSubject::Command(rule) = &placed.rule.subject else {
                 continue;
             };
             match matching::allows(rule, script, command) {
@@ -506,10 +506,10 @@ impl Gate {
             }
         }
         let line = canonical(&command.words);
-        let everything = |placed: &Placed| {
+        let everything = |placed: &SourcedRule| {
             matches!(
                 placed.rule.subject,
-                Subject::Command(Commands::Any) | Subject::Everything
+                RuleSubject::Command(CommandRule::Any) | RuleSubject::Everything
             )
         };
         // If there are deny or ask rules for commands, bare `Bash` does not cover code that they
@@ -579,8 +579,8 @@ impl Gate {
         }
         self.restricting(actor, Effect::Allow)
             .any(|placed| match &placed.rule.subject {
-                Subject::Write(glob) if writes => paths::covers(glob, path, &self.places, false),
-                Subject::Read(glob) if !writes => paths::covers(glob, path, &self.places, false),
+                RuleSubject::Write(glob) if writes => paths::covers(glob, path, &self.places, false),
+                RuleSubject::Read(glob) if !writes => paths::covers(glob, path, &self.places, false),
                 _ => false,
             })
     }
@@ -590,11 +590,11 @@ impl Gate {
         if let Some(skill) = actor.skill.as_ref().filter(|skill| skill.ceiling) {
             return beyond_ceiling(skill, &cut(text));
         }
-        if self.mode == Mode::Plan {
+        if self.mode == PermissionMode::Plan {
             return Decision::new(Verdict::Deny, "plan mode runs no commands");
         }
         let same =
-            |granted: &Granted| matches!(granted, Granted::Verbatim(granted) if **granted == *text);
+            |granted: &GrantScope| matches!(granted, GrantScope::Verbatim(granted) if **granted == *text);
         if let Some(grant) = self.granted(actor, same) {
             return grant;
         }
@@ -605,9 +605,9 @@ impl Gate {
         )
     }
 
-    fn granted(&self, actor: &Actor<'_>, covers: impl Fn(&Granted) -> bool) -> Option<Decision> {
+    fn granted(&self, actor: &Actor<'_>, covers: impl Fn(&GrantScope) -> bool) -> Option<Decision> {
         let asker = actor.skill.as_ref().map(|skill| (skill.name, skill.digest));
-        let fits = |grant: &&Grant| {
+        let fits = |grant: &&PermissionGrant| {
             let to = grant
                 .skill
                 .as_ref()
@@ -626,8 +626,8 @@ impl Gate {
     /// Applies the mode to a prompt.
     fn by_mode(&self, decision: Decision) -> Decision {
         match self.mode {
-            Mode::Ask | Mode::AcceptEdits => decision,
-            Mode::Allow => Decision {
+            PermissionMode::Ask | PermissionMode::AcceptEdits => decision,
+            PermissionMode::Allow => Decision {
                 verdict: Verdict::Deny,
                 reason: format!(
                     "{}, and mode `allow` denies what no rule allows",
@@ -636,17 +636,17 @@ impl Gate {
                 .into(),
                 ..decision
             },
-            Mode::Plan => Decision::new(Verdict::Deny, "plan mode changes nothing"),
-            Mode::Yolo => Decision::new(Verdict::Allow, "mode `yolo` allows what no rule forbids"),
+            PermissionMode::Plan => Decision::new(Verdict::Deny, "plan mode changes nothing"),
+            PermissionMode::Yolo => Decision::new(Verdict::Allow, "mode `yolo` allows what no rule forbids"),
         }
     }
 
     /// Decides about requests other than commands.
-    fn judge(&self, action: &Action<'_>, actor: &Actor<'_>) -> Decision {
-        let looks = matches!(action, Action::Read { .. })
+    fn judge(&self, action: &GateAction<'_>, actor: &Actor<'_>) -> Decision {
+        let looks = matches!(action, GateAction::Read { .. })
             || matches!(
                 action,
-                Action::Skill {
+                GateAction::Skill {
                     action: "load" | "read" | "list",
                     ..
                 }
@@ -662,7 +662,7 @@ impl Gate {
             return Decision::new(Verdict::Deny, "a rule forbids it").by(placed.cite());
         }
         let asked = find(Effect::Ask)
-            .filter(|_| self.mode != Mode::Yolo)
+            .filter(|_| self.mode != PermissionMode::Yolo)
             .map(|placed| {
                 Decision::new(Verdict::Ask, "a rule requires approval").by(placed.cite())
             });
@@ -674,7 +674,7 @@ impl Gate {
     }
 
     /// Decides about a request that no rule restricts.
-    fn judge_freely(&self, action: &Action<'_>, actor: &Actor<'_>, looks: bool) -> Decision {
+    fn judge_freely(&self, action: &GateAction<'_>, actor: &Actor<'_>, looks: bool) -> Decision {
         if let Some(skill) = actor.skill.as_ref().filter(|skill| skill.ceiling)
             && !skill
                 .tools
@@ -685,14 +685,14 @@ impl Gate {
         }
         let touches = matches!(
             action,
-            Action::Write { .. } | Action::Fetch { .. } | Action::Tool { .. }
+            GateAction::Write { .. } | GateAction::Fetch { .. } | GateAction::Tool { .. }
         );
-        if touches && self.mode == Mode::Plan {
+        if touches && self.mode == PermissionMode::Plan {
             return Decision::new(Verdict::Deny, "plan mode changes nothing");
         }
         if let Some(grant) = self.granted(actor, |granted| match granted {
-            Granted::Rule(rule) => self.subject_fits(&rule.subject, action, false),
-            Granted::Verbatim(_) => false,
+            GrantScope::Rule(rule) => self.subject_fits(&rule.subject, action, false),
+            GrantScope::Verbatim(_) => false,
         }) {
             return grant;
         }
@@ -703,13 +703,13 @@ impl Gate {
             return Decision::new(Verdict::Allow, "a rule allows it").by(placed.cite());
         }
         match (action, self.mode) {
-            (Action::Skill { .. }, _) if looks => {
+            (GateAction::Skill { .. }, _) if looks => {
                 Decision::new(Verdict::Allow, "looking at a skill changes nothing")
             }
-            (Action::Read { path }, _) if paths::is_inside(path, &self.places) => {
+            (GateAction::Read { path }, _) if paths::is_inside(path, &self.places) => {
                 Decision::new(Verdict::Allow, "it is inside the project")
             }
-            (Action::Write { path }, Mode::AcceptEdits) if paths::is_inside(path, &self.places) => {
+            (GateAction::Write { path }, PermissionMode::AcceptEdits) if paths::is_inside(path, &self.places) => {
                 Decision::new(
                     Verdict::Allow,
                     "mode `accept-edits` allows writing inside the project",
@@ -725,24 +725,24 @@ impl Gate {
         }
     }
 
-    fn about(&self, placed: &Placed, action: &Action<'_>, forbids: bool) -> bool {
+    fn about(&self, placed: &SourcedRule, action: &GateAction<'_>, forbids: bool) -> bool {
         self.subject_fits(&placed.rule.subject, action, forbids)
     }
 
-    fn subject_fits(&self, subject: &Subject, action: &Action<'_>, forbids: bool) -> bool {
+    fn subject_fits(&self, subject: &RuleSubject, action: &GateAction<'_>, forbids: bool) -> bool {
         match (subject, action) {
-            (Subject::Everything, _) => true,
-            (Subject::Read(glob), Action::Read { path })
-            | (Subject::Write(glob), Action::Write { path }) => {
+            (RuleSubject::Everything, _) => true,
+            (RuleSubject::Read(glob), GateAction::Read { path })
+            | (RuleSubject::Write(glob), GateAction::Write { path }) => {
                 paths::covers(glob, path, &self.places, forbids)
             }
             // A file that may not be read may not be replaced either.
-            (Subject::Read(glob), Action::Write { path }) if forbids => {
+            (RuleSubject::Read(glob), GateAction::Write { path }) if forbids => {
                 paths::covers(glob, path, &self.places, true)
             }
-            (Subject::Host(pattern), Action::Fetch { host }) => host_fits(pattern, host),
-            (Subject::Tool(pattern), Action::Tool { name, .. }) => like(pattern, name),
-            (Subject::Mcp { server, tool }, Action::Tool { name, .. }) => name
+            (RuleSubject::Host(pattern), GateAction::Fetch { host }) => host_fits(pattern, host),
+            (RuleSubject::Tool(pattern), GateAction::Tool { name, .. }) => like(pattern, name),
+            (RuleSubject::Mcp { server, tool }, GateAction::Tool { name, .. }) => name
                 .strip_prefix("mcp__")
                 .and_then(|rest| rest.split_once("__"))
                 .is_some_and(|(its_server, its_tool)| {
@@ -750,8 +750,8 @@ impl Gate {
                         && tool.as_ref().is_none_or(|tool| like(tool, its_tool))
                 }),
             (
-                Subject::Argument { tool, name, value },
-                Action::Tool {
+                RuleSubject::Argument { tool, name, value },
+                GateAction::Tool {
                     name: called,
                     arguments,
                 },
@@ -762,12 +762,12 @@ impl Gate {
                         .any(|(key, given)| **name == **key && like(value, given))
             }
             (
-                Subject::Skill {
+                RuleSubject::Skill {
                     name,
                     action: wanted,
                     arguments,
                 },
-                Action::Skill {
+                GateAction::Skill {
                     name: its_name,
                     also,
                     action,
@@ -782,9 +782,9 @@ impl Gate {
                     like(name, its_name)
                 };
                 let fits = match arguments {
-                    Arguments::Any => true,
-                    Arguments::Plain => forbids || given.trim().is_empty(),
-                    Arguments::Like(pattern) => like(pattern, given),
+                    ArgumentRule::Any => true,
+                    ArgumentRule::Plain => forbids || given.trim().is_empty(),
+                    ArgumentRule::Like(pattern) => like(pattern, given),
                 };
                 called && fits && wanted.as_ref().is_none_or(|wanted| **wanted == **action)
             }
@@ -797,8 +797,8 @@ impl Gate {
 #[derive(Default)]
 struct Files<'f> {
     /// Each with `true` if it is a shell pattern.
-    read: Vec<(Located<'f>, bool)>,
-    written: Vec<(Located<'f>, bool)>,
+    read: Vec<(LocatedPath<'f>, bool)>,
+    written: Vec<(LocatedPath<'f>, bool)>,
 }
 
 /// Returns the stricter of two decisions.
@@ -851,25 +851,25 @@ fn host_fits(pattern: &str, host: &str) -> bool {
     }
 }
 
-fn name_of(action: &Action<'_>) -> String {
+fn name_of(action: &GateAction<'_>) -> String {
     match action {
-        Action::Command { text } => (*text).to_owned(),
-        Action::Read { path } => format!("reading {path}"),
-        Action::Write { path } => format!("writing {path}"),
-        Action::Fetch { host } => format!("connecting to {host}"),
-        Action::Tool { name, .. } => format!("the tool {name}"),
-        Action::Skill { name, action, .. } => format!("to {action} the skill {name}"),
+        GateAction::Command { text } => (*text).to_owned(),
+        GateAction::Read { path } => format!("reading {path}"),
+        GateAction::Write { path } => format!("writing {path}"),
+        GateAction::Fetch { host } => format!("connecting to {host}"),
+        GateAction::Tool { name, .. } => format!("the tool {name}"),
+        GateAction::Skill { name, action, .. } => format!("to {action} the skill {name}"),
     }
 }
 
-fn rule_for(action: &Action<'_>) -> String {
+fn rule_for(action: &GateAction<'_>) -> String {
     match action {
-        Action::Command { text } => exact_rule(text),
-        Action::Read { path } => file_rule("Read", path),
-        Action::Write { path } => file_rule("Edit", path),
-        Action::Fetch { host } => format!("WebFetch(domain:{host})"),
-        Action::Tool { name, .. } => (*name).to_owned(),
-        Action::Skill { name, .. } => format!("Skill({name} *)"),
+        GateAction::Command { text } => exact_rule(text),
+        GateAction::Read { path } => file_rule("Read", path),
+        GateAction::Write { path } => file_rule("Edit", path),
+        GateAction::Fetch { host } => format!("WebFetch(domain:{host})"),
+        GateAction::Tool { name, .. } => (*name).to_owned(),
+        GateAction::Skill { name, .. } => format!("Skill({name} *)"),
     }
 }
 

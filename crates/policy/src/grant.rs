@@ -1,6 +1,6 @@
 //! Answers that outlive their request.
 
-use crate::rule::Rule;
+use crate::rule::PermissionRule;
 
 /// The lifetime of a grant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,9 +13,9 @@ pub enum Lifetime {
 
 /// An approval for more than one request.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Grant {
+pub struct PermissionGrant {
     /// What is granted.
-    pub what: Granted,
+    pub what: GrantScope,
     /// The lifetime.
     pub lifetime: Lifetime,
     /// The skill that it was granted to, by name and digest. `None` if the request did not come
@@ -25,16 +25,16 @@ pub struct Grant {
 
 /// The scope of a grant.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Granted {
+pub enum GrantScope {
     /// Everything that an allow rule matches.
-    Rule(Rule),
+    Rule(PermissionRule),
     /// One command, by its exact text.
     Verbatim(Box<str>),
 }
 
 /// An answer to a prompt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Answer {
+pub enum ApprovalAnswer {
     /// Deny.
     No,
     /// Allow this once.

@@ -1,6 +1,6 @@
 //! Matches rules against commands: strictly for allow rules, widely for deny and ask rules.
 
-use crate::rule::{Commands, like};
+use crate::rule::{CommandRule, like};
 use prowess_shell::finder::{self, Loose};
 use prowess_shell::programs::{self, EffectHit, ProgramEffect};
 use prowess_shell::script::canonical;
@@ -27,10 +27,10 @@ pub(crate) enum Fit {
 }
 
 /// Matches an allow rule against one command of a line.
-pub(crate) fn allows(rule: &Commands, script: &Script, command: &Simple) -> Fit {
+pub(crate) fn allows(rule: &CommandRule, script: &Script, command: &Simple) -> Fit {
     match rule {
-        Commands::Any => Fit::Yes,
-        Commands::Exact(line) => {
+        CommandRule::Any => Fit::Yes,
+        CommandRule::Exact(line) => {
             let is_this = |only: &Simple| only.words == command.words;
             match line.commands.as_slice() {
                 _ if script == line => Fit::Exactly,
@@ -39,13 +39,13 @@ pub(crate) fn allows(rule: &Commands, script: &Script, command: &Simple) -> Fit 
                 _ => Fit::No,
             }
         }
-        Commands::Prefix(words) => {
+        CommandRule::Prefix(words) => {
             if !command.words.starts_with(words) {
                 return Fit::No;
             }
             beyond(&command.words, words.len())
         }
-        Commands::Like(pattern) => {
+        CommandRule::Like(pattern) => {
             let climbs = |text: &str| text.split(['/', '=', ' ']).any(|part| part == "..");
             let up = command.words.iter().any(|word| climbs(&word.text)) && !climbs(pattern);
             // `./scripts/*` must not match `./scripts/../evil`.
@@ -175,13 +175,13 @@ fn script(text: &str, depth: usize, all: &mut Everything) {
 
 /// Returns `true` if a deny or ask rule matches a command. Programs are compared by the last part
 /// of their path, options before a subcommand are skipped, and flags match in any order.
-pub(crate) fn forbids(rule: &Commands, words: &[Loose]) -> bool {
+pub(crate) fn forbids(rule: &CommandRule, words: &[Loose]) -> bool {
     let Some(program) = words.first() else {
         return false;
     };
     match rule {
-        Commands::Any => true,
-        Commands::Exact(line) => match line.commands.as_slice() {
+        CommandRule::Any => true,
+        CommandRule::Exact(line) => match line.commands.as_slice() {
             [only] => {
                 only.words.len() == words.len()
                     && same_program(&only.words[0].text, program)
@@ -192,10 +192,10 @@ pub(crate) fn forbids(rule: &Commands, words: &[Loose]) -> bool {
             }
             _ => false,
         },
-        Commands::Prefix(prefix) => {
+        CommandRule::Prefix(prefix) => {
             same_program(&prefix[0].text, program) && follows(&prefix[1..], words)
         }
-        Commands::Like(pattern) => {
+        CommandRule::Like(pattern) => {
             let base = base_name(&program.text).to_owned();
             let mut plain: Vec<Word> = words.iter().map(|word| Word::plain(&*word.text)).collect();
             let joined = |words: &[Word]| {

@@ -2,7 +2,7 @@
 
 /// The handling of requests that no rule matches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Mode {
+pub enum PermissionMode {
     /// Ask about everything that no rule allows.
     #[default]
     Ask,
@@ -16,7 +16,7 @@ pub enum Mode {
     Yolo,
 }
 
-impl Mode {
+impl PermissionMode {
     /// All modes, the strictest ones first.
     pub const ALL: [Self; 5] = [
         Self::Ask,

@@ -8,7 +8,7 @@ use crate::star::walk;
 
 /// The folders that relative patterns and paths start from. Absolute, with forward slashes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Places {
+pub struct WorkspacePaths {
     /// The project's root; patterns are relative to it.
     pub root: Box<str>,
     /// The working folder of the command, if it differs from the root; paths are relative to it.
@@ -17,7 +17,7 @@ pub struct Places {
     pub home: Box<str>,
 }
 
-impl Default for Places {
+impl Default for WorkspacePaths {
     fn default() -> Self {
         Self {
             root: "/workspace".into(),
@@ -29,14 +29,14 @@ impl Default for Places {
 
 /// A path that is resolved once and compared with many patterns.
 #[derive(Debug)]
-pub struct Located<'p> {
+pub struct LocatedPath<'p> {
     name: &'p str,
     absolute: String,
 }
 
-impl<'p> Located<'p> {
+impl<'p> LocatedPath<'p> {
     /// Resolves a path.
-    pub fn new(path: &'p str, places: &Places) -> Self {
+    pub fn new(path: &'p str, places: &WorkspacePaths) -> Self {
         Self {
             name: path,
             absolute: absolute(
@@ -53,7 +53,7 @@ impl<'p> Located<'p> {
     }
 
     /// Returns `true` if a pattern covers the path.
-    pub fn is_in(&self, pattern: &str, places: &Places, anywhere: bool) -> bool {
+    pub fn is_in(&self, pattern: &str, places: &WorkspacePaths, anywhere: bool) -> bool {
         if pattern == "**" || pattern == "//**" {
             return true;
         }
@@ -90,13 +90,13 @@ impl<'p> Located<'p> {
 
 /// Returns `true` if a pattern covers a path. With `anywhere`, a name without a slash also matches
 /// outside the project's root, as deny rules need it.
-pub fn covers(pattern: &str, path: &str, places: &Places, anywhere: bool) -> bool {
-    Located::new(path, places).is_in(pattern, places, anywhere)
+pub fn covers(pattern: &str, path: &str, places: &WorkspacePaths, anywhere: bool) -> bool {
+    LocatedPath::new(path, places).is_in(pattern, places, anywhere)
 }
 
 /// Returns `true` if a path is the project's root or below it.
-pub fn is_inside(path: &str, places: &Places) -> bool {
-    below(&Located::new(path, places).absolute, &places.root).is_some()
+pub fn is_inside(path: &str, places: &WorkspacePaths) -> bool {
+    below(&LocatedPath::new(path, places).absolute, &places.root).is_some()
 }
 
 /// Returns the part of an absolute path below a folder.
@@ -189,7 +189,7 @@ mod tests {
 
     #[test]
     fn patterns() {
-        let places = Places {
+        let places = WorkspacePaths {
             root: "/w/p".into(),
             cwd: None,
             home: "/h".into(),

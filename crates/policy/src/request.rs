@@ -1,10 +1,10 @@
 //! Requests to the gate.
 
-use crate::rules::RuleSet;
+use crate::rules::PermissionRules;
 
 /// The requested action.
 #[derive(Clone, Debug)]
-pub enum Action<'a> {
+pub enum GateAction<'a> {
     /// Run a command line.
     Command {
         /// The line as it was typed.
@@ -62,7 +62,7 @@ pub struct SkillActor<'a> {
     /// `true` if exactly this digest is trusted.
     pub trusted: bool,
     /// The rules from `allowed-tools` and `disallowed-tools`.
-    pub tools: &'a RuleSet,
+    pub tools: &'a PermissionRules,
     /// `true` if `allowed-tools` is everything that the skill may use (a sub-run, or `confine`),
     /// and not only what it may use without a prompt.
     pub ceiling: bool,

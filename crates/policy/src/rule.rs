@@ -16,22 +16,22 @@ pub const MAX_RULES: usize = 256;
 
 /// A parsed rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Rule {
+pub struct PermissionRule {
     /// The rule as it was written.
     pub text: Box<str>,
     /// The requests that it matches.
-    pub subject: Subject,
+    pub subject: RuleSubject,
 }
 
 /// The requests that a rule matches.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Subject {
+pub enum RuleSubject {
     /// Everything: `*`.
     Everything,
     /// Any use of a tool; the name may contain `*`.
     Tool(Box<str>),
     /// Shell commands.
-    Command(Commands),
+    Command(CommandRule),
     /// Reading files.
     Read(Box<str>),
     /// Writing files.
@@ -52,7 +52,7 @@ pub enum Subject {
         /// The action (`load`, `run`, `read`); `None` for all actions.
         action: Option<Box<str>>,
         /// The arguments.
-        arguments: Arguments,
+        arguments: ArgumentRule,
     },
     /// An argument of a tool: `Tool(param:value)`. Only in deny and ask rules.
     Argument {
@@ -67,7 +67,7 @@ pub enum Subject {
 
 /// The arguments of a skill that a rule matches.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Arguments {
+pub enum ArgumentRule {
     /// No arguments in an allow rule; any in other rules.
     Plain,
     /// Any.
@@ -78,7 +78,7 @@ pub enum Arguments {
 
 /// The commands that a rule matches.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Commands {
+pub enum CommandRule {
     /// All commands: `Bash`, `Bash(*)`.
     Any,
     /// Commands that begin with these words: `Bash(git add:*)`. Never empty.
@@ -120,7 +120,7 @@ impl Effect {
     }
 }
 
-impl Rule {
+impl PermissionRule {
     /// Parses a rule in either spelling.
     pub fn parse(text: &str, effect: Effect) -> Result<Self, RuleFault> {
         let subject = if text.len() > MAX_BYTES {
@@ -148,9 +148,9 @@ impl Rule {
     /// Returns `true` if the rule allows any command: `Bash`, `Bash(*)`, `Bash(python3:*)`.
     pub fn is_unrestricted(&self) -> bool {
         match &self.subject {
-            Subject::Everything | Subject::Command(Commands::Any) => true,
-            Subject::Command(Commands::Prefix(words)) => programs::is_unrestricted(words),
-            Subject::Command(Commands::Like(pattern)) => {
+            RuleSubject::Everything | RuleSubject::Command(CommandRule::Any) => true,
+            RuleSubject::Command(CommandRule::Prefix(words)) => programs::is_unrestricted(words),
+            RuleSubject::Command(CommandRule::Like(pattern)) => {
                 programs::is_unrestricted(&suggest::words_before_star(pattern))
             }
             _ => false,
@@ -158,14 +158,14 @@ impl Rule {
     }
 }
 
-fn subject(text: &str, effect: Effect) -> Result<Subject, Box<str>> {
+fn subject(text: &str, effect: Effect) -> Result<RuleSubject, Box<str>> {
     if text.is_empty() {
         return Err("it is empty".into());
     }
     if text == "*" {
         return match effect {
             Effect::Allow => Err("it would allow everything; name a tool".into()),
-            _ => Ok(Subject::Everything),
+            _ => Ok(RuleSubject::Everything),
         };
     }
     let head = text.split([':', '(']).next().unwrap_or_default();
@@ -207,23 +207,23 @@ fn is_core_tool(name: &str) -> bool {
     )
 }
 
-fn core_agent(tool: &str, rest: &str, effect: Effect) -> Result<Subject, Box<str>> {
+fn core_agent(tool: &str, rest: &str, effect: Effect) -> Result<RuleSubject, Box<str>> {
     if rest.is_empty() {
         return Err("nothing follows the colon".into());
     }
     match tool {
-        "bash" => commands(rest, effect).map(Subject::Command),
-        "read" => Ok(Subject::Read(rest.into())),
-        "write" | "edit" => Ok(Subject::Write(rest.into())),
-        "fetch" | "url" => host(rest).map(Subject::Host),
+        "bash" => commands(rest, effect).map(RuleSubject::Command),
+        "read" => Ok(RuleSubject::Read(rest.into())),
+        "write" | "edit" => Ok(RuleSubject::Write(rest.into())),
+        "fetch" | "url" => host(rest).map(RuleSubject::Host),
         "mcp" => {
             let (server, tool) = rest.split_once('/').unwrap_or((rest, "*"));
-            Ok(Subject::Mcp {
+            Ok(RuleSubject::Mcp {
                 server: server.into(),
                 tool: (tool != "*").then(|| tool.into()),
             })
         }
-        "tool" => Ok(Subject::Tool(rest.into())),
+        "tool" => Ok(RuleSubject::Tool(rest.into())),
         _ => {
             // `name`, `name/action`, `name/action:arguments`. The name of a nested skill has a
             // colon (`apps/web:deploy`), so only known actions count.
@@ -236,10 +236,10 @@ fn core_agent(tool: &str, rest: &str, effect: Effect) -> Result<Subject, Box<str
                 None => (head, None),
             };
             let arguments = match arguments {
-                None | Some("*") => Arguments::Any,
-                Some(like) => Arguments::Like(like.into()),
+                None | Some("*") => ArgumentRule::Any,
+                Some(like) => ArgumentRule::Like(like.into()),
             };
-            Ok(Subject::Skill {
+            Ok(RuleSubject::Skill {
                 name: name.into(),
                 action,
                 arguments,
@@ -253,57 +253,57 @@ fn action_of(text: &str) -> Option<(&str, &str)> {
     matches!(action, "load" | "run" | "read" | "unload" | "list").then_some((name, action))
 }
 
-fn claude_code(pattern: ToolPattern, effect: Effect) -> Result<Subject, Box<str>> {
+fn claude_code(pattern: ToolPattern, effect: Effect) -> Result<RuleSubject, Box<str>> {
     let subject = match pattern {
         ToolPattern::Bare(name) => match &*name {
-            "Bash" => Subject::Command(Commands::Any),
-            "Skill" => Subject::Skill {
+            "Bash" => RuleSubject::Command(CommandRule::Any),
+            "Skill" => RuleSubject::Skill {
                 name: "*".into(),
                 action: None,
-                arguments: Arguments::Any,
+                arguments: ArgumentRule::Any,
             },
-            "Read" | "Grep" | "Glob" | "LS" => Subject::Read("**".into()),
-            "Write" | "Edit" | "MultiEdit" | "NotebookEdit" => Subject::Write("**".into()),
-            "WebFetch" => Subject::Host("*".into()),
+            "Read" | "Grep" | "Glob" | "LS" => RuleSubject::Read("**".into()),
+            "Write" | "Edit" | "MultiEdit" | "NotebookEdit" => RuleSubject::Write("**".into()),
+            "WebFetch" => RuleSubject::Host("*".into()),
             _ if name.contains('*') && effect == Effect::Allow => {
                 return Err("the tool of an allow rule must not contain `*`".into());
             }
-            _ => Subject::Tool(name),
+            _ => RuleSubject::Tool(name),
         },
         ToolPattern::Command(pattern) if &*pattern.tool == "Bash" => {
-            Subject::Command(commands(&pattern.text, effect)?)
+            RuleSubject::Command(commands(&pattern.text, effect)?)
         }
         ToolPattern::Command(pattern) => {
             return Err(format!("{} is not supported here", pattern.tool).into());
         }
         ToolPattern::Path { tool, glob } => match &*tool {
-            "Read" | "Grep" | "Glob" | "LS" => Subject::Read(glob),
-            _ => Subject::Write(glob),
+            "Read" | "Grep" | "Glob" | "LS" => RuleSubject::Read(glob),
+            _ => RuleSubject::Write(glob),
         },
         ToolPattern::Mcp { server, tool } => {
             if effect == Effect::Allow && server.contains('*') {
                 return Err("the server of an allow rule must not contain `*`".into());
             }
-            Subject::Mcp { server, tool }
+            RuleSubject::Mcp { server, tool }
         }
         ToolPattern::Skill {
             name,
             any_arguments,
         } => {
             let arguments = if any_arguments {
-                Arguments::Any
+                ArgumentRule::Any
             } else {
-                Arguments::Plain
+                ArgumentRule::Plain
             };
-            Subject::Skill {
+            RuleSubject::Skill {
                 name,
                 action: None,
                 arguments,
             }
         }
-        ToolPattern::Domain { host: name, .. } => Subject::Host(host(&name)?),
+        ToolPattern::Domain { host: name, .. } => RuleSubject::Host(host(&name)?),
         ToolPattern::Other { tool, specifier } => match specifier.split_once(':') {
-            Some((name, value)) if effect != Effect::Allow => Subject::Argument {
+            Some((name, value)) if effect != Effect::Allow => RuleSubject::Argument {
                 tool,
                 name: name.trim().into(),
                 value: value.trim().into(),
@@ -324,9 +324,9 @@ fn host(text: &str) -> Result<Box<str>, Box<str>> {
     }
 }
 
-fn commands(text: &str, effect: Effect) -> Result<Commands, Box<str>> {
+fn commands(text: &str, effect: Effect) -> Result<CommandRule, Box<str>> {
     if text == "*" {
-        return Ok(Commands::Any);
+        return Ok(CommandRule::Any);
     }
     let prefix = text
         .strip_suffix(":*")
@@ -341,15 +341,15 @@ fn commands(text: &str, effect: Effect) -> Result<Commands, Box<str>> {
     }
     if let Some(prefix) = prefix.filter(|prefix| !prefix.contains('*')) {
         let words = one_command(prefix)?;
-        return Ok(Commands::Prefix(words));
+        return Ok(CommandRule::Prefix(words));
     }
     if text.contains('*') {
         if effect == Effect::Allow && text.starts_with('*') {
             return Err("an allow rule must begin with the name of a program".into());
         }
-        return Ok(Commands::Like(text.into()));
+        return Ok(CommandRule::Like(text.into()));
     }
-    lex(text).map(Commands::Exact).map_err(|refusal| {
+    lex(text).map(CommandRule::Exact).map_err(|refusal| {
         format!(
             "a rule consists of plain words, but this has {}",
             refusal.why

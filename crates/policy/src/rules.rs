@@ -2,12 +2,12 @@
 
 use prowess_spec::tool_pattern::{Token, parse_list};
 
-use crate::decision::Cited;
-use crate::rule::{Commands, Effect, MAX_RULES, Rule, RuleFault, Subject};
+use crate::decision::CitedRule;
+use crate::rule::{CommandRule, Effect, MAX_RULES, PermissionRule, RuleFault, RuleSubject};
 
 /// The source of a rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Source {
+pub enum RuleSource {
     /// The program itself.
     BuiltIn,
     /// User settings: the file.
@@ -22,7 +22,7 @@ pub enum Source {
     Skill(Box<str>),
 }
 
-impl std::fmt::Display for Source {
+impl std::fmt::Display for RuleSource {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::BuiltIn => f.write_str("built in"),
@@ -36,18 +36,18 @@ impl std::fmt::Display for Source {
 
 /// A rule with its source.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Placed {
+pub struct SourcedRule {
     /// The effect.
     pub effect: Effect,
     /// The rule.
-    pub rule: Rule,
+    pub rule: PermissionRule,
     /// The source.
-    pub source: Source,
+    pub source: RuleSource,
 }
 
-impl Placed {
-    pub(crate) fn cite(&self) -> Cited {
-        Cited {
+impl SourcedRule {
+    pub(crate) fn cite(&self) -> CitedRule {
+        CitedRule {
             text: self.rule.text.clone(),
             effect: self.effect,
             source: self.source.to_string().into(),
@@ -57,66 +57,66 @@ impl Placed {
 
 /// An invalid rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Unread {
+pub struct InvalidRule {
     /// The effect that it was meant to have.
     pub effect: Effect,
     /// The error.
     pub fault: RuleFault,
     /// The source.
-    pub source: Source,
+    pub source: RuleSource,
 }
 
 /// Rules from all sources.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct RuleSet {
-    rules: Vec<Placed>,
-    unread: Vec<Unread>,
+pub struct PermissionRules {
+    rules: Vec<SourcedRule>,
+    unread: Vec<InvalidRule>,
 }
 
-impl RuleSet {
+impl PermissionRules {
     /// Adds a rule. An invalid one is kept as invalid.
-    pub fn add(&mut self, effect: Effect, text: &str, source: Source) {
+    pub fn add(&mut self, effect: Effect, text: &str, source: RuleSource) {
         let fault = |why: &str| RuleFault {
             text: text.chars().take(120).collect::<String>().into(),
             why: why.into(),
         };
         let parsed = if self.of(effect).count() >= MAX_RULES {
             Err(fault("a list has at most 256 rules"))
-        } else if effect == Effect::Allow && matches!(source, Source::Project(_)) {
+        } else if effect == Effect::Allow && matches!(source, RuleSource::Project(_)) {
             Err(fault(
                 "project settings can only restrict; put it into your own settings",
             ))
         } else {
-            Rule::parse(text, effect)
+            PermissionRule::parse(text, effect)
         };
         // The names of the built-in tools are in lower case. A ban on `bash` is a ban on commands,
         // whatever tool runs them.
         let wider = match text.trim() {
             _ if effect == Effect::Allow => None,
-            "bash" => Some(Subject::Command(Commands::Any)),
-            "read" => Some(Subject::Read("**".into())),
-            "write" | "edit" => Some(Subject::Write("**".into())),
-            "http_get" => Some(Subject::Host("*".into())),
+            "bash" => Some(RuleSubject::Command(CommandRule::Any)),
+            "read" => Some(RuleSubject::Read("**".into())),
+            "write" | "edit" => Some(RuleSubject::Write("**".into())),
+            "http_get" => Some(RuleSubject::Host("*".into())),
             _ => None,
         };
         if let (Ok(rule), Some(subject)) = (&parsed, wider) {
-            let rule = Rule {
+            let rule = PermissionRule {
                 text: rule.text.clone(),
                 subject,
             };
-            self.rules.push(Placed {
+            self.rules.push(SourcedRule {
                 effect,
                 rule,
                 source: source.clone(),
             });
         }
         match parsed {
-            Ok(rule) => self.rules.push(Placed {
+            Ok(rule) => self.rules.push(SourcedRule {
                 effect,
                 rule,
                 source,
             }),
-            Err(fault) => self.unread.push(Unread {
+            Err(fault) => self.unread.push(InvalidRule {
                 effect,
                 fault,
                 source,
@@ -129,7 +129,7 @@ impl RuleSet {
         let mut set = Self::default();
         for (effect, list) in [(Effect::Allow, allowed), (Effect::Deny, disallowed)] {
             for Token { range, .. } in parse_list(list) {
-                set.add(effect, &list[range], Source::Skill(name.into()));
+                set.add(effect, &list[range], RuleSource::Skill(name.into()));
             }
         }
         set
@@ -161,24 +161,24 @@ impl RuleSet {
     }
 
     /// Returns the rules with one effect, in the order in which they were added.
-    pub fn of(&self, effect: Effect) -> impl Iterator<Item = &Placed> {
+    pub fn of(&self, effect: Effect) -> impl Iterator<Item = &SourcedRule> {
         self.rules
             .iter()
             .filter(move |placed| placed.effect == effect)
     }
 
     /// Returns all rules, in the order in which they were added.
-    pub fn all(&self) -> &[Placed] {
+    pub fn all(&self) -> &[SourcedRule] {
         &self.rules
     }
 
     /// Returns the invalid rules. An invalid allow rule allows nothing. An invalid deny or ask rule
     /// makes every request a prompt, because it is unknown what it was meant to stop.
-    pub fn unread(&self) -> &[Unread] {
+    pub fn unread(&self) -> &[InvalidRule] {
         &self.unread
     }
 
-    pub(crate) fn lost_restriction(&self) -> Option<&Unread> {
+    pub(crate) fn lost_restriction(&self) -> Option<&InvalidRule> {
         self.unread
             .iter()
             .find(|unread| unread.effect != Effect::Allow)
@@ -187,14 +187,14 @@ impl RuleSet {
     /// Returns `true` if there are rules with this effect for commands.
     pub(crate) fn has_bans(&self, effect: Effect) -> bool {
         self.of(effect)
-            .any(|placed| matches!(placed.rule.subject, Subject::Command(_)))
+            .any(|placed| matches!(placed.rule.subject, RuleSubject::Command(_)))
     }
 
     pub(crate) fn has_command_rules(&self, effect: Effect) -> bool {
         self.of(effect).any(|placed| {
             matches!(
                 placed.rule.subject,
-                Subject::Command(_) | Subject::Everything | Subject::Read(_) | Subject::Write(_)
+                RuleSubject::Command(_) | RuleSubject::Everything | RuleSubject::Read(_) | RuleSubject::Write(_)
             )
         })
     }

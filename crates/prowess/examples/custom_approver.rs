@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex};
 
 use prowess::Runtime;
 use prowess::models::ScriptedModel;
-use prowess::policy::{Action, Answer};
+use prowess::policy::{GateAction, ApprovalAnswer};
 use prowess::tools::files::file_tools;
 use prowess::traits::{Approver, Question};
 
@@ -24,13 +24,13 @@ struct NotesOnly {
 }
 
 impl Approver for NotesOnly {
-    fn ask(&self, question: &Question<'_>) -> Answer {
+    fn ask(&self, question: &Question<'_>) -> ApprovalAnswer {
         if let Ok(mut asked) = self.asked.lock() {
             asked.push(format!("{} ({})", question.what, question.decision.reason));
         }
         match question.action {
-            Some(Action::Write { path }) if path.contains("/notes/") => Answer::Once,
-            _ => Answer::No,
+            Some(GateAction::Write { path }) if path.contains("/notes/") => ApprovalAnswer::Once,
+            _ => ApprovalAnswer::No,
         }
     }
 }

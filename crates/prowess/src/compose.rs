@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use prowess_catalog::Policy;
 use prowess_config::Config;
-use prowess_policy::{Gate, Places as GatePlaces};
+use prowess_policy::{Gate, WorkspacePaths as GatePlaces};
 use prowess_registry::Registry;
 use prowess_tools::{Places, Settings, Workshop};
 use prowess_traits::Clock;

@@ -14,7 +14,7 @@ use std::fs;
 
 use prowess_diag::{Diagnostic, Span};
 use prowess_lint::{Profile, RuleSet, Subject, check};
-use prowess_policy::{Effect, Rule};
+use prowess_policy::{Effect, PermissionRule};
 use prowess_render::{Prepare, prepare};
 use prowess_shell::placeholders::{ValueKind, ValuePosition, judge_command};
 use prowess_shell::{Word, lex, programs};
@@ -68,7 +68,7 @@ fn check_grants(grants: &[(String, bool)]) {
     for ((grant, expected), trusted) in grants.iter().zip(&trusted) {
         assert_eq!(trusted.text, *grant);
         assert_eq!(linted.contains(grant), *expected, "lint about {grant}");
-        match Rule::parse(grant, Effect::Allow) {
+        match PermissionRule::parse(grant, Effect::Allow) {
             Ok(rule) => {
                 assert_eq!(rule.is_unrestricted(), *expected, "policy about {grant}");
                 assert_eq!(trusted.unrestricted, *expected, "trust about {grant}");

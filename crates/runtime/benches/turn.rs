@@ -21,7 +21,7 @@ use prowess_agent::{
 use prowess_catalog::Precedence;
 use prowess_http::{Address, Deadlines, HttpClient};
 use prowess_models::{Anthropic, OpenAiChat, RemoteModel, Wire};
-use prowess_policy::Mode;
+use prowess_policy::PermissionMode;
 use prowess_registry::{FileOptions, FileSource, Place, Registry};
 use prowess_runtime::{CancellationToken, Engine, Parts, Session, Settings, Update, Watcher};
 use prowess_store::{MemorySessions, SqliteSessions, SystemClock};
@@ -395,7 +395,7 @@ impl World {
         let clock = Arc::new(SystemClock);
         let workspace = self.path("project");
         let mut workshop = Workshop::reading(Arc::clone(&self.registry), clock.clone());
-        workshop.gate().mode = Mode::Yolo;
+        workshop.gate().mode = PermissionMode::Yolo;
         workshop.gate().places.root = workspace.to_string_lossy().into();
         workshop.places = Places {
             workspace,

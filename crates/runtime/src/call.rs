@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use prowess_agent::{ActiveSkill, CallState, Ending, Event, Open, Parent, ToolCall, ToolResult};
 use prowess_catalog::Who;
-use prowess_policy::{Answer, Decision, Verdict};
+use prowess_policy::{ApprovalAnswer, Decision, Verdict};
 use prowess_render::Arguments;
 use prowess_tools::{
     HookEvent, HookOutcome, HookState, Loaded, Said, ToolCall as HookCall, Toolset, Workshop,
@@ -628,7 +628,7 @@ fn hook_verdict(workshop: &Workshop, call: &ToolCall, outcome: &HookOutcome) -> 
             let answer = workshop.approver.ask(&question);
             workshop.note(&what, &decision, Some(answer), skill);
             match answer {
-                Answer::No => Err(refused()),
+                ApprovalAnswer::No => Err(refused()),
                 _ => Ok(()),
             }
         }

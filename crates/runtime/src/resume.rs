@@ -6,7 +6,7 @@ use std::sync::Arc;
 use prowess_agent::{ActiveSkill, Budget, Event, Part, Run, Stamped, Started, ToolCall};
 use prowess_catalog::Who;
 use prowess_catalog::index::Shown;
-use prowess_policy::{Answer, Decision, Verdict};
+use prowess_policy::{ApprovalAnswer, Decision, Verdict};
 use prowess_tools::{Choice, HookEvent, HookState, Loaded, Role};
 use prowess_traits::{Model, Question, Recorder, SessionError, SessionQuery};
 
@@ -237,7 +237,7 @@ impl Session {
         .await?;
         let mut said = Words::default();
         let fresh = match answer {
-            Answer::No => None,
+            ApprovalAnswer::No => None,
             _ => self.activate(&skill.name, "").await.ok(),
         };
         match fresh {

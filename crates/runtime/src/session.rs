@@ -7,7 +7,7 @@ use prowess_agent::{
     VERSION,
 };
 use prowess_catalog::index::Shown;
-use prowess_policy::{Answer, Verdict};
+use prowess_policy::{ApprovalAnswer, Verdict};
 use prowess_tools::{Choice, HookState, Loaded, Toolset, Workshop};
 use prowess_traits::{Model, Noted, Recorder, Stoppable};
 
@@ -379,11 +379,11 @@ impl Recorder for Notes {
                 .map(|rule| format!("{} {} ({})", rule.effect.as_str(), rule.text, rule.source)),
             answer: noted.answer.map(|answer| {
                 match answer {
-                    Answer::No => "no",
-                    Answer::Once => "once",
-                    Answer::Session => "session",
-                    Answer::Tool => "tool",
-                    Answer::Always => "always",
+                    ApprovalAnswer::No => "no",
+                    ApprovalAnswer::Once => "once",
+                    ApprovalAnswer::Session => "session",
+                    ApprovalAnswer::Tool => "tool",
+                    ApprovalAnswer::Always => "always",
                 }
                 .into()
             }),

@@ -37,7 +37,7 @@ use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
 use prowess_agent::{Message, Request, Run, Stamped};
-use prowess_policy::Mode;
+use prowess_policy::PermissionMode;
 use prowess_runtime::{Engine, Pause, Session, Update};
 use prowess_store::SqliteSessions;
 use prowess_traits::SessionStore;
@@ -162,7 +162,7 @@ fn child(folder: PathBuf) {
     let steps = std::env::var_os(STEPS).is_some();
     let world = World::at(folder);
     let mut parts = world.parts(Script::by(|_, request| decide(request)));
-    mode(&mut parts, Mode::Yolo);
+    mode(&mut parts, PermissionMode::Yolo);
     parts.store = Arc::new(SqliteSessions::new(world.path("sessions.db")));
     parts.watchers.push(Arc::new(Seeing(
         move |session: &str, update: Update<'_>| {

@@ -2,7 +2,7 @@
 
 use divan::Bencher;
 use prowess_policy::profile::{Profile, Strength};
-use prowess_policy::{Actor, Answer, Approved, Command, Gate, Outcome};
+use prowess_policy::{Actor, ApprovalAnswer, Approved, Command, Gate, GateOutcome};
 use prowess_sandbox::{Layer, Options, Runner};
 
 fn main() {
@@ -50,12 +50,12 @@ fn run(bencher: Bencher<'_, '_>, strength: Strength, without: &[Layer]) {
 
 fn command() -> Approved<Command> {
     let approved = match Gate::default().command("/bin/true", &Actor::default()) {
-        Outcome::Allowed(command, _) => Some(command),
-        Outcome::Ask(pending) => pending
-            .answer(Answer::Once)
+        GateOutcome::Allowed(command, _) => Some(command),
+        GateOutcome::Ask(pending) => pending
+            .answer(ApprovalAnswer::Once)
             .map(|(command, _)| command)
             .ok(),
-        Outcome::Denied(_) => None,
+        GateOutcome::Denied(_) => None,
     };
     #[expect(
         clippy::expect_used,

@@ -7,7 +7,7 @@ use prowess_catalog::visibility::{Hidden, Refusal, View, Who};
 use prowess_catalog::{Catalog, Entry};
 use prowess_diag::sanitize;
 use prowess_diag::wording::{either, shorten, tick};
-use prowess_policy::{Action, Actor, Decision, Verdict};
+use prowess_policy::{GateAction, Actor, Decision, Verdict};
 use prowess_traits::Question;
 use serde_json::Value;
 
@@ -138,7 +138,7 @@ pub(crate) fn permit_all(workshop: &Workshop, deed: Deed) -> Result<(), ToolErro
 /// Tells whether the gate says yes of its own, and nobody takes note of it.
 pub(crate) fn is_free(workshop: &Workshop, entry: &Entry, asked: &str, arguments: &str) -> bool {
     let (name, deed, also) = (entry.name(), Deed::Load, names_of(entry, asked));
-    let action = Action::Skill {
+    let action = GateAction::Skill {
         name,
         also: &also,
         action: deed.as_str(),
@@ -156,7 +156,7 @@ pub(crate) fn tool_rules(workshop: &Workshop, tool: &str, input: &Value) -> Opti
         .iter()
         .map(|(name, value)| (name.as_str(), value.as_str()))
         .collect();
-    let action = Action::Tool {
+    let action = GateAction::Tool {
         name: tool,
         arguments: &arguments,
     };
@@ -198,7 +198,7 @@ pub(crate) fn permit_tool(workshop: &Workshop, tool: &str, input: &Value) -> Res
 
 /// Tells whether a rule forbids every skill to models: `Skill`. Then there are no tools for them.
 pub(crate) fn is_forbidden(workshop: &Workshop) -> bool {
-    let action = Action::Skill {
+    let action = GateAction::Skill {
         name: "*",
         also: &[],
         action: "load",
@@ -215,7 +215,7 @@ fn permit_name(
     deed: Deed,
     arguments: &str,
 ) -> Result<(), ToolError> {
-    let action = Action::Skill {
+    let action = GateAction::Skill {
         name,
         also,
         action: deed.as_str(),
@@ -251,7 +251,7 @@ fn names_of<'a>(entry: &'a Entry, asked: &'a str) -> Vec<&'a str> {
 }
 
 /// What the gate says of something that is done with a skill.
-fn decide(workshop: &Workshop, name: &str, deed: Deed, action: &Action<'_>) -> Decision {
+fn decide(workshop: &Workshop, name: &str, deed: Deed, action: &GateAction<'_>) -> Decision {
     // A skill that runs on its own uses the skills that it lists. Its own text it has.
     let acting = workshop
         .acting

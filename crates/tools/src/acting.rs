@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use prowess_catalog::Scope;
 use prowess_catalog::visibility::{View, Who};
-use prowess_policy::{Action, Actor, Answer, Approved, Command, Decision, Effect, Verdict};
+use prowess_policy::{GateAction, Actor, ApprovalAnswer, Approved, Command, Decision, Effect, Verdict};
 use prowess_traits::Question;
 use prowess_trust::Standing;
 
@@ -26,7 +26,7 @@ pub(crate) fn has_ceiling(standing: &Standing) -> bool {
 
 impl Workshop {
     /// What the gate says of something that the agent wants.
-    pub fn judge(&self, loaded: &Loaded, action: &Action<'_>) -> Decision {
+    pub fn judge(&self, loaded: &Loaded, action: &GateAction<'_>) -> Decision {
         self.judge_as(loaded, action).0
     }
 
@@ -34,7 +34,7 @@ impl Workshop {
     pub fn permit(
         &self,
         loaded: &Loaded,
-        action: &Action<'_>,
+        action: &GateAction<'_>,
         what: &str,
     ) -> Result<(), ToolError> {
         let (decision, standing) = self.judge_as(loaded, action);
@@ -61,7 +61,7 @@ impl Workshop {
         let answer = (decision.verdict == Verdict::Ask).then(|| self.approver.ask(&question));
         self.note(question.what, decision, answer, question.skill);
         match (decision.verdict, answer) {
-            (Verdict::Deny, _) | (Verdict::Ask, None | Some(Answer::No)) => {
+            (Verdict::Deny, _) | (Verdict::Ask, None | Some(ApprovalAnswer::No)) => {
                 Err(ToolError::denied(what, decision))
             }
             (Verdict::Allow, _) | (Verdict::Ask, Some(_)) => Ok(()),
@@ -76,7 +76,7 @@ impl Workshop {
         folder: &Path,
         text: &str,
     ) -> Result<Approved<Command>, Decision> {
-        let (_, standing) = self.judge_as(loaded, &Action::Command { text });
+        let (_, standing) = self.judge_as(loaded, &GateAction::Command { text });
         match standing {
             Some(standing) => {
                 let ceiling = self.is_ceiling(&standing);
@@ -102,7 +102,7 @@ impl Workshop {
     }
 
     /// The decision, and the skill as which it was taken.
-    fn judge_as(&self, loaded: &Loaded, action: &Action<'_>) -> (Decision, Option<Arc<Standing>>) {
+    fn judge_as(&self, loaded: &Loaded, action: &GateAction<'_>) -> (Decision, Option<Arc<Standing>>) {
         self.judging(loaded).judge_as(action)
     }
 
@@ -137,12 +137,12 @@ pub struct Judging<'w> {
 
 impl Judging<'_> {
     /// What the gate says of something that the agent wants.
-    pub fn judge(&self, action: &Action<'_>) -> Decision {
+    pub fn judge(&self, action: &GateAction<'_>) -> Decision {
         self.judge_as(action).0
     }
 
     /// The decision, and the skill as which it was taken.
-    fn judge_as(&self, action: &Action<'_>) -> (Decision, Option<Arc<Standing>>) {
+    fn judge_as(&self, action: &GateAction<'_>) -> (Decision, Option<Arc<Standing>>) {
         let workshop = self.workshop;
         if let Some(acting) = &workshop.acting {
             let actor = acting.actor(workshop.is_ceiling(acting));

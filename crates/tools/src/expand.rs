@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use prowess_policy::{Bound, Decision};
+use prowess_policy::{BoundScript, Decision};
 use prowess_render::{Part, Slot};
 use prowess_shell::lex;
 use prowess_traits::Ran;
@@ -147,7 +147,7 @@ fn run(
         .iter()
         .map(|(name, value)| (&**name, &**value))
         .collect();
-    let bound = Bound {
+    let bound = BoundScript {
         script: &slot.script,
         display: &slot.display,
         positionals: &positionals,

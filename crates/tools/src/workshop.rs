@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use prowess_catalog::{Policy, Skill};
 use prowess_policy::profile::{Setting, Strength};
 use prowess_policy::{
-    Action, Actor, Answer, Approved, Bound, Command, Decision, Gate, Outcome, Profile,
+    GateAction, Actor, ApprovalAnswer, Approved, BoundScript, Command, Decision, Gate, GateOutcome, Profile,
 };
 use prowess_registry::Registry;
 use prowess_render::Compat;
@@ -190,7 +190,7 @@ impl Workshop {
     /// Asks the gate about a script of a skill's author, and the person where the gate wants it.
     pub fn approve_bound(
         &self,
-        bound: &Bound<'_>,
+        bound: &BoundScript<'_>,
         actor: &Actor<'_>,
     ) -> Result<Approved<Command>, Decision> {
         let outcome = self.gate().bound(bound, actor);
@@ -200,27 +200,27 @@ impl Workshop {
     fn answer(
         &self,
         text: &str,
-        outcome: Outcome,
+        outcome: GateOutcome,
         actor: &Actor<'_>,
     ) -> Result<Approved<Command>, Decision> {
         let skill = actor.skill.as_ref().map(|skill| skill.name);
         match outcome {
-            Outcome::Allowed(approved, decision) => {
+            GateOutcome::Allowed(approved, decision) => {
                 self.note(&approved.value().text, &decision, None, skill);
                 Ok(approved)
             }
-            Outcome::Denied(decision) => {
+            GateOutcome::Denied(decision) => {
                 self.note(text, &decision, None, skill);
                 Err(decision)
             }
-            Outcome::Ask(pending) => {
+            GateOutcome::Ask(pending) => {
                 // The gate is not held while a person thinks.
                 let text = pending.command().text.clone();
                 let answer = self.approver.ask(&Question {
                     what: &text,
                     decision: pending.decision(),
                     skill,
-                    action: Some(&Action::Command { text: &text }),
+                    action: Some(&GateAction::Command { text: &text }),
                 });
                 let unanswered = pending.decision().clone();
                 self.note(&pending.command().text, &unanswered, Some(answer), skill);
@@ -241,7 +241,7 @@ impl Workshop {
         &self,
         what: &str,
         decision: &Decision,
-        answer: Option<Answer>,
+        answer: Option<ApprovalAnswer>,
         skill: Option<&str>,
     ) {
         if let Some(recorder) = &self.recorder {

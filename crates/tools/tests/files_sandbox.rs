@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use prowess_catalog::Precedence;
 use prowess_policy::profile::Strength;
-use prowess_policy::{Effect, Mode, RuleSet, Source};
+use prowess_policy::{Effect, PermissionMode, PermissionRules, RuleSource};
 use prowess_registry::{FileOptions, Place, Registry};
 use prowess_sandbox::Runner;
 use prowess_test::ManualClock;
@@ -70,7 +70,7 @@ impl World {
         self.root.path().canonicalize().unwrap().join(path)
     }
 
-    fn workshop(&self, mode: Mode, rules: &[(Effect, &str)]) -> Workshop {
+    fn workshop(&self, mode: PermissionMode, rules: &[(Effect, &str)]) -> Workshop {
         let (home, current) = (self.path("person"), self.path("project"));
         let place = Place {
             current,
@@ -86,9 +86,9 @@ impl World {
         let workspace = self.path("project");
         {
             let mut gate = workshop.gate();
-            let mut set = RuleSet::default();
+            let mut set = PermissionRules::default();
             for (effect, rule) in rules {
-                set.add(*effect, rule, Source::Flag);
+                set.add(*effect, rule, RuleSource::Flag);
             }
             gate.rules = set;
             gate.mode = mode;
@@ -138,7 +138,7 @@ fn bash(workshop: &Workshop, command: &str) -> Result<ToolAnswer, ToolError> {
 
 fn a_command_runs_in_the_project() {
     let world = World::new();
-    let workshop = world.workshop(Mode::Yolo, &[]);
+    let workshop = world.workshop(PermissionMode::Yolo, &[]);
     let answer = bash(&workshop, "pwd; echo err >&2; exit 3").unwrap();
     let folder = world.path("project");
     let expected = format!(
@@ -167,20 +167,20 @@ fn the_gate_decides_about_commands() {
         (Effect::Allow, "Bash(echo *)"),
         (Effect::Deny, "Bash(rm *)"),
     ];
-    let workshop = world.workshop(Mode::Ask, &rules);
+    let workshop = world.workshop(PermissionMode::Ask, &rules);
     assert!(bash(&workshop, "echo fine").is_ok());
     for command in ["rm x", "echo a; rm x", "ls", "echo $(id)"] {
         let error = bash(&workshop, command).unwrap_err();
         assert_eq!(error.why(), Some(Why::Denied), "{command}: {error}");
     }
-    let plan = world.workshop(Mode::Plan, &rules);
+    let plan = world.workshop(PermissionMode::Plan, &rules);
     assert!(
         bash(&plan, "echo fine")
             .unwrap_err()
             .to_string()
             .contains("plan mode")
     );
-    let mut none = world.workshop(Mode::Yolo, &[]);
+    let mut none = world.workshop(PermissionMode::Yolo, &[]);
     none.runner = None;
     assert!(
         bash(&none, "true")
@@ -192,7 +192,7 @@ fn the_gate_decides_about_commands() {
 
 fn the_deadline_can_be_chosen() {
     let world = World::new();
-    let workshop = world.workshop(Mode::Yolo, &[]);
+    let workshop = world.workshop(PermissionMode::Yolo, &[]);
     let input = json!({ "command": "echo begun; sleep 600", "timeout_ms": 500 });
     let answer = call(&workshop, &mut Loaded::default(), "bash", &input).unwrap();
     assert_eq!(answer.value["timedOut"], true);
@@ -201,7 +201,7 @@ fn the_deadline_can_be_chosen() {
 
 fn floods_are_cut_at_both_ends() {
     let world = World::new();
-    let workshop = world.workshop(Mode::Yolo, &[]);
+    let workshop = world.workshop(PermissionMode::Yolo, &[]);
     let answer = bash(
         &workshop,
         "echo first; head -c 3000000 /dev/zero | tr '\\0' x; echo; seq 1 100000 >&2; echo last",
@@ -222,7 +222,7 @@ fn floods_are_cut_at_both_ends() {
 
 fn nothing_outside_is_touched() {
     let world = World::new();
-    let workshop = world.workshop(Mode::Yolo, &[]);
+    let workshop = world.workshop(PermissionMode::Yolo, &[]);
     let answer = bash(
         &workshop,
         "cat ../person/.ssh/id; echo x > ../pwned; echo x > .envrc",
@@ -235,7 +235,7 @@ fn nothing_outside_is_touched() {
 
 fn a_loaded_skill_s_scripts_run_and_stay() {
     let world = World::new();
-    let workshop = world.workshop(Mode::Yolo, &[]);
+    let workshop = world.workshop(PermissionMode::Yolo, &[]);
     let script = world.path("person/.agents/skills/work/run.sh");
     let input = json!({ "command": format!("{0}; echo x >> {0}", script.display()) });
     let mut loaded = Loaded::default();
@@ -250,7 +250,7 @@ fn a_loaded_skill_s_scripts_run_and_stay() {
     assert!(answer.text.contains("from the skill"), "{}", answer.text);
     assert!(!std::fs::read_to_string(&script).unwrap().ends_with("x\n"));
     // What belongs to a loaded skill is read unasked, and not written.
-    let ask = world.workshop(Mode::Ask, &[]);
+    let ask = world.workshop(PermissionMode::Ask, &[]);
     let read = json!({ "path": script });
     assert!(call(&ask, &mut Loaded::default(), "read", &read).is_err());
     assert!(call(&ask, &mut loaded, "read", &read).is_ok());
@@ -262,7 +262,7 @@ fn a_loaded_skill_s_scripts_run_and_stay() {
 fn allowed_tools_of_a_skill_are_not_asked_about() {
     let world = World::new();
     std::fs::write(world.path("outside"), "x").unwrap();
-    let workshop = world.workshop(Mode::Ask, &[]);
+    let workshop = world.workshop(PermissionMode::Ask, &[]);
     let mut loaded = Loaded::default();
     let (echo, read) = (
         json!({ "command": "echo hi" }),

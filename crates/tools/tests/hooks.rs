@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 
 use prowess_catalog::{Precedence, Scope};
 use prowess_policy::profile::Strength;
-use prowess_policy::{Answer, Effect, Gate, Mode, RuleSet, Source, Verdict};
+use prowess_policy::{ApprovalAnswer, Effect, Gate, PermissionMode, PermissionRules, RuleSource, Verdict};
 use prowess_registry::{FileOptions, Place, Registry};
 use prowess_sandbox::Runner;
 use prowess_spec::parse;
@@ -74,7 +74,7 @@ fn case_126_hooks_of_a_confined_skill_are_honoured() {
         world.trust();
         let mut workshop = world.workshop();
         workshop.settings.confine = true;
-        workshop.approver = Arc::new(Always(Answer::Once));
+        workshop.approver = Arc::new(Always(ApprovalAnswer::Once));
         let outcome = fire(&workshop, &bash("ls"));
         assert_eq!(outcome.is_blocked(), runs, "{outcome:?}");
         // A ceiling holds for hooks, too, and nobody is asked about it.
@@ -179,9 +179,9 @@ fn untrusted_skills_run_nothing() {
         "echo x > $CLAUDE_PROJECT_DIR/canary; exit 2",
     ));
     let mut workshop = world.workshop();
-    for mode in [Mode::Ask, Mode::Yolo, Mode::AcceptEdits] {
+    for mode in [PermissionMode::Ask, PermissionMode::Yolo, PermissionMode::AcceptEdits] {
         workshop.gate().mode = mode;
-        workshop.approver = Arc::new(Always(Answer::Always));
+        workshop.approver = Arc::new(Always(ApprovalAnswer::Always));
         let outcome = fire(&workshop, &bash("ls"));
         let why = "the skill is not trusted".into();
         assert_eq!(outcome.runs[0].end, HookEnd::NotRun { why });
@@ -492,7 +492,7 @@ fn the_gate_decides_and_a_no_is_remembered() {
     let hooks = hook("PreToolUse", "", "echo x >> $CLAUDE_PROJECT_DIR/canary");
     let world = World::with(&hooks, "Read", true);
     let mut workshop = world.workshop();
-    let asked = Arc::new(Counting::new(Answer::No));
+    let asked = Arc::new(Counting::new(ApprovalAnswer::No));
     workshop.approver = Arc::clone(&asked) as Arc<dyn Approver>;
     let mut state = HookState::default();
     for _ in 0..3 {
@@ -507,7 +507,7 @@ fn the_gate_decides_and_a_no_is_remembered() {
     assert_eq!(asked.count.load(Ordering::Relaxed), 1);
     assert!(!world.path("canary").exists());
     // Another session asks again, and a yes is a yes.
-    workshop.approver = Arc::new(Always(Answer::Once));
+    workshop.approver = Arc::new(Always(ApprovalAnswer::Once));
     let outcome = fire(&workshop, &bash("ls"));
     assert_eq!(outcome.runs[0].end, HookEnd::Fine, "{outcome:?}");
     assert!(world.path("canary").exists());
@@ -526,7 +526,7 @@ fn a_yes_for_the_session_is_asked_for_once() {
         world.script("guard.sh", "echo $1");
         world.trust();
         let mut workshop = world.workshop();
-        let asked = Arc::new(Counting::new(Answer::Session));
+        let asked = Arc::new(Counting::new(ApprovalAnswer::Session));
         workshop.approver = Arc::clone(&asked) as Arc<dyn Approver>;
         for _ in 0..3 {
             let outcome = fire(&workshop, &bash("ls"));
@@ -539,17 +539,17 @@ fn a_yes_for_the_session_is_asked_for_once() {
 fn rules_of_a_person_stand_above_hooks() {
     let world = World::new(&hook("PreToolUse", "", "touch $CLAUDE_PROJECT_DIR/canary"));
     let workshop = world.workshop();
-    let mut rules = RuleSet::default();
-    rules.add(Effect::Deny, "Bash(touch *)", Source::Flag);
+    let mut rules = PermissionRules::default();
+    rules.add(Effect::Deny, "Bash(touch *)", RuleSource::Flag);
     workshop.gate().rules = rules;
     let outcome = fire(&workshop, &bash("ls"));
     assert!(matches!(&outcome.runs[0].end, HookEnd::NotRun { why } if why.contains("forbids")));
-    workshop.gate().rules = RuleSet::default();
-    workshop.gate().mode = Mode::Plan;
+    workshop.gate().rules = PermissionRules::default();
+    workshop.gate().mode = PermissionMode::Plan;
     let outcome = fire(&workshop, &bash("ls"));
     assert!(matches!(&outcome.runs[0].end, HookEnd::NotRun { why } if why.contains("plan")));
     assert!(!world.path("canary").exists());
-    workshop.gate().mode = Mode::Ask;
+    workshop.gate().mode = PermissionMode::Ask;
     assert_eq!(fire(&workshop, &bash("ls")).runs[0].end, HookEnd::Fine);
     assert!(world.path("canary").exists());
 }
@@ -864,9 +864,9 @@ impl World {
         )));
         let workspace = self.path("").canonicalize().unwrap();
         let root = workspace.to_str().unwrap().into();
-        let places = prowess_policy::Places {
+        let places = prowess_policy::WorkspacePaths {
             root,
-            ..prowess_policy::Places::default()
+            ..prowess_policy::WorkspacePaths::default()
         };
         workshop.gate = Mutex::new(Gate {
             places,
@@ -922,22 +922,22 @@ impl Clock for NoTime {
 }
 
 #[derive(Debug)]
-struct Always(Answer);
+struct Always(ApprovalAnswer);
 
 impl Approver for Always {
-    fn ask(&self, _: &Question<'_>) -> Answer {
+    fn ask(&self, _: &Question<'_>) -> ApprovalAnswer {
         self.0
     }
 }
 
 #[derive(Debug)]
 struct Counting {
-    answer: Answer,
+    answer: ApprovalAnswer,
     count: AtomicUsize,
 }
 
 impl Counting {
-    fn new(answer: Answer) -> Self {
+    fn new(answer: ApprovalAnswer) -> Self {
         Self {
             answer,
             count: AtomicUsize::new(0),
@@ -946,7 +946,7 @@ impl Counting {
 }
 
 impl Approver for Counting {
-    fn ask(&self, _: &Question<'_>) -> Answer {
+    fn ask(&self, _: &Question<'_>) -> ApprovalAnswer {
         self.count.fetch_add(1, Ordering::Relaxed);
         self.answer
     }

@@ -2,12 +2,12 @@
 
 use std::fmt::Debug;
 
-use prowess_policy::{Action, Answer, Decision};
+use prowess_policy::{GateAction, ApprovalAnswer, Decision};
 
 /// Asks a person.
 pub trait Approver: Send + Sync + Debug {
     /// Asks, and waits for the answer. Nobody there means no.
-    fn ask(&self, question: &Question<'_>) -> Answer;
+    fn ask(&self, question: &Question<'_>) -> ApprovalAnswer;
 }
 
 /// What a person is asked.
@@ -20,7 +20,7 @@ pub struct Question<'a> {
     /// The skill that wants it.
     pub skill: Option<&'a str>,
     /// The same as rules see it, where a rule could be about it.
-    pub action: Option<&'a Action<'a>>,
+    pub action: Option<&'a GateAction<'a>>,
 }
 
 /// Takes note of what was decided, for whoever asks why later.
@@ -37,7 +37,7 @@ pub struct Noted<'a> {
     /// What the gate said.
     pub decision: &'a Decision,
     /// What a person answered, where somebody was asked.
-    pub answer: Option<Answer>,
+    pub answer: Option<ApprovalAnswer>,
     /// The skill that wanted it.
     pub skill: Option<&'a str>,
 }
@@ -47,7 +47,7 @@ pub struct Noted<'a> {
 pub struct Nobody;
 
 impl Approver for Nobody {
-    fn ask(&self, _question: &Question<'_>) -> Answer {
-        Answer::No
+    fn ask(&self, _question: &Question<'_>) -> ApprovalAnswer {
+        ApprovalAnswer::No
     }
 }

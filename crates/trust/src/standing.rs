@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use prowess_catalog::{Form, Skill};
-use prowess_policy::{Actor, Effect, RuleSet, SkillActor, Source};
+use prowess_policy::{Actor, Effect, PermissionRules, SkillActor, RuleSource};
 use prowess_registry::Registry;
 use prowess_registry::digest::{self, FileFacts};
 use prowess_spec::manifest::ToolList;
@@ -29,7 +29,7 @@ pub struct Standing {
     /// Whether somebody does; nothing where nobody has to.
     pub state: Option<State>,
     /// Its `allowed-tools` and `disallowed-tools`.
-    pub tools: RuleSet,
+    pub tools: PermissionRules,
 }
 
 /// A skill as one reading found it: its text and the digest that trust is bound to are of the same
@@ -123,14 +123,14 @@ impl Standing {
             _ => None,
         };
         let manifest = parse(text).manifest;
-        let mut tools = RuleSet::default();
+        let mut tools = PermissionRules::default();
         let lists = [
             (Effect::Allow, &manifest.allowed_tools),
             (Effect::Deny, &manifest.disallowed_tools),
         ];
         for (effect, list) in lists {
             for token in list.iter().flat_map(ToolList::tokens) {
-                let source = Source::Skill(skill.name.clone());
+                let source = RuleSource::Skill(skill.name.clone());
                 tools.add(effect, &with_folder(&token.text, place.as_deref()), source);
             }
         }

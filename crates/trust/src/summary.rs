@@ -6,7 +6,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use prowess_diag::sanitize;
-use prowess_policy::{Effect, Rule};
+use prowess_policy::{Effect, PermissionRule};
 use prowess_registry::digest::{self, FactKind};
 use prowess_shell::{Word, finder, programs};
 use prowess_spec::body::{self, Detail, ItemKind, Place};
@@ -111,10 +111,10 @@ fn manifest(text: &[u8], summary: &mut Summary) {
         .iter()
         .flat_map(prowess_spec::manifest::ToolList::tokens)
     {
-        let rule = Rule::parse(&token.text, Effect::Allow);
+        let rule = PermissionRule::parse(&token.text, Effect::Allow);
         summary.grants.push(GrantLine {
             text: token.text.to_string(),
-            unrestricted: rule.as_ref().is_ok_and(Rule::is_unrestricted),
+            unrestricted: rule.as_ref().is_ok_and(PermissionRule::is_unrestricted),
             fault: rule.err().map(|fault| fault.why.into()),
         });
     }

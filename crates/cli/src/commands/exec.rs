@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use crate::output::{Exit, Foreign, Printer};
 use prowess_diag::{sanitize, wording};
 use prowess_policy::profile::{Setting, Strength};
-use prowess_policy::{Action, Actor, Answer, Approved, Command, Effect, Profile, Verdict};
+use prowess_policy::{GateAction, Actor, ApprovalAnswer, Approved, Command, Effect, Profile, Verdict};
 use prowess_sandbox::{End, ExecError, Options, Outcome, Stream};
 use serde_json::json;
 
@@ -34,7 +34,7 @@ pub(crate) fn run(
     gate.places.cwd = Some(profile.cwd.to_string_lossy().into_owned().into());
     let line = permissions::line(&args.line);
     let confine = library.config.confine.unwrap_or(false);
-    let action = Action::Skill {
+    let action = GateAction::Skill {
         name: entry.name(),
         also: &[&args.skill],
         action: "run",
@@ -45,11 +45,11 @@ pub(crate) fn run(
         return refused(args, &use_of_it, printer);
     }
     let approved = match gate.command(&line, &standing.actor(confine)) {
-        prowess_policy::Outcome::Allowed(approved, _) => approved,
-        prowess_policy::Outcome::Denied(decision) => {
+        prowess_policy::GateOutcome::Allowed(approved, _) => approved,
+        prowess_policy::GateOutcome::Denied(decision) => {
             return refused(args, &decision, printer);
         }
-        prowess_policy::Outcome::Ask(pending) => {
+        prowess_policy::GateOutcome::Ask(pending) => {
             let decision = pending.decision().clone();
             let question = format!(
                 "{}\n  {}\nRun it, this once?",
@@ -57,7 +57,7 @@ pub(crate) fn run(
                 sanitize::line(&line)
             );
             match permissions::ask(&question, "y/N").as_deref() {
-                Some("y" | "yes") => match pending.answer(Answer::Once) {
+                Some("y" | "yes") => match pending.answer(ApprovalAnswer::Once) {
                     Ok((approved, _)) => approved,
                     Err(decision) => return refused(args, &decision, printer),
                 },

@@ -3,7 +3,7 @@
 use crate::output::{Cell, Exit, Printer, Table, bold, wrap};
 use anstyle::{AnsiColor, Style};
 use prowess_diag::{sanitize, wording};
-use prowess_policy::{Action, Actor, Decision, Effect, Verdict};
+use prowess_policy::{GateAction, Actor, Decision, Effect, Verdict};
 use prowess_shell::{Script, Simple, lex};
 
 use crate::args::{CheckArgs, GlobalArgs, PolicyArgs, PolicyCommand, PolicyShowArgs};
@@ -62,7 +62,7 @@ fn check(
         .as_ref()
         .map_or_else(Actor::default, |standing| standing.actor(confine));
     let line = permissions::line(&args.line);
-    let decision = gate.decide(&Action::Command { text: &line }, &actor);
+    let decision = gate.decide(&GateAction::Command { text: &line }, &actor);
     let words = lex(&line).ok().map(|script| words(&script));
     if args.json {
         let mut document = prowess::inspect::decision(&decision, words.as_deref());

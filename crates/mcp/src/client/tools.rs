@@ -8,7 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 use prowess_agent::Image;
 use prowess_diag::sanitize;
 use prowess_diag::wording::shorten;
-use prowess_policy::Action;
+use prowess_policy::GateAction;
 use prowess_tools::input::plain_fields;
 use prowess_tools::{Loaded, Schema, SchemaFault, Tool, ToolAnswer, ToolError, Why, Workshop};
 use rmcp::model::{
@@ -187,7 +187,7 @@ impl Tool for RemoteTool {
             .iter()
             .map(|(name, value)| (name.as_str(), value.as_str()))
             .collect();
-        let action = Action::Tool {
+        let action = GateAction::Tool {
             name: &self.name,
             arguments: &arguments,
         };

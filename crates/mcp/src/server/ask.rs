@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use prowess_diag::sanitize;
 use prowess_diag::wording::shorten;
-use prowess_policy::{Answer, Grant};
+use prowess_policy::{ApprovalAnswer, PermissionGrant};
 use prowess_tools::Workshop;
 use prowess_traits::{Approver, Question};
 use rmcp::model::{
@@ -28,7 +28,7 @@ const MAX_QUESTION: usize = 2_000;
 #[derive(Debug)]
 pub(crate) struct Asked {
     text: String,
-    answer: oneshot::Sender<Answer>,
+    answer: oneshot::Sender<ApprovalAnswer>,
 }
 
 /// Hands questions to the task that can put them.
@@ -46,13 +46,13 @@ impl Asker {
 }
 
 impl Approver for Asker {
-    fn ask(&self, question: &Question<'_>) -> Answer {
+    fn ask(&self, question: &Question<'_>) -> ApprovalAnswer {
         let text = question_text(question);
         let (answer, wait) = oneshot::channel();
         if self.sender.blocking_send(Asked { text, answer }).is_err() {
-            return Answer::No;
+            return ApprovalAnswer::No;
         }
-        wait.blocking_recv().unwrap_or(Answer::No)
+        wait.blocking_recv().unwrap_or(ApprovalAnswer::No)
     }
 }
 
@@ -83,7 +83,7 @@ pub(crate) fn offers_forms(context: &RequestContext<RoleServer>) -> bool {
 }
 
 /// A yes for the session counts for the next call.
-pub(crate) fn keep_grants(workshop: &Workshop, grants: Vec<Grant>) {
+pub(crate) fn keep_grants(workshop: &Workshop, grants: Vec<PermissionGrant>) {
     let mut gate = workshop.gate();
     let new: Vec<_> = grants
         .into_iter()
@@ -125,12 +125,12 @@ pub(crate) async fn working<T: Send + 'static>(
 
 /// Puts one question. Whatever is not a clear yes is a no.
 pub(crate) async fn put(context: &RequestContext<RoleServer>, asked: Asked) {
-    let answer = elicit(context, asked.text).await.unwrap_or(Answer::No);
+    let answer = elicit(context, asked.text).await.unwrap_or(ApprovalAnswer::No);
     // Whoever asked may have gone away.
     let _ = asked.answer.send(answer);
 }
 
-async fn elicit(context: &RequestContext<RoleServer>, message: String) -> Option<Answer> {
+async fn elicit(context: &RequestContext<RoleServer>, message: String) -> Option<ApprovalAnswer> {
     let request = ServerRequest::ElicitRequest(form(message)?);
     let options = PeerRequestOptions::with_timeout(PATIENCE);
     let sent = tokio::select! {
@@ -174,10 +174,10 @@ pub(crate) fn form(message: String) -> Option<ElicitRequest> {
 }
 
 /// What a person answered in the form; nothing where that is no yes.
-pub(crate) fn read_answer(content: &Value) -> Option<Answer> {
+pub(crate) fn read_answer(content: &Value) -> Option<ApprovalAnswer> {
     match content.get("answer")?.as_str()? {
-        "once" => Some(Answer::Once),
-        "session" => Some(Answer::Session),
+        "once" => Some(ApprovalAnswer::Once),
+        "session" => Some(ApprovalAnswer::Session),
         _ => None,
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use prowess_catalog::skill::one_line;
-use prowess_policy::{Action, Actor, Verdict};
+use prowess_policy::{GateAction, Actor, Verdict};
 use prowess_tools::Workshop;
 use prowess_traits::Question;
 use rmcp::ErrorData;
@@ -126,7 +126,7 @@ fn may_read(workshop: &Workshop, served: &Served, path: &str) -> bool {
     let skill = &served.skill;
     let mut also: Vec<&str> = vec![&skill.name];
     also.extend(skill.alias.as_deref());
-    let action = Action::Skill {
+    let action = GateAction::Skill {
         name: &served.name,
         also: &also,
         action: "read",
@@ -146,7 +146,7 @@ fn may_read(workshop: &Workshop, served: &Served, path: &str) -> bool {
                 skill: Some(&served.name),
                 action: Some(&action),
             };
-            workshop.approver.ask(&question) != prowess_policy::Answer::No
+            workshop.approver.ask(&question) != prowess_policy::ApprovalAnswer::No
         }
     }
 }

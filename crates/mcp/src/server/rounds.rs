@@ -5,7 +5,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use prowess_policy::Answer;
+use prowess_policy::ApprovalAnswer;
 use prowess_tools::Workshop;
 use prowess_traits::{Approver, Question};
 use rmcp::model::{InputRequest, InputRequests, InputRequiredResult, InputResponses};
@@ -62,8 +62,8 @@ impl Rounds {
                 .filter(|_| is_accepted)
                 .and_then(read_answer);
             let word = match answer {
-                Some(Answer::Session) => Word::Session,
-                Some(Answer::Once) => Word::Once,
+                Some(ApprovalAnswer::Session) => Word::Session,
+                Some(ApprovalAnswer::Once) => Word::Once,
                 _ => Word::No,
             };
             state.answered.push((open, word));
@@ -91,7 +91,7 @@ impl Rounds {
 }
 
 impl Approver for Rounds {
-    fn ask(&self, question: &Question<'_>) -> Answer {
+    fn ask(&self, question: &Question<'_>) -> ApprovalAnswer {
         let text = question_text(question);
         let mut state = self.state();
         let known = state
@@ -100,12 +100,12 @@ impl Approver for Rounds {
             .find(|(asked, _)| *asked == text)
             .map(|(_, word)| *word);
         match known {
-            Some(Word::Once) => Answer::Once,
-            Some(Word::Session) => Answer::Session,
-            Some(Word::No) => Answer::No,
+            Some(Word::Once) => ApprovalAnswer::Once,
+            Some(Word::Session) => ApprovalAnswer::Session,
+            Some(Word::No) => ApprovalAnswer::No,
             None => {
                 state.open.get_or_insert(text);
-                Answer::No
+                ApprovalAnswer::No
             }
         }
     }

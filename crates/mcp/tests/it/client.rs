@@ -10,7 +10,7 @@ use prowess_catalog::{Policy, Scope};
 use prowess_config::{McpServer, Reach};
 use prowess_http::{Deadlines, HttpClient};
 use prowess_mcp::{Client, ClientPlace};
-use prowess_policy::{Answer, Effect, Gate, Source};
+use prowess_policy::{ApprovalAnswer, Effect, Gate, RuleSource};
 use prowess_registry::{NewSkill, Registry};
 use prowess_store::SystemClock;
 use prowess_tools::{Choice, Loaded, ToolError, Toolset, Why, Workshop};
@@ -162,12 +162,12 @@ fn web(port: u16, token: &str) -> McpServer {
 /// A person who says the same to everything, and remembers what it was.
 #[derive(Debug)]
 struct Person {
-    answer: Answer,
+    answer: ApprovalAnswer,
     asked: Mutex<Vec<String>>,
 }
 
 impl Approver for Person {
-    fn ask(&self, question: &Question<'_>) -> Answer {
+    fn ask(&self, question: &Question<'_>) -> ApprovalAnswer {
         self.asked.lock().unwrap().push(question.what.to_owned());
         self.answer
     }
@@ -184,7 +184,7 @@ struct World {
 }
 
 impl World {
-    fn new(servers: &[McpServer], answer: Answer, rules: &[(Effect, &str)]) -> Self {
+    fn new(servers: &[McpServer], answer: ApprovalAnswer, rules: &[(Effect, &str)]) -> Self {
         let client = Client::connect(servers, &place()).unwrap();
         let registry = Registry::default();
         client.add_skills(&registry);
@@ -197,7 +197,7 @@ impl World {
         workshop.visibility = Policy::default();
         let mut gate = Gate::default();
         for (effect, rule) in rules {
-            gate.rules.add(*effect, rule, Source::User("test".into()));
+            gate.rules.add(*effect, rule, RuleSource::User("test".into()));
         }
         workshop.gate = Mutex::new(gate);
         let mut tools = Toolset::new(&Choice::default()).unwrap();
@@ -242,7 +242,7 @@ impl World {
 }
 
 fn world(hostile: &Hostile) -> World {
-    World::new(&[hostile.server("docs")], Answer::No, &[])
+    World::new(&[hostile.server("docs")], ApprovalAnswer::No, &[])
 }
 
 #[test]
@@ -388,7 +388,7 @@ fn case_137_a_server_skill_grants_nothing() {
     assert_eq!(hostile.count("tools/call pay"), 0);
     // A person may allow the tool; a skill may not.
     let rules = [(Effect::Allow, "mcp__docs__pay")];
-    let mut world = World::new(&[hostile.server("docs")], Answer::No, &rules);
+    let mut world = World::new(&[hostile.server("docs")], ApprovalAnswer::No, &rules);
     world.load("docs:refunds").unwrap();
     let text = world
         .call("mcp__docs__pay", json!({ "amount": 7 }))
@@ -408,7 +408,7 @@ fn case_137_a_server_skill_grants_nothing() {
 #[test]
 fn case_138_no_server_takes_a_name() {
     let (one, two) = (Hostile::honest(), Hostile::honest());
-    let mut world = World::new(&[one.server("docs"), two.server("shop")], Answer::No, &[]);
+    let mut world = World::new(&[one.server("docs"), two.server("shop")], ApprovalAnswer::No, &[]);
     let own = NewSkill::builder("refunds", "Ours.")
         .instructions("Do it our way.")
         .build()
@@ -461,7 +461,7 @@ fn another_file_is_another_digest() {
 
 fn yes() -> Arc<Person> {
     Arc::new(Person {
-        answer: Answer::Once,
+        answer: ApprovalAnswer::Once,
         asked: Mutex::default(),
     })
 }
@@ -478,7 +478,7 @@ fn tools_have_names_of_their_own_and_a_gate() {
     });
     let mut world = World::new(
         &[hostile.server("docs")],
-        Answer::Once,
+        ApprovalAnswer::Once,
         &[(Effect::Deny, "mcp__docs__a_b_c")],
     );
     let views = world.client.servers();
@@ -542,7 +542,7 @@ fn another_file_than_was_asked_for_is_refused() {
 #[test]
 fn a_server_that_dies_is_not_asked_twice_and_started_again() {
     let mut hostile = Hostile::with(|plan| plan["mode"] = "die-on-call".into());
-    let mut world = World::new(&[hostile.server("docs")], Answer::Once, &[]);
+    let mut world = World::new(&[hostile.server("docs")], ApprovalAnswer::Once, &[]);
     let error = world
         .call("mcp__docs__pay", json!({ "amount": 5 }))
         .unwrap_err();
@@ -571,7 +571,7 @@ fn a_server_that_never_answers_is_given_up() {
     let hostile = Hostile::with(|plan| plan["mode"] = "silent-on-call".into());
     let mut server = hostile.server("docs");
     server.timeout = Some(1);
-    let mut world = World::new(&[server], Answer::Once, &[]);
+    let mut world = World::new(&[server], ApprovalAnswer::Once, &[]);
     let error = world
         .call("mcp__docs__pay", json!({ "amount": 5 }))
         .unwrap_err();
@@ -598,7 +598,7 @@ fn a_server_that_fails_takes_nothing_from_the_others() {
     };
     let world = World::new(
         &[dead.server("dead"), none, good.server("docs")],
-        Answer::No,
+        ApprovalAnswer::No,
         &[],
     );
     let views = world.client.servers();
@@ -692,7 +692,7 @@ fn errors_are_for_the_model() {
 fn a_server_on_the_web_is_the_same() {
     let house = House::open(&[]);
     let rules = [(Effect::Allow, "mcp__web")];
-    let mut world = World::new(&[web(house.port, &house.tokens[0])], Answer::No, &rules);
+    let mut world = World::new(&[web(house.port, &house.tokens[0])], ApprovalAnswer::No, &rules);
     assert_eq!(world.names(), ["web:deploy"]);
     assert!(world.load("web:deploy").unwrap().contains("Do "));
     let text = world
@@ -713,7 +713,7 @@ fn a_server_on_the_web_is_the_same() {
 #[test]
 fn a_wrong_key_is_said_to_be_one() {
     let house = House::open(&[]);
-    let world = World::new(&[web(house.port, &"c".repeat(64))], Answer::No, &[]);
+    let world = World::new(&[web(house.port, &"c".repeat(64))], ApprovalAnswer::No, &[]);
     let fault = world.client.servers()[0].fault.clone().unwrap();
     assert!(
         fault.contains("HTTP 401: the server wants a key"),
@@ -752,7 +752,7 @@ fn a_web_server_that_is_none_is_given_up() {
                 std::thread::spawn(move || misbehave(stream, head, body));
             }
         });
-        let world = World::new(&[web(port, "x")], Answer::No, &[]);
+        let world = World::new(&[web(port, "x")], ApprovalAnswer::No, &[]);
         assert!(world.client.servers()[0].fault.is_some(), "{head}");
         assert!(world.tools.specs(&world.workshop).is_empty());
     }
@@ -827,7 +827,7 @@ fn bytes_that_were_read_before_are_checked_as_well() {
 #[test]
 fn a_flood_of_questions_ends_the_connection() {
     let hostile = Hostile::with(|plan| plan["mode"] = "ask-on-call".into());
-    let mut world = World::new(&[hostile.server("docs")], Answer::Once, &[]);
+    let mut world = World::new(&[hostile.server("docs")], ApprovalAnswer::Once, &[]);
     let error = world
         .call("mcp__docs__pay", json!({ "amount": 5 }))
         .unwrap_err();
@@ -898,7 +898,7 @@ fn pictures_are_pictures() {
             picture("image/png", "aGVsbG8="), picture("image/svg+xml", "aGVsbG8="), picture("image/png", "no base 64!"),
         ] });
     });
-    let mut world = World::new(&[hostile.server("docs")], Answer::Once, &[]);
+    let mut world = World::new(&[hostile.server("docs")], ApprovalAnswer::Once, &[]);
     let input = json!({ "amount": 5 });
     let answer = world
         .tools

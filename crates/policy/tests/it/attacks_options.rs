@@ -212,15 +212,15 @@ fn a_denied_program_is_found_inside_words() {
     gate.rules.add(
         prowess_policy::Effect::Allow,
         "Bash",
-        prowess_policy::Source::Flag,
+        prowess_policy::RuleSource::Flag,
     );
     gate.rules.add(
         prowess_policy::Effect::Deny,
         "Bash(rm:*)",
-        prowess_policy::Source::Flag,
+        prowess_policy::RuleSource::Flag,
     );
     let decide = |text| {
-        let action = prowess_policy::Action::Command { text };
+        let action = prowess_policy::GateAction::Command { text };
         gate.decide(&action, &prowess_policy::Actor::default())
             .verdict
     };

@@ -3,7 +3,7 @@
 //! One table for each class of the security reference. `GIT` is the grant of nearly every line: what
 //! is asked about here is the shape of the line, not what the program does.
 
-use prowess_policy::{Action, Actor, Effect, Gate, Source, Verdict};
+use prowess_policy::{GateAction, Actor, Effect, Gate, RuleSource, Verdict};
 
 fn gate(allow: &[&str], ask: &[&str], deny: &[&str]) -> Gate {
     let mut gate = Gate::default();
@@ -13,7 +13,7 @@ fn gate(allow: &[&str], ask: &[&str], deny: &[&str]) -> Gate {
         (Effect::Deny, deny),
     ] {
         for rule in list {
-            gate.rules.add(effect, rule, Source::Flag);
+            gate.rules.add(effect, rule, RuleSource::Flag);
         }
     }
     gate
@@ -25,7 +25,7 @@ fn all(expected: Verdict, allow: &[&str], deny: &[&str], lines: &[&str]) {
     let wrong: Vec<String> = lines
         .iter()
         .filter_map(|line| {
-            let decision = gate.decide(&Action::Command { text: line }, &Actor::default());
+            let decision = gate.decide(&GateAction::Command { text: line }, &Actor::default());
             (decision.verdict != expected).then(|| format!("{line:?}: {decision:?}"))
         })
         .collect();
@@ -489,7 +489,7 @@ fn patterns() {
     ];
     for (rule, line) in asked {
         let decision =
-            gate(&[rule], &[], &[]).decide(&Action::Command { text: line }, &Actor::default());
+            gate(&[rule], &[], &[]).decide(&GateAction::Command { text: line }, &Actor::default());
         assert_eq!(
             decision.verdict,
             Verdict::Ask,
@@ -533,7 +533,7 @@ fn precedence() {
         (many(":", 5_000, "rm x"), Verdict::Deny),
     ] {
         let decision =
-            gate(GIT, &[], NO_RM).decide(&Action::Command { text: &line }, &Actor::default());
+            gate(GIT, &[], NO_RM).decide(&GateAction::Command { text: &line }, &Actor::default());
         assert_eq!(
             decision.verdict,
             expected,
@@ -544,9 +544,9 @@ fn precedence() {
     let megabyte = format!("git log {}", "a".repeat(1 << 20));
     let deep = format!("git log {}{}", "$(".repeat(2_000), ")".repeat(2_000));
     for line in [&megabyte, &deep] {
-        let ask = gate(GIT, &[], &[]).decide(&Action::Command { text: line }, &Actor::default());
+        let ask = gate(GIT, &[], &[]).decide(&GateAction::Command { text: line }, &Actor::default());
         assert_eq!(ask.verdict, Verdict::Ask);
-        let deny = gate(GIT, &[], NO_RM).decide(&Action::Command { text: line }, &Actor::default());
+        let deny = gate(GIT, &[], NO_RM).decide(&GateAction::Command { text: line }, &Actor::default());
         assert_eq!(deny.verdict, Verdict::Deny);
     }
 }
@@ -579,10 +579,10 @@ fn limits_that_fail_closed() {
     ];
     lines.extend([nested(3), nested(6)]);
     for line in lines {
-        for mode in [prowess_policy::Mode::Ask, prowess_policy::Mode::Yolo] {
+        for mode in [prowess_policy::PermissionMode::Ask, prowess_policy::PermissionMode::Yolo] {
             let mut gate = gate(&["Bash"], &[], NO_RM);
             gate.mode = mode;
-            let decision = gate.decide(&Action::Command { text: &line }, &Actor::default());
+            let decision = gate.decide(&GateAction::Command { text: &line }, &Actor::default());
             assert_eq!(
                 decision.verdict,
                 Verdict::Deny,
@@ -598,7 +598,7 @@ fn a_rule_about_a_whole_line_is_about_that_line() {
     for line in ["cat a | sh", "ls; rm x", "a && b || c"] {
         let rule = format!("Bash({line})");
         let decide = |gate: Gate| {
-            gate.decide(&Action::Command { text: line }, &Actor::default())
+            gate.decide(&GateAction::Command { text: line }, &Actor::default())
                 .verdict
         };
         assert_eq!(
@@ -615,7 +615,7 @@ fn a_rule_about_a_whole_line_is_about_that_line() {
     }
     let own = gate(&["Bash(ls > out.txt)"], &[], &[]);
     let decide = |line| {
-        own.decide(&Action::Command { text: line }, &Actor::default())
+        own.decide(&GateAction::Command { text: line }, &Actor::default())
             .verdict
     };
     assert_eq!(decide("ls > out.txt"), Verdict::Allow);

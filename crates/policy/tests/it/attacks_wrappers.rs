@@ -312,10 +312,10 @@ fn build_and_package_tools() {
 
 #[test]
 fn a_ban_is_found_behind_them() {
-    use prowess_policy::{Action, Actor, Effect, Gate, Source, Verdict};
+    use prowess_policy::{GateAction, Actor, Effect, Gate, RuleSource, Verdict};
     let mut gate = Gate::default();
-    gate.rules.add(Effect::Allow, "Bash", Source::Flag);
-    gate.rules.add(Effect::Deny, "Bash(rm:*)", Source::Flag);
+    gate.rules.add(Effect::Allow, "Bash", RuleSource::Flag);
+    gate.rules.add(Effect::Deny, "Bash(rm:*)", RuleSource::Flag);
     let hidden = [
         "env -i A=b rm x",
         "env -S 'rm x'",
@@ -361,7 +361,7 @@ fn a_ban_is_found_behind_them() {
         "tar xf x --to-command 'rm y'",
     ];
     for command in hidden {
-        let decision = gate.decide(&Action::Command { text: command }, &Actor::default());
+        let decision = gate.decide(&GateAction::Command { text: command }, &Actor::default());
         assert_eq!(decision.verdict, Verdict::Deny, "{command}: {decision:?}");
     }
     let free = [
@@ -371,7 +371,7 @@ fn a_ban_is_found_behind_them() {
         "find . -name rm",
     ];
     for command in free {
-        let decision = gate.decide(&Action::Command { text: command }, &Actor::default());
+        let decision = gate.decide(&GateAction::Command { text: command }, &Actor::default());
         assert_eq!(decision.verdict, Verdict::Allow, "{command}: {decision:?}");
     }
 }

@@ -1,7 +1,7 @@
 //! What must hold for every rule and every line.
 
 use proptest::prelude::*;
-use prowess_policy::{Action, Actor, Effect, Gate, Mode, Outcome, Plan, Rule, Source, Verdict};
+use prowess_policy::{GateAction, Actor, Effect, Gate, PermissionMode, GateOutcome, Plan, PermissionRule, RuleSource, Verdict};
 use prowess_shell::{finder, lex, script};
 
 const RULES: &[&str] = &[
@@ -54,13 +54,13 @@ fn rules() -> impl Strategy<Value = Vec<(Effect, &'static str)>> {
     proptest::collection::vec((effect, proptest::sample::select(RULES)), 0..5)
 }
 
-fn gate(rules: &[(Effect, &str)], mode: Mode) -> Gate {
+fn gate(rules: &[(Effect, &str)], mode: PermissionMode) -> Gate {
     let mut gate = Gate {
         mode,
         ..Gate::default()
     };
     for (effect, text) in rules {
-        gate.rules.add(*effect, text, Source::Flag);
+        gate.rules.add(*effect, text, RuleSource::Flag);
     }
     gate
 }
@@ -74,28 +74,28 @@ proptest! {
         added in proptest::sample::select(RULES),
         effect in proptest::sample::select(&[Effect::Ask, Effect::Deny][..]),
         line in line(),
-        mode in proptest::sample::select(&Mode::ALL[..]),
+        mode in proptest::sample::select(&PermissionMode::ALL[..]),
     ) {
-        let before = gate(&rules, mode).decide(&Action::Command { text: &line }, &Actor::default());
+        let before = gate(&rules, mode).decide(&GateAction::Command { text: &line }, &Actor::default());
         let mut more = rules.clone();
         more.push((effect, added));
-        let after = gate(&more, mode).decide(&Action::Command { text: &line }, &Actor::default());
+        let after = gate(&more, mode).decide(&GateAction::Command { text: &line }, &Actor::default());
         prop_assert!(after.verdict >= before.verdict, "{line:?}: {before:?} became {after:?}");
     }
 
     #[test]
     fn taking_a_permission_away_never_widens_access(rules in rules(), line in line()) {
-        let full = gate(&rules, Mode::Ask).decide(&Action::Command { text: &line }, &Actor::default());
+        let full = gate(&rules, PermissionMode::Ask).decide(&GateAction::Command { text: &line }, &Actor::default());
         let fewer: Vec<_> = rules.iter().copied().filter(|(effect, _)| *effect != Effect::Allow).collect();
-        let less = gate(&fewer, Mode::Ask).decide(&Action::Command { text: &line }, &Actor::default());
+        let less = gate(&fewer, PermissionMode::Ask).decide(&GateAction::Command { text: &line }, &Actor::default());
         prop_assert!(less.verdict >= full.verdict);
     }
 
     #[test]
     fn any_line_gets_an_answer(line in any::<String>(), rules in rules()) {
-        let outcome = gate(&rules, Mode::Ask).command(&line, &Actor::default());
+        let outcome = gate(&rules, PermissionMode::Ask).command(&line, &Actor::default());
         prop_assert!(!outcome.decision().reason.is_empty());
-        if let Outcome::Allowed(approved, _) = outcome {
+        if let GateOutcome::Allowed(approved, _) = outcome {
             prop_assert!(!matches!(approved.value().plan, Plan::AsTyped(_)), "{line:?} was never proved");
         }
         finder::find(&line);
@@ -112,7 +112,7 @@ proptest! {
     #[test]
     fn any_text_is_a_rule_or_says_why_not(text in any::<String>()) {
         for effect in [Effect::Allow, Effect::Ask, Effect::Deny] {
-            if let Err(fault) = Rule::parse(&text, effect) {
+            if let Err(fault) = PermissionRule::parse(&text, effect) {
                 prop_assert!(!fault.why.is_empty());
             }
         }
@@ -124,8 +124,8 @@ proptest! {
         // stands in quotes, and then it does not run.
         let prefix = prefix.replace(['\'', '"', '\\'], "");
         let text = format!("{prefix}\nrm x\n{line}");
-        let decision = gate(&[(Effect::Allow, "Bash"), (Effect::Deny, "Bash(rm:*)")], Mode::Ask)
-            .decide(&Action::Command { text: &text }, &Actor::default());
+        let decision = gate(&[(Effect::Allow, "Bash"), (Effect::Deny, "Bash(rm:*)")], PermissionMode::Ask)
+            .decide(&GateAction::Command { text: &text }, &Actor::default());
         prop_assert_ne!(decision.verdict, Verdict::Allow, "{:?}", text);
     }
 }

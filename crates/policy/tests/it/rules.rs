@@ -1,7 +1,7 @@
 //! What rules mean: the cases of the reference, and those of the seeds that guard commands.
 
 use prowess_policy::{
-    Action, Actor, Answer, Effect, Gate, Grant, Mode, Outcome, Plan, RuleSet, SkillActor, Source,
+    GateAction, Actor, ApprovalAnswer, Effect, Gate, PermissionGrant, PermissionMode, GateOutcome, Plan, PermissionRules, SkillActor, RuleSource,
     Verdict,
 };
 
@@ -13,14 +13,14 @@ fn gate(allow: &[&str], ask: &[&str], deny: &[&str]) -> Gate {
         (Effect::Deny, deny),
     ] {
         for text in list {
-            gate.rules.add(effect, text, Source::Flag);
+            gate.rules.add(effect, text, RuleSource::Flag);
         }
     }
     gate
 }
 
 fn verdict(gate: &Gate, command: &str) -> Verdict {
-    gate.decide(&Action::Command { text: command }, &Actor::default())
+    gate.decide(&GateAction::Command { text: command }, &Actor::default())
         .verdict
 }
 
@@ -28,7 +28,7 @@ fn verdict(gate: &Gate, command: &str) -> Verdict {
 fn check(allow: &[&str], ask: &[&str], deny: &[&str], cases: &[(&str, Verdict)]) {
     let gate = gate(allow, ask, deny);
     for (command, expected) in cases {
-        let decision = gate.decide(&Action::Command { text: command }, &Actor::default());
+        let decision = gate.decide(&GateAction::Command { text: command }, &Actor::default());
         assert_eq!(decision.verdict, *expected, "{command:?}: {decision:?}");
     }
 }
@@ -37,12 +37,12 @@ use Verdict::{Allow, Ask, Deny};
 
 #[test]
 fn case_116_a_list_of_tools_in_either_spelling() {
-    let set = RuleSet::of_skill("x", "Bash(git add *) Bash(git commit *), Read", "");
+    let set = PermissionRules::of_skill("x", "Bash(git add *) Bash(git commit *), Read", "");
     let texts: Vec<&str> = set.all().iter().map(|placed| &*placed.rule.text).collect();
     assert_eq!(texts, ["Bash(git add *)", "Bash(git commit *)", "Read"]);
 }
 
-fn skill(tools: &RuleSet, trusted: bool, ceiling: bool) -> Actor<'_> {
+fn skill(tools: &PermissionRules, trusted: bool, ceiling: bool) -> Actor<'_> {
     Actor {
         skill: Some(SkillActor {
             name: "x",
@@ -56,9 +56,9 @@ fn skill(tools: &RuleSet, trusted: bool, ceiling: bool) -> Actor<'_> {
 
 #[test]
 fn case_117_a_skill_pre_approves_only_while_it_asks() {
-    let tools = RuleSet::of_skill("x", "Bash(git add:*)", "");
+    let tools = PermissionRules::of_skill("x", "Bash(git add:*)", "");
     let gate = gate(&[], &[], &[]);
-    let action = Action::Command { text: "git add a" };
+    let action = GateAction::Command { text: "git add a" };
     assert_eq!(
         gate.decide(&action, &skill(&tools, true, false)).verdict,
         Allow
@@ -68,10 +68,10 @@ fn case_117_a_skill_pre_approves_only_while_it_asks() {
 
 #[test]
 fn case_118_a_grant_removes_nothing_and_a_ban_does() {
-    let tools = RuleSet::of_skill("x", "Bash(git add:*)", "Bash(git push:*)");
+    let tools = PermissionRules::of_skill("x", "Bash(git add:*)", "Bash(git push:*)");
     let gate = gate(&["Bash(ls:*)", "Bash(git push:*)"], &[], &[]);
     let decide = |text| {
-        gate.decide(&Action::Command { text }, &skill(&tools, true, false))
+        gate.decide(&GateAction::Command { text }, &skill(&tools, true, false))
             .verdict
     };
     assert_eq!(decide("ls -la"), Allow);
@@ -213,7 +213,7 @@ fn case_122_deny_beats_ask_beats_allow() {
 
 fn use_skill(gate: &Gate, name: &str, also: &[&str], arguments: &str) -> Verdict {
     gate.decide(
-        &Action::Skill {
+        &GateAction::Skill {
             name,
             also,
             action: "run",
@@ -247,7 +247,7 @@ fn core_agent_rules_per_skill_and_action() {
     );
     let decide = |name, action| {
         gate.decide(
-            &Action::Skill {
+            &GateAction::Skill {
                 name,
                 also: &[],
                 action,
@@ -350,7 +350,7 @@ fn a_ban_that_cannot_be_read_stops_everything() {
     let mut many = gate(&["Bash"], &[], &[]);
     for at in 0..300 {
         many.rules
-            .add(Effect::Deny, &format!("Bash(x{at}:*)"), Source::Flag);
+            .add(Effect::Deny, &format!("Bash(x{at}:*)"), RuleSource::Flag);
     }
     assert_eq!(verdict(&many, "git status"), Ask);
 }
@@ -418,11 +418,11 @@ fn skilled_crew_two_patterns_are_either_or() {
 #[test]
 fn modes() {
     let cases = [
-        (Mode::Ask, Ask, Allow, Ask),
-        (Mode::Allow, Deny, Allow, Deny),
-        (Mode::Plan, Deny, Deny, Deny),
-        (Mode::AcceptEdits, Ask, Allow, Allow),
-        (Mode::Yolo, Allow, Allow, Allow),
+        (PermissionMode::Ask, Ask, Allow, Ask),
+        (PermissionMode::Allow, Deny, Allow, Deny),
+        (PermissionMode::Plan, Deny, Deny, Deny),
+        (PermissionMode::AcceptEdits, Ask, Allow, Allow),
+        (PermissionMode::Yolo, Allow, Allow, Allow),
     ];
     for (mode, unknown, listed, write) in cases {
         let mut gate = gate(&["Bash(git:*)"], &["Bash(git push:*)"], &["Bash(rm:*)"]);
@@ -430,28 +430,28 @@ fn modes() {
         assert_eq!(verdict(&gate, "id"), unknown, "{mode:?}");
         assert_eq!(verdict(&gate, "git status"), listed, "{mode:?}");
         assert_eq!(verdict(&gate, "rm x"), Deny, "{mode:?}");
-        let decision = gate.decide(&Action::Write { path: "a.txt" }, &Actor::default());
+        let decision = gate.decide(&GateAction::Write { path: "a.txt" }, &Actor::default());
         assert_eq!(decision.verdict, write, "{mode:?}");
         let outside = gate
-            .decide(&Action::Write { path: "/etc/x" }, &Actor::default())
+            .decide(&GateAction::Write { path: "/etc/x" }, &Actor::default())
             .verdict;
-        assert_ne!((mode, outside), (Mode::AcceptEdits, Allow));
+        assert_ne!((mode, outside), (PermissionMode::AcceptEdits, Allow));
     }
 }
 
 #[test]
 fn untrusted_skills_do_nothing() {
-    let tools = RuleSet::of_skill("x", "Bash", "");
+    let tools = PermissionRules::of_skill("x", "Bash", "");
     let mut gate = gate(&["Bash"], &[], &[]);
-    gate.mode = Mode::Yolo;
+    gate.mode = PermissionMode::Yolo;
     let decision = gate.decide(
-        &Action::Command { text: "git status" },
+        &GateAction::Command { text: "git status" },
         &skill(&tools, false, false),
     );
     assert_eq!(decision.verdict, Deny);
     assert!(decision.remedy.unwrap().contains("prowess trust x"));
     assert_eq!(
-        gate.decide(&Action::Read { path: "a" }, &skill(&tools, false, false))
+        gate.decide(&GateAction::Read { path: "a" }, &skill(&tools, false, false))
             .verdict,
         Allow
     );
@@ -459,10 +459,10 @@ fn untrusted_skills_do_nothing() {
 
 #[test]
 fn a_ceiling_keeps_out_what_the_person_allows() {
-    let tools = RuleSet::of_skill("x", "Bash(git status:*), Read(docs/**)", "");
+    let tools = PermissionRules::of_skill("x", "Bash(git status:*), Read(docs/**)", "");
     let gate = gate(&["Bash"], &[], &[]);
     let decide = |text, ceiling| {
-        gate.decide(&Action::Command { text }, &skill(&tools, true, ceiling))
+        gate.decide(&GateAction::Command { text }, &skill(&tools, true, ceiling))
             .verdict
     };
     assert_eq!(decide("ls", false), Allow);
@@ -471,7 +471,7 @@ fn a_ceiling_keeps_out_what_the_person_allows() {
     assert_eq!(decide("git status && ls", true), Deny);
     assert_eq!(decide("git $x", true), Deny);
     let read = |path| {
-        gate.decide(&Action::Read { path }, &skill(&tools, true, true))
+        gate.decide(&GateAction::Read { path }, &skill(&tools, true, true))
             .verdict
     };
     assert_eq!(read("docs/a.md"), Allow);
@@ -484,16 +484,16 @@ fn project_settings_only_tighten() {
     gate.rules.add(
         Effect::Allow,
         "Bash",
-        Source::Project("prowess.toml".into()),
+        RuleSource::Project("prowess.toml".into()),
     );
     assert_eq!(verdict(&gate, "git status"), Ask);
     assert_eq!(gate.rules.unread().len(), 1);
     gate.rules
-        .add(Effect::Allow, "Bash", Source::User("config.toml".into()));
+        .add(Effect::Allow, "Bash", RuleSource::User("config.toml".into()));
     gate.rules.add(
         Effect::Deny,
         "Bash(git:*)",
-        Source::Project("prowess.toml".into()),
+        RuleSource::Project("prowess.toml".into()),
     );
     assert_eq!(verdict(&gate, "git status"), Deny);
 }
@@ -506,7 +506,7 @@ fn hosts() {
         &[],
     );
     let fetch = |host| {
-        gate.decide(&Action::Fetch { host }, &Actor::default())
+        gate.decide(&GateAction::Fetch { host }, &Actor::default())
             .verdict
     };
     assert_eq!(fetch("a.example.com"), Allow);
@@ -527,7 +527,7 @@ fn mcp_tools_and_arguments() {
     );
     let call = |name| {
         gate.decide(
-            &Action::Tool {
+            &GateAction::Tool {
                 name,
                 arguments: &[],
             },
@@ -541,7 +541,7 @@ fn mcp_tools_and_arguments() {
     assert_eq!(call("mcp__jira__write_issue"), Ask);
     let with = |arguments| {
         gate.decide(
-            &Action::Tool {
+            &GateAction::Tool {
                 name: "Agent",
                 arguments,
             },
@@ -556,15 +556,15 @@ fn mcp_tools_and_arguments() {
 fn only_a_yes_approves_and_it_is_kept_as_long_as_said() {
     let mut gate = gate(&[], &[], &[]);
     let pending = |gate: &Gate, text: &str| match gate.command(text, &Actor::default()) {
-        Outcome::Ask(pending) => pending,
+        GateOutcome::Ask(pending) => pending,
         other => panic!("{other:?}"),
     };
-    assert!(pending(&gate, "id").answer(Answer::No).is_err());
-    let (approved, grant) = pending(&gate, "id").answer(Answer::Once).unwrap();
+    assert!(pending(&gate, "id").answer(ApprovalAnswer::No).is_err());
+    let (approved, grant) = pending(&gate, "id").answer(ApprovalAnswer::Once).unwrap();
     assert_eq!(approved.value().plan, Plan::Words(vec!["id".into()]));
     assert_eq!(grant, None);
     let (approved, grant) = pending(&gate, "for x in a; do id; done")
-        .answer(Answer::Session)
+        .answer(ApprovalAnswer::Session)
         .unwrap();
     assert_eq!(
         approved.value().plan,
@@ -573,7 +573,7 @@ fn only_a_yes_approves_and_it_is_kept_as_long_as_said() {
     gate.grants.extend(grant);
     assert_eq!(verdict(&gate, "for x in a; do id; done"), Allow);
     assert_eq!(verdict(&gate, "for x in b; do id; done"), Ask);
-    let (_, grant) = pending(&gate, "id").answer(Answer::Tool).unwrap();
+    let (_, grant) = pending(&gate, "id").answer(ApprovalAnswer::Tool).unwrap();
     gate.grants.extend(grant);
     assert_eq!(verdict(&gate, "uname"), Allow);
     assert_eq!(verdict(&gate, "uname $x"), Ask);
@@ -581,7 +581,7 @@ fn only_a_yes_approves_and_it_is_kept_as_long_as_said() {
 
 #[test]
 fn grants_hang_on_the_digest_of_the_skill() {
-    let tools = RuleSet::default();
+    let tools = PermissionRules::default();
     let actor = |digest| Actor {
         skill: Some(SkillActor {
             name: "x",
@@ -592,13 +592,13 @@ fn grants_hang_on_the_digest_of_the_skill() {
         }),
     };
     let mut gate = gate(&[], &[], &[]);
-    let Outcome::Ask(pending) = gate.command("id", &actor("1")) else {
+    let GateOutcome::Ask(pending) = gate.command("id", &actor("1")) else {
         panic!()
     };
-    let grant: Grant = pending.answer(Answer::Always).unwrap().1.unwrap();
+    let grant: PermissionGrant = pending.answer(ApprovalAnswer::Always).unwrap().1.unwrap();
     gate.grants.push(grant);
     let decide = |digest| {
-        gate.decide(&Action::Command { text: "id" }, &actor(digest))
+        gate.decide(&GateAction::Command { text: "id" }, &actor(digest))
             .verdict
     };
     assert_eq!(decide("1"), Allow);
@@ -610,7 +610,7 @@ fn grants_hang_on_the_digest_of_the_skill() {
 fn what_runs_is_what_was_checked() {
     let gate = gate(&["Bash"], &[], &[]);
     let plan = |text: &str| match gate.command(text, &Actor::default()) {
-        Outcome::Allowed(approved, _) => approved.value().plan.clone(),
+        GateOutcome::Allowed(approved, _) => approved.value().plan.clone(),
         other => panic!("{other:?}"),
     };
     assert_eq!(
@@ -636,7 +636,7 @@ fn what_runs_is_what_was_checked() {
 #[test]
 fn every_answer_says_why_and_what_would_help() {
     let gate = gate(&["Bash(ls:*)"], &[], &["Bash(rm:*)"]);
-    let decide = |text| gate.decide(&Action::Command { text }, &Actor::default());
+    let decide = |text| gate.decide(&GateAction::Command { text }, &Actor::default());
     let decision = decide("cargo build --release");
     assert_eq!(&*decision.reason, "no rule allows `cargo build --release`");
     assert!(
@@ -656,12 +656,12 @@ fn every_answer_says_why_and_what_would_help() {
 
 #[test]
 fn scripts_of_authors_are_judged_with_their_values() {
-    use prowess_policy::Bound;
-    let tools = RuleSet::of_skill("x", "Bash(gh pr view:*)", "Bash(rm:*)");
-    let any = RuleSet::of_skill("x", "Bash", "Bash(rm:*)");
+    use prowess_policy::BoundScript;
+    let tools = PermissionRules::of_skill("x", "Bash(gh pr view:*)", "Bash(rm:*)");
+    let any = PermissionRules::of_skill("x", "Bash", "Bash(rm:*)");
     let gate = gate(&[], &["Bash(git push:*)"], &[]);
-    let decide = |tools: &RuleSet, script: &str, values: &[&str]| {
-        let bound = Bound {
+    let decide = |tools: &PermissionRules, script: &str, values: &[&str]| {
+        let bound = BoundScript {
             script,
             display: "shown",
             positionals: values,
@@ -669,8 +669,8 @@ fn scripts_of_authors_are_judged_with_their_values() {
         };
         gate.bound(&bound, &skill(tools, true, false))
     };
-    let words = |outcome: Outcome| match outcome {
-        Outcome::Allowed(approved, _) => match &approved.value().plan {
+    let words = |outcome: GateOutcome| match outcome {
+        GateOutcome::Allowed(approved, _) => match &approved.value().plan {
             Plan::Words(words) => words.iter().map(ToString::to_string).collect::<Vec<_>>(),
             plan => panic!("{plan:?}"),
         },
@@ -727,12 +727,12 @@ fn scripts_of_authors_are_judged_with_their_values() {
 
 #[test]
 fn a_yes_for_longer_is_about_the_values_too() {
-    use prowess_policy::Bound;
-    let tools = RuleSet::default();
+    use prowess_policy::BoundScript;
+    let tools = PermissionRules::default();
     for script in ["gh pr view \"$0\"", "for x in a; do echo \"$0\"; done"] {
         let mut gate = gate(&[], &[], &[]);
         let ask = |gate: &Gate, value: &str| {
-            let bound = Bound {
+            let bound = BoundScript {
                 script,
                 display: "shown",
                 positionals: &[value],
@@ -740,12 +740,12 @@ fn a_yes_for_longer_is_about_the_values_too() {
             };
             gate.bound(&bound, &skill(&tools, true, false))
         };
-        let Outcome::Ask(pending) = ask(&gate, "1") else {
+        let GateOutcome::Ask(pending) = ask(&gate, "1") else {
             panic!("{script}")
         };
         assert_eq!(&*pending.command().text, "shown");
         gate.grants
-            .extend(pending.answer(Answer::Session).unwrap().1);
+            .extend(pending.answer(ApprovalAnswer::Session).unwrap().1);
         assert_eq!(ask(&gate, "1").decision().verdict, Allow, "{script}");
         assert_eq!(ask(&gate, "2").decision().verdict, Ask, "{script}");
     }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use prowess_diag::{LineIndex, wording};
-use prowess_policy::{Decision, RuleSet};
+use prowess_policy::{Decision, PermissionRules};
 use prowess_render::Became;
 use prowess_sandbox::{Captured, End, Outcome, State as Layer, Stopped};
 use prowess_spec::tokens;
@@ -24,7 +24,7 @@ pub fn decision(decision: &Decision, words: Option<&[Vec<String>]>) -> Value {
 }
 
 /// The rules that count, and those that could not be read.
-pub fn rules(rules: &RuleSet, mode: &str, sandbox: &str) -> Value {
+pub fn rules(rules: &PermissionRules, mode: &str, sandbox: &str) -> Value {
     let listed: Vec<Value> = rules
         .all()
         .iter()

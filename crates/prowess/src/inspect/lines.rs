@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::io::{BufRead, Write};
 use std::sync::Arc;
 
-use prowess_policy::{Actor, Effect, Gate, Places, Source, Verdict};
+use prowess_policy::{Actor, Effect, Gate, WorkspacePaths, RuleSource, Verdict};
 use prowess_shell::{Script, Simple};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -128,7 +128,7 @@ fn gate_of(case: &Case<'_>) -> Result<Gate, serde_json::Error> {
     };
     let mut gate = Gate::default();
     if let Some(cwd) = &case.cwd {
-        gate.places = Places {
+        gate.places = WorkspacePaths {
             root: cwd.as_str().into(),
             ..gate.places
         };
@@ -139,7 +139,7 @@ fn gate_of(case: &Case<'_>) -> Result<Gate, serde_json::Error> {
         (Effect::Deny, rules.deny),
     ] {
         for rule in list {
-            gate.rules.add(effect, &rule, Source::Flag);
+            gate.rules.add(effect, &rule, RuleSource::Flag);
         }
     }
     Ok(gate)

@@ -2,7 +2,7 @@
 
 use prowess_agent::{Event, Request};
 use prowess_catalog::{Grant, View, Who};
-use prowess_policy::Mode;
+use prowess_policy::PermissionMode;
 use prowess_runtime::{Engine, RuntimeError, Session, SubRun, Which};
 use serde_json::json;
 
@@ -58,7 +58,7 @@ fn case_125_an_unknown_agent_is_told_with_its_neighbour_and_nothing_runs() {
         .settings
         .agents
         .insert("writer".into(), Grant::default());
-    mode(&mut parts, Mode::Yolo);
+    mode(&mut parts, PermissionMode::Yolo);
     let engine = Engine::new(parts);
     let id = talk(&engine, "go");
     let request = model.last();
@@ -192,7 +192,7 @@ fn case_125_explore_and_plan_only_look() {
         let counter = Counter::new("count");
         let mut parts = world.parts(model.clone());
         parts.tools.push(counter.clone());
-        mode(&mut parts, Mode::Yolo);
+        mode(&mut parts, PermissionMode::Yolo);
         let engine = Engine::new(parts);
         let id = talk(&engine, "go");
         // Loading a skill may run its commands.

@@ -1,6 +1,6 @@
 //! The gate in a session: who is asked, how often, and what is written down.
 
-use prowess_policy::{Answer, Effect, Mode};
+use prowess_policy::{ApprovalAnswer, Effect, PermissionMode};
 use prowess_runtime::{Engine, Parts, Session};
 use serde_json::json;
 
@@ -32,7 +32,7 @@ fn talk(parts: Parts) -> (Engine, String) {
 fn a_person_is_asked_once_and_the_answer_is_written_down() {
     let world = World::new();
     let model = Script::of([bash("mkdir made"), says("done")]);
-    let (parts, person) = asking(&world, model, Answer::Once);
+    let (parts, person) = asking(&world, model, ApprovalAnswer::Once);
     let (engine, id) = talk(parts);
     assert_eq!(person.asked(), ["mkdir made"]);
     assert!(world.path("project/made").exists());
@@ -72,7 +72,7 @@ fn a_no_is_an_answer_and_the_session_goes_on() {
         ]),
         says("done"),
     ]);
-    let (parts, person) = asking(&world, model.clone(), Answer::No);
+    let (parts, person) = asking(&world, model.clone(), ApprovalAnswer::No);
     talk(parts);
     assert_eq!(person.asked(), ["mkdir one", "mkdir two"]);
     let request = model.last();
@@ -95,7 +95,7 @@ fn a_yes_for_the_session_is_asked_for_once() {
         bash("mkdir -p one"),
         says("d"),
     ]);
-    let (parts, person) = asking(&world, model, Answer::Session);
+    let (parts, person) = asking(&world, model, ApprovalAnswer::Session);
     let engine = Engine::new(parts);
     wait(async {
         let mut session = Session::start(&engine, "t").await.unwrap();
@@ -113,7 +113,7 @@ fn a_yes_for_the_session_is_asked_for_once() {
 fn what_a_rule_forbids_is_not_asked_about_and_written_down() {
     let world = World::new();
     let model = Script::of([bash("mkdir made"), says("done")]);
-    let (mut parts, person) = asking(&world, model.clone(), Answer::Always);
+    let (mut parts, person) = asking(&world, model.clone(), ApprovalAnswer::Always);
     rule(&mut parts, Effect::Deny, "Bash(mkdir:*)");
     let (engine, id) = talk(parts);
     assert!(person.asked().is_empty() && !world.path("project/made").exists());
@@ -147,9 +147,9 @@ fn core_agent_18_plan_mode_runs_nothing() {
         says("done"),
     ]);
     let mut parts = world.parts(model.clone());
-    parts.workshop.approver = Person::says(Answer::Always);
+    parts.workshop.approver = Person::says(ApprovalAnswer::Always);
     rule(&mut parts, Effect::Allow, "Bash(mkdir:*)");
-    mode(&mut parts, Mode::Plan);
+    mode(&mut parts, PermissionMode::Plan);
     talk(parts);
     assert!(
         !world.path("project/made").exists(),
@@ -164,7 +164,7 @@ fn nobody_is_asked_about_an_input_that_is_wrong() {
         call("bash", json!({ "comand": "mkdir made" })),
         says("done"),
     ]);
-    let (parts, person) = asking(&world, model, Answer::Once);
+    let (parts, person) = asking(&world, model, ApprovalAnswer::Once);
     talk(parts);
     assert!(person.asked().is_empty());
 }
@@ -172,7 +172,7 @@ fn nobody_is_asked_about_an_input_that_is_wrong() {
 fn a_question_about_loading_a_skill() {
     let world = World::new();
     world.skill("pdf", "", "Use pdftk.");
-    for (answer, loads) in [(Answer::No, false), (Answer::Once, true)] {
+    for (answer, loads) in [(ApprovalAnswer::No, false), (ApprovalAnswer::Once, true)] {
         let model = Script::of([load("pdf"), says("done")]);
         let (mut parts, person) = asking(&world, model.clone(), answer);
         rule(&mut parts, Effect::Ask, "Skill(pdf)");
@@ -193,7 +193,7 @@ fn files_are_asked_about_like_commands() {
         call("write", json!({ "path": "a.txt", "content": "x" })),
         says("done"),
     ]);
-    let (parts, person) = asking(&world, model, Answer::Once);
+    let (parts, person) = asking(&world, model, ApprovalAnswer::Once);
     let (engine, id) = talk(parts);
     assert_eq!(person.asked().len(), 1, "{:?}", person.asked());
     assert_eq!(world.read("project/a.txt"), "x");
@@ -210,7 +210,7 @@ fn the_mode_that_allows_still_obeys_rules() {
         says("done"),
     ]);
     let mut parts = world.parts(model);
-    mode(&mut parts, Mode::Yolo);
+    mode(&mut parts, PermissionMode::Yolo);
     rule(&mut parts, Effect::Deny, "Bash(rm:*)");
     talk(parts);
     assert!(world.path("project/made").exists() && !world.path("project/fine").exists());

@@ -26,7 +26,7 @@ fn endless() -> impl Fn(usize, &prowess_agent::Request) -> Act + Send + Sync {
 fn engine(world: &World, model: Arc<Script>, budget: Budget) -> Engine {
     let mut parts = world.parts(model);
     parts.settings.budget = budget;
-    mode(&mut parts, prowess_policy::Mode::Yolo);
+    mode(&mut parts, prowess_policy::PermissionMode::Yolo);
     Engine::new(parts)
 }
 
@@ -138,7 +138,7 @@ fn sub_runs_have_a_budget_of_their_own() {
         tokens: Some(220),
         ..Budget::default()
     };
-    mode(&mut parts, prowess_policy::Mode::Yolo);
+    mode(&mut parts, prowess_policy::PermissionMode::Yolo);
     let (_, pause) = run(&Engine::new(parts));
     assert_eq!(pause, Pause::Answered("done".into()));
     assert_eq!(model.asked().len(), 4, "two of its own");

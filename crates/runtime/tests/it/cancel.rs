@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use prowess_agent::{Ending, Event};
-use prowess_policy::Mode;
+use prowess_policy::PermissionMode;
 use prowess_runtime::{CancellationToken, Engine, Outcome, Pause, Session, SubRun, Update, Which};
 
 use crate::harness::{Tests, tests};
@@ -24,7 +24,7 @@ pub(crate) const TESTS: Tests = tests! {
 /// An engine that cancels when a file appears that a command makes.
 fn engine(world: &World, model: Arc<Script>) -> Engine {
     let mut parts = world.parts(model);
-    mode(&mut parts, Mode::Yolo);
+    mode(&mut parts, PermissionMode::Yolo);
     Engine::new(parts)
 }
 
@@ -189,7 +189,7 @@ fn saying_something_else_gives_up_what_is_open() {
     };
     let model = Script::of([bash("touch never"), says("fine")]);
     let mut parts = world.parts(model.clone());
-    mode(&mut parts, Mode::Yolo);
+    mode(&mut parts, PermissionMode::Yolo);
     parts.watchers.push(Arc::new(Seeing(watch)));
     let engine = Engine::new(parts);
     wait(async {

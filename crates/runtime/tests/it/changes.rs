@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use prowess_agent::Event;
-use prowess_policy::Answer;
+use prowess_policy::ApprovalAnswer;
 use prowess_runtime::{Engine, Session};
 
 use crate::harness::{Tests, tests};
@@ -119,7 +119,7 @@ fn a_loaded_skill_that_changed_grants_nothing_any_more() {
 /// A session that loaded a skill, the skill changed, and it is taken up again.
 fn resumed(
     world: &World,
-    answer: Answer,
+    answer: ApprovalAnswer,
     edit: impl Fn(&World),
 ) -> (Engine, Arc<Person>, Arc<Script>, String) {
     world.skill("pdf", "", "Use pdftk.");
@@ -139,7 +139,7 @@ fn resumed(
 
 fn a_changed_skill_is_asked_about_at_resume() {
     let world = World::new();
-    let (engine, person, model, id) = resumed(&world, Answer::Once, |world| {
+    let (engine, person, model, id) = resumed(&world, ApprovalAnswer::Once, |world| {
         world.skill("pdf", "", "Use qpdf.");
     });
     assert_eq!(person.asked(), ["Take in the new text of the skill pdf"]);
@@ -164,7 +164,7 @@ fn a_changed_skill_is_asked_about_at_resume() {
 
 fn a_no_at_resume_is_told_to_the_model() {
     let world = World::new();
-    let (engine, _, model, id) = resumed(&world, Answer::No, |world| {
+    let (engine, _, model, id) = resumed(&world, ApprovalAnswer::No, |world| {
         world.skill("pdf", "", "Use qpdf.");
     });
     let last = conversation(&model.last());
@@ -177,7 +177,7 @@ fn a_no_at_resume_is_told_to_the_model() {
 
 fn a_skill_that_is_gone_at_resume_is_told() {
     let world = World::new();
-    let (_, _, model, _) = resumed(&world, Answer::Once, |world| {
+    let (_, _, model, _) = resumed(&world, ApprovalAnswer::Once, |world| {
         std::fs::remove_dir_all(world.path("person/.agents/skills/pdf")).unwrap();
     });
     assert!(conversation(&model.last()).contains("its instructions above no longer hold"));

@@ -1,6 +1,6 @@
 //! Hooks of loaded skills in a session: real processes in the real sandbox.
 
-use prowess_policy::{Answer, Mode};
+use prowess_policy::{ApprovalAnswer, PermissionMode};
 use prowess_runtime::{Engine, Parts, Pause, RuntimeError, Session, SubRun, Which};
 use serde_json::json;
 
@@ -37,7 +37,7 @@ fn hook(event: &str, matcher: &str, script: &str) -> String {
 
 fn free(world: &World, model: std::sync::Arc<Script>) -> Parts {
     let mut parts = world.parts(model);
-    mode(&mut parts, Mode::Yolo);
+    mode(&mut parts, PermissionMode::Yolo);
     parts
 }
 
@@ -84,7 +84,7 @@ fn a_hook_keeps_a_call_from_being_made() {
 }
 
 fn a_hook_can_ask_and_the_answer_is_written_down() {
-    for (answer, made) in [(Answer::No, false), (Answer::Once, true)] {
+    for (answer, made) in [(ApprovalAnswer::No, false), (ApprovalAnswer::Once, true)] {
         let world = World::new();
         world.skill("guard", &hook("PreToolUse", "Bash", "ask.sh"), "Guard.");
         world.script(

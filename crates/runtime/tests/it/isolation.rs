@@ -1,6 +1,6 @@
 //! What sub-runs and sessions do not see of each other.
 
-use prowess_policy::{Answer, Mode};
+use prowess_policy::{ApprovalAnswer, PermissionMode};
 use prowess_render::Arguments;
 use prowess_runtime::{Engine, Session, SubRun, Which};
 use serde_json::json;
@@ -95,7 +95,7 @@ fn a_yes_given_in_a_sub_run_does_not_count_above() {
         bash("mkdir above"),
         says("done"),
     ]);
-    let (parts, person) = asking(&world, model, Answer::Session);
+    let (parts, person) = asking(&world, model, ApprovalAnswer::Session);
     let engine = Engine::new(parts);
     talk(&engine, "go");
     let asked = person.asked();
@@ -113,7 +113,7 @@ fn a_yes_given_above_is_no_yes_to_a_skill() {
         says("did it"),
         says("done"),
     ]);
-    let (parts, person) = asking(&world, model, Answer::Session);
+    let (parts, person) = asking(&world, model, ApprovalAnswer::Session);
     let engine = Engine::new(parts);
     talk(&engine, "go");
     let asked = person.asked();
@@ -160,7 +160,7 @@ fn what_a_sub_run_may_is_never_more_than_what_is_above() {
         says("done"),
     ]);
     let mut parts = world.parts(model.clone());
-    mode(&mut parts, Mode::Plan);
+    mode(&mut parts, PermissionMode::Plan);
     let engine = Engine::new(parts);
     talk(&engine, "go");
     assert!(

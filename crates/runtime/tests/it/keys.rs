@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use prowess_agent::{Effort, Request};
-use prowess_policy::{Answer, Mode};
+use prowess_policy::{ApprovalAnswer, PermissionMode};
 use prowess_runtime::{Engine, Models, Parts};
 use prowess_traits::Model;
 use serde_json::json;
@@ -63,7 +63,7 @@ fn disallowed_tools_are_neither_declared_nor_called() {
         says("done"),
     ]);
     let mut parts = world.parts(model.clone());
-    mode(&mut parts, Mode::Yolo);
+    mode(&mut parts, PermissionMode::Yolo);
     let asked = talk(parts, &model, "go");
     assert!(tools(&asked[0]).contains(&"bash"));
     for name in ["bash", "write", "run_command_line"] {
@@ -87,7 +87,7 @@ fn a_rule_in_disallowed_tools_is_the_gate_s() {
         says("done"),
     ]);
     let mut parts = world.parts(model.clone());
-    mode(&mut parts, Mode::Yolo);
+    mode(&mut parts, PermissionMode::Yolo);
     let asked = talk(parts, &model, "go");
     assert!(
         tools(&asked[1]).contains(&"bash"),
@@ -173,7 +173,7 @@ fn allowed_tools_are_not_asked_about_inline_and_others_are() {
         bash("touch other"),
         says("done"),
     ]);
-    let (parts, person) = asking(&world, model.clone(), Answer::No);
+    let (parts, person) = asking(&world, model.clone(), ApprovalAnswer::No);
     let asked = talk(parts, &model, "go");
     assert_eq!(person.asked(), ["mkdir before", "touch other"]);
     assert!(!world.path("project/before").exists() && !world.path("project/other").exists());
@@ -195,7 +195,7 @@ fn allowed_tools_are_all_there_is_where_a_person_confines() {
         says("done"),
     ]);
     let mut parts = world.parts(model.clone());
-    mode(&mut parts, Mode::Yolo);
+    mode(&mut parts, PermissionMode::Yolo);
     parts.workshop.settings.confine = true;
     let asked = talk(parts, &model, "go");
     assert!(world.path("project/made").exists());

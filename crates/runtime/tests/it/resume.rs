@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use prowess_agent::{Budget, Event, Message, Stamped, VERSION};
-use prowess_policy::Mode;
+use prowess_policy::PermissionMode;
 use prowess_runtime::{Engine, Pause, RuntimeError, Session, SubRun, Which};
 use prowess_store::MemorySessions;
 use prowess_traits::SessionStore;
@@ -61,7 +61,7 @@ fn worker() -> Arc<Script> {
 
 fn engine(world: &World, model: Arc<Script>, store: Arc<dyn SessionStore>) -> Engine {
     let mut parts = world.parts(model);
-    mode(&mut parts, Mode::Yolo);
+    mode(&mut parts, PermissionMode::Yolo);
     parts.store = store;
     Engine::new(parts)
 }
@@ -222,7 +222,7 @@ fn squadron_3_a_sub_run_is_taken_up_with_what_it_may() {
         _ => says("done"),
     });
     let mut parts = world.parts(model.clone());
-    mode(&mut parts, Mode::Yolo);
+    mode(&mut parts, PermissionMode::Yolo);
     let engine = Engine::new(parts);
     wait(async {
         let sub = SubRun::new(Which::Name("maker".into()));

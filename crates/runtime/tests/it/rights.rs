@@ -1,7 +1,7 @@
 //! What a hostile skill or a hijacked model tries: more rights, more turns, more money.
 
 use prowess_agent::{Budget, Effort};
-use prowess_policy::{Answer, Effect, Mode};
+use prowess_policy::{ApprovalAnswer, Effect, PermissionMode};
 use prowess_runtime::{Engine, MAX_TICKS, Session, SubRun, Which};
 use serde_json::json;
 
@@ -194,9 +194,9 @@ fn a_person_is_asked_about_what_a_hook_made_of_a_call() {
     let (mut parts, person) = asking(
         &world,
         Script::of([load("guard"), bash("mkdir made"), says("done")]),
-        Answer::No,
+        ApprovalAnswer::No,
     );
-    mode(&mut parts, Mode::Yolo);
+    mode(&mut parts, PermissionMode::Yolo);
     talk(&Engine::new(parts), "go");
     let asked = person.asked();
     assert!(

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use prowess_agent::Stamped;
-use prowess_policy::Mode;
+use prowess_policy::PermissionMode;
 use prowess_runtime::{Engine, RuntimeError, Session};
 use prowess_store::MemorySessions;
 use prowess_traits::{Lease, SessionError, SessionQuery, SessionStore, SessionSummary};
@@ -94,7 +94,7 @@ impl SessionStore for Full {
 
 fn engine(world: &World, model: Arc<Script>, store: Arc<dyn SessionStore>) -> Engine {
     let mut parts = world.parts(model);
-    mode(&mut parts, Mode::Yolo);
+    mode(&mut parts, PermissionMode::Yolo);
     parts.store = store;
     Engine::new(parts)
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use prowess_agent::{Budget, Effort, Event, Limit, Part};
 use prowess_catalog::Who;
-use prowess_policy::{Effect, Mode};
+use prowess_policy::{Effect, PermissionMode};
 use prowess_registry::NewSkill;
 use prowess_render::Arguments;
 use prowess_runtime::{Engine, MAX_TICKS, Outcome, Pause, RuntimeError, Session, SubRun, Which};
@@ -157,7 +157,7 @@ fn allowed_tools_are_the_ceiling_of_a_sub_run() {
     ]);
     let mut parts = world.parts(model.clone());
     parts.tools.push(Counter::new("count"));
-    mode(&mut parts, Mode::Yolo);
+    mode(&mut parts, PermissionMode::Yolo);
     let engine = Engine::new(parts);
     run(&engine, named("maker")).unwrap();
     let asked = model.asked();

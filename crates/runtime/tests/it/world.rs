@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use prowess_agent::{Decided, Event, Stamped};
 use prowess_catalog::Precedence;
 use prowess_policy::profile::Strength;
-use prowess_policy::{Answer, Effect, Mode, Source};
+use prowess_policy::{ApprovalAnswer, Effect, PermissionMode, RuleSource};
 use prowess_registry::{FileOptions, FileSource, Place, Registry};
 use prowess_runtime::{CancellationToken, Engine, Parts, Settings, Update, Watcher};
 use prowess_sandbox::Runner;
@@ -155,7 +155,7 @@ impl World {
     /// An engine whose gate allows everything that no rule forbids.
     pub(crate) fn free(&self, model: Arc<dyn Model>) -> Engine {
         let mut parts = self.parts(model);
-        mode(&mut parts, Mode::Yolo);
+        mode(&mut parts, PermissionMode::Yolo);
         Engine::new(parts)
     }
 
@@ -172,13 +172,13 @@ fn open(path: &Path, bits: u32) {
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(bits)).unwrap();
 }
 
-pub(crate) fn mode(parts: &mut Parts, mode: Mode) {
+pub(crate) fn mode(parts: &mut Parts, mode: PermissionMode) {
     parts.workshop.gate().mode = mode;
 }
 
 pub(crate) fn rule(parts: &mut Parts, effect: Effect, rule: &str) {
     let mut gate = parts.workshop.gate();
-    gate.rules.add(effect, rule, Source::Flag);
+    gate.rules.add(effect, rule, RuleSource::Flag);
     assert!(gate.rules.unread().is_empty(), "{rule}");
 }
 
@@ -220,12 +220,12 @@ pub(crate) fn roots(engine: &Engine) -> Vec<SessionSummary> {
 /// Always gives the same answer, and keeps the questions.
 #[derive(Debug)]
 pub(crate) struct Person {
-    answer: Answer,
+    answer: ApprovalAnswer,
     asked: Mutex<Vec<String>>,
 }
 
 impl Person {
-    pub(crate) fn says(answer: Answer) -> Arc<Self> {
+    pub(crate) fn says(answer: ApprovalAnswer) -> Arc<Self> {
         Arc::new(Self {
             answer,
             asked: Mutex::default(),
@@ -238,7 +238,7 @@ impl Person {
 }
 
 impl Approver for Person {
-    fn ask(&self, question: &Question<'_>) -> Answer {
+    fn ask(&self, question: &Question<'_>) -> ApprovalAnswer {
         self.asked.lock().unwrap().push(question.what.to_owned());
         self.answer
     }

@@ -8,7 +8,7 @@ use std::process::{Child, Stdio};
 use std::sync::OnceLock;
 
 use prowess_policy::profile::{Profile, Strength};
-use prowess_policy::{Actor, Answer, Approved, Command, Gate};
+use prowess_policy::{Actor, ApprovalAnswer, Approved, Command, Gate};
 use prowess_sandbox::{ExecError, Layer, Options, Outcome, Runner};
 
 /// A user that owns nothing.
@@ -69,9 +69,9 @@ pub(crate) fn for_everybody(file: &Path) -> PathBuf {
 /// A line that a person said yes to.
 pub(crate) fn approved(line: &str) -> Approved<Command> {
     match Gate::default().command(line, &Actor::default()) {
-        prowess_policy::Outcome::Allowed(command, _) => command,
-        prowess_policy::Outcome::Ask(pending) => pending.answer(Answer::Once).unwrap().0,
-        prowess_policy::Outcome::Denied(decision) => panic!("denied: {decision:?}"),
+        prowess_policy::GateOutcome::Allowed(command, _) => command,
+        prowess_policy::GateOutcome::Ask(pending) => pending.answer(ApprovalAnswer::Once).unwrap().0,
+        prowess_policy::GateOutcome::Denied(decision) => panic!("denied: {decision:?}"),
     }
 }
 

@@ -16,7 +16,7 @@ use prowess_catalog::visibility::{View, Who};
 use prowess_diag::sanitize;
 use prowess_diag::wording::{shorten, tick};
 use prowess_policy::paths::absolute;
-use prowess_policy::{Action, Decision, Verdict};
+use prowess_policy::{GateAction, Decision, Verdict};
 
 /// Longest path, in bytes: the system's own limit.
 pub(crate) const MAX_PATH: usize = 4096;
@@ -342,10 +342,10 @@ pub(crate) fn shown(path: &str) -> String {
     shorten(&sanitize::line(path), MAX_SHOWN)
 }
 
-fn action(deed: Deed, path: &str) -> Action<'_> {
+fn action(deed: Deed, path: &str) -> GateAction<'_> {
     match deed {
-        Deed::Read => Action::Read { path },
-        Deed::Write => Action::Write { path },
+        Deed::Read => GateAction::Read { path },
+        Deed::Write => GateAction::Write { path },
     }
 }
 

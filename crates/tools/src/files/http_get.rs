@@ -11,7 +11,7 @@ use crate::input::{object, text};
 use crate::{Loaded, MAX_BYTES, MAX_LINES, Tool, ToolAnswer, ToolError, Why, Workshop};
 use prowess_diag::sanitize;
 use prowess_diag::wording::{size, tick};
-use prowess_policy::{Action, Answer, Decision, Verdict};
+use prowess_policy::{GateAction, ApprovalAnswer, Decision, Verdict};
 use prowess_traits::{FetchLimits, Fetched, Fetcher, Question};
 use serde_json::{Value, json};
 
@@ -137,7 +137,7 @@ fn permit(
     } else {
         format!("Fetch {}", shown(&url.text))
     };
-    let action = Action::Fetch { host: &url.host };
+    let action = GateAction::Fetch { host: &url.host };
     let decision = workshop.judge(loaded, &action);
     if url.reach == Reach::Never {
         let text = format!("{short} was refused: nobody goes to that address.");
@@ -166,8 +166,8 @@ fn permit(
             let answer = workshop.approver.ask(&question);
             workshop.note(question.what, &decision, Some(answer), None);
             match answer {
-                Answer::No => Err(ToolError::denied(&short, &decision)),
-                Answer::Once | Answer::Session | Answer::Tool | Answer::Always => Ok(()),
+                ApprovalAnswer::No => Err(ToolError::denied(&short, &decision)),
+                ApprovalAnswer::Once | ApprovalAnswer::Session | ApprovalAnswer::Tool | ApprovalAnswer::Always => Ok(()),
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use prowess_policy::{Action, Actor, Effect, Gate, Mode, RuleSet, Source, Verdict};
+use prowess_policy::{GateAction, Actor, Effect, Gate, PermissionMode, PermissionRules, RuleSource, Verdict};
 use serde_json::{Map, Value, json};
 
 use crate::workshop::Workshop;
@@ -200,13 +200,13 @@ impl<'a> HookEvent<'a> {
 }
 
 /// The words that hooks know from Claude Code.
-fn permission_mode(mode: Mode) -> &'static str {
+fn permission_mode(mode: PermissionMode) -> &'static str {
     match mode {
-        Mode::Ask => "default",
-        Mode::Allow => "dontAsk",
-        Mode::Plan => "plan",
-        Mode::AcceptEdits => "acceptEdits",
-        Mode::Yolo => "bypassPermissions",
+        PermissionMode::Ask => "default",
+        PermissionMode::Allow => "dontAsk",
+        PermissionMode::Plan => "plan",
+        PermissionMode::AcceptEdits => "acceptEdits",
+        PermissionMode::Yolo => "bypassPermissions",
     }
 }
 
@@ -260,17 +260,17 @@ pub(super) fn is_about(
     input: &Value,
     workshop: &Workshop,
 ) -> bool {
-    let mut rules = RuleSet::default();
-    rules.add(Effect::Deny, rule, Source::Session);
+    let mut rules = PermissionRules::default();
+    rules.add(Effect::Deny, rule, RuleSource::Session);
     let places = workshop.gate().places.clone();
     let gate = Gate {
         rules,
-        mode: Mode::Yolo,
+        mode: PermissionMode::Yolo,
         grants: Vec::new(),
         places,
     };
     let denies =
-        |action: &Action<'_>| gate.decide(action, &Actor::default()).verdict == Verdict::Deny;
+        |action: &GateAction<'_>| gate.decide(action, &Actor::default()).verdict == Verdict::Deny;
     let names: Vec<&str> = std::iter::once(tool.name)
         .chain(tool.also.iter().copied())
         .collect();
@@ -289,7 +289,7 @@ pub(super) fn is_about(
         .map(|(key, value)| (*key, value.as_str()))
         .collect();
     if names.iter().any(|name| {
-        denies(&Action::Tool {
+        denies(&GateAction::Tool {
             name,
             arguments: &arguments,
         })
@@ -308,10 +308,10 @@ pub(super) fn is_about(
                 ""
             });
             denies(&match doing {
-                Doing::Command => Action::Command { text: given },
-                Doing::Read => Action::Read { path: given },
-                Doing::Write => Action::Write { path: given },
-                Doing::Fetch => Action::Fetch {
+                Doing::Command => GateAction::Command { text: given },
+                Doing::Read => GateAction::Read { path: given },
+                Doing::Write => GateAction::Write { path: given },
+                Doing::Fetch => GateAction::Fetch {
                     host: host_of(given),
                 },
                 Doing::Skill => {
@@ -319,7 +319,7 @@ pub(super) fn is_about(
                         .get("args")
                         .and_then(Value::as_str)
                         .unwrap_or_default();
-                    Action::Skill {
+                    GateAction::Skill {
                         name: given,
                         also: &[],
                         action: "load",

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use prowess_diag::{Diagnostic, Severity, Span, suggest, wording};
-use prowess_policy::{Effect, Rule};
+use prowess_policy::{Effect, PermissionRule};
 use prowess_spec::Manifest;
 use prowess_spec::manifest::parse_flag;
 use prowess_spec::vocabulary::HOOK_EVENTS;
@@ -46,7 +46,7 @@ pub struct Handler {
     /// What the program receives, started without a shell; nothing for a line for the shell.
     pub arguments: Option<Box<[Box<str>]>>,
     /// A rule that the use of the tool must fit: `Bash(git push *)`.
-    pub condition: Option<Rule>,
+    pub condition: Option<PermissionRule>,
     /// Milliseconds until it is stopped.
     pub timeout_ms: u64,
     /// Whether it runs only once in a session.
@@ -334,7 +334,7 @@ impl Reader {
         clippy::option_option,
         reason = "no condition is not the same as one that cannot hold"
     )]
-    fn condition(&mut self, event: EventName, node: Option<&Node>) -> Option<Option<Rule>> {
+    fn condition(&mut self, event: EventName, node: Option<&Node>) -> Option<Option<PermissionRule>> {
         let Some(node) = node.filter(|node| !node.is_null()) else {
             return Some(None);
         };
@@ -345,7 +345,7 @@ impl Reader {
             );
             return None;
         }
-        match node.text().map(|text| Rule::parse(text, Effect::Deny)) {
+        match node.text().map(|text| PermissionRule::parse(text, Effect::Deny)) {
             Some(Ok(rule)) => Some(Some(rule)),
             Some(Err(fault)) => {
                 let text = wording::tick(wording::shorten(&fault.text, 60));

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use prowess_policy::{Approved, Bound, Command, Decision, Outcome, Profile, Verdict};
+use prowess_policy::{Approved, BoundScript, Command, Decision, GateOutcome, Profile, Verdict};
 use prowess_shell::script::{canonical, quote, write};
 use prowess_shell::{Word, lex, lex_bound};
 use prowess_traits::Ran;
@@ -381,7 +381,7 @@ impl<'a> Job<'a> {
             .iter()
             .map(|(name, value)| (name.as_str(), value.as_str()))
             .collect();
-        let bound = Bound {
+        let bound = BoundScript {
             script: &self.script,
             display: &self.script,
             positionals: &[],
@@ -393,7 +393,7 @@ impl<'a> Job<'a> {
                 Some(line) => gate.command(line, &actor),
                 None => gate.bound(&bound, &actor),
             };
-            if let Outcome::Ask(pending) = again {
+            if let GateOutcome::Ask(pending) = again {
                 return Err(not_allowed(pending.decision()));
             }
         }

@@ -1,6 +1,6 @@
 //! `edit`.
 
-use prowess_policy::{Answer, Mode};
+use prowess_policy::{ApprovalAnswer, PermissionMode};
 use serde_json::json;
 
 use crate::support::{Says, World, call, told};
@@ -107,8 +107,8 @@ fn what_cannot_be_edited_is_said() {
 #[test]
 fn questions_and_secrets() {
     let world = World::new().file("repo/f", "one\n");
-    let mut workshop = world.workshop(Mode::Ask, &[]);
-    let says = Says::new(Answer::Once);
+    let mut workshop = world.workshop(PermissionMode::Ask, &[]);
+    let says = Says::new(ApprovalAnswer::Once);
     workshop.approver = says.clone();
     told(
         &workshop,
@@ -126,7 +126,7 @@ fn questions_and_secrets() {
         ["Edit `f`, 1 place:\n--- f\n+++ f\n@@ -1 +1 @@\n-one\n+1\n"]
     );
     // The same answer, whether the text is there or not.
-    let says = Says::new(Answer::No);
+    let says = Says::new(ApprovalAnswer::No);
     workshop.approver = says.clone();
     let guess = |old: &str| {
         told(

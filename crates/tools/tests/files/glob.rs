@@ -2,7 +2,7 @@
 
 use std::os::unix::ffi::OsStrExt;
 
-use prowess_policy::{Answer, Effect, Mode};
+use prowess_policy::{ApprovalAnswer, Effect, PermissionMode};
 use serde_json::{Value, json};
 
 use crate::support::{Says, World, call, told};
@@ -35,7 +35,7 @@ fn files(workshop: &prowess_tools::Workshop, input: &Value) -> Vec<String> {
 #[test]
 fn patterns_find_files_in_order() {
     let world = world();
-    let workshop = world.workshop(Mode::Ask, &[]);
+    let workshop = world.workshop(PermissionMode::Ask, &[]);
     let cases: &[(Value, &[&str])] = &[
         (
             json!({ "pattern": "*.rs" }),
@@ -72,20 +72,20 @@ fn rules_leave_files_out() {
         (Effect::Deny, "Read(src/deep/**)"),
         (Effect::Ask, "Read(b.rs)"),
     ];
-    let workshop = world.workshop(Mode::Ask, &rules);
+    let workshop = world.workshop(PermissionMode::Ask, &rules);
     let text = told(&workshop, "glob", &json!({ "pattern": "src/**" }));
     assert_eq!(text, "src/a.rs\n[left out by rules: 2 files]\n");
-    let all = world.workshop(Mode::Yolo, &[(Effect::Deny, "Read")]);
+    let all = world.workshop(PermissionMode::Yolo, &[(Effect::Deny, "Read")]);
     assert!(told(&all, "glob", &json!({ "pattern": "*" })).contains("deny rule `Read`"));
 }
 
 #[test]
 fn a_folder_outside_is_asked_about_once() {
     let world = world().file("outside/deep/y", "");
-    let mut workshop = world.workshop(Mode::Ask, &[]);
+    let mut workshop = world.workshop(PermissionMode::Ask, &[]);
     let input = json!({ "pattern": "*", "path": "out" });
     assert!(told(&workshop, "glob", &input).contains("was refused"));
-    let says = Says::new(Answer::Once);
+    let says = Says::new(ApprovalAnswer::Once);
     workshop.approver = says.clone();
     assert_eq!(
         files(&workshop, &input),
@@ -98,7 +98,7 @@ fn a_folder_outside_is_asked_about_once() {
 #[test]
 fn wrong_patterns_and_folders() {
     let workshop_world = world();
-    let workshop = workshop_world.workshop(Mode::Ask, &[]);
+    let workshop = workshop_world.workshop(PermissionMode::Ask, &[]);
     for pattern in ["/etc/*", "../*", "a/../../b", "[", "{a"] {
         let text = told(&workshop, "glob", &json!({ "pattern": pattern }));
         assert!(text.contains("is no pattern"), "{pattern}: {text}");

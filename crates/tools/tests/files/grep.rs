@@ -1,6 +1,6 @@
 //! `grep`.
 
-use prowess_policy::{Effect, Mode};
+use prowess_policy::{Effect, PermissionMode};
 use serde_json::json;
 
 use crate::support::{World, call, told};
@@ -18,7 +18,7 @@ fn world() -> World {
 #[test]
 fn lines_are_found() {
     let world = world();
-    let workshop = world.workshop(Mode::Ask, &[]);
+    let workshop = world.workshop(PermissionMode::Ask, &[]);
     let grep = |input| told(&workshop, "grep", &input);
     assert_eq!(
         grep(json!({ "pattern": "one" })),
@@ -78,7 +78,7 @@ fn context_has_gaps() {
 #[test]
 fn rules_leave_files_out() {
     let world = world().file("repo/.env", "one\n");
-    let workshop = world.workshop(Mode::Ask, &[(Effect::Deny, "Read(.env)")]);
+    let workshop = world.workshop(PermissionMode::Ask, &[(Effect::Deny, "Read(.env)")]);
     let answer = call(&workshop, "grep", &json!({ "pattern": "one" })).unwrap();
     assert!(
         answer.text.ends_with("[left out by rules: 1 file]\n"),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use prowess_policy::{Answer, Effect, Mode};
+use prowess_policy::{ApprovalAnswer, Effect, PermissionMode};
 use prowess_traits::Fetched;
 use serde_json::json;
 
@@ -75,7 +75,7 @@ fn pages_are_framed_as_data() {
     });
     let world = World::new();
     let workshop = world.workshop(
-        Mode::Allow,
+        PermissionMode::Allow,
         &[(Effect::Allow, "WebFetch(domain:example.com)")],
     );
     assert_eq!(
@@ -123,16 +123,16 @@ fn hosts_are_judged() {
         ..Web::default()
     });
     let world = World::new();
-    let mut workshop = world.workshop(Mode::Ask, &[]);
+    let mut workshop = world.workshop(PermissionMode::Ask, &[]);
     let no = get(&workshop, &web, "https://example.com");
     assert!(
         no.starts_with("Fetching `https://example.com/` was refused: no rule allows"),
         "{no}"
     );
     for (mode, rules) in [
-        (Mode::Plan, vec![]),
-        (Mode::Allow, vec![]),
-        (Mode::Yolo, vec![(Effect::Deny, "WebFetch(domain:*.com)")]),
+        (PermissionMode::Plan, vec![]),
+        (PermissionMode::Allow, vec![]),
+        (PermissionMode::Yolo, vec![(Effect::Deny, "WebFetch(domain:*.com)")]),
     ] {
         let workshop = world.workshop(mode, &rules);
         assert!(
@@ -141,7 +141,7 @@ fn hosts_are_judged() {
         );
     }
     assert!(asked(&web).is_empty());
-    let says = Says::new(Answer::Once);
+    let says = Says::new(ApprovalAnswer::Once);
     workshop.approver = says.clone();
     get(&workshop, &web, "https://example.com");
     assert_eq!(says.questions(), ["Fetch https://example.com/"]);
@@ -164,12 +164,12 @@ fn each_redirect_is_judged() {
         ..Web::default()
     });
     let world = World::new();
-    let mut workshop = world.workshop(Mode::Ask, &[(Effect::Allow, "WebFetch(domain:a.org)")]);
+    let mut workshop = world.workshop(PermissionMode::Ask, &[(Effect::Allow, "WebFetch(domain:a.org)")]);
     assert!(
         get(&workshop, &web, "https://a.org").contains("Fetching `https://b.org/x` was refused")
     );
     assert_eq!(asked(&web), ["https://a.org/"]);
-    let says = Says::new(Answer::Once);
+    let says = Says::new(ApprovalAnswer::Once);
     workshop.approver = says.clone();
     assert!(get(&workshop, &web, "https://a.org").contains("\nthere\n"));
     assert_eq!(
@@ -202,7 +202,7 @@ fn private_addresses_are_always_asked_about() {
         ..Web::default()
     });
     let world = World::new();
-    let mut workshop = world.workshop(Mode::Yolo, &[(Effect::Allow, "WebFetch")]);
+    let mut workshop = world.workshop(PermissionMode::Yolo, &[(Effect::Allow, "WebFetch")]);
     for url in [
         "http://localhost:3000",
         "https://10.0.0.1",
@@ -215,7 +215,7 @@ fn private_addresses_are_always_asked_about() {
             "{url}: {text}"
         );
     }
-    let says = Says::new(Answer::Once);
+    let says = Says::new(ApprovalAnswer::Once);
     workshop.approver = says.clone();
     assert!(get(&workshop, &web, "http://localhost:3000").contains("\nmine\n"));
     assert!(web.asked.lock().unwrap()[0].1.private);

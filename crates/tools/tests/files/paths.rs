@@ -1,6 +1,6 @@
 //! Paths that try to get somewhere else. The gate asks about all of them, and nobody says yes.
 
-use prowess_policy::{Answer, Effect, Mode};
+use prowess_policy::{ApprovalAnswer, Effect, PermissionMode};
 use prowess_tools::Why;
 use serde_json::json;
 
@@ -41,7 +41,7 @@ const OUT: &[&str] = &[
 fn nothing_outside_is_reached_unasked() {
     let world = world();
     // In this mode everything inside may be written unasked.
-    let workshop = world.workshop(Mode::AcceptEdits, &[]);
+    let workshop = world.workshop(PermissionMode::AcceptEdits, &[]);
     for path in OUT {
         for (tool, input) in [
             ("read", json!({ "path": path })),
@@ -74,8 +74,8 @@ fn nothing_outside_is_reached_unasked() {
 fn some_places_are_never_touched() {
     let world = world();
     let rules = [(Effect::Allow, "Read(//**)"), (Effect::Allow, "Edit(//**)")];
-    let mut workshop = world.workshop(Mode::Yolo, &rules);
-    let says = Says::new(Answer::Always);
+    let mut workshop = world.workshop(PermissionMode::Yolo, &rules);
+    let says = Says::new(ApprovalAnswer::Always);
     workshop.approver = says.clone();
     for path in [
         "~/.ssh/id",
@@ -117,7 +117,7 @@ fn some_files_are_never_written() {
         .file("repo/.agents/skills/s/SKILL.md", skill)
         .file("repo/sub/.git/config", "");
     let mut workshop = world.yolo();
-    workshop.approver = Says::new(Answer::Always);
+    workshop.approver = Says::new(ApprovalAnswer::Always);
     for path in [
         ".git/config",
         ".git/hooks/pre-commit",
@@ -194,8 +194,8 @@ fn strange_paths_are_errors() {
 #[test]
 fn a_link_is_told_about() {
     let world = world();
-    let mut workshop = world.workshop(Mode::Ask, &[]);
-    let says = Says::new(Answer::Once);
+    let mut workshop = world.workshop(PermissionMode::Ask, &[]);
+    let says = Says::new(ApprovalAnswer::Once);
     workshop.approver = says.clone();
     told(&workshop, "read", &json!({ "path": "out" }));
     let (link, target) = (world.text("repo/out"), world.text("outside/x"));
@@ -209,7 +209,7 @@ fn a_link_is_told_about() {
 #[test]
 fn a_project_behind_a_link_is_the_project() {
     let world = world().link("alias", "repo").file("repo/.env", "KEY");
-    let mut workshop = world.workshop(Mode::AcceptEdits, &[(Effect::Deny, "Read(/.env)")]);
+    let mut workshop = world.workshop(PermissionMode::AcceptEdits, &[(Effect::Deny, "Read(/.env)")]);
     workshop.places.workspace = world.path("alias");
     workshop.gate().places.root = world.text("alias").into();
     assert_eq!(

@@ -3,7 +3,7 @@
 use std::os::unix::fs::symlink;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use prowess_policy::Mode;
+use prowess_policy::PermissionMode;
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use serde_json::json;
 
@@ -34,7 +34,7 @@ fn swapping(world: &World, victim: &str, target: &str, mut work: impl FnMut()) {
 fn no_swap_leads_out_while_reading() {
     for (victim, target) in [("repo/d/x", "outside/x"), ("repo/d", "outside")] {
         let world = World::new().file("repo/d/x", "mine");
-        let workshop = world.workshop(Mode::Ask, &[]);
+        let workshop = world.workshop(PermissionMode::Ask, &[]);
         swapping(&world, victim, target, || {
             for (tool, input) in [
                 ("read", json!({ "path": "d/x" })),
@@ -54,7 +54,7 @@ fn no_swap_leads_out_while_reading() {
 fn no_swap_leads_out_while_writing() {
     for (victim, target) in [("repo/d/x", "outside/x"), ("repo/d", "outside")] {
         let world = World::new().file("repo/d/x", "mine");
-        let workshop = world.workshop(Mode::AcceptEdits, &[]);
+        let workshop = world.workshop(PermissionMode::AcceptEdits, &[]);
         swapping(&world, victim, target, || {
             told(
                 &workshop,

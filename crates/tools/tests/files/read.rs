@@ -3,7 +3,7 @@
 use std::ffi::CString;
 use std::os::unix::ffi::OsStrExt;
 
-use prowess_policy::{Answer, Effect, Mode};
+use prowess_policy::{ApprovalAnswer, Effect, PermissionMode};
 use serde_json::json;
 
 use crate::support::{Says, World, call, told};
@@ -11,7 +11,7 @@ use crate::support::{Says, World, call, told};
 #[test]
 fn lines_come_with_numbers() {
     let world = World::new().file("repo/a.txt", "one\ntwo\r\nthree");
-    let workshop = world.workshop(Mode::Ask, &[]);
+    let workshop = world.workshop(PermissionMode::Ask, &[]);
     let answer = call(&workshop, "read", &json!({ "path": "a.txt" })).unwrap();
     assert_eq!(answer.text, "1\tone\n2\ttwo\n3\tthree\n");
     assert_eq!(answer.value["content"], "one\ntwo\r\nthree");
@@ -258,13 +258,13 @@ fn the_gate_decides_about_reading() {
         .link("repo/l", ".env")
         .file("repo/d/x", "");
     let rules = [(Effect::Deny, "Read(.env)"), (Effect::Ask, "Read(a)")];
-    let mut workshop = world.workshop(Mode::Yolo, &rules);
+    let mut workshop = world.workshop(PermissionMode::Yolo, &rules);
     for path in [".env", "l", "./d/../.env"] {
         let text = told(&workshop, "read", &json!({ "path": path }));
         assert!(text.contains("deny rule `Read(.env)`"), "{path}: {text}");
     }
     // A rule about the link counts too.
-    workshop = world.workshop(Mode::Ask, &[(Effect::Deny, "Read(l)")]);
+    workshop = world.workshop(PermissionMode::Ask, &[(Effect::Deny, "Read(l)")]);
     assert!(told(&workshop, "read", &json!({ "path": "l" })).contains("deny rule `Read(l)`"));
     // Outside of the project somebody is asked.
     let outside = world.text("outside/x");
@@ -273,21 +273,21 @@ fn the_gate_decides_about_reading() {
         text.contains("was refused: no rule allows reading"),
         "{text}"
     );
-    let says = Says::new(Answer::Once);
+    let says = Says::new(ApprovalAnswer::Once);
     workshop.approver = says.clone();
     assert_eq!(
         told(&workshop, "read", &json!({ "path": outside })),
         "1\tSECRET\n"
     );
     assert_eq!(says.questions(), [format!("Read `{outside}`")]);
-    let plan = world.workshop(Mode::Plan, &[]);
+    let plan = world.workshop(PermissionMode::Plan, &[]);
     assert_eq!(told(&plan, "read", &json!({ "path": "a" })), "1\tx\n");
 }
 
 #[test]
 fn output_that_was_too_long_can_be_read() {
     let world = World::new().file("ours/outputs/output-1.txt", "all of it");
-    let workshop = world.workshop(Mode::Allow, &[]);
+    let workshop = world.workshop(PermissionMode::Allow, &[]);
     let input = json!({ "path": world.text("ours/outputs/output-1.txt") });
     assert_eq!(told(&workshop, "read", &input), "1\tall of it\n");
     let write = json!({ "path": world.text("ours/outputs/output-1.txt"), "content": "x" });

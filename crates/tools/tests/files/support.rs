@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use prowess_catalog::Precedence;
-use prowess_policy::{Answer, Effect, Mode, RuleSet, Source};
+use prowess_policy::{ApprovalAnswer, Effect, PermissionMode, PermissionRules, RuleSource};
 use prowess_registry::{FileOptions, FileSource, Place, Registry};
 use prowess_test::ManualClock;
 use prowess_tools::files::file_tools;
@@ -73,7 +73,7 @@ impl World {
         names
     }
 
-    pub(crate) fn workshop(&self, mode: Mode, rules: &[(Effect, &str)]) -> Workshop {
+    pub(crate) fn workshop(&self, mode: PermissionMode, rules: &[(Effect, &str)]) -> Workshop {
         let registry = Registry::new(Precedence::default());
         let place = Place {
             current: self.path("repo"),
@@ -89,9 +89,9 @@ impl World {
             ours: vec![self.path("ours")],
             outputs: Some(self.path("ours/outputs")),
         };
-        let mut set = RuleSet::default();
+        let mut set = PermissionRules::default();
         for (effect, rule) in rules {
-            set.add(*effect, rule, Source::Flag);
+            set.add(*effect, rule, RuleSource::Flag);
         }
         assert!(set.unread().is_empty(), "{:?}", set.unread());
         {
@@ -106,7 +106,7 @@ impl World {
 
     /// A workshop in which everything that no rule forbids is allowed.
     pub(crate) fn yolo(&self) -> Workshop {
-        self.workshop(Mode::Yolo, &[])
+        self.workshop(PermissionMode::Yolo, &[])
     }
 }
 
@@ -157,10 +157,10 @@ pub(crate) fn told(workshop: &Workshop, name: &str, input: &Value) -> String {
 
 /// Always gives the same answer, and keeps the questions.
 #[derive(Debug)]
-pub(crate) struct Says(pub(crate) Answer, Mutex<Vec<String>>);
+pub(crate) struct Says(pub(crate) ApprovalAnswer, Mutex<Vec<String>>);
 
 impl Says {
-    pub(crate) fn new(answer: Answer) -> Arc<Self> {
+    pub(crate) fn new(answer: ApprovalAnswer) -> Arc<Self> {
         Arc::new(Self(answer, Mutex::default()))
     }
 
@@ -170,7 +170,7 @@ impl Says {
 }
 
 impl Approver for Says {
-    fn ask(&self, question: &Question<'_>) -> Answer {
+    fn ask(&self, question: &Question<'_>) -> ApprovalAnswer {
         self.1.lock().unwrap().push(question.what.to_owned());
         self.0
     }

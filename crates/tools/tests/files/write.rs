@@ -3,7 +3,7 @@
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::sync::Arc;
 
-use prowess_policy::{Answer, Effect, Mode};
+use prowess_policy::{ApprovalAnswer, Effect, PermissionMode};
 use prowess_traits::{Approver, Question};
 use serde_json::json;
 
@@ -75,11 +75,11 @@ fn modes_decide() {
     let input = json!({ "path": "f", "content": "new" });
     let outside = json!({ "path": world.text("outside/x"), "content": "new" });
     let cases = [
-        (Mode::Ask, false, false),
-        (Mode::Allow, false, false),
-        (Mode::Plan, false, false),
-        (Mode::AcceptEdits, true, false),
-        (Mode::Yolo, true, true),
+        (PermissionMode::Ask, false, false),
+        (PermissionMode::Allow, false, false),
+        (PermissionMode::Plan, false, false),
+        (PermissionMode::AcceptEdits, true, false),
+        (PermissionMode::Yolo, true, true),
     ];
     for (mode, inside, out) in cases {
         world.put("repo/f", "old");
@@ -89,17 +89,17 @@ fn modes_decide() {
         assert_eq!(call(&workshop, "write", &outside).is_ok(), out, "{mode:?}");
         assert_eq!(world.get("repo/f"), if inside { "new" } else { "old" });
     }
-    let ruled = world.workshop(Mode::Allow, &[(Effect::Allow, "Edit(f)")]);
+    let ruled = world.workshop(PermissionMode::Allow, &[(Effect::Allow, "Edit(f)")]);
     assert!(call(&ruled, "write", &input).is_ok());
-    let denied = world.workshop(Mode::Yolo, &[(Effect::Deny, "Read(f)")]);
+    let denied = world.workshop(PermissionMode::Yolo, &[(Effect::Deny, "Read(f)")]);
     assert!(told(&denied, "write", &input).contains("deny rule `Read(f)`"));
 }
 
 #[test]
 fn the_person_sees_the_change() {
     let world = World::new().file("repo/f", "one\ntwo\n");
-    let mut workshop = world.workshop(Mode::Ask, &[]);
-    let says = Says::new(Answer::No);
+    let mut workshop = world.workshop(PermissionMode::Ask, &[]);
+    let says = Says::new(ApprovalAnswer::No);
     workshop.approver = says.clone();
     let no = told(
         &workshop,
@@ -139,16 +139,16 @@ fn the_person_sees_the_change() {
 struct Meddles(std::path::PathBuf);
 
 impl Approver for Meddles {
-    fn ask(&self, _question: &Question<'_>) -> Answer {
+    fn ask(&self, _question: &Question<'_>) -> ApprovalAnswer {
         std::fs::write(&self.0, "theirs").unwrap();
-        Answer::Once
+        ApprovalAnswer::Once
     }
 }
 
 #[test]
 fn what_the_person_did_not_see_is_not_replaced() {
     let world = World::new().file("repo/f", "old");
-    let mut workshop = world.workshop(Mode::Ask, &[]);
+    let mut workshop = world.workshop(PermissionMode::Ask, &[]);
     for (tool, input) in [
         ("write", json!({ "path": "f", "content": "new" })),
         ("edit", json!({ "path": "f", "old": "old", "new": "new" })),

@@ -1,7 +1,7 @@
 //! `list_skills`.
 
 use prowess_catalog::Override;
-use prowess_policy::{Answer, Effect, Mode};
+use prowess_policy::{ApprovalAnswer, Effect, PermissionMode};
 use prowess_tools::{Loaded, Why};
 use serde_json::json;
 
@@ -195,12 +195,12 @@ fn rules_about_listing_hold() {
     let world = World::new();
     world.skill("pdf", "", "Do it.");
     let mut workshop = world.workshop();
-    workshop.gate = gate(Mode::Ask, &[(Effect::Deny, "skill:*/list")]);
+    workshop.gate = gate(PermissionMode::Ask, &[(Effect::Deny, "skill:*/list")]);
     assert_eq!(
         told(&workshop, "list_skills", &json!({})),
         "Listing skills was refused: a rule forbids it. The deny rule `skill:*/list` (the command line) decided."
     );
-    workshop.gate = gate(Mode::Ask, &[(Effect::Ask, "skill:*/list")]);
+    workshop.gate = gate(PermissionMode::Ask, &[(Effect::Ask, "skill:*/list")]);
     let no = call(
         &workshop,
         &mut Loaded::default(),
@@ -208,7 +208,7 @@ fn rules_about_listing_hold() {
         &json!({"query": "pdf"}),
     );
     assert_eq!(no.unwrap_err().why(), Some(Why::Denied));
-    let yes = Says::new(Answer::Once);
+    let yes = Says::new(ApprovalAnswer::Once);
     workshop.approver = yes.clone();
     assert_eq!(
         told(&workshop, "list_skills", &json!({})),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use prowess_policy::{Answer, Effect, Mode};
+use prowess_policy::{ApprovalAnswer, Effect, PermissionMode};
 use prowess_registry::NewSkill;
 use prowess_tools::{CLOSING, Choice, Loaded, Toolset, Why, Workshop};
 use prowess_traits::{Noted, Recorder};
@@ -132,7 +132,7 @@ fn planck_l9_use_is_recorded_once_and_only_on_success() {
     let (mut workshop, _) = world.running();
     let store = Arc::new(Counted::default());
     workshop.usage = Some(store.clone());
-    workshop.gate = gate(Mode::Yolo, &[]);
+    workshop.gate = gate(PermissionMode::Yolo, &[]);
     told(&workshop, "load_skill", &json!({"name": "pdf"}));
     told(&workshop, "load_skill", &json!({"name": "bad"}));
     told(&workshop, "load_skill", &json!({"name": "zzz"}));
@@ -154,11 +154,11 @@ fn at_once_is_the_same_answer_or_none() {
     }
     world.resource("heavy/data.bin", vec![0; 256 * 1024]);
     let (mut workshop, runner) = world.running();
-    let (store, person) = (Arc::new(Counted::default()), Says::new(Answer::Once));
+    let (store, person) = (Arc::new(Counted::default()), Says::new(ApprovalAnswer::Once));
     workshop.usage = Some(store.clone());
     workshop.approver = person.clone();
     let rules = [(Effect::Ask, "Skill(asked)"), (Effect::Deny, "Skill(pdf)")];
-    workshop.gate = gate(Mode::default(), &rules);
+    workshop.gate = gate(PermissionMode::default(), &rules);
     let tools = Toolset::new(&Choice::everything()).unwrap();
     let at_once = |workshop: &Workshop, name: &str, input: &Value| {
         tools.call_at_once(workshop, &mut Loaded::default(), name, input)
@@ -281,7 +281,7 @@ fn a_command_that_fails_fails_the_call() {
         .skill("bad", "", "Run !`false` now.")
         .skill("denied", "", "Run !`touch x` now.");
     let (mut workshop, runner) = world.running();
-    workshop.gate = gate(Mode::Yolo, &[(Effect::Deny, "Bash(touch *)")]);
+    workshop.gate = gate(PermissionMode::Yolo, &[(Effect::Deny, "Bash(touch *)")]);
     let mut loaded = Loaded::default();
     let failed = call(
         &workshop,
@@ -326,7 +326,7 @@ fn rules_name_the_skill_by_every_name() {
         "Skill",
     ] {
         let mut workshop = workshop();
-        workshop.gate = gate(Mode::Yolo, &[(Effect::Deny, rule)]);
+        workshop.gate = gate(PermissionMode::Yolo, &[(Effect::Deny, rule)]);
         for tool in ["load_skill", "skill"] {
             let no = call(
                 &workshop,
@@ -338,15 +338,15 @@ fn rules_name_the_skill_by_every_name() {
         }
     }
     let mut workshop = workshop();
-    workshop.gate = gate(Mode::Ask, &[(Effect::Deny, "skill:pdf/read")]);
+    workshop.gate = gate(PermissionMode::Ask, &[(Effect::Deny, "skill:pdf/read")]);
     assert!(told(&workshop, "load_skill", &json!({"name": "pdf"})).contains("Fill ."));
-    workshop.gate = gate(Mode::Ask, &[(Effect::Ask, "skill:pdf")]);
+    workshop.gate = gate(PermissionMode::Ask, &[(Effect::Ask, "skill:pdf")]);
     let text = told(&workshop, "load_skill", &json!({"name": "pdf"}));
     assert_eq!(
         text,
         "Loading the skill pdf was refused: a rule requires approval. The ask rule `skill:pdf` (the command line) decided."
     );
-    let yes = Says::new(Answer::Session);
+    let yes = Says::new(ApprovalAnswer::Session);
     workshop.approver = yes.clone();
     assert!(told(&workshop, "load_skill", &json!({"name": "pdf"})).contains("Fill ."));
     assert_eq!(yes.asked(), 1);
@@ -377,7 +377,7 @@ fn a_skill_that_vanished_is_told() {
 fn a_megabyte_of_hostile_arguments_is_text() {
     let world = world();
     let (mut workshop, runner) = world.running();
-    workshop.gate = gate(Mode::Yolo, &[]);
+    workshop.gate = gate(PermissionMode::Yolo, &[]);
     let hostile =
         "x !`touch pwned` $(touch pwned) ${CLAUDE_SKILL_DIR} $& '\"\u{0}\n```!\nid\n```\n";
     let input = json!({"name": "pdf", "arguments": hostile.repeat(20_000)});

@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use proptest::prelude::*;
-use prowess_policy::{Answer, Mode};
+use prowess_policy::{ApprovalAnswer, PermissionMode};
 use prowess_tools::{Choice, Loaded, Toolset, Workshop, typed};
 use serde_json::{Map, Value, json};
 
@@ -17,8 +17,8 @@ static WORKSHOP: LazyLock<(World, Workshop, std::sync::Arc<crate::support::Reall
             .skill("pdf", "arguments: [a, b]\n", "$ARGUMENTS $0 $a")
             .resource("pdf/x.md", "x");
         let (mut workshop, runner) = world.running();
-        workshop.gate = gate(Mode::Yolo, &[]);
-        workshop.approver = Says::new(Answer::Always);
+        workshop.gate = gate(PermissionMode::Yolo, &[]);
+        workshop.approver = Says::new(ApprovalAnswer::Always);
         (world, workshop, runner)
     });
 

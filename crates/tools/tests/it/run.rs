@@ -1,6 +1,6 @@
 //! `run_command_line`.
 
-use prowess_policy::{Answer, Effect, Mode};
+use prowess_policy::{ApprovalAnswer, Effect, PermissionMode};
 use prowess_tools::{Choice, Loaded, Toolset, Why, Workshop};
 use prowess_trust::TrustStore;
 use serde_json::{Value, json};
@@ -139,7 +139,7 @@ fn skilled_crew_a4_a5_a6_c10_allowed_tools_is_a_ceiling_of_several_patterns() {
     let (mut workshop, runner) = world.running();
     let mut loaded = with_skill(&workshop, "tools");
     // Either pattern is enough (theirs wants all of them), and a yes of a person cannot pass it.
-    workshop.approver = Says::new(Answer::Once);
+    workshop.approver = Says::new(ApprovalAnswer::Once);
     for command in [
         "ls",
         "catx data.txt",
@@ -165,12 +165,12 @@ fn skilled_crew_k3_without_allowed_tools_the_person_decides() {
     let mut loaded = with_skill(&workshop, "free");
     let no = call(&workshop, &mut loaded, "run_command_line", &input("pwd")).unwrap_err();
     assert_eq!(no.why(), Some(Why::Denied));
-    let yes = Says::new(Answer::Once);
+    let yes = Says::new(ApprovalAnswer::Once);
     workshop.approver = yes.clone();
     call(&workshop, &mut loaded, "run_command_line", &input("pwd")).unwrap();
     assert_eq!((yes.asked(), runner.ran()), (1, 1));
     // A rule about the skill holds whatever the command.
-    workshop.gate = gate(Mode::Yolo, &[(Effect::Deny, "skill:free/run")]);
+    workshop.gate = gate(PermissionMode::Yolo, &[(Effect::Deny, "skill:free/run")]);
     let no = call(&workshop, &mut loaded, "run_command_line", &input("pwd")).unwrap_err();
     assert!(
         no.to_string().contains("The deny rule `skill:free/run`"),
@@ -184,7 +184,7 @@ fn an_unreadable_allowed_tools_is_a_ceiling_too() {
     let world = World::new();
     world.skill("odd", "allowed-tools: \"Bash(\"\n", "Do it.");
     let (mut workshop, runner) = world.running();
-    workshop.approver = Says::new(Answer::Once);
+    workshop.approver = Says::new(ApprovalAnswer::Once);
     let mut loaded = with_skill(&workshop, "odd");
     let no = call(&workshop, &mut loaded, "run_command_line", &input("pwd")).unwrap_err();
     assert_eq!((no.why(), runner.ran()), (Some(Why::Denied), 0));
@@ -198,8 +198,8 @@ fn nothing_runs_for_a_skill_that_nobody_trusts() {
         "---\nname: theirs\ndescription: x\nallowed-tools: Bash(pwd)\n---\n\nDo it.\n",
     );
     let (mut workshop, runner) = world.running();
-    workshop.approver = Says::new(Answer::Always);
-    workshop.gate = gate(Mode::Yolo, &[]);
+    workshop.approver = Says::new(ApprovalAnswer::Always);
+    workshop.gate = gate(PermissionMode::Yolo, &[]);
     workshop.trust = Some(TrustStore::new(world.path("trust")));
     let mut loaded = with_skill(&workshop, "theirs");
     let no = call(&workshop, &mut loaded, "run_command_line", &input("pwd")).unwrap_err();
@@ -306,7 +306,7 @@ fn rules_about_files_see_paths_from_the_skill_s_folder() {
         .file("repo/secret.txt", "secret")
         .resource("tools/secret.txt", "not secret");
     let (mut workshop, runner) = world.running();
-    workshop.gate = gate(Mode::Ask, &[(Effect::Deny, "Read(/secret.txt)")]);
+    workshop.gate = gate(PermissionMode::Ask, &[(Effect::Deny, "Read(/secret.txt)")]);
     let root = world.path("repo").to_string_lossy().into_owned();
     workshop.gate().places.root = root.into();
     let mut loaded = with_skill(&workshop, "tools");

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use prowess_catalog::Precedence;
 use prowess_policy::{
-    Answer, Approved, Command, Effect, Gate, Mode, Plan, Profile, RuleSet, Source,
+    ApprovalAnswer, Approved, Command, Effect, Gate, PermissionMode, Plan, Profile, PermissionRules, RuleSource,
 };
 use prowess_registry::{FileOptions, FileSource, Place, Registry};
 use prowess_test::ManualClock;
@@ -128,10 +128,10 @@ pub(crate) fn told(workshop: &Workshop, name: &str, input: &Value) -> String {
 }
 
 /// A gate with these rules.
-pub(crate) fn gate(mode: Mode, rules: &[(Effect, &str)]) -> Mutex<Gate> {
-    let mut set = RuleSet::default();
+pub(crate) fn gate(mode: PermissionMode, rules: &[(Effect, &str)]) -> Mutex<Gate> {
+    let mut set = PermissionRules::default();
     for (effect, rule) in rules {
-        set.add(*effect, rule, Source::Flag);
+        set.add(*effect, rule, RuleSource::Flag);
     }
     assert!(set.unread().is_empty(), "{:?}", set.unread());
     Mutex::new(Gate {
@@ -143,10 +143,10 @@ pub(crate) fn gate(mode: Mode, rules: &[(Effect, &str)]) -> Mutex<Gate> {
 
 /// Always gives the same answer, and counts the questions.
 #[derive(Debug)]
-pub(crate) struct Says(pub(crate) Answer, pub(crate) AtomicUsize);
+pub(crate) struct Says(pub(crate) ApprovalAnswer, pub(crate) AtomicUsize);
 
 impl Says {
-    pub(crate) fn new(answer: Answer) -> Arc<Self> {
+    pub(crate) fn new(answer: ApprovalAnswer) -> Arc<Self> {
         Arc::new(Self(answer, AtomicUsize::new(0)))
     }
 
@@ -156,7 +156,7 @@ impl Says {
 }
 
 impl Approver for Says {
-    fn ask(&self, _question: &Question<'_>) -> Answer {
+    fn ask(&self, _question: &Question<'_>) -> ApprovalAnswer {
         self.1.fetch_add(1, Ordering::Relaxed);
         self.0
     }

@@ -1,7 +1,7 @@
 //! Which tools an agent gets.
 
 use prowess_catalog::Override;
-use prowess_policy::{Answer, Effect, Mode};
+use prowess_policy::{ApprovalAnswer, Effect, PermissionMode};
 use prowess_registry::NewSkill;
 use prowess_tools::{Choice, Loaded, Role, Toolset, Workshop};
 use serde_json::json;
@@ -123,7 +123,7 @@ fn what_a_rule_forbids_by_name_is_not_offered() {
     let world = World::new();
     world.skill("a", "", "x");
     let (mut workshop, runner) = world.running();
-    workshop.gate = gate(Mode::Yolo, &[(Effect::Deny, "run_command_line")]);
+    workshop.gate = gate(PermissionMode::Yolo, &[(Effect::Deny, "run_command_line")]);
     let offered = names(&workshop, &Choice::default());
     assert!(!offered.contains(&"run_command_line".to_owned()) && offered.len() == 5);
     let tools = Toolset::new(&Choice::default()).unwrap();
@@ -137,7 +137,7 @@ fn what_a_rule_forbids_by_name_is_not_offered() {
         "Calling run_command_line was refused: a rule forbids it. The deny rule `run_command_line` (the command line) decided."
     );
     // A bare `Skill` takes every skill from models; the result can still be handed in.
-    workshop.gate = gate(Mode::Yolo, &[(Effect::Deny, "Skill")]);
+    workshop.gate = gate(PermissionMode::Yolo, &[(Effect::Deny, "Skill")]);
     let choice = Choice {
         result: Some(json!({})),
         ..Choice::everything()
@@ -145,7 +145,7 @@ fn what_a_rule_forbids_by_name_is_not_offered() {
     assert_eq!(names(&workshop, &choice), ["submit"]);
     // Rules may look at arguments, and may want a question.
     workshop.gate = gate(
-        Mode::Yolo,
+        PermissionMode::Yolo,
         &[(Effect::Deny, "search_skills(query:secret*)")],
     );
     let search = |query: &str| {
@@ -153,8 +153,8 @@ fn what_a_rule_forbids_by_name_is_not_offered() {
         tools.call(&workshop, &mut Loaded::default(), "search_skills", &input)
     };
     assert!(search("secrets").is_err() && search("what").is_ok());
-    workshop.gate = gate(Mode::Ask, &[(Effect::Ask, "load_skill")]);
-    let yes = Says::new(Answer::Once);
+    workshop.gate = gate(PermissionMode::Ask, &[(Effect::Ask, "load_skill")]);
+    let yes = Says::new(ApprovalAnswer::Once);
     let load = |workshop: &Workshop, input| {
         tools.call(workshop, &mut Loaded::default(), "load_skill", &input)
     };

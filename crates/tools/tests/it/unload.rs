@@ -1,7 +1,7 @@
 //! `unload_skill`.
 
 use prowess_catalog::Override;
-use prowess_policy::{Effect, Mode};
+use prowess_policy::{Effect, PermissionMode};
 use prowess_tools::{Loaded, Why};
 use serde_json::json;
 
@@ -77,7 +77,7 @@ fn a_rule_can_keep_it_loaded() {
     let mut workshop = world.workshop();
     let mut loaded = Loaded::default();
     call(&workshop, &mut loaded, "load_skill", &json!({"name": "a"})).unwrap();
-    workshop.gate = gate(Mode::Yolo, &[(Effect::Deny, "skill:a/unload")]);
+    workshop.gate = gate(PermissionMode::Yolo, &[(Effect::Deny, "skill:a/unload")]);
     let no = call(
         &workshop,
         &mut loaded,

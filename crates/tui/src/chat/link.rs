@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use prowess::policy::{Answer, Decision};
+use prowess::policy::{ApprovalAnswer, Decision};
 use prowess::traits::{Approver, Question};
 use prowess::{Update, Watcher};
 use prowess_diag::sanitize;
@@ -24,7 +24,7 @@ pub(crate) const MAX_WHAT: usize = 16 * 1024;
 pub(crate) enum Incoming {
     Message(Message),
     /// A question, and where the answer goes.
-    Ask(Asked, SyncSender<Answer>),
+    Ask(Asked, SyncSender<ApprovalAnswer>),
     /// The other side is done.
     Stop,
 }
@@ -96,9 +96,9 @@ impl Watcher for Link {
 }
 
 impl Approver for Link {
-    fn ask(&self, question: &Question<'_>) -> Answer {
+    fn ask(&self, question: &Question<'_>) -> ApprovalAnswer {
         if !self.live.load(Ordering::SeqCst) {
-            return Answer::No;
+            return ApprovalAnswer::No;
         }
         if question.what.len() > MAX_WHAT {
             let text = too_long(question);
@@ -113,14 +113,14 @@ impl Approver for Link {
                 news,
             };
             let _ = self.sender.send(Incoming::Message(message));
-            return Answer::No;
+            return ApprovalAnswer::No;
         }
         let (sender, answer) = sync_channel(1);
         let asked = asked(self.next.fetch_add(1, Ordering::SeqCst), question);
         if self.sender.send(Incoming::Ask(asked, sender)).is_err() {
-            return Answer::No;
+            return ApprovalAnswer::No;
         }
-        answer.recv().unwrap_or(Answer::No)
+        answer.recv().unwrap_or(ApprovalAnswer::No)
     }
 }
 
@@ -171,7 +171,7 @@ mod tests {
             skill: Some("s"),
             action: None,
         };
-        assert_eq!(link.ask(&question), Answer::No, "before it is shown");
+        assert_eq!(link.ask(&question), ApprovalAnswer::No, "before it is shown");
         link.set_live(true);
         let receiver = inbox.take().unwrap();
         let long = "x".repeat(MAX_WHAT + 1);
@@ -179,7 +179,7 @@ mod tests {
             what: &long,
             ..question
         };
-        assert_eq!(link.ask(&huge), Answer::No, "nobody reads that much");
+        assert_eq!(link.ask(&huge), ApprovalAnswer::No, "nobody reads that much");
         assert!(matches!(
             receiver.recv().unwrap(),
             Incoming::Message(Message::News { .. })
@@ -198,9 +198,9 @@ mod tests {
         };
         // The answer is given up with its channel.
         drop(receiver.recv().unwrap());
-        assert_eq!(thread.join().unwrap(), Answer::No);
+        assert_eq!(thread.join().unwrap(), ApprovalAnswer::No);
         drop(receiver);
-        assert_eq!(link.ask(&question), Answer::No, "after it was shown");
+        assert_eq!(link.ask(&question), ApprovalAnswer::No, "after it was shown");
         let safe = asked(1, &question);
         assert_eq!(
             (&*safe.what, &*safe.why),

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::ChatError;
 use prowess::agent::Delta;
-use prowess::policy::Answer;
+use prowess::policy::ApprovalAnswer;
 use prowess::traits::{Approver, Question};
 use prowess::{CancellationToken, Pause, Update, Watcher};
 use prowess_diag::sanitize;
@@ -184,7 +184,7 @@ impl Watcher for Plain {
 }
 
 impl Approver for Plain {
-    fn ask(&self, question: &Question<'_>) -> Answer {
+    fn ask(&self, question: &Question<'_>) -> ApprovalAnswer {
         let asked = asked(0, question);
         if !self.person {
             self.unanswered.fetch_add(1, Ordering::SeqCst);
@@ -193,11 +193,11 @@ impl Approver for Plain {
             self.aside(&format!(
                 "  not allowed: {what}: {why}; nobody is there to be asked\n"
             ));
-            return Answer::No;
+            return ApprovalAnswer::No;
         }
         if question.what.len() > MAX_WHAT {
             self.line(0, &format!("refused: {}", too_long(question)));
-            return Answer::No;
+            return ApprovalAnswer::No;
         }
         // Whoever types something else now is not interrupted.
         let mut input = self.input();
@@ -214,9 +214,9 @@ impl Approver for Plain {
         let mut line = String::new();
         let read = std::io::Read::take(&mut input.0, 1_000).read_line(&mut line);
         match (read, line.trim().to_lowercase().as_str()) {
-            (Ok(_), "y" | "yes") => Answer::Once,
-            (Ok(_), "s") => Answer::Session,
-            _ => Answer::No,
+            (Ok(_), "y" | "yes") => ApprovalAnswer::Once,
+            (Ok(_), "s") => ApprovalAnswer::Session,
+            _ => ApprovalAnswer::No,
         }
     }
 }

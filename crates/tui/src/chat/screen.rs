@@ -18,7 +18,7 @@ use crossterm::terminal::{
 };
 use crossterm::{cursor, execute, queue};
 use prowess::CancellationToken;
-use prowess::policy::Answer;
+use prowess::policy::ApprovalAnswer;
 use ratatui::Terminal;
 use ratatui::backend::CrosstermBackend;
 
@@ -90,7 +90,7 @@ impl Screen {
 
 struct Loop {
     state: ChatState,
-    answers: HashMap<u64, SyncSender<Answer>>,
+    answers: HashMap<u64, SyncSender<ApprovalAnswer>>,
     orders: Orders,
     history: Option<HistoryFile>,
     current: Arc<Mutex<CancellationToken>>,

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use prowess::agent::{Delta, Ending, Event, Part, Reply, Request, Stop, ToolCall};
 use prowess::models::{EchoModel, ScriptedModel};
-use prowess::policy::Answer;
+use prowess::policy::ApprovalAnswer;
 use prowess::traits::{BoxFuture, Model, ModelError, ModelInfo, OnDelta};
 use prowess::{CancellationToken, Runtime, Settings};
 
@@ -225,7 +225,7 @@ async fn a_question_is_answered_or_given_up() {
             if let Incoming::Ask(question, answer) = incoming {
                 // The second one is dropped unanswered.
                 if asked.is_empty() {
-                    answer.send(Answer::Once).unwrap();
+                    answer.send(ApprovalAnswer::Once).unwrap();
                 }
                 asked.push(question.what);
             }

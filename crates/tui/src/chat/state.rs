@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use prowess::agent::Usage;
-use prowess::policy::Answer;
+use prowess::policy::ApprovalAnswer;
 
 use super::command::{self, Order, Wish};
 use super::complete::{Name, Popup};
@@ -100,7 +100,7 @@ pub(crate) enum Effect {
     Order(Order),
     /// End what is under way.
     Cancel,
-    Answer(u64, Answer),
+    Answer(u64, ApprovalAnswer),
     /// Remember what was typed.
     Remember(String),
     Leave,
@@ -190,7 +190,7 @@ impl ChatState {
                 news,
             } => self.news(&session, depth, &news),
             Message::Ask(asked) if self.questions.len() >= MAX_QUESTIONS => {
-                return vec![Effect::Answer(asked.id, Answer::No)];
+                return vec![Effect::Answer(asked.id, ApprovalAnswer::No)];
             }
             Message::Ask(asked) => {
                 self.questions.push_back((asked, self.now));
@@ -373,13 +373,13 @@ impl ChatState {
             let mut effects: Vec<Effect> = self
                 .questions
                 .drain(..)
-                .map(|(asked, _)| Effect::Answer(asked.id, Answer::No))
+                .map(|(asked, _)| Effect::Answer(asked.id, ApprovalAnswer::No))
                 .collect();
             effects.push(Effect::Cancel);
             return effects;
         }
         if !self.questions.is_empty() {
-            return self.settle(Answer::No);
+            return self.settle(ApprovalAnswer::No);
         }
         if self
             .leaving
@@ -404,10 +404,10 @@ impl ChatState {
             key.code,
         );
         let answer = match code {
-            KeyCode::Char('y' | 'Y') if plain => Answer::Once,
-            KeyCode::Char('s' | 'S') if plain => Answer::Session,
-            KeyCode::Char('n' | 'N') if plain => Answer::No,
-            KeyCode::Esc => Answer::No,
+            KeyCode::Char('y' | 'Y') if plain => ApprovalAnswer::Once,
+            KeyCode::Char('s' | 'S') if plain => ApprovalAnswer::Session,
+            KeyCode::Char('n' | 'N') if plain => ApprovalAnswer::No,
+            KeyCode::Esc => ApprovalAnswer::No,
             KeyCode::Up => {
                 self.scroll(-1);
                 return Vec::new();
@@ -429,7 +429,7 @@ impl ChatState {
         self.settle(answer)
     }
 
-    fn settle(&mut self, answer: Answer) -> Vec<Effect> {
+    fn settle(&mut self, answer: ApprovalAnswer) -> Vec<Effect> {
         let Some((asked, _)) = self.questions.pop_front() else {
             return Vec::new();
         };

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use prowess::agent::Usage;
-use prowess::policy::Answer;
+use prowess::policy::ApprovalAnswer;
 
 use super::command::Order;
 use super::complete::Name;
@@ -196,7 +196,7 @@ fn a_letter_typed_for_something_else_answers_no_question() {
     assert_eq!(plain(&mut state, KeyCode::Enter), [], "Enter is no answer");
     assert_eq!(
         plain(&mut state, KeyCode::Char('y')),
-        [Effect::Answer(7, Answer::Once)]
+        [Effect::Answer(7, ApprovalAnswer::Once)]
     );
     assert_eq!(state.editor.text(), "wait, wh");
 }
@@ -210,7 +210,7 @@ fn questions_are_answered_one_by_one() {
     at(&mut state, 5_000);
     assert_eq!(
         plain(&mut state, KeyCode::Char('s')),
-        [Effect::Answer(1, Answer::Session)]
+        [Effect::Answer(1, ApprovalAnswer::Session)]
     );
     assert_eq!(
         plain(&mut state, KeyCode::Char('s')),
@@ -220,9 +220,9 @@ fn questions_are_answered_one_by_one() {
     at(&mut state, 10_000);
     assert_eq!(
         plain(&mut state, KeyCode::Esc),
-        [Effect::Answer(2, Answer::No)]
+        [Effect::Answer(2, ApprovalAnswer::No)]
     );
-    assert_eq!(control(&mut state, 'c'), [Effect::Answer(3, Answer::No)]);
+    assert_eq!(control(&mut state, 'c'), [Effect::Answer(3, ApprovalAnswer::No)]);
 }
 
 #[test]
@@ -234,8 +234,8 @@ fn stopping_a_turn_answers_its_questions_with_no() {
     assert_eq!(
         control(&mut state, 'c'),
         [
-            Effect::Answer(1, Answer::No),
-            Effect::Answer(2, Answer::No),
+            Effect::Answer(1, ApprovalAnswer::No),
+            Effect::Answer(2, ApprovalAnswer::No),
             Effect::Cancel
         ]
     );

@@ -1,13 +1,13 @@
 //! Holds tables of commands against the gate.
 
-use prowess_policy::{Action, Actor, Effect, Gate, Source, Verdict};
+use prowess_policy::{GateAction, Actor, Effect, Gate, RuleSource, Verdict};
 
 fn decide(rules: &[&str], command: &str) -> prowess_policy::Decision {
     let mut gate = Gate::default();
     for rule in rules {
-        gate.rules.add(Effect::Allow, rule, Source::Flag);
+        gate.rules.add(Effect::Allow, rule, RuleSource::Flag);
     }
-    gate.decide(&Action::Command { text: command }, &Actor::default())
+    gate.decide(&GateAction::Command { text: command }, &Actor::default())
 }
 
 /// Every command is asked about although the rule is about it.
