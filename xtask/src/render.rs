@@ -6,16 +6,16 @@ use std::time::Instant;
 
 use anyhow::{Result, ensure};
 use prowess_registry::{WalkOptions, walk};
-use prowess_render::{Arguments, Commands, Compat, Part, Prepare, Variables, prepare};
+use prowess_render::{Arguments, CommandHandling, Compat, RenderedPart, PrepareOptions, SkillVariables, prepare};
 use prowess_spec::parse;
 
 pub(crate) fn run(folders: &[&str]) -> Result<()> {
-    let variables = Variables {
+    let variables = SkillVariables {
         skill_dir: Some("/skills/x".to_owned()),
         session_id: Some("session".to_owned()),
         project_dir: Some("/project".to_owned()),
         effort: Some("high".to_owned()),
-        ..Variables::default()
+        ..SkillVariables::default()
     };
     let all = [
         Arguments::none(),
@@ -45,8 +45,8 @@ pub(crate) fn run(folders: &[&str]) -> Result<()> {
             .map(|name| &*name.value)
             .collect();
         for compat in Compat::ALL {
-            for held in [Commands::Bind, Commands::Withhold] {
-                let options = Prepare {
+            for held in [CommandHandling::Bind, CommandHandling::Withhold] {
+                let options = PrepareOptions {
                     names: &names,
                     compat,
                     commands: held,
@@ -54,7 +54,7 @@ pub(crate) fn run(folders: &[&str]) -> Result<()> {
                 let template = match prepare(parsed.text, parsed.body, &options) {
                     Ok(template) => template,
                     Err(why) => {
-                        ensure!(held == Commands::Bind, "{}: {why}", file.display());
+                        ensure!(held == CommandHandling::Bind, "{}: {why}", file.display());
                         refused += usize::from(compat == Compat::default());
                         continue;
                     }
@@ -64,11 +64,11 @@ pub(crate) fn run(folders: &[&str]) -> Result<()> {
                     let slots = rendered
                         .parts
                         .iter()
-                        .filter(|part| matches!(part, Part::Command(_)))
+                        .filter(|part| matches!(part, RenderedPart::Command(_)))
                         .count();
                     ensure!(
                         slots
-                            == if held == Commands::Bind {
+                            == if held == CommandHandling::Bind {
                                 template.commands()
                             } else {
                                 0
@@ -76,7 +76,7 @@ pub(crate) fn run(folders: &[&str]) -> Result<()> {
                         "{}: arguments changed the number of commands",
                         file.display()
                     );
-                    if compat == Compat::default() && held == Commands::Bind {
+                    if compat == Compat::default() && held == CommandHandling::Bind {
                         placeholders += rendered.report.filled.len();
                         commands += slots;
                         appended += usize::from(rendered.report.appended);

@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
 
 use prowess_registry::{Invalid, NewSkill, SkillBuilder};
-use prowess_render::{Arguments, Commands, FillError, Part, Prepare, Refused, Variables, prepare};
+use prowess_render::{Arguments, CommandHandling, FillError, RenderedPart, PrepareOptions, RefusedTemplate, SkillVariables, prepare};
 use prowess_spec::parse;
 use prowess_spec::parse::MAX_FILE;
 use schemars::JsonSchema;
@@ -148,7 +148,7 @@ impl<T: Serialize> TypedSkill<T> {
         render(
             self.skill.text(),
             &self.arguments(input)?,
-            &Variables::default(),
+            &SkillVariables::default(),
         )
     }
 }
@@ -159,7 +159,7 @@ impl<T: Serialize> TypedSkill<T> {
 pub enum RenderError {
     /// A value would stand where a shell takes it for code.
     #[error(transparent)]
-    Refused(#[from] Refused),
+    RefusedTemplate(#[from] RefusedTemplate),
     /// The arguments do not fit.
     #[error(transparent)]
     Fill(#[from] FillError),
@@ -182,12 +182,12 @@ pub enum RenderError {
 pub fn render_skill(
     text: &str,
     arguments: &Arguments,
-    variables: &Variables,
+    variables: &SkillVariables,
 ) -> Result<String, RenderError> {
     render(text, arguments, variables)
 }
 
-fn render(text: &str, arguments: &Arguments, variables: &Variables) -> Result<String, RenderError> {
+fn render(text: &str, arguments: &Arguments, variables: &SkillVariables) -> Result<String, RenderError> {
     let parsed = parse(text.as_bytes());
     let names: Vec<&str> = parsed
         .manifest
@@ -195,16 +195,16 @@ fn render(text: &str, arguments: &Arguments, variables: &Variables) -> Result<St
         .iter()
         .map(|name| &*name.value)
         .collect();
-    let options = Prepare {
+    let options = PrepareOptions {
         names: &names,
-        commands: Commands::Withhold,
-        ..Prepare::default()
+        commands: CommandHandling::Withhold,
+        ..PrepareOptions::default()
     };
     let rendered = prepare(parsed.text, parsed.body, &options)?.fill(arguments, variables)?;
-    let piece = |part: Part| match part {
-        Part::Text(text) => text,
-        Part::Command(slot) => format!("[command not run: {}]", slot.display),
-        Part::Withheld(held) => format!("[command not run: {}]", held.display),
+    let piece = |part: RenderedPart| match part {
+        RenderedPart::Text(text) => text,
+        RenderedPart::Command(slot) => format!("[command not run: {}]", slot.display),
+        RenderedPart::Withheld(held) => format!("[command not run: {}]", held.display),
         _ => String::new(),
     };
     Ok(rendered.parts.into_iter().map(piece).collect())

@@ -15,7 +15,7 @@ use std::fs;
 use prowess_diag::{Diagnostic, Span};
 use prowess_lint::{Profile, RuleSet, Subject, check};
 use prowess_policy::{Effect, PermissionRule};
-use prowess_render::{Prepare, prepare};
+use prowess_render::{PrepareOptions, prepare};
 use prowess_shell::placeholders::{ValueKind, ValuePosition, judge_command};
 use prowess_shell::{Word, lex, programs};
 use prowess_spec::{Package, parse};
@@ -168,7 +168,7 @@ fn refusals(found: &[Diagnostic]) -> Vec<Refusal> {
 
 fn rendered(text: &str) -> Vec<Refusal> {
     let parsed = parse(text.as_bytes());
-    match prepare(parsed.text, parsed.body, &Prepare::default()) {
+    match prepare(parsed.text, parsed.body, &PrepareOptions::default()) {
         Ok(_) => Vec::new(),
         Err(refused) => refusals(&refused.diagnostics),
     }

@@ -2,7 +2,7 @@
 
 use divan::Bencher;
 use prowess_diag::Span;
-use prowess_render::{Arguments, Prepare, Template, Variables, prepare};
+use prowess_render::{Arguments, PrepareOptions, Template, SkillVariables, prepare};
 
 fn main() {
     divan::main();
@@ -20,13 +20,13 @@ fn body(bytes: usize) -> String {
 }
 
 fn template(text: &str) -> Option<Template> {
-    prepare(text, Span::new(0, text.len()), &Prepare::default()).ok()
+    prepare(text, Span::new(0, text.len()), &PrepareOptions::default()).ok()
 }
 
-fn variables() -> Variables {
-    Variables {
+fn variables() -> SkillVariables {
+    SkillVariables {
         skill_dir: Some("/skills/x".into()),
-        ..Variables::default()
+        ..SkillVariables::default()
     }
 }
 

@@ -9,7 +9,7 @@ use prowess_spec::body::Placeholder;
 use crate::arguments::Resolved;
 use crate::slot::{Command, Source, What};
 use crate::template::PieceKind;
-use crate::{Arguments, Compat, Slot, Template, Variables, Withheld};
+use crate::{Arguments, Compat, CommandSlot, Template, SkillVariables, WithheldCommand};
 
 /// Most bytes of text and values in one rendering.
 pub const MAX_OUTPUT: usize = 8 * 1024 * 1024;
@@ -22,26 +22,26 @@ const MAX_BINDINGS: usize = 1024 * 1024;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rendered {
     /// Text and commands in order; no two texts are adjacent.
-    pub parts: Vec<Part>,
+    pub parts: Vec<RenderedPart>,
     /// The replacement of each placeholder.
-    pub report: Report,
+    pub report: FillReport,
 }
 
 /// A part of a rendered body.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Part {
+pub enum RenderedPart {
     /// Text as it is.
     Text(String),
     /// A command; its output goes here.
-    Command(Slot),
+    Command(CommandSlot),
     /// A command that is not run.
-    Withheld(Withheld),
+    Withheld(WithheldCommand),
 }
 
 /// The replacement of each placeholder.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Report {
+pub struct FillReport {
     /// The placeholders, in the order of the file.
     pub filled: Vec<Filled>,
     /// `true` if the arguments were appended because no placeholder used them.
@@ -59,13 +59,13 @@ pub struct Filled {
     /// Its position in the file.
     pub span: Span,
     /// Its replacement.
-    pub became: Became,
+    pub became: Replacement,
 }
 
 /// The replacement of a placeholder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Became {
+pub enum Replacement {
     /// A value, with its length in bytes.
     Value(usize),
     /// An empty text: a declared name, or `$ARGUMENTS`, without a value.
@@ -129,7 +129,7 @@ impl Template {
     pub fn fill(
         &self,
         arguments: &Arguments,
-        variables: &Variables,
+        variables: &SkillVariables,
     ) -> Result<Rendered, FillError> {
         let declared = &self.names[..self.declared];
         let resolved = arguments.resolve(declared, self.compat, self.counts);
@@ -141,9 +141,9 @@ impl Template {
             variables,
             parts: Vec::new(),
             text: String::with_capacity(self.text.len() + self.text.len() / 8),
-            report: Report {
+            report: FillReport {
                 unbalanced: resolved.unbalanced,
-                ..Report::default()
+                ..FillReport::default()
             },
             received: false,
             size: 0,
@@ -171,10 +171,10 @@ struct Filler<'a> {
     shared: Vec<Arc<str>>,
     raw: Option<Arc<str>>,
     resolved: &'a Resolved<'a>,
-    variables: &'a Variables,
-    parts: Vec<Part>,
+    variables: &'a SkillVariables,
+    parts: Vec<RenderedPart>,
     text: String,
-    report: Report,
+    report: FillReport,
     /// `true` if any placeholder used an argument.
     received: bool,
     size: usize,
@@ -198,22 +198,22 @@ impl<'a> Filler<'a> {
 
     fn flush(&mut self) {
         if !self.text.is_empty() {
-            self.parts.push(Part::Text(std::mem::take(&mut self.text)));
+            self.parts.push(RenderedPart::Text(std::mem::take(&mut self.text)));
         }
     }
 
-    fn note(&mut self, span: Span, became: Became) {
+    fn note(&mut self, span: Span, became: Replacement) {
         self.report.filled.push(Filled { span, became });
     }
 
     /// Inserts a value; without one, keeps the text.
-    fn value(&mut self, span: Span, value: Option<&str>, without: Became) -> Result<(), FillError> {
+    fn value(&mut self, span: Span, value: Option<&str>, without: Replacement) -> Result<(), FillError> {
         if let Some(value) = value {
             self.push(value)?;
-            self.note(span, Became::Value(value.len()));
+            self.note(span, Replacement::Value(value.len()));
             return Ok(());
         }
-        if without != Became::Empty {
+        if without != Replacement::Empty {
             self.push(self.template.of(span))?;
         }
         self.note(span, without);
@@ -228,10 +228,10 @@ impl<'a> Filler<'a> {
                 self.value(span, value.as_deref(), without)
             }
             PieceKind::Variable(variable) => {
-                self.value(span, self.variables.get(variable), Became::Unknown)
+                self.value(span, self.variables.get(variable), Replacement::Unknown)
             }
             PieceKind::Escape => {
-                self.note(span, Became::Escaped);
+                self.note(span, Replacement::Escaped);
                 self.push(
                     self.template
                         .of(span)
@@ -239,40 +239,40 @@ impl<'a> Filler<'a> {
                         .unwrap_or_default(),
                 )
             }
-            PieceKind::Code => self.value(span, None, Became::Code),
+            PieceKind::Code => self.value(span, None, Replacement::Code),
             PieceKind::Command(index) => {
                 self.flush();
                 self.report.commands.push(span);
                 let slot = self.slot(&self.template.commands[*index])?;
-                self.parts.push(Part::Command(slot));
+                self.parts.push(RenderedPart::Command(slot));
                 Ok(())
             }
             PieceKind::Withheld(index) => {
                 self.flush();
                 self.parts
-                    .push(Part::Withheld(self.template.withheld[*index].clone()));
+                    .push(RenderedPart::Withheld(self.template.withheld[*index].clone()));
                 Ok(())
             }
         }
     }
 
     /// Returns the value of a placeholder, and its replacement if there is none.
-    fn argument(&self, placeholder: &Placeholder) -> (Option<Cow<'a, str>>, Became) {
+    fn argument(&self, placeholder: &Placeholder) -> (Option<Cow<'a, str>>, Replacement) {
         let resolved = self.resolved;
         let compat = self.template.compat;
         match *placeholder {
             Placeholder::All => (
                 resolved.is_given.then_some(Cow::Borrowed(resolved.raw)),
-                Became::Empty,
+                Replacement::Empty,
             ),
             Placeholder::Element(index) => {
-                (resolved.position(index).map(Cow::Borrowed), Became::Missing)
+                (resolved.position(index).map(Cow::Borrowed), Replacement::Missing)
             }
             Placeholder::Index(index) => {
                 let value = compat
                     .position(index)
                     .and_then(|index| resolved.position(index));
-                (value.map(Cow::Borrowed), Became::Missing)
+                (value.map(Cow::Borrowed), Replacement::Missing)
             }
             Placeholder::Named(index) => {
                 let is_declared = index < self.template.declared;
@@ -283,9 +283,9 @@ impl<'a> Filler<'a> {
                 (
                     value,
                     if keeps {
-                        Became::Missing
+                        Replacement::Missing
                     } else {
-                        Became::Empty
+                        Replacement::Empty
                     },
                 )
             }
@@ -329,14 +329,14 @@ impl<'a> Filler<'a> {
         Ok(())
     }
 
-    fn slot(&mut self, command: &Command) -> Result<Slot, FillError> {
+    fn slot(&mut self, command: &Command) -> Result<CommandSlot, FillError> {
         for (span, what) in &command.items {
             let became = match what {
-                What::Escape => Became::Escaped,
+                What::Escape => Replacement::Escaped,
                 What::Argument(placeholder) => {
                     let (value, _) = self.argument(placeholder);
                     self.received |= receives(placeholder, value.is_some());
-                    value.map_or(Became::Unset, |value| Became::Bound(value.len()))
+                    value.map_or(Replacement::Unset, |value| Replacement::Bound(value.len()))
                 }
                 What::Variable(index) => {
                     let value = command.variables.get(*index);
@@ -347,7 +347,7 @@ impl<'a> Filler<'a> {
                             command: command.span,
                         });
                     };
-                    Became::Bound(value.len())
+                    Replacement::Bound(value.len())
                 }
             };
             self.note(*span, became);
@@ -390,7 +390,7 @@ impl<'a> Filler<'a> {
             });
         }
         self.grow(bytes + command.script.len())?;
-        Ok(Slot {
+        Ok(CommandSlot {
             script: command.script.clone(),
             display: command.display.clone(),
             positionals,

@@ -2,7 +2,7 @@
 //!
 //! A body is parsed once, from the author's text ([`prepare`]). Filling it ([`Template::fill`])
 //! inserts values between the pieces without parsing them, so a value cannot introduce a
-//! placeholder or a command. The result is a list of [`Part`]s: text, and [`Slot`]s for the output
+//! placeholder or a command. The result is a list of [`RenderedPart`]s: text, and [`CommandSlot`]s for the output
 //! of commands, which the caller runs.
 //!
 //! A value reaches a command as a positional parameter or variable of the shell, never as part of
@@ -22,7 +22,7 @@ mod variables;
 
 pub use arguments::Arguments;
 pub use compat::Compat;
-pub use fill::{Became, FillError, Filled, MAX_BINDING, MAX_OUTPUT, Part, Rendered, Report};
-pub use slot::{Slot, Withheld};
-pub use template::{Commands, MAX_NAMES, Prepare, Refused, Template, prepare};
-pub use variables::{Variable, Variables};
+pub use fill::{Replacement, FillError, Filled, MAX_BINDING, MAX_OUTPUT, RenderedPart, Rendered, FillReport};
+pub use slot::{CommandSlot, WithheldCommand};
+pub use template::{CommandHandling, MAX_NAMES, PrepareOptions, RefusedTemplate, Template, prepare};
+pub use variables::{Variable, SkillVariables};

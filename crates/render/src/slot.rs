@@ -18,7 +18,7 @@ use prowess_shell::placeholders::{
 /// Run it as `bash -c script positionals…` with the variables exported and nothing else of the
 /// caller's environment. The text of an argument is never part of the script.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Slot {
+pub struct CommandSlot {
     /// The author's script; placeholders are references to positionals and variables.
     pub script: Arc<str>,
     /// The command as the author wrote it, for messages.
@@ -35,7 +35,7 @@ pub struct Slot {
 
 /// A command that is not run.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Withheld {
+pub struct WithheldCommand {
     /// The command as the author wrote it.
     pub display: Arc<str>,
     /// `true` if it is a block of lines.

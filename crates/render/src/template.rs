@@ -6,7 +6,7 @@ use std::sync::Arc;
 use prowess_diag::{Diagnostic, Severity, Span};
 use prowess_spec::body::{self, Detail, Item, ItemKind, Place, Placeholder};
 
-use crate::slot::{self, Command, Withheld};
+use crate::slot::{self, Command, WithheldCommand};
 use crate::{Compat, Variable};
 
 /// Most declared names; each costs a comparison at every `$`.
@@ -16,22 +16,22 @@ const MOST_REFUSALS: usize = 100;
 
 /// Options for [`prepare`].
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Prepare<'a> {
+pub struct PrepareOptions<'a> {
     /// The declared arguments in order. Those beyond [`MAX_NAMES`] are ignored.
     pub names: &'a [&'a str],
     /// The runtime whose rules apply.
     pub compat: Compat,
     /// The handling of commands.
-    pub commands: Commands,
+    pub commands: CommandHandling,
 }
 
 /// The handling of the commands in a body.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Commands {
-    /// Each becomes a [`Slot`](crate::Slot).
+pub enum CommandHandling {
+    /// Each becomes a [`CommandSlot`](crate::Slot).
     #[default]
     Bind,
-    /// No command runs: each becomes a [`Withheld`], and none is refused.
+    /// No command runs: each becomes a [`WithheldCommand`], and none is refused.
     Withhold,
 }
 
@@ -47,7 +47,7 @@ pub struct Template {
     pub(crate) compat: Compat,
     pub(crate) pieces: Vec<Piece>,
     pub(crate) commands: Vec<Command>,
-    pub(crate) withheld: Vec<Withheld>,
+    pub(crate) withheld: Vec<WithheldCommand>,
     /// `true` if an argument is used by position or name.
     pub(crate) counts: bool,
     /// `true` if the body contains `$ARGUMENTS`, `$ARGUMENTS[N]` or `$N`.
@@ -76,7 +76,7 @@ pub(crate) enum PieceKind {
 /// The error for a body in which a value would be run as code.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("{}", .diagnostics.first().map_or("a command is not safe", |found| found.message.as_ref()))]
-pub struct Refused {
+pub struct RefusedTemplate {
     /// One for each unsafe position, at most 100.
     pub diagnostics: Vec<Diagnostic>,
 }
@@ -101,7 +101,7 @@ impl Template {
 }
 
 /// Parses the body of a file. Spans are positions in `text`.
-pub fn prepare(text: &str, body: Span, options: &Prepare<'_>) -> Result<Template, Refused> {
+pub fn prepare(text: &str, body: Span, options: &PrepareOptions<'_>) -> Result<Template, RefusedTemplate> {
     let end = floor(text, (body.end as usize).min(text.len()));
     let start = floor(text, (body.start as usize).min(end));
     let body = Span::new(start, end);
@@ -144,7 +144,7 @@ pub fn prepare(text: &str, body: Span, options: &Prepare<'_>) -> Result<Template
     if reader.refusals.is_empty() {
         Ok(reader.template)
     } else {
-        Err(Refused {
+        Err(RefusedTemplate {
             diagnostics: reader.refusals,
         })
     }
@@ -152,7 +152,7 @@ pub fn prepare(text: &str, body: Span, options: &Prepare<'_>) -> Result<Template
 
 struct Reader<'a> {
     text: &'a str,
-    options: &'a Prepare<'a>,
+    options: &'a PrepareOptions<'a>,
     refusals: Vec<Diagnostic>,
     template: Template,
 }
@@ -232,10 +232,10 @@ impl Reader<'_> {
     }
 
     fn command(&mut self, span: Span, command: Span, block: bool, inside: &[Item]) {
-        if self.options.commands == Commands::Withhold {
+        if self.options.commands == CommandHandling::Withhold {
             let display: Arc<str> = command.of(self.text).trim_end_matches(['\r', '\n']).into();
             self.push(span, PieceKind::Withheld(self.template.withheld.len()));
-            self.template.withheld.push(Withheld {
+            self.template.withheld.push(WithheldCommand {
                 display,
                 block,
                 span,

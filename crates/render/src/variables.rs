@@ -65,7 +65,7 @@ impl Variable {
 
 /// The values of the variables. A variable without a value stays as it is written.
 #[derive(Clone, Debug, Default)]
-pub struct Variables {
+pub struct SkillVariables {
     /// The folder of the skill, as it is shown to the model.
     pub skill_dir: Option<String>,
     /// The id of the session.
@@ -79,7 +79,7 @@ pub struct Variables {
     pub env: BTreeMap<String, String>,
 }
 
-impl Variables {
+impl SkillVariables {
     /// Returns the value of a variable, if there is one. Folders and ids are never empty;
     /// environment variables may be.
     pub fn get(&self, variable: &Variable) -> Option<&str> {

@@ -9,7 +9,7 @@ use prowess_catalog::visibility::{Refusal, View, Who};
 use prowess_catalog::{Entry, Form, Scope, Skill};
 use prowess_diag::Diagnostic;
 use prowess_registry::digest::FileFacts;
-use prowess_render::{Arguments, Commands, FillError, Prepare, Report, Variables, prepare};
+use prowess_render::{Arguments, CommandHandling, FillError, PrepareOptions, FillReport, SkillVariables, prepare};
 use prowess_spec::{Parsed, parse};
 use prowess_trust::{Reading, Standing, State};
 use sha2::{Digest, Sha256};
@@ -73,7 +73,7 @@ pub struct Activation {
     /// All that the model receives.
     pub text: String,
     /// What became of each placeholder.
-    pub report: Report,
+    pub report: FillReport,
     /// How its commands went.
     pub runs: Vec<CommandRun>,
     /// What is worth knowing besides.
@@ -189,9 +189,9 @@ fn render(
     let parsed = parse(&text);
     let trusted = standing.is_trusted();
     let commands = if trusted && workshop.settings.commands {
-        Commands::Bind
+        CommandHandling::Bind
     } else {
-        Commands::Withhold
+        CommandHandling::Withhold
     };
     let names: Vec<&str> = parsed
         .manifest
@@ -199,7 +199,7 @@ fn render(
         .iter()
         .map(|text| &*text.value)
         .collect();
-    let options = Prepare {
+    let options = PrepareOptions {
         names: &names,
         compat: workshop.settings.compat,
         commands,
@@ -269,9 +269,9 @@ fn check_shell(name: &str, parsed: &Parsed<'_>) -> Result<(), ActivationError> {
     }
 }
 
-fn variables(workshop: &Workshop, folder: Option<&Path>, is_served: bool) -> Variables {
+fn variables(workshop: &Workshop, folder: Option<&Path>, is_served: bool) -> SkillVariables {
     let spell = |path: &Path| path.to_str().map(str::to_owned);
-    Variables {
+    SkillVariables {
         skill_dir: folder.and_then(spell),
         session_id: workshop.settings.session.clone(),
         project_dir: spell(&workshop.places.workspace),

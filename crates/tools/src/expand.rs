@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use prowess_policy::{BoundScript, Decision};
-use prowess_render::{Part, Slot};
+use prowess_render::{RenderedPart, CommandSlot};
 use prowess_shell::lex;
 use prowess_traits::Ran;
 use prowess_trust::Standing;
@@ -84,24 +84,24 @@ pub enum ExpandError {
 pub(crate) fn expand(
     workshop: &Workshop,
     standing: &Standing,
-    parts: Vec<Part>,
+    parts: Vec<RenderedPart>,
     execution: Execution,
     runs: &mut Vec<CommandRun>,
 ) -> Result<String, ExpandError> {
     let mut text = String::new();
     for part in parts {
         match part {
-            Part::Text(piece) => text.push_str(&piece),
-            Part::Command(slot) if execution == Execution::Show => {
+            RenderedPart::Text(piece) => text.push_str(&piece),
+            RenderedPart::Command(slot) if execution == Execution::Show => {
                 text.push_str(&format!("[command not run: {}]", slot.display));
                 runs.push(not_run(&slot.display, "not asked to run"));
             }
-            Part::Command(slot) => {
+            RenderedPart::Command(slot) => {
                 let (output, run) = run(workshop, standing, &slot)?;
                 text.push_str(&output);
                 runs.push(run);
             }
-            Part::Withheld(withheld) => {
+            RenderedPart::Withheld(withheld) => {
                 let why = if workshop.settings.commands {
                     NOT_TRUSTED
                 } else {
@@ -130,7 +130,7 @@ fn not_run(command: &str, why: &str) -> CommandRun {
 fn run(
     workshop: &Workshop,
     standing: &Standing,
-    slot: &Slot,
+    slot: &CommandSlot,
 ) -> Result<(String, CommandRun), ExpandError> {
     let command: Box<str> = slot.display.as_ref().into();
     let not_run = |why: String| ExpandError::NotRun {

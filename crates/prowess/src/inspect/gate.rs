@@ -4,7 +4,7 @@ use std::path::Path;
 
 use prowess_diag::{LineIndex, wording};
 use prowess_policy::{Decision, PermissionRules};
-use prowess_render::Became;
+use prowess_render::Replacement;
 use prowess_sandbox::{Captured, End, Outcome, State as Layer, Stopped};
 use prowess_spec::tokens;
 use prowess_tools::{Activation, ToolSpec};
@@ -220,16 +220,16 @@ pub fn ran(line: &str, outcome: &Outcome) -> Value {
 }
 
 /// What became of a placeholder, in words.
-pub fn became(became: Became) -> String {
+pub fn became(became: Replacement) -> String {
     match became {
-        Became::Value(bytes) => format!("a value of {bytes} bytes"),
-        Became::Empty => "empty, no value".to_owned(),
-        Became::Missing => "left as it is, no such argument".to_owned(),
-        Became::Unknown => "left as it is, no such variable".to_owned(),
-        Became::Code => "left as it is, it stands in code".to_owned(),
-        Became::Escaped => "itself, without the backslash".to_owned(),
-        Became::Bound(bytes) => format!("a variable of the command, {bytes} bytes"),
-        Became::Unset => "a variable of the command, without a value".to_owned(),
+        Replacement::Value(bytes) => format!("a value of {bytes} bytes"),
+        Replacement::Empty => "empty, no value".to_owned(),
+        Replacement::Missing => "left as it is, no such argument".to_owned(),
+        Replacement::Unknown => "left as it is, no such variable".to_owned(),
+        Replacement::Code => "left as it is, it stands in code".to_owned(),
+        Replacement::Escaped => "itself, without the backslash".to_owned(),
+        Replacement::Bound(bytes) => format!("a variable of the command, {bytes} bytes"),
+        Replacement::Unset => "a variable of the command, without a value".to_owned(),
         _ => "something else".to_owned(),
     }
 }

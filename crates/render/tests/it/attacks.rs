@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use prowess_diag::Span;
-use prowess_render::{Arguments, FillError, Part, Prepare, Slot, Variables, prepare};
+use prowess_render::{Arguments, FillError, RenderedPart, PrepareOptions, CommandSlot, SkillVariables, prepare};
 
 /// Templates; `§` is a placeholder, in each of its forms. The second field says whether the place is
 /// one where a value works; elsewhere the skill must be refused.
@@ -149,7 +149,7 @@ const FORMS: &[(&str, &[&str])] = &[
 ];
 
 /// Runs a slot as the runtime will; returns what it printed.
-fn run(slot: &Slot, folder: &Path) -> String {
+fn run(slot: &CommandSlot, folder: &Path) -> String {
     let output = Command::new("bash")
         .args(["--norc", "--noprofile", "-c", &slot.script])
         .args(slot.positionals.iter().map(AsRef::<str>::as_ref))
@@ -187,9 +187,9 @@ fn no_value_is_ever_run() {
         for (turn, (what, value)) in VALUES.iter().enumerate() {
             let (form, names) = FORMS[(number + turn) % FORMS.len()];
             let body = body_of(&script.replace('§', form));
-            let options = Prepare {
+            let options = PrepareOptions {
                 names,
-                ..Prepare::default()
+                ..PrepareOptions::default()
             };
             let template = prepare(&body, Span::new(0, body.len()), &options);
             assert_eq!(template.is_ok(), *is_fit, "{script}, {form}: {template:?}");
@@ -203,9 +203,9 @@ fn no_value_is_ever_run() {
             } else {
                 Arguments::from_text(*value)
             };
-            let rendered = template.fill(&arguments, &Variables::default()).unwrap();
+            let rendered = template.fill(&arguments, &SkillVariables::default()).unwrap();
             for part in &rendered.parts {
-                if let Part::Command(slot) = part {
+                if let RenderedPart::Command(slot) = part {
                     assert!(!slot.script.contains("pwned"));
                     run(slot, folder.path());
                     ran += 1;
@@ -235,7 +235,7 @@ fn splicing_is_what_these_attacks_need() {
         let canary = folder.path().join(CANARY);
         let worked = VALUES.iter().any(|(_, value)| {
             let script = script.replace('§', value);
-            let slot = Slot {
+            let slot = CommandSlot {
                 script: script.as_str().into(),
                 display: "".into(),
                 positionals: Vec::new(),
@@ -307,7 +307,7 @@ fn the_refused_places_are_dangerous_indeed() {
     let mut harmless = Vec::new();
     for (script, value) in dangerous {
         let folder = folder();
-        let slot = Slot {
+        let slot = CommandSlot {
             script: script.into(),
             display: "".into(),
             positionals: vec!["".into(), value.into()],
@@ -320,7 +320,7 @@ fn the_refused_places_are_dangerous_indeed() {
             harmless.push(script);
         }
         let body = body_of(&script.replace("${1}", "$1"));
-        let refused = prepare(&body, Span::new(0, body.len()), &Prepare::default());
+        let refused = prepare(&body, Span::new(0, body.len()), &PrepareOptions::default());
         assert!(refused.is_err(), "{script}");
     }
     assert!(harmless.is_empty(), "{harmless:#?}");
@@ -332,14 +332,14 @@ fn values_arrive_as_they_are() {
     for (what, value) in VALUES {
         for (form, names) in FORMS {
             let body = body_of(&format!("printf '%s' \"{form}\""));
-            let options = Prepare {
+            let options = PrepareOptions {
                 names,
-                ..Prepare::default()
+                ..PrepareOptions::default()
             };
             let template = prepare(&body, Span::new(0, body.len()), &options).unwrap();
             let arguments = Arguments::from_words(vec![(*value).into(), (*value).into()]);
-            let rendered = template.fill(&arguments, &Variables::default()).unwrap();
-            let Part::Command(slot) = &rendered.parts[0] else {
+            let rendered = template.fill(&arguments, &SkillVariables::default()).unwrap();
+            let RenderedPart::Command(slot) = &rendered.parts[0] else {
                 panic!()
             };
             let raw = arguments.raw().unwrap();
@@ -353,11 +353,11 @@ fn values_arrive_as_they_are() {
 fn long_values_arrive_and_longer_ones_are_refused() {
     let folder = folder();
     let body = body_of("printf '%s' \"$0\" | wc -c");
-    let template = prepare(&body, Span::new(0, body.len()), &Prepare::default()).unwrap();
+    let template = prepare(&body, Span::new(0, body.len()), &PrepareOptions::default()).unwrap();
     let fill =
-        |value: String| template.fill(&Arguments::from_words(vec![value]), &Variables::default());
+        |value: String| template.fill(&Arguments::from_words(vec![value]), &SkillVariables::default());
     let rendered = fill("; touch pwned ".repeat(9_000)).unwrap();
-    let Part::Command(slot) = &rendered.parts[0] else {
+    let RenderedPart::Command(slot) = &rendered.parts[0] else {
         panic!()
     };
     assert_eq!(run(slot, folder.path()).trim(), "126000");
@@ -393,15 +393,15 @@ fn positionals_and_variables_mean_what_authors_expect() {
         ("cat <<< \"${CLAUDE_SKILL_DIR} $0\"", "a", "/s p a\n"),
     ] {
         let body = body_of(script);
-        let template = prepare(&body, Span::new(0, body.len()), &Prepare::default()).unwrap();
-        let variables = Variables {
+        let template = prepare(&body, Span::new(0, body.len()), &PrepareOptions::default()).unwrap();
+        let variables = SkillVariables {
             skill_dir: Some("/s p".into()),
-            ..Variables::default()
+            ..SkillVariables::default()
         };
         let rendered = template
             .fill(&Arguments::from_text(arguments), &variables)
             .unwrap();
-        let Part::Command(slot) = &rendered.parts[0] else {
+        let RenderedPart::Command(slot) = &rendered.parts[0] else {
             panic!()
         };
         assert_eq!(run(slot, folder.path()), expected, "{script}");

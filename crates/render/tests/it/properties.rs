@@ -3,13 +3,13 @@
 use proptest::prelude::*;
 use prowess_diag::Span;
 use prowess_render::{
-    Arguments, Became, Commands, Compat, FillError, Part, Prepare, Rendered, Variables, prepare,
+    Arguments, Replacement, CommandHandling, Compat, FillError, RenderedPart, PrepareOptions, Rendered, SkillVariables, prepare,
 };
 
-fn variables() -> Variables {
-    Variables {
+fn variables() -> SkillVariables {
+    SkillVariables {
         skill_dir: Some("/skills/x".into()),
-        ..Variables::default()
+        ..SkillVariables::default()
     }
 }
 
@@ -79,10 +79,10 @@ fn value() -> impl Strategy<Value = String> {
 }
 
 fn render(body: &str, compat: Compat, arguments: &Arguments) -> Option<Rendered> {
-    let options = Prepare {
+    let options = PrepareOptions {
         names: &["name", "a-b"],
         compat,
-        commands: Commands::Bind,
+        commands: CommandHandling::Bind,
     };
     let template = prepare(body, Span::new(0, body.len()), &options).ok()?;
     match template.fill(arguments, &variables()) {
@@ -94,8 +94,8 @@ fn render(body: &str, compat: Compat, arguments: &Arguments) -> Option<Rendered>
 
 /// The scripts of all commands, without what is bound to them.
 fn scripts(rendered: &Rendered) -> Vec<(String, Span)> {
-    let of = |part: &Part| match part {
-        Part::Command(slot) => Some((slot.script.to_string(), slot.span)),
+    let of = |part: &RenderedPart| match part {
+        RenderedPart::Command(slot) => Some((slot.script.to_string(), slot.span)),
         _ => None,
     };
     rendered.parts.iter().filter_map(of).collect()
@@ -118,18 +118,18 @@ proptest! {
         let words = Arguments::from_words(vec![value.clone()]);
         let placeholder = if compat == Compat::Goose { "<$1>" } else { "<$0>" };
         let rendered = render(placeholder, compat, &words).unwrap();
-        prop_assert_eq!(&rendered.parts, &[Part::Text(format!("<{value}>"))]);
+        prop_assert_eq!(&rendered.parts, &[RenderedPart::Text(format!("<{value}>"))]);
         let text = Arguments::from_text(value.clone());
         let rendered = render("<$ARGUMENTS>", compat, &text).unwrap();
-        prop_assert_eq!(&rendered.parts, &[Part::Text(format!("<{value}>"))]);
+        prop_assert_eq!(&rendered.parts, &[RenderedPart::Text(format!("<{value}>"))]);
     }
 
     #[test]
     fn a_body_without_placeholders_is_itself(body in "[^$`]{1,200}", value in "[a-z]{0,10}", compat in compat()) {
         let none = render(&body, compat, &Arguments::none()).unwrap();
-        prop_assert_eq!(&none.parts, &[Part::Text(body.clone())]);
+        prop_assert_eq!(&none.parts, &[RenderedPart::Text(body.clone())]);
         let some = render(&body, compat, &Arguments::from_text(value.clone())).unwrap();
-        let Part::Text(text) = &some.parts[0] else { panic!() };
+        let RenderedPart::Text(text) = &some.parts[0] else { panic!() };
         prop_assert!(text.starts_with(&body));
         let added = &text[body.len()..];
         prop_assert_eq!(some.report.appended, !added.is_empty());
@@ -140,8 +140,8 @@ proptest! {
 
     #[test]
     fn no_text_is_a_panic(text in "\\PC{0,200}", start in 0_usize..220, end in 0_usize..220, compat in compat(), value in "\\PC{0,40}") {
-        for commands in [Commands::Bind, Commands::Withhold] {
-            let options = Prepare { names: &["name", ""], compat, commands };
+        for commands in [CommandHandling::Bind, CommandHandling::Withhold] {
+            let options = PrepareOptions { names: &["name", ""], compat, commands };
             if let Ok(template) = prepare(&text, Span::new(start, end), &options) {
                 let _ = template.fill(&Arguments::from_text(value.clone()), &variables());
             }
@@ -150,8 +150,8 @@ proptest! {
 
     #[test]
     fn no_body_is_a_panic(body in body(), compat in compat(), value in value()) {
-        for commands in [Commands::Bind, Commands::Withhold] {
-            let options = Prepare { names: &["name", "a-b"], compat, commands };
+        for commands in [CommandHandling::Bind, CommandHandling::Withhold] {
+            let options = PrepareOptions { names: &["name", "a-b"], compat, commands };
             if let Ok(template) = prepare(&body, Span::new(0, body.len()), &options) {
                 let _ = template.fill(&Arguments::from_text(value.clone()), &variables());
             }
@@ -170,16 +170,16 @@ proptest! {
             let spans: Vec<Span> = rendered.report.filled.iter().map(|filled| filled.span).collect();
             prop_assert!(spans.windows(2).all(|pair| pair[0].end <= pair[1].start));
             let text: usize = rendered.parts.iter().map(|part| match part {
-                Part::Text(text) => text.len(),
+                RenderedPart::Text(text) => text.len(),
                 _ => 0,
             }).sum();
             let taken: usize = rendered.report.filled.iter().map(|filled| match filled.became {
-                Became::Value(_) | Became::Empty => filled.span.len(),
-                Became::Escaped => 1,
+                Replacement::Value(_) | Replacement::Empty => filled.span.len(),
+                Replacement::Escaped => 1,
                 _ => 0,
             }).sum();
             let given: usize = rendered.report.filled.iter().map(|filled| match filled.became {
-                Became::Value(bytes) => bytes,
+                Replacement::Value(bytes) => bytes,
                 _ => 0,
             }).sum();
             if rendered.report.commands.is_empty() && !rendered.report.appended {

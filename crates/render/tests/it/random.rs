@@ -7,7 +7,7 @@
 use std::process::{Command, Stdio};
 
 use prowess_diag::Span;
-use prowess_render::{Arguments, Part, Prepare, Variables, prepare};
+use prowess_render::{Arguments, RenderedPart, PrepareOptions, SkillVariables, prepare};
 
 /// Nothing in here writes or calls itself, except what a value would.
 const PIECES: &[&str] = &[
@@ -195,9 +195,9 @@ fn random_scripts_run_no_value() {
             continue;
         }
         let body = format!("```!\n{script}\n```\n");
-        let options = Prepare {
+        let options = PrepareOptions {
             names: &["value"],
-            ..Prepare::default()
+            ..PrepareOptions::default()
         };
         let Ok(template) = prepare(&body, Span::new(0, body.len()), &options) else {
             continue;
@@ -205,9 +205,9 @@ fn random_scripts_run_no_value() {
         accepted += 1;
         let value = VALUES[number % VALUES.len()];
         let arguments = Arguments::from_words(vec![value.into(), value.into(), value.into()]);
-        let rendered = template.fill(&arguments, &Variables::default()).unwrap();
+        let rendered = template.fill(&arguments, &SkillVariables::default()).unwrap();
         for part in &rendered.parts {
-            let Part::Command(slot) = part else { continue };
+            let RenderedPart::Command(slot) = part else { continue };
             if slot.positionals.len() < 2 && slot.variables.is_empty() {
                 continue;
             }

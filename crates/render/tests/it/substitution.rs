@@ -2,23 +2,23 @@
 
 use prowess_diag::Span;
 use prowess_render::{
-    Arguments, Became, Commands, Compat, FillError, MAX_OUTPUT, Part, Prepare, Rendered, Template,
-    Variables, prepare,
+    Arguments, Replacement, CommandHandling, Compat, FillError, MAX_OUTPUT, RenderedPart, PrepareOptions, Rendered, Template,
+    SkillVariables, prepare,
 };
 use prowess_spec::parse;
 use serde_json::json;
 
 fn template(body: &str, names: &[&str], compat: Compat) -> Template {
-    let options = Prepare {
+    let options = PrepareOptions {
         names,
         compat,
-        commands: Commands::Bind,
+        commands: CommandHandling::Bind,
     };
     prepare(body, Span::new(0, body.len()), &options).unwrap()
 }
 
-fn variables() -> Variables {
-    Variables {
+fn variables() -> SkillVariables {
+    SkillVariables {
         skill_dir: Some("/skills/a b".into()),
         session_id: Some("s-1".into()),
         project_dir: Some("/project".into()),
@@ -39,8 +39,8 @@ fn show(rendered: &Rendered) -> String {
         .parts
         .iter()
         .map(|part| match part {
-            Part::Text(text) => text.clone(),
-            Part::Command(slot) => {
+            RenderedPart::Text(text) => text.clone(),
+            RenderedPart::Command(slot) => {
                 let variables: Vec<String> = slot
                     .variables
                     .iter()
@@ -716,7 +716,7 @@ fn words_are_kept_apart() {
 fn the_report_has_every_placeholder() {
     let body = "$0 $7 \\$1 `$1` $n ${CLAUDE_X} ${CLAUDE_EFFORT} $ARGUMENTS !`echo $0 $7 \\$1`";
     let rendered = fill(body, &["m", "n"], P, &Arguments::from_text("abc 'd"));
-    let found: Vec<(&str, Became)> = rendered
+    let found: Vec<(&str, Replacement)> = rendered
         .report
         .filled
         .iter()
@@ -725,17 +725,17 @@ fn the_report_has_every_placeholder() {
     assert_eq!(
         found,
         [
-            ("$0", Became::Value(3)),
-            ("$7", Became::Missing),
-            ("\\$1", Became::Escaped),
-            ("$1", Became::Code),
-            ("$n", Became::Value(2)),
-            ("${CLAUDE_X}", Became::Unknown),
-            ("${CLAUDE_EFFORT}", Became::Value(4)),
-            ("$ARGUMENTS", Became::Value(6)),
-            ("$0", Became::Bound(3)),
-            ("$7", Became::Unset),
-            ("\\$1", Became::Escaped),
+            ("$0", Replacement::Value(3)),
+            ("$7", Replacement::Missing),
+            ("\\$1", Replacement::Escaped),
+            ("$1", Replacement::Code),
+            ("$n", Replacement::Value(2)),
+            ("${CLAUDE_X}", Replacement::Unknown),
+            ("${CLAUDE_EFFORT}", Replacement::Value(4)),
+            ("$ARGUMENTS", Replacement::Value(6)),
+            ("$0", Replacement::Bound(3)),
+            ("$7", Replacement::Unset),
+            ("\\$1", Replacement::Escaped),
         ]
     );
     assert!(!rendered.report.appended);
@@ -746,7 +746,7 @@ fn the_report_has_every_placeholder() {
 #[test]
 fn unsafe_places_are_refused_with_what_to_write() {
     let body = "Look: !`grep '$0' f` and !`eval \"$ARGUMENTS\"`";
-    let options = Prepare::default();
+    let options = PrepareOptions::default();
     let refused = prepare(body, Span::new(0, body.len()), &options).unwrap_err();
     let shown: Vec<_> = refused
         .diagnostics
@@ -771,20 +771,20 @@ fn unsafe_places_are_refused_with_what_to_write() {
         "`$0` is in an unsafe position in a command"
     );
     // Whoever runs nothing can still show the skill.
-    let options = Prepare {
-        commands: Commands::Withhold,
+    let options = PrepareOptions {
+        commands: CommandHandling::Withhold,
         ..options
     };
     let template = prepare(body, Span::new(0, body.len()), &options).unwrap();
     let rendered = template.fill(&Arguments::none(), &variables()).unwrap();
     assert_eq!(rendered.parts.len(), 4);
-    assert!(matches!(&rendered.parts[1], Part::Withheld(held) if &*held.display == "grep '$0' f"));
+    assert!(matches!(&rendered.parts[1], RenderedPart::Withheld(held) if &*held.display == "grep '$0' f"));
 }
 
 #[test]
 fn only_the_body_is_touched() {
     let text = "---\nname: $0\n---\nDo $0";
-    let template = prepare(text, Span::new(17, text.len()), &Prepare::default()).unwrap();
+    let template = prepare(text, Span::new(17, text.len()), &PrepareOptions::default()).unwrap();
     let rendered = template
         .fill(&Arguments::from_text("x"), &variables())
         .unwrap();
@@ -834,7 +834,7 @@ fn output_is_bounded() {
     let rendered = template("$ARGUMENTS", &[], P)
         .fill(&megabyte, &variables())
         .unwrap();
-    assert!(matches!(&rendered.parts[..], [Part::Text(text)] if text.len() == 1024 * 1024));
+    assert!(matches!(&rendered.parts[..], [RenderedPart::Text(text)] if text.len() == 1024 * 1024));
     let many = template(&"$ARGUMENTS ".repeat(100_000), &[], P);
     let error = many.fill(&megabyte, &variables()).unwrap_err();
     assert_eq!(error, FillError::TooLarge { limit: MAX_OUTPUT });
@@ -863,7 +863,7 @@ fn a_hundred_thousand_placeholders_are_no_trouble() {
     let body = "!`echo $0`\n".repeat(10_000);
     assert_eq!(template(&body, &[], P).commands(), 10_000);
     let inside = format!("!`echo {}`", "$0 ".repeat(100_000));
-    let refused = prepare(&inside, Span::new(0, inside.len()), &Prepare::default()).unwrap_err();
+    let refused = prepare(&inside, Span::new(0, inside.len()), &PrepareOptions::default()).unwrap_err();
     assert_eq!(refused.diagnostics.len(), 100);
     let names: Vec<String> = (0..1_000).map(|index| format!("n{index}")).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
