@@ -1,6 +1,6 @@
 //! Commands that may run, together with the approval.
 
-use prowess_shell::{Script, script};
+use prowess_shell::{ShellLine, script};
 
 /// A value that passed the gate. Only this crate can build one.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,7 +55,7 @@ pub enum Plan {
 impl Plan {
     /// Returns the plan for a parsed line: words for one plain command, otherwise a script in which
     /// every word is quoted.
-    pub(crate) fn of(script: &Script) -> Self {
+    pub(crate) fn of(script: &ShellLine) -> Self {
         match script::plain_words(script) {
             Some(words) => Self::Words(words),
             None => Self::Script(script::write(script).into()),

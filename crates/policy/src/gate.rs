@@ -10,7 +10,7 @@ use crate::request::{GateAction, Actor, SkillActor};
 use crate::rule::{ArgumentRule, CommandRule, Effect, PermissionRule, RuleSubject, like};
 use crate::rules::{SourcedRule, PermissionRules};
 use prowess_shell::script::{self, canonical};
-use prowess_shell::{Redirect, Refusal, Script, Simple, finder, lex, lex_bound, programs};
+use prowess_shell::{Redirect, LexRefusal, ShellLine, SimpleCommand, finder, lex, lex_bound, programs};
 
 /// A script of a skill and the values of its variables.
 #[derive(Clone, Copy, Debug)]
@@ -259,7 +259,7 @@ impl Gate {
     }
 
     /// Decides about a command line and returns how it was parsed.
-    pub fn examine(&self, text: &str, actor: &Actor<'_>) -> (Decision, Result<Script, Refusal>) {
+    pub fn examine(&self, text: &str, actor: &Actor<'_>) -> (Decision, Result<ShellLine, LexRefusal>) {
         let script = lex(text);
         if let Some(decision) = inert(actor) {
             return (decision, script);
@@ -292,7 +292,7 @@ impl Gate {
     fn restricted(
         &self,
         text: &str,
-        script: Option<&Script>,
+        script: Option<&ShellLine>,
         actor: &Actor<'_>,
     ) -> Option<Decision> {
         let lost = self.lost(actor);
@@ -349,7 +349,7 @@ impl Gate {
     fn files<'f>(
         &self,
         findings: &'f finder::Findings,
-        commands: &'f [Vec<finder::Loose>],
+        commands: &'f [Vec<finder::LooseWord>],
         actor: &Actor<'_>,
     ) -> Files<'f> {
         let about = |wanted: fn(&RuleSubject) -> bool| {
@@ -385,11 +385,11 @@ impl Gate {
     fn hits(
         &self,
         placed: &SourcedRule,
-        line_read: Option<&Script>,
-        commands: &[Vec<finder::Loose>],
+        line_read: Option<&ShellLine>,
+        commands: &[Vec<finder::LooseWord>],
         files: &Files<'_>,
     ) -> Option<String> {
-        let spell = |words: &[finder::Loose]| {
+        let spell = |words: &[finder::LooseWord]| {
             words
                 .iter()
                 .map(|word| word.text.as_str())
@@ -429,7 +429,7 @@ impl Gate {
     }
 
     /// Decides about a parsed line that no rule restricts.
-    fn permitted(&self, text: &str, script: &Script, actor: &Actor<'_>) -> Decision {
+    fn permitted(&self, text: &str, script: &ShellLine, actor: &Actor<'_>) -> Decision {
         if let Some(skill) = actor.skill.as_ref().filter(|skill| skill.ceiling) {
             let outside = script.commands.iter().find(|command| {
                 !skill
@@ -483,8 +483,8 @@ impl Gate {
     /// Finds the rule that allows one command of a line and its redirections.
     fn allowed(
         &self,
-        script: &Script,
-        command: &Simple,
+        script: &ShellLine,
+        command: &SimpleCommand,
         actor: &Actor<'_>,
     ) -> Result<CitedRule, Decision> {
         let mut objection = None;
@@ -586,7 +586,7 @@ impl Gate {
     }
 
     /// Decides about a line that cannot be parsed strictly.
-    fn unproved(&self, text: &str, refusal: Refusal, actor: &Actor<'_>) -> Decision {
+    fn unproved(&self, text: &str, refusal: LexRefusal, actor: &Actor<'_>) -> Decision {
         if let Some(skill) = actor.skill.as_ref().filter(|skill| skill.ceiling) {
             return beyond_ceiling(skill, &cut(text));
         }
@@ -881,7 +881,7 @@ fn file_rule(tool: &str, path: &str) -> String {
 
 /// Suggests a rule: the program with its subcommand, or the exact command if that would allow too
 /// much.
-fn suggest(command: &Simple) -> String {
+fn suggest(command: &SimpleCommand) -> String {
     let line = canonical(&command.words);
     let report = programs::inspect(&command.words);
     let risky =

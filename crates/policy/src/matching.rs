@@ -1,10 +1,10 @@
 //! Matches rules against commands: strictly for allow rules, widely for deny and ask rules.
 
 use crate::rule::{CommandRule, like};
-use prowess_shell::finder::{self, Loose};
+use prowess_shell::finder::{self, LooseWord};
 use prowess_shell::programs::{self, EffectHit, ProgramEffect};
 use prowess_shell::script::canonical;
-use prowess_shell::{Redirect, Script, Simple, Word};
+use prowess_shell::{Redirect, ShellLine, SimpleCommand, Word};
 
 /// Deepest nesting of scripts inside words.
 const MAX_DEPTH: usize = 8;
@@ -27,11 +27,11 @@ pub(crate) enum Fit {
 }
 
 /// Matches an allow rule against one command of a line.
-pub(crate) fn allows(rule: &CommandRule, script: &Script, command: &Simple) -> Fit {
+pub(crate) fn allows(rule: &CommandRule, script: &ShellLine, command: &SimpleCommand) -> Fit {
     match rule {
         CommandRule::Any => Fit::Yes,
         CommandRule::Exact(line) => {
-            let is_this = |only: &Simple| only.words == command.words;
+            let is_this = |only: &SimpleCommand| only.words == command.words;
             match line.commands.as_slice() {
                 _ if script == line => Fit::Exactly,
                 [only] if is_this(only) && only.redirects == command.redirects => Fit::Exactly,
@@ -94,7 +94,7 @@ pub(crate) fn is_harmless(redirect: &Redirect) -> bool {
 #[derive(Debug, Default)]
 pub(crate) struct Everything {
     /// Each with its words, including commands inside wrappers and scripts.
-    pub(crate) commands: Vec<Vec<Loose>>,
+    pub(crate) commands: Vec<Vec<LooseWord>>,
     /// `true` if the limits cut the list short.
     pub(crate) incomplete: bool,
 }
@@ -108,10 +108,10 @@ pub(crate) fn every_command(findings: &finder::Findings) -> Everything {
     all
 }
 
-fn unwrap(words: &[Loose], depth: usize, all: &mut Everything) {
+fn unwrap(words: &[LooseWord], depth: usize, all: &mut Everything) {
     // The value of a variable is unknown. A word that is only a variable may vanish.
-    let there = |word: &&Loose| !(word.unknown && word.text.is_empty());
-    let known: Vec<Loose> = words.iter().filter(there).cloned().collect();
+    let there = |word: &&LooseWord| !(word.unknown && word.text.is_empty());
+    let known: Vec<LooseWord> = words.iter().filter(there).cloned().collect();
     let words = known.as_slice();
     let mut seen = vec![false; words.len()];
     let mut open = vec![0_usize];
@@ -175,7 +175,7 @@ fn script(text: &str, depth: usize, all: &mut Everything) {
 
 /// Returns `true` if a deny or ask rule matches a command. Programs are compared by the last part
 /// of their path, options before a subcommand are skipped, and flags match in any order.
-pub(crate) fn forbids(rule: &CommandRule, words: &[Loose]) -> bool {
+pub(crate) fn forbids(rule: &CommandRule, words: &[LooseWord]) -> bool {
     let Some(program) = words.first() else {
         return false;
     };
@@ -230,7 +230,7 @@ fn base_name(program: &str) -> &str {
     program.rsplit('/').next().unwrap_or(program)
 }
 
-fn same_program(rule: &str, program: &Loose) -> bool {
+fn same_program(rule: &str, program: &LooseWord) -> bool {
     let base = base_name(&program.text);
     // Only the last part of the path is compared.
     let wanted = base_name(rule);
@@ -260,12 +260,12 @@ fn loosened(pattern: &str) -> String {
 }
 
 /// Returns `true` if a word equals a word of a rule, or may expand to it.
-fn is_word(word: &Loose, wanted: &str) -> bool {
+fn is_word(word: &LooseWord, wanted: &str) -> bool {
     *word.text == *wanted || word.pattern && like(&loosened(&word.text), wanted)
 }
 
 /// Returns `true` if the words after a program contain those of a rule.
-fn follows(rule: &[Word], words: &[Loose]) -> bool {
+fn follows(rule: &[Word], words: &[LooseWord]) -> bool {
     let rest = &words[1..];
     let (flags, names): (Vec<&Word>, Vec<&Word>) = rule
         .iter()
@@ -306,7 +306,7 @@ fn follows(rule: &[Word], words: &[Loose]) -> bool {
 }
 
 /// Returns `true` if an option is among the words: in a cluster, abbreviated or with a value.
-fn has_flag(flag: &str, words: &[Loose]) -> bool {
+fn has_flag(flag: &str, words: &[LooseWord]) -> bool {
     if let Some(long) = flag.strip_prefix("--") {
         return words.iter().any(|word| {
             word.text.strip_prefix("--").is_some_and(|given| {
@@ -324,7 +324,7 @@ fn has_flag(flag: &str, words: &[Loose]) -> bool {
 
 /// Returns `true` if a short option is among the words, alone or in a cluster. `-R` equals `-r`, as
 /// for most programs that have both.
-fn has_letter(letter: char, words: &[Loose]) -> bool {
+fn has_letter(letter: char, words: &[LooseWord]) -> bool {
     let same = |c: char| c == letter || (matches!(letter, 'r' | 'R') && matches!(c, 'r' | 'R'));
     words.iter().any(|word| {
         word.text
@@ -360,7 +360,7 @@ fn long_form(letters: &str) -> Option<Vec<&'static str>> {
         .collect()
 }
 
-fn has_all_long(long: &[&str], words: &[Loose]) -> bool {
+fn has_all_long(long: &[&str], words: &[LooseWord]) -> bool {
     long.iter().all(|name| {
         let short = name.chars().nth(2).unwrap_or_default();
         words.iter().any(|word| {
@@ -373,7 +373,7 @@ fn has_all_long(long: &[&str], words: &[Loose]) -> bool {
 
 /// Returns words that may name files: operands, values of options and files after `@`. The flag is
 /// `true` for a shell pattern, which may expand to any name that fits.
-pub(crate) fn file_words(words: &[Loose]) -> impl Iterator<Item = (&str, bool)> {
+pub(crate) fn file_words(words: &[LooseWord]) -> impl Iterator<Item = (&str, bool)> {
     words.iter().skip(1).flat_map(|word| {
         let text = word.text.as_str();
         let value = text.split_once('=').map(|(_, value)| value);
@@ -398,7 +398,7 @@ pub(crate) fn may_become(pattern: &str, glob: &str) -> bool {
 }
 
 /// Returns `true` if a command changes the files that it is given.
-pub(crate) fn changes_files(words: &[Loose]) -> bool {
+pub(crate) fn changes_files(words: &[LooseWord]) -> bool {
     let plain: Vec<Word> = words.iter().map(|word| Word::plain(&*word.text)).collect();
     programs::changes_files(&plain)
 }

@@ -7,7 +7,7 @@
 use prowess_spec::tool_pattern::{Token, ToolPattern, parse_list};
 
 use crate::star::walk;
-use prowess_shell::{Script, Word, lex, programs, suggest};
+use prowess_shell::{ShellLine, Word, lex, programs, suggest};
 
 /// Longest rule, in bytes.
 pub const MAX_BYTES: usize = 512;
@@ -84,7 +84,7 @@ pub enum CommandRule {
     /// Commands that begin with these words: `Bash(git add:*)`. Never empty.
     Prefix(Vec<Word>),
     /// Exactly this line: `Bash(npm run build)`.
-    Exact(Script),
+    Exact(ShellLine),
     /// Commands whose text matches: `Bash(git * main)`, `Bash(ls*)`.
     Like(Box<str>),
 }

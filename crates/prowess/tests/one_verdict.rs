@@ -46,7 +46,7 @@ fn lint(text: &str, rule: &str) -> Vec<Diagnostic> {
         .collect()
 }
 
-fn trust(text: &str) -> prowess_trust::Summary {
+fn trust(text: &str) -> prowess_trust::TrustSummary {
     let world = tempfile::tempdir().unwrap();
     fs::write(world.path().join("SKILL.md"), text).unwrap();
     prowess_trust::summarise(world.path()).unwrap()

@@ -16,7 +16,7 @@ const MAX_DEPTH: usize = 40;
 pub struct Findings {
     /// Commands that the line might run, each with its words, without quotes and without
     /// assignments before the command.
-    pub commands: Vec<Vec<Loose>>,
+    pub commands: Vec<Vec<LooseWord>>,
     /// Files that it might write to by redirection.
     pub writes: Vec<Box<str>>,
     /// Files that it might read by redirection.
@@ -27,7 +27,7 @@ pub struct Findings {
 
 /// A word without quotes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Loose {
+pub struct LooseWord {
     /// The text, without the values of variables.
     pub text: String,
     /// `true` if it has an unquoted `*`, `?` or `[`.
@@ -100,8 +100,8 @@ impl Scan<'_, '_> {
         if depth > MAX_DEPTH {
             return self.stop("it nests too deep");
         }
-        let mut words: Vec<Loose> = Vec::new();
-        let mut word: Option<Loose> = None;
+        let mut words: Vec<LooseWord> = Vec::new();
+        let mut word: Option<LooseWord> = None;
         // Parentheses that were opened here and belong to groups.
         let mut groups = 0_usize;
         // `case` commands that are open here.
@@ -153,7 +153,7 @@ impl Scan<'_, '_> {
     }
 
     /// Reads what `c` begins and adds it to a word.
-    fn piece(&mut self, c: char, word: &mut Loose, depth: usize) {
+    fn piece(&mut self, c: char, word: &mut LooseWord, depth: usize) {
         match c {
             '\\' => match self.next() {
                 Some('\n') | None => {}
@@ -180,7 +180,7 @@ impl Scan<'_, '_> {
         }
     }
 
-    fn double(&mut self, word: &mut Loose, depth: usize) {
+    fn double(&mut self, word: &mut LooseWord, depth: usize) {
         while let Some(c) = self.next() {
             match c {
                 '"' => return,
@@ -230,7 +230,7 @@ impl Scan<'_, '_> {
         self.stop("a backtick is not closed");
     }
 
-    fn dollar(&mut self, word: &mut Loose, depth: usize) {
+    fn dollar(&mut self, word: &mut LooseWord, depth: usize) {
         match self.rest().chars().next() {
             Some('(') => {
                 self.at += 1;
@@ -288,7 +288,7 @@ impl Scan<'_, '_> {
     }
 
     /// `$'\x72m'`: escapes of C.
-    fn ansi(&mut self, word: &mut Loose) {
+    fn ansi(&mut self, word: &mut LooseWord) {
         while let Some(c) = self.next() {
             match c {
                 '\'' => return,
@@ -352,7 +352,7 @@ impl Scan<'_, '_> {
         while self.rest().starts_with([' ', '\t']) {
             self.at += 1;
         }
-        let mut target = Loose::default();
+        let mut target = LooseWord::default();
         while let Some(c) = self.rest().chars().next() {
             if c.is_whitespace() || ";&|<>()".contains(c) {
                 break;
@@ -382,7 +382,7 @@ impl Scan<'_, '_> {
     }
 
     /// Ends a command and removes the reserved words and assignments before it.
-    fn close(&mut self, words: &mut Vec<Loose>, last: Option<Loose>, depth: usize) {
+    fn close(&mut self, words: &mut Vec<LooseWord>, last: Option<LooseWord>, depth: usize) {
         words.extend(last);
         let mut all = std::mem::take(words);
         let mut start = 0;
@@ -432,7 +432,7 @@ impl Scan<'_, '_> {
 }
 
 /// Expands braces, one level deep: `{rm,-rf,x}`, `r{m,n}`.
-fn braces(word: &Loose) -> Vec<Loose> {
+fn braces(word: &LooseWord) -> Vec<LooseWord> {
     let parts = word.text.split_once('{').and_then(|(before, rest)| {
         let (inner, after) = rest.split_once('}')?;
         inner.contains(',').then_some((before, inner, after))
@@ -441,7 +441,7 @@ fn braces(word: &Loose) -> Vec<Loose> {
         None => vec![word.clone()],
         Some((before, inner, after)) => inner
             .split(',')
-            .map(|part| Loose {
+            .map(|part| LooseWord {
                 text: format!("{before}{part}{after}"),
                 ..word.clone()
             })
@@ -451,8 +451,8 @@ fn braces(word: &Loose) -> Vec<Loose> {
 
 /// Returns `true` if a closing parenthesis ends a pattern of `case`, and counts open `case`
 /// commands.
-fn ends_pattern(words: &[Loose], last: Option<&Loose>, cases: &mut usize) -> bool {
-    let is = |word: Option<&Loose>, text: &str| word.is_some_and(|word| word.text == text);
+fn ends_pattern(words: &[LooseWord], last: Option<&LooseWord>, cases: &mut usize) -> bool {
+    let is = |word: Option<&LooseWord>, text: &str| word.is_some_and(|word| word.text == text);
     if *cases > 0 && (is(last, "esac") && words.is_empty() || is(words.first(), "esac")) {
         *cases -= 1;
     }

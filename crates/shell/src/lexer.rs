@@ -17,14 +17,14 @@ const MAX_COMMANDS: usize = 256;
 
 /// A parsed line: simple commands joined by operators.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Script {
+pub struct ShellLine {
     /// Never empty.
-    pub commands: Vec<Simple>,
+    pub commands: Vec<SimpleCommand>,
 }
 
 /// One command of a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Simple {
+pub struct SimpleCommand {
     /// The operator before this command.
     pub join: Join,
     /// The program and its arguments. Never empty; the first word is never a pattern.
@@ -86,7 +86,7 @@ pub enum Redirect {
 
 /// The reason why a line is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Refusal {
+pub struct LexRefusal {
     /// Offset of the first byte that is refused.
     pub at: usize,
     /// Completes "cannot tell what this runs: it has …".
@@ -100,16 +100,16 @@ const RESERVED: &[&str] = &[
 ];
 
 /// Parses a line, or returns why it is refused.
-pub fn lex(text: &str) -> Result<Script, Refusal> {
+pub fn lex(text: &str) -> Result<ShellLine, LexRefusal> {
     lex_bound(text, &|_| None)
 }
 
 /// Parses a line whose variables are known: `lookup` returns the value of `name` in `$name`,
 /// `${name}` and `${1}`. Inside double quotes a value is inserted as it is; outside them only if
 /// the shell would neither split nor expand it.
-pub fn lex_bound<'a>(text: &'a str, lookup: Lookup<'a>) -> Result<Script, Refusal> {
+pub fn lex_bound<'a>(text: &'a str, lookup: VariableLookup<'a>) -> Result<ShellLine, LexRefusal> {
     if text.len() > MAX_BYTES {
-        return Err(Refusal {
+        return Err(LexRefusal {
             at: MAX_BYTES,
             why: "more than 8 KiB",
         });
@@ -128,13 +128,13 @@ pub fn lex_bound<'a>(text: &'a str, lookup: Lookup<'a>) -> Result<Script, Refusa
 }
 
 /// Returns the value of a variable.
-pub type Lookup<'a> = &'a dyn Fn(&str) -> Option<&'a str>;
+pub type VariableLookup<'a> = &'a dyn Fn(&str) -> Option<&'a str>;
 
 struct Lexer<'a> {
-    lookup: Lookup<'a>,
+    lookup: VariableLookup<'a>,
     text: &'a str,
     at: usize,
-    commands: Vec<Simple>,
+    commands: Vec<SimpleCommand>,
     words: Vec<Word>,
     redirects: Vec<Redirect>,
     join: Join,
@@ -143,7 +143,7 @@ struct Lexer<'a> {
 }
 
 impl<'a> Lexer<'a> {
-    fn run(mut self) -> Result<Script, Refusal> {
+    fn run(mut self) -> Result<ShellLine, LexRefusal> {
         loop {
             self.skip_blanks();
             let Some(byte) = self.peek() else { break };
@@ -188,12 +188,12 @@ impl<'a> Lexer<'a> {
             self.end_command(Join::Then)?;
         }
         if self.commands.is_empty() {
-            return Err(Refusal {
+            return Err(LexRefusal {
                 at: 0,
                 why: "no command",
             });
         }
-        Ok(Script {
+        Ok(ShellLine {
             commands: self.commands,
         })
     }
@@ -210,8 +210,8 @@ impl<'a> Lexer<'a> {
         self.at += 1;
     }
 
-    fn refuse<T>(&self, why: &'static str) -> Result<T, Refusal> {
-        Err(Refusal { at: self.at, why })
+    fn refuse<T>(&self, why: &'static str) -> Result<T, LexRefusal> {
+        Err(LexRefusal { at: self.at, why })
     }
 
     /// Skips blanks and joined lines.
@@ -225,21 +225,21 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    fn operator(&mut self, join: Join, length: usize) -> Result<(), Refusal> {
+    fn operator(&mut self, join: Join, length: usize) -> Result<(), LexRefusal> {
         self.end_command(join)?;
         self.at += length;
         self.dangling = true;
         Ok(())
     }
 
-    fn end_command(&mut self, next: Join) -> Result<(), Refusal> {
+    fn end_command(&mut self, next: Join) -> Result<(), LexRefusal> {
         if self.words.is_empty() {
             return self.refuse("an operator without a command before it");
         }
         if self.commands.len() >= MAX_COMMANDS {
             return self.refuse("more than 256 commands");
         }
-        self.commands.push(Simple {
+        self.commands.push(SimpleCommand {
             join: self.join,
             words: std::mem::take(&mut self.words),
             redirects: std::mem::take(&mut self.redirects),
@@ -249,7 +249,7 @@ impl<'a> Lexer<'a> {
     }
 
     /// Skips a comment. A comment with quotes is refused, because many tools parse it wrongly.
-    fn comment(&mut self) -> Result<(), Refusal> {
+    fn comment(&mut self) -> Result<(), LexRefusal> {
         while let Some(c) = self.text[self.at..].chars().next() {
             match c {
                 '\n' => return Ok(()),
@@ -261,7 +261,7 @@ impl<'a> Lexer<'a> {
         Ok(())
     }
 
-    fn word_or_descriptor(&mut self) -> Result<(), Refusal> {
+    fn word_or_descriptor(&mut self) -> Result<(), LexRefusal> {
         // Digits directly before `<` or `>` are a descriptor, not a word.
         let digits = self.text.as_bytes()[self.at..]
             .iter()
@@ -279,7 +279,7 @@ impl<'a> Lexer<'a> {
         let word = self.word()?;
         self.no_descriptor(&word, start)?;
         if self.words.is_empty() {
-            check_program(&word).map_err(|why| Refusal { at: start, why })?;
+            check_program(&word).map_err(|why| LexRefusal { at: start, why })?;
         }
         self.words.push(word);
         Ok(())
@@ -287,10 +287,10 @@ impl<'a> Lexer<'a> {
 
     /// Refuses digits before `<` or `>` that bash may or may not take for a descriptor (`2\⏎>x`,
     /// `>2>x`).
-    fn no_descriptor(&self, word: &Word, start: usize) -> Result<(), Refusal> {
+    fn no_descriptor(&self, word: &Word, start: usize) -> Result<(), LexRefusal> {
         if matches!(self.peek(), Some(b'<' | b'>')) && word.text.bytes().all(|b| b.is_ascii_digit())
         {
-            return Err(Refusal {
+            return Err(LexRefusal {
                 at: start,
                 why: "an unusual redirection",
             });
@@ -298,7 +298,7 @@ impl<'a> Lexer<'a> {
         Ok(())
     }
 
-    fn redirect(&mut self, from: Option<u8>) -> Result<(), Refusal> {
+    fn redirect(&mut self, from: Option<u8>) -> Result<(), LexRefusal> {
         if self.words.is_empty() {
             return self.refuse("a redirection before the program");
         }
@@ -339,7 +339,7 @@ impl<'a> Lexer<'a> {
         Ok(())
     }
 
-    fn copy(&mut self, from: Option<u8>) -> Result<(), Refusal> {
+    fn copy(&mut self, from: Option<u8>) -> Result<(), LexRefusal> {
         self.bump();
         let to = self.peek().filter(u8::is_ascii_digit);
         let ends = matches!(
@@ -359,7 +359,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    fn target(&mut self) -> Result<Box<str>, Refusal> {
+    fn target(&mut self) -> Result<Box<str>, LexRefusal> {
         self.skip_blanks();
         if matches!(
             self.peek(),
@@ -378,7 +378,7 @@ impl<'a> Lexer<'a> {
     }
 
     /// Reads one word, which starts at the current position.
-    fn word(&mut self) -> Result<Word, Refusal> {
+    fn word(&mut self) -> Result<Word, LexRefusal> {
         let start = self.at;
         let mut text = String::new();
         let mut globs: Vec<u32> = Vec::new();
@@ -455,7 +455,7 @@ impl<'a> Lexer<'a> {
     }
 
     /// Reads `stash@{0}`, `main@{upstream}` and `{}`: braces without a comma or dots are literal.
-    fn braces(&mut self, text: &mut String) -> Result<(), Refusal> {
+    fn braces(&mut self, text: &mut String) -> Result<(), LexRefusal> {
         let inner = &self.text[self.at + 1..];
         if inner.starts_with('}') {
             text.push_str("{}");
@@ -483,7 +483,7 @@ impl<'a> Lexer<'a> {
         )
     }
 
-    fn single(&mut self, text: &mut String) -> Result<(), Refusal> {
+    fn single(&mut self, text: &mut String) -> Result<(), LexRefusal> {
         let start = self.at;
         self.bump();
         while let Some(c) = self.text[self.at..].chars().next() {
@@ -493,13 +493,13 @@ impl<'a> Lexer<'a> {
             }
             self.quoted(c, text)?;
         }
-        Err(Refusal {
+        Err(LexRefusal {
             at: start,
             why: "a quote that is not closed",
         })
     }
 
-    fn double(&mut self, text: &mut String) -> Result<(), Refusal> {
+    fn double(&mut self, text: &mut String) -> Result<(), LexRefusal> {
         let start = self.at;
         self.bump();
         while let Some(c) = self.text[self.at..].chars().next() {
@@ -531,14 +531,14 @@ impl<'a> Lexer<'a> {
                 _ => self.quoted(c, text)?,
             }
         }
-        Err(Refusal {
+        Err(LexRefusal {
             at: start,
             why: "a quote that is not closed",
         })
     }
 
     /// Reads `$name`, `${name}` or `$1` and returns its value.
-    fn variable(&mut self) -> Result<&'a str, Refusal> {
+    fn variable(&mut self) -> Result<&'a str, LexRefusal> {
         const WHY: &str = "a variable or substitution (`$`)";
         let rest = &self.text[self.at + 1..];
         let is_name = |b: u8| b.is_ascii_alphanumeric() || b == b'_';
@@ -564,7 +564,7 @@ impl<'a> Lexer<'a> {
         Ok(value)
     }
 
-    fn quoted(&mut self, c: char, text: &mut String) -> Result<(), Refusal> {
+    fn quoted(&mut self, c: char, text: &mut String) -> Result<(), LexRefusal> {
         if !matches!(c, '\n' | '\t' | ' ') && !is_plain_sight(c) {
             return self.refuse(unseen(c));
         }
@@ -573,7 +573,7 @@ impl<'a> Lexer<'a> {
         Ok(())
     }
 
-    fn escape(&mut self, text: &mut String) -> Result<(), Refusal> {
+    fn escape(&mut self, text: &mut String) -> Result<(), LexRefusal> {
         match self.text[self.at + 1..].chars().next() {
             Some('\n') => self.at += 2,
             Some(c) if c == ' ' || is_plain_sight(c) => {

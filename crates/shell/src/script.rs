@@ -1,6 +1,6 @@
 //! Writes a parsed line back as text, so that exactly the checked words run.
 
-use crate::lexer::{Redirect, Script, Simple};
+use crate::lexer::{Redirect, ShellLine, SimpleCommand};
 use crate::word::Word;
 
 /// Builtins without a program of the same name.
@@ -62,7 +62,7 @@ const ONLY_IN_A_SHELL: &[&str] = &[
 
 /// Returns the words of a script that is one plain command: no redirection, no pattern, and a
 /// program rather than a shell builtin. Such a command needs no shell.
-pub fn plain_words(script: &Script) -> Option<Vec<Box<str>>> {
+pub fn plain_words(script: &ShellLine) -> Option<Vec<Box<str>>> {
     match script.commands.as_slice() {
         [only]
             if only.redirects.is_empty()
@@ -76,7 +76,7 @@ pub fn plain_words(script: &Script) -> Option<Vec<Box<str>>> {
 }
 
 /// Returns the line with every word quoted.
-pub fn write(script: &Script) -> String {
+pub fn write(script: &ShellLine) -> String {
     let mut text = String::new();
     for command in &script.commands {
         if !text.is_empty() {
@@ -89,7 +89,7 @@ pub fn write(script: &Script) -> String {
     text
 }
 
-fn write_simple(command: &Simple, text: &mut String) {
+fn write_simple(command: &SimpleCommand, text: &mut String) {
     for (at, word) in command.words.iter().enumerate() {
         if at > 0 {
             text.push(' ');

@@ -12,7 +12,7 @@ use prowess_catalog::{Scope, Skill};
 
 pub use standing::{Reading, Standing, place_of};
 pub use store::{Change, Entry, Error, Record, State, TrustStore, digest_of};
-pub use summary::{GrantLine, Hidden, Summary, summarise};
+pub use summary::{GrantLine, HiddenText, TrustSummary, summarise};
 
 /// Tells whether a skill must be trusted before it may do anything. What a person put into their own
 /// folders, named on the command line or built into a program is theirs; what came with a project or

@@ -21,7 +21,7 @@ const MOST_NETWORK: usize = 32;
 
 /// The consequences of trusting a skill.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Summary {
+pub struct TrustSummary {
     /// The current digest of all files.
     pub digest: String,
     /// Number of files.
@@ -39,7 +39,7 @@ pub struct Summary {
     /// Signs that it uses the network: hosts and programs named in scripts and commands.
     pub network: BTreeSet<String>,
     /// Text that is not visible to a reader.
-    pub hidden: Vec<Hidden>,
+    pub hidden: Vec<HiddenText>,
     /// Links to files outside its folder, with their targets.
     pub links: Vec<(PathBuf, PathBuf)>,
 }
@@ -57,7 +57,7 @@ pub struct GrantLine {
 
 /// Text that is not visible to a reader.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Hidden {
+pub struct HiddenText {
     /// The file.
     pub file: PathBuf,
     /// The first such line.
@@ -67,10 +67,10 @@ pub struct Hidden {
 }
 
 /// Summarises a skill: a folder, or a single file.
-pub fn summarise(skill: &Path) -> Result<Summary, Error> {
-    let mut summary = Summary {
+pub fn summarise(skill: &Path) -> Result<TrustSummary, Error> {
+    let mut summary = TrustSummary {
         digest: digest_of(skill)?,
-        ..Summary::default()
+        ..TrustSummary::default()
     };
     let (folder, main) = if skill.is_dir() {
         (skill, skill.join("SKILL.md"))
@@ -103,7 +103,7 @@ pub fn summarise(skill: &Path) -> Result<Summary, Error> {
     Ok(summary)
 }
 
-fn manifest(text: &[u8], summary: &mut Summary) {
+fn manifest(text: &[u8], summary: &mut TrustSummary) {
     let parsed = parse(text);
     for token in parsed
         .manifest
@@ -132,7 +132,7 @@ fn manifest(text: &[u8], summary: &mut Summary) {
     }
 }
 
-fn file(folder: &Path, path: &Path, kind: FactKind, summary: &mut Summary) {
+fn file(folder: &Path, path: &Path, kind: FactKind, summary: &mut TrustSummary) {
     let full = folder.join(path);
     if kind == FactKind::Link {
         let target = fs::read_link(&full).unwrap_or_default();
@@ -212,7 +212,7 @@ fn network(text: &str, found: &mut BTreeSet<String>) {
 }
 
 /// Collects text that is not visible to a reader.
-fn hidden(path: &Path, content: &[u8], summary: &mut Summary) {
+fn hidden(path: &Path, content: &[u8], summary: &mut TrustSummary) {
     const MOST: usize = 64;
     let text = String::from_utf8_lossy(content);
     let mut note = |line: usize, what| {
@@ -222,7 +222,7 @@ fn hidden(path: &Path, content: &[u8], summary: &mut Summary) {
                 .iter()
                 .any(|h| h.file == path && h.what == what)
         {
-            summary.hidden.push(Hidden {
+            summary.hidden.push(HiddenText {
                 file: path.to_owned(),
                 line,
                 what,

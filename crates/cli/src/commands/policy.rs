@@ -4,7 +4,7 @@ use crate::output::{Cell, Exit, Printer, Table, bold, wrap};
 use anstyle::{AnsiColor, Style};
 use prowess_diag::{sanitize, wording};
 use prowess_policy::{GateAction, Actor, Decision, Effect, Verdict};
-use prowess_shell::{Script, Simple, lex};
+use prowess_shell::{ShellLine, SimpleCommand, lex};
 
 use crate::args::{CheckArgs, GlobalArgs, PolicyArgs, PolicyCommand, PolicyShowArgs};
 use crate::env::Environment;
@@ -84,8 +84,8 @@ fn check(
     })
 }
 
-fn words(script: &Script) -> Vec<Vec<String>> {
-    let of = |command: &Simple| {
+fn words(script: &ShellLine) -> Vec<Vec<String>> {
+    let of = |command: &SimpleCommand| {
         command
             .words
             .iter()

@@ -6,7 +6,7 @@ use crate::output::{Cell, Exit, Printer, Table, bold, wrap};
 use anstyle::{AnsiColor, Style};
 use prowess::inspect::{self, Section};
 use prowess_diag::{sanitize, wording};
-use prowess_trust::{Entry, State, Summary, TrustStore, is_required, place_of, summarise};
+use prowess_trust::{Entry, State, TrustSummary, TrustStore, is_required, place_of, summarise};
 use serde_json::{Value, json};
 
 use super::targets::{self, Meant};
@@ -203,7 +203,7 @@ fn fault(error: &prowess_trust::Error) -> CliError {
 fn text(
     path: &Path,
     state: &State,
-    summary: &Summary,
+    summary: &TrustSummary,
     environment: &Environment,
     width: usize,
 ) -> String {

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use prowess_shell::{Join, Redirect, Script, lex, script};
+use prowess_shell::{Join, Redirect, ShellLine, lex, script};
 
 /// What random lines are made of: what people write, and what parsers stumble over.
 const TOKENS: &[&str] = &[
@@ -183,7 +183,7 @@ impl Random {
 }
 
 /// Everything a shell would start if each program succeeded, counted.
-fn expected(script: &Script) -> BTreeMap<Vec<String>, usize> {
+fn expected(script: &ShellLine) -> BTreeMap<Vec<String>, usize> {
     let mut all = BTreeMap::new();
     let mut skipped = false;
     for command in &script.commands {
@@ -204,7 +204,7 @@ fn expected(script: &Script) -> BTreeMap<Vec<String>, usize> {
 
 /// bash reports programs that it looks for, not those that are named by a path, and starts nothing
 /// where a redirection fails.
-fn can_be_watched(script: &Script) -> bool {
+fn can_be_watched(script: &ShellLine) -> bool {
     script.commands.iter().all(|command| {
         let files = command.redirects.iter().all(|redirect| match redirect {
             Redirect::Copy { from, to } => *from < 3 && *to < 3,
@@ -313,7 +313,7 @@ fn our_words_are_those_of_bash() {
             .map(|chunk| {
                 let (bash, folder) = (&bash, &folder);
                 scope.spawn(move || {
-                    let differs = |(line, parsed): &(String, Script)| {
+                    let differs = |(line, parsed): &(String, ShellLine)| {
                         let ours = expected(parsed);
                         match observed(bash, line, folder) {
                             Ok(theirs) if theirs == ours => None,

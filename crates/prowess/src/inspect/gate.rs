@@ -8,7 +8,7 @@ use prowess_render::Replacement;
 use prowess_sandbox::{Captured, End, Outcome, State as Layer, Stopped};
 use prowess_spec::tokens;
 use prowess_tools::{Activation, ToolSpec};
-use prowess_trust::{Change, Entry, State, Summary};
+use prowess_trust::{Change, Entry, State, TrustSummary};
 use serde_json::{Value, json};
 
 /// A decision of the gate, and how the command was understood.
@@ -77,7 +77,7 @@ pub fn trust_changes(state: &State) -> Vec<String> {
 }
 
 /// What trusting a skill would allow.
-pub fn trust(path: &Path, state: &State, summary: &Summary) -> Value {
+pub fn trust(path: &Path, state: &State, summary: &TrustSummary) -> Value {
     json!({
         "path": path,
         "state": trust_word(state),
@@ -113,7 +113,7 @@ pub struct Section {
 }
 
 /// What trusting a skill would allow, in parts, without the empty ones.
-pub fn trust_sections(state: &State, summary: &Summary) -> Vec<Section> {
+pub fn trust_sections(state: &State, summary: &TrustSummary) -> Vec<Section> {
     let grants = |unrestricted: bool| {
         let sound = summary.grants.iter().filter(|grant| grant.fault.is_none());
         let these = sound.filter(move |grant| grant.unrestricted == unrestricted);

@@ -5,7 +5,7 @@ use std::io::{BufRead, Write};
 use std::sync::Arc;
 
 use prowess_policy::{Actor, Effect, Gate, WorkspacePaths, RuleSource, Verdict};
-use prowess_shell::{Script, Simple};
+use prowess_shell::{ShellLine, SimpleCommand};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -108,8 +108,8 @@ fn answer_line(line: &[u8], gates: &mut HashMap<String, Arc<Gate>>) -> Answer {
         },
     };
     let (decision, script) = gate.examine(&case.cmd, &Actor::default());
-    let words = |script: Script| {
-        let of = |command: Simple| command.words.into_iter().map(|word| word.text).collect();
+    let words = |script: ShellLine| {
+        let of = |command: SimpleCommand| command.words.into_iter().map(|word| word.text).collect();
         script.commands.into_iter().map(of).collect()
     };
     Answer {

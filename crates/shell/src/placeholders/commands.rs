@@ -49,7 +49,7 @@ const MOST_GROUPS: usize = 64;
 
 /// A simple command.
 #[derive(Default)]
-pub(super) struct Simple {
+pub(super) struct SimpleCommand {
     pub(super) words: Vec<Word>,
     /// The words after `<` and `<<<`.
     pub(super) inputs: Vec<Word>,
@@ -123,9 +123,9 @@ impl Scanner<'_> {
         expects: Expects,
         groups: &mut Vec<Group>,
         pipeline: &mut usize,
-    ) -> (Simple, Ending) {
+    ) -> (SimpleCommand, Ending) {
         let awaits_pattern = expects.pattern;
-        let mut simple = Simple::default();
+        let mut simple = SimpleCommand::default();
         let mut is_comment = false;
         let ending = loop {
             if !is_comment {
@@ -260,7 +260,7 @@ impl Scanner<'_> {
         word: &Word,
         groups: &mut Vec<Group>,
         pipeline: &mut usize,
-        simple: &mut Simple,
+        simple: &mut SimpleCommand,
     ) -> bool {
         if word.is_quoted {
             return false;
@@ -300,7 +300,7 @@ impl Scanner<'_> {
     }
 
     /// Reads an opening parenthesis. Returns `true` if the command ends with it.
-    fn parenthesis(&mut self, simple: &mut Simple) -> bool {
+    fn parenthesis(&mut self, simple: &mut SimpleCommand) -> bool {
         let is_loop = matches!(simple.words.as_slice(), [word] if word.text == "for");
         if self.starts_with("((") && (simple.words.is_empty() || is_loop) {
             self.at += 2;
@@ -332,7 +332,7 @@ impl Scanner<'_> {
     }
 
     /// Reads an input redirection.
-    fn input(&mut self, simple: &mut Simple) {
+    fn input(&mut self, simple: &mut SimpleCommand) {
         if self.starts_with("<<<") {
             self.at += 3;
             self.target(Some(simple));
@@ -351,7 +351,7 @@ impl Scanner<'_> {
     }
 
     /// Reads the word after a redirection.
-    fn target(&mut self, input: Option<&mut Simple>) {
+    fn target(&mut self, input: Option<&mut SimpleCommand>) {
         self.blanks();
         let word = self.word();
         self.is_broken |= word.range.is_empty();

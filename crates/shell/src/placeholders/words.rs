@@ -1,6 +1,6 @@
 //! Judges the words of a command by what its program does with them.
 
-use super::commands::Simple;
+use super::commands::SimpleCommand;
 use super::scan::{Scan, Scanner, Word, name_length};
 use super::{JudgedPosition, Quoting, UnsafePosition, ValueKind, judge_script};
 use crate::programs::code::{Code, decides_for_others};
@@ -13,7 +13,7 @@ const MAX_WORDS: usize = 4096;
 
 impl Scanner<'_> {
     /// Judges the positions in a command, from index `first` on, and in its input.
-    pub(super) fn judge_simple(&mut self, simple: &Simple, first: usize) {
+    pub(super) fn judge_simple(&mut self, simple: &SimpleCommand, first: usize) {
         let mut words = simple.words.as_slice();
         while let Some((word, rest)) = words.split_first().filter(|(word, _)| is_assignment(word)) {
             self.assignment(word);
