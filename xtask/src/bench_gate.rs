@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use prowess_policy::{GateAction, Actor, Effect, Gate, RuleSource};
+use prowess_policy::{Actor, Effect, Gate, GateAction, RuleSource};
 
 const COMMANDS: &[&str] = &[
     "git status",

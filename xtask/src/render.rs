@@ -6,7 +6,9 @@ use std::time::Instant;
 
 use anyhow::{Result, ensure};
 use prowess_registry::{WalkOptions, walk};
-use prowess_render::{Arguments, CommandHandling, Compat, RenderedPart, PrepareOptions, SkillVariables, prepare};
+use prowess_render::{
+    Arguments, CommandHandling, Compat, PrepareOptions, RenderedPart, SkillVariables, prepare,
+};
 use prowess_spec::parse;
 
 pub(crate) fn run(folders: &[&str]) -> Result<()> {

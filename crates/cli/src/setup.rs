@@ -7,7 +7,9 @@ use std::sync::Arc;
 use crate::output::{Exit, Failure};
 use prowess::agent::{Budget, Effort};
 use prowess::config::Config;
-use prowess::policy::{GateAction, Actor, ApprovalAnswer, Effect, Gate, PermissionMode, RuleSource, Verdict};
+use prowess::policy::{
+    Actor, ApprovalAnswer, Effect, Gate, GateAction, PermissionMode, RuleSource, Verdict,
+};
 use prowess::store::{MemorySessions, SqliteSessions, SystemClock};
 use prowess::tools::Tool;
 use prowess::traits::{Approver, CommandRunner, Model, Question, SessionStore, UsageStore};
@@ -425,7 +427,11 @@ mod tests {
             ("WebFetch", "etch", false),
             ("WebFetch(domain:localhost)", "localhost", true),
         ] {
-            assert_eq!(answer(rule, host) == ApprovalAnswer::Once, yes, "{rule} {host}");
+            assert_eq!(
+                answer(rule, host) == ApprovalAnswer::Once,
+                yes,
+                "{rule} {host}"
+            );
         }
     }
 

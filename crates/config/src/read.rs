@@ -228,7 +228,11 @@ impl Reader {
         for (key, value) in table {
             match key.get_ref().as_ref() {
                 "mode" => {
-                    let word = self.word(value, "mode", &PermissionMode::ALL.map(PermissionMode::as_str));
+                    let word = self.word(
+                        value,
+                        "mode",
+                        &PermissionMode::ALL.map(PermissionMode::as_str),
+                    );
                     self.config.mode = word.and_then(|word| PermissionMode::parse(&word));
                     self.own_settings_only(key.span(), "mode");
                     self.config.mode.take_if(|_| self.is_project);

@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn running_a_script_differs_from_naming_it() {
+    fn run_directly_is_true_only_in_program_position() {
         for (text, run) in [
             ("./scripts/a.sh x", true),
             ("Run `./scripts/a.sh x`", true),

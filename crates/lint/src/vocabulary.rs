@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lists_are_sorted_so_that_additions_find_their_place() {
+    fn lists_are_sorted() {
         assert!(TOOLS.is_sorted());
     }
 }

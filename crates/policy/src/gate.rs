@@ -2,15 +2,17 @@
 
 use crate::approved::{Approved, Command, Plan};
 use crate::decision::{CitedRule, Decision, Verdict};
-use crate::grant::{ApprovalAnswer, PermissionGrant, GrantScope, Lifetime};
+use crate::grant::{ApprovalAnswer, GrantScope, Lifetime, PermissionGrant};
 use crate::matching::{self, Fit};
 use crate::mode::PermissionMode;
 use crate::paths::{self, LocatedPath, WorkspacePaths};
-use crate::request::{GateAction, Actor, SkillActor};
+use crate::request::{Actor, GateAction, SkillActor};
 use crate::rule::{ArgumentRule, CommandRule, Effect, PermissionRule, RuleSubject, like};
-use crate::rules::{SourcedRule, PermissionRules};
+use crate::rules::{PermissionRules, SourcedRule};
 use prowess_shell::script::{self, canonical};
-use prowess_shell::{Redirect, LexRefusal, ShellLine, SimpleCommand, finder, lex, lex_bound, programs};
+use prowess_shell::{
+    LexRefusal, Redirect, ShellLine, SimpleCommand, finder, lex, lex_bound, programs,
+};
 
 /// A script of a skill and the values of its variables.
 #[derive(Clone, Copy, Debug)]
@@ -120,7 +122,10 @@ impl Pending {
 
     /// Applies the answer. Returns the approved command and, for an answer that outlives the
     /// request, the grant to keep.
-    pub fn answer(self, answer: ApprovalAnswer) -> Result<(Approved<Command>, Option<PermissionGrant>), Decision> {
+    pub fn answer(
+        self,
+        answer: ApprovalAnswer,
+    ) -> Result<(Approved<Command>, Option<PermissionGrant>), Decision> {
         let (lifetime, what) = match answer {
             ApprovalAnswer::No => {
                 return Err(Decision {
@@ -129,7 +134,9 @@ impl Pending {
                     ..self.decision
                 });
             }
-            ApprovalAnswer::Once => return Ok((Approved::new(self.command, "a person, this once"), None)),
+            ApprovalAnswer::Once => {
+                return Ok((Approved::new(self.command, "a person, this once"), None));
+            }
             ApprovalAnswer::Session => (Lifetime::Session, GrantScope::Verbatim(self.key.clone())),
             ApprovalAnswer::Always => (Lifetime::Always, GrantScope::Verbatim(self.key.clone())),
             ApprovalAnswer::Tool => match PermissionRule::parse("Bash", Effect::Allow) {
@@ -228,13 +235,14 @@ impl Gate {
                 };
                 skill.tools.of(Effect::Allow).find(any)
             });
-        if let Some(placed) = anything.filter(|_| restricted.is_none() && self.mode != PermissionMode::Plan) {
+        if let Some(placed) =
+            anything.filter(|_| restricted.is_none() && self.mode != PermissionMode::Plan)
+        {
             let reason = "the skill is trusted and may run every command";
             decision = Decision::new(Verdict::Allow, reason).by(placed.cite());
         }
         let key = format!("{:?}", (bound.script, bound.positionals, bound.variables));
-        let same =
-            |granted: &GrantScope| matches!(granted, GrantScope::Verbatim(granted) if **granted == *key);
+        let same = |granted: &GrantScope| matches!(granted, GrantScope::Verbatim(granted) if **granted == *key);
         if let Some(grant) = self.granted(actor, same).filter(|_| restricted.is_none()) {
             decision = grant;
         }
@@ -259,7 +267,11 @@ impl Gate {
     }
 
     /// Decides about a command line and returns how it was parsed.
-    pub fn examine(&self, text: &str, actor: &Actor<'_>) -> (Decision, Result<ShellLine, LexRefusal>) {
+    pub fn examine(
+        &self,
+        text: &str,
+        actor: &Actor<'_>,
+    ) -> (Decision, Result<ShellLine, LexRefusal>) {
         let script = lex(text);
         if let Some(decision) = inert(actor) {
             return (decision, script);
@@ -334,7 +346,9 @@ impl Gate {
 
     /// Returns the decision if a deny or ask rule is invalid.
     fn lost(&self, actor: &Actor<'_>) -> Option<Decision> {
-        let lost = self.sets(actor).find_map(PermissionRules::lost_restriction)?;
+        let lost = self
+            .sets(actor)
+            .find_map(PermissionRules::lost_restriction)?;
         let reason = format!(
             "the {} rule `{}` from {} is invalid ({}), so every request needs approval",
             lost.effect.as_str(),
@@ -357,7 +371,8 @@ impl Gate {
                 .flat_map(PermissionRules::all)
                 .any(|placed| placed.effect != Effect::Allow && wanted(&placed.rule.subject))
         };
-        let locate = |(path, pattern): (&'f str, bool)| (LocatedPath::new(path, &self.places), pattern);
+        let locate =
+            |(path, pattern): (&'f str, bool)| (LocatedPath::new(path, &self.places), pattern);
         let mut files = Files::default();
         if about(|subject| matches!(subject, RuleSubject::Read(_))) {
             let operands = commands
@@ -579,8 +594,12 @@ impl Gate {
         }
         self.restricting(actor, Effect::Allow)
             .any(|placed| match &placed.rule.subject {
-                RuleSubject::Write(glob) if writes => paths::covers(glob, path, &self.places, false),
-                RuleSubject::Read(glob) if !writes => paths::covers(glob, path, &self.places, false),
+                RuleSubject::Write(glob) if writes => {
+                    paths::covers(glob, path, &self.places, false)
+                }
+                RuleSubject::Read(glob) if !writes => {
+                    paths::covers(glob, path, &self.places, false)
+                }
                 _ => false,
             })
     }
@@ -593,8 +612,7 @@ impl Gate {
         if self.mode == PermissionMode::Plan {
             return Decision::new(Verdict::Deny, "plan mode runs no commands");
         }
-        let same =
-            |granted: &GrantScope| matches!(granted, GrantScope::Verbatim(granted) if **granted == *text);
+        let same = |granted: &GrantScope| matches!(granted, GrantScope::Verbatim(granted) if **granted == *text);
         if let Some(grant) = self.granted(actor, same) {
             return grant;
         }
@@ -637,7 +655,9 @@ impl Gate {
                 ..decision
             },
             PermissionMode::Plan => Decision::new(Verdict::Deny, "plan mode changes nothing"),
-            PermissionMode::Yolo => Decision::new(Verdict::Allow, "mode `yolo` allows what no rule forbids"),
+            PermissionMode::Yolo => {
+                Decision::new(Verdict::Allow, "mode `yolo` allows what no rule forbids")
+            }
         }
     }
 
@@ -709,7 +729,9 @@ impl Gate {
             (GateAction::Read { path }, _) if paths::is_inside(path, &self.places) => {
                 Decision::new(Verdict::Allow, "it is inside the project")
             }
-            (GateAction::Write { path }, PermissionMode::AcceptEdits) if paths::is_inside(path, &self.places) => {
+            (GateAction::Write { path }, PermissionMode::AcceptEdits)
+                if paths::is_inside(path, &self.places) =>
+            {
                 Decision::new(
                     Verdict::Allow,
                     "mode `accept-edits` allows writing inside the project",

@@ -194,7 +194,10 @@ impl PermissionRules {
         self.of(effect).any(|placed| {
             matches!(
                 placed.rule.subject,
-                RuleSubject::Command(_) | RuleSubject::Everything | RuleSubject::Read(_) | RuleSubject::Write(_)
+                RuleSubject::Command(_)
+                    | RuleSubject::Everything
+                    | RuleSubject::Read(_)
+                    | RuleSubject::Write(_)
             )
         })
     }

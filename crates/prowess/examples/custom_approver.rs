@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex};
 
 use prowess::Runtime;
 use prowess::models::ScriptedModel;
-use prowess::policy::{GateAction, ApprovalAnswer};
+use prowess::policy::{ApprovalAnswer, GateAction};
 use prowess::tools::files::file_tools;
 use prowess::traits::{Approver, Question};
 

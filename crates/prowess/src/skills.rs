@@ -4,7 +4,10 @@ use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
 
 use prowess_registry::{Invalid, NewSkill, SkillBuilder};
-use prowess_render::{Arguments, CommandHandling, FillError, RenderedPart, PrepareOptions, RefusedTemplate, SkillVariables, prepare};
+use prowess_render::{
+    Arguments, CommandHandling, FillError, PrepareOptions, RefusedTemplate, RenderedPart,
+    SkillVariables, prepare,
+};
 use prowess_spec::parse;
 use prowess_spec::parse::MAX_FILE;
 use schemars::JsonSchema;
@@ -187,7 +190,11 @@ pub fn render_skill(
     render(text, arguments, variables)
 }
 
-fn render(text: &str, arguments: &Arguments, variables: &SkillVariables) -> Result<String, RenderError> {
+fn render(
+    text: &str,
+    arguments: &Arguments,
+    variables: &SkillVariables,
+) -> Result<String, RenderError> {
     let parsed = parse(text.as_bytes());
     let names: Vec<&str> = parsed
         .manifest

@@ -2,7 +2,7 @@
 
 use divan::Bencher;
 use prowess_diag::Span;
-use prowess_render::{Arguments, PrepareOptions, Template, SkillVariables, prepare};
+use prowess_render::{Arguments, PrepareOptions, SkillVariables, Template, prepare};
 
 fn main() {
     divan::main();

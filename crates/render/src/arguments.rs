@@ -325,7 +325,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn text_is_split_like_a_shell_would() {
+    fn text_is_split_like_in_a_shell() {
         for (text, words, is_balanced) in [
             ("a b", vec!["a", "b"], true),
             (
@@ -348,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn agentick_splits_more_simply() {
+    fn agentick_splits_without_escapes() {
         for (text, words) in [
             ("a 'b c' d\"e f\"", vec!["a", "b c", "de f"]),
             ("'' a", vec!["a"]),
@@ -360,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn words_become_a_line_that_splits_into_them() {
+    fn words_survive_joining_and_splitting() {
         let words = ["a", "b c", "", "it's", "\"", "\\", "$1"]
             .map(String::from)
             .to_vec();

@@ -9,7 +9,7 @@ use prowess_spec::body::Placeholder;
 use crate::arguments::Resolved;
 use crate::slot::{Command, Source, What};
 use crate::template::PieceKind;
-use crate::{Arguments, Compat, CommandSlot, Template, SkillVariables, WithheldCommand};
+use crate::{Arguments, CommandSlot, Compat, SkillVariables, Template, WithheldCommand};
 
 /// Most bytes of text and values in one rendering.
 pub const MAX_OUTPUT: usize = 8 * 1024 * 1024;
@@ -198,7 +198,8 @@ impl<'a> Filler<'a> {
 
     fn flush(&mut self) {
         if !self.text.is_empty() {
-            self.parts.push(RenderedPart::Text(std::mem::take(&mut self.text)));
+            self.parts
+                .push(RenderedPart::Text(std::mem::take(&mut self.text)));
         }
     }
 
@@ -207,7 +208,12 @@ impl<'a> Filler<'a> {
     }
 
     /// Inserts a value; without one, keeps the text.
-    fn value(&mut self, span: Span, value: Option<&str>, without: Replacement) -> Result<(), FillError> {
+    fn value(
+        &mut self,
+        span: Span,
+        value: Option<&str>,
+        without: Replacement,
+    ) -> Result<(), FillError> {
         if let Some(value) = value {
             self.push(value)?;
             self.note(span, Replacement::Value(value.len()));
@@ -249,8 +255,9 @@ impl<'a> Filler<'a> {
             }
             PieceKind::Withheld(index) => {
                 self.flush();
-                self.parts
-                    .push(RenderedPart::Withheld(self.template.withheld[*index].clone()));
+                self.parts.push(RenderedPart::Withheld(
+                    self.template.withheld[*index].clone(),
+                ));
                 Ok(())
             }
         }
@@ -265,9 +272,10 @@ impl<'a> Filler<'a> {
                 resolved.is_given.then_some(Cow::Borrowed(resolved.raw)),
                 Replacement::Empty,
             ),
-            Placeholder::Element(index) => {
-                (resolved.position(index).map(Cow::Borrowed), Replacement::Missing)
-            }
+            Placeholder::Element(index) => (
+                resolved.position(index).map(Cow::Borrowed),
+                Replacement::Missing,
+            ),
             Placeholder::Index(index) => {
                 let value = compat
                     .position(index)

@@ -22,7 +22,11 @@ mod variables;
 
 pub use arguments::Arguments;
 pub use compat::Compat;
-pub use fill::{Replacement, FillError, Filled, MAX_BINDING, MAX_OUTPUT, RenderedPart, Rendered, FillReport};
+pub use fill::{
+    FillError, FillReport, Filled, MAX_BINDING, MAX_OUTPUT, Rendered, RenderedPart, Replacement,
+};
 pub use slot::{CommandSlot, WithheldCommand};
-pub use template::{CommandHandling, MAX_NAMES, PrepareOptions, RefusedTemplate, Template, prepare};
-pub use variables::{Variable, SkillVariables};
+pub use template::{
+    CommandHandling, MAX_NAMES, PrepareOptions, RefusedTemplate, Template, prepare,
+};
+pub use variables::{SkillVariables, Variable};

@@ -101,7 +101,11 @@ impl Template {
 }
 
 /// Parses the body of a file. Spans are positions in `text`.
-pub fn prepare(text: &str, body: Span, options: &PrepareOptions<'_>) -> Result<Template, RefusedTemplate> {
+pub fn prepare(
+    text: &str,
+    body: Span,
+    options: &PrepareOptions<'_>,
+) -> Result<Template, RefusedTemplate> {
     let end = floor(text, (body.end as usize).min(text.len()));
     let start = floor(text, (body.start as usize).min(end));
     let body = Span::new(start, end);

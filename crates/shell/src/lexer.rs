@@ -182,7 +182,7 @@ impl<'a> Lexer<'a> {
         }
         if self.words.is_empty() {
             if self.dangling {
-                return self.refuse("an operator without a command behind it");
+                return self.refuse("an operator without a command after it");
             }
         } else {
             self.end_command(Join::Then)?;
@@ -417,7 +417,7 @@ impl<'a> Lexer<'a> {
                 }
                 '#' => {
                     if !after_plain {
-                        return self.refuse("a `#` behind a quoted character");
+                        return self.refuse("a `#` after a quoted character");
                     }
                     text.push(c);
                 }

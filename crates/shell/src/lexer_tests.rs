@@ -175,7 +175,7 @@ fn refused() {
 }
 
 #[test]
-fn a_refusal_says_where() {
+fn refusals_have_an_offset() {
     let refusal = lex("git log $x").unwrap_err();
     assert_eq!(
         (refusal.at, refusal.why),
@@ -184,7 +184,7 @@ fn a_refusal_says_where() {
 }
 
 #[test]
-fn big_lines_are_refused_at_once() {
+fn long_lines_are_refused() {
     assert!(lex(&"a ".repeat(MAX_BYTES)).is_err());
     assert!(lex(&"a;".repeat(MAX_COMMANDS + 1)).is_err());
     assert!(lex(&"a;".repeat(MAX_COMMANDS)).is_ok());

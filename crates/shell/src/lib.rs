@@ -19,5 +19,5 @@ pub mod script;
 pub mod suggest;
 pub mod word;
 
-pub use lexer::{Join, Redirect, LexRefusal, ShellLine, SimpleCommand, lex, lex_bound};
+pub use lexer::{Join, LexRefusal, Redirect, ShellLine, SimpleCommand, lex, lex_bound};
 pub use word::Word;

@@ -7,7 +7,7 @@ use prowess_catalog::visibility::{Hidden, Refusal, View, Who};
 use prowess_catalog::{Catalog, Entry};
 use prowess_diag::sanitize;
 use prowess_diag::wording::{either, shorten, tick};
-use prowess_policy::{GateAction, Actor, Decision, Verdict};
+use prowess_policy::{Actor, Decision, GateAction, Verdict};
 use prowess_traits::Question;
 use serde_json::Value;
 

@@ -9,7 +9,9 @@ use std::sync::Arc;
 
 use prowess_catalog::Scope;
 use prowess_catalog::visibility::{View, Who};
-use prowess_policy::{GateAction, Actor, ApprovalAnswer, Approved, Command, Decision, Effect, Verdict};
+use prowess_policy::{
+    Actor, ApprovalAnswer, Approved, Command, Decision, Effect, GateAction, Verdict,
+};
 use prowess_traits::Question;
 use prowess_trust::Standing;
 
@@ -102,7 +104,11 @@ impl Workshop {
     }
 
     /// The decision, and the skill as which it was taken.
-    fn judge_as(&self, loaded: &Loaded, action: &GateAction<'_>) -> (Decision, Option<Arc<Standing>>) {
+    fn judge_as(
+        &self,
+        loaded: &Loaded,
+        action: &GateAction<'_>,
+    ) -> (Decision, Option<Arc<Standing>>) {
         self.judging(loaded).judge_as(action)
     }
 

@@ -9,7 +9,9 @@ use prowess_catalog::visibility::{Refusal, View, Who};
 use prowess_catalog::{Entry, Form, Scope, Skill};
 use prowess_diag::Diagnostic;
 use prowess_registry::digest::FileFacts;
-use prowess_render::{Arguments, CommandHandling, FillError, PrepareOptions, FillReport, SkillVariables, prepare};
+use prowess_render::{
+    Arguments, CommandHandling, FillError, FillReport, PrepareOptions, SkillVariables, prepare,
+};
 use prowess_spec::{Parsed, parse};
 use prowess_trust::{Reading, Standing, State};
 use sha2::{Digest, Sha256};

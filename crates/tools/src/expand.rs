@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use prowess_policy::{BoundScript, Decision};
-use prowess_render::{RenderedPart, CommandSlot};
+use prowess_render::{CommandSlot, RenderedPart};
 use prowess_shell::lex;
 use prowess_traits::Ran;
 use prowess_trust::Standing;

@@ -7,7 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use prowess_catalog::{Policy, Skill};
 use prowess_policy::profile::{Setting, Strength};
 use prowess_policy::{
-    GateAction, Actor, ApprovalAnswer, Approved, BoundScript, Command, Decision, Gate, GateOutcome, Profile,
+    Actor, ApprovalAnswer, Approved, BoundScript, Command, Decision, Gate, GateAction, GateOutcome,
+    Profile,
 };
 use prowess_registry::Registry;
 use prowess_render::Compat;

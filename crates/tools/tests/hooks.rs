@@ -18,7 +18,9 @@ use std::time::{Duration, Instant};
 
 use prowess_catalog::{Precedence, Scope};
 use prowess_policy::profile::Strength;
-use prowess_policy::{ApprovalAnswer, Effect, Gate, PermissionMode, PermissionRules, RuleSource, Verdict};
+use prowess_policy::{
+    ApprovalAnswer, Effect, Gate, PermissionMode, PermissionRules, RuleSource, Verdict,
+};
 use prowess_registry::{FileOptions, Place, Registry};
 use prowess_sandbox::Runner;
 use prowess_spec::parse;
@@ -179,7 +181,11 @@ fn untrusted_skills_run_nothing() {
         "echo x > $CLAUDE_PROJECT_DIR/canary; exit 2",
     ));
     let mut workshop = world.workshop();
-    for mode in [PermissionMode::Ask, PermissionMode::Yolo, PermissionMode::AcceptEdits] {
+    for mode in [
+        PermissionMode::Ask,
+        PermissionMode::Yolo,
+        PermissionMode::AcceptEdits,
+    ] {
         workshop.gate().mode = mode;
         workshop.approver = Arc::new(Always(ApprovalAnswer::Always));
         let outcome = fire(&workshop, &bash("ls"));

@@ -2,7 +2,7 @@
 
 use std::fmt::Debug;
 
-use prowess_policy::{GateAction, ApprovalAnswer, Decision};
+use prowess_policy::{ApprovalAnswer, Decision, GateAction};
 
 /// Asks a person.
 pub trait Approver: Send + Sync + Debug {

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use prowess_catalog::{Form, Skill};
-use prowess_policy::{Actor, Effect, PermissionRules, SkillActor, RuleSource};
+use prowess_policy::{Actor, Effect, PermissionRules, RuleSource, SkillActor};
 use prowess_registry::Registry;
 use prowess_registry::digest::{self, FileFacts};
 use prowess_spec::manifest::ToolList;

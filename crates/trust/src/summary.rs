@@ -253,7 +253,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn everything_that_matters_is_named() {
+    fn summary_lists_grants_commands_scripts_and_hidden_text() {
         let world = tempfile::tempdir().unwrap();
         let skill = world.path().join("x");
         fs::create_dir_all(skill.join("scripts")).unwrap();

@@ -5,7 +5,9 @@ use std::cell::RefCell;
 use crate::output::{Exit, Foreign, Printer};
 use prowess_diag::{sanitize, wording};
 use prowess_policy::profile::{Setting, Strength};
-use prowess_policy::{GateAction, Actor, ApprovalAnswer, Approved, Command, Effect, Profile, Verdict};
+use prowess_policy::{
+    Actor, ApprovalAnswer, Approved, Command, Effect, GateAction, Profile, Verdict,
+};
 use prowess_sandbox::{End, ExecError, Options, Outcome, Stream};
 use serde_json::json;
 

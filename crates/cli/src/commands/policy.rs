@@ -3,7 +3,7 @@
 use crate::output::{Cell, Exit, Printer, Table, bold, wrap};
 use anstyle::{AnsiColor, Style};
 use prowess_diag::{sanitize, wording};
-use prowess_policy::{GateAction, Actor, Decision, Effect, Verdict};
+use prowess_policy::{Actor, Decision, Effect, GateAction, Verdict};
 use prowess_shell::{ShellLine, SimpleCommand, lex};
 
 use crate::args::{CheckArgs, GlobalArgs, PolicyArgs, PolicyCommand, PolicyShowArgs};

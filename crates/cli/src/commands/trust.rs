@@ -6,7 +6,7 @@ use crate::output::{Cell, Exit, Printer, Table, bold, wrap};
 use anstyle::{AnsiColor, Style};
 use prowess::inspect::{self, Section};
 use prowess_diag::{sanitize, wording};
-use prowess_trust::{Entry, State, TrustSummary, TrustStore, is_required, place_of, summarise};
+use prowess_trust::{Entry, State, TrustStore, TrustSummary, is_required, place_of, summarise};
 use serde_json::{Value, json};
 
 use super::targets::{self, Meant};

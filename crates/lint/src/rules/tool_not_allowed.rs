@@ -56,10 +56,10 @@ fn check(skill: &Subject<'_>, out: &mut Sink<'_>) {
     }
 }
 
-/// How much of a sentence is looked at.
+/// Most bytes of a sentence that are checked.
 const LOOK_BACK: usize = 256;
 
-/// Whether the sentence before the tool says not to use it.
+/// Returns `true` if the sentence before the tool says not to use it.
 fn is_forbidden(before: &str) -> bool {
     let mut from = before.len().saturating_sub(LOOK_BACK);
     while !before.is_char_boundary(from) {

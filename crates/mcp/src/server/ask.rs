@@ -125,7 +125,9 @@ pub(crate) async fn working<T: Send + 'static>(
 
 /// Puts one question. Whatever is not a clear yes is a no.
 pub(crate) async fn put(context: &RequestContext<RoleServer>, asked: Asked) {
-    let answer = elicit(context, asked.text).await.unwrap_or(ApprovalAnswer::No);
+    let answer = elicit(context, asked.text)
+        .await
+        .unwrap_or(ApprovalAnswer::No);
     // Whoever asked may have gone away.
     let _ = asked.answer.send(answer);
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use prowess_catalog::skill::one_line;
-use prowess_policy::{GateAction, Actor, Verdict};
+use prowess_policy::{Actor, GateAction, Verdict};
 use prowess_tools::Workshop;
 use prowess_traits::Question;
 use rmcp::ErrorData;

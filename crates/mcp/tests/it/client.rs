@@ -197,7 +197,8 @@ impl World {
         workshop.visibility = Policy::default();
         let mut gate = Gate::default();
         for (effect, rule) in rules {
-            gate.rules.add(*effect, rule, RuleSource::User("test".into()));
+            gate.rules
+                .add(*effect, rule, RuleSource::User("test".into()));
         }
         workshop.gate = Mutex::new(gate);
         let mut tools = Toolset::new(&Choice::default()).unwrap();
@@ -408,7 +409,11 @@ fn case_137_a_server_skill_grants_nothing() {
 #[test]
 fn case_138_no_server_takes_a_name() {
     let (one, two) = (Hostile::honest(), Hostile::honest());
-    let mut world = World::new(&[one.server("docs"), two.server("shop")], ApprovalAnswer::No, &[]);
+    let mut world = World::new(
+        &[one.server("docs"), two.server("shop")],
+        ApprovalAnswer::No,
+        &[],
+    );
     let own = NewSkill::builder("refunds", "Ours.")
         .instructions("Do it our way.")
         .build()
@@ -692,7 +697,11 @@ fn errors_are_for_the_model() {
 fn a_server_on_the_web_is_the_same() {
     let house = House::open(&[]);
     let rules = [(Effect::Allow, "mcp__web")];
-    let mut world = World::new(&[web(house.port, &house.tokens[0])], ApprovalAnswer::No, &rules);
+    let mut world = World::new(
+        &[web(house.port, &house.tokens[0])],
+        ApprovalAnswer::No,
+        &rules,
+    );
     assert_eq!(world.names(), ["web:deploy"]);
     assert!(world.load("web:deploy").unwrap().contains("Do "));
     let text = world

@@ -55,7 +55,7 @@ fn settings_and_places() {
 }
 
 #[test]
-fn other_sides() {
+fn remotes() {
     tables::asked(&[
         (GIT, "git fetch --upload-pack='touch pwned' origin"),
         (GIT, "git fetch --upload-pack 'touch pwned' origin"),

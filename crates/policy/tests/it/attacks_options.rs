@@ -1,4 +1,4 @@
-//! Options that hide behind others, and words that do more than they seem to.
+//! Options that hide after others, and words that do more than they seem to.
 
 use crate::tables;
 
@@ -59,7 +59,7 @@ fn lines_of_awk() {
 }
 
 #[test]
-fn options_behind_options() {
+fn options_after_options() {
     tables::asked(&[
         ("Bash(git:*)", "git diff -U --output=pwned"),
         ("Bash(git:*)", "git log --unified --output=pwned"),
@@ -207,7 +207,7 @@ fn others() {
 }
 
 #[test]
-fn a_denied_program_is_found_inside_words() {
+fn denied_programs_are_found_inside_words() {
     let mut gate = prowess_policy::Gate::default();
     gate.rules.add(
         prowess_policy::Effect::Allow,

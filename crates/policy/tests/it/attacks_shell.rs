@@ -3,7 +3,7 @@
 //! One table for each class of the security reference. `GIT` is the grant of nearly every line: what
 //! is asked about here is the shape of the line, not what the program does.
 
-use prowess_policy::{GateAction, Actor, Effect, Gate, RuleSource, Verdict};
+use prowess_policy::{Actor, Effect, Gate, GateAction, RuleSource, Verdict};
 
 fn gate(allow: &[&str], ask: &[&str], deny: &[&str]) -> Gate {
     let mut gate = Gate::default();
@@ -544,14 +544,16 @@ fn precedence() {
     let megabyte = format!("git log {}", "a".repeat(1 << 20));
     let deep = format!("git log {}{}", "$(".repeat(2_000), ")".repeat(2_000));
     for line in [&megabyte, &deep] {
-        let ask = gate(GIT, &[], &[]).decide(&GateAction::Command { text: line }, &Actor::default());
+        let ask =
+            gate(GIT, &[], &[]).decide(&GateAction::Command { text: line }, &Actor::default());
         assert_eq!(ask.verdict, Verdict::Ask);
-        let deny = gate(GIT, &[], NO_RM).decide(&GateAction::Command { text: line }, &Actor::default());
+        let deny =
+            gate(GIT, &[], NO_RM).decide(&GateAction::Command { text: line }, &Actor::default());
         assert_eq!(deny.verdict, Verdict::Deny);
     }
 }
 
-/// A limit of the search is no way round a ban.
+/// A limit of the search does not bypass a deny rule.
 #[test]
 fn limits_that_fail_closed() {
     let execs = |count: usize| format!("find . {}-exec rm {{}} +", "-exec ls {} + ".repeat(count));
@@ -579,7 +581,10 @@ fn limits_that_fail_closed() {
     ];
     lines.extend([nested(3), nested(6)]);
     for line in lines {
-        for mode in [prowess_policy::PermissionMode::Ask, prowess_policy::PermissionMode::Yolo] {
+        for mode in [
+            prowess_policy::PermissionMode::Ask,
+            prowess_policy::PermissionMode::Yolo,
+        ] {
             let mut gate = gate(&["Bash"], &[], NO_RM);
             gate.mode = mode;
             let decision = gate.decide(&GateAction::Command { text: &line }, &Actor::default());
@@ -594,7 +599,7 @@ fn limits_that_fail_closed() {
 }
 
 #[test]
-fn a_rule_about_a_whole_line_is_about_that_line() {
+fn exact_rules_match_only_that_line() {
     for line in ["cat a | sh", "ls; rm x", "a && b || c"] {
         let rule = format!("Bash({line})");
         let decide = |gate: Gate| {
@@ -622,7 +627,7 @@ fn a_rule_about_a_whole_line_is_about_that_line() {
     assert_eq!(decide("ls > other.txt"), Verdict::Ask);
 }
 
-/// What a reviewer found.
+/// Findings of a reviewer.
 #[test]
 fn disguises_that_once_worked() {
     all(
@@ -740,7 +745,7 @@ fn disguises_that_once_worked() {
 }
 
 #[test]
-fn a_star_is_not_the_way_out() {
+fn stars_do_not_match_parent_folders() {
     for (rule, line) in [
         ("Bash(./scripts/*)", "./scripts/../evil.sh"),
         ("Bash(./scripts/*.sh)", "./scripts/../../tmp/x.sh"),
@@ -762,7 +767,7 @@ fn a_star_is_not_the_way_out() {
 
 /// A ban cannot be looked for in code of another language: there `Bash` is no yes.
 #[test]
-fn code_that_nobody_looks_into() {
+fn opaque_code_needs_approval_if_there_are_bans() {
     let lines = [
         "python3 -c 'import os; os.system(\"rm x\")'",
         "perl -e 'system(\"rm x\")'",

@@ -311,8 +311,8 @@ fn build_and_package_tools() {
 }
 
 #[test]
-fn a_ban_is_found_behind_them() {
-    use prowess_policy::{GateAction, Actor, Effect, Gate, RuleSource, Verdict};
+fn bans_reach_through_wrappers() {
+    use prowess_policy::{Actor, Effect, Gate, GateAction, RuleSource, Verdict};
     let mut gate = Gate::default();
     gate.rules.add(Effect::Allow, "Bash", RuleSource::Flag);
     gate.rules.add(Effect::Deny, "Bash(rm:*)", RuleSource::Flag);
@@ -323,6 +323,10 @@ fn a_ban_is_found_behind_them() {
         "timeout --sig KILL 5 rm x",
         "timeout -k 1 5 rm x",
         "nice -n 10 rm x",
+        "doas -n rm x",
+        "doas -u root rm x",
+        "wsl rm x",
+        "BASH -c 'rm x'",
         "ionice -c2 -n7 rm x",
         "stdbuf -o L rm x",
         "nohup rm x",

@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 
 use prowess_shell::{Join, Redirect, ShellLine, lex, script};
 
-/// What random lines are made of: what people write, and what parsers stumble over.
+/// Tokens of random lines: ordinary ones, and ones that parsers get wrong.
 const TOKENS: &[&str] = &[
     "git",
     "log",
@@ -218,7 +218,7 @@ fn can_be_watched(script: &ShellLine) -> bool {
     })
 }
 
-/// What bash starts.
+/// The words that bash passes to programs.
 fn observed(
     bash: &Path,
     line: &str,
@@ -279,7 +279,7 @@ fn number(name: &str) -> Option<u64> {
 }
 
 #[test]
-fn our_words_are_those_of_bash() {
+fn words_equal_those_of_bash() {
     let bash = bash();
     let version = Command::new(&bash)
         .arg("--version")
@@ -349,7 +349,7 @@ fn our_words_are_those_of_bash() {
 }
 
 #[test]
-fn the_control_notices_a_difference() {
+fn comparison_detects_a_difference() {
     // `$x` is empty for bash: were it accepted as a word, the comparison would see it.
     let folder = std::env::temp_dir();
     let theirs = observed(&bash(), "git $x log", &folder).unwrap();

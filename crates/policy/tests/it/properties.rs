@@ -1,7 +1,10 @@
 //! What must hold for every rule and every line.
 
 use proptest::prelude::*;
-use prowess_policy::{GateAction, Actor, Effect, Gate, PermissionMode, GateOutcome, Plan, PermissionRule, RuleSource, Verdict};
+use prowess_policy::{
+    Actor, Effect, Gate, GateAction, GateOutcome, PermissionMode, PermissionRule, Plan, RuleSource,
+    Verdict,
+};
 use prowess_shell::{finder, lex, script};
 
 const RULES: &[&str] = &[
@@ -69,7 +72,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(2_000))]
 
     #[test]
-    fn adding_a_ban_or_a_question_never_widens_access(
+    fn adding_a_deny_or_ask_rule_never_widens_access(
         rules in rules(),
         added in proptest::sample::select(RULES),
         effect in proptest::sample::select(&[Effect::Ask, Effect::Deny][..]),
@@ -84,7 +87,7 @@ proptest! {
     }
 
     #[test]
-    fn taking_a_permission_away_never_widens_access(rules in rules(), line in line()) {
+    fn removing_an_allow_rule_never_widens_access(rules in rules(), line in line()) {
         let full = gate(&rules, PermissionMode::Ask).decide(&GateAction::Command { text: &line }, &Actor::default());
         let fewer: Vec<_> = rules.iter().copied().filter(|(effect, _)| *effect != Effect::Allow).collect();
         let less = gate(&fewer, PermissionMode::Ask).decide(&GateAction::Command { text: &line }, &Actor::default());
@@ -92,7 +95,7 @@ proptest! {
     }
 
     #[test]
-    fn any_line_gets_an_answer(line in any::<String>(), rules in rules()) {
+    fn every_line_gets_a_decision(line in any::<String>(), rules in rules()) {
         let outcome = gate(&rules, PermissionMode::Ask).command(&line, &Actor::default());
         prop_assert!(!outcome.decision().reason.is_empty());
         if let GateOutcome::Allowed(approved, _) = outcome {
@@ -102,7 +105,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_written_down_reads_the_same(line in line()) {
+    fn written_lines_parse_to_the_same_words(line in line()) {
         if let Ok(parsed) = lex(&line) {
             let again = lex(&script::write(&parsed));
             prop_assert_eq!(again.map(|script| script.commands.len()), Ok(parsed.commands.len()));
@@ -110,7 +113,7 @@ proptest! {
     }
 
     #[test]
-    fn any_text_is_a_rule_or_says_why_not(text in any::<String>()) {
+    fn every_text_is_a_rule_or_an_error(text in any::<String>()) {
         for effect in [Effect::Allow, Effect::Ask, Effect::Deny] {
             if let Err(fault) = PermissionRule::parse(&text, effect) {
                 prop_assert!(!fault.why.is_empty());
@@ -119,7 +122,7 @@ proptest! {
     }
 
     #[test]
-    fn a_forbidden_program_never_runs(prefix in line(), line in line()) {
+    fn denied_programs_never_run(prefix in line(), line in line()) {
         // However the lines around it look, a plain `rm` at the start of a line is seen; unless it
         // stands in quotes, and then it does not run.
         let prefix = prefix.replace(['\'', '"', '\\'], "");

@@ -1,8 +1,8 @@
 //! What rules mean: the cases of the reference, and those of the seeds that guard commands.
 
 use prowess_policy::{
-    GateAction, Actor, ApprovalAnswer, Effect, Gate, PermissionGrant, PermissionMode, GateOutcome, Plan, PermissionRules, SkillActor, RuleSource,
-    Verdict,
+    Actor, ApprovalAnswer, Effect, Gate, GateAction, GateOutcome, PermissionGrant, PermissionMode,
+    PermissionRules, Plan, RuleSource, SkillActor, Verdict,
 };
 
 fn gate(allow: &[&str], ask: &[&str], deny: &[&str]) -> Gate {
@@ -303,7 +303,7 @@ fn case_124_a_redirection_is_a_write() {
 }
 
 #[test]
-fn file_rules_bind_commands_too() {
+fn file_rules_apply_to_commands() {
     check(
         &["Bash(cat:*)", "Bash(git:*)"],
         &[],
@@ -321,7 +321,7 @@ fn file_rules_bind_commands_too() {
 }
 
 #[test]
-fn rules_that_do_not_parse_allow_nothing() {
+fn invalid_allow_rules_allow_nothing() {
     for rule in [
         "Bash (git:*)",
         "Bash(git:*",
@@ -345,7 +345,7 @@ fn rules_that_do_not_parse_allow_nothing() {
 }
 
 #[test]
-fn a_ban_that_cannot_be_read_stops_everything() {
+fn invalid_deny_rule_makes_every_request_a_prompt() {
     check(&["Bash"], &[], &["Bash(rm"], &[("git status", Ask)]);
     let mut many = gate(&["Bash"], &[], &[]);
     for at in 0..300 {
@@ -356,7 +356,7 @@ fn a_ban_that_cannot_be_read_stops_everything() {
 }
 
 #[test]
-fn what_cannot_be_read_is_refused_where_something_is_forbidden() {
+fn unreadable_lines_are_denied_if_there_are_deny_rules() {
     let cases = ["git log 'x", "git log \"x", "git log $(x", "git log `x"];
     for command in cases {
         check(&["Bash"], &[], &["Bash(rm:*)"], &[(command, Deny)]);
@@ -451,14 +451,17 @@ fn untrusted_skills_do_nothing() {
     assert_eq!(decision.verdict, Deny);
     assert!(decision.remedy.unwrap().contains("prowess trust x"));
     assert_eq!(
-        gate.decide(&GateAction::Read { path: "a" }, &skill(&tools, false, false))
-            .verdict,
+        gate.decide(
+            &GateAction::Read { path: "a" },
+            &skill(&tools, false, false)
+        )
+        .verdict,
         Allow
     );
 }
 
 #[test]
-fn a_ceiling_keeps_out_what_the_person_allows() {
+fn ceiling_overrides_allow_rules() {
     let tools = PermissionRules::of_skill("x", "Bash(git status:*), Read(docs/**)", "");
     let gate = gate(&["Bash"], &[], &[]);
     let decide = |text, ceiling| {
@@ -479,7 +482,7 @@ fn a_ceiling_keeps_out_what_the_person_allows() {
 }
 
 #[test]
-fn project_settings_only_tighten() {
+fn project_settings_only_restrict() {
     let mut gate = Gate::default();
     gate.rules.add(
         Effect::Allow,
@@ -488,8 +491,11 @@ fn project_settings_only_tighten() {
     );
     assert_eq!(verdict(&gate, "git status"), Ask);
     assert_eq!(gate.rules.unread().len(), 1);
-    gate.rules
-        .add(Effect::Allow, "Bash", RuleSource::User("config.toml".into()));
+    gate.rules.add(
+        Effect::Allow,
+        "Bash",
+        RuleSource::User("config.toml".into()),
+    );
     gate.rules.add(
         Effect::Deny,
         "Bash(git:*)",
@@ -553,7 +559,7 @@ fn mcp_tools_and_arguments() {
 }
 
 #[test]
-fn only_a_yes_approves_and_it_is_kept_as_long_as_said() {
+fn approvals_last_as_long_as_the_answer_says() {
     let mut gate = gate(&[], &[], &[]);
     let pending = |gate: &Gate, text: &str| match gate.command(text, &Actor::default()) {
         GateOutcome::Ask(pending) => pending,
@@ -580,7 +586,7 @@ fn only_a_yes_approves_and_it_is_kept_as_long_as_said() {
 }
 
 #[test]
-fn grants_hang_on_the_digest_of_the_skill() {
+fn grants_depend_on_the_digest_of_the_skill() {
     let tools = PermissionRules::default();
     let actor = |digest| Actor {
         skill: Some(SkillActor {
@@ -607,7 +613,7 @@ fn grants_hang_on_the_digest_of_the_skill() {
 }
 
 #[test]
-fn what_runs_is_what_was_checked() {
+fn plan_runs_exactly_the_checked_words() {
     let gate = gate(&["Bash"], &[], &[]);
     let plan = |text: &str| match gate.command(text, &Actor::default()) {
         GateOutcome::Allowed(approved, _) => approved.value().plan.clone(),
@@ -634,7 +640,7 @@ fn what_runs_is_what_was_checked() {
 }
 
 #[test]
-fn every_answer_says_why_and_what_would_help() {
+fn every_decision_has_a_reason_and_a_remedy() {
     let gate = gate(&["Bash(ls:*)"], &[], &["Bash(rm:*)"]);
     let decide = |text| gate.decide(&GateAction::Command { text }, &Actor::default());
     let decision = decide("cargo build --release");
@@ -655,7 +661,7 @@ fn every_answer_says_why_and_what_would_help() {
 }
 
 #[test]
-fn scripts_of_authors_are_judged_with_their_values() {
+fn skill_scripts_are_judged_with_their_values() {
     use prowess_policy::BoundScript;
     let tools = PermissionRules::of_skill("x", "Bash(gh pr view:*)", "Bash(rm:*)");
     let any = PermissionRules::of_skill("x", "Bash", "Bash(rm:*)");
@@ -726,7 +732,7 @@ fn scripts_of_authors_are_judged_with_their_values() {
 }
 
 #[test]
-fn a_yes_for_longer_is_about_the_values_too() {
+fn session_grants_cover_only_the_same_values() {
     use prowess_policy::BoundScript;
     let tools = PermissionRules::default();
     for script in ["gh pr view \"$0\"", "for x in a; do echo \"$0\"; done"] {

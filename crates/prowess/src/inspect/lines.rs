@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::io::{BufRead, Write};
 use std::sync::Arc;
 
-use prowess_policy::{Actor, Effect, Gate, WorkspacePaths, RuleSource, Verdict};
+use prowess_policy::{Actor, Effect, Gate, RuleSource, Verdict, WorkspacePaths};
 use prowess_shell::{ShellLine, SimpleCommand};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

@@ -1,14 +1,16 @@
 //! Attacks on commands: hostile values in every place a template can put them, run by the real bash.
 //!
 //! Each attack has a folder of its own. A value that is taken for code anywhere makes a file there;
-//! [`splicing_is_what_these_attacks_need`] shows that they would, if values were put into scripts.
+//! [`attacks_succeed_if_values_are_spliced`] shows that they would, if values were put into scripts.
 
 use prowess_test::attacks::{CANARY, VALUES};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
 use prowess_diag::Span;
-use prowess_render::{Arguments, FillError, RenderedPart, PrepareOptions, CommandSlot, SkillVariables, prepare};
+use prowess_render::{
+    Arguments, CommandSlot, FillError, PrepareOptions, RenderedPart, SkillVariables, prepare,
+};
 
 /// Templates; `§` is a placeholder, in each of its forms. The second field says whether the place is
 /// one where a value works; elsewhere the skill must be refused.
@@ -203,7 +205,9 @@ fn no_value_is_ever_run() {
             } else {
                 Arguments::from_text(*value)
             };
-            let rendered = template.fill(&arguments, &SkillVariables::default()).unwrap();
+            let rendered = template
+                .fill(&arguments, &SkillVariables::default())
+                .unwrap();
             for part in &rendered.parts {
                 if let RenderedPart::Command(slot) = part {
                     assert!(!slot.script.contains("pwned"));
@@ -227,7 +231,7 @@ fn no_value_is_ever_run() {
 /// The control: the same attacks, with values put into the script as text. Many of them work, in
 /// nearly every template, so the folder, the shell and the canary are in order.
 #[test]
-fn splicing_is_what_these_attacks_need() {
+fn attacks_succeed_if_values_are_spliced() {
     let mut open = Vec::new();
     let mut closed = Vec::new();
     for (script, _) in TEMPLATES {
@@ -260,7 +264,7 @@ fn splicing_is_what_these_attacks_need() {
 
 /// Binding alone would not do: without the refusals, values reach these places as code.
 #[test]
-fn the_refused_places_are_dangerous_indeed() {
+fn refused_positions_are_exploitable() {
     let dangerous = [
         ("eval \"echo ${1}\"", "x; touch pwned"),
         ("bash -c \"echo ${1}\"", "x; touch pwned"),
@@ -327,7 +331,7 @@ fn the_refused_places_are_dangerous_indeed() {
 }
 
 #[test]
-fn values_arrive_as_they_are() {
+fn values_arrive_unchanged() {
     let folder = folder();
     for (what, value) in VALUES {
         for (form, names) in FORMS {
@@ -338,7 +342,9 @@ fn values_arrive_as_they_are() {
             };
             let template = prepare(&body, Span::new(0, body.len()), &options).unwrap();
             let arguments = Arguments::from_words(vec![(*value).into(), (*value).into()]);
-            let rendered = template.fill(&arguments, &SkillVariables::default()).unwrap();
+            let rendered = template
+                .fill(&arguments, &SkillVariables::default())
+                .unwrap();
             let RenderedPart::Command(slot) = &rendered.parts[0] else {
                 panic!()
             };
@@ -354,8 +360,12 @@ fn long_values_arrive_and_longer_ones_are_refused() {
     let folder = folder();
     let body = body_of("printf '%s' \"$0\" | wc -c");
     let template = prepare(&body, Span::new(0, body.len()), &PrepareOptions::default()).unwrap();
-    let fill =
-        |value: String| template.fill(&Arguments::from_words(vec![value]), &SkillVariables::default());
+    let fill = |value: String| {
+        template.fill(
+            &Arguments::from_words(vec![value]),
+            &SkillVariables::default(),
+        )
+    };
     let rendered = fill("; touch pwned ".repeat(9_000)).unwrap();
     let RenderedPart::Command(slot) = &rendered.parts[0] else {
         panic!()
@@ -373,7 +383,7 @@ fn long_values_arrive_and_longer_ones_are_refused() {
 }
 
 #[test]
-fn positionals_and_variables_mean_what_authors_expect() {
+fn positionals_and_variables_have_the_expected_values() {
     let folder = folder();
     for (script, arguments, expected) in [
         ("echo \"$0|$1|$2|$10\"", "a b", "a|b||\n"),
@@ -393,7 +403,8 @@ fn positionals_and_variables_mean_what_authors_expect() {
         ("cat <<< \"${CLAUDE_SKILL_DIR} $0\"", "a", "/s p a\n"),
     ] {
         let body = body_of(script);
-        let template = prepare(&body, Span::new(0, body.len()), &PrepareOptions::default()).unwrap();
+        let template =
+            prepare(&body, Span::new(0, body.len()), &PrepareOptions::default()).unwrap();
         let variables = SkillVariables {
             skill_dir: Some("/s p".into()),
             ..SkillVariables::default()

@@ -3,7 +3,8 @@
 use proptest::prelude::*;
 use prowess_diag::Span;
 use prowess_render::{
-    Arguments, Replacement, CommandHandling, Compat, FillError, RenderedPart, PrepareOptions, Rendered, SkillVariables, prepare,
+    Arguments, CommandHandling, Compat, FillError, PrepareOptions, Rendered, RenderedPart,
+    Replacement, SkillVariables, prepare,
 };
 
 fn variables() -> SkillVariables {
@@ -105,7 +106,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(512))]
 
     #[test]
-    fn values_change_no_command(body in body(), compat in compat(), value in value()) {
+    fn values_do_not_change_commands(body in body(), compat in compat(), value in value()) {
         let plain = render(&body, compat, &Arguments::from_text("plain words"));
         let hostile = render(&body, compat, &Arguments::from_text(value));
         if let (Some(plain), Some(hostile)) = (plain, hostile) {
@@ -114,7 +115,7 @@ proptest! {
     }
 
     #[test]
-    fn values_stand_in_the_text_as_they_are(value in ".{0,60}", compat in compat()) {
+    fn values_are_inserted_unchanged(value in ".{0,60}", compat in compat()) {
         let words = Arguments::from_words(vec![value.clone()]);
         let placeholder = if compat == Compat::Goose { "<$1>" } else { "<$0>" };
         let rendered = render(placeholder, compat, &words).unwrap();
@@ -125,7 +126,7 @@ proptest! {
     }
 
     #[test]
-    fn a_body_without_placeholders_is_itself(body in "[^$`]{1,200}", value in "[a-z]{0,10}", compat in compat()) {
+    fn body_without_placeholders_is_unchanged(body in "[^$`]{1,200}", value in "[a-z]{0,10}", compat in compat()) {
         let none = render(&body, compat, &Arguments::none()).unwrap();
         prop_assert_eq!(&none.parts, &[RenderedPart::Text(body.clone())]);
         let some = render(&body, compat, &Arguments::from_text(value.clone())).unwrap();
@@ -139,7 +140,7 @@ proptest! {
     }
 
     #[test]
-    fn no_text_is_a_panic(text in "\\PC{0,200}", start in 0_usize..220, end in 0_usize..220, compat in compat(), value in "\\PC{0,40}") {
+    fn random_arguments_do_not_panic(text in "\\PC{0,200}", start in 0_usize..220, end in 0_usize..220, compat in compat(), value in "\\PC{0,40}") {
         for commands in [CommandHandling::Bind, CommandHandling::Withhold] {
             let options = PrepareOptions { names: &["name", ""], compat, commands };
             if let Ok(template) = prepare(&text, Span::new(start, end), &options) {
@@ -149,7 +150,7 @@ proptest! {
     }
 
     #[test]
-    fn no_body_is_a_panic(body in body(), compat in compat(), value in value()) {
+    fn random_bodies_do_not_panic(body in body(), compat in compat(), value in value()) {
         for commands in [CommandHandling::Bind, CommandHandling::Withhold] {
             let options = PrepareOptions { names: &["name", "a-b"], compat, commands };
             if let Ok(template) = prepare(&body, Span::new(0, body.len()), &options) {
@@ -159,13 +160,13 @@ proptest! {
     }
 
     #[test]
-    fn no_script_is_a_panic(body in body(), value in value()) {
+    fn random_scripts_do_not_panic(body in body(), value in value()) {
         let body = format!("```!\n{}\n```", body.replace("```", "``"));
         let _ = render(&body, Compat::Prowess, &Arguments::from_text(value));
     }
 
     #[test]
-    fn the_report_is_in_order_and_adds_up(body in body(), compat in compat()) {
+    fn report_is_ordered_and_complete(body in body(), compat in compat()) {
         if let Some(rendered) = render(&body, compat, &Arguments::from_text("one two")) {
             let spans: Vec<Span> = rendered.report.filled.iter().map(|filled| filled.span).collect();
             prop_assert!(spans.windows(2).all(|pair| pair[0].end <= pair[1].start));

@@ -7,7 +7,7 @@
 use std::process::{Command, Stdio};
 
 use prowess_diag::Span;
-use prowess_render::{Arguments, RenderedPart, PrepareOptions, SkillVariables, prepare};
+use prowess_render::{Arguments, PrepareOptions, RenderedPart, SkillVariables, prepare};
 
 /// Nothing in here writes or calls itself, except what a value would.
 const PIECES: &[&str] = &[
@@ -169,11 +169,11 @@ const VALUES: &[&str] = &[
     "EOF\ntouch pwned\n",
 ];
 
-/// How many scripts are tried; more were tried when this was written.
+/// Number of scripts in an ordinary run.
 const SCRIPTS: usize = 3_000;
 
 #[test]
-fn random_scripts_run_no_value() {
+fn random_scripts_never_run_a_value() {
     let folder = tempfile::tempdir().unwrap();
     let count = option_env!("PROWESS_RANDOM_SCRIPTS")
         .and_then(|text| text.parse().ok())
@@ -205,9 +205,13 @@ fn random_scripts_run_no_value() {
         accepted += 1;
         let value = VALUES[number % VALUES.len()];
         let arguments = Arguments::from_words(vec![value.into(), value.into(), value.into()]);
-        let rendered = template.fill(&arguments, &SkillVariables::default()).unwrap();
+        let rendered = template
+            .fill(&arguments, &SkillVariables::default())
+            .unwrap();
         for part in &rendered.parts {
-            let RenderedPart::Command(slot) = part else { continue };
+            let RenderedPart::Command(slot) = part else {
+                continue;
+            };
             if slot.positionals.len() < 2 && slot.variables.is_empty() {
                 continue;
             }

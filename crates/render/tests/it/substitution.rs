@@ -2,8 +2,8 @@
 
 use prowess_diag::Span;
 use prowess_render::{
-    Arguments, Replacement, CommandHandling, Compat, FillError, MAX_OUTPUT, RenderedPart, PrepareOptions, Rendered, Template,
-    SkillVariables, prepare,
+    Arguments, CommandHandling, Compat, FillError, MAX_OUTPUT, PrepareOptions, Rendered,
+    RenderedPart, Replacement, SkillVariables, Template, prepare,
 };
 use prowess_spec::parse;
 use serde_json::json;
@@ -704,7 +704,7 @@ fn objects_have_names_and_positions() {
 }
 
 #[test]
-fn words_are_kept_apart() {
+fn separate_words_stay_separate() {
     let arguments = Arguments::from_words(vec!["a b".into(), "it's".into()]);
     assert_eq!(
         show(&fill("$0|$1|$ARGUMENTS", &[], P, &arguments)),
@@ -713,7 +713,7 @@ fn words_are_kept_apart() {
 }
 
 #[test]
-fn the_report_has_every_placeholder() {
+fn report_lists_every_placeholder() {
     let body = "$0 $7 \\$1 `$1` $n ${CLAUDE_X} ${CLAUDE_EFFORT} $ARGUMENTS !`echo $0 $7 \\$1`";
     let rendered = fill(body, &["m", "n"], P, &Arguments::from_text("abc 'd"));
     let found: Vec<(&str, Replacement)> = rendered
@@ -744,7 +744,7 @@ fn the_report_has_every_placeholder() {
 }
 
 #[test]
-fn unsafe_places_are_refused_with_what_to_write() {
+fn unsafe_positions_are_refused_with_a_remedy() {
     let body = "Look: !`grep '$0' f` and !`eval \"$ARGUMENTS\"`";
     let options = PrepareOptions::default();
     let refused = prepare(body, Span::new(0, body.len()), &options).unwrap_err();
@@ -770,7 +770,7 @@ fn unsafe_places_are_refused_with_what_to_write() {
         refused.to_string(),
         "`$0` is in an unsafe position in a command"
     );
-    // Whoever runs nothing can still show the skill.
+    // Without running commands, the skill can still be shown.
     let options = PrepareOptions {
         commands: CommandHandling::Withhold,
         ..options
@@ -778,11 +778,13 @@ fn unsafe_places_are_refused_with_what_to_write() {
     let template = prepare(body, Span::new(0, body.len()), &options).unwrap();
     let rendered = template.fill(&Arguments::none(), &variables()).unwrap();
     assert_eq!(rendered.parts.len(), 4);
-    assert!(matches!(&rendered.parts[1], RenderedPart::Withheld(held) if &*held.display == "grep '$0' f"));
+    assert!(
+        matches!(&rendered.parts[1], RenderedPart::Withheld(held) if &*held.display == "grep '$0' f")
+    );
 }
 
 #[test]
-fn only_the_body_is_touched() {
+fn text_outside_the_body_is_unchanged() {
     let text = "---\nname: $0\n---\nDo $0";
     let template = prepare(text, Span::new(17, text.len()), &PrepareOptions::default()).unwrap();
     let rendered = template
@@ -793,7 +795,7 @@ fn only_the_body_is_touched() {
 }
 
 #[test]
-fn what_a_command_cannot_be_given_is_an_error() {
+fn values_that_no_command_can_receive_are_errors() {
     let fails = |body: &str, arguments: Arguments| {
         template(body, &[], P)
             .fill(&arguments, &variables())
@@ -845,7 +847,7 @@ fn output_is_bounded() {
 }
 
 #[test]
-fn a_hundred_thousand_placeholders_are_no_trouble() {
+fn hundred_thousand_placeholders_are_filled() {
     for (piece, names) in [
         ("$0 ", &[][..]),
         ("\\$0 ", &[]),
@@ -863,7 +865,12 @@ fn a_hundred_thousand_placeholders_are_no_trouble() {
     let body = "!`echo $0`\n".repeat(10_000);
     assert_eq!(template(&body, &[], P).commands(), 10_000);
     let inside = format!("!`echo {}`", "$0 ".repeat(100_000));
-    let refused = prepare(&inside, Span::new(0, inside.len()), &PrepareOptions::default()).unwrap_err();
+    let refused = prepare(
+        &inside,
+        Span::new(0, inside.len()),
+        &PrepareOptions::default(),
+    )
+    .unwrap_err();
     assert_eq!(refused.diagnostics.len(), 100);
     let names: Vec<String> = (0..1_000).map(|index| format!("n{index}")).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();

@@ -42,7 +42,11 @@ pub(crate) fn started(engine: &Engine, id: &str) -> Started {
 }
 
 /// What an engine is made of, with a person who always gives the same answer.
-pub(crate) fn asking(world: &World, model: Arc<Script>, answer: ApprovalAnswer) -> (Parts, Arc<Person>) {
+pub(crate) fn asking(
+    world: &World,
+    model: Arc<Script>,
+    answer: ApprovalAnswer,
+) -> (Parts, Arc<Person>) {
     let person = Person::says(answer);
     let mut parts = world.parts(model);
     parts.workshop.approver = Arc::clone(&person) as Arc<dyn prowess_traits::Approver>;

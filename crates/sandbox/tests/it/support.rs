@@ -70,7 +70,9 @@ pub(crate) fn for_everybody(file: &Path) -> PathBuf {
 pub(crate) fn approved(line: &str) -> Approved<Command> {
     match Gate::default().command(line, &Actor::default()) {
         prowess_policy::GateOutcome::Allowed(command, _) => command,
-        prowess_policy::GateOutcome::Ask(pending) => pending.answer(ApprovalAnswer::Once).unwrap().0,
+        prowess_policy::GateOutcome::Ask(pending) => {
+            pending.answer(ApprovalAnswer::Once).unwrap().0
+        }
         prowess_policy::GateOutcome::Denied(decision) => panic!("denied: {decision:?}"),
     }
 }

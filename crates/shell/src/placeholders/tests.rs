@@ -1,4 +1,4 @@
-//! Where a value may stand, and where not.
+//! Tests of safe and unsafe positions.
 
 use super::*;
 
@@ -25,7 +25,7 @@ fn reasons(script: &str) -> Vec<UnsafePosition> {
 const CODE: UnsafePosition = UnsafePosition::Code("");
 
 #[test]
-fn ordinary_places_are_fine() {
+fn ordinary_positions_are_safe() {
     for script in [
         "echo $1",
         "echo \"$1\"",
@@ -74,9 +74,9 @@ fn ordinary_places_are_fine() {
     }
 }
 
-/// Commands as they stand in published skills, shortened.
+/// Commands of published skills, shortened.
 #[test]
-fn what_people_write_is_fine() {
+fn commands_of_published_skills_are_safe() {
     for script in [
         "git diff $1",
         "git diff $1...HEAD --name-status",
@@ -98,7 +98,7 @@ fn what_people_write_is_fine() {
 }
 
 #[test]
-fn places_that_undo_the_quoting_are_found() {
+fn unsafe_positions_are_found() {
     use UnsafePosition::*;
     for (script, reason) in [
         ("echo '$1'", SingleQuotes),
@@ -220,7 +220,7 @@ fn places_that_undo_the_quoting_are_found() {
 }
 
 #[test]
-fn the_shells_own_references_count_too() {
+fn expansions_of_the_shell_are_judged() {
     for script in [
         "eval \"$@\"",
         "eval ${1}",
@@ -379,7 +379,7 @@ fn values_that_the_option_table_takes_for_code_are_refused() {
 }
 
 #[test]
-fn deep_and_long_scripts_are_refused_not_followed() {
+fn deep_and_long_scripts_are_refused() {
     for script in [
         format!("{}$1{}", "$(echo ".repeat(5_000), ")".repeat(5_000)),
         format!("{}echo $1{}", "{ ".repeat(5_000), "; }".repeat(5_000)),
@@ -392,7 +392,7 @@ fn deep_and_long_scripts_are_refused_not_followed() {
 }
 
 #[test]
-fn work_grows_with_the_length_of_a_script() {
+fn work_is_linear_in_the_length_of_a_script() {
     let steps = |piece: &str, before: &str, after: &str, times: usize| {
         let script = format!("{before}{}{after}", piece.repeat(times));
         let places: Vec<ValuePosition> = script

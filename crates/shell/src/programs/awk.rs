@@ -62,7 +62,7 @@ pub(super) const AWK: &[Program] = &[Program {
     ..NONE
 }];
 
-/// Tells whether a program may start others, write or read files; also if it cannot be followed.
+/// Returns `true` if a program may start others, write or read files, or cannot be followed.
 fn active(program: &str) -> bool {
     program.contains("ENVIRON")
         || Lexer {
@@ -75,16 +75,16 @@ fn active(program: &str) -> bool {
 
 struct Lexer<'a> {
     rest: &'a str,
-    /// Whether the last token was one that a division can follow.
+    /// `true` if a division can follow the last token.
     operand: bool,
-    /// How deep the brackets were at each `if`, `while` and `for`.
+    /// Nesting of parentheses at each `if`, `while` and `for`.
     heads: Vec<i32>,
 }
 
 impl Lexer<'_> {
     fn active(&mut self) -> bool {
         let (mut printing, mut depth, mut at_print) = (false, 0_i32, 0_i32);
-        // Behind these a statement goes on in the next line; behind a head, `/` is unclear.
+        // After these a statement continues on the next line; after a head, `/` is unclear.
         let (mut open, mut head) = (false, false);
         while let Some(first) = self.rest.chars().next() {
             if head && first == '/' {

@@ -65,7 +65,7 @@ pub(super) struct Program {
     /// Ordinary commands that must not be asked about, read by the tests.
     #[cfg_attr(
         not(test),
-        expect(dead_code, reason = "an entry and its proof stand together")
+        expect(dead_code, reason = "the tests read it; it belongs to the entry")
     )]
     pub(super) plain: &'static [&'static str],
 }
@@ -173,7 +173,7 @@ pub(super) struct Reason {
     /// An example, read by the tests.
     #[cfg_attr(
         not(test),
-        expect(dead_code, reason = "an entry and its proof stand together")
+        expect(dead_code, reason = "the tests read it; it belongs to the entry")
     )]
     pub(super) example: &'static str,
 }

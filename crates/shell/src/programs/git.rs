@@ -82,7 +82,7 @@ pub(super) const GIT: &[Program] = &[Program {
     ..NONE
 }];
 
-/// What everything that prints differences takes.
+/// Options of all subcommands that print differences.
 const OUTPUT: Opt = opt("--output:", Writes, "writes to a file", "git diff --outp=x");
 const EXT_DIFF: Opt = opt(
     "--ext-diff",
@@ -864,7 +864,7 @@ const SUBS: &[Program] = &[
 
 /// Reading takes one name, or says that it reads.
 fn config(words: &[Word], at: usize, report: &mut ProgramReport) -> bool {
-    // Options count only in front of the first name; behind it, they are the value.
+    // Options count only before the first name; after it, they are the value.
     let (mut first, mut value) = (None, false);
     for (index, word) in words.iter().enumerate().skip(at + 1) {
         if !std::mem::replace(

@@ -10,7 +10,7 @@ use super::{Changes, Network};
 /// Code comes from somewhere else than a named file.
 const STDIN: Reason = because(Runs, "runs code from its input", "python3");
 
-/// What shells of databases take.
+/// Options of database shells.
 const DATABASE: &[Opt] = &[
     opt(
         "-c: --command: -e: --execute: -cmd: --eval: -q: --query:",

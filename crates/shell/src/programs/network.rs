@@ -57,7 +57,13 @@ pub(super) const NETWORK: &[Program] = &[
                 "curl -XPOST https://y",
             )
             .when(|method| !matches!(method, "GET" | "HEAD")),
-            opt("--url:", Reads, "is not a web address", "curl --url file:///x").when(not_web),
+            opt(
+                "--url:",
+                Reads,
+                "is not a web address",
+                "curl --url file:///x",
+            )
+            .when(not_web),
             opt(
                 "-K: --config: -q: --etag-compare:",
                 Reads,

@@ -50,7 +50,7 @@ fn programs() -> Vec<(String, &'static Program)> {
 }
 
 #[test]
-fn every_example_is_asked_about_for_its_own_reason() {
+fn every_example_has_its_hit() {
     let mut failures = Vec::new();
     for (path, program) in programs() {
         let reasons = program.options.iter().map(|option| &option.reason);
@@ -77,7 +77,7 @@ fn every_example_is_asked_about_for_its_own_reason() {
 }
 
 #[test]
-fn every_plain_line_stays_quiet() {
+fn plain_lines_have_no_hits() {
     let mut failures = Vec::new();
     for (path, program) in programs() {
         for line in program.plain {
@@ -117,7 +117,7 @@ fn every_spelling_is_found() {
 }
 
 #[test]
-fn every_program_is_in_the_table_once() {
+fn program_names_are_unique() {
     let mut names: Vec<_> = TABLE
         .iter()
         .copied()
@@ -132,7 +132,7 @@ fn every_program_is_in_the_table_once() {
 }
 
 #[test]
-fn anything_can_be_looked_at() {
+fn random_words_do_not_panic() {
     let names: Vec<&str> = TABLE
         .iter()
         .copied()
@@ -170,7 +170,7 @@ fn anything_can_be_looked_at() {
 }
 
 #[test]
-fn commands_inside_words_are_pointed_out() {
+fn commands_inside_words_are_reported() {
     for (line, script) in [
         ("tar cf a --checkpoint-action=exec='rm x' b", "rm x"),
         ("ssh -o ProxyCommand='rm x' h", "rm x"),
@@ -220,7 +220,7 @@ fn commands_inside_words_are_pointed_out() {
 }
 
 #[test]
-fn every_word_that_may_be_a_subcommand_is_pointed_out() {
+fn possible_subcommands_are_reported() {
     for (line, name) in [
         ("npm --tag x publish", "publish"),
         ("npm --otp 123 publish", "publish"),

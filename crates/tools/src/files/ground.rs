@@ -16,7 +16,7 @@ use prowess_catalog::visibility::{View, Who};
 use prowess_diag::sanitize;
 use prowess_diag::wording::{shorten, tick};
 use prowess_policy::paths::absolute;
-use prowess_policy::{GateAction, Decision, Verdict};
+use prowess_policy::{Decision, GateAction, Verdict};
 
 /// Longest path, in bytes: the system's own limit.
 pub(crate) const MAX_PATH: usize = 4096;

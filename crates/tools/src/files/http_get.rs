@@ -11,7 +11,7 @@ use crate::input::{object, text};
 use crate::{Loaded, MAX_BYTES, MAX_LINES, Tool, ToolAnswer, ToolError, Why, Workshop};
 use prowess_diag::sanitize;
 use prowess_diag::wording::{size, tick};
-use prowess_policy::{GateAction, ApprovalAnswer, Decision, Verdict};
+use prowess_policy::{ApprovalAnswer, Decision, GateAction, Verdict};
 use prowess_traits::{FetchLimits, Fetched, Fetcher, Question};
 use serde_json::{Value, json};
 
@@ -167,7 +167,10 @@ fn permit(
             workshop.note(question.what, &decision, Some(answer), None);
             match answer {
                 ApprovalAnswer::No => Err(ToolError::denied(&short, &decision)),
-                ApprovalAnswer::Once | ApprovalAnswer::Session | ApprovalAnswer::Tool | ApprovalAnswer::Always => Ok(()),
+                ApprovalAnswer::Once
+                | ApprovalAnswer::Session
+                | ApprovalAnswer::Tool
+                | ApprovalAnswer::Always => Ok(()),
             }
         }
     }

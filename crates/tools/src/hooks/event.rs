@@ -2,7 +2,9 @@
 
 use std::fmt;
 
-use prowess_policy::{GateAction, Actor, Effect, Gate, PermissionMode, PermissionRules, RuleSource, Verdict};
+use prowess_policy::{
+    Actor, Effect, Gate, GateAction, PermissionMode, PermissionRules, RuleSource, Verdict,
+};
 use serde_json::{Map, Value, json};
 
 use crate::workshop::Workshop;

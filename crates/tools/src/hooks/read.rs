@@ -334,7 +334,11 @@ impl Reader {
         clippy::option_option,
         reason = "no condition is not the same as one that cannot hold"
     )]
-    fn condition(&mut self, event: EventName, node: Option<&Node>) -> Option<Option<PermissionRule>> {
+    fn condition(
+        &mut self,
+        event: EventName,
+        node: Option<&Node>,
+    ) -> Option<Option<PermissionRule>> {
         let Some(node) = node.filter(|node| !node.is_null()) else {
             return Some(None);
         };
@@ -345,7 +349,10 @@ impl Reader {
             );
             return None;
         }
-        match node.text().map(|text| PermissionRule::parse(text, Effect::Deny)) {
+        match node
+            .text()
+            .map(|text| PermissionRule::parse(text, Effect::Deny))
+        {
             Some(Ok(rule)) => Some(Some(rule)),
             Some(Err(fault)) => {
                 let text = wording::tick(wording::shorten(&fault.text, 60));

@@ -132,7 +132,10 @@ fn hosts_are_judged() {
     for (mode, rules) in [
         (PermissionMode::Plan, vec![]),
         (PermissionMode::Allow, vec![]),
-        (PermissionMode::Yolo, vec![(Effect::Deny, "WebFetch(domain:*.com)")]),
+        (
+            PermissionMode::Yolo,
+            vec![(Effect::Deny, "WebFetch(domain:*.com)")],
+        ),
     ] {
         let workshop = world.workshop(mode, &rules);
         assert!(
@@ -164,7 +167,10 @@ fn each_redirect_is_judged() {
         ..Web::default()
     });
     let world = World::new();
-    let mut workshop = world.workshop(PermissionMode::Ask, &[(Effect::Allow, "WebFetch(domain:a.org)")]);
+    let mut workshop = world.workshop(
+        PermissionMode::Ask,
+        &[(Effect::Allow, "WebFetch(domain:a.org)")],
+    );
     assert!(
         get(&workshop, &web, "https://a.org").contains("Fetching `https://b.org/x` was refused")
     );

@@ -209,7 +209,10 @@ fn a_link_is_told_about() {
 #[test]
 fn a_project_behind_a_link_is_the_project() {
     let world = world().link("alias", "repo").file("repo/.env", "KEY");
-    let mut workshop = world.workshop(PermissionMode::AcceptEdits, &[(Effect::Deny, "Read(/.env)")]);
+    let mut workshop = world.workshop(
+        PermissionMode::AcceptEdits,
+        &[(Effect::Deny, "Read(/.env)")],
+    );
     workshop.places.workspace = world.path("alias");
     workshop.gate().places.root = world.text("alias").into();
     assert_eq!(

@@ -154,7 +154,10 @@ fn at_once_is_the_same_answer_or_none() {
     }
     world.resource("heavy/data.bin", vec![0; 256 * 1024]);
     let (mut workshop, runner) = world.running();
-    let (store, person) = (Arc::new(Counted::default()), Says::new(ApprovalAnswer::Once));
+    let (store, person) = (
+        Arc::new(Counted::default()),
+        Says::new(ApprovalAnswer::Once),
+    );
     workshop.usage = Some(store.clone());
     workshop.approver = person.clone();
     let rules = [(Effect::Ask, "Skill(asked)"), (Effect::Deny, "Skill(pdf)")];

@@ -158,7 +158,10 @@ fn core_agent_and_skilled_crew_escapes_are_refused() {
 fn rules_see_the_path_as_it_is_used() {
     let world = world();
     let mut workshop = world.workshop();
-    workshop.gate = gate(PermissionMode::Yolo, &[(Effect::Deny, "skill:pdf/read:references/*")]);
+    workshop.gate = gate(
+        PermissionMode::Yolo,
+        &[(Effect::Deny, "skill:pdf/read:references/*")],
+    );
     for path in [
         "references/forms.md",
         "references/././forms.md",

@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 
 use prowess_catalog::Precedence;
 use prowess_policy::{
-    ApprovalAnswer, Approved, Command, Effect, Gate, PermissionMode, Plan, Profile, PermissionRules, RuleSource,
+    ApprovalAnswer, Approved, Command, Effect, Gate, PermissionMode, PermissionRules, Plan,
+    Profile, RuleSource,
 };
 use prowess_registry::{FileOptions, FileSource, Place, Registry};
 use prowess_test::ManualClock;

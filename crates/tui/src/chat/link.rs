@@ -171,7 +171,11 @@ mod tests {
             skill: Some("s"),
             action: None,
         };
-        assert_eq!(link.ask(&question), ApprovalAnswer::No, "before it is shown");
+        assert_eq!(
+            link.ask(&question),
+            ApprovalAnswer::No,
+            "before it is shown"
+        );
         link.set_live(true);
         let receiver = inbox.take().unwrap();
         let long = "x".repeat(MAX_WHAT + 1);
@@ -179,7 +183,11 @@ mod tests {
             what: &long,
             ..question
         };
-        assert_eq!(link.ask(&huge), ApprovalAnswer::No, "nobody reads that much");
+        assert_eq!(
+            link.ask(&huge),
+            ApprovalAnswer::No,
+            "nobody reads that much"
+        );
         assert!(matches!(
             receiver.recv().unwrap(),
             Incoming::Message(Message::News { .. })
@@ -200,7 +208,11 @@ mod tests {
         drop(receiver.recv().unwrap());
         assert_eq!(thread.join().unwrap(), ApprovalAnswer::No);
         drop(receiver);
-        assert_eq!(link.ask(&question), ApprovalAnswer::No, "after it was shown");
+        assert_eq!(
+            link.ask(&question),
+            ApprovalAnswer::No,
+            "after it was shown"
+        );
         let safe = asked(1, &question);
         assert_eq!(
             (&*safe.what, &*safe.why),

@@ -222,7 +222,10 @@ fn questions_are_answered_one_by_one() {
         plain(&mut state, KeyCode::Esc),
         [Effect::Answer(2, ApprovalAnswer::No)]
     );
-    assert_eq!(control(&mut state, 'c'), [Effect::Answer(3, ApprovalAnswer::No)]);
+    assert_eq!(
+        control(&mut state, 'c'),
+        [Effect::Answer(3, ApprovalAnswer::No)]
+    );
 }
 
 #[test]

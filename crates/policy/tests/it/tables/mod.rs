@@ -1,6 +1,6 @@
 //! Holds tables of commands against the gate.
 
-use prowess_policy::{GateAction, Actor, Effect, Gate, RuleSource, Verdict};
+use prowess_policy::{Actor, Effect, Gate, GateAction, RuleSource, Verdict};
 
 fn decide(rules: &[&str], command: &str) -> prowess_policy::Decision {
     let mut gate = Gate::default();
