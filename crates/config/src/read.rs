@@ -583,7 +583,7 @@ mod tests {
         assert!(config.program_folders.is_empty());
         assert_eq!(config.permissions.of(Effect::Allow).count(), 0);
         assert_eq!(config.permissions.of(Effect::Deny).count(), 1);
-        assert_eq!(report.diagnostics.len(), 4);
+        assert_eq!(report.diagnostics.len(), 5);
     }
 
     #[test]

@@ -84,6 +84,13 @@ fn every_layer_of_the_sandbox_is_tried() {
             "{layer}: {layers:?}"
         );
     }
+    for work in [
+        "commands can write in a project",
+        "`git status` works in a project",
+        "scripts of a project run",
+    ] {
+        assert!(layers.contains(&work), "{work}: {layers:?}");
+    }
     if std::env::var_os("PROWESS_TEST_REQUIRE_SANDBOX").is_some() {
         assert!(
             !layers.iter().any(|text| text.contains("is missing")),

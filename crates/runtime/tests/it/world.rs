@@ -23,7 +23,7 @@ use serde_json::{Value, json};
 use crate::harness::HELPER;
 
 /// How long a test may take. It is far more than any needs, and ends one that would wait forever.
-pub(crate) const DEADLINE: std::time::Duration = std::time::Duration::from_secs(120);
+pub(crate) const DEADLINE: std::time::Duration = std::time::Duration::from_mins(2);
 
 /// Waits for work that is done at the same time, at most [`DEADLINE`].
 pub(crate) fn wait<T>(work: impl Future<Output = T>) -> T {
@@ -33,14 +33,12 @@ pub(crate) fn wait<T>(work: impl Future<Output = T>) -> T {
         .build()
         .unwrap();
     let bounded = async { tokio::time::timeout(DEADLINE, work).await };
-    match runtime.block_on(bounded) {
-        Ok(done) => done,
-        Err(_) => {
-            // A thread that still waits must not keep the test from failing.
-            runtime.shutdown_background();
-            panic!("the test did not end within {} s", DEADLINE.as_secs());
-        }
+    if let Ok(done) = runtime.block_on(bounded) {
+        return done;
     }
+    // A thread that still waits must not keep the test from failing.
+    runtime.shutdown_background();
+    panic!("the test did not end within {} s", DEADLINE.as_secs());
 }
 
 pub(crate) fn never() -> CancellationToken {

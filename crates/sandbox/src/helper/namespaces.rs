@@ -247,7 +247,20 @@ fn attach_at(tree: impl AsFd, path: &Path) -> io::Result<()> {
         Err(error) => return Err(error),
     };
     let both = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
-    Ok(move_mount(tree, "", target, "", both)?)
+    patiently(|| move_mount(&tree, "", &target, "", both))
+}
+
+/// Repeats a call while the kernel reports that a mount is busy, which passes under load.
+fn patiently(call: impl Fn() -> rustix::io::Result<()>) -> io::Result<()> {
+    for _ in 0..200 {
+        match call() {
+            Err(rustix::io::Errno::BUSY) => {
+                std::thread::sleep(std::time::Duration::from_millis(1));
+            }
+            result => return Ok(result?),
+        }
+    }
+    Ok(call()?)
 }
 
 /// Creates the folders above a path.
@@ -258,7 +271,7 @@ fn parents(path: &Path) -> io::Result<()> {
 fn tmpfs(path: &Path, options: &std::ffi::CStr) -> io::Result<()> {
     std::fs::create_dir_all(path)?;
     let flags = MountFlags::NOSUID | MountFlags::NODEV;
-    Ok(mount("none", path, "tmpfs", flags, options)?)
+    patiently(|| mount("none", path, "tmpfs", flags, options))
 }
 
 fn scratch(path: &Path) -> io::Result<()> {
@@ -274,9 +287,11 @@ fn proc() -> io::Result<OwnedFd> {
 }
 
 fn dev(devices: &[Source]) -> io::Result<()> {
-    tmpfs(Path::new("/dev"), c"mode=755")?;
+    let at =
+        |what: &'static str| move |error: io::Error| io::Error::other(format!("{what}: {error}"));
+    tmpfs(Path::new("/dev"), c"mode=755").map_err(at("tmpfs"))?;
     for device in devices {
-        attach_at(&device.tree, &device.path)?;
+        attach_at(&device.tree, &device.path).map_err(at("device"))?;
     }
     let links = [
         ("/proc/self/fd", "/dev/fd"),
@@ -286,16 +301,16 @@ fn dev(devices: &[Source]) -> io::Result<()> {
         ("pts/ptmx", "/dev/ptmx"),
     ];
     for (target, path) in links {
-        std::os::unix::fs::symlink(target, path)?;
+        std::os::unix::fs::symlink(target, path).map_err(at("link"))?;
     }
-    std::fs::create_dir("/dev/pts")?;
+    std::fs::create_dir("/dev/pts").map_err(at("pts"))?;
     // Only root can have terminals of its own in its namespaces.
     let flags = MountFlags::NOSUID | MountFlags::NOEXEC;
     let options = c"newinstance,ptmxmode=0666,mode=620";
     let _ = mount("devpts", "/dev/pts", "devpts", flags, options);
-    scratch(Path::new("/dev/shm"))?;
-    let folder = open(Path::new("/dev"))?;
-    sys::mount_set(&folder, MountAttributes::ReadOnly, false)
+    scratch(Path::new("/dev/shm")).map_err(at("shm"))?;
+    let folder = open(Path::new("/dev")).map_err(at("open"))?;
+    sys::mount_set(&folder, MountAttributes::ReadOnly, false).map_err(at("read-only"))
 }
 
 /// Covers a file with one that its owner cannot open.

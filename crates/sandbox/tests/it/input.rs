@@ -79,7 +79,8 @@ fn bytes_that_are_no_text() {
 
 #[test]
 fn ten_gibibytes_of_output_need_no_memory() {
-    let place = Place::new(Strength::Off);
+    let mut place = Place::new(Strength::Off);
+    place.profile.limits.deadline_ms = 600_000;
     place.run("echo warm");
     let before = resident();
     let mut most = before;

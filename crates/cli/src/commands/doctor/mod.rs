@@ -33,9 +33,7 @@ pub(crate) fn run(
     let loaded = library::load(environment);
     let mut checks = settings(&loaded, environment);
     // A file that cannot be used is one of the answers, and no reason to give no others.
-    let Library {
-        registry, config, ..
-    } = Library::with(loaded.config, global, environment)?;
+    let Library { registry, config } = Library::with(loaded.config, global, environment)?;
     let show = |path: &Path| targets::display(path, environment);
     checks.extend(health::folders(&registry, &show));
     checks.extend(health::skills(&registry, &show));
