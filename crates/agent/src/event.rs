@@ -153,7 +153,7 @@ pub enum Event {
 }
 
 /// How a session began.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Started {
     /// The version of the format.
     pub version: u32,
@@ -246,8 +246,8 @@ pub struct Decided {
     pub call: Option<Box<str>>,
     /// What was wanted.
     pub what: String,
-    /// `allow`, `ask` or `deny`.
-    pub verdict: Box<str>,
+    /// The verdict of the gate.
+    pub verdict: RecordedVerdict,
     /// Why.
     pub reason: String,
     /// The rule behind it, and where it stands.
@@ -255,7 +255,35 @@ pub struct Decided {
     pub rule: Option<String>,
     /// What the person answered, where somebody was asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub answer: Option<Box<str>>,
+    pub answer: Option<RecordedAnswer>,
+}
+
+/// The verdict of the gate, as an event records it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RecordedVerdict {
+    /// It is allowed.
+    Allow,
+    /// A person must be asked.
+    Ask,
+    /// It is denied.
+    Deny,
+}
+
+/// The answer of a person, as an event records it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RecordedAnswer {
+    /// Denied.
+    No,
+    /// Allowed once.
+    Once,
+    /// Allowed until the session ends.
+    Session,
+    /// Every use of the tool is allowed until the session ends.
+    Tool,
+    /// Allowed always.
+    Always,
 }
 
 /// What became of the skills when the index was written.
@@ -277,36 +305,140 @@ pub struct Listed {
     pub known: Vec<(Box<str>, u64)>,
 }
 
-/// How a session ended, or why it paused.
+impl RecordedAnswer {
+    /// Returns the word used in output.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::No => "no",
+            Self::Once => "once",
+            Self::Session => "session",
+            Self::Tool => "tool",
+            Self::Always => "always",
+        }
+    }
+}
+
+/// How a session or a run ended. `T` is the type of the result.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "how", rename_all = "snake_case")]
-pub enum Ending {
-    /// The model answered, and nothing more is wanted of it.
+pub enum Ending<T = Value> {
+    /// The model answered, and nothing more is expected of it.
     Answered,
-    /// It handed in a result that fits.
+    /// It submitted a result that fits the schema; without a schema, the last text.
     Submitted {
         /// The result.
-        value: Value,
+        value: T,
     },
     /// It ended without a result.
     Declined {
-        /// What it said instead.
+        /// What the model said instead.
         why: String,
     },
     /// A limit was reached.
     Exhausted {
-        /// Which.
+        /// The limit.
         limit: Limit,
     },
-    /// Somebody stopped it.
+    /// The caller cancelled it.
     Cancelled,
-    /// Something went wrong that the run could not mend.
+    /// It failed.
     Failed {
-        /// The kind of fault, such as `auth`, `rate-limit`, `transport`.
-        kind: Box<str>,
-        /// What happened.
+        /// The kind of failure.
+        kind: FailureKind,
+        /// The message for a person.
         message: String,
     },
+}
+
+/// The kind of a failure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum FailureKind {
+    /// The key of the provider is missing or wrong.
+    Auth,
+    /// The provider limits the rate of requests.
+    RateLimit,
+    /// The conversation does not fit the window of the model.
+    ContextTooLong,
+    /// The provider refused the request.
+    Refused,
+    /// The provider does not support the model or the request.
+    BadRequest,
+    /// The connection or the provider failed.
+    Transport,
+    /// A deadline passed.
+    Timeout,
+    /// The reply did not follow the wire format.
+    BadReply,
+    /// The skill could not be activated.
+    Skill,
+    /// A kind that this version does not know.
+    #[serde(other)]
+    Other,
+}
+
+impl FailureKind {
+    /// Returns the word used in output.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Auth => "auth",
+            Self::RateLimit => "rate-limit",
+            Self::ContextTooLong => "context-too-long",
+            Self::Refused => "refused",
+            Self::BadRequest => "bad-request",
+            Self::Transport => "transport",
+            Self::Timeout => "timeout",
+            Self::BadReply => "bad-reply",
+            Self::Skill => "skill",
+            Self::Other => "other",
+        }
+    }
+}
+
+/// An ending without its details, for lists.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EndingKind {
+    /// [`Ending::Answered`].
+    Answered,
+    /// [`Ending::Submitted`].
+    Submitted,
+    /// [`Ending::Declined`].
+    Declined,
+    /// [`Ending::Exhausted`].
+    Exhausted,
+    /// [`Ending::Cancelled`].
+    Cancelled,
+    /// [`Ending::Failed`].
+    Failed,
+}
+
+impl EndingKind {
+    const ALL: [Self; 6] = [
+        Self::Answered,
+        Self::Submitted,
+        Self::Declined,
+        Self::Exhausted,
+        Self::Cancelled,
+        Self::Failed,
+    ];
+
+    /// Returns the word used in output.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Answered => "answered",
+            Self::Submitted => "submitted",
+            Self::Declined => "declined",
+            Self::Exhausted => "exhausted",
+            Self::Cancelled => "cancelled",
+            Self::Failed => "failed",
+        }
+    }
+
+    /// Parses the word used in output.
+    pub fn parse(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.as_str() == word)
+    }
 }
 
 impl Event {
@@ -332,16 +464,52 @@ impl Event {
     }
 }
 
-impl Ending {
-    /// The word used in output.
-    pub fn as_str(&self) -> &'static str {
+impl<T> Ending<T> {
+    /// Returns the ending without its details.
+    pub fn kind(&self) -> EndingKind {
         match self {
-            Self::Answered => "answered",
-            Self::Submitted { .. } => "submitted",
-            Self::Declined { .. } => "declined",
-            Self::Exhausted { .. } => "exhausted",
-            Self::Cancelled => "cancelled",
-            Self::Failed { .. } => "failed",
+            Self::Answered => EndingKind::Answered,
+            Self::Submitted { .. } => EndingKind::Submitted,
+            Self::Declined { .. } => EndingKind::Declined,
+            Self::Exhausted { .. } => EndingKind::Exhausted,
+            Self::Cancelled => EndingKind::Cancelled,
+            Self::Failed { .. } => EndingKind::Failed,
         }
+    }
+
+    /// Returns the word used in output.
+    pub fn as_str(&self) -> &'static str {
+        self.kind().as_str()
+    }
+
+    /// Returns the result, if there is one.
+    pub fn value(self) -> Option<T> {
+        match self {
+            Self::Submitted { value } => Some(value),
+            _ => None,
+        }
+    }
+
+    /// Converts the result.
+    pub fn map<U>(self, convert: impl FnOnce(T) -> U) -> Ending<U> {
+        let convert = |value| Ok::<_, std::convert::Infallible>(convert(value));
+        match self.try_map(convert) {
+            Ok(ending) => ending,
+            Err(never) => match never {},
+        }
+    }
+
+    /// Converts the result, which may fail.
+    pub fn try_map<U, E>(self, convert: impl FnOnce(T) -> Result<U, E>) -> Result<Ending<U>, E> {
+        Ok(match self {
+            Self::Answered => Ending::Answered,
+            Self::Submitted { value } => Ending::Submitted {
+                value: convert(value)?,
+            },
+            Self::Declined { why } => Ending::Declined { why },
+            Self::Exhausted { limit } => Ending::Exhausted { limit },
+            Self::Cancelled => Ending::Cancelled,
+            Self::Failed { kind, message } => Ending::Failed { kind, message },
+        })
     }
 }

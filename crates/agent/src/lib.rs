@@ -16,7 +16,8 @@ mod usage;
 
 pub use compact::{CompactPlan, digest, estimate};
 pub use event::{
-    ActiveSkill, Decided, Ending, Event, Limits, Listed, Parent, Stamped, Started, VERSION,
+    ActiveSkill, Decided, Ending, EndingKind, Event, FailureKind, Limits, Listed, Parent,
+    RecordedAnswer, RecordedVerdict, Stamped, Started, VERSION,
 };
 pub use message::{Image, Message, Messages, Opaque, Part, Role, ToolCall, ToolResult};
 pub use request::{Delta, Effort, Options, Reply, Request, Stop, ToolChoice, ToolDeclaration};

@@ -29,4 +29,4 @@ pub use precedence::Precedence;
 pub use rank::{Ranked, Usage, rank};
 pub use scope::{Origin, Scope};
 pub use skill::{Form, Place, Skill, SkillId, Stamp};
-pub use visibility::{Grant, Hidden, Override, Policy, Refusal, Sight, View, Who};
+pub use visibility::{Grant, Hidden, Override, Refusal, Sight, View, Visibility, Who};

@@ -83,7 +83,7 @@ impl std::fmt::Display for GrantFault {
 
 /// What decides about visibility.
 #[derive(Clone, Debug, Default)]
-pub struct Policy {
+pub struct Visibility {
     /// Settings of the person, by name of the skill.
     pub overrides: BTreeMap<String, Override>,
     /// What the agent was given.
@@ -196,7 +196,7 @@ impl std::fmt::Display for Refusal {
 #[derive(Clone, Debug)]
 pub struct View<'c> {
     catalog: &'c Catalog,
-    policy: &'c Policy,
+    policy: &'c Visibility,
     who: Who,
     /// The skills that were granted; nothing means all.
     granted: Option<BTreeSet<&'c SkillId>>,
@@ -245,7 +245,7 @@ impl Grant {
 
 impl<'c> View<'c> {
     /// Looks at a catalogue as somebody.
-    pub fn new(catalog: &'c Catalog, policy: &'c Policy, who: Who) -> Self {
+    pub fn new(catalog: &'c Catalog, policy: &'c Visibility, who: Who) -> Self {
         let ids = |names: &'c [String]| -> BTreeSet<&'c SkillId> {
             let found = names.iter().filter_map(|name| catalog.lookup(name));
             found.map(|entry| &entry.skill.id).collect()

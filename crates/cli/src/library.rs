@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use prowess_catalog::visibility::GrantFault;
-use prowess_catalog::{Catalog, NotFound, Policy, Precedence};
+use prowess_catalog::{Catalog, NotFound, Precedence, Visibility};
 use prowess_config::{AgentFault, Config, Fault, Loaded};
 use prowess_diag::{FileReport, wording};
 use prowess_registry::{FileOptions, Notice, Place, Registry};
@@ -64,7 +64,7 @@ impl Library {
     }
 
     /// What decides about visibility, for an agent of the configuration or for everybody.
-    pub(crate) fn policy(&self, agent: Option<&str>) -> Result<Policy, CliError> {
+    pub(crate) fn policy(&self, agent: Option<&str>) -> Result<Visibility, CliError> {
         self.config.policy(agent, &self.catalog()).map_err(|fault| {
             let error = CliError::new(fault.to_string());
             match &fault {

@@ -41,7 +41,7 @@ fn main() -> ExitCode {
         verbose: cli.global.verbose,
         screen,
     };
-    let variables = commands::sessions::variables(&environment);
+    let variables = setup::variables(&environment);
     let work = || run(&cli, &environment, &printer);
     match telemetry::during(asked, &variables, &printer, work) {
         Ok(_) if printer.reader_left() => Exit::Done.into(),
@@ -67,13 +67,11 @@ fn run(cli: &Cli, environment: &Environment, printer: &Printer) -> Result<Exit, 
         Some(Command::Show(args)) => commands::show::run(args, global, environment, printer),
         Some(Command::Prompt(args)) => commands::prompt::run(args, global, environment, printer),
         Some(Command::Why(args)) => commands::why::run(args, global, environment, printer),
-        Some(Command::Run(args)) => commands::sessions::run(args, global, environment, printer),
-        Some(Command::Chat(args)) => commands::sessions::chat(args, global, environment, printer),
-        Some(Command::Session(args)) => {
-            commands::sessions::session(args, global, environment, printer)
-        }
-        Some(Command::Demo(args)) => commands::sessions::demo(args, global, environment, printer),
-        Some(Command::Mcp(args)) => commands::sessions::mcp(args, global, environment, printer),
+        Some(Command::Run(args)) => commands::run::run(args, global, environment, printer),
+        Some(Command::Chat(args)) => commands::chat::run(args, global, environment, printer),
+        Some(Command::Session(args)) => commands::session::run(args, global, environment, printer),
+        Some(Command::Demo(args)) => commands::demo::run(args, global, environment, printer),
+        Some(Command::Mcp(args)) => commands::mcp::run(args, global, environment, printer),
         Some(Command::Exec(args)) => commands::exec::run(args, global, environment, printer),
         Some(Command::Tool(args)) => commands::tool::run(args, global, environment, printer),
         Some(Command::Trust(args)) => commands::trust::run(args, global, environment, printer),

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 pub(crate) use crate::ask::{Terminal, ask, explain};
-use prowess::Host;
+use prowess::HostPaths;
 use prowess_catalog::Entry;
 use prowess_diag::sanitize;
 use prowess_policy::{Effect, Gate, Source};
@@ -22,8 +22,8 @@ pub(crate) fn workspace(environment: &Environment) -> PathBuf {
         .to_owned()
 }
 
-/// Where things are, for the library.
-pub(crate) fn host(environment: &Environment) -> Host {
+/// Returns the folders of the program.
+pub(crate) fn paths(environment: &Environment) -> HostPaths {
     let mut ours = vec![
         environment.cache_folder(),
         // Only the files: they may lie in a folder that is not ours.
@@ -35,7 +35,7 @@ pub(crate) fn host(environment: &Environment) -> Host {
         file.push(end);
         Some(PathBuf::from(file))
     }));
-    Host {
+    HostPaths {
         workspace: workspace(environment),
         home: environment.home.clone(),
         state: environment.state_folder(),
@@ -80,7 +80,7 @@ pub(crate) fn read(
         }
         base.cause(cause)
     };
-    let store = host(environment).trust();
+    let store = paths(environment).trust();
     let (name, skill) = (entry.name(), &entry.skill);
     SkillSnapshot::read(name, skill, &library.registry, store.as_ref())
         .map_err(|error| failed(&error))

@@ -4,54 +4,61 @@ use std::fmt::Debug;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::output::{Exit, Failure};
+use crate::output::{Exit, Failure, Printer};
 use prowess::agent::{Budget, Effort};
 use prowess::config::Config;
 use prowess::policy::{Action, Actor, Answer, Effect, Gate, Mode, Source, Verdict};
-use prowess::store::{MemorySessions, SqliteSessions, SystemClock};
-use prowess::tools::Tool;
-use prowess::traits::{Approver, CommandRunner, Model, Question, SessionStore, UsageStore};
-use prowess::{Builder, Host, Models, Policy, Registry, Runtime, Settings, Watcher, Workshop};
+use prowess::store::{MemorySessions, SqliteSessions, SystemClock, Tolerant};
+use prowess::traits::{Approver, FindModelError, Model, Question, SessionStore, UsageStore};
+use prowess::{HostPaths, Models, Runtime, Services, Settings, ToolContext, Watcher};
 use prowess_diag::sanitize;
 use prowess_http::WebFetcher;
 use prowess_models::{ChooseError, Chosen, RecordingModel};
 use serde_json::{Map, Value};
 
+use crate::args::GlobalArgs;
+use crate::env::Environment;
 use crate::key_command;
+use crate::library::Library;
+use crate::permissions::{self, Terminal};
+use crate::usage;
 
 /// Looks a variable up.
 pub(crate) type Variables = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
 
-/// What the program knows before a session begins.
+/// The services and settings of a command.
 pub(crate) struct Setup {
-    /// The skills that are seen from here.
-    pub registry: Registry,
-    /// What the configuration says.
+    /// The trait objects.
+    pub services: Services,
+    /// The settings of sessions and tools.
+    pub settings: Settings,
+    /// The configuration.
     pub config: Config,
-    /// Which skills the agent sees.
-    pub visibility: Policy,
-    /// Where things are.
-    pub host: Host,
-    /// What runs commands.
-    pub runner: Option<Arc<dyn CommandRunner>>,
-    /// What remembers the use of skills.
-    pub usage: Option<Arc<dyn UsageStore>>,
-    /// The file that sessions are written to; nothing to keep them in memory.
-    pub store: Option<PathBuf>,
-    /// The file with the person's settings, whether it is there or not.
-    pub settings: Option<PathBuf>,
+    /// The folders of the program.
+    pub paths: HostPaths,
+    /// The file with the person's configuration, whether it exists or not.
+    pub config_file: Option<PathBuf>,
     /// Looks a variable up.
     pub variables: Variables,
-    /// Tools of MCP servers.
-    pub tools: Vec<Arc<dyn Tool>>,
 }
 
 impl Debug for Setup {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Setup")
-            .field("host", &self.host)
+            .field("paths", &self.paths)
             .finish_non_exhaustive()
     }
+}
+
+/// Returns a function that looks variables up.
+pub(crate) fn variables(environment: &Environment) -> Variables {
+    let variables = environment.variables.clone();
+    Arc::new(move |name: &str| {
+        let found = variables
+            .iter()
+            .find(|(known, _)| known.to_str() == Some(name));
+        found.and_then(|(_, value)| value.to_str().map(str::to_owned))
+    })
 }
 
 /// What is typed about the model and the limits of a run.
@@ -153,6 +160,50 @@ fn milliseconds(text: &str) -> Option<u64> {
 }
 
 impl Setup {
+    /// Opens the library, and builds the services and settings of a command.
+    pub(crate) fn open(
+        global: &GlobalArgs,
+        environment: &Environment,
+        printer: &Printer,
+    ) -> Result<Self, Failure> {
+        Self::new(
+            Library::open(global, environment, printer)?,
+            None,
+            environment,
+        )
+    }
+
+    /// Builds the services and settings of a command, with the skills that an agent sees.
+    pub(crate) fn new(
+        library: Library,
+        agent: Option<&str>,
+        environment: &Environment,
+    ) -> Result<Self, Failure> {
+        let settings = Settings {
+            visibility: library.policy(agent)?,
+            ..Settings::default()
+        };
+        let mut services = Services::new(Arc::new(library.registry), Arc::new(SystemClock));
+        services.approver = Arc::new(Terminal);
+        services.runner = environment.runner().map(|runner| Arc::new(runner) as _);
+        services.usage = usage::store(environment).map(|store| {
+            let store = Tolerant::new(Arc::new(store), Arc::new(SystemClock));
+            Arc::new(store) as Arc<dyn UsageStore>
+        });
+        services.sessions = Some(match environment.store_file() {
+            Some(file) => Arc::new(SqliteSessions::new(file)),
+            None => Arc::new(MemorySessions::new()),
+        });
+        Ok(Self {
+            services,
+            settings,
+            config: library.config,
+            paths: permissions::paths(environment),
+            config_file: environment.settings().user,
+            variables: variables(environment),
+        })
+    }
+
     /// Chooses the model that is asked.
     pub(crate) async fn model(&self, args: &ModelArgs) -> Result<Chosen, Failure> {
         let variables = self.lookup();
@@ -180,36 +231,30 @@ impl Setup {
         key_command::with_commands(Arc::clone(&self.variables), &self.config.keys)
     }
 
-    /// What tools need, with nobody to ask.
-    pub(crate) fn workshop(&self) -> Workshop {
-        let clock = Arc::new(SystemClock);
-        let visibility = self.visibility.clone();
-        let mut workshop = self
-            .host
-            .workshop(&self.registry, &self.config, visibility, clock);
-        workshop.runner.clone_from(&self.runner);
-        workshop.usage.clone_from(&self.usage);
-        workshop
+    /// Returns the context of tool calls.
+    pub(crate) fn context(&self) -> ToolContext {
+        self.paths
+            .context(&self.config, self.services.clone(), self.settings.clone())
     }
 
-    /// Where sessions are.
+    /// Returns the store for sessions.
     pub(crate) fn sessions(&self) -> Arc<dyn SessionStore> {
-        match &self.store {
-            Some(file) => Arc::new(SqliteSessions::new(file)),
+        match &self.services.sessions {
+            Some(sessions) => Arc::clone(sessions),
             None => Arc::new(MemorySessions::new()),
         }
     }
 
-    /// Puts a runtime together.
+    /// Builds a runtime.
     pub(crate) fn runtime(
-        self,
+        mut self,
         args: &ModelArgs,
         model: Arc<dyn Model>,
         approver: Arc<dyn Approver>,
         watchers: Vec<Arc<dyn Watcher>>,
         change: impl FnOnce(&mut Settings),
     ) -> Result<Runtime, Failure> {
-        let mut gate = self.host.gate(&self.config);
+        let mut gate = self.paths.gate(&self.config);
         gate.mode = Mode::Allow;
         gate.rules = prowess::policy::RuleSet::default();
         for rule in &args.approve {
@@ -225,14 +270,11 @@ impl Setup {
             gate,
             inner: approver,
         });
-        let mut settings = Settings {
-            effort: args
-                .effort()?
-                .or(self.config.effort.as_deref().and_then(Effort::parse)),
-            index: self.config.budget(None, Some(window(&model))),
-            ..Settings::default()
-        };
-        change(&mut settings);
+        let configured = self.config.effort.as_deref().and_then(Effort::parse);
+        self.settings.effort = args.effort()?.or(configured);
+        self.settings.index = self.config.budget(None, Some(window(&model)));
+        self.settings.edits = args.edits;
+        change(&mut self.settings);
         let fetcher: Arc<dyn prowess::traits::Fetcher> =
             Arc::new(WebFetcher::new(AGENT).map_err(|error| {
                 Failure::new("cannot prepare the client for pages").cause(error)
@@ -240,33 +282,18 @@ impl Setup {
         let models = Named {
             variables: self.lookup(),
         };
-        let sessions = self.sessions();
-        let edits = args.edits;
-        let mut builder: Builder = Runtime::builder()
-            .host(self.host)
-            .registry(self.registry)
+        let own = std::mem::take(&mut self.services.tools);
+        self.services.tools = prowess_tools::files::file_tools(Some(fetcher));
+        self.services.tools.extend(own);
+        self.services.model = Some(model);
+        self.services.models = Some(Arc::new(models));
+        self.services.approver = approver;
+        self.services.watchers = watchers;
+        Runtime::builder()
+            .paths(self.paths)
             .config(self.config)
-            .visibility(self.visibility)
-            .model(model)
-            .models(Arc::new(models))
-            .sessions(sessions)
-            .approver(approver)
-            .hands(prowess_tools::files::file_tools(Some(fetcher)))
-            .settings(settings)
-            .adjust(move |workshop| workshop.settings.edits = edits);
-        if let Some(runner) = self.runner {
-            builder = builder.runner(runner);
-        }
-        if let Some(usage) = self.usage {
-            builder = builder.usage(usage);
-        }
-        for tool in self.tools {
-            builder = builder.tool(tool);
-        }
-        for watcher in watchers {
-            builder = builder.watcher(watcher);
-        }
-        builder
+            .services(self.services)
+            .settings(self.settings)
             .build()
             .map_err(|error| Failure::new(error.to_string()))
     }
@@ -348,13 +375,14 @@ impl Debug for Named {
 }
 
 impl Models for Named {
-    fn find(&self, name: &str) -> Result<Arc<dyn Model>, String> {
-        let settings = model_settings(&self.variables).map_err(|failure| failure.message)?;
+    fn find(&self, name: &str) -> Result<Arc<dyn Model>, FindModelError> {
+        let settings = model_settings(&self.variables)
+            .map_err(|failure| FindModelError::Unusable(failure.message.into()))?;
         let lookup = |name: &str| (self.variables)(name);
         let chosen = prowess_models::open(name, &lookup, &settings);
         chosen
             .map(|chosen| chosen.model)
-            .map_err(|error| error.to_string())
+            .map_err(|error| FindModelError::Unusable(error.into()))
     }
 }
 

@@ -9,7 +9,9 @@ mod servers;
 mod skills;
 
 pub use rules::Asked;
-pub use servers::{MCP_FILE, McpFile, McpServer, Reach, project_mcp_file, read_mcp_file};
+pub use servers::{
+    MCP_FILE, McpFile, McpServer, Reach, ServerError, project_mcp_file, read_mcp_file,
+};
 pub use skills::AgentFault;
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -72,9 +72,55 @@ impl fmt::Debug for Reach {
     }
 }
 
+/// An error in the definition of a server, or in a file of servers.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ServerError {
+    /// The name cannot be part of the name of a tool.
+    #[error(
+        "its name must have 1 to {MAX_NAME} letters, digits, `-` or single `_`, and be no word for a scope: tools are called `mcp__NAME__tool`"
+    )]
+    Name,
+    /// The definition is not an object.
+    #[error("it must be an object")]
+    NotAnObject,
+    /// The transport is not supported.
+    #[error("the old transport `sse` is not supported; most servers also offer `http`")]
+    Sse,
+    /// It has a command and an address.
+    #[error("it has both `command` and `url`; one of them is too many")]
+    Both,
+    /// It has neither a command nor an address.
+    #[error("it needs `command` or `url`")]
+    Neither,
+    /// A key has a value of the wrong type.
+    #[error("`{key}` must {must}")]
+    Value {
+        /// The key.
+        key: Box<str>,
+        /// The rest of the sentence.
+        must: &'static str,
+    },
+    /// A variable has no value.
+    #[error("the variable `{name}` is not set")]
+    Unset {
+        /// The variable.
+        name: Box<str>,
+    },
+    /// The file is not a regular file.
+    #[error("it is not a regular file")]
+    NotAFile,
+    /// The file is too large.
+    #[error("it has more than {}", prowess_diag::wording::size(MAX_FILE))]
+    TooLarge,
+    /// The file cannot be read.
+    #[error(transparent)]
+    Read(#[from] std::io::Error),
+}
+
 impl McpServer {
     /// Reads a server from the keys that clients share. Nothing for one that is switched off.
-    pub(crate) fn read(name: &str, keys: &Map<String, Value>) -> Result<Option<Self>, String> {
+    pub(crate) fn read(name: &str, keys: &Map<String, Value>) -> Result<Option<Self>, ServerError> {
         check_name(name)?;
         if keys.get("enabled") == Some(&Value::Bool(false))
             || keys.get("disabled") == Some(&Value::Bool(true))
@@ -91,18 +137,16 @@ impl McpServer {
                 cwd: text(keys, "cwd")?.map(PathBuf::from),
             },
             (None, Some(_)) if keys.get("type").and_then(Value::as_str) == Some("sse") => {
-                return Err("the old transport `sse` is not spoken here; \
-                            most servers have `http` beside it"
-                    .to_owned());
+                return Err(ServerError::Sse);
             }
             (None, Some(url)) => Reach::Web {
                 url,
                 headers: pairs(keys, "headers")?,
             },
             (Some(_), Some(_)) => {
-                return Err("it has both `command` and `url`; one of them is too many".to_owned());
+                return Err(ServerError::Both);
             }
-            (None, None) => return Err("it needs `command` or `url`".to_owned()),
+            (None, None) => return Err(ServerError::Neither),
         };
         Ok(Some(Self {
             name: name.into(),
@@ -112,10 +156,10 @@ impl McpServer {
     }
 
     /// The same server with variables in place of `${NAME}` and `${NAME:-otherwise}`.
-    pub fn expanded(&self, lookup: &dyn Fn(&str) -> Option<String>) -> Result<Self, String> {
+    pub fn expanded(&self, lookup: &dyn Fn(&str) -> Option<String>) -> Result<Self, ServerError> {
         let all = |pairs: &BTreeMap<String, String>| {
             let pair = |(name, value): (&String, &String)| {
-                Ok::<_, String>((name.clone(), expand(value, lookup)?))
+                Ok::<_, ServerError>((name.clone(), expand(value, lookup)?))
             };
             pairs
                 .iter()
@@ -195,7 +239,7 @@ pub fn read_mcp_file(path: &Path) -> McpFile {
     let text = match read_capped(path) {
         Ok(Some(text)) => text,
         Ok(None) => return McpFile::default(),
-        Err(why) => return fault(why),
+        Err(error) => return fault(error.to_string()),
     };
     let value: Value = match serde_json::from_str(&text) {
         Ok(value) => value,
@@ -209,7 +253,7 @@ pub fn read_mcp_file(path: &Path) -> McpFile {
         file.names.insert(name.clone());
         let read = match keys.as_object() {
             Some(keys) => McpServer::read(name, keys),
-            None => Err("it must be an object".to_owned()),
+            None => Err(ServerError::NotAnObject),
         };
         match read {
             Ok(server) => file.servers.extend(server),
@@ -225,7 +269,7 @@ pub fn read_mcp_file(path: &Path) -> McpFile {
     file
 }
 
-fn read_capped(path: &Path) -> Result<Option<String>, String> {
+fn read_capped(path: &Path) -> Result<Option<String>, ServerError> {
     let metadata = match std::fs::metadata(path) {
         Ok(metadata) => metadata,
         Err(error)
@@ -236,29 +280,24 @@ fn read_capped(path: &Path) -> Result<Option<String>, String> {
         {
             return Ok(None);
         }
-        Err(error) => return Err(error.to_string()),
+        Err(error) => return Err(error.into()),
     };
     // A pipe would be waited for.
     if !metadata.is_file() {
-        return Err("it is not a regular file".to_owned());
+        return Err(ServerError::NotAFile);
     }
     let mut text = String::new();
-    let file = std::fs::File::open(path).map_err(|error| error.to_string())?;
-    file.take(MAX_FILE + 1)
-        .read_to_string(&mut text)
-        .map_err(|error| error.to_string())?;
+    let file = std::fs::File::open(path)?;
+    file.take(MAX_FILE + 1).read_to_string(&mut text)?;
     if text.len() as u64 > MAX_FILE {
-        return Err(format!(
-            "it has more than {}",
-            prowess_diag::wording::size(MAX_FILE)
-        ));
+        return Err(ServerError::TooLarge);
     }
     Ok(Some(text))
 }
 
 /// Tools are called `mcp__NAME__tool`, so a name is of what tools' names are made of, and has no two
 /// underscores in a row.
-fn check_name(name: &str) -> Result<(), String> {
+fn check_name(name: &str) -> Result<(), ServerError> {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
     // `user:pdf` is a skill of the person's, whatever servers there are.
     let sound = Scope::parse(name).is_none()
@@ -270,21 +309,26 @@ fn check_name(name: &str) -> Result<(), String> {
     if sound {
         return Ok(());
     }
-    Err(format!(
-        "its name must have 1 to {MAX_NAME} letters, digits, `-` or single `_`, and be no word for a scope: tools are called `mcp__NAME__tool`"
-    ))
+    Err(ServerError::Name)
 }
 
-fn text(keys: &Map<String, Value>, key: &str) -> Result<Option<String>, String> {
-    match keys.get(key) {
-        None | Some(Value::Null) => Ok(None),
-        Some(Value::String(text)) if !text.trim().is_empty() => Ok(Some(text.clone())),
-        Some(_) => Err(format!("`{key}` must be a text")),
+fn wrong(key: &str, must: &'static str) -> ServerError {
+    ServerError::Value {
+        key: key.into(),
+        must,
     }
 }
 
-fn texts(keys: &Map<String, Value>, key: &str) -> Result<Vec<String>, String> {
-    let wrong = || format!("`{key}` must be a list of texts");
+fn text(keys: &Map<String, Value>, key: &str) -> Result<Option<String>, ServerError> {
+    match keys.get(key) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(text)) if !text.trim().is_empty() => Ok(Some(text.clone())),
+        Some(_) => Err(wrong(key, "be a text")),
+    }
+}
+
+fn texts(keys: &Map<String, Value>, key: &str) -> Result<Vec<String>, ServerError> {
+    let wrong = || wrong(key, "be a list of texts");
     match keys.get(key) {
         None | Some(Value::Null) => Ok(Vec::new()),
         Some(Value::Array(items)) => items
@@ -296,8 +340,8 @@ fn texts(keys: &Map<String, Value>, key: &str) -> Result<Vec<String>, String> {
     }
 }
 
-fn pairs(keys: &Map<String, Value>, key: &str) -> Result<BTreeMap<String, String>, String> {
-    let wrong = || format!("`{key}` must have texts as values");
+fn pairs(keys: &Map<String, Value>, key: &str) -> Result<BTreeMap<String, String>, ServerError> {
+    let wrong = || wrong(key, "have texts as values");
     match keys.get(key) {
         None | Some(Value::Null) => Ok(BTreeMap::new()),
         Some(Value::Object(pairs)) => pairs
@@ -310,7 +354,7 @@ fn pairs(keys: &Map<String, Value>, key: &str) -> Result<BTreeMap<String, String
 }
 
 /// Puts variables in place of `${NAME}` and `${NAME:-otherwise}`, once. Anything else stays.
-fn expand(text: &str, lookup: &dyn Fn(&str) -> Option<String>) -> Result<String, String> {
+fn expand(text: &str, lookup: &dyn Fn(&str) -> Option<String>) -> Result<String, ServerError> {
     let mut out = String::new();
     let mut rest = text;
     while let Some(at) = rest.find("${") {
@@ -332,7 +376,7 @@ fn expand(text: &str, lookup: &dyn Fn(&str) -> Option<String>) -> Result<String,
         if is_name {
             match lookup(name).as_deref().or(otherwise) {
                 Some(value) => out.push_str(value),
-                None => return Err(format!("the variable `{name}` is not set")),
+                None => return Err(ServerError::Unset { name: name.into() }),
             }
         } else {
             out.push_str(&after[..=end]);
@@ -349,7 +393,7 @@ mod tests {
 
     use super::*;
 
-    fn read(name: &str, keys: &Value) -> Result<Option<McpServer>, String> {
+    fn read(name: &str, keys: &Value) -> Result<Option<McpServer>, ServerError> {
         McpServer::read(name, keys.as_object().unwrap())
     }
 
@@ -365,10 +409,8 @@ mod tests {
             &json!({ "type": "http", "url": "https://example.com/mcp" }),
         );
         assert_eq!(server.unwrap().unwrap().place(), "https://example.com/mcp");
-        assert_eq!(
-            read("off", &json!({ "command": "x", "disabled": true })),
-            Ok(None)
-        );
+        let off = read("off", &json!({ "command": "x", "disabled": true }));
+        assert_eq!(off.unwrap(), None);
         for (name, keys, why) in [
             ("a", json!({}), "it needs `command` or `url`"),
             (
@@ -397,7 +439,7 @@ mod tests {
             ("", json!({ "command": "x" }), "its name must have"),
             ("user", json!({ "command": "x" }), "its name must have"),
         ] {
-            let fault = read(name, &keys).unwrap_err();
+            let fault = read(name, &keys).unwrap_err().to_string();
             assert!(fault.contains(why), "{name} {keys}: {fault}");
         }
     }
@@ -434,7 +476,8 @@ mod tests {
             ("${C}", Err("the variable `C` is not set")),
         ] {
             let expected = expected.map(str::to_owned).map_err(str::to_owned);
-            assert_eq!(expand(text, &lookup), expected, "{text}");
+            let found = expand(text, &lookup).map_err(|error| error.to_string());
+            assert_eq!(found, expected, "{text}");
         }
     }
 

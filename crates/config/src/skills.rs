@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use prowess_catalog::index::{self, Budget, Limit};
 use prowess_catalog::visibility::GrantFault;
-use prowess_catalog::{Catalog, Grant, NotFound, Policy};
+use prowess_catalog::{Catalog, Grant, NotFound, Visibility};
 use prowess_registry::Place;
 
 use crate::Config;
@@ -43,7 +43,7 @@ impl Config {
     }
 
     /// Returns what decides about visibility, for an agent or for everybody.
-    pub fn policy(&self, agent: Option<&str>, catalog: &Catalog) -> Result<Policy, AgentFault> {
+    pub fn policy(&self, agent: Option<&str>, catalog: &Catalog) -> Result<Visibility, AgentFault> {
         let grant = match agent {
             None => Grant::default(),
             Some(name) => self.agents.get(name).cloned().ok_or_else(|| {
@@ -59,7 +59,7 @@ impl Config {
             name: agent.unwrap_or_default().to_owned(),
             source,
         })?;
-        Ok(Policy {
+        Ok(Visibility {
             overrides: self.visibility.clone(),
             grant,
             touched: None,

@@ -16,10 +16,10 @@ use prowess_models::EchoModel;
 use prowess_policy::profile::Strength;
 use prowess_policy::{Effect, Source};
 use prowess_registry::Registry;
-use prowess_runtime::{CancellationToken, Engine, Parts, Settings};
+use prowess_runtime::{CancellationToken, Engine};
 use prowess_sandbox::Runner;
 use prowess_store::{MemorySessions, SystemClock};
-use prowess_tools::{Choice, Places, Toolset, Workshop};
+use prowess_tools::{ToolContext, ToolSelection, Toolset, WorkspacePaths};
 
 fn main() -> Result<()> {
     let helper = prowess_sandbox::maybe_run_helper();
@@ -27,14 +27,14 @@ fn main() -> Result<()> {
     let folder = PathBuf::from(words.next().context("the folder is missing")?);
     let registry = Registry::default();
     registry.load_dir(&folder)?;
-    let mut workshop = Workshop::reading(Arc::new(registry), Arc::new(SystemClock));
+    let mut context = ToolContext::new(Arc::new(registry), Arc::new(SystemClock));
     let workspace = folder.canonicalize()?;
-    workshop.places = Places {
+    context.settings.paths = WorkspacePaths {
         workspace: workspace.clone(),
         home: workspace.clone(),
-        ..Places::default()
+        ..WorkspacePaths::default()
     };
-    workshop.gate().places.root = workspace.to_string_lossy().into();
+    context.gate().places.root = workspace.to_string_lossy().into();
     let mut options = Options::default();
     let (mut address, mut http, mut runs_skills) = (None, Http::default(), false);
     while let Some(word) = words.next() {
@@ -45,18 +45,18 @@ fn main() -> Result<()> {
         };
         match &*word {
             "--http" => address = Some(value()?.parse::<SocketAddr>()?),
-            "--token-file" => http.invited.tokens = Token::load_or_create(Path::new(&value()?))?,
-            "--allow-host" => http.invited.hosts.push(value()?),
-            "--allow-origin" => http.invited.origins.push(value()?),
+            "--token-file" => http.access.tokens = Token::load_or_create(Path::new(&value()?))?,
+            "--allow-host" => http.access.hosts.push(value()?),
+            "--allow-origin" => http.access.origins.push(value()?),
             "--patience" => http.limits.patience = Duration::from_millis(value()?.parse()?),
             "--sessions" => http.limits.sessions = value()?.parse()?,
             "--commands" => {
                 options.commands = true;
-                workshop.runner = Some(Arc::new(Runner::new(helper.clone())));
-                workshop.settings.strength = Strength::Off;
+                context.services.runner = Some(Arc::new(Runner::new(helper.clone())));
+                context.settings.strength = Strength::Off;
             }
             "--run-skill" => runs_skills = true,
-            "--deny" => workshop
+            "--deny" => context
                 .gate()
                 .rules
                 .add(Effect::Deny, &value()?, Source::Flag),
@@ -64,10 +64,12 @@ fn main() -> Result<()> {
             _ => bail!("no such option: {word}"),
         }
     }
-    options.engine = runs_skills.then(|| engine(workshop.derive()));
+    if runs_skills {
+        options.engine = Some(engine(context.derive())?);
+    }
     let server = Server::new(
-        Arc::new(workshop),
-        Toolset::new(&Choice::default())?,
+        Arc::new(context),
+        Toolset::new(&ToolSelection::default())?,
         &options,
     );
     match address {
@@ -79,17 +81,9 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// An engine whose model says back what it is told.
-fn engine(workshop: Workshop) -> Engine {
-    Engine::new(Parts {
-        model: Arc::new(EchoModel::default()),
-        models: None,
-        store: Arc::new(MemorySessions::default()),
-        clock: Arc::new(SystemClock),
-        workshop,
-        tools: Vec::new(),
-        tools_of_skills: Vec::new(),
-        watchers: Vec::new(),
-        settings: Settings::default(),
-    })
+/// An engine whose model repeats what it is told.
+fn engine(mut context: ToolContext) -> Result<Engine> {
+    context.services.model = Some(Arc::new(EchoModel::default()));
+    context.services.sessions = Some(Arc::new(MemorySessions::default()));
+    Ok(Engine::new(context)?)
 }

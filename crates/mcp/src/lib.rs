@@ -11,6 +11,6 @@ mod server;
 mod wire;
 
 pub use client::{Client, ClientPlace, LinkError, ServerView, harmless};
-pub use server::auth::{Invited, Token, TokenError};
+pub use server::auth::{AccessList, Token, TokenError};
 pub use server::http::{Http, HttpLimits};
 pub use server::{Options, ServeError, Server};

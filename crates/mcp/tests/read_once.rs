@@ -7,9 +7,7 @@
 #![expect(clippy::unwrap_used, reason = "helpers of tests may stop a test")]
 
 use std::collections::BTreeMap;
-use std::mem::MaybeUninit;
-use std::os::fd::OwnedFd;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -19,12 +17,10 @@ use prowess_models::ScriptedModel;
 use prowess_registry::Registry;
 use prowess_registry::counters::{self, Counts};
 use prowess_render::Arguments;
-use prowess_runtime::{
-    CancellationToken, Engine, Outcome, Parts, Pause, Session, Settings, SkillRef, SubRun,
-};
+use prowess_runtime::{CancellationToken, Ending, Engine, Pause, Session, SkillRef, SubRun};
 use prowess_store::{MemorySessions, SystemClock};
-use prowess_tools::{ActivationRequest, Choice, Toolset, Workshop, activate, open};
-use rustix::fs::inotify::{self, CreateFlags, ReadFlags, WatchFlags};
+use prowess_test::Opens;
+use prowess_tools::{ActivationRequest, ToolContext, ToolSelection, Toolset, activate, open};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 
@@ -74,74 +70,17 @@ impl World {
         self.folder.path()
     }
 
-    fn workshop(&self) -> Workshop {
-        Workshop::reading(Arc::clone(&self.registry), Arc::new(SystemClock))
+    fn context(&self) -> ToolContext {
+        ToolContext::new(Arc::clone(&self.registry), Arc::new(SystemClock))
     }
 
     fn engine(&self, script: &[Value]) -> Engine {
         let script: Vec<String> = script.iter().map(ToString::to_string).collect();
-        Engine::new(Parts {
-            model: Arc::new(ScriptedModel::parse("test", &script.join("\n")).unwrap()),
-            models: None,
-            store: Arc::new(MemorySessions::default()),
-            clock: Arc::new(SystemClock),
-            workshop: self.workshop(),
-            tools: Vec::new(),
-            tools_of_skills: Vec::new(),
-            watchers: Vec::new(),
-            settings: Settings::default(),
-        })
-    }
-}
-
-/// Counts how often each file below a folder is opened.
-struct Opens {
-    handle: OwnedFd,
-    folders: BTreeMap<i32, PathBuf>,
-    root: PathBuf,
-}
-
-impl Opens {
-    fn below(root: &Path) -> Self {
-        let flags = CreateFlags::NONBLOCK | CreateFlags::CLOEXEC;
-        let mut opens = Self {
-            handle: inotify::init(flags).unwrap(),
-            folders: BTreeMap::new(),
-            root: root.to_owned(),
-        };
-        opens.watch(root);
-        opens.take();
-        opens
-    }
-
-    fn watch(&mut self, folder: &Path) {
-        // Without the second flag the kernel would merge two opens in a row.
-        let flags = WatchFlags::OPEN | WatchFlags::CLOSE_NOWRITE;
-        let watch = inotify::add_watch(&self.handle, folder, flags).unwrap();
-        self.folders.insert(watch, folder.to_owned());
-        for entry in std::fs::read_dir(folder).unwrap() {
-            let path = entry.unwrap().path();
-            if path.is_dir() {
-                self.watch(&path);
-            }
-        }
-    }
-
-    /// The files that were opened since the last call, with how often.
-    fn take(&self) -> BTreeMap<String, usize> {
-        let mut buffer = [MaybeUninit::uninit(); 4096];
-        let mut reader = inotify::Reader::new(&self.handle, &mut buffer);
-        let mut found = BTreeMap::new();
-        while let Ok(event) = reader.next() {
-            let is_file = !event.events().contains(ReadFlags::ISDIR);
-            if is_file && event.events().contains(ReadFlags::OPEN) {
-                let name = event.file_name().unwrap().to_str().unwrap();
-                let path = self.folders[&event.wd()].join(name);
-                let path = path.strip_prefix(&self.root).unwrap();
-                *found.entry(path.display().to_string()).or_default() += 1;
-            }
-        }
-        found
+        let model = ScriptedModel::parse("test", &script.join("\n")).unwrap();
+        let mut context = self.context();
+        context.services.model = Some(Arc::new(model));
+        context.services.sessions = Some(Arc::new(MemorySessions::default()));
+        Engine::new(context).unwrap()
     }
 }
 
@@ -179,7 +118,7 @@ fn session_reads_a_skill_once() {
     let engine = world.engine(&[load("one"), json!({ "text": "Done." })]);
     wait(async {
         let mut session = Session::start(&engine, "test").await.unwrap();
-        let (opens, before) = (Opens::below(world.path()), counters::now());
+        let (opens, before) = (Opens::below(world.path()).unwrap(), counters::now());
         say(&mut session, "Begin.").await;
         assert_eq!(counters::now().since(before), ONCE);
         assert_eq!(opens.take(), each_file_once("one"));
@@ -194,7 +133,7 @@ fn session_reads_a_typed_skill_once() {
     let engine = world.engine(&[json!({ "text": "Done." })]);
     wait(async {
         let mut session = Session::start(&engine, "test").await.unwrap();
-        let (opens, before) = (Opens::below(world.path()), counters::now());
+        let (opens, before) = (Opens::below(world.path()).unwrap(), counters::now());
         say(&mut session, "/one it").await;
         assert_eq!(counters::now().since(before), ONCE);
         assert_eq!(opens.take(), each_file_once("one"));
@@ -214,7 +153,7 @@ fn sixth_load_touches_only_its_own_files() {
         let mut session = Session::start(&engine, "test").await.unwrap();
         say(&mut session, "Load five.").await;
         assert_eq!(session.skills().len(), 5);
-        let (opens, before) = (Opens::below(world.path()), counters::now());
+        let (opens, before) = (Opens::below(world.path()).unwrap(), counters::now());
         say(&mut session, "Load one more.").await;
         assert_eq!(counters::now().since(before), ONCE);
         assert_eq!(opens.take(), each_file_once("f"));
@@ -228,13 +167,18 @@ fn sub_run_reads_its_skill_once() {
     let world = World::new(&[("one", "allowed-tools: Read\nmax-ticks: 3\n")]);
     let engine = world.engine(&[json!({ "text": "Done." })]);
     wait(async {
-        let (opens, before) = (Opens::below(world.path()), counters::now());
+        let (opens, before) = (Opens::below(world.path()).unwrap(), counters::now());
         let sub = SubRun::new(SkillRef::from("one"));
         let finished = engine
             .run_skill(sub, &CancellationToken::new())
             .await
             .unwrap();
-        assert_eq!(finished.outcome, Outcome::Submitted(json!("Done.")));
+        assert_eq!(
+            finished.ending,
+            Ending::Submitted {
+                value: json!("Done.")
+            }
+        );
         assert_eq!(counters::now().since(before), ONCE);
         assert_eq!(opens.take(), each_file_once("one"));
     });
@@ -252,7 +196,7 @@ fn session_reads_a_forked_skill_once() {
     let engine = world.engine(&script);
     wait(async {
         let mut session = Session::start(&engine, "test").await.unwrap();
-        let (opens, before) = (Opens::below(world.path()), counters::now());
+        let (opens, before) = (Opens::below(world.path()).unwrap(), counters::now());
         say(&mut session, "Begin.").await;
         assert_eq!(counters::now().since(before), ONCE);
         assert_eq!(opens.take(), each_file_once("one"));
@@ -269,8 +213,8 @@ fn mcp_reads_a_skill_once() {
         watch: false,
         ..Options::default()
     };
-    let tools = Toolset::new(&Choice::default()).unwrap();
-    let server = Server::new(Arc::new(world.workshop()), tools, &options);
+    let tools = Toolset::new(&ToolSelection::default()).unwrap();
+    let server = Server::new(Arc::new(world.context()), tools, &options);
     wait(async {
         let (client, served) = tokio::io::duplex(1024 * 1024);
         let (input, output) = tokio::io::split(served);
@@ -294,7 +238,7 @@ fn mcp_reads_a_skill_once() {
         ask(json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello })).await;
         // The second one is too large for the thread that answers.
         for (id, name) in [(2, "small"), (3, "large")] {
-            let (opens, before) = (Opens::below(world.path()), counters::now());
+            let (opens, before) = (Opens::below(world.path()).unwrap(), counters::now());
             let params = json!({ "name": "load_skill", "arguments": { "name": name } });
             let call =
                 json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params });
@@ -315,11 +259,11 @@ fn mcp_reads_a_skill_once() {
 fn prompt_reads_a_skill_once() {
     let _turn = take_turns();
     let world = World::new(&[("one", "arguments: [what]\n")]);
-    let workshop = world.workshop();
-    let (opens, before) = (Opens::below(world.path()), counters::now());
-    let skill = open(&workshop, "one", Who::Person).unwrap();
+    let context = world.context();
+    let (opens, before) = (Opens::below(world.path()).unwrap(), counters::now());
+    let skill = open(&context, "one", Who::Person).unwrap();
     let request = ActivationRequest::new(Arguments::from_text("it"));
-    let activation = activate(&workshop, &skill, &request).unwrap();
+    let activation = activate(&context, &skill, &request).unwrap();
     assert_eq!(activation.body.trim(), "Do it.");
     assert_eq!(counters::now().since(before), ONCE);
     assert_eq!(opens.take(), each_file_once("one"));

@@ -46,7 +46,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let approver = Arc::new(NotesOnly::default());
     let runtime = Runtime::builder()
         .project(project.path())
-        .hands(file_tools(None))
+        .tools(file_tools(None))
         .approver(Arc::clone(&approver) as Arc<dyn Approver>)
         .model(Arc::new(ScriptedModel::parse("notes", SCRIPT)?))
         .build()?;

@@ -13,7 +13,7 @@
 use std::sync::{Arc, Mutex};
 
 use prowess::models::ScriptedModel;
-use prowess::tools::{Loaded, Tool, ToolAnswer, ToolError, Workshop, input};
+use prowess::tools::{Loaded, Tool, ToolAnswer, ToolContext, ToolError, input};
 use prowess::{NewSkill, Registry, Runtime, Update};
 use serde_json::{Value, json};
 
@@ -26,7 +26,7 @@ impl Tool for Tickets {
         "tickets"
     }
 
-    fn description(&self, _workshop: &Workshop) -> String {
+    fn description(&self, _context: &ToolContext) -> String {
         "Looks a ticket up by number.".to_owned()
     }
 
@@ -40,7 +40,7 @@ impl Tool for Tickets {
 
     fn answer(
         &self,
-        _workshop: &Workshop,
+        _context: &ToolContext,
         _loaded: &mut Loaded,
         input: &Value,
     ) -> Result<ToolAnswer, ToolError> {
@@ -70,7 +70,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let seen = Arc::clone(&declared);
     let runtime = Runtime::builder()
         .registry(registry)
-        .tool_of_skills(Arc::new(Tickets))
+        .skill_tool(Arc::new(Tickets))
         .model(Arc::new(ScriptedModel::parse("triage", SCRIPT)?))
         .watch(move |_, _, update| {
             if let Update::Event(stamped) = update

@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use prowess::agent::Budget;
 use prowess::models::ScriptedModel;
-use prowess::{NewSkill, Outcome, Runtime};
+use prowess::{Ending, NewSkill, Runtime};
 
 #[derive(Debug, serde::Deserialize, schemars::JsonSchema)]
 struct Invoice {
@@ -46,7 +46,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         .arg("file", "a.txt")
         .budget(Budget::turns(8));
     match run.submit::<Invoice>().await? {
-        Outcome::Submitted(invoice) => {
+        Ending::Submitted { value: invoice } => {
             // The first try had a text where a number belongs; the model was told, and mended it.
             assert!((invoice.total - 12.5).abs() < f64::EPSILON);
             println!("{} wants {} euros", invoice.seller, invoice.total);

@@ -1,30 +1,28 @@
-//! Puts a workshop together from settings and folders.
+//! Builds settings and a context from a configuration and folders.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::Mutex;
 
-use prowess_catalog::Policy;
 use prowess_config::Config;
 use prowess_policy::{Gate, Places as GatePlaces};
-use prowess_registry::Registry;
-use prowess_tools::{Places, Settings, Workshop};
-use prowess_traits::Clock;
+use prowess_tools::{Services, Settings, ToolContext, WorkspacePaths};
 use prowess_trust::TrustStore;
 
-/// Where the host keeps things. Nothing here is looked up: a library does not read the home folder.
+/// The folders of a host program. None of them is looked up: a library does not read the home
+/// folder.
 #[derive(Clone, Debug, Default)]
-pub struct Host {
+pub struct HostPaths {
     /// The project.
     pub workspace: PathBuf,
     /// The person's home folder.
     pub home: Option<PathBuf>,
-    /// Where state is kept, such as trust; nothing to trust nobody.
+    /// Where state is kept, such as trust; `None` if nothing is trusted.
     pub state: Option<PathBuf>,
     /// Further folders of our own, which no command may touch.
     pub ours: Vec<PathBuf>,
 }
 
-impl Host {
+impl HostPaths {
     /// The gate with the rules of the settings.
     pub fn gate(&self, config: &Config) -> Gate {
         let spell = |path: &Path| path.to_string_lossy().into_owned().into();
@@ -51,41 +49,50 @@ impl Host {
             .map(|folder| TrustStore::new(folder.join("trust")))
     }
 
-    /// A workshop with the rules of the settings and the trust of the person. It runs nothing until
-    /// it is given a runner.
-    pub fn workshop(
-        &self,
-        registry: &Registry,
-        config: &Config,
-        visibility: Policy,
-        clock: Arc<dyn Clock>,
-    ) -> Workshop {
+    /// Adds these folders, and what a configuration says, to settings.
+    pub fn apply(&self, config: &Config, settings: &mut Settings) {
         let mut ours: Vec<PathBuf> = self.state.iter().cloned().collect();
         ours.extend(self.ours.iter().cloned());
-        Workshop {
-            visibility,
+        settings.paths = WorkspacePaths {
+            workspace: self.workspace.clone(),
+            home: self.home.clone().unwrap_or_default(),
+            ours,
+            outputs: self.state.as_ref().map(|folder| folder.join("outputs")),
+        };
+        if let Some(strength) = config.sandbox {
+            settings.strength = strength;
+        }
+        if let Some(commands) = config.skill_commands {
+            settings.commands = commands;
+        }
+        if let Some(confine) = config.confine {
+            settings.confine = confine;
+        }
+        if let Some(seconds) = config.timeout {
+            let seconds = u64::try_from(seconds).unwrap_or(u64::MAX);
+            settings.deadline_ms = seconds.saturating_mul(1000);
+        }
+        for (name, grant) in &config.agents {
+            let name: Box<str> = name.as_str().into();
+            settings.agents.entry(name).or_insert_with(|| grant.clone());
+        }
+    }
+
+    /// Returns a context with the rules of a configuration and the trust of the person. It runs
+    /// nothing unless the services have a runner.
+    pub fn context(
+        &self,
+        config: &Config,
+        mut services: Services,
+        mut settings: Settings,
+    ) -> ToolContext {
+        self.apply(config, &mut settings);
+        services.trust = self.trust();
+        ToolContext {
+            services,
+            settings,
             gate: Mutex::new(self.gate(config)),
-            trust: self.trust(),
-            places: Places {
-                workspace: self.workspace.clone(),
-                home: self.home.clone().unwrap_or_default(),
-                ours,
-                outputs: self.state.as_ref().map(|folder| folder.join("outputs")),
-            },
-            settings: Settings {
-                strength: config.sandbox.unwrap_or_default(),
-                commands: config.skill_commands.unwrap_or(true),
-                confine: config.confine.unwrap_or(false),
-                deadline_ms: config
-                    .timeout
-                    .map_or(Settings::default().deadline_ms, |seconds| {
-                        u64::try_from(seconds)
-                            .unwrap_or(u64::MAX)
-                            .saturating_mul(1000)
-                    }),
-                ..Settings::default()
-            },
-            ..Workshop::reading(Arc::new(registry.clone()), clock)
+            acting: None,
         }
     }
 }

@@ -67,7 +67,7 @@
 //! ```
 //! use prowess::index::{self, IndexOptions};
 //! use prowess::search::Query;
-//! use prowess::{NewSkill, Policy, Registry, View, Who};
+//! use prowess::{NewSkill, Registry, View, Visibility, Who};
 //!
 //! let registry = Registry::default();
 //! for (name, what) in [("pdf-forms", "Fills in PDF forms."), ("csv-report", "Sums up a CSV file.")] {
@@ -75,8 +75,8 @@
 //! }
 //!
 //! let catalog = registry.snapshot();
-//! let policy = Policy::default();
-//! let view = View::new(&catalog, &policy, Who::Model);
+//! let visibility = Visibility::default();
+//! let view = View::new(&catalog, &visibility, Who::Model);
 //! let listing = index::index(&index::entries(&view, &[]), &IndexOptions::default());
 //! assert!(listing.text.contains("- **pdf-forms** — Fills in PDF forms."));
 //!
@@ -91,11 +91,11 @@ mod runtime;
 mod skills;
 pub mod validate;
 
-pub use compose::Host;
+pub use compose::HostPaths;
 pub use prowess_agent as agent;
 pub use prowess_catalog::{
-    Catalog, Change, ChangeKind, Entry, Form, Grant, Hidden, NotFound, Origin, Override, Policy,
-    Precedence, Refusal, Scope, Sight, Skill, SkillId, Stamp, View, Who, index, rank,
+    Catalog, Change, ChangeKind, Entry, Form, Grant, Hidden, NotFound, Origin, Override,
+    Precedence, Refusal, Scope, Sight, Skill, SkillId, Stamp, View, Visibility, Who, index, rank,
 };
 pub use prowess_config as config;
 pub use prowess_diag as diag;
@@ -113,15 +113,15 @@ pub use prowess_registry::{
 };
 pub use prowess_render as render;
 pub use prowess_runtime::{
-    CancellationToken, Engine, Finished, Models, Outcome, Pause, RuntimeError, Session, Settings,
-    SkillRef, Update, Watcher,
+    CancellationToken, Ending, EndingKind, Engine, FailureKind, Finished, Models, Pause,
+    RuntimeError, Services, Session, Settings, SkillRef, Update, Watcher,
 };
 pub use prowess_sandbox as sandbox;
 pub use prowess_search as search;
 pub use prowess_spec as spec;
 pub use prowess_store as store;
 pub use prowess_tools::{
-    self as tools, Activation, ActivationRequest, SkillSnapshot, Workshop, activate, open,
+    self as tools, Activation, ActivationRequest, SkillSnapshot, ToolContext, activate, open,
 };
 pub use prowess_traits as traits;
 pub use prowess_trust as trust;

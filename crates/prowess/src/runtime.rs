@@ -4,23 +4,23 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use prowess_agent::{Budget, Effort};
-use prowess_catalog::{Policy, Precedence};
+use prowess_catalog::{Precedence, Visibility};
 use prowess_config::Config;
 use prowess_registry::resource::{Resource, SkillFolder};
 use prowess_registry::{FileOptions, Place, Registry};
 use prowess_render::Arguments;
 use prowess_runtime::{
-    CancellationToken, Engine, Finished, Models, Outcome, Parts, RuntimeError, Session, Settings,
-    SkillRef, SubRun, Task, Update, Watcher,
+    CancellationToken, Ending, Engine, Finished, Models, RuntimeError, Session, SkillRef, SubRun,
+    Task, Update, Watcher,
 };
 use prowess_store::{MemorySessions, SystemClock};
-use prowess_tools::{Tool, Workshop};
+use prowess_tools::{Services, Settings, Tool};
 use prowess_traits::{Approver, Clock, CommandRunner, Model, SessionStore, UsageStore};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use crate::compose::Host;
+use crate::compose::HostPaths;
 
 /// Most bytes of a project's notes.
 const MAX_NOTES: usize = 32 * 1024;
@@ -144,18 +144,19 @@ macro_rules! run {
             }
 
             /// Runs it, and returns the last text.
-            pub async fn text(self) -> Result<Outcome<String>, RuntimeError> {
+            pub async fn text(self) -> Result<Ending<String>, RuntimeError> {
                 let finished = self.finish(None).await?;
                 let text = finished.text.clone();
-                Ok(finished.outcome.map(|_| text))
+                Ok(finished.ending.map(|_| text))
             }
 
             /// Runs it, and returns a value of a type that the model is told about.
             pub async fn submit<T: DeserializeOwned + JsonSchema>(
                 self,
-            ) -> Result<Outcome<T>, RunError> {
+            ) -> Result<Ending<T>, RunError> {
                 let schema = schemars::schema_for!(T).to_value();
-                Ok(self.finish(Some(schema)).await?.outcome.read()?)
+                let ending = self.finish(Some(schema)).await?.ending;
+                Ok(ending.try_map(serde_json::from_value)?)
             }
 
             /// Runs it with or without a schema, and returns everything that is known of how it
@@ -189,6 +190,9 @@ pub enum BuildError {
     /// There is no model.
     #[error("a runtime needs a model: `Builder::model`")]
     NoModel,
+    /// The engine refused the services.
+    #[error(transparent)]
+    Engine(#[from] RuntimeError),
     /// The project's folder is not there.
     #[error("cannot find the project `{path}`")]
     NoProject {
@@ -199,74 +203,88 @@ pub enum BuildError {
     },
 }
 
-/// Puts a [`Runtime`] together. What is not said has a safe default: no home folder is read, nothing
-/// is trusted, nobody is asked, no command runs, sessions are kept in memory.
-#[derive(Debug, Default)]
+/// Builds a [`Runtime`]. The defaults are safe: no home folder is read, nothing is trusted, every
+/// prompt is declined, no command runs, sessions are kept in memory.
+#[derive(Debug)]
 pub struct Builder {
     project: Option<PathBuf>,
-    host: Host,
+    paths: HostPaths,
     registry: Option<Registry>,
     config: Config,
-    visibility: Option<Policy>,
-    model: Option<Arc<dyn Model>>,
-    models: Option<Arc<dyn Models>>,
-    sessions: Option<Arc<dyn SessionStore>>,
-    usage: Option<Arc<dyn UsageStore>>,
-    approver: Option<Arc<dyn Approver>>,
-    runner: Option<Arc<dyn CommandRunner>>,
-    clock: Option<Arc<dyn Clock>>,
-    tools: Vec<Arc<dyn Tool>>,
-    tools_of_skills: Vec<Arc<dyn Tool>>,
-    watchers: Vec<Arc<dyn Watcher>>,
+    services: Services,
     settings: Settings,
-    adjust: Option<Adjust>,
 }
 
-/// Changes a workshop before it is used.
-struct Adjust(Box<dyn FnOnce(&mut Workshop) + Send>);
-
-impl std::fmt::Debug for Adjust {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Adjust")
+impl Default for Builder {
+    fn default() -> Self {
+        let services = Services::new(Arc::new(Registry::default()), Arc::new(SystemClock));
+        Self {
+            project: None,
+            paths: HostPaths::default(),
+            registry: None,
+            config: Config::default(),
+            services,
+            settings: Settings::default(),
+        }
     }
 }
 
-/// Parts of a [`Builder`] that are there or not.
-macro_rules! parts {
-    ($($(#[$doc:meta])* $part:ident: $kind:ty,)*) => {
+/// Optional services of a [`Builder`].
+macro_rules! services {
+    ($($(#[$doc:meta])* $service:ident: $kind:ty,)*) => {
         impl Builder {
             $($(#[$doc])*
             #[must_use]
-            pub fn $part(mut self, $part: $kind) -> Self {
-                self.$part = Some($part);
+            pub fn $service(mut self, $service: $kind) -> Self {
+                self.services.$service = Some($service);
                 self
             })*
         }
     };
 }
 
-parts! {
-    /// Skills from elsewhere than the project's folders.
-    registry: Registry,
-    /// Which skills agents see.
-    visibility: Policy,
-    /// The model that is asked.
+services! {
+    /// The model of sessions.
     model: Arc<dyn Model>,
     /// Finds the models that skills and sub-runs ask for by name.
     models: Arc<dyn Models>,
-    /// Where sessions are written down.
+    /// Stores sessions.
     sessions: Arc<dyn SessionStore>,
-    /// What remembers the use of skills.
+    /// Records the use of skills.
     usage: Arc<dyn UsageStore>,
-    /// Whom to ask.
-    approver: Arc<dyn Approver>,
-    /// What runs commands.
+    /// Runs commands.
     runner: Arc<dyn CommandRunner>,
-    /// What tells the time.
-    clock: Arc<dyn Clock>,
 }
 
 impl Builder {
+    /// Skills from elsewhere than the project's folders.
+    #[must_use]
+    pub fn registry(mut self, registry: Registry) -> Self {
+        self.registry = Some(registry);
+        self
+    }
+
+    /// The skills that agents see.
+    #[must_use]
+    pub fn visibility(mut self, visibility: Visibility) -> Self {
+        self.settings.visibility = visibility;
+        self
+    }
+
+    /// Answers prompts.
+    #[must_use]
+    pub fn approver(mut self, approver: Arc<dyn Approver>) -> Self {
+        self.services.approver = approver;
+        self
+    }
+
+    /// Returns the time.
+    #[must_use]
+    pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
+        self.services.clock = clock;
+        self
+    }
+
     /// The project: its skills are found, and work happens there.
     #[must_use]
     pub fn project(mut self, folder: impl Into<PathBuf>) -> Self {
@@ -274,14 +292,14 @@ impl Builder {
         self
     }
 
-    /// Where the host keeps things: home folder, trust.
+    /// The folders of the host: home folder, trust.
     #[must_use]
-    pub fn host(mut self, host: Host) -> Self {
-        self.host = host;
+    pub fn paths(mut self, paths: HostPaths) -> Self {
+        self.paths = paths;
         self
     }
 
-    /// Settings: rules, mode, sandbox.
+    /// The configuration: rules, mode, sandbox. It overrides the settings.
     #[must_use]
     pub fn config(mut self, config: Config) -> Self {
         self.config = config;
@@ -291,105 +309,87 @@ impl Builder {
     /// A tool for every agent.
     #[must_use]
     pub fn tool(mut self, tool: Arc<dyn Tool>) -> Self {
-        self.tools.push(tool);
+        self.services.tools.push(tool);
         self
     }
 
-    /// Tools for files, commands and the web. Each passes the gate.
+    /// Tools for every agent, such as [`file_tools`](prowess_tools::files::file_tools).
     #[must_use]
-    pub fn hands(mut self, tools: Vec<Arc<dyn Tool>>) -> Self {
-        self.tools.extend(tools);
+    pub fn tools(mut self, tools: Vec<Arc<dyn Tool>>) -> Self {
+        self.services.tools.extend(tools);
         self
     }
 
     /// A tool that is declared while a loaded skill names it in `allowed-tools`.
     #[must_use]
-    pub fn tool_of_skills(mut self, tool: Arc<dyn Tool>) -> Self {
-        self.tools_of_skills.push(tool);
+    pub fn skill_tool(mut self, tool: Arc<dyn Tool>) -> Self {
+        self.services.skill_tools.push(tool);
         self
     }
 
-    /// Somebody who sees what happens.
+    /// Receives what happens in sessions.
     #[must_use]
     pub fn watcher(mut self, watcher: Arc<dyn Watcher>) -> Self {
-        self.watchers.push(watcher);
+        self.services.watchers.push(watcher);
         self
     }
 
-    /// The same, as a function of the session, its depth, and what happened.
+    /// Calls a function with the session, its depth and what happened.
     #[must_use]
     pub fn watch(self, see: impl Fn(&str, u8, Update<'_>) + Send + Sync + 'static) -> Self {
         self.watcher(Arc::new(Seeing(see)))
     }
 
-    /// What can be chosen for sessions.
+    /// All services at once. The trust store follows from the folders.
+    #[must_use]
+    pub fn services(mut self, services: Services) -> Self {
+        self.registry = Some((*services.registry).clone());
+        self.services = services;
+        self
+    }
+
+    /// The settings of sessions and tools. The folders and the configuration override them; the
+    /// visibility is set with them.
     #[must_use]
     pub fn settings(mut self, settings: Settings) -> Self {
         self.settings = settings;
         self
     }
 
-    /// Changes the workshop before it is used: network, edits, the name of the agent.
-    #[must_use]
-    pub fn adjust(mut self, adjust: impl FnOnce(&mut Workshop) + Send + 'static) -> Self {
-        self.adjust = Some(Adjust(Box::new(adjust)));
-        self
-    }
-
-    /// Puts it together.
+    /// Builds the runtime.
     pub fn build(mut self) -> Result<Runtime, BuildError> {
-        let model = self.model.ok_or(BuildError::NoModel)?;
-        let clock = self.clock.unwrap_or_else(|| Arc::new(SystemClock));
+        if self.services.model.is_none() {
+            return Err(BuildError::NoModel);
+        }
         if let Some(folder) = &self.project {
             let real = folder.canonicalize();
             let real = real.map_err(|source| BuildError::NoProject {
                 path: folder.clone(),
                 source,
             });
-            self.host.workspace = real?;
+            self.paths.workspace = real?;
         }
-        let workspace = self.host.workspace.clone();
+        let workspace = &self.paths.workspace;
         let registry = self.registry.unwrap_or_else(|| {
             let place = Place {
                 current: workspace.clone(),
-                home: self.host.home.clone(),
+                home: self.paths.home.clone(),
                 ..Place::default()
             };
             Registry::open(place, FileOptions::default(), Precedence::default())
         });
-        let visibility = self.visibility.unwrap_or_default();
-        let mut workshop =
-            self.host
-                .workshop(&registry, &self.config, visibility, Arc::clone(&clock));
-        workshop.runner = self.runner;
-        workshop.usage = self.usage;
-        if let Some(approver) = self.approver {
-            workshop.approver = approver;
-        }
-        if let Some(Adjust(adjust)) = self.adjust {
-            adjust(&mut workshop);
-        }
-        for (name, grant) in self.config.agents {
-            self.settings.agents.entry(name.into()).or_insert(grant);
+        self.services.registry = Arc::new(registry);
+        if self.services.sessions.is_none() {
+            self.services.sessions = Some(Arc::new(MemorySessions::new()));
         }
         if self.settings.project_notes.is_none() {
-            self.settings.project_notes = project_notes(&workspace);
+            self.settings.project_notes = project_notes(workspace);
         }
-        Ok(Runtime {
-            engine: Engine::new(Parts {
-                model,
-                models: self.models,
-                store: self
-                    .sessions
-                    .unwrap_or_else(|| Arc::new(MemorySessions::new())),
-                clock,
-                workshop,
-                tools: self.tools,
-                tools_of_skills: self.tools_of_skills,
-                watchers: self.watchers,
-                settings: self.settings,
-            }),
-        })
+        let context = self
+            .paths
+            .context(&self.config, self.services, self.settings);
+        let engine = Engine::new(context)?;
+        Ok(Runtime { engine })
     }
 }
 

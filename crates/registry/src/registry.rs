@@ -47,12 +47,12 @@ struct Shared {
 /// What only writers touch.
 #[derive(Debug, Default)]
 struct Writer {
-    sources: Vec<Live>,
+    sources: Vec<SourceState>,
 }
 
 /// A source and what it held at the last scan.
 #[derive(Debug)]
-struct Live {
+struct SourceState {
     source: Arc<dyn SkillSource>,
     /// The same source, where it is one of folders.
     files: Option<Arc<FileSource>>,
@@ -161,17 +161,17 @@ impl Registry {
 
     /// Adds a source; [`Registry::refresh`] reads it.
     pub fn add_source(&self, source: Arc<dyn SkillSource>) {
-        self.add(&mut self.writer(), Live::new(source, None));
+        self.add(&mut self.writer(), SourceState::new(source, None));
     }
 
     /// Adds a source of folders; [`Registry::refresh`] reads it, and a watcher watches it.
     pub fn add_files(&self, source: FileSource) {
         let source = Arc::new(source);
-        let live = Live::new(Arc::clone(&source) as Arc<dyn SkillSource>, Some(source));
+        let live = SourceState::new(Arc::clone(&source) as Arc<dyn SkillSource>, Some(source));
         self.add(&mut self.writer(), live);
     }
 
-    fn add(&self, writer: &mut Writer, live: Live) {
+    fn add(&self, writer: &mut Writer, live: SourceState) {
         let mut sources = self
             .shared
             .sources
@@ -342,7 +342,7 @@ impl Registry {
             .sources
             .iter_mut()
             .filter(|live| live.holds(&self.shared.program));
-        program.for_each(Live::scan);
+        program.for_each(SourceState::scan);
         self.publish(&writer, None);
     }
 
@@ -371,7 +371,7 @@ impl Registry {
         let real = std::fs::canonicalize(folder).map_err(failed)?;
         std::fs::read_dir(&real).map_err(failed)?;
         let mut writer = self.writer();
-        let has_it = |live: &Live| {
+        let has_it = |live: &SourceState| {
             live.files
                 .as_ref()
                 .is_some_and(|files| files.is_only(&real))
@@ -386,7 +386,7 @@ impl Registry {
             let source = Arc::new(FileSource::of_folder(real, options));
             self.add(
                 &mut writer,
-                Live::new(Arc::clone(&source) as _, Some(source)),
+                SourceState::new(Arc::clone(&source) as _, Some(source)),
             );
         }
         let live = &mut writer.sources[index];
@@ -464,7 +464,7 @@ impl Registry {
     }
 }
 
-impl Live {
+impl SourceState {
     fn new(source: Arc<dyn SkillSource>, files: Option<Arc<FileSource>>) -> Self {
         let (skills, places, faults, notices) = Default::default();
         Self {

@@ -23,9 +23,9 @@ use prowess_http::{Address, Deadlines, HttpClient};
 use prowess_models::{Anthropic, OpenAiChat, RemoteModel, Wire};
 use prowess_policy::Mode;
 use prowess_registry::{FileOptions, FileSource, Place, Registry};
-use prowess_runtime::{CancellationToken, Engine, Parts, Session, Settings, Update, Watcher};
+use prowess_runtime::{CancellationToken, Engine, Session, Update, Watcher};
 use prowess_store::{MemorySessions, SqliteSessions, SystemClock};
-use prowess_tools::{Places, Workshop};
+use prowess_tools::{ToolContext, WorkspacePaths};
 use prowess_traits::{BoxFuture, Model, ModelError, ModelInfo, OnDelta, SessionStore};
 use serde_json::json;
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
@@ -112,7 +112,7 @@ async fn one_turn(session: &mut Session, text: &str) {
 
 /// What was written down for the last turn.
 fn last_turn(engine: &Engine, id: &str) -> Vec<Stamped> {
-    let events = engine.parts().store.events(id).expect("events");
+    let events = engine.sessions().events(id).expect("events");
     let said = |stamped: &Stamped| matches!(stamped.event, Event::Said { .. });
     let at = events.iter().rposition(said).expect("something was said");
     events[at..].to_vec()
@@ -394,27 +394,19 @@ impl World {
     ) -> Engine {
         let clock = Arc::new(SystemClock);
         let workspace = self.path("project");
-        let mut workshop = Workshop::reading(Arc::clone(&self.registry), clock.clone());
-        workshop.gate().mode = Mode::Yolo;
-        workshop.gate().places.root = workspace.to_string_lossy().into();
-        workshop.places = Places {
+        let mut context = ToolContext::new(Arc::clone(&self.registry), clock);
+        context.gate().mode = Mode::Yolo;
+        context.gate().places.root = workspace.to_string_lossy().into();
+        context.settings.paths = WorkspacePaths {
             workspace,
-            ..Places::default()
+            ..WorkspacePaths::default()
         };
-        Engine::new(Parts {
-            model,
-            models: None,
-            store,
-            clock,
-            workshop,
-            tools: prowess_tools::files::file_tools(None),
-            tools_of_skills: Vec::new(),
-            watchers: watcher.into_iter().collect(),
-            settings: Settings {
-                budget: Budget::default(),
-                ..Settings::default()
-            },
-        })
+        context.settings.budget = Budget::default();
+        context.services.model = Some(model);
+        context.services.sessions = Some(store);
+        context.services.tools = prowess_tools::files::file_tools(None);
+        context.services.watchers.extend(watcher);
+        Engine::new(context).expect("an engine")
     }
 }
 
@@ -467,7 +459,7 @@ fn history(runtime: &Runtime, engine: &Engine) -> Box<str> {
         .into_iter()
         .map(|event| Stamped { at: 1, event })
         .collect();
-    let store = &engine.parts().store;
+    let store = engine.sessions();
     let lease = store.take(&id).expect("nobody has it");
     store.append(&lease, &events).expect("it is written");
     store.release(lease);

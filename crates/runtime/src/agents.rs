@@ -2,7 +2,7 @@
 
 use prowess_catalog::{Grant, View, Who};
 use prowess_diag::{suggest, wording};
-use prowess_tools::{SkillHandle, SkillSnapshot, Workshop};
+use prowess_tools::{SkillHandle, SkillSnapshot, ToolContext};
 
 use crate::engine::Engine;
 use crate::error::RuntimeError;
@@ -51,7 +51,7 @@ impl Engine {
 
     /// Finds an agent. Capital letters do not count: `explore` is `Explore`.
     fn find_agent(&self, skill: &str, name: &str) -> Result<Agent, RuntimeError> {
-        let set = &self.parts.settings.agents;
+        let set = &self.settings().agents;
         let same = |known: &str| known.eq_ignore_ascii_case(name);
         let set_by_name = || set.iter().find(|(known, _)| same(known));
         let given = set.get_key_value(name).or_else(set_by_name);
@@ -77,8 +77,7 @@ impl Engine {
                 .any(|(known, _)| known.eq_ignore_ascii_case(name))
         };
         let set = self
-            .parts
-            .settings
+            .settings()
             .agents
             .keys()
             .map(|name| &**name)
@@ -114,19 +113,19 @@ pub(crate) fn missing(skill: &str, name: &str, near: Option<&str>, known: &[Box<
 /// an agent's list is about what it finds, and not about what it is started for.
 pub(crate) fn narrow(
     agents: &[Agent],
-    workshop: &mut Workshop,
+    context: &mut ToolContext,
     running: &SkillHandle,
     who: Who,
 ) -> Result<(), RuntimeError> {
-    let catalog = workshop.registry.snapshot();
+    let catalog = context.services.registry.snapshot();
     for agent in agents {
         let Some(grant) = &agent.grant else { continue };
         let mut grant = grant.clone();
         if let Some(allow) = &mut grant.allow {
             allow.push(catalog.qualified_name(running.entry()));
         }
-        workshop.visibility.grant = grant.and(&workshop.visibility.grant, &catalog);
-        let view = View::new(&catalog, &workshop.visibility, who);
+        context.settings.visibility.grant = grant.and(&context.settings.visibility.grant, &catalog);
+        let view = View::new(&catalog, &context.settings.visibility, who);
         if !view.admits(running.entry()) {
             return Err(RuntimeError::NotGiven {
                 skill: running.name().into(),

@@ -23,10 +23,10 @@ impl Session {
         sub: SubRun,
         cancel: &CancellationToken,
     ) {
-        let (engine, workshop) = (self.engine.clone(), self.confined());
+        let (engine, context) = (self.engine.clone(), self.confined());
         let (name, cancel): (Box<str>, _) = (name.into(), cancel.child_token());
         self.background.spawn(async move {
-            let ended = Box::pin(subrun::run_in(&engine, &workshop, sub, &cancel)).await;
+            let ended = Box::pin(subrun::run_in(&engine, &context, sub, &cancel)).await;
             (name, ended)
         });
     }

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use prowess_agent::Budget;
-use prowess_tools::{SkillHandle, SkillSnapshot, Workshop};
+use prowess_tools::{SkillHandle, SkillSnapshot, ToolContext};
 
 use crate::session::Session;
 use crate::subrun::{SkillRef, SubRun};
@@ -34,7 +34,7 @@ impl Session {
                 .unwrap_or_default(),
             run.spent(),
         );
-        let usual = self.engine.parts.settings.sub_budget;
+        let usual = self.engine.settings().sub_budget;
         let least = |limit: Option<u64>, spent: u64, usual: Option<u64>| {
             let left = limit.map(|limit| limit.saturating_sub(spent));
             left.into_iter().chain(usual).min()
@@ -47,20 +47,20 @@ impl Session {
         }
     }
 
-    /// The workshop of a sub-run: what loaded skills take away here is not there either.
-    pub(crate) fn confined(&self) -> Workshop {
-        let workshop = self.workshop.derive();
-        restrict(&workshop, self.active_skills());
-        workshop
+    /// The context of a sub-run: what loaded skills take away here is not there either.
+    pub(crate) fn confined(&self) -> ToolContext {
+        let context = self.context.derive();
+        restrict(&context, self.active_skills());
+        context
     }
 }
 
-/// Adds what skills forbid to the rules of a workshop.
+/// Adds what skills forbid to the rules of a context.
 pub(crate) fn restrict<'s>(
-    workshop: &Workshop,
+    context: &ToolContext,
     skills: impl IntoIterator<Item = &'s Arc<SkillSnapshot>>,
 ) {
-    let mut gate = workshop.gate();
+    let mut gate = context.gate();
     for skill in skills.into_iter().filter(|skill| skill.is_trusted()) {
         gate.rules.restrict(&skill.trust.tools);
     }

@@ -10,7 +10,7 @@ use prowess_render::Arguments;
 use prowess_tools::names::{SUBMIT, arguments_field, is_file_tool};
 use prowess_tools::{
     HookEvent, HookOutcome, HookState, Loaded, Said, SkillHandle, SkillSnapshot,
-    ToolCall as HookCall, Toolset, Workshop, rule_names, run_hooks,
+    ToolCall as HookCall, ToolContext, Toolset, rule_names, run_hooks,
 };
 use prowess_traits::Question;
 use serde_json::Value;
@@ -41,6 +41,16 @@ struct Called {
     messages: Vec<String>,
     /// A hook wants the whole work to stop.
     stop: Option<String>,
+}
+
+/// What hooks say before a call.
+enum BeforeCall {
+    /// The call is made with this input, and the model reads what the hooks said.
+    Proceed { input: Value, context: Vec<Said> },
+    /// The call is not made.
+    Refuse(String),
+    /// The call is not made, and the run ends.
+    Stop(String),
 }
 
 impl Session {
@@ -75,9 +85,9 @@ impl Session {
         let read_only = !self.has_hooks()
             && self
                 .tools
-                .tools(&self.workshop)
+                .tools(&self.context)
                 .find(|tool| *tool.name() == *call.name)
-                .is_some_and(|tool| tool.is_read_only(&self.workshop));
+                .is_some_and(|tool| tool.is_read_only(&self.context));
         self.journal
             .write(Event::CallStarted {
                 call: call.id.clone(),
@@ -149,14 +159,14 @@ impl Session {
             fewer.retain(|name| *name != *call.name);
             Arc::new(fewer)
         };
-        let workshop = Arc::clone(&self.workshop);
+        let context = Arc::clone(&self.context);
         let skills: Vec<_> = self.active_skills().map(Arc::clone).collect();
         let (mut loaded, hooks) = (self.loaded.clone(), self.hooks.clone());
         if let Some(skill) = skill {
             loaded.set_resolved(skill);
         }
         let call = call.clone();
-        let work = move || work(&workshop, &tools, &skills, loaded, hooks, &call);
+        let work = move || work(&context, &tools, &skills, loaded, hooks, &call);
         let mut work = tokio::spawn(blocking(work).in_current_span());
         let ended = tokio::select! {
             biased;
@@ -290,16 +300,21 @@ impl Session {
         if result.is_error || !is_file_tool(&call.name) {
             return;
         }
-        let Some(workshop) = Arc::get_mut(&mut self.workshop) else {
+        let Some(context) = Arc::get_mut(&mut self.context) else {
             return;
         };
-        let root = workshop.places.workspace.to_string_lossy().into_owned();
+        let root = context
+            .settings
+            .paths
+            .workspace
+            .to_string_lossy()
+            .into_owned();
         let path = path
             .strip_prefix(&*root)
             .unwrap_or(path)
             .trim_start_matches('/')
             .to_owned();
-        let touched = workshop.visibility.touched.get_or_insert_default();
+        let touched = context.settings.visibility.touched.get_or_insert_default();
         if !touched.contains(&path) && touched.len() < 10_000 {
             touched.push(path);
             self.touched = true;
@@ -313,25 +328,20 @@ impl Session {
         let Some(name) = name.filter(|_| arguments_field(&call.name).is_some()) else {
             return Ok(None);
         };
-        let (workshop, name) = (Arc::clone(&self.workshop), name.to_owned());
+        let (context, name) = (Arc::clone(&self.context), name.to_owned());
         blocking(move || {
-            let skill = workshop.resolve(&name, Who::Model).ok()?;
+            let skill = context.resolve(&name, Who::Model).ok()?;
             if !skill.is_served() {
                 // The tool reports the error.
-                let _ = skill.read(&workshop);
+                let _ = skill.read(&context);
             }
             Some(skill)
         })
         .await
     }
 
-    /// Asks the hooks of loaded skills about a call that no tool answers: the input, where they
-    /// changed it, and what the model is to know. The error says why it is not made, and whether the
-    /// whole work is to stop.
-    async fn hooks_before(
-        &mut self,
-        call: &ToolCall,
-    ) -> Result<Result<(Option<Value>, Vec<Said>), (String, bool)>, RuntimeError> {
+    /// Runs the hooks of loaded skills before a call that no tool answers.
+    async fn hooks_before(&mut self, call: &ToolCall) -> Result<BeforeCall, RuntimeError> {
         let asked = call.clone();
         let outcome = self
             .run_hooks(move |run| {
@@ -340,15 +350,21 @@ impl Session {
             })
             .await?;
         let Some(outcome) = outcome else {
-            return Ok(Ok((None, Vec::new())));
+            return Ok(BeforeCall::Proceed {
+                input: call.input.clone(),
+                context: Vec::new(),
+            });
         };
         if let Some(said) = &outcome.stop {
-            return Ok(Err((stopped(said), true)));
+            return Ok(BeforeCall::Stop(stopped(said)));
         }
-        let (workshop, asked) = (Arc::clone(&self.workshop), call.clone());
-        blocking(move || match hook_verdict(&workshop, &asked, &outcome) {
-            Ok(()) => Ok((outcome.updated_input, outcome.context)),
-            Err(text) => Err((text, false)),
+        let (context, asked) = (Arc::clone(&self.context), call.clone());
+        blocking(move || match hook_verdict(&context, &asked, &outcome) {
+            Ok(()) => BeforeCall::Proceed {
+                input: outcome.updated_input.unwrap_or(asked.input),
+                context: outcome.context,
+            },
+            Err(text) => BeforeCall::Refuse(text),
         })
         .await
     }
@@ -388,10 +404,10 @@ impl Session {
         span: &Span,
     ) -> Result<(), RuntimeError> {
         // The rules and the schema of the tool count here as well.
-        let (tools, workshop) = (Arc::clone(&self.tools), Arc::clone(&self.workshop));
+        let (tools, context) = (Arc::clone(&self.tools), Arc::clone(&self.context));
         let (asked, resolved) = (call.clone(), Some(skill.clone()));
         let admitted =
-            blocking(move || tools.admit(&workshop, &asked.name, &asked.input, resolved)).await?;
+            blocking(move || tools.admit(&context, &asked.name, &asked.input, resolved)).await?;
         let above = self
             .journal
             .run
@@ -411,13 +427,12 @@ impl Session {
             })
             .await?;
         let began = Instant::now();
-        let (input, context) = match self.hooks_before(call).await? {
-            Ok((updated, context)) => (updated.unwrap_or_else(|| call.input.clone()), context),
-            Err((text, stop)) => {
-                self.answered(ToolResult::error(call, text.clone())).await?;
-                if stop {
-                    self.end(Ending::Declined { why: text }).await?;
-                }
+        let (input, said) = match self.hooks_before(call).await? {
+            BeforeCall::Proceed { input, context } => (input, context),
+            BeforeCall::Refuse(text) => return self.answered(ToolResult::error(call, text)).await,
+            BeforeCall::Stop(why) => {
+                self.answered(ToolResult::error(call, why.clone())).await?;
+                self.end(Ending::Declined { why }).await?;
                 return Ok(());
             }
         };
@@ -434,7 +449,7 @@ impl Session {
             who: Who::Model,
             ..self.part(skill.clone())
         };
-        let may_wait = self.engine.parts.settings.background
+        let may_wait = self.engine.settings().background
             && self.journal.depth == 0
             && self.background() < MAX_BACKGROUND;
         let (mut result, usage) = if snapshot.effects.background && may_wait {
@@ -460,7 +475,7 @@ impl Session {
                 Err(error) => (ToolResult::error(call, error.to_string()), None),
             }
         };
-        hear(&mut result, &context);
+        hear(&mut result, &said);
         let stop = self.hooks_after(call, input, &mut result).await?;
         if result.is_error {
             trace::failed(span, trace::TOOL_ERROR);
@@ -504,7 +519,7 @@ fn forked(skill: &SkillHandle) -> Option<(&SkillHandle, Arc<SkillSnapshot>)> {
 
 /// Calls a tool between its hooks. Blocks.
 fn work(
-    workshop: &Workshop,
+    context: &ToolContext,
     tools: &Toolset,
     skills: &[Arc<SkillSnapshot>],
     mut loaded: Loaded,
@@ -519,7 +534,7 @@ fn work(
     let before = HookEvent::PreToolUse {
         tool: about(call, also, &call.input),
     };
-    let before = run_hooks(workshop, &active, &before, &mut hooks);
+    let before = run_hooks(context, &active, &before, &mut hooks);
     let mut messages: Vec<String> = Vec::new();
     let mut say = |outcome: &HookOutcome| {
         let said = outcome.messages.iter().chain(&outcome.stop);
@@ -530,7 +545,7 @@ fn work(
     let stop = before.stop.as_ref().map(stopped);
     let verdict = match &stop {
         Some(why) => Err(format!("{why} Nothing was done.")),
-        None => hook_verdict(workshop, call, &before),
+        None => hook_verdict(context, call, &before),
     };
     if let Err(text) = verdict {
         let result = ToolResult::error(call, text);
@@ -543,7 +558,7 @@ fn work(
             stop,
         };
     }
-    let answer = tools.call(workshop, &mut loaded, &call.name, input);
+    let answer = tools.call(context, &mut loaded, &call.name, input);
     let mut submitted = None;
     let (mut result, response) = match answer {
         Ok(answer) => {
@@ -565,7 +580,7 @@ fn work(
         tool: about(call, also, input),
         response: &response,
     };
-    let after = run_hooks(workshop, &active, &after, &mut hooks);
+    let after = run_hooks(context, &active, &after, &mut hooks);
     say(&after);
     hear(
         &mut result,
@@ -613,7 +628,11 @@ fn about<'c>(call: &'c ToolCall, also: &'c [&'c str], input: &'c Value) -> HookC
 }
 
 /// Whether hooks let a call through; a person is asked where a hook wants that.
-fn hook_verdict(workshop: &Workshop, call: &ToolCall, outcome: &HookOutcome) -> Result<(), String> {
+fn hook_verdict(
+    context: &ToolContext,
+    call: &ToolCall,
+    outcome: &HookOutcome,
+) -> Result<(), String> {
     let refused = || {
         let who = outcome.reasons.first().map_or("", |said| &*said.skill);
         format!(
@@ -635,8 +654,8 @@ fn hook_verdict(workshop: &Workshop, call: &ToolCall, outcome: &HookOutcome) -> 
                 skill,
                 action: None,
             };
-            let answer = workshop.approver.ask(&question);
-            workshop.note(&what, &decision, Some(answer), skill);
+            let answer = context.services.approver.ask(&question);
+            context.note(&what, &decision, Some(answer), skill);
             match answer {
                 Answer::No => Err(refused()),
                 _ => Ok(()),

@@ -11,17 +11,16 @@ use prowess_catalog::index::{self, NoteOptions, Shown};
 use prowess_catalog::{View, Who};
 use prowess_tools::names::LOAD_SKILL;
 use prowess_tools::{HookEvent, HookOutcome, HookState, run_hooks};
-use prowess_traits::{ModelError, ModelErrorKind, Price};
+use prowess_traits::{ModelError, ModelErrorKind, Price, Update};
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
 use crate::error::RuntimeError;
 use crate::journal::blocking;
 use crate::outcome::Pause;
-use crate::say::Words;
+use crate::say::PendingMessage;
 use crate::session::Session;
 use crate::trace;
-use crate::watch::Update;
 
 /// How a question to a model ended.
 enum Asked {
@@ -33,7 +32,7 @@ enum Asked {
 
 /// Who sees the pieces of an answer. Those of a summary are no part of the conversation.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Heard {
+enum DeltaAudience {
     ByAll,
     ByNobody,
 }
@@ -59,7 +58,7 @@ impl Session {
                 Step::AskModel | Step::Prune { .. } | Step::Compact { .. }
             );
             if asks_soon && !self.pending.is_empty() {
-                self.write_said(Words::default(), None).await?;
+                self.write_said(PendingMessage::default(), None).await?;
                 continue;
             }
             match step {
@@ -112,7 +111,7 @@ impl Session {
         self.note_changes().await?;
         let declarations = self.declared();
         let tools: Vec<Box<str>> = declarations.iter().map(|tool| tool.name.clone()).collect();
-        let settings = &self.engine.parts.settings;
+        let settings = self.engine.settings();
         let options = Options {
             max_tokens: settings.max_tokens,
             effort: self.effort,
@@ -125,7 +124,7 @@ impl Session {
         self.journal
             .write(Event::Asked { turn, model, tools })
             .await?;
-        let asked = self.question(&request, cancel, Heard::ByAll).await;
+        let asked = self.question(&request, cancel, DeltaAudience::ByAll).await;
         // What nobody else has need not be copied to take the answer in.
         drop(request);
         match asked {
@@ -154,9 +153,8 @@ impl Session {
                     self.compact(&plan, cancel).await?;
                     return Ok(None);
                 }
-                let kind = error.kind.as_str().into();
                 let ending = Ending::Failed {
-                    kind,
+                    kind: error.kind.failure(),
                     message: error.to_string(),
                 };
                 Ok(Some(self.end(ending).await?))
@@ -165,7 +163,12 @@ impl Session {
     }
 
     /// Asks the model, within the time that is left.
-    async fn question(&self, request: &Request, cancel: &CancellationToken, heard: Heard) -> Asked {
+    async fn question(
+        &self,
+        request: &Request,
+        cancel: &CancellationToken,
+        heard: DeltaAudience,
+    ) -> Asked {
         let run = &self.journal.run;
         let budget = run
             .started()
@@ -175,7 +178,7 @@ impl Session {
         let span = trace::chat(self);
         let (engine, id, depth) = (&self.engine, &self.journal.id, self.journal.depth);
         let mut deltas = |delta: Delta| {
-            if heard == Heard::ByAll {
+            if heard == DeltaAudience::ByAll {
                 engine.tell(id, depth, Update::Delta(&delta));
             }
         };
@@ -216,13 +219,13 @@ impl Session {
     /// Tells the model what changed among its skills. The index itself is never rewritten, so that
     /// the provider's cache stays warm.
     async fn note_changes(&mut self) -> Result<(), RuntimeError> {
-        let catalog = self.workshop.registry.snapshot();
+        let catalog = self.context.services.registry.snapshot();
         if catalog.generation() == self.generation && !self.touched {
             return Ok(());
         }
         (self.generation, self.touched) = (catalog.generation(), false);
         let (note, now) = {
-            let view = View::new(&catalog, &self.workshop.visibility, Who::Model);
+            let view = View::new(&catalog, &self.context.settings.visibility, Who::Model);
             let entries = index::entries(&view, &[]);
             (
                 index::note(&self.known, &entries, &NoteOptions::default()),
@@ -231,7 +234,7 @@ impl Session {
         };
         let can_load = self
             .tools
-            .tools(&self.workshop)
+            .tools(&self.context)
             .any(|tool| tool.name() == LOAD_SKILL);
         if let Some(note) = note.filter(|_| can_load || !self.known.skills.is_empty()) {
             let text = format!("[{}]", note.text.trim_end());
@@ -274,7 +277,10 @@ impl Session {
             },
             tools: Vec::new(),
         };
-        let answer = match self.question(&request, cancel, Heard::ByNobody).await {
+        let answer = match self
+            .question(&request, cancel, DeltaAudience::ByNobody)
+            .await
+        {
             Asked::Answer(reply, _) => Some(reply),
             Asked::Failed(_) | Asked::Cancelled | Asked::OutOfTime => None,
         };
@@ -337,7 +343,7 @@ impl Session {
         if !self.has_hooks() {
             return Ok(None);
         }
-        let workshop = Arc::clone(&self.workshop);
+        let context = Arc::clone(&self.context);
         let skills: Vec<_> = self.active_skills().map(Arc::clone).collect();
         let mut state = self.hooks.clone();
         let (outcome, state) = blocking(move || {
@@ -346,7 +352,7 @@ impl Session {
                 .map(|skill| (&skill.effects.hooks, &skill.trust))
                 .collect();
             let mut outcome = HookOutcome::default();
-            with(&mut |event| outcome = run_hooks(&workshop, &active, event, &mut state));
+            with(&mut |event| outcome = run_hooks(&context, &active, event, &mut state));
             (outcome, state)
         })
         .await?;

@@ -3,7 +3,7 @@
 use prowess_agent::FoldError;
 use prowess_catalog::visibility::Refusal;
 use prowess_tools::{ActivationError, SchemaFault};
-use prowess_traits::SessionError;
+use prowess_traits::{FindModelError, SessionError};
 
 /// Why a session could not begin or go on. What a model or a tool does wrong is no such error: it is
 /// how a run ended.
@@ -45,12 +45,18 @@ pub enum RuntimeError {
     #[error(transparent)]
     Schema(#[from] SchemaFault),
     /// A model that was asked for by name is not there.
-    #[error("no model `{name}`: {why}")]
+    #[error("no model `{name}`: {source}")]
     NoModel {
         /// Its name.
         name: Box<str>,
-        /// Why not.
-        why: String,
+        /// The cause.
+        source: FindModelError,
+    },
+    /// A service that every engine needs is missing.
+    #[error("the engine has no {service}")]
+    Missing {
+        /// The service.
+        service: &'static str,
     },
     /// A skill runs as an agent that nobody defined.
     #[error("{}", crate::agents::missing(skill, name, near.as_deref(), known))]

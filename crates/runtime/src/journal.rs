@@ -3,11 +3,10 @@
 use std::sync::Arc;
 
 use prowess_agent::{Event, Run, Stamped};
-use prowess_traits::{Lease, SessionStore};
+use prowess_traits::{Lease, SessionStore, Update};
 
 use crate::engine::Engine;
 use crate::error::RuntimeError;
-use crate::watch::Update;
 
 /// A session that is written to, and the conversation that its events make.
 #[derive(Debug)]
@@ -30,7 +29,7 @@ struct Held {
 impl Held {
     fn new(engine: &Engine, lease: Lease) -> Arc<Self> {
         Arc::new(Self {
-            store: Arc::clone(&engine.parts.store),
+            store: Arc::clone(engine.sessions()),
             lease: Some(lease),
         })
     }
@@ -52,10 +51,10 @@ impl Journal {
         depth: u8,
     ) -> Result<Self, RuntimeError> {
         let first = Stamped {
-            at: engine.parts.clock.now(),
+            at: engine.services().clock.now(),
             event: first,
         };
-        let store = Arc::clone(&engine.parts.store);
+        let store = Arc::clone(engine.sessions());
         let written = first.clone();
         let lease = blocking(move || store.create(&written)).await??;
         let id = lease.session.clone();
@@ -75,7 +74,7 @@ impl Journal {
         engine: &Engine,
         id: &str,
     ) -> Result<(Self, Vec<Stamped>), RuntimeError> {
-        let store = Arc::clone(&engine.parts.store);
+        let store = Arc::clone(engine.sessions());
         let asked: Box<str> = id.into();
         let (lease, events) = blocking(move || {
             let lease = store.take(&asked)?;
@@ -120,7 +119,7 @@ impl Journal {
                 fault,
             })?;
         }
-        let at = self.engine.parts.clock.now();
+        let at = self.engine.services().clock.now();
         let stamped: Arc<Vec<Stamped>> = Arc::new(
             events
                 .into_iter()

@@ -4,11 +4,9 @@ use prowess_agent::Listed;
 use prowess_catalog::index::{self, IndexOptions, Limit, Shown};
 use prowess_catalog::rank::{self, Ranked};
 use prowess_catalog::{Sight, View, Who};
-use prowess_tools::Workshop;
+use prowess_tools::ToolContext;
 use prowess_tools::names::{LIST_SKILLS, LOAD_SKILL, SEARCH_SKILLS};
 use prowess_traits::UsageQuery;
-
-use crate::engine::Settings;
 
 /// What a model is told about its work, unless it is configured otherwise.
 pub const INSTRUCTIONS: &str = include_str!("prompts/system.md");
@@ -32,17 +30,19 @@ pub(crate) struct Prompt {
 }
 
 /// Writes the beginning of a session. `tools` are the names of the tools that the model has.
-pub(crate) fn prompt(workshop: &Workshop, settings: &Settings, tools: &[Box<str>]) -> Prompt {
-    let mut system = vec![settings.instructions.clone()];
+pub(crate) fn prompt(context: &ToolContext, tools: &[Box<str>]) -> Prompt {
+    let settings = &context.settings;
+    let default = || INSTRUCTIONS.trim().to_owned();
+    let mut system = vec![settings.instructions.clone().unwrap_or_else(default)];
     if let Some(notes) = &settings.project_notes {
         system.push(format!(
             "What this project tells every agent (AGENTS.md):\n\n{notes}"
         ));
     }
     let has = |name: &'static str| tools.iter().any(|tool| **tool == *name).then_some(name);
-    let catalog = workshop.registry.snapshot();
-    let view = View::new(&catalog, &workshop.visibility, Who::Model);
-    let entries = index::entries(&view, &ranked(workshop, &view));
+    let catalog = context.services.registry.snapshot();
+    let view = View::new(&catalog, &context.settings.visibility, Who::Model);
+    let entries = index::entries(&view, &ranked(context, &view));
     let made = index::index(
         &entries,
         &IndexOptions {
@@ -103,11 +103,16 @@ pub(crate) fn prompt(workshop: &Workshop, settings: &Settings, tools: &[Box<str>
 }
 
 /// The skills in the order of their use, as far as it is remembered.
-fn ranked(workshop: &Workshop, view: &View<'_>) -> Vec<Ranked> {
-    let Some(store) = &workshop.usage else {
+fn ranked(context: &ToolContext, view: &View<'_>) -> Vec<Ranked> {
+    let Some(store) = &context.services.usage else {
         return Vec::new();
     };
-    let project = workshop.places.workspace.to_string_lossy().into_owned();
+    let project = context
+        .settings
+        .paths
+        .workspace
+        .to_string_lossy()
+        .into_owned();
     let rows = store
         .rows(&UsageQuery::project(project))
         .unwrap_or_default();
@@ -119,6 +124,6 @@ fn ranked(workshop: &Workshop, view: &View<'_>) -> Vec<Ranked> {
     rank::rank(
         &skills,
         &used,
-        &rank::Options::new(workshop.clock.now(), LAST_USED),
+        &rank::Options::new(context.services.clock.now(), LAST_USED),
     )
 }

@@ -8,7 +8,7 @@ use prowess_catalog::Who;
 use prowess_catalog::index::Shown;
 use prowess_policy::{Answer, Decision, Verdict};
 use prowess_tools::{
-    ActivationError, Choice, HookEvent, HookState, Loaded, Role, SkillHandle, open, read,
+    ActivationError, HookEvent, HookState, Loaded, Role, SkillHandle, ToolSelection, open, read,
 };
 use prowess_traits::{Model, Question, Recorder, SessionError, SessionQuery};
 
@@ -18,7 +18,7 @@ use crate::below;
 use crate::engine::Engine;
 use crate::error::RuntimeError;
 use crate::journal::{Journal, blocking};
-use crate::say::Words;
+use crate::say::PendingMessage;
 use crate::session::{Notes, Session, toolset};
 use crate::subrun::{self, MAX_DEPTH};
 
@@ -40,7 +40,7 @@ impl Session {
             });
         };
         let mut session = Self::restore(engine, journal, &started, &events).await?;
-        session.name_workshop();
+        session.name_context();
         session.touch_again(&events);
         session.tell_of_lost_work(&events).await?;
         let changed = session.read_skills().await?;
@@ -63,10 +63,7 @@ impl Session {
 
     /// Skills that worked in the background end with their session: the model must not wait for them.
     async fn tell_of_lost_work(&mut self, events: &[Stamped]) -> Result<(), RuntimeError> {
-        let (store, id) = (
-            Arc::clone(&self.engine.parts.store),
-            self.journal.id.clone(),
-        );
+        let (store, id) = (Arc::clone(self.engine.sessions()), self.journal.id.clone());
         let below: Result<Vec<_>, SessionError> = blocking(move || {
             let query = SessionQuery {
                 project: None,
@@ -128,14 +125,14 @@ impl Session {
         started: &Started,
         events: &[Stamped],
     ) -> Result<Self, RuntimeError> {
-        let mut workshop = engine.parts.workshop.derive();
+        let mut context = engine.context().derive();
         let notes = Arc::new(Notes::default());
-        workshop.recorder = Some(Arc::clone(&notes) as Arc<dyn Recorder>);
-        workshop.settings.effort = started.effort.map(|effort| effort.as_str().to_owned());
-        workshop.visibility.touched.get_or_insert_default();
-        let mut choice = Choice {
-            skill: engine.parts.settings.skill_tool,
-            ..Choice::default()
+        context.services.recorder = Some(Arc::clone(&notes) as Arc<dyn Recorder>);
+        context.settings.effort = started.effort;
+        context.settings.visibility.touched.get_or_insert_default();
+        let mut choice = ToolSelection {
+            skill: engine.settings().skill_tool,
+            ..ToolSelection::default()
         };
         choice.result = started.result.clone();
         if let Some(skill) = &started.skill {
@@ -144,16 +141,16 @@ impl Session {
         }
         let mut tools = toolset(engine, &choice)?;
         let above = skills_above(engine, started).await?;
-        let derived = workshop.derive();
+        let derived = context.derive();
         let above = blocking(move || {
             let skills = above
                 .iter()
                 .filter_map(|name| open(&derived, name, Who::Person).ok());
             skills.collect::<Vec<_>>()
         });
-        below::restrict(&workshop, &above.await?);
+        below::restrict(&context, &above.await?);
         if let Some(name) = started.skill.clone() {
-            let derived = workshop.derive();
+            let derived = context.derive();
             // The rights of the run are those of its skill, so the skill must still exist.
             let (skill, snapshot) = blocking(move || {
                 let skill = derived.resolve(&name, Who::Person);
@@ -163,11 +160,11 @@ impl Session {
             })
             .await??;
             let agents = engine.agents_of(&snapshot, &started.agents)?;
-            agents::narrow(&agents, &mut workshop, &skill, Who::Person)?;
+            agents::narrow(&agents, &mut context, &skill, Who::Person)?;
             let chosen = started.tools.as_deref();
-            subrun::confine(&mut tools, &mut workshop, &snapshot, chosen, &agents);
+            subrun::confine(&mut tools, &mut context, &snapshot, chosen, &agents);
         }
-        let stop = crate::session::make_stoppable(&mut workshop);
+        let stop = crate::session::make_stoppable(&mut context);
         let mut loaded = Loaded::default();
         for skill in journal.run.active() {
             loaded.restore(skill.clone(), None);
@@ -179,7 +176,7 @@ impl Session {
                 skills: known(events),
             },
             journal,
-            workshop: Arc::new(workshop),
+            context: Arc::new(context),
             tools: Arc::new(tools),
             loaded,
             hooks: fired(events),
@@ -206,12 +203,12 @@ impl Session {
     async fn read_skills(
         &mut self,
     ) -> Result<Vec<(ActiveSkill, Option<SkillHandle>)>, RuntimeError> {
-        let workshop = Arc::clone(&self.workshop);
+        let context = Arc::clone(&self.context);
         let active = self.journal.run.active().to_vec();
         let found = blocking(move || {
             let read = |active: ActiveSkill| {
-                let skill = workshop.resolve(&active.name, Who::Person).ok();
-                let snapshot = skill.as_ref().and_then(|skill| skill.read(&workshop).ok());
+                let skill = context.resolve(&active.name, Who::Person).ok();
+                let snapshot = skill.as_ref().and_then(|skill| skill.read(&context).ok());
                 let same = snapshot.filter(|snapshot| *snapshot.digest() == *active.digest);
                 (active, skill, same)
             };
@@ -237,7 +234,7 @@ impl Session {
         self.loaded.remove(&skill.name);
         self.pending_gone.push(skill.name.clone());
         let what = format!("Take in the new text of the skill {}", skill.name);
-        let (workshop, asked) = (Arc::clone(&self.workshop), what.clone());
+        let (context, asked) = (Arc::clone(&self.context), what.clone());
         let name = skill.name.clone();
         let answer = blocking(move || {
             let reason = "it changed since this session loaded it";
@@ -248,12 +245,12 @@ impl Session {
                 skill: Some(&name),
                 action: None,
             };
-            let answer = workshop.approver.ask(&question);
-            workshop.note(&asked, &decision, Some(answer), Some(&name));
+            let answer = context.services.approver.ask(&question);
+            context.note(&asked, &decision, Some(answer), Some(&name));
             answer
         })
         .await?;
-        let mut said = Words::default();
+        let mut said = PendingMessage::default();
         let fresh = match (answer, found) {
             (Answer::No, _) | (_, None) => None,
             (_, Some(found)) => self.activate(found, "").await.ok(),
@@ -283,7 +280,7 @@ async fn skills_above(
     let mut parent = started.parent.as_ref().map(|parent| parent.session.clone());
     for _ in 0..=MAX_DEPTH {
         let Some(id) = parent else { break };
-        let (store, asked) = (Arc::clone(&engine.parts.store), id.clone());
+        let (store, asked) = (Arc::clone(engine.sessions()), id.clone());
         let events = blocking(move || store.events(&asked)).await??;
         let run =
             Run::replay(&events).map_err(|fault| RuntimeError::Fold { session: id, fault })?;

@@ -47,8 +47,8 @@ impl Session {
         text: &str,
         cancel: &CancellationToken,
     ) -> Result<Spoken, RuntimeError> {
-        let (workshop, message) = (Arc::clone(&self.workshop), text.to_owned());
-        let what = blocking(move || typed(&workshop, &message)).await?;
+        let (context, message) = (Arc::clone(&self.context), text.to_owned());
+        let what = blocking(move || typed(&context, &message)).await?;
         let prompt = text.to_owned();
         let hooked = self
             .run_hooks(move |run| run(&HookEvent::UserPromptSubmit { prompt: &prompt }))
@@ -58,7 +58,7 @@ impl Session {
                 reason: outcome.reason(),
             });
         }
-        let mut said = Words::default();
+        let mut said = PendingMessage::default();
         let is_text = !matches!(what, Typed::Skills(_));
         let called = match what {
             Typed::Text => Vec::new(),
@@ -83,16 +83,16 @@ impl Session {
 
     /// Says something as it is: nothing in it is a command.
     pub async fn say_plainly(&mut self, text: &str) -> Result<Spoken, RuntimeError> {
-        let said = Words {
+        let said = PendingMessage {
             parts: vec![Part::text(text)],
-            ..Words::default()
+            ..PendingMessage::default()
         };
         self.write_said(said, None).await
     }
 
     pub(crate) async fn write_said(
         &mut self,
-        said: Words,
+        said: PendingMessage,
         typed: Option<String>,
     ) -> Result<Spoken, RuntimeError> {
         self.close_calls("The person wants something else now.")
@@ -129,14 +129,18 @@ impl Session {
         })
     }
 
-    async fn load_typed(&mut self, one: &Called, said: &mut Words) -> Result<(), RuntimeError> {
+    async fn load_typed(
+        &mut self,
+        one: &Called,
+        said: &mut PendingMessage,
+    ) -> Result<(), RuntimeError> {
         let activation = self.activate(&one.skill, &one.arguments).await?;
         self.take_in(&activation, said);
         Ok(())
     }
 
     /// Puts an activation into what is said.
-    pub(crate) fn take_in(&mut self, activation: &Activation, said: &mut Words) {
+    pub(crate) fn take_in(&mut self, activation: &Activation, said: &mut PendingMessage) {
         let name = activation.name();
         if self.loaded.has(activation) {
             said.parts.push(Part::text(format!(
@@ -161,14 +165,14 @@ impl Session {
         skill: &SkillHandle,
         arguments: &str,
     ) -> Result<Activation, RuntimeError> {
-        let (workshop, skill) = (Arc::clone(&self.workshop), skill.clone());
+        let (context, skill) = (Arc::clone(&self.context), skill.clone());
         let arguments = match arguments {
             "" => Arguments::none(),
             text => Arguments::from_text(text),
         };
         let activation = blocking(move || {
-            let snapshot = read(&workshop, &skill)?;
-            activate(&workshop, &snapshot, &ActivationRequest::new(arguments))
+            let snapshot = read(&context, &skill)?;
+            activate(&context, &snapshot, &ActivationRequest::new(arguments))
         })
         .await?;
         Ok(activation?)
@@ -177,7 +181,7 @@ impl Session {
     async fn fork_typed(
         &mut self,
         one: &Called,
-        said: &mut Words,
+        said: &mut PendingMessage,
         cancel: &CancellationToken,
     ) -> Result<(), RuntimeError> {
         let arguments = match &*one.arguments {
@@ -211,14 +215,14 @@ impl Session {
 
 /// What is about to be said.
 #[derive(Debug, Default)]
-pub(crate) struct Words {
+pub(crate) struct PendingMessage {
     pub(crate) parts: Vec<Part>,
     pub(crate) loaded: Vec<ActiveSkill>,
     pub(crate) ran: Vec<Box<str>>,
     pub(crate) usage: Option<Usage>,
 }
 
-impl Words {
+impl PendingMessage {
     /// Adds what hooks want the model to know.
     fn hear(&mut self, outcome: Option<&HookOutcome>) {
         for said in outcome.into_iter().flat_map(|outcome| &outcome.context) {

@@ -3,21 +3,20 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use prowess_agent::{
-    ActiveSkill, Decided, Effort, Event, Limits, Part, Run, Spent, Started, ToolDeclaration,
-    VERSION,
+    ActiveSkill, Budget, Decided, Effort, Event, Limits, Part, RecordedAnswer, RecordedVerdict,
+    Run, Spent, Started, ToolDeclaration, VERSION,
 };
 use prowess_catalog::index::Shown;
 use prowess_policy::{Answer, Verdict};
 use prowess_tools::names::SUBMIT;
-use prowess_tools::{Choice, HookState, Loaded, SkillSnapshot, Toolset, Workshop};
-use prowess_traits::{Model, Noted, Recorder, Stoppable};
+use prowess_tools::{HookState, Loaded, SkillSnapshot, ToolContext, ToolSelection, Toolset};
+use prowess_traits::{Model, Noted, Recorder, Stoppable, Update};
 
 use crate::background::Background;
 use crate::engine::Engine;
 use crate::error::RuntimeError;
 use crate::journal::{Journal, blocking};
 use crate::prompt::{Prompt, prompt};
-use crate::watch::Update;
 
 /// Most characters of a title.
 const MAX_TITLE: usize = 80;
@@ -27,7 +26,7 @@ const MAX_TITLE: usize = 80;
 pub struct Session {
     pub(crate) engine: Engine,
     pub(crate) journal: Journal,
-    pub(crate) workshop: Arc<Workshop>,
+    pub(crate) context: Arc<ToolContext>,
     pub(crate) tools: Arc<Toolset>,
     pub(crate) loaded: Loaded,
     pub(crate) hooks: HookState,
@@ -62,84 +61,49 @@ pub struct ActiveView {
     pub tokens: u64,
 }
 
-/// What is needed to begin a session.
-#[derive(Debug)]
-pub(crate) struct Beginning {
-    pub(crate) title: String,
-    pub(crate) workshop: Workshop,
-    pub(crate) tools: Toolset,
-    pub(crate) limits: Limits,
-    pub(crate) model: Arc<dyn Model>,
-    pub(crate) effort: Option<Effort>,
-    pub(crate) parent: Option<prowess_agent::Parent>,
-    pub(crate) skill: Option<Box<str>>,
-    pub(crate) result: Option<serde_json::Value>,
-    pub(crate) chosen: Option<Vec<Box<str>>>,
-    pub(crate) agents: Vec<Box<str>>,
-}
-
 impl Session {
     /// Begins a session with every tool of the engine. The title is for lists.
     pub async fn start(engine: &Engine, title: &str) -> Result<Self, RuntimeError> {
-        let settings = &engine.parts.settings;
-        let choice = Choice {
+        let settings = engine.settings();
+        let choice = ToolSelection {
             skill: settings.skill_tool,
-            ..Choice::default()
+            ..ToolSelection::default()
         };
-        let beginning = Beginning {
+        let model = Arc::clone(engine.model());
+        let started = Started {
             title: one_line(title),
-            workshop: engine.parts.workshop.derive(),
-            tools: toolset(engine, &choice)?,
-            limits: Limits {
-                budget: settings.budget,
-                window: engine.model().about().window,
-                ..Limits::default()
-            },
-            model: Arc::clone(engine.model()),
+            limits: limits(settings.budget, &model),
             effort: settings.effort,
-            parent: None,
-            skill: None,
-            result: None,
-            chosen: None,
-            agents: Vec::new(),
+            ..Started::default()
         };
-        Self::begin(engine, beginning).await
+        let tools = toolset(engine, &choice)?;
+        Self::begin(engine, engine.context().derive(), tools, model, started).await
     }
 
-    pub(crate) async fn begin(engine: &Engine, beginning: Beginning) -> Result<Self, RuntimeError> {
-        let Beginning {
-            title,
-            mut workshop,
-            tools,
-            limits,
-            model,
-            ..
-        } = beginning;
-        let Beginning {
-            effort,
-            parent,
-            skill,
-            result,
-            chosen,
-            agents,
-            ..
-        } = beginning;
-        let depth = parent.as_ref().map_or(0, |parent| parent.depth);
+    /// Begins a session. Fills in what `started` says about the project, the model and the prompt.
+    pub(crate) async fn begin(
+        engine: &Engine,
+        mut context: ToolContext,
+        tools: Toolset,
+        model: Arc<dyn Model>,
+        mut started: Started,
+    ) -> Result<Self, RuntimeError> {
+        let (parent, effort) = (started.parent.as_ref(), started.effort);
+        let depth = parent.map_or(0, |parent| parent.depth);
         let notes = Arc::new(Notes::default());
-        workshop.recorder = Some(Arc::clone(&notes) as Arc<dyn Recorder>);
-        workshop.settings.effort = effort.map(|effort| effort.as_str().to_owned());
-        workshop.visibility.touched.get_or_insert_default();
-        let stop = make_stoppable(&mut workshop);
-        let (workshop, tools) = (Arc::new(workshop), Arc::new(tools));
+        context.services.recorder = Some(Arc::clone(&notes) as Arc<dyn Recorder>);
+        context.settings.effort = effort;
+        context.settings.visibility.touched.get_or_insert_default();
+        let stop = make_stoppable(&mut context);
+        let (context, tools) = (Arc::new(context), Arc::new(tools));
         let made = {
-            let (workshop, tools, engine) =
-                (Arc::clone(&workshop), Arc::clone(&tools), engine.clone());
+            let (context, tools) = (Arc::clone(&context), Arc::clone(&tools));
             blocking(move || {
                 let names: Vec<Box<str>> = tools
-                    .tools(&workshop)
+                    .tools(&context)
                     .map(|tool| tool.name().into())
                     .collect();
-                prompt(&workshop, &engine.parts.settings, &names)
+                prompt(&context, &names)
             })
             .await?
         };
@@ -149,26 +113,16 @@ impl Session {
             known,
             generation,
         } = made;
-        let started = Started {
-            version: VERSION,
-            title,
-            project: workshop.places.workspace.to_string_lossy().into(),
-            model: model.about().name.clone(),
-            system,
-            limits,
-            effort,
-            parent,
-            skill,
-            result,
-            tools: chosen,
-            agents,
-        };
+        started.version = VERSION;
+        started.project = context.settings.paths.workspace.to_string_lossy().into();
+        started.model = model.about().name.clone();
+        started.system = system;
         let mut journal = Journal::begin(engine, Event::Started(Box::new(started)), depth).await?;
         journal.write(Event::Listed(listed)).await?;
         let mut session = Self {
             engine: engine.clone(),
             journal,
-            workshop,
+            context,
             tools,
             loaded: Loaded::default(),
             hooks: HookState::default(),
@@ -185,15 +139,15 @@ impl Session {
             stop,
             background: Background::new(),
         };
-        session.name_workshop();
+        session.name_context();
         Ok(session)
     }
 
-    /// Tells the workshop which session it belongs to.
-    pub(crate) fn name_workshop(&mut self) {
+    /// Tells the context which session it belongs to.
+    pub(crate) fn name_context(&mut self) {
         let id = self.journal.id.to_string();
-        if let Some(workshop) = Arc::get_mut(&mut self.workshop) {
-            workshop.settings.session = Some(id);
+        if let Some(context) = Arc::get_mut(&mut self.context) {
+            context.settings.session = Some(id);
         }
     }
 
@@ -218,8 +172,8 @@ impl Session {
     }
 
     /// Rules, skills and places of this session.
-    pub fn workshop(&self) -> &Workshop {
-        &self.workshop
+    pub fn context(&self) -> &ToolContext {
+        &self.context
     }
 
     /// The skills that are loaded.
@@ -250,12 +204,12 @@ impl Session {
     pub(crate) fn declared(&self) -> Vec<ToolDeclaration> {
         let tools = self
             .tools
-            .tools(&self.workshop)
+            .tools(&self.context)
             .filter(|tool| self.is_declared(tool.name()));
         tools
             .map(|tool| ToolDeclaration {
                 name: tool.name().into(),
-                description: tool.description(&self.workshop),
+                description: tool.description(&self.context),
                 schema: tool.input_schema(),
             })
             .collect()
@@ -264,13 +218,13 @@ impl Session {
     pub(crate) fn is_declared(&self, tool: &str) -> bool {
         let by_skill = self
             .engine
-            .parts
-            .tools_of_skills
+            .services()
+            .skill_tools
             .iter()
             .any(|known| known.name() == tool);
         let mut trusted = self.active_skills().filter(|skill| skill.is_trusted());
         let brought = !by_skill
-            || self.workshop.acting.is_some()
+            || self.context.acting.is_some()
             || trusted.any(|skill| skill.effects.allows(tool));
         let mut active = self.active_skills();
         brought && !active.any(|skill| skill.effects.forbids(tool))
@@ -309,28 +263,33 @@ impl Drop for Session {
     }
 }
 
-/// Gives a workshop a runner of its own, so that ending one session's commands ends no other's.
-pub(crate) fn make_stoppable(workshop: &mut Workshop) -> Option<Stoppable> {
-    let stoppable = workshop.runner.as_ref()?.stoppable()?;
-    workshop.runner = Some(Arc::clone(&stoppable.runner));
+/// Gives a context a runner of its own, so that ending one session's commands ends no other's.
+pub(crate) fn make_stoppable(context: &mut ToolContext) -> Option<Stoppable> {
+    let stoppable = context.services.runner.as_ref()?.stoppable()?;
+    context.services.runner = Some(Arc::clone(&stoppable.runner));
     Some(stoppable)
 }
 
 /// The tools of an engine for an agent.
-pub(crate) fn toolset(engine: &Engine, choice: &Choice) -> Result<Toolset, RuntimeError> {
+pub(crate) fn toolset(engine: &Engine, choice: &ToolSelection) -> Result<Toolset, RuntimeError> {
     let mut tools = Toolset::new(choice)?;
-    for tool in engine
-        .parts
-        .tools
-        .iter()
-        .chain(&engine.parts.tools_of_skills)
-    {
+    let services = engine.services();
+    for tool in services.tools.iter().chain(&services.skill_tools) {
         // A run that is to hand in a result must be able to.
         if choice.result.is_none() || tool.name() != SUBMIT {
             tools.add(Arc::clone(tool));
         }
     }
     Ok(tools)
+}
+
+/// The limits of a session with a budget and a model.
+pub(crate) fn limits(budget: Budget, model: &Arc<dyn Model>) -> Limits {
+    Limits {
+        budget,
+        window: model.about().window,
+        ..Limits::default()
+    }
 }
 
 /// A title: one line, not too long.
@@ -370,23 +329,19 @@ impl Recorder for Notes {
             call: None,
             what: noted.what.to_owned(),
             verdict: match decision.verdict {
-                Verdict::Allow => "allow",
-                Verdict::Ask => "ask",
-                Verdict::Deny => "deny",
-            }
-            .into(),
+                Verdict::Allow => RecordedVerdict::Allow,
+                Verdict::Ask => RecordedVerdict::Ask,
+                Verdict::Deny => RecordedVerdict::Deny,
+            },
             reason: decision.reason.to_string(),
             rule: rule
                 .map(|rule| format!("{} {} ({})", rule.effect.as_str(), rule.text, rule.source)),
-            answer: noted.answer.map(|answer| {
-                match answer {
-                    Answer::No => "no",
-                    Answer::Once => "once",
-                    Answer::Session => "session",
-                    Answer::Tool => "tool",
-                    Answer::Always => "always",
-                }
-                .into()
+            answer: noted.answer.map(|answer| match answer {
+                Answer::No => RecordedAnswer::No,
+                Answer::Once => RecordedAnswer::Once,
+                Answer::Session => RecordedAnswer::Session,
+                Answer::Tool => RecordedAnswer::Tool,
+                Answer::Always => RecordedAnswer::Always,
             }),
         };
         self.decided

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use prowess_agent::{Budget, Effort, Ending, Limits, Parent, Part};
+use prowess_agent::{Budget, Effort, Ending, FailureKind, Parent, Part, Started};
 use prowess_catalog::Who;
 use prowess_registry::{NewSkill, Registry};
 use prowess_render::Arguments;
 use prowess_tools::names::{LOAD_SKILL_RESOURCE, SUBMIT};
 use prowess_tools::{
-    Activation, ActivationError, ActivationRequest, Choice, Role, SkillEffects, SkillHandle,
-    SkillSnapshot, Tool, Toolset, Workshop, activate, read,
+    Activation, ActivationError, ActivationRequest, Role, SkillEffects, SkillHandle, SkillSnapshot,
+    Tool, ToolContext, ToolSelection, Toolset, activate, read,
 };
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
@@ -18,9 +18,9 @@ use crate::agents::{self, Agent};
 use crate::engine::Engine;
 use crate::error::RuntimeError;
 use crate::journal::blocking;
-use crate::outcome::{Finished, Outcome, Pause};
-use crate::say::Words;
-use crate::session::{Beginning, Session, toolset};
+use crate::outcome::{Finished, Pause};
+use crate::say::PendingMessage;
+use crate::session::{Session, limits, toolset};
 
 /// How deep sub-runs may start sub-runs.
 pub const MAX_DEPTH: u8 = 3;
@@ -107,14 +107,14 @@ impl Engine {
         sub: SubRun,
         cancel: &CancellationToken,
     ) -> Result<Finished, RuntimeError> {
-        run_in(self, &self.parts.workshop, sub, cancel).await
+        run_in(self, self.context(), sub, cancel).await
     }
 }
 
-/// Runs a skill on its own, with the rules of a workshop as the upper limit.
+/// Runs a skill on its own, with the rules of a context as the upper limit.
 pub(crate) async fn run_in(
     engine: &Engine,
-    parent: &Workshop,
+    parent: &ToolContext,
     sub: SubRun,
     cancel: &CancellationToken,
 ) -> Result<Finished, RuntimeError> {
@@ -122,10 +122,10 @@ pub(crate) async fn run_in(
     if depth > MAX_DEPTH {
         return Err(RuntimeError::TooDeep { depth });
     }
-    let mut workshop = parent.derive();
-    let skill = resolve(&mut workshop, &sub)?;
+    let mut context = parent.derive();
+    let skill = resolve(&mut context, &sub)?;
     let snapshot = {
-        let (derived, skill) = (workshop.derive(), skill.clone());
+        let (derived, skill) = (context.derive(), skill.clone());
         blocking(move || read(&derived, &skill)).await??
     };
     if let Some(acting) = &parent.acting {
@@ -138,18 +138,18 @@ pub(crate) async fn run_in(
         }
     }
     let agents = engine.agents_of(&snapshot, &sub.agents)?;
-    agents::narrow(&agents, &mut workshop, &skill, sub.who)?;
-    let mut session = begin(engine, workshop, &sub, &snapshot, &agents).await?;
+    agents::narrow(&agents, &mut context, &skill, sub.who)?;
+    let mut session = begin(engine, context, &sub, &snapshot, &agents).await?;
     let activation = {
-        let (workshop, snapshot) = (Arc::clone(&session.workshop), Arc::clone(&snapshot));
+        let (context, snapshot) = (Arc::clone(&session.context), Arc::clone(&snapshot));
         let request = ActivationRequest::new(sub.arguments.clone());
-        blocking(move || activate(&workshop, &snapshot, &request)).await?
+        blocking(move || activate(&context, &snapshot, &request)).await?
     };
     let activation = match activation {
         Ok(activation) => activation,
         Err(error) => {
             let ending = Ending::Failed {
-                kind: "skill".into(),
+                kind: FailureKind::Skill,
                 message: error.to_string(),
             };
             session.end(ending).await?;
@@ -163,16 +163,16 @@ pub(crate) async fn run_in(
 }
 
 /// Resolves the skill of a run. A definition gets a registry of its own.
-fn resolve(workshop: &mut Workshop, sub: &SubRun) -> Result<SkillHandle, RuntimeError> {
+fn resolve(context: &mut ToolContext, sub: &SubRun) -> Result<SkillHandle, RuntimeError> {
     let resolved = match &sub.skill {
         SkillRef::Resolved(skill) => return Ok(skill.clone()),
-        SkillRef::Name(name) => workshop.resolve(name, sub.who),
+        SkillRef::Name(name) => context.resolve(name, sub.who),
         SkillRef::Definition(skill) => {
             let registry = Registry::default();
             let name: Box<str> = skill.name().into();
             registry.replace((**skill).clone());
-            workshop.registry = Arc::new(registry);
-            workshop.resolve(&name, sub.who)
+            context.services.registry = Arc::new(registry);
+            context.resolve(&name, sub.who)
         }
     };
     Ok(resolved.map_err(ActivationError::NotFound)?)
@@ -180,21 +180,21 @@ fn resolve(workshop: &mut Workshop, sub: &SubRun) -> Result<SkillHandle, Runtime
 
 async fn begin(
     engine: &Engine,
-    mut workshop: Workshop,
+    mut context: ToolContext,
     sub: &SubRun,
     skill: &Arc<SkillSnapshot>,
     agents: &[Agent],
 ) -> Result<Session, RuntimeError> {
-    let choice = Choice {
+    let choice = ToolSelection {
         role: Role::Worker,
         runs_as: Some(skill.name.clone()),
         result: sub.result.clone(),
-        ..Choice::default()
+        ..ToolSelection::default()
     };
     let mut tools = toolset(engine, &choice)?;
     confine(
         &mut tools,
-        &mut workshop,
+        &mut context,
         skill,
         sub.tools.as_deref(),
         agents,
@@ -210,7 +210,7 @@ async fn begin(
         },
         (None, None) => (Arc::clone(engine.model()), None),
     };
-    let default = engine.parts.settings.sub_budget;
+    let default = engine.settings().sub_budget;
     let usual = default.turns.unwrap_or(MAX_TICKS);
     // What nobody trusts may ask for less, and not for more.
     let ticks = effects
@@ -223,27 +223,21 @@ async fn begin(
         micros: sub.budget.micros.or(default.micros),
         milliseconds: sub.budget.milliseconds.or(default.milliseconds),
     };
-    let beginning = Beginning {
+    let started = Started {
         title: format!("skill {}", skill.name),
-        workshop,
-        tools,
-        limits: Limits {
-            budget,
-            window: model.about().window,
-            ..Limits::default()
-        },
+        limits: limits(budget, &model),
         effort: sub
             .effort
             .or(effects.effort.filter(|_| trusted))
-            .or(engine.parts.settings.effort),
-        model,
+            .or(engine.settings().effort),
         parent: sub.parent.clone(),
         skill: Some(skill.name.clone()),
         result: sub.result.clone(),
-        chosen: sub.tools.clone(),
+        tools: sub.tools.clone(),
         agents: agents.iter().map(|agent| agent.name.clone()).collect(),
+        ..Started::default()
     };
-    let session = Session::begin(engine, beginning).await?;
+    let session = Session::begin(engine, context, tools, model, started).await?;
     if let Some(error) = missing {
         let name = &session.model.about().name;
         session.tell(&format!(
@@ -257,7 +251,7 @@ async fn begin(
 /// Takes away what a sub-run of a skill does not have, and makes it act as the skill.
 pub(crate) fn confine(
     tools: &mut Toolset,
-    workshop: &mut Workshop,
+    context: &mut ToolContext,
     skill: &Arc<SkillSnapshot>,
     wanted: Option<&[Box<str>]>,
     agents: &[Agent],
@@ -265,16 +259,16 @@ pub(crate) fn confine(
     tools.retain(|tool| is_within(&skill.effects, tool, wanted));
     if agents.iter().any(|agent| agent.only_looks) {
         let harmless: Vec<Box<str>> = tools
-            .tools(workshop)
-            .filter(|tool| Tool::is_read_only(*tool, workshop))
+            .tools(context)
+            .filter(|tool| Tool::is_read_only(*tool, context))
             .map(|tool| tool.name().into())
             .collect();
         tools.retain(|tool| harmless.iter().any(|name| **name == *tool) || tool == SUBMIT);
     }
     if let Some(agent) = agents.last() {
-        workshop.settings.agent = agent.name.clone();
+        context.settings.agent = agent.name.clone();
     }
-    workshop.acting = Some(Arc::clone(skill));
+    context.acting = Some(Arc::clone(skill));
 }
 
 /// Whether a sub-run of a skill has a tool: one that is asked for, within `allowed-tools`.
@@ -288,7 +282,7 @@ fn is_within(effects: &SkillEffects, tool: &str, wanted: Option<&[Box<str>]>) ->
 }
 
 /// What the model reads first.
-fn opening(session: &mut Session, activation: &Activation, typed: bool) -> Words {
+fn opening(session: &mut Session, activation: &Activation, typed: bool) -> PendingMessage {
     let name = activation.name();
     let mut parts = vec![Part::Text {
         text: format!("Run skill: {name}\n\n{}", activation.text()),
@@ -300,50 +294,56 @@ fn opening(session: &mut Session, activation: &Activation, typed: bool) -> Words
         ));
     }
     let loaded = vec![session.loaded.insert(activation)];
-    Words {
+    PendingMessage {
         parts,
         loaded,
-        ..Words::default()
+        ..PendingMessage::default()
     }
 }
 
 /// Writes down that a run ended, and says how.
 pub(crate) async fn finish(mut session: Session, pause: Pause) -> Result<Finished, RuntimeError> {
     let text = session.run().answer();
-    let outcome = match pause {
+    let ending = match pause {
         Pause::Answered(text) => {
             session.end(Ending::Answered).await?;
-            Outcome::Submitted(Value::String(text))
+            submitted(text)
         }
-        Pause::Ended(Ending::Submitted { value }) => Outcome::Submitted(value),
-        Pause::Ended(Ending::Answered) => Outcome::Submitted(Value::String(text.clone())),
-        Pause::Ended(Ending::Declined { why }) => Outcome::Declined { why },
-        Pause::Ended(Ending::Exhausted { limit }) => Outcome::Exhausted { limit },
-        Pause::Ended(Ending::Cancelled) => Outcome::Cancelled,
-        Pause::Ended(Ending::Failed { kind, message }) => Outcome::Failed { kind, message },
+        Pause::Ended(Ending::Answered) => submitted(text.clone()),
+        Pause::Ended(ending) => ending,
     };
     let spent = *session.spent();
     Ok(Finished {
         session: session.id().into(),
-        outcome,
+        ending,
         text,
         spent,
     })
 }
 
+/// A run without a schema submits its last text.
+fn submitted(text: String) -> Ending {
+    Ending::Submitted {
+        value: Value::String(text),
+    }
+}
+
 /// What a conversation learns of a sub-run: the value, and what it cost.
 pub(crate) fn report(name: &str, finished: &Finished) -> (String, bool) {
     let spent = &finished.spent;
-    let (text, is_error) = match &finished.outcome {
-        Outcome::Submitted(Value::String(text)) => (text.clone(), false),
-        Outcome::Submitted(value) => (value.to_string(), false),
-        Outcome::Declined { why } => (format!("It gave no result: {why}"), true),
-        Outcome::Exhausted { limit } => (
+    let (text, is_error) = match &finished.ending {
+        Ending::Answered => (finished.text.clone(), false),
+        Ending::Submitted {
+            value: Value::String(text),
+        } => (text.clone(), false),
+        Ending::Submitted { value } => (value.to_string(), false),
+        Ending::Declined { why } => (format!("It gave no result: {why}"), true),
+        Ending::Exhausted { limit } => (
             format!("It ended without a result: {limit} was reached"),
             true,
         ),
-        Outcome::Cancelled => ("It was stopped.".to_owned(), true),
-        Outcome::Failed { message, .. } => (format!("It failed: {message}"), true),
+        Ending::Cancelled => ("It was stopped.".to_owned(), true),
+        Ending::Failed { message, .. } => (format!("It failed: {message}"), true),
     };
     let line = format!(
         "The skill {name} ran on its own (session {}, {} turns, {} tokens). What came out:",

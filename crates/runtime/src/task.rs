@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
-use prowess_agent::{Budget, Effort, Limits};
-use prowess_tools::Choice;
+use prowess_agent::{Budget, Effort, Started};
+use prowess_tools::ToolSelection;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::engine::Engine;
 use crate::error::RuntimeError;
 use crate::outcome::Finished;
-use crate::session::{Beginning, Session, one_line, toolset};
+use crate::session::{Session, limits, one_line, toolset};
 use crate::subrun::finish;
 
 /// A task for a model that finds the skills it needs itself.
@@ -45,11 +45,11 @@ impl Engine {
         task: Task,
         cancel: &CancellationToken,
     ) -> Result<Finished, RuntimeError> {
-        let settings = &self.parts.settings;
-        let choice = Choice {
+        let settings = self.settings();
+        let choice = ToolSelection {
             skill: settings.skill_tool,
             result: task.result.clone(),
-            ..Choice::default()
+            ..ToolSelection::default()
         };
         let model = match &task.model {
             Some(name) => self.find_model(name)?,
@@ -61,24 +61,15 @@ impl Engine {
             micros: task.budget.micros.or(settings.budget.micros),
             milliseconds: task.budget.milliseconds.or(settings.budget.milliseconds),
         };
-        let beginning = Beginning {
+        let started = Started {
             title: one_line(&task.text),
-            workshop: self.parts.workshop.derive(),
-            tools: toolset(self, &choice)?,
-            limits: Limits {
-                budget,
-                window: model.about().window,
-                ..Limits::default()
-            },
+            limits: limits(budget, &model),
             effort: task.effort.or(settings.effort),
-            model,
-            parent: None,
-            skill: None,
             result: task.result.clone(),
-            chosen: None,
-            agents: Vec::new(),
+            ..Started::default()
         };
-        let mut session = Session::begin(self, beginning).await?;
+        let (context, tools) = (self.context().derive(), toolset(self, &choice)?);
+        let mut session = Session::begin(self, context, tools, model, started).await?;
         session.say(&task.text, cancel).await?;
         let pause = session.proceed(cancel).await?;
         finish(session, pause).await

@@ -40,7 +40,7 @@ pub(crate) fn agent(session: &Session) -> Span {
     );
     if let Some(name) = skill {
         let loaded = session.loaded.get(name).map(|loaded| &*loaded.digest);
-        let acting = session.workshop.acting.as_ref().map(|skill| skill.digest());
+        let acting = session.context.acting.as_ref().map(|skill| skill.digest());
         self::skill(&span, name, loaded.or(acting));
     }
     span
@@ -55,7 +55,7 @@ pub(crate) fn paused(span: &Span, pause: &Result<Pause, RuntimeError>) {
             Ending::Declined { .. } => failed(span, "declined"),
             Ending::Exhausted { .. } => failed(span, "exhausted"),
             Ending::Cancelled => failed(span, CANCELLED),
-            Ending::Failed { kind, .. } => failed(span, kind),
+            Ending::Failed { kind, .. } => failed(span, kind.as_str()),
         },
         Err(_) => failed(span, names::OTHER),
     }
@@ -112,7 +112,7 @@ pub(crate) fn replied(span: &Span, reply: &Reply) {
 pub(crate) fn tool(session: &Session, call: &ToolCall) -> Span {
     let known = session
         .tools
-        .tools(&session.workshop)
+        .tools(&session.context)
         .any(|tool| *tool.name() == *call.name);
     let tool = if known { &*call.name } else { names::OTHER };
     let span = tracing::info_span!(

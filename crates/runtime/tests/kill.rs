@@ -163,8 +163,8 @@ fn child(folder: PathBuf) {
     let world = World::at(folder);
     let mut parts = world.parts(Script::by(|_, request| decide(request)));
     mode(&mut parts, Mode::Yolo);
-    parts.store = Arc::new(SqliteSessions::new(world.path("sessions.db")));
-    parts.watchers.push(Arc::new(Seeing(
+    parts.services.sessions = Some(Arc::new(SqliteSessions::new(world.path("sessions.db"))));
+    parts.services.watchers.push(Arc::new(Seeing(
         move |session: &str, update: Update<'_>| {
             let Update::Event(event) = update else { return };
             let line = format!("{session}\t{}\n", serde_json::to_string(event).unwrap());
@@ -176,7 +176,7 @@ fn child(folder: PathBuf) {
             }
         },
     )));
-    let engine = Engine::new(parts);
+    let engine = Engine::new(parts).unwrap();
     wait(async {
         let mut session = match std::env::var(SESSION) {
             Ok(id) => Session::resume(&engine, &id, None).await.unwrap(),

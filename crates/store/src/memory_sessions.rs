@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use prowess_agent::{Event, Stamped};
+use prowess_agent::{EndingKind, Event, Stamped};
 use prowess_traits::{Lease, MAX_EVENT, SessionError, SessionQuery, SessionStore, SessionSummary};
 
 use crate::ids::{self, LATEST, NEAR};
@@ -256,9 +256,9 @@ pub(crate) fn summarise(id: Box<str>, first: &Stamped) -> SessionSummary {
 
 /// Keeps track of how a session ended. What comes after an end opens it again, except for what
 /// changes nothing.
-pub(crate) fn follow(ending: &mut Option<Box<str>>, event: &Event) {
+pub(crate) fn follow(ending: &mut Option<EndingKind>, event: &Event) {
     match event {
-        Event::Ended { ending: how } => *ending = Some(how.as_str().into()),
+        Event::Ended { ending: how } => *ending = Some(how.kind()),
         Event::Decided(_) | Event::HookFired { .. } | Event::Listed(_) => {}
         Event::Started(_)
         | Event::Said { .. }

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use prowess_agent::Stamped;
+use prowess_agent::{EndingKind, Stamped};
 use prowess_traits::{Lease, MAX_EVENT, SessionError, SessionQuery, SessionStore, SessionSummary};
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
@@ -160,7 +160,7 @@ impl SessionStore for SqliteSessions {
                     summary.started,
                     summary.updated,
                     1,
-                    summary.ending,
+                    summary.ending.map(EndingKind::as_str),
                     next_turn(transaction)?,
                     holder.process,
                     holder.start,
@@ -218,6 +218,7 @@ impl SessionStore for SqliteSessions {
             let progress = |row: &Row<'_>| {
                 let token: Option<i64> = row.get(0)?;
                 let ending: Option<Box<str>> = row.get(2)?;
+                let ending = ending.and_then(|word| EndingKind::parse(&word));
                 Ok((token, row.get::<_, i64>(1)?, ending))
             };
             let progress = transaction
@@ -240,7 +241,7 @@ impl SessionStore for SqliteSessions {
             let turn = next_turn(transaction)?;
             transaction.execute(
                 sql::UPDATE_SESSION,
-                params![id, last.at, count, ending, turn],
+                params![id, last.at, count, ending.map(EndingKind::as_str), turn],
             )?;
             Ok(Ok(()))
         })
@@ -442,7 +443,7 @@ fn read_summary(row: &Row<'_>, live: bool) -> Option<SessionSummary> {
         events: integer(row, 11)
             .and_then(|count| u64::try_from(count).ok())
             .unwrap_or(0),
-        ending: text(row, 12),
+        ending: text(row, 12).and_then(|word| EndingKind::parse(&word)),
         live,
     })
 }

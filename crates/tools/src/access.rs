@@ -10,9 +10,9 @@ use prowess_policy::{Action, Actor, Decision, Verdict};
 use prowess_traits::Question;
 use serde_json::Value;
 
+use crate::context::ToolContext;
 use crate::snapshot::SkillHandle;
 use crate::tool::{ToolError, Why};
-use crate::workshop::Workshop;
 
 /// Most characters of names that an error lists.
 const MAX_NAMES: usize = 1_000;
@@ -24,7 +24,7 @@ const MAX_QUESTION: usize = 500;
 
 /// What is done with a skill.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Deed {
+pub(crate) enum SkillAction {
     /// See that it is there.
     List,
     /// Take its text into the conversation.
@@ -37,7 +37,7 @@ pub(crate) enum Deed {
     Run,
 }
 
-impl Deed {
+impl SkillAction {
     /// The word used in rules.
     fn as_str(self) -> &'static str {
         match self {
@@ -73,9 +73,9 @@ impl Deed {
 }
 
 /// Resolves a name that a model used.
-pub(crate) fn find(workshop: &Workshop, asked: &str) -> Result<SkillHandle, ToolError> {
-    let catalog = workshop.registry.snapshot();
-    let view = View::new(&catalog, &workshop.visibility, Who::Model);
+pub(crate) fn find(context: &ToolContext, asked: &str) -> Result<SkillHandle, ToolError> {
+    let catalog = context.services.registry.snapshot();
+    let view = View::new(&catalog, &context.settings.visibility, Who::Model);
     match view.resolve(asked) {
         Ok(entry) => Ok(SkillHandle::new(asked, entry)),
         Err(refusal) => Err(refused(&view, asked, &refusal)),
@@ -113,35 +113,45 @@ pub(crate) fn refused(view: &View<'_>, asked: &str, refusal: &Refusal) -> ToolEr
 /// Asks the gate, and a person where the gate wants it. A rule that wants a question wants it every
 /// time, as it does for commands: a yes counts once.
 pub(crate) fn permit(
-    workshop: &Workshop,
+    context: &ToolContext,
     skill: &SkillHandle,
-    deed: Deed,
+    action_kind: SkillAction,
     arguments: &str,
 ) -> Result<(), ToolError> {
-    permit_name(workshop, skill.name(), &names_of(skill), deed, arguments)
+    permit_name(
+        context,
+        skill.name(),
+        &names_of(skill),
+        action_kind,
+        arguments,
+    )
 }
 
 /// The same for all skills at once.
-pub(crate) fn permit_all(workshop: &Workshop, deed: Deed) -> Result<(), ToolError> {
-    permit_name(workshop, "*", &[], deed, "")
+pub(crate) fn permit_all(context: &ToolContext, action_kind: SkillAction) -> Result<(), ToolError> {
+    permit_name(context, "*", &[], action_kind, "")
 }
 
 /// Returns `true` if the gate lets a skill be loaded without a prompt and without a record.
-pub(crate) fn may_load_unasked(workshop: &Workshop, skill: &SkillHandle, arguments: &str) -> bool {
-    let (name, deed, also) = (skill.name(), Deed::Load, names_of(skill));
+pub(crate) fn may_load_unasked(
+    context: &ToolContext,
+    skill: &SkillHandle,
+    arguments: &str,
+) -> bool {
+    let (name, action_kind, also) = (skill.name(), SkillAction::Load, names_of(skill));
     let action = Action::Skill {
         name,
         also: &also,
-        action: deed.as_str(),
+        action: action_kind.as_str(),
         arguments,
     };
-    let decision = decide(workshop, name, deed, &action);
-    decision.verdict == Verdict::Allow && workshop.recorder.is_none()
+    let decision = decide(context, name, action_kind, &action);
+    decision.verdict == Verdict::Allow && context.services.recorder.is_none()
 }
 
 /// What rules say of a tool by its name; nothing where none is about it. What no rule is about is
 /// for the tool itself to ask.
-pub(crate) fn tool_rules(workshop: &Workshop, tool: &str, input: &Value) -> Option<Decision> {
+pub(crate) fn tool_rules(context: &ToolContext, tool: &str, input: &Value) -> Option<Decision> {
     let fields = plain_fields(input);
     let arguments: Vec<(&str, &str)> = fields
         .iter()
@@ -151,7 +161,7 @@ pub(crate) fn tool_rules(workshop: &Workshop, tool: &str, input: &Value) -> Opti
         name: tool,
         arguments: &arguments,
     };
-    let decision = workshop.gate().decide(&action, &Actor::default());
+    let decision = context.gate().decide(&action, &Actor::default());
     decision.rule.is_some().then_some(decision)
 }
 
@@ -171,8 +181,12 @@ pub fn plain_fields(input: &Value) -> Vec<(String, String)> {
 }
 
 /// Asks a person about a call that a rule wants a question for.
-pub(crate) fn permit_tool(workshop: &Workshop, tool: &str, input: &Value) -> Result<(), ToolError> {
-    let Some(decision) = tool_rules(workshop, tool, input) else {
+pub(crate) fn permit_tool(
+    context: &ToolContext,
+    tool: &str,
+    input: &Value,
+) -> Result<(), ToolError> {
+    let Some(decision) = tool_rules(context, tool, input) else {
         return Ok(());
     };
     let what = format!("Calling {tool}");
@@ -184,39 +198,39 @@ pub(crate) fn permit_tool(workshop: &Workshop, tool: &str, input: &Value) -> Res
         skill: None,
         action: None,
     };
-    workshop.settle(&what, &decision, question)
+    context.settle(&what, &decision, question)
 }
 
 /// Tells whether a rule forbids every skill to models: `Skill`. Then there are no tools for them.
-pub(crate) fn is_forbidden(workshop: &Workshop) -> bool {
+pub(crate) fn is_forbidden(context: &ToolContext) -> bool {
     let action = Action::Skill {
         name: "*",
         also: &[],
         action: "load",
         arguments: "",
     };
-    let decision = workshop.gate().decide(&action, &Actor::default());
+    let decision = context.gate().decide(&action, &Actor::default());
     decision.verdict == Verdict::Deny && decision.rule.is_some()
 }
 
 fn permit_name(
-    workshop: &Workshop,
+    context: &ToolContext,
     name: &str,
     also: &[&str],
-    deed: Deed,
+    action_kind: SkillAction,
     arguments: &str,
 ) -> Result<(), ToolError> {
     let action = Action::Skill {
         name,
         also,
-        action: deed.as_str(),
+        action: action_kind.as_str(),
         arguments,
     };
-    let decision = decide(workshop, name, deed, &action);
-    if deed.is_left_to_rules() && decision.rule.is_none() {
+    let decision = decide(context, name, action_kind, &action);
+    if action_kind.is_left_to_rules() && decision.rule.is_none() {
         return Ok(());
     }
-    let what = deed.about(name);
+    let what = action_kind.about(name);
     let long = match arguments {
         "" => what.clone(),
         arguments => format!(
@@ -230,7 +244,7 @@ fn permit_name(
         skill: Some(name),
         action: Some(&action),
     };
-    workshop.settle(&what, &decision, question)
+    context.settle(&what, &decision, question)
 }
 
 /// Every name that a rule may have for a skill.
@@ -241,16 +255,21 @@ fn names_of(skill: &SkillHandle) -> Vec<&str> {
 }
 
 /// What the gate says of something that is done with a skill.
-fn decide(workshop: &Workshop, name: &str, deed: Deed, action: &Action<'_>) -> Decision {
+fn decide(
+    context: &ToolContext,
+    name: &str,
+    action_kind: SkillAction,
+    action: &Action<'_>,
+) -> Decision {
     // A skill that runs on its own uses the skills that it lists. Its own text it has.
-    let acting = workshop
+    let acting = context
         .acting
         .as_deref()
-        .filter(|acting| deed == Deed::Load && *acting.trust.name != *name);
+        .filter(|acting| action_kind == SkillAction::Load && *acting.trust.name != *name);
     let actor = acting
-        .map(|acting| acting.trust.actor(workshop.is_ceiling(&acting.trust)))
+        .map(|acting| acting.trust.actor(context.is_ceiling(&acting.trust)))
         .unwrap_or_default();
-    workshop.gate().decide(action, &actor)
+    context.gate().decide(action, &actor)
 }
 
 /// ` Available: a, b, …`, as far as there is room.

@@ -11,10 +11,10 @@ use prowess_policy::{Action, Actor, Answer, Approved, Command, Decision, Effect,
 use prowess_traits::Question;
 use prowess_trust::SkillTrust;
 
+use crate::context::ToolContext;
 use crate::loaded::Loaded;
 use crate::snapshot::SkillSnapshot;
 use crate::tool::ToolError;
-use crate::workshop::Workshop;
 
 /// Whether `allowed-tools` is all that the skill may use: where it says anything, be it unreadable.
 pub(crate) fn has_ceiling(trust: &SkillTrust) -> bool {
@@ -23,7 +23,7 @@ pub(crate) fn has_ceiling(trust: &SkillTrust) -> bool {
         || unread.any(|unread| unread.effect == Effect::Allow)
 }
 
-impl Workshop {
+impl ToolContext {
     /// What the gate says of something that the agent wants.
     pub fn judge(&self, loaded: &Loaded, action: &Action<'_>) -> Decision {
         self.judge_as(loaded, action).0
@@ -57,7 +57,8 @@ impl Workshop {
         decision: &Decision,
         question: Question<'_>,
     ) -> Result<(), ToolError> {
-        let answer = (decision.verdict == Verdict::Ask).then(|| self.approver.ask(&question));
+        let answer =
+            (decision.verdict == Verdict::Ask).then(|| self.services.approver.ask(&question));
         self.note(question.what, decision, answer, question.skill);
         match (decision.verdict, answer) {
             (Verdict::Deny, _) | (Verdict::Ask, None | Some(Answer::No)) => {
@@ -90,7 +91,7 @@ impl Workshop {
         let skills = match &self.acting {
             Some(_) => Vec::new(),
             None => {
-                let (registry, store) = (&self.registry, self.trust.as_ref());
+                let (registry, store) = (&self.services.registry, self.services.trust.as_ref());
                 // A server's skill grants nothing, and is not read again to know that.
                 let skills = loaded
                     .snapshots()
@@ -99,7 +100,7 @@ impl Workshop {
             }
         };
         Judging {
-            workshop: self,
+            context: self,
             skills,
         }
     }
@@ -122,7 +123,7 @@ impl Workshop {
 /// What the gate says of many things that the agent wants, with the skills that are loaded now.
 #[derive(Debug)]
 pub struct Judging<'w> {
-    workshop: &'w Workshop,
+    context: &'w ToolContext,
     skills: Vec<Arc<SkillSnapshot>>,
 }
 
@@ -134,22 +135,22 @@ impl Judging<'_> {
 
     /// The decision, and the skill as which it was taken.
     fn judge_as(&self, action: &Action<'_>) -> (Decision, Option<Arc<SkillSnapshot>>) {
-        let workshop = self.workshop;
-        if let Some(acting) = &workshop.acting {
-            let actor = acting.trust.actor(workshop.is_ceiling(&acting.trust));
+        let context = self.context;
+        if let Some(acting) = &context.acting {
+            let actor = acting.trust.actor(context.is_ceiling(&acting.trust));
             return (
-                workshop.gate().decide(action, &actor),
+                context.gate().decide(action, &actor),
                 Some(Arc::clone(acting)),
             );
         }
-        let mut decision = workshop.gate().decide(action, &Actor::default());
+        let mut decision = context.gate().decide(action, &Actor::default());
         let mut taken = None;
         for skill in &self.skills {
             if decision.verdict == Verdict::Deny {
                 break;
             }
-            let actor = skill.trust.actor(workshop.is_ceiling(&skill.trust));
-            let other = workshop.gate().decide(action, &actor);
+            let actor = skill.trust.actor(context.is_ceiling(&skill.trust));
+            let other = context.gate().decide(action, &actor);
             let counts = match other.verdict {
                 Verdict::Deny => true,
                 Verdict::Allow => decision.verdict == Verdict::Ask,

@@ -15,9 +15,9 @@ use prowess_render::{
 use prowess_trust::State;
 use sha2::{Digest, Sha256};
 
+use crate::context::ToolContext;
 use crate::expand::{CommandRun, Execution, ExpandError, expand};
 use crate::snapshot::{SkillDocument, SkillHandle, SkillSnapshot};
-use crate::workshop::Workshop;
 
 /// Most files of a skill that are listed.
 const MAX_FILES: usize = 100;
@@ -172,22 +172,22 @@ pub enum ActivationError {
 
 /// Resolves a skill by name and reads it.
 pub fn open(
-    workshop: &Workshop,
+    context: &ToolContext,
     asked: &str,
     who: Who,
 ) -> Result<Arc<SkillSnapshot>, ActivationError> {
-    let skill = workshop
+    let skill = context
         .resolve(asked, who)
         .map_err(ActivationError::NotFound)?;
-    read(workshop, &skill)
+    read(context, &skill)
 }
 
 /// Reads a resolved skill.
 pub fn read(
-    workshop: &Workshop,
+    context: &ToolContext,
     skill: &SkillHandle,
 ) -> Result<Arc<SkillSnapshot>, ActivationError> {
-    skill.read(workshop).map_err(|error| ActivationError::Read {
+    skill.read(context).map_err(|error| ActivationError::Read {
         name: skill.name().into(),
         source: Box::new(error),
     })
@@ -196,19 +196,19 @@ pub fn read(
 /// Fills in the arguments of a skill, runs its commands, and returns what the model receives. If
 /// commands run, the use of the skill is recorded once all of them succeeded.
 pub fn activate(
-    workshop: &Workshop,
+    context: &ToolContext,
     snapshot: &Arc<SkillSnapshot>,
     request: &ActivationRequest,
 ) -> Result<Activation, ActivationError> {
-    let activation = render(workshop, snapshot, request)?;
+    let activation = render(context, snapshot, request)?;
     if request.execution == Execution::Run {
-        workshop.record_use(&snapshot.name);
+        context.record_use(&snapshot.name);
     }
     Ok(activation)
 }
 
 fn render(
-    workshop: &Workshop,
+    context: &ToolContext,
     snapshot: &Arc<SkillSnapshot>,
     request: &ActivationRequest,
 ) -> Result<Activation, ActivationError> {
@@ -218,15 +218,15 @@ fn render(
         trust,
         ..
     } = &**snapshot;
-    let template = template(workshop, snapshot)?;
+    let template = template(context, snapshot)?;
     if template.commands() > 0 && request.execution == Execution::Run {
         check_shell(name, document)?;
     }
     let folder = snapshot.folder();
-    let variables = variables(workshop, folder.as_deref(), snapshot.is_served());
+    let variables = variables(context, folder.as_deref(), snapshot.is_served());
     let filled = template.fill(&request.arguments, &variables)?;
     let mut runs = Vec::new();
-    let body = expand(workshop, trust, filled.parts, request.execution, &mut runs)?;
+    let body = expand(context, trust, filled.parts, request.execution, &mut runs)?;
     let mut files: Vec<(String, u64)> = snapshot.resources().collect();
     let file_count = files.len();
     files.truncate(MAX_FILES);
@@ -234,7 +234,7 @@ fn render(
         head: head(snapshot, folder.as_deref()),
         body: body.trim_matches('\n').to_owned(),
         files: file_list(&files, file_count),
-        closing: closing(workshop, &body),
+        closing: closing(context, &body),
     };
     Ok(Activation {
         snapshot: Arc::clone(snapshot),
@@ -251,13 +251,13 @@ fn render(
 }
 
 /// Prepares the text of a skill for its arguments.
-fn template(workshop: &Workshop, snapshot: &SkillSnapshot) -> Result<Template, ActivationError> {
+fn template(context: &ToolContext, snapshot: &SkillSnapshot) -> Result<Template, ActivationError> {
     let document = &snapshot.document;
     let names: Vec<&str> = document.arguments.iter().map(|name| &**name).collect();
-    let runs = snapshot.is_trusted() && workshop.settings.commands;
+    let runs = snapshot.is_trusted() && context.settings.commands;
     let options = Prepare {
         names: &names,
-        compat: workshop.settings.compat,
+        compat: context.settings.compat,
         commands: if runs {
             Commands::Bind
         } else {
@@ -292,18 +292,21 @@ fn check_shell(name: &str, document: &SkillDocument) -> Result<(), ActivationErr
     }
 }
 
-fn variables(workshop: &Workshop, folder: Option<&Path>, is_served: bool) -> Variables {
+fn variables(context: &ToolContext, folder: Option<&Path>, is_served: bool) -> Variables {
     let spell = |path: &Path| path.to_str().map(str::to_owned);
     Variables {
         skill_dir: folder.and_then(spell),
-        session_id: workshop.settings.session.clone(),
-        project_dir: spell(&workshop.places.workspace),
-        effort: workshop.settings.effort.clone(),
+        session_id: context.settings.session.clone(),
+        project_dir: spell(&context.settings.paths.workspace),
+        effort: context
+            .settings
+            .effort
+            .map(|effort| effort.as_str().to_owned()),
         // What a person granted is for skills of theirs.
         env: if is_served {
             BTreeMap::new()
         } else {
-            workshop.settings.environment.clone()
+            context.settings.environment.clone()
         },
     }
 }
@@ -358,8 +361,8 @@ fn file_list(files: &[(String, u64)], count: usize) -> String {
 }
 
 /// Returns the closing lines. A skill with an empty body has none, as in core-agent.
-fn closing(workshop: &Workshop, body: &str) -> String {
-    let closing = workshop.settings.closing.as_ref();
+fn closing(context: &ToolContext, body: &str) -> String {
+    let closing = context.settings.closing.as_ref();
     closing
         .filter(|_| !body.trim().is_empty())
         .map(|closing| format!("\n\n{closing}"))

@@ -8,7 +8,7 @@ use prowess_shell::lex;
 use prowess_traits::Ran;
 use prowess_trust::SkillTrust;
 
-use crate::workshop::Workshop;
+use crate::context::ToolContext;
 
 /// What takes the place of a command where policy switches them off. Claude Code's own words.
 pub(crate) const SWITCHED_OFF: &str = "[shell command execution disabled by policy]";
@@ -82,7 +82,7 @@ pub enum ExpandError {
 
 /// Joins the parts of a rendered skill; commands run in the order in which they stand.
 pub(crate) fn expand(
-    workshop: &Workshop,
+    context: &ToolContext,
     trust: &SkillTrust,
     parts: Vec<Part>,
     execution: Execution,
@@ -97,12 +97,12 @@ pub(crate) fn expand(
                 runs.push(not_run(&slot.display, "not asked to run"));
             }
             Part::Command(slot) => {
-                let (output, run) = run(workshop, trust, &slot)?;
+                let (output, run) = run(context, trust, &slot)?;
                 text.push_str(&output);
                 runs.push(run);
             }
             Part::Withheld(withheld) => {
-                let why = if workshop.settings.commands {
+                let why = if context.settings.commands {
                     NOT_TRUSTED
                 } else {
                     SWITCHED_OFF
@@ -128,7 +128,7 @@ fn not_run(command: &str, why: &str) -> CommandRun {
 }
 
 fn run(
-    workshop: &Workshop,
+    context: &ToolContext,
     trust: &SkillTrust,
     slot: &Slot,
 ) -> Result<(String, CommandRun), ExpandError> {
@@ -137,7 +137,8 @@ fn run(
         command: command.clone(),
         why: why.into(),
     };
-    let runner = workshop
+    let runner = context
+        .services
         .runner
         .as_ref()
         .ok_or_else(|| not_run("this program runs no commands".to_owned()))?;
@@ -153,15 +154,15 @@ fn run(
         positionals: &positionals,
         variables: &variables,
     };
-    let approved = workshop
-        .approve_bound(&bound, &trust.actor(workshop.settings.confine))
+    let approved = context
+        .approve_bound(&bound, &trust.actor(context.settings.confine))
         .map_err(|decision| ExpandError::Denied {
             command: command.clone(),
             decision: Box::new(decision),
         })?;
-    let mut profile = workshop.profile(Some(trust));
+    let mut profile = context.profile(Some(trust));
     // As everywhere else, what is injected is about the project, not about the skill's own folder.
-    profile.cwd.clone_from(&workshop.places.workspace);
+    profile.cwd.clone_from(&context.settings.paths.workspace);
     let ran = runner
         .run(&approved, &profile, None)
         .map_err(|error| not_run(error.message))?;
@@ -174,7 +175,7 @@ fn run(
     }
     let output = joined(&ran);
     let bytes = ran.stdout.bytes + ran.stderr.bytes;
-    let (text, file) = bounded(output, bytes, workshop.places.outputs.as_deref());
+    let (text, file) = bounded(output, bytes, context.settings.paths.outputs.as_deref());
     let run = CommandRun {
         command,
         decision: approved.by().into(),

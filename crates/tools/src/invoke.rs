@@ -7,8 +7,8 @@
 use prowess_catalog::Entry;
 use prowess_catalog::visibility::{Refusal, View, Who};
 
+use crate::context::ToolContext;
 use crate::snapshot::SkillHandle;
-use crate::workshop::Workshop;
 
 /// Most skills that one message invokes, as in Claude Code: the first and five more.
 pub const MAX_STACKED: usize = 6;
@@ -51,17 +51,17 @@ pub struct Called {
 /// A row of skills ends at the first word that is not a skill for people, at one that is forked, and
 /// behind one whose `argument-hint` begins with a slash, because slashes are its arguments. That
 /// word and the rest are the arguments of all skills before.
-pub fn typed(workshop: &Workshop, message: &str) -> Typed {
-    let catalog = workshop.registry.snapshot();
-    let view = View::new(&catalog, &workshop.visibility, Who::Person);
+pub fn typed(context: &ToolContext, message: &str) -> Typed {
+    let catalog = context.services.registry.snapshot();
+    let view = View::new(&catalog, &context.settings.visibility, Who::Person);
     let Some((first, mut rest)) = slash(message) else {
-        return mentions(workshop, &view, message);
+        return mentions(context, &view, message);
     };
     let entry = match view.resolve(first) {
         Ok(entry) => entry,
         // A path at the beginning of a message is a path.
         Err(Refusal::NotFound(_)) if first.contains('/') => {
-            return mentions(workshop, &view, message);
+            return mentions(context, &view, message);
         }
         Err(Refusal::NotFound(fault)) => {
             return Typed::Unknown {
@@ -71,7 +71,7 @@ pub fn typed(workshop: &Workshop, message: &str) -> Typed {
         }
         Err(refusal) => return Typed::Refused(refusal),
     };
-    let mut row = vec![Word::new(workshop, first, entry)];
+    let mut row = vec![Word::new(context, first, entry)];
     while row.len() < MAX_STACKED {
         let ends = row
             .last()
@@ -85,7 +85,7 @@ pub fn typed(workshop: &Workshop, message: &str) -> Typed {
         let known = |word: &Word| word.skill.entry().skill.id == next.skill.id;
         // A skill that is named twice is loaded once.
         if !row.iter().any(known) {
-            let next = Word::new(workshop, name, next);
+            let next = Word::new(context, name, next);
             if next.forked {
                 break;
             }
@@ -111,7 +111,7 @@ fn slash(text: &str) -> Option<(&str, &str)> {
 }
 
 /// Skills that are mentioned as `$name`, each once. What is no skill is text: `$HOME`, `$5`.
-fn mentions(workshop: &Workshop, view: &View<'_>, message: &str) -> Typed {
+fn mentions(context: &ToolContext, view: &View<'_>, message: &str) -> Typed {
     let mut found: Vec<Called> = Vec::new();
     let mut before = ' ';
     for (at, c) in message.char_indices() {
@@ -129,7 +129,7 @@ fn mentions(workshop: &Workshop, view: &View<'_>, message: &str) -> Typed {
             continue;
         };
         if found.iter().all(|known| *known.name != *name) {
-            let Word { skill, forked } = Word::new(workshop, name, entry);
+            let Word { skill, forked } = Word::new(context, name, entry);
             found.push(Called {
                 name: name.into(),
                 arguments: "".into(),
@@ -153,9 +153,9 @@ struct Word {
 }
 
 impl Word {
-    fn new(workshop: &Workshop, asked: &str, entry: &Entry) -> Self {
+    fn new(context: &ToolContext, asked: &str, entry: &Entry) -> Self {
         let skill = SkillHandle::new(asked, entry);
-        let read = skill.read(workshop);
+        let read = skill.read(context);
         let forked = read.map_or(true, |snapshot| snapshot.effects.forked);
         Self { skill, forked }
     }

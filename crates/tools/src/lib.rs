@@ -1,6 +1,6 @@
 //! Skills as tools of an agent.
 //!
-//! [`Workshop`] is everything that the tools need; [`activate()`] turns a skill and its arguments into
+//! [`ToolContext`] is everything that the tools need; [`activate()`] turns a skill and its arguments into
 //! exactly the text that a model receives. [`Toolset`] says which tools an agent has and calls them;
 //! each is a file in `tools/`. [`typed`] reads what a person typed: `/name text`. The same code
 //! stands behind sessions, MCP, the command and the library.
@@ -10,6 +10,7 @@ mod acting;
 mod activate;
 mod cap;
 mod command_output;
+mod context;
 mod expand;
 pub mod files;
 mod hooks;
@@ -22,7 +23,6 @@ mod skills;
 mod snapshot;
 mod tool;
 mod toolset;
-mod workshop;
 
 pub use acting::Judging;
 pub use activate::{
@@ -54,5 +54,5 @@ pub mod answer {
     pub use crate::cap::{ends, head};
 }
 
-pub use toolset::{Choice, Role, Toolset};
-pub use workshop::{CLOSING, Places, Settings, Workshop};
+pub use context::{CLOSING, Services, Settings, ToolContext, WorkspacePaths};
+pub use toolset::{Role, ToolSelection, Toolset};

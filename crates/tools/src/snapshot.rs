@@ -15,9 +15,9 @@ use prowess_spec::tool_pattern::ToolPattern;
 use prowess_spec::{Manifest, parse};
 use prowess_trust::{SkillTrust, TrustStore};
 
+use crate::context::ToolContext;
 use crate::hooks::HookSet;
 use crate::names::{self, SUBMIT};
-use crate::workshop::Workshop;
 
 /// A skill as one read found it. It is resolved, read, hashed and parsed once, and travels as an
 /// `Arc`.
@@ -316,33 +316,33 @@ impl SkillHandle {
     }
 
     /// Reads the skill, unless it was read before.
-    pub fn read(&self, workshop: &Workshop) -> Result<Arc<SkillSnapshot>, prowess_trust::Error> {
+    pub fn read(&self, context: &ToolContext) -> Result<Arc<SkillSnapshot>, prowess_trust::Error> {
         if let Some(snapshot) = self.snapshot.get() {
             return Ok(Arc::clone(snapshot));
         }
-        let snapshot = workshop.read_as(self.name(), &self.entry.skill)?;
+        let snapshot = context.read_as(self.name(), &self.entry.skill)?;
         Ok(Arc::clone(self.snapshot.get_or_init(|| Arc::new(snapshot))))
     }
 
     /// Reads the skill if that takes less than a millisecond, unless it was read before. Returns
     /// `None` if the skill is large, not on disk or unreadable.
-    pub fn read_if_small(&self, workshop: &Workshop) -> Option<Arc<SkillSnapshot>> {
+    pub fn read_if_small(&self, context: &ToolContext) -> Option<Arc<SkillSnapshot>> {
         if let Some(snapshot) = self.snapshot.get() {
             return Some(Arc::clone(snapshot));
         }
         let skill = &self.entry.skill;
-        let contents = workshop.registry.read_if_small(skill)?;
-        let store = workshop.trust.as_ref();
+        let contents = context.services.registry.read_if_small(skill)?;
+        let store = context.services.trust.as_ref();
         let snapshot = SkillSnapshot::new(self.name(), skill, contents, store).ok()?;
         Some(Arc::clone(self.snapshot.get_or_init(|| Arc::new(snapshot))))
     }
 }
 
-impl Workshop {
+impl ToolContext {
     /// Resolves a name to a skill that a model or a person may use.
     pub fn resolve(&self, asked: &str, who: Who) -> Result<SkillHandle, Refusal> {
-        let catalog = self.registry.snapshot();
-        let view = View::new(&catalog, &self.visibility, who);
+        let catalog = self.services.registry.snapshot();
+        let view = View::new(&catalog, &self.settings.visibility, who);
         Ok(SkillHandle::new(asked, view.resolve(asked)?))
     }
 
@@ -356,6 +356,11 @@ impl Workshop {
         name: &str,
         skill: &Arc<Skill>,
     ) -> Result<SkillSnapshot, prowess_trust::Error> {
-        SkillSnapshot::read(name, skill, &self.registry, self.trust.as_ref())
+        SkillSnapshot::read(
+            name,
+            skill,
+            &self.services.registry,
+            self.services.trust.as_ref(),
+        )
     }
 }

@@ -7,9 +7,9 @@ use prowess_policy::Decision;
 use serde_json::{Map, Value};
 
 use crate::cap;
+use crate::context::ToolContext;
 use crate::loaded::Loaded;
 use crate::schema::{Schema, SchemaFault};
-use crate::workshop::Workshop;
 
 /// Something that a model may call.
 ///
@@ -20,7 +20,7 @@ pub trait Tool: Send + Sync + Debug {
     fn name(&self) -> &str;
 
     /// What a model reads about it.
-    fn description(&self, workshop: &Workshop) -> String;
+    fn description(&self, context: &ToolContext) -> String;
 
     /// What it takes, as JSON Schema.
     fn input_schema(&self) -> Value;
@@ -29,26 +29,26 @@ pub trait Tool: Send + Sync + Debug {
     fn output_schema(&self) -> Value;
 
     /// Whether it changes nothing outside of the conversation.
-    fn is_read_only(&self, _workshop: &Workshop) -> bool {
+    fn is_read_only(&self, _context: &ToolContext) -> bool {
         true
     }
 
     /// Whether it may change something for good.
-    fn is_destructive(&self, workshop: &Workshop) -> bool {
-        !self.is_read_only(workshop)
+    fn is_destructive(&self, context: &ToolContext) -> bool {
+        !self.is_read_only(context)
     }
 
     /// Does what it is for. The input fits the schema.
     fn answer(
         &self,
-        workshop: &Workshop,
+        context: &ToolContext,
         loaded: &mut Loaded,
         input: &Value,
     ) -> Result<ToolAnswer, ToolError>;
 
     /// Returns `true` if a call would need no prompt, no command and no large read, so that it may
     /// be made on a thread that must not block. What was read to decide that is kept in `loaded`.
-    fn is_quick(&self, _workshop: &Workshop, _loaded: &mut Loaded, _input: &Value) -> bool {
+    fn is_quick(&self, _context: &ToolContext, _loaded: &mut Loaded, _input: &Value) -> bool {
         false
     }
 
@@ -59,26 +59,26 @@ pub trait Tool: Send + Sync + Debug {
     }
 
     /// All that a provider is told about it.
-    fn spec(&self, workshop: &Workshop) -> ToolSpec {
+    fn spec(&self, context: &ToolContext) -> ToolSpec {
         ToolSpec {
             name: self.name().into(),
-            description: self.description(workshop),
+            description: self.description(context),
             input_schema: self.input_schema(),
             output_schema: self.output_schema(),
-            read_only: self.is_read_only(workshop),
-            destructive: self.is_destructive(workshop),
+            read_only: self.is_read_only(context),
+            destructive: self.is_destructive(context),
         }
     }
 
     /// Calls the tool.
     fn call(
         &self,
-        workshop: &Workshop,
+        context: &ToolContext,
         loaded: &mut Loaded,
         input: &Value,
     ) -> Result<ToolAnswer, ToolError> {
         check(self, &self.schema(), input)?;
-        answer(self, workshop, loaded, input)
+        answer(self, context, loaded, input)
     }
 }
 
@@ -102,11 +102,11 @@ pub(crate) fn check(
 /// Calls a tool whose input was checked already.
 pub(crate) fn answer(
     tool: &(impl Tool + ?Sized),
-    workshop: &Workshop,
+    context: &ToolContext,
     loaded: &mut Loaded,
     input: &Value,
 ) -> Result<ToolAnswer, ToolError> {
-    let answer = tool.answer(workshop, loaded, input)?;
+    let answer = tool.answer(context, loaded, input)?;
     Ok(ToolAnswer {
         text: cap::capped(answer.text, ""),
         ..answer

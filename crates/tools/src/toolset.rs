@@ -8,7 +8,8 @@ use prowess_diag::wording::tick;
 use prowess_policy::Verdict;
 use serde_json::Value;
 
-use crate::access::{Deed, find, is_forbidden, permit, permit_tool, shown, tool_rules};
+use crate::access::{SkillAction, find, is_forbidden, permit, permit_tool, shown, tool_rules};
+use crate::context::ToolContext;
 use crate::loaded::Loaded;
 use crate::names::{LOAD_SKILL_RESOURCE, LOAD_SKILL_RESOURCES};
 use crate::schema::{Schema, SchemaFault};
@@ -17,7 +18,6 @@ use crate::skills::{
 };
 use crate::snapshot::SkillHandle;
 use crate::tool::{self, Tool, ToolAnswer, ToolError, ToolSpec, Why};
-use crate::workshop::Workshop;
 
 /// What an agent is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -31,7 +31,7 @@ pub enum Role {
 
 /// Which tools an agent wants.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Choice {
+pub struct ToolSelection {
     /// What the agent is.
     pub role: Role,
     /// Whether a worker has `list_skills` too; an orchestrator always has it.
@@ -45,7 +45,7 @@ pub struct Choice {
     pub result: Option<Value>,
 }
 
-impl Choice {
+impl ToolSelection {
     /// Every tool for skills that there is.
     pub fn everything() -> Self {
         Self {
@@ -101,7 +101,7 @@ enum Needs {
 
 impl Toolset {
     /// Puts the tools of an agent together. Fails where the schema of the result is none.
-    pub fn new(choice: &Choice) -> Result<Self, SchemaFault> {
+    pub fn new(choice: &ToolSelection) -> Result<Self, SchemaFault> {
         let mut tools: Vec<Offer> = Vec::new();
         let mut offer = |needs, tool| tools.push(Offer::new(needs, tool));
         if choice.list || choice.role == Role::Orchestrator {
@@ -138,11 +138,11 @@ impl Toolset {
     /// The tools that an agent is offered now, in a fixed order. Without a skill that the agent sees
     /// there is none for skills; without a runner none runs commands. What a rule forbids by name is
     /// not offered, as in Claude Code: a tool (`run_command_line`), or all skills (`Skill`).
-    pub fn tools<'t>(&'t self, workshop: &Workshop) -> impl Iterator<Item = &'t dyn Tool> {
-        let no_skills = is_forbidden(workshop);
-        self.there(workshop)
+    pub fn tools<'t>(&'t self, context: &ToolContext) -> impl Iterator<Item = &'t dyn Tool> {
+        let no_skills = is_forbidden(context);
+        self.there(context)
             .filter(move |offer| {
-                let rules = tool_rules(workshop, offer.tool.name(), &Value::Null);
+                let rules = tool_rules(context, offer.tool.name(), &Value::Null);
                 let denied = rules.is_some_and(|decision| decision.verdict == Verdict::Deny);
                 !denied && (offer.needs == Needs::Nothing || !no_skills)
             })
@@ -150,11 +150,11 @@ impl Toolset {
     }
 
     /// The tools that make sense now, whatever rules say.
-    fn there<'t>(&'t self, workshop: &Workshop) -> impl Iterator<Item = &'t Offer> {
-        let catalog = workshop.registry.snapshot();
-        let view = View::new(&catalog, &workshop.visibility, Who::Model);
+    fn there<'t>(&'t self, context: &ToolContext) -> impl Iterator<Item = &'t Offer> {
+        let catalog = context.services.registry.snapshot();
+        let view = View::new(&catalog, &context.settings.visibility, Who::Model);
         let skills = view.visible().next().is_some();
-        let runner = workshop.runner.is_some();
+        let runner = context.services.runner.is_some();
         self.tools.iter().filter(move |offer| match offer.needs {
             Needs::Nothing => true,
             Needs::Skills => skills,
@@ -163,16 +163,14 @@ impl Toolset {
     }
 
     /// What a provider is told about the tools that an agent is offered now.
-    pub fn specs(&self, workshop: &Workshop) -> Vec<ToolSpec> {
-        self.tools(workshop)
-            .map(|tool| tool.spec(workshop))
-            .collect()
+    pub fn specs(&self, context: &ToolContext) -> Vec<ToolSpec> {
+        self.tools(context).map(|tool| tool.spec(context)).collect()
     }
 
     /// Calls a tool by name: the one entry for sessions, MCP and the command.
     pub fn call(
         &self,
-        workshop: &Workshop,
+        context: &ToolContext,
         loaded: &mut Loaded,
         name: &str,
         input: &Value,
@@ -182,16 +180,16 @@ impl Toolset {
             name => name,
         };
         let Some(offer) = self
-            .there(workshop)
+            .there(context)
             .find(|offer| offer.tool.name() == wanted)
         else {
-            let tools: Vec<&dyn Tool> = self.tools(workshop).collect();
+            let tools: Vec<&dyn Tool> = self.tools(context).collect();
             return Err(unknown(name, &tools));
         };
         // Nobody is asked about an input that is wrong.
         offer.check(input)?;
-        permit_tool(workshop, wanted, input)?;
-        tool::answer(&*offer.tool, workshop, loaded, input)
+        permit_tool(context, wanted, input)?;
+        tool::answer(&*offer.tool, context, loaded, input)
     }
 
     /// Returns `true` if a call would need no prompt, no command and no large read, so that it may
@@ -199,15 +197,15 @@ impl Toolset {
     /// for the call that follows.
     pub fn is_quick(
         &self,
-        workshop: &Workshop,
+        context: &ToolContext,
         loaded: &mut Loaded,
         name: &str,
         input: &Value,
     ) -> bool {
-        let offer = self.there(workshop).find(|offer| offer.tool.name() == name);
+        let offer = self.there(context).find(|offer| offer.tool.name() == name);
         offer.is_some_and(|offer| {
-            tool_rules(workshop, name, input).is_none()
-                && offer.tool.is_quick(workshop, loaded, input)
+            tool_rules(context, name, input).is_none()
+                && offer.tool.is_quick(context, loaded, input)
         })
     }
 
@@ -216,23 +214,23 @@ impl Toolset {
     /// `resolved` is the skill if the caller resolved it before.
     pub fn admit(
         &self,
-        workshop: &Workshop,
+        context: &ToolContext,
         name: &str,
         input: &Value,
         resolved: Option<SkillHandle>,
     ) -> Result<SkillHandle, ToolError> {
-        let Some(offer) = self.there(workshop).find(|offer| offer.tool.name() == name) else {
-            let tools: Vec<&dyn Tool> = self.tools(workshop).collect();
+        let Some(offer) = self.there(context).find(|offer| offer.tool.name() == name) else {
+            let tools: Vec<&dyn Tool> = self.tools(context).collect();
             return Err(unknown(name, &tools));
         };
         offer.check(input)?;
-        permit_tool(workshop, name, input)?;
+        permit_tool(context, name, input)?;
         let asked = tool::text(input, "name");
         let skill = match resolved.filter(|skill| skill.asked() == asked) {
             Some(skill) => skill,
-            None => find(workshop, asked)?,
+            None => find(context, asked)?,
         };
-        permit(workshop, &skill, Deed::Load, "")?;
+        permit(context, &skill, SkillAction::Load, "")?;
         Ok(skill)
     }
 }

@@ -22,7 +22,8 @@ use prowess_sandbox::Runner;
 use prowess_test::ManualClock;
 use prowess_tools::files::file_tools;
 use prowess_tools::{
-    Choice, Loaded, Places, Settings, ToolAnswer, ToolError, Toolset, Why, Workshop,
+    Loaded, Settings, ToolAnswer, ToolContext, ToolError, ToolSelection, Toolset, Why,
+    WorkspacePaths,
 };
 use prowess_trust::TrustStore;
 use serde_json::{Value, json};
@@ -70,7 +71,7 @@ impl World {
         self.root.path().canonicalize().unwrap().join(path)
     }
 
-    fn workshop(&self, mode: Mode, rules: &[(Effect, &str)]) -> Workshop {
+    fn context(&self, mode: Mode, rules: &[(Effect, &str)]) -> ToolContext {
         let (home, current) = (self.path("person"), self.path("project"));
         let place = Place {
             current,
@@ -78,14 +79,14 @@ impl World {
             ..Place::default()
         };
         let registry = Registry::open(place, FileOptions::default(), Precedence::default());
-        let mut workshop = Workshop::reading(Arc::new(registry), Arc::new(ManualClock::at(1)));
-        workshop.trust = Some(TrustStore::new(self.path("trust")));
-        workshop.runner = Some(Arc::new(Runner::new(
+        let mut context = ToolContext::new(Arc::new(registry), Arc::new(ManualClock::at(1)));
+        context.services.trust = Some(TrustStore::new(self.path("trust")));
+        context.services.runner = Some(Arc::new(Runner::new(
             harness::HELPER.get().unwrap().clone(),
         )));
         let workspace = self.path("project");
         {
-            let mut gate = workshop.gate();
+            let mut gate = context.gate();
             let mut set = RuleSet::default();
             for (effect, rule) in rules {
                 set.add(*effect, rule, Source::Flag);
@@ -95,17 +96,18 @@ impl World {
             gate.places.root = workspace.to_str().unwrap().into();
             gate.places.home = home.to_str().unwrap().into();
         }
-        workshop.places = Places {
+        context.settings.paths = WorkspacePaths {
             workspace,
             home,
-            ..Places::default()
+            ..WorkspacePaths::default()
         };
-        workshop.settings = Settings {
+        context.settings = Settings {
+            paths: context.settings.paths.clone(),
             strength: Strength::BestEffort,
             edits: true,
             ..Settings::default()
         };
-        workshop
+        context
     }
 }
 
@@ -115,21 +117,21 @@ fn open(path: &Path, bits: u32) {
 
 /// A toolset as an agent has it: for skills, and hands.
 fn call(
-    workshop: &Workshop,
+    context: &ToolContext,
     loaded: &mut Loaded,
     tool: &str,
     input: &Value,
 ) -> Result<ToolAnswer, ToolError> {
-    let mut tools = Toolset::new(&Choice::default()).unwrap();
+    let mut tools = Toolset::new(&ToolSelection::default()).unwrap();
     for tool in file_tools(None) {
         tools.add(tool);
     }
-    tools.call(workshop, loaded, tool, input)
+    tools.call(context, loaded, tool, input)
 }
 
-fn bash(workshop: &Workshop, command: &str) -> Result<ToolAnswer, ToolError> {
+fn bash(context: &ToolContext, command: &str) -> Result<ToolAnswer, ToolError> {
     call(
-        workshop,
+        context,
         &mut Loaded::default(),
         "bash",
         &json!({ "command": command }),
@@ -138,8 +140,8 @@ fn bash(workshop: &Workshop, command: &str) -> Result<ToolAnswer, ToolError> {
 
 fn a_command_runs_in_the_project() {
     let world = World::new();
-    let workshop = world.workshop(Mode::Yolo, &[]);
-    let answer = bash(&workshop, "pwd; echo err >&2; exit 3").unwrap();
+    let context = world.context(Mode::Yolo, &[]);
+    let answer = bash(&context, "pwd; echo err >&2; exit 3").unwrap();
     let folder = world.path("project");
     let expected = format!(
         "Exit code 3.\n<stdout>\n{}\n</stdout>\n<stderr>\nerr\n</stderr>",
@@ -147,17 +149,17 @@ fn a_command_runs_in_the_project() {
     );
     assert_eq!(answer.text, expected);
     assert_eq!(answer.value["exitCode"], 3);
-    bash(&workshop, "echo new > made.txt").unwrap();
+    bash(&context, "echo new > made.txt").unwrap();
     assert_eq!(
         std::fs::read_to_string(folder.join("made.txt")).unwrap(),
         "new\n"
     );
     assert_eq!(
-        bash(&workshop, "true").unwrap().text,
+        bash(&context, "true").unwrap().text,
         "Exit code 0. No output."
     );
     let read = json!({ "path": "made.txt" });
-    let answer = call(&workshop, &mut Loaded::default(), "read", &read).unwrap();
+    let answer = call(&context, &mut Loaded::default(), "read", &read).unwrap();
     assert_eq!(answer.text, "1\tnew\n");
 }
 
@@ -167,21 +169,21 @@ fn the_gate_decides_about_commands() {
         (Effect::Allow, "Bash(echo *)"),
         (Effect::Deny, "Bash(rm *)"),
     ];
-    let workshop = world.workshop(Mode::Ask, &rules);
-    assert!(bash(&workshop, "echo fine").is_ok());
+    let context = world.context(Mode::Ask, &rules);
+    assert!(bash(&context, "echo fine").is_ok());
     for command in ["rm x", "echo a; rm x", "ls", "echo $(id)"] {
-        let error = bash(&workshop, command).unwrap_err();
+        let error = bash(&context, command).unwrap_err();
         assert_eq!(error.why(), Some(Why::Denied), "{command}: {error}");
     }
-    let plan = world.workshop(Mode::Plan, &rules);
+    let plan = world.context(Mode::Plan, &rules);
     assert!(
         bash(&plan, "echo fine")
             .unwrap_err()
             .to_string()
             .contains("plan mode")
     );
-    let mut none = world.workshop(Mode::Yolo, &[]);
-    none.runner = None;
+    let mut none = world.context(Mode::Yolo, &[]);
+    none.services.runner = None;
     assert!(
         bash(&none, "true")
             .unwrap_err()
@@ -192,18 +194,18 @@ fn the_gate_decides_about_commands() {
 
 fn the_deadline_can_be_chosen() {
     let world = World::new();
-    let workshop = world.workshop(Mode::Yolo, &[]);
+    let context = world.context(Mode::Yolo, &[]);
     let input = json!({ "command": "echo begun; sleep 600", "timeout_ms": 500 });
-    let answer = call(&workshop, &mut Loaded::default(), "bash", &input).unwrap();
+    let answer = call(&context, &mut Loaded::default(), "bash", &input).unwrap();
     assert_eq!(answer.value["timedOut"], true);
     assert!(answer.text.starts_with("Stopped after ") && answer.text.contains("begun"));
 }
 
 fn floods_are_cut_at_both_ends() {
     let world = World::new();
-    let workshop = world.workshop(Mode::Yolo, &[]);
+    let context = world.context(Mode::Yolo, &[]);
     let answer = bash(
-        &workshop,
+        &context,
         "echo first; head -c 3000000 /dev/zero | tr '\\0' x; echo; seq 1 100000 >&2; echo last",
     )
     .unwrap();
@@ -222,9 +224,9 @@ fn floods_are_cut_at_both_ends() {
 
 fn nothing_outside_is_touched() {
     let world = World::new();
-    let workshop = world.workshop(Mode::Yolo, &[]);
+    let context = world.context(Mode::Yolo, &[]);
     let answer = bash(
-        &workshop,
+        &context,
         "cat ../person/.ssh/id; echo x > ../pwned; echo x > .envrc",
     )
     .unwrap();
@@ -235,49 +237,49 @@ fn nothing_outside_is_touched() {
 
 fn a_loaded_skill_s_scripts_run_and_stay() {
     let world = World::new();
-    let workshop = world.workshop(Mode::Yolo, &[]);
+    let context = world.context(Mode::Yolo, &[]);
     let script = world.path("person/.agents/skills/work/run.sh");
     let input = json!({ "command": format!("{0}; echo x >> {0}", script.display()) });
     let mut loaded = Loaded::default();
     call(
-        &workshop,
+        &context,
         &mut loaded,
         "load_skill",
         &json!({ "name": "work" }),
     )
     .unwrap();
-    let answer = call(&workshop, &mut loaded, "bash", &input).unwrap();
+    let answer = call(&context, &mut loaded, "bash", &input).unwrap();
     assert!(answer.text.contains("from the skill"), "{}", answer.text);
     assert!(!std::fs::read_to_string(&script).unwrap().ends_with("x\n"));
     // What belongs to a loaded skill is read unasked, and not written.
-    let ask = world.workshop(Mode::Ask, &[]);
+    let ask = world.context(Mode::Ask, &[]);
     let read = json!({ "path": script });
     assert!(call(&ask, &mut Loaded::default(), "read", &read).is_err());
     assert!(call(&ask, &mut loaded, "read", &read).is_ok());
     let write = json!({ "path": script, "content": "x" });
-    assert!(call(&workshop, &mut loaded, "write", &write).is_err());
+    assert!(call(&context, &mut loaded, "write", &write).is_err());
 }
 
 /// `allowed-tools: Read Bash(echo *)` means `read` and `bash`.
 fn allowed_tools_of_a_skill_are_not_asked_about() {
     let world = World::new();
     std::fs::write(world.path("outside"), "x").unwrap();
-    let workshop = world.workshop(Mode::Ask, &[]);
+    let context = world.context(Mode::Ask, &[]);
     let mut loaded = Loaded::default();
     let (echo, read) = (
         json!({ "command": "echo hi" }),
         json!({ "path": world.path("project") }),
     );
-    assert!(call(&workshop, &mut loaded, "bash", &echo).is_err());
+    assert!(call(&context, &mut loaded, "bash", &echo).is_err());
     call(
-        &workshop,
+        &context,
         &mut loaded,
         "load_skill",
         &json!({ "name": "work" }),
     )
     .unwrap();
-    assert!(call(&workshop, &mut loaded, "bash", &echo).is_ok());
-    assert!(call(&workshop, &mut loaded, "read", &read).is_ok());
+    assert!(call(&context, &mut loaded, "bash", &echo).is_ok());
+    assert!(call(&context, &mut loaded, "read", &read).is_ok());
     let other = json!({ "command": "ls" });
-    assert!(call(&workshop, &mut loaded, "bash", &other).is_err());
+    assert!(call(&context, &mut loaded, "bash", &other).is_err());
 }

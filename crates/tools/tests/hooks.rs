@@ -23,8 +23,8 @@ use prowess_registry::{FileOptions, Place, Registry};
 use prowess_sandbox::Runner;
 use prowess_spec::parse;
 use prowess_tools::{
-    EventName, HookEnd, HookEvent, HookOutcome, HookSet, HookState, Places, Settings, ToolCall,
-    Workshop, run_hooks,
+    EventName, HookEnd, HookEvent, HookOutcome, HookSet, HookState, Settings, ToolCall,
+    ToolContext, WorkspacePaths, run_hooks,
 };
 use prowess_traits::{Approver, Clock, Question};
 use prowess_trust::{SkillTrust, TrustStore};
@@ -72,10 +72,10 @@ fn case_126_hooks_of_a_confined_skill_are_honoured() {
         let world = World::with(&hooks, tools, true);
         world.script("guard.sh", "exit 2");
         world.trust();
-        let mut workshop = world.workshop();
-        workshop.settings.confine = true;
-        workshop.approver = Arc::new(Always(Answer::Once));
-        let outcome = fire(&workshop, &bash("ls"));
+        let mut context = world.context();
+        context.settings.confine = true;
+        context.services.approver = Arc::new(Always(Answer::Once));
+        let outcome = fire(&context, &bash("ls"));
         assert_eq!(outcome.is_blocked(), runs, "{outcome:?}");
         // A ceiling holds for hooks, too, and nobody is asked about it.
         assert_eq!(matches!(outcome.runs[0].end, HookEnd::NotRun { .. }), !runs);
@@ -84,12 +84,12 @@ fn case_126_hooks_of_a_confined_skill_are_honoured() {
 
 fn case_129_hooks_live_with_their_skill() {
     let world = World::new(&hook("PreToolUse", "Bash", "true; exit 2"));
-    let workshop = world.workshop();
+    let context = world.context();
     let mut state = HookState::default();
-    let before = run_hooks(&workshop, &[], &bash("ls"), &mut state);
+    let before = run_hooks(&context, &[], &bash("ls"), &mut state);
     assert_eq!(before, HookOutcome::default());
-    assert!(fire(&workshop, &bash("ls")).is_blocked());
-    let after = run_hooks(&workshop, &[], &bash("ls"), &mut state);
+    assert!(fire(&context, &bash("ls")).is_blocked());
+    let after = run_hooks(&context, &[], &bash("ls"), &mut state);
     assert_eq!(after, HookOutcome::default());
 }
 
@@ -101,10 +101,10 @@ fn case_129_once_fires_once() {
         - {type: command, command: "echo x >> $CLAUDE_PROJECT_DIR/once", once: true}
         - {type: command, command: "echo x >> $CLAUDE_PROJECT_DIR/often"}"#,
     );
-    let workshop = world.workshop();
+    let context = world.context();
     let mut state = HookState::default();
     for runs in [2, 1, 1] {
-        let outcome = fire_with(&workshop, &bash("ls"), &mut state);
+        let outcome = fire_with(&context, &bash("ls"), &mut state);
         assert_eq!(outcome.runs.len(), runs);
         assert!(
             outcome.runs.iter().all(|run| run.end == HookEnd::Fine),
@@ -114,7 +114,7 @@ fn case_129_once_fires_once() {
     assert_eq!(world.read("once").lines().count(), 1);
     assert_eq!(world.read("often").lines().count(), 3);
     // Another session is another session.
-    assert_eq!(fire(&workshop, &bash("ls")).runs.len(), 2);
+    assert_eq!(fire(&context, &bash("ls")).runs.len(), 2);
 }
 
 fn case_129_exit_2_blocks_and_exit_1_does_not() {
@@ -135,7 +135,7 @@ fn case_129_exit_2_blocks_and_exit_1_does_not() {
         for code in [0, 1, 2, 3, 127] {
             let line = format!("echo because >&2; exit {code}");
             let world = World::new(&hook(name.as_str(), "*", &line));
-            let outcome = fire(&world.workshop(), &event);
+            let outcome = fire(&world.context(), &event);
             assert_eq!(outcome.runs[0].code, Some(code), "{outcome:?}");
             assert_eq!(outcome.is_blocked(), blocks && code == 2, "{name} {code}");
             let reason = if outcome.is_blocked() { "because" } else { "" };
@@ -165,7 +165,7 @@ fn case_129_a_timeout_does_not_block() {
         - {type: command, command: "true"}"#,
     );
     let start = Instant::now();
-    let outcome = fire(&world.workshop(), &bash("ls"));
+    let outcome = fire(&world.context(), &bash("ls"));
     assert!(start.elapsed() < Duration::from_secs(20));
     assert_eq!(outcome.runs[0].end, HookEnd::TimedOut, "{outcome:?}");
     assert_eq!(outcome.runs[1].end, HookEnd::Fine);
@@ -178,11 +178,11 @@ fn untrusted_skills_run_nothing() {
         "*",
         "echo x > $CLAUDE_PROJECT_DIR/canary; exit 2",
     ));
-    let mut workshop = world.workshop();
+    let mut context = world.context();
     for mode in [Mode::Ask, Mode::Yolo, Mode::AcceptEdits] {
-        workshop.gate().mode = mode;
-        workshop.approver = Arc::new(Always(Answer::Always));
-        let outcome = fire(&workshop, &bash("ls"));
+        context.gate().mode = mode;
+        context.services.approver = Arc::new(Always(Answer::Always));
+        let outcome = fire(&context, &bash("ls"));
         let why = "the skill is not trusted".into();
         assert_eq!(outcome.runs[0].end, HookEnd::NotRun { why });
         assert_eq!(outcome.verdict, None);
@@ -190,7 +190,7 @@ fn untrusted_skills_run_nothing() {
     }
     // The same hook of the same skill, once a person trusts it.
     world.trust();
-    assert!(fire(&world.workshop(), &bash("ls")).is_blocked());
+    assert!(fire(&world.context(), &bash("ls")).is_blocked());
     assert!(world.path("canary").exists());
 }
 
@@ -198,11 +198,11 @@ fn a_skill_that_changed_runs_nothing() {
     let world = World::new(&hook("PreToolUse", "*", "./guard.sh"));
     world.script("guard.sh", "exit 2");
     world.trust();
-    let workshop = world.workshop();
-    let (set, trust) = load(&workshop);
+    let context = world.context();
+    let (set, trust) = load(&context);
     let again = || {
         run_hooks(
-            &workshop,
+            &context,
             &[(&set, &trust)],
             &bash("ls"),
             &mut HookState::default(),
@@ -226,14 +226,14 @@ fn hooks_read_what_happened() {
   SessionStart: [{hooks: [{type: command, command: "cat > $CLAUDE_PROJECT_DIR/start; pwd; echo $CLAUDE_SKILL_DIR"}]}]
   UserPromptSubmit: [{hooks: [{type: command, command: "cat > $CLAUDE_PROJECT_DIR/prompt"}]}]"#,
     );
-    let workshop = world.workshop();
+    let context = world.context();
     let input = json!({"command": "echo \"$(x)\" 'ä'\n"});
     let call = ToolCall {
         id: Some("t1"),
         ..tool("Bash", &input)
     };
     let seen = |event: &HookEvent<'_>, file: &str| -> Value {
-        let outcome = fire(&workshop, event);
+        let outcome = fire(&context, event);
         assert_eq!(outcome.runs[0].end, HookEnd::Fine, "{outcome:?}");
         serde_json::from_str(&world.read(file)).unwrap()
     };
@@ -277,7 +277,7 @@ fn hooks_read_what_happened() {
     assert_eq!(seen(&start, "start")["source"], "resume");
     // A hook starts in the project, and knows the folder of its skill.
     let folder = world.skill_folder();
-    let said = fire(&workshop, &start).context.remove(0).text;
+    let said = fire(&context, &start).context.remove(0).text;
     assert_eq!(
         said.lines().map(Path::new).collect::<Vec<_>>(),
         [&project, &folder]
@@ -300,7 +300,7 @@ fn the_strictest_answer_counts_and_none_widens() {
             })
             .collect();
         let world = World::new(&format!("\n  PreToolUse:\n    - hooks:{hooks}"));
-        fire(&world.workshop(), &bash("ls"))
+        fire(&world.context(), &bash("ls"))
     };
     for (words, verdict, reason) in [
         (&["allow"][..], Verdict::Allow, "because allow"),
@@ -344,7 +344,7 @@ fn input_goes_from_hook_to_hook() {
     );
     world.script("second.sh", "cat > $CLAUDE_PROJECT_DIR/seen");
     world.trust();
-    let outcome = fire(&world.workshop(), &bash("ls"));
+    let outcome = fire(&world.context(), &bash("ls"));
     assert_eq!(outcome.runs.len(), 2, "{outcome:?}");
     assert_eq!(outcome.updated_input, Some(json!({"command": "rm x"})));
     assert!(
@@ -359,7 +359,7 @@ fn input_goes_from_hook_to_hook() {
     assert_eq!(&*outcome.context[0].skill, "guard");
     world.script("second.sh", "exit 2");
     world.trust();
-    let outcome = fire(&world.workshop(), &bash("ls"));
+    let outcome = fire(&world.context(), &bash("ls"));
     assert!(outcome.is_blocked() && outcome.updated_input.is_none());
 }
 
@@ -367,21 +367,21 @@ fn floods_are_cut() {
     let flood = "head -c 20000000 /dev/zero | tr '\\\\0' x";
     let world = World::new(&hook("UserPromptSubmit", "", flood));
     let outcome = fire(
-        &world.workshop(),
+        &world.context(),
         &HookEvent::UserPromptSubmit { prompt: "" },
     );
     assert_eq!(outcome.runs[0].end, HookEnd::Fine, "{:?}", outcome.runs);
     let text = &outcome.context[0].text;
     assert!(text.chars().count() <= 10_000 && text.ends_with("characters left out]"));
     let world = World::new(&hook("PreToolUse", "", &format!("{flood} >&2; exit 2")));
-    let outcome = fire(&world.workshop(), &bash("ls"));
+    let outcome = fire(&world.context(), &bash("ls"));
     assert!(outcome.is_blocked());
     assert!(outcome.reason().len() <= 10_000 && outcome.reason().len() > 9_000);
     let long =
         "python3 -c 'import json; print(json.dumps({\\\"systemMessage\\\": \\\"y\\\" * 100000}))'";
     if Path::new("/usr/bin/python3").exists() {
         let world = World::new(&hook("PreToolUse", "", long));
-        let outcome = fire(&world.workshop(), &bash("ls"));
+        let outcome = fire(&world.context(), &bash("ls"));
         assert!(
             outcome.messages[0].text.len() <= 10_000,
             "{:?}",
@@ -393,7 +393,7 @@ fn floods_are_cut() {
 fn a_long_answer_is_no_answer() {
     let line = "echo '{'; head -c 20000000 /dev/zero | tr '\\\\0' ' '; echo '\\\"decision\\\": \\\"block\\\"}'";
     let world = World::new(&hook("PreToolUse", "", line));
-    let outcome = fire(&world.workshop(), &bash("ls"));
+    let outcome = fire(&world.context(), &bash("ls"));
     assert_eq!(
         (outcome.verdict, &outcome.runs[0].end),
         (None, &HookEnd::Fine),
@@ -412,7 +412,7 @@ fn nonsense_blocks_nothing() {
         "echo '{\\\"hookSpecificOutput\\\": 1}'",
     ] {
         let world = World::new(&hook("PreToolUse", "", line));
-        let outcome = fire(&world.workshop(), &bash("ls"));
+        let outcome = fire(&world.context(), &bash("ls"));
         assert_eq!(
             (outcome.verdict, &outcome.runs[0].end),
             (None, &HookEnd::Fine),
@@ -426,15 +426,15 @@ fn nonsense_blocks_nothing() {
         "printf 'a\\\\xff\\\\xfe\\\\x00b'",
     ));
     let outcome = fire(
-        &world.workshop(),
+        &world.context(),
         &HookEvent::UserPromptSubmit { prompt: "" },
     );
     assert_eq!(outcome.context[0].text, "a\u{FFFD}\u{FFFD}\0b");
     let world = World::new(&hook("PreToolUse", "", "printf '\\\\xff' >&2; exit 2"));
-    assert_eq!(fire(&world.workshop(), &bash("ls")).reason(), "\u{FFFD}");
+    assert_eq!(fire(&world.context(), &bash("ls")).reason(), "\u{FFFD}");
     for line in ["kill -9 $$", "/no/such/program", "exec 1>&- 2>&-; exit 1"] {
         let world = World::new(&hook("PreToolUse", "", line));
-        let outcome = fire(&world.workshop(), &bash("ls"));
+        let outcome = fire(&world.context(), &bash("ls"));
         assert_eq!(outcome.verdict, None, "{line}");
         let end = &outcome.runs[0].end;
         assert!(
@@ -454,7 +454,7 @@ fn words_without_a_shell_stay_words() {
           args: ["%s\n", "*", "$HOME", "a  b", "it's", "`id`", "$(id)", "~", "", "${CLAUDE_SKILL_DIR}/x", "${OTHER}", ";", "x y"]"#,
     );
     let outcome = fire(
-        &world.workshop(),
+        &world.context(),
         &HookEvent::UserPromptSubmit { prompt: "" },
     );
     let folder = world.skill_folder();
@@ -477,7 +477,7 @@ fn programs_are_those_of_the_skill() {
         // A project that puts something in its way.
         std::fs::copy("/bin/true", world.path("guard.sh")).unwrap();
         let event = HookEvent::UserPromptSubmit { prompt: "" };
-        let outcome = fire(&world.workshop(), &event);
+        let outcome = fire(&world.context(), &event);
         let project = world.path("").canonicalize().unwrap();
         let complaint = format!("one\n{}", project.display());
         assert_eq!(
@@ -491,12 +491,12 @@ fn programs_are_those_of_the_skill() {
 fn the_gate_decides_and_a_no_is_remembered() {
     let hooks = hook("PreToolUse", "", "echo x >> $CLAUDE_PROJECT_DIR/canary");
     let world = World::with(&hooks, "Read", true);
-    let mut workshop = world.workshop();
+    let mut context = world.context();
     let asked = Arc::new(Counting::new(Answer::No));
-    workshop.approver = Arc::clone(&asked) as Arc<dyn Approver>;
+    context.services.approver = Arc::clone(&asked) as Arc<dyn Approver>;
     let mut state = HookState::default();
     for _ in 0..3 {
-        let outcome = fire_with(&workshop, &bash("ls"), &mut state);
+        let outcome = fire_with(&context, &bash("ls"), &mut state);
         let end = &outcome.runs[0].end;
         assert!(
             matches!(end, HookEnd::NotRun { why } if why.starts_with("not allowed")),
@@ -507,8 +507,8 @@ fn the_gate_decides_and_a_no_is_remembered() {
     assert_eq!(asked.count.load(Ordering::Relaxed), 1);
     assert!(!world.path("canary").exists());
     // Another session asks again, and a yes is a yes.
-    workshop.approver = Arc::new(Always(Answer::Once));
-    let outcome = fire(&workshop, &bash("ls"));
+    context.services.approver = Arc::new(Always(Answer::Once));
+    let outcome = fire(&context, &bash("ls"));
     assert_eq!(outcome.runs[0].end, HookEnd::Fine, "{outcome:?}");
     assert!(world.path("canary").exists());
 }
@@ -525,11 +525,11 @@ fn a_yes_for_the_session_is_asked_for_once() {
         let world = World::with(&hooks, "Read", true);
         world.script("guard.sh", "echo $1");
         world.trust();
-        let mut workshop = world.workshop();
+        let mut context = world.context();
         let asked = Arc::new(Counting::new(Answer::Session));
-        workshop.approver = Arc::clone(&asked) as Arc<dyn Approver>;
+        context.services.approver = Arc::clone(&asked) as Arc<dyn Approver>;
         for _ in 0..3 {
-            let outcome = fire(&workshop, &bash("ls"));
+            let outcome = fire(&context, &bash("ls"));
             assert_eq!(outcome.runs[0].end, HookEnd::Fine, "{outcome:?}");
         }
         assert_eq!(asked.count.load(Ordering::Relaxed), 1, "{command}");
@@ -538,19 +538,19 @@ fn a_yes_for_the_session_is_asked_for_once() {
 
 fn rules_of_a_person_stand_above_hooks() {
     let world = World::new(&hook("PreToolUse", "", "touch $CLAUDE_PROJECT_DIR/canary"));
-    let workshop = world.workshop();
+    let context = world.context();
     let mut rules = RuleSet::default();
     rules.add(Effect::Deny, "Bash(touch *)", Source::Flag);
-    workshop.gate().rules = rules;
-    let outcome = fire(&workshop, &bash("ls"));
+    context.gate().rules = rules;
+    let outcome = fire(&context, &bash("ls"));
     assert!(matches!(&outcome.runs[0].end, HookEnd::NotRun { why } if why.contains("forbids")));
-    workshop.gate().rules = RuleSet::default();
-    workshop.gate().mode = Mode::Plan;
-    let outcome = fire(&workshop, &bash("ls"));
+    context.gate().rules = RuleSet::default();
+    context.gate().mode = Mode::Plan;
+    let outcome = fire(&context, &bash("ls"));
     assert!(matches!(&outcome.runs[0].end, HookEnd::NotRun { why } if why.contains("plan")));
     assert!(!world.path("canary").exists());
-    workshop.gate().mode = Mode::Ask;
-    assert_eq!(fire(&workshop, &bash("ls")).runs[0].end, HookEnd::Fine);
+    context.gate().mode = Mode::Ask;
+    assert_eq!(fire(&context, &bash("ls")).runs[0].end, HookEnd::Fine);
     assert!(world.path("canary").exists());
 }
 
@@ -572,9 +572,9 @@ fn matchers_and_conditions_choose() {
     - matcher: resume
       hooks: [{type: command, command: "echo resume"}]"#,
     );
-    let workshop = world.workshop();
+    let context = world.context();
     let ran = |event: &HookEvent<'_>| -> Vec<String> {
-        let runs = fire(&workshop, event).runs;
+        let runs = fire(&context, event).runs;
         runs.iter()
             .map(|run| run.command.trim_start_matches("echo ").to_owned())
             .collect()
@@ -629,12 +629,12 @@ fn agents_stop_in_the_end() {
         "",
         "grep -q '.stop_hook_active.:true' && echo again >&2; exit 2",
     ));
-    let workshop = world.workshop();
+    let context = world.context();
     let mut state = HookState::default();
     let stop = HookEvent::Stop { message: None };
     for turn in 0..2 {
         for at in 0..8 {
-            let outcome = fire_with(&workshop, &stop, &mut state);
+            let outcome = fire_with(&context, &stop, &mut state);
             assert!(outcome.is_blocked(), "{turn} {at}");
             assert_eq!(
                 outcome.reason() == "again",
@@ -642,7 +642,7 @@ fn agents_stop_in_the_end() {
                 "{turn} {at} {outcome:?}"
             );
         }
-        let outcome = fire_with(&workshop, &stop, &mut state);
+        let outcome = fire_with(&context, &stop, &mut state);
         assert!(!outcome.is_blocked() && outcome.reasons.is_empty());
         assert!(
             outcome.messages[0].text.contains("8 times in a row"),
@@ -650,10 +650,10 @@ fn agents_stop_in_the_end() {
         );
     }
     // What a person says begins anew.
-    fire_with(&workshop, &stop, &mut state);
+    fire_with(&context, &stop, &mut state);
     assert_ne!(state, HookState::default());
     fire_with(
-        &workshop,
+        &context,
         &HookEvent::UserPromptSubmit { prompt: "" },
         &mut state,
     );
@@ -663,7 +663,7 @@ fn agents_stop_in_the_end() {
         "",
         "echo '{\\\"continue\\\": false, \\\"stopReason\\\": \\\"s\\\", \\\"decision\\\": \\\"block\\\"}'",
     ));
-    let outcome = fire(&world.workshop(), &stop);
+    let outcome = fire(&world.context(), &stop);
     assert_eq!(
         (outcome.verdict, outcome.stop.map(|said| said.text)),
         (None, Some("s".into()))
@@ -676,11 +676,11 @@ fn what_is_written_at_the_start_is_for_the_model() {
         HookEvent::UserPromptSubmit { prompt: "" },
     ] {
         let world = World::new(&hook(event.name().as_str(), "", "echo remember this"));
-        let outcome = fire(&world.workshop(), &event);
+        let outcome = fire(&world.context(), &event);
         assert_eq!(outcome.context[0].text, "remember this");
     }
     let world = World::new(&hook("PreToolUse", "", "echo not this"));
-    assert!(fire(&world.workshop(), &bash("ls")).context.is_empty());
+    assert!(fire(&world.context(), &bash("ls")).context.is_empty());
 }
 
 fn hooks_are_in_the_sandbox() {
@@ -690,20 +690,16 @@ fn hooks_are_in_the_sandbox() {
         "echo x > $CLAUDE_SKILL_DIR/canary; echo x > ../outside/canary; cat ../person/.ssh/id; echo $SECRET_TOKEN; echo done",
     ));
     let event = HookEvent::UserPromptSubmit { prompt: "" };
-    let mut workshop = world.workshop();
-    workshop.settings.strength = Strength::BestEffort;
-    let outcome = fire(&workshop, &event);
+    let mut context = world.context();
+    context.settings.strength = Strength::BestEffort;
+    let outcome = fire(&context, &event);
     assert_eq!(outcome.context[0].text, "done", "{:?}", outcome.runs);
     assert!(!world.skill_folder().join("canary").exists());
     let canary = world.root.path().join("outside/canary");
     assert!(!canary.exists());
     // Without a sandbox the same hook gets out, so it was the sandbox that held it.
-    workshop.settings.strength = Strength::Off;
-    assert!(
-        fire(&workshop, &event).context[0]
-            .text
-            .starts_with("secret")
-    );
+    context.settings.strength = Strength::Off;
+    assert!(fire(&context, &event).context[0].text.starts_with("secret"));
     assert!(canary.exists());
 }
 
@@ -713,41 +709,41 @@ fn input_that_nobody_reads_hurts_nobody() {
     let event = HookEvent::PreToolUse {
         tool: tool("Write", &big),
     };
-    assert!(fire(&world.workshop(), &event).is_blocked());
+    assert!(fire(&world.context(), &event).is_blocked());
     let world = World::new(&hook("PreToolUse", "", "wc -c > $CLAUDE_PROJECT_DIR/count"));
-    fire(&world.workshop(), &event);
+    fire(&world.context(), &event);
     assert!(world.read("count").trim().parse::<usize>().unwrap() > 4 << 20);
 }
 
 fn commands_can_be_switched_off() {
     let world = World::new(&hook("PreToolUse", "", "true; exit 2"));
-    let mut workshop = world.workshop();
-    workshop.settings.commands = false;
+    let mut context = world.context();
+    context.settings.commands = false;
     let why = "shell command execution disabled by policy".into();
     assert_eq!(
-        fire(&workshop, &bash("ls")).runs[0].end,
+        fire(&context, &bash("ls")).runs[0].end,
         HookEnd::NotRun { why }
     );
-    let mut workshop = world.workshop();
-    workshop.runner = None;
-    let outcome = fire(&workshop, &bash("ls"));
+    let mut context = world.context();
+    context.services.runner = None;
+    let outcome = fire(&context, &bash("ls"));
     assert!(matches!(outcome.runs[0].end, HookEnd::NotRun { .. }) && !outcome.is_blocked());
 }
 
 fn every_skill_that_is_active_has_its_say() {
     let world = World::new(&hook("PreToolUse", "", "true"));
-    let workshop = world.workshop();
+    let context = world.context();
     let other = World::new(&hook("PreToolUse", "", "echo no >&2; exit 2"));
-    let (first, second) = (load(&workshop), load(&other.workshop()));
+    let (first, second) = (load(&context), load(&other.context()));
     // The other one is trusted elsewhere only: here it is as good as changed.
     let active = [(&first.0, &first.1), (&second.0, &second.1)];
-    let outcome = run_hooks(&workshop, &active, &bash("ls"), &mut HookState::default());
+    let outcome = run_hooks(&context, &active, &bash("ls"), &mut HookState::default());
     assert_eq!(outcome.runs[0].end, HookEnd::Fine);
     assert!(matches!(outcome.runs[1].end, HookEnd::NotRun { .. }));
     TrustStore::new(world.root.path().join("trust"))
         .grant(&other.skill_folder(), &second.1.digest, 1)
         .unwrap();
-    let outcome = run_hooks(&workshop, &active, &bash("ls"), &mut HookState::default());
+    let outcome = run_hooks(&context, &active, &bash("ls"), &mut HookState::default());
     assert!(
         outcome.is_blocked() && outcome.reason() == "no",
         "{outcome:?}"
@@ -843,11 +839,11 @@ impl World {
 
     fn trust(&self) {
         let store = TrustStore::new(self.root.path().join("trust"));
-        let (_, trust) = load(&self.workshop());
+        let (_, trust) = load(&self.context());
         store.grant(&self.skill_folder(), &trust.digest, 1).unwrap();
     }
 
-    fn workshop(&self) -> Workshop {
+    fn context(&self) -> ToolContext {
         let home = self.root.path().join("person");
         let place = Place {
             current: self.path(""),
@@ -855,9 +851,9 @@ impl World {
             ..Place::default()
         };
         let registry = Registry::open(place, FileOptions::default(), Precedence::default());
-        let mut workshop = Workshop::reading(Arc::new(registry), Arc::new(NoTime));
-        workshop.trust = Some(TrustStore::new(self.root.path().join("trust")));
-        workshop.runner = Some(Arc::new(Runner::new(
+        let mut context = ToolContext::new(Arc::new(registry), Arc::new(NoTime));
+        context.services.trust = Some(TrustStore::new(self.root.path().join("trust")));
+        context.services.runner = Some(Arc::new(Runner::new(
             harness::HELPER.get().unwrap().clone(),
         )));
         let workspace = self.path("").canonicalize().unwrap();
@@ -866,44 +862,45 @@ impl World {
             root,
             ..prowess_policy::Places::default()
         };
-        workshop.gate = Mutex::new(Gate {
+        context.gate = Mutex::new(Gate {
             places,
             ..Gate::default()
         });
-        workshop.places = Places {
+        context.settings.paths = WorkspacePaths {
             workspace,
             home,
-            ..Places::default()
+            ..WorkspacePaths::default()
         };
-        workshop.settings = Settings {
+        context.settings = Settings {
+            paths: context.settings.paths.clone(),
             session: Some("s1".into()),
             strength: strength(),
             edits: true,
             ..Settings::default()
         };
-        workshop
+        context
     }
 }
 
 /// The skill's hooks and trust, as an activation finds them.
-fn load(workshop: &Workshop) -> (HookSet, SkillTrust) {
-    let catalog = workshop.registry.snapshot();
+fn load(context: &ToolContext) -> (HookSet, SkillTrust) {
+    let catalog = context.services.registry.snapshot();
     let skill = &catalog.resolve("guard").unwrap().skill;
     assert_eq!(skill.id.origin.scope, Scope::Project);
-    let read = workshop.read(skill).unwrap();
+    let read = context.read(skill).unwrap();
     let (set, notes) = HookSet::read(&parse(read.document.text.as_bytes()).manifest);
     assert_eq!(notes, []);
     (set, read.trust)
 }
 
 /// Runs the hooks for an event, in a session of its own.
-fn fire(workshop: &Workshop, event: &HookEvent<'_>) -> HookOutcome {
-    fire_with(workshop, event, &mut HookState::default())
+fn fire(context: &ToolContext, event: &HookEvent<'_>) -> HookOutcome {
+    fire_with(context, event, &mut HookState::default())
 }
 
-fn fire_with(workshop: &Workshop, event: &HookEvent<'_>, state: &mut HookState) -> HookOutcome {
-    let (set, trust) = load(workshop);
-    run_hooks(workshop, &[(&set, &trust)], event, state)
+fn fire_with(context: &ToolContext, event: &HookEvent<'_>, state: &mut HookState) -> HookOutcome {
+    let (set, trust) = load(context);
+    run_hooks(context, &[(&set, &trust)], event, state)
 }
 
 fn open(path: &Path, bits: u32) {

@@ -13,13 +13,17 @@ pub mod model;
 pub mod sessions;
 pub mod telemetry;
 pub mod usage;
+pub mod watch;
 
 pub use approve::{Approver, Nobody, Noted, Question, Recorder};
 pub use clock::Clock;
 pub use command::{CommandRunner, Output, Ran, RunError, Stoppable};
 pub use fetch::{FetchError, FetchLimits, Fetched, Fetcher};
-pub use model::{BoxFuture, Model, ModelError, ModelErrorKind, ModelInfo, OnDelta, Price};
+pub use model::{
+    BoxFuture, FindModelError, Model, ModelError, ModelErrorKind, ModelInfo, Models, OnDelta, Price,
+};
 pub use sessions::{Lease, MAX_EVENT, SessionError, SessionQuery, SessionStore, SessionSummary};
 pub use usage::{
     Forget, SkillSummary, Summary, UsageError, UsageQuery, UsageRow, UsageStore, Use, Whose,
 };
+pub use watch::{Update, Watcher};

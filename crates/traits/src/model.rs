@@ -2,9 +2,10 @@
 
 use std::fmt::{self, Debug};
 use std::pin::Pin;
+use std::sync::Arc;
 use std::time::Duration;
 
-use prowess_agent::{Delta, Reply, Request};
+use prowess_agent::{Delta, FailureKind, Reply, Request};
 
 /// A future that may move between threads. Dropping it stops the work.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -27,6 +28,24 @@ pub trait Model: Send + Sync + Debug {
         request: &'a Request,
         deltas: OnDelta<'a>,
     ) -> BoxFuture<'a, Result<Reply, ModelError>>;
+}
+
+/// Finds models by name, for skills and sub-runs that ask for one.
+pub trait Models: Send + Sync + Debug {
+    /// Finds a model.
+    fn find(&self, name: &str) -> Result<Arc<dyn Model>, FindModelError>;
+}
+
+/// An error from looking up a model by name.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum FindModelError {
+    /// The program has no other model than its own.
+    #[error("this program has one model only")]
+    OnlyOne,
+    /// The model is unknown, or cannot be used.
+    #[error(transparent)]
+    Unusable(Box<dyn std::error::Error + Send + Sync>),
 }
 
 /// What is known about a model.
@@ -97,15 +116,20 @@ pub enum ModelErrorKind {
 impl ModelErrorKind {
     /// The word used in output.
     pub fn as_str(self) -> &'static str {
+        self.failure().as_str()
+    }
+
+    /// Returns the kind of failure that an event records.
+    pub fn failure(self) -> FailureKind {
         match self {
-            Self::Auth => "auth",
-            Self::RateLimit { .. } => "rate-limit",
-            Self::ContextTooLong => "context-too-long",
-            Self::Refused => "refused",
-            Self::BadRequest => "bad-request",
-            Self::Transport => "transport",
-            Self::Timeout => "timeout",
-            Self::BadReply => "bad-reply",
+            Self::Auth => FailureKind::Auth,
+            Self::RateLimit { .. } => FailureKind::RateLimit,
+            Self::ContextTooLong => FailureKind::ContextTooLong,
+            Self::Refused => FailureKind::Refused,
+            Self::BadRequest => FailureKind::BadRequest,
+            Self::Transport => FailureKind::Transport,
+            Self::Timeout => FailureKind::Timeout,
+            Self::BadReply => FailureKind::BadReply,
         }
     }
 

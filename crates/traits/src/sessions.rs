@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::fmt::Debug;
 
-use prowess_agent::Stamped;
+use prowess_agent::{EndingKind, Stamped};
 
 /// Most bytes of one event.
 pub const MAX_EVENT: usize = 16 * 1024 * 1024;
@@ -78,8 +78,8 @@ pub struct SessionSummary {
     pub updated: i64,
     /// How many events it has.
     pub events: u64,
-    /// How it ended: the word of its last ending, or nothing where it goes on or was cut off.
-    pub ending: Option<Box<str>>,
+    /// Its last ending. `None` if it continues or was interrupted.
+    pub ending: Option<EndingKind>,
     /// Whether a process has it now.
     pub live: bool,
 }

@@ -56,7 +56,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let runtime = Runtime::builder()
         .project(folder.path())
         .model(Arc::new(model))
-        .hands(prowess::tools::files::file_tools(None))
+        .tools(prowess::tools::files::file_tools(None))
         .runner(Arc::new(Pretend))
         .watcher(link.watcher)
         .approver(link.approver)

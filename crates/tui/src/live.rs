@@ -178,14 +178,11 @@ impl State {
                     );
                 }
             }
-            Event::Decided(decided) if decided.answer.is_some() => {
-                let answer = decided.answer.as_deref().unwrap_or_default();
-                self.line(
-                    depth,
-                    AnsiColor::Yellow,
-                    "asked",
-                    &format!("{} — {answer}", decided.what),
-                );
+            Event::Decided(decided) => {
+                if let Some(answer) = decided.answer {
+                    let text = format!("{} — {}", decided.what, answer.as_str());
+                    self.line(depth, AnsiColor::Yellow, "asked", &text);
+                }
             }
             Event::Compacted { .. } => {
                 self.line(

@@ -1,6 +1,9 @@
 //! A session that is over, as text: what was said and done, and why.
 
-use prowess::agent::{Decided, Ending, Event, Listed, Message, Part, Role, Stamped, Usage};
+use prowess::agent::{
+    Decided, Ending, Event, Listed, Message, Part, RecordedAnswer, RecordedVerdict, Role, Stamped,
+    Usage,
+};
 use prowess_diag::sanitize;
 use prowess_diag::wording::{all, count, shorten, thousands, tick};
 
@@ -470,11 +473,10 @@ fn last_said(events: &[Stamped]) -> Option<String> {
 fn decision(decided: &Decided) -> String {
     let mut text = format!(
         "{} {}: {}",
-        match &*decided.verdict {
-            "allow" => "allowed",
-            "deny" => "denied",
-            "ask" => "asked about",
-            other => other,
+        match decided.verdict {
+            RecordedVerdict::Allow => "allowed",
+            RecordedVerdict::Deny => "denied",
+            RecordedVerdict::Ask => "asked about",
         },
         tick(shorten(&clean(&decided.what), SHORT_LINE)),
         clean(&decided.reason)
@@ -482,10 +484,10 @@ fn decision(decided: &Decided) -> String {
     if let Some(rule) = &decided.rule {
         text.push_str(&format!(", by the rule {}", tick(clean(rule))));
     }
-    if let Some(answer) = &decided.answer {
-        let said = match &**answer {
-            "no" => "said no".to_owned(),
-            other => format!("allowed it {}", clean(answered(other))),
+    if let Some(answer) = decided.answer {
+        let said = match answer {
+            RecordedAnswer::No => "said no".to_owned(),
+            other => format!("allowed it {}", answered(other)),
         };
         text.push_str(&format!("; the person {said}"));
     }
@@ -502,7 +504,7 @@ fn how(ending: &Ending) -> String {
         Ending::Failed { kind, message } => {
             format!(
                 "failed ({}): {}",
-                clean(kind),
+                kind.as_str(),
                 shorten(&clean(message), SHORT_LINE)
             )
         }
@@ -600,10 +602,10 @@ mod tests {
             Event::Decided(Decided {
                 call: Some("1".into()),
                 what: "git log".into(),
-                verdict: "ask".into(),
+                verdict: RecordedVerdict::Ask,
                 reason: "no rule allows it".into(),
                 rule: Some("ask Bash(git:*) (a flag)".into()),
-                answer: Some("once".into()),
+                answer: Some(RecordedAnswer::Once),
             }),
             Event::CallStarted {
                 call: "1".into(),

@@ -70,7 +70,7 @@ async fn talk(script: &str, input: &str, person: bool, terminal: bool) -> Talk {
     let runtime = Runtime::builder()
         .project(folder.path())
         .model(Arc::new(ScriptedModel::parse("test", script).unwrap()))
-        .hands(prowess::tools::files::file_tools(None))
+        .tools(prowess::tools::files::file_tools(None))
         .runner(Arc::new(Pretend))
         .watcher(link.watcher)
         .approver(link.approver)

@@ -4,40 +4,40 @@ use std::sync::Arc;
 
 use prowess_catalog::visibility::{GrantFault, Refusal};
 use prowess_catalog::{
-    Catalog, Grant, Hidden, Origin, Override, Policy, Scope, Sight, Skill, View, Who,
+    Catalog, Grant, Hidden, Origin, Override, Scope, Sight, Skill, View, Visibility, Who,
 };
 
 use crate::sample::{catalog, folder, project, skill, text, user};
 
 /// What somebody sees in a listing.
-fn seen(catalog: &Catalog, policy: &Policy, who: Who) -> Vec<String> {
+fn seen(catalog: &Catalog, policy: &Visibility, who: Who) -> Vec<String> {
     View::new(catalog, policy, who)
         .visible()
         .map(|(entry, _)| entry.name().to_owned())
         .collect()
 }
 
-fn granted(allow: Option<&[&str]>, deny: &[&str]) -> Policy {
+fn granted(allow: Option<&[&str]>, deny: &[&str]) -> Visibility {
     let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
-    Policy {
+    Visibility {
         grant: Grant {
             allow: allow.map(owned),
             deny: owned(deny),
         },
-        ..Policy::default()
+        ..Visibility::default()
     }
 }
 
 /// The one skill of this frontmatter, as a model and as a person see it.
 fn both(more: &str) -> (Sight, Sight) {
     let catalog = catalog(vec![skill("a", more)]);
-    let policy = Policy::default();
+    let policy = Visibility::default();
     let sight = |who| View::new(&catalog, &policy, who).sight(&catalog.entries()[0]);
     (sight(Who::Model), sight(Who::Person))
 }
 
 /// Refused, exactly as a name that nothing has.
-fn assert_absent(catalog: &Catalog, policy: &Policy, who: Who, asked: &str) {
+fn assert_absent(catalog: &Catalog, policy: &Visibility, who: Who, asked: &str) {
     let view = View::new(catalog, policy, who);
     let refusal = view.resolve(asked).unwrap_err();
     let Refusal::NotFound(fault) = &refusal else {
@@ -71,7 +71,7 @@ fn case_66_disable_model_invocation_hides_from_models_alone() {
         skill("a", "disable-model-invocation: true\n"),
         skill("b", ""),
     ]);
-    let policy = Policy::default();
+    let policy = Visibility::default();
     assert_eq!(seen(&catalog, &policy, Who::Model), ["b"]);
     assert_eq!(seen(&catalog, &policy, Who::Person), ["a", "b"]);
     assert!(
@@ -98,7 +98,7 @@ fn case_66_disable_model_invocation_hides_from_models_alone() {
 #[test]
 fn case_67_user_invocable_false_hides_from_people_alone() {
     let catalog = catalog(vec![skill("a", "user-invocable: false\n")]);
-    let policy = Policy::default();
+    let policy = Visibility::default();
     assert_eq!(seen(&catalog, &policy, Who::Model), ["a"]);
     assert!(
         View::new(&catalog, &policy, Who::Model)
@@ -165,9 +165,9 @@ fn case_71_overrides_of_a_person() {
         ("off", hidden(SwitchedOff), hidden(SwitchedOff), false),
     ] {
         let setting = Override::parse(word).unwrap();
-        let policy = Policy {
+        let policy = Visibility {
             overrides: [("a".to_owned(), setting)].into(),
-            ..Policy::default()
+            ..Visibility::default()
         };
         let sight = |who| View::new(&catalog, &policy, who).sight(&catalog.entries()[0]);
         assert_eq!(
@@ -180,17 +180,17 @@ fn case_71_overrides_of_a_person() {
     }
     assert_eq!(Override::parse("sometimes"), None);
     // Invoking by its full name is an error as well, as if it were not there.
-    let off = Policy {
+    let off = Visibility {
         overrides: [("a".to_owned(), Override::Off)].into(),
-        ..Policy::default()
+        ..Visibility::default()
     };
     assert_absent(&catalog, &off, Who::Person, "a");
     assert_absent(&catalog, &off, Who::Person, "project:a");
     // An override restricts and never opens what the author closed.
     let closed = crate::sample::catalog(vec![skill("a", "disable-model-invocation: true\n")]);
-    let on = Policy {
+    let on = Visibility {
         overrides: [("a".to_owned(), Override::On)].into(),
-        ..Policy::default()
+        ..Visibility::default()
     };
     assert_eq!(seen(&closed, &on, Who::Model), [""; 0]);
 }
@@ -199,9 +199,9 @@ fn case_71_overrides_of_a_person() {
 fn case_71_an_override_by_the_second_name_counts() {
     let other = folder(&project(), "second", &text("first", ""));
     let catalog = catalog(vec![other]);
-    let off = Policy {
+    let off = Visibility {
         overrides: [("second".to_owned(), Override::Off)].into(),
-        ..Policy::default()
+        ..Visibility::default()
     };
     assert_absent(&catalog, &off, Who::Model, "first");
 }
@@ -227,9 +227,9 @@ fn case_109_a_nested_skill_waits_for_a_file_of_its_folder() {
     nested.nested = "apps/web".into();
     let nested = folder(&Arc::new(nested), "deploy", &text("deploy", ""));
     let catalog = catalog(vec![skill("deploy", ""), nested]);
-    let touched = |files: &[&str]| Policy {
+    let touched = |files: &[&str]| Visibility {
         touched: Some(files.iter().map(|file| (*file).to_owned()).collect()),
-        ..Policy::default()
+        ..Visibility::default()
     };
     for (files, listed) in [
         (&[][..], &["deploy"][..]),
@@ -257,9 +257,9 @@ fn paths_wait_for_a_file_that_matches() {
         ("docs/README.md", false),
         ("src/x.ts", false),
     ] {
-        let policy = Policy {
+        let policy = Visibility {
             touched: Some(vec![file.to_owned()]),
-            ..Policy::default()
+            ..Visibility::default()
         };
         assert_eq!(
             !seen(&catalog, &policy, Who::Model).is_empty(),
@@ -278,7 +278,7 @@ fn paths_wait_for_a_file_that_matches() {
         );
     }
     assert_eq!(
-        seen(&catalog, &Policy::default(), Who::Model),
+        seen(&catalog, &Visibility::default(), Who::Model),
         ["a"],
         "nobody keeps count"
     );
@@ -290,7 +290,7 @@ fn planck_g1_a_disabled_skill_is_nowhere_but_in_the_store() {
         skill("a", "disable-model-invocation: true\n"),
         skill("ab", ""),
     ]);
-    let policy = Policy::default();
+    let policy = Visibility::default();
     assert_eq!(seen(&catalog, &policy, Who::Model), ["ab"]);
     let refusal = View::new(&catalog, &policy, Who::Model)
         .resolve("aa")
@@ -308,7 +308,7 @@ fn planck_g1_a_disabled_skill_is_nowhere_but_in_the_store() {
 
 #[test]
 fn planck_g3_flipping_the_flag_takes_effect_at_the_next_look() {
-    let policy = Policy::default();
+    let policy = Visibility::default();
     let before = catalog(vec![skill("a", "disable-model-invocation: true\n")]);
     let after = catalog(vec![skill("a", "disable-model-invocation: false\n")]);
     assert_eq!(seen(&before, &policy, Who::Model), [""; 0]);
@@ -468,13 +468,13 @@ fn a_nested_copy_falls_under_a_denied_bare_name() {
     );
 }
 
-fn set(overrides: &[(&str, Override)]) -> Policy {
+fn set(overrides: &[(&str, Override)]) -> Visibility {
     let overrides = overrides
         .iter()
         .map(|(name, setting)| ((*name).to_owned(), *setting));
-    Policy {
+    Visibility {
         overrides: overrides.collect(),
-        ..Policy::default()
+        ..Visibility::default()
     }
 }
 
@@ -544,9 +544,9 @@ fn two_grants_give_what_both_give() {
     let catalog = catalog(vec![skill("a", ""), skill("b", ""), skill("c", "")]);
     let grant = |allow: Option<&[&str]>, deny: &[&str]| granted(allow, deny).grant;
     let both = |one: &Grant, other: &Grant| {
-        let policy = |grant: Grant| Policy {
+        let policy = |grant: Grant| Visibility {
             grant,
-            ..Policy::default()
+            ..Visibility::default()
         };
         let found = seen(&catalog, &policy(one.and(other, &catalog)), Who::Model);
         let turned = seen(&catalog, &policy(other.and(one, &catalog)), Who::Model);
@@ -570,9 +570,9 @@ fn two_grants_give_what_both_give() {
 fn case_130_paths_are_globs_with_braces_and_one_that_is_wrong_matches_nothing() {
     let awake = |paths: &str, touched: &str| {
         let catalog = catalog(vec![skill("a", &format!("paths: {paths}\n"))]);
-        let policy = Policy {
+        let policy = Visibility {
             touched: Some(vec![touched.to_owned()]),
-            ..Policy::default()
+            ..Visibility::default()
         };
         !seen(&catalog, &policy, Who::Model).is_empty()
     };

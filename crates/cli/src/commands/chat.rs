@@ -1,10 +1,10 @@
 //! `prowess chat`
 
-use std::path::PathBuf;
-
 use crate::output::{Exit, Failure, Printer};
 
+use crate::args::GlobalArgs;
 use crate::commands::run::about;
+use crate::env::Environment;
 use crate::setup::{ModelArgs, Setup};
 use crate::wait;
 use prowess_tui::chat::{Begin, ChatError, ChatLink, ChatOptions, Face};
@@ -30,14 +30,18 @@ pub(crate) struct ChatArgs {
     pub model: ModelArgs,
 }
 
-/// Talks until a person leaves. `history` is the file that remembers what was typed.
+/// Talks until the person leaves.
 pub(crate) fn run(
     args: &ChatArgs,
-    mut setup: Setup,
-    history: Option<PathBuf>,
-    colours: bool,
+    global: &GlobalArgs,
+    environment: &Environment,
     printer: &Printer,
 ) -> Result<Exit, Failure> {
+    let mut setup = Setup::open(global, environment, printer)?;
+    let colours = printer.has_colours();
+    let history = environment
+        .state_folder()
+        .map(|folder| folder.join("history"));
     let limits = args.model.limits()?;
     let _servers = setup.connect(printer)?;
     let ChatLink {

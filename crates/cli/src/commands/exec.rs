@@ -27,7 +27,7 @@ pub(crate) fn run(
         .resolve(&args.skill)
         .map_err(|fault| library::not_found(&fault))?;
     let skill = permissions::read(entry, &library, environment)?;
-    let mut gate = permissions::host(environment).gate(&library.config);
+    let mut gate = permissions::paths(environment).gate(&library.config);
     permissions::add(&mut gate, Effect::Allow, &args.approve)?;
     let profile = profile(args, &library, environment, skill.trust.place.as_deref())?;
     // Files that the command names are meant from where it starts.
@@ -122,13 +122,13 @@ fn profile(
             place.parent().unwrap_or(place)
         }
     });
-    let host = permissions::host(environment);
+    let paths = permissions::paths(environment);
     let mut profile = Profile::for_work(&Setting {
         skill: skill.map(Into::into),
         workspace: permissions::workspace(environment),
         edits: args.write,
         home: environment.home.clone().unwrap_or_default(),
-        ours: host.state.into_iter().chain(host.ours).collect(),
+        ours: paths.state.into_iter().chain(paths.ours).collect(),
     });
     if let Some(cwd) = &args.cwd {
         profile.cwd = environment.current.join(cwd);

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anstyle::{AnsiColor, Style};
 use prowess::inspect::{self, from};
-use prowess_catalog::{Catalog, Change, ChangeKind, Entry, Policy, Scope, Sight, View, Who};
+use prowess_catalog::{Catalog, Change, ChangeKind, Entry, Scope, Sight, View, Visibility, Who};
 use prowess_diag::{sanitize, suggest, wording};
 use prowess_registry::{ChangeSet, WatchOptions};
 use serde_json::Value;
@@ -93,7 +93,7 @@ pub(crate) fn parse_scope(word: &str) -> Result<Scope, CliError> {
 struct Listing<'a> {
     args: &'a ListArgs,
     scope: Option<Scope>,
-    policy: &'a Policy,
+    policy: &'a Visibility,
     environment: &'a Environment,
 }
 

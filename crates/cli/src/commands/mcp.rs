@@ -1,17 +1,19 @@
 //! `prowess mcp`: skills for any MCP client. What agents here use of other servers is in `servers`.
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::output::{Exit, Failure, Printer};
-use prowess::tools::{Choice, Toolset};
+use prowess::tools::{ToolSelection, Toolset};
+use prowess::traits::Nobody;
 use prowess::{CancellationToken, Runtime};
 pub(crate) use prowess_mcp::install::Homes;
 use prowess_mcp::install::{self as clients, Change, Client, Launch};
-use prowess_mcp::{Http, Invited, Options, Server, Token};
+use prowess_mcp::{AccessList, Http, Options, Server, Token};
 
+use crate::args::GlobalArgs;
 use crate::commands::mcp_servers::{self, ListArgs, TrustArgs};
+use crate::env::Environment;
 use crate::setup::{ModelArgs, Setup};
 use crate::wait;
 
@@ -74,45 +76,42 @@ pub(crate) struct ConfigArgs {
     pub json: bool,
 }
 
-/// What the program knows for serving.
-#[derive(Debug)]
-pub(crate) struct Place {
-    /// Where clients keep their settings; nothing where there is no home.
-    pub homes: Option<Homes>,
-    /// This program, as clients start it.
-    pub program: String,
-    /// The file with the token for HTTP.
-    pub token: Option<PathBuf>,
-}
-
 /// Does what was typed.
 pub(crate) fn run(
     args: &McpArgs,
-    setup: Setup,
-    place: &Place,
+    global: &GlobalArgs,
+    environment: &Environment,
     printer: &Printer,
 ) -> Result<Exit, Failure> {
+    let setup = Setup::open(global, environment, printer)?;
     match &args.command {
-        Some(McpCommand::Config(args)) => configure(args, place, printer),
+        Some(McpCommand::Config(args)) => configure(args, environment, printer),
         Some(McpCommand::List(args)) => mcp_servers::list(args, &setup, printer),
         Some(McpCommand::Trust(args)) => mcp_servers::trust(args, &setup, printer),
-        None => serve(args, setup, place, printer),
+        None => serve(args, setup, environment, printer),
     }
 }
 
-fn serve(args: &McpArgs, setup: Setup, place: &Place, printer: &Printer) -> Result<Exit, Failure> {
+fn serve(
+    args: &McpArgs,
+    setup: Setup,
+    environment: &Environment,
+    printer: &Printer,
+) -> Result<Exit, Failure> {
     let mut options = Options {
         commands: args.allow_commands,
         legacy_index: args.legacy_index,
         ..Options::default()
     };
-    let workshop = setup.workshop();
+    let mut context = setup.context();
+    // Standard input and output belong to the client.
+    context.services.approver = Arc::new(Nobody);
     if args.allow_run {
         options.engine = Some(engine(args, setup)?.engine().clone());
     }
     let tools =
-        Toolset::new(&Choice::default()).map_err(|fault| Failure::new(fault.to_string()))?;
-    let server = Server::new(Arc::new(workshop), tools, &options);
+        Toolset::new(&ToolSelection::default()).map_err(|fault| Failure::new(fault.to_string()))?;
+    let server = Server::new(Arc::new(context), tools, &options);
     let failed = |error: &dyn std::error::Error| {
         let failure = Failure::new(error.to_string());
         match error.source() {
@@ -124,7 +123,10 @@ fn serve(args: &McpArgs, setup: Setup, place: &Place, printer: &Printer) -> Resu
         server.run_stdio().map_err(|error| failed(&error))?;
         return Ok(Exit::Done);
     };
-    let Some(file) = &place.token else {
+    let token = environment
+        .state_folder()
+        .map(|folder| folder.join("mcp-token"));
+    let Some(file) = &token else {
         return Err(Failure::new("there is no home folder to keep the token in")
             .hint("set `PROWESS_HOME` to a folder"));
     };
@@ -133,9 +135,9 @@ fn serve(args: &McpArgs, setup: Setup, place: &Place, printer: &Printer) -> Resu
         printer.warn(&format!("{address} can be reached from other machines; whoever has the token comes in, and nothing is encrypted"));
     }
     let http = Http {
-        invited: Invited {
+        access: AccessList {
             tokens,
-            ..Invited::default()
+            ..AccessList::default()
         },
         ..Http::default()
     };
@@ -158,12 +160,16 @@ fn serve(args: &McpArgs, setup: Setup, place: &Place, printer: &Printer) -> Resu
 fn engine(args: &McpArgs, setup: Setup) -> Result<Runtime, Failure> {
     wait::without_interrupts(async {
         let chosen = setup.model(&args.model).await?;
-        let approver = Arc::new(prowess::traits::Nobody);
+        let approver = Arc::new(Nobody);
         setup.runtime(&args.model, chosen.model, approver, Vec::new(), |_| {})
     })
 }
 
-fn configure(args: &ConfigArgs, place: &Place, printer: &Printer) -> Result<Exit, Failure> {
+fn configure(
+    args: &ConfigArgs,
+    environment: &Environment,
+    printer: &Printer,
+) -> Result<Exit, Failure> {
     let client = Client::parse(&args.client).map_err(|near| {
         let failure = Failure::new(format!("no client named `{}`", args.client));
         match near {
@@ -171,11 +177,17 @@ fn configure(args: &ConfigArgs, place: &Place, printer: &Printer) -> Result<Exit
             None => failure.hint("there are claude-code, claude-desktop, cursor, vscode, codex, gemini-cli, goose and opencode"),
         }
     })?;
-    let Some(homes) = &place.homes else {
+    let home = environment.home.clone();
+    let Some((home, config)) = home.zip(environment.config_home.clone()) else {
         return Err(Failure::new("there is no home folder"));
     };
+    let homes = &Homes {
+        home,
+        config,
+        mac: cfg!(target_os = "macos"),
+    };
     let launch = Launch {
-        program: place.program.clone(),
+        program: "prowess".to_owned(),
         ..Launch::default()
     };
     if args.install {

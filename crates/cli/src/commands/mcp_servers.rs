@@ -60,7 +60,7 @@ impl Setup {
         for server in &self.config.servers {
             found.add(server, &self.variables);
         }
-        if let Some(home) = &self.host.home {
+        if let Some(home) = &self.paths.home {
             let file = found.file(&home.join(MCP_FILE));
             found.add_free(&file.servers, &taken, &self.variables);
             taken.extend(file.names);
@@ -71,7 +71,7 @@ impl Setup {
         let file = found.file(&path);
         // Read before and after, so that what is used is what is trusted.
         let trusted = self
-            .host
+            .paths
             .trust()
             .is_some_and(|store| is_trusted(&store, &path))
             && read_mcp_file(&path) == file;
@@ -85,7 +85,7 @@ impl Setup {
 
     /// The `.mcp.json` of the project, if it has one.
     fn project_servers(&self) -> Option<PathBuf> {
-        project_mcp_file(&self.host.workspace, self.host.home.as_deref())
+        project_mcp_file(&self.paths.workspace, self.paths.home.as_deref())
     }
 
     /// Starts the servers, and adds their tools and skills. The connection lives as long as what is
@@ -102,8 +102,8 @@ impl Setup {
                 printer.warn(&sanitize::line(fault));
             }
         }
-        client.add_skills(&self.registry);
-        self.tools.extend(client.tools());
+        client.add_skills(&self.services.registry);
+        self.services.tools.extend(client.tools());
         Ok(Some(client))
     }
 
@@ -120,7 +120,7 @@ impl Setup {
             .filter_map(|name| Some((name.to_owned(), (self.variables)(name)?)))
             .collect();
         let place = ClientPlace {
-            folder: self.host.workspace.clone(),
+            folder: self.paths.workspace.clone(),
             environment,
             http,
         };
@@ -222,10 +222,11 @@ pub(crate) fn list(args: &ListArgs, setup: &Setup, printer: &Printer) -> Result<
     }
     if views.is_empty() && found.untrusted.is_none() {
         printer.status("No MCP server is configured");
-        let shown =
-            |file: &PathBuf| display_path(file, &setup.host.workspace, setup.host.home.as_deref());
+        let shown = |file: &PathBuf| {
+            display_path(file, &setup.paths.workspace, setup.paths.home.as_deref())
+        };
         let file = setup
-            .settings
+            .config_file
             .as_ref()
             .map_or("config.toml".to_owned(), shown);
         let lines = "`[mcp.servers.NAME]` and below it `command = \"…\"` or `url = \"https://…\"`";
@@ -299,7 +300,7 @@ fn details(view: &ServerView, printer: &Printer) {
 
 /// `prowess mcp trust`
 pub(crate) fn trust(args: &TrustArgs, setup: &Setup, printer: &Printer) -> Result<Exit, Failure> {
-    let store = setup.host.trust().ok_or_else(|| {
+    let store = setup.paths.trust().ok_or_else(|| {
         Failure::new("there is no home folder to remember trust in").hint("set `PROWESS_HOME`")
     })?;
     let Some(file) = setup.project_servers() else {

@@ -19,7 +19,6 @@ pub(crate) mod render;
 pub(crate) mod run;
 pub(crate) mod schema;
 pub(crate) mod session;
-pub(crate) mod sessions;
 pub(crate) mod show;
 pub(crate) mod show_file;
 pub(crate) mod stats;

@@ -38,7 +38,7 @@ fn check(
     for report in warnings.iter().filter(|_| !printer.is_quiet()) {
         printer.findings(report);
     }
-    let mut gate = permissions::host(environment).gate(&config);
+    let mut gate = permissions::paths(environment).gate(&config);
     for (effect, rules) in [
         (Effect::Allow, &args.allow),
         (Effect::Ask, &args.ask),

@@ -2,7 +2,7 @@
 
 use prowess_catalog::index::{self, Fate, Format, IndexOptions, IndexText, Limit, Listing};
 use prowess_catalog::rank::{self, Ranked};
-use prowess_catalog::{Catalog, Policy, View, Who};
+use prowess_catalog::{Catalog, View, Visibility, Who};
 use prowess_diag::wording;
 
 use crate::args::{GlobalArgs, PromptArgs, PromptFormatArg};
@@ -82,7 +82,7 @@ pub(crate) fn run(
 /// The skills in the order of their use, as far as it is remembered.
 pub(crate) fn ranked(
     catalog: &Catalog,
-    policy: &Policy,
+    policy: &Visibility,
     environment: &Environment,
     agent: Option<&str>,
 ) -> Vec<Ranked> {
@@ -98,7 +98,7 @@ pub(crate) fn ranked(
 /// Makes the listing that a model sees.
 pub(crate) fn make(
     catalog: &Catalog,
-    policy: &Policy,
+    policy: &Visibility,
     ranked: &[Ranked],
     options: &IndexOptions<'_>,
 ) -> IndexText {

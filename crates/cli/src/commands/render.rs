@@ -1,23 +1,19 @@
 //! `prowess prompt --skill`: what a model receives of one skill.
 
-use std::sync::Arc;
-
 use crate::output::{Exit, Printer};
-use crate::setup;
-use prowess::{Activation, ActivationRequest, SkillSnapshot, Workshop, activate, open};
+use crate::setup::{self, Setup};
+use prowess::{Activation, ActivationRequest, SkillSnapshot, activate, open};
 use prowess_catalog::visibility::{Refusal, Who};
 use prowess_diag::{FileReport, sanitize};
 use prowess_render::{Arguments, Compat};
-use prowess_store::SystemClock;
 use prowess_tools::{ActivationError, Execution, ExpandError};
-use prowess_traits::CommandRunner;
 use serde_json::Value;
 
 use crate::args::{GlobalArgs, PromptArgs};
 use crate::env::Environment;
 use crate::error::CliError;
 use crate::library::{self, Library};
-use crate::permissions::{self, Terminal};
+use crate::permissions;
 
 pub(crate) fn run(
     name: &str,
@@ -27,9 +23,11 @@ pub(crate) fn run(
     printer: &Printer,
 ) -> Result<Exit, CliError> {
     let library = Library::open(global, environment, printer)?;
-    let mut workshop = workshop(&library, args.agent.as_deref(), environment)?;
+    let mut context = Setup::new(library, args.agent.as_deref(), environment)?.context();
+    // Looking at a skill is not using it.
+    context.services.usage = None;
     if let Some(word) = &args.compat {
-        workshop.settings.compat = Compat::parse(word).ok_or_else(|| {
+        context.settings.compat = Compat::parse(word).ok_or_else(|| {
             CliError::new(format!("`--compat` does not know `{word}`"))
                 .hint("it is `claude-code`, `agentick` or `goose`")
         })?;
@@ -42,11 +40,11 @@ pub(crate) fn run(
         },
         arguments: arguments(args)?,
     };
-    let skill = match open(&workshop, name, Who::Person) {
+    let skill = match open(&context, name, Who::Person) {
         Ok(skill) => skill,
         Err(error) => return refused(name, error, None, environment, printer),
     };
-    let activation = match activate(&workshop, &skill, &request) {
+    let activation = match activate(&context, &skill, &request) {
         Ok(activation) => activation,
         Err(error) => return refused(name, error, Some(&skill), environment, printer),
     };
@@ -62,27 +60,6 @@ pub(crate) fn run(
     }
     report(&activation, printer);
     Ok(Exit::Done)
-}
-
-/// A workshop for commands: this program runs what is approved, and asks on the terminal.
-pub(crate) fn workshop(
-    library: &Library,
-    agent: Option<&str>,
-    environment: &Environment,
-) -> Result<Workshop, CliError> {
-    let visibility = library.policy(agent)?;
-    let host = permissions::host(environment);
-    let mut workshop = host.workshop(
-        &library.registry,
-        &library.config,
-        visibility,
-        Arc::new(SystemClock),
-    );
-    workshop.approver = Arc::new(Terminal);
-    workshop.runner = environment
-        .runner()
-        .map(|runner| Arc::new(runner) as Arc<dyn CommandRunner>);
-    Ok(workshop)
 }
 
 fn arguments(args: &PromptArgs) -> Result<Arguments, CliError> {

@@ -9,11 +9,15 @@ use anstyle::AnsiColor;
 use prowess::Refusal;
 use prowess::agent::Stamped;
 use prowess::tools::ActivationError;
-use prowess::traits::Approver;
-use prowess::{CancellationToken, Finished, Outcome, Runtime, RuntimeError, Update, Watcher};
+use prowess::{
+    CancellationToken, Ending, EndingKind, FailureKind, Finished, Runtime, RuntimeError, Update,
+    Watcher,
+};
 use prowess_diag::{sanitize, wording};
 use serde_json::{Value, json};
 
+use crate::args::GlobalArgs;
+use crate::env::Environment;
 use crate::setup::{ModelArgs, Setup, arguments};
 use crate::wait;
 use prowess_tui::live::{Answer, Live};
@@ -74,10 +78,12 @@ pub(crate) struct RunArgs {
 /// Runs a skill or a task.
 pub(crate) fn run(
     args: &RunArgs,
-    mut setup: Setup,
-    approver: Arc<dyn Approver>,
+    global: &GlobalArgs,
+    environment: &Environment,
     printer: &Printer,
 ) -> Result<Exit, Failure> {
+    let mut setup = Setup::open(global, environment, printer)?;
+    let approver = Arc::clone(&setup.services.approver);
     let schema = schema(args)?;
     let budget = args.model.limits()?;
     let text = (!args.text.is_empty()).then(|| args.text.join(" "));
@@ -213,18 +219,21 @@ pub(crate) fn print(
         printer.verbatim(format!("{}\n", document(finished)).as_bytes())?;
         return Ok(exit(finished));
     }
-    match &finished.outcome {
-        Outcome::Submitted(Value::String(text)) if !typed => {
+    match &finished.ending {
+        Ending::Answered => {}
+        Ending::Submitted {
+            value: Value::String(text),
+        } if !typed => {
             let text = format!("{}\n", text.trim_end());
             if answer_place(printer) == Answer::Elsewhere {
                 printer.foreign(&text)?;
             }
         }
-        Outcome::Submitted(value) => {
+        Ending::Submitted { value } => {
             let text = serde_json::to_string_pretty(value).unwrap_or_else(|_| value.to_string());
             printer.verbatim(format!("{}\n", sanitize::block(&text)).as_bytes())?;
         }
-        Outcome::Declined { why } => {
+        Ending::Declined { why } => {
             let failure = Failure::new("the model gave no result").cause(sanitize::line(why));
             let hint = format!(
                 "see what it did: `prowess session show {}`",
@@ -232,7 +241,7 @@ pub(crate) fn print(
             );
             printer.error(&failure.hint(hint));
         }
-        Outcome::Exhausted { limit } => {
+        Ending::Exhausted { limit } => {
             let failure = Failure::new(format!("stopped: {limit} was reached"));
             let hint = format!(
                 "go on with a larger one: `prowess session resume {} --max-turns 50`",
@@ -240,16 +249,18 @@ pub(crate) fn print(
             );
             printer.error(&failure.hint(hint));
         }
-        Outcome::Cancelled => {
+        Ending::Cancelled => {
             printer.status(&format!(
                 "Cancelled; go on with `prowess session resume {}`",
                 finished.session
             ));
         }
-        Outcome::Failed { kind, message } => {
+        Ending::Failed { kind, message } => {
             let failure = Failure::new(sanitize::line(message).into_owned());
-            printer.error(&match &**kind {
-                "auth" => failure.hint("check the key; `prowess doctor` shows which one is used"),
+            printer.error(&match kind {
+                FailureKind::Auth => {
+                    failure.hint("check the key; `prowess doctor` shows which one is used")
+                }
                 _ => failure.hint(format!(
                     "try again: `prowess session resume {}`",
                     finished.session
@@ -262,20 +273,23 @@ pub(crate) fn print(
 }
 
 fn exit(finished: &Finished) -> Exit {
-    match &finished.outcome {
-        Outcome::Submitted(_) => Exit::Done,
-        Outcome::Declined { .. } => Exit::No,
-        Outcome::Exhausted { .. } => Exit::Limit,
-        Outcome::Cancelled => Exit::Interrupted,
-        Outcome::Failed { kind, .. } if &**kind == "auth" => Exit::NoKey,
-        Outcome::Failed { .. } => Exit::Failed,
+    match &finished.ending {
+        Ending::Answered | Ending::Submitted { .. } => Exit::Done,
+        Ending::Declined { .. } => Exit::No,
+        Ending::Exhausted { .. } => Exit::Limit,
+        Ending::Cancelled => Exit::Interrupted,
+        Ending::Failed {
+            kind: FailureKind::Auth,
+            ..
+        } => Exit::NoKey,
+        Ending::Failed { .. } => Exit::Failed,
     }
 }
 
 /// What it cost, in one line.
 fn spent(finished: &Finished, typed: bool) -> String {
-    let word = match &finished.outcome {
-        Outcome::Submitted(_) if !typed => "answered",
+    let word = match &finished.ending {
+        Ending::Submitted { .. } if !typed => "answered",
         other => other.as_str(),
     };
     let spent = &finished.spent;
@@ -298,12 +312,13 @@ pub(crate) fn dollars(micros: u64) -> String {
 }
 
 fn document(finished: &Finished) -> Value {
-    let (result, why) = match &finished.outcome {
-        Outcome::Submitted(value) => (value.clone(), Value::Null),
-        Outcome::Declined { why } => (Value::Null, json!(why)),
-        Outcome::Exhausted { limit } => (Value::Null, json!(limit)),
-        Outcome::Cancelled => (Value::Null, Value::Null),
-        Outcome::Failed { kind, message } => {
+    let (result, why) = match &finished.ending {
+        Ending::Answered => (json!(finished.text), Value::Null),
+        Ending::Submitted { value } => (value.clone(), Value::Null),
+        Ending::Declined { why } => (Value::Null, json!(why)),
+        Ending::Exhausted { limit } => (Value::Null, json!(limit)),
+        Ending::Cancelled => (Value::Null, Value::Null),
+        Ending::Failed { kind, message } => {
             (Value::Null, json!({ "kind": kind, "message": message }))
         }
     };
@@ -311,7 +326,7 @@ fn document(finished: &Finished) -> Value {
         "schema": "prowess.run/1",
         "type": "result",
         "session": finished.session,
-        "outcome": finished.outcome.as_str(),
+        "outcome": finished.ending.as_str(),
         "result": result,
         "why": why,
         "spent": finished.spent,
@@ -395,11 +410,11 @@ pub(crate) fn failure(error: &RuntimeError) -> Failure {
 }
 
 /// The colour of a state.
-pub(crate) fn colour(ending: Option<&str>, live: bool) -> AnsiColor {
+pub(crate) fn colour(ending: Option<EndingKind>, live: bool) -> AnsiColor {
     match ending {
         _ if live => AnsiColor::Cyan,
-        Some("answered" | "submitted") => AnsiColor::Green,
-        Some("failed") => AnsiColor::Red,
+        Some(EndingKind::Answered | EndingKind::Submitted) => AnsiColor::Green,
+        Some(EndingKind::Failed) => AnsiColor::Red,
         _ => AnsiColor::Yellow,
     }
 }

@@ -3,13 +3,15 @@
 use std::sync::Arc;
 
 use crate::output::{Cell, Exit, Failure, Printer, Table};
-use prowess::agent::{Ending, Event};
-use prowess::traits::{Approver, SessionQuery, SessionStore, SessionSummary};
+use prowess::agent::{Ending, EndingKind, Event};
+use prowess::traits::{SessionQuery, SessionStore, SessionSummary};
 use prowess::{Pause, Session, Watcher};
 use prowess_diag::{sanitize, wording};
 use serde_json::{Value, json};
 
+use crate::args::GlobalArgs;
 use crate::commands::run::{about, colour, event_line, failure, live, print};
+use crate::env::Environment;
 use crate::setup::{ModelArgs, Setup};
 use crate::wait;
 use prowess_tui::transcript::{self, TranscriptOptions};
@@ -122,14 +124,15 @@ pub(crate) struct ResumeArgs {
 /// Does what was typed.
 pub(crate) fn run(
     args: &SessionArgs,
-    setup: Setup,
-    approver: Arc<dyn Approver>,
+    global: &GlobalArgs,
+    environment: &Environment,
     printer: &Printer,
 ) -> Result<Exit, Failure> {
+    let setup = Setup::open(global, environment, printer)?;
     match &args.command {
         SessionCommand::List(args) => list(args, &setup, printer),
         SessionCommand::Show(args) => show(args, &setup, printer),
-        SessionCommand::Resume(args) => resume(args, setup, approver, printer),
+        SessionCommand::Resume(args) => resume(args, setup, printer),
         SessionCommand::Replay(args) => replay(args, &setup, printer),
         SessionCommand::Export(args) => export(args, &setup, printer),
         SessionCommand::Remove(args) => remove(args, &setup, printer),
@@ -143,7 +146,7 @@ fn list(args: &ListArgs, setup: &Setup, printer: &Printer) -> Result<Exit, Failu
         .as_deref()
         .map(|id| find(&*store, id))
         .transpose()?;
-    let project = setup.host.workspace.to_string_lossy().into_owned();
+    let project = setup.paths.workspace.to_string_lossy().into_owned();
     let query = SessionQuery {
         project: (!args.all && parent.is_none()).then(|| project.into()),
         parent,
@@ -167,11 +170,11 @@ fn list(args: &ListArgs, setup: &Setup, printer: &Printer) -> Result<Exit, Failu
     let mut table = Table::new(&["ID", "WHEN", "STATE", "MODEL", "ABOUT"]);
     for session in &sessions {
         let state = state(session);
-        let style = colour(session.ending.as_deref(), session.live).on_default();
+        let style = colour(session.ending, session.live).on_default();
         table.row(vec![
             Cell::new(&session.id),
             Cell::new(&when(session.updated)),
-            Cell::styled(&state, style),
+            Cell::styled(state, style),
             Cell::new(&sanitize::line(&session.model)),
             Cell::new(&sanitize::line(&session.title)),
         ]);
@@ -180,11 +183,11 @@ fn list(args: &ListArgs, setup: &Setup, printer: &Printer) -> Result<Exit, Failu
     Ok(Exit::Done)
 }
 
-fn state(session: &SessionSummary) -> String {
-    match &session.ending {
-        _ if session.live => "running".to_owned(),
-        Some(ending) => ending.to_string(),
-        None => "open".to_owned(),
+fn state(session: &SessionSummary) -> &'static str {
+    match session.ending {
+        _ if session.live => "running",
+        Some(ending) => ending.as_str(),
+        None => "open",
     }
 }
 
@@ -224,7 +227,7 @@ fn describe(session: &SessionSummary) -> Value {
         "started": session.started,
         "updated": session.updated,
         "events": session.events,
-        "ending": session.ending,
+        "ending": session.ending.map(EndingKind::as_str),
         "live": session.live,
     })
 }
@@ -321,12 +324,7 @@ fn remove(args: &RemoveArgs, setup: &Setup, printer: &Printer) -> Result<Exit, F
     Ok(Exit::Done)
 }
 
-fn resume(
-    args: &ResumeArgs,
-    mut setup: Setup,
-    approver: Arc<dyn Approver>,
-    printer: &Printer,
-) -> Result<Exit, Failure> {
+fn resume(args: &ResumeArgs, mut setup: Setup, printer: &Printer) -> Result<Exit, Failure> {
     let store = setup.sessions();
     let id = find(&*store, &args.id)?;
     let events = store.events(&id).map_err(|error| failure(&error.into()))?;
@@ -370,6 +368,7 @@ fn resume(
             chosen.model.about().note.as_deref(),
         ));
         let watcher: Arc<dyn Watcher> = Arc::new(live(printer, typed));
+        let approver = Arc::clone(&setup.services.approver);
         let runtime = setup.runtime(&model, chosen.model, approver, vec![watcher], |_| {})?;
         let mut session = Session::resume(runtime.engine(), &id, Some(budget))
             .await
@@ -386,26 +385,18 @@ fn resume(
             .map_err(|error| failure(&error))?;
         let finished = prowess::Finished {
             session: session.id().into(),
-            outcome: match pause {
-                Pause::Answered(text) => prowess::Outcome::Submitted(Value::String(text)),
-                Pause::Ended(ending) => outcome(ending),
+            ending: match pause {
+                Pause::Answered(text) => Ending::Submitted {
+                    value: Value::String(text),
+                },
+                Pause::Ended(Ending::Answered) => Ending::Submitted { value: Value::Null },
+                Pause::Ended(ending) => ending,
             },
             text: session.run().answer(),
             spent: *session.spent(),
         };
         print(&finished, typed, args.json, printer)
     })
-}
-
-fn outcome(ending: Ending) -> prowess::Outcome<Value> {
-    match ending {
-        Ending::Answered => prowess::Outcome::Submitted(Value::Null),
-        Ending::Submitted { value } => prowess::Outcome::Submitted(value),
-        Ending::Declined { why } => prowess::Outcome::Declined { why },
-        Ending::Exhausted { limit } => prowess::Outcome::Exhausted { limit },
-        Ending::Cancelled => prowess::Outcome::Cancelled,
-        Ending::Failed { kind, message } => prowess::Outcome::Failed { kind, message },
-    }
 }
 
 #[cfg(test)]

@@ -5,14 +5,14 @@ use std::io::Read;
 use crate::output::{Cell, Exit, Printer, Table};
 use anstyle::AnsiColor;
 use prowess_diag::{sanitize, wording};
-use prowess_tools::{Choice, Loaded, ToolError, Toolset, Why};
+use prowess_tools::{Loaded, ToolContext, ToolError, ToolSelection, Toolset, Why};
 use serde_json::{Value, json};
 
-use super::render;
 use crate::args::{GlobalArgs, ToolArgs, ToolCallArgs, ToolCommand, ToolListArgs};
 use crate::env::Environment;
 use crate::error::CliError;
 use crate::library::Library;
+use crate::setup::Setup;
 
 /// Most bytes of JSON that are read from standard input.
 const MAX_INPUT: u64 = 8 * 1024 * 1024;
@@ -25,19 +25,19 @@ pub(crate) fn run(
 ) -> Result<Exit, CliError> {
     let library = Library::open(global, environment, printer)?;
     match &args.command {
-        ToolCommand::List(args) => list(args, &library, environment, printer),
-        ToolCommand::Call(args) => call(args, &library, environment, printer),
+        ToolCommand::List(args) => list(args, library, environment, printer),
+        ToolCommand::Call(args) => call(args, library, environment, printer),
     }
 }
 
 fn list(
     args: &ToolListArgs,
-    library: &Library,
+    library: Library,
     environment: &Environment,
     printer: &Printer,
 ) -> Result<Exit, CliError> {
-    let workshop = render::workshop(library, args.agent.as_deref(), environment)?;
-    let specs = toolset(&Choice::everything())?.specs(&workshop);
+    let context = context(library, args.agent.as_deref(), environment)?;
+    let specs = toolset(&ToolSelection::everything())?.specs(&context);
     if args.json {
         printer.json(&prowess::inspect::tools(&specs))?;
         return Ok(Exit::Done);
@@ -66,23 +66,34 @@ fn list(
     Ok(Exit::Done)
 }
 
-fn toolset(choice: &Choice) -> Result<Toolset, CliError> {
+/// Returns the context of the tools. A call by hand is not recorded as use.
+fn context(
+    library: Library,
+    agent: Option<&str>,
+    environment: &Environment,
+) -> Result<ToolContext, CliError> {
+    let mut context = Setup::new(library, agent, environment)?.context();
+    context.services.usage = None;
+    Ok(context)
+}
+
+fn toolset(choice: &ToolSelection) -> Result<Toolset, CliError> {
     Toolset::new(choice).map_err(|fault| CliError::new(fault.to_string()))
 }
 
 fn call(
     args: &ToolCallArgs,
-    library: &Library,
+    library: Library,
     environment: &Environment,
     printer: &Printer,
 ) -> Result<Exit, CliError> {
     let input = input(args.json.as_deref())?;
-    let workshop = render::workshop(library, args.agent.as_deref(), environment)?;
-    let choice = Choice {
+    let context = context(library, args.agent.as_deref(), environment)?;
+    let choice = ToolSelection {
         runs_as: args.skill.clone().map(Into::into),
-        ..Choice::everything()
+        ..ToolSelection::everything()
     };
-    let answer = toolset(&choice)?.call(&workshop, &mut Loaded::default(), &args.name, &input);
+    let answer = toolset(&choice)?.call(&context, &mut Loaded::default(), &args.name, &input);
     match answer {
         Ok(answer) if args.value => {
             printer.json(&json!({
@@ -102,7 +113,7 @@ fn call(
         Err(ToolError::ForModel { why, text }) => {
             if args.value {
                 printer.json(&json!({
-                    "schema": "prowess.tool/1", "tool": args.name, "error": { "kind": kind(why), "text": text },
+                    "schema": "prowess.tool/1", "tool": args.name, "error": { "kind": why.as_str(), "text": text },
                 }))?;
             } else {
                 // What a model would read; the error is its answer.
@@ -118,17 +129,6 @@ fn call(
             })
         }
         Err(error) => Err(CliError::new(error.to_string())),
-    }
-}
-
-fn kind(why: Why) -> &'static str {
-    match why {
-        Why::Input => "input",
-        Why::NoTool => "no-tool",
-        Why::NoSkill => "no-skill",
-        Why::NoFile => "no-file",
-        Why::Denied => "denied",
-        _ => "failed",
     }
 }
 

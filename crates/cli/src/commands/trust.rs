@@ -28,7 +28,7 @@ pub(crate) fn run(
     environment: &Environment,
     printer: &Printer,
 ) -> Result<Exit, CliError> {
-    let store = permissions::host(environment).trust().ok_or_else(|| {
+    let store = permissions::paths(environment).trust().ok_or_else(|| {
         CliError::new("there is no home folder to remember trust in").hint("set `PROWESS_HOME`")
     })?;
     if args.list {

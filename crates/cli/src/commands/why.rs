@@ -16,6 +16,7 @@ use crate::env::Environment;
 use crate::error::CliError;
 use crate::library::{Library, not_found};
 use crate::output::{Exit, Printer, bold, wrap};
+use crate::setup::Setup;
 
 /// How wide the words before each answer are.
 const COLUMN: usize = 12;
@@ -27,7 +28,8 @@ pub(crate) fn run(
     printer: &Printer,
 ) -> Result<Exit, CliError> {
     if let Some(session) = &args.session {
-        return super::sessions::why(session, args.turn, global, environment, printer);
+        let setup = Setup::open(global, environment, printer)?;
+        return super::session::why(session, args.turn, &setup, printer);
     }
     let name = args.name.as_deref().unwrap_or_default();
     let library = Library::open(global, environment, printer)?;

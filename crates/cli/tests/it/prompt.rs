@@ -211,3 +211,27 @@ fn no_skill_is_no_text() {
         json!([])
     );
 }
+
+/// The search for skills opens SKILL.md once. Loading the skill opens each of its files once more.
+#[cfg(target_os = "linux")]
+#[test]
+fn prompt_opens_each_file_of_a_skill_once() {
+    let world = library();
+    let folder = world.path("~/.claude/skills/release-notes");
+    world.file("~/.claude/skills/release-notes/references/a.md", "More.\n");
+    let count = |arguments: &[&str]| {
+        let opens = prowess_test::Opens::below(&folder).unwrap();
+        world.run(arguments).expect(0);
+        opens.take()
+    };
+    let found = count(&["list", "--no-cache"]);
+    assert_eq!(found, [("SKILL.md".to_owned(), 1)].into());
+    let loaded = count(&["prompt", "--skill", "release-notes", "--no-cache"]);
+    let expected = [("SKILL.md", 2), ("references/a.md", 1)];
+    assert_eq!(
+        loaded,
+        expected
+            .map(|(file, count)| (file.to_owned(), count))
+            .into()
+    );
+}

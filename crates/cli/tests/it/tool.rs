@@ -84,7 +84,7 @@ fn a_model_gets_the_same_text_as_a_person_sees() {
 
 #[test]
 fn the_same_call_through_the_library_gives_the_same_bytes() {
-    use prowess::tools::{Choice, Loaded, Toolset};
+    use prowess::tools::{Loaded, ToolSelection, Toolset};
     use std::sync::Arc;
 
     let world = world();
@@ -98,15 +98,15 @@ fn the_same_call_through_the_library_gives_the_same_bytes() {
         prowess::FileOptions::default(),
         prowess::Precedence::default(),
     );
-    let host = prowess::Host {
+    let paths = prowess::HostPaths {
         workspace: world.path("").components().collect(),
-        ..prowess::Host::default()
+        ..prowess::HostPaths::default()
     };
-    let workshop = host.workshop(
-        &registry,
+    let clock = Arc::new(prowess_store::SystemClock);
+    let context = paths.context(
         &prowess::config::Config::default(),
-        prowess::Policy::default(),
-        Arc::new(prowess_store::SystemClock),
+        prowess::Services::new(Arc::new(registry), clock),
+        prowess::Settings::default(),
     );
     for (name, input) in [
         ("list_skills", json!({})),
@@ -117,9 +117,9 @@ fn the_same_call_through_the_library_gives_the_same_bytes() {
             json!({ "skill_name": "forms", "resource_path": "references/fields.md" }),
         ),
     ] {
-        let library = Toolset::new(&Choice::everything())
+        let library = Toolset::new(&ToolSelection::everything())
             .unwrap()
-            .call(&workshop, &mut Loaded::default(), name, &input)
+            .call(&context, &mut Loaded::default(), name, &input)
             .unwrap();
         let command = value(&world, name, &input, 0);
         assert_eq!(command["text"], json!(library.text), "{name}");
@@ -188,8 +188,8 @@ fn errors_are_answers_for_a_model() {
 fn the_same_call_gives_the_same_bytes_everywhere() {
     use std::sync::Arc;
 
-    use prowess::tools::{Choice, Loaded, Toolset};
-    use prowess::{FileOptions, Host, Place, Policy, Precedence, Registry};
+    use prowess::tools::{Loaded, ToolSelection, Toolset};
+    use prowess::{FileOptions, HostPaths, Place, Precedence, Registry, Services, Settings};
 
     let world = World::new();
     world.skill(
@@ -226,17 +226,18 @@ fn the_same_call_gives_the_same_bytes_everywhere() {
         ..Place::default()
     };
     let registry = Registry::open(place, FileOptions::default(), Precedence::default());
-    let host = Host {
+    let paths = HostPaths {
         workspace: project,
         home: Some(home),
-        ..Host::default()
+        ..HostPaths::default()
     };
     let clock = Arc::new(prowess::store::SystemClock);
     let config = prowess::config::Config::default();
-    let workshop = host.workshop(&registry, &config, Policy::default(), clock);
+    let services = Services::new(Arc::new(registry), clock);
+    let context = paths.context(&config, services, Settings::default());
     for (name, input) in calls {
-        let library = Toolset::new(&Choice::default()).unwrap();
-        let library = match library.call(&workshop, &mut Loaded::default(), name, &input) {
+        let library = Toolset::new(&ToolSelection::default()).unwrap();
+        let library = match library.call(&context, &mut Loaded::default(), name, &input) {
             Ok(answer) => answer.text,
             Err(error) => error.to_string(),
         };

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use crate::wire::{MAIN, MAX_BYTES, Manifest};
+use crate::wire::{MAIN, MAX_BYTES, Manifest, ManifestError};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use prowess_catalog::{Form, Origin, Place, Scope, Skill, SkillId, Stamp};
@@ -298,7 +298,7 @@ async fn list(link: &Link) -> Result<Found, LinkError> {
             let read = Manifest::read(entry).and_then(|manifest| {
                 let twice = found.contains_key(&manifest.uri);
                 if twice {
-                    Err("it is listed twice".to_owned())
+                    Err(ManifestError::Repeated)
                 } else {
                     Ok(manifest)
                 }
@@ -311,7 +311,7 @@ async fn list(link: &Link) -> Result<Found, LinkError> {
                 }
                 Err(why) if faults.len() < MAX_FAULTS => {
                     let uri = entry.get("uri").and_then(Value::as_str).unwrap_or("?");
-                    faults.push((uri.chars().take(500).collect(), why));
+                    faults.push((uri.chars().take(500).collect(), why.to_string()));
                 }
                 Err(_) => {}
             }

@@ -10,7 +10,7 @@ use prowess_diag::sanitize;
 use prowess_diag::wording::shorten;
 use prowess_policy::Action;
 use prowess_tools::input::plain_fields;
-use prowess_tools::{Loaded, Schema, SchemaFault, Tool, ToolAnswer, ToolError, Why, Workshop};
+use prowess_tools::{Loaded, Schema, SchemaFault, Tool, ToolAnswer, ToolContext, ToolError, Why};
 use rmcp::model::{
     CallToolRequest, CallToolRequestParams, CallToolResult, ClientRequest, ContentBlock,
     ListToolsRequest, PaginatedRequestParams, ResourceContents, ServerResult,
@@ -150,7 +150,7 @@ impl Tool for RemoteTool {
         &self.name
     }
 
-    fn description(&self, _workshop: &Workshop) -> String {
+    fn description(&self, _context: &ToolContext) -> String {
         self.description.to_string()
     }
 
@@ -168,7 +168,7 @@ impl Tool for RemoteTool {
     }
 
     /// A server's word that its tool changes nothing is not enough.
-    fn is_read_only(&self, _workshop: &Workshop) -> bool {
+    fn is_read_only(&self, _context: &ToolContext) -> bool {
         false
     }
 
@@ -178,7 +178,7 @@ impl Tool for RemoteTool {
 
     fn answer(
         &self,
-        workshop: &Workshop,
+        tool_context: &ToolContext,
         loaded: &mut Loaded,
         input: &Value,
     ) -> Result<ToolAnswer, ToolError> {
@@ -192,7 +192,7 @@ impl Tool for RemoteTool {
             arguments: &arguments,
         };
         let shown = shorten(&sanitize::line(&input.to_string()), MAX_QUESTION);
-        workshop.permit(loaded, &action, &format!("Calling {}: {shown}", self.name))?;
+        tool_context.permit(loaded, &action, &format!("Calling {}: {shown}", self.name))?;
         let mut params = CallToolRequestParams::new(self.own.to_string());
         params.arguments = input.as_object().cloned();
         let called = self.link.wait(|link| async move {

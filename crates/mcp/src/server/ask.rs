@@ -9,7 +9,7 @@ use std::time::Duration;
 use prowess_diag::sanitize;
 use prowess_diag::wording::shorten;
 use prowess_policy::{Answer, Grant};
-use prowess_tools::Workshop;
+use prowess_tools::ToolContext;
 use prowess_traits::{Approver, Question};
 use rmcp::model::{
     ClientResult, ElicitRequest, ElicitRequestParams, ElicitationAction, ServerRequest,
@@ -83,8 +83,8 @@ pub(crate) fn offers_forms(context: &RequestContext<RoleServer>) -> bool {
 }
 
 /// A yes for the session counts for the next call.
-pub(crate) fn keep_grants(workshop: &Workshop, grants: Vec<Grant>) {
-    let mut gate = workshop.gate();
+pub(crate) fn keep_grants(tool_context: &ToolContext, grants: Vec<Grant>) {
+    let mut gate = tool_context.gate();
     let new: Vec<_> = grants
         .into_iter()
         .filter(|grant| !gate.grants.contains(grant))
@@ -95,19 +95,19 @@ pub(crate) fn keep_grants(workshop: &Workshop, grants: Vec<Grant>) {
 /// Does work on a thread of its own, and puts its questions to the person in front of the client.
 pub(crate) async fn working<T: Send + 'static>(
     context: &RequestContext<RoleServer>,
-    workshop: &Arc<Workshop>,
-    work: impl FnOnce(&Workshop) -> T + Send + 'static,
+    tool_context: &Arc<ToolContext>,
+    work: impl FnOnce(&ToolContext) -> T + Send + 'static,
 ) -> Result<T, ErrorData> {
     let broken = |_| ErrorData::internal_error("the work ended without an answer", None);
     if !can_ask(context) {
-        let workshop = Arc::clone(workshop);
-        return tokio::task::spawn_blocking(move || work(&workshop))
+        let tool_context = Arc::clone(tool_context);
+        return tokio::task::spawn_blocking(move || work(&tool_context))
             .await
             .map_err(broken);
     }
     let (asker, mut questions) = Asker::new();
-    let mut own = workshop.derive();
-    own.approver = Arc::new(asker);
+    let mut own = tool_context.derive();
+    own.services.approver = Arc::new(asker);
     let mut job = tokio::task::spawn_blocking(move || {
         let done = work(&own);
         let grants = own.gate().grants.clone();
@@ -119,7 +119,7 @@ pub(crate) async fn working<T: Send + 'static>(
             Some(asked) = questions.recv() => Box::pin(put(context, asked)).await,
         }
     };
-    keep_grants(workshop, grants);
+    keep_grants(tool_context, grants);
     Ok(done)
 }
 

@@ -7,7 +7,7 @@ use crate::wire::EXTENSION;
 use prowess_catalog::index::Budget;
 use prowess_runtime::Engine;
 use prowess_tools::names::LOAD_SKILL;
-use prowess_tools::{Loaded, Toolset, Workshop};
+use prowess_tools::{Loaded, ToolContext, Toolset};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult, CustomRequest,
     CustomResult, ErrorCode, ExtensionCapabilities, GetPromptRequestParams, GetPromptResponse,
@@ -56,7 +56,7 @@ const METHODS: [&str; 12] = [
 /// What all clients share.
 #[derive(Debug)]
 pub(crate) struct Shared {
-    pub(crate) workshop: Arc<Workshop>,
+    pub(crate) tool_context: Arc<ToolContext>,
     pub(crate) tools: Arc<Toolset>,
     pub(crate) engine: Option<Engine>,
     pub(crate) resource_index: Arc<ResourceIndex>,
@@ -72,16 +72,18 @@ pub(crate) struct Shared {
 
 impl Shared {
     pub(crate) fn new(
-        workshop: Arc<Workshop>,
+        tool_context: Arc<ToolContext>,
         tools: Arc<Toolset>,
         options: &super::Options,
     ) -> Self {
-        let resource_index =
-            ResourceIndex::new(Arc::clone(&workshop.registry), workshop.visibility.clone());
+        let resource_index = ResourceIndex::new(
+            Arc::clone(&tool_context.services.registry),
+            tool_context.settings.visibility.clone(),
+        );
         let hub = Arc::new(Hub::new());
         Self {
             passing: Arc::new(Session::new(&hub, Some(Duration::from_millis(FRESH_MS)))),
-            workshop,
+            tool_context,
             tools,
             engine: options.engine.clone(),
             resource_index: Arc::new(resource_index),
@@ -99,7 +101,7 @@ impl Shared {
 #[derive(Debug)]
 pub(crate) struct Handler {
     shared: Arc<Shared>,
-    workshop: Arc<Workshop>,
+    tool_context: Arc<ToolContext>,
     session: Arc<Session>,
     /// Whether another handler may get the next request of the same client.
     may_pass: bool,
@@ -122,10 +124,10 @@ struct GetParams {
 
 impl Handler {
     pub(crate) fn new(shared: &Arc<Shared>, may_pass: bool) -> Self {
-        let mut workshop = shared.workshop.derive();
-        workshop.usage = workshop.usage.map(DeferredUsage::wrap);
+        let mut tool_context = shared.tool_context.derive();
+        tool_context.services.usage = tool_context.services.usage.map(DeferredUsage::wrap);
         Self {
-            workshop: Arc::new(workshop),
+            tool_context: Arc::new(tool_context),
             session: Arc::new(Session::new(&shared.hub, None)),
             shared: Arc::clone(shared),
             may_pass,
@@ -152,19 +154,19 @@ impl Handler {
     async fn work<T: Send + 'static>(
         &self,
         context: &RequestContext<RoleServer>,
-        work: impl FnOnce(&Shared, &Workshop, &Session) -> T + Send + 'static,
+        work: impl FnOnce(&Shared, &ToolContext, &Session) -> T + Send + 'static,
     ) -> Result<T, ErrorData> {
         let _permit = self.permit().await?;
         let (shared, session) = (Arc::clone(&self.shared), self.session(context));
-        working(context, &self.workshop, move |workshop| {
-            work(&shared, workshop, &session)
+        working(context, &self.tool_context, move |tool_context| {
+            work(&shared, tool_context, &session)
         })
         .await
     }
 
     fn watched(&self) -> Watched {
         Watched {
-            workshop: Arc::clone(&self.shared.workshop),
+            tool_context: Arc::clone(&self.shared.tool_context),
             tools: Arc::clone(&self.shared.tools),
             resource_index: Arc::clone(&self.shared.resource_index),
             folders: self.shared.watch,
@@ -208,7 +210,7 @@ impl ServerHandler for Handler {
         let about = Implementation::new("prowess", env!("CARGO_PKG_VERSION")).with_title("Prowess");
         ServerConfig::new(capabilities)
             .with_server_info(about)
-            .with_instructions(instructions::text(&self.workshop, self.shared.index))
+            .with_instructions(instructions::text(&self.tool_context, self.shared.index))
     }
 
     async fn complete(
@@ -216,8 +218,13 @@ impl ServerHandler for Handler {
         request: CompleteRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CompleteResult, ErrorData> {
-        self.work(&context, move |shared, workshop, _| {
-            prompts::complete(workshop, &shared.resource_index, &shared.declared, &request)
+        self.work(&context, move |shared, tool_context, _| {
+            prompts::complete(
+                tool_context,
+                &shared.resource_index,
+                &shared.declared,
+                &request,
+            )
         })
         .await?
     }
@@ -228,9 +235,9 @@ impl ServerHandler for Handler {
         context: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
         let cursor = cursor(request);
-        self.work(&context, move |shared, workshop, _| {
+        self.work(&context, move |shared, tool_context, _| {
             prompts::list(
-                workshop,
+                tool_context,
                 &shared.resource_index,
                 &shared.declared,
                 cursor.as_deref(),
@@ -244,8 +251,8 @@ impl ServerHandler for Handler {
         request: GetPromptRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
-        let got = self.work(&context, move |_, workshop, _| {
-            prompts::get(workshop, &request.name, request.arguments.as_ref())
+        let got = self.work(&context, move |_, tool_context, _| {
+            prompts::get(tool_context, &request.name, request.arguments.as_ref())
         });
         Ok(got.await??.into())
     }
@@ -279,10 +286,10 @@ impl ServerHandler for Handler {
         request: ReadResourceRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
-        let read = self.work(&context, move |shared, workshop, session| {
+        let read = self.work(&context, move |shared, tool_context, session| {
             let with_index = shared.legacy_index;
             resources::read(
-                workshop,
+                tool_context,
                 &shared.resource_index,
                 session,
                 &request.uri,
@@ -354,7 +361,7 @@ impl ServerHandler for Handler {
     ) -> Result<ListToolsResult, ErrorData> {
         Ok(ListToolsResult::with_all_items(tools::list(
             &self.shared.tools,
-            &self.workshop,
+            &self.tool_context,
         )))
     }
 
@@ -367,8 +374,8 @@ impl ServerHandler for Handler {
         let name = request.name;
         if let Some(engine) = self.shared.engine.as_ref().filter(|_| name == RUN_SKILL) {
             let asked = input.clone();
-            let admitted = self.work(&context, move |shared, workshop, _| {
-                shared.tools.admit(workshop, RUN_SKILL, &asked, None)
+            let admitted = self.work(&context, move |shared, tool_context, _| {
+                shared.tools.admit(tool_context, RUN_SKILL, &asked, None)
             });
             if let Err(error) = admitted.await? {
                 return Ok(tools::told(RUN_SKILL, Err(error))?.into());
@@ -381,17 +388,17 @@ impl ServerHandler for Handler {
         if name == LOAD_SKILL {
             // Handing a small skill to another thread takes longer than reading it.
             let _permit = self.permit().await?;
-            let (tools, workshop) = (&self.shared.tools, &self.workshop);
+            let (tools, tool_context) = (&self.shared.tools, &self.tool_context);
             let mut loaded = Loaded::default();
-            let is_quick = tools.is_quick(workshop, &mut loaded, LOAD_SKILL, &input);
+            let is_quick = tools.is_quick(tool_context, &mut loaded, LOAD_SKILL, &input);
             let (tools, session) = (Arc::clone(tools), self.session(&context));
-            let load = move |workshop: &Workshop| {
-                tools::call_with(&tools, workshop, &session, loaded, LOAD_SKILL, &input)
+            let load = move |tool_context: &ToolContext| {
+                tools::call_with(&tools, tool_context, &session, loaded, LOAD_SKILL, &input)
             };
             let called = if is_quick {
-                load(workshop)
+                load(tool_context)
             } else {
-                working(&context, workshop, load).await?
+                working(&context, tool_context, load).await?
             };
             return Ok(called?.into());
         }
@@ -402,16 +409,16 @@ impl ServerHandler for Handler {
             );
             let _permit = self.permit().await?;
             let (shared, session) = (Arc::clone(&self.shared), self.session(&context));
-            let work = move |workshop: &Workshop| {
-                tools::call(&shared.tools, workshop, &session, &name, &input)
+            let work = move |tool_context: &ToolContext| {
+                tools::call(&shared.tools, tool_context, &session, &name, &input)
             };
-            return match rounds::working(&self.workshop, asked, work).await? {
+            return match rounds::working(&self.tool_context, asked, work).await? {
                 Ok(called) => Ok(called?.into()),
                 Err(required) => Ok(required.into()),
             };
         }
-        let called = self.work(&context, move |shared, workshop, session| {
-            tools::call(&shared.tools, workshop, session, &name, &input)
+        let called = self.work(&context, move |shared, tool_context, session| {
+            tools::call(&shared.tools, tool_context, session, &name, &input)
         });
         Ok(called.await??.into())
     }
@@ -434,21 +441,21 @@ impl ServerHandler for Handler {
         let answer = match &*method {
             "skills/list" => {
                 let ListParams { cursor } = params(given)?;
-                let work = move |shared: &Shared, _: &Workshop, session: &Session| {
+                let work = move |shared: &Shared, _: &ToolContext, session: &Session| {
                     skills::list(&shared.resource_index, session, cursor.as_deref(), hints)
                 };
                 self.work(&context, work).await?
             }
             "skills/get" => {
                 let GetParams { uri, .. } = params(given)?;
-                let work = move |shared: &Shared, _: &Workshop, session: &Session| {
+                let work = move |shared: &Shared, _: &ToolContext, session: &Session| {
                     skills::get(&shared.resource_index, session, &uri, hints)
                 };
                 self.work(&context, work).await?
             }
             "resources/directory/read" => {
                 let GetParams { uri, cursor } = params(given)?;
-                let work = move |shared: &Shared, _: &Workshop, _: &Session| {
+                let work = move |shared: &Shared, _: &ToolContext, _: &Session| {
                     skills::directory(&shared.resource_index, &uri, cursor.as_deref(), hints)
                 };
                 self.work(&context, work).await?

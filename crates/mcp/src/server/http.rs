@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use crate::server::auth::{Door, Guest, Invited, Refused};
+use crate::server::auth::{AccessList, Caller, Refused, RequestGuard};
 use bytes::Bytes;
 use http::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
@@ -43,7 +43,7 @@ const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 #[derive(Clone, Debug, Default)]
 pub struct Http {
     /// Whom it lets in.
-    pub invited: Invited,
+    pub access: AccessList,
     /// How much there may be of everything.
     pub limits: HttpLimits,
 }
@@ -80,7 +80,7 @@ type Service = StreamableHttpService<Handler, LocalSessionManager>;
 
 /// What all connections share.
 struct House {
-    door: Door,
+    guard: RequestGuard,
     service: Service,
     sessions: Arc<LocalSessionManager>,
     /// Whose token each session belongs to.
@@ -152,7 +152,7 @@ impl Server {
         let mut manager = LocalSessionManager::default();
         manager.session_config.keep_alive = Some(http.limits.idle);
         let sessions = Arc::new(manager);
-        // The door looked at the host and the origin already.
+        // The guard looked at the host and the origin already.
         let config = StreamableHttpServerConfig::default()
             .disable_allowed_hosts()
             .disable_allowed_origins()
@@ -161,7 +161,7 @@ impl Server {
         let shared = Arc::clone(self.shared());
         let handler = move || Ok(Handler::new(&shared, true));
         House {
-            door: Door::new(address, PATH, &http.invited),
+            guard: RequestGuard::new(address, PATH, &http.access),
             service: StreamableHttpService::new(handler, Arc::clone(&sessions), config),
             sessions,
             owners: Mutex::default(),
@@ -194,12 +194,12 @@ async fn connection(stream: TcpStream, house: Arc<House>) {
 
 impl House {
     async fn answer(&self, request: Request<Incoming>) -> Response<Body> {
-        let guest = self
-            .door
+        let caller = self
+            .guard
             .admit(request.method(), request.uri(), request.headers());
-        let (token, origin) = match guest {
-            Ok(Guest::Client { token, origin }) => (token, origin),
-            Ok(Guest::Asking { origin }) => return asking(&origin),
+        let (token, origin) = match caller {
+            Ok(Caller::Client { token, origin }) => (token, origin),
+            Ok(Caller::Asking { origin }) => return asking(&origin),
             Err(refused) => {
                 if refused == Refused::Token {
                     // Whoever guesses must be slow.

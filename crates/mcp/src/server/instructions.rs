@@ -3,7 +3,7 @@
 use prowess_catalog::index::{self, Budget, IndexOptions};
 use prowess_catalog::rank::{self, Options as RankOptions};
 use prowess_catalog::visibility::{View, Who};
-use prowess_tools::Workshop;
+use prowess_tools::ToolContext;
 use prowess_traits::UsageQuery;
 
 /// Most characters of the index, unless somebody says otherwise: clients cut instructions at about
@@ -18,11 +18,16 @@ about, load it with load_skill and follow it; find others with search_skills. Fi
 names are read with load_skill_resource. The same skills are resources, such as skill://NAME/SKILL.md";
 
 /// The text, with as much of the index as fits.
-pub(crate) fn text(workshop: &Workshop, budget: Budget) -> String {
-    let catalog = workshop.registry.snapshot();
-    let view = View::new(&catalog, &workshop.visibility, Who::Model);
-    let ranked = workshop.usage.as_ref().map(|store| {
-        let project = workshop.places.workspace.to_string_lossy().into_owned();
+pub(crate) fn text(tool_context: &ToolContext, budget: Budget) -> String {
+    let catalog = tool_context.services.registry.snapshot();
+    let view = View::new(&catalog, &tool_context.settings.visibility, Who::Model);
+    let ranked = tool_context.services.usage.as_ref().map(|store| {
+        let project = tool_context
+            .settings
+            .paths
+            .workspace
+            .to_string_lossy()
+            .into_owned();
         let rows = store
             .rows(&UsageQuery::project(project))
             .unwrap_or_default();
@@ -34,7 +39,7 @@ pub(crate) fn text(workshop: &Workshop, budget: Budget) -> String {
         rank::rank(
             &skills,
             &used,
-            &RankOptions::new(workshop.clock.now(), LAST_USED),
+            &RankOptions::new(tool_context.services.clock.now(), LAST_USED),
         )
     });
     let entries = index::entries(&view, &ranked.unwrap_or_default());

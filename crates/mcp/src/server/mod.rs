@@ -23,7 +23,7 @@ use std::sync::Arc;
 
 use prowess_catalog::index::Budget;
 use prowess_runtime::Engine;
-use prowess_tools::{Toolset, Workshop};
+use prowess_tools::{ToolContext, Toolset};
 use rmcp::service::serve_server;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::sync::CancellationToken;
@@ -88,13 +88,13 @@ pub enum ServeError {
 impl Server {
     /// Makes a server. Of the tools, clients get those that read skills, and those of the host;
     /// what runs something is up to the options.
-    pub fn new(workshop: Arc<Workshop>, mut tools: Toolset, options: &Options) -> Self {
+    pub fn new(tool_context: Arc<ToolContext>, mut tools: Toolset, options: &Options) -> Self {
         tools::keep(&mut tools, options.commands);
         if options.engine.is_some() {
             tools.add(Arc::new(RunSkill));
         }
         Self {
-            shared: Arc::new(Shared::new(workshop, Arc::new(tools), options)),
+            shared: Arc::new(Shared::new(tool_context, Arc::new(tools), options)),
         }
     }
 

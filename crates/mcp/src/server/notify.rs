@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use prowess_registry::WatchOptions;
-use prowess_tools::{Toolset, Workshop};
+use prowess_tools::{ToolContext, Toolset};
 use rmcp::model::ResourceUpdatedNotificationParam;
 use rmcp::service::{Peer, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer};
@@ -47,7 +47,7 @@ pub(crate) struct Hub {
 /// What is watched.
 #[derive(Debug)]
 pub(crate) struct Watched {
-    pub(crate) workshop: Arc<Workshop>,
+    pub(crate) tool_context: Arc<ToolContext>,
     pub(crate) tools: Arc<Toolset>,
     pub(crate) resource_index: Arc<ResourceIndex>,
     /// Whether folders are watched here; else somebody else does that.
@@ -69,7 +69,7 @@ impl Hub {
         let receiver = self.sender.subscribe();
         self.begun.call_once(|| {
             let (hub, watched) = (Arc::downgrade(self), watched());
-            let subscription = watched.workshop.registry.subscribe();
+            let subscription = watched.tool_context.services.registry.subscribe();
             let thread = std::thread::Builder::new().name("mcp-news".to_owned());
             // Without the thread clients hear of nothing, and everything else works.
             let _ = thread.spawn(move || watch(&hub, &watched, &subscription));
@@ -119,16 +119,19 @@ impl Hub {
 
 fn watch(hub: &Weak<Hub>, watched: &Watched, subscription: &prowess_registry::Subscription) {
     let Watched {
-        workshop,
+        tool_context,
         tools,
         resource_index,
         folders,
     } = watched;
-    let mut names = tools::names(tools, workshop);
+    let mut names = tools::names(tools, tool_context);
     let _watching = folders.then(|| {
-        let watching = workshop.registry.watch(WatchOptions::default());
+        let watching = tool_context
+            .services
+            .registry
+            .watch(WatchOptions::default());
         // Whatever happened before the watch began.
-        workshop.registry.refresh();
+        tool_context.services.registry.refresh();
         watching
     });
     let mut looked = Instant::now();
@@ -137,7 +140,7 @@ fn watch(hub: &Weak<Hub>, watched: &Watched, subscription: &prowess_registry::Su
         let Some(hub) = hub.upgrade() else { return };
         if change.is_some() {
             while subscription.try_next().is_some() {}
-            let now = tools::names(tools, workshop);
+            let now = tools::names(tools, tool_context);
             let tools = now != names;
             names = now;
             let _ = hub.sender.send(News::Skills { tools });

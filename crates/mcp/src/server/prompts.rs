@@ -9,7 +9,7 @@ use prowess_catalog::visibility::Who;
 use prowess_registry::Registry;
 use prowess_render::Arguments;
 use prowess_spec::parse;
-use prowess_tools::{ActivationError, ActivationRequest, Workshop, activate, open};
+use prowess_tools::{ActivationError, ActivationRequest, ToolContext, activate, open};
 use rmcp::ErrorData;
 use rmcp::model::{
     CompleteRequestParams, CompleteResult, CompletionInfo, GetPromptResult, JsonObject,
@@ -60,7 +60,7 @@ impl Declared {
 
 /// `prompts/list`: one for each skill that people may call.
 pub(crate) fn list(
-    workshop: &Workshop,
+    tool_context: &ToolContext,
     resource_index: &ResourceIndex,
     declared: &Declared,
     cursor: Option<&str>,
@@ -70,7 +70,7 @@ pub(crate) fn list(
     let seen = skills.after(&from).filter(|served| served.for_people);
     let Page { items, next } = pages::page(seen, PROMPTS, |served| &served.root);
     let prompts = items.into_iter().map(|served| {
-        let names = declared.of(&workshop.registry, served);
+        let names = declared.of(&tool_context.services.registry, served);
         let description = one_line(&served.skill.description);
         Prompt::new(
             served.name.clone(),
@@ -106,7 +106,7 @@ fn arguments(served: &ServedSkill, names: &[String]) -> Vec<PromptArgument> {
 
 /// `prompts/get`: the skill, as a model receives it when a person calls for it.
 pub(crate) fn get(
-    workshop: &Workshop,
+    tool_context: &ToolContext,
     name: &str,
     given: Option<&JsonObject>,
 ) -> Result<GetPromptResult, ErrorData> {
@@ -119,13 +119,13 @@ pub(crate) fn get(
             _ => ErrorData::internal_error(text, Some(json!({ "name": name }))),
         }
     };
-    let skill = open(workshop, name, Who::Person).map_err(failed)?;
+    let skill = open(tool_context, name, Who::Person).map_err(failed)?;
     let arguments = match given {
         Some(given) => read_arguments(&skill.document.arguments, given)?,
         None => Arguments::none(),
     };
     let request = ActivationRequest::new(arguments);
-    let activation = activate(workshop, &skill, &request).map_err(failed)?;
+    let activation = activate(tool_context, &skill, &request).map_err(failed)?;
     let message = PromptMessage::new_text(Role::User, activation.text());
     let description = one_line(&skill.skill.description);
     Ok(GetPromptResult::new(vec![message]).with_description(description))
@@ -164,7 +164,7 @@ fn read_arguments(names: &[Box<str>], given: &JsonObject) -> Result<Arguments, E
 
 /// `completion/complete`: the choices that an `argument-hint` names, names of skills, their files.
 pub(crate) fn complete(
-    workshop: &Workshop,
+    tool_context: &ToolContext,
     resource_index: &ResourceIndex,
     declared: &Declared,
     request: &CompleteRequestParams,
@@ -180,7 +180,7 @@ pub(crate) fn complete(
                 let text = format!("there is no prompt named `{}`", prompt.name);
                 return Err(ErrorData::invalid_params(text, None));
             };
-            let names = declared.of(&workshop.registry, served);
+            let names = declared.of(&tool_context.services.registry, served);
             let place = names.iter().position(|name| name == argument).unwrap_or(0);
             let hint = served.skill.argument_hint.as_deref().unwrap_or_default();
             words(hint)

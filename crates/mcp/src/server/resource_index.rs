@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use prowess_catalog::visibility::{Sight, View, Who};
-use prowess_catalog::{Catalog, Entry, Form, Policy, Skill, SkillId, Stamp};
+use prowess_catalog::{Catalog, Entry, Form, Skill, SkillId, Stamp, Visibility};
 use prowess_registry::{ReadError, Registry, file_stamp, is_at_rest};
 use prowess_spec::problem::ProblemKind;
 use prowess_spec::{name, parse};
@@ -28,7 +28,7 @@ pub(crate) const MAIN: &str = "SKILL.md";
 #[derive(Debug)]
 pub(crate) struct ResourceIndex {
     registry: Arc<Registry>,
-    visibility: Policy,
+    visibility: Visibility,
     current: Mutex<Arc<ServedSkills>>,
     contents: Mutex<HashMap<SkillId, Arc<ServedFiles>>>,
 }
@@ -121,7 +121,7 @@ pub(crate) enum FileFault {
 }
 
 impl ResourceIndex {
-    pub(crate) fn new(registry: Arc<Registry>, visibility: Policy) -> Self {
+    pub(crate) fn new(registry: Arc<Registry>, visibility: Visibility) -> Self {
         let (current, contents) = Default::default();
         Self {
             registry,
@@ -390,7 +390,7 @@ impl ServedFiles {
     }
 }
 
-fn serve(catalog: &Catalog, visibility: &Policy) -> ServedSkills {
+fn serve(catalog: &Catalog, visibility: &Visibility) -> ServedSkills {
     let mut by_root: BTreeMap<String, Arc<ServedSkill>> = BTreeMap::new();
     let [models, people] = [Who::Model, Who::Person].map(|who| View::new(catalog, visibility, who));
     let is_seen = |view: &View<'_>, entry: &Entry| !matches!(view.sight(entry), Sight::Hidden(_));

@@ -6,7 +6,7 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use prowess_catalog::skill::one_line;
 use prowess_policy::{Action, Actor, Verdict};
-use prowess_tools::Workshop;
+use prowess_tools::ToolContext;
 use prowess_traits::Question;
 use rmcp::ErrorData;
 use rmcp::model::{
@@ -71,7 +71,7 @@ pub(crate) fn templates() -> ListResourceTemplatesResult {
 /// `resources/read`. A client that was told about a skill gets the bytes that it was told of, or an
 /// error. Reading is not using: nothing is loaded, and no command of the skill runs.
 pub(crate) fn read(
-    workshop: &Workshop,
+    tool_context: &ToolContext,
     resource_index: &ResourceIndex,
     session: &Session,
     address: &str,
@@ -92,7 +92,7 @@ pub(crate) fn read(
     if path.is_empty() {
         return Err(none(": it is a folder"));
     }
-    if !may_read(workshop, served, &path) {
+    if !may_read(tool_context, served, &path) {
         return Err(none(""));
     }
     let contents = session
@@ -122,7 +122,7 @@ pub(crate) fn read(
 }
 
 /// Whether rules let a skill be read; a person is asked where a rule wants that.
-fn may_read(workshop: &Workshop, served: &ServedSkill, path: &str) -> bool {
+fn may_read(tool_context: &ToolContext, served: &ServedSkill, path: &str) -> bool {
     let skill = &served.skill;
     let mut also: Vec<&str> = vec![&skill.name];
     also.extend(skill.alias.as_deref());
@@ -132,7 +132,7 @@ fn may_read(workshop: &Workshop, served: &ServedSkill, path: &str) -> bool {
         action: "read",
         arguments: path,
     };
-    let decision = workshop.gate().decide(&action, &Actor::default());
+    let decision = tool_context.gate().decide(&action, &Actor::default());
     match decision.verdict {
         Verdict::Allow => true,
         // Where no rule speaks, reading a file that is listed needs no question.
@@ -146,7 +146,7 @@ fn may_read(workshop: &Workshop, served: &ServedSkill, path: &str) -> bool {
                 skill: Some(&served.name),
                 action: Some(&action),
             };
-            workshop.approver.ask(&question) != prowess_policy::Answer::No
+            tool_context.services.approver.ask(&question) != prowess_policy::Answer::No
         }
     }
 }

@@ -6,7 +6,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use prowess_policy::Answer;
-use prowess_tools::Workshop;
+use prowess_tools::ToolContext;
 use prowess_traits::{Approver, Question};
 use rmcp::model::{InputRequest, InputRequests, InputRequiredResult, InputResponses};
 use rmcp::service::RequestContext;
@@ -113,13 +113,13 @@ impl Approver for Rounds {
 
 /// Does work that asks before it acts; ends with the question where one is open.
 pub(crate) async fn working<T: Send + 'static>(
-    workshop: &Arc<Workshop>,
+    tool_context: &Arc<ToolContext>,
     rounds: Rounds,
-    work: impl FnOnce(&Workshop) -> T + Send + 'static,
+    work: impl FnOnce(&ToolContext) -> T + Send + 'static,
 ) -> Result<Result<T, InputRequiredResult>, ErrorData> {
     let rounds = Arc::new(rounds);
-    let mut own = workshop.derive();
-    own.approver = Arc::clone(&rounds) as Arc<dyn Approver>;
+    let mut own = tool_context.derive();
+    own.services.approver = Arc::clone(&rounds) as Arc<dyn Approver>;
     let job = tokio::task::spawn_blocking(move || {
         let done = work(&own);
         let grants = own.gate().grants.clone();
@@ -127,6 +127,6 @@ pub(crate) async fn working<T: Send + 'static>(
     });
     let broken = |_| ErrorData::internal_error("the work ended without an answer", None);
     let (done, grants) = job.await.map_err(broken)?;
-    keep_grants(workshop, grants);
+    keep_grants(tool_context, grants);
     Ok(rounds.required().map_or(Ok(done), Err))
 }

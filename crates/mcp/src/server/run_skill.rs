@@ -5,9 +5,9 @@ use std::sync::Arc;
 use prowess_agent::Event;
 use prowess_catalog::Who;
 use prowess_render::Arguments;
-use prowess_runtime::{Engine, Finished, Outcome, Parts, SkillRef, SubRun, Update, Watcher};
+use prowess_runtime::{Ending, Engine, Finished, RuntimeError, SkillRef, SubRun, Update, Watcher};
 use prowess_tools::input::object;
-use prowess_tools::{Loaded, Tool, ToolAnswer, ToolError, Why, Workshop};
+use prowess_tools::{Loaded, Tool, ToolAnswer, ToolContext, ToolError, Why};
 use rmcp::model::{CallToolResult, ContentBlock, ProgressNotificationParam};
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
@@ -30,7 +30,7 @@ impl Tool for RunSkill {
         RUN_SKILL
     }
 
-    fn description(&self, _workshop: &Workshop) -> String {
+    fn description(&self, _context: &ToolContext) -> String {
         "Runs a skill on its own: in a conversation of its own, with its own model and tools, and \
          returns what came out. Give `result_schema` to get a value of that form."
             .to_owned()
@@ -74,13 +74,13 @@ impl Tool for RunSkill {
         )
     }
 
-    fn is_read_only(&self, _workshop: &Workshop) -> bool {
+    fn is_read_only(&self, _context: &ToolContext) -> bool {
         false
     }
 
     fn answer(
         &self,
-        _workshop: &Workshop,
+        _context: &ToolContext,
         _loaded: &mut Loaded,
         _input: &Value,
     ) -> Result<ToolAnswer, ToolError> {
@@ -116,7 +116,8 @@ pub(crate) async fn run(
         engine,
         ask::can_ask(context).then_some(asker),
         Reports { sender: reports },
-    );
+    )
+    .map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
     let cancel = context.ct.clone();
     let mut running = std::pin::pin!(engine.run_skill(sub, &cancel));
     let mut count = 0.0;
@@ -141,26 +142,14 @@ pub(crate) async fn run(
     })
 }
 
-/// The same engine, which asks whom we say and tells us what happens.
-fn with(engine: &Engine, asker: Option<Asker>, reports: Reports) -> Engine {
-    let parts = engine.parts();
-    let mut workshop = parts.workshop.derive();
+/// Returns an engine that also prompts the client and reports to it.
+fn with(engine: &Engine, asker: Option<Asker>, reports: Reports) -> Result<Engine, RuntimeError> {
+    let mut tool_context = engine.context().derive();
     if let Some(asker) = asker {
-        workshop.approver = Arc::new(asker);
+        tool_context.services.approver = Arc::new(asker);
     }
-    let mut watchers = parts.watchers.clone();
-    watchers.push(Arc::new(reports));
-    Engine::new(Parts {
-        model: Arc::clone(&parts.model),
-        models: parts.models.clone(),
-        store: Arc::clone(&parts.store),
-        clock: Arc::clone(&parts.clock),
-        workshop,
-        tools: parts.tools.clone(),
-        tools_of_skills: parts.tools_of_skills.clone(),
-        watchers,
-        settings: parts.settings.clone(),
-    })
+    tool_context.services.watchers.push(Arc::new(reports));
+    Engine::new(tool_context)
 }
 
 /// Turns events into short reports.
@@ -195,23 +184,24 @@ async fn report(context: &RequestContext<RoleServer>, count: f64, message: Strin
 
 fn told(finished: &Finished) -> CallToolResult {
     let nothing = Value::Null;
-    let (outcome, value, text, is_error) = match &finished.outcome {
-        Outcome::Submitted(value @ Value::String(text)) => {
-            ("submitted", value, text.clone(), false)
-        }
-        Outcome::Submitted(value) => ("submitted", value, value.to_string(), false),
-        Outcome::Declined { why } => (
+    let (outcome, value, text, is_error) = match &finished.ending {
+        Ending::Submitted {
+            value: value @ Value::String(text),
+        } => ("submitted", value, text.clone(), false),
+        Ending::Submitted { value } => ("submitted", value, value.to_string(), false),
+        Ending::Answered => ("submitted", &nothing, finished.text.clone(), false),
+        Ending::Declined { why } => (
             "declined",
             &nothing,
             format!("It gave no result: {why}"),
             true,
         ),
-        Outcome::Exhausted { limit } => {
+        Ending::Exhausted { limit } => {
             let text = format!("It ended without a result: {limit} was reached");
             ("exhausted", &nothing, text, true)
         }
-        Outcome::Cancelled => ("cancelled", &nothing, "It was stopped.".to_owned(), true),
-        Outcome::Failed { message, .. } => {
+        Ending::Cancelled => ("cancelled", &nothing, "It was stopped.".to_owned(), true),
+        Ending::Failed { message, .. } => {
             ("failed", &nothing, format!("It failed: {message}"), true)
         }
     };

@@ -7,7 +7,7 @@ use prowess_tools::names::{
     LIST_SKILLS, LOAD_SKILL, LOAD_SKILL_RESOURCE, RUN_COMMAND_LINE, SEARCH_SKILLS, SKILL, SUBMIT,
     UNLOAD_SKILL,
 };
-use prowess_tools::{Loaded, ToolAnswer, ToolError, ToolSpec, Toolset, Why, Workshop};
+use prowess_tools::{Loaded, ToolAnswer, ToolContext, ToolError, ToolSpec, Toolset, Why};
 use rmcp::ErrorData;
 use rmcp::model::{CallToolResult, ContentBlock, JsonObject, Tool, ToolAnnotations};
 use serde_json::{Value, json};
@@ -28,14 +28,14 @@ pub(crate) fn keep(tools: &mut Toolset, commands: bool) {
 }
 
 /// `tools/list`.
-pub(crate) fn list(tools: &Toolset, workshop: &Workshop) -> Vec<Tool> {
-    tools.specs(workshop).into_iter().map(tool).collect()
+pub(crate) fn list(tools: &Toolset, tool_context: &ToolContext) -> Vec<Tool> {
+    tools.specs(tool_context).into_iter().map(tool).collect()
 }
 
 /// The names of all tools, to see whether they changed.
-pub(crate) fn names(tools: &Toolset, workshop: &Workshop) -> Vec<String> {
+pub(crate) fn names(tools: &Toolset, tool_context: &ToolContext) -> Vec<String> {
     tools
-        .tools(workshop)
+        .tools(tool_context)
         .map(|tool| tool.name().to_owned())
         .collect()
 }
@@ -81,13 +81,13 @@ fn title(name: &str) -> String {
 /// error of the protocol.
 pub(crate) fn call(
     tools: &Toolset,
-    workshop: &Workshop,
+    tool_context: &ToolContext,
     session: &Session,
     name: &str,
     input: &Value,
 ) -> Result<CallToolResult, ErrorData> {
     let loaded = session.loaded().clone();
-    call_with(tools, workshop, session, loaded, name, input)
+    call_with(tools, tool_context, session, loaded, name, input)
 }
 
 /// Calls a tool with these skills loaded, and keeps those that the call adds for the commands that
@@ -95,13 +95,13 @@ pub(crate) fn call(
 /// of `load_skill` starts with none and returns the skill in full.
 pub(crate) fn call_with(
     tools: &Toolset,
-    workshop: &Workshop,
+    tool_context: &ToolContext,
     session: &Session,
     mut loaded: Loaded,
     name: &str,
     input: &Value,
 ) -> Result<CallToolResult, ErrorData> {
-    let answer = tools.call(workshop, &mut loaded, name, input);
+    let answer = tools.call(tool_context, &mut loaded, name, input);
     session.loaded().merge(loaded);
     told(name, answer)
 }

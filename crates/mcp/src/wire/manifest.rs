@@ -44,20 +44,59 @@ pub(crate) struct Promised {
     pub size: u64,
 }
 
+/// An entry of `skills/list` that breaks the rules, or a file that is not what was listed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum ManifestError {
+    #[error("its address does not lead to a SKILL.md")]
+    Address,
+    #[error("it has no frontmatter")]
+    NoFrontmatter,
+    #[error("its frontmatter is too long")]
+    LongFrontmatter,
+    #[error("its address does not end with its name")]
+    OtherName,
+    #[error("its name is not one that a skill may have")]
+    Name,
+    #[error("it does not say which files it has")]
+    NoFiles,
+    #[error("it has {0} files, more than {MAX_FILES}")]
+    TooManyFiles(usize),
+    #[error("it lists a file that is not inside of it")]
+    Outside,
+    #[error("it lists a file without a digest")]
+    NoDigest,
+    #[error("it lists a file without a size")]
+    NoSize,
+    #[error("it lists a file twice")]
+    Twice,
+    #[error("it has {0} bytes, more than {MAX_BYTES}")]
+    TooLarge(u64),
+    #[error("its list of files has no SKILL.md")]
+    NoMain,
+    #[error("it is listed twice")]
+    Repeated,
+    #[error("its `{0}` is not what was listed")]
+    Field(String),
+    #[error("it has {found} bytes, and {listed} were listed")]
+    Size { found: usize, listed: u64 },
+    #[error("its digest is not what was listed")]
+    Digest,
+}
+
 impl Manifest {
     /// Reads an entry of `skills/list`. The error says what is wrong with it.
-    pub(crate) fn read(entry: &Value) -> Result<Self, String> {
+    pub(crate) fn read(entry: &Value) -> Result<Self, ManifestError> {
         let uri = entry.get("uri").and_then(Value::as_str).unwrap_or_default();
         let root = uri
             .strip_suffix(&format!("/{MAIN}"))
             .filter(|root| root.contains("://") && uri.len() <= MAX_URI)
-            .ok_or("its address does not lead to a SKILL.md")?;
+            .ok_or(ManifestError::Address)?;
         let frontmatter = entry
             .get("frontmatter")
             .and_then(Value::as_object)
-            .ok_or("it has no frontmatter")?;
+            .ok_or(ManifestError::NoFrontmatter)?;
         if Value::Object(frontmatter.clone()).to_string().len() > MAX_FRONTMATTER {
-            return Err("its frontmatter is too long".to_owned());
+            return Err(ManifestError::LongFrontmatter);
         }
         let name = frontmatter
             .get("name")
@@ -65,16 +104,16 @@ impl Manifest {
             .unwrap_or_default();
         let last = segments(root).and_then(|mut parts| parts.pop());
         if name.is_empty() || last.as_deref() != Some(name) {
-            return Err("its address does not end with its name".to_owned());
+            return Err(ManifestError::OtherName);
         }
         // It is shown to people, told to models and written into rules.
         if !name::faults(name).is_empty() || name::normalise(name) != name {
-            return Err("its name is not one that a skill may have".to_owned());
+            return Err(ManifestError::Name);
         }
         let files = match entry.get("resources") {
             Some(Value::String(word)) if word == "dynamic" => None,
             Some(Value::Array(files)) => Some(read_files(root, files)?),
-            _ => return Err("it does not say which files it has".to_owned()),
+            _ => return Err(ManifestError::NoFiles),
         };
         Ok(Self {
             uri: uri.into(),
@@ -155,14 +194,13 @@ impl Manifest {
     }
 
     /// Compares the SKILL.md that came with what was listed, field by field.
-    pub(crate) fn check_head(&self, text: &[u8]) -> Result<(), String> {
+    pub(crate) fn check_head(&self, text: &[u8]) -> Result<(), ManifestError> {
         let came = frontmatter::to_json(&parse(text).manifest);
         let keys = self.frontmatter.keys().chain(came.keys());
         let differs = |key: &&String| !matches!((self.frontmatter.get(*key), came.get(*key)), (Some(a), Some(b)) if same(a, b));
         match keys.into_iter().find(differs) {
-            Some(key) => Err(format!(
-                "its `{}` is not what was listed",
-                prowess_diag::sanitize::line(key)
+            Some(key) => Err(ManifestError::Field(
+                prowess_diag::sanitize::line(key).into_owned(),
             )),
             None => Ok(()),
         }
@@ -171,27 +209,26 @@ impl Manifest {
 
 impl Promised {
     /// Compares what came with what was promised.
-    pub(crate) fn check(&self, content: &[u8]) -> Result<(), String> {
+    pub(crate) fn check(&self, content: &[u8]) -> Result<(), ManifestError> {
         if content.len() as u64 != self.size {
-            return Err(format!(
-                "it has {} bytes, and {} were listed",
-                content.len(),
-                self.size
-            ));
+            return Err(ManifestError::Size {
+                found: content.len(),
+                listed: self.size,
+            });
         }
         if <[u8; 32]>::from(Sha256::digest(content)) != self.digest {
-            return Err("its digest is not what was listed".to_owned());
+            return Err(ManifestError::Digest);
         }
         Ok(())
     }
 }
 
-fn read_files(root: &str, files: &[Value]) -> Result<BTreeMap<ResourcePath, Promised>, String> {
+fn read_files(
+    root: &str,
+    files: &[Value],
+) -> Result<BTreeMap<ResourcePath, Promised>, ManifestError> {
     if files.len() > MAX_FILES {
-        return Err(format!(
-            "it has {} files, more than {MAX_FILES}",
-            files.len()
-        ));
+        return Err(ManifestError::TooManyFiles(files.len()));
     }
     let mut found = BTreeMap::new();
     let mut bytes = 0_u64;
@@ -208,14 +245,14 @@ fn read_files(root: &str, files: &[Value]) -> Result<BTreeMap<ResourcePath, Prom
                     .collect::<Option<Vec<_>>>()
             })
             .and_then(|parts| ResourcePath::new(&parts.join("/")).ok())
-            .ok_or("it lists a file that is not inside of it")?;
+            .ok_or(ManifestError::Outside)?;
         let digest = file
             .get("digest")
             .and_then(Value::as_str)
             .and_then(read_digest);
-        let digest = digest.ok_or("it lists a file without a digest")?;
+        let digest = digest.ok_or(ManifestError::NoDigest)?;
         let size = file.get("size").and_then(Value::as_u64);
-        let size = size.ok_or("it lists a file without a size")?;
+        let size = size.ok_or(ManifestError::NoSize)?;
         bytes = bytes.saturating_add(size);
         let promised = Promised {
             uri: uri.into(),
@@ -223,14 +260,14 @@ fn read_files(root: &str, files: &[Value]) -> Result<BTreeMap<ResourcePath, Prom
             size,
         };
         if found.insert(path, promised).is_some() {
-            return Err("it lists a file twice".to_owned());
+            return Err(ManifestError::Twice);
         }
     }
     if bytes > MAX_BYTES {
-        return Err(format!("it has {bytes} bytes, more than {MAX_BYTES}"));
+        return Err(ManifestError::TooLarge(bytes));
     }
     if !found.keys().any(|path| path.as_str() == MAIN) {
-        return Err("its list of files has no SKILL.md".to_owned());
+        return Err(ManifestError::NoMain);
     }
     Ok(found)
 }
@@ -314,6 +351,7 @@ mod tests {
                 .unwrap()
                 .check(b"y")
                 .unwrap_err()
+                .to_string()
                 .contains("digest")
         );
         assert!(
@@ -321,6 +359,7 @@ mod tests {
                 .unwrap()
                 .check(b"xy")
                 .unwrap_err()
+                .to_string()
                 .contains("bytes")
         );
         assert_eq!(manifest.find(&path("other.md")), None);
@@ -355,7 +394,7 @@ mod tests {
         let check = |change: &dyn Fn(&mut Value), why: &str| {
             let mut entry = entry();
             change(&mut entry);
-            let fault = Manifest::read(&entry).unwrap_err();
+            let fault = Manifest::read(&entry).unwrap_err().to_string();
             assert!(fault.contains(why), "{why}: {fault}");
         };
         let file = |entry: &mut Value, key: &str, value: Value| entry["resources"][1][key] = value;

@@ -7,7 +7,7 @@ pub(crate) mod frontmatter;
 mod manifest;
 pub(crate) mod uri;
 
-pub(crate) use manifest::{MAIN, MAX_BYTES, Manifest};
+pub(crate) use manifest::{MAIN, MAX_BYTES, Manifest, ManifestError};
 
 /// The name of the extension.
 pub(crate) const EXTENSION: &str = "io.modelcontextprotocol/skills";

@@ -6,14 +6,14 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-use prowess_catalog::{Policy, Scope};
+use prowess_catalog::{Scope, Visibility};
 use prowess_config::{McpServer, Reach};
 use prowess_http::{Deadlines, HttpClient};
 use prowess_mcp::{Client, ClientPlace};
 use prowess_policy::{Answer, Effect, Gate, Source};
 use prowess_registry::{NewSkill, Registry};
 use prowess_store::SystemClock;
-use prowess_tools::{Choice, Loaded, ToolError, Toolset, Why, Workshop};
+use prowess_tools::{Loaded, ToolContext, ToolError, ToolSelection, Toolset, Why};
 use prowess_traits::{Approver, Question};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -177,7 +177,7 @@ impl Approver for Person {
 struct World {
     client: Client,
     registry: Registry,
-    workshop: Workshop,
+    context: ToolContext,
     tools: Toolset,
     person: Arc<Person>,
     loaded: Loaded,
@@ -188,24 +188,24 @@ impl World {
         let client = Client::connect(servers, &place()).unwrap();
         let registry = Registry::default();
         client.add_skills(&registry);
-        let mut workshop = Workshop::reading(Arc::new(registry.clone()), Arc::new(SystemClock));
+        let mut context = ToolContext::new(Arc::new(registry.clone()), Arc::new(SystemClock));
         let person = Arc::new(Person {
             answer,
             asked: Mutex::default(),
         });
-        workshop.approver = Arc::clone(&person) as Arc<dyn Approver>;
-        workshop.visibility = Policy::default();
+        context.services.approver = Arc::clone(&person) as Arc<dyn Approver>;
+        context.settings.visibility = Visibility::default();
         let mut gate = Gate::default();
         for (effect, rule) in rules {
             gate.rules.add(*effect, rule, Source::User("test".into()));
         }
-        workshop.gate = Mutex::new(gate);
-        let mut tools = Toolset::new(&Choice::default()).unwrap();
+        context.gate = Mutex::new(gate);
+        let mut tools = Toolset::new(&ToolSelection::default()).unwrap();
         client.tools().into_iter().for_each(|tool| tools.add(tool));
         Self {
             client,
             registry,
-            workshop,
+            context,
             tools,
             person,
             loaded: Loaded::default(),
@@ -215,7 +215,7 @@ impl World {
     fn call(&mut self, tool: &str, input: Value) -> Result<String, String> {
         let called = self
             .tools
-            .call(&self.workshop, &mut self.loaded, tool, &input);
+            .call(&self.context, &mut self.loaded, tool, &input);
         called
             .map(|answer| answer.text)
             .map_err(|error| error.to_string())
@@ -399,7 +399,7 @@ fn case_137_a_server_skill_grants_nothing() {
     let entry = world.registry.snapshot();
     let skill = Arc::clone(&entry.resolve("docs:refunds").unwrap().skill);
     assert_eq!(skill.id.origin.scope, Scope::Server);
-    let trust = world.workshop.read(&skill).unwrap().trust;
+    let trust = world.context.read(&skill).unwrap().trust;
     assert!(!trust.is_trusted());
     assert!(!Path::new("/tmp/never").exists());
 }
@@ -435,7 +435,7 @@ fn another_file_is_another_digest() {
     let world = world(&hostile);
     let standing = |world: &World| {
         let skill = world.registry.get("docs:refunds").unwrap();
-        world.workshop.read(&skill).unwrap().trust.digest
+        world.context.read(&skill).unwrap().trust.digest
     };
     let before = standing(&world);
     assert!(before.starts_with("sha256:"), "{before}");
@@ -448,7 +448,7 @@ fn another_file_is_another_digest() {
         person: yes(),
         ..world
     };
-    world.workshop.approver = Arc::clone(&world.person) as Arc<dyn Approver>;
+    world.context.services.approver = Arc::clone(&world.person) as Arc<dyn Approver>;
     world
         .call("mcp__docs__pay", json!({ "amount": 1 }))
         .unwrap();
@@ -487,7 +487,7 @@ fn tools_have_names_of_their_own_and_a_gate() {
         ["mcp__docs__pay".into(), "mcp__docs__a_b_c".into()]
     );
     assert_eq!(views[0].left.len(), 3, "{:?}", views[0].left);
-    let specs = world.tools.specs(&world.workshop);
+    let specs = world.tools.specs(&world.context);
     let pay = specs
         .iter()
         .find(|spec| &*spec.name == "mcp__docs__pay")
@@ -675,7 +675,7 @@ fn errors_are_for_the_model() {
     let error = world
         .tools
         .call(
-            &world.workshop,
+            &world.context,
             &mut world.loaded,
             "mcp__docs__pay",
             &json!({ "amount": 5 }),
@@ -754,7 +754,7 @@ fn a_web_server_that_is_none_is_given_up() {
         });
         let world = World::new(&[web(port, "x")], Answer::No, &[]);
         assert!(world.client.servers()[0].fault.is_some(), "{head}");
-        assert!(world.tools.specs(&world.workshop).is_empty());
+        assert!(world.tools.specs(&world.context).is_empty());
     }
 }
 
@@ -875,7 +875,7 @@ fn schemas_are_tamed() {
         ]);
     });
     let world = world(&hostile);
-    let specs = world.tools.specs(&world.workshop);
+    let specs = world.tools.specs(&world.context);
     let schema = |name: &str| {
         let spec = specs.iter().find(|spec| *spec.name == *name).unwrap();
         spec.input_schema.to_string()
@@ -902,7 +902,7 @@ fn pictures_are_pictures() {
     let input = json!({ "amount": 5 });
     let answer = world
         .tools
-        .call(&world.workshop, &mut world.loaded, "mcp__docs__pay", &input);
+        .call(&world.context, &mut world.loaded, "mcp__docs__pay", &input);
     let answer = answer.unwrap();
     assert_eq!(answer.images.len(), 1);
     assert_eq!(

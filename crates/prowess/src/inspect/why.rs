@@ -4,7 +4,7 @@ use std::path::Path;
 
 use prowess_catalog::index::{self, Budget, Cut, Fate, IndexOptions};
 use prowess_catalog::rank::{Ranked, Reason};
-use prowess_catalog::{Catalog, Entry, Hidden, Policy, Sight, View, Who};
+use prowess_catalog::{Catalog, Entry, Hidden, Sight, View, Visibility, Who};
 use prowess_diag::wording;
 use prowess_search::Hit;
 use serde_json::{Value, json};
@@ -19,7 +19,7 @@ pub struct Question<'a> {
     /// The skills there are.
     pub catalog: &'a Catalog,
     /// Who may see what.
-    pub policy: &'a Policy,
+    pub policy: &'a Visibility,
     /// The skill it is about.
     pub entry: &'a Entry,
     /// How long the listing in a prompt may be.
@@ -290,9 +290,9 @@ mod tests {
             .map(|setting| ("greet".to_owned(), setting))
             .into_iter()
             .collect();
-        let policy = Policy {
+        let policy = Visibility {
             overrides,
-            ..Policy::default()
+            ..Visibility::default()
         };
         let entry = catalog.resolve("greet").unwrap();
         let made = why(&Question {

@@ -278,10 +278,7 @@ impl<S: Surface> Run<'_, S> {
             .iter_mut()
             .filter(|finding| finding.rule == "file-name")
         {
-            finding.help = finding
-                .help
-                .take()
-                .map(|help| from_outside(&help, &path).into());
+            finding.help = Some(rename_help(&path).into());
         }
         let report = FileReport {
             path,
@@ -303,8 +300,9 @@ impl<S: Surface> Run<'_, S> {
     }
 }
 
-/// Rules see a folder from inside: `mv skill.md SKILL.md`. Whoever types that stands outside.
-fn from_outside(help: &str, path: &str) -> String {
+/// Returns the command that gives a file its canonical name. A rule sees the folder from inside; the
+/// person types the command from outside.
+fn rename_help(path: &str) -> String {
     let word = |path: &str| {
         let (home, rest) = path.split_at(if path.starts_with("~/") { 2 } else { 0 });
         let is_plain = rest
@@ -315,9 +313,9 @@ fn from_outside(help: &str, path: &str) -> String {
     };
     let name = path.rsplit('/').next().unwrap_or(path);
     let better = word(&format!("{}SKILL.md", &path[..path.len() - name.len()]));
-    help.replace(
-        &format!("`mv {name} SKILL.md`"),
-        &format!("`mv {} {better}`", word(path)),
+    format!(
+        "rename it: `mv {} {better}`; most clients look for the exact name",
+        word(path)
     )
 }
 
@@ -372,11 +370,9 @@ mod tests {
                 "mv ~/'my skills/a/Skill.md' ~/'my skills/a/SKILL.md'",
             ),
         ] {
-            let name = path.rsplit('/').next().unwrap();
-            let help = format!("rename it: `mv {name} SKILL.md`; it matters");
-            assert_eq!(
-                from_outside(&help, path),
-                format!("rename it: `{command}`; it matters")
+            assert!(
+                rename_help(path).contains(&format!("`{command}`")),
+                "{path}"
             );
         }
     }

@@ -59,7 +59,7 @@ fn case_125_an_unknown_agent_is_told_with_its_neighbour_and_nothing_runs() {
         .agents
         .insert("writer".into(), Grant::default());
     mode(&mut parts, Mode::Yolo);
-    let engine = Engine::new(parts);
+    let engine = Engine::new(parts).unwrap();
     let id = talk(&engine, "go");
     let request = model.last();
     let result = request.messages.last().unwrap().results().next().unwrap();
@@ -119,7 +119,7 @@ fn case_125_people_and_programs_are_told_too() {
             .agents
             .insert(format!("agent-{number:03}").into(), Grant::default());
     }
-    let error = run(&Engine::new(parts)).to_string();
+    let error = run(&Engine::new(parts).unwrap()).to_string();
     assert!(
         error.contains("`agent-016` and 983 more") && error.len() < 500,
         "{error}"
@@ -136,7 +136,7 @@ fn case_125_an_agent_in_the_background_is_looked_for_at_once() {
     let model = Script::of([load("scout"), says("no")]);
     let mut parts = world.parts(model.clone());
     parts.settings.background = true;
-    let engine = Engine::new(parts);
+    let engine = Engine::new(parts).unwrap();
     talk(&engine, "go");
     let told = &results(&model.last())[0];
     assert!(told.starts_with("no agent named `Explorer`"), "{told}");
@@ -191,9 +191,9 @@ fn case_125_explore_and_plan_only_look() {
         });
         let counter = Counter::new("count");
         let mut parts = world.parts(model.clone());
-        parts.tools.push(counter.clone());
+        parts.services.tools.push(counter.clone());
         mode(&mut parts, Mode::Yolo);
-        let engine = Engine::new(parts);
+        let engine = Engine::new(parts).unwrap();
         let id = talk(&engine, "go");
         // Loading a skill may run its commands.
         let changing = [&CHANGING[..], &["count", "load_skill"]].concat();
@@ -225,7 +225,7 @@ fn case_125_explore_and_plan_only_look() {
         // And it stays so when it is taken up again, also where the skill says something else now.
         let scout = children(&engine, &id)[0].id.clone();
         world.skill("scout", "context: fork\n", "Make something.");
-        engine.parts().workshop.registry.refresh();
+        engine.context().services.registry.refresh();
         go_on(&engine, &scout);
         check(&model.last());
     }
@@ -256,7 +256,7 @@ fn case_125_an_agent_of_the_settings_has_its_skills_only() {
         .settings
         .agents
         .insert("writer".into(), grant(&["notes", "plain"], &[]));
-    let engine = Engine::new(parts);
+    let engine = Engine::new(parts).unwrap();
     let id = talk(&engine, "go");
     let asked = model.asked();
     let told = |at: usize| results(&asked[at]).remove(0);
@@ -293,8 +293,8 @@ fn case_125_an_agent_of_the_settings_has_its_skills_only() {
         wait(async {
             let session = Session::resume(&engine, id, None).await.unwrap();
             let visible = |name: &str| {
-                let catalog = session.workshop().registry.snapshot();
-                let policy = &session.workshop().visibility;
+                let catalog = session.context().services.registry.snapshot();
+                let policy = &session.context().settings.visibility;
                 let view = View::new(&catalog, policy, Who::Model);
                 view.resolve(name).is_ok()
             };
@@ -312,12 +312,12 @@ fn case_125_an_agent_has_no_more_than_whoever_starts_it() {
     let model = Script::by(|at, _| if at == 0 { load("draft") } else { says("done") });
     let mut parts = world.parts(model.clone());
     // The same skill by two names is the same.
-    parts.workshop.visibility.grant = grant(&["draft", "user:notes"], &[]);
+    parts.settings.visibility.grant = grant(&["draft", "user:notes"], &[]);
     parts
         .settings
         .agents
         .insert("writer".into(), grant(&["notes", "hidden-one"], &[]));
-    talk(&Engine::new(parts), "go");
+    talk(&Engine::new(parts).unwrap(), "go");
     let asked = model.asked();
     let index = index(&asked[1]);
     assert!(
@@ -335,7 +335,7 @@ fn case_125_an_agent_that_is_denied_a_skill_does_not_run_it() {
         .settings
         .agents
         .insert("writer".into(), grant(&[], &["draft"]));
-    let engine = Engine::new(parts);
+    let engine = Engine::new(parts).unwrap();
     let id = talk(&engine, "go");
     let told = &results(&model.last())[0];
     assert_eq!(
@@ -369,7 +369,7 @@ fn case_125_a_grant_for_a_built_in_agent_takes_away_and_adds_nothing() {
         .settings
         .agents
         .insert("explore".into(), grant(&[], &["hidden-one"]));
-    talk(&Engine::new(parts), "go");
+    talk(&Engine::new(parts).unwrap(), "go");
     let asked = model.asked();
     assert!(!CHANGING.iter().any(|tool| tools(&asked[1]).contains(tool)));
     let (seen, hidden) = (&results(&asked[2])[0], &results(&asked[3])[0]);

@@ -1,7 +1,9 @@
 //! The gate in a session: who is asked, how often, and what is written down.
 
+use prowess_agent::{RecordedAnswer, RecordedVerdict};
 use prowess_policy::{Answer, Effect, Mode};
-use prowess_runtime::{Engine, Parts, Session};
+use prowess_runtime::{Engine, Session};
+use prowess_tools::ToolContext;
 use serde_json::json;
 
 use crate::harness::{Tests, tests};
@@ -23,8 +25,8 @@ pub(crate) const TESTS: Tests = tests! {
     a_tool_that_a_rule_forbids_is_not_declared
 };
 
-fn talk(parts: Parts) -> (Engine, String) {
-    let engine = Engine::new(parts);
+fn talk(parts: ToolContext) -> (Engine, String) {
+    let engine = Engine::new(parts).unwrap();
     let id = talk::talk(&engine, "go");
     (engine, id)
 }
@@ -39,8 +41,8 @@ fn a_person_is_asked_once_and_the_answer_is_written_down() {
     let decided = decisions(&engine, &id);
     assert_eq!(decided.len(), 1, "{decided:?}");
     assert_eq!(
-        (&*decided[0].verdict, decided[0].answer.as_deref()),
-        ("ask", Some("once"))
+        (decided[0].verdict, decided[0].answer),
+        (RecordedVerdict::Ask, Some(RecordedAnswer::Once))
     );
     assert_eq!(decided[0].what, "mkdir made");
     assert!(decided[0].call.is_some() && !decided[0].reason.is_empty());
@@ -56,8 +58,8 @@ fn nobody_to_ask_means_no_and_says_why() {
     assert!(text.contains("A person can change that:"), "{text}");
     let decided = decisions(&engine, &id);
     assert_eq!(
-        (&*decided[0].verdict, decided[0].answer.as_deref()),
-        ("ask", Some("no"))
+        (decided[0].verdict, decided[0].answer),
+        (RecordedVerdict::Ask, Some(RecordedAnswer::No))
     );
 }
 
@@ -96,7 +98,7 @@ fn a_yes_for_the_session_is_asked_for_once() {
         says("d"),
     ]);
     let (parts, person) = asking(&world, model, Answer::Session);
-    let engine = Engine::new(parts);
+    let engine = Engine::new(parts).unwrap();
     wait(async {
         let mut session = Session::start(&engine, "t").await.unwrap();
         session.say("go", &never()).await.unwrap();
@@ -120,7 +122,10 @@ fn what_a_rule_forbids_is_not_asked_about_and_written_down() {
     assert!(results(&model.last())[0].contains("Bash(mkdir:*)"));
     let decided = decisions(&engine, &id);
     assert_eq!(decided.len(), 1, "a refusal is a decision: {decided:?}");
-    assert_eq!((&*decided[0].verdict, &decided[0].answer), ("deny", &None));
+    assert_eq!(
+        (decided[0].verdict, decided[0].answer),
+        (RecordedVerdict::Deny, None)
+    );
     assert!(
         decided[0]
             .rule
@@ -147,7 +152,7 @@ fn core_agent_18_plan_mode_runs_nothing() {
         says("done"),
     ]);
     let mut parts = world.parts(model.clone());
-    parts.workshop.approver = Person::says(Answer::Always);
+    parts.services.approver = Person::says(Answer::Always);
     rule(&mut parts, Effect::Allow, "Bash(mkdir:*)");
     mode(&mut parts, Mode::Plan);
     talk(parts);
@@ -197,7 +202,10 @@ fn files_are_asked_about_like_commands() {
     let (engine, id) = talk(parts);
     assert_eq!(person.asked().len(), 1, "{:?}", person.asked());
     assert_eq!(world.read("project/a.txt"), "x");
-    assert_eq!(decisions(&engine, &id)[0].answer.as_deref(), Some("once"));
+    assert_eq!(
+        decisions(&engine, &id)[0].answer,
+        Some(RecordedAnswer::Once)
+    );
 }
 
 fn the_mode_that_allows_still_obeys_rules() {

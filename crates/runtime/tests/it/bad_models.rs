@@ -49,7 +49,7 @@ fn errors_of_each_kind_end_the_turn_and_not_the_session() {
             session.say("go", &never()).await.unwrap();
             let ended = ending(session.proceed(&never()).await.unwrap());
             assert!(
-                matches!(&ended, Ending::Failed { kind, message } if **kind == *word && !message.is_empty()),
+                matches!(&ended, Ending::Failed { kind, message } if *kind.as_str() == *word && !message.is_empty()),
                 "{ended:?}"
             );
             // Nothing was said to the model behind its back.
@@ -106,8 +106,8 @@ fn a_hundred_calls_at_once() {
         says("done"),
     ]);
     let mut parts = world.parts(model.clone());
-    parts.tools.push(count.clone());
-    let engine = Engine::new(parts);
+    parts.services.tools.push(count.clone());
+    let engine = Engine::new(parts).unwrap();
     talk(&engine, "go");
     assert_eq!(count.inputs().len(), 32);
     assert!(
@@ -140,8 +140,8 @@ fn what_is_no_json_is_not_done() {
     };
     let model = Script::of([Act::Reply(reply), says("done")]);
     let mut parts = world.parts(model.clone());
-    parts.tools.push(count.clone());
-    let engine = Engine::new(parts);
+    parts.services.tools.push(count.clone());
+    let engine = Engine::new(parts).unwrap();
     talk(&engine, "go");
     assert!(count.inputs().is_empty());
     let told = &results(&model.last())[0];
@@ -200,8 +200,8 @@ fn ids_that_come_twice_are_told_apart() {
         says("done"),
     ]);
     let mut parts = world.parts(model.clone());
-    parts.tools.push(count.clone());
-    let engine = Engine::new(parts);
+    parts.services.tools.push(count.clone());
+    let engine = Engine::new(parts).unwrap();
     talk(&engine, "go");
     let order: Vec<u64> = count
         .inputs()

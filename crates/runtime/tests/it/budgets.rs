@@ -27,7 +27,7 @@ fn engine(world: &World, model: Arc<Script>, budget: Budget) -> Engine {
     let mut parts = world.parts(model);
     parts.settings.budget = budget;
     mode(&mut parts, prowess_policy::Mode::Yolo);
-    Engine::new(parts)
+    Engine::new(parts).unwrap()
 }
 
 fn run(engine: &Engine) -> (String, Pause) {
@@ -139,7 +139,7 @@ fn sub_runs_have_a_budget_of_their_own() {
         ..Budget::default()
     };
     mode(&mut parts, prowess_policy::Mode::Yolo);
-    let (_, pause) = run(&Engine::new(parts));
+    let (_, pause) = run(&Engine::new(parts).unwrap());
     assert_eq!(pause, Pause::Answered("done".into()));
     assert_eq!(model.asked().len(), 4, "two of its own");
 }

@@ -2,11 +2,9 @@
 
 use std::sync::Arc;
 
-use prowess_agent::{Ending, Event};
+use prowess_agent::{Ending, EndingKind, Event};
 use prowess_policy::Mode;
-use prowess_runtime::{
-    CancellationToken, Engine, Outcome, Pause, Session, SkillRef, SubRun, Update,
-};
+use prowess_runtime::{CancellationToken, Engine, Pause, Session, SkillRef, SubRun, Update};
 
 use crate::harness::{Tests, tests};
 use crate::script::{Act, Script, bash, calls, load, results, says};
@@ -27,7 +25,7 @@ pub(crate) const TESTS: Tests = tests! {
 fn engine(world: &World, model: Arc<Script>) -> Engine {
     let mut parts = world.parts(model);
     mode(&mut parts, Mode::Yolo);
-    Engine::new(parts)
+    Engine::new(parts).unwrap()
 }
 
 /// Cancels as soon as a file is there. No clock: it looks until it is.
@@ -159,8 +157,8 @@ fn a_sub_run_is_stopped_with_its_session() {
     });
     eye.join().unwrap();
     assert_eq!(
-        children(&engine, &id)[0].ending.as_deref(),
-        Some("cancelled")
+        children(&engine, &id)[0].ending,
+        Some(EndingKind::Cancelled)
     );
 }
 
@@ -173,7 +171,7 @@ fn what_is_cancelled_before_it_begins_asks_nobody() {
     cancel.cancel();
     let sub = SubRun::new(SkillRef::Name("sum".into()));
     let finished = wait(engine.run_skill(sub, &cancel)).unwrap();
-    assert_eq!(finished.outcome, Outcome::Cancelled);
+    assert_eq!(finished.ending, Ending::Cancelled);
     assert!(model.asked().is_empty());
 }
 
@@ -192,8 +190,8 @@ fn saying_something_else_gives_up_what_is_open() {
     let model = Script::of([bash("touch never"), says("fine")]);
     let mut parts = world.parts(model.clone());
     mode(&mut parts, Mode::Yolo);
-    parts.watchers.push(Arc::new(Seeing(watch)));
-    let engine = Engine::new(parts);
+    parts.services.watchers.push(Arc::new(Seeing(watch)));
+    let engine = Engine::new(parts).unwrap();
     wait(async {
         let mut session = Session::start(&engine, "t").await.unwrap();
         session.say("go", &cancel).await.unwrap();

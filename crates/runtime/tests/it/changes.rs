@@ -41,7 +41,7 @@ fn what_is_new_changed_or_gone_is_told_behind() {
         world
             .file("person/.agents/skills/changes/SKILL.md", text)
             .skill("comes", "", "N.");
-        session.workshop().registry.refresh();
+        session.context().services.registry.refresh();
         session.say("two", &never()).await.unwrap();
         session.proceed(&never()).await.unwrap();
         session.say("three", &never()).await.unwrap();
@@ -74,7 +74,7 @@ fn what_was_told_is_not_told_again_after_a_resume() {
     wait(async {
         let mut session = Session::start(&engine, "t").await.unwrap();
         world.skill("two", "", "T.");
-        session.workshop().registry.refresh();
+        session.context().services.registry.refresh();
         session.say("hi", &never()).await.unwrap();
         session.proceed(&never()).await.unwrap();
         let id = session.id().to_owned();
@@ -125,10 +125,10 @@ fn resumed(
     world.skill("pdf", "", "Use pdftk.");
     let model = Script::by(|at, _| if at == 0 { load("pdf") } else { says("fine") });
     let (parts, person) = asking(world, model.clone(), answer);
-    let engine = Engine::new(parts);
+    let engine = Engine::new(parts).unwrap();
     let id = talk(&engine, "go");
     edit(world);
-    engine.parts().workshop.registry.refresh();
+    engine.context().services.registry.refresh();
     wait(async {
         let mut session = Session::resume(&engine, &id, None).await.unwrap();
         session.say("go on", &never()).await.unwrap();
@@ -154,7 +154,7 @@ fn a_changed_skill_is_asked_about_at_resume() {
         .iter()
         .find(|one| one.what.contains("new text"))
         .unwrap();
-    assert_eq!(asked.answer.as_deref(), Some("once"));
+    assert_eq!(asked.answer, Some(prowess_agent::RecordedAnswer::Once));
     wait(async {
         let session = Session::resume(&engine, &id, None).await.unwrap();
         assert_eq!(session.skills().len(), 1);
@@ -204,7 +204,7 @@ fn cut_off(world: &World) -> (Engine, Arc<Script>, String) {
         session.id().to_owned()
     });
     world.skill("pdf", "", "Use qpdf.");
-    engine.parts().workshop.registry.refresh();
+    engine.context().services.registry.refresh();
     (engine, model, id)
 }
 
@@ -278,7 +278,7 @@ fn core_agent_16_a_skill_added_later_can_be_loaded() {
     wait(async {
         let mut session = Session::start(&engine, "t").await.unwrap();
         world.skill("two", "", "Text of two.");
-        session.workshop().registry.refresh();
+        session.context().services.registry.refresh();
         session.say("go", &never()).await.unwrap();
         session.proceed(&never()).await.unwrap();
     });

@@ -5,7 +5,8 @@
 use std::sync::{Arc, Mutex};
 
 use prowess_agent::{Budget, Event, Request};
-use prowess_runtime::{Engine, Parts, Pause, Session, Update};
+use prowess_runtime::{Engine, Pause, Session, Update};
+use prowess_tools::ToolContext;
 use prowess_traits::ModelErrorKind;
 use serde_json::json;
 
@@ -56,7 +57,7 @@ impl prowess_tools::Tool for Flood {
         "flood"
     }
 
-    fn description(&self, _workshop: &prowess_tools::Workshop) -> String {
+    fn description(&self, _context: &ToolContext) -> String {
         "Floods.".to_owned()
     }
 
@@ -70,7 +71,7 @@ impl prowess_tools::Tool for Flood {
 
     fn answer(
         &self,
-        _workshop: &prowess_tools::Workshop,
+        _context: &ToolContext,
         _loaded: &mut prowess_tools::Loaded,
         input: &serde_json::Value,
     ) -> Result<prowess_tools::ToolAnswer, prowess_tools::ToolError> {
@@ -81,13 +82,13 @@ impl prowess_tools::Tool for Flood {
 }
 
 fn engine(world: &World, model: Arc<Script>) -> Engine {
-    Engine::new(parts(world, model))
+    Engine::new(parts(world, model)).unwrap()
 }
 
-fn parts(world: &World, model: Arc<Script>) -> Parts {
+fn parts(world: &World, model: Arc<Script>) -> ToolContext {
     let mut parts = world.parts(model);
-    parts.tools.push(Arc::new(Flood));
-    parts.tools_of_skills.push(Counter::new("stamp"));
+    parts.services.tools.push(Arc::new(Flood));
+    parts.services.skill_tools.push(Counter::new("stamp"));
     parts
 }
 
@@ -198,7 +199,13 @@ fn a_provider_that_counts_otherwise_is_asked_again_twice() {
             panic!()
         };
         assert!(
-            matches!(&ending, prowess_agent::Ending::Failed { kind, .. } if &**kind == "context-too-long"),
+            matches!(
+                &ending,
+                prowess_agent::Ending::Failed {
+                    kind: prowess_agent::FailureKind::ContextTooLong,
+                    ..
+                }
+            ),
             "{ending:?}"
         );
         assert!((1..=2).contains(&compactions(&engine, session.id())));
@@ -347,13 +354,14 @@ fn case_128_a_skill_that_was_cut_can_be_read_whole_again() {
     parts.settings.budget = Budget::turns(1_000);
     let heard = Arc::clone(&told);
     parts
+        .services
         .watchers
         .push(Arc::new(Seeing(move |_: &str, update: Update<'_>| {
             if let Update::Message(text) = update {
                 heard.lock().unwrap().push(text.to_owned());
             }
         })));
-    let engine = Engine::new(parts);
+    let engine = Engine::new(parts).unwrap();
     let id = talk(&engine);
     assert_eq!(compactions(&engine, &id), 1);
     let last = conversation(&model.last());

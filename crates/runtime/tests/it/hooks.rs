@@ -1,7 +1,8 @@
 //! Hooks of loaded skills in a session: real processes in the real sandbox.
 
 use prowess_policy::{Answer, Mode};
-use prowess_runtime::{Engine, Parts, Pause, RuntimeError, Session, SkillRef, SubRun};
+use prowess_runtime::{Engine, Pause, RuntimeError, Session, SkillRef, SubRun};
+use prowess_tools::ToolContext;
 use serde_json::json;
 
 use crate::harness::{Tests, tests};
@@ -35,14 +36,14 @@ fn hook(event: &str, matcher: &str, script: &str) -> String {
     )
 }
 
-fn free(world: &World, model: std::sync::Arc<Script>) -> Parts {
+fn free(world: &World, model: std::sync::Arc<Script>) -> ToolContext {
     let mut parts = world.parts(model);
     mode(&mut parts, Mode::Yolo);
     parts
 }
 
-fn talk(parts: Parts) -> (Engine, String, Pause) {
-    let engine = Engine::new(parts);
+fn talk(parts: ToolContext) -> (Engine, String, Pause) {
+    let engine = Engine::new(parts).unwrap();
     let (id, pause) = talk_until(&engine, "go");
     (engine, id, pause)
 }
@@ -94,7 +95,7 @@ fn a_hook_can_ask_and_the_answer_is_written_down() {
         let model = Script::of([load("guard"), bash("mkdir made"), says("done")]);
         let person = Person::says(answer);
         let mut parts = free(&world, model);
-        parts.workshop.approver = person.clone();
+        parts.services.approver = person.clone();
         let (engine, id, _) = talk(parts);
         assert_eq!(person.asked().len(), 1, "{:?}", person.asked());
         assert_eq!(world.path("project/made").exists(), made);
@@ -159,7 +160,7 @@ fn a_hook_keeps_a_message_back() {
         "if grep -q secret; then echo 'no secrets' >&2; exit 2; fi",
     );
     let model = Script::by(|_, _| says("fine"));
-    let engine = Engine::new(free(&world, model.clone()));
+    let engine = Engine::new(free(&world, model.clone())).unwrap();
     wait(async {
         let mut session = Session::start(&engine, "t").await.unwrap();
         session.say("/guard", &never()).await.unwrap();
@@ -259,7 +260,7 @@ fn case_126_hooks_of_a_fork_run_in_the_fork() {
     world.skill("guard", &hook("PreToolUse", "Bash", "no.sh"), "Guard.");
     world.script("guard/no.sh", "echo no >&2; exit 2");
     let model = Script::of([bash("mkdir made"), says("done")]);
-    let engine = Engine::new(free(&world, model.clone()));
+    let engine = Engine::new(free(&world, model.clone())).unwrap();
     wait(engine.run_skill(SubRun::new(SkillRef::Name("guard".into())), &never())).unwrap();
     assert!(!world.path("project/made").exists());
     assert!(results(&model.last())[0].contains("A hook of the skill guard refused"));

@@ -96,7 +96,7 @@ fn a_yes_given_in_a_sub_run_does_not_count_above() {
         says("done"),
     ]);
     let (parts, person) = asking(&world, model, Answer::Session);
-    let engine = Engine::new(parts);
+    let engine = Engine::new(parts).unwrap();
     talk(&engine, "go");
     let asked = person.asked();
     assert!(asked.contains(&"mkdir above".to_owned()), "{asked:?}");
@@ -114,7 +114,7 @@ fn a_yes_given_above_is_no_yes_to_a_skill() {
         says("done"),
     ]);
     let (parts, person) = asking(&world, model, Answer::Session);
-    let engine = Engine::new(parts);
+    let engine = Engine::new(parts).unwrap();
     talk(&engine, "go");
     let asked = person.asked();
     assert_eq!(
@@ -137,8 +137,8 @@ fn tools_brought_by_a_skill_above_do_not_reach_a_sub_run() {
     ]);
     let stamp = crate::world::Counter::new("stamp");
     let mut parts = world.parts(model.clone());
-    parts.tools_of_skills.push(stamp.clone());
-    let engine = Engine::new(parts);
+    parts.services.skill_tools.push(stamp.clone());
+    let engine = Engine::new(parts).unwrap();
     talk(&engine, "go");
     let asked = model.asked();
     assert!(tools(&asked[1]).contains(&"stamp") && !tools(&asked[2]).contains(&"stamp"));
@@ -161,7 +161,7 @@ fn what_a_sub_run_may_is_never_more_than_what_is_above() {
     ]);
     let mut parts = world.parts(model.clone());
     mode(&mut parts, Mode::Plan);
-    let engine = Engine::new(parts);
+    let engine = Engine::new(parts).unwrap();
     talk(&engine, "go");
     assert!(
         !world.path("project/below").exists(),
@@ -198,5 +198,5 @@ fn each_sub_run_has_its_own_record() {
         );
     }
     // Removing the session removes what belongs to it.
-    assert_eq!(engine.parts().store.remove(&id).unwrap(), 3);
+    assert_eq!(engine.sessions().remove(&id).unwrap(), 3);
 }

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use prowess_agent::{Effort, Request};
 use prowess_policy::{Answer, Mode};
-use prowess_runtime::{Engine, Models, Parts};
-use prowess_traits::Model;
+use prowess_runtime::{Engine, Models};
+use prowess_tools::ToolContext;
+use prowess_traits::{FindModelError, Model};
 use serde_json::json;
 
 use crate::harness::{Tests, tests};
@@ -31,11 +32,11 @@ pub(crate) const TESTS: Tests = tests! {
 pub(crate) struct Known(pub(crate) Vec<Arc<Script>>);
 
 impl Models for Known {
-    fn find(&self, name: &str) -> Result<Arc<dyn Model>, String> {
+    fn find(&self, name: &str) -> Result<Arc<dyn Model>, FindModelError> {
         let found = self.0.iter().find(|model| *model.about().name == *name);
         found
             .map(|model| Arc::clone(model) as _)
-            .ok_or_else(|| "nobody knows it".to_owned())
+            .ok_or_else(|| FindModelError::Unusable("nobody knows it".into()))
     }
 }
 
@@ -43,8 +44,8 @@ pub(crate) fn another(name: &str, says: &'static str) -> Arc<Script> {
     Arc::new(Script::new(name, move |_, _| crate::script::says(says)))
 }
 
-fn talk(parts: Parts, model: &Script, message: &str) -> Vec<Request> {
-    talk::talk(&Engine::new(parts), message);
+fn talk(parts: ToolContext, model: &Script, message: &str) -> Vec<Request> {
+    talk::talk(&Engine::new(parts).unwrap(), message);
     model.asked()
 }
 
@@ -106,7 +107,7 @@ fn a_model_that_a_skill_wants_is_asked_from_then_on() {
     world.skill("deep", "model: script/big\n", "Think.");
     let (small, big) = (Script::of([load("deep")]), another("script/big", "thought"));
     let mut parts = world.parts(small.clone());
-    parts.models = Some(Arc::new(Known(vec![big.clone()])));
+    parts.services.models = Some(Arc::new(Known(vec![big.clone()])));
     talk(parts, &small, "go");
     assert_eq!((small.asked().len(), big.asked().len()), (1, 1));
     assert_eq!(big.last().system, small.last().system);
@@ -123,7 +124,7 @@ fn a_model_that_is_not_there_stops_nothing() {
     let heard = Arc::new(std::sync::Mutex::new(Vec::new()));
     let ear = Arc::clone(&heard);
     let mut parts = world.parts(model.clone());
-    parts.watchers.push(Arc::new(Seeing(
+    parts.services.watchers.push(Arc::new(Seeing(
         move |_: &str, update: prowess_runtime::Update<'_>| {
             if let prowess_runtime::Update::Message(text) = update {
                 ear.lock().unwrap().push(text.to_owned());
@@ -157,7 +158,7 @@ fn an_untrusted_skill_chooses_no_model() {
         another("script/big", "thought"),
     );
     let mut parts = world.parts(small.clone());
-    parts.models = Some(Arc::new(Known(vec![big.clone()])));
+    parts.services.models = Some(Arc::new(Known(vec![big.clone()])));
     talk(parts, &small, "go");
     assert!(big.asked().is_empty());
     assert_eq!(small.last().options.effort, None);
@@ -196,7 +197,7 @@ fn allowed_tools_are_all_there_is_where_a_person_confines() {
     ]);
     let mut parts = world.parts(model.clone());
     mode(&mut parts, Mode::Yolo);
-    parts.workshop.settings.confine = true;
+    parts.settings.confine = true;
     let asked = talk(parts, &model, "go");
     assert!(world.path("project/made").exists());
     assert!(

@@ -27,8 +27,8 @@ pub(crate) fn is_other() -> bool {
 fn engine(world: &World, store: &std::path::Path) -> (Engine, Arc<Script>) {
     let model = Script::by(|_, _| says("here"));
     let mut parts = world.parts(model.clone());
-    parts.store = Arc::new(SqliteSessions::new(store));
-    (Engine::new(parts), model)
+    parts.services.sessions = Some(Arc::new(SqliteSessions::new(store)));
+    (Engine::new(parts).unwrap(), model)
 }
 
 /// Takes the session up, says something, says that it has it, and goes on when its input ends.

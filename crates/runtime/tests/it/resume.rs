@@ -62,8 +62,8 @@ fn worker() -> Arc<Script> {
 fn engine(world: &World, model: Arc<Script>, store: Arc<dyn SessionStore>) -> Engine {
     let mut parts = world.parts(model);
     mode(&mut parts, Mode::Yolo);
-    parts.store = store;
-    Engine::new(parts)
+    parts.services.sessions = Some(store);
+    Engine::new(parts).unwrap()
 }
 
 /// The lines in the log are the witness. A command that was begun when it ended is not done again;
@@ -187,9 +187,9 @@ fn squadron_2_loaded_skills_are_still_loaded_with_their_tools() {
         _ => says("done"),
     });
     let mut parts = world.parts(model.clone());
-    parts.store = world.sqlite();
-    parts.tools_of_skills.push(stamp.clone());
-    let engine = Engine::new(parts);
+    parts.services.sessions = Some(world.sqlite());
+    parts.services.skill_tools.push(stamp.clone());
+    let engine = Engine::new(parts).unwrap();
     wait(async {
         let mut session = Session::start(&engine, "t").await.unwrap();
         session.say("go", &never()).await.unwrap();
@@ -223,7 +223,7 @@ fn squadron_3_a_sub_run_is_taken_up_with_what_it_may() {
     });
     let mut parts = world.parts(model.clone());
     mode(&mut parts, Mode::Yolo);
-    let engine = Engine::new(parts);
+    let engine = Engine::new(parts).unwrap();
     wait(async {
         let sub = SubRun::new(SkillRef::Name("maker".into()));
         let finished = engine.run_skill(sub, &never()).await.unwrap();
@@ -252,7 +252,7 @@ fn a_sub_run_whose_skill_is_gone_is_not_taken_up() {
     let finished =
         wait(engine.run_skill(SubRun::new(SkillRef::Name("maker".into())), &never())).unwrap();
     std::fs::remove_dir_all(world.path("person/.agents/skills/maker")).unwrap();
-    engine.parts().workshop.registry.refresh();
+    engine.context().services.registry.refresh();
     let error = wait(Session::resume(&engine, &finished.session, None)).unwrap_err();
     assert!(matches!(error, RuntimeError::Skill(_)), "{error}");
     let live = crate::world::roots(&engine)
@@ -306,11 +306,11 @@ fn the_model_is_the_one_it_had() {
     for (known, answer) in [(true, "o"), (false, "n")] {
         let (store, id) = copy(&events(&engine, &id));
         let mut parts = world.parts(new.clone());
-        parts.store = store;
+        parts.services.sessions = Some(store);
         if known {
-            parts.models = Some(Arc::new(crate::keys::Known(vec![old.clone()])));
+            parts.services.models = Some(Arc::new(crate::keys::Known(vec![old.clone()])));
         }
-        let engine = Engine::new(parts);
+        let engine = Engine::new(parts).unwrap();
         wait(async {
             let mut session = Session::resume(&engine, &id, None).await.unwrap();
             session.say("again", &never()).await.unwrap();
@@ -448,7 +448,7 @@ fn work_in_the_background_that_was_cut_off_is_told_once() {
     });
     let mut parts = world.parts(model.clone());
     parts.settings.background = true;
-    let engine = Engine::new(parts);
+    let engine = Engine::new(parts).unwrap();
     let id = wait(async {
         let mut session = Session::start(&engine, "t").await.unwrap();
         session.say("go", &never()).await.unwrap();
@@ -503,8 +503,8 @@ fn every_prefix_of_a_typed_run_ends_with_its_value() {
         let (store, id) = copy(&all[..cut]);
         let model = worker();
         let mut parts = world.parts(model.clone());
-        parts.store = store;
-        let engine = Engine::new(parts);
+        parts.services.sessions = Some(store);
+        let engine = Engine::new(parts).unwrap();
         let pause = wait(async {
             let mut session = Session::resume(&engine, &id, None).await.unwrap();
             session.proceed(&never()).await.unwrap()
@@ -568,8 +568,8 @@ fn every_prefix_of_a_compacted_session_goes_on() {
         let (store, id) = copy(&all[..cut]);
         let model = worker();
         let mut parts = world.parts(model.clone());
-        parts.store = store;
-        let engine = Engine::new(parts);
+        parts.services.sessions = Some(store);
+        let engine = Engine::new(parts).unwrap();
         wait(async {
             let mut session = Session::resume(&engine, &id, None).await.unwrap();
             let pause = session.proceed(&never()).await.unwrap();

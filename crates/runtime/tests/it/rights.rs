@@ -178,7 +178,7 @@ fn sub_runs_spend_what_is_left() {
         tokens: Some(500),
         ..Budget::default()
     };
-    let engine = Engine::new(parts);
+    let engine = Engine::new(parts).unwrap();
     talk(&engine, "go");
     assert!(model.asked().len() <= 5, "{} answers", model.asked().len());
 }
@@ -197,7 +197,7 @@ fn a_person_is_asked_about_what_a_hook_made_of_a_call() {
         Answer::No,
     );
     mode(&mut parts, Mode::Yolo);
-    talk(&Engine::new(parts), "go");
+    talk(&Engine::new(parts).unwrap(), "go");
     let asked = person.asked();
     assert!(
         asked[0].contains("mkdir other") && !asked[0].contains("mkdir made"),
@@ -219,7 +219,7 @@ fn a_ban_on_bash_has_no_other_name() {
             world.skill("maker", "allowed-tools: Bash(mkdir:*)\n", "Make.");
             let mut parts = world.parts(Script::of([load("maker"), act, says("done")]));
             rule(&mut parts, Effect::Deny, ban);
-            talk(&Engine::new(parts), "go");
+            talk(&Engine::new(parts).unwrap(), "go");
             let made = ["project/made", "person/.agents/skills/maker/made"];
             assert!(made.iter().all(|made| !world.path(made).exists()), "{ban}");
         }

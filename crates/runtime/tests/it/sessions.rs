@@ -1,7 +1,7 @@
 //! Sessions: what the model is told, in which order, and what is written down.
 
 use prowess_agent::{Event, Part, Stop};
-use prowess_catalog::Policy;
+use prowess_catalog::Visibility;
 use prowess_runtime::{Engine, Pause, RuntimeError, Session};
 use prowess_traits::SessionError;
 use serde_json::json;
@@ -44,7 +44,7 @@ fn the_index_stands_once_before_the_conversation_and_never_changes() {
         );
         // Something new must not get into the index.
         world.skill("later", "", "Later.");
-        session.workshop().registry.refresh();
+        session.context().services.registry.refresh();
         session.say("And again.", &never()).await.unwrap();
         session.proceed(&never()).await.unwrap();
     });
@@ -175,7 +175,7 @@ fn the_notes_of_a_project_stand_before_the_index() {
     let model = Script::of([says("done")]);
     let mut parts = world.parts(model.clone());
     parts.settings.project_notes = Some("Tabs, not spaces.".to_owned());
-    let engine = Engine::new(parts);
+    let engine = Engine::new(parts).unwrap();
     talk(&engine, "hi");
     let system = model.last().system;
     assert_eq!(system.len(), 3);
@@ -202,9 +202,9 @@ fn sessions_are_listed_found_and_removed() {
     let world = World::new();
     let model = Script::by(|_, _| says("yes"));
     let mut parts = world.parts(model);
-    parts.store = world.sqlite();
-    let engine = Engine::new(parts);
-    let store = &engine.parts().store;
+    parts.services.sessions = Some(world.sqlite());
+    let engine = Engine::new(parts).unwrap();
+    let store = engine.sessions();
     let ids = wait(async {
         let mut ids = Vec::new();
         for title in ["one", "two"] {
@@ -346,9 +346,9 @@ fn a_tool_of_the_host_is_called_with_its_input() {
     let tool = Counter::new("count");
     let model = Script::of([call("count", json!({ "n": [1, "ü", null] })), says("done")]);
     let mut parts = world.parts(model.clone());
-    parts.tools.push(tool.clone());
-    parts.workshop.visibility = Policy::default();
-    let engine = Engine::new(parts);
+    parts.services.tools.push(tool.clone());
+    parts.settings.visibility = Visibility::default();
+    let engine = Engine::new(parts).unwrap();
     let id = talk(&engine, "hi");
     assert_eq!(tool.inputs(), [json!({ "n": [1, "ü", null] })]);
     let replied = events(&engine, &id)

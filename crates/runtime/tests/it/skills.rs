@@ -57,8 +57,8 @@ fn squadron_1_tools_of_a_loaded_skill_are_declared_to_the_provider() {
         says("done"),
     ]);
     let mut parts = world.parts(model.clone());
-    parts.tools_of_skills.push(stamp.clone());
-    let engine = Engine::new(parts);
+    parts.services.skill_tools.push(stamp.clone());
+    let engine = Engine::new(parts).unwrap();
     let (id, asked) = talk(&engine, &model, "stamp it");
     let declared: Vec<bool> = asked
         .iter()
@@ -91,8 +91,8 @@ fn squadron_5_only_real_tools_are_declared_each_once() {
     );
     let model = Script::of([load("stamps"), says("done")]);
     let mut parts = world.parts(model.clone());
-    parts.tools_of_skills.push(Counter::new("stamp"));
-    let engine = Engine::new(parts);
+    parts.services.skill_tools.push(Counter::new("stamp"));
+    let engine = Engine::new(parts).unwrap();
     let (_, asked) = talk(&engine, &model, "stamp it");
     let (before, after) = (tools(&asked[0]), tools(&asked[1]));
     let more: Vec<&&str> = after.iter().filter(|name| !before.contains(name)).collect();
@@ -109,8 +109,8 @@ fn an_untrusted_skill_brings_no_tools() {
     let stamp = Counter::new("stamp");
     let model = Script::of([load("stamps"), call("stamp", json!({})), says("done")]);
     let mut parts = world.parts(model.clone());
-    parts.tools_of_skills.push(stamp.clone());
-    let engine = Engine::new(parts);
+    parts.services.skill_tools.push(stamp.clone());
+    let engine = Engine::new(parts).unwrap();
     let (_, asked) = talk(&engine, &model, "stamp it");
     assert!(!tools(&asked[1]).contains(&"stamp"));
     assert!(results(&asked[1])[0].contains("no person trusts it yet"));
@@ -219,8 +219,8 @@ fn unloading_takes_the_tools_away() {
         says("done"),
     ]);
     let mut parts = world.parts(model.clone());
-    parts.tools_of_skills.push(stamp.clone());
-    let engine = Engine::new(parts);
+    parts.services.skill_tools.push(stamp.clone());
+    let engine = Engine::new(parts).unwrap();
     let (_, asked) = talk(&engine, &model, "go");
     assert!(tools(&asked[1]).contains(&"stamp") && !tools(&asked[2]).contains(&"stamp"));
     assert!(stamp.inputs().is_empty());
@@ -504,8 +504,8 @@ fn planck_7_a_broken_record_of_use_stops_no_load() {
         prowess_traits::UsageStore::rows(&usage, &prowess_traits::UsageQuery::project("p"))
             .is_err()
     );
-    parts.workshop.usage = Some(Arc::new(usage));
-    let engine = Engine::new(parts);
+    parts.services.usage = Some(Arc::new(usage));
+    let engine = Engine::new(parts).unwrap();
     let (_, asked) = talk(&engine, &model, "go");
     assert!(asked[0].system.join("\n").contains("What pdf is for."));
     assert!(results(&asked[1])[0].contains("Use pdftk."));
@@ -540,8 +540,8 @@ fn planck_l9_a_load_is_remembered_once_and_a_failure_never() {
     let usage = Arc::new(MemoryUsage::new());
     let model = Script::of([load("pdf"), load("none"), load("bad"), says("done")]);
     let mut parts = world.parts(model.clone());
-    parts.workshop.usage = Some(usage.clone());
-    let engine = Engine::new(parts);
+    parts.services.usage = Some(usage.clone());
+    let engine = Engine::new(parts).unwrap();
     talk(&engine, &model, "go");
     let project = world
         .path("project")
@@ -585,7 +585,7 @@ fn core_agent_deny_rules_hold_for_every_way_to_a_skill() {
     ]);
     let mut parts = world.parts(model.clone());
     rule(&mut parts, Effect::Deny, "Skill(pdf)");
-    let engine = Engine::new(parts);
+    let engine = Engine::new(parts).unwrap();
     let (_, asked) = talk(&engine, &model, "go");
     let errors: Vec<bool> = asked[1]
         .messages
@@ -613,7 +613,7 @@ fn agentick_the_skill_tool_beside_load_skill() {
     ]);
     let mut parts = world.parts(model.clone());
     parts.settings.skill_tool = true;
-    let engine = Engine::new(parts);
+    let engine = Engine::new(parts).unwrap();
     let (_, asked) = talk(&engine, &model, "go");
     assert!(results(&asked[1])[0].contains("Greet Ann."));
     assert!(

@@ -95,8 +95,8 @@ impl SessionStore for Full {
 fn engine(world: &World, model: Arc<Script>, store: Arc<dyn SessionStore>) -> Engine {
     let mut parts = world.parts(model);
     mode(&mut parts, Mode::Yolo);
-    parts.store = store;
-    Engine::new(parts)
+    parts.services.sessions = Some(store);
+    Engine::new(parts).unwrap()
 }
 
 /// Two commands, each of which leaves a line. What is next hangs on what the model reads only.

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use prowess_agent::{Budget, Effort, Event, Limit, Part};
+use prowess_agent::{Budget, Effort, EndingKind, Event, Limit, Part};
 use prowess_catalog::Who;
 use prowess_policy::{Effect, Mode};
 use prowess_registry::NewSkill;
 use prowess_render::Arguments;
-use prowess_runtime::{Engine, MAX_TICKS, Outcome, Pause, RuntimeError, Session, SkillRef, SubRun};
+use prowess_runtime::{Ending, Engine, MAX_TICKS, Pause, RuntimeError, Session, SkillRef, SubRun};
 use serde_json::{Value, json};
 
 use crate::harness::{Tests, tests};
@@ -60,8 +60,10 @@ fn a_skill_runs_on_its_own_and_gives_its_text_back() {
     };
     let finished = run(&engine, sub).unwrap();
     assert_eq!(
-        finished.outcome,
-        Outcome::Submitted(Value::String("It is 5.".into()))
+        finished.ending,
+        Ending::Submitted {
+            value: Value::String("It is 5.".into())
+        }
     );
     assert_eq!(
         (finished.text.as_str(), finished.spent.turns),
@@ -113,7 +115,7 @@ fn a_forked_skill_sees_nothing_of_the_conversation() {
     );
     let children = children(&engine, &id);
     assert_eq!(children.len(), 1);
-    assert_eq!(children[0].ending.as_deref(), Some("answered"));
+    assert_eq!(children[0].ending, Some(EndingKind::Answered));
     let first = events(&engine, &children[0].id).remove(0);
     let Event::Started(started) = first.event else {
         panic!("{first:?}")
@@ -156,9 +158,9 @@ fn allowed_tools_are_the_ceiling_of_a_sub_run() {
         says("done"),
     ]);
     let mut parts = world.parts(model.clone());
-    parts.tools.push(Counter::new("count"));
+    parts.services.tools.push(Counter::new("count"));
     mode(&mut parts, Mode::Yolo);
-    let engine = Engine::new(parts);
+    let engine = Engine::new(parts).unwrap();
     run(&engine, named("maker")).unwrap();
     let asked = model.asked();
     assert_eq!(
@@ -259,8 +261,8 @@ fn max_ticks_ends_a_sub_run() {
     let model = endless();
     let finished = run(&world.free(model.clone()), named("long")).unwrap();
     assert_eq!(
-        finished.outcome,
-        Outcome::Exhausted {
+        finished.ending,
+        Ending::Exhausted {
             limit: Limit::Turns
         }
     );
@@ -287,8 +289,8 @@ fn a_sub_run_has_the_model_and_effort_of_its_skill() {
     world.skill("deep", "model: script/big\neffort: max\n", "Think.");
     let (small, big) = (Script::of([says("small")]), another("script/big", "big"));
     let mut parts = world.parts(small.clone());
-    parts.models = Some(Arc::new(Known(vec![big.clone()])));
-    let engine = Engine::new(parts);
+    parts.services.models = Some(Arc::new(Known(vec![big.clone()])));
+    let engine = Engine::new(parts).unwrap();
     assert_eq!(run(&engine, named("deep")).unwrap().text, "big");
     assert_eq!(big.last().options.effort, Some(Effort::Max));
     let sub = SubRun {
@@ -375,7 +377,7 @@ fn a_rule_against_a_skill_holds_for_a_fork() {
     let model = Script::of([load("look"), says("no")]);
     let mut parts = world.parts(model.clone());
     rule(&mut parts, Effect::Deny, "Skill(look)");
-    let engine = Engine::new(parts);
+    let engine = Engine::new(parts).unwrap();
     let id = talk(&engine, "go");
     assert!(
         results(&model.last())[0].contains("was refused"),
@@ -387,7 +389,7 @@ fn a_rule_against_a_skill_holds_for_a_fork() {
     assert!(
         decided
             .iter()
-            .any(|one| &*one.verdict == "deny" && one.call.is_some()),
+            .any(|one| one.verdict == prowess_agent::RecordedVerdict::Deny && one.call.is_some()),
         "{decided:?}"
     );
 }
@@ -406,7 +408,7 @@ fn work_in_the_background_is_told_when_it_is_done() {
     });
     let mut parts = world.parts(model.clone());
     parts.settings.background = true;
-    let engine = Engine::new(parts);
+    let engine = Engine::new(parts).unwrap();
     wait(async {
         let mut session = Session::start(&engine, "t").await.unwrap();
         session.say("go", &never()).await.unwrap();
@@ -467,7 +469,7 @@ fn a_sub_run_that_fails_is_told_and_the_session_goes_on() {
         "{}",
         result.text
     );
-    assert_eq!(children(&engine, &id)[0].ending.as_deref(), Some("failed"));
+    assert_eq!(children(&engine, &id)[0].ending, Some(EndingKind::Failed));
 }
 
 fn a_skill_that_cannot_be_rendered_does_not_run() {
@@ -480,8 +482,8 @@ fn a_skill_that_cannot_be_rendered_does_not_run() {
     assert!(model.asked().is_empty());
     let sessions = crate::world::roots(&engine);
     assert_eq!(
-        sessions[0].ending.as_deref(),
-        Some("failed"),
+        sessions[0].ending,
+        Some(EndingKind::Failed),
         "the record says so"
     );
 }

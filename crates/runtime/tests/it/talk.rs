@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use prowess_agent::{Event, Started};
 use prowess_policy::Answer;
-use prowess_runtime::{Engine, Parts, Pause, Session};
+use prowess_runtime::{Engine, Pause, Session};
+use prowess_tools::ToolContext;
 
 use crate::script::Script;
 use crate::world::{Person, World, events, never, wait};
@@ -42,9 +43,13 @@ pub(crate) fn started(engine: &Engine, id: &str) -> Started {
 }
 
 /// What an engine is made of, with a person who always gives the same answer.
-pub(crate) fn asking(world: &World, model: Arc<Script>, answer: Answer) -> (Parts, Arc<Person>) {
+pub(crate) fn asking(
+    world: &World,
+    model: Arc<Script>,
+    answer: Answer,
+) -> (ToolContext, Arc<Person>) {
     let person = Person::says(answer);
     let mut parts = world.parts(model);
-    parts.workshop.approver = Arc::clone(&person) as Arc<dyn prowess_traits::Approver>;
+    parts.services.approver = Arc::clone(&person) as Arc<dyn prowess_traits::Approver>;
     (parts, person)
 }

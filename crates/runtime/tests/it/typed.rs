@@ -1,7 +1,7 @@
 //! Typed results: `submit`, what fits, what does not, and who wanted what.
 
 use prowess_agent::{Event, Limit, Reply, Stop};
-use prowess_runtime::{Engine, Finished, Outcome, RuntimeError, SkillRef, SubRun, Task};
+use prowess_runtime::{Ending, Engine, Finished, RuntimeError, SkillRef, SubRun, Task};
 use serde_json::{Value, json};
 
 use crate::harness::{Tests, tests};
@@ -56,7 +56,12 @@ fn a_value_comes_back_through_submit() {
     let model = Script::of([bash("echo 2"), submit(json!({ "sum": 5 }))]);
     let engine = world.free(model.clone());
     let finished = run(&engine, schema()).unwrap();
-    assert_eq!(finished.outcome, Outcome::Submitted(json!({ "sum": 5 })));
+    assert_eq!(
+        finished.ending,
+        Ending::Submitted {
+            value: json!({ "sum": 5 })
+        }
+    );
     let declared = model.asked()[0].clone();
     let tool = declared
         .tools
@@ -77,7 +82,12 @@ fn what_does_not_fit_is_told_and_can_be_mended() {
     ]);
     let engine = world.engine(model.clone());
     let finished = run(&engine, schema()).unwrap();
-    assert_eq!(finished.outcome, Outcome::Submitted(json!({ "sum": 5 })));
+    assert_eq!(
+        finished.ending,
+        Ending::Submitted {
+            value: json!({ "sum": 5 })
+        }
+    );
     let told = &results(&model.last())[0];
     assert!(
         told.contains("`sum` must be") && told.contains("`more` is not known"),
@@ -90,8 +100,8 @@ fn after_three_that_do_not_fit_it_ends() {
     let model = Script::by(|at, _| submit(json!({ "rubbish": at })));
     let finished = run(&world.engine(model.clone()), schema()).unwrap();
     assert_eq!(
-        finished.outcome,
-        Outcome::Exhausted {
+        finished.ending,
+        Ending::Exhausted {
             limit: Limit::Submissions
         }
     );
@@ -102,13 +112,18 @@ fn who_forgets_to_submit_is_reminded_once() {
     let world = world();
     let model = Script::of([says("It is 5."), submit(json!({ "sum": 5 }))]);
     let finished = run(&world.engine(model.clone()), schema()).unwrap();
-    assert_eq!(finished.outcome, Outcome::Submitted(json!({ "sum": 5 })));
+    assert_eq!(
+        finished.ending,
+        Ending::Submitted {
+            value: json!({ "sum": 5 })
+        }
+    );
     assert!(conversation(&model.last()).contains("You have not handed in a result."));
     let model = Script::of([says("It is 5."), says("I said 5.")]);
     let finished = run(&world.engine(model), schema()).unwrap();
     assert_eq!(
-        finished.outcome,
-        Outcome::Declined {
+        finished.ending,
+        Ending::Declined {
             why: "I said 5.".into()
         }
     );
@@ -123,8 +138,8 @@ fn a_refusal_says_why() {
     let model = Script::of([Act::Reply(refused)]);
     let finished = run(&world.engine(model), schema()).unwrap();
     assert_eq!(
-        finished.outcome,
-        Outcome::Declined {
+        finished.ending,
+        Ending::Declined {
             why: "I must not.".into()
         }
     );
@@ -141,14 +156,14 @@ fn the_real_cause_is_told() {
     ] {
         let finished = run(&world.engine(Script::of([act])), schema()).unwrap();
         assert!(
-            matches!(&finished.outcome, Outcome::Failed { kind: found, .. } if **found == *kind)
+            matches!(&finished.ending, Ending::Failed { kind: found, .. } if *found.as_str() == *kind)
         );
     }
     let endless = Script::by(|at, _| bash(&format!("echo {at}")));
     let finished = run(&world.free(endless), schema()).unwrap();
     assert_eq!(
-        finished.outcome,
-        Outcome::Exhausted {
+        finished.ending,
+        Ending::Exhausted {
             limit: Limit::Turns
         }
     );
@@ -189,12 +204,16 @@ fn two_callers_have_two_schemas() {
         )
     });
     assert_eq!(
-        one.unwrap().outcome,
-        Outcome::Submitted(json!({ "sum": 5 }))
+        one.unwrap().ending,
+        Ending::Submitted {
+            value: json!({ "sum": 5 })
+        }
     );
     assert_eq!(
-        two.unwrap().outcome,
-        Outcome::Submitted(json!({ "text": "five" }))
+        two.unwrap().ending,
+        Ending::Submitted {
+            value: json!({ "text": "five" })
+        }
     );
 }
 
@@ -204,9 +223,14 @@ fn a_tool_of_the_host_cannot_take_the_place_of_submit() {
     let shadow = Counter::new("submit");
     let model = Script::of([submit(json!({ "sum": 5 }))]);
     let mut parts = world.parts(model);
-    parts.tools.push(shadow.clone());
-    let finished = run(&Engine::new(parts), schema()).unwrap();
-    assert_eq!(finished.outcome, Outcome::Submitted(json!({ "sum": 5 })));
+    parts.services.tools.push(shadow.clone());
+    let finished = run(&Engine::new(parts).unwrap(), schema()).unwrap();
+    assert_eq!(
+        finished.ending,
+        Ending::Submitted {
+            value: json!({ "sum": 5 })
+        }
+    );
     assert!(shadow.inputs().is_empty());
 }
 
@@ -227,10 +251,15 @@ fn calls_beside_submit_are_answered_too() {
         ("count", json!({})),
     ])]);
     let mut parts = world.parts(model);
-    parts.tools.push(count.clone());
-    let engine = Engine::new(parts);
+    parts.services.tools.push(count.clone());
+    let engine = Engine::new(parts).unwrap();
     let finished = run(&engine, schema()).unwrap();
-    assert_eq!(finished.outcome, Outcome::Submitted(json!({ "sum": 5 })));
+    assert_eq!(
+        finished.ending,
+        Ending::Submitted {
+            value: json!({ "sum": 5 })
+        }
+    );
     let answers = events(&engine, &finished.session)
         .into_iter()
         .filter(|event| matches!(event.event, Event::CallEnded { .. }))
@@ -250,7 +279,12 @@ fn a_task_has_a_typed_result_too() {
         ..Task::new("What is 2 and 3?")
     };
     let finished = wait(engine.run_task(task, &never())).unwrap();
-    assert_eq!(finished.outcome, Outcome::Submitted(json!({ "sum": 5 })));
+    assert_eq!(
+        finished.ending,
+        Ending::Submitted {
+            value: json!({ "sum": 5 })
+        }
+    );
     assert!(
         tools(&model.last()).contains(&"list_skills"),
         "it finds skills itself"
@@ -266,9 +300,23 @@ fn a_value_that_does_not_fit_the_type_is_the_caller_s() {
     let world = world();
     let model = Script::of([submit(json!({ "sum": 5 }))]);
     let finished = run(&world.engine(model), schema()).unwrap();
-    let outcome = finished.outcome.clone().read::<Sum>().unwrap();
-    assert_eq!(outcome, Outcome::Submitted(Sum { sum: 5 }));
-    assert!(finished.outcome.read::<Vec<String>>().is_err());
+    let outcome = finished
+        .ending
+        .clone()
+        .try_map(serde_json::from_value::<Sum>)
+        .unwrap();
+    assert_eq!(
+        outcome,
+        Ending::Submitted {
+            value: Sum { sum: 5 }
+        }
+    );
+    assert!(
+        finished
+            .ending
+            .try_map(serde_json::from_value::<Vec<String>>)
+            .is_err()
+    );
 }
 
 fn submit_is_never_kept_from_a_skill() {
@@ -280,5 +328,10 @@ fn submit_is_never_kept_from_a_skill() {
     );
     let model = Script::of([submit(json!({ "sum": 5 }))]);
     let finished = run(&world.engine(model), schema()).unwrap();
-    assert_eq!(finished.outcome, Outcome::Submitted(json!({ "sum": 5 })));
+    assert_eq!(
+        finished.ending,
+        Ending::Submitted {
+            value: json!({ "sum": 5 })
+        }
+    );
 }

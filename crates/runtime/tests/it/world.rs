@@ -9,11 +9,11 @@ use prowess_catalog::Precedence;
 use prowess_policy::profile::Strength;
 use prowess_policy::{Answer, Effect, Mode, Source};
 use prowess_registry::{FileOptions, FileSource, Place, Registry};
-use prowess_runtime::{CancellationToken, Engine, Parts, Settings, Update, Watcher};
+use prowess_runtime::{CancellationToken, Engine, Update, Watcher};
 use prowess_sandbox::Runner;
 use prowess_store::{MemorySessions, SqliteSessions};
 use prowess_test::ManualClock;
-use prowess_tools::{Loaded, Places, Tool, ToolAnswer, ToolError, Workshop};
+use prowess_tools::{Loaded, Tool, ToolAnswer, ToolContext, ToolError, WorkspacePaths};
 use prowess_traits::{Approver, Model, Question, SessionQuery, SessionStore, SessionSummary};
 use prowess_trust::TrustStore;
 use serde_json::{Value, json};
@@ -103,7 +103,7 @@ impl World {
         self
     }
 
-    pub(crate) fn workshop(&self) -> Workshop {
+    pub(crate) fn context(&self) -> ToolContext {
         let home = self.path("person");
         let workspace = self.path("project").canonicalize().unwrap();
         let place = Place {
@@ -115,48 +115,43 @@ impl World {
         let registry = Registry::new(Precedence::default());
         registry.add_files(FileSource::new(place, FileOptions::default()));
         registry.refresh();
-        let mut workshop = Workshop::reading(Arc::new(registry), Arc::new(ManualClock::at(1)));
-        workshop.trust = Some(TrustStore::new(self.path("trust")));
-        workshop.runner = Some(Arc::new(Runner::new(HELPER.get().unwrap().clone())));
-        workshop.gate().places.root = workspace.to_str().unwrap().into();
-        workshop.gate().places.home = home.to_str().unwrap().into();
-        workshop.places = Places {
+        let mut context = ToolContext::new(Arc::new(registry), Arc::new(ManualClock::at(1)));
+        context.services.trust = Some(TrustStore::new(self.path("trust")));
+        context.services.runner = Some(Arc::new(Runner::new(HELPER.get().unwrap().clone())));
+        context.gate().places.root = workspace.to_str().unwrap().into();
+        context.gate().places.home = home.to_str().unwrap().into();
+        context.settings.paths = WorkspacePaths {
             workspace,
             home,
-            ..Places::default()
+            ..WorkspacePaths::default()
         };
-        workshop.settings = prowess_tools::Settings {
+        context.settings = prowess_tools::Settings {
+            paths: context.settings.paths.clone(),
             strength: Strength::BestEffort,
             edits: true,
             ..prowess_tools::Settings::default()
         };
-        workshop
+        context
     }
 
     /// What an engine is made of: hands, rules that ask, nobody to ask, sessions in memory.
-    pub(crate) fn parts(&self, model: Arc<dyn Model>) -> Parts {
-        Parts {
-            model,
-            models: None,
-            store: Arc::new(MemorySessions::new()),
-            clock: Arc::new(ManualClock::at(1)),
-            workshop: self.workshop(),
-            tools: prowess_tools::files::file_tools(None),
-            tools_of_skills: Vec::new(),
-            watchers: Vec::new(),
-            settings: Settings::default(),
-        }
+    pub(crate) fn parts(&self, model: Arc<dyn Model>) -> ToolContext {
+        let mut parts = self.context();
+        parts.services.model = Some(model);
+        parts.services.sessions = Some(Arc::new(MemorySessions::new()));
+        parts.services.tools = prowess_tools::files::file_tools(None);
+        parts
     }
 
     pub(crate) fn engine(&self, model: Arc<dyn Model>) -> Engine {
-        Engine::new(self.parts(model))
+        Engine::new(self.parts(model)).unwrap()
     }
 
     /// An engine whose gate allows everything that no rule forbids.
     pub(crate) fn free(&self, model: Arc<dyn Model>) -> Engine {
         let mut parts = self.parts(model);
         mode(&mut parts, Mode::Yolo);
-        Engine::new(parts)
+        Engine::new(parts).unwrap()
     }
 
     pub(crate) fn sqlite(&self) -> Arc<dyn SessionStore> {
@@ -172,19 +167,19 @@ fn open(path: &Path, bits: u32) {
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(bits)).unwrap();
 }
 
-pub(crate) fn mode(parts: &mut Parts, mode: Mode) {
-    parts.workshop.gate().mode = mode;
+pub(crate) fn mode(parts: &mut ToolContext, mode: Mode) {
+    parts.gate().mode = mode;
 }
 
-pub(crate) fn rule(parts: &mut Parts, effect: Effect, rule: &str) {
-    let mut gate = parts.workshop.gate();
+pub(crate) fn rule(parts: &mut ToolContext, effect: Effect, rule: &str) {
+    let mut gate = parts.gate();
     gate.rules.add(effect, rule, Source::Flag);
     assert!(gate.rules.unread().is_empty(), "{rule}");
 }
 
 /// The events of a session.
 pub(crate) fn events(engine: &Engine, id: &str) -> Vec<Stamped> {
-    engine.parts().store.events(id).unwrap()
+    engine.sessions().events(id).unwrap()
 }
 
 pub(crate) fn decisions(engine: &Engine, id: &str) -> Vec<Decided> {
@@ -204,7 +199,7 @@ pub(crate) fn children(engine: &Engine, id: &str) -> Vec<SessionSummary> {
         parent: Some(id.into()),
         limit: 100,
     };
-    engine.parts().store.list(&query).unwrap()
+    engine.sessions().list(&query).unwrap()
 }
 
 /// Every session that is no sub-run.
@@ -214,7 +209,7 @@ pub(crate) fn roots(engine: &Engine) -> Vec<SessionSummary> {
         parent: None,
         limit: 100,
     };
-    engine.parts().store.list(&query).unwrap()
+    engine.sessions().list(&query).unwrap()
 }
 
 /// Always gives the same answer, and keeps the questions.
@@ -269,7 +264,7 @@ impl Tool for Counter {
         self.name
     }
 
-    fn description(&self, _workshop: &Workshop) -> String {
+    fn description(&self, _context: &ToolContext) -> String {
         "Counts.".to_owned()
     }
 
@@ -281,13 +276,13 @@ impl Tool for Counter {
         json!({ "type": "object" })
     }
 
-    fn is_read_only(&self, _workshop: &Workshop) -> bool {
+    fn is_read_only(&self, _context: &ToolContext) -> bool {
         false
     }
 
     fn answer(
         &self,
-        _workshop: &Workshop,
+        _context: &ToolContext,
         _loaded: &mut Loaded,
         input: &Value,
     ) -> Result<ToolAnswer, ToolError> {

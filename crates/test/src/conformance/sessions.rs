@@ -10,8 +10,8 @@
 )]
 
 use prowess_agent::{
-    Decided, Ending, Event, Limits, Listed, Message, Parent, Part, Role, Stamped, Started, Usage,
-    VERSION,
+    Decided, Ending, EndingKind, Event, Limits, Listed, Message, Parent, Part, RecordedVerdict,
+    Role, Stamped, Started, Usage, VERSION,
 };
 use prowess_traits::{Lease, MAX_EVENT, SessionError, SessionQuery, SessionStore, SessionSummary};
 
@@ -225,7 +225,7 @@ pub fn events_of_every_kind_come_back(store: &dyn SessionStore) {
         Event::Decided(Decided {
             call: None,
             what: "w".into(),
-            verdict: "allow".into(),
+            verdict: RecordedVerdict::Allow,
             reason: "r".into(),
             rule: None,
             answer: None,
@@ -411,19 +411,19 @@ pub fn lists_are_by_project_and_parent(store: &dyn SessionStore) {
 
 pub fn an_ending_lasts_until_it_goes_on(store: &dyn SessionStore) {
     let lease = create(store, "p", None, 1);
-    let ending = || list(store, &all())[0].ending.clone();
+    let ending = || list(store, &all())[0].ending;
     assert_eq!(ending(), None);
     store
         .append(&lease, &[noted("a", 2), ended(Ending::Answered, 3)])
         .expect("appends");
-    assert_eq!(ending().as_deref(), Some("answered"));
+    assert_eq!(ending(), Some(EndingKind::Answered));
     // It changes nothing.
     let listed = Stamped {
         at: 4,
         event: Event::Listed(Listed::default()),
     };
     store.append(&lease, &[listed]).expect("appends");
-    assert_eq!(ending().as_deref(), Some("answered"));
+    assert_eq!(ending(), Some(EndingKind::Answered));
     store.append(&lease, &[noted("b", 5)]).expect("appends");
     assert_eq!(ending(), None);
     let last = [
@@ -432,7 +432,7 @@ pub fn an_ending_lasts_until_it_goes_on(store: &dyn SessionStore) {
         ended(Ending::Cancelled, 8),
     ];
     store.append(&lease, &last).expect("appends");
-    assert_eq!(ending().as_deref(), Some("cancelled"));
+    assert_eq!(ending(), Some(EndingKind::Cancelled));
 }
 
 pub fn a_list_knows_who_is_live(store: &dyn SessionStore) {

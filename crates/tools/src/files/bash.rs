@@ -6,11 +6,11 @@
 
 use crate::command_output::{CommandOutput, MAX_COMMAND};
 use crate::input::{number, object, text};
-use crate::{Loaded, MAX_BYTES, Tool, ToolAnswer, ToolError, Why, Workshop};
+use crate::{Loaded, MAX_BYTES, Tool, ToolAnswer, ToolContext, ToolError, Why};
 use prowess_traits::Ran;
 use serde_json::{Value, json};
 
-use crate::files::ground::skill_folders;
+use crate::files::path_guard::skill_folders;
 
 /// Most bytes of one stream.
 const STREAM: usize = 20_000;
@@ -28,14 +28,14 @@ impl Tool for Bash {
         crate::names::BASH
     }
 
-    fn description(&self, workshop: &Workshop) -> String {
+    fn description(&self, context: &ToolContext) -> String {
         format!(
             "Runs a command line in the project's root, in a sandbox, and answers with the exit \
              code and the output. Each command starts afresh: `cd` and variables do not outlast it. \
              It is stopped after {} seconds unless `timeout_ms` says otherwise. Write plain \
              commands: what cannot be proved harmless is refused or asked about. Use `read`, \
              `glob` and `grep` to look at files.",
-            workshop.settings.deadline_ms / 1000
+            context.settings.deadline_ms / 1000
         )
     }
 
@@ -63,26 +63,26 @@ impl Tool for Bash {
         CommandOutput::schema()
     }
 
-    fn is_read_only(&self, _workshop: &Workshop) -> bool {
+    fn is_read_only(&self, _context: &ToolContext) -> bool {
         false
     }
 
     fn answer(
         &self,
-        workshop: &Workshop,
+        context: &ToolContext,
         loaded: &mut Loaded,
         input: &Value,
     ) -> Result<ToolAnswer, ToolError> {
         let failed = |text: String| ToolError::new(Why::Failed, text);
-        let Some(runner) = &workshop.runner else {
+        let Some(runner) = &context.services.runner else {
             return Err(failed("This program runs no commands.".to_owned()));
         };
-        let folder = &workshop.places.workspace;
-        let approved = workshop
+        let folder = &context.settings.paths.workspace;
+        let approved = context
             .approve_agent(loaded, folder, text(input, "command"))
             .map_err(|decision| ToolError::denied("The command", &decision))?;
-        let mut profile = workshop.profile(None);
-        for skill in skill_folders(workshop, loaded) {
+        let mut profile = context.profile(None);
+        for skill in skill_folders(context, loaded) {
             profile.readable.push(skill.clone());
             profile.protected.push(skill);
         }

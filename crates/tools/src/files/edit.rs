@@ -8,7 +8,7 @@
 
 use crate::answer::head;
 use crate::input::{object, text};
-use crate::{Loaded, Tool, ToolAnswer, ToolError, Why, Workshop};
+use crate::{Loaded, Tool, ToolAnswer, ToolContext, ToolError, Why};
 use memchr::memmem;
 use prowess_diag::render::diff;
 use prowess_diag::wording::{count, shorten, size, tick};
@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 
 use super::write::change;
 use crate::files::file::{self, Expected, Fault, MAX_WRITTEN};
-use crate::files::ground::{Deed, Ground, Spot, shown};
+use crate::files::path_guard::{FileAction, PathGuard, ResolvedPath, shown};
 
 /// Most places that an error names.
 const MAX_PLACES: usize = 8;
@@ -38,7 +38,7 @@ impl Tool for Edit {
         crate::names::EDIT
     }
 
-    fn description(&self, _workshop: &Workshop) -> String {
+    fn description(&self, _context: &ToolContext) -> String {
         "Replaces a text in a file by another. `old` must stand in the file exactly once, with its \
          spaces and line breaks and without line numbers; give more of the lines around it until it \
          does, or set `all`."
@@ -79,13 +79,13 @@ impl Tool for Edit {
         )
     }
 
-    fn is_read_only(&self, _workshop: &Workshop) -> bool {
+    fn is_read_only(&self, _context: &ToolContext) -> bool {
         false
     }
 
     fn answer(
         &self,
-        workshop: &Workshop,
+        context: &ToolContext,
         loaded: &mut Loaded,
         input: &Value,
     ) -> Result<ToolAnswer, ToolError> {
@@ -95,26 +95,26 @@ impl Tool for Edit {
             let text = "`old` and `new` are the same, so there is nothing to do.";
             return Err(ToolError::new(Why::Input, text));
         }
-        let ground = Ground::new(workshop, loaded);
-        let spot = ground.spot(text(input, "path"))?;
+        let guard = PathGuard::new(context, loaded);
+        let resolved = guard.resolve(text(input, "path"))?;
         let readable = {
-            let judged = ground.judge(&workshop.judging(loaded), Deed::Read, &spot.real);
+            let judged = guard.judge(&context.judging(loaded), FileAction::Read, &resolved.real);
             judged.verdict == Verdict::Allow
         };
         let plan = || {
-            plan(&ground, &spot, old, new, all).map_err(|error| {
+            plan(&guard, &resolved, old, new, all).map_err(|error| {
                 // What is in a file is for those who may read it.
                 if readable {
                     return error;
                 }
-                let name = tick(shown(&spot.name));
+                let name = tick(shown(&resolved.name));
                 let text = format!("The text cannot be replaced in {name}.");
                 ToolError::new(Why::Failed, text)
             })
         };
         // What would change is known only after a look; what the gate forbids is not looked at.
         let mut planned: Option<Change> = None;
-        ground.permit(loaded, Deed::Write, &spot, || {
+        guard.permit(loaded, FileAction::Write, &resolved, || {
             let made = match plan() {
                 Ok(made) => made,
                 Err(error) if readable => return Err(error),
@@ -122,15 +122,15 @@ impl Tool for Edit {
                 Err(_) => {
                     return Ok(format!(
                         "Edit {}, where the text does not stand",
-                        spot.told()
+                        resolved.told()
                     ));
                 }
             };
             let places = count(made.places.len(), "place");
             let question = format!(
                 "Edit {}, {places}:\n{}",
-                spot.told(),
-                change(&made.diff(&spot))
+                resolved.told(),
+                change(&made.diff(&resolved))
             );
             planned = Some(made);
             Ok(question)
@@ -140,9 +140,9 @@ impl Tool for Edit {
             None => plan()?,
         };
         let expected = Expected::Content(&change.before);
-        file::put(&spot, expected, &change.after)
-            .map_err(|fault| fault.told(&ground, &spot, "write"))?;
-        Ok(told(&spot, &change))
+        file::put(&resolved, expected, &change.after)
+            .map_err(|fault| fault.told(&guard, &resolved, "write"))?;
+        Ok(told(&resolved, &change))
     }
 }
 
@@ -156,26 +156,26 @@ struct Change {
 }
 
 impl Change {
-    fn diff(&self, spot: &Spot) -> String {
+    fn diff(&self, resolved: &ResolvedPath) -> String {
         let (before, after) = (
             String::from_utf8_lossy(&self.before),
             String::from_utf8_lossy(&self.after),
         );
-        diff::unified(&spot.name, &before, &after)
+        diff::unified(&resolved.name, &before, &after)
     }
 }
 
 /// Looks at a file and finds what would change.
 fn plan(
-    ground: &Ground<'_>,
-    spot: &Spot,
+    guard: &PathGuard<'_>,
+    resolved: &ResolvedPath,
     old: &str,
     new: &str,
     all: bool,
 ) -> Result<Change, ToolError> {
-    let failed = |fault: Fault| fault.told(ground, spot, "edit");
-    let name = tick(shown(&spot.name));
-    let opened = file::open(&spot.real).map_err(failed)?;
+    let failed = |fault: Fault| fault.told(guard, resolved, "edit");
+    let name = tick(shown(&resolved.name));
+    let opened = file::open(&resolved.real).map_err(failed)?;
     if opened.is_folder {
         return Err(failed(Fault::NotAFile("a folder")));
     }
@@ -299,12 +299,12 @@ fn not_there(name: &str, bytes: &[u8], old: &str) -> String {
     text
 }
 
-fn told(spot: &Spot, change: &Change) -> ToolAnswer {
+fn told(resolved: &ResolvedPath, change: &Change) -> ToolAnswer {
     let line = change
         .places
         .first()
         .map_or(1, |at| line_of(&change.before, *at));
-    let diff = change.diff(spot);
+    let diff = change.diff(resolved);
     let kept = head(&diff, MAX_DIFF, 60);
     // The two lines with the name say nothing new.
     let hunks = kept.find("@@").map_or("", |at| &kept[at..]);
@@ -315,11 +315,11 @@ fn told(spot: &Spot, change: &Change) -> ToolAnswer {
     };
     let text = format!(
         "Edited {}: {}, from line {line} on.\n{hunks}{cut}",
-        tick(shown(&spot.name)),
+        tick(shown(&resolved.name)),
         count(change.places.len(), "place"),
     );
     let value = json!({
-        "path": spot.name, "replaced": change.places.len(), "line": line,
+        "path": resolved.name, "replaced": change.places.len(), "line": line,
         "size": change.after.len(), "before": change.before.len(),
     });
     ToolAnswer::new(text, value)

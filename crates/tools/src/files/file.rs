@@ -16,7 +16,7 @@ use prowess_registry::resource::read_at;
 use rustix::fs::{Access, AtFlags, FileType, Gid, Mode, OFlags, Stat, Uid};
 use rustix::io::Errno;
 
-use crate::files::ground::{Ground, Spot, shown};
+use crate::files::path_guard::{PathGuard, ResolvedPath, shown};
 
 /// Largest file that is written or edited, in bytes.
 pub(crate) const MAX_WRITTEN: usize = 10 * 1024 * 1024;
@@ -114,9 +114,13 @@ pub(crate) enum Expected<'a> {
 
 /// Puts a content in the place of a file, whole or not at all; makes the folders before it. What
 /// was there keeps its permissions.
-pub(crate) fn put(spot: &Spot, expected: Expected<'_>, content: &[u8]) -> Result<(), Fault> {
-    let folder = folder_of(spot)?;
-    let name = spot.last();
+pub(crate) fn put(
+    resolved: &ResolvedPath,
+    expected: Expected<'_>,
+    content: &[u8],
+) -> Result<(), Fault> {
+    let folder = folder_of(resolved)?;
+    let name = resolved.last();
     let old = match expected {
         Expected::Absent => None,
         Expected::Same(_) | Expected::Content(_) => {
@@ -161,9 +165,9 @@ pub(crate) fn put(spot: &Spot, expected: Expected<'_>, content: &[u8]) -> Result
 }
 
 /// Opens the folder of a file, and makes what is missing of it.
-fn folder_of(spot: &Spot) -> Result<OwnedFd, Fault> {
-    let parent = spot.real.parent().unwrap_or(Path::new("/"));
-    let make = spot.missing.saturating_sub(1);
+fn folder_of(resolved: &ResolvedPath) -> Result<OwnedFd, Fault> {
+    let parent = resolved.real.parent().unwrap_or(Path::new("/"));
+    let make = resolved.missing.saturating_sub(1);
     let parts: Vec<&OsStr> = parent.iter().collect();
     let (there, missing) = parts.split_at(parts.len().saturating_sub(make));
     let there: std::path::PathBuf = there.iter().collect();
@@ -300,15 +304,20 @@ impl Fault {
     }
 
     /// What a model reads. `verb` is what was tried: `read`, `write`.
-    pub(crate) fn told(self, ground: &Ground<'_>, spot: &Spot, verb: &str) -> ToolError {
-        let name = tick(shown(&spot.name));
+    pub(crate) fn told(
+        self,
+        guard: &PathGuard<'_>,
+        resolved: &ResolvedPath,
+        verb: &str,
+    ) -> ToolError {
+        let name = tick(shown(&resolved.name));
         match self {
             Self::Missing if verb == "write" => ToolError::new(
                 Why::Failed,
                 format!("{name} has no folder to be written to."),
             ),
             Self::Missing => {
-                let near = near(ground, spot)
+                let near = near(guard, resolved)
                     .map(|near| format!(" Did you mean {}?", tick(shown(&near))))
                     .unwrap_or_default();
                 ToolError::new(Why::NoFile, format!("There is no file {name}.{near}"))
@@ -336,18 +345,18 @@ impl Fault {
 }
 
 /// A file in the project that may have been meant.
-fn near(ground: &Ground<'_>, spot: &Spot) -> Option<String> {
-    let parent = spot
+fn near(guard: &PathGuard<'_>, resolved: &ResolvedPath) -> Option<String> {
+    let parent = resolved
         .real
         .parent()
-        .filter(|parent| ground.is_inside(parent))?;
+        .filter(|parent| guard.is_inside(parent))?;
     let mut names: Vec<String> = std::fs::read_dir(parent)
         .ok()?
         .take(MAX_NAMES)
         .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
         .collect();
     names.sort_unstable();
-    let wanted = spot.last().to_str()?;
+    let wanted = resolved.last().to_str()?;
     let near = suggest::nearest(wanted, names.iter().map(String::as_str))?;
-    Some(ground.name(&parent.join(near)))
+    Some(guard.name(&parent.join(near)))
 }

@@ -4,13 +4,13 @@
 //! `.gitignore` leaves out is left out here; hidden files are not, `.git` is.
 
 use crate::input::{object, text};
-use crate::{Loaded, MAX_BYTES, Tool, ToolAnswer, ToolError, Workshop};
+use crate::{Loaded, MAX_BYTES, Tool, ToolAnswer, ToolContext, ToolError};
 use prowess_diag::wording::tick;
 use prowess_registry::nofollow;
 use rustix::fs::{Mode, OFlags};
 use serde_json::{Value, json};
 
-use crate::files::ground::shown;
+use crate::files::path_guard::shown;
 use crate::files::search::{Search, notes, pattern};
 
 /// Most files of an answer.
@@ -27,7 +27,7 @@ impl Tool for Glob {
         crate::names::GLOB
     }
 
-    fn description(&self, _workshop: &Workshop) -> String {
+    fn description(&self, _context: &ToolContext) -> String {
         "Finds files by name: `*.rs` at any depth, `src/**/*.rs` below a folder, `{a,b}.toml` for \
          either. Answers with paths in a fixed order. Files that .gitignore names are left out."
             .to_owned()
@@ -59,13 +59,13 @@ impl Tool for Glob {
 
     fn answer(
         &self,
-        workshop: &Workshop,
+        context: &ToolContext,
         loaded: &mut Loaded,
         input: &Value,
     ) -> Result<ToolAnswer, ToolError> {
         let raw = text(input, "pattern");
         let pattern = pattern(raw)?;
-        let search = Search::new(workshop, loaded, input.get("path").and_then(Value::as_str))?;
+        let search = Search::new(context, loaded, input.get("path").and_then(Value::as_str))?;
         let mut files: Vec<String> = Vec::new();
         let mut bytes = 0;
         let tally = search.walk(
@@ -77,7 +77,7 @@ impl Tool for Glob {
                 if nofollow::open(parent, flags, Mode::empty()).is_err() {
                     return true;
                 }
-                let name = shown(&search.ground.name(found.real));
+                let name = shown(&search.guard.name(found.real));
                 if files.len() == MAX_FILES || bytes + name.len() + 1 > BYTES {
                     return false;
                 }

@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 
 use crate::input::{number, object, text};
-use crate::{Loaded, MAX_BYTES, MAX_LINES, Tool, ToolAnswer, ToolError, Why, Workshop};
+use crate::{Loaded, MAX_BYTES, MAX_LINES, Tool, ToolAnswer, ToolContext, ToolError, Why};
 use globset::GlobMatcher;
 use prowess_diag::wording::{count, size, tick};
 use prowess_registry::kind::SAMPLE;
@@ -15,7 +15,7 @@ use regex_automata::util::syntax;
 use serde_json::{Value, json};
 
 use crate::files::file;
-use crate::files::ground::shown;
+use crate::files::path_guard::shown;
 use crate::files::search::{Found, Search, notes, pattern};
 
 /// How many lines are found where nobody says how many.
@@ -44,7 +44,7 @@ impl Tool for Grep {
         crate::names::GREP
     }
 
-    fn description(&self, _workshop: &Workshop) -> String {
+    fn description(&self, _context: &ToolContext) -> String {
         "Finds lines that fit a regular expression (no look-around, no back references), in the \
          files of a folder. Answers with the file and the number of each line. Files that \
          .gitignore names and files that are no text are left out."
@@ -97,7 +97,7 @@ impl Tool for Grep {
 
     fn answer(
         &self,
-        workshop: &Workshop,
+        context: &ToolContext,
         loaded: &mut Loaded,
         input: &Value,
     ) -> Result<ToolAnswer, ToolError> {
@@ -123,7 +123,7 @@ impl Tool for Grep {
             files: 0,
             large: 0,
         };
-        let search = Search::new(workshop, loaded, input.get("path").and_then(Value::as_str))?;
+        let search = Search::new(context, loaded, input.get("path").and_then(Value::as_str))?;
         let fits = |glob: &GlobMatcher, found: &Found<'_>| glob.is_match(found.inner);
         let mut tally = search.walk(
             |found| !found.is_link && glob.as_ref().is_none_or(|glob| fits(glob, found)),
@@ -208,7 +208,7 @@ impl Finds {
         if bytes[..bytes.len().min(SAMPLE)].contains(&0) {
             return true;
         }
-        let name = shown(&search.ground.name(found.real));
+        let name = shown(&search.guard.name(found.real));
         let mut before: VecDeque<(usize, &[u8])> = VecDeque::new();
         let (mut after, mut last) = (0, 0);
         let mut first = true;

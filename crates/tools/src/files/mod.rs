@@ -2,7 +2,7 @@
 //!
 //! Seven tools, one file each. All of them ask the gate before anything is touched. Files
 //! are judged by where they really are, links followed, and what is opened is exactly the file that
-//! was judged (`ground.rs`, `file.rs`). Commands run in the sandbox. What the sandbox hides from
+//! was judged (`path_guard.rs`, `file.rs`). Commands run in the sandbox. What the sandbox hides from
 //! commands is hidden from these tools too, whatever the mode: keys, and our own folders.
 
 mod bash;
@@ -10,9 +10,9 @@ mod edit;
 mod file;
 mod glob;
 mod grep;
-mod ground;
 mod html;
 mod http_get;
+mod path_guard;
 mod picture;
 mod read;
 mod search;

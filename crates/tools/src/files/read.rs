@@ -8,7 +8,7 @@
 use std::borrow::Cow;
 
 use crate::input::{number, object, text};
-use crate::{Loaded, MAX_BYTES, MAX_LINES, Tool, ToolAnswer, ToolError, Why, Workshop};
+use crate::{Loaded, MAX_BYTES, MAX_LINES, Tool, ToolAnswer, ToolContext, ToolError, Why};
 use memchr::memchr;
 use prowess_diag::wording::{count, shorten, size, thousands, tick};
 use prowess_registry::kind::{SAMPLE, binary_kind};
@@ -18,7 +18,7 @@ use rustix::io::Errno;
 use serde_json::{Value, json};
 
 use crate::files::file::{self, Fault, Opened};
-use crate::files::ground::{Deed, Ground, Spot, shown};
+use crate::files::path_guard::{FileAction, PathGuard, ResolvedPath, shown};
 use crate::files::picture::{MAX_PICTURE, is_picture, picture};
 
 /// Most lines of an answer, and how many there are where nobody says.
@@ -45,7 +45,7 @@ impl Tool for Read {
         crate::names::READ
     }
 
-    fn description(&self, _workshop: &Workshop) -> String {
+    fn description(&self, _context: &ToolContext) -> String {
         "Reads a file. Each line comes with its number and a tab before it, which are not part of \
          the file. Long files come in parts: go on with `offset`. Pictures (PNG, JPEG, GIF, WebP) \
          are shown, folders are listed."
@@ -99,25 +99,26 @@ impl Tool for Read {
 
     fn answer(
         &self,
-        workshop: &Workshop,
+        context: &ToolContext,
         loaded: &mut Loaded,
         input: &Value,
     ) -> Result<ToolAnswer, ToolError> {
-        let ground = Ground::new(workshop, loaded);
-        let spot = ground.spot(text(input, "path"))?;
-        ground.permit(loaded, Deed::Read, &spot, || {
-            Ok(format!("Read {}", spot.told()))
+        let guard = PathGuard::new(context, loaded);
+        let resolved = guard.resolve(text(input, "path"))?;
+        guard.permit(loaded, FileAction::Read, &resolved, || {
+            Ok(format!("Read {}", resolved.told()))
         })?;
-        let opened = file::open(&spot.real).map_err(|fault| fault.told(&ground, &spot, "read"))?;
-        let failed = |error: Errno| Fault::of(error).told(&ground, &spot, "read");
+        let opened =
+            file::open(&resolved.real).map_err(|fault| fault.told(&guard, &resolved, "read"))?;
+        let failed = |error: Errno| Fault::of(error).told(&guard, &resolved, "read");
         if opened.is_folder {
-            return folder(&opened, &spot).map_err(failed);
+            return folder(&opened, &resolved).map_err(failed);
         }
         let sample = read_at(&opened.handle, 0, SAMPLE).map_err(failed)?;
         match binary_kind(&sample) {
             // Old encodings are text too, only not UTF-8.
             Some("application/octet-stream") if !sample.contains(&0) => {}
-            Some(kind) => return binary(&ground, &opened, &spot, kind),
+            Some(kind) => return binary(&guard, &opened, &resolved, kind),
             None => {}
         }
         let line = |field: &str| number(input, field).and_then(|line| usize::try_from(line).ok());
@@ -128,18 +129,18 @@ impl Tool for Read {
             let text = if part.counted {
                 format!(
                     "{} has {}, so none from {first} on.",
-                    tick(shown(&spot.name)),
+                    tick(shown(&resolved.name)),
                     count(part.total, "line")
                 )
             } else {
                 format!(
                     "{} is too long to find line {first}. Use `grep`, or `sed -n` with `bash`.",
-                    tick(shown(&spot.name))
+                    tick(shown(&resolved.name))
                 )
             };
             return Err(ToolError::new(Why::Input, text));
         }
-        Ok(told(&opened, &spot, first, part))
+        Ok(told(&opened, &resolved, first, part))
     }
 }
 
@@ -252,7 +253,7 @@ impl Part {
     }
 }
 
-fn told(opened: &Opened, spot: &Spot, first: usize, part: Part) -> ToolAnswer {
+fn told(opened: &Opened, resolved: &ResolvedPath, first: usize, part: Part) -> ToolAnswer {
     let next = part.more.then_some(first + part.lines);
     let mut text = part.numbered;
     if part.total == 0 {
@@ -275,7 +276,7 @@ fn told(opened: &Opened, spot: &Spot, first: usize, part: Part) -> ToolAnswer {
         text.push_str("[not all of it is UTF-8; such bytes are shown as \u{fffd}]\n");
     }
     let value = json!({
-        "path": spot.name, "kind": "text", "type": "text/plain", "size": opened.size(),
+        "path": resolved.name, "kind": "text", "type": "text/plain", "size": opened.size(),
         "content": part.content, "first": first, "lines": part.lines,
         "total": part.counted.then_some(part.total), "next": next,
     });
@@ -284,16 +285,16 @@ fn told(opened: &Opened, spot: &Spot, first: usize, part: Part) -> ToolAnswer {
 
 /// A picture, or the notice for what is no text.
 fn binary(
-    ground: &Ground<'_>,
+    guard: &PathGuard<'_>,
     opened: &Opened,
-    spot: &Spot,
+    resolved: &ResolvedPath,
     kind: &str,
 ) -> Result<ToolAnswer, ToolError> {
-    let name = tick(shown(&spot.name));
+    let name = tick(shown(&resolved.name));
     let bytes = opened.size();
     let value = |what: &str| {
         json!({
-            "path": spot.name, "kind": what, "type": kind, "size": bytes, "content": null,
+            "path": resolved.name, "kind": what, "type": kind, "size": bytes, "content": null,
             "first": null, "lines": 0, "total": null, "next": null,
         })
     };
@@ -306,7 +307,7 @@ fn binary(
     }
     let whole = opened
         .whole(MAX_PICTURE)
-        .map_err(|error| Fault::of(error).told(ground, spot, "read"))?;
+        .map_err(|error| Fault::of(error).told(guard, resolved, "read"))?;
     let Some(whole) = whole else {
         let text = format!(
             "{name} is a picture ({kind}) of {}, more than the {} that are shown.",
@@ -324,7 +325,7 @@ fn binary(
 }
 
 /// The names in a folder; those of folders end with a slash, those of links with an at sign.
-fn folder(opened: &Opened, spot: &Spot) -> Result<ToolAnswer, Errno> {
+fn folder(opened: &Opened, resolved: &ResolvedPath) -> Result<ToolAnswer, Errno> {
     let mut names = Vec::new();
     let mut more = false;
     for entry in Dir::read_from(&opened.handle)? {
@@ -356,7 +357,7 @@ fn folder(opened: &Opened, spot: &Spot) -> Result<ToolAnswer, Errno> {
         list.push('\n');
         listed += 1;
     }
-    let mut text = format!("{} is a folder.\n{list}", tick(shown(&spot.name)));
+    let mut text = format!("{} is a folder.\n{list}", tick(shown(&resolved.name)));
     if total == 0 {
         text.push_str("[it is empty]\n");
     }
@@ -369,7 +370,7 @@ fn folder(opened: &Opened, spot: &Spot) -> Result<ToolAnswer, Errno> {
         ));
     }
     let value = json!({
-        "path": spot.name, "kind": "folder", "type": null, "size": 0, "content": list,
+        "path": resolved.name, "kind": "folder", "type": null, "size": 0, "content": list,
         "first": null, "lines": listed, "total": (!more).then_some(total), "next": null,
     });
     Ok(ToolAnswer::new(text, value))

@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::{Judging, Loaded, ToolError, Why, Workshop};
+use crate::{Judging, Loaded, ToolContext, ToolError, Why};
 use globset::{GlobBuilder, GlobMatcher};
 use ignore::WalkBuilder;
 use prowess_diag::wording::{count, tick};
 use prowess_policy::Verdict;
 
-use crate::files::ground::{Deed, Ground, Spot, is_kernel, shown};
+use crate::files::path_guard::{FileAction, PathGuard, ResolvedPath, is_kernel, shown};
 
 /// How long a search may take.
 const TIME: Duration = Duration::from_secs(20);
@@ -29,9 +29,9 @@ const RULES: &[&str] = &[".gitignore", ".ignore", ".git/info/exclude"];
 /// A search below one folder, or in one file.
 #[derive(Debug)]
 pub(crate) struct Search<'w> {
-    pub(crate) ground: Ground<'w>,
+    pub(crate) guard: PathGuard<'w>,
     judging: Judging<'w>,
-    spot: Spot,
+    resolved: ResolvedPath,
     end: Instant,
     /// The rule behind the question that the person said yes to, if there was one.
     agreed: Option<Box<str>>,
@@ -58,33 +58,34 @@ pub(crate) struct Tally {
 impl<'w> Search<'w> {
     /// Begins a search. Asks where the gate wants it.
     pub(crate) fn new(
-        workshop: &'w Workshop,
+        context: &'w ToolContext,
         loaded: &Loaded,
         path: Option<&str>,
     ) -> Result<Self, ToolError> {
-        let ground = Ground::new(workshop, loaded);
-        let spot = ground.spot(path.unwrap_or("."))?;
-        ground.bar(Deed::Read, &spot)?;
-        let judging = workshop.judging(loaded);
-        let decision = ground.judge(&judging, Deed::Read, &spot.real);
+        let guard = PathGuard::new(context, loaded);
+        let resolved = guard.resolve(path.unwrap_or("."))?;
+        guard.bar(FileAction::Read, &resolved)?;
+        let judging = context.judging(loaded);
+        let decision = guard.judge(&judging, FileAction::Read, &resolved.real);
         // In the project each file is judged for itself, so a folder that is not allowed as a whole
         // can still have files that are.
-        let each = ground.is_inside(&spot.real) && decision.rule.is_none() && spot.is_folder();
+        let each =
+            guard.is_inside(&resolved.real) && decision.rule.is_none() && resolved.is_folder();
         if !each || decision.verdict == Verdict::Ask {
-            ground.permit(loaded, Deed::Read, &spot, || {
-                Ok(format!("Search all files in {}", spot.told()))
+            guard.permit(loaded, FileAction::Read, &resolved, || {
+                Ok(format!("Search all files in {}", resolved.told()))
             })?;
         }
-        if spot.kind.is_none() {
-            let text = format!("There is no folder {}.", tick(shown(&spot.name)));
+        if resolved.kind.is_none() {
+            let text = format!("There is no folder {}.", tick(shown(&resolved.name)));
             return Err(ToolError::new(Why::NoFile, text));
         }
         let agreed = decision.rule.filter(|_| decision.verdict == Verdict::Ask);
         let agreed = agreed.map(|rule| rule.text);
         Ok(Self {
-            ground,
+            guard,
             judging,
-            spot,
+            resolved,
             end: Instant::now() + TIME,
             agreed,
         })
@@ -97,7 +98,7 @@ impl<'w> Search<'w> {
 
     /// Where it began, for people and models.
     pub(crate) fn name(&self) -> String {
-        tick(shown(&self.spot.name))
+        tick(shown(&self.resolved.name))
     }
 
     /// Goes through the files that `wanted` picks by name. `each` says whether to go on.
@@ -107,7 +108,7 @@ impl<'w> Search<'w> {
         mut each: impl FnMut(&Found<'_>) -> bool,
     ) -> Tally {
         let mut tally = Tally::default();
-        let root = &self.spot.real;
+        let root = &self.resolved.real;
         for (at, entry) in self.builder().build().enumerate() {
             if at >= MAX_ENTRIES {
                 tally.cut = Some("there are too many files");
@@ -127,7 +128,7 @@ impl<'w> Search<'w> {
             let real = entry.path();
             let inner = match real.strip_prefix(root) {
                 Ok(inner) if !inner.as_os_str().is_empty() => inner,
-                _ => Path::new(self.spot.last()),
+                _ => Path::new(self.resolved.last()),
             };
             let found = Found {
                 real,
@@ -153,7 +154,7 @@ impl<'w> Search<'w> {
     /// out, unless the person said yes to the same rule at the beginning, or to a place that no rule
     /// is about.
     fn may_read(&self, real: &Path) -> bool {
-        let decision = self.ground.judge(&self.judging, Deed::Read, real);
+        let decision = self.guard.judge(&self.judging, FileAction::Read, real);
         match decision.verdict {
             Verdict::Allow => true,
             Verdict::Deny => false,
@@ -165,13 +166,13 @@ impl<'w> Search<'w> {
     }
 
     fn builder(&self) -> WalkBuilder {
-        let root = &self.spot.real;
-        let hidden: Arc<[PathBuf]> = self.ground.hidden().into();
+        let root = &self.resolved.real;
+        let hidden: Arc<[PathBuf]> = self.guard.hidden().into();
         let calm = root.ancestors().all(is_calm);
         // What stands above counts up to the root of the repository, or of the project: somebody's
         // home may ignore everything.
         let in_git = root.ancestors().any(|folder| folder.join(".git").exists());
-        let below = root != &self.ground.workspace && self.ground.is_inside(root);
+        let below = root != &self.guard.workspace && self.guard.is_inside(root);
         let mut builder = WalkBuilder::new(root);
         builder
             .hidden(false)
@@ -196,7 +197,7 @@ impl<'w> Search<'w> {
     }
 }
 
-impl Spot {
+impl ResolvedPath {
     fn is_folder(&self) -> bool {
         self.kind.is_some_and(|kind| kind.is_dir())
     }

@@ -5,14 +5,14 @@
 
 use crate::answer::head;
 use crate::input::{object, text};
-use crate::{Loaded, Tool, ToolAnswer, ToolError, Why, Workshop};
+use crate::{Loaded, Tool, ToolAnswer, ToolContext, ToolError, Why};
 use prowess_diag::render::diff;
 use prowess_diag::sanitize;
 use prowess_diag::wording::{size, tick};
 use serde_json::{Value, json};
 
 use crate::files::file::{self, Expected, Fault, MAX_WRITTEN, Opened};
-use crate::files::ground::{Deed, Ground, Spot, shown};
+use crate::files::path_guard::{FileAction, PathGuard, ResolvedPath, shown};
 
 /// Most bytes of a change in a question to a person.
 const MAX_QUESTION: usize = 8_000;
@@ -28,7 +28,7 @@ impl Tool for Write {
         crate::names::WRITE
     }
 
-    fn description(&self, _workshop: &Workshop) -> String {
+    fn description(&self, _context: &ToolContext) -> String {
         "Writes a whole file: makes a new one, with the folders before it, or replaces what is \
          there. To change a part of a file use `edit`."
             .to_owned()
@@ -62,18 +62,18 @@ impl Tool for Write {
         )
     }
 
-    fn is_read_only(&self, _workshop: &Workshop) -> bool {
+    fn is_read_only(&self, _context: &ToolContext) -> bool {
         false
     }
 
     fn answer(
         &self,
-        workshop: &Workshop,
+        context: &ToolContext,
         loaded: &mut Loaded,
         input: &Value,
     ) -> Result<ToolAnswer, ToolError> {
-        let ground = Ground::new(workshop, loaded);
-        let spot = ground.spot(text(input, "path"))?;
+        let guard = PathGuard::new(context, loaded);
+        let resolved = guard.resolve(text(input, "path"))?;
         let content = text(input, "content");
         if content.len() > MAX_WRITTEN {
             let text = format!(
@@ -83,50 +83,50 @@ impl Tool for Write {
             );
             return Err(ToolError::new(Why::Input, text));
         }
-        if spot.missing > 1 && !ground.is_inside(&spot.real) {
+        if resolved.missing > 1 && !guard.is_inside(&resolved.real) {
             let text = format!(
                 "{} is not in the project, and its folder does not exist. Folders are made only in \
                  the project.",
-                tick(shown(&spot.name))
+                tick(shown(&resolved.name))
             );
             return Err(ToolError::new(Why::Denied, text));
         }
-        let told = |fault: Fault| fault.told(&ground, &spot, "write");
+        let told = |fault: Fault| fault.told(&guard, &resolved, "write");
         // What the person is shown must be what is replaced, so it is looked at before the question.
         let mut seen: Option<Option<Opened>> = None;
-        ground.permit(loaded, Deed::Write, &spot, || {
-            let before = old(&spot).map_err(told)?;
-            let question = question(&spot, before.as_ref(), content);
+        guard.permit(loaded, FileAction::Write, &resolved, || {
+            let before = old(&resolved).map_err(told)?;
+            let question = question(&resolved, before.as_ref(), content);
             seen = Some(before);
             Ok(question)
         })?;
         let before = match seen {
             Some(before) => before,
-            None => old(&spot).map_err(told)?,
+            None => old(&resolved).map_err(told)?,
         };
         let expected = before
             .as_ref()
             .map_or(Expected::Absent, |old| Expected::Same(&old.stat));
-        file::put(&spot, expected, content.as_bytes()).map_err(told)?;
-        let (name, new) = (tick(shown(&spot.name)), content.len() as u64);
+        file::put(&resolved, expected, content.as_bytes()).map_err(told)?;
+        let (name, new) = (tick(shown(&resolved.name)), content.len() as u64);
         let was = before.as_ref().map(Opened::size);
         let text = match was {
             Some(was) => format!("Replaced {name}: {}, before {}.", size(new), size(was)),
             None => format!("Created {name}: {}.", size(new)),
         };
         let value = json!({
-            "path": spot.name, "created": was.is_none(), "size": new, "before": was,
+            "path": resolved.name, "created": was.is_none(), "size": new, "before": was,
         });
         Ok(ToolAnswer::new(text, value))
     }
 }
 
 /// The file that is there; nothing where there is none.
-fn old(spot: &Spot) -> Result<Option<Opened>, Fault> {
-    if spot.missing > 0 {
+fn old(resolved: &ResolvedPath) -> Result<Option<Opened>, Fault> {
+    if resolved.missing > 0 {
         return Ok(None);
     }
-    match file::open(&spot.real) {
+    match file::open(&resolved.real) {
         Ok(opened) if opened.is_folder => Err(Fault::NotAFile("a folder")),
         Ok(opened) => Ok(Some(opened)),
         Err(Fault::Missing) => Err(Fault::Changed),
@@ -134,13 +134,17 @@ fn old(spot: &Spot) -> Result<Option<Opened>, Fault> {
     }
 }
 
-fn question(spot: &Spot, before: Option<&Opened>, content: &str) -> String {
+fn question(resolved: &ResolvedPath, before: Option<&Opened>, content: &str) -> String {
     let new = size(content.len() as u64);
     let Some(before) = before else {
-        let diff = diff::unified(&spot.name, "", content);
-        return format!("Create {} ({new}):\n{}", spot.told(), change(&diff));
+        let diff = diff::unified(&resolved.name, "", content);
+        return format!("Create {} ({new}):\n{}", resolved.told(), change(&diff));
     };
-    let title = format!("Replace {} ({} by {new})", spot.told(), size(before.size()));
+    let title = format!(
+        "Replace {} ({} by {new})",
+        resolved.told(),
+        size(before.size())
+    );
     match before
         .whole(MAX_WRITTEN)
         .ok()
@@ -149,7 +153,7 @@ fn question(spot: &Spot, before: Option<&Opened>, content: &str) -> String {
     {
         Some(old) => format!(
             "{title}:\n{}",
-            change(&diff::unified(&spot.name, &old, content))
+            change(&diff::unified(&resolved.name, &old, content))
         ),
         None => format!("{title}; what is there is not text"),
     }

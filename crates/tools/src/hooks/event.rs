@@ -5,7 +5,7 @@ use std::fmt;
 use prowess_policy::{Action, Actor, Effect, Gate, Mode, RuleSet, Source, Verdict};
 use serde_json::{Map, Value, json};
 
-use crate::workshop::Workshop;
+use crate::context::ToolContext;
 
 /// An event that hooks can be for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -151,18 +151,26 @@ impl<'a> HookEvent<'a> {
     }
 
     /// What a hook reads from standard input. `input` is the tool's input as earlier hooks left it.
-    pub(super) fn text(&self, workshop: &Workshop, input: &Value, stopping_again: bool) -> Vec<u8> {
-        let settings = &workshop.settings;
+    pub(super) fn text(
+        &self,
+        context: &ToolContext,
+        input: &Value,
+        stopping_again: bool,
+    ) -> Vec<u8> {
+        let settings = &context.settings;
         let mut map = Map::new();
         let mut put = |key: &str, value: Value| map.insert(key.to_owned(), value);
         put(
             "session_id",
             json!(settings.session.as_deref().unwrap_or_default()),
         );
-        put("cwd", json!(workshop.places.workspace.to_string_lossy()));
+        put(
+            "cwd",
+            json!(context.settings.paths.workspace.to_string_lossy()),
+        );
         put(
             "permission_mode",
-            json!(permission_mode(workshop.gate().mode)),
+            json!(permission_mode(context.gate().mode)),
         );
         if let Some(effort) = &settings.effort {
             put("effort", json!({ "level": effort }));
@@ -258,11 +266,11 @@ pub(super) fn is_about(
     rule: &str,
     tool: &ToolCall<'_>,
     input: &Value,
-    workshop: &Workshop,
+    context: &ToolContext,
 ) -> bool {
     let mut rules = RuleSet::default();
     rules.add(Effect::Deny, rule, Source::Session);
-    let places = workshop.gate().places.clone();
+    let places = context.gate().places.clone();
     let gate = Gate {
         rules,
         mode: Mode::Yolo,

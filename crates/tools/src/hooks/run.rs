@@ -13,8 +13,8 @@ use serde_json::Value;
 use super::answer::{Answer, shortened};
 use super::event::{EventName, HookEvent, is_about};
 use super::read::{Handler, HookSet};
+use crate::context::ToolContext;
 use crate::expand::SWITCHED_OFF;
-use crate::workshop::Workshop;
 
 /// How often in a row hooks keep an agent from stopping.
 const MAX_STOPS: u32 = 8;
@@ -164,7 +164,7 @@ impl HookOutcome {
 /// Runs the hooks that an event is for, of the skills that are active now. Blocks until the last one
 /// ended; nothing here is an error, for a hook that cannot run must not stop the work.
 pub fn run_hooks(
-    workshop: &Workshop,
+    context: &ToolContext,
     active: &[(&HookSet, &SkillTrust)],
     event: &HookEvent<'_>,
     state: &mut HookState,
@@ -177,16 +177,16 @@ pub fn run_hooks(
         for (at, handler) in set.handlers.iter().enumerate() {
             let key: Key = (trust.name.clone(), trust.digest.as_str().into(), at);
             let spent = handler.once && state.fired.contains(&key);
-            if handler.event != name || spent || !is_for(handler, event, &outcome, workshop) {
+            if handler.event != name || spent || !is_for(handler, event, &outcome, context) {
                 continue;
             }
-            let job = Job::new(workshop, trust, handler);
-            let obstacle = obstacle.get_or_insert_with(|| obstacle_of(workshop, trust));
+            let job = Job::new(context, trust, handler);
+            let obstacle = obstacle.get_or_insert_with(|| obstacle_of(context, trust));
             let ran = match obstacle {
                 Some(why) => Err(why.clone()),
                 None => job.approve(state, &key).and_then(|approved| {
                     let input = current_input(event, &outcome);
-                    let text = event.text(workshop, input, state.stops > 0);
+                    let text = event.text(context, input, state.stops > 0);
                     let ran = job.run(&approved, &text)?;
                     Ok((approved.by().into(), ran))
                 }),
@@ -255,7 +255,7 @@ fn is_for(
     handler: &Handler,
     event: &HookEvent<'_>,
     outcome: &HookOutcome,
-    workshop: &Workshop,
+    context: &ToolContext,
 ) -> bool {
     let subjects = event.subjects();
     let named = subjects.is_empty() || subjects.iter().any(|name| handler.matcher.matches(name));
@@ -263,26 +263,31 @@ fn is_for(
         && match (&handler.condition, event.tool()) {
             (None, _) => true,
             (Some(rule), Some(tool)) => {
-                is_about(&rule.text, &tool, current_input(event, outcome), workshop)
+                is_about(&rule.text, &tool, current_input(event, outcome), context)
             }
             (Some(_), None) => false,
         }
 }
 
 /// Why none of a skill's hooks runs.
-fn obstacle_of(workshop: &Workshop, trust: &SkillTrust) -> Option<Box<str>> {
+fn obstacle_of(context: &ToolContext, trust: &SkillTrust) -> Option<Box<str>> {
     if !trust.is_trusted() {
         return Some("the skill is not trusted".into());
     }
-    if !workshop.settings.commands {
+    if !context.settings.commands {
         return Some(SWITCHED_OFF.trim_matches(['[', ']']).into());
     }
-    if workshop.runner.is_none() {
+    if context.services.runner.is_none() {
         return Some("this program runs no commands".into());
     }
     // A skill can change while it is active: by the agent's own hand, for one.
     let place = trust.place.as_ref().filter(|_| trust.required)?;
-    match workshop.trust.as_ref().map(|store| store.state(place)) {
+    match context
+        .services
+        .trust
+        .as_ref()
+        .map(|store| store.state(place))
+    {
         Some(Ok(State::Trusted(record))) if record.digest == trust.digest => None,
         _ => Some("the skill changed since it was loaded, or is no longer trusted".into()),
     }
@@ -301,7 +306,7 @@ fn end_of(ran: &Ran) -> HookEnd {
 
 /// A hook on its way.
 struct Job<'a> {
-    workshop: &'a Workshop,
+    context: &'a ToolContext,
     trust: &'a SkillTrust,
     handler: &'a Handler,
     profile: Profile,
@@ -314,16 +319,16 @@ struct Job<'a> {
 }
 
 impl<'a> Job<'a> {
-    fn new(workshop: &'a Workshop, trust: &'a SkillTrust, handler: &'a Handler) -> Self {
-        let mut profile = workshop.profile(Some(trust));
+    fn new(context: &'a ToolContext, trust: &'a SkillTrust, handler: &'a Handler) -> Self {
+        let mut profile = context.profile(Some(trust));
         profile.limits.deadline_ms = handler.timeout_ms;
         let folder = trust.place.as_ref().map(|_| profile.cwd.clone());
         // The gate judges paths from the root of the project, so that is where hooks start.
-        profile.cwd.clone_from(&workshop.places.workspace);
+        profile.cwd.clone_from(&context.settings.paths.workspace);
         let values = [
             ("SKILL_DIR", folder.as_deref().and_then(Path::to_str)),
-            ("PROJECT_DIR", workshop.places.workspace.to_str()),
-            ("SESSION_ID", workshop.settings.session.as_deref()),
+            ("PROJECT_DIR", context.settings.paths.workspace.to_str()),
+            ("SESSION_ID", context.settings.session.as_deref()),
         ];
         let mut variables = Vec::new();
         for (name, value) in values {
@@ -363,7 +368,7 @@ impl<'a> Job<'a> {
         };
         let line = exec.or_else(|| plain_line(&script, &variables));
         Self {
-            workshop,
+            context,
             trust,
             handler,
             profile,
@@ -375,7 +380,7 @@ impl<'a> Job<'a> {
 
     /// Asks the gate, and a person where it wants one, but not again in a session.
     fn approve(&self, state: &mut HookState, key: &Key) -> Result<Approved<Command>, Box<str>> {
-        let actor = self.trust.actor(self.workshop.settings.confine);
+        let actor = self.trust.actor(self.context.settings.confine);
         let variables: Vec<(&str, &str)> = self
             .variables
             .iter()
@@ -388,7 +393,7 @@ impl<'a> Job<'a> {
             variables: &variables,
         };
         if state.refused.contains(key) {
-            let gate = self.workshop.gate();
+            let gate = self.context.gate();
             let again = match &self.line {
                 Some(line) => gate.command(line, &actor),
                 None => gate.bound(&bound, &actor),
@@ -398,8 +403,8 @@ impl<'a> Job<'a> {
             }
         }
         let answer = match &self.line {
-            Some(line) => self.workshop.approve(line, &actor),
-            None => self.workshop.approve_bound(&bound, &actor),
+            Some(line) => self.context.approve(line, &actor),
+            None => self.context.approve_bound(&bound, &actor),
         };
         answer.map_err(|decision| {
             if decision.verdict == Verdict::Ask {
@@ -411,7 +416,8 @@ impl<'a> Job<'a> {
 
     fn run(&self, approved: &Approved<Command>, input: &[u8]) -> Result<Ran, Box<str>> {
         let runner = self
-            .workshop
+            .context
+            .services
             .runner
             .as_ref()
             .ok_or("this program runs no commands")?;

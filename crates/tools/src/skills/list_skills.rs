@@ -9,12 +9,12 @@ use prowess_catalog::{Entry, Scope};
 use prowess_search::{Mode, Query, substring};
 use serde_json::{Value, json};
 
-use crate::access::{Deed, permit_all, shown};
+use crate::access::{SkillAction, permit_all, shown};
+use crate::context::ToolContext;
 use crate::listing::{self, Seen};
 use crate::loaded::Loaded;
 use crate::names::LIST_SKILLS;
 use crate::tool::{Tool, ToolAnswer, ToolError, number, object, text};
-use crate::workshop::Workshop;
 
 /// How many skills a page has where nobody says how many.
 const USUAL_LIMIT: usize = 200;
@@ -30,7 +30,7 @@ impl Tool for ListSkills {
         LIST_SKILLS
     }
 
-    fn description(&self, _workshop: &Workshop) -> String {
+    fn description(&self, _context: &ToolContext) -> String {
         "Lists the skills that you can load, in order of name, with a line about each. Give \
          `query` to see only those that contain a piece of text."
             .to_owned()
@@ -77,19 +77,19 @@ impl Tool for ListSkills {
 
     fn answer(
         &self,
-        workshop: &Workshop,
+        context: &ToolContext,
         loaded: &mut Loaded,
         input: &Value,
     ) -> Result<ToolAnswer, ToolError> {
-        permit_all(workshop, Deed::List)?;
+        permit_all(context, SkillAction::List)?;
         let query = text(input, "query").trim();
         let scope = Scope::parse(text(input, "scope"));
         let offset = usize::try_from(number(input, "offset").unwrap_or(0)).unwrap_or(usize::MAX);
         let limit = number(input, "limit").and_then(|limit| usize::try_from(limit).ok());
         let limit = limit.unwrap_or(USUAL_LIMIT).clamp(1, MAX_LIMIT);
 
-        let catalog = workshop.registry.snapshot();
-        let view = View::new(&catalog, &workshop.visibility, Who::Model);
+        let catalog = context.services.registry.snapshot();
+        let view = View::new(&catalog, &context.settings.visibility, Who::Model);
         let all: Vec<Seen<'_>> = view
             .visible()
             .filter(|seen| admits(&view, seen, query, scope))

@@ -12,15 +12,15 @@ use prowess_diag::wording::count;
 use prowess_render::Arguments;
 use serde_json::{Value, json};
 
-use crate::access::{Deed, find, may_load_unasked, permit, shown};
+use crate::access::{SkillAction, find, may_load_unasked, permit, shown};
 use crate::activate::{Activation, ActivationError, ActivationRequest, activate, read};
 use crate::cap;
+use crate::context::ToolContext;
 use crate::expand::ExpandError;
 use crate::listing;
 use crate::loaded::Loaded;
 use crate::names::{LOAD_SKILL, SKILL};
 use crate::tool::{Tool, ToolAnswer, ToolError, Why, object, text};
-use crate::workshop::Workshop;
 
 /// Most characters of the description of `skill`.
 const MAX_DESCRIPTION: usize = 8_000;
@@ -48,14 +48,14 @@ impl Tool for LoadSkill {
         }
     }
 
-    fn description(&self, workshop: &Workshop) -> String {
+    fn description(&self, context: &ToolContext) -> String {
         match self {
             Self::Standard => "Loads a skill: its instructions, its folder and the list of its \
                                files. Call it before you start on a task that a skill is about; \
                                never guess a name. Loading again is only needed with other \
                                arguments."
                 .to_owned(),
-            Self::Agentick => with_listing(workshop),
+            Self::Agentick => with_listing(context),
         }
     }
 
@@ -116,44 +116,44 @@ impl Tool for LoadSkill {
         object(&fields, &required)
     }
 
-    fn is_read_only(&self, workshop: &Workshop) -> bool {
+    fn is_read_only(&self, context: &ToolContext) -> bool {
         // The skill may have commands that run when it is loaded.
-        workshop.runner.is_none() || !workshop.settings.commands
+        context.services.runner.is_none() || !context.settings.commands
     }
 
-    fn is_destructive(&self, workshop: &Workshop) -> bool {
-        !self.is_read_only(workshop) && workshop.settings.edits
+    fn is_destructive(&self, context: &ToolContext) -> bool {
+        !self.is_read_only(context) && context.settings.edits
     }
 
     fn answer(
         &self,
-        workshop: &Workshop,
+        context: &ToolContext,
         loaded: &mut Loaded,
         input: &Value,
     ) -> Result<ToolAnswer, ToolError> {
         let asked = text(input, "name");
         let skill = match loaded.take_resolved(asked) {
             Some(skill) => skill,
-            None => find(workshop, asked)?,
+            None => find(context, asked)?,
         };
         let arguments = self.arguments(input);
         let raw = arguments.raw().unwrap_or_default();
-        permit(workshop, &skill, Deed::Load, raw)?;
-        let snapshot = read(workshop, &skill).map_err(|error| failed(&error))?;
+        permit(context, &skill, SkillAction::Load, raw)?;
+        let snapshot = read(context, &skill).map_err(|error| failed(&error))?;
         let request = ActivationRequest::new(arguments);
-        let activation = activate(workshop, &snapshot, &request).map_err(|error| failed(&error))?;
+        let activation = activate(context, &snapshot, &request).map_err(|error| failed(&error))?;
         Ok(self.told(&activation, loaded))
     }
 
-    fn is_quick(&self, workshop: &Workshop, loaded: &mut Loaded, input: &Value) -> bool {
-        let Ok(skill) = workshop.resolve(text(input, "name"), Who::Model) else {
+    fn is_quick(&self, context: &ToolContext, loaded: &mut Loaded, input: &Value) -> bool {
+        let Ok(skill) = context.resolve(text(input, "name"), Who::Model) else {
             return false;
         };
         let raw = self.arguments(input);
         let raw = raw.raw().unwrap_or_default();
-        let is_quick = may_load_unasked(workshop, &skill, raw)
-            && skill.read_if_small(workshop).is_some_and(|snapshot| {
-                let runs = !self.is_read_only(workshop) && snapshot.is_trusted();
+        let is_quick = may_load_unasked(context, &skill, raw)
+            && skill.read_if_small(context).is_some_and(|snapshot| {
+                let runs = !self.is_read_only(context) && snapshot.is_trusted();
                 !runs || !snapshot.document.may_have_commands()
             });
         loaded.set_resolved(skill);
@@ -228,9 +228,9 @@ impl LoadSkill {
 }
 
 /// Returns the description of `skill`, with the skills that a model may load.
-fn with_listing(workshop: &Workshop) -> String {
-    let catalog = workshop.registry.snapshot();
-    let view = View::new(&catalog, &workshop.visibility, Who::Model);
+fn with_listing(context: &ToolContext) -> String {
+    let catalog = context.services.registry.snapshot();
+    let view = View::new(&catalog, &context.settings.visibility, Who::Model);
     let beginning = format!("{ABOUT}\n\nAvailable skills:\n");
     // Room for the sentence at the end.
     let (lines, omitted) = listing::within(&view, MAX_DESCRIPTION - beginning.len() - 200);

@@ -15,12 +15,12 @@ use prowess_registry::{ReadError, digest};
 use prowess_spec::{PathFault, ResourcePath};
 use serde_json::{Value, json};
 
-use crate::access::{Deed, find, listed, permit, shown};
+use crate::access::{SkillAction, find, listed, permit, shown};
 use crate::cap;
+use crate::context::ToolContext;
 use crate::loaded::Loaded;
 use crate::names::LOAD_SKILL_RESOURCE;
 use crate::tool::{Tool, ToolAnswer, ToolError, Why, number, object, text};
-use crate::workshop::Workshop;
 
 /// How many bytes are read where nobody says how many, and most of them. The answer has room for a
 /// sentence more.
@@ -37,7 +37,7 @@ impl Tool for LoadSkillResource {
         LOAD_SKILL_RESOURCE
     }
 
-    fn description(&self, _workshop: &Workshop) -> String {
+    fn description(&self, _context: &ToolContext) -> String {
         "Reads a file of a skill: references, assets, scripts and whatever else its folder has. \
          Long files come in parts: go on with `offset`."
             .to_owned()
@@ -95,7 +95,7 @@ impl Tool for LoadSkillResource {
 
     fn answer(
         &self,
-        workshop: &Workshop,
+        context: &ToolContext,
         _loaded: &mut Loaded,
         input: &Value,
     ) -> Result<ToolAnswer, ToolError> {
@@ -104,13 +104,16 @@ impl Tool for LoadSkillResource {
         let limit = number(input, "limit").and_then(|limit| usize::try_from(limit).ok());
         let limit = limit.unwrap_or(MAX_PART).clamp(1, MAX_PART);
 
-        let skill = find(workshop, asked)?;
+        let skill = find(context, asked)?;
         let entry = skill.entry();
         // Rules see the path as it is used: `references/././x` is no other file.
         let path = ResourcePath::new(raw).map_err(|fault| wrong_path(raw, fault))?;
         let path = path.as_str();
-        permit(workshop, &skill, Deed::Read, path)?;
-        let read = workshop.registry.file(&entry.skill.id, path, offset, limit);
+        permit(context, &skill, SkillAction::Read, path)?;
+        let read = context
+            .services
+            .registry
+            .file(&entry.skill.id, path, offset, limit);
         let resource = read.map_err(|error| unread(entry, path, &error))?;
         Ok(answer(entry, path, resource))
     }

@@ -11,14 +11,14 @@
 use prowess_traits::Ran;
 use serde_json::{Value, json};
 
-use crate::access::{Deed, find, listed, permit, shown};
+use crate::access::{SkillAction, find, listed, permit, shown};
 use crate::acting::has_ceiling;
 use crate::cap;
 use crate::command_output::{CommandOutput, MAX_COMMAND};
+use crate::context::ToolContext;
 use crate::loaded::Loaded;
 use crate::names::RUN_COMMAND_LINE;
 use crate::tool::{Tool, ToolAnswer, ToolError, Why, object, text};
-use crate::workshop::Workshop;
 
 /// Most bytes of one stream at first; less where the answer would be too long.
 const STREAM: usize = 24_000;
@@ -37,7 +37,7 @@ impl Tool for RunCommandLine {
         RUN_COMMAND_LINE
     }
 
-    fn description(&self, _workshop: &Workshop) -> String {
+    fn description(&self, _context: &ToolContext) -> String {
         "Runs a command of a loaded skill, in the skill's folder and with what the skill may do. \
          Answers with the exit code and the output. Write plain commands: what cannot be proved \
          harmless is refused or asked about."
@@ -68,13 +68,13 @@ impl Tool for RunCommandLine {
         CommandOutput::schema()
     }
 
-    fn is_read_only(&self, _workshop: &Workshop) -> bool {
+    fn is_read_only(&self, _context: &ToolContext) -> bool {
         false
     }
 
     fn answer(
         &self,
-        workshop: &Workshop,
+        context: &ToolContext,
         loaded: &mut Loaded,
         input: &Value,
     ) -> Result<ToolAnswer, ToolError> {
@@ -84,7 +84,7 @@ impl Tool for RunCommandLine {
             (None, Some(asked)) => asked,
             (None, None) => the_only(loaded)?,
         };
-        let skill = find(workshop, asked)?;
+        let skill = find(context, asked)?;
         let name = shown(skill.name());
         let failed = |text: String| ToolError::new(Why::Failed, text);
         let known = loaded.get(skill.name());
@@ -93,7 +93,7 @@ impl Tool for RunCommandLine {
             return Err(ToolError::new(Why::NoSkill, text));
         }
         let snapshot = skill
-            .read(workshop)
+            .read(context)
             .map_err(|error| failed(format!("Cannot read the skill {name}: {error}.")))?;
         let trust = &snapshot.trust;
         // The skill that acts must be the one that the model read.
@@ -101,15 +101,15 @@ impl Tool for RunCommandLine {
             let text = format!("The skill {name} changed since it was loaded. Load it again.");
             return Err(failed(text));
         }
-        permit(workshop, &skill, Deed::Run, command)?;
-        let profile = workshop.profile(Some(trust));
+        permit(context, &skill, SkillAction::Run, command)?;
+        let profile = context.profile(Some(trust));
         let actor = trust.actor(has_ceiling(trust));
-        let approved = workshop
+        let approved = context
             .approve_in(&profile.cwd, command, &actor)
             .map_err(|decision| {
                 ToolError::denied(&format!("The command of the skill {name}"), &decision)
             })?;
-        let Some(runner) = &workshop.runner else {
+        let Some(runner) = &context.services.runner else {
             return Err(failed("This program runs no commands.".to_owned()));
         };
         let ran = runner

@@ -7,12 +7,12 @@ use prowess_catalog::visibility::{Sight, View, Who};
 use prowess_search::Query;
 use serde_json::{Value, json};
 
-use crate::access::{Deed, permit_all, shown};
+use crate::access::{SkillAction, permit_all, shown};
+use crate::context::ToolContext;
 use crate::listing::{self, Seen};
 use crate::loaded::Loaded;
 use crate::names::SEARCH_SKILLS;
 use crate::tool::{Tool, ToolAnswer, ToolError, number, object, text};
-use crate::workshop::Workshop;
 
 /// How many skills are found where nobody says how many.
 const USUAL_LIMIT: usize = 10;
@@ -28,7 +28,7 @@ impl Tool for SearchSkills {
         SEARCH_SKILLS
     }
 
-    fn description(&self, _workshop: &Workshop) -> String {
+    fn description(&self, _context: &ToolContext) -> String {
         "Finds the skills that fit a few words about the task, the best first. Then call \
          `load_skill` with a name."
             .to_owned()
@@ -73,11 +73,11 @@ impl Tool for SearchSkills {
 
     fn answer(
         &self,
-        workshop: &Workshop,
+        context: &ToolContext,
         loaded: &mut Loaded,
         input: &Value,
     ) -> Result<ToolAnswer, ToolError> {
-        permit_all(workshop, Deed::List)?;
+        permit_all(context, SkillAction::List)?;
         let words = text(input, "query");
         let limit = number(input, "limit").and_then(|limit| usize::try_from(limit).ok());
         let limit = limit.unwrap_or(USUAL_LIMIT).clamp(1, MAX_LIMIT);
@@ -94,9 +94,9 @@ impl Tool for SearchSkills {
             explain: false,
             ..Query::new(words)
         };
-        let hits = workshop.registry.search(&query);
-        let catalog = workshop.registry.snapshot();
-        let view = View::new(&catalog, &workshop.visibility, Who::Model);
+        let hits = context.services.registry.search(&query);
+        let catalog = context.services.registry.snapshot();
+        let view = View::new(&catalog, &context.settings.visibility, Who::Model);
         let seen: Vec<Seen<'_>> = hits
             .iter()
             .filter_map(|hit| catalog.entry_of(&hit.skill))

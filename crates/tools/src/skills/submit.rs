@@ -6,11 +6,11 @@
 
 use serde_json::Value;
 
+use crate::context::ToolContext;
 use crate::loaded::Loaded;
 use crate::names::SUBMIT;
 use crate::schema::{Schema, SchemaFault};
 use crate::tool::{Tool, ToolAnswer, ToolError};
-use crate::workshop::Workshop;
 
 /// `submit`.
 #[derive(Clone, Debug)]
@@ -34,7 +34,7 @@ impl Tool for Submit {
         SUBMIT
     }
 
-    fn description(&self, _workshop: &Workshop) -> String {
+    fn description(&self, _context: &ToolContext) -> String {
         "Hands in the result. Call it once, when the work is done; do not write the result as \
          text besides."
             .to_owned()
@@ -54,7 +54,7 @@ impl Tool for Submit {
 
     fn answer(
         &self,
-        _workshop: &Workshop,
+        _context: &ToolContext,
         _loaded: &mut Loaded,
         input: &Value,
     ) -> Result<ToolAnswer, ToolError> {

@@ -5,11 +5,11 @@
 
 use serde_json::{Value, json};
 
-use crate::access::{Deed, find, listed, permit, shown};
+use crate::access::{SkillAction, find, listed, permit, shown};
+use crate::context::ToolContext;
 use crate::loaded::Loaded;
 use crate::names::UNLOAD_SKILL;
 use crate::tool::{Tool, ToolAnswer, ToolError, Why, object, text};
-use crate::workshop::Workshop;
 
 /// `unload_skill`.
 #[derive(Clone, Copy, Debug, Default)]
@@ -20,7 +20,7 @@ impl Tool for UnloadSkill {
         UNLOAD_SKILL
     }
 
-    fn description(&self, _workshop: &Workshop) -> String {
+    fn description(&self, _context: &ToolContext) -> String {
         "Unloads a skill whose work is done: its instructions no longer hold.".to_owned()
     }
 
@@ -49,15 +49,15 @@ impl Tool for UnloadSkill {
 
     fn answer(
         &self,
-        workshop: &Workshop,
+        context: &ToolContext,
         loaded: &mut Loaded,
         input: &Value,
     ) -> Result<ToolAnswer, ToolError> {
         let asked = text(input, "name");
         // What is loaded can be unloaded, though it may be gone or hidden meanwhile.
-        let name = match find(workshop, asked) {
+        let name = match find(context, asked) {
             Ok(skill) => {
-                permit(workshop, &skill, Deed::Unload, "")?;
+                permit(context, &skill, SkillAction::Unload, "")?;
                 skill.name().to_owned()
             }
             Err(_) if loaded.get(asked).is_some() => asked.to_owned(),

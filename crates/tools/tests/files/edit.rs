@@ -85,10 +85,10 @@ fn only_those_bytes_change() {
 #[test]
 fn what_cannot_be_edited_is_said() {
     let world = World::new().file("repo/b", b"a\0b").file("repo/d/x", "");
-    let workshop = world.yolo();
+    let context = world.yolo();
     let edit = |path: &str| {
         told(
-            &workshop,
+            &context,
             "edit",
             &json!({ "path": path, "old": "a", "new": "b" }),
         )
@@ -100,24 +100,24 @@ fn what_cannot_be_edited_is_said() {
     assert!(edit("big").contains("larger than the 10.4 MB"));
     world.put("repo/grow", "a".repeat(9 * 1024 * 1024));
     let input = json!({ "path": "grow", "old": "a", "new": "aaa", "all": true });
-    assert!(told(&workshop, "edit", &input).contains("would become larger"));
+    assert!(told(&context, "edit", &input).contains("would become larger"));
 }
 
 /// Nobody is asked about what cannot happen, and nobody learns what they may not read.
 #[test]
 fn questions_and_secrets() {
     let world = World::new().file("repo/f", "one\n");
-    let mut workshop = world.workshop(Mode::Ask, &[]);
+    let mut context = world.context(Mode::Ask, &[]);
     let says = Says::new(Answer::Once);
-    workshop.approver = says.clone();
+    context.services.approver = says.clone();
     told(
-        &workshop,
+        &context,
         "edit",
         &json!({ "path": "f", "old": "none", "new": "x" }),
     );
     assert!(says.questions().is_empty());
     told(
-        &workshop,
+        &context,
         "edit",
         &json!({ "path": "f", "old": "one", "new": "1" }),
     );
@@ -127,10 +127,10 @@ fn questions_and_secrets() {
     );
     // The same answer, whether the text is there or not.
     let says = Says::new(Answer::No);
-    workshop.approver = says.clone();
+    context.services.approver = says.clone();
     let guess = |old: &str| {
         told(
-            &workshop,
+            &context,
             "edit",
             &json!({ "path": world.text("outside/x"), "old": old, "new": "x" }),
         )

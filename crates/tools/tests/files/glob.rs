@@ -22,8 +22,8 @@ fn world() -> World {
         .link("repo/l.rs", "src/a.rs")
 }
 
-fn files(workshop: &prowess_tools::Workshop, input: &Value) -> Vec<String> {
-    let value = call(workshop, "glob", input).unwrap().value;
+fn files(context: &prowess_tools::ToolContext, input: &Value) -> Vec<String> {
+    let value = call(context, "glob", input).unwrap().value;
     value["files"]
         .as_array()
         .unwrap()
@@ -35,7 +35,7 @@ fn files(workshop: &prowess_tools::Workshop, input: &Value) -> Vec<String> {
 #[test]
 fn patterns_find_files_in_order() {
     let world = world();
-    let workshop = world.workshop(Mode::Ask, &[]);
+    let context = world.context(Mode::Ask, &[]);
     let cases: &[(Value, &[&str])] = &[
         (
             json!({ "pattern": "*.rs" }),
@@ -59,9 +59,9 @@ fn patterns_find_files_in_order() {
         (json!({ "pattern": "x" }), &[]),
     ];
     for (input, expected) in cases {
-        assert_eq!(files(&workshop, input), *expected, "{input}");
+        assert_eq!(files(&context, input), *expected, "{input}");
     }
-    let none = told(&workshop, "glob", &json!({ "pattern": "*.c" }));
+    let none = told(&context, "glob", &json!({ "pattern": "*.c" }));
     assert_eq!(none, "No file in `.` fits `*.c`.\n");
 }
 
@@ -72,23 +72,23 @@ fn rules_leave_files_out() {
         (Effect::Deny, "Read(src/deep/**)"),
         (Effect::Ask, "Read(b.rs)"),
     ];
-    let workshop = world.workshop(Mode::Ask, &rules);
-    let text = told(&workshop, "glob", &json!({ "pattern": "src/**" }));
+    let context = world.context(Mode::Ask, &rules);
+    let text = told(&context, "glob", &json!({ "pattern": "src/**" }));
     assert_eq!(text, "src/a.rs\n[left out by rules: 2 files]\n");
-    let all = world.workshop(Mode::Yolo, &[(Effect::Deny, "Read")]);
+    let all = world.context(Mode::Yolo, &[(Effect::Deny, "Read")]);
     assert!(told(&all, "glob", &json!({ "pattern": "*" })).contains("deny rule `Read`"));
 }
 
 #[test]
 fn a_folder_outside_is_asked_about_once() {
     let world = world().file("outside/deep/y", "");
-    let mut workshop = world.workshop(Mode::Ask, &[]);
+    let mut context = world.context(Mode::Ask, &[]);
     let input = json!({ "pattern": "*", "path": "out" });
-    assert!(told(&workshop, "glob", &input).contains("was refused"));
+    assert!(told(&context, "glob", &input).contains("was refused"));
     let says = Says::new(Answer::Once);
-    workshop.approver = says.clone();
+    context.services.approver = says.clone();
     assert_eq!(
-        files(&workshop, &input),
+        files(&context, &input),
         [world.text("outside/deep/y"), world.text("outside/x")]
     );
     assert_eq!(says.questions().len(), 1);
@@ -97,17 +97,13 @@ fn a_folder_outside_is_asked_about_once() {
 
 #[test]
 fn wrong_patterns_and_folders() {
-    let workshop_world = world();
-    let workshop = workshop_world.workshop(Mode::Ask, &[]);
+    let world_of_files = world();
+    let context = world_of_files.context(Mode::Ask, &[]);
     for pattern in ["/etc/*", "../*", "a/../../b", "[", "{a"] {
-        let text = told(&workshop, "glob", &json!({ "pattern": pattern }));
+        let text = told(&context, "glob", &json!({ "pattern": pattern }));
         assert!(text.contains("is no pattern"), "{pattern}: {text}");
     }
-    let text = told(
-        &workshop,
-        "glob",
-        &json!({ "pattern": "*", "path": "none" }),
-    );
+    let text = told(&context, "glob", &json!({ "pattern": "*", "path": "none" }));
     assert_eq!(text, "There is no folder `none`.");
 }
 
@@ -120,8 +116,8 @@ fn many_files_and_strange_names() {
     let name = std::ffi::OsStr::from_bytes(b"\xff\n");
     std::fs::create_dir(world.path("repo/odd")).unwrap();
     std::fs::write(world.path("repo/odd").join(name), "").unwrap();
-    let workshop = world.yolo();
-    let answer = call(&workshop, "glob", &json!({ "pattern": "*" })).unwrap();
+    let context = world.yolo();
+    let answer = call(&context, "glob", &json!({ "pattern": "*" })).unwrap();
     assert_eq!(answer.value["files"].as_array().unwrap().len(), 500);
     assert!(
         answer
@@ -129,7 +125,7 @@ fn many_files_and_strange_names() {
             .ends_with("499\n[not everything: there is more; use a narrower pattern or `path`]\n")
     );
     assert_eq!(
-        files(&workshop, &json!({ "pattern": "odd/*" })),
+        files(&context, &json!({ "pattern": "odd/*" })),
         ["odd/\u{fffd}\\n"]
     );
 }
@@ -158,10 +154,10 @@ fn what_is_ignored_above() {
         .file(".gitignore", "*\n")
         .file("repo/sub/a", "")
         .file("repo/b", "");
-    let workshop = world.yolo();
-    assert_eq!(files(&workshop, &json!({ "pattern": "*" })), ["b", "sub/a"]);
+    let context = world.yolo();
+    assert_eq!(files(&context, &json!({ "pattern": "*" })), ["b", "sub/a"]);
     world.put("repo/.gitignore", "a\n.*\n");
     std::fs::create_dir(world.path("repo/.git")).unwrap();
-    assert_eq!(files(&workshop, &json!({ "pattern": "*" })), ["b"]);
-    assert!(files(&workshop, &json!({ "pattern": "*", "path": "sub" })).is_empty());
+    assert_eq!(files(&context, &json!({ "pattern": "*" })), ["b"]);
+    assert!(files(&context, &json!({ "pattern": "*", "path": "sub" })).is_empty());
 }

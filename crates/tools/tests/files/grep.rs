@@ -18,8 +18,8 @@ fn world() -> World {
 #[test]
 fn lines_are_found() {
     let world = world();
-    let workshop = world.workshop(Mode::Ask, &[]);
-    let grep = |input| told(&workshop, "grep", &input);
+    let context = world.context(Mode::Ask, &[]);
+    let grep = |input| told(&context, "grep", &input);
     assert_eq!(
         grep(json!({ "pattern": "one" })),
         "a.rs\n1:fn one() {}\n\nsub/b.txt\n1:one\n"
@@ -53,7 +53,7 @@ fn lines_are_found() {
         grep(json!({ "pattern": "one|two", "limit": 1 })),
         "a.rs\n1:fn one() {}\n[not everything: there is more; use a narrower pattern, `glob` or `path`]\n"
     );
-    let answer = call(&workshop, "grep", &json!({ "pattern": "^$" })).unwrap();
+    let answer = call(&context, "grep", &json!({ "pattern": "^$" })).unwrap();
     assert_eq!(
         answer.value["matches"],
         json!([{ "path": "a.rs", "line": 3, "text": "" }])
@@ -78,8 +78,8 @@ fn context_has_gaps() {
 #[test]
 fn rules_leave_files_out() {
     let world = world().file("repo/.env", "one\n");
-    let workshop = world.workshop(Mode::Ask, &[(Effect::Deny, "Read(.env)")]);
-    let answer = call(&workshop, "grep", &json!({ "pattern": "one" })).unwrap();
+    let context = world.context(Mode::Ask, &[(Effect::Deny, "Read(.env)")]);
+    let answer = call(&context, "grep", &json!({ "pattern": "one" })).unwrap();
     assert!(
         answer.text.ends_with("[left out by rules: 1 file]\n"),
         "{}",
@@ -87,7 +87,7 @@ fn rules_leave_files_out() {
     );
     assert!(!answer.text.contains(".env") && answer.value["leftOut"] == 1);
     let denied = told(
-        &workshop,
+        &context,
         "grep",
         &json!({ "pattern": "one", "path": ".env" }),
     );
@@ -99,9 +99,9 @@ fn long_lines_and_many_lines() {
     let wide = format!("{}needle{}", "é".repeat(5_000), "x".repeat(5_000));
     let many = "needle\n".repeat(5_000);
     let world = World::new().file("repo/a", wide).file("repo/b", many);
-    let workshop = world.yolo();
+    let context = world.yolo();
     let text = told(
-        &workshop,
+        &context,
         "grep",
         &json!({ "pattern": "needle", "glob": "a" }),
     );
@@ -110,14 +110,14 @@ fn long_lines_and_many_lines() {
         "{text}"
     );
     let answer = call(
-        &workshop,
+        &context,
         "grep",
         &json!({ "pattern": "needle", "limit": 100_000 }),
     )
     .unwrap();
     assert_eq!(answer.value["matches"].as_array().unwrap().len(), 1_000);
     world.put("repo/c", vec![b'x'; 17 * 1024 * 1024]);
-    let text = told(&workshop, "grep", &json!({ "pattern": "x", "glob": "c" }));
+    let text = told(&context, "grep", &json!({ "pattern": "x", "glob": "c" }));
     assert!(
         text.ends_with("[not searched: 1 file larger than 16.7 MB]\n"),
         "{text}"
@@ -127,8 +127,8 @@ fn long_lines_and_many_lines() {
 #[test]
 fn expressions_cannot_be_bombs() {
     let world = World::new().file("repo/a", format!("{}\n", "a".repeat(100_000)));
-    let workshop = world.yolo();
-    let grep = |pattern: &str| told(&workshop, "grep", &json!({ "pattern": pattern }));
+    let context = world.yolo();
+    let grep = |pattern: &str| told(&context, "grep", &json!({ "pattern": pattern }));
     assert!(grep("(a+)+$x").starts_with("No line in"));
     for pattern in [
         "(",

@@ -41,7 +41,7 @@ const OUT: &[&str] = &[
 fn nothing_outside_is_reached_unasked() {
     let world = world();
     // In this mode everything inside may be written unasked.
-    let workshop = world.workshop(Mode::AcceptEdits, &[]);
+    let context = world.context(Mode::AcceptEdits, &[]);
     for path in OUT {
         for (tool, input) in [
             ("read", json!({ "path": path })),
@@ -52,7 +52,7 @@ fn nothing_outside_is_reached_unasked() {
             ),
             ("grep", json!({ "path": path, "pattern": "." })),
         ] {
-            let error = call(&workshop, tool, &input).unwrap_err();
+            let error = call(&context, tool, &input).unwrap_err();
             let why = error.why();
             assert!(
                 matches!(why, Some(Why::Denied | Why::Input)),
@@ -74,9 +74,9 @@ fn nothing_outside_is_reached_unasked() {
 fn some_places_are_never_touched() {
     let world = world();
     let rules = [(Effect::Allow, "Read(//**)"), (Effect::Allow, "Edit(//**)")];
-    let mut workshop = world.workshop(Mode::Yolo, &rules);
+    let mut context = world.context(Mode::Yolo, &rules);
     let says = Says::new(Answer::Always);
-    workshop.approver = says.clone();
+    context.services.approver = says.clone();
     for path in [
         "~/.ssh/id",
         "keys/id",
@@ -93,17 +93,17 @@ fn some_places_are_never_touched() {
             ),
             ("grep", json!({ "path": path, "pattern": "." })),
         ] {
-            let error = call(&workshop, tool, &input).unwrap_err();
+            let error = call(&context, tool, &input).unwrap_err();
             assert_eq!(error.why(), Some(Why::Denied), "{tool} {path}: {error}");
         }
     }
     let found = told(
-        &workshop,
+        &context,
         "grep",
         &json!({ "path": "..", "pattern": "SECRET" }),
     );
     assert!(found.contains("outside/x") && !found.contains(".ssh") && !found.contains("ours"));
-    let found = told(&workshop, "glob", &json!({ "path": "..", "pattern": "**" }));
+    let found = told(&context, "glob", &json!({ "path": "..", "pattern": "**" }));
     assert!(found.contains("outside/x") && !found.contains(".ssh") && !found.contains("ours"));
     assert!(says.questions().is_empty());
 }
@@ -116,8 +116,8 @@ fn some_files_are_never_written() {
         .file("repo/.git/config", "")
         .file("repo/.agents/skills/s/SKILL.md", skill)
         .file("repo/sub/.git/config", "");
-    let mut workshop = world.yolo();
-    workshop.approver = Says::new(Answer::Always);
+    let mut context = world.yolo();
+    context.services.approver = Says::new(Answer::Always);
     for path in [
         ".git/config",
         ".git/hooks/pre-commit",
@@ -136,14 +136,14 @@ fn some_files_are_never_written() {
         "~/.config/x",
     ] {
         let input = json!({ "path": path, "content": "PWNED" });
-        let error = call(&workshop, "write", &input).unwrap_err();
+        let error = call(&context, "write", &input).unwrap_err();
         assert_eq!(error.why(), Some(Why::Denied), "{path}: {error}");
     }
     assert_eq!(world.get("repo/.agents/skills/s/SKILL.md"), skill);
     // They can be read.
     assert!(
         call(
-            &workshop,
+            &context,
             "read",
             &json!({ "path": ".agents/skills/s/SKILL.md" })
         )
@@ -154,7 +154,7 @@ fn some_files_are_never_written() {
 #[test]
 fn strange_paths_are_errors() {
     let world = world();
-    let workshop = world.yolo();
+    let context = world.yolo();
     let long = "x/".repeat(3_000);
     let cases = [
         ("a\0b", "NUL"),
@@ -172,7 +172,7 @@ fn strange_paths_are_errors() {
             ("read", json!({ "path": path })),
             ("write", json!({ "path": path, "content": "x" })),
         ] {
-            let text = told(&workshop, tool, &input);
+            let text = told(&context, tool, &input);
             assert!(text.contains(why), "{tool} {path:?}: {text}");
         }
     }
@@ -186,7 +186,7 @@ fn strange_paths_are_errors() {
         "in ",
         "~root/x",
     ] {
-        let text = told(&workshop, "read", &json!({ "path": path }));
+        let text = told(&context, "read", &json!({ "path": path }));
         assert!(text.starts_with("There is no file"), "{path}: {text}");
     }
 }
@@ -194,10 +194,10 @@ fn strange_paths_are_errors() {
 #[test]
 fn a_link_is_told_about() {
     let world = world();
-    let mut workshop = world.workshop(Mode::Ask, &[]);
+    let mut context = world.context(Mode::Ask, &[]);
     let says = Says::new(Answer::Once);
-    workshop.approver = says.clone();
-    told(&workshop, "read", &json!({ "path": "out" }));
+    context.services.approver = says.clone();
+    told(&context, "read", &json!({ "path": "out" }));
     let (link, target) = (world.text("repo/out"), world.text("outside/x"));
     assert_eq!(
         says.questions(),
@@ -209,17 +209,17 @@ fn a_link_is_told_about() {
 #[test]
 fn a_project_behind_a_link_is_the_project() {
     let world = world().link("alias", "repo").file("repo/.env", "KEY");
-    let mut workshop = world.workshop(Mode::AcceptEdits, &[(Effect::Deny, "Read(/.env)")]);
-    workshop.places.workspace = world.path("alias");
-    workshop.gate().places.root = world.text("alias").into();
+    let mut context = world.context(Mode::AcceptEdits, &[(Effect::Deny, "Read(/.env)")]);
+    context.settings.paths.workspace = world.path("alias");
+    context.gate().places.root = world.text("alias").into();
     assert_eq!(
-        told(&workshop, "read", &json!({ "path": "in" })),
+        told(&context, "read", &json!({ "path": "in" })),
         "1\tfine\n"
     );
     let absolute = json!({ "path": world.text("repo/in"), "content": "new" });
-    assert!(told(&workshop, "write", &absolute).starts_with("Replaced `in`"));
+    assert!(told(&context, "write", &absolute).starts_with("Replaced `in`"));
     let denied = told(
-        &workshop,
+        &context,
         "read",
         &json!({ "path": world.text("repo/.env") }),
     );
@@ -231,8 +231,8 @@ fn a_project_behind_a_link_is_the_project() {
 fn a_skill_that_is_the_project_is_written() {
     let skill = "---\nname: s\ndescription: d\n---\nBody\n";
     let world = World::new().file("repo/.agents/skills/s/SKILL.md", skill);
-    let mut workshop = world.yolo();
-    workshop.places.workspace = world.path("repo/.agents/skills/s");
+    let mut context = world.yolo();
+    context.settings.paths.workspace = world.path("repo/.agents/skills/s");
     let input = json!({ "path": "SKILL.md", "content": "new" });
-    assert!(call(&workshop, "write", &input).is_ok());
+    assert!(call(&context, "write", &input).is_ok());
 }

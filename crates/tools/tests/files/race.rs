@@ -34,13 +34,13 @@ fn swapping(world: &World, victim: &str, target: &str, mut work: impl FnMut()) {
 fn no_swap_leads_out_while_reading() {
     for (victim, target) in [("repo/d/x", "outside/x"), ("repo/d", "outside")] {
         let world = World::new().file("repo/d/x", "mine");
-        let workshop = world.workshop(Mode::Ask, &[]);
+        let context = world.context(Mode::Ask, &[]);
         swapping(&world, victim, target, || {
             for (tool, input) in [
                 ("read", json!({ "path": "d/x" })),
                 ("grep", json!({ "pattern": "SECRET" })),
             ] {
-                let text = told(&workshop, tool, &input);
+                let text = told(&context, tool, &input);
                 assert!(
                     !text.contains("1\tSECRET") && !text.contains(":SECRET"),
                     "{text}"
@@ -54,20 +54,20 @@ fn no_swap_leads_out_while_reading() {
 fn no_swap_leads_out_while_writing() {
     for (victim, target) in [("repo/d/x", "outside/x"), ("repo/d", "outside")] {
         let world = World::new().file("repo/d/x", "mine");
-        let workshop = world.workshop(Mode::AcceptEdits, &[]);
+        let context = world.context(Mode::AcceptEdits, &[]);
         swapping(&world, victim, target, || {
             told(
-                &workshop,
+                &context,
                 "write",
                 &json!({ "path": "d/x", "content": "mine" }),
             );
             told(
-                &workshop,
+                &context,
                 "write",
                 &json!({ "path": "d/new/file", "content": "mine" }),
             );
             told(
-                &workshop,
+                &context,
                 "edit",
                 &json!({ "path": "d/x", "old": "SECRET", "new": "PWNED" }),
             );
@@ -83,7 +83,7 @@ fn a_file_is_replaced_whole() {
     let world = World::new();
     let texts = ["a".repeat(100_000), "b".repeat(150_000)];
     world.put("repo/f", &texts[0]);
-    let workshop = world.yolo();
+    let context = world.yolo();
     let done = AtomicBool::new(false);
     std::thread::scope(|scope| {
         scope.spawn(|| {
@@ -94,7 +94,7 @@ fn a_file_is_replaced_whole() {
         });
         for round in 0..60 {
             let input = json!({ "path": "f", "content": texts[round % 2] });
-            assert!(told(&workshop, "write", &input).starts_with("Replaced"));
+            assert!(told(&context, "write", &input).starts_with("Replaced"));
         }
         done.store(true, Ordering::Relaxed);
     });

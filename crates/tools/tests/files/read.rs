@@ -11,8 +11,8 @@ use crate::support::{Says, World, call, told};
 #[test]
 fn lines_come_with_numbers() {
     let world = World::new().file("repo/a.txt", "one\ntwo\r\nthree");
-    let workshop = world.workshop(Mode::Ask, &[]);
-    let answer = call(&workshop, "read", &json!({ "path": "a.txt" })).unwrap();
+    let context = world.context(Mode::Ask, &[]);
+    let answer = call(&context, "read", &json!({ "path": "a.txt" })).unwrap();
     assert_eq!(answer.text, "1\tone\n2\ttwo\n3\tthree\n");
     assert_eq!(answer.value["content"], "one\ntwo\r\nthree");
     assert_eq!(
@@ -26,7 +26,7 @@ fn lines_come_with_numbers() {
     ];
     for path in all {
         assert_eq!(
-            told(&workshop, "read", &json!({ "path": path })),
+            told(&context, "read", &json!({ "path": path })),
             answer.text,
             "{path}"
         );
@@ -37,22 +37,17 @@ fn lines_come_with_numbers() {
 fn long_files_come_in_parts() {
     let lines: String = (1..=5_000).map(|n| format!("line {n}\n")).collect();
     let world = World::new().file("repo/long", lines);
-    let workshop = world.yolo();
+    let context = world.yolo();
     let (mut next, mut whole) = (json!(1), String::new());
     while !next.is_null() {
-        let part = call(
-            &workshop,
-            "read",
-            &json!({ "path": "long", "offset": next }),
-        )
-        .unwrap();
+        let part = call(&context, "read", &json!({ "path": "long", "offset": next })).unwrap();
         assert_eq!(part.value["total"], 5_000);
         whole.push_str(part.value["content"].as_str().unwrap());
         next = part.value["next"].clone();
     }
     assert_eq!(whole, world.get("repo/long"));
     let two = told(
-        &workshop,
+        &context,
         "read",
         &json!({ "path": "long", "offset": 4999, "limit": 1 }),
     );
@@ -60,20 +55,12 @@ fn long_files_come_in_parts() {
         two,
         "4999\tline 4999\n[lines 4999 to 4999 of 5,000; go on with offset 5000]\n"
     );
-    let end = told(
-        &workshop,
-        "read",
-        &json!({ "path": "long", "offset": 5000 }),
-    );
+    let end = told(&context, "read", &json!({ "path": "long", "offset": 5000 }));
     assert_eq!(
         end,
         "5000\tline 5000\n[lines 5000 to 5000 of 5,000; this is the end]\n"
     );
-    let beyond = told(
-        &workshop,
-        "read",
-        &json!({ "path": "long", "offset": 5001 }),
-    );
+    let beyond = told(&context, "read", &json!({ "path": "long", "offset": 5001 }));
     assert_eq!(beyond, "`long` has 5,000 lines, so none from 5001 on.");
 }
 
@@ -121,8 +108,8 @@ fn marks_and_old_encodings() {
         .file("repo/latin", b"caf\xe9\n")
         .file("repo/empty", "")
         .file("repo/binary", b"a\0b");
-    let workshop = world.yolo();
-    let read = |path: &str| told(&workshop, "read", &json!({ "path": path }));
+    let context = world.yolo();
+    let read = |path: &str| told(&context, "read", &json!({ "path": path }));
     assert_eq!(read("bom"), "1\tone\n");
     assert_eq!(
         read("latin"),
@@ -147,7 +134,7 @@ fn pictures_are_shown() {
         .file("repo/p.webp", b"RIFF\0\0\0\0WEBPVP8 ")
         .file("repo/large.png", large)
         .file("repo/p.pdf", b"%PDF-1.7\n\0");
-    let workshop = world.yolo();
+    let context = world.yolo();
     let cases = [
         ("p.png", "image/png", 1),
         ("p.jpg", "image/jpeg", 1),
@@ -157,7 +144,7 @@ fn pictures_are_shown() {
         ("p.pdf", "application/pdf", 0),
     ];
     for (path, kind, images) in cases {
-        let answer = call(&workshop, "read", &json!({ "path": path })).unwrap();
+        let answer = call(&context, "read", &json!({ "path": path })).unwrap();
         assert_eq!(
             (answer.images.len(), &answer.value["type"]),
             (images, &json!(kind)),
@@ -165,7 +152,7 @@ fn pictures_are_shown() {
         );
         assert!(answer.images.iter().all(|image| &*image.media_type == kind));
     }
-    let answer = call(&workshop, "read", &json!({ "path": "p.png" })).unwrap();
+    let answer = call(&context, "read", &json!({ "path": "p.png" })).unwrap();
     assert_eq!(&*answer.images[0].data, "iVBORw0KGgowMTIz");
 }
 
@@ -175,9 +162,9 @@ fn folders_are_listed() {
         .file("repo/b/x", "")
         .file("repo/a", "")
         .link("repo/l", "a");
-    let workshop = world.yolo();
+    let context = world.yolo();
     assert_eq!(
-        told(&workshop, "read", &json!({ "path": "." })),
+        told(&context, "read", &json!({ "path": "." })),
         "`.` is a folder.\na\nb/\nl@\n"
     );
     for n in 0..1_500 {
@@ -185,12 +172,12 @@ fn folders_are_listed() {
     }
     let name = std::ffi::OsStr::from_bytes(b"not-\xff-utf8\n");
     std::fs::write(world.path("repo/b").join(name), "").unwrap();
-    let many = told(&workshop, "read", &json!({ "path": "many" }));
+    let many = told(&context, "read", &json!({ "path": "many" }));
     assert!(
         many.contains("0999\n[1,000 of 1,500 names; use `glob`"),
         "{many}"
     );
-    let odd = told(&workshop, "read", &json!({ "path": "b" }));
+    let odd = told(&context, "read", &json!({ "path": "b" }));
     assert_eq!(odd, "`b` is a folder.\nnot-\u{fffd}-utf8\\n\nx\n");
 }
 
@@ -210,7 +197,7 @@ fn what_is_no_file_is_refused_at_once() {
     let world = world
         .link("repo/tty", "/dev/tty")
         .link("repo/self", "/proc/self/environ");
-    let workshop = world.yolo();
+    let context = world.yolo();
     let cases = [
         ("fifo", "it is a FIFO"),
         ("socket", "it is a socket"),
@@ -227,7 +214,7 @@ fn what_is_no_file_is_refused_at_once() {
             if tool == "grep" {
                 input["pattern"] = json!("x");
             }
-            let text = told(&workshop, tool, &input);
+            let text = told(&context, tool, &input);
             assert!(
                 text.contains(why) && text.contains("was refused"),
                 "{tool} {path}: {text}"
@@ -239,8 +226,8 @@ fn what_is_no_file_is_refused_at_once() {
 #[test]
 fn what_the_system_refuses_is_said() {
     let world = World::new().file("repo/file.txt", "x");
-    let workshop = world.yolo();
-    let read = |path: &str| told(&workshop, "read", &json!({ "path": path }));
+    let context = world.yolo();
+    let read = |path: &str| told(&context, "read", &json!({ "path": path }));
     assert_eq!(
         read("fle.txt"),
         "There is no file `fle.txt`. Did you mean `file.txt`?"
@@ -258,38 +245,38 @@ fn the_gate_decides_about_reading() {
         .link("repo/l", ".env")
         .file("repo/d/x", "");
     let rules = [(Effect::Deny, "Read(.env)"), (Effect::Ask, "Read(a)")];
-    let mut workshop = world.workshop(Mode::Yolo, &rules);
+    let mut context = world.context(Mode::Yolo, &rules);
     for path in [".env", "l", "./d/../.env"] {
-        let text = told(&workshop, "read", &json!({ "path": path }));
+        let text = told(&context, "read", &json!({ "path": path }));
         assert!(text.contains("deny rule `Read(.env)`"), "{path}: {text}");
     }
     // A rule about the link counts too.
-    workshop = world.workshop(Mode::Ask, &[(Effect::Deny, "Read(l)")]);
-    assert!(told(&workshop, "read", &json!({ "path": "l" })).contains("deny rule `Read(l)`"));
+    context = world.context(Mode::Ask, &[(Effect::Deny, "Read(l)")]);
+    assert!(told(&context, "read", &json!({ "path": "l" })).contains("deny rule `Read(l)`"));
     // Outside of the project somebody is asked.
     let outside = world.text("outside/x");
-    let text = told(&workshop, "read", &json!({ "path": outside }));
+    let text = told(&context, "read", &json!({ "path": outside }));
     assert!(
         text.contains("was refused: no rule allows reading"),
         "{text}"
     );
     let says = Says::new(Answer::Once);
-    workshop.approver = says.clone();
+    context.services.approver = says.clone();
     assert_eq!(
-        told(&workshop, "read", &json!({ "path": outside })),
+        told(&context, "read", &json!({ "path": outside })),
         "1\tSECRET\n"
     );
     assert_eq!(says.questions(), [format!("Read `{outside}`")]);
-    let plan = world.workshop(Mode::Plan, &[]);
+    let plan = world.context(Mode::Plan, &[]);
     assert_eq!(told(&plan, "read", &json!({ "path": "a" })), "1\tx\n");
 }
 
 #[test]
 fn output_that_was_too_long_can_be_read() {
     let world = World::new().file("ours/outputs/output-1.txt", "all of it");
-    let workshop = world.workshop(Mode::Allow, &[]);
+    let context = world.context(Mode::Allow, &[]);
     let input = json!({ "path": world.text("ours/outputs/output-1.txt") });
-    assert_eq!(told(&workshop, "read", &input), "1\tall of it\n");
+    assert_eq!(told(&context, "read", &input), "1\tall of it\n");
     let write = json!({ "path": world.text("ours/outputs/output-1.txt"), "content": "x" });
     assert!(told(&world.yolo(), "write", &write).contains("was refused"));
 }

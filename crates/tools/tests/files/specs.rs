@@ -9,7 +9,7 @@ use crate::support::{Web, World};
 #[test]
 fn each_tool_has_a_spec() {
     let world = World::new();
-    let workshop = world.yolo();
+    let context = world.yolo();
     let tools = file_tools(Some(Arc::new(Web::default())));
     let names: Vec<&str> = tools.iter().map(|tool| tool.name()).collect();
     assert_eq!(
@@ -17,7 +17,7 @@ fn each_tool_has_a_spec() {
         ["read", "write", "edit", "bash", "glob", "grep", "http_get"]
     );
     for tool in &tools {
-        let spec = tool.spec(&workshop);
+        let spec = tool.spec(&context);
         for schema in [&spec.input_schema, &spec.output_schema] {
             jsonschema::draft202012::meta::validate(schema).unwrap();
         }
@@ -43,11 +43,11 @@ fn each_tool_has_a_spec() {
 #[test]
 fn wrong_inputs_are_refused() {
     let world = World::new();
-    let workshop = world.yolo();
+    let context = world.yolo();
     for tool in file_tools(Some(Arc::new(Web::default()))) {
         let mut loaded = prowess_tools::Loaded::default();
         for input in [serde_json::json!({}), serde_json::json!({ "bogus": 1 })] {
-            let error = tool.call(&workshop, &mut loaded, &input).unwrap_err();
+            let error = tool.call(&context, &mut loaded, &input).unwrap_err();
             assert_eq!(
                 error.why(),
                 Some(prowess_tools::Why::Input),

@@ -1,4 +1,4 @@
-//! A project, a home, and a workshop in it.
+//! A project, a home, and a context in it.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
@@ -8,7 +8,7 @@ use prowess_policy::{Answer, Effect, Mode, RuleSet, Source};
 use prowess_registry::{FileOptions, FileSource, Place, Registry};
 use prowess_test::ManualClock;
 use prowess_tools::files::file_tools;
-use prowess_tools::{Loaded, Places, ToolAnswer, ToolError, Workshop};
+use prowess_tools::{Loaded, ToolAnswer, ToolContext, ToolError, WorkspacePaths};
 use prowess_traits::{Approver, FetchError, FetchLimits, Fetched, Fetcher, Question};
 use serde_json::Value;
 
@@ -73,7 +73,7 @@ impl World {
         names
     }
 
-    pub(crate) fn workshop(&self, mode: Mode, rules: &[(Effect, &str)]) -> Workshop {
+    pub(crate) fn context(&self, mode: Mode, rules: &[(Effect, &str)]) -> ToolContext {
         let registry = Registry::new(Precedence::default());
         let place = Place {
             current: self.path("repo"),
@@ -82,8 +82,8 @@ impl World {
         };
         registry.add_files(FileSource::new(place, FileOptions::default()));
         registry.refresh();
-        let mut workshop = Workshop::reading(Arc::new(registry), Arc::new(ManualClock::at(1)));
-        workshop.places = Places {
+        let mut context = ToolContext::new(Arc::new(registry), Arc::new(ManualClock::at(1)));
+        context.settings.paths = WorkspacePaths {
             workspace: self.path("repo"),
             home: self.path("house"),
             ours: vec![self.path("ours")],
@@ -95,32 +95,32 @@ impl World {
         }
         assert!(set.unread().is_empty(), "{:?}", set.unread());
         {
-            let mut gate = workshop.gate();
+            let mut gate = context.gate();
             gate.rules = set;
             gate.mode = mode;
             gate.places.root = self.text("repo").into();
             gate.places.home = self.text("house").into();
         }
-        workshop
+        context
     }
 
-    /// A workshop in which everything that no rule forbids is allowed.
-    pub(crate) fn yolo(&self) -> Workshop {
-        self.workshop(Mode::Yolo, &[])
+    /// A context in which everything that no rule forbids is allowed.
+    pub(crate) fn yolo(&self) -> ToolContext {
+        self.context(Mode::Yolo, &[])
     }
 }
 
 /// Calls a tool, and checks what it answers against its schema.
 pub(crate) fn call(
-    workshop: &Workshop,
+    context: &ToolContext,
     name: &str,
     input: &Value,
 ) -> Result<ToolAnswer, ToolError> {
-    call_with(workshop, None, name, input)
+    call_with(context, None, name, input)
 }
 
 pub(crate) fn call_with(
-    workshop: &Workshop,
+    context: &ToolContext,
     fetcher: Option<Arc<dyn Fetcher>>,
     name: &str,
     input: &Value,
@@ -130,7 +130,7 @@ pub(crate) fn call_with(
         .iter()
         .find(|tool| tool.name() == name)
         .expect("a tool of that name");
-    let answer = tool.call(workshop, &mut Loaded::default(), input);
+    let answer = tool.call(context, &mut Loaded::default(), input);
     if let Ok(answer) = &answer {
         let errors: Vec<String> = jsonschema::validator_for(&tool.output_schema())
             .unwrap()
@@ -148,8 +148,8 @@ pub(crate) fn call_with(
 }
 
 /// What a model reads.
-pub(crate) fn told(workshop: &Workshop, name: &str, input: &Value) -> String {
-    match call(workshop, name, input) {
+pub(crate) fn told(context: &ToolContext, name: &str, input: &Value) -> String {
+    match call(context, name, input) {
         Ok(answer) => answer.text,
         Err(error) => error.to_string(),
     }

@@ -12,10 +12,10 @@ use crate::support::{Says, World, call, told};
 #[test]
 fn files_are_made_and_replaced() {
     let world = World::new();
-    let workshop = world.yolo();
+    let context = world.yolo();
     let write = |content: &str| {
         call(
-            &workshop,
+            &context,
             "write",
             &json!({ "path": "a/b/c.txt", "content": content }),
         )
@@ -84,25 +84,25 @@ fn modes_decide() {
     for (mode, inside, out) in cases {
         world.put("repo/f", "old");
         world.put("outside/x", "SECRET");
-        let workshop = world.workshop(mode, &[]);
-        assert_eq!(call(&workshop, "write", &input).is_ok(), inside, "{mode:?}");
-        assert_eq!(call(&workshop, "write", &outside).is_ok(), out, "{mode:?}");
+        let context = world.context(mode, &[]);
+        assert_eq!(call(&context, "write", &input).is_ok(), inside, "{mode:?}");
+        assert_eq!(call(&context, "write", &outside).is_ok(), out, "{mode:?}");
         assert_eq!(world.get("repo/f"), if inside { "new" } else { "old" });
     }
-    let ruled = world.workshop(Mode::Allow, &[(Effect::Allow, "Edit(f)")]);
+    let ruled = world.context(Mode::Allow, &[(Effect::Allow, "Edit(f)")]);
     assert!(call(&ruled, "write", &input).is_ok());
-    let denied = world.workshop(Mode::Yolo, &[(Effect::Deny, "Read(f)")]);
+    let denied = world.context(Mode::Yolo, &[(Effect::Deny, "Read(f)")]);
     assert!(told(&denied, "write", &input).contains("deny rule `Read(f)`"));
 }
 
 #[test]
 fn the_person_sees_the_change() {
     let world = World::new().file("repo/f", "one\ntwo\n");
-    let mut workshop = world.workshop(Mode::Ask, &[]);
+    let mut context = world.context(Mode::Ask, &[]);
     let says = Says::new(Answer::No);
-    workshop.approver = says.clone();
+    context.services.approver = says.clone();
     let no = told(
-        &workshop,
+        &context,
         "write",
         &json!({ "path": "f", "content": "one\n2\u{1b}[31m\n" }),
     );
@@ -111,7 +111,7 @@ fn the_person_sees_the_change() {
         "{no}"
     );
     told(
-        &workshop,
+        &context,
         "write",
         &json!({ "path": "new/g", "content": "x\n".repeat(1_000) }),
     );
@@ -148,7 +148,7 @@ impl Approver for Meddles {
 #[test]
 fn what_the_person_did_not_see_is_not_replaced() {
     let world = World::new().file("repo/f", "old");
-    let mut workshop = world.workshop(Mode::Ask, &[]);
+    let mut context = world.context(Mode::Ask, &[]);
     for (tool, input) in [
         ("write", json!({ "path": "f", "content": "new" })),
         ("edit", json!({ "path": "f", "old": "old", "new": "new" })),
@@ -156,8 +156,8 @@ fn what_the_person_did_not_see_is_not_replaced() {
     ] {
         world.put("repo/f", "old");
         let path = format!("repo/{}", input["path"].as_str().unwrap());
-        workshop.approver = Arc::new(Meddles(world.path(&path)));
-        let text = told(&workshop, tool, &input);
+        context.services.approver = Arc::new(Meddles(world.path(&path)));
+        let text = told(&context, tool, &input);
         assert!(text.contains("changed meanwhile"), "{tool} {path}: {text}");
         assert_eq!(world.get(&path), "theirs");
     }
@@ -167,13 +167,13 @@ fn what_the_person_did_not_see_is_not_replaced() {
 #[test]
 fn what_cannot_be_written_is_said() {
     let world = World::new().file("repo/f", "x").file("repo/d/x", "x");
-    let workshop = world.yolo();
-    let write = |path: &str| told(&workshop, "write", &json!({ "path": path, "content": "y" }));
+    let context = world.yolo();
+    let write = |path: &str| told(&context, "write", &json!({ "path": path, "content": "y" }));
     assert_eq!(write("d"), "`d` is a folder, not a file.");
     assert_eq!(write("f/x"), "`f/x` has no folder to be written to.");
     let outside = world.text("outside/a/b");
     assert!(write(&outside).contains("Folders are made only in the project"));
     let huge = json!({ "path": "huge", "content": "x".repeat(11 * 1024 * 1024) });
-    assert!(told(&workshop, "write", &huge).contains("more than the 10.4 MB"));
+    assert!(told(&context, "write", &huge).contains("more than the 10.4 MB"));
     assert_eq!(world.names("repo"), ["d", "f"]);
 }

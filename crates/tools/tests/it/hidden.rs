@@ -1,7 +1,7 @@
 //! What an agent was not given looks exactly like what does not exist.
 
-use prowess_catalog::{Grant, Override, Policy};
-use prowess_tools::{Choice, Loaded, Toolset};
+use prowess_catalog::{Grant, Override, Visibility};
+use prowess_tools::{Loaded, ToolSelection, Toolset};
 use serde_json::{Value, json};
 
 use crate::support::World;
@@ -13,12 +13,12 @@ fn others(world: &World) -> &World {
 }
 
 /// Everything that an agent can find out about the name `secret`.
-fn answers(world: &World, policy: Policy) -> String {
-    let (mut workshop, _) = world.running();
-    workshop.visibility = policy;
-    let tools = Toolset::new(&Choice::everything()).unwrap();
+fn answers(world: &World, policy: Visibility) -> String {
+    let (mut context, _) = world.running();
+    context.settings.visibility = policy;
+    let tools = Toolset::new(&ToolSelection::everything()).unwrap();
     let mut all = String::new();
-    for spec in tools.specs(&workshop) {
+    for spec in tools.specs(&context) {
         all.push_str(&format!("{spec:?}\n"));
     }
     let calls: &[(&str, Value)] = &[
@@ -49,7 +49,7 @@ fn answers(world: &World, policy: Policy) -> String {
         ),
     ];
     for (tool, input) in calls {
-        let answer = tools.call(&workshop, &mut Loaded::default(), tool, input);
+        let answer = tools.call(&context, &mut Loaded::default(), tool, input);
         let answer = answer.map(|answer| (answer.text, answer.value.to_string()));
         all.push_str(&format!("{tool} {input}: {answer:?}\n"));
     }
@@ -66,18 +66,18 @@ fn core_agent_a_hidden_skill_and_a_missing_one_give_the_same_bytes() {
         .resource("secret/a.txt", "a");
     let grant = |allow: Option<&[&str]>, deny: &[&str]| {
         let own = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
-        Policy {
+        Visibility {
             grant: Grant {
                 allow: allow.map(own),
                 deny: own(deny),
             },
-            ..Policy::default()
+            ..Visibility::default()
         }
     };
-    let mut off = Policy::default();
+    let mut off = Visibility::default();
     off.overrides.insert("secret".into(), Override::Off);
-    let missing = answers(&without, Policy::default());
-    assert_ne!(answers(&with, Policy::default()), missing);
+    let missing = answers(&without, Visibility::default());
+    assert_ne!(answers(&with, Visibility::default()), missing);
     let same = [
         grant(Some(&["deploy", "secrets"]), &[]),
         grant(None, &["secret"]),
@@ -93,10 +93,10 @@ fn core_agent_scoping_subset_none_and_all() {
     let world = World::new();
     others(&world);
     let list = |allow: Option<Vec<String>>| {
-        let (mut workshop, _) = world.running();
-        workshop.visibility.grant.allow = allow;
-        let tools = Toolset::new(&Choice::default()).unwrap();
-        let answer = tools.call(&workshop, &mut Loaded::default(), "list_skills", &json!({}));
+        let (mut context, _) = world.running();
+        context.settings.visibility.grant.allow = allow;
+        let tools = Toolset::new(&ToolSelection::default()).unwrap();
+        let answer = tools.call(&context, &mut Loaded::default(), "list_skills", &json!({}));
         answer.map_or_else(|error| error.to_string(), |answer| answer.text)
     };
     assert_eq!(
@@ -117,10 +117,10 @@ fn core_agent_scoping_subset_none_and_all() {
 fn planck_g1_g3_what_is_left_to_people() {
     let world = World::new();
     others(&world).skill("manual", "disable-model-invocation: true\n", "Do it.");
-    let workshop = world.workshop();
-    let tools = Toolset::new(&Choice::default()).unwrap();
+    let context = world.context();
+    let tools = Toolset::new(&ToolSelection::default()).unwrap();
     let told = |tool: &str, input: &Value| {
-        let answer = tools.call(&workshop, &mut Loaded::default(), tool, input);
+        let answer = tools.call(&context, &mut Loaded::default(), tool, input);
         answer.map_or_else(|error| error.to_string(), |answer| answer.text)
     };
     assert!(!told("list_skills", &json!({})).contains("manual"));
@@ -132,6 +132,6 @@ fn planck_g1_g3_what_is_left_to_people() {
         "Skill manual cannot be used by a model due to disable-model-invocation. A person can type /manual"
     );
     world.skill("manual", "", "Do it.");
-    workshop.registry.refresh();
+    context.services.registry.refresh();
     assert!(told("load_skill", &json!({"name": "manual"})).contains("Do it."));
 }

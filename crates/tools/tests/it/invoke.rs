@@ -1,7 +1,7 @@
 //! What a person types.
 
 use prowess_catalog::{Override, Who};
-use prowess_tools::{ActivationRequest, Typed, Workshop, activate, open, typed};
+use prowess_tools::{ActivationRequest, ToolContext, Typed, activate, open, typed};
 
 use crate::support::World;
 
@@ -21,8 +21,8 @@ fn world() -> World {
     world
 }
 
-fn called(workshop: &Workshop, message: &str) -> Vec<(String, String)> {
-    match typed(workshop, message) {
+fn called(context: &ToolContext, message: &str) -> Vec<(String, String)> {
+    match typed(context, message) {
         Typed::Skills(called) => called
             .into_iter()
             .map(|called| (called.name.to_string(), called.arguments.to_string()))
@@ -41,24 +41,24 @@ fn pairs(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
 #[test]
 fn case_104_a_row_of_skills_gets_the_same_text() {
     let world = world();
-    let workshop = world.workshop();
+    let context = world.context();
     assert_eq!(
-        called(&workshop, "/a /b 123"),
+        called(&context, "/a /b 123"),
         pairs(&[("a", "123"), ("b", "123")])
     );
-    for (name, text) in called(&workshop, "/a /b 123") {
+    for (name, text) in called(&context, "/a /b 123") {
         let request = ActivationRequest::new(prowess_render::Arguments::from_text(text));
-        let skill = open(&workshop, &name, Who::Person).unwrap();
-        let body = activate(&workshop, &skill, &request).unwrap().body;
+        let skill = open(&context, &name, Who::Person).unwrap();
+        let body = activate(&context, &skill, &request).unwrap().body;
         assert_eq!(body.trim(), format!("This is {name}: 123."));
     }
     // A forked second skill ends the chain, and is what the first is given.
     assert_eq!(
-        called(&workshop, "/a /fork 123"),
+        called(&context, "/a /fork 123"),
         pairs(&[("a", "/fork 123")])
     );
     assert_eq!(
-        called(&workshop, "/fork /b 123"),
+        called(&context, "/fork /b 123"),
         pairs(&[("fork", "/b 123")])
     );
 }
@@ -66,7 +66,7 @@ fn case_104_a_row_of_skills_gets_the_same_text() {
 #[test]
 fn a_row_ends_at_the_first_other_word() {
     let world = world();
-    let workshop = world.workshop();
+    let context = world.context();
     for (message, expected) in [
         ("/a", &[("a", "")][..]),
         ("/a  text  more ", &[("a", "text  more")]),
@@ -89,7 +89,7 @@ fn a_row_ends_at_the_first_other_word() {
             ],
         ),
     ] {
-        assert_eq!(called(&workshop, message), pairs(expected), "{message}");
+        assert_eq!(called(&context, message), pairs(expected), "{message}");
     }
 }
 
@@ -99,28 +99,29 @@ fn unknown_names_get_a_near_miss() {
     world
         .skill("deploy", "", "x")
         .skill("models", "user-invocable: false\n", "x");
-    let mut workshop = world.workshop();
+    let mut context = world.context();
     let unknown = |name: &str, near: &[&str]| Typed::Unknown {
         name: name.into(),
         near: near.iter().map(|name| Box::from(*name)).collect(),
     };
     assert_eq!(
-        typed(&workshop, "/depoly now"),
+        typed(&context, "/depoly now"),
         unknown("depoly", &["deploy"])
     );
-    assert_eq!(typed(&workshop, "/zzz"), unknown("zzz", &[]));
-    assert!(matches!(typed(&workshop, "/models"), Typed::Refused(_)));
-    workshop
+    assert_eq!(typed(&context, "/zzz"), unknown("zzz", &[]));
+    assert!(matches!(typed(&context, "/models"), Typed::Refused(_)));
+    context
+        .settings
         .visibility
         .overrides
         .insert("deploy".into(), Override::Off);
-    assert_eq!(typed(&workshop, "/deploy"), unknown("deploy", &[]));
+    assert_eq!(typed(&context, "/deploy"), unknown("deploy", &[]));
 }
 
 #[test]
 fn a_slash_counts_only_at_the_very_beginning() {
     let world = world();
-    let workshop = world.workshop();
+    let context = world.context();
     for message in [
         "",
         "/",
@@ -131,15 +132,15 @@ fn a_slash_counts_only_at_the_very_beginning() {
         "//a",
         "1/a",
     ] {
-        assert_eq!(typed(&workshop, message), Typed::Text, "{message}");
+        assert_eq!(typed(&context, message), Typed::Text, "{message}");
     }
 }
 
 #[test]
 fn skills_are_mentioned_with_a_dollar() {
     let world = world();
-    let workshop = world.workshop();
-    let mentioned = |message: &str| match typed(&workshop, message) {
+    let context = world.context();
+    let mentioned = |message: &str| match typed(&context, message) {
         Typed::Mentions(called) => called
             .into_iter()
             .map(|one| (one.name.to_string(), one.arguments.to_string(), one.forked))
@@ -150,6 +151,6 @@ fn skills_are_mentioned_with_a_dollar() {
     assert_eq!(mentioned("use $a, then $fork."), [one("a"), one("fork")]);
     assert_eq!(mentioned("($b) $b \"$c\""), [one("b"), one("c")]);
     for message in ["$HOME and $5", "x$a", "$", "$models", "$$a"] {
-        assert_eq!(typed(&workshop, message), Typed::Text, "{message}");
+        assert_eq!(typed(&context, message), Typed::Text, "{message}");
     }
 }

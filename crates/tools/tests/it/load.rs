@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use prowess_policy::{Answer, Effect, Mode};
 use prowess_registry::NewSkill;
-use prowess_tools::{CLOSING, Choice, Loaded, Toolset, Why, Workshop};
+use prowess_tools::{CLOSING, Loaded, ToolContext, ToolSelection, Toolset, Why};
 use prowess_traits::{Noted, Recorder};
 use serde_json::{Value, json};
 
@@ -22,9 +22,9 @@ fn world() -> World {
 #[test]
 fn planck_l2_l3_folder_body_and_files() {
     let world = world();
-    let workshop = world.workshop();
+    let context = world.context();
     let input = json!({"name": "pdf", "arguments": "form A"});
-    let answer = call(&workshop, &mut Loaded::default(), "load_skill", &input).unwrap();
+    let answer = call(&context, &mut Loaded::default(), "load_skill", &input).unwrap();
     let folder = world.folder_of("pdf");
     let text = format!(
         "Base directory for this skill: {folder}\nVersion: 2.0\n\nFill form A.\n\nFiles of this \
@@ -48,8 +48,8 @@ fn planck_l2_l3_folder_body_and_files() {
 #[test]
 fn planck_l4_unknown_names_the_others() {
     let world = world();
-    let workshop = world.workshop();
-    let load = |name: &str| told(&workshop, "load_skill", &json!({"name": name}));
+    let context = world.context();
+    let load = |name: &str| told(&context, "load_skill", &json!({"name": name}));
     assert_eq!(
         load("pfd"),
         "Unknown skill: pfd. Did you mean `pdf`? Available: deploy, pdf"
@@ -69,16 +69,16 @@ fn the_list_of_names_is_bounded() {
     for n in 0..300 {
         world.skill(&format!("skill-number-{n:03}"), "", "x");
     }
-    let text = told(&world.workshop(), "load_skill", &json!({"name": "zzz"}));
+    let text = told(&world.context(), "load_skill", &json!({"name": "zzz"}));
     assert!(text.len() < 1_200 && text.ends_with(" more"), "{text}");
 }
 
 #[test]
 fn planck_l5_no_skill_at_all() {
-    let workshop = World::new().workshop();
+    let context = World::new().context();
     let error = prowess_tools::Tool::call(
         &prowess_tools::LoadSkill::Standard,
-        &workshop,
+        &context,
         &mut Loaded::default(),
         &json!({"name": "x"}),
     );
@@ -91,15 +91,15 @@ fn planck_l5_no_skill_at_all() {
 #[test]
 fn planck_l6_what_comes_later_is_found() {
     let world = world();
-    let workshop = world.workshop();
-    assert!(told(&workshop, "load_skill", &json!({"name": "new"})).starts_with("Unknown"));
+    let context = world.context();
+    assert!(told(&context, "load_skill", &json!({"name": "new"})).starts_with("Unknown"));
     let new = NewSkill::builder("new", "x")
         .instructions("Newer.")
         .build()
         .unwrap();
-    workshop.registry.register(new).unwrap();
+    context.services.registry.register(new).unwrap();
     assert_eq!(
-        told(&workshop, "load_skill", &json!({"name": "new"})).trim(),
+        told(&context, "load_skill", &json!({"name": "new"})).trim(),
         "Newer."
     );
 }
@@ -107,7 +107,7 @@ fn planck_l6_what_comes_later_is_found() {
 #[test]
 fn planck_l7_missing_arguments_are_told() {
     let world = world();
-    let workshop = world.workshop();
+    let context = world.context();
     for (input, error) in [
         (json!({}), "`name` is missing (expected a string)"),
         (json!({"name": 5}), "`name` must be a string, not a number"),
@@ -120,7 +120,7 @@ fn planck_l7_missing_arguments_are_told() {
             "`skill_name` is not known (expected `name`, `arguments`)",
         ),
     ] {
-        let text = told(&workshop, "load_skill", &input);
+        let text = told(&context, "load_skill", &input);
         assert_eq!(text, format!("Wrong input for load_skill: {error}."));
     }
 }
@@ -129,13 +129,13 @@ fn planck_l7_missing_arguments_are_told() {
 fn planck_l9_use_is_recorded_once_and_only_on_success() {
     let world = world();
     world.skill("bad", "", "Run !`false` now.");
-    let (mut workshop, _) = world.running();
+    let (mut context, _) = world.running();
     let store = Arc::new(Counted::default());
-    workshop.usage = Some(store.clone());
-    workshop.gate = gate(Mode::Yolo, &[]);
-    told(&workshop, "load_skill", &json!({"name": "pdf"}));
-    told(&workshop, "load_skill", &json!({"name": "bad"}));
-    told(&workshop, "load_skill", &json!({"name": "zzz"}));
+    context.services.usage = Some(store.clone());
+    context.gate = gate(Mode::Yolo, &[]);
+    told(&context, "load_skill", &json!({"name": "pdf"}));
+    told(&context, "load_skill", &json!({"name": "bad"}));
+    told(&context, "load_skill", &json!({"name": "zzz"}));
     assert_eq!(store.uses(), ["pdf"]);
 }
 
@@ -153,25 +153,25 @@ fn quick_calls_need_no_prompt_no_command_and_no_large_read() {
         world.resource(&format!("wide/{at}.md"), "x");
     }
     world.resource("heavy/data.bin", vec![0; 256 * 1024]);
-    let (mut workshop, runner) = world.running();
+    let (mut context, runner) = world.running();
     let (store, person) = (Arc::new(Counted::default()), Says::new(Answer::Once));
-    workshop.usage = Some(store.clone());
-    workshop.approver = person.clone();
+    context.services.usage = Some(store.clone());
+    context.services.approver = person.clone();
     let rules = [(Effect::Ask, "Skill(asked)"), (Effect::Deny, "Skill(pdf)")];
-    workshop.gate = gate(Mode::default(), &rules);
-    let tools = Toolset::new(&Choice::everything()).unwrap();
-    let is_quick = |workshop: &Workshop, name: &str, input: &Value| {
-        tools.is_quick(workshop, &mut Loaded::default(), name, input)
+    context.gate = gate(Mode::default(), &rules);
+    let tools = Toolset::new(&ToolSelection::everything()).unwrap();
+    let is_quick = |context: &ToolContext, name: &str, input: &Value| {
+        tools.is_quick(context, &mut Loaded::default(), name, input)
     };
     let input = json!({"name": "plain", "arguments": "it"});
     let mut loaded = Loaded::default();
-    assert!(tools.is_quick(&workshop, &mut loaded, "load_skill", &input));
+    assert!(tools.is_quick(&context, &mut loaded, "load_skill", &input));
     assert_eq!(
         (store.uses(), person.asked(), runner.ran()),
         (Vec::new(), 0, 0)
     );
-    let quick = call(&workshop, &mut loaded, "load_skill", &input).unwrap();
-    let slow = call(&workshop, &mut Loaded::default(), "load_skill", &input).unwrap();
+    let quick = call(&context, &mut loaded, "load_skill", &input).unwrap();
+    let slow = call(&context, &mut Loaded::default(), "load_skill", &input).unwrap();
     assert_eq!((quick.text, quick.value), (slow.text, slow.value));
     for (tool, input) in [
         ("load_skill", json!({"name": "acts"})),
@@ -184,19 +184,15 @@ fn quick_calls_need_no_prompt_no_command_and_no_large_read() {
         ("search_skills", json!({"query": "plain"})),
         ("zzz", json!({})),
     ] {
-        assert!(!is_quick(&workshop, tool, &input), "{tool} {input}");
+        assert!(!is_quick(&context, tool, &input), "{tool} {input}");
     }
     assert_eq!(
         (store.uses().len(), person.asked(), runner.ran()),
         (2, 0, 0)
     );
     // A decision that is recorded is not a quick one.
-    workshop.recorder = Some(Arc::new(Silent));
-    assert!(!is_quick(
-        &workshop,
-        "load_skill",
-        &json!({"name": "plain"})
-    ));
+    context.services.recorder = Some(Arc::new(Silent));
+    assert!(!is_quick(&context, "load_skill", &json!({"name": "plain"})));
 }
 
 /// Takes note of nothing.
@@ -210,9 +206,9 @@ impl Recorder for Silent {
 #[test]
 fn case_127_and_squadron_idempotence() {
     let world = world();
-    let workshop = world.workshop();
+    let context = world.context();
     let mut loaded = Loaded::default();
-    let mut load = |input| call(&workshop, &mut loaded, "load_skill", &input).unwrap();
+    let mut load = |input| call(&context, &mut loaded, "load_skill", &input).unwrap();
     load(json!({"name": "pdf", "arguments": "a"}));
     let again = load(json!({"name": "pdf", "arguments": "a"}));
     assert_eq!(
@@ -229,10 +225,10 @@ fn case_127_and_squadron_idempotence() {
 fn arguments_are_text_lists_or_objects() {
     let world = World::new();
     world.skill("s", "arguments: [who]\n", "Hello $who|$0.");
-    let workshop = world.workshop();
+    let context = world.context();
     for arguments in [json!("Ada"), json!(["Ada"]), json!({"who": "Ada"})] {
         let input = json!({"name": "s", "arguments": arguments});
-        let text = told(&workshop, "load_skill", &input);
+        let text = told(&context, "load_skill", &input);
         let expected = if arguments.is_array() {
             "|Ada."
         } else {
@@ -249,16 +245,16 @@ fn core_agent_framing_closes_the_tool_result() {
         "home/.agents/skills/empty/SKILL.md",
         "---\nname: empty\ndescription: x\n---\n",
     );
-    let mut workshop = world.workshop();
-    workshop.settings.closing = Some(CLOSING.to_owned());
-    let text = told(&workshop, "load_skill", &json!({"name": "pdf"}));
+    let mut context = world.context();
+    context.settings.closing = Some(CLOSING.to_owned());
+    let text = told(&context, "load_skill", &json!({"name": "pdf"}));
     assert!(text.ends_with(&format!("\n\n{CLOSING}\n")), "{text}");
     // Blank bodies, descriptions and resources are not framed.
-    assert!(!told(&workshop, "load_skill", &json!({"name": "empty"})).contains(CLOSING));
-    assert!(!told(&workshop, "list_skills", &json!({})).contains(CLOSING));
+    assert!(!told(&context, "load_skill", &json!({"name": "empty"})).contains(CLOSING));
+    assert!(!told(&context, "list_skills", &json!({})).contains(CLOSING));
     let input = json!({"skill_name": "pdf", "resource_path": "references/forms.md"});
-    assert_eq!(told(&workshop, "load_skill_resource", &input), "Forms.");
-    assert!(!told(&workshop, "load_skill", &json!({"name": "zzz"})).contains(CLOSING));
+    assert_eq!(told(&context, "load_skill_resource", &input), "Forms.");
+    assert!(!told(&context, "load_skill", &json!({"name": "zzz"})).contains(CLOSING));
 }
 
 #[test]
@@ -267,10 +263,10 @@ fn a_long_body_is_cut_and_what_follows_it_is_not() {
     world
         .skill("long", "", &"one line of many\n".repeat(5_000))
         .resource("long/a.txt", "a");
-    let mut workshop = world.workshop();
-    workshop.settings.closing = Some(CLOSING.to_owned());
+    let mut context = world.context();
+    context.settings.closing = Some(CLOSING.to_owned());
     for tool in ["load_skill", "skill"] {
-        let text = told(&workshop, tool, &json!({"name": "long"}));
+        let text = told(&context, tool, &json!({"name": "long"}));
         assert!(
             text.contains("read SKILL.md with load_skill_resource for the rest]"),
             "{tool}"
@@ -286,16 +282,10 @@ fn a_command_that_fails_fails_the_call() {
     world
         .skill("bad", "", "Run !`false` now.")
         .skill("denied", "", "Run !`touch x` now.");
-    let (mut workshop, runner) = world.running();
-    workshop.gate = gate(Mode::Yolo, &[(Effect::Deny, "Bash(touch *)")]);
+    let (mut context, runner) = world.running();
+    context.gate = gate(Mode::Yolo, &[(Effect::Deny, "Bash(touch *)")]);
     let mut loaded = Loaded::default();
-    let failed = call(
-        &workshop,
-        &mut loaded,
-        "load_skill",
-        &json!({"name": "bad"}),
-    )
-    .unwrap_err();
+    let failed = call(&context, &mut loaded, "load_skill", &json!({"name": "bad"})).unwrap_err();
     assert_eq!(failed.why(), Some(Why::Failed));
     assert!(
         failed
@@ -304,7 +294,7 @@ fn a_command_that_fails_fails_the_call() {
         "{failed}"
     );
     let denied = call(
-        &workshop,
+        &context,
         &mut loaded,
         "load_skill",
         &json!({"name": "denied"}),
@@ -323,7 +313,7 @@ fn a_command_that_fails_fails_the_call() {
 #[test]
 fn rules_name_the_skill_by_every_name() {
     let world = world();
-    let workshop = || world.workshop();
+    let context = || world.context();
     for rule in [
         "Skill(pdf)",
         "skill:pdf",
@@ -331,11 +321,11 @@ fn rules_name_the_skill_by_every_name() {
         "Skill(p*)",
         "Skill",
     ] {
-        let mut workshop = workshop();
-        workshop.gate = gate(Mode::Yolo, &[(Effect::Deny, rule)]);
+        let mut context = context();
+        context.gate = gate(Mode::Yolo, &[(Effect::Deny, rule)]);
         for tool in ["load_skill", "skill"] {
             let no = call(
-                &workshop,
+                &context,
                 &mut Loaded::default(),
                 tool,
                 &json!({"name": "user:pdf"}),
@@ -343,36 +333,36 @@ fn rules_name_the_skill_by_every_name() {
             assert_eq!(no.unwrap_err().why(), Some(Why::Denied), "{rule}");
         }
     }
-    let mut workshop = workshop();
-    workshop.gate = gate(Mode::Ask, &[(Effect::Deny, "skill:pdf/read")]);
-    assert!(told(&workshop, "load_skill", &json!({"name": "pdf"})).contains("Fill ."));
-    workshop.gate = gate(Mode::Ask, &[(Effect::Ask, "skill:pdf")]);
-    let text = told(&workshop, "load_skill", &json!({"name": "pdf"}));
+    let mut context = context();
+    context.gate = gate(Mode::Ask, &[(Effect::Deny, "skill:pdf/read")]);
+    assert!(told(&context, "load_skill", &json!({"name": "pdf"})).contains("Fill ."));
+    context.gate = gate(Mode::Ask, &[(Effect::Ask, "skill:pdf")]);
+    let text = told(&context, "load_skill", &json!({"name": "pdf"}));
     assert_eq!(
         text,
         "Loading the skill pdf was refused: a rule wants a question first. The ask rule `skill:pdf` (the command line) decided."
     );
     let yes = Says::new(Answer::Session);
-    workshop.approver = yes.clone();
-    assert!(told(&workshop, "load_skill", &json!({"name": "pdf"})).contains("Fill ."));
+    context.services.approver = yes.clone();
+    assert!(told(&context, "load_skill", &json!({"name": "pdf"})).contains("Fill ."));
     assert_eq!(yes.asked(), 1);
 }
 
 #[test]
 fn a_skill_that_vanished_is_told() {
     let world = world();
-    let workshop = world.workshop();
+    let context = world.context();
     std::fs::remove_dir_all(world.folder_of("pdf")).unwrap();
     let mut loaded = Loaded::default();
     for (tool, field) in [("load_skill", "name"), ("skill", "name")] {
-        let error = call(&workshop, &mut loaded, tool, &json!({field: "pdf"})).unwrap_err();
+        let error = call(&context, &mut loaded, tool, &json!({field: "pdf"})).unwrap_err();
         assert_eq!(
             error.to_string(),
             "Cannot read the skill pdf: there is no such file."
         );
     }
     let input = json!({"skill_name": "pdf", "resource_path": "references/forms.md"});
-    let error = call(&workshop, &mut loaded, "load_skill_resource", &input).unwrap_err();
+    let error = call(&context, &mut loaded, "load_skill_resource", &input).unwrap_err();
     assert_eq!(
         error.to_string(),
         "The skill pdf has no file `references/forms.md`."
@@ -382,8 +372,8 @@ fn a_skill_that_vanished_is_told() {
 #[test]
 fn a_megabyte_of_hostile_arguments_is_text() {
     let world = world();
-    let (mut workshop, runner) = world.running();
-    workshop.gate = gate(Mode::Yolo, &[]);
+    let (mut context, runner) = world.running();
+    context.gate = gate(Mode::Yolo, &[]);
     let hostile =
         "x !`touch pwned` $(touch pwned) ${CLAUDE_SKILL_DIR} $& '\"\u{0}\n```!\nid\n```\n";
     let input = json!({"name": "pdf", "arguments": hostile.repeat(20_000)});
@@ -393,7 +383,7 @@ fn a_megabyte_of_hostile_arguments_is_text() {
         } else {
             input.clone()
         };
-        let answer = call(&workshop, &mut Loaded::default(), tool, &input).unwrap();
+        let answer = call(&context, &mut Loaded::default(), tool, &input).unwrap();
         assert!(
             answer
                 .text

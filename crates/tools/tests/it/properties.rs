@@ -4,43 +4,37 @@ use std::sync::LazyLock;
 
 use proptest::prelude::*;
 use prowess_policy::{Answer, Mode};
-use prowess_tools::{Choice, Loaded, Toolset, Workshop, typed};
+use prowess_tools::{Loaded, ToolContext, ToolSelection, Toolset, typed};
 use serde_json::{Map, Value, json};
 
 use crate::support::{Says, World, call, gate};
 
-/// A workshop in which everybody says yes, and nothing is loaded.
-static WORKSHOP: LazyLock<(World, Workshop, std::sync::Arc<crate::support::Really>)> =
+/// A context in which everybody says yes, and nothing is loaded.
+static WORKSHOP: LazyLock<(World, ToolContext, std::sync::Arc<crate::support::Really>)> =
     LazyLock::new(|| {
         let world = World::new();
         world
             .skill("pdf", "arguments: [a, b]\n", "$ARGUMENTS $0 $a")
             .resource("pdf/x.md", "x");
-        let (mut workshop, runner) = world.running();
-        workshop.gate = gate(Mode::Yolo, &[]);
-        workshop.approver = Says::new(Answer::Always);
-        (world, workshop, runner)
+        let (mut context, runner) = world.running();
+        context.gate = gate(Mode::Yolo, &[]);
+        context.services.approver = Says::new(Answer::Always);
+        (world, context, runner)
     });
 
-/// A workshop in which nobody answers, and a skill that is loaded.
+/// A context in which nobody answers, and a skill that is loaded.
 static ASKED: LazyLock<(
     World,
-    Workshop,
+    ToolContext,
     std::sync::Arc<crate::support::Really>,
     Loaded,
 )> = LazyLock::new(|| {
     let world = World::new();
     world.skill("pdf", "", "Do it.");
-    let (workshop, runner) = world.running();
+    let (context, runner) = world.running();
     let mut loaded = Loaded::default();
-    call(
-        &workshop,
-        &mut loaded,
-        "load_skill",
-        &json!({"name": "pdf"}),
-    )
-    .unwrap();
-    (world, workshop, runner, loaded)
+    call(&context, &mut loaded, "load_skill", &json!({"name": "pdf"})).unwrap();
+    (world, context, runner, loaded)
 });
 
 fn any_json() -> impl Strategy<Value = Value> {
@@ -94,13 +88,13 @@ proptest! {
 
     #[test]
     fn any_input_gives_an_answer_or_an_error(input in any_json(), object in prop::collection::vec((key(), any_json()), 0..5)) {
-        let (world, workshop, runner) = &*WORKSHOP;
+        let (world, context, runner) = &*WORKSHOP;
         let result = json!({"type": "object", "required": ["name"]});
-        let tools = Toolset::new(&Choice { result: Some(result), ..Choice::everything() }).unwrap();
+        let tools = Toolset::new(&ToolSelection { result: Some(result), ..ToolSelection::everything() }).unwrap();
         let object = Value::from(object.into_iter().collect::<Map<_, _>>());
         for input in [&input, &object] {
-            for tool in tools.tools(workshop) {
-                match tools.call(workshop, &mut Loaded::default(), tool.name(), input) {
+            for tool in tools.tools(context) {
+                match tools.call(context, &mut Loaded::default(), tool.name(), input) {
                     Ok(answer) => prop_assert!(answer.text.len() <= prowess_tools::MAX_BYTES),
                     Err(error) => prop_assert!(error.to_string().len() <= 11_000),
                 }
@@ -114,11 +108,11 @@ proptest! {
     #[test]
     fn no_command_runs_that_nobody_allowed(command in "\\PC{1,60}", shell in "[a-z ;|&$()`'\"<>=*/.-]{1,40}") {
         let world = &*ASKED;
-        let (_, workshop, runner, loaded) = world;
-        let tools = Toolset::new(&Choice::default()).unwrap();
+        let (_, context, runner, loaded) = world;
+        let tools = Toolset::new(&ToolSelection::default()).unwrap();
         for line in [command, shell] {
             let input = json!({"reason": "", "commandLine": line});
-            let answer = tools.call(workshop, &mut loaded.clone(), "run_command_line", &input);
+            let answer = tools.call(context, &mut loaded.clone(), "run_command_line", &input);
             prop_assert!(answer.is_err());
         }
         prop_assert_eq!(runner.ran(), 0);
@@ -126,7 +120,7 @@ proptest! {
 
     #[test]
     fn any_message_is_read(message in "[/$ab \\n\\PC]{0,40}") {
-        let (_, workshop, _) = &*WORKSHOP;
-        let _ = typed(workshop, &message);
+        let (_, context, _) = &*WORKSHOP;
+        let _ = typed(context, &message);
     }
 }

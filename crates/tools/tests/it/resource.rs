@@ -18,16 +18,16 @@ fn world() -> World {
 
 fn read(world: &World, path: &str) -> String {
     let input = json!({"skill_name": "pdf", "resource_path": path});
-    told(&world.workshop(), "load_skill_resource", &input)
+    told(&world.context(), "load_skill_resource", &input)
 }
 
 #[test]
 fn core_agent_any_file_of_the_package() {
     let world = world();
-    let workshop = world.workshop();
+    let context = world.context();
     let input = json!({"skill_name": "pdf", "resource_path": "references/forms.md"});
     for name in ["load_skill_resource", "load_skill_resources"] {
-        let answer = call(&workshop, &mut Loaded::default(), name, &input).unwrap();
+        let answer = call(&context, &mut Loaded::default(), name, &input).unwrap();
         assert_eq!(answer.text, "Forms.\nMore forms.\n");
         assert_eq!(
             answer.value,
@@ -48,12 +48,12 @@ fn long_files_come_in_parts() {
     let world = world();
     let content: String = (0..30_000).map(|n| format!("line {n} é\n")).collect();
     world.resource("pdf/long.txt", &content);
-    let workshop = world.workshop();
+    let context = world.context();
     let (mut offset, mut whole, mut parts) = (json!(0), String::new(), 0);
     while !offset.is_null() {
         let input = json!({"skill_name": "pdf", "resource_path": "long.txt", "offset": offset});
         let answer = call(
-            &workshop,
+            &context,
             &mut Loaded::default(),
             "load_skill_resource",
             &input,
@@ -73,12 +73,12 @@ fn long_files_come_in_parts() {
     assert!(whole == content && parts > 5);
     let input = json!({"skill_name": "pdf", "resource_path": "references/forms.md", "limit": 3});
     assert_eq!(
-        told(&workshop, "load_skill_resource", &input),
+        told(&context, "load_skill_resource", &input),
         "For\n[bytes 0 to 3 of 19; go on with offset 3]\n"
     );
     let input = json!({"skill_name": "pdf", "resource_path": "references/forms.md", "offset": 99});
     assert_eq!(
-        told(&workshop, "load_skill_resource", &input),
+        told(&context, "load_skill_resource", &input),
         "[bytes 19 to 19 of 19; this is the end]\n"
     );
 }
@@ -86,10 +86,10 @@ fn long_files_come_in_parts() {
 #[test]
 fn what_is_no_text_is_a_notice() {
     let world = world();
-    let workshop = world.workshop();
+    let context = world.context();
     let input = json!({"skill_name": "pdf", "resource_path": "assets/logo.png"});
     let answer = call(
-        &workshop,
+        &context,
         &mut Loaded::default(),
         "load_skill_resource",
         &input,
@@ -157,8 +157,8 @@ fn core_agent_and_skilled_crew_escapes_are_refused() {
 #[test]
 fn rules_see_the_path_as_it_is_used() {
     let world = world();
-    let mut workshop = world.workshop();
-    workshop.gate = gate(Mode::Yolo, &[(Effect::Deny, "skill:pdf/read:references/*")]);
+    let mut context = world.context();
+    context.gate = gate(Mode::Yolo, &[(Effect::Deny, "skill:pdf/read:references/*")]);
     for path in [
         "references/forms.md",
         "references/././forms.md",
@@ -166,7 +166,7 @@ fn rules_see_the_path_as_it_is_used() {
     ] {
         let input = json!({"skill_name": "pdf", "resource_path": path});
         let no = call(
-            &workshop,
+            &context,
             &mut Loaded::default(),
             "load_skill_resource",
             &input,
@@ -174,14 +174,14 @@ fn rules_see_the_path_as_it_is_used() {
         assert_eq!(no.unwrap_err().why(), Some(Why::Denied), "{path}");
     }
     let input = json!({"skill_name": "pdf", "resource_path": "scripts/fill.py"});
-    assert_eq!(told(&workshop, "load_skill_resource", &input), "print(1)\n");
+    assert_eq!(told(&context, "load_skill_resource", &input), "print(1)\n");
 }
 
 #[test]
 fn wrong_input_and_unknown_skills() {
     let world = world();
-    let workshop = world.workshop();
-    let read = |input| told(&workshop, "load_skill_resource", &input);
+    let context = world.context();
+    let read = |input| told(&context, "load_skill_resource", &input);
     assert_eq!(
         read(json!({"name": "pdf", "resource_path": "x"})),
         "Wrong input for load_skill_resource:\n- `skill_name` is missing (expected a string)\n- `name` is not known (expected `skill_name`, `resource_path`, `offset`, `limit`)"

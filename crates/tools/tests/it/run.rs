@@ -1,7 +1,7 @@
 //! `run_command_line`.
 
 use prowess_policy::{Answer, Effect, Mode};
-use prowess_tools::{Choice, Loaded, Toolset, Why, Workshop};
+use prowess_tools::{Loaded, ToolContext, ToolSelection, Toolset, Why};
 use prowess_trust::TrustStore;
 use serde_json::{Value, json};
 
@@ -12,9 +12,9 @@ fn input(command: &str) -> Value {
 }
 
 /// A conversation in which one skill is loaded.
-fn with_skill(workshop: &Workshop, name: &str) -> Loaded {
+fn with_skill(context: &ToolContext, name: &str) -> Loaded {
     let mut loaded = Loaded::default();
-    call(workshop, &mut loaded, "load_skill", &json!({"name": name})).unwrap();
+    call(context, &mut loaded, "load_skill", &json!({"name": name})).unwrap();
     loaded
 }
 
@@ -34,10 +34,10 @@ fn world() -> World {
 #[test]
 fn skilled_crew_e1_and_the_skill_s_folder() {
     let world = world();
-    let (workshop, runner) = world.running();
-    let mut loaded = with_skill(&workshop, "tools");
+    let (context, runner) = world.running();
+    let mut loaded = with_skill(&context, "tools");
     let answer = call(
-        &workshop,
+        &context,
         &mut loaded,
         "run_command_line",
         &input("cat data.txt"),
@@ -48,7 +48,7 @@ fn skilled_crew_e1_and_the_skill_s_folder() {
         r#"{"exitCode":0,"stdout":"content","stderr":"","timedOut":false,"signal":null,"truncated":false,"durationMs":7}"#
     );
     assert_eq!(answer.value["stdout"], "content");
-    let here = call(&workshop, &mut loaded, "run_command_line", &input("pwd")).unwrap();
+    let here = call(&context, &mut loaded, "run_command_line", &input("pwd")).unwrap();
     let folder = std::fs::canonicalize(world.folder_of("tools")).unwrap();
     assert_eq!(here.value["stdout"], json!(folder));
     assert_eq!(runner.ran(), 2);
@@ -58,10 +58,10 @@ fn skilled_crew_e1_and_the_skill_s_folder() {
 fn skilled_crew_e2_e3_e4_a_failure_is_an_answer() {
     let world = world();
     world.resource("tools/run.sh", "echo out; echo err >&2; exit 3\n");
-    let (workshop, _) = world.running();
-    let mut loaded = with_skill(&workshop, "tools");
+    let (context, _) = world.running();
+    let mut loaded = with_skill(&context, "tools");
     let answer = call(
-        &workshop,
+        &context,
         &mut loaded,
         "run_command_line",
         &input("sh run.sh"),
@@ -74,9 +74,9 @@ fn skilled_crew_e2_e3_e4_a_failure_is_an_answer() {
     );
     // Theirs drops complaints where all went well.
     world.resource("tools/run.sh", "echo err >&2\n");
-    let mut loaded = with_skill(&workshop, "tools");
+    let mut loaded = with_skill(&context, "tools");
     let answer = call(
-        &workshop,
+        &context,
         &mut loaded,
         "run_command_line",
         &input("sh run.sh"),
@@ -92,11 +92,11 @@ fn skilled_crew_e2_e3_e4_a_failure_is_an_answer() {
 fn skilled_crew_e5_e8_time_and_output_are_bounded() {
     let world = world();
     world.resource("tools/run.sh", "exec sleep 30\n");
-    let (mut workshop, _) = world.running();
-    workshop.settings.deadline_ms = 100;
-    let mut loaded = with_skill(&workshop, "tools");
+    let (mut context, _) = world.running();
+    context.settings.deadline_ms = 100;
+    let mut loaded = with_skill(&context, "tools");
     let answer = call(
-        &workshop,
+        &context,
         &mut loaded,
         "run_command_line",
         &input("sh run.sh"),
@@ -106,16 +106,16 @@ fn skilled_crew_e5_e8_time_and_output_are_bounded() {
         (&answer.value["timedOut"], &answer.value["exitCode"]),
         (&json!(true), &json!(null))
     );
-    workshop.settings.deadline_ms = 60_000;
+    context.settings.deadline_ms = 60_000;
     for flood in [
         "yes | head -c 300000",
         "head -c 300000 /dev/zero",
         "seq 1 5000",
     ] {
         world.resource("tools/run.sh", flood);
-        let mut loaded = with_skill(&workshop, "tools");
+        let mut loaded = with_skill(&context, "tools");
         let answer = call(
-            &workshop,
+            &context,
             &mut loaded,
             "run_command_line",
             &input("sh run.sh"),
@@ -136,10 +136,10 @@ fn skilled_crew_e5_e8_time_and_output_are_bounded() {
 #[test]
 fn skilled_crew_a4_a5_a6_c10_allowed_tools_is_a_ceiling_of_several_patterns() {
     let world = world();
-    let (mut workshop, runner) = world.running();
-    let mut loaded = with_skill(&workshop, "tools");
+    let (mut context, runner) = world.running();
+    let mut loaded = with_skill(&context, "tools");
     // Either pattern is enough (theirs wants all of them), and a yes of a person cannot pass it.
-    workshop.approver = Says::new(Answer::Once);
+    context.services.approver = Says::new(Answer::Once);
     for command in [
         "ls",
         "catx data.txt",
@@ -147,11 +147,11 @@ fn skilled_crew_a4_a5_a6_c10_allowed_tools_is_a_ceiling_of_several_patterns() {
         "cat $(ls)",
         "pwd -P",
     ] {
-        let no = call(&workshop, &mut loaded, "run_command_line", &input(command)).unwrap_err();
+        let no = call(&context, &mut loaded, "run_command_line", &input(command)).unwrap_err();
         assert_eq!(no.why(), Some(Why::Denied), "{command}");
     }
     assert_eq!(runner.ran(), 0);
-    let no = call(&workshop, &mut loaded, "run_command_line", &input("ls")).unwrap_err();
+    let no = call(&context, &mut loaded, "run_command_line", &input("ls")).unwrap_err();
     assert_eq!(
         no.to_string(),
         "The command of the skill tools was refused: the skill tools may use only its allowed-tools, and ls is not among them. A person can change that: add it to the skill's allowed-tools."
@@ -161,17 +161,17 @@ fn skilled_crew_a4_a5_a6_c10_allowed_tools_is_a_ceiling_of_several_patterns() {
 #[test]
 fn skilled_crew_k3_without_allowed_tools_the_person_decides() {
     let world = world();
-    let (mut workshop, runner) = world.running();
-    let mut loaded = with_skill(&workshop, "free");
-    let no = call(&workshop, &mut loaded, "run_command_line", &input("pwd")).unwrap_err();
+    let (mut context, runner) = world.running();
+    let mut loaded = with_skill(&context, "free");
+    let no = call(&context, &mut loaded, "run_command_line", &input("pwd")).unwrap_err();
     assert_eq!(no.why(), Some(Why::Denied));
     let yes = Says::new(Answer::Once);
-    workshop.approver = yes.clone();
-    call(&workshop, &mut loaded, "run_command_line", &input("pwd")).unwrap();
+    context.services.approver = yes.clone();
+    call(&context, &mut loaded, "run_command_line", &input("pwd")).unwrap();
     assert_eq!((yes.asked(), runner.ran()), (1, 1));
     // A rule about the skill holds whatever the command.
-    workshop.gate = gate(Mode::Yolo, &[(Effect::Deny, "skill:free/run")]);
-    let no = call(&workshop, &mut loaded, "run_command_line", &input("pwd")).unwrap_err();
+    context.gate = gate(Mode::Yolo, &[(Effect::Deny, "skill:free/run")]);
+    let no = call(&context, &mut loaded, "run_command_line", &input("pwd")).unwrap_err();
     assert!(
         no.to_string().contains("The deny rule `skill:free/run`"),
         "{no}"
@@ -183,10 +183,10 @@ fn skilled_crew_k3_without_allowed_tools_the_person_decides() {
 fn an_unreadable_allowed_tools_is_a_ceiling_too() {
     let world = World::new();
     world.skill("odd", "allowed-tools: \"Bash(\"\n", "Do it.");
-    let (mut workshop, runner) = world.running();
-    workshop.approver = Says::new(Answer::Once);
-    let mut loaded = with_skill(&workshop, "odd");
-    let no = call(&workshop, &mut loaded, "run_command_line", &input("pwd")).unwrap_err();
+    let (mut context, runner) = world.running();
+    context.services.approver = Says::new(Answer::Once);
+    let mut loaded = with_skill(&context, "odd");
+    let no = call(&context, &mut loaded, "run_command_line", &input("pwd")).unwrap_err();
     assert_eq!((no.why(), runner.ran()), (Some(Why::Denied), 0));
 }
 
@@ -197,12 +197,12 @@ fn nothing_runs_for_a_skill_that_nobody_trusts() {
         "repo/.agents/skills/theirs/SKILL.md",
         "---\nname: theirs\ndescription: x\nallowed-tools: Bash(pwd)\n---\n\nDo it.\n",
     );
-    let (mut workshop, runner) = world.running();
-    workshop.approver = Says::new(Answer::Always);
-    workshop.gate = gate(Mode::Yolo, &[]);
-    workshop.trust = Some(TrustStore::new(world.path("trust")));
-    let mut loaded = with_skill(&workshop, "theirs");
-    let no = call(&workshop, &mut loaded, "run_command_line", &input("pwd")).unwrap_err();
+    let (mut context, runner) = world.running();
+    context.services.approver = Says::new(Answer::Always);
+    context.gate = gate(Mode::Yolo, &[]);
+    context.services.trust = Some(TrustStore::new(world.path("trust")));
+    let mut loaded = with_skill(&context, "theirs");
+    let no = call(&context, &mut loaded, "run_command_line", &input("pwd")).unwrap_err();
     assert_eq!(
         no.to_string(),
         "The command of the skill theirs was refused: the skill theirs is not trusted, so it runs nothing. A person can change that: read it, then type `prowess trust theirs`."
@@ -213,9 +213,9 @@ fn nothing_runs_for_a_skill_that_nobody_trusts() {
 #[test]
 fn a_command_belongs_to_a_loaded_skill() {
     let world = world();
-    let (workshop, runner) = world.running();
+    let (context, runner) = world.running();
     let run = |loaded: &mut Loaded, input: &Value| {
-        call(&workshop, loaded, "run_command_line", input)
+        call(&context, loaded, "run_command_line", input)
             .map(|answer| answer.value["stdout"].clone())
     };
     let none = run(&mut Loaded::default(), &input("pwd")).unwrap_err();
@@ -225,14 +225,14 @@ fn a_command_belongs_to_a_loaded_skill() {
     );
     let named =
         |name: &str| json!({"reason": "", "commandLine": "cat data.txt", "skill_name": name});
-    let mut loaded = with_skill(&workshop, "free");
+    let mut loaded = with_skill(&context, "free");
     let other = run(&mut loaded, &named("tools")).unwrap_err();
     assert_eq!(
         other.to_string(),
         "The skill tools is not loaded. Load it first: load_skill."
     );
     call(
-        &workshop,
+        &context,
         &mut loaded,
         "load_skill",
         &json!({"name": "tools"}),
@@ -257,14 +257,14 @@ fn a_command_belongs_to_a_loaded_skill() {
 #[test]
 fn a_sub_run_names_its_skill() {
     let world = world();
-    let (workshop, _) = world.running();
-    let choice = Choice {
+    let (context, _) = world.running();
+    let choice = ToolSelection {
         runs_as: Some("tools".into()),
-        ..Choice::default()
+        ..ToolSelection::default()
     };
     let tools = Toolset::new(&choice).unwrap();
     let mut loaded = Loaded::default();
-    let mut run = |input: &Value| tools.call(&workshop, &mut loaded, "run_command_line", input);
+    let mut run = |input: &Value| tools.call(&context, &mut loaded, "run_command_line", input);
     assert_eq!(
         run(&input("cat data.txt")).unwrap().value["stdout"],
         "content"
@@ -276,8 +276,8 @@ fn a_sub_run_names_its_skill() {
 #[test]
 fn skilled_crew_t1_t2_t3_both_fields_are_needed() {
     let world = world();
-    let (workshop, runner) = world.running();
-    let mut loaded = with_skill(&workshop, "tools");
+    let (context, runner) = world.running();
+    let mut loaded = with_skill(&context, "tools");
     for (input, field) in [
         (json!({}), "reason"),
         (json!({"reason": "x"}), "commandLine"),
@@ -292,7 +292,7 @@ fn skilled_crew_t1_t2_t3_both_fields_are_needed() {
             "commandLine",
         ),
     ] {
-        let error = call(&workshop, &mut loaded, "run_command_line", &input).unwrap_err();
+        let error = call(&context, &mut loaded, "run_command_line", &input).unwrap_err();
         assert_eq!(error.why(), Some(Why::Input));
         assert!(error.to_string().contains(&format!("`{field}`")), "{error}");
     }
@@ -305,13 +305,13 @@ fn rules_about_files_see_paths_from_the_skill_s_folder() {
     world
         .file("repo/secret.txt", "secret")
         .resource("tools/secret.txt", "not secret");
-    let (mut workshop, runner) = world.running();
-    workshop.gate = gate(Mode::Ask, &[(Effect::Deny, "Read(/secret.txt)")]);
+    let (mut context, runner) = world.running();
+    context.gate = gate(Mode::Ask, &[(Effect::Deny, "Read(/secret.txt)")]);
     let root = world.path("repo").to_string_lossy().into_owned();
-    workshop.gate().places.root = root.into();
-    let mut loaded = with_skill(&workshop, "tools");
+    context.gate().places.root = root.into();
+    let mut loaded = with_skill(&context, "tools");
     let mut run = |command: &str| {
-        let answer = call(&workshop, &mut loaded, "run_command_line", &input(command));
+        let answer = call(&context, &mut loaded, "run_command_line", &input(command));
         answer.map(|answer| answer.value["stdout"].clone())
     };
     let no = run("cat ../../../../repo/secret.txt").unwrap_err();
@@ -321,5 +321,5 @@ fn rules_about_files_see_paths_from_the_skill_s_folder() {
     );
     assert_eq!(run("cat secret.txt").unwrap(), "not secret");
     assert_eq!(runner.ran(), 1);
-    assert_eq!(workshop.gate().places.cwd, None);
+    assert_eq!(context.gate().places.cwd, None);
 }

@@ -18,9 +18,9 @@ fn the_best_come_first() {
             "---\nname: forms\ndescription: Design web pages\n---\nAlso forms.\n",
         )
         .skill("deploy", "", "Ship.");
-    let workshop = world.workshop();
+    let context = world.context();
     let answer = call(
-        &workshop,
+        &context,
         &mut Loaded::default(),
         "search_skills",
         &json!({"query": "pdf forms"}),
@@ -34,7 +34,7 @@ fn the_best_come_first() {
             .starts_with("- **pdf**: Fill forms in PDF files\n- **forms**")
     );
     let one = told(
-        &workshop,
+        &context,
         "search_skills",
         &json!({"query": "pdf forms", "limit": 1}),
     );
@@ -51,10 +51,10 @@ fn agentick_metadata_must_be_equal() {
         .skill("a", "metadata:\n  team: infra\n  tier: \"1\"\n", "x")
         .skill("b", "metadata:\n  team: infra\n", "x")
         .skill("c", "", "x");
-    let workshop = world.workshop();
+    let context = world.context();
     let names = |metadata| {
         let input = json!({"query": "", "metadata": metadata});
-        let answer = call(&workshop, &mut Loaded::default(), "search_skills", &input).unwrap();
+        let answer = call(&context, &mut Loaded::default(), "search_skills", &input).unwrap();
         let skills = answer.value["skills"].as_array().unwrap().clone();
         skills
             .iter()
@@ -71,12 +71,13 @@ fn agentick_metadata_must_be_equal() {
 fn of_a_bare_name_only_the_name_is_searched() {
     let world = World::new();
     world.skill("deploy", "metadata:\n  team: infra\n", "Rockets.");
-    let mut workshop = world.workshop();
-    workshop
+    let mut context = world.context();
+    context
+        .settings
         .visibility
         .overrides
         .insert("deploy".into(), prowess_catalog::Override::NameOnly);
-    let search = |input| told(&workshop, "search_skills", &input);
+    let search = |input| told(&context, "search_skills", &input);
     assert_eq!(
         search(json!({"query": "rockets"})),
         "No skills match rockets."
@@ -90,8 +91,8 @@ fn of_a_bare_name_only_the_name_is_searched() {
 fn nothing_found_and_wrong_input() {
     let world = World::new();
     world.skill("pdf", "", "x");
-    let workshop = world.workshop();
-    let search = |input| told(&workshop, "search_skills", &input);
+    let context = world.context();
+    let search = |input| told(&context, "search_skills", &input);
     assert_eq!(
         search(json!({"query": "zzzzqq"})),
         "No skills match zzzzqq."

@@ -1,14 +1,14 @@
 //! `skill`, Agentick's tool.
 
-use prowess_tools::{Choice, Loaded, Toolset};
+use prowess_tools::{Loaded, ToolSelection, Toolset};
 use serde_json::json;
 
 use crate::support::{World, call, told};
 
 fn description(world: &World) -> String {
-    let specs = Toolset::new(&Choice::everything())
+    let specs = Toolset::new(&ToolSelection::everything())
         .unwrap()
-        .specs(&world.workshop());
+        .specs(&world.context());
     specs
         .into_iter()
         .find(|spec| &*spec.name == "skill")
@@ -61,9 +61,9 @@ fn agentick_handler_returns_the_body_filled_in() {
     world
         .skill("greet", "arguments: [who]\n", "Hello $who, $ARGUMENTS!")
         .resource("greet/a", "a");
-    let workshop = world.workshop();
+    let context = world.context();
     let folder = world.folder_of("greet");
-    let skill = |input| told(&workshop, "skill", &input);
+    let skill = |input| told(&context, "skill", &input);
     let head = format!("Base directory for this skill: {folder}\n\n");
     assert_eq!(
         skill(json!({"name": "greet", "args": "Ada"})),
@@ -87,16 +87,16 @@ fn agentick_handler_returns_the_body_filled_in() {
 fn both_doors_share_what_is_loaded() {
     let world = World::new();
     world.skill("greet", "", "Hello.");
-    let workshop = world.workshop();
+    let context = world.context();
     let mut loaded = Loaded::default();
     call(
-        &workshop,
+        &context,
         &mut loaded,
         "load_skill",
         &json!({"name": "greet"}),
     )
     .unwrap();
-    let again = call(&workshop, &mut loaded, "skill", &json!({"name": "greet"})).unwrap();
+    let again = call(&context, &mut loaded, "skill", &json!({"name": "greet"})).unwrap();
     assert_eq!(
         again.text,
         "The skill greet is already loaded; its instructions still hold."

@@ -1,6 +1,6 @@
 //! What a provider is told about each tool.
 
-use prowess_tools::{Choice, Toolset};
+use prowess_tools::{ToolSelection, Toolset};
 use serde_json::json;
 
 use crate::support::World;
@@ -10,13 +10,13 @@ fn spec(name: &str) -> String {
     world
         .skill("deploy", "", "Do it.")
         .skill("pdf", "when_to_use: With forms.\n", "Do it.");
-    let (workshop, _) = world.running();
+    let (context, _) = world.running();
     let result = json!({ "type": "object", "properties": { "done": { "type": "boolean" } } });
-    let choice = Choice {
+    let choice = ToolSelection {
         result: Some(result),
-        ..Choice::everything()
+        ..ToolSelection::everything()
     };
-    let specs = Toolset::new(&choice).unwrap().specs(&workshop);
+    let specs = Toolset::new(&choice).unwrap().specs(&context);
     let spec = specs.into_iter().find(|spec| &*spec.name == name).unwrap();
     for schema in [&spec.input_schema, &spec.output_schema] {
         jsonschema::draft202012::meta::validate(schema).unwrap();

@@ -1,14 +1,14 @@
 //! `submit`.
 
-use prowess_tools::{Choice, Loaded, Submit, Toolset, Why};
+use prowess_tools::{Loaded, Submit, ToolSelection, Toolset, Why};
 use serde_json::{Value, json};
 
 use crate::support::World;
 
 fn tools(schema: Value) -> Toolset {
-    Toolset::new(&Choice {
+    Toolset::new(&ToolSelection {
         result: Some(schema),
-        ..Choice::default()
+        ..ToolSelection::default()
     })
     .unwrap()
 }
@@ -27,10 +27,10 @@ fn issue() -> Value {
 
 #[test]
 fn agentick_a_result_that_fits_is_stored() {
-    let workshop = World::new().workshop();
+    let context = World::new().context();
     let result = json!({"title": "Crash", "lines": [1, 2], "kind": "bug"});
     let answer = tools(issue())
-        .call(&workshop, &mut Loaded::default(), "submit", &result)
+        .call(&context, &mut Loaded::default(), "submit", &result)
         .unwrap();
     assert_eq!((answer.text.as_str(), answer.value), ("Submitted.", result));
 }
@@ -38,9 +38,9 @@ fn agentick_a_result_that_fits_is_stored() {
 #[test]
 fn agentick_a_wrong_result_comes_back_with_its_paths() {
     // Theirs fails the whole call; ours lets the model try again.
-    let workshop = World::new().workshop();
+    let context = World::new().context();
     let result = json!({"lines": [1, "2", 3.5], "kind": "joke", "title": "crash"});
-    let error = tools(issue()).call(&workshop, &mut Loaded::default(), "submit", &result);
+    let error = tools(issue()).call(&context, &mut Loaded::default(), "submit", &result);
     let error = error.unwrap_err();
     assert_eq!(error.why(), Some(Why::Input));
     assert_eq!(
@@ -55,7 +55,7 @@ fn agentick_a_wrong_result_comes_back_with_its_paths() {
 
 #[test]
 fn agentick_two_callers_two_shapes() {
-    let workshop = World::new().workshop();
+    let context = World::new().context();
     let (number, text) = (
         tools(json!({"type": "number"})),
         tools(json!({"type": "string"})),
@@ -63,11 +63,11 @@ fn agentick_two_callers_two_shapes() {
     let mut loaded = Loaded::default();
     assert!(
         number
-            .call(&workshop, &mut loaded, "submit", &json!(1))
+            .call(&context, &mut loaded, "submit", &json!(1))
             .is_ok()
     );
     assert!(
-        text.call(&workshop, &mut loaded, "submit", &json!(1))
+        text.call(&context, &mut loaded, "submit", &json!(1))
             .is_err()
     );
 }
@@ -92,12 +92,12 @@ fn a_schema_that_is_none_is_told_at_once() {
 
 #[test]
 fn a_pattern_that_would_take_for_ever_does_not() {
-    let workshop = World::new().workshop();
+    let context = World::new().context();
     let tools = tools(json!({"type": "string", "pattern": "^(a+)+$"}));
     let input = json!("a".repeat(50_000) + "!");
     assert!(
         tools
-            .call(&workshop, &mut Loaded::default(), "submit", &input)
+            .call(&context, &mut Loaded::default(), "submit", &input)
             .is_err()
     );
 }

@@ -1,4 +1,4 @@
-//! A world of folders, and a workshop in it.
+//! A world of folders, and a context in it.
 
 use std::path::PathBuf;
 use std::process::{Command as Process, Stdio};
@@ -12,7 +12,9 @@ use prowess_policy::{
 };
 use prowess_registry::{FileOptions, FileSource, Place, Registry};
 use prowess_test::ManualClock;
-use prowess_tools::{Choice, Loaded, Places, ToolAnswer, ToolError, Toolset, Workshop};
+use prowess_tools::{
+    Loaded, ToolAnswer, ToolContext, ToolError, ToolSelection, Toolset, WorkspacePaths,
+};
 use prowess_traits::{
     Approver, CommandRunner, Forget, Output, Question, Ran, RunError, Summary, UsageError,
     UsageQuery, UsageRow, UsageStore, Use,
@@ -62,7 +64,7 @@ impl World {
             .to_string()
     }
 
-    pub(crate) fn workshop(&self) -> Workshop {
+    pub(crate) fn context(&self) -> ToolContext {
         let registry = Registry::new(Precedence::default());
         let place = Place {
             current: self.path("repo"),
@@ -71,37 +73,37 @@ impl World {
         };
         registry.add_files(FileSource::new(place, FileOptions::default()));
         registry.refresh();
-        let mut workshop =
-            Workshop::reading(Arc::new(registry), Arc::new(ManualClock::at(1_000_000_000)));
-        workshop.places = Places {
+        let mut context =
+            ToolContext::new(Arc::new(registry), Arc::new(ManualClock::at(1_000_000_000)));
+        context.settings.paths = WorkspacePaths {
             workspace: self.path("repo"),
             home: self.path("home"),
-            ..Places::default()
+            ..WorkspacePaths::default()
         };
-        workshop.settings.closing = None;
-        workshop
+        context.settings.closing = None;
+        context
     }
 
-    /// A workshop that really runs commands, and the number of those that ran.
-    pub(crate) fn running(&self) -> (Workshop, Arc<Really>) {
+    /// A context that really runs commands, and the number of those that ran.
+    pub(crate) fn running(&self) -> (ToolContext, Arc<Really>) {
         let runner = Arc::new(Really::default());
-        let mut workshop = self.workshop();
-        workshop.runner = Some(Arc::clone(&runner) as _);
-        (workshop, runner)
+        let mut context = self.context();
+        context.services.runner = Some(Arc::clone(&runner) as _);
+        (context, runner)
     }
 }
 
 /// Calls a tool by name, as sessions do.
 pub(crate) fn call(
-    workshop: &Workshop,
+    context: &ToolContext,
     loaded: &mut Loaded,
     name: &str,
     input: &Value,
 ) -> Result<ToolAnswer, ToolError> {
-    let tools = Toolset::new(&Choice::everything()).unwrap();
-    let answer = tools.call(workshop, loaded, name, input);
+    let tools = Toolset::new(&ToolSelection::everything()).unwrap();
+    let answer = tools.call(context, loaded, name, input);
     if let Ok(answer) = &answer {
-        let tool = tools.tools(workshop).find(|tool| {
+        let tool = tools.tools(context).find(|tool| {
             tool.name() == name
                 || name == prowess_tools::names::LOAD_SKILL_RESOURCES
                     && tool.name() == "load_skill_resource"
@@ -120,8 +122,8 @@ pub(crate) fn call(
 }
 
 /// What a model reads, in a new conversation.
-pub(crate) fn told(workshop: &Workshop, name: &str, input: &Value) -> String {
-    match call(workshop, &mut Loaded::default(), name, input) {
+pub(crate) fn told(context: &ToolContext, name: &str, input: &Value) -> String {
+    match call(context, &mut Loaded::default(), name, input) {
         Ok(answer) => answer.text,
         Err(error) => error.to_string(),
     }

@@ -3,13 +3,13 @@
 use prowess_catalog::Override;
 use prowess_policy::{Answer, Effect, Mode};
 use prowess_registry::NewSkill;
-use prowess_tools::{Choice, Loaded, Role, Toolset, Workshop};
+use prowess_tools::{Loaded, Role, ToolContext, ToolSelection, Toolset};
 use serde_json::json;
 
 use crate::support::{Says, World, gate};
 
-fn names(workshop: &Workshop, choice: &Choice) -> Vec<String> {
-    let specs = Toolset::new(choice).unwrap().specs(workshop);
+fn names(context: &ToolContext, choice: &ToolSelection) -> Vec<String> {
+    let specs = Toolset::new(choice).unwrap().specs(context);
     specs.iter().map(|spec| spec.name.to_string()).collect()
 }
 
@@ -17,7 +17,7 @@ fn names(workshop: &Workshop, choice: &Choice) -> Vec<String> {
 fn planck_s4_listing_is_opt_in_for_workers() {
     let world = World::new();
     world.skill("a", "", "x");
-    let workshop = world.workshop();
+    let context = world.context();
     let orchestrator = [
         "list_skills",
         "search_skills",
@@ -25,16 +25,16 @@ fn planck_s4_listing_is_opt_in_for_workers() {
         "unload_skill",
         "load_skill_resource",
     ];
-    assert_eq!(names(&workshop, &Choice::default()), orchestrator);
-    let worker = Choice {
+    assert_eq!(names(&context, &ToolSelection::default()), orchestrator);
+    let worker = ToolSelection {
         role: Role::Worker,
-        ..Choice::default()
+        ..ToolSelection::default()
     };
-    assert_eq!(names(&workshop, &worker), orchestrator[1..]);
+    assert_eq!(names(&context, &worker), orchestrator[1..]);
     assert_eq!(
         names(
-            &workshop,
-            &Choice {
+            &context,
+            &ToolSelection {
                 list: true,
                 ..worker
             }
@@ -46,17 +46,17 @@ fn planck_s4_listing_is_opt_in_for_workers() {
 #[test]
 fn planck_l8_agentick_and_core_agent_no_skills_no_tools() {
     let world = World::new();
-    let (mut workshop, _) = world.running();
-    assert!(names(&workshop, &Choice::everything()).is_empty());
+    let (mut context, _) = world.running();
+    assert!(names(&context, &ToolSelection::everything()).is_empty());
     // A result is handed in with or without skills.
-    let choice = Choice {
+    let choice = ToolSelection {
         result: Some(json!({})),
-        ..Choice::default()
+        ..ToolSelection::default()
     };
-    assert_eq!(names(&workshop, &choice), ["submit"]);
+    assert_eq!(names(&context, &choice), ["submit"]);
     let tools = Toolset::new(&choice).unwrap();
     let error = tools.call(
-        &workshop,
+        &context,
         &mut Loaded::default(),
         "load_skill",
         &json!({"name": "a"}),
@@ -70,23 +70,24 @@ fn planck_l8_agentick_and_core_agent_no_skills_no_tools() {
         .instructions("x")
         .build()
         .unwrap();
-    workshop.registry.register(new).unwrap();
-    assert_eq!(names(&workshop, &Choice::everything()).len(), 7);
-    workshop
+    context.services.registry.register(new).unwrap();
+    assert_eq!(names(&context, &ToolSelection::everything()).len(), 7);
+    context
+        .settings
         .visibility
         .overrides
         .insert("a".into(), Override::UserOnly);
-    assert!(names(&workshop, &Choice::everything()).is_empty());
+    assert!(names(&context, &ToolSelection::everything()).is_empty());
 }
 
 #[test]
 fn commands_need_a_runner() {
     let world = World::new();
     world.skill("a", "", "x");
-    let has = |workshop: &Workshop| {
-        names(workshop, &Choice::default()).contains(&"run_command_line".to_owned())
+    let has = |context: &ToolContext| {
+        names(context, &ToolSelection::default()).contains(&"run_command_line".to_owned())
     };
-    assert!(!has(&world.workshop()));
+    assert!(!has(&world.context()));
     assert!(has(&world.running().0));
 }
 
@@ -94,17 +95,17 @@ fn commands_need_a_runner() {
 fn an_unknown_tool_is_told() {
     let world = World::new();
     world.skill("a", "", "x");
-    let workshop = world.workshop();
-    let tools = Toolset::new(&Choice::default()).unwrap();
-    let error = tools.call(&workshop, &mut Loaded::default(), "lod_skill", &json!({}));
+    let context = world.context();
+    let tools = Toolset::new(&ToolSelection::default()).unwrap();
+    let error = tools.call(&context, &mut Loaded::default(), "lod_skill", &json!({}));
     assert_eq!(
         error.unwrap_err().to_string(),
         "Unknown tool: lod_skill. Did you mean `load_skill`? Available: list_skills, search_skills, load_skill, unload_skill, load_skill_resource"
     );
     assert!(
-        Toolset::new(&Choice {
+        Toolset::new(&ToolSelection {
             result: Some(json!(7)),
-            ..Choice::default()
+            ..ToolSelection::default()
         })
         .is_err()
     );
@@ -114,7 +115,7 @@ fn an_unknown_tool_is_told() {
 fn core_agent_tools_are_never_confused_with_skills() {
     let world = World::new();
     world.skill("list-skills", "", "x").skill("submit", "", "x");
-    let names = names(&world.workshop(), &Choice::everything());
+    let names = names(&world.context(), &ToolSelection::everything());
     assert!(!names.contains(&"submit".to_owned()) && !names.contains(&"list-skills".to_owned()));
 }
 
@@ -122,45 +123,45 @@ fn core_agent_tools_are_never_confused_with_skills() {
 fn what_a_rule_forbids_by_name_is_not_offered() {
     let world = World::new();
     world.skill("a", "", "x");
-    let (mut workshop, runner) = world.running();
-    workshop.gate = gate(Mode::Yolo, &[(Effect::Deny, "run_command_line")]);
-    let offered = names(&workshop, &Choice::default());
+    let (mut context, runner) = world.running();
+    context.gate = gate(Mode::Yolo, &[(Effect::Deny, "run_command_line")]);
+    let offered = names(&context, &ToolSelection::default());
     assert!(!offered.contains(&"run_command_line".to_owned()) && offered.len() == 5);
-    let tools = Toolset::new(&Choice::default()).unwrap();
+    let tools = Toolset::new(&ToolSelection::default()).unwrap();
     let mut loaded = Loaded::default();
     let input = json!({"reason": "", "commandLine": "pwd", "skill_name": "a"});
     let no = tools
-        .call(&workshop, &mut loaded, "run_command_line", &input)
+        .call(&context, &mut loaded, "run_command_line", &input)
         .unwrap_err();
     assert_eq!(
         no.to_string(),
         "Calling run_command_line was refused: a rule forbids it. The deny rule `run_command_line` (the command line) decided."
     );
     // A bare `Skill` takes every skill from models; the result can still be handed in.
-    workshop.gate = gate(Mode::Yolo, &[(Effect::Deny, "Skill")]);
-    let choice = Choice {
+    context.gate = gate(Mode::Yolo, &[(Effect::Deny, "Skill")]);
+    let choice = ToolSelection {
         result: Some(json!({})),
-        ..Choice::everything()
+        ..ToolSelection::everything()
     };
-    assert_eq!(names(&workshop, &choice), ["submit"]);
+    assert_eq!(names(&context, &choice), ["submit"]);
     // Rules may look at arguments, and may want a question.
-    workshop.gate = gate(
+    context.gate = gate(
         Mode::Yolo,
         &[(Effect::Deny, "search_skills(query:secret*)")],
     );
     let search = |query: &str| {
         let input = json!({"query": query});
-        tools.call(&workshop, &mut Loaded::default(), "search_skills", &input)
+        tools.call(&context, &mut Loaded::default(), "search_skills", &input)
     };
     assert!(search("secrets").is_err() && search("what").is_ok());
-    workshop.gate = gate(Mode::Ask, &[(Effect::Ask, "load_skill")]);
+    context.gate = gate(Mode::Ask, &[(Effect::Ask, "load_skill")]);
     let yes = Says::new(Answer::Once);
-    let load = |workshop: &Workshop, input| {
-        tools.call(workshop, &mut Loaded::default(), "load_skill", &input)
+    let load = |context: &ToolContext, input| {
+        tools.call(context, &mut Loaded::default(), "load_skill", &input)
     };
-    assert!(load(&workshop, json!({"name": "a"})).is_err());
-    workshop.approver = yes.clone();
-    assert!(load(&workshop, json!({"name": "a"})).is_ok());
-    assert!(load(&workshop, json!({"nam": "a"})).is_err());
+    assert!(load(&context, json!({"name": "a"})).is_err());
+    context.services.approver = yes.clone();
+    assert!(load(&context, json!({"name": "a"})).is_ok());
+    assert!(load(&context, json!({"nam": "a"})).is_err());
     assert_eq!((yes.asked(), runner.ran()), (1, 0));
 }

@@ -11,13 +11,13 @@ use crate::support::{World, call, gate};
 fn what_is_loaded_can_be_unloaded() {
     let world = World::new();
     world.skill("a", "", "x").skill("b", "", "x");
-    let mut workshop = world.workshop();
+    let mut context = world.context();
     let mut loaded = Loaded::default();
     for name in ["a", "b"] {
-        call(&workshop, &mut loaded, "load_skill", &json!({"name": name})).unwrap();
+        call(&context, &mut loaded, "load_skill", &json!({"name": name})).unwrap();
     }
     let answer = call(
-        &workshop,
+        &context,
         &mut loaded,
         "unload_skill",
         &json!({"name": "user:a"}),
@@ -28,45 +28,22 @@ fn what_is_loaded_can_be_unloaded() {
         "Unloaded the skill a. Its instructions no longer hold."
     );
     assert_eq!(answer.value, json!({"skill_name": "a", "loaded": ["b"]}));
-    let again = call(
-        &workshop,
-        &mut loaded,
-        "unload_skill",
-        &json!({"name": "a"}),
-    )
-    .unwrap_err();
+    let again = call(&context, &mut loaded, "unload_skill", &json!({"name": "a"})).unwrap_err();
     assert_eq!(again.to_string(), "The skill a is not loaded. Loaded: b");
     assert_eq!(again.why(), Some(Why::NoSkill));
     // Once loaded, it can be unloaded though it was switched off meanwhile.
-    workshop
+    context
+        .settings
         .visibility
         .overrides
         .insert("b".into(), Override::Off);
-    call(
-        &workshop,
-        &mut loaded,
-        "unload_skill",
-        &json!({"name": "b"}),
-    )
-    .unwrap();
-    let none = call(
-        &workshop,
-        &mut loaded,
-        "unload_skill",
-        &json!({"name": "a"}),
-    )
-    .unwrap_err();
+    call(&context, &mut loaded, "unload_skill", &json!({"name": "b"})).unwrap();
+    let none = call(&context, &mut loaded, "unload_skill", &json!({"name": "a"})).unwrap_err();
     assert_eq!(
         none.to_string(),
         "The skill a is not loaded. No skill is loaded."
     );
-    let unknown = call(
-        &workshop,
-        &mut loaded,
-        "unload_skill",
-        &json!({"name": "b"}),
-    )
-    .unwrap_err();
+    let unknown = call(&context, &mut loaded, "unload_skill", &json!({"name": "b"})).unwrap_err();
     assert_eq!(unknown.to_string(), "Unknown skill: b. Available: a");
 }
 
@@ -74,19 +51,13 @@ fn what_is_loaded_can_be_unloaded() {
 fn a_rule_can_keep_it_loaded() {
     let world = World::new();
     world.skill("a", "", "x");
-    let mut workshop = world.workshop();
+    let mut context = world.context();
     let mut loaded = Loaded::default();
-    call(&workshop, &mut loaded, "load_skill", &json!({"name": "a"})).unwrap();
-    workshop.gate = gate(Mode::Yolo, &[(Effect::Deny, "skill:a/unload")]);
-    let no = call(
-        &workshop,
-        &mut loaded,
-        "unload_skill",
-        &json!({"name": "a"}),
-    )
-    .unwrap_err();
+    call(&context, &mut loaded, "load_skill", &json!({"name": "a"})).unwrap();
+    context.gate = gate(Mode::Yolo, &[(Effect::Deny, "skill:a/unload")]);
+    let no = call(&context, &mut loaded, "unload_skill", &json!({"name": "a"})).unwrap_err();
     assert_eq!(no.why(), Some(Why::Denied));
-    let wrong = call(&workshop, &mut loaded, "unload_skill", &json!({})).unwrap_err();
+    let wrong = call(&context, &mut loaded, "unload_skill", &json!({})).unwrap_err();
     assert_eq!(wrong.why(), Some(Why::Input));
     assert!(loaded.get("a").is_some());
 }

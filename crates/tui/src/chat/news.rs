@@ -1,7 +1,7 @@
 //! What happens in a session, cut down to what a person is shown.
 
 use prowess::Update;
-use prowess::agent::{Delta, Ending, Event, Message, Part, Role, Usage};
+use prowess::agent::{Delta, Ending, Event, Message, Part, RecordedAnswer, Role, Usage};
 use prowess_diag::sanitize;
 use prowess_diag::wording::{all, shorten};
 
@@ -115,14 +115,14 @@ pub(crate) fn of_event(event: &Event) -> Option<News> {
             Some(line(Tone::Good, "loaded", &names))
         }
         Event::Decided(decided) => {
-            let answer = decided.answer.as_deref()?;
+            let answer = decided.answer?;
             // The call itself says that it was refused.
-            if answer == "no" && decided.call.is_some() {
+            if answer == RecordedAnswer::No && decided.call.is_some() {
                 return None;
             }
             let what = shorten(&decided.what, MAX_REASON);
             Some(match answer {
-                "no" => line(Tone::Bad, "refused", &format!("{what} — you said no")),
+                RecordedAnswer::No => line(Tone::Bad, "refused", &format!("{what} — you said no")),
                 _ => line(
                     Tone::Good,
                     "allowed",
@@ -166,13 +166,13 @@ fn ended(ending: &Ending) -> Option<News> {
 }
 
 /// What an answer means.
-pub(crate) fn answered(word: &str) -> &str {
-    match word {
-        "once" => "once",
-        "session" => "until the session ends",
-        "tool" => "with everything of this tool until the session ends",
-        "always" => "always",
-        other => other,
+pub(crate) fn answered(answer: RecordedAnswer) -> &'static str {
+    match answer {
+        RecordedAnswer::No => "no",
+        RecordedAnswer::Once => "once",
+        RecordedAnswer::Session => "until the session ends",
+        RecordedAnswer::Tool => "with everything of this tool until the session ends",
+        RecordedAnswer::Always => "always",
     }
 }
 
@@ -196,7 +196,9 @@ pub(crate) fn block(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use prowess::agent::{Decided, Reply, Stamped, ToolCall, ToolResult};
+    use prowess::agent::{
+        Decided, FailureKind, RecordedVerdict, Reply, Stamped, ToolCall, ToolResult,
+    };
     use serde_json::json;
 
     use super::*;
@@ -216,7 +218,7 @@ mod tests {
             Event::answer(ToolResult::error(&call, evil)),
             Event::Ended {
                 ending: Ending::Failed {
-                    kind: "auth".into(),
+                    kind: FailureKind::Auth,
                     message: evil.into(),
                 },
             },
@@ -232,10 +234,10 @@ mod tests {
             Event::Decided(Decided {
                 call: None,
                 what: evil.into(),
-                verdict: "ask".into(),
+                verdict: RecordedVerdict::Ask,
                 reason: evil.into(),
                 rule: None,
-                answer: Some("once".into()),
+                answer: Some(RecordedAnswer::Once),
             }),
         ];
         let mut seen = 0;

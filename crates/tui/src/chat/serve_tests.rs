@@ -44,7 +44,7 @@ fn runtime(link: &Arc<Link>, folder: &std::path::Path, model: Arc<dyn Model>) ->
     Runtime::builder()
         .project(folder)
         .model(model)
-        .hands(prowess::tools::files::file_tools(None))
+        .tools(prowess::tools::files::file_tools(None))
         .watcher(Arc::clone(link) as _)
         .approver(Arc::clone(link) as _)
         .settings(Settings {
@@ -129,7 +129,7 @@ async fn orders_are_done_and_a_new_session_begins() {
     assert_eq!(sessions.collect::<Vec<_>>(), [&first, &end.session]);
     // The first session was given back, and what was said in it can be shown.
     let engine = runtime_again.engine();
-    assert!(engine.parts().store.events(&first).unwrap().len() > 3);
+    assert!(engine.sessions().events(&first).unwrap().len() > 3);
     let again = Begin::Resume {
         id: first.to_string(),
     };
@@ -151,7 +151,7 @@ async fn who_leaves_in_the_middle_ends_the_turn() {
     let (link, inbox) = Link::new();
     link.set_live(true);
     let runtime = runtime(&link, folder.path(), Arc::new(Endless::default()));
-    let store = Arc::clone(&runtime.engine().parts().store);
+    let store = Arc::clone(&runtime.engine().sessions());
     let work = Work::begin(runtime, Begin::New { title: "t".into() })
         .await
         .unwrap();

@@ -7,7 +7,7 @@ use prowess::inspect::{self, from};
 use prowess::rank::{self, Ranked};
 use prowess::traits::ModelInfo;
 use prowess::traits::usage::UsageQuery;
-use prowess::{Catalog, Entry, Hidden, Sight, View as Look, Who, Workshop, index};
+use prowess::{Catalog, Entry, Hidden, Sight, ToolContext, View as Look, Who, index};
 use prowess_diag::sanitize;
 use prowess_diag::wording::{ago, count, shorten, thousands};
 
@@ -24,9 +24,9 @@ const MAX_SKILLS: usize = 500;
 const LAST_USED: usize = 5;
 
 /// What people may call by name.
-pub(crate) fn names(workshop: &Workshop) -> Vec<Name> {
-    let catalog = workshop.registry.snapshot();
-    let look = Look::new(&catalog, &workshop.visibility, Who::Person);
+pub(crate) fn names(context: &ToolContext) -> Vec<Name> {
+    let catalog = context.services.registry.snapshot();
+    let look = Look::new(&catalog, &context.settings.visibility, Who::Person);
     let name = |entry: &Entry| Name {
         name: clean(look.name(entry)),
         about: shorten(&clean(&entry.skill.description), 200),
@@ -39,11 +39,11 @@ pub(crate) fn names(workshop: &Workshop) -> Vec<Name> {
 
 /// Every skill: where it is from, whether the model sees it, whether it is loaded, its last use.
 /// `active` has the loaded ones with their tokens.
-pub(crate) fn skills(workshop: &Workshop, active: &[(Box<str>, u64)]) -> View {
-    let catalog = workshop.registry.snapshot();
-    let look = Look::new(&catalog, &workshop.visibility, Who::Model);
-    let used = last_used(workshop);
-    let now = workshop.clock.now();
+pub(crate) fn skills(context: &ToolContext, active: &[(Box<str>, u64)]) -> View {
+    let catalog = context.services.registry.snapshot();
+    let look = Look::new(&catalog, &context.settings.visibility, Who::Model);
+    let used = last_used(context);
+    let now = context.services.clock.now();
     let mut rows = Vec::new();
     for entry in catalog.entries().iter().take(MAX_SKILLS) {
         let name = if entry.is_shadowed() {
@@ -57,7 +57,7 @@ pub(crate) fn skills(workshop: &Workshop, active: &[(Box<str>, u64)]) -> View {
             Sight::NameOnly => "name only".to_owned(),
             Sight::Hidden(why) => format!("hidden: {}", word(why)),
         };
-        let state = if is_untrusted(workshop, entry) {
+        let state = if is_untrusted(context, entry) {
             format!("{sight}, untrusted")
         } else {
             sight
@@ -95,8 +95,8 @@ pub(crate) fn skills(workshop: &Workshop, active: &[(Box<str>, u64)]) -> View {
     }
 }
 
-fn is_untrusted(workshop: &Workshop, entry: &Entry) -> bool {
-    workshop
+fn is_untrusted(context: &ToolContext, entry: &Entry) -> bool {
+    context
         .read(&entry.skill)
         .is_ok_and(|skill| !skill.is_trusted())
 }
@@ -112,9 +112,9 @@ fn word(why: Hidden) -> &'static str {
     }
 }
 
-fn last_used(workshop: &Workshop) -> BTreeMap<Box<str>, i64> {
+fn last_used(context: &ToolContext) -> BTreeMap<Box<str>, i64> {
     let mut last = BTreeMap::new();
-    for row in usage(workshop) {
+    for row in usage(context) {
         let at = last
             .entry(row.usage.skill.clone())
             .or_insert(row.usage.last_used);
@@ -123,19 +123,24 @@ fn last_used(workshop: &Workshop) -> BTreeMap<Box<str>, i64> {
     last
 }
 
-fn usage(workshop: &Workshop) -> Vec<prowess::traits::usage::UsageRow> {
-    let Some(store) = &workshop.usage else {
+fn usage(context: &ToolContext) -> Vec<prowess::traits::usage::UsageRow> {
+    let Some(store) = &context.services.usage else {
         return Vec::new();
     };
-    let project = workshop.places.workspace.to_string_lossy().into_owned();
+    let project = context
+        .settings
+        .paths
+        .workspace
+        .to_string_lossy()
+        .into_owned();
     store
         .rows(&UsageQuery::project(project))
         .unwrap_or_default()
 }
 
-fn ranked(workshop: &Workshop, catalog: &Catalog) -> Vec<Ranked> {
-    let look = Look::new(catalog, &workshop.visibility, Who::Model);
-    let used = rank::union(usage(workshop).iter().map(|row| &row.usage));
+fn ranked(context: &ToolContext, catalog: &Catalog) -> Vec<Ranked> {
+    let look = Look::new(catalog, &context.settings.visibility, Who::Model);
+    let used = rank::union(usage(context).iter().map(|row| &row.usage));
     let skills: Vec<_> = look
         .visible()
         .map(|(entry, _)| entry.skill.clone())
@@ -143,24 +148,25 @@ fn ranked(workshop: &Workshop, catalog: &Catalog) -> Vec<Ranked> {
     rank::rank(
         &skills,
         &used,
-        &rank::Options::new(workshop.clock.now(), LAST_USED),
+        &rank::Options::new(context.services.clock.now(), LAST_USED),
     )
 }
 
 /// Why a skill is listed, hidden or cut; nothing but near names where there is none.
 pub(crate) fn why_skill(
-    workshop: &Workshop,
+    context: &ToolContext,
     budget: index::Budget,
     name: &str,
 ) -> Result<View, Vec<Box<str>>> {
-    let catalog = workshop.registry.snapshot();
+    let catalog = context.services.registry.snapshot();
     let entry = catalog.resolve(name).map_err(|fault| fault.near)?;
-    let ranked = || ranked(workshop, &catalog);
-    let workspace = &workshop.places.workspace;
-    let home = Some(workshop.places.home.as_path()).filter(|home| !home.as_os_str().is_empty());
+    let ranked = || ranked(context, &catalog);
+    let workspace = &context.settings.paths.workspace;
+    let home =
+        Some(context.settings.paths.home.as_path()).filter(|home| !home.as_os_str().is_empty());
     let why = inspect::why(&inspect::Question {
         catalog: &catalog,
-        policy: &workshop.visibility,
+        policy: &context.settings.visibility,
         entry,
         budget,
         ranked: &ranked,
@@ -172,7 +178,7 @@ pub(crate) fn why_skill(
         .iter()
         .map(|line| (line.about.to_owned(), clean(&line.text)));
     let mut pairs: Vec<_> = pairs.collect();
-    if is_untrusted(workshop, entry) {
+    if is_untrusted(context, entry) {
         let text = "not trusted, so what it wants to run is not run without a word of yours; see `prowess trust`";
         pairs.push(("trust".to_owned(), text.to_owned()));
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::ChatError;
-use prowess::agent::{Ending, Spent, Stamped};
+use prowess::agent::{Ending, FailureKind, Spent, Stamped};
 use prowess::tools::{ActivationError, ExpandError};
 use prowess::traits::SessionError;
 use prowess::{CancellationToken, Pause, Runtime, RuntimeError, Session};
@@ -101,8 +101,8 @@ impl Work {
 
     /// What people may call by name.
     pub(crate) async fn names(&self) -> Vec<Name> {
-        let workshop = self.session.workshop().derive();
-        tokio::task::spawn_blocking(move || views::names(&workshop))
+        let context = self.session.context().derive();
+        tokio::task::spawn_blocking(move || views::names(&context))
             .await
             .unwrap_or_default()
     }
@@ -137,10 +137,10 @@ impl Work {
         match order {
             Order::Say(text) => self.say(&text, cancel).await,
             Order::Skills => {
-                let workshop = self.session.workshop().derive();
+                let context = self.session.context().derive();
                 let active = self.session.skills().into_iter();
                 let active: Vec<_> = active.map(|skill| (skill.name, skill.tokens)).collect();
-                shown(tokio::task::spawn_blocking(move || views::skills(&workshop, &active)).await)
+                shown(tokio::task::spawn_blocking(move || views::skills(&context, &active)).await)
             }
             Order::Why(None) => match self.events().await {
                 Ok(events) => Became::View(views::why_last(&events)),
@@ -182,11 +182,11 @@ impl Work {
     }
 
     async fn why(&self, name: String) -> Became {
-        let workshop = self.session.workshop().derive();
-        let budget = self.runtime.engine().parts().settings.index;
+        let context = self.session.context().derive();
+        let budget = self.runtime.engine().settings().index;
         let asked = name.clone();
         let view =
-            tokio::task::spawn_blocking(move || views::why_skill(&workshop, budget, &asked)).await;
+            tokio::task::spawn_blocking(move || views::why_skill(&context, budget, &asked)).await;
         match view {
             Ok(Err(near)) => Became::Problem(Problem {
                 message: format!("no skill named {}", tick(sanitize::line(&name))),
@@ -199,7 +199,7 @@ impl Work {
     }
 
     async fn events(&self) -> Result<Vec<Stamped>, RuntimeError> {
-        let store = Arc::clone(&self.runtime.engine().parts().store);
+        let store = Arc::clone(&self.runtime.engine().sessions());
         let id: Box<str> = self.session.id().into();
         let read = tokio::task::spawn_blocking(move || store.events(&id)).await;
         Ok(read.map_err(|error| RuntimeError::Task(error.to_string()))??)
@@ -208,7 +208,7 @@ impl Work {
 
 /// Takes a session up again; the beginning of its id will do.
 async fn resume(runtime: &Runtime, id: String) -> Result<Session, RuntimeError> {
-    let store = Arc::clone(&runtime.engine().parts().store);
+    let store = Arc::clone(&runtime.engine().sessions());
     let found = tokio::task::spawn_blocking(move || store.find(&id)).await;
     let id = found.map_err(|error| RuntimeError::Task(error.to_string()))??;
     runtime.resume(&id).await
@@ -316,7 +316,10 @@ pub(crate) fn code(became: &Became) -> u8 {
             Ending::Declined { .. } => 1,
             Ending::Exhausted { .. } => 5,
             Ending::Cancelled => 130,
-            Ending::Failed { kind, .. } if &**kind == "auth" => 4,
+            Ending::Failed {
+                kind: FailureKind::Auth,
+                ..
+            } => 4,
             Ending::Failed { .. } => 2,
         },
     }

@@ -15,13 +15,16 @@ use prowess::config::Config;
 use prowess::policy::{Approved, Command, Profile};
 use prowess::traits::{CommandRunner, Nobody, Ran, RunError, Stoppable};
 use prowess::{
-    FileOptions, Host, Outcome, Place, Policy, Precedence, Registry, Scope, Update, Watcher,
+    Ending, FileOptions, HostPaths, Place, Precedence, Registry, Scope, Services, Settings, Update,
+    Watcher,
 };
 use prowess_diag::wording;
 use prowess_models::ScriptedModel;
 use serde_json::{Value, json};
 
+use crate::args::GlobalArgs;
 use crate::commands::run::failure;
+use crate::env::Environment;
 use crate::setup::{ModelArgs, Setup};
 use crate::wait;
 
@@ -49,8 +52,14 @@ pub(crate) struct DemoArgs {
     pub json: bool,
 }
 
-/// Runs the demonstration. `own` is what the person has: it is counted, not used.
-pub(crate) fn run(args: &DemoArgs, own: &Setup, printer: &Printer) -> Result<Exit, Failure> {
+/// Runs the demonstration. The person's own skills are counted, not used.
+pub(crate) fn run(
+    args: &DemoArgs,
+    global: &GlobalArgs,
+    environment: &Environment,
+    printer: &Printer,
+) -> Result<Exit, Failure> {
+    let own = Setup::open(global, environment, printer)?;
     let failed = |what: &str| {
         let what = what.to_owned();
         move |error: std::io::Error| Failure::new(what).cause(error)
@@ -68,9 +77,9 @@ pub(crate) fn run(args: &DemoArgs, own: &Setup, printer: &Printer) -> Result<Exi
         std::fs::write(project.join("CHANGELOG.md"), CHANGELOG)
     };
     prepare().map_err(failed("cannot write the files of the demonstration"))?;
-    let found = counted(&own.registry);
+    let found = counted(&own.services.registry);
     let seen = Arc::new(Seen::default());
-    let spy = own.runner.as_ref().map(|runner| {
+    let spy = own.services.runner.as_ref().map(|runner| {
         Arc::new(Spy {
             inner: Arc::clone(runner),
             seen: Arc::clone(&seen),
@@ -81,22 +90,24 @@ pub(crate) fn run(args: &DemoArgs, own: &Setup, printer: &Printer) -> Result<Exi
         home: Some(home.clone()),
         ..Place::default()
     };
+    let registry = Registry::open(place, FileOptions::default(), Precedence::default());
+    let services = Services {
+        runner: spy,
+        sessions: own.services.sessions.clone(),
+        ..Services::new(Arc::new(registry), Arc::clone(&own.services.clock))
+    };
     let setup = Setup {
-        registry: Registry::open(place, FileOptions::default(), Precedence::default()),
+        services,
+        settings: Settings::default(),
         config: Config::default(),
-        visibility: Policy::default(),
-        host: Host {
+        paths: HostPaths {
             workspace: project.clone(),
             home: Some(home),
             state: Some(folder.path().join("state")),
-            ours: own.host.ours.clone(),
+            ours: own.paths.ours.clone(),
         },
-        runner: spy,
-        usage: None,
-        store: own.store.clone(),
-        settings: None,
+        config_file: None,
         variables: Arc::clone(&own.variables),
-        tools: Vec::new(),
     };
     let model = ScriptedModel::parse("demo", SCRIPT)
         .map_err(|error| Failure::new("the script of the demonstration").cause(error))?;
@@ -114,9 +125,9 @@ pub(crate) fn run(args: &DemoArgs, own: &Setup, printer: &Printer) -> Result<Exi
             .await
             .map_err(|error| failure(&error))
     })?;
-    let Outcome::Submitted(value) = &finished.outcome else {
+    let Ending::Submitted { value } = &finished.ending else {
         return Err(Failure::new("the demonstration did not end as it should")
-            .cause(finished.outcome.as_str())
+            .cause(finished.ending.as_str())
             .hint(format!("see `prowess session show {}`", finished.session)));
     };
     let events = seen.events();

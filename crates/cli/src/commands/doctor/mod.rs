@@ -42,7 +42,7 @@ pub(crate) fn run(
     checks.push(health::cache(cache.as_deref(), &show));
     checks.push(store(environment));
     checks.extend(environment.runner().iter().flat_map(health::sandbox));
-    let variables = super::sessions::variables(environment);
+    let variables = crate::setup::variables(environment);
     checks.extend(providers::checks(&variables, args.online)?);
     let bad = checks
         .iter()

@@ -1,7 +1,7 @@
 //! Who may come in over HTTP: looked at before anything else, for every method and path.
 //!
 //! A server on this machine is reachable for every page in a browser and every program of every
-//! user. [`Door`] lets in who calls the server by a name of its own, comes from no page or from one
+//! user. [`RequestGuard`] lets in who calls the server by a name of its own, comes from no page or from one
 //! that was named, and knows the [`Token`].
 
 mod token;
@@ -15,7 +15,7 @@ pub use token::{Token, TokenError};
 
 /// Who may come in.
 #[derive(Debug)]
-pub(crate) struct Door {
+pub(crate) struct RequestGuard {
     /// `name` or `name:port`, lower case.
     hosts: Vec<String>,
     /// `scheme://name` or `scheme://name:port`, lower case.
@@ -27,7 +27,7 @@ pub(crate) struct Door {
 
 /// Whom a server lets in.
 #[derive(Clone, Debug, Default)]
-pub struct Invited {
+pub struct AccessList {
     /// Tokens that clients must know, one of them each; without any nobody comes in.
     pub tokens: Vec<Token>,
     /// Further names of this machine, beside the local ones: `name`, or `name:port`.
@@ -38,7 +38,7 @@ pub struct Invited {
 
 /// Somebody who may come in.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Guest {
+pub(crate) enum Caller {
     /// A client that knows the token of this number.
     Client {
         /// The number.
@@ -93,11 +93,11 @@ impl Refused {
     }
 }
 
-impl Door {
-    /// A door for a server at an address, whose one path this is.
-    pub(crate) fn new(address: SocketAddr, path: &'static str, invited: &Invited) -> Self {
+impl RequestGuard {
+    /// A guard for a server at an address, whose one path this is.
+    pub(crate) fn new(address: SocketAddr, path: &'static str, access: &AccessList) -> Self {
         let lower = |names: &[String]| names.iter().map(|name| name.to_ascii_lowercase()).collect();
-        let mut hosts: Vec<String> = lower(&invited.hosts);
+        let mut hosts: Vec<String> = lower(&access.hosts);
         let ours = [
             "localhost".to_owned(),
             "127.0.0.1".to_owned(),
@@ -114,10 +114,10 @@ impl Door {
                 .chain(own)
                 .map(|name| format!("{name}:{}", address.port())),
         );
-        let tokens = invited.tokens.clone();
+        let tokens = access.tokens.clone();
         Self {
             hosts,
-            origins: lower(&invited.origins),
+            origins: lower(&access.origins),
             tokens,
             port: address.port(),
             path,
@@ -130,7 +130,7 @@ impl Door {
         method: &Method,
         uri: &Uri,
         headers: &HeaderMap,
-    ) -> Result<Guest, Refused> {
+    ) -> Result<Caller, Refused> {
         let host = only(headers, &HOST).ok_or(Refused::Host)?;
         let named = uri
             .authority()
@@ -156,7 +156,7 @@ impl Door {
         if *method == Method::OPTIONS
             && let Some(origin) = origin
         {
-            return Ok(Guest::Asking { origin });
+            return Ok(Caller::Asking { origin });
         }
         let token = self.token(headers)?;
         if uri.path() != self.path {
@@ -165,7 +165,7 @@ impl Door {
         if ![Method::POST, Method::GET, Method::DELETE].contains(method) {
             return Err(Refused::Method);
         }
-        Ok(Guest::Client { token, origin })
+        Ok(Caller::Client { token, origin })
     }
 
     /// Whether a host is a name of this server. A name that was allowed without a port goes with

@@ -10,7 +10,7 @@ use std::io::ErrorKind;
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Component, Path, PathBuf};
 
-use crate::{Judging, Loaded, ToolError, Why, Workshop};
+use crate::{Judging, Loaded, ToolContext, ToolError, Why};
 use prowess_catalog::Form;
 use prowess_diag::sanitize;
 use prowess_diag::wording::{shorten, tick};
@@ -26,25 +26,25 @@ const KERNEL: &[&str] = &["/proc", "/sys"];
 
 /// What is done with a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Deed {
+pub(crate) enum FileAction {
     Read,
     Write,
 }
 
-impl Deed {
+impl FileAction {
     /// The beginning of a sentence.
-    fn of(self, spot: &Spot) -> String {
+    fn of(self, resolved: &ResolvedPath) -> String {
         match self {
-            Self::Read => format!("Reading {}", spot.told()),
-            Self::Write => format!("Writing {}", spot.told()),
+            Self::Read => format!("Reading {}", resolved.told()),
+            Self::Write => format!("Writing {}", resolved.told()),
         }
     }
 }
 
 /// The places that count, with their links resolved.
 #[derive(Debug)]
-pub(crate) struct Ground<'w> {
-    workshop: &'w Workshop,
+pub(crate) struct PathGuard<'w> {
+    context: &'w ToolContext,
     /// The project.
     pub(crate) workspace: PathBuf,
     /// Folders as they really are, and as the gate spells them.
@@ -58,7 +58,7 @@ pub(crate) struct Ground<'w> {
 
 /// Where a path leads.
 #[derive(Debug)]
-pub(crate) struct Spot {
+pub(crate) struct ResolvedPath {
     /// The real path, without links. What is missing of it stands as it was written.
     pub(crate) real: PathBuf,
     /// How many of its last parts do not exist.
@@ -71,12 +71,12 @@ pub(crate) struct Spot {
     pub(crate) name: String,
 }
 
-impl<'w> Ground<'w> {
-    pub(crate) fn new(workshop: &'w Workshop, loaded: &Loaded) -> Self {
-        let places = &workshop.places;
+impl<'w> PathGuard<'w> {
+    pub(crate) fn new(context: &'w ToolContext, loaded: &Loaded) -> Self {
+        let places = &context.settings.paths;
         let workspace = settled(&places.workspace);
         let (root, home) = {
-            let gate = workshop.gate();
+            let gate = context.gate();
             (
                 PathBuf::from(&*gate.places.root),
                 PathBuf::from(&*gate.places.home),
@@ -85,12 +85,12 @@ impl<'w> Ground<'w> {
         let spellings = [root, home]
             .map(|spelled| (settled(&spelled), spelled))
             .into();
-        let profile = workshop.profile(workshop.acting.as_ref().map(|skill| &skill.trust));
+        let profile = context.profile(context.acting.as_ref().map(|skill| &skill.trust));
         let real = |paths: Vec<PathBuf>| paths.iter().map(|path| settled(path)).collect::<Vec<_>>();
-        let mut free = real(skill_folders(workshop, loaded));
+        let mut free = real(skill_folders(context, loaded));
         free.extend(places.outputs.as_deref().map(settled));
         Self {
-            workshop,
+            context,
             workspace,
             spellings,
             hidden: real(profile.hidden),
@@ -100,8 +100,8 @@ impl<'w> Ground<'w> {
 
     /// Tells whether something is not written: it decides what runs later, or belongs to a skill.
     fn is_protected(&self, real: &Path) -> bool {
-        let acting = self.workshop.acting.as_ref();
-        let profile = self.workshop.profile(acting.map(|skill| &skill.trust));
+        let acting = self.context.acting.as_ref();
+        let profile = self.context.profile(acting.map(|skill| &skill.trust));
         if profile
             .protected
             .iter()
@@ -109,7 +109,7 @@ impl<'w> Ground<'w> {
         {
             return true;
         }
-        let catalog = self.workshop.registry.snapshot();
+        let catalog = self.context.services.registry.snapshot();
         catalog.entries().into_iter().any(|entry| {
             let location = Path::new(&*entry.skill.location);
             let place = match entry.skill.form {
@@ -125,7 +125,7 @@ impl<'w> Ground<'w> {
     }
 
     /// Finds out where a path leads. Relative paths begin in the project, `~/` in the home folder.
-    pub(crate) fn spot(&self, raw: &str) -> Result<Spot, ToolError> {
+    pub(crate) fn resolve(&self, raw: &str) -> Result<ResolvedPath, ToolError> {
         let wrong = |why: &str| {
             ToolError::new(
                 Why::Input,
@@ -135,7 +135,7 @@ impl<'w> Ground<'w> {
         if raw.is_empty() || raw.len() > MAX_PATH || raw.contains('\0') {
             return Err(wrong("it is empty, too long or has a NUL in it"));
         }
-        let places = &self.workshop.places;
+        let places = &self.context.settings.paths;
         let path = match raw.strip_prefix('~') {
             Some("") => places.home.clone(),
             Some(rest) if rest.starts_with('/') => places.home.join(rest.trim_start_matches('/')),
@@ -164,7 +164,7 @@ impl<'w> Ground<'w> {
         let workspace = self.workspace.to_string_lossy();
         let written = absolute(raw, &workspace, &places.home.to_string_lossy());
         let name = self.name(&real);
-        Ok(Spot {
+        Ok(ResolvedPath {
             real,
             missing,
             kind,
@@ -193,36 +193,41 @@ impl<'w> Ground<'w> {
     }
 
     /// What the gate says of one path of a search. The caller has resolved it.
-    pub(crate) fn judge(&self, judging: &Judging<'_>, deed: Deed, real: &Path) -> Decision {
+    pub(crate) fn judge(&self, judging: &Judging<'_>, action: FileAction, real: &Path) -> Decision {
         let plain = real.to_string_lossy();
         let spelled = self.spelled(real);
-        let decision = judge(judging, deed, &spelled);
+        let decision = judge(judging, action, &spelled);
         if *spelled == *plain {
             return decision;
         }
-        stricter(decision, judge(judging, deed, &plain))
+        stricter(decision, judge(judging, action, &plain))
     }
 
     /// Why nobody may do this.
-    fn barred(&self, deed: Deed, spot: &Spot) -> Option<&'static str> {
-        let below =
-            |folders: &[PathBuf]| folders.iter().any(|folder| spot.real.starts_with(folder));
-        if is_kernel(&spot.real) {
+    fn barred(&self, action: FileAction, resolved: &ResolvedPath) -> Option<&'static str> {
+        let below = |folders: &[PathBuf]| {
+            folders
+                .iter()
+                .any(|folder| resolved.real.starts_with(folder))
+        };
+        if is_kernel(&resolved.real) {
             return Some("it belongs to the kernel, not to a disk");
         }
-        if below(&self.hidden) && !(deed == Deed::Read && below(&self.free)) {
+        if below(&self.hidden) && !(action == FileAction::Read && below(&self.free)) {
             return Some("keys and our own folders are nobody's business");
         }
-        let special = spot.kind.filter(|kind| !kind.is_file() && !kind.is_dir());
+        let special = resolved
+            .kind
+            .filter(|kind| !kind.is_file() && !kind.is_dir());
         if let Some(kind) = special {
             return Some(describe(kind));
         }
-        if deed == Deed::Write {
+        if action == FileAction::Write {
             let git = |part: Component<'_>| part.as_os_str().eq_ignore_ascii_case(".git");
-            if spot.real.components().any(git) {
+            if resolved.real.components().any(git) {
                 return Some("what is in `.git` decides what runs later");
             }
-            if self.is_protected(&spot.real) {
+            if self.is_protected(&resolved.real) {
                 return Some(
                     "it belongs to a skill or decides what runs later; a person changes it",
                 );
@@ -232,10 +237,10 @@ impl<'w> Ground<'w> {
     }
 
     /// Refuses what nobody may do, whatever rules and modes say.
-    pub(crate) fn bar(&self, deed: Deed, spot: &Spot) -> Result<(), ToolError> {
-        match self.barred(deed, spot) {
+    pub(crate) fn bar(&self, action: FileAction, resolved: &ResolvedPath) -> Result<(), ToolError> {
+        match self.barred(action, resolved) {
             Some(why) => {
-                let text = format!("{} was refused: {why}.", deed.of(spot));
+                let text = format!("{} was refused: {why}.", action.of(resolved));
                 Err(ToolError::new(Why::Denied, text))
             }
             None => Ok(()),
@@ -247,30 +252,35 @@ impl<'w> Ground<'w> {
     pub(crate) fn permit(
         &self,
         loaded: &Loaded,
-        deed: Deed,
-        spot: &Spot,
+        action: FileAction,
+        resolved: &ResolvedPath,
         long: impl FnOnce() -> Result<String, ToolError>,
     ) -> Result<(), ToolError> {
-        self.bar(deed, spot)?;
-        let what = deed.of(spot);
-        let judging = self.workshop.judging(loaded);
-        let mut path = self.spelled(&spot.real);
-        let mut decision = self.judge(&judging, deed, &spot.real);
-        if spot.written != path {
-            let other = judge(&judging, deed, &spot.written);
+        self.bar(action, resolved)?;
+        let what = action.of(resolved);
+        let judging = self.context.judging(loaded);
+        let mut path = self.spelled(&resolved.real);
+        let mut decision = self.judge(&judging, action, &resolved.real);
+        if resolved.written != path {
+            let other = judge(&judging, action, &resolved.written);
             if other.verdict > decision.verdict && other.rule.is_some() {
-                (path, decision) = (spot.written.clone(), other);
+                (path, decision) = (resolved.written.clone(), other);
             }
         }
-        let free = deed == Deed::Read
-            && self.free.iter().any(|folder| spot.real.starts_with(folder))
+        let free = action == FileAction::Read
+            && self
+                .free
+                .iter()
+                .any(|folder| resolved.real.starts_with(folder))
             && decision.rule.is_none();
         match decision.verdict {
             Verdict::Allow => Ok(()),
             _ if free => Ok(()),
             Verdict::Deny => Err(ToolError::denied(&what, &decision)),
             Verdict::Ask => {
-                let asked = self.workshop.permit(loaded, &action(deed, &path), &long()?);
+                let asked = self
+                    .context
+                    .permit(loaded, &gate_action(action, &path), &long()?);
                 asked.map_err(|_| ToolError::denied(&what, &decision))
             }
         }
@@ -294,7 +304,7 @@ impl<'w> Ground<'w> {
     }
 }
 
-impl Spot {
+impl ResolvedPath {
     /// The path in a sentence; where it is reached through a link, also what that leads to.
     pub(crate) fn told(&self) -> String {
         let real = self.real.to_string_lossy();
@@ -315,8 +325,8 @@ impl Spot {
 }
 
 /// Folders of the skills that are loaded, and of the one that acts.
-pub(crate) fn skill_folders(workshop: &Workshop, loaded: &Loaded) -> Vec<PathBuf> {
-    let skills = loaded.snapshots().chain(&workshop.acting);
+pub(crate) fn skill_folders(context: &ToolContext, loaded: &Loaded) -> Vec<PathBuf> {
+    let skills = loaded.snapshots().chain(&context.acting);
     skills
         .filter(|skill| skill.skill.form == Form::Folder)
         .filter_map(|skill| skill.folder())
@@ -334,15 +344,15 @@ pub(crate) fn shown(path: &str) -> String {
     shorten(&sanitize::line(path), MAX_SHOWN)
 }
 
-fn action(deed: Deed, path: &str) -> Action<'_> {
-    match deed {
-        Deed::Read => Action::Read { path },
-        Deed::Write => Action::Write { path },
+fn gate_action(action: FileAction, path: &str) -> Action<'_> {
+    match action {
+        FileAction::Read => Action::Read { path },
+        FileAction::Write => Action::Write { path },
     }
 }
 
-fn judge(judging: &Judging<'_>, deed: Deed, path: &str) -> Decision {
-    judging.judge(&action(deed, path))
+fn judge(judging: &Judging<'_>, action: FileAction, path: &str) -> Decision {
+    judging.judge(&gate_action(action, path))
 }
 
 /// Another spelling of the same path counts where a rule is about it that is stricter.

@@ -1,16 +1,16 @@
-//! Watching a session while it goes on.
+//! Watching sessions.
 
 use std::fmt::Debug;
 
 use prowess_agent::{Delta, Stamped};
 
-/// Sees what happens in sessions. It is called in between and must not take long.
+/// Receives what happens in sessions. It is called in between and must not take long.
 pub trait Watcher: Send + Sync + Debug {
-    /// Something happened in a session; `depth` is zero for a session that is no sub-run.
+    /// Receives an update of a session. `depth` is zero for a session that is no sub-run.
     fn update(&self, session: &str, depth: u8, update: Update<'_>);
 }
 
-/// What happened.
+/// Something that happened in a session.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub enum Update<'a> {
@@ -18,6 +18,6 @@ pub enum Update<'a> {
     Event(&'a Stamped),
     /// A piece of an answer that is on its way.
     Delta(&'a Delta),
-    /// Something that a person may want to know, and a model need not.
+    /// A message for people. Models do not see it.
     Message(&'a str),
 }
