@@ -76,7 +76,7 @@ pub fn digest(request: &Request) -> String {
         choice,
     ]);
     let digest = Sha256::digest(whole.to_string());
-    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+    prowess_diag::hex(&digest)
 }
 
 fn sorted(value: &Value) -> Value {

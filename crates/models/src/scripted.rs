@@ -306,7 +306,7 @@ fn plain(request: &Request) -> String {
         all.push('\n');
         match part {
             MessagePart::Text { text, .. } | MessagePart::Reasoning { text, .. } => {
-                all.push_str(text)
+                all.push_str(text);
             }
             MessagePart::Image(image) => all.push_str(&image.media_type),
             MessagePart::Call(call) => all.push_str(&format!("{} {}", call.name, call.input)),

@@ -230,12 +230,7 @@ impl Table {
 fn file_for(folder: &Path, root: &Path) -> PathBuf {
     use std::os::unix::ffi::OsStrExt;
     let hash = Sha256::digest(root.as_os_str().as_bytes());
-    let name: String = hash
-        .iter()
-        .take(12)
-        .map(|byte| format!("{byte:02x}"))
-        .collect();
-    folder.join(format!("heads-{name}.bin"))
+    folder.join(format!("heads-{}.bin", prowess_diag::hex(&hash[..12])))
 }
 
 /// Opens a cache file. Does not block on a FIFO, and rejects files that are too large.

@@ -224,12 +224,8 @@ pub fn digest_and_text(
         }
         text = text.or(kept);
     }
-    let hex: String = hasher
-        .finalize()
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect();
-    Ok((format!("sha256:{hex}"), text))
+    let digest = prowess_diag::hex(&hasher.finalize());
+    Ok((format!("sha256:{digest}"), text))
 }
 
 /// Reads the target of a link if it is a regular file, up to the maximum text size.

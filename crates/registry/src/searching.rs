@@ -163,11 +163,5 @@ fn file_name(skills: &[Arc<Skill>]) -> String {
         hasher.update((root.len() as u64).to_le_bytes());
         hasher.update(root);
     }
-    let name: String = hasher
-        .finalize()
-        .iter()
-        .take(12)
-        .map(|b| format!("{b:02x}"))
-        .collect();
-    format!("search-{name}.bin")
+    format!("search-{}.bin", prowess_diag::hex(&hasher.finalize()[..12]))
 }

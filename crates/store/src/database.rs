@@ -415,7 +415,7 @@ fn retry<T>(
     loop {
         match work().map_err(DatabaseError::from) {
             Err(DatabaseError::Busy) if Instant::now() + RETRY_DELAY < deadline => {
-                thread::sleep(RETRY_DELAY)
+                thread::sleep(RETRY_DELAY);
             }
             result => return result,
         }

@@ -129,7 +129,7 @@ mod tests {
         assert!(!elsewhere.lives());
         child.kill().unwrap();
         // Until it is waited for, it is a zombie with the same id.
-        let deadline = Instant::now() + Duration::from_secs(60);
+        let deadline = Instant::now() + Duration::from_mins(1);
         while !matches!(see(child.id()), Seen::Gone) {
             assert!(Instant::now() < deadline, "the process does not end");
             std::thread::yield_now();

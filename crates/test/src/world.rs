@@ -1,6 +1,10 @@
 //! Temporary folders for tests: a project, a home, and the folder around both.
 
-#![expect(clippy::unwrap_used, reason = "test support fails by panicking")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "test support fails by panicking"
+)]
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};

@@ -1,7 +1,7 @@
 //! Tests of the harness, run by the harness itself. With a variable set, this program runs other
 //! tests instead, which fail, hang or are skipped on purpose.
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "these are tests")]
+#![expect(clippy::unwrap_used, reason = "these are tests")]
 
 use std::process::{Command, ExitCode};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -29,7 +29,7 @@ fn main() -> ExitCode {
 }
 
 mod fixture {
-    use super::*;
+    use super::{AtomicUsize, Ordering, harness};
 
     prowess_test::tests! {
         passes

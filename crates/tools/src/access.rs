@@ -1,7 +1,8 @@
-//! Which skill a name means to a model, and whether something may be done with it.
+//! Resolves skill names for models and checks permissions.
 //!
-//! Visibility is the catalogue's word: what an agent was not given, or a person switched off, gives
-//! the same answer as what does not exist. What may be done with a skill that is seen is the gate's.
+//! The catalogue decides about visibility: a skill that is not granted to the agent, or that the user
+//! disabled, gives the same error as one that does not exist. The gate decides what may be done with
+//! a visible skill.
 
 use prowess_catalog::visibility::{Audience, CatalogView, HiddenReason, LookupRefusal};
 use prowess_diag::sanitize;
@@ -14,31 +15,31 @@ use crate::context::ToolContext;
 use crate::snapshot::SkillHandle;
 use crate::tool::{ToolError, Why};
 
-/// Most characters of names that an error lists.
+/// Maximum length of the list of names in an error, in characters.
 const MAX_NAMES: usize = 1_000;
-/// Most characters of what was asked for that an error repeats.
+/// Maximum length of a name in an error, in characters.
 const MAX_ASKED: usize = 100;
 
-/// Most characters of arguments in a question to a person.
+/// Maximum length of arguments in a prompt, in characters.
 const MAX_QUESTION: usize = 500;
 
-/// What is done with a skill.
+/// An action on a skill.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SkillAction {
-    /// See that it is there.
+    /// List it.
     List,
-    /// Take its text into the conversation.
+    /// Add its text to the conversation.
     Load,
-    /// Forget its text.
+    /// Remove its text.
     Unload,
     /// Read one of its files.
     Read,
-    /// Run a command in its name.
+    /// Run a command as the skill.
     Run,
 }
 
 impl SkillAction {
-    /// The word used in rules.
+    /// Returns the word used in rules.
     fn as_str(self) -> &'static str {
         match self {
             Self::List => "list",
@@ -49,7 +50,7 @@ impl SkillAction {
         }
     }
 
-    /// What is refused, as the beginning of a sentence.
+    /// Describes the action, as the subject of a sentence.
     fn about(self, name: &str) -> String {
         let name = if name == "*" {
             "skills".to_owned()
@@ -65,14 +66,14 @@ impl SkillAction {
         }
     }
 
-    /// Whether only a rule can stop it here. A command has a question of its own, and forgetting a
-    /// text needs none.
+    /// Returns `true` if only a rule can deny it here. Commands are approved separately, and
+    /// unloading needs no approval.
     fn is_left_to_rules(self) -> bool {
         matches!(self, Self::Unload | Self::Run)
     }
 }
 
-/// Resolves a name that a model used.
+/// Resolves a name given by a model.
 pub(crate) fn find(context: &ToolContext, asked: &str) -> Result<SkillHandle, ToolError> {
     let catalog = context.services.registry.snapshot();
     let view = CatalogView::new(&catalog, &context.settings.visibility, Audience::Model);
@@ -82,7 +83,7 @@ pub(crate) fn find(context: &ToolContext, asked: &str) -> Result<SkillHandle, To
     }
 }
 
-/// What a model reads where a name leads nowhere.
+/// Returns the error that a model receives if a name cannot be resolved.
 pub(crate) fn refused(view: &CatalogView<'_>, asked: &str, refusal: &LookupRefusal) -> ToolError {
     let text = match refusal {
         LookupRefusal::NotFound(fault) => {
@@ -94,7 +95,7 @@ pub(crate) fn refused(view: &CatalogView<'_>, asked: &str, refusal: &LookupRefus
             text.push_str(&available(view));
             text
         }
-        // Claude Code's own words.
+        // Claude Code's wording.
         LookupRefusal::NotForYou {
             name,
             why: HiddenReason::NotForModels,
@@ -110,8 +111,8 @@ pub(crate) fn refused(view: &CatalogView<'_>, asked: &str, refusal: &LookupRefus
     ToolError::new(Why::NoSkill, text)
 }
 
-/// Asks the gate, and a person where the gate wants it. A rule that wants a question wants it every
-/// time, as it does for commands: a yes counts once.
+/// Decides about an action on a skill, and prompts the user if the gate requires it. As for commands,
+/// an `ask` rule prompts every time: approval is valid once.
 pub(crate) fn permit(
     context: &ToolContext,
     skill: &SkillHandle,
@@ -127,12 +128,12 @@ pub(crate) fn permit(
     )
 }
 
-/// The same for all skills at once.
+/// Decides about an action on all skills.
 pub(crate) fn permit_all(context: &ToolContext, action_kind: SkillAction) -> Result<(), ToolError> {
     permit_name(context, "*", &[], action_kind, "")
 }
 
-/// Returns `true` if the gate lets a skill be loaded without a prompt and without a record.
+/// Returns `true` if a skill can be loaded without a prompt and without recording the decision.
 pub(crate) fn may_load_unasked(
     context: &ToolContext,
     skill: &SkillHandle,
@@ -149,8 +150,8 @@ pub(crate) fn may_load_unasked(
     decision.verdict == Verdict::Allow && context.services.recorder.is_none()
 }
 
-/// What rules say of a tool by its name; nothing where none is about it. What no rule is about is
-/// for the tool itself to ask.
+/// Returns the decision of the rules about a tool, or `None` if no rule matches it. Without a rule, the
+/// tool itself asks for permission.
 pub(crate) fn tool_rules(context: &ToolContext, tool: &str, input: &Value) -> Option<Decision> {
     let fields = plain_fields(input);
     let arguments: Vec<(&str, &str)> = fields
@@ -165,7 +166,7 @@ pub(crate) fn tool_rules(context: &ToolContext, tool: &str, input: &Value) -> Op
     decision.rule.is_some().then_some(decision)
 }
 
-/// The fields of an input that rules can be about: texts, numbers, yes and no.
+/// Returns the input fields that rules can match: strings, numbers and booleans.
 pub fn plain_fields(input: &Value) -> Vec<(String, String)> {
     let plain = |(name, value): (&String, &Value)| match value {
         Value::String(text) => Some((name.clone(), text.clone())),
@@ -180,7 +181,7 @@ pub fn plain_fields(input: &Value) -> Vec<(String, String)> {
         .collect()
 }
 
-/// Asks a person about a call that a rule wants a question for.
+/// Applies the rules about a tool to a call, and prompts the user if a rule requires it.
 pub(crate) fn permit_tool(
     context: &ToolContext,
     tool: &str,
@@ -201,7 +202,8 @@ pub(crate) fn permit_tool(
     context.settle(&what, &decision, question)
 }
 
-/// Tells whether a rule forbids every skill to models: `Skill`. Then there are no tools for them.
+/// Returns `true` if a rule denies all skills to models: `Skill`. The tools about skills are then not
+/// available.
 pub(crate) fn is_forbidden(context: &ToolContext) -> bool {
     let action = GateAction::Skill {
         name: "*",
@@ -247,21 +249,21 @@ fn permit_name(
     context.settle(&what, &decision, question)
 }
 
-/// Every name that a rule may have for a skill.
+/// Returns all names that a rule may use for a skill.
 fn names_of(skill: &SkillHandle) -> Vec<&str> {
     let head = &skill.entry().skill;
     let own: [&str; 2] = [&head.name, skill.asked()];
     own.into_iter().chain(head.alias.as_deref()).collect()
 }
 
-/// What the gate says of something that is done with a skill.
+/// Returns the decision of the gate about an action on a skill.
 fn decide(
     context: &ToolContext,
     name: &str,
     action_kind: SkillAction,
     action: &GateAction<'_>,
 ) -> Decision {
-    // A skill that runs on its own uses the skills that it lists. Its own text it has.
+    // A sub-run may load the skills that its skill lists. It has the text of its own skill already.
     let acting = context
         .acting
         .as_deref()
@@ -272,7 +274,7 @@ fn decide(
     context.gate().decide(action, &actor)
 }
 
-/// ` Available: a, b, …`, as far as there is room.
+/// Lists the visible skills, as many as fit: ` Available: a, b, …`.
 fn available(view: &CatalogView<'_>) -> String {
     let names: Vec<String> = view
         .visible()
@@ -288,7 +290,7 @@ fn available(view: &CatalogView<'_>) -> String {
     }
 }
 
-/// As many names as fit between commas, and how many do not.
+/// Joins as many names as fit with commas. Returns the list and the number of omitted names.
 pub fn listed(names: &[String], characters: usize) -> (String, usize) {
     let mut list = String::new();
     for (at, name) in names.iter().enumerate() {
@@ -303,7 +305,7 @@ pub fn listed(names: &[String], characters: usize) -> (String, usize) {
     (list, 0)
 }
 
-/// A name in a sentence: one line, nothing hidden, not too long.
+/// Formats a name for a sentence: on one line, without invisible characters, truncated.
 pub fn shown(name: &str) -> String {
     shorten(&sanitize::line(name), MAX_ASKED)
 }

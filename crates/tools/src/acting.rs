@@ -1,8 +1,8 @@
-//! What an agent may do with tools that are not about skills: commands, files, the web.
+//! Permissions of an agent for tools that are not about skills: commands, files, the web.
 //!
-//! In a sub-run everything is done as the skill that runs, and its `allowed-tools` are the ceiling.
-//! In a conversation the agent acts for the person; what a loaded and trusted skill lists in
-//! `allowed-tools` is not asked about, and what it lists in `disallowed-tools` is refused.
+//! A sub-run acts as its skill, whose `allowed-tools` are the ceiling. In a conversation the agent
+//! acts for the user: actions in the `allowed-tools` of a loaded and trusted skill need no approval,
+//! and actions in its `disallowed-tools` are refused.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::loaded::Loaded;
 use crate::snapshot::SkillSnapshot;
 use crate::tool::ToolError;
 
-/// Whether `allowed-tools` is all that the skill may use: where it says anything, be it unreadable.
+/// Returns `true` if `allowed-tools` limits the skill: it has at least one entry, valid or not.
 pub(crate) fn has_ceiling(trust: &SkillTrust) -> bool {
     let mut unread = trust.tools.unread().iter();
     trust.tools.of(Effect::Allow).next().is_some()
@@ -26,12 +26,12 @@ pub(crate) fn has_ceiling(trust: &SkillTrust) -> bool {
 }
 
 impl ToolContext {
-    /// What the gate says of something that the agent wants.
+    /// Decides about an action of the agent.
     pub fn judge(&self, loaded: &Loaded, action: &GateAction<'_>) -> Decision {
         self.judge_as(loaded, action).0
     }
 
-    /// Asks the gate about something that the agent wants, and the person where the gate wants it.
+    /// Decides about an action of the agent, and prompts the user if the gate requires it.
     pub fn permit(
         &self,
         loaded: &Loaded,
@@ -52,7 +52,7 @@ impl ToolContext {
         )
     }
 
-    /// Does what a decision says: go on, refuse, or ask and see. Takes note of it.
+    /// Applies a decision: allows, refuses or prompts. Records the decision.
     pub(crate) fn settle(
         &self,
         what: &str,
@@ -70,8 +70,8 @@ impl ToolContext {
         }
     }
 
-    /// Asks the gate about a command line that the agent wants to run in a folder, and the person
-    /// where the gate wants it.
+    /// Decides about a command line that the agent runs in a folder, and prompts the user if the gate
+    /// requires it.
     pub fn approve_agent(
         &self,
         loaded: &Loaded,
@@ -88,13 +88,13 @@ impl ToolContext {
         }
     }
 
-    /// Looks the loaded skills up once, for many questions about one call.
+    /// Looks up the loaded skills once, for several decisions about one call.
     pub fn judging(&self, loaded: &Loaded) -> Judging<'_> {
         let skills = match &self.acting {
             Some(_) => Vec::new(),
             None => {
                 let (registry, store) = (&self.services.registry, self.services.trust.as_ref());
-                // A server's skill grants nothing, and is not read again to know that.
+                // Skills of servers grant nothing; do not read them again.
                 let skills = loaded
                     .snapshots()
                     .filter(|skill| !skill.is_served() && skill.is_unchanged(registry, store));
@@ -107,7 +107,7 @@ impl ToolContext {
         }
     }
 
-    /// The decision, and the skill as which it was taken.
+    /// Returns the decision, and the skill that it was made for.
     fn judge_as(
         &self,
         loaded: &Loaded,
@@ -116,13 +116,14 @@ impl ToolContext {
         self.judging(loaded).judge_as(action)
     }
 
-    /// Whether a skill may use nothing but what it lists: in a sub-run, or where a person wants so.
+    /// Returns `true` if a skill is limited to its `allowed-tools`: in a sub-run, or if the settings
+    /// confine skills.
     pub(crate) fn is_ceiling(&self, trust: &SkillTrust) -> bool {
         (self.acting.is_some() || self.settings.confine) && has_ceiling(trust)
     }
 }
 
-/// What the gate says of many things that the agent wants, with the skills that are loaded now.
+/// Decides about several actions of the agent, with the skills that are loaded now.
 #[derive(Debug)]
 pub struct Judging<'w> {
     context: &'w ToolContext,
@@ -130,12 +131,12 @@ pub struct Judging<'w> {
 }
 
 impl Judging<'_> {
-    /// What the gate says of something that the agent wants.
+    /// Decides about an action of the agent.
     pub fn judge(&self, action: &GateAction<'_>) -> Decision {
         self.judge_as(action).0
     }
 
-    /// The decision, and the skill as which it was taken.
+    /// Returns the decision, and the skill that it was made for.
     fn judge_as(&self, action: &GateAction<'_>) -> (Decision, Option<Arc<SkillSnapshot>>) {
         let context = self.context;
         if let Some(acting) = &context.acting {

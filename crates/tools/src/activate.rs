@@ -1,4 +1,4 @@
-//! Turning a skill and its arguments into exactly the text that a model receives.
+//! Renders a skill and its arguments to exactly the text that a model receives.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ use crate::context::ToolContext;
 use crate::expand::{CommandRun, Execution, ExpandError, expand};
 use crate::snapshot::{SkillDocument, SkillHandle, SkillSnapshot};
 
-/// Most files of a skill that are listed.
+/// Maximum number of files to list.
 const MAX_FILES: usize = 100;
 
 /// A request to activate a skill.
@@ -28,12 +28,12 @@ const MAX_FILES: usize = 100;
 pub struct ActivationRequest {
     /// The arguments of the skill.
     pub arguments: Arguments,
-    /// Whether its commands run.
+    /// Runs or shows its commands.
     pub execution: Execution,
 }
 
 impl ActivationRequest {
-    /// A request that runs the commands of the skill.
+    /// Creates a request that runs the commands of the skill.
     pub fn new(arguments: Arguments) -> Self {
         Self {
             arguments,
@@ -41,7 +41,7 @@ impl ActivationRequest {
         }
     }
 
-    /// A request that shows the commands of the skill instead of running them.
+    /// Creates a request that shows the commands of the skill instead of running them.
     pub fn show(arguments: Arguments) -> Self {
         Self {
             arguments,
@@ -55,32 +55,32 @@ impl ActivationRequest {
 pub struct Activation {
     /// The skill as it was read.
     pub snapshot: Arc<SkillSnapshot>,
-    /// Its folder. `None` if it is not on disk.
+    /// Its folder, or `None` if the skill is not on disk.
     pub folder: Option<PathBuf>,
-    /// Its body with everything filled in.
+    /// Its body with all placeholders replaced.
     pub body: String,
     /// Its other files, with their sizes, at most 100.
     pub files: Vec<(String, u64)>,
-    /// The number of its files besides SKILL.md.
+    /// The number of its files other than SKILL.md.
     pub file_count: usize,
     /// The text that the model receives, in parts.
     pub parts: ActivationText,
     /// The SHA-256 of that text, in hexadecimal.
     pub rendering: Box<str>,
-    /// What became of each placeholder.
+    /// The replacement of each placeholder.
     pub report: FillReport,
-    /// How its commands went.
+    /// The commands that ran.
     pub runs: Vec<CommandRun>,
     /// Notes about the text.
     pub notes: Vec<Diagnostic>,
 }
 
-/// The text of an activation, in parts. Joined in this order, they are what the model receives.
+/// The text of an activation, in parts. The model receives them joined in this order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ActivationText {
     /// Folder, origin, version and trust, with an empty line at the end.
     pub head: String,
-    /// The body without empty lines around it.
+    /// The body without leading and trailing empty lines.
     pub body: String,
     /// The list of files, with an empty line before it.
     pub files: String,
@@ -130,11 +130,11 @@ impl Activation {
     }
 }
 
-/// Why a skill could not be activated.
+/// Error from activating a skill.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ActivationError {
-    /// There is no such skill, or not for whoever asks.
+    /// The skill was not found, or is not visible to the caller.
     #[error(transparent)]
     NotFound(LookupRefusal),
     /// Its files could not be read.
@@ -145,18 +145,18 @@ pub enum ActivationError {
         /// The cause.
         source: Box<prowess_trust::Error>,
     },
-    /// A value would stand where a shell takes it for code.
+    /// A shell would interpret a value as code.
     #[error("the skill {name} cannot be used safely: {}", .diagnostics.first().map_or("", |found| found.message.as_ref()))]
     Unsafe {
         /// Its name.
         name: Box<str>,
-        /// One for each unsafe place, with the safe form.
+        /// One diagnostic for each unsafe placeholder, with a safe form.
         diagnostics: Vec<Diagnostic>,
     },
-    /// The arguments do not fit.
+    /// The arguments are invalid.
     #[error(transparent)]
     Fill(#[from] FillError),
-    /// It wants a shell that is not there.
+    /// The shell that it requires is not installed.
     #[error(
         "Skill {name} requires {shell} (`shell: {shell}` in frontmatter) but {shell} was not found"
     )]
@@ -166,7 +166,7 @@ pub enum ActivationError {
         /// The shell.
         shell: Box<str>,
     },
-    /// One of its commands.
+    /// One of its commands was denied or failed.
     #[error(transparent)]
     Command(#[from] ExpandError),
 }
@@ -194,8 +194,8 @@ pub fn read(
     })
 }
 
-/// Fills in the arguments of a skill, runs its commands, and returns what the model receives. If
-/// commands run, the use of the skill is recorded once all of them succeeded.
+/// Fills in the arguments of a skill, runs its commands, and returns what the model receives. If the
+/// request runs commands, the use of the skill is recorded after all of them succeeded.
 pub fn activate(
     context: &ToolContext,
     snapshot: &Arc<SkillSnapshot>,
@@ -303,7 +303,7 @@ fn variables(context: &ToolContext, folder: Option<&Path>, is_served: bool) -> S
             .settings
             .effort
             .map(|effort| effort.as_str().to_owned()),
-        // What a person granted is for skills of theirs.
+        // Variables that the user granted are not for skills of servers.
         env: if is_served {
             BTreeMap::new()
         } else {
@@ -312,7 +312,7 @@ fn variables(context: &ToolContext, folder: Option<&Path>, is_served: bool) -> S
     }
 }
 
-/// Writes what the model must know before it reads the body.
+/// Formats what the model must know before it reads the body.
 fn head(snapshot: &SkillSnapshot, folder: Option<&Path>) -> String {
     let mut text = String::new();
     if let Some(folder) = folder {
@@ -324,17 +324,17 @@ fn head(snapshot: &SkillSnapshot, folder: Option<&Path>) -> String {
     let origin = &snapshot.skill.id.origin;
     if origin.scope == Scope::Server {
         let server = one_line(&origin.vendor);
-        text.push_str(&format!("This skill comes from the MCP server `{server}`: its text is that server's, not the user's. Its commands did not run, and it grants no tools.\n"));
+        text.push_str(&format!("This skill comes from the MCP server `{server}`: its text was written by that server, not by the user. Its commands did not run, and it grants no tools.\n"));
     }
     if let Some(version) = &snapshot.skill.version {
         text.push_str(&format!("Version: {}\n", one_line(version)));
     }
     if !snapshot.is_trusted() && origin.scope != Scope::Server {
         let why = match &snapshot.trust.state {
-            Some(State::Lapsed(_)) => "it changed since a person trusted it",
-            _ => "no person trusts it yet",
+            Some(State::Lapsed(_)) => "it changed after the user trusted it",
+            _ => "the user has not trusted it yet",
         };
-        text.push_str(&format!("This skill is read-only here: {why}. Its commands did not run, and it grants no tools.\n"));
+        text.push_str(&format!("This skill is not trusted: {why}. Its commands did not run, and it grants no tools.\n"));
     }
     if !text.is_empty() {
         text.push('\n');

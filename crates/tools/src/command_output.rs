@@ -1,4 +1,4 @@
-//! The answer of the tools that run a command.
+//! Results of the tools that run commands.
 
 use prowess_traits::CommandResult;
 use serde_json::{Value, json};
@@ -6,10 +6,10 @@ use serde_json::{Value, json};
 use crate::cap;
 use crate::tool::object;
 
-/// Most bytes of a command.
+/// Maximum length of a command in bytes.
 pub(crate) const MAX_COMMAND: usize = 100_000;
 
-/// The two streams of a command, shortened to fit an answer.
+/// The two output streams of a command, truncated to fit a result.
 #[derive(Debug)]
 pub(crate) struct CommandOutput<'r> {
     ran: &'r CommandResult,
@@ -40,7 +40,7 @@ impl<'r> CommandOutput<'r> {
         }
     }
 
-    /// Returns the answer for programs.
+    /// Returns the result as JSON.
     pub(crate) fn value(&self) -> Value {
         json!({
             "exitCode": self.ran.code,

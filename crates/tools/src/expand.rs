@@ -1,4 +1,4 @@
-//! Running the commands in a skill, one after the other, and putting their output in their place.
+//! Runs the commands in a skill, one after the other, and replaces them with their output.
 
 use std::path::Path;
 
@@ -10,77 +10,77 @@ use prowess_trust::SkillTrust;
 
 use crate::context::ToolContext;
 
-/// What takes the place of a command where policy switches them off. Claude Code's own words.
+/// Replaces a command if commands are disabled. Claude Code's wording.
 pub(crate) const SWITCHED_OFF: &str = "[shell command execution disabled by policy]";
-/// What takes the place of a command of a skill that nobody trusts.
+/// Replaces a command of an untrusted skill.
 pub(crate) const NOT_TRUSTED: &str = "[command not run: this skill is not trusted]";
-/// Most characters of one output that a model receives in whole.
+/// Maximum length of the output of one command, in characters; longer output is truncated.
 const MAX_OUTPUT: usize = 30_000;
-/// Characters of the beginning and of the end of an output that is longer.
+/// Characters to keep at the beginning and at the end of truncated output.
 const PREVIEW: usize = 2_000;
-/// Most characters of output in an error.
+/// Maximum length of output in an error, in characters.
 const MAX_FAILURE: usize = 10_000;
 
-/// What happens to commands in a skill.
+/// Handling of the commands in a skill.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Execution {
-    /// They run, each through the gate and in the sandbox.
+    /// Commands run if the gate allows them, in the sandbox.
     #[default]
     Run,
-    /// None runs; the text says which would.
+    /// Commands do not run; the text shows them.
     Show,
 }
 
-/// How a command in a skill went.
+/// A command in a skill, with its outcome.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CommandRun {
-    /// As the author wrote it.
+    /// The command as written in the skill.
     pub command: Box<str>,
-    /// Why it ran, or why not.
+    /// The reason why it ran or did not run.
     pub decision: Box<str>,
-    /// Its exit code; nothing where it did not run or was ended.
+    /// Its exit code, or `None` if it did not run or was killed.
     pub code: Option<i32>,
-    /// How long it took.
+    /// Its duration in milliseconds.
     pub milliseconds: u64,
-    /// How many bytes it wrote.
+    /// The size of its output in bytes.
     pub bytes: u64,
-    /// The file that holds all of its output, where the text has only a part.
+    /// The file with the complete output, if the output was truncated.
     pub file: Option<Box<str>>,
 }
 
-/// Why a skill could not be activated: one of its commands.
+/// Error from a command in a skill.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ExpandError {
-    /// The gate said no.
+    /// The gate denied it.
     #[error("Shell command permission check failed for pattern \"{command}\": {}", .decision.reason)]
     Denied {
-        /// As the author wrote it.
+        /// The command as written in the skill.
         command: Box<str>,
-        /// Why not.
+        /// The decision.
         decision: Box<Decision>,
     },
     /// It failed.
     #[error("Shell command failed for pattern \"{command}\": {how}\n{output}")]
     Failed {
-        /// As the author wrote it.
+        /// The command as written in the skill.
         command: Box<str>,
-        /// How it ended.
+        /// The exit code, the signal or the timeout.
         how: Box<str>,
-        /// What it wrote, errors under `[stderr]`.
+        /// Its output, with standard error after `[stderr]`.
         output: Box<str>,
     },
     /// It could not be started.
     #[error("Shell command could not run for pattern \"{command}\": {why}")]
     NotRun {
-        /// As the author wrote it.
+        /// The command as written in the skill.
         command: Box<str>,
-        /// Why.
+        /// The reason.
         why: Box<str>,
     },
 }
 
-/// Joins the parts of a rendered skill; commands run in the order in which they stand.
+/// Joins the parts of a rendered skill. Commands run in order.
 pub(crate) fn expand(
     context: &ToolContext,
     trust: &SkillTrust,
@@ -94,7 +94,7 @@ pub(crate) fn expand(
             RenderedPart::Text(piece) => text.push_str(&piece),
             RenderedPart::Command(slot) if execution == Execution::Show => {
                 text.push_str(&format!("[command not run: {}]", slot.display));
-                runs.push(not_run(&slot.display, "not asked to run"));
+                runs.push(not_run(&slot.display, "not run"));
             }
             RenderedPart::Command(slot) => {
                 let (output, run) = run(context, trust, &slot)?;
@@ -141,7 +141,7 @@ fn run(
         .services
         .runner
         .as_ref()
-        .ok_or_else(|| not_run("this program runs no commands".to_owned()))?;
+        .ok_or_else(|| not_run("commands are not available".to_owned()))?;
     let positionals: Vec<&str> = slot.positionals.iter().map(AsRef::as_ref).collect();
     let variables: Vec<(&str, &str)> = slot
         .variables
@@ -161,7 +161,7 @@ fn run(
             decision: Box::new(decision),
         })?;
     let mut profile = context.profile(Some(trust));
-    // As everywhere else, what is injected is about the project, not about the skill's own folder.
+    // As in other clients, these commands run in the project, not in the skill's folder.
     profile.cwd.clone_from(&context.settings.paths.workspace);
     let ran = runner
         .run(&approved, &profile, None)
@@ -187,7 +187,7 @@ fn run(
     Ok((text, run))
 }
 
-/// What a command wrote, complaints behind the rest, without the line break at its end.
+/// Returns standard output followed by standard error, without trailing line breaks.
 fn joined(ran: &CommandResult) -> String {
     let mut text = ran.stdout.text.clone();
     if !ran.stderr.text.is_empty() {
@@ -202,7 +202,7 @@ fn joined(ran: &CommandResult) -> String {
     text
 }
 
-/// A long output becomes its ends and the name of a file with all of it.
+/// Truncates long output to its beginning and end, and writes all of it to a file in `folder`.
 fn bounded(text: String, bytes: u64, folder: Option<&Path>) -> (String, Option<String>) {
     let count = text.chars().count();
     if count <= MAX_OUTPUT {
@@ -213,11 +213,11 @@ fn bounded(text: String, bytes: u64, folder: Option<&Path>) -> (String, Option<S
     let tail: String = text.chars().skip(count - PREVIEW).collect();
     let left = count - 2 * PREVIEW;
     let place = match &file {
-        Some(file) => format!("all of it is in {file}"),
-        None => "the rest is gone".to_owned(),
+        Some(file) => format!("full output in {file}"),
+        None => "full output not kept".to_owned(),
     };
     (
-        format!("{head}\n[{left} characters left out of {bytes} bytes; {place}]\n{tail}"),
+        format!("{head}\n[{left} characters omitted of {bytes} bytes; {place}]\n{tail}"),
         file,
     )
 }
@@ -236,11 +236,11 @@ fn keep(text: &str, folder: &Path) -> Option<String> {
 
 fn how(ran: &CommandResult) -> String {
     match (ran.stopped, ran.code, ran.signal) {
-        (Some("deadline"), ..) => format!("its time was over after {} ms", ran.milliseconds),
+        (Some("deadline"), ..) => format!("timed out after {} ms", ran.milliseconds),
         (Some(stopped), ..) => stopped.to_owned(),
         (None, Some(code), _) => format!("exit code {code}"),
         (None, None, Some(signal)) => format!("signal {signal}"),
-        (None, None, None) => "it did not end well".to_owned(),
+        (None, None, None) => "it failed".to_owned(),
     }
 }
 
@@ -260,12 +260,13 @@ fn failure(ran: &CommandResult) -> String {
     let head: String = text.chars().take(MAX_FAILURE / 2).collect();
     let tail: String = text.chars().skip(count - MAX_FAILURE / 2).collect();
     format!(
-        "{head}\n[{} characters left out]\n{tail}",
+        "{head}\n[{} characters omitted]\n{tail}",
         count - MAX_FAILURE
     )
 }
 
-/// Exit code 1 of programs that only say "nothing found" or "they differ" is no failure.
+/// Returns `true` if a command succeeded. Exit code 1 is a success for programs that use it for "not
+/// found" or "different".
 fn is_fine(script: &str, ran: &CommandResult) -> bool {
     if ran.is_success() {
         return true;
@@ -273,7 +274,7 @@ fn is_fine(script: &str, ran: &CommandResult) -> bool {
     if ran.stopped.is_some() || ran.code != Some(1) {
         return false;
     }
-    // The last command of a line decides about its exit code.
+    // The last command of a line determines its exit code.
     let words: Vec<String> = if let Ok(script) = lex(script) {
         let last = script.commands.last();
         last.into_iter()
@@ -309,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn one_is_fine_for_those_that_look_for_something() {
+    fn exit_code_1_is_success_for_search_programs() {
         for script in [
             "grep x f",
             "cat f | rg x",
@@ -327,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn long_output_is_kept_in_a_file() {
+    fn long_output_is_written_to_a_file() {
         let world = tempfile::tempdir().unwrap();
         let text = "a".repeat(PREVIEW) + &"b".repeat(40_000) + &"c".repeat(PREVIEW);
         let (short, file) = bounded(text.clone(), text.len() as u64, Some(world.path()));

@@ -1,8 +1,7 @@
-//! What a person typed: which skills do they want, with which arguments?
+//! Parses user input for skill invocations.
 //!
-//! `/name text` at the very beginning of a message, several of them in a row (`/a /b text`), and
-//! `$name` anywhere. Nothing is read but the heads of skills and whether they are forked; nothing
-//! runs.
+//! A message may begin with `/name text` or with several names (`/a /b text`), and may mention
+//! `$name` anywhere. Named skills are read to find out whether they are forked; no commands run.
 
 use prowess_catalog::CatalogEntry;
 use prowess_catalog::visibility::{Audience, CatalogView, LookupRefusal};
@@ -10,47 +9,47 @@ use prowess_catalog::visibility::{Audience, CatalogView, LookupRefusal};
 use crate::context::ToolContext;
 use crate::snapshot::SkillHandle;
 
-/// Most skills that one message invokes, as in Claude Code: the first and five more.
+/// Maximum number of skills that one message invokes, as in Claude Code: the first and five more.
 pub const MAX_STACKED: usize = 6;
 
-/// What a message asks for.
+/// A parsed message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Typed {
-    /// No skill: the message is what it is.
+    /// Plain text without skills.
     Text,
-    /// Skills by `/name`, in the order in which they stand.
+    /// Skills invoked as `/name`, in the order of the message.
     Skills(Vec<Called>),
-    /// Skills that are mentioned as `$name`; the message stays whole.
+    /// Skills mentioned as `$name`. The message is sent unchanged.
     Mentions(Vec<Called>),
-    /// It begins with a `/name` that no skill has.
+    /// The message begins with an unknown `/name`.
     Unknown {
-        /// What was typed, without the slash.
+        /// The name without the slash.
         name: Box<str>,
-        /// Names that come near, the nearest first.
+        /// Similar names, most similar first.
         near: Vec<Box<str>>,
     },
-    /// It begins with the `/name` of a skill that is not for people.
+    /// The message begins with the `/name` of a skill that users may not invoke.
     Refused(LookupRefusal),
 }
 
-/// A skill that a person asks for.
+/// A skill that a user invokes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Called {
     /// A name that resolves to the skill.
     pub name: Box<str>,
-    /// The text after the name. All skills of a row get the same arguments.
+    /// The text after the names. All skills of a message get the same arguments.
     pub arguments: Box<str>,
-    /// `true` if the skill runs in a conversation of its own (`context: fork`), or is unreadable.
+    /// `true` if the skill runs in its own conversation (`context: fork`), or cannot be read.
     pub forked: bool,
     /// The skill.
     pub skill: SkillHandle,
 }
 
-/// Reads what a person typed.
+/// Parses a message of a user.
 ///
-/// A row of skills ends at the first word that is not a skill for people, at one that is forked, and
-/// behind one whose `argument-hint` begins with a slash, because slashes are its arguments. That
-/// word and the rest are the arguments of all skills before.
+/// The list of skills ends before the first word that is not a skill that users may invoke, before a
+/// forked skill, and after a skill whose `argument-hint` begins with a slash, because its arguments
+/// may begin with slashes. The rest of the message is the arguments of all listed skills.
 pub fn typed(context: &ToolContext, message: &str) -> Typed {
     let catalog = context.services.registry.snapshot();
     let view = CatalogView::new(&catalog, &context.settings.visibility, Audience::Person);
@@ -59,7 +58,7 @@ pub fn typed(context: &ToolContext, message: &str) -> Typed {
     };
     let entry = match view.resolve(first) {
         Ok(entry) => entry,
-        // A path at the beginning of a message is a path.
+        // The message begins with a path, not with a skill.
         Err(LookupRefusal::NotFound(_)) if first.contains('/') => {
             return mentions(context, &view, message);
         }
@@ -76,14 +75,14 @@ pub fn typed(context: &ToolContext, message: &str) -> Typed {
         let ends = row
             .last()
             .is_none_or(|last| last.forked || takes_slashes(last.skill.entry()));
-        let Some((name, behind)) = slash(rest).filter(|_| !ends) else {
+        let Some((name, after)) = slash(rest).filter(|_| !ends) else {
             break;
         };
         let Ok(next) = view.resolve(name) else {
             break;
         };
         let known = |word: &Word| word.skill.entry().skill.id == next.skill.id;
-        // A skill that is named twice is loaded once.
+        // A skill that is named twice is invoked once.
         if !row.iter().any(known) {
             let next = Word::new(context, name, next);
             if next.forked {
@@ -91,7 +90,7 @@ pub fn typed(context: &ToolContext, message: &str) -> Typed {
             }
             row.push(next);
         }
-        rest = behind;
+        rest = after;
     }
     let called = |word: Word| Called {
         name: catalog.qualified_name(word.skill.entry()).into(),
@@ -102,7 +101,7 @@ pub fn typed(context: &ToolContext, message: &str) -> Typed {
     Typed::Skills(row.into_iter().map(called).collect())
 }
 
-/// The name behind a slash at the beginning of a text, and what stands behind it.
+/// Splits `/name rest` into the name and the rest.
 fn slash(text: &str) -> Option<(&str, &str)> {
     let text = text.strip_prefix('/')?;
     let end = text.find([' ', '\t', '\n', '\r']).unwrap_or(text.len());
@@ -110,7 +109,7 @@ fn slash(text: &str) -> Option<(&str, &str)> {
     (!name.is_empty()).then(|| (name, rest.trim()))
 }
 
-/// Skills that are mentioned as `$name`, each once. What is no skill is text: `$HOME`, `$5`.
+/// Finds skills that are mentioned as `$name`, each once. Other words are text: `$HOME`, `$5`.
 fn mentions(context: &ToolContext, view: &CatalogView<'_>, message: &str) -> Typed {
     let mut found: Vec<Called> = Vec::new();
     let mut before = ' ';
@@ -123,7 +122,7 @@ fn mentions(context: &ToolContext, view: &CatalogView<'_>, message: &str) -> Typ
         let text = &message[at + 1..];
         let belongs = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | ':' | '/' | '.');
         let end = text.find(|c| !belongs(c)).unwrap_or(text.len());
-        // A sentence may end behind a name.
+        // Punctuation may follow the name.
         let name = text[..end].trim_end_matches(['.', ':', '/', '-', '_']);
         let Some(entry) = view.resolve(name).ok().filter(|_| !name.is_empty()) else {
             continue;
@@ -148,7 +147,7 @@ fn mentions(context: &ToolContext, view: &CatalogView<'_>, message: &str) -> Typ
 /// A skill that a message names.
 struct Word {
     skill: SkillHandle,
-    /// `true` if it runs in a conversation of its own. An unreadable skill is not part of a row.
+    /// `true` if it runs in its own conversation, or cannot be read.
     forked: bool,
 }
 

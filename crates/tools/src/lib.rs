@@ -1,9 +1,9 @@
 //! Skills as tools of an agent.
 //!
-//! [`ToolContext`] is everything that the tools need; [`activate()`] turns a skill and its arguments into
-//! exactly the text that a model receives. [`Toolset`] says which tools an agent has and calls them;
-//! each is a file in `tools/`. [`typed`] reads what a person typed: `/name text`. The same code
-//! stands behind sessions, MCP, the command and the library.
+//! [`ToolContext`] holds everything that the tools need. [`activate()`] renders a skill and its
+//! arguments to exactly the text that a model receives. [`Toolset`] selects the tools of an agent and
+//! calls them; `skills/` has one file for each tool about skills. [`typed`] parses user input:
+//! `/name text`. Sessions, the MCP server, the command line and the library share this code.
 
 mod access;
 mod acting;
@@ -43,12 +43,12 @@ pub use skills::{
 };
 pub use snapshot::{SkillDocument, SkillEffects, SkillHandle, SkillSnapshot};
 pub use tool::{Tool, ToolAnswer, ToolError, ToolSpec, Why};
-/// For whoever writes tools: schemas of objects, and the fields of an input.
+/// Helpers for writing tools: object schemas and input fields.
 pub mod input {
     pub use crate::access::plain_fields;
     pub use crate::tool::{number, object, text};
 }
-/// For whoever writes tools: texts that fit into an answer.
+/// Helpers for writing tools: text that fits into a result.
 pub mod answer {
     pub use crate::access::{listed, shown};
     pub use crate::cap::{ends, head};

@@ -1,4 +1,4 @@
-//! What a model reads of skills that it did not load: one line each.
+//! Formats skills that are not loaded for a model: one line each.
 
 use prowess_catalog::index::{
     self, Bullets, DEFAULT_ENTRY_CHARS, EntryDetail, EntryRank, IndexBudget, IndexFormat,
@@ -12,13 +12,13 @@ use serde_json::{Value, json};
 
 use crate::loaded::Loaded;
 
-/// Most bytes of one page; an answer has room for a sentence more.
+/// Maximum size of a page in bytes. Leaves room for a note in the result.
 const MAX_PAGE: usize = 48_000;
 
-/// A skill that is seen.
+/// A visible skill.
 pub(crate) type Seen<'c> = (&'c CatalogEntry, SkillVisibility);
 
-/// One line for each skill, escaped as in the index, as many as fit.
+/// Formats one line for each skill, escaped as in the index, as many as fit.
 pub(crate) fn bullets(view: &CatalogView<'_>, seen: &[Seen<'_>]) -> Vec<String> {
     let mut room = MAX_PAGE;
     let mut lines = Vec::new();
@@ -33,7 +33,7 @@ pub(crate) fn bullets(view: &CatalogView<'_>, seen: &[Seen<'_>]) -> Vec<String> 
     lines
 }
 
-/// `- **name**: description`.
+/// Formats a skill as `- **name**: description`.
 fn bullet(view: &CatalogView<'_>, seen: &Seen<'_>) -> String {
     let unlimited = IndexBudget {
         limit: IndexLimit::Unlimited,
@@ -41,14 +41,15 @@ fn bullet(view: &CatalogView<'_>, seen: &Seen<'_>) -> String {
     };
     let text = index::index(&[entry(view, seen)], &options(unlimited)).text;
     let line = text.lines().find(|line| line.starts_with("- "));
-    // Only a name that nobody could call has no line.
+    // Only a skill whose name cannot be used has no line.
     line.map_or_else(
         || "- (a skill without a usable name)".to_owned(),
         str::to_owned,
     )
 }
 
-/// All skills within a budget of characters: the lines, and how many skills have none.
+/// Formats all skills within a budget of characters. Returns the lines and the number of omitted
+/// skills.
 pub(crate) fn within(view: &CatalogView<'_>, characters: usize) -> (String, usize) {
     let entries = index::entries(view, &[]);
     let made = index::index(&entries, &options(IndexBudget::of_characters(characters)));
@@ -84,7 +85,7 @@ fn options(budget: IndexBudget) -> IndexOptions<'static> {
     }
 }
 
-/// A skill as programs read it.
+/// Returns a skill as JSON.
 pub(crate) fn value(view: &CatalogView<'_>, loaded: &Loaded, (entry, sight): &Seen<'_>) -> Value {
     let skill = &entry.skill;
     let mut value = json!({ "name": view.name(entry), "scope": skill.id.origin.scope.as_str() });
@@ -99,7 +100,7 @@ pub(crate) fn value(view: &CatalogView<'_>, loaded: &Loaded, (entry, sight): &Se
     value
 }
 
-/// The schema of [`value`].
+/// Returns the schema of [`value`].
 pub(crate) fn schema() -> Value {
     json!({
         "type": "object",
@@ -115,7 +116,7 @@ pub(crate) fn schema() -> Value {
     })
 }
 
-/// The words for scopes.
+/// Returns the names of all scopes.
 pub(crate) fn scopes() -> Vec<&'static str> {
     Scope::ALL.iter().map(|scope| scope.as_str()).collect()
 }

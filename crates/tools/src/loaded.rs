@@ -35,7 +35,7 @@ impl PartialEq for Loaded {
 impl Eq for Loaded {}
 
 impl Loaded {
-    /// Returns `true` if exactly this text is loaded.
+    /// Returns `true` if the skill is loaded with exactly this text.
     pub fn has(&self, activation: &Activation) -> bool {
         self.get(activation.name())
             .is_some_and(|known| known.rendering == activation.rendering)
@@ -52,8 +52,8 @@ impl Loaded {
         active
     }
 
-    /// Adds a skill that was loaded in an earlier part of the conversation. `None` as the snapshot
-    /// keeps the one that is known.
+    /// Adds a skill that was loaded earlier in the conversation. If `snapshot` is `None`, an existing
+    /// snapshot is kept.
     pub fn restore(&mut self, active: ActiveSkill, snapshot: Option<Arc<SkillSnapshot>>) {
         let known = self.skills.remove(&active.name);
         let snapshot = snapshot.or_else(|| known?.snapshot);
@@ -81,7 +81,7 @@ impl Loaded {
         self.skills.keys().map(|name| &**name)
     }
 
-    /// Returns what was read of the loaded skills, in order of name.
+    /// Returns the snapshots of the loaded skills, sorted by name.
     pub fn snapshots(&self) -> impl Iterator<Item = &Arc<SkillSnapshot>> {
         self.skills
             .values()

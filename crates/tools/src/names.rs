@@ -1,4 +1,4 @@
-//! The names of our tools, and the names that rules and skills use for them.
+//! Names of our tools, and the names that rules and skills use for them.
 
 /// Lists skills.
 pub const LIST_SKILLS: &str = "list_skills";
@@ -16,7 +16,7 @@ pub const LOAD_SKILL_RESOURCE: &str = "load_skill_resource";
 pub const LOAD_SKILL_RESOURCES: &str = "load_skill_resources";
 /// Runs a command as a skill.
 pub const RUN_COMMAND_LINE: &str = "run_command_line";
-/// Hands in the result of a run.
+/// Submits the result of a run.
 pub const SUBMIT: &str = "submit";
 /// Runs a command.
 pub const BASH: &str = "bash";
@@ -30,10 +30,10 @@ pub const EDIT: &str = "edit";
 pub const GLOB: &str = "glob";
 /// Searches the contents of files.
 pub const GREP: &str = "grep";
-/// Fetches a page.
+/// Fetches a URL.
 pub const HTTP_GET: &str = "http_get";
 
-/// Returns the names by which rules and `allowed-tools` mean one of our tools.
+/// Returns the names that rules and `allowed-tools` use for one of our tools.
 pub fn rule_names(tool: &str) -> &'static [&'static str] {
     match tool {
         BASH | RUN_COMMAND_LINE => &["Bash"],
@@ -50,7 +50,7 @@ pub fn rule_names(tool: &str) -> &'static [&'static str] {
     }
 }
 
-/// Returns the field with the arguments, for a tool that loads a skill. `None` for other tools.
+/// Returns the input field with the skill's arguments, or `None` if the tool does not load skills.
 pub fn arguments_field(tool: &str) -> Option<&'static str> {
     match tool {
         LOAD_SKILL => Some("arguments"),
@@ -64,7 +64,7 @@ pub fn is_file_tool(tool: &str) -> bool {
     matches!(tool, READ | WRITE | EDIT)
 }
 
-/// Returns `true` if a list of names, as rules write them, contains a tool.
+/// Returns `true` if a list of names in rule syntax contains a tool.
 pub(crate) fn is_named(list: &[Box<str>], tool: &str) -> bool {
     let also = rule_names(tool);
     list.iter().any(|name| {
@@ -74,7 +74,7 @@ pub(crate) fn is_named(list: &[Box<str>], tool: &str) -> bool {
     })
 }
 
-/// `mcp__server` and `mcp__server__*` mean every tool of a server.
+/// Returns `true` if a pattern (`mcp__server` or `mcp__server__*`) matches a tool of a server.
 fn is_of_server(pattern: &str, tool: &str) -> bool {
     let pattern = pattern.strip_suffix("__*").unwrap_or(pattern);
     tool.strip_prefix(pattern)

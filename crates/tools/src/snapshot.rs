@@ -1,4 +1,4 @@
-//! A skill that was read once: text, files, digest, trust and effects of the same bytes.
+//! A skill that is read once: text, files, digest, trust and effects come from the same bytes.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ use crate::context::ToolContext;
 use crate::hooks::HookSet;
 use crate::names::{self, SUBMIT};
 
-/// A skill as one read found it. It is resolved, read, hashed and parsed once, and travels as an
+/// A skill at the time of one read. It is resolved, read, hashed and parsed once, and passed on as an
 /// `Arc`.
 #[derive(Clone, Debug)]
 pub struct SkillSnapshot {
@@ -33,16 +33,16 @@ pub struct SkillSnapshot {
     pub files: Vec<FileFacts>,
     /// The trust verdict, bound to the digest.
     pub trust: SkillTrust,
-    /// What the skill changes in the session that loads it.
+    /// Effects on the session that loads the skill.
     pub effects: SkillEffects,
 }
 
-/// The text of a SKILL.md and the parts of it that are needed to render it.
+/// The text of a SKILL.md, and what is needed to render it.
 #[derive(Clone, Debug)]
 pub struct SkillDocument {
     /// The text, up to the first byte that is not UTF-8.
     pub text: String,
-    /// The body in the text.
+    /// The span of the body in the text.
     pub body: Span,
     /// The names of its arguments.
     pub arguments: Vec<Box<str>>,
@@ -50,14 +50,14 @@ pub struct SkillDocument {
     pub shell: Option<Box<str>>,
 }
 
-/// What a skill changes in the session that loads it.
+/// Effects of a skill on the session that loads it.
 #[derive(Clone, Debug, Default)]
 pub struct SkillEffects {
     /// Its hooks.
     pub hooks: HookSet,
-    /// The tools in `allowed-tools`, as rules write them. `None` if the field is missing.
+    /// The tools in `allowed-tools`, in rule syntax. `None` if the field is missing.
     pub allowed: Option<Vec<Box<str>>>,
-    /// The tools that `disallowed-tools` takes away as a whole.
+    /// The tools that `disallowed-tools` removes entirely.
     pub disallowed: Vec<Box<str>>,
     /// The model it asks for.
     pub model: Option<Box<str>>,
@@ -65,9 +65,9 @@ pub struct SkillEffects {
     pub effort: Option<Effort>,
     /// The agent it runs as.
     pub agent: Option<Box<str>>,
-    /// Most turns of a run of its own.
+    /// Maximum number of turns of a sub-run.
     pub max_ticks: Option<u32>,
-    /// `true` if it runs in a conversation of its own (`context: fork`).
+    /// `true` if it runs in its own conversation (`context: fork`).
     pub forked: bool,
     /// `true` if it may run in the background.
     pub background: bool,
@@ -140,7 +140,7 @@ impl SkillSnapshot {
         is_served(&self.skill)
     }
 
-    /// Returns the folder that the skill's files are in. `None` if it is not on disk.
+    /// Returns the folder of the skill's files, or `None` if the skill is not on disk.
     pub fn folder(&self) -> Option<PathBuf> {
         let place = self.trust.place.as_ref()?;
         Some(match self.skill.form {
@@ -149,7 +149,7 @@ impl SkillSnapshot {
         })
     }
 
-    /// Returns its files without SKILL.md, with their sizes.
+    /// Returns the files other than SKILL.md, with their sizes.
     pub fn resources(&self) -> impl Iterator<Item = (String, u64)> {
         let main = match self.skill.form {
             SkillForm::Memory => Some(Path::new("SKILL.md")),
@@ -161,7 +161,7 @@ impl SkillSnapshot {
             .map(|file| (file.path.to_string_lossy().into_owned(), file.size))
     }
 
-    /// Returns `true` if the skill is trusted and its files are still what was read. Hashes them.
+    /// Returns `true` if the skill is trusted and its files have not changed. Hashes the files.
     pub fn is_unchanged(&self, registry: &Registry, store: Option<&TrustStore>) -> bool {
         let trust = &self.trust;
         if !trust.is_trusted() || registry.digest(&self.skill).ok().as_ref() != Some(&trust.digest)
@@ -212,8 +212,8 @@ impl SkillEffects {
             .is_some_and(|allowed| names::is_named(allowed, tool))
     }
 
-    /// Returns `true` if `disallowed-tools` takes a tool away. Rules about some uses of a tool are
-    /// left to the gate, and `submit` belongs to the caller of a run.
+    /// Returns `true` if `disallowed-tools` removes a tool. The gate applies rules about some uses of
+    /// a tool. `submit` belongs to the caller of a run and is never removed.
     pub fn forbids(&self, tool: &str) -> bool {
         tool != SUBMIT && names::is_named(&self.disallowed, tool)
     }
@@ -224,7 +224,7 @@ fn word(text: Option<&SpannedText<'_>>) -> Option<Box<str>> {
     word.filter(|word| !word.is_empty()).map(Box::from)
 }
 
-/// Returns the names of the tools in a list, as rules write them.
+/// Returns the names of the tools in a list, in rule syntax.
 fn tool_names(list: &ToolList<'_>) -> Vec<Box<str>> {
     list.tokens()
         .iter()
@@ -238,7 +238,7 @@ fn tool_names(list: &ToolList<'_>) -> Vec<Box<str>> {
         .collect()
 }
 
-/// Returns the tools that are taken away as a whole.
+/// Returns the tools that `disallowed-tools` removes entirely.
 fn bare_names(manifest: &Manifest<'_>) -> Vec<Box<str>> {
     let list = manifest.disallowed_tools.as_ref();
     list.into_iter()
@@ -254,8 +254,7 @@ fn is_served(skill: &Skill) -> bool {
     skill.id.origin.scope == Scope::Server
 }
 
-/// A resolved skill. Its files are read when they are first needed, and only once. Clones share
-/// what was read.
+/// A resolved skill. Its files are read on first use, and only once. Clones share the snapshot.
 #[derive(Clone)]
 pub struct SkillHandle {
     asked: Box<str>,
@@ -295,7 +294,7 @@ impl SkillHandle {
         &self.asked
     }
 
-    /// Returns the entry of the catalogue.
+    /// Returns the catalogue entry.
     pub fn entry(&self) -> &CatalogEntry {
         &self.entry
     }
@@ -310,7 +309,7 @@ impl SkillHandle {
         is_served(&self.entry.skill)
     }
 
-    /// Returns what was read of the skill so far.
+    /// Returns the snapshot, or `None` if the skill has not been read yet.
     pub fn snapshot(&self) -> Option<Arc<SkillSnapshot>> {
         self.snapshot.get().map(Arc::clone)
     }

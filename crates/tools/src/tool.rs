@@ -1,4 +1,4 @@
-//! What a tool is: something that a model may call, with a name, a schema and one answer.
+//! The tool trait: a function that a model may call, with a name, a schema and a result.
 
 use std::fmt::Debug;
 
@@ -11,34 +11,34 @@ use crate::context::ToolContext;
 use crate::loaded::Loaded;
 use crate::schema::{Schema, SchemaFault};
 
-/// Something that a model may call.
+/// A function that a model may call.
 ///
-/// [`Tool::call`] is what callers use: it checks the input against the schema before anything else
-/// happens, and bounds the answer.
+/// Callers use [`Tool::call`], which validates the input before anything else happens and limits the
+/// size of the result.
 pub trait Tool: Send + Sync + Debug {
-    /// What it is called.
+    /// Returns the name.
     fn name(&self) -> &str;
 
-    /// What a model reads about it.
+    /// Returns the description that a model reads.
     fn description(&self, context: &ToolContext) -> String;
 
-    /// What it takes, as JSON Schema.
+    /// Returns the JSON Schema of the input.
     fn input_schema(&self) -> Value;
 
-    /// What [`ToolAnswer::value`] looks like, as JSON Schema.
+    /// Returns the JSON Schema of [`ToolAnswer::value`].
     fn output_schema(&self) -> Value;
 
-    /// Whether it changes nothing outside of the conversation.
+    /// Returns `true` if the tool changes nothing outside the conversation.
     fn is_read_only(&self, _context: &ToolContext) -> bool {
         true
     }
 
-    /// Whether it may change something for good.
+    /// Returns `true` if the tool may make changes that cannot be undone.
     fn is_destructive(&self, context: &ToolContext) -> bool {
         !self.is_read_only(context)
     }
 
-    /// Does what it is for. The input fits the schema.
+    /// Runs the tool. The input is valid against the schema.
     fn answer(
         &self,
         context: &ToolContext,
@@ -46,19 +46,18 @@ pub trait Tool: Send + Sync + Debug {
         input: &Value,
     ) -> Result<ToolAnswer, ToolError>;
 
-    /// Returns `true` if a call would need no prompt, no command and no large read, so that it may
-    /// be made on a thread that must not block. What was read to decide that is kept in `loaded`.
+    /// Returns `true` if a call needs no prompt, no command and no large read, so that it can run on
+    /// a thread that must not block. Data that was read to decide this is kept in `loaded`.
     fn is_quick(&self, _context: &ToolContext, _loaded: &mut Loaded, _input: &Value) -> bool {
         false
     }
 
-    /// What an input is checked against. Whoever calls a tool often keeps it: reading a schema takes
-    /// longer than a short call.
+    /// Compiles the input schema. Callers should keep it: compiling takes longer than a short call.
     fn schema(&self) -> Result<Schema, SchemaFault> {
         Schema::new(&self.input_schema())
     }
 
-    /// All that a provider is told about it.
+    /// Returns the specification for providers.
     fn spec(&self, context: &ToolContext) -> ToolSpec {
         ToolSpec {
             name: self.name().into(),
@@ -82,7 +81,7 @@ pub trait Tool: Send + Sync + Debug {
     }
 }
 
-/// Checks an input against a tool's schema.
+/// Validates an input against a tool's schema.
 pub(crate) fn check(
     tool: &(impl Tool + ?Sized),
     schema: &Result<Schema, SchemaFault>,
@@ -96,10 +95,10 @@ pub(crate) fn check(
     let schema = schema.as_ref().map_err(fault)?;
     schema
         .check(input)
-        .map_err(|errors| wrong_input(name, &errors))
+        .map_err(|errors| invalid_input(name, &errors))
 }
 
-/// Calls a tool whose input was checked already.
+/// Calls a tool with an input that is already validated.
 pub(crate) fn answer(
     tool: &(impl Tool + ?Sized),
     context: &ToolContext,
@@ -113,36 +112,36 @@ pub(crate) fn answer(
     })
 }
 
-/// All that a provider is told about a tool.
+/// The specification of a tool, as providers receive it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ToolSpec {
-    /// What it is called.
+    /// The name.
     pub name: Box<str>,
-    /// What a model reads about it.
+    /// The description that a model reads.
     pub description: String,
-    /// What it takes, as JSON Schema (draft 2020-12).
+    /// JSON Schema of the input (draft 2020-12).
     pub input_schema: Value,
-    /// What its value looks like, as JSON Schema (draft 2020-12).
+    /// JSON Schema of the value (draft 2020-12).
     pub output_schema: Value,
-    /// Whether it changes nothing outside of the conversation.
+    /// `true` if the tool changes nothing outside the conversation.
     pub read_only: bool,
-    /// Whether it may change something for good.
+    /// `true` if the tool may make changes that cannot be undone.
     pub destructive: bool,
 }
 
-/// What a tool answers.
+/// The result of a tool call.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ToolAnswer {
-    /// What a model reads.
+    /// The text that a model reads.
     pub text: String,
-    /// The same for programs; it fits the output schema.
+    /// The result as JSON, valid against the output schema.
     pub value: Value,
-    /// Pictures that a model sees beside it.
+    /// Images for the model.
     pub images: Vec<Image>,
 }
 
 impl ToolAnswer {
-    /// A text, and the same for programs.
+    /// Creates a result without images.
     pub fn new(text: impl Into<String>, value: Value) -> Self {
         Self {
             text: text.into(),
@@ -152,48 +151,48 @@ impl ToolAnswer {
     }
 }
 
-/// Why a tool did not do what it is for.
+/// Error from a tool call.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ToolError {
     /// The model reads the text and may try something else.
     #[error("{text}")]
     ForModel {
-        /// What kind of error it is.
+        /// The kind of error.
         why: Why,
-        /// What the model reads.
+        /// The text that the model reads.
         text: String,
     },
-    /// The tool itself is wrong; no other input would help.
+    /// The tool itself is faulty; no other input would help.
     #[error("the tool {tool} cannot be used: {fault}")]
     Fatal {
         /// The tool.
         tool: Box<str>,
-        /// What is wrong.
+        /// The error in its schema.
         fault: SchemaFault,
     },
 }
 
-/// What kind of error a model reads.
+/// The kind of an error that a model reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Why {
-    /// The input does not fit the schema.
+    /// The input is invalid.
     Input,
-    /// There is no such tool.
+    /// The tool was not found.
     NoTool,
-    /// There is no such skill, or not for a model.
+    /// The skill was not found, or models may not use it.
     NoSkill,
-    /// The skill has no such file, or none that can be read.
+    /// The file of the skill was not found or cannot be read.
     NoFile,
-    /// A rule or a person said no.
+    /// A rule or the user denied the call.
     Denied,
-    /// It was tried and did not work.
+    /// The call failed.
     Failed,
 }
 
 impl Why {
-    /// The word used in output.
+    /// Returns the word used in output.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Input => "input",
@@ -207,7 +206,7 @@ impl Why {
 }
 
 impl ToolError {
-    /// An error that a model reads; a long text is cut.
+    /// Creates an error that a model reads. Long text is truncated.
     pub fn new(why: Why, text: impl Into<String>) -> Self {
         Self::ForModel {
             why,
@@ -215,24 +214,24 @@ impl ToolError {
         }
     }
 
-    /// A refusal: the reason, the rule behind it, and what would allow it.
+    /// Creates an error for a refusal, with the reason, the rule and what would allow the action.
     pub fn denied(what: &str, decision: &Decision) -> Self {
         let mut text = format!("{what} was refused: {}.", decision.reason);
         if let Some(rule) = &decision.rule {
             text.push_str(&format!(
-                " The {} rule `{}` ({}) decided.",
+                " It matched the {} rule `{}` ({}).",
                 rule.effect.as_str(),
                 rule.text,
                 rule.source
             ));
         }
         if let Some(remedy) = &decision.remedy {
-            text.push_str(&format!(" A person can change that: {remedy}."));
+            text.push_str(&format!(" The user can change this: {remedy}."));
         }
         Self::new(Why::Denied, text)
     }
 
-    /// What kind of error a model reads; nothing where no model can help.
+    /// Returns the kind of error, or `None` if the model cannot correct it.
     pub fn why(&self) -> Option<Why> {
         match self {
             Self::ForModel { why, .. } => Some(*why),
@@ -241,16 +240,16 @@ impl ToolError {
     }
 }
 
-/// The error for an input that does not fit.
-fn wrong_input(tool: &str, errors: &[String]) -> ToolError {
+/// Returns the error for an invalid input.
+fn invalid_input(tool: &str, errors: &[String]) -> ToolError {
     let text = match errors {
-        [only] => format!("Wrong input for {tool}: {only}."),
-        several => format!("Wrong input for {tool}:\n- {}", several.join("\n- ")),
+        [only] => format!("Invalid input for {tool}: {only}."),
+        several => format!("Invalid input for {tool}:\n- {}", several.join("\n- ")),
     };
     ToolError::new(Why::Input, text)
 }
 
-/// An object schema of these fields, without others.
+/// Creates the schema of an object with exactly these fields.
 pub fn object(fields: &[(&str, Value)], required: &[&str]) -> Value {
     let properties: Map<String, Value> = fields
         .iter()
@@ -264,19 +263,19 @@ pub fn object(fields: &[(&str, Value)], required: &[&str]) -> Value {
     })
 }
 
-/// A field of an input that is a text; the empty one where it was left out.
+/// Returns a string field of an input, or the empty string if it is missing.
 pub fn text<'v>(input: &'v Value, field: &str) -> &'v str {
     input.get(field).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// A field of an input that is a number.
+/// Returns a number field of an input.
 pub fn number(input: &Value, field: &str) -> Option<u64> {
-    // JSON Schema takes `2.0` for an integer too.
+    // In JSON Schema, `2.0` is an integer too.
     let value = input.get(field)?;
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
-        reason = "a number beyond the range becomes its end"
+        reason = "numbers out of range saturate"
     )]
     value
         .as_u64()

@@ -1,4 +1,4 @@
-//! Which tools an agent gets, and the one way to call them.
+//! The tools of an agent, and the single entry point for calling them.
 
 use std::sync::{Arc, OnceLock};
 
@@ -19,34 +19,34 @@ use crate::skills::{
 use crate::snapshot::SkillHandle;
 use crate::tool::{self, Tool, ToolAnswer, ToolError, ToolSpec, Why};
 
-/// What an agent is.
+/// The role of an agent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Role {
-    /// It talks to a person, and finds skills itself.
+    /// Talks to the user and finds skills itself.
     #[default]
     Orchestrator,
-    /// It does a part of the work, and is told which skill to load.
+    /// Does a part of the work and is told which skill to load.
     Worker,
 }
 
-/// Which tools an agent wants.
+/// Selects the tools of an agent.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ToolSelection {
-    /// What the agent is.
+    /// The role of the agent.
     pub role: Role,
-    /// Whether a worker has `list_skills` too; an orchestrator always has it.
+    /// `true` if a worker gets `list_skills`. An orchestrator always has it.
     pub list: bool,
-    /// Whether it has Agentick's `skill` beside `load_skill`. Its description lists every skill, so
-    /// it is for agents whose prompt has no index.
+    /// `true` to add Agentick's `skill`, whose description lists every skill. For agents whose prompt
+    /// has no index.
     pub skill: bool,
-    /// The skill that commands run as, in a sub-run; nothing for the one that is loaded.
+    /// The skill that commands run as, in a sub-run. `None` for a loaded skill.
     pub runs_as: Option<Box<str>>,
     /// The schema of the result, in a sub-run.
     pub result: Option<Value>,
 }
 
 impl ToolSelection {
-    /// Every tool for skills that there is.
+    /// Selects all tools about skills.
     pub fn everything() -> Self {
         Self {
             list: true,
@@ -56,20 +56,19 @@ impl ToolSelection {
     }
 }
 
-/// The tools of an agent. Which of them there are at a moment hangs on the skills that the agent
-/// sees then.
+/// The tools of an agent. The available set depends on which skills the agent can currently see.
 #[derive(Clone, Debug)]
 pub struct Toolset {
-    /// In the order in which a model sees them.
+    /// Tools in the order in which a model sees them.
     tools: Vec<Offer>,
 }
 
-/// A tool that an agent may be offered.
+/// A tool with its requirements.
 #[derive(Clone, Debug)]
 struct Offer {
     needs: Needs,
     tool: Arc<dyn Tool>,
-    /// Read when the tool is first called.
+    /// Compiled on the first call.
     schema: OnceLock<Result<Schema, SchemaFault>>,
 }
 
@@ -91,7 +90,7 @@ impl Offer {
     }
 }
 
-/// What must be there before a tool makes sense.
+/// Requirements of a tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Needs {
     Nothing,
@@ -100,7 +99,7 @@ enum Needs {
 }
 
 impl Toolset {
-    /// Puts the tools of an agent together. Fails where the schema of the result is none.
+    /// Creates the tools of an agent. Fails if the result schema is invalid.
     pub fn new(choice: &ToolSelection) -> Result<Self, SchemaFault> {
         let mut tools: Vec<Offer> = Vec::new();
         let mut offer = |needs, tool| tools.push(Offer::new(needs, tool));
@@ -124,23 +123,23 @@ impl Toolset {
         Ok(Self { tools })
     }
 
-    /// Adds a tool of the host. One of the same name is replaced.
+    /// Adds a tool of the host. Replaces a tool with the same name.
     pub fn add(&mut self, tool: Arc<dyn Tool>) {
         self.tools.retain(|known| known.tool.name() != tool.name());
         self.tools.push(Offer::new(Needs::Nothing, tool));
     }
 
-    /// Keeps the tools whose names are wanted.
+    /// Keeps the tools whose names satisfy `wanted`.
     pub fn retain(&mut self, wanted: impl Fn(&str) -> bool) {
         self.tools.retain(|known| wanted(known.tool.name()));
     }
 
-    /// The tools that an agent is offered now, in a fixed order. Without a skill that the agent sees
-    /// there is none for skills; without a runner none runs commands. What a rule forbids by name is
-    /// not offered, as in Claude Code: a tool (`run_command_line`), or all skills (`Skill`).
+    /// Returns the tools to declare now, in a fixed order. Tools about skills need a visible skill,
+    /// and tools that run commands need a runner. As in Claude Code, tools that a rule denies by name
+    /// are left out: one tool (`run_command_line`), or all tools about skills (`Skill`).
     pub fn tools<'t>(&'t self, context: &ToolContext) -> impl Iterator<Item = &'t dyn Tool> {
         let no_skills = is_forbidden(context);
-        self.there(context)
+        self.available(context)
             .filter(move |offer| {
                 let rules = tool_rules(context, offer.tool.name(), &Value::Null);
                 let denied = rules.is_some_and(|decision| decision.verdict == Verdict::Deny);
@@ -149,8 +148,8 @@ impl Toolset {
             .map(|offer| &*offer.tool)
     }
 
-    /// The tools that make sense now, whatever rules say.
-    fn there<'t>(&'t self, context: &ToolContext) -> impl Iterator<Item = &'t Offer> {
+    /// Returns the tools whose requirements are met, regardless of rules.
+    fn available<'t>(&'t self, context: &ToolContext) -> impl Iterator<Item = &'t Offer> {
         let catalog = context.services.registry.snapshot();
         let view = CatalogView::new(&catalog, &context.settings.visibility, Audience::Model);
         let skills = view.visible().next().is_some();
@@ -162,12 +161,12 @@ impl Toolset {
         })
     }
 
-    /// What a provider is told about the tools that an agent is offered now.
+    /// Returns the specifications of the tools to declare now.
     pub fn specs(&self, context: &ToolContext) -> Vec<ToolSpec> {
         self.tools(context).map(|tool| tool.spec(context)).collect()
     }
 
-    /// Calls a tool by name: the one entry for sessions, MCP and the command.
+    /// Calls a tool by name. Sessions, the MCP server and the command line all use this method.
     pub fn call(
         &self,
         context: &ToolContext,
@@ -180,21 +179,21 @@ impl Toolset {
             name => name,
         };
         let Some(offer) = self
-            .there(context)
+            .available(context)
             .find(|offer| offer.tool.name() == wanted)
         else {
             let tools: Vec<&dyn Tool> = self.tools(context).collect();
             return Err(unknown(name, &tools));
         };
-        // Nobody is asked about an input that is wrong.
+        // Validate the input before any prompt.
         offer.check(input)?;
         permit_tool(context, wanted, input)?;
         tool::answer(&*offer.tool, context, loaded, input)
     }
 
-    /// Returns `true` if a call would need no prompt, no command and no large read, so that it may
-    /// be made on a thread that must not block. What was read to decide that is kept in `loaded`,
-    /// for the call that follows.
+    /// Returns `true` if a call needs no prompt, no command and no large read, so that it can run on
+    /// a thread that must not block. Data that was read to decide this is kept in `loaded` for the
+    /// call.
     pub fn is_quick(
         &self,
         context: &ToolContext,
@@ -202,16 +201,18 @@ impl Toolset {
         name: &str,
         input: &Value,
     ) -> bool {
-        let offer = self.there(context).find(|offer| offer.tool.name() == name);
+        let offer = self
+            .available(context)
+            .find(|offer| offer.tool.name() == name);
         offer.is_some_and(|offer| {
             tool_rules(context, name, input).is_none()
                 && offer.tool.is_quick(context, loaded, input)
         })
     }
 
-    /// Checks a call without making it: the schema, and rules about the tool and the skill that it
-    /// names. For a host that does by other means what the tool is for. Returns the skill;
-    /// `resolved` is the skill if the caller resolved it before.
+    /// Checks a call without running the tool: the schema, and the rules about the tool and the skill
+    /// that it names. For hosts that implement the tool themselves. Returns the skill; `resolved` is
+    /// the skill if the caller has resolved it already.
     pub fn admit(
         &self,
         context: &ToolContext,
@@ -219,7 +220,10 @@ impl Toolset {
         input: &Value,
         resolved: Option<SkillHandle>,
     ) -> Result<SkillHandle, ToolError> {
-        let Some(offer) = self.there(context).find(|offer| offer.tool.name() == name) else {
+        let Some(offer) = self
+            .available(context)
+            .find(|offer| offer.tool.name() == name)
+        else {
             let tools: Vec<&dyn Tool> = self.tools(context).collect();
             return Err(unknown(name, &tools));
         };

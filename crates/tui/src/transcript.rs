@@ -316,7 +316,7 @@ impl Page {
                 }
                 MessagePart::Text { text, keep: None } => self.block(2, text, true),
                 MessagePart::Image(image) => {
-                    self.line(2, &format!("[{}]", clean(&image.media_type)))
+                    self.line(2, &format!("[{}]", clean(&image.media_type)));
                 }
                 MessagePart::Reasoning { .. } | MessagePart::Call(_) | MessagePart::Result(_) => {}
             }
@@ -339,7 +339,7 @@ impl Page {
                     self.block(4, &input, true);
                 }
                 MessagePart::Call(call) => {
-                    self.line(2, &format!("calls {}", clean(&summary(call))))
+                    self.line(2, &format!("calls {}", clean(&summary(call))));
                 }
                 MessagePart::Reasoning { .. } | MessagePart::Image(_) | MessagePart::Result(_) => {}
             }

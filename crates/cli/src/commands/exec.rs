@@ -32,7 +32,7 @@ pub(crate) fn run(
     let mut gate = permissions::paths(environment).gate(&library.config);
     permissions::add(&mut gate, Effect::Allow, &args.approve)?;
     let profile = profile(args, &library, environment, skill.trust.place.as_deref())?;
-    // Files that the command names are meant from where it starts.
+    // Relative paths in the command are resolved from its working folder.
     gate.places.cwd = Some(profile.cwd.to_string_lossy().into_owned().into());
     let line = permissions::line(&args.line);
     let confine = library.config.confine.unwrap_or(false);
@@ -54,7 +54,7 @@ pub(crate) fn run(
         prowess_policy::GateOutcome::Ask(pending) => {
             let decision = pending.decision().clone();
             let question = format!(
-                "{}\n  {}\nRun it, this once?",
+                "{}\n  {}\nRun it once?",
                 permissions::explain(&decision),
                 sanitize::line(&line)
             );
@@ -77,7 +77,7 @@ pub(crate) fn run(
         printer.status(&sanitize::line(&line));
     }
     Ok(match outcome.end {
-        // As `timeout` does it.
+        // Same as `timeout`.
         _ if outcome.stopped.is_some() => Exit::Code(124),
         End::Code(code) => Exit::Code(u8::try_from(code).unwrap_or(1)),
         End::Signal(signal) => Exit::Code(u8::try_from(128 + signal).unwrap_or(255)),
@@ -99,7 +99,7 @@ fn refused(
         }))?;
         return Ok(Exit::Denied);
     }
-    let mut error = CliError::new("it did not run").cause(permissions::explain(decision));
+    let mut error = CliError::new("the command was not run").cause(permissions::explain(decision));
     if let Some(remedy) = &decision.remedy {
         let remedy = sanitize::line(remedy);
         error = error.hint(match remedy.strip_prefix("allow it with ") {
@@ -111,7 +111,7 @@ fn refused(
     Ok(Exit::Denied)
 }
 
-/// What the command may touch.
+/// Returns the sandbox profile of the command.
 fn profile(
     args: &ExecArgs,
     library: &Library,
@@ -140,8 +140,8 @@ fn profile(
     profile.strength = match &args.sandbox {
         None => library.config.sandbox.unwrap_or_default(),
         Some(word) => Strength::parse(word).ok_or_else(|| {
-            CliError::new(format!("`--sandbox` does not know `{word}`"))
-                .hint("it is `required`, `best-effort` or `off`")
+            CliError::new(format!("invalid value `{word}` for `--sandbox`"))
+                .hint("expected `required`, `best-effort` or `off`")
         })?,
     };
     let configured = library
@@ -160,11 +160,11 @@ fn start(
     args: &ExecArgs,
     runner: Option<Runner>,
 ) -> Result<Outcome, CliError> {
-    let runner = runner.ok_or_else(|| CliError::new("the sandbox has no helper"))?;
+    let runner = runner.ok_or_else(|| CliError::new("the sandbox helper is not available"))?;
     let out = RefCell::new(Foreign::new(std::io::stdout()));
     let err = RefCell::new(Foreign::new(std::io::stderr()));
     let mut pass_on = |stream: Stream, bytes: &[u8]| {
-        // A reader that went away does not stop the command.
+        // A closed pipe does not stop the command.
         let _ = match stream {
             Stream::Out => out.borrow_mut().write(bytes),
             Stream::Err => err.borrow_mut().write(bytes),
@@ -183,12 +183,12 @@ fn start(
 }
 
 fn failed(error: &ExecError) -> CliError {
-    let failure = CliError::new("it did not run").cause(error);
+    let failure = CliError::new("the command was not run").cause(error);
     match error {
         ExecError::LayerMissing { .. } | ExecError::Unprotectable { .. } => failure
-            .hint("see every layer with `prowess doctor`; `--sandbox best-effort` runs with what there is"),
+            .hint("check the sandbox with `prowess doctor`, or run with the available layers: `--sandbox best-effort`"),
         ExecError::ProgramMissing { name, .. } => {
-            failure.hint(format!("is `{}` installed for everybody?", sanitize::line(name)))
+            failure.hint(format!("is `{}` installed for all users?", sanitize::line(name)))
         }
         _ => failure,
     }

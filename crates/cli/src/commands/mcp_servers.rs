@@ -1,4 +1,4 @@
-//! The MCP servers that agents use: which there are, `prowess mcp list`, `prowess mcp trust`.
+//! The MCP servers used by agents: discovery, `prowess mcp list` and `prowess mcp trust`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -15,10 +15,10 @@ use serde_json::json;
 use crate::ask::ask;
 use crate::setup::{Setup, Variables, model_settings};
 
-/// How many digits of a digest are shown and asked for.
+/// Length of a shortened digest.
 const DIGITS: usize = "sha256:".len() + 16;
 
-/// What is typed behind `mcp list`.
+/// Arguments of `mcp list`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ListArgs {
     /// Print as JSON
@@ -26,34 +26,34 @@ pub(crate) struct ListArgs {
     pub json: bool,
 }
 
-/// What is typed behind `mcp trust`.
+/// Arguments of `mcp trust`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct TrustArgs {
-    /// Trust exactly this file, without a question: the digest that was shown
+    /// Trust without asking if the file has this digest
     #[arg(long, value_name = "DIGEST")]
     pub digest: Option<String>,
-    /// Take trust back
+    /// Revoke trust
     #[arg(long, conflicts_with = "digest")]
     pub revoke: bool,
 }
 
-/// The servers that a person configured, and what became of the rest.
+/// The configured MCP servers.
 #[derive(Debug, Default)]
 pub(crate) struct Configured {
-    /// Those that can be used, with their variables put in: not for eyes.
+    /// Usable servers with expanded variables. May contain secrets: never print.
     usable: Vec<McpServer>,
-    /// Where each of them is, as it is written.
+    /// The command or URL of each server, with unexpanded variables.
     places: BTreeMap<Box<str>, String>,
-    /// What is not used, and why.
+    /// Servers that are not used, with the reason.
     notes: Vec<String>,
-    /// The project's file, where nobody trusts it, with the servers that it names.
+    /// The project's file and its servers, if it is not trusted.
     untrusted: Option<(PathBuf, Vec<McpServer>)>,
 }
 
 impl Setup {
-    /// The servers of the person's settings, of `.mcp.json` in their home, and of the project's
-    /// `.mcp.json` where they trust it. Of two of one name the first counts, and a project has no
-    /// name that the person uses, be it for a server that is switched off: rules go by names.
+    /// Returns the servers of the user configuration, of `.mcp.json` in the home folder, and of the
+    /// project's `.mcp.json` if it is trusted. The first server of a name wins. A project cannot reuse
+    /// the name of a user's server, even a disabled one, because rules refer to names.
     pub(crate) fn servers(&self) -> Configured {
         let mut found = Configured::default();
         let mut taken = self.config.server_names.clone();
@@ -69,7 +69,7 @@ impl Setup {
             return found;
         };
         let file = found.file(&path);
-        // Read before and after, so that what is used is what is trusted.
+        // Check trust before and after reading, so that the trusted contents are used.
         let trusted = self
             .paths
             .trust()
@@ -83,13 +83,13 @@ impl Setup {
         found
     }
 
-    /// The `.mcp.json` of the project, if it has one.
+    /// Returns the `.mcp.json` of the project, if it has one.
     fn project_servers(&self) -> Option<PathBuf> {
         project_mcp_file(&self.paths.workspace, self.paths.home.as_deref())
     }
 
-    /// Starts the servers, and adds their tools and skills. The connection lives as long as what is
-    /// returned. A server that fails is a warning, nothing more.
+    /// Starts the servers and adds their tools and skills. Dropping the returned value closes the
+    /// connections. A server that fails only causes a warning.
     pub(crate) fn connect(&mut self, printer: &Printer) -> Result<Option<Client>, Failure> {
         let found = self.servers();
         found.tell(printer);
@@ -125,12 +125,12 @@ impl Setup {
             http,
         };
         Client::connect(servers, &place)
-            .map_err(|error| Failure::new("cannot start the client for MCP servers").cause(error))
+            .map_err(|error| Failure::new("cannot start the MCP client").cause(error))
     }
 }
 
 impl Configured {
-    /// Reads a file, and takes note of what is wrong with it.
+    /// Reads a file and records its errors.
     fn file(&mut self, path: &Path) -> McpFile {
         let file = read_mcp_file(path);
         let note = |fault: &String| format!("{}: {fault}", path.display());
@@ -138,13 +138,13 @@ impl Configured {
         file
     }
 
-    /// Adds those whose name is free.
+    /// Adds the servers whose name is not taken.
     fn add_free(&mut self, servers: &[McpServer], taken: &BTreeSet<String>, variables: &Variables) {
         for server in servers {
             if taken.contains(&*server.name) {
                 let name = &server.name;
                 self.notes.push(format!(
-                    "another server `{name}` is not used: the name is taken"
+                    "ignoring another server `{name}`: the name is already in use"
                 ));
             } else {
                 self.add(server, variables);
@@ -160,7 +160,7 @@ impl Configured {
             }
             Err(why) => {
                 self.notes
-                    .push(format!("the server `{}` is not used: {why}", server.name));
+                    .push(format!("ignoring server `{}`: {why}", server.name));
             }
         }
     }
@@ -172,11 +172,11 @@ impl Configured {
         if let Some((file, servers)) = &self.untrusted {
             printer.note(
                 &format!(
-                    "{} of {} not used: nobody trusts that file",
+                    "{} in {} not used: the file is not trusted",
                     wording::count(servers.len(), "server"),
                     file.display()
                 ),
-                "look at it and trust it with `prowess mcp trust`",
+                "review and trust it with `prowess mcp trust`",
             );
         }
     }
@@ -221,7 +221,7 @@ pub(crate) fn list(args: &ListArgs, setup: &Setup, printer: &Printer) -> Result<
         return Ok(Exit::Done);
     }
     if views.is_empty() && found.untrusted.is_none() {
-        printer.status("No MCP server is configured");
+        printer.status("No MCP servers configured");
         let shown = |file: &PathBuf| {
             display_path(file, &setup.paths.workspace, setup.paths.home.as_deref())
         };
@@ -229,10 +229,10 @@ pub(crate) fn list(args: &ListArgs, setup: &Setup, printer: &Printer) -> Result<
             .config_file
             .as_ref()
             .map_or("config.toml".to_owned(), shown);
-        let lines = "`[mcp.servers.NAME]` and below it `command = \"…\"` or `url = \"https://…\"`";
+        let lines = "`[mcp.servers.NAME]` with `command = \"…\"` or `url = \"https://…\"`";
         printer.note(
-            "Once there is one, `prowess run` and `prowess chat` use its tools and skills too",
-            &format!("write {lines} into {}", wording::tick(file)),
+            "`prowess run` and `prowess chat` use the tools and skills of configured servers",
+            &format!("add {lines} to {}", wording::tick(file)),
         );
         return Ok(Exit::Done);
     }
@@ -248,7 +248,7 @@ fn table<'s>(
     place: &dyn Fn(&str) -> String,
     untrusted: impl Iterator<Item = &'s McpServer>,
 ) -> Table {
-    let mut table = Table::new(&["SERVER", "STATE", "TOOLS", "SKILLS", "WHERE"]);
+    let mut table = Table::new(&["SERVER", "STATE", "TOOLS", "SKILLS", "LOCATION"]);
     let name = |name: &str| Cell::styled(name, AnsiColor::Cyan.on_default());
     let dimmed = |text: &str| Cell::styled(&sanitize::line(text), Style::new().dimmed());
     for view in views {
@@ -276,14 +276,14 @@ fn table<'s>(
     table
 }
 
-/// What a table has no room for.
+/// Prints errors and names that do not fit into the table.
 fn details(view: &ServerView, printer: &Printer) {
     if let Some(fault) = &view.fault {
         printer.warn(&sanitize::line(fault));
     }
     for left in &view.left {
         printer.warn(&format!(
-            "of `{}` is not used: {}",
+            "ignoring an item of `{}`: {}",
             view.name,
             sanitize::line(left)
         ));
@@ -301,7 +301,7 @@ fn details(view: &ServerView, printer: &Printer) {
 /// `prowess mcp trust`
 pub(crate) fn trust(args: &TrustArgs, setup: &Setup, printer: &Printer) -> Result<Exit, Failure> {
     let store = setup.paths.trust().ok_or_else(|| {
-        Failure::new("there is no home folder to remember trust in").hint("set `PROWESS_HOME`")
+        Failure::new("cannot find a home folder for the trust store").hint("set `PROWESS_HOME`")
     })?;
     let Some(file) = setup.project_servers() else {
         return Err(Failure::new(format!("this project has no `{MCP_FILE}`"))
@@ -312,9 +312,9 @@ pub(crate) fn trust(args: &TrustArgs, setup: &Setup, printer: &Printer) -> Resul
     if args.revoke {
         let had = store.revoke(&file).map_err(failed)?;
         let what = if had {
-            "is taken back"
+            "was revoked"
         } else {
-            "was never given"
+            "was not granted"
         };
         printer.status(&format!("Trust in {shown} {what}"));
         return Ok(Exit::Done);
@@ -332,23 +332,23 @@ pub(crate) fn trust(args: &TrustArgs, setup: &Setup, printer: &Printer) -> Resul
         printer.warn(&sanitize::line(fault));
     }
     if state.is_trusted() {
-        printer.status("Trusted, exactly as it is");
+        printer.status("Already trusted");
         return Ok(Exit::Done);
     }
     let short = digest.get(..DIGITS).unwrap_or(&digest);
     let agreed = match &args.digest {
         Some(typed) if typed.len() >= DIGITS && digest.starts_with(typed.as_str()) => true,
         Some(_) => {
-            return Err(Failure::new(format!("`--digest` is not that of {shown}"))
-                .cause(format!("it is {short}"))
-                .hint("look at it again with `prowess mcp trust`"));
+            return Err(Failure::new(format!("`--digest` does not match `{shown}`"))
+                .cause(format!("the digest is {short}"))
+                .hint("review it again with `prowess mcp trust`"));
         }
         None => {
-            let Some(answer) = ask("Trust it, exactly as it is?", "y/N") else {
+            let Some(answer) = ask("Trust this exact version?", "y/N") else {
                 let hint = format!(
-                    "to trust exactly this file, type `prowess mcp trust --digest {short}`"
+                    "to trust this exact version, run `prowess mcp trust --digest {short}`"
                 );
-                printer.note("nothing is trusted: there is nobody to ask", &hint);
+                printer.note("not trusted: there is no terminal to ask on", &hint);
                 return Ok(Exit::Denied);
             };
             matches!(answer.as_str(), "y" | "yes")
@@ -360,11 +360,11 @@ pub(crate) fn trust(args: &TrustArgs, setup: &Setup, printer: &Printer) -> Resul
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     let since = since.map(|since| since.as_secs()).unwrap_or_default();
     store.grant(&file, &digest, since).map_err(failed)?;
-    printer.status(&format!("{shown} is trusted"));
+    printer.status(&format!("Trusted {shown}"));
     Ok(Exit::Done)
 }
 
-/// What trusting a file of servers would start.
+/// Describes what trusting the file would allow.
 fn summary(file: &str, digest: &str, servers: &[McpServer], state: &State) -> String {
     let (strong, red, dim) = (
         Style::new().bold(),
@@ -382,11 +382,11 @@ fn summary(file: &str, digest: &str, servers: &[McpServer], state: &State) -> St
     let mut takes_variables = false;
     for server in servers {
         let (what, folder, pairs) = match &server.reach {
-            Reach::Program { env, cwd, .. } => ("starts", cwd.as_ref(), env),
-            Reach::Web { headers, .. } => ("asks", None, headers),
+            Reach::Program { env, cwd, .. } => ("runs", cwd.as_ref(), env),
+            Reach::Web { headers, .. } => ("connects to", None, headers),
         };
         text.push_str(&format!("\n{strong}{}{strong:#} {what}\n", server.name));
-        // As it is written: what the file says is what is trusted.
+        // Unexpanded, as written: trust covers the contents of the file.
         let folder = folder.map(|folder| format!("in {}", folder.display()));
         let pairs = pairs
             .iter()
@@ -397,10 +397,10 @@ fn summary(file: &str, digest: &str, servers: &[McpServer], state: &State) -> St
         }
     }
     if takes_variables {
-        text.push_str("\nWhat stands as ${NAME} is taken from your variables and given to it.\n");
+        text.push_str("\n${NAME} is replaced with the value of that environment variable.\n");
     }
     text.push_str(
-        "\nThese programs run as you do, outside of the sandbox, whenever an agent starts here.\n",
+        "\nThese programs run with your permissions, outside of the sandbox, whenever an agent starts here.\n",
     );
     text
 }

@@ -1,4 +1,4 @@
-//! `prowess prompt --skill`: what a model receives of one skill.
+//! `prowess prompt --skill`: prints what a model receives when it loads a skill.
 
 use crate::output::{Exit, Printer};
 use crate::setup::{self, Setup};
@@ -28,8 +28,8 @@ pub(crate) fn run(
     context.services.usage = None;
     if let Some(word) = &args.compat {
         context.settings.compat = Compat::parse(word).ok_or_else(|| {
-            CliError::new(format!("`--compat` does not know `{word}`"))
-                .hint("it is `claude-code`, `agentick` or `goose`")
+            CliError::new(format!("invalid value `{word}` for `--compat`"))
+                .hint("expected `claude-code`, `agentick` or `goose`")
         })?;
     }
     let request = ActivationRequest {
@@ -73,7 +73,7 @@ fn arguments(args: &PromptArgs) -> Result<Arguments, CliError> {
     )
 }
 
-/// Says why there is nothing to show. What the gate refused has an exit code of its own.
+/// Reports why the skill cannot be shown. Denied commands have their own exit code.
 fn refused(
     name: &str,
     error: ActivationError,
@@ -91,8 +91,8 @@ fn refused(
                 text: Some(text.into()),
                 diagnostics,
             };
-            let failure = CliError::new(format!("the skill `{name}` cannot be used safely"))
-                .hint("its arguments would reach a shell as code; write the form that is shown");
+            let failure = CliError::new(format!("skill `{name}` is not safe to use"))
+                .hint("its arguments would be run as shell code; use the form shown above");
             Err(CliError {
                 report: Some(Box::new(report)),
                 ..failure
@@ -102,15 +102,18 @@ fn refused(
             Err(library::not_found(&fault))
         }
         ActivationError::NotFound(refusal) => {
-            Err(CliError::new(refusal.to_string()).hint(format!("see `prowess why {name}`")))
+            Err(CliError::new(refusal.to_string()).hint(format!("run `prowess why {name}`")))
         }
         ActivationError::Command(ExpandError::Denied { command, decision }) => {
-            let mut failure = CliError::new(format!("`{}` may not run", sanitize::line(&command)))
-                .cause(permissions::explain(&decision));
+            let mut failure =
+                CliError::new(format!("`{}` is not permitted", sanitize::line(&command)))
+                    .cause(permissions::explain(&decision));
             if let Some(remedy) = &decision.remedy {
                 failure = failure.hint(sanitize::line(remedy).into_owned());
             }
-            printer.error(&failure.hint("`--no-exec` shows the skill without running anything"));
+            printer.error(
+                &failure.hint("use `--no-exec` to show the skill without running its commands"),
+            );
             Ok(Exit::Denied)
         }
         ActivationError::Command(ExpandError::Failed {
@@ -121,7 +124,7 @@ fn refused(
             printer.aside(&sanitize::block(&format!("{}\n", output.trim_end())));
             Err(
                 CliError::new(format!("`{}` failed: {how}", sanitize::line(&command))).hint(
-                    "a skill is loaded only if its commands end well; `|| true` makes one optional",
+                    "a skill is only loaded if its commands succeed; append `|| true` to make one optional",
                 ),
             )
         }
@@ -136,6 +139,6 @@ fn report(activation: &Activation, printer: &Printer) {
         printer.status(&sanitize::line(&line));
     }
     if activation.report.unbalanced.is_some() {
-        printer.warn("a quotation mark in the arguments has no partner and was taken as it is");
+        printer.warn("unbalanced quotation mark in the arguments, used literally");
     }
 }

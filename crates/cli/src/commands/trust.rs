@@ -17,9 +17,9 @@ use crate::error::CliError;
 use crate::library::Library;
 use crate::{permissions, usage};
 
-/// How many lines of one kind are shown.
+/// Maximum number of lines per section.
 const MOST: usize = 12;
-/// Fewest digits of a digest that count.
+/// Minimum length of a digest prefix.
 const SHORTEST: usize = 12;
 
 pub(crate) fn run(
@@ -29,7 +29,7 @@ pub(crate) fn run(
     printer: &Printer,
 ) -> Result<Exit, CliError> {
     let store = permissions::paths(environment).trust().ok_or_else(|| {
-        CliError::new("there is no home folder to remember trust in").hint("set `PROWESS_HOME`")
+        CliError::new("cannot find a home folder for the trust store").hint("set `PROWESS_HOME`")
     })?;
     if args.list {
         return list(args, &store, environment, printer);
@@ -47,7 +47,7 @@ pub(crate) fn run(
             let shown = targets::display(&path, environment);
             if !args.json {
                 printer.status(&if had {
-                    format!("Trust in {shown} is taken back")
+                    format!("Revoked trust in {shown}")
                 } else {
                     format!("{shown} was not trusted")
                 });
@@ -67,7 +67,7 @@ pub(crate) fn run(
     Ok(exit)
 }
 
-/// Shows one skill, and trusts it where a person or a flag says so.
+/// Shows a skill, and trusts it if the user or a flag confirms.
 fn one(
     path: &Path,
     typed: &str,
@@ -89,7 +89,7 @@ fn one(
                 environment,
                 printer.list_width(),
             ))?;
-            printer.status("Trusted, exactly as it is");
+            printer.status("Already trusted");
         }
         return Ok((document, Exit::Done));
     }
@@ -97,9 +97,9 @@ fn one(
         Some(digest) => {
             if !is_beginning(digest, &summary.digest) {
                 return Err(
-                    CliError::new(format!("`--digest` is not that of `{typed}`"))
-                        .cause(format!("it is {}", summary.digest))
-                        .hint(format!("look at it again with `prowess trust {typed}`")),
+                    CliError::new(format!("`--digest` does not match `{typed}`"))
+                        .cause(format!("the digest is {}", summary.digest))
+                        .hint(format!("review it again with `prowess trust {typed}`")),
                 );
             }
             true
@@ -113,12 +113,12 @@ fn one(
                 environment,
                 printer.list_width(),
             ))?;
-            let Some(answer) = permissions::ask("Trust it, exactly as it is?", "y/N") else {
+            let Some(answer) = permissions::ask("Trust this exact version?", "y/N") else {
                 let short = short(&summary.digest);
                 printer.note(
-                    "nothing is trusted: there is nobody to ask",
+                    "not trusted: there is no terminal to ask on",
                     &format!(
-                        "to trust exactly these files, type `prowess trust {typed} --digest {short}`"
+                        "to trust this exact version, run `prowess trust {typed} --digest {short}`"
                     ),
                 );
                 return Ok((document, Exit::Denied));
@@ -133,17 +133,14 @@ fn one(
             .map_err(|error| fault(&error))?;
         document["state"] = "trusted".into();
         if !args.json {
-            printer.status(&format!(
-                "{} is trusted",
-                targets::display(path, environment)
-            ));
+            printer.status(&format!("Trusted {}", targets::display(path, environment)));
         }
         return Ok((document, Exit::Done));
     }
     Ok((document, if args.json { Exit::Done } else { Exit::No }))
 }
 
-/// Enough of a digest to tell skills apart.
+/// Shortens a digest for display.
 fn short(digest: &str) -> &str {
     &digest[..digest.len().min("sha256:".len() + 16)]
 }
@@ -154,7 +151,7 @@ fn is_beginning(typed: &str, digest: &str) -> bool {
     typed.len() >= SHORTEST && plain(digest).starts_with(&typed)
 }
 
-/// What a path or a name means on disk.
+/// Resolves a path or name to the folder of a skill.
 fn folder(
     typed: &str,
     global: &GlobalArgs,
@@ -165,9 +162,8 @@ fn folder(
         Meant::Path(path) if path.is_dir() && !path.join("SKILL.md").is_file() => {
             let shown = targets::display(&path, environment);
             Err(
-                CliError::new(format!("`{shown}` is not a skill: it has no SKILL.md")).hint(
-                    "name the folder of one skill; `prowess trust` lists those of the project",
-                ),
+                CliError::new(format!("`{shown}` is not a skill: it has no SKILL.md"))
+                    .hint("pass the folder of a skill; `prowess trust` lists those of the project"),
             )
         }
         Meant::Path(path) if path.file_name().is_some_and(|name| name == "SKILL.md") => {
@@ -175,12 +171,13 @@ fn folder(
         }
         Meant::Path(path) => Ok(path),
         Meant::Memory { .. } => {
-            Err(CliError::new(format!("`{typed}` is part of prowess")).hint("it needs no trust"))
+            Err(CliError::new(format!("`{typed}` is bundled with prowess"))
+                .hint("it needs no trust"))
         }
     }
 }
 
-/// What is to be taken back; the skill itself may be gone.
+/// Resolves the folder whose trust is revoked; the folder may no longer exist.
 fn revoked(
     typed: &str,
     global: &GlobalArgs,
@@ -201,7 +198,7 @@ fn fault(error: &prowess_trust::Error) -> CliError {
     }
 }
 
-/// What trusting a skill would allow, for people.
+/// Describes what trusting the skill would allow.
 fn text(
     path: &Path,
     (state, changes): (&State, &[Change]),
@@ -249,13 +246,13 @@ fn text(
         }
     }
     if text.lines().count() == 1 {
-        text.push_str("\nIt asks for nothing, runs nothing and brings no scripts.\n");
+        text.push_str("\nIt requests no permissions, runs no commands and contains no scripts.\n");
     }
-    text.push_str("\nRead it before you trust it: no list shows what its words make a model do.\n");
+    text.push_str("\nRead the skill before you trust it: this list cannot show what its instructions make a model do.\n");
     text
 }
 
-/// The skills of the project and whether they are trusted.
+/// Lists the skills of the project and their trust.
 fn overview(
     args: &TrustArgs,
     global: &GlobalArgs,
@@ -291,10 +288,10 @@ fn overview(
         return Ok(Exit::Done);
     }
     if rows.is_empty() {
-        printer.status("No skill here needs to be trusted");
+        printer.status("No skills here need trust");
         return Ok(Exit::Done);
     }
-    let mut table = Table::new(&["SKILL", "TRUST", "WHERE"]);
+    let mut table = Table::new(&["SKILL", "TRUST", "PATH"]);
     for (name, path, state, _) in &rows {
         let color = match state {
             State::Trusted(_) => AnsiColor::Green,
@@ -314,7 +311,7 @@ fn overview(
         .count();
     let total = wording::count(rows.len(), "skill");
     printer.status(&format!(
-        "{total}, {trusted} trusted; look at one with `prowess trust NAME`"
+        "{total}, {trusted} trusted; review one with `prowess trust NAME`"
     ));
     Ok(Exit::Done)
 }
@@ -351,12 +348,12 @@ fn list(
             }
             Entry::Damaged { path, why } => {
                 let shown = targets::display(path, environment);
-                printer.warn(&format!("`{shown}` counts for nothing: {why}"));
+                printer.warn(&format!("ignoring damaged trust record `{shown}`: {why}"));
             }
         }
     }
     if count == 0 {
-        printer.status("Nothing is trusted yet");
+        printer.status("No trusted skills yet");
     } else {
         printer.answer(&table.render(printer.width()))?;
         printer.status(&format!("{} trusted", wording::count(count, "skill")));

@@ -36,8 +36,7 @@ impl Failure {
     /// Sets the cause.
     #[must_use]
     pub(crate) fn cause(mut self, cause: impl Display) -> Self {
-        let text = cause.to_string();
-        let text = text.split(" (os error").next().unwrap_or_default();
+        let text = prowess_diag::wording::io_reason(cause);
         // Only the first letter, because the rest may contain a path. Acronyms such as `EOF` stay.
         let mut rest = text.chars();
         let first = rest.next().map(|first| match rest.clone().next() {

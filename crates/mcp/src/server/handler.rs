@@ -1,4 +1,4 @@
-//! What the protocol asks, and who answers.
+//! Dispatches the methods of the protocol.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -34,10 +34,10 @@ use super::tools;
 use super::usage::DeferredUsage;
 use super::{instructions, prompts, resources};
 
-/// Work that is done at the same time, for all clients together.
+/// Maximum number of concurrent operations for all clients together.
 const MOST_AT_ONCE: usize = 32;
 
-/// Methods of the protocol that are answered here.
+/// Methods of the protocol that are handled here.
 const METHODS: [&str; 12] = [
     "completion/complete",
     "initialize",
@@ -53,7 +53,7 @@ const METHODS: [&str; 12] = [
     "tools/list",
 ];
 
-/// What all clients share.
+/// State shared by all clients.
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) tool_context: Arc<ToolContext>,
@@ -65,7 +65,7 @@ pub(crate) struct Shared {
     pub(crate) watch: bool,
     pub(crate) index: IndexBudget,
     declared: Declared,
-    /// For clients that come with each request anew.
+    /// Session of clients that connect anew for each request.
     passing: Arc<Session>,
     permits: Arc<Semaphore>,
 }
@@ -97,24 +97,24 @@ impl Shared {
     }
 }
 
-/// One client.
+/// A client.
 #[derive(Debug)]
 pub(crate) struct Handler {
     shared: Arc<Shared>,
     tool_context: Arc<ToolContext>,
     session: Arc<Session>,
-    /// Whether another handler may get the next request of the same client.
+    /// `true` if another handler may get the next request of the same client.
     may_pass: bool,
 }
 
-/// The parameters of `skills/list`.
+/// Parameters of `skills/list`.
 #[derive(Debug, Default, Deserialize)]
 struct ListParams {
     #[serde(default)]
     cursor: Option<String>,
 }
 
-/// The parameters of `skills/get` and `resources/directory/read`.
+/// Parameters of `skills/get` and `resources/directory/read`.
 #[derive(Debug, Deserialize)]
 struct GetParams {
     uri: String,
@@ -134,7 +134,7 @@ impl Handler {
         }
     }
 
-    /// What is remembered of whoever asks.
+    /// Returns the session of the client.
     fn session(&self, context: &RequestContext<RoleServer>) -> Arc<Session> {
         let passes = self.may_pass && is_modern(context);
         Arc::clone(if passes {
@@ -144,13 +144,13 @@ impl Handler {
         })
     }
 
-    /// Waits until there is room for more work.
+    /// Waits for a free slot.
     async fn permit(&self) -> Result<OwnedSemaphorePermit, ErrorData> {
         let permit = Arc::clone(&self.shared.permits).acquire_owned().await;
         permit.map_err(|_| ErrorData::internal_error("the server is closing", None))
     }
 
-    /// Does something on a thread for work that blocks. Only so much is done at once.
+    /// Runs a blocking operation on a thread, within the concurrency limit.
     async fn work<T: Send + 'static>(
         &self,
         context: &RequestContext<RoleServer>,
@@ -174,7 +174,7 @@ impl Handler {
     }
 }
 
-/// Whether a request is of protocol 2026-07-28 or later.
+/// Returns `true` for requests of protocol 2026-07-28 or later.
 pub(crate) fn is_modern(context: &RequestContext<RoleServer>) -> bool {
     context
         .protocol_version()
@@ -187,7 +187,7 @@ fn cursor(request: Option<PaginatedRequestParams>) -> Option<String> {
 
 fn params<T: serde::de::DeserializeOwned>(params: Option<Value>) -> Result<T, ErrorData> {
     serde_json::from_value(params.unwrap_or_else(|| json!({})))
-        .map_err(|error| ErrorData::invalid_params(format!("wrong parameters: {error}"), None))
+        .map_err(|error| ErrorData::invalid_params(format!("invalid parameters: {error}"), None))
 }
 
 impl ServerHandler for Handler {
@@ -326,7 +326,7 @@ impl ServerHandler for Handler {
             ..
         } = &*self.shared;
         if resource_index.now().find(&request.uri).is_none() {
-            let text = format!("nothing is served at `{}`", request.uri);
+            let text = format!("resource not found: `{}`", request.uri);
             return Err(ErrorData::resource_not_found(
                 text,
                 Some(json!({ "uri": request.uri })),
@@ -334,7 +334,7 @@ impl ServerHandler for Handler {
         }
         let mut followed = self.session.followed();
         if followed.len() >= MAX_FOLLOWED {
-            let text = format!("a client follows at most {MAX_FOLLOWED} resources");
+            let text = format!("too many subscriptions; the limit is {MAX_FOLLOWED}");
             return Err(ErrorData::invalid_request(text, None));
         }
         if followed.insert(request.uri.clone()) {
@@ -380,7 +380,7 @@ impl ServerHandler for Handler {
             if let Err(error) = admitted.await? {
                 return Ok(tools::told(RUN_SKILL, Err(error))?.into());
             }
-            // Large, and moved with every request otherwise.
+            // Boxed because the future is large and would be moved with every request.
             return Ok(Box::pin(run_skill::run(engine, &context, &input))
                 .await?
                 .into());
@@ -460,15 +460,15 @@ impl ServerHandler for Handler {
                 };
                 self.work(&context, work).await?
             }
-            // The library takes what it cannot read for a method that it does not know.
+            // `rmcp` reports requests with invalid parameters as unknown methods.
             known if METHODS.contains(&known) => Err(ErrorData::invalid_params(
-                "the parameters do not fit the method",
+                "invalid parameters for this method",
                 None,
             )),
             _ => Err(ErrorData::new(
                 ErrorCode::METHOD_NOT_FOUND,
                 format!(
-                    "there is no method `{}`",
+                    "method not found: `{}`",
                     prowess_diag::sanitize::line(&method)
                 ),
                 None,

@@ -1,4 +1,4 @@
-//! Telling clients that something changed.
+//! Notifies clients of changes.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError, Weak};
@@ -16,41 +16,42 @@ use super::resource_index::ResourceIndex;
 use super::session::Session;
 use super::tools;
 
-/// News that wait for a client. One that is slower is told that everything changed.
+/// Maximum number of queued notifications per client. A slower client is told that everything
+/// changed.
 const MOST_WAITING: usize = 256;
-/// How often the end of the server is noticed.
+/// Interval for checking whether the server ended.
 const TICK: Duration = Duration::from_millis(250);
-/// How often files that somebody follows are looked at.
+/// Interval for checking subscribed files.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// Something that clients may want to know.
+/// A change that clients may be notified of.
 #[derive(Clone, Debug)]
 pub(crate) enum News {
-    /// There are other skills, or they say something else.
+    /// Skills were added, removed or changed.
     Skills {
-        /// Whether there are other tools, too.
+        /// `true` if the list of tools also changed.
         tools: bool,
     },
     /// A file changed.
     File(Arc<str>),
 }
 
-/// Where news come together.
+/// Distributes notifications.
 #[derive(Debug)]
 pub(crate) struct Hub {
     sender: Sender<News>,
     begun: Once,
-    /// How many clients follow a file, and the version that they know of.
+    /// Subscribed files, with the number of subscribers and the last known version.
     followed: Mutex<BTreeMap<String, (usize, Option<String>)>>,
 }
 
-/// What is watched.
+/// What the watcher thread uses.
 #[derive(Debug)]
 pub(crate) struct Watched {
     pub(crate) tool_context: Arc<ToolContext>,
     pub(crate) tools: Arc<Toolset>,
     pub(crate) resource_index: Arc<ResourceIndex>,
-    /// Whether folders are watched here; else somebody else does that.
+    /// If `true`, folders are watched here; otherwise the caller refreshes the registry.
     pub(crate) folders: bool,
 }
 
@@ -64,14 +65,14 @@ impl Hub {
         }
     }
 
-    /// Listens from now on. The first one to listen starts the watch.
+    /// Subscribes to notifications. The first subscriber starts the watcher.
     pub(crate) fn listen(self: &Arc<Self>, watched: impl FnOnce() -> Watched) -> Receiver<News> {
         let receiver = self.sender.subscribe();
         self.begun.call_once(|| {
             let (hub, watched) = (Arc::downgrade(self), watched());
             let subscription = watched.tool_context.services.registry.subscribe();
             let thread = std::thread::Builder::new().name("mcp-news".to_owned());
-            // Without the thread clients hear of nothing, and everything else works.
+            // Without the thread there are no notifications, but everything else works.
             let _ = thread.spawn(move || watch(&hub, &watched, &subscription));
         });
         receiver
@@ -81,14 +82,14 @@ impl Hub {
         self.followed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Follows a file.
+    /// Subscribes to a file.
     pub(crate) fn follow(&self, resource_index: &ResourceIndex, uri: &str) {
         let version = resource_index.version(uri);
         let mut followed = self.followed();
         followed.entry(uri.to_owned()).or_insert((0, version)).0 += 1;
     }
 
-    /// Follows it no longer.
+    /// Unsubscribes from a file.
     pub(crate) fn leave(&self, uri: &str) {
         let mut followed = self.followed();
         if let Some((count, _)) = followed.get_mut(uri) {
@@ -99,7 +100,7 @@ impl Hub {
         }
     }
 
-    /// Looks whether files changed that somebody follows.
+    /// Checks the subscribed files for changes.
     fn look(&self, resource_index: &ResourceIndex) {
         let uris: Vec<String> = self.followed().keys().cloned().collect();
         for uri in uris {
@@ -130,7 +131,7 @@ fn watch(hub: &Weak<Hub>, watched: &Watched, subscription: &prowess_registry::Su
             .services
             .registry
             .watch(WatchOptions::default());
-        // Whatever happened before the watch began.
+        // Catch changes from before the watcher started.
         tool_context.services.registry.refresh();
         watching
     });
@@ -152,7 +153,7 @@ fn watch(hub: &Weak<Hub>, watched: &Watched, subscription: &prowess_registry::Su
     }
 }
 
-/// Tells a client what changed, as long as it is there.
+/// Sends notifications to a client while it is connected.
 pub(crate) async fn tell(peer: Peer<RoleServer>, session: Weak<Session>, mut news: Receiver<News>) {
     loop {
         let heard = match news.recv().await {
@@ -188,7 +189,7 @@ pub(crate) async fn tell(peer: Peer<RoleServer>, session: Weak<Session>, mut new
     }
 }
 
-/// The same for a client of protocol 2026-07-28 and later, which says what it wants to hear.
+/// Like [`tell`], for clients of protocol 2026-07-28 and later, which select what they want.
 pub(crate) async fn stream(
     context: SubscriptionContext,
     hub: &Hub,

@@ -1,4 +1,4 @@
-//! Skills as prompts: what a person picks from a menu, or types behind a slash.
+//! Skills as prompts, which users select from a menu or type as slash commands.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -21,22 +21,22 @@ use super::pages::{self, Page};
 use super::resource_index::{ResourceIndex, ServedSkill};
 use super::resources::TEMPLATE;
 
-/// Prompts on a page.
+/// Number of prompts per page.
 const PROMPTS: usize = 100;
-/// The one argument of a skill that declares none.
+/// Name of the single argument of a skill that declares none.
 const ARGUMENTS: &str = "arguments";
 
-/// Which arguments skills declare, as far as anybody asked.
+/// Cache of the declared arguments of skills.
 #[derive(Debug, Default)]
 pub(crate) struct Declared {
     known: Mutex<HashMap<SkillId, Names>>,
 }
 
-/// Names of arguments, and the version of the text that declares them.
+/// Names of arguments, with the fingerprint of the text that declares them.
 type Names = (u64, Arc<[String]>);
 
 impl Declared {
-    /// The names of a skill's arguments, in order.
+    /// Returns the names of a skill's arguments, in order.
     fn of(&self, registry: &Registry, served: &ServedSkill) -> Arc<[String]> {
         let skill = &served.skill;
         let known = || self.known.lock().unwrap_or_else(PoisonError::into_inner);
@@ -58,7 +58,7 @@ impl Declared {
     }
 }
 
-/// `prompts/list`: one for each skill that people may call.
+/// Handles `prompts/list`: one prompt for each skill that users may invoke.
 pub(crate) fn list(
     tool_context: &ToolContext,
     resource_index: &ResourceIndex,
@@ -86,7 +86,7 @@ pub(crate) fn list(
 fn arguments(served: &ServedSkill, names: &[String]) -> Vec<PromptArgument> {
     let hint = served.skill.argument_hint.as_deref().map(one_line);
     if names.is_empty() {
-        let hint = hint.unwrap_or_else(|| "What the skill is given, as one text".to_owned());
+        let hint = hint.unwrap_or_else(|| "Arguments of the skill, as one string".to_owned());
         return vec![
             PromptArgument::new(ARGUMENTS)
                 .with_description(hint)
@@ -104,7 +104,7 @@ fn arguments(served: &ServedSkill, names: &[String]) -> Vec<PromptArgument> {
     names.iter().enumerate().map(argument).collect()
 }
 
-/// `prompts/get`: the skill, as a model receives it when a person calls for it.
+/// Handles `prompts/get`: returns the skill as a model receives it when a user invokes it.
 pub(crate) fn get(
     tool_context: &ToolContext,
     name: &str,
@@ -131,13 +131,13 @@ pub(crate) fn get(
     Ok(GetPromptResult::new(vec![message]).with_description(description))
 }
 
-/// What was given, as if a person had typed it: declared arguments are words, in their order.
+/// Converts the given arguments to what a user would have typed: declared arguments in their order.
 fn read_arguments(names: &[Box<str>], given: &JsonObject) -> Result<Arguments, ErrorData> {
     let unknown = given
         .keys()
         .find(|key| *key != ARGUMENTS && !names.iter().any(|name| **name == ***key));
     if let Some(unknown) = unknown {
-        let text = format!("this prompt has no argument named `{unknown}`");
+        let text = format!("unknown argument `{unknown}`");
         return Err(ErrorData::invalid_params(text, None));
     }
     let text = |value: &Value| match value {
@@ -162,7 +162,7 @@ fn read_arguments(names: &[Box<str>], given: &JsonObject) -> Result<Arguments, E
     ))
 }
 
-/// `completion/complete`: the choices that an `argument-hint` names, names of skills, their files.
+/// Handles `completion/complete`: choices of an `argument-hint`, names of skills, and their files.
 pub(crate) fn complete(
     tool_context: &ToolContext,
     resource_index: &ResourceIndex,
@@ -177,7 +177,7 @@ pub(crate) fn complete(
                 .all()
                 .find(|served| served.for_people && served.name == prompt.name);
             let Some(served) = found else {
-                let text = format!("there is no prompt named `{}`", prompt.name);
+                let text = format!("unknown prompt `{}`", prompt.name);
                 return Err(ErrorData::invalid_params(text, None));
             };
             let names = declared.of(&tool_context.services.registry, served);
@@ -213,10 +213,7 @@ pub(crate) fn complete(
             }
         }
         Reference::Resource(_) => {
-            return Err(ErrorData::invalid_params(
-                "this template is none of ours",
-                None,
-            ));
+            return Err(ErrorData::invalid_params("unknown resource template", None));
         }
         _ => Vec::new(),
     };
@@ -236,7 +233,7 @@ pub(crate) fn complete(
     Ok(CompleteResult::new(info))
 }
 
-/// The words of a hint: `[issue] [low|high]` has two.
+/// Splits a hint into words: `[issue] [low|high]` has two.
 fn words(hint: &str) -> Vec<&str> {
     let brackets: &[_] = &['[', ']', '<', '>', '(', ')'];
     let clean = hint
@@ -245,7 +242,7 @@ fn words(hint: &str) -> Vec<&str> {
     clean.filter(|word| !word.is_empty()).collect()
 }
 
-/// What a word of a hint lets one choose from.
+/// Returns the choices in a word of a hint.
 fn choices(hint: &str) -> Vec<String> {
     if !hint.contains('|') {
         return Vec::new();
@@ -266,14 +263,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hints_name_choices() {
+    fn choices_are_parsed_from_hints() {
         assert_eq!(words("[issue] <low|high>"), ["issue", "low|high"]);
         assert_eq!(choices("low|high"), ["low", "high"]);
         assert!(choices("issue").is_empty());
     }
 
     #[test]
-    fn declared_arguments_are_words_in_their_order() {
+    fn declared_arguments_are_passed_in_order() {
         let names = ["a", "b", "c"].map(Box::from);
         let read = |value: Value| {
             let Value::Object(given) = value else {

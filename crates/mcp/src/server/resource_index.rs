@@ -1,7 +1,7 @@
-//! Which skills are served at which address, and exactly which bytes their files have.
+//! Maps skills to URIs, and hashes their files.
 //!
-//! An address is found for each skill once for each catalogue. The files of a skill are hashed when
-//! somebody asks; a file that did not change since is not read again.
+//! URIs are assigned once per catalogue. The files of a skill are hashed on request; unchanged
+//! files are not read again.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
@@ -17,14 +17,14 @@ use sha2::{Digest, Sha256};
 
 use crate::wire::{frontmatter, uri};
 
-/// Most files of a skill that every host takes.
+/// Maximum number of files of a skill, by the specification.
 pub(crate) const MAX_FILES: usize = 512;
-/// Most bytes of a skill that every host takes; no file may be larger either.
+/// Maximum size of a skill in bytes, by the specification; also the limit for each file.
 pub(crate) const MAX_BYTES: u64 = 16 * 1024 * 1024;
-/// The file that makes a folder a skill.
+/// Main file of a skill.
 pub(crate) const MAIN: &str = "SKILL.md";
 
-/// Skills and their addresses.
+/// Skills by URI.
 #[derive(Debug)]
 pub(crate) struct ResourceIndex {
     registry: Arc<Registry>,
@@ -33,90 +33,88 @@ pub(crate) struct ResourceIndex {
     contents: Mutex<HashMap<SkillId, Arc<ServedFiles>>>,
 }
 
-/// The skills of one catalogue, in order of address.
+/// Skills of one catalogue, sorted by URI.
 #[derive(Debug, Default)]
 pub(crate) struct ServedSkills {
     generation: u64,
     by_root: BTreeMap<String, Arc<ServedSkill>>,
 }
 
-/// A skill at its address.
+/// A skill with its URI.
 #[derive(Debug)]
 pub(crate) struct ServedSkill {
-    /// The address of its folder, without a slash at the end.
+    /// URI of its folder, without a trailing slash.
     pub(crate) root: String,
-    /// The name it is called by.
+    /// Name of the skill.
     pub(crate) name: String,
     /// The skill.
     pub(crate) skill: Arc<Skill>,
-    /// Whether models see it, so that it is listed.
+    /// `true` if models can see the skill, so that it is listed.
     pub(crate) for_models: bool,
-    /// Whether people may call it, so that it is a prompt.
+    /// `true` if users can invoke the skill, so that it is a prompt.
     pub(crate) for_people: bool,
 }
 
 impl ServedSkill {
-    /// The address of its SKILL.md.
+    /// Returns the URI of its SKILL.md.
     pub(crate) fn main(&self) -> String {
         uri::join(&self.root, MAIN)
     }
 }
 
-/// What a skill consists of, at one moment.
+/// Files of a skill at one time.
 #[derive(Debug)]
 pub(crate) struct ServedFiles {
-    /// Its files, in order of path.
+    /// Files, sorted by path.
     pub(crate) files: Vec<ServedFile>,
-    /// The frontmatter of its SKILL.md.
+    /// Frontmatter of its SKILL.md.
     pub(crate) frontmatter: Map<String, Value>,
-    /// Why it is not served by the extension for skills.
+    /// Reason why the extension does not serve the skill.
     pub(crate) fault: Option<Fault>,
 }
 
-/// One file.
+/// A file.
 #[derive(Clone, Debug)]
 pub(crate) struct ServedFile {
-    /// Its path from the skill's folder.
+    /// Path relative to the skill's folder.
     pub(crate) path: String,
-    /// How many bytes it has.
+    /// Size in bytes.
     pub(crate) size: u64,
-    /// The SHA-256 over its bytes; nothing in a skill that is too large.
+    /// SHA-256 digest; `None` in a skill that is too large.
     pub(crate) digest: Option<[u8; 32]>,
-    /// Which version of the file was hashed, where it need not be read again.
+    /// Version of the hashed file, if it need not be read again.
     stamp: Option<FileStamp>,
 }
 
-/// Why a skill is not served by the extension.
+/// Reason why the extension does not serve a skill.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Fault {
-    #[error("it cannot be read: {0}")]
+    #[error("cannot read it: {0}")]
     Unreadable(String),
-    #[error("its frontmatter cannot be read as it stands")]
+    #[error("its frontmatter is invalid")]
     Frontmatter,
     #[error("its frontmatter has no valid name")]
     Name,
     #[error("its frontmatter has no description")]
     Description,
-    #[error("it has {0} files, more than the {MAX_FILES} that every host takes")]
+    #[error("it has {0} files; the limit is {MAX_FILES}")]
     Files(usize),
-    #[error("it has {0} bytes, more than the {MAX_BYTES} that every host takes")]
+    #[error("it has {0} bytes; the limit is {MAX_BYTES}")]
     Bytes(u64),
-    #[error("its files cannot all be named")]
+    #[error("a file name is not UTF-8, or there are too many files")]
     Unnamed,
 }
 
-/// Why a file was not read.
+/// Error from reading a file.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum FileFault {
     #[error("the skill has no such file")]
     Missing,
-    #[error(
-        "the file changed since the skill was listed; ask for the skill again with `skills/get`"
-    )]
+    #[error("the file changed since the skill was listed; call `skills/get` again")]
     Changed,
-    #[error("the file has {0} bytes, more than the {MAX_BYTES} that are served")]
+    #[error("the file has {0} bytes; the limit is {MAX_BYTES}")]
     TooLarge(u64),
-    #[error("the file cannot be read: {0}")]
+    #[error("cannot read the file: {0}")]
     Unreadable(String),
 }
 
@@ -131,7 +129,7 @@ impl ResourceIndex {
         }
     }
 
-    /// The skills as they are now.
+    /// Returns the current skills.
     pub(crate) fn now(&self) -> Arc<ServedSkills> {
         let catalog = self.registry.snapshot();
         let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
@@ -151,7 +149,7 @@ impl ResourceIndex {
         self.contents.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What a skill consists of now.
+    /// Returns the current files of a skill.
     pub(crate) fn look(&self, served: &ServedSkill) -> Arc<ServedFiles> {
         let id = &served.skill.id;
         let before = self.contents().get(id).map(Arc::clone);
@@ -169,7 +167,7 @@ impl ResourceIndex {
         };
         let unreadable = |error: ReadError| failed(Fault::Unreadable(error.to_string()));
         if matches!(skill.form, SkillForm::File | SkillForm::Command) {
-            // A file alone is a skill with one file.
+            // A single-file skill has one file.
             return match self.registry.text(&skill.id) {
                 Ok(text) => {
                     let mut contents = ServedFiles {
@@ -244,7 +242,7 @@ impl ResourceIndex {
         contents
     }
 
-    /// Reads a file, and makes sure that it is the one that was hashed.
+    /// Reads a file, and verifies that it is the one that was hashed.
     pub(crate) fn read(
         &self,
         served: &ServedSkill,
@@ -285,7 +283,7 @@ impl ResourceIndex {
         }
     }
 
-    /// Something that is different when a file is: for whoever follows one address.
+    /// Returns a value that changes when the file at a URI changes, for subscriptions.
     pub(crate) fn version(&self, uri: &str) -> Option<String> {
         let skills = self.now();
         let (served, path) = skills.find(uri)?;
@@ -298,7 +296,7 @@ impl ResourceIndex {
 }
 
 impl ServedSkills {
-    /// Every skill, in order of address, from behind one on.
+    /// Returns the skills after a URI, sorted by URI.
     pub(crate) fn after<'s>(&'s self, root: &str) -> impl Iterator<Item = &'s Arc<ServedSkill>> {
         use std::ops::Bound::{Excluded, Unbounded};
         self.by_root
@@ -306,15 +304,15 @@ impl ServedSkills {
             .map(|(_, served)| served)
     }
 
-    /// Every skill, in order of address.
+    /// Returns all skills, sorted by URI.
     pub(crate) fn all(&self) -> impl Iterator<Item = &Arc<ServedSkill>> {
         self.by_root.values()
     }
 
-    /// The skill at an address, and the path of the file below it: empty for the folder itself.
+    /// Returns the skill at a URI, and the path of the file inside it: empty for the folder itself.
     pub(crate) fn find(&self, address: &str) -> Option<(&Arc<ServedSkill>, String)> {
         let parts = uri::parts(address)?;
-        // Skills of inner folders stand below; the longest address wins.
+        // Nested skills have longer URIs; the longest match wins.
         (1..=parts.len()).rev().find_map(|length| {
             let root = uri::root(parts[..length].iter().map(String::as_str));
             let served = self.by_root.get(&root)?;
@@ -322,7 +320,7 @@ impl ServedSkills {
         })
     }
 
-    /// The skill whose SKILL.md an address names.
+    /// Returns the skill with this URI of its SKILL.md.
     pub(crate) fn skill(&self, address: &str) -> Option<&Arc<ServedSkill>> {
         let (served, path) = self.find(address)?;
         (path == MAIN).then_some(served)
@@ -330,7 +328,7 @@ impl ServedSkills {
 }
 
 impl ServedFiles {
-    /// A file by its path.
+    /// Returns a file by its path.
     pub(crate) fn file(&self, path: &str) -> Option<&ServedFile> {
         let at = self
             .files
@@ -339,8 +337,8 @@ impl ServedFiles {
         self.files.get(at)
     }
 
-    /// What lies directly in a folder: names, and the file where it is one. Nothing where there is
-    /// no such folder.
+    /// Returns the entries of a folder by name, with the file for entries that are files. Returns
+    /// `None` if there is no such folder.
     pub(crate) fn children(&self, folder: &str) -> Option<BTreeMap<&str, Option<&ServedFile>>> {
         let mut found = BTreeMap::new();
         for file in &self.files {
@@ -360,7 +358,7 @@ impl ServedFiles {
         (folder.is_empty() || !found.is_empty()).then_some(found)
     }
 
-    /// Reads the frontmatter, and sees whether the skill keeps to the standard.
+    /// Parses the frontmatter, and checks that the skill conforms to the specification.
     fn judge(&mut self, served: &ServedSkill, text: &[u8]) {
         let parsed = parse(text);
         self.frontmatter = frontmatter::to_json(&parsed.manifest);
@@ -418,7 +416,7 @@ fn serve(catalog: &Catalog, visibility: &Visibility) -> ServedSkills {
             .split('/')
             .filter(|part| !part.is_empty());
         let root = uri::root(scope.into_iter().chain(nested).chain([&*skill.name]));
-        // A second one at the same address is reached by its name, as a tool.
+        // A second skill with the same URI is only available by name, as a tool.
         by_root.entry(root.clone()).or_insert_with(|| {
             let (name, skill) = (shown.to_owned(), Arc::clone(skill));
             Arc::new(ServedSkill {
@@ -436,7 +434,7 @@ fn serve(catalog: &Catalog, visibility: &Visibility) -> ServedSkills {
     }
 }
 
-/// What SKILL.md is really called.
+/// Returns the actual file name of SKILL.md.
 fn main_file(skill: &Skill) -> &str {
     match skill.form {
         SkillForm::Folder => skill.location.rsplit('/').next().unwrap_or(MAIN),

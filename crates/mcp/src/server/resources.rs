@@ -1,4 +1,4 @@
-//! Skills as ordinary resources, for clients that know nothing of skills.
+//! Skills as ordinary resources, for clients without the skills extension.
 
 use std::sync::Arc;
 
@@ -20,14 +20,14 @@ use super::resource_index::{FileFault, MAIN, ResourceIndex, ServedSkill, ServedS
 use super::session::Session;
 use crate::wire::digest_text;
 
-/// Resources on a page.
+/// Number of resources per page.
 const RESOURCES: usize = 200;
-/// The index that clients of earlier drafts look for.
+/// Index of an earlier draft.
 pub(crate) const INDEX: &str = "skill://index.json";
-/// The address of any file of any skill.
+/// URI template of the files of all skills.
 pub(crate) const TEMPLATE: &str = "skill://{skill}/{+file}";
 
-/// `resources/list`: the SKILL.md of every skill, and the old index where it is wanted.
+/// Handles `resources/list`: the SKILL.md of every skill, and the legacy index if it is enabled.
 pub(crate) fn list(
     resource_index: &ResourceIndex,
     cursor: Option<&str>,
@@ -40,7 +40,7 @@ pub(crate) fn list(
     let mut resources: Vec<Resource> = items.into_iter().map(resource).collect();
     if with_index && from.is_empty() {
         let index = Resource::new(INDEX, "index.json")
-            .with_description("The skills that are served here")
+            .with_description("Index of the skills of this server")
             .with_mime_type("application/json");
         resources.insert(0, index);
     }
@@ -58,18 +58,18 @@ fn resource(served: &Arc<ServedSkill>) -> Resource {
         .with_size(skill.stamp.size)
 }
 
-/// `resources/templates/list`.
+/// Handles `resources/templates/list`.
 pub(crate) fn templates() -> ListResourceTemplatesResult {
     let template = ResourceTemplate::new(TEMPLATE, "skill-file")
         .with_title("File of a skill")
         .with_description(
-            "Any file of a skill by its path: `SKILL.md` has the instructions, and names the others",
+            "A file of a skill by path; `SKILL.md` contains the instructions and refers to the others",
         );
     ListResourceTemplatesResult::with_all_items(vec![template])
 }
 
-/// `resources/read`. A client that was told about a skill gets the bytes that it was told of, or an
-/// error. Reading is not using: nothing is loaded, and no command of the skill runs.
+/// Handles `resources/read`. A client that listed a skill gets exactly the listed content, or an
+/// error. Reading does not load the skill or run its commands.
 pub(crate) fn read(
     tool_context: &ToolContext,
     resource_index: &ResourceIndex,
@@ -85,12 +85,12 @@ pub(crate) fn read(
         ]));
     }
     let none = |why: &str| {
-        let text = format!("nothing is served at `{address}`{why}");
+        let text = format!("resource not found: `{address}`{why}");
         ErrorData::resource_not_found(text, Some(json!({ "uri": address })))
     };
     let (served, path) = skills.find(address).ok_or_else(|| none(""))?;
     if path.is_empty() {
-        return Err(none(": it is a folder"));
+        return Err(none(" (it is a folder)"));
     }
     if !may_read(tool_context, served, &path) {
         return Err(none(""));
@@ -101,7 +101,7 @@ pub(crate) fn read(
     let bytes = resource_index
         .read(served, &path, &contents)
         .map_err(|fault| match fault {
-            FileFault::Missing => none(": the skill has no such file"),
+            FileFault::Missing => none(" (the skill has no such file)"),
             fault => {
                 let text = format!("cannot read `{address}`: {fault}");
                 ErrorData::internal_error(text, Some(json!({ "uri": address })))
@@ -121,7 +121,7 @@ pub(crate) fn read(
     Ok(ReadResourceResult::new(vec![contents]))
 }
 
-/// Whether rules let a skill be read; a person is asked where a rule wants that.
+/// Returns `true` if the rules allow reading a file of a skill. Prompts if a rule requires it.
 fn may_read(tool_context: &ToolContext, served: &ServedSkill, path: &str) -> bool {
     let skill = &served.skill;
     let mut also: Vec<&str> = vec![&skill.name];
@@ -135,11 +135,11 @@ fn may_read(tool_context: &ToolContext, served: &ServedSkill, path: &str) -> boo
     let decision = tool_context.gate().decide(&action, &Actor::default());
     match decision.verdict {
         Verdict::Allow => true,
-        // Where no rule speaks, reading a file that is listed needs no question.
+        // Without a matching rule, reading a listed file needs no prompt.
         Verdict::Ask | Verdict::Deny if decision.rule.is_none() => true,
         Verdict::Deny => false,
         Verdict::Ask => {
-            let what = format!("Reading {path} of the skill {}", served.name);
+            let what = format!("Read {path} of skill {}", served.name);
             let question = ApprovalRequest {
                 what: &what,
                 decision: &decision,
@@ -151,7 +151,7 @@ fn may_read(tool_context: &ToolContext, served: &ServedSkill, path: &str) -> boo
     }
 }
 
-/// The index of an earlier draft, for clients that still read it.
+/// Returns the index of an earlier draft, for clients that still use it.
 fn index(resource_index: &ResourceIndex, skills: &ServedSkills) -> String {
     let entry = |served: &Arc<ServedSkill>| {
         let contents = resource_index.look(served);
@@ -178,9 +178,9 @@ fn index(resource_index: &ResourceIndex, skills: &ServedSkills) -> String {
     .to_string()
 }
 
-/// What a file holds, by its name; nothing where the name does not say.
+/// Returns the media type of a file by its name, or `None` if it is unknown.
 pub(crate) fn mime_type(path: &str) -> Option<&'static str> {
-    /// By the end of the name.
+    /// Media types by extension.
     const TYPES: &[(&str, &str)] = &[
         ("css", "text/css"),
         ("csv", "text/csv"),

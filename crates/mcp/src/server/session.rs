@@ -1,4 +1,4 @@
-//! What is remembered of one client.
+//! State of one client.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -10,18 +10,18 @@ use prowess_tools::Loaded;
 use super::notify::Hub;
 use super::resource_index::ServedFiles;
 
-/// Most files that one client follows.
+/// Maximum number of subscriptions of a client.
 pub(crate) const MAX_FOLLOWED: usize = 1_000;
 
-/// What is remembered of one client: what it was told about skills, so that it gets exactly the
-/// bytes that it was told of, and which skills it loaded.
+/// State of one client: the listed content of skills, so that reads return exactly that content,
+/// and the loaded skills.
 #[derive(Debug)]
 pub(crate) struct Session {
     held: Mutex<HashMap<SkillId, (Arc<ServedFiles>, Instant)>>,
-    /// How long that counts; nothing for as long as the client stays.
+    /// Validity of the listed content; `None` for the lifetime of the session.
     fresh: Option<Duration>,
     loaded: Mutex<Loaded>,
-    /// Addresses that the client follows.
+    /// URIs that the client subscribed to.
     followed: Mutex<BTreeSet<String>>,
     hub: Weak<Hub>,
 }
@@ -38,7 +38,7 @@ impl Session {
         }
     }
 
-    /// Remembers what a client was told about a skill.
+    /// Stores the listed content of a skill.
     pub(crate) fn hold(&self, id: &SkillId, contents: Arc<ServedFiles>) {
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(fresh) = self.fresh {
@@ -47,7 +47,7 @@ impl Session {
         held.insert(id.clone(), (contents, Instant::now()));
     }
 
-    /// What a client was told about a skill, if that still counts.
+    /// Returns the listed content of a skill, if it is still valid.
     pub(crate) fn held(&self, id: &SkillId) -> Option<Arc<ServedFiles>> {
         let held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
         let (contents, since) = held.get(id)?;
@@ -55,12 +55,12 @@ impl Session {
         counts.then(|| Arc::clone(contents))
     }
 
-    /// The skills that it loaded.
+    /// Returns the loaded skills.
     pub(crate) fn loaded(&self) -> MutexGuard<'_, Loaded> {
         self.loaded.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The addresses that it follows.
+    /// Returns the subscribed URIs.
     pub(crate) fn followed(&self) -> MutexGuard<'_, BTreeSet<String>> {
         self.followed.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,4 +1,4 @@
-//! The extension for skills: `skills/list`, `skills/get`, `resources/directory/read`.
+//! The skills extension: `skills/list`, `skills/get`, `resources/directory/read`.
 
 use std::sync::Arc;
 
@@ -11,21 +11,21 @@ use super::resources::mime_type;
 use super::session::Session;
 use crate::wire::{digest_text, uri};
 
-/// Skills on a page.
+/// Number of skills per page.
 const SKILLS: usize = 50;
-/// Entries of a folder on a page.
+/// Number of folder entries per page.
 const CHILDREN: usize = 200;
-/// How long an answer may be kept.
+/// Time for which a result may be cached, in milliseconds.
 pub(crate) const FRESH_MS: u64 = 60_000;
 
-/// Whether answers say how long they may be kept; clients of older protocols do not know that.
+/// Controls cache hints, which clients of older protocols do not know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Hints {
     Given,
     Left,
 }
 
-/// `skills/list`.
+/// Handles `skills/list`.
 pub(crate) fn list(
     resource_index: &ResourceIndex,
     session: &Session,
@@ -61,7 +61,7 @@ pub(crate) fn list(
     Ok(complete(result, hints, true))
 }
 
-/// `skills/get`.
+/// Handles `skills/get`.
 pub(crate) fn get(
     resource_index: &ResourceIndex,
     session: &Session,
@@ -72,12 +72,10 @@ pub(crate) fn get(
     let none = |why: String| ErrorData::invalid_params(why, Some(json!({ "uri": address })));
     let served = skills
         .skill(address)
-        .ok_or_else(|| none(format!("no skill is served at `{address}`")))?;
+        .ok_or_else(|| none(format!("skill not found: `{address}`")))?;
     let contents = resource_index.look(served);
     if let Some(fault) = &contents.fault {
-        return Err(none(format!(
-            "the skill at `{address}` is not served: {fault}"
-        )));
+        return Err(none(format!("cannot serve skill `{address}`: {fault}")));
     }
     let mut result = Map::new();
     result.insert("skill".to_owned(), entry(served, &contents));
@@ -85,7 +83,7 @@ pub(crate) fn get(
     Ok(complete(result, hints, true))
 }
 
-/// `resources/directory/read`.
+/// Handles `resources/directory/read`.
 pub(crate) fn directory(
     resource_index: &ResourceIndex,
     address: &str,
@@ -95,7 +93,7 @@ pub(crate) fn directory(
     let from = pages::place(cursor)?;
     let skills = resource_index.now();
     let none = || {
-        let text = format!("`{address}` is not a folder that is served");
+        let text = format!("folder not found: `{address}`");
         ErrorData::invalid_params(text, Some(json!({ "uri": address })))
     };
     let (served, folder) = skills.find(address).ok_or_else(none)?;
@@ -138,7 +136,8 @@ pub(crate) fn directory(
     Ok(complete(result, hints, false))
 }
 
-/// A skill as the extension describes it: its frontmatter, and every file with its digest.
+/// Returns a skill in the format of the extension: its frontmatter, and all files with their
+/// digests.
 fn entry(served: &Arc<ServedSkill>, contents: &ServedFiles) -> Value {
     let resources: Vec<Value> = contents
         .files

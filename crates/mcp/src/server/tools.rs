@@ -1,4 +1,4 @@
-//! Tools: the same as an agent of ours has, for clients that know only tools.
+//! Tools for clients without the skills extension; the same tools that our own agent has.
 
 use std::sync::Arc;
 
@@ -20,19 +20,19 @@ const READING: [&str; 4] = [LIST_SKILLS, SEARCH_SKILLS, LOAD_SKILL, LOAD_SKILL_R
 /// Tools of ours that clients do not get, unless they may run commands.
 const OURS: [&str; 5] = [UNLOAD_SKILL, SKILL, SUBMIT, RUN_COMMAND_LINE, RUN_SKILL];
 
-/// Keeps the tools that a client may have. Others of the host stay as they are.
+/// Keeps the tools that a client may use. Tools of the host are not affected.
 pub(crate) fn keep(tools: &mut Toolset, commands: bool) {
     tools.retain(|name| {
         READING.contains(&name) || (commands && name == RUN_COMMAND_LINE) || !OURS.contains(&name)
     });
 }
 
-/// `tools/list`.
+/// Handles `tools/list`.
 pub(crate) fn list(tools: &Toolset, tool_context: &ToolContext) -> Vec<Tool> {
     tools.specs(tool_context).into_iter().map(tool).collect()
 }
 
-/// The names of all tools, to see whether they changed.
+/// Returns the names of all tools, to detect changes.
 pub(crate) fn names(tools: &Toolset, tool_context: &ToolContext) -> Vec<String> {
     tools
         .tools(tool_context)
@@ -67,7 +67,7 @@ fn object(value: Value) -> JsonObject {
     }
 }
 
-/// `load_skill` as a person reads it: `Load skill`.
+/// Converts a tool name to a title: `load_skill` to `Load skill`.
 fn title(name: &str) -> String {
     let words = name.replace('_', " ");
     let mut letters = words.chars();
@@ -77,8 +77,8 @@ fn title(name: &str) -> String {
         .unwrap_or_default()
 }
 
-/// Calls a tool. What a model can mend is an answer with an error in it; what no model can is an
-/// error of the protocol.
+/// Calls a tool. Errors that a model can correct are returned as tool results; others are protocol
+/// errors.
 pub(crate) fn call(
     tools: &Toolset,
     tool_context: &ToolContext,
@@ -106,7 +106,7 @@ pub(crate) fn call_with(
     told(name, answer)
 }
 
-/// What a client is told of an answer.
+/// Converts a tool result to the protocol.
 pub(crate) fn told(
     name: &str,
     answer: Result<ToolAnswer, ToolError>,

@@ -1,71 +1,12 @@
 //! Converts frontmatter to JSON, with every key as written.
 
-use prowess_spec::yaml::{YamlNode, YamlStyle, YamlValue as Yaml};
-use prowess_spec::{Manifest, yaml};
-use serde_json::{Map, Number, Value};
+use prowess_spec::Manifest;
+use prowess_spec::json::{ScalarTypes, object};
+use serde_json::{Map, Value};
 
 /// Converts all of the frontmatter, in the order of the file.
 pub(crate) fn to_json(manifest: &Manifest) -> Map<String, Value> {
-    object(&manifest.entries)
-}
-
-fn object(entries: &[yaml::YamlEntry]) -> Map<String, Value> {
-    entries
-        .iter()
-        .map(|entry| (entry.key.to_string(), value(&entry.value)))
-        .collect()
-}
-
-fn value(node: &YamlNode) -> Value {
-    match &node.value {
-        Yaml::Scalar(text, YamlStyle::Plain) => plain(text),
-        Yaml::Scalar(text, _) => Value::String(text.to_string()),
-        Yaml::Sequence(items, _) => Value::Array(items.iter().map(value).collect()),
-        Yaml::Mapping(entries, _) => Value::Object(object(entries)),
-    }
-}
-
-/// Resolves a plain scalar by the YAML 1.2 core schema.
-fn plain(text: &str) -> Value {
-    match text {
-        "" | "~" | "null" | "Null" | "NULL" => return Value::Null,
-        "true" | "True" | "TRUE" => return Value::Bool(true),
-        "false" | "False" | "FALSE" => return Value::Bool(false),
-        _ => {}
-    }
-    integer(text)
-        .or_else(|| float(text))
-        .map_or_else(|| Value::String(text.to_owned()), Value::Number)
-}
-
-fn integer(text: &str) -> Option<Number> {
-    if let Some(digits) = text.strip_prefix("0x") {
-        return u64::from_str_radix(digits, 16).ok().map(Number::from);
-    }
-    if let Some(digits) = text.strip_prefix("0o") {
-        return u64::from_str_radix(digits, 8).ok().map(Number::from);
-    }
-    let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
-    if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
-        return None;
-    }
-    let text = text.strip_prefix('+').unwrap_or(text);
-    text.parse::<i64>()
-        .map(Number::from)
-        .or_else(|_| text.parse::<u64>().map(Number::from))
-        .ok()
-}
-
-fn float(text: &str) -> Option<Number> {
-    let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
-    let begins = digits.strip_prefix('.').unwrap_or(digits);
-    // Rust parses `inf` and `nan`; JSON has neither.
-    let is_number = begins.starts_with(|c: char| c.is_ascii_digit())
-        && digits
-            .bytes()
-            .all(|byte| matches!(byte, b'0'..=b'9' | b'.' | b'e' | b'E' | b'+' | b'-'));
-    let number: f64 = is_number.then(|| text.parse().ok()).flatten()?;
-    Number::from_f64(number)
+    object(&manifest.entries, ScalarTypes::CoreSchema)
 }
 
 #[cfg(test)]

@@ -14,9 +14,5 @@ pub(crate) const EXTENSION: &str = "io.modelcontextprotocol/skills";
 
 /// Formats a digest: `sha256:` and 64 lowercase hexadecimal digits.
 pub(crate) fn digest_text(digest: &[u8; 32]) -> String {
-    let mut text = String::from("sha256:");
-    for byte in digest {
-        text.push_str(&format!("{byte:02x}"));
-    }
-    text
+    format!("sha256:{}", prowess_diag::hex(digest))
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use prowess_registry::digest::{FactKind, FileFacts};
 use prowess_spec::identity::Identity;
-use prowess_spec::yaml::{YamlNode, YamlValue as Yaml};
+use prowess_spec::json::{ScalarTypes, object};
 use prowess_spec::{ParsedSkill, tokens};
 use serde_json::{Value, json};
 
@@ -63,7 +63,7 @@ impl Package<'_> {
             "file": self.file,
             "version": manifest.version.as_ref().map(|text| &*text.value),
             "digest": self.digest,
-            "frontmatter": Value::Object(manifest.entries.iter().map(|entry| (entry.key.to_string(), typed(&entry.value))).collect()),
+            "frontmatter": Value::Object(object(&manifest.entries, ScalarTypes::Strings)),
             "allowed_tools": tools(&manifest.allowed_tools),
             "disallowed_tools": tools(&manifest.disallowed_tools),
             "model_invocable": !manifest.model_invocation_disabled(),
@@ -86,20 +86,5 @@ fn kind(kind: FactKind) -> &'static str {
         FactKind::File => "file",
         FactKind::Executable => "executable",
         FactKind::Link => "link",
-    }
-}
-
-/// The frontmatter as JSON: null where it says nothing, text elsewhere.
-fn typed(node: &YamlNode) -> Value {
-    match &node.value {
-        _ if node.is_null() => Value::Null,
-        Yaml::Scalar(text, _) => json!(text),
-        Yaml::Sequence(items, _) => Value::Array(items.iter().map(typed).collect()),
-        Yaml::Mapping(entries, _) => Value::Object(
-            entries
-                .iter()
-                .map(|entry| (entry.key.to_string(), typed(&entry.value)))
-                .collect(),
-        ),
     }
 }

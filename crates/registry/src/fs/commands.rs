@@ -6,6 +6,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use super::walk::{Notice, SKIPPED};
+use prowess_diag::wording::io_reason;
 
 /// Maximum folder depth.
 const MAX_DEPTH: usize = 6;
@@ -36,17 +37,9 @@ struct Finder<'r> {
 
 impl Finder<'_> {
     fn folder(&mut self, folder: &Path, prefix: &str, depth: usize) {
-        let unreadable = |error: &std::io::Error| {
-            let reason = error.to_string();
-            let reason = reason
-                .split(" (os error")
-                .next()
-                .unwrap_or_default()
-                .to_lowercase();
-            Notice::Unreadable {
-                path: folder.to_owned(),
-                reason,
-            }
+        let unreadable = |error: &std::io::Error| Notice::Unreadable {
+            path: folder.to_owned(),
+            reason: io_reason(error).to_lowercase(),
         };
         let id = match std::fs::metadata(folder) {
             Ok(facts) => (facts.dev(), facts.ino()),

@@ -5,6 +5,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 
 use prowess_catalog::FileStamp;
+use prowess_diag::wording::io_reason;
 use prowess_spec::parse::MAX_FILE;
 use prowess_spec::{PackageFacts, PackageListing, ReadFault};
 use rustix::fs::{FileType, Mode, OFlags};
@@ -141,7 +142,7 @@ pub(super) fn split(
     (read.map(|_| buffer), stamp)
 }
 
-/// Which version of a file there is; nothing when it is not a regular file.
+/// Returns the version of a file, or `None` if it is not a regular file.
 pub(crate) fn stamp(folder: BorrowedFd<'_>, name: &OsStr) -> Option<FileStamp> {
     let stat = rustix::fs::statat(folder, name, rustix::fs::AtFlags::empty()).ok()?;
     (FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile).then(|| stamp_of(&stat))
@@ -259,14 +260,7 @@ fn open_fault(folder: BorrowedFd<'_>, name: &OsStr, error: Errno) -> ReadFault {
 }
 
 fn unreadable(error: Errno) -> ReadFault {
-    let text = std::io::Error::from(error).to_string();
-    // Drop the number of "Permission denied (os error 13)".
-    let text = text
-        .split(" (os error")
-        .next()
-        .unwrap_or_default()
-        .to_lowercase();
-    ReadFault::Unreadable(text)
+    ReadFault::Unreadable(io_reason(std::io::Error::from(error)).to_lowercase())
 }
 
 /// Describes the type of something that is not a regular file.

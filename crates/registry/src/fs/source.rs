@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use prowess_catalog::{Scope, Skill, SkillForm, SkillId, SkillLocation as SkillPlace, SkillOrigin};
+use prowess_diag::wording::io_reason;
 use prowess_spec::problem::ProblemKind;
 use prowess_spec::sidecar::{SIDECAR_PATH, Sidecar};
 use prowess_spec::{ParsedSkill, ReadFault, parse};
@@ -153,9 +154,7 @@ impl FileSource {
             let real = match std::fs::canonicalize(&root.path) {
                 Ok(real) => real,
                 Err(error) => {
-                    let reason = error.to_string();
-                    let reason = reason.split(" (os error").next().unwrap_or_default();
-                    let (path, reason) = (root.path, reason.to_lowercase());
+                    let (path, reason) = (root.path, io_reason(error).to_lowercase());
                     notices.push(Notice::Unreadable { path, reason });
                     continue;
                 }

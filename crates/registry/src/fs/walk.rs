@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, LazyLock, Mutex, Once, PoisonError};
 
 use prowess_catalog::FileStamp;
+use prowess_diag::wording::io_reason;
 use prowess_spec::ReadFault;
 use prowess_spec::sidecar::SIDECAR_PATH;
 use rustix::fs::{FileType, Mode, OFlags};
@@ -799,14 +800,8 @@ impl Drop for Working<'_> {
 }
 
 fn unreadable(path: &Path, error: rustix::io::Errno) -> Notice {
-    let reason = std::io::Error::from(error).to_string();
-    let reason = reason
-        .split(" (os error")
-        .next()
-        .unwrap_or_default()
-        .to_lowercase();
     Notice::Unreadable {
         path: path.to_owned(),
-        reason,
+        reason: io_reason(std::io::Error::from(error)).to_lowercase(),
     }
 }

@@ -1,8 +1,8 @@
-//! `bash`: run a command in the project.
+//! `bash`: runs a command in the project.
 //!
-//! The gate judges the line and says what runs; the sandbox confines it. It starts in the project's
-//! root, every time: neither folder nor variables outlast a command. The folders of loaded skills
-//! can be read, so that their scripts can be run, and not be written.
+//! The gate checks the command and decides what runs; the sandbox confines it. Every command starts
+//! in the project root with a fresh environment. The folders of loaded skills are readable, so that
+//! their scripts can be run, but not writable.
 
 use crate::command_output::{CommandOutput, MAX_COMMAND};
 use crate::input::{number, object, text};
@@ -12,14 +12,14 @@ use serde_json::{Value, json};
 
 use crate::files::path_guard::skill_folders;
 
-/// Most bytes of one stream.
+/// Maximum size of one stream, in bytes.
 const STREAM: usize = 20_000;
-/// Most lines of one stream.
+/// Maximum number of lines of one stream.
 const STREAM_LINES: usize = 900;
-/// Longest time that a command may be given, in milliseconds.
+/// Maximum timeout, in milliseconds.
 const MAX_DEADLINE: u64 = 600_000;
 
-/// `bash`.
+/// The `bash` tool.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Bash;
 
@@ -75,7 +75,7 @@ impl Tool for Bash {
     ) -> Result<ToolAnswer, ToolError> {
         let failed = |text: String| ToolError::new(Why::Failed, text);
         let Some(runner) = &context.services.runner else {
-            return Err(failed("This program runs no commands.".to_owned()));
+            return Err(failed("Running commands is not supported here.".to_owned()));
         };
         let folder = &context.settings.paths.workspace;
         let approved = context
@@ -100,12 +100,12 @@ fn answer(ran: &CommandResult) -> ToolAnswer {
     let output = CommandOutput::new(ran, str::trim_end, STREAM, STREAM_LINES);
     let mut text = match (ran.stopped, ran.code, ran.signal) {
         (Some("deadline"), ..) => {
-            format!("Stopped after {} ms: the time was over.", ran.milliseconds)
+            format!("Timed out after {} ms.", ran.milliseconds)
         }
         (Some(why), ..) => format!("Stopped after {} ms: {why}.", ran.milliseconds),
         (None, Some(code), _) => format!("Exit code {code}."),
-        (None, None, Some(signal)) => format!("Ended by signal {signal}."),
-        (None, None, None) => "Ended without an exit code.".to_owned(),
+        (None, None, Some(signal)) => format!("Killed by signal {signal}."),
+        (None, None, None) => "Exited without an exit code.".to_owned(),
     };
     for (name, stream) in [("stdout", &output.stdout), ("stderr", &output.stderr)] {
         if !stream.is_empty() {

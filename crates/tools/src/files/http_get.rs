@@ -140,7 +140,7 @@ fn permit(
     let action = GateAction::Fetch { host: &url.host };
     let decision = context.judge(loaded, &action);
     if url.class == AddressClass::Forbidden {
-        let text = format!("{short} was refused: nobody goes to that address.");
+        let text = format!("{short} was refused: this address is never allowed.");
         return Err(ToolError::new(Why::Denied, text));
     }
     match decision.verdict {
@@ -149,7 +149,7 @@ fn permit(
             .permit(loaded, &action, &question)
             .map_err(|_| ToolError::denied(&short, &decision)),
         Verdict::Allow if url.class == AddressClass::Public => Ok(()),
-        // No mode and no rule for all hosts stands for the machine itself.
+        // An allow rule for all hosts does not cover this machine and private networks.
         Verdict::Allow => {
             let decision = Decision {
                 verdict: Verdict::Ask,

@@ -1,8 +1,8 @@
-//! Where a path really leads, and whether the agent may go there.
+//! Resolves paths and checks whether the agent may access them.
 //!
-//! A path is resolved once, links and all. The gate judges where it leads; rules that are about the
-//! path as it was written count too, where they are stricter. What is opened afterwards is opened
-//! without following any link (`file.rs`), so it is what was judged or nothing.
+//! A path is resolved once, including links. The gate checks the resolved path; rules about the
+//! path as written also apply if they are stricter. The file is then opened without following links
+//! (`file.rs`), so it is exactly the file that was checked.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::FileType;
@@ -17,14 +17,14 @@ use prowess_diag::wording::{shorten, tick};
 use prowess_policy::paths::absolute;
 use prowess_policy::{Decision, GateAction, Verdict};
 
-/// Longest path, in bytes: the system's own limit.
+/// Maximum length of a path in bytes: the limit of the system.
 pub(crate) const MAX_PATH: usize = 4096;
-/// Most characters of a path in a sentence.
+/// Maximum number of characters of a path in a message.
 const MAX_SHOWN: usize = 300;
-/// Where the kernel answers instead of a disk: memory, settings, the environment of processes.
+/// Kernel file systems: memory, settings, the environment of processes.
 const KERNEL: &[&str] = &["/proc", "/sys"];
 
-/// What is done with a file.
+/// Kind of access to a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FileAction {
     Read,
@@ -32,7 +32,7 @@ pub(crate) enum FileAction {
 }
 
 impl FileAction {
-    /// The beginning of a sentence.
+    /// Returns the beginning of a message about the access.
     fn of(self, resolved: &ResolvedPath) -> String {
         match self {
             Self::Read => format!("Reading {}", resolved.told()),
@@ -41,33 +41,33 @@ impl FileAction {
     }
 }
 
-/// The places that count, with their links resolved.
+/// The relevant folders, with links resolved.
 #[derive(Debug)]
 pub(crate) struct PathGuard<'w> {
     context: &'w ToolContext,
-    /// The project.
+    /// The project root.
     pub(crate) workspace: PathBuf,
-    /// Folders as they really are, and as the gate spells them.
+    /// Resolved folders, with the path that the gate uses for them.
     spellings: Vec<(PathBuf, PathBuf)>,
-    /// Neither read nor written: keys, and our own folders.
+    /// Paths that are neither read nor written: private keys and our own folders.
     hidden: Vec<PathBuf>,
-    /// Read unasked although they are not in the project: loaded skills, and output that was too
-    /// long.
+    /// Folders outside the project that are read without a prompt: loaded skills, and saved long
+    /// output.
     free: Vec<PathBuf>,
 }
 
-/// Where a path leads.
+/// A resolved path.
 #[derive(Debug)]
 pub(crate) struct ResolvedPath {
-    /// The real path, without links. What is missing of it stands as it was written.
+    /// The real path, without links. Missing components are kept as written.
     pub(crate) real: PathBuf,
-    /// How many of its last parts do not exist.
+    /// Number of trailing components that do not exist.
     pub(crate) missing: usize,
-    /// What is there.
+    /// Type of the file, if it exists.
     pub(crate) kind: Option<FileType>,
-    /// The absolute path as it was written.
+    /// The absolute path as written.
     written: String,
-    /// For people and models: from the project on where it lies inside.
+    /// Path for display: relative to the project root if it is inside.
     pub(crate) name: String,
 }
 
@@ -98,7 +98,8 @@ impl<'w> PathGuard<'w> {
         }
     }
 
-    /// Tells whether something is not written: it decides what runs later, or belongs to a skill.
+    /// Returns `true` if a file must not be written, because it decides what is executed later or
+    /// belongs to a skill.
     fn is_protected(&self, real: &Path) -> bool {
         let acting = self.context.acting.as_ref();
         let profile = self.context.profile(acting.map(|skill| &skill.trust));
@@ -117,23 +118,23 @@ impl<'w> PathGuard<'w> {
                 SkillForm::File | SkillForm::Command => Some(location),
                 SkillForm::Memory => None,
             };
-            // Whoever makes a skill their project wants to work on it.
+            // A skill that is opened as the project can be edited.
             place.map(settled).is_some_and(|place| {
                 real.starts_with(&place) && !self.workspace.starts_with(&place)
             })
         })
     }
 
-    /// Finds out where a path leads. Relative paths begin in the project, `~/` in the home folder.
+    /// Resolves a path. Relative paths start at the project root, `~/` at the home folder.
     pub(crate) fn resolve(&self, raw: &str) -> Result<ResolvedPath, ToolError> {
         let wrong = |why: &str| {
             ToolError::new(
                 Why::Input,
-                format!("{} is no path: {why}.", tick(shown(raw))),
+                format!("{} is not a valid path: {why}.", tick(shown(raw))),
             )
         };
         if raw.is_empty() || raw.len() > MAX_PATH || raw.contains('\0') {
-            return Err(wrong("it is empty, too long or has a NUL in it"));
+            return Err(wrong("it is empty, too long or contains a NUL character"));
         }
         let places = &self.context.settings.paths;
         let path = match raw.strip_prefix('~') {
@@ -142,16 +143,16 @@ impl<'w> PathGuard<'w> {
             _ => self.workspace.join(raw),
         };
         let (real, missing) = settle(&path).map_err(|fault| match fault {
-            Unsettled::Dangling => wrong("it goes through a link that leads nowhere"),
-            Unsettled::Climbs => wrong("`..` stands behind a folder that does not exist"),
+            Unsettled::Dangling => wrong("it contains a broken link"),
+            Unsettled::Climbs => wrong("`..` follows a folder that does not exist"),
             Unsettled::System(error) => ToolError::new(
                 Why::NoFile,
-                format!("Cannot look at {}: {error}.", tick(shown(raw))),
+                format!("Cannot access {}: {error}.", tick(shown(raw))),
             ),
         })?;
         if real.to_str().is_none() {
             return Err(wrong(
-                "it leads to a name that is not UTF-8, and no rule could be about it",
+                "it resolves to a name that is not UTF-8, which no rule can match",
             ));
         }
         let kind = if missing == 0 {
@@ -173,7 +174,7 @@ impl<'w> PathGuard<'w> {
         })
     }
 
-    /// A path for people and models: from the project on where it lies inside.
+    /// Returns a path for display: relative to the project root if it is inside.
     pub(crate) fn name(&self, real: &Path) -> String {
         match real.strip_prefix(&self.workspace) {
             Ok(inner) if inner.as_os_str().is_empty() => ".".to_owned(),
@@ -182,17 +183,17 @@ impl<'w> PathGuard<'w> {
         }
     }
 
-    /// Tells whether something lies in the project.
+    /// Returns `true` if a path is inside the project.
     pub(crate) fn is_inside(&self, real: &Path) -> bool {
         real.starts_with(&self.workspace)
     }
 
-    /// The folders and files that are never read.
+    /// Returns the files and folders that are never read.
     pub(crate) fn hidden(&self) -> &[PathBuf] {
         &self.hidden
     }
 
-    /// What the gate says of one path of a search. The caller has resolved it.
+    /// Returns the decision of the gate about a resolved path.
     pub(crate) fn judge(&self, judging: &Judging<'_>, action: FileAction, real: &Path) -> Decision {
         let plain = real.to_string_lossy();
         let spelled = self.spelled(real);
@@ -203,7 +204,7 @@ impl<'w> PathGuard<'w> {
         stricter(decision, judge(judging, action, &plain))
     }
 
-    /// Why nobody may do this.
+    /// Returns the reason why an access is never allowed.
     fn barred(&self, action: FileAction, resolved: &ResolvedPath) -> Option<&'static str> {
         let below = |folders: &[PathBuf]| {
             folders
@@ -211,10 +212,10 @@ impl<'w> PathGuard<'w> {
                 .any(|folder| resolved.real.starts_with(folder))
         };
         if is_kernel(&resolved.real) {
-            return Some("it belongs to the kernel, not to a disk");
+            return Some("it is a kernel file");
         }
         if below(&self.hidden) && !(action == FileAction::Read && below(&self.free)) {
-            return Some("keys and our own folders are nobody's business");
+            return Some("private keys and Prowess' own folders are not accessible");
         }
         let special = resolved
             .kind
@@ -225,18 +226,18 @@ impl<'w> PathGuard<'w> {
         if action == FileAction::Write {
             let git = |part: Component<'_>| part.as_os_str().eq_ignore_ascii_case(".git");
             if resolved.real.components().any(git) {
-                return Some("what is in `.git` decides what runs later");
+                return Some("files in `.git` can cause code to run later");
             }
             if self.is_protected(&resolved.real) {
                 return Some(
-                    "it belongs to a skill or decides what runs later; a person changes it",
+                    "it belongs to a skill or can cause code to run later; only the user may change it",
                 );
             }
         }
         None
     }
 
-    /// Refuses what nobody may do, whatever rules and modes say.
+    /// Refuses accesses that are never allowed, whatever the rules and the mode.
     pub(crate) fn bar(&self, action: FileAction, resolved: &ResolvedPath) -> Result<(), ToolError> {
         match self.barred(action, resolved) {
             Some(why) => {
@@ -247,8 +248,8 @@ impl<'w> PathGuard<'w> {
         }
     }
 
-    /// Asks the gate, and the person where the gate wants it. `long` says all that would happen; where
-    /// it cannot happen anyway, nobody is asked.
+    /// Asks the gate, and the user if needed. `long` describes the action for the prompt; if it
+    /// fails, there is no prompt.
     pub(crate) fn permit(
         &self,
         loaded: &Loaded,
@@ -286,7 +287,8 @@ impl<'w> PathGuard<'w> {
         }
     }
 
-    /// A real path as the gate spells it: its folders may be reached through links.
+    /// Returns the path that the gate uses for a real path: its folders may be reached through
+    /// links.
     fn spelled(&self, real: &Path) -> String {
         let translated = self.spellings.iter().find_map(|(folder, spelled)| {
             let inner = real.strip_prefix(folder).ok()?;
@@ -305,26 +307,26 @@ impl<'w> PathGuard<'w> {
 }
 
 impl ResolvedPath {
-    /// The path in a sentence; where it is reached through a link, also what that leads to.
+    /// Returns the path for a message, with the target if it is a link.
     pub(crate) fn told(&self) -> String {
         let real = self.real.to_string_lossy();
         if self.written == real {
             return tick(shown(&self.name));
         }
         format!(
-            "{} (it leads to {})",
+            "{} (link to {})",
             tick(shown(&self.written)),
             tick(shown(&real))
         )
     }
 
-    /// Its last part.
+    /// Returns the last component.
     pub(crate) fn last(&self) -> &OsStr {
         self.real.file_name().unwrap_or_default()
     }
 }
 
-/// Folders of the skills that are loaded, and of the one that acts.
+/// Returns the folders of the loaded skills and of the acting one.
 pub(crate) fn skill_folders(context: &ToolContext, loaded: &Loaded) -> Vec<PathBuf> {
     let skills = loaded.snapshots().chain(&context.acting);
     skills
@@ -334,12 +336,12 @@ pub(crate) fn skill_folders(context: &ToolContext, loaded: &Loaded) -> Vec<PathB
         .collect()
 }
 
-/// Tells whether a path is the kernel's.
+/// Returns `true` if a path is in a kernel file system.
 pub(crate) fn is_kernel(real: &Path) -> bool {
     KERNEL.iter().any(|folder| real.starts_with(folder))
 }
 
-/// A path in a sentence: one line, nothing hidden, not too long.
+/// Formats a path for a message: one line, no hidden characters, limited length.
 pub(crate) fn shown(path: &str) -> String {
     shorten(&sanitize::line(path), MAX_SHOWN)
 }
@@ -355,7 +357,8 @@ fn judge(judging: &Judging<'_>, action: FileAction, path: &str) -> Decision {
     judging.judge(&gate_action(action, path))
 }
 
-/// Another spelling of the same path counts where a rule is about it that is stricter.
+/// Returns the decision about another spelling of the same path if it comes from a rule and is
+/// stricter.
 fn stricter(decision: Decision, other: Decision) -> Decision {
     if other.verdict > decision.verdict && other.rule.is_some() {
         other
@@ -372,19 +375,19 @@ fn describe(kind: FileType) -> &'static str {
     } else if kind.is_char_device() || kind.is_block_device() {
         "it is a device, not a file"
     } else {
-        "it is something else than a file"
+        "it is not a regular file"
     }
 }
 
-/// Why nobody knows where a path leads.
+/// Error from resolving a path.
 enum Unsettled {
     Dangling,
     Climbs,
     System(std::io::Error),
 }
 
-/// The real path; where its end does not exist, the real folder before it and the rest as it was
-/// written, with the number of parts in the rest.
+/// Returns the real path. If the end of the path does not exist, returns the real path of the
+/// existing part plus the rest as written, and the number of components in the rest.
 fn settle(path: &Path) -> Result<(PathBuf, usize), Unsettled> {
     let mut rest: Vec<OsString> = Vec::new();
     let mut folder = path.to_owned();
@@ -415,7 +418,8 @@ fn settle(path: &Path) -> Result<(PathBuf, usize), Unsettled> {
     }
 }
 
-/// The real path of one of our own places; as it was written where nobody knows.
+/// Returns the real path of one of our own folders, or the path as written if it cannot be
+/// resolved.
 fn settled(path: &Path) -> PathBuf {
     settle(path).map_or_else(|_| path.to_owned(), |(real, _)| real)
 }

@@ -1,4 +1,4 @@
-//! Running the hooks of the skills that are active.
+//! Runs the hooks of active skills.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -16,12 +16,12 @@ use super::read::{Handler, HookSet};
 use crate::context::ToolContext;
 use crate::expand::SWITCHED_OFF;
 
-/// How often in a row hooks keep an agent from stopping.
+/// Maximum number of consecutive times that hooks can keep an agent from stopping.
 const MAX_STOPS: u32 = 8;
-/// Programs that give their variables these beginnings.
+/// Prefixes of the variables passed to hooks.
 const PREFIXES: [&str; 3] = ["PROWESS", "CLAUDE", "AGENTICK"];
 
-/// What is remembered about hooks in one session. Whoever keeps the session keeps it.
+/// State of the hooks in one session.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HookState {
     fired: BTreeSet<Key>,
@@ -29,110 +29,110 @@ pub struct HookState {
     stops: u32,
 }
 
-/// A hook: the skill's name and digest, and the place among its hooks.
+/// Identifies a hook: name and digest of the skill, and index of the hook.
 type Key = (Box<str>, Box<str>, usize);
 
 impl HookState {
-    /// Hooks with `once` that ran: the name and digest of the skill, and the place among its hooks.
+    /// Returns the `once` hooks that ran: name and digest of the skill, and index of the hook.
     pub fn fired(&self) -> impl Iterator<Item = (&str, &str, usize)> {
         self.fired
             .iter()
             .map(|(skill, digest, at)| (&**skill, &**digest, *at))
     }
 
-    /// Notes that a hook with `once` ran, in an earlier part of the session or now. Tells whether
-    /// that is news.
+    /// Records that a `once` hook ran, now or earlier in the session. Returns `true` if it was not
+    /// recorded before.
     pub fn fire(&mut self, skill: &str, digest: &str, at: usize) -> bool {
         self.fired.insert((skill.into(), digest.into(), at))
     }
 }
 
-/// What the hooks for an event say together.
+/// Combined result of the hooks of an event.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct HookOutcome {
-    /// The strictest answer; nothing where no hook had one. `Allow` is advice and widens nothing: use
-    /// [`HookOutcome::tighten`].
+    /// The strictest decision; `None` if no hook made one. `Allow` is advisory and widens nothing:
+    /// use [`HookOutcome::tighten`].
     pub verdict: Option<Verdict>,
-    /// Why, from each hook that had the strictest answer.
+    /// Reasons of all hooks that made the strictest decision.
     pub reasons: Vec<Said>,
-    /// The whole work is to stop, and why.
+    /// Reason to stop the whole session, if a hook asked for that.
     pub stop: Option<Said>,
-    /// What the tool is to receive instead. It must pass the gate like any other input.
+    /// Replacement for the tool's input. It must pass the gate like any other input.
     pub updated_input: Option<Value>,
-    /// For the model.
+    /// Context for the model.
     pub context: Vec<Said>,
-    /// For the person.
+    /// Messages for the user.
     pub messages: Vec<Said>,
-    /// How each hook went that the event is for.
+    /// Runs of all hooks of the event.
     pub runs: Vec<HookRun>,
 }
 
-/// What a hook said: at most 10,000 characters.
+/// Text of a hook, at most 10,000 characters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Said {
-    /// The skill whose hook it was.
+    /// Skill of the hook.
     pub skill: Box<str>,
-    /// The text. It comes from a program: clean it before a terminal shows it.
+    /// The text. It comes from a program: sanitize it before printing it to a terminal.
     pub text: String,
 }
 
-/// How a hook went.
+/// Run of a hook.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HookRun {
-    /// The skill whose hook it was.
+    /// Skill of the hook.
     pub skill: Box<str>,
-    /// The event it was for.
+    /// Event of the hook.
     pub event: EventName,
-    /// As the author wrote it; the words where it is started without a shell.
+    /// The command as written, or the quoted words if it runs without a shell.
     pub command: Box<str>,
-    /// What let it run: a rule, a person. Empty where nothing did.
+    /// What allowed it: a rule, or the user. Empty if it was not allowed.
     pub decision: Box<str>,
-    /// How it ended.
+    /// Result of the run.
     pub end: HookEnd,
-    /// Its exit code; nothing where it did not run or was ended.
+    /// Exit code; `None` if it did not run or was killed.
     pub code: Option<i32>,
-    /// How long it took.
+    /// Duration.
     pub milliseconds: u64,
-    /// What of its answer was not understood.
+    /// Parts of the answer that are invalid.
     pub faults: Vec<String>,
 }
 
-/// How a hook ended.
+/// Result of running a hook.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum HookEnd {
-    /// Well.
+    /// The hook succeeded.
     Fine,
-    /// With the exit code that blocks.
+    /// The hook exited with the code that blocks.
     Refused,
-    /// Badly, which blocks nothing.
+    /// The hook failed, which does not block.
     Failed {
-        /// What it complained about.
+        /// Its standard error.
         complaint: String,
     },
-    /// Its time was over, which blocks nothing.
+    /// The hook timed out, which does not block.
     TimedOut,
-    /// It did not run.
+    /// The hook did not run.
     NotRun {
-        /// Why.
+        /// Reason.
         why: Box<str>,
     },
 }
 
 impl HookOutcome {
-    /// Tells whether the event must not happen: the tool is not used, the prompt is not sent, the
+    /// Returns `true` if the event is blocked: the tool is not used, the prompt is not sent, the
     /// agent does not stop.
     pub fn is_blocked(&self) -> bool {
         self.verdict == Some(Verdict::Deny)
     }
 
-    /// What is left of the gate's verdict: the stricter of both.
+    /// Returns the stricter of the gate's verdict and the hooks' decision.
     #[must_use]
     pub fn tighten(&self, gate: Verdict) -> Verdict {
         self.verdict.map_or(gate, |verdict| verdict.max(gate))
     }
 
-    /// The reasons as one text, of at most 10,000 characters.
+    /// Returns the reasons as one text of at most 10,000 characters.
     pub fn reason(&self) -> String {
         let texts: Vec<&str> = self.reasons.iter().map(|said| said.text.as_str()).collect();
         shortened(&texts.join("\n"))
@@ -161,8 +161,8 @@ impl HookOutcome {
     }
 }
 
-/// Runs the hooks that an event is for, of the skills that are active now. Blocks until the last one
-/// ended; nothing here is an error, for a hook that cannot run must not stop the work.
+/// Runs the hooks of an event for the active skills. Blocks until the last one ended. Never fails,
+/// because a hook that cannot run must not stop the session.
 pub fn run_hooks(
     context: &ToolContext,
     active: &[(&HookSet, &SkillTrust)],
@@ -172,7 +172,7 @@ pub fn run_hooks(
     let mut outcome = HookOutcome::default();
     let name = event.name();
     for (set, trust) in active {
-        // Looked at when the first hook of the skill wants to run, and not before.
+        // Computed only when the first hook of the skill is about to run.
         let mut obstacle: Option<Option<Box<str>>> = None;
         for (at, handler) in set.handlers.iter().enumerate() {
             let key: Key = (trust.name.clone(), trust.digest.as_str().into(), at);
@@ -215,13 +215,13 @@ pub fn run_hooks(
     outcome
 }
 
-/// Counts how often in a row an agent was kept from stopping, and lets it stop in the end.
+/// Counts consecutive refusals to stop, and finally lets the agent stop.
 fn settle(event: EventName, outcome: &mut HookOutcome, state: &mut HookState) {
     if outcome.is_blocked() {
         outcome.updated_input = None;
     }
     match event {
-        // One hook that ends the work is enough.
+        // One hook that stops the session is enough.
         EventName::Stop if outcome.stop.is_some() => {
             (outcome.verdict, state.stops) = (None, 0);
             outcome.reasons.clear();
@@ -236,7 +236,7 @@ fn settle(event: EventName, outcome: &mut HookOutcome, state: &mut HookState) {
                 .unwrap_or_default();
             outcome.reasons.clear();
             let text = format!(
-                "hooks kept the agent from stopping {MAX_STOPS} times in a row; it stops now"
+                "hooks prevented the agent from stopping {MAX_STOPS} times in a row; stopping now"
             );
             outcome.messages.push(Said { skill, text });
         }
@@ -245,7 +245,7 @@ fn settle(event: EventName, outcome: &mut HookOutcome, state: &mut HookState) {
     }
 }
 
-/// The input of the tool as the hooks so far left it.
+/// Returns the input of the tool as changed by the hooks so far.
 fn current_input<'a>(event: &HookEvent<'a>, outcome: &'a HookOutcome) -> &'a Value {
     let given = event.tool().map_or(&Value::Null, |tool| tool.input);
     outcome.updated_input.as_ref().unwrap_or(given)
@@ -269,7 +269,7 @@ fn is_for(
         }
 }
 
-/// Why none of a skill's hooks runs.
+/// Returns the reason why none of a skill's hooks can run.
 fn obstacle_of(context: &ToolContext, trust: &SkillTrust) -> Option<Box<str>> {
     if !trust.is_trusted() {
         return Some("the skill is not trusted".into());
@@ -278,9 +278,9 @@ fn obstacle_of(context: &ToolContext, trust: &SkillTrust) -> Option<Box<str>> {
         return Some(SWITCHED_OFF.trim_matches(['[', ']']).into());
     }
     if context.services.runner.is_none() {
-        return Some("this program runs no commands".into());
+        return Some("running commands is not supported here".into());
     }
-    // A skill can change while it is active: by the agent's own hand, for one.
+    // A skill can change while it is active, for example by an edit of the agent.
     let place = trust.place.as_ref().filter(|_| trust.required)?;
     match context
         .services
@@ -304,17 +304,17 @@ fn end_of(ran: &CommandResult) -> HookEnd {
     }
 }
 
-/// A hook on its way.
+/// A hook that is about to run.
 struct Job<'a> {
     context: &'a ToolContext,
     trust: &'a SkillTrust,
     handler: &'a Handler,
     profile: Profile,
     variables: Vec<(String, String)>,
-    /// The line for the shell.
+    /// The shell command line.
     script: String,
-    /// What runs, with every value in its place; nothing where that cannot be told. A person's answer
-    /// counts for exactly this, so that a yes for the session is found again.
+    /// The command with all values expanded; `None` if that is not possible. Approvals are bound to
+    /// exactly this text, so that an approval for the session is found again.
     line: Option<String>,
 }
 
@@ -323,7 +323,7 @@ impl<'a> Job<'a> {
         let mut profile = context.profile(Some(trust));
         profile.limits.deadline_ms = handler.timeout_ms;
         let folder = trust.place.as_ref().map(|_| profile.cwd.clone());
-        // The gate judges paths from the root of the project, so that is where hooks start.
+        // The gate resolves paths from the project root, so hooks start there.
         profile.cwd.clone_from(&context.settings.paths.workspace);
         let values = [
             ("SKILL_DIR", folder.as_deref().and_then(Path::to_str)),
@@ -378,7 +378,7 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// Asks the gate, and a person where it wants one, but not again in a session.
+    /// Asks the gate, and the user if needed, but only once per session.
     fn approve(&self, state: &mut HookState, key: &Key) -> Result<Approved<Command>, Box<str>> {
         let actor = self.trust.actor(self.context.settings.confine);
         let variables: Vec<(&str, &str)> = self
@@ -420,13 +420,13 @@ impl<'a> Job<'a> {
             .services
             .runner
             .as_ref()
-            .ok_or("this program runs no commands")?;
+            .ok_or("running commands is not supported here")?;
         runner
             .run(approved, &self.profile, Some(input))
             .map_err(|error| error.message.into())
     }
 
-    /// As the author wrote it; the words where there is no shell.
+    /// Returns the command as written, or the quoted words if it runs without a shell.
     fn command(&self) -> &str {
         match (&self.handler.arguments, &self.line) {
             (Some(_), Some(line)) => line,
@@ -458,8 +458,9 @@ fn not_allowed(decision: &Decision) -> Box<str> {
     format!("not allowed: {}", decision.reason).into()
 }
 
-/// The program of a command where it is a file of the skill, named by its path from the skill's folder
-/// (`./scripts/check.sh`). That file is what a person trusted; one of the same name in a project is not.
+/// Returns the program of a command if it is a file of the skill, given as a path relative to the
+/// skill's folder (`./scripts/check.sh`). That file is trusted; a file of the same name in a
+/// project is not.
 fn own_program<'a>(command: &'a str, folder: &Path) -> Option<&'a str> {
     let plain = |c: char| c.is_ascii_alphanumeric() || "_./-".contains(c);
     let end = command.find(|c| !plain(c)).unwrap_or(command.len());
@@ -473,7 +474,8 @@ fn relative(program: &str) -> &str {
     program.strip_prefix("./").unwrap_or(program)
 }
 
-/// A line for the shell with its values in place, as the gate reads it; nothing where it cannot.
+/// Returns a shell command line with its values expanded, as the gate reads it; `None` if that is
+/// not possible.
 fn plain_line(script: &str, variables: &[(String, String)]) -> Option<String> {
     let value = |name: &str| {
         let found = variables.iter().find(|(known, _)| known == name);
@@ -488,7 +490,7 @@ fn plain_line(script: &str, variables: &[(String, String)]) -> Option<String> {
     })
 }
 
-/// One line that is exactly these words: as people write it where that is the same.
+/// Quotes words as one command line, without quotes where none are needed.
 fn exec_line(words: &[Word]) -> String {
     let line = canonical(words);
     let same = lex(&line).is_ok_and(|script| {
@@ -507,7 +509,7 @@ fn exec_line(words: &[Word]) -> String {
     line
 }
 
-/// Puts values in the place of `${NAME}`, in one pass: what stands in a value stays as it is.
+/// Expands `${NAME}` in one pass: values are not expanded again.
 fn filled(text: &str, variables: &[(String, String)]) -> String {
     let mut filled = String::with_capacity(text.len());
     let mut rest = text;
@@ -530,7 +532,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_stay_words() {
+    fn quoted_words_round_trip() {
         let line = |words: &[&str]| {
             exec_line(
                 &words
@@ -560,13 +562,13 @@ mod tests {
                 "{words:?}"
             );
         }
-        // What the gate does not read is quoted all the same, for a person may say yes to it.
+        // Words that the gate does not parse are quoted too, because the user may approve them.
         assert_eq!(line(&["A=1", "b"]), "'A=1' 'b'");
         assert_eq!(line(&["if", "true"]), "'if' 'true'");
     }
 
     #[test]
-    fn values_are_put_in_once() {
+    fn variables_are_expanded_once() {
         let variables = [
             ("A".to_owned(), "${B}".to_owned()),
             ("B".to_owned(), "x".to_owned()),

@@ -1,8 +1,8 @@
-//! `list_skills`: which skills are there?
+//! `list_skills`: lists the available skills.
 //!
-//! Planck's text: one bullet `- **name**: description` for each skill, and `No skills available.`
-//! where there is none. Different from Planck: in order of name, every entry in one escaped line,
-//! paged, with a filter. core-agent answers `{skills: "<xml text>"}`; ours has the list as data.
+//! The text is Planck's: one bullet `- **name**: description` for each skill, or `No skills
+//! available.`. Unlike Planck, the list is sorted by name, escaped to one line for each skill, paged
+//! and filtered. core-agent returns `{skills: "<xml text>"}`; we return the list as data.
 
 use prowess_catalog::visibility::{Audience, CatalogView, SkillVisibility};
 use prowess_catalog::{CatalogEntry, Scope};
@@ -16,9 +16,9 @@ use crate::loaded::Loaded;
 use crate::names::LIST_SKILLS;
 use crate::tool::{Tool, ToolAnswer, ToolError, number, object, text};
 
-/// How many skills a page has where nobody says how many.
+/// Default number of skills on a page.
 const USUAL_LIMIT: usize = 200;
-/// Most skills of a page.
+/// Maximum number of skills on a page.
 const MAX_LIMIT: usize = 1_000;
 
 /// `list_skills`.
@@ -31,8 +31,8 @@ impl Tool for ListSkills {
     }
 
     fn description(&self, _context: &ToolContext) -> String {
-        "Lists the skills that you can load, in order of name, with a line about each. Give \
-         `query` to see only those that contain a piece of text."
+        "Lists the skills that you can load, sorted by name, with a one-line description of each. \
+         Pass `query` to list only the skills that contain a text."
             .to_owned()
     }
 
@@ -41,19 +41,19 @@ impl Tool for ListSkills {
             &[
                 (
                     "query",
-                    json!({ "type": "string", "description": "A piece of text that the name, the description or the metadata must contain." }),
+                    json!({ "type": "string", "description": "Text that the name, description or metadata must contain." }),
                 ),
                 (
                     "scope",
-                    json!({ "type": "string", "enum": listing::scopes(), "description": "Only skills that come from there." }),
+                    json!({ "type": "string", "enum": listing::scopes(), "description": "List only skills from this scope." }),
                 ),
                 (
                     "offset",
-                    json!({ "type": "integer", "minimum": 0, "description": "How many skills to skip: `next` of the last answer." }),
+                    json!({ "type": "integer", "minimum": 0, "description": "Number of skills to skip: `next` from the previous result." }),
                 ),
                 (
                     "limit",
-                    json!({ "type": "integer", "minimum": 1, "maximum": MAX_LIMIT, "description": "Most skills of one answer (default: 200)." }),
+                    json!({ "type": "integer", "minimum": 1, "maximum": MAX_LIMIT, "description": "Maximum number of skills to return (default: 200)." }),
                 ),
             ],
             &[],
@@ -103,16 +103,16 @@ impl Tool for ListSkills {
         let is_filtered = !query.is_empty() || scope.is_some();
         let mut told = match (lines.is_empty(), total) {
             (true, 0) if is_filtered => match query {
-                "" => "No skills come from there.".to_owned(),
+                "" => "No skills in this scope.".to_owned(),
                 query => format!("No skills match {}.", shown(query)),
             },
             (true, 0) => "No skills available.".to_owned(),
-            (true, total) => format!("No skills from offset {offset} on; there are {total}."),
+            (true, total) => format!("No skills at offset {offset}; the total is {total}."),
             (false, _) => lines.join("\n"),
         };
         if let Some(next) = next {
             told.push_str(&format!(
-                "\n\n[skills {} to {end} of {total}; go on with offset {next}]",
+                "\n\n[skills {} to {end} of {total}; pass offset {next} to continue]",
                 offset + 1
             ));
         }
@@ -125,7 +125,8 @@ impl Tool for ListSkills {
     }
 }
 
-/// Whether a skill passes the filters. Of one that shows only its name, only the name is searched.
+/// Returns `true` if a skill matches the filters. If only its name is visible, only the name is
+/// searched.
 fn admits(view: &CatalogView<'_>, seen: &Seen<'_>, query: &str, scope: Option<Scope>) -> bool {
     let (entry, sight): (&CatalogEntry, SkillVisibility) = *seen;
     if sight == SkillVisibility::NameOnly && !query.is_empty() {

@@ -1,11 +1,11 @@
-//! `load_skill` and its alias `skill`: add the instructions of a skill to the conversation.
+//! `load_skill` and its alias `skill`: adds the instructions of a skill to the conversation.
 //!
 //! The input of `load_skill` is that of Planck, Squadron and core-agent, `{name}`, with `arguments`
 //! added. `skill` is Agentick's: `{name, args?}`, and its description lists the skills within 8,000
-//! characters. Both return the text of the activation, so the answer begins with the skill's folder
-//! (`Base directory for this skill:`, as in Claude Code). Unlike in those programs, the answer has
-//! no frontmatter and is bounded, and errors are errors rather than text. Loading the same text
-//! again returns a short answer, as in Squadron.
+//! characters. Both return the text of the activation, so the result begins with the skill's folder
+//! (`Base directory for this skill:`, as in Claude Code). Unlike in those programs, the result has
+//! no frontmatter and a limited size, and errors are errors rather than text. Loading the same text
+//! again returns a short result, as in Squadron.
 
 use prowess_catalog::visibility::{Audience, CatalogView};
 use prowess_diag::wording::count;
@@ -22,9 +22,9 @@ use crate::loaded::Loaded;
 use crate::names::{LOAD_SKILL, SKILL};
 use crate::tool::{Tool, ToolAnswer, ToolError, Why, object, text};
 
-/// Most characters of the description of `skill`.
+/// Maximum length of the description of `skill`, in characters.
 const MAX_DESCRIPTION: usize = 8_000;
-/// Most findings about an unsafe skill that an error lists.
+/// Maximum number of findings in an error about an unsafe skill.
 const MAX_FINDINGS: usize = 5;
 
 const ABOUT: &str = "Loads a skill: instructions for a kind of task. When a task matches a \
@@ -33,7 +33,7 @@ const ABOUT: &str = "Loads a skill: instructions for a kind of task. When a task
 /// `load_skill`, or `skill`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LoadSkill {
-    /// `load_skill`: the answer lists the files of the skill.
+    /// `load_skill`: the result lists the files of the skill.
     #[default]
     Standard,
     /// `skill`: the description lists the skills.
@@ -51,8 +51,8 @@ impl Tool for LoadSkill {
     fn description(&self, context: &ToolContext) -> String {
         match self {
             Self::Standard => "Loads a skill: its instructions, its folder and the list of its \
-                               files. Call it before you start on a task that a skill is about; \
-                               never guess a name. Loading again is only needed with other \
+                               files. Call it before you start a task that matches a skill; \
+                               never guess a name. Load a skill again only to pass different \
                                arguments."
                 .to_owned(),
             Self::Agentick => with_listing(context),
@@ -63,11 +63,11 @@ impl Tool for LoadSkill {
         let (name, arguments) = match self {
             Self::Standard => (
                 "The name of the skill.",
-                "What the skill is given: one text, a list of values, or values by name.",
+                "Arguments for the skill: one string, a list of values, or values by name.",
             ),
             Self::Agentick => (
                 "The name of the skill, as listed.",
-                "What the skill is given: one text for `$ARGUMENTS`, a list for `$0`, `$1`, or values by name.",
+                "Arguments for the skill: one string for `$ARGUMENTS`, a list for `$0`, `$1`, or values by name.",
             ),
         };
         let arguments = json!({ "type": ["string", "array", "object"], "description": arguments });
@@ -178,7 +178,7 @@ impl LoadSkill {
         given.map_or_else(Arguments::none, Arguments::from_json)
     }
 
-    /// Returns the answer about an activated skill, and adds the skill to the loaded ones.
+    /// Adds an activated skill to the loaded ones and returns the result.
     fn told(self, activation: &Activation, loaded: &mut Loaded) -> ToolAnswer {
         let is_loaded = loaded.has(activation);
         let mut value = json!({
@@ -196,7 +196,7 @@ impl LoadSkill {
         }
         if is_loaded {
             let name = shown(activation.name());
-            let text = format!("The skill {name} is already loaded; its instructions still hold.");
+            let text = format!("The skill {name} is already loaded; its instructions still apply.");
             return ToolAnswer::new(text, value);
         }
         loaded.insert(activation);
@@ -205,7 +205,7 @@ impl LoadSkill {
         ToolAnswer::new(text, value)
     }
 
-    /// Returns the text of an activation within the bounds of an answer. Only the body is cut.
+    /// Returns the text of an activation within the limits of a result. Only the body is truncated.
     fn bounded(self, activation: &Activation) -> String {
         let parts = &activation.parts;
         let files = if self.lists_files() {
@@ -232,19 +232,19 @@ fn with_listing(context: &ToolContext) -> String {
     let catalog = context.services.registry.snapshot();
     let view = CatalogView::new(&catalog, &context.settings.visibility, Audience::Model);
     let beginning = format!("{ABOUT}\n\nAvailable skills:\n");
-    // Room for the sentence at the end.
+    // Reserve room for the note at the end.
     let (lines, omitted) = listing::within(&view, MAX_DESCRIPTION - beginning.len() - 200);
     let end = match omitted {
         0 => String::new(),
         omitted => format!(
-            "\n({} not shown: ask for a narrower task, or call `search_skills`)",
+            "\n({} not shown; call `search_skills` to find them)",
             count(omitted, "more skill")
         ),
     };
     format!("{beginning}{lines}{end}")
 }
 
-/// Returns the error that a model reads if a skill cannot be activated.
+/// Converts an activation error to the error that a model receives.
 fn failed(error: &ActivationError) -> ToolError {
     let text = match error {
         ActivationError::Unsafe { name, diagnostics } => {

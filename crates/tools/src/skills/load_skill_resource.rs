@@ -1,9 +1,10 @@
-//! `load_skill_resource`: read one of a skill's files.
+//! `load_skill_resource`: reads a file of a skill.
 //!
-//! core-agent's input and its fields of the answer: `{skill_name, resource_path}` and `{skill_name,
-//! path, content}`. `skilled_crew` calls it `load_skill_resources`; that name leads here too.
-//! Different from both: any file of the package, in parts, and a notice for what is no text. The
-//! registry opens the file below the skill's folder; no path and no link leads out of it.
+//! Input and output are core-agent's: `{skill_name, resource_path}` and `{skill_name, path,
+//! content}`. `load_skill_resources`, the name in `skilled_crew`, is an alias. Unlike in both, any
+//! file of the package can be read, long files are paged, and a file that is not text returns a
+//! notice. The registry opens files relative to the skill's folder; no path and no symbolic link can
+//! leave it.
 
 use std::path::Path;
 
@@ -22,10 +23,9 @@ use crate::loaded::Loaded;
 use crate::names::LOAD_SKILL_RESOURCE;
 use crate::tool::{Tool, ToolAnswer, ToolError, Why, number, object, text};
 
-/// How many bytes are read where nobody says how many, and most of them. The answer has room for a
-/// sentence more.
+/// Default and maximum number of bytes to read. Leaves room for a note in the result.
 const MAX_PART: usize = cap::MAX_BYTES - 500;
-/// Most characters of file names in an error.
+/// Maximum length of the list of files in an error, in characters.
 const MAX_NAMES: usize = 1_000;
 
 /// `load_skill_resource`.
@@ -38,8 +38,8 @@ impl Tool for LoadSkillResource {
     }
 
     fn description(&self, _context: &ToolContext) -> String {
-        "Reads a file of a skill: references, assets, scripts and whatever else its folder has. \
-         Long files come in parts: go on with `offset`."
+        "Reads a file of a skill: a reference, an asset, a script or any other file in its folder. \
+         Long files are paged; pass `offset` to continue."
             .to_owned()
     }
 
@@ -52,15 +52,15 @@ impl Tool for LoadSkillResource {
                 ),
                 (
                     "resource_path",
-                    json!({ "type": "string", "description": "The path of the file, seen from the skill's folder." }),
+                    json!({ "type": "string", "description": "The path of the file, relative to the skill's folder." }),
                 ),
                 (
                     "offset",
-                    json!({ "type": "integer", "minimum": 0, "description": "Where to begin, in bytes: `next` of the last answer." }),
+                    json!({ "type": "integer", "minimum": 0, "description": "Byte offset to start at: `next` from the previous result." }),
                 ),
                 (
                     "limit",
-                    json!({ "type": "integer", "minimum": 1, "description": "Most bytes to read." }),
+                    json!({ "type": "integer", "minimum": 1, "description": "Maximum number of bytes to read." }),
                 ),
             ],
             &["skill_name", "resource_path"],
@@ -74,7 +74,7 @@ impl Tool for LoadSkillResource {
                 ("path", json!({ "type": "string" })),
                 (
                     "content",
-                    json!({ "type": ["string", "null"], "description": "The text; null for what is no text." }),
+                    json!({ "type": ["string", "null"], "description": "The text, or null if the file is not text." }),
                 ),
                 ("type", json!({ "type": "string" })),
                 ("size", json!({ "type": "integer", "minimum": 0 })),
@@ -106,7 +106,7 @@ impl Tool for LoadSkillResource {
 
         let skill = find(context, asked)?;
         let entry = skill.entry();
-        // Rules see the path as it is used: `references/././x` is no other file.
+        // Rules match the normalized path: `references/././x` is the same file as `references/x`.
         let path = ResourcePath::new(raw).map_err(|fault| wrong_path(raw, fault))?;
         let path = path.as_str();
         permit(context, &skill, SkillAction::Read, path)?;
@@ -159,9 +159,9 @@ fn answer(entry: &CatalogEntry, path: &str, resource: Resource) -> ToolAnswer {
                 }
                 told.push_str(&match next {
                     Some(next) => {
-                        format!("[bytes {offset} to {end} of {bytes}; go on with offset {next}]\n")
+                        format!("[bytes {offset} to {end} of {bytes}; pass offset {next} to continue]\n")
                     }
-                    None => format!("[bytes {offset} to {end} of {bytes}; this is the end]\n"),
+                    None => format!("[bytes {offset} to {end} of {bytes}; end of file]\n"),
                 });
             }
             let value = json!({
@@ -175,10 +175,10 @@ fn answer(entry: &CatalogEntry, path: &str, resource: Resource) -> ToolAnswer {
 
 fn wrong_path(raw: &str, fault: PathFault) -> ToolError {
     let why = match fault {
-        PathFault::Empty => "it names no file",
+        PathFault::Empty => "it is empty",
         PathFault::Absolute => "it must be relative to the skill's folder",
-        PathFault::Escapes => "it leads out of the skill's folder",
-        PathFault::Characters => "it has a backslash or a NUL in it",
+        PathFault::Escapes => "it points outside the skill's folder",
+        PathFault::Characters => "it contains a backslash or a NUL",
     };
     let text = format!(
         "{} is not a path inside the skill: {why}.",
@@ -216,7 +216,7 @@ fn unread(entry: &CatalogEntry, path: &str, error: &ReadError) -> ToolError {
     ToolError::new(Why::NoFile, text)
 }
 
-/// Which file may have been meant, and which there are.
+/// Suggests a similar path and lists the files of the skill.
 fn others(entry: &CatalogEntry, path: &str) -> String {
     let folder = Path::new(&*entry.skill.location).parent();
     let folder = folder.filter(|_| entry.skill.form == SkillForm::Folder);
@@ -233,7 +233,7 @@ fn others(entry: &CatalogEntry, path: &str) -> String {
         .iter()
         .filter(|known| known.starts_with(&inside))
         .map(String::as_str);
-    // The whole path, then the same name in another folder, then what lies below a folder.
+    // A similar path, then the same name in another folder, then a file in the given folder.
     let near = suggest::nearest(path, paths.iter().map(String::as_str))
         .or_else(|| {
             paths

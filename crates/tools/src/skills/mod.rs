@@ -1,4 +1,4 @@
-//! The tools, one file each.
+//! The tools about skills, one file each.
 
 mod list_skills;
 mod load_skill;

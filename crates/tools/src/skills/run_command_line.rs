@@ -1,12 +1,14 @@
-//! `run_command_line`: run a command as a skill, in the skill's folder.
+//! `run_command_line`: runs a command as a skill, in the skill's folder.
 //!
-//! `skilled_crew`'s input, `{reason, commandLine}`, and its answer, JSON with `exitCode`, `stdout`,
-//! `stderr` and `timedOut`. Different: the gate judges the command with the skill's `allowed-tools`
-//! as the ceiling (each pattern is enough, not all of them), the sandbox confines it, `stderr` is
-//! kept also where all went well, `signal`, `truncated` and `durationMs` are told, and a refusal is
-//! an error that says what would allow it. A skill without `allowed-tools` has no ceiling of its
-//! own, as there; the person's rules still decide. `skill_name` says which of several loaded skills
-//! is meant.
+//! The input, `{reason, commandLine}`, and the output, JSON with `exitCode`, `stdout`, `stderr` and
+//! `timedOut`, are `skilled_crew`'s. Differences:
+//!
+//! - The gate decides, with the skill's `allowed-tools` as the ceiling. One matching pattern is
+//!   enough. A skill without `allowed-tools` has no ceiling; the user's rules still apply.
+//! - The sandbox confines the command.
+//! - `stderr` is returned on success too; `signal`, `truncated` and `durationMs` are added.
+//! - A refusal is an error that says what would allow the command.
+//! - `skill_name` selects one of several loaded skills.
 
 use prowess_traits::CommandResult;
 use serde_json::{Value, json};
@@ -20,15 +22,15 @@ use crate::loaded::Loaded;
 use crate::names::RUN_COMMAND_LINE;
 use crate::tool::{Tool, ToolAnswer, ToolError, Why, object, text};
 
-/// Most bytes of one stream at first; less where the answer would be too long.
+/// Initial limit for one stream in bytes; reduced if the result would be too long.
 const STREAM: usize = 24_000;
-/// Most lines of one stream.
+/// Maximum number of lines of one stream.
 const STREAM_LINES: usize = 1_000;
 
 /// `run_command_line`.
 #[derive(Clone, Debug, Default)]
 pub struct RunCommandLine {
-    /// The skill that commands run as; nothing for the one that is loaded. A sub-run names it.
+    /// The skill that commands run as, in a sub-run. `None` for a loaded skill.
     pub skill: Option<Box<str>>,
 }
 
@@ -38,9 +40,9 @@ impl Tool for RunCommandLine {
     }
 
     fn description(&self, _context: &ToolContext) -> String {
-        "Runs a command of a loaded skill, in the skill's folder and with what the skill may do. \
-         Answers with the exit code and the output. Write plain commands: what cannot be proved \
-         harmless is refused or asked about."
+        "Runs a command as a loaded skill, in the skill's folder and with the skill's permissions. \
+         Returns the exit code and the output. Use simple commands: complex ones are refused or \
+         need approval."
             .to_owned()
     }
 
@@ -48,17 +50,17 @@ impl Tool for RunCommandLine {
         let mut fields = vec![
             (
                 "reason",
-                json!({ "type": "string", "description": "Why, in one sentence." }),
+                json!({ "type": "string", "description": "Why the command is needed, in one sentence." }),
             ),
             (
                 "commandLine",
-                json!({ "type": "string", "minLength": 1, "maxLength": MAX_COMMAND, "description": "The command, as in a shell." }),
+                json!({ "type": "string", "minLength": 1, "maxLength": MAX_COMMAND, "description": "The shell command." }),
             ),
         ];
         if self.skill.is_none() {
             fields.push((
                 "skill_name",
-                json!({ "type": "string", "description": "Which loaded skill it belongs to, where several are." }),
+                json!({ "type": "string", "description": "The loaded skill to run the command as. Required if several skills are loaded." }),
             ));
         }
         object(&fields, &["reason", "commandLine"])
@@ -89,14 +91,14 @@ impl Tool for RunCommandLine {
         let failed = |text: String| ToolError::new(Why::Failed, text);
         let known = loaded.get(skill.name());
         if self.skill.is_none() && known.is_none() {
-            let text = format!("The skill {name} is not loaded. Load it first: load_skill.");
+            let text = format!("The skill {name} is not loaded. Load it first with load_skill.");
             return Err(ToolError::new(Why::NoSkill, text));
         }
         let snapshot = skill
             .read(context)
             .map_err(|error| failed(format!("Cannot read the skill {name}: {error}.")))?;
         let trust = &snapshot.trust;
-        // The skill that acts must be the one that the model read.
+        // The files must be the ones that the model has read.
         if known.is_some_and(|known| *known.digest != *trust.digest) {
             let text = format!("The skill {name} changed since it was loaded. Load it again.");
             return Err(failed(text));
@@ -110,7 +112,7 @@ impl Tool for RunCommandLine {
                 ToolError::denied(&format!("The command of the skill {name}"), &decision)
             })?;
         let Some(runner) = &context.services.runner else {
-            return Err(failed("This program runs no commands.".to_owned()));
+            return Err(failed("Commands are not available here.".to_owned()));
         };
         let ran = runner
             .run(&approved, &profile, None)
@@ -124,14 +126,13 @@ fn the_only(loaded: &Loaded) -> Result<&str, ToolError> {
     match &*names {
         [only] => Ok(only),
         [] => {
-            let text =
-                "No skill is loaded, and a command runs as a skill. Load one first: load_skill.";
+            let text = "No skill is loaded. Load one first with load_skill.";
             Err(ToolError::new(Why::NoSkill, text))
         }
         several => {
             let several: Vec<String> = several.iter().map(|name| shown(name)).collect();
             let text = format!(
-                "Several skills are loaded. Say in `skill_name` which one the command belongs to: {}",
+                "Several skills are loaded. Set `skill_name` to one of them: {}",
                 listed(&several, 1_000).0
             );
             Err(ToolError::new(Why::Input, text))
@@ -139,13 +140,13 @@ fn the_only(loaded: &Loaded) -> Result<&str, ToolError> {
     }
 }
 
-/// Returns the answer. The streams are shortened until all of it fits.
+/// Returns the result. The streams are truncated until it fits.
 fn answer(ran: &CommandResult) -> ToolAnswer {
     let mut bytes = STREAM;
     loop {
         let value = CommandOutput::new(ran, str::trim, bytes, STREAM_LINES).value();
         let text = value.to_string();
-        // A control character is six bytes of JSON.
+        // Escaping can make it longer: a control character takes six bytes in JSON.
         if text.len() <= cap::MAX_BYTES || bytes < 100 {
             return ToolAnswer::new(text, value);
         }

@@ -1,7 +1,7 @@
-//! `search_skills`: which skill fits these words?
+//! `search_skills`: finds skills that match a query.
 //!
-//! Agentick's `search({query, metadata, limit})` as a tool; the ranking is ours. No score is told:
-//! it would hang on skills that the model must not know of.
+//! Agentick's `search({query, metadata, limit})` as a tool; the ranking is ours. Scores are not
+//! returned: they depend on skills that the model must not know about.
 
 use prowess_catalog::visibility::{Audience, CatalogView, SkillVisibility};
 use prowess_search::SearchQuery;
@@ -14,9 +14,9 @@ use crate::loaded::Loaded;
 use crate::names::SEARCH_SKILLS;
 use crate::tool::{Tool, ToolAnswer, ToolError, number, object, text};
 
-/// How many skills are found where nobody says how many.
+/// Default number of results.
 const USUAL_LIMIT: usize = 10;
-/// Most skills that are found.
+/// Maximum number of results.
 const MAX_LIMIT: usize = 50;
 
 /// `search_skills`.
@@ -29,7 +29,7 @@ impl Tool for SearchSkills {
     }
 
     fn description(&self, _context: &ToolContext) -> String {
-        "Finds the skills that fit a few words about the task, the best first. Then call \
+        "Finds skills that match a few words about the task, best match first. Then call \
          `load_skill` with a name."
             .to_owned()
     }
@@ -39,18 +39,18 @@ impl Tool for SearchSkills {
             &[
                 (
                     "query",
-                    json!({ "type": "string", "description": "A few words about what is to be done." }),
+                    json!({ "type": "string", "description": "A few words that describe the task." }),
                 ),
                 (
                     "limit",
-                    json!({ "type": "integer", "minimum": 1, "maximum": MAX_LIMIT, "description": "Most skills of the answer (default: 10)." }),
+                    json!({ "type": "integer", "minimum": 1, "maximum": MAX_LIMIT, "description": "Maximum number of skills to return (default: 10)." }),
                 ),
                 (
                     "metadata",
                     json!({
                         "type": "object",
                         "additionalProperties": { "type": "string" },
-                        "description": "Pairs that a skill's metadata must have, every one, exactly.",
+                        "description": "Metadata that a skill must have: every key with exactly this value.",
                     }),
                 ),
             ],
@@ -87,7 +87,7 @@ impl Tool for SearchSkills {
             .filter_map(|(key, value)| Some((key.as_str(), value.as_str()?)))
             .collect();
 
-        // The limit comes after visibility, or hidden skills would take places.
+        // Apply the limit after visibility, so that hidden skills do not count.
         let query = SearchQuery {
             metadata,
             limit: 0,
@@ -121,7 +121,7 @@ impl Tool for SearchSkills {
         let more = total - lines.len();
         if more > 0 {
             told.push_str(&format!(
-                "\n\n[{more} more fit less well; say more to find them]"
+                "\n\n[{more} more not shown; use a more specific query]"
             ));
         }
         let skills: Vec<Value> = best[..lines.len()]
@@ -135,8 +135,8 @@ impl Tool for SearchSkills {
     }
 }
 
-/// Whether a name has one of the words in it. Of a skill that shows only its name, only the name is
-/// searched.
+/// Returns `true` if a name contains one of the words. Used for skills of which only the name is
+/// visible.
 fn has_word(name: &str, words: &str) -> bool {
     let name = name.to_lowercase();
     let mut words = words.split_whitespace().peekable();

@@ -1,8 +1,8 @@
-//! `submit`: hand in the result of a sub-run, in the shape that the caller wants.
+//! `submit`: submits the result of a sub-run, validated against the caller's schema.
 //!
-//! Agentick's: the input schema is the caller's, and the answer is `Submitted.`. Different: what
-//! does not fit comes back with every failing path, so that the model can mend it; how often is for
-//! the caller to say.
+//! As in Agentick, the input schema is the caller's and the result is `Submitted.`. Unlike there, an
+//! invalid result returns an error with every failing path, so that the model can correct it. The
+//! caller limits the number of attempts.
 
 use serde_json::Value;
 
@@ -20,7 +20,7 @@ pub struct Submit {
 }
 
 impl Submit {
-    /// Makes the tool for results of this schema. Nothing is fetched for it.
+    /// Creates the tool for a result schema. References are not fetched.
     pub fn new(schema: Value) -> Result<Self, SchemaFault> {
         Ok(Self {
             schema: Schema::new(&schema)?,
@@ -35,8 +35,8 @@ impl Tool for Submit {
     }
 
     fn description(&self, _context: &ToolContext) -> String {
-        "Hands in the result. Call it once, when the work is done; do not write the result as \
-         text besides."
+        "Submits the result. Call it once, when the work is done. Do not also write the result as \
+         text."
             .to_owned()
     }
 

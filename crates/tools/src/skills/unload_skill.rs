@@ -1,7 +1,8 @@
-//! `unload_skill`: forget a skill.
+//! `unload_skill`: unloads a skill.
 //!
-//! No seed has it (Squadron had it for a few commits). The text stays in the conversation's past;
-//! what ends is that it holds, survives compaction and may run commands.
+//! None of the seed projects has it (Squadron had it for a few commits). The text stays in the
+//! history of the conversation, but it no longer applies, is dropped by compaction, and cannot run
+//! commands.
 
 use serde_json::{Value, json};
 
@@ -21,14 +22,14 @@ impl Tool for UnloadSkill {
     }
 
     fn description(&self, _context: &ToolContext) -> String {
-        "Unloads a skill whose work is done: its instructions no longer hold.".to_owned()
+        "Unloads a skill that is no longer needed: its instructions no longer apply.".to_owned()
     }
 
     fn input_schema(&self) -> Value {
         object(
             &[(
                 "name",
-                json!({ "type": "string", "description": "The name of a skill that is loaded." }),
+                json!({ "type": "string", "description": "The name of a loaded skill." }),
             )],
             &["name"],
         )
@@ -54,7 +55,7 @@ impl Tool for UnloadSkill {
         input: &Value,
     ) -> Result<ToolAnswer, ToolError> {
         let asked = text(input, "name");
-        // What is loaded can be unloaded, though it may be gone or hidden meanwhile.
+        // A loaded skill can be unloaded even if it was removed or hidden since.
         let name = match find(context, asked) {
             Ok(skill) => {
                 permit(context, &skill, SkillAction::Unload, "")?;
@@ -73,7 +74,7 @@ impl Tool for UnloadSkill {
             return Err(ToolError::new(Why::NoSkill, text));
         }
         let text = format!(
-            "Unloaded the skill {}. Its instructions no longer hold.",
+            "Unloaded the skill {}. Its instructions no longer apply.",
             shown(&name)
         );
         let names: Vec<&str> = loaded.names().collect();

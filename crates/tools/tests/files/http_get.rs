@@ -227,7 +227,7 @@ fn private_addresses_always_prompt() {
     assert!(web.asked.lock().unwrap()[0].1.private);
     assert_eq!(says.questions(), ["Fetch http://localhost:3000/"]);
     for url in ["http://169.254.169.254/latest", "http://[fe80::1]/"] {
-        assert!(get(&context, &web, url).contains("nobody goes"), "{url}");
+        assert!(get(&context, &web, url).contains("never allowed"), "{url}");
     }
     assert_eq!(says.questions().len(), 1);
 }

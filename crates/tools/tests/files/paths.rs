@@ -162,13 +162,10 @@ fn invalid_paths_are_errors() {
     let cases = [
         ("a\0b", "NUL"),
         (&*long, "too long"),
-        ("nowhere", "a link that leads nowhere"),
-        ("nowhere/x", "a link that leads nowhere"),
-        (
-            "missing/../in",
-            "`..` stands behind a folder that does not exist",
-        ),
-        ("loop", "Cannot look at"),
+        ("nowhere", "a broken link"),
+        ("nowhere/x", "a broken link"),
+        ("missing/../in", "`..` follows a folder that does not exist"),
+        ("loop", "Cannot access"),
     ];
     for (path, why) in cases {
         for (tool, input) in [
@@ -204,7 +201,7 @@ fn prompt_shows_the_target_of_a_link() {
     let (link, target) = (world.text("repo/out"), world.text("outside/x"));
     assert_eq!(
         says.questions(),
-        [format!("Read `{link}` (it leads to `{target}`)")]
+        [format!("Read `{link}` (link to `{target}`)")]
     );
 }
 

@@ -206,10 +206,10 @@ fn special_files_are_refused_without_blocking() {
         ("socket", "it is a socket"),
         ("tty", "it is a device"),
         ("/dev/zero", "it is a device"),
-        ("self", "belongs to the kernel"),
-        ("/proc/self/environ", "belongs to the kernel"),
-        ("/proc/kcore", "belongs to the kernel"),
-        ("/sys/kernel/notes", "belongs to the kernel"),
+        ("self", "a kernel file"),
+        ("/proc/self/environ", "a kernel file"),
+        ("/proc/kcore", "a kernel file"),
+        ("/sys/kernel/notes", "a kernel file"),
     ];
     for (path, why) in cases {
         for tool in ["read", "grep"] {
@@ -237,7 +237,7 @@ fn system_errors_are_reported() {
     );
     assert_eq!(read("file.txt/x"), "File not found: `file.txt/x`.");
     let long = read(&"x".repeat(300));
-    assert!(long.starts_with("Cannot look at"), "{long}");
+    assert!(long.starts_with("Cannot access"), "{long}");
 }
 
 #[test]

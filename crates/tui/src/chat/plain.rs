@@ -177,10 +177,10 @@ impl Watcher for Plain {
                 }
             }
             Some(DisplayEvent::Restart) if depth == 0 => {
-                self.line(depth, "retry: the connection was lost")
+                self.line(depth, "retry: the connection was lost");
             }
             Some(DisplayEvent::Line { what, text, .. }) => {
-                self.line(depth, &format!("{what}: {text}"))
+                self.line(depth, &format!("{what}: {text}"));
             }
             _ => {}
         }

@@ -96,12 +96,7 @@ fn settings(loaded: &LoadedConfig, environment: &Environment) -> Vec<Check> {
         match fault {
             ConfigError::Unreadable { path, source } => {
                 let path = targets::display(path, environment);
-                let reason = source.to_string();
-                let reason = reason
-                    .split(" (os error")
-                    .next()
-                    .unwrap_or_default()
-                    .to_lowercase();
+                let reason = wording::io_reason(source).to_lowercase();
                 checks.push(Check::new(
                     "config",
                     State::Bad,

@@ -51,9 +51,7 @@ impl Token {
     pub fn random() -> Result<Self, TokenError> {
         let mut bytes = [0_u8; 32];
         getrandom::fill(&mut bytes).map_err(|_| TokenError::Random)?;
-        Ok(Self(
-            bytes.iter().map(|byte| format!("{byte:02x}")).collect(),
-        ))
+        Ok(Self(prowess_diag::hex(&bytes)))
     }
 
     /// Reads the tokens of a file, one per line. Creates the file with a random token if it does
