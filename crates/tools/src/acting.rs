@@ -90,17 +90,15 @@ impl ToolContext {
 
     /// Looks up the loaded skills once, for several decisions about one call.
     pub fn judging(&self, loaded: &Loaded) -> Judging<'_> {
-        let skills = match &self.acting {
-            Some(_) => Vec::new(),
-            None => {
-                let (registry, store) = (&self.services.registry, self.services.trust.as_ref());
-                // Skills of servers grant nothing; do not read them again.
-                let skills = loaded
-                    .snapshots()
-                    .filter(|skill| !skill.is_served() && skill.is_unchanged(registry, store));
-                skills.map(Arc::clone).collect()
-            }
-        };
+        let mut skills = Vec::new();
+        if self.acting.is_none() {
+            let (registry, store) = (&self.services.registry, self.services.trust.as_ref());
+            // Skills of servers grant nothing; do not read them again.
+            let current = loaded
+                .snapshots()
+                .filter(|skill| !skill.is_served() && skill.is_unchanged(registry, store));
+            skills.extend(current.map(Arc::clone));
+        }
         Judging {
             context: self,
             skills,

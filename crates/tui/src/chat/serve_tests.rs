@@ -151,7 +151,7 @@ async fn quitting_stops_the_turn() {
     let (link, inbox) = Bridge::new();
     link.set_live(true);
     let runtime = runtime(&link, folder.path(), Arc::new(Endless::default()));
-    let store = Arc::clone(&runtime.engine().sessions());
+    let store = Arc::clone(runtime.engine().sessions());
     let work = Work::begin(runtime, ChatStart::New { title: "t".into() })
         .await
         .unwrap();

@@ -204,7 +204,7 @@ impl Work {
     }
 
     async fn events(&self) -> Result<Vec<StampedEvent>, RuntimeError> {
-        let store = Arc::clone(&self.runtime.engine().sessions());
+        let store = Arc::clone(self.runtime.engine().sessions());
         let id: Box<str> = self.session.id().into();
         let read = tokio::task::spawn_blocking(move || store.events(&id)).await;
         Ok(read.map_err(|error| RuntimeError::Task(error.to_string()))??)
@@ -213,7 +213,7 @@ impl Work {
 
 /// Resumes a session by its id or a prefix of it.
 async fn resume(runtime: &Runtime, id: String) -> Result<Session, RuntimeError> {
-    let store = Arc::clone(&runtime.engine().sessions());
+    let store = Arc::clone(runtime.engine().sessions());
     let found = tokio::task::spawn_blocking(move || store.find(&id)).await;
     let id = found.map_err(|error| RuntimeError::Task(error.to_string()))??;
     runtime.resume(&id).await
