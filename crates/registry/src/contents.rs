@@ -96,14 +96,12 @@ impl Registry {
 
     /// Returns the digest of a skill as it is now, without keeping its text.
     pub fn digest(&self, skill: &Skill) -> Result<String, ContentsError> {
-        match skill_path(skill) {
-            Some(path) => digest_of(&path),
-            None => {
-                let catalog = self.snapshot();
-                let entry = catalog.entry_of(skill).ok_or(ReadError::Gone)?;
-                Ok(digest_in_memory(&entry.skill))
-            }
+        if let Some(path) = skill_path(skill) {
+            return digest_of(&path);
         }
+        let catalog = self.snapshot();
+        let entry = catalog.entry_of(skill).ok_or(ReadError::Gone)?;
+        Ok(digest_in_memory(&entry.skill))
     }
 
     /// Reads a skill that is not on disk.

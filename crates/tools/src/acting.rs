@@ -88,17 +88,15 @@ impl ToolContext {
 
     /// Looks the loaded skills up once, for many questions about one call.
     pub fn judging(&self, loaded: &Loaded) -> Judging<'_> {
-        let skills = match &self.acting {
-            Some(_) => Vec::new(),
-            None => {
-                let (registry, store) = (&self.services.registry, self.services.trust.as_ref());
-                // A server's skill grants nothing, and is not read again to know that.
-                let skills = loaded
-                    .snapshots()
-                    .filter(|skill| !skill.is_served() && skill.is_unchanged(registry, store));
-                skills.map(Arc::clone).collect()
-            }
-        };
+        let mut skills = Vec::new();
+        if self.acting.is_none() {
+            let (registry, store) = (&self.services.registry, self.services.trust.as_ref());
+            // A server's skill grants nothing, and is not read again to know that.
+            let current = loaded
+                .snapshots()
+                .filter(|skill| !skill.is_served() && skill.is_unchanged(registry, store));
+            skills.extend(current.map(Arc::clone));
+        }
         Judging {
             context: self,
             skills,

@@ -156,9 +156,9 @@ fn read_arguments(names: &[Box<str>], given: &JsonObject) -> Result<Arguments, E
         .iter()
         .rposition(|name| given.contains_key(&**name))
         .map_or(0, |at| at + 1);
-    let word = |name: &Box<str>| given.get(&**name).map(text).unwrap_or_default();
+    let word = |name: &str| given.get(name).map(text).unwrap_or_default();
     Ok(Arguments::from_words(
-        names[..last].iter().map(word).collect(),
+        names[..last].iter().map(|name| word(name)).collect(),
     ))
 }
 

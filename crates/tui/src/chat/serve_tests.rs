@@ -151,7 +151,7 @@ async fn who_leaves_in_the_middle_ends_the_turn() {
     let (link, inbox) = Link::new();
     link.set_live(true);
     let runtime = runtime(&link, folder.path(), Arc::new(Endless::default()));
-    let store = Arc::clone(&runtime.engine().sessions());
+    let store = Arc::clone(runtime.engine().sessions());
     let work = Work::begin(runtime, Begin::New { title: "t".into() })
         .await
         .unwrap();

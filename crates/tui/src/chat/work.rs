@@ -199,7 +199,7 @@ impl Work {
     }
 
     async fn events(&self) -> Result<Vec<Stamped>, RuntimeError> {
-        let store = Arc::clone(&self.runtime.engine().sessions());
+        let store = Arc::clone(self.runtime.engine().sessions());
         let id: Box<str> = self.session.id().into();
         let read = tokio::task::spawn_blocking(move || store.events(&id)).await;
         Ok(read.map_err(|error| RuntimeError::Task(error.to_string()))??)
@@ -208,7 +208,7 @@ impl Work {
 
 /// Takes a session up again; the beginning of its id will do.
 async fn resume(runtime: &Runtime, id: String) -> Result<Session, RuntimeError> {
-    let store = Arc::clone(&runtime.engine().sessions());
+    let store = Arc::clone(runtime.engine().sessions());
     let found = tokio::task::spawn_blocking(move || store.find(&id)).await;
     let id = found.map_err(|error| RuntimeError::Task(error.to_string()))??;
     runtime.resume(&id).await
