@@ -7,7 +7,7 @@
 //! ```
 //! use std::path::Path;
 //!
-//! use crate::validate::{Action, Job, Surface, run};
+//! use prowess::validate::{Action, Job, Surface, run};
 //! use prowess_diag::{Applicability, Diagnostic, FileReport, LineIndex};
 //! use prowess_lint::{Profile, RuleSet};
 //!
