@@ -194,7 +194,7 @@ pub(super) fn cache(folder: Option<&Path>, show: &dyn Fn(&Path) -> String) -> Ch
             found
         }
         Err(error) => {
-            let reason = prowess_diag::wording::io_reason(error).to_lowercase();
+            let reason = wording::io_reason(error).to_lowercase();
             let mut found = Check::new("cache", State::Bad, format!("{shown}: {reason}"));
             found.hint = Some("move it away; the cache is always safe to delete".to_owned());
             found
