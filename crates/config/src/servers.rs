@@ -1,5 +1,5 @@
-//! MCP servers whose tools and skills an agent may use: `[mcp.servers.NAME]` in the user's settings,
-//! and `.mcp.json` as other clients write it.
+//! MCP servers whose tools and skills an agent may use: `[mcp.servers.NAME]` in the user's
+//! settings, and `.mcp.json` as other clients write it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -10,17 +10,17 @@ use prowess_catalog::Scope;
 use prowess_registry::fs::scopes;
 use serde_json::{Map, Value};
 
-/// The file that clients of MCP share.
+/// The configuration file that MCP clients share.
 pub const MCP_FILE: &str = ".mcp.json";
 
-/// Largest such file that is read.
+/// Maximum size of such a file in bytes.
 const MAX_FILE: u64 = 1024 * 1024;
-/// Most servers of a file.
+/// Maximum number of servers in a file.
 const MAX_SERVERS: usize = 64;
-/// Longest name of a server; the names of its tools begin with it.
+/// Maximum length of a server's name, which is part of the names of its tools.
 const MAX_NAME: usize = 32;
 
-/// Longest time that a call may take, in seconds.
+/// Maximum timeout of a call in seconds.
 pub(crate) const MAX_TIMEOUT: u64 = 3_600;
 
 /// The keys of a server in our own settings.
@@ -28,42 +28,42 @@ pub(crate) const KEYS: [&str; 8] = [
     "command", "args", "env", "cwd", "url", "headers", "timeout", "enabled",
 ];
 
-/// An MCP server, as a person configured it.
+/// A configured MCP server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct McpServer {
-    /// What it is called here: the `docs` of `mcp__docs__search` and of `docs:refunds`.
+    /// Its name: the `docs` in `mcp__docs__search` and `docs:refunds`.
     pub name: Box<str>,
-    /// How to reach it.
+    /// Its transport.
     pub reach: Reach,
-    /// Seconds that a call may take.
+    /// The timeout of a call in seconds.
     pub timeout: Option<u64>,
 }
 
-/// How to reach a server.
+/// The transport of a server.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Reach {
-    /// A program that speaks over its standard input and output.
+    /// A program that communicates over standard input and output.
     Program {
         /// The program.
         command: String,
-        /// What it is given.
+        /// Its arguments.
         args: Vec<String>,
-        /// Variables it sees beside the harmless ones.
+        /// Environment variables in addition to the harmless ones.
         env: BTreeMap<String, String>,
-        /// Where it starts; nothing for the project.
+        /// Its working folder. `None` for the project.
         cwd: Option<PathBuf>,
     },
-    /// A server on the web.
+    /// An HTTP server.
     Web {
-        /// Its address.
+        /// Its URL.
         url: String,
-        /// What is sent with every request.
+        /// Headers of every request.
         headers: BTreeMap<String, String>,
     },
 }
 
 impl fmt::Debug for Reach {
-    /// With variables put in, every part of it may hold a secret.
+    /// Prints no values: after expansion, each of them may contain a secret.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Program { .. } => "a program",
@@ -78,7 +78,7 @@ impl fmt::Debug for Reach {
 pub enum ServerError {
     /// The name cannot be part of the name of a tool.
     #[error(
-        "its name must have 1 to {MAX_NAME} letters, digits, `-` or single `_`, and be no word for a scope: tools are called `mcp__NAME__tool`"
+        "its name must have 1 to {MAX_NAME} letters, digits, `-` or single `_`, and not be the name of a scope; its tools are called `mcp__NAME__tool`"
     )]
     Name,
     /// The definition is not an object.
@@ -87,10 +87,10 @@ pub enum ServerError {
     /// The transport is not supported.
     #[error("the `sse` transport is deprecated and not supported; use `http` if the server has it")]
     Sse,
-    /// It has a command and an address.
+    /// It has a command and a URL.
     #[error("it has both `command` and `url`; remove one")]
     Both,
-    /// It has neither a command nor an address.
+    /// It has neither a command nor a URL.
     #[error("it needs `command` or `url`")]
     Neither,
     /// A key has a value of the wrong type.
@@ -119,7 +119,7 @@ pub enum ServerError {
 }
 
 impl McpServer {
-    /// Reads a server from the keys that clients share. Nothing for one that is switched off.
+    /// Reads a server from the keys that clients share. Returns `None` if it is disabled.
     pub(crate) fn read(name: &str, keys: &Map<String, Value>) -> Result<Option<Self>, ServerError> {
         check_name(name)?;
         if keys.get("enabled") == Some(&Value::Bool(false))
@@ -155,7 +155,7 @@ impl McpServer {
         }))
     }
 
-    /// The same server with variables in place of `${NAME}` and `${NAME:-otherwise}`.
+    /// Returns the server with `${NAME}` and `${NAME:-default}` replaced by variables.
     pub fn expanded(&self, lookup: &dyn Fn(&str) -> Option<String>) -> Result<Self, ServerError> {
         let all = |pairs: &BTreeMap<String, String>| {
             let pair = |(name, value): (&String, &String)| {
@@ -196,8 +196,8 @@ impl McpServer {
         })
     }
 
-    /// Where it is, for people: what would be started, or asked. Not of one whose variables were put
-    /// in: those may be secrets.
+    /// Returns the command or the URL for display. Do not show it after expansion: variables may be
+    /// secrets.
     pub fn place(&self) -> String {
         match &self.reach {
             Reach::Program { command, args, .. } => std::iter::once(command)
@@ -210,7 +210,7 @@ impl McpServer {
     }
 }
 
-/// The `.mcp.json` of the project that one stands in, if it has one.
+/// Returns the `.mcp.json` of the current project, if there is one.
 pub fn project_mcp_file(current: &Path, home: Option<&Path>) -> Option<PathBuf> {
     let folders = scopes::project_folders(current, home);
     folders
@@ -219,18 +219,18 @@ pub fn project_mcp_file(current: &Path, home: Option<&Path>) -> Option<PathBuf> 
         .find(|file| file.is_file())
 }
 
-/// What a `.mcp.json` says.
+/// The contents of a `.mcp.json`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct McpFile {
-    /// The servers that can be used.
+    /// The valid and enabled servers.
     pub servers: Vec<McpServer>,
-    /// Every name in it, of those too that are switched off or wrong.
+    /// All names, including those of disabled and invalid servers.
     pub names: BTreeSet<String>,
-    /// What is wrong with it.
+    /// Error messages.
     pub faults: Vec<String>,
 }
 
-/// Reads `.mcp.json`. Where there is no such file, nothing is in it.
+/// Reads a `.mcp.json`. A missing file is empty.
 pub fn read_mcp_file(path: &Path) -> McpFile {
     let fault = |why: String| McpFile {
         faults: vec![why],
@@ -243,7 +243,7 @@ pub fn read_mcp_file(path: &Path) -> McpFile {
     };
     let value: Value = match serde_json::from_str(&text) {
         Ok(value) => value,
-        Err(error) => return fault(format!("it is no JSON: {error}")),
+        Err(error) => return fault(format!("it is not valid JSON: {error}")),
     };
     let Some(servers) = value.get("mcpServers").and_then(Value::as_object) else {
         return fault("it has no object `mcpServers`".to_owned());
@@ -282,7 +282,7 @@ fn read_capped(path: &Path) -> Result<Option<String>, ServerError> {
         }
         Err(error) => return Err(error.into()),
     };
-    // A pipe would be waited for.
+    // Opening a FIFO would block.
     if !metadata.is_file() {
         return Err(ServerError::NotAFile);
     }
@@ -295,11 +295,11 @@ fn read_capped(path: &Path) -> Result<Option<String>, ServerError> {
     Ok(Some(text))
 }
 
-/// Tools are called `mcp__NAME__tool`, so a name is of what tools' names are made of, and has no two
-/// underscores in a row.
+/// Checks the name of a server. Tools are called `mcp__NAME__tool`, so it may only contain
+/// characters of tool names, and no two underscores in a row.
 fn check_name(name: &str) -> Result<(), ServerError> {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
-    // `user:pdf` is a skill of the person's, whatever servers there are.
+    // `user:pdf` must always be a skill of the user.
     let sound = Scope::parse(name).is_none()
         && !name.is_empty()
         && name.len() <= MAX_NAME
@@ -353,7 +353,7 @@ fn pairs(keys: &Map<String, Value>, key: &str) -> Result<BTreeMap<String, String
     }
 }
 
-/// Puts variables in place of `${NAME}` and `${NAME:-otherwise}`, once. Anything else stays.
+/// Replaces `${NAME}` and `${NAME:-default}` by variables, once. Other text is unchanged.
 fn expand(text: &str, lookup: &dyn Fn(&str) -> Option<String>) -> Result<String, ServerError> {
     let mut out = String::new();
     let mut rest = text;
@@ -398,7 +398,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_is_a_program_or_an_address() {
+    fn server_is_a_program_or_a_url() {
         let server = read(
             "docs",
             &json!({ "command": "npx", "args": ["-y", "x"], "env": { "A": "1" } }),
@@ -416,7 +416,7 @@ mod tests {
             (
                 "a",
                 json!({ "command": "x", "url": "y" }),
-                "one of them is too many",
+                "it has both `command` and `url`",
             ),
             ("a", json!({ "command": 3 }), "`command` must be a string"),
             (
@@ -432,7 +432,7 @@ mod tests {
             (
                 "a",
                 json!({ "type": "sse", "url": "y" }),
-                "the old transport `sse`",
+                "the `sse` transport is deprecated",
             ),
             ("a__b", json!({ "command": "x" }), "its name must have"),
             ("a b", json!({ "command": "x" }), "its name must have"),
@@ -452,14 +452,14 @@ mod tests {
             let server = read("a", &keys).unwrap().unwrap();
             assert!(server.place().contains("${K}"), "{}", server.place());
             let server = server.expanded(&|_| Some("hush".to_owned())).unwrap();
-            assert!(server.place().contains("hush"), "it is put in");
+            assert!(server.place().contains("hush"), "it is expanded");
             let shown = format!("{server:?}");
             assert!(!shown.contains("hush"), "{shown}");
         }
     }
 
     #[test]
-    fn variables_are_put_in_once() {
+    fn variables_are_expanded_once() {
         let lookup = |name: &str| match name {
             "A" => Some("1".to_owned()),
             "B" => Some("${A}".to_owned()),
@@ -482,7 +482,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_with_mistakes_gives_the_servers_that_have_none() {
+    fn invalid_servers_do_not_hide_valid_ones() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(MCP_FILE);
         assert_eq!(read_mcp_file(&path), McpFile::default());

@@ -1,4 +1,4 @@
-//! An approver of the host: a program that answers instead of a person, and takes note.
+//! A custom approver: the host program answers prompts instead of the user, and records them.
 //!
 //! `cargo run -p prowess --example custom_approver`
 
@@ -17,7 +17,7 @@ use prowess::policy::{ApprovalAnswer, GateAction};
 use prowess::tools::files::file_tools;
 use prowess::traits::{ApprovalRequest, Approver};
 
-/// Lets files below `notes/` be written, and nothing else that is asked about.
+/// Approves writes below `notes/` and declines everything else.
 #[derive(Debug, Default)]
 struct NotesOnly {
     asked: Mutex<Vec<String>>,

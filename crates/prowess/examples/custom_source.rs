@@ -1,4 +1,4 @@
-//! A source of the host: skills that come from somewhere else than folders.
+//! A custom source: skills that do not come from folders.
 //!
 //! `cargo run -p prowess --example custom_source`
 
@@ -21,7 +21,7 @@ const SCRIPT: &str = r#"
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    // A table of a database would do as well: what counts is the trait `SkillSource`.
+    // Any type that implements `SkillSource` works, e.g. a database table.
     let source = MemorySource::new(SkillOrigin::new(Scope::Extra, 0, "table:skills"));
     source.replace(
         NewSkill::builder("tax", "Knows tax rates. Use for prices with tax.")

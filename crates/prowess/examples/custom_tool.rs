@@ -1,4 +1,4 @@
-//! A tool of the host that is declared while a loaded skill names it in `allowed-tools`.
+//! A custom tool that is declared while a loaded skill names it in `allowed-tools`.
 //!
 //! `cargo run -p prowess --example custom_tool`
 
@@ -17,7 +17,7 @@ use prowess::tools::{Loaded, Tool, ToolAnswer, ToolContext, ToolError, input};
 use prowess::{NewSkill, Registry, Runtime, Update};
 use serde_json::{Value, json};
 
-/// Looks tickets up.
+/// Looks up tickets.
 #[derive(Debug)]
 struct Tickets;
 
@@ -27,7 +27,7 @@ impl Tool for Tickets {
     }
 
     fn description(&self, _context: &ToolContext) -> String {
-        "Looks a ticket up by number.".to_owned()
+        "Looks up a ticket by number.".to_owned()
     }
 
     fn input_schema(&self) -> Value {
@@ -61,11 +61,11 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let registry = Registry::default();
     let skill = NewSkill::builder("triage", "Sorts tickets. Use when one comes in.")
         .allowed_tools("tickets")
-        .instructions("Look the ticket up, and say what to do first.")
+        .instructions("Look up the ticket, and say what to do first.")
         .build()?;
     registry.register(skill)?;
 
-    // What the model was told about, question by question.
+    // For each request, whether the tool was declared.
     let declared: Arc<Mutex<Vec<bool>>> = Arc::default();
     let seen = Arc::clone(&declared);
     let runtime = Runtime::builder()
@@ -86,7 +86,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     assert_eq!(
         *declared.lock().unwrap(),
         [false, true, true],
-        "with the skill came its tool"
+        "the tool is declared after the skill is loaded"
     );
     println!("{}", answer.unwrap_or_default());
     Ok(())

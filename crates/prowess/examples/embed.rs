@@ -26,7 +26,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     std::fs::create_dir_all(&folder)?;
     std::fs::write(
         folder.join("SKILL.md"),
-        "---\nname: greet\ndescription: Greets people. Use when somebody arrives.\n---\nNever say hi.\n",
+        "---\nname: greet\ndescription: Greets people. Use when a guest arrives.\n---\nNever say hi.\n",
     )?;
 
     let runtime = Runtime::builder()

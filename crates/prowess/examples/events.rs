@@ -1,4 +1,4 @@
-//! A stream of events: everything that happens in a session, while it happens.
+//! Streams the events of a session while it runs.
 //!
 //! `cargo run -p prowess --example events`
 
@@ -43,7 +43,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
                 },
                 _ => return,
             };
-            // Nobody who listens any more is no reason to stop.
+            // Ignore send errors: the receiver may be gone.
             let _ = send.send(line);
         })
         .build()?;

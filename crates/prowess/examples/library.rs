@@ -1,10 +1,10 @@
-//! Lists the skills that are visible from the current folder, and finds the one that fits.
+//! Lists the skills that are visible from the current folder, or searches them.
 //!
 //! ```sh
 //! cargo run -p prowess --example library -- fill in a form
 //! ```
 
-#![expect(clippy::print_stdout, reason = "an example prints its answer")]
+#![expect(clippy::print_stdout, reason = "an example prints its result")]
 
 use prowess::search::SearchQuery;
 use prowess::{FileOptions, Place, Precedence, Registry};

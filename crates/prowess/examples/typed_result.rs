@@ -1,7 +1,7 @@
-//! A typed result: a skill runs on its own, and a Rust value comes back.
+//! A typed result: runs a skill and returns a Rust value.
 //!
-//! `cargo run -p prowess --example typed_result`. The model is a script, so that it runs offline; put
-//! `prowess::models::choose` in its place to ask a real one.
+//! `cargo run -p prowess --example typed_result`. The model is scripted, so that the example runs
+//! offline; use `prowess::models::choose` for a real one.
 
 #![allow(
     clippy::print_stdout,
@@ -18,9 +18,9 @@ use prowess::{Ending, NewSkill, Runtime};
 
 #[derive(Debug, serde::Deserialize, schemars::JsonSchema)]
 struct Invoice {
-    /// Who sent it.
+    /// The sender.
     seller: String,
-    /// In euros.
+    /// The total in euros.
     total: f64,
 }
 
@@ -36,7 +36,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         "Reads invoices. Use for files with bills.",
     )
     .arguments(&["file"])
-    .instructions("Read the invoice $file and hand in who sent it and the total.")
+    .instructions("Read the invoice $file and submit the sender and the total.")
     .build()?;
     let model = ScriptedModel::parse("invoices", SCRIPT)?;
     let runtime = Runtime::builder().model(Arc::new(model)).build()?;
@@ -47,7 +47,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         .budget(RunBudget::turns(8));
     match run.submit::<Invoice>().await? {
         Ending::Submitted { value: invoice } => {
-            // The first try had a text where a number belongs; the model was told, and mended it.
+            // The first attempt had a string instead of a number; the model received an error and
+            // corrected it.
             assert!((invoice.total - 12.5).abs() < f64::EPSILON);
             println!("{} wants {} euros", invoice.seller, invoice.total);
         }

@@ -8,22 +8,22 @@ use prowess_policy::{Gate, WorkspacePaths as GatePlaces};
 use prowess_tools::{Services, Settings, ToolContext, WorkspacePaths};
 use prowess_trust::TrustStore;
 
-/// The folders of a host program. None of them is looked up: a library does not read the home
+/// The folders of a host program. The library does not look them up itself, not even the home
 /// folder.
 #[derive(Clone, Debug, Default)]
 pub struct HostPaths {
     /// The project.
     pub workspace: PathBuf,
-    /// The person's home folder.
+    /// The user's home folder.
     pub home: Option<PathBuf>,
-    /// Where state is kept, such as trust; `None` if nothing is trusted.
+    /// The folder for state such as trust. If `None`, no skill is trusted.
     pub state: Option<PathBuf>,
-    /// Further folders of our own, which no command may touch.
+    /// More folders of our own, which commands may not access.
     pub ours: Vec<PathBuf>,
 }
 
 impl HostPaths {
-    /// The gate with the rules of the settings.
+    /// Creates the gate with the rules of a configuration.
     pub fn gate(&self, config: &Config) -> Gate {
         let spell = |path: &Path| path.to_string_lossy().into_owned().into();
         let mut gate = Gate {
@@ -42,14 +42,14 @@ impl HostPaths {
         gate
     }
 
-    /// Where trust is kept.
+    /// Returns the trust store, or `None` if there is no folder for state.
     pub fn trust(&self) -> Option<TrustStore> {
         self.state
             .as_ref()
             .map(|folder| TrustStore::new(folder.join("trust")))
     }
 
-    /// Adds these folders, and what a configuration says, to settings.
+    /// Applies these folders and a configuration to settings.
     pub fn apply(&self, config: &Config, settings: &mut Settings) {
         let mut ours: Vec<PathBuf> = self.state.iter().cloned().collect();
         ours.extend(self.ours.iter().cloned());
@@ -78,8 +78,8 @@ impl HostPaths {
         }
     }
 
-    /// Returns a context with the rules of a configuration and the trust of the person. It runs
-    /// nothing unless the services have a runner.
+    /// Creates a context with the rules of a configuration and the trust of the user. Commands run
+    /// only if the services have a runner.
     pub fn context(
         &self,
         config: &Config,

@@ -1,7 +1,7 @@
 //! The runtime for Agent Skills, as a library.
 //!
-//! A *skill* is a folder with a `SKILL.md`. A [`Registry`] holds all that a program can see: those
-//! in folders, those it builds itself, those that are shipped. Readers take an immutable
+//! A *skill* is a folder with a `SKILL.md`. A [`Registry`] holds all skills of a program: those in
+//! folders, those built in code, and those that are shipped with it. Readers use an immutable
 //! [`Catalog`] and never wait for a writer.
 //!
 //! # Skills in folders
@@ -22,7 +22,7 @@
 //! let skill = registry.get("release-notes")?;
 //! assert_eq!(&*skill.description, "Writes release notes. Use when a version is cut.");
 //!
-//! // A name that nobody has comes back with the ones that are near.
+//! // The error for an unknown name lists similar names.
 //! let fault = registry.get("release-note").unwrap_err();
 //! assert_eq!(&*fault.near[0], "release-notes");
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -30,13 +30,13 @@
 //!
 //! # Skills built in code
 //!
-//! They are held to the same rules as files.
+//! The same rules apply as for files.
 //!
 //! ```
 //! use prowess::{NewSkill, Registry};
 //!
 //! let registry = Registry::default();
-//! let skill = NewSkill::builder("greet", "Greets people. Use when somebody arrives.")
+//! let skill = NewSkill::builder("greet", "Greets people. Use when a guest arrives.")
 //!     .instructions("Say hello to $ARGUMENTS.")
 //!     .metadata("team", "front-desk")
 //!     .build()?;
@@ -56,9 +56,9 @@
 //! let changes = registry.subscribe();
 //! let skill = NewSkill::builder("greet", "Greets people.").instructions("Say hello.").build()?;
 //! registry.replace(skill);
-//! let set = changes.try_next().expect("an announcement");
+//! let set = changes.try_next().expect("a change");
 //! assert_eq!(set.changes[0].kind, ChangeKind::Added);
-//! // `registry.watch(WatchOptions::default())` does the same for edits on disk.
+//! // `registry.watch(WatchOptions::default())` reports changes on disk too.
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
@@ -67,7 +67,7 @@
 //! ```
 //! use prowess::index::{self, IndexOptions};
 //! use prowess::search::SearchQuery;
-//! use prowess::{NewSkill, Registry, View, Visibility, Who};
+//! use prowess::{Audience, CatalogView, NewSkill, Registry, Visibility};
 //!
 //! let registry = Registry::default();
 //! for (name, what) in [("pdf-forms", "Fills in PDF forms."), ("csv-report", "Sums up a CSV file.")] {
@@ -76,11 +76,11 @@
 //!
 //! let catalog = registry.snapshot();
 //! let visibility = Visibility::default();
-//! let view = View::new(&catalog, &visibility, Who::Model);
+//! let view = CatalogView::new(&catalog, &visibility, Audience::Model);
 //! let listing = index::index(&index::entries(&view, &[]), &IndexOptions::default());
 //! assert!(listing.text.contains("- **pdf-forms** — Fills in PDF forms."));
 //!
-//! let hits = registry.search(&Query::new("fill in a form"));
+//! let hits = registry.search(&SearchQuery::new("fill in a form"));
 //! assert_eq!(&*hits[0].skill.name, "pdf-forms");
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```

@@ -1,4 +1,4 @@
-//! Sessions and sub-runs, put together for a host program.
+//! Sessions and sub-runs for a host program.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -22,37 +22,37 @@ use serde_json::{Map, Value};
 
 use crate::compose::HostPaths;
 
-/// Most bytes of a project's notes.
+/// Maximum size of a project's notes in bytes.
 const MAX_NOTES: usize = 32 * 1024;
 
-/// Skills, a model and tools, ready for conversations. Clones are the same runtime.
+/// Skills, a model and tools, ready for conversations. Clones share one runtime.
 #[derive(Clone, Debug)]
 pub struct Runtime {
     engine: Engine,
 }
 
 impl Runtime {
-    /// Begins to put one together.
+    /// Creates a builder.
     pub fn builder() -> Builder {
         Builder::default()
     }
 
-    /// The engine below, with everything that can be done with sessions.
+    /// Returns the engine, the lower-level interface to sessions.
     pub fn engine(&self) -> &Engine {
         &self.engine
     }
 
-    /// Begins a conversation. The title is for lists.
+    /// Starts a conversation. The title is shown in lists.
     pub async fn session(&self, title: &str) -> Result<Session, RuntimeError> {
         Session::start(&self.engine, title).await
     }
 
-    /// Takes a conversation up again where it was left.
+    /// Resumes a conversation.
     pub async fn resume(&self, id: &str) -> Result<Session, RuntimeError> {
         Session::resume(&self.engine, id, None).await
     }
 
-    /// Does a task: the model finds the skills it needs.
+    /// Prepares a task. The model finds the skills that it needs.
     pub fn task(&self, text: impl Into<String>) -> TaskRun<'_> {
         TaskRun {
             runtime: self,
@@ -61,7 +61,7 @@ impl Runtime {
         }
     }
 
-    /// Runs a skill on its own: one of the registry by name, or a definition.
+    /// Prepares a run of a skill: a name in the registry, or a definition.
     pub fn run_skill(&self, skill: impl Into<SkillRef>) -> SkillRun<'_> {
         SkillRun {
             runtime: self,
@@ -72,9 +72,9 @@ impl Runtime {
     }
 }
 
-/// A run of a skill that is about to begin.
+/// A run of a skill that has not started yet.
 #[derive(Debug)]
-#[must_use = "a run begins with `text`, `submit` or `finish`"]
+#[must_use = "a run starts with `text`, `submit` or `finish`"]
 pub struct SkillRun<'r> {
     runtime: &'r Runtime,
     sub: SubRun,
@@ -83,14 +83,14 @@ pub struct SkillRun<'r> {
 }
 
 impl SkillRun<'_> {
-    /// Gives it one argument by name.
+    /// Sets one argument by name.
     pub fn arg(mut self, name: &str, value: impl Into<Value>) -> Self {
         self.named.insert(name.to_owned(), value.into());
         self.sub.arguments = Arguments::from_json(Value::Object(self.named.clone()));
         self
     }
 
-    /// Gives it arguments: one text, or a JSON value.
+    /// Sets all arguments: one string, or a JSON value.
     pub fn args(mut self, value: impl Into<Value>) -> Self {
         self.sub.arguments = match value.into() {
             Value::String(text) => Arguments::from_text(text),
@@ -99,58 +99,58 @@ impl SkillRun<'_> {
         self
     }
 
-    /// Gives it only these tools, of those it may have.
+    /// Restricts the run to these of its tools.
     pub fn tools<'t>(mut self, names: impl IntoIterator<Item = &'t str>) -> Self {
         self.sub.tools = Some(names.into_iter().map(Into::into).collect());
         self
     }
 }
 
-/// A task that is about to begin.
+/// A task that has not started yet.
 #[derive(Debug)]
-#[must_use = "a task begins with `text`, `submit` or `finish`"]
+#[must_use = "a task starts with `text`, `submit` or `finish`"]
 pub struct TaskRun<'r> {
     runtime: &'r Runtime,
     task: Task,
     cancel: CancellationToken,
 }
 
-/// What can be said of every run before it begins, and how it begins.
+/// Implements the options and the start of a run.
 macro_rules! run {
     ($run:ident, $what:ident, $begin:ident) => {
         impl $run<'_> {
-            /// Limits what it may use. What is not said here is as the skill or the runtime says.
+            /// Sets the budget. Unset limits come from the skill or the runtime.
             pub fn budget(mut self, budget: RunBudget) -> Self {
                 self.$what.budget = budget;
                 self
             }
 
-            /// Asks another model: `provider/name`.
+            /// Uses another model: `provider/name`.
             pub fn model(mut self, name: &str) -> Self {
                 self.$what.model = Some(name.into());
                 self
             }
 
-            /// Says how hard the model thinks.
+            /// Sets the reasoning effort of the model.
             pub fn effort(mut self, effort: Effort) -> Self {
                 self.$what.effort = Some(effort);
                 self
             }
 
-            /// Ends it when the token is cancelled.
+            /// Stops the run when the token is cancelled.
             pub fn cancelled_by(mut self, cancel: &CancellationToken) -> Self {
                 self.cancel = cancel.clone();
                 self
             }
 
-            /// Runs it, and returns the last text.
+            /// Runs it and returns the last text.
             pub async fn text(self) -> Result<Ending<String>, RuntimeError> {
                 let finished = self.finish(None).await?;
                 let text = finished.text.clone();
                 Ok(finished.ending.map(|_| text))
             }
 
-            /// Runs it, and returns a value of a type that the model is told about.
+            /// Runs it and returns a typed value. The model receives the schema of the type.
             pub async fn submit<T: DeserializeOwned + JsonSchema>(
                 self,
             ) -> Result<Ending<T>, RunError> {
@@ -159,8 +159,7 @@ macro_rules! run {
                 Ok(ending.try_map(serde_json::from_value)?)
             }
 
-            /// Runs it with or without a schema, and returns everything that is known of how it
-            /// ended.
+            /// Runs it, with or without a result schema, and returns all details of the outcome.
             pub async fn finish(mut self, schema: Option<Value>) -> Result<Finished, RuntimeError> {
                 self.$what.result = schema;
                 self.runtime.engine.$begin(self.$what, &self.cancel).await
@@ -172,39 +171,39 @@ macro_rules! run {
 run!(SkillRun, sub, run_skill);
 run!(TaskRun, task, run_task);
 
-/// Why there is no typed result.
+/// Error from a run with a typed result.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
-    /// The run could not begin or go on.
+    /// The run failed.
     #[error(transparent)]
     Runtime(#[from] RuntimeError),
-    /// The value fits the schema of the type, and not the type.
-    #[error("the result fits the schema and cannot be read: {0}")]
+    /// The result is valid against the schema but cannot be deserialized.
+    #[error("cannot deserialize the result: {0}")]
     Read(#[from] serde_json::Error),
 }
 
-/// Why a runtime could not be put together.
+/// Error from building a runtime.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BuildError {
-    /// There is no model.
-    #[error("a runtime needs a model: `Builder::model`")]
+    /// No model is set.
+    #[error("a runtime needs a model; call `Builder::model`")]
     NoModel,
     /// The engine refused the services.
     #[error(transparent)]
     Engine(#[from] RuntimeError),
-    /// The project's folder is not there.
+    /// The project's folder cannot be resolved.
     #[error("cannot find the project `{path}`")]
     NoProject {
         /// The folder.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: std::io::Error,
     },
 }
 
-/// Builds a [`Runtime`]. The defaults are safe: no home folder is read, nothing is trusted, every
-/// prompt is declined, no command runs, sessions are kept in memory.
+/// Builds a [`Runtime`]. The defaults are safe: no home folder is read, no skill is trusted, every
+/// prompt is declined, no commands run, and sessions are kept in memory.
 #[derive(Debug)]
 pub struct Builder {
     project: Option<PathBuf>,
@@ -244,103 +243,103 @@ macro_rules! services {
 }
 
 services! {
-    /// The model of sessions.
+    /// Sets the model of sessions.
     model: Arc<dyn Model>,
-    /// Finds the models that skills and sub-runs ask for by name.
+    /// Sets the resolver for models that skills and sub-runs name.
     models: Arc<dyn Models>,
-    /// Stores sessions.
+    /// Sets the store of sessions.
     sessions: Arc<dyn SessionStore>,
-    /// Records the use of skills.
+    /// Sets the store of skill usage.
     usage: Arc<dyn UsageStore>,
-    /// Runs commands.
+    /// Sets the runner of commands.
     runner: Arc<dyn CommandRunner>,
 }
 
 impl Builder {
-    /// Skills from elsewhere than the project's folders.
+    /// Sets the registry, instead of the skills in the project's folders.
     #[must_use]
     pub fn registry(mut self, registry: Registry) -> Self {
         self.registry = Some(registry);
         self
     }
 
-    /// The skills that agents see.
+    /// Sets which skills agents can see.
     #[must_use]
     pub fn visibility(mut self, visibility: Visibility) -> Self {
         self.settings.visibility = visibility;
         self
     }
 
-    /// Answers prompts.
+    /// Sets the approver, which answers prompts.
     #[must_use]
     pub fn approver(mut self, approver: Arc<dyn Approver>) -> Self {
         self.services.approver = approver;
         self
     }
 
-    /// Returns the time.
+    /// Sets the clock.
     #[must_use]
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.services.clock = clock;
         self
     }
 
-    /// The project: its skills are found, and work happens there.
+    /// Sets the project, which provides skills and is the working folder.
     #[must_use]
     pub fn project(mut self, folder: impl Into<PathBuf>) -> Self {
         self.project = Some(folder.into());
         self
     }
 
-    /// The folders of the host: home folder, trust.
+    /// Sets the folders of the host.
     #[must_use]
     pub fn paths(mut self, paths: HostPaths) -> Self {
         self.paths = paths;
         self
     }
 
-    /// The configuration: rules, mode, sandbox. It overrides the settings.
+    /// Sets the configuration: rules, mode, sandbox. It overrides the settings.
     #[must_use]
     pub fn config(mut self, config: Config) -> Self {
         self.config = config;
         self
     }
 
-    /// A tool for every agent.
+    /// Adds a tool for every agent.
     #[must_use]
     pub fn tool(mut self, tool: Arc<dyn Tool>) -> Self {
         self.services.tools.push(tool);
         self
     }
 
-    /// Tools for every agent, such as [`file_tools`](prowess_tools::files::file_tools).
+    /// Adds tools for every agent, such as [`file_tools`](prowess_tools::files::file_tools).
     #[must_use]
     pub fn tools(mut self, tools: Vec<Arc<dyn Tool>>) -> Self {
         self.services.tools.extend(tools);
         self
     }
 
-    /// A tool that is declared while a loaded skill names it in `allowed-tools`.
+    /// Adds a tool that is declared while a loaded skill names it in `allowed-tools`.
     #[must_use]
     pub fn skill_tool(mut self, tool: Arc<dyn Tool>) -> Self {
         self.services.skill_tools.push(tool);
         self
     }
 
-    /// Receives what happens in sessions.
+    /// Adds a watcher, which receives the updates of sessions.
     #[must_use]
     pub fn watcher(mut self, watcher: Arc<dyn Watcher>) -> Self {
         self.services.watchers.push(watcher);
         self
     }
 
-    /// Calls a function with the session, its depth and what happened.
+    /// Adds a function that is called with the session, its depth and each update.
     #[must_use]
-    pub fn watch(self, see: impl Fn(&str, u8, Update<'_>) + Send + Sync + 'static) -> Self {
-        self.watcher(Arc::new(Seeing(see)))
+    pub fn watch(self, watch: impl Fn(&str, u8, Update<'_>) + Send + Sync + 'static) -> Self {
+        self.watcher(Arc::new(FnWatcher(watch)))
     }
 
-    /// All services at once. The trust store follows from the folders.
+    /// Sets all services. The trust store comes from the folders.
     #[must_use]
     pub fn services(mut self, services: Services) -> Self {
         self.registry = Some((*services.registry).clone());
@@ -348,8 +347,8 @@ impl Builder {
         self
     }
 
-    /// The settings of sessions and tools. The folders and the configuration override them; the
-    /// visibility is set with them.
+    /// Sets the settings of sessions and tools, including the visibility. The folders and the
+    /// configuration override them.
     #[must_use]
     pub fn settings(mut self, settings: Settings) -> Self {
         self.settings = settings;
@@ -393,23 +392,24 @@ impl Builder {
     }
 }
 
-struct Seeing<F>(F);
+struct FnWatcher<F>(F);
 
-impl<F> std::fmt::Debug for Seeing<F> {
+impl<F> std::fmt::Debug for FnWatcher<F> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Seeing")
+        f.write_str("FnWatcher")
     }
 }
 
-impl<F: Fn(&str, u8, Update<'_>) + Send + Sync> Watcher for Seeing<F> {
+impl<F: Fn(&str, u8, Update<'_>) + Send + Sync> Watcher for FnWatcher<F> {
     fn update(&self, session: &str, depth: u8, update: Update<'_>) {
         (self.0)(session, depth, update);
     }
 }
 
-/// What a project tells every agent: `AGENTS.md`, from its folder up to the repository's root. Nobody
-/// was asked about it, so it comes from nowhere else: a link leads to another text (`.md`) of the
-/// repository or nowhere, and without a repository only the folder itself counts.
+/// Reads the notes of a project for agents: the nearest `AGENTS.md` between its folder and the root
+/// of the repository. They are read without a prompt, so files outside the repository are never
+/// used: a symbolic link must point to a `.md` file inside it. Without a repository, only the
+/// folder itself is searched.
 fn project_notes(folder: &Path) -> Option<String> {
     let root = folder
         .ancestors()
@@ -439,7 +439,7 @@ fn project_notes(folder: &Path) -> Option<String> {
         };
         let mut text = text.trim().to_owned();
         if next.is_some() {
-            text.push_str("\n[the rest of AGENTS.md was left out: it is too long]");
+            text.push_str("\n[truncated: AGENTS.md is too long]");
         }
         return (!text.is_empty()).then_some(text);
     }
@@ -453,7 +453,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn notes_are_the_project_s_own() {
+    fn notes_come_only_from_the_repository() {
         let world = tempfile::tempdir().unwrap();
         let (root, sub) = (world.path().join("repo"), world.path().join("repo/sub"));
         std::fs::create_dir_all(root.join(".git")).unwrap();
@@ -470,7 +470,7 @@ mod tests {
         assert_eq!(
             project_notes(&root),
             None,
-            "nothing above the repository counts"
+            "files above the repository are ignored"
         );
         for (target, notes) in [
             ("../key", None),
@@ -485,17 +485,17 @@ mod tests {
             std::fs::remove_file(&link).unwrap();
         }
         std::fs::write(&link, "x".repeat(MAX_NOTES + 1)).unwrap();
-        assert!(project_notes(&sub).is_some_and(|notes| notes.ends_with("it is too long]")));
+        assert!(project_notes(&sub).is_some_and(|notes| notes.ends_with("is too long]")));
         std::fs::remove_dir(root.join(".git")).unwrap();
         assert_eq!(
             project_notes(&sub),
             None,
-            "without a repository only the folder counts"
+            "without a repository only the folder is searched"
         );
     }
 
     #[test]
-    fn nobody_waits_for_a_fifo() {
+    fn fifo_is_ignored() {
         let world = tempfile::tempdir().unwrap();
         let made = std::process::Command::new("mkfifo")
             .arg(world.path().join("AGENTS.md"))

@@ -14,7 +14,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
-/// Takes the text of a `SKILL.md`, held to the same rules as a file.
+/// Parses the text of a `SKILL.md`. The same rules apply as for a file.
 ///
 /// ```
 /// let skill = prowess::parse_skill("---\nname: greet\ndescription: Greets people.\n---\nSay hello.\n")?;
@@ -25,25 +25,25 @@ pub fn parse_skill(text: impl Into<String>) -> Result<NewSkill, Invalid> {
     NewSkill::from_text(text)
 }
 
-/// Why a skill could not be loaded.
+/// Error from loading a skill.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LoadSkillError {
     /// The file could not be read.
-    #[error("cannot read {}", path.display())]
+    #[error("cannot read `{}`", path.display())]
     Read {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The cause.
         source: std::io::Error,
     },
-    /// It is neither a folder with a SKILL.md nor a Markdown file.
-    #[error("{} is neither a skill's folder nor a Markdown file", path.display())]
+    /// The path is neither a folder with a SKILL.md nor a Markdown file.
+    #[error("`{}` is neither a skill folder nor a Markdown file", path.display())]
     NotASkill {
-        /// What was named.
+        /// The path.
         path: PathBuf,
     },
-    /// It is not valid.
+    /// The skill is invalid.
     #[error(transparent)]
     Invalid(#[from] Invalid),
 }
@@ -88,7 +88,7 @@ pub fn load_skill(path: &Path) -> Result<NewSkill, LoadSkillError> {
     Ok(parse_skill(text)?)
 }
 
-/// A skill whose arguments have a type.
+/// A skill with typed arguments.
 #[derive(Clone, Debug)]
 pub struct TypedSkill<T> {
     /// The skill, to be registered.
@@ -97,8 +97,8 @@ pub struct TypedSkill<T> {
     input: PhantomData<fn(&T)>,
 }
 
-/// Defines a skill whose arguments are the fields of a type: `$field` in its instructions stands for
-/// the field. It is held to the same rules as a file.
+/// Defines a skill whose arguments are the fields of a type: `$field` in its instructions is
+/// replaced by the field. The same rules apply as for a file.
 ///
 /// ```
 /// use prowess::{NewSkill, Registry, define_skill};
@@ -136,17 +136,17 @@ pub fn define_skill<T: JsonSchema + Serialize>(
 }
 
 impl<T: Serialize> TypedSkill<T> {
-    /// The JSON Schema of its arguments.
+    /// Returns the JSON Schema of its arguments.
     pub fn input_schema(&self) -> &Value {
         &self.schema
     }
 
-    /// A value as arguments.
+    /// Converts a value to arguments.
     pub fn arguments(&self, input: &T) -> Result<Arguments, RenderError> {
         Ok(Arguments::from_json(serde_json::to_value(input)?))
     }
 
-    /// Its instructions with a value filled in.
+    /// Renders its instructions with a value.
     pub fn render(&self, input: &T) -> Result<String, RenderError> {
         render(
             self.skill.text(),
@@ -156,29 +156,29 @@ impl<T: Serialize> TypedSkill<T> {
     }
 }
 
-/// Why a skill could not be rendered.
+/// Error from rendering a skill.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RenderError {
-    /// A value would stand where a shell takes it for code.
+    /// A shell would interpret a value as code.
     #[error(transparent)]
     RefusedTemplate(#[from] RefusedTemplate),
-    /// The arguments do not fit.
+    /// The arguments are invalid.
     #[error(transparent)]
     Fill(#[from] FillError),
-    /// The arguments cannot be written as JSON.
-    #[error("the arguments cannot be written as JSON")]
+    /// The arguments cannot be converted to JSON.
+    #[error("cannot convert the arguments to JSON")]
     Json(#[from] serde_json::Error),
 }
 
-/// The body of a skill with arguments and variables filled in. Commands do not run: each place says
-/// so. [`activate`](crate::activate()) runs them, gated and sandboxed.
+/// Renders the body of a skill with arguments and variables. Commands do not run; a note replaces
+/// each one. [`activate`](crate::activate()) runs them, gated and sandboxed.
 ///
 /// ```
-/// use prowess::render::{Arguments, Variables};
+/// use prowess::render::{Arguments, SkillVariables};
 ///
 /// let text = "---\nname: x\ndescription: d\n---\nFix $0 in $1: !`git status`\n";
-/// let body = prowess::render_skill(text, &Arguments::from_text("it \"the shop\""), &Variables::default())?;
+/// let body = prowess::render_skill(text, &Arguments::from_text("it \"the shop\""), &SkillVariables::default())?;
 /// assert_eq!(body.trim(), "Fix it in the shop: [command not run: git status]");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```

@@ -1,13 +1,9 @@
 //! Validation, trust, permissions and rendering give one verdict about every program in the table.
 //!
-//! Each part is asked through its own public functions and compared with the table, so that the test
-//! fails if one of them stops asking it.
+//! Each part is called through its own public functions and compared with the table, so that the
+//! test fails if one of them stops using the table.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "helpers of tests may panic"
-)]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "test helpers may panic")]
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -20,9 +16,9 @@ use prowess_shell::placeholders::{ValueKind, ValuePosition, judge_command};
 use prowess_shell::{Word, lex, programs};
 use prowess_spec::{PackageListing, parse};
 
-/// Grants that are checked at once: the linter lists at most 100 findings of one rule.
+/// Number of grants to check at once; the linter lists at most 100 findings of one rule.
 const GRANTS_AT_ONCE: usize = 90;
-/// Commands that are checked at once: trust lists at most 32 signs of network use.
+/// Number of commands to check at once; trust lists at most 32 signs of network use.
 const COMMANDS_AT_ONCE: usize = 30;
 
 fn names() -> Vec<&'static str> {
@@ -73,7 +69,7 @@ fn check_grants(grants: &[(String, bool)]) {
                 assert_eq!(rule.is_unrestricted(), *expected, "policy about {grant}");
                 assert_eq!(trusted.unrestricted, *expected, "trust about {grant}");
             }
-            // A word of the shell's own language: the grant allows nothing.
+            // A shell keyword: the grant allows nothing.
             Err(_) => {
                 assert!(trusted.fault.is_some(), "trust about {grant}");
                 assert!(!trusted.unrestricted, "trust about {grant}");
@@ -121,7 +117,8 @@ fn grants_with_more_words_have_one_verdict() {
     check_grants(&grants.map(|(grant, expected)| (grant.to_owned(), expected)));
 }
 
-/// Lines with a placeholder: the program, an option's value, an operand, code, each quoted and not.
+/// Returns lines with a placeholder as the program, an option's value, an operand or code, quoted
+/// and unquoted.
 fn lines(name: &str) -> Vec<String> {
     [
         "$0 NAME",
@@ -152,7 +149,7 @@ fn lines(name: &str) -> Vec<String> {
     .to_vec()
 }
 
-/// A refused position: where, why, and what to write instead.
+/// A refused position: the span, the reason and the remedy.
 type Refusal = (Span, String, String);
 
 fn refusals(found: &[Diagnostic]) -> Vec<Refusal> {
@@ -216,7 +213,7 @@ fn placeholders_in_each_position_have_one_verdict() {
     assert!(refused > 10_000, "{refused}");
 }
 
-/// A program that a grant lets run anything must not be given a value as its first word either.
+/// A program that can run anything must not receive a value as its first word.
 #[test]
 fn unrestricted_programs_take_no_value_as_first_word() {
     for name in names() {

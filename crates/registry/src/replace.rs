@@ -62,7 +62,8 @@ pub fn replace_file(
     let mut file = tempfile::Builder::new()
         .prefix(".prowess-")
         .tempfile_in(folder)
-        .map_err(failed)?;
+        // Without the name of the temporary file.
+        .map_err(|error| failed(error.kind().into()))?;
     file.write_all(new).map_err(failed)?;
     file.as_file()
         .set_permissions(permissions)

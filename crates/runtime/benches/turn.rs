@@ -1,10 +1,11 @@
-//! What a turn costs outside the model, how fast a piece of an answer is passed on, and what an idle
-//! session takes, each beside what the machine could do at best: `cargo bench -p prowess-runtime`.
+//! Measures the cost of a turn outside the model, the latency of a streamed delta, and the memory of
+//! an idle session, each next to the lower bound for the machine. Run with
+//! `cargo bench -p prowess-runtime`.
 
 #![expect(
     clippy::expect_used,
     clippy::print_stdout,
-    reason = "a bench that prints its table"
+    reason = "a bench prints its table and fails by panicking"
 )]
 
 use std::alloc::System;
@@ -40,19 +41,19 @@ const SKILLS: usize = 1_000;
 const MESSAGES: usize = 200;
 /// Bytes of each message.
 const SIZE: usize = 1_000;
-/// Sessions with a history, and turns of each kind in each of them.
+/// Number of sessions with a history; `TURNS` is the number of turns of each kind in each of them.
 const ROUNDS: usize = 20;
 const TURNS: usize = 5;
-/// Files in the project.
+/// Number of files in the project.
 const FILES: usize = 500;
 const IDLE: usize = 1_000;
-/// Answers that come in pieces, and pieces of each.
+/// Number of streamed replies; `PIECES` is the number of deltas in each.
 const ANSWERS: usize = 200;
 const PIECES: usize = 11;
 const PAUSE: Duration = Duration::from_millis(2);
 
 fn main() {
-    // As the command does it.
+    // The same runtime as in the CLI.
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
@@ -84,7 +85,7 @@ fn turns(runtime: &Runtime, world: &World) {
             runtime.block_on(async {
                 let mut session = Session::resume(&engine, &id, None)
                     .await
-                    .expect("it goes on");
+                    .expect("session resumes");
                 one_turn(&mut session, "begin").await;
                 for _ in 0..TURNS {
                     answers.take_async(one_turn(&mut session, "go on")).await;
@@ -98,8 +99,8 @@ fn turns(runtime: &Runtime, world: &World) {
                 }
             });
         }
-        answers.print(&format!("{name}: a question and its answer"));
-        calls.print(&format!("{name}: and a file is read in between"));
+        answers.print(&format!("{name}: a message and its answer"));
+        calls.print(&format!("{name}: the same with one file read"));
     }
     let state = model.state.lock().expect("a state");
     limits(world, &written, &state.last);
@@ -107,19 +108,22 @@ fn turns(runtime: &Runtime, world: &World) {
 
 async fn one_turn(session: &mut Session, text: &str) {
     let cancel = CancellationToken::new();
-    session.say(text, &cancel).await.expect("it is said");
-    session.proceed(&cancel).await.expect("it is answered");
+    session
+        .say(text, &cancel)
+        .await
+        .expect("message is recorded");
+    session.proceed(&cancel).await.expect("model answers");
 }
 
-/// What was written down for the last turn.
+/// Returns the events of the last turn.
 fn last_turn(engine: &Engine, id: &str) -> Vec<StampedEvent> {
     let events = engine.sessions().events(id).expect("events");
     let said = |stamped: &StampedEvent| matches!(stamped.event, Event::Said { .. });
-    let at = events.iter().rposition(said).expect("something was said");
+    let at = events.iter().rposition(said).expect("a user message");
     events[at..].to_vec()
 }
 
-/// The least that has to be done for a turn.
+/// Measures the minimum work of a turn.
 fn limits(world: &World, events: &[StampedEvent], request: &Request) {
     let encode = || {
         events
@@ -138,7 +142,7 @@ fn limits(world: &World, events: &[StampedEvent], request: &Request) {
         samples.take(|| {
             for text in &texts {
                 file.write_all(text).expect("writes");
-                file.sync_data().expect("is on the disk");
+                file.sync_data().expect("syncs");
             }
         });
     }
@@ -151,14 +155,14 @@ fn limits(world: &World, events: &[StampedEvent], request: &Request) {
     for _ in 0..100 {
         samples.take(|| model.body(request).len());
     }
-    samples.print("beside: the body of the request (Anthropic)");
-    println!("the body has {} bytes\n", model.body(request).len());
+    samples.print("for comparison: the request body (Anthropic)");
+    println!("the request body has {} bytes\n", model.body(request).len());
 }
 
-// --- pieces of answers ---
+// --- streamed replies ---
 
 fn stream(runtime: &Runtime, world: &World) {
-    println!("from the server's write to the watcher, {ANSWERS} answers of {PIECES} pieces");
+    println!("from the server's write to the watcher, {ANSWERS} replies of {PIECES} deltas");
     println!("{:<46} {:>11} {:>11} {:>11}", "", "fastest", "p50", "p99");
     let sent: Stamps = Stamps::default();
     let seen = Arc::new(Seen::default());
@@ -172,7 +176,9 @@ fn stream(runtime: &Runtime, world: &World) {
     let store: Arc<dyn SessionStore> = Arc::new(MemorySessions::new());
     let engine = world.engine(model, store, Some(Arc::clone(&seen) as Arc<dyn Watcher>));
     runtime.block_on(async {
-        let mut session = Session::start(&engine, "stream").await.expect("it begins");
+        let mut session = Session::start(&engine, "stream")
+            .await
+            .expect("session starts");
         for _ in 0..ANSWERS {
             one_turn(&mut session, "go on").await;
         }
@@ -182,7 +188,7 @@ fn stream(runtime: &Runtime, world: &World) {
     let (mut first, mut later) = (Samples::default(), Samples::default());
     let sent = sent.lock().expect("stamps");
     let seen = seen.0.lock().expect("stamps");
-    assert_eq!(sent.len(), seen.len(), "every piece arrived");
+    assert_eq!(sent.len(), seen.len(), "every delta arrived");
     for (at, (sent, seen)) in sent.iter().zip(&*seen).enumerate() {
         let samples = if at % PIECES == 0 {
             &mut first
@@ -191,15 +197,15 @@ fn stream(runtime: &Runtime, world: &World) {
         };
         samples.times.push(seen.duration_since(*sent));
     }
-    first.print("the first piece, together with the head");
-    later.print("every other piece");
+    first.print("the first delta, together with the header");
+    later.print("every other delta");
     loopback().print("limit: a thread that reads the same bytes");
     println!();
 }
 
 type Stamps = Arc<Mutex<Vec<Instant>>>;
 
-/// Notes when each piece came.
+/// Records when each delta arrives.
 #[derive(Debug, Default)]
 struct Seen(Mutex<Vec<Instant>>);
 
@@ -211,7 +217,7 @@ impl Watcher for Seen {
     }
 }
 
-/// Answers in pieces, and notes when each was written.
+/// Streams replies and records when each delta is written.
 fn serve(listener: &TcpListener, sent: &Stamps) {
     const HEAD: &str = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\
                         transfer-encoding: chunked\r\n\r\n";
@@ -259,7 +265,7 @@ fn read_request(input: &mut impl BufRead) {
     std::io::copy(&mut input.take(length), &mut std::io::sink()).expect("a body");
 }
 
-/// What nothing can beat: a thread that waits for the same bytes.
+/// Measures the lower bound: a thread that reads the same bytes.
 fn loopback() -> Samples {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let mut out = TcpStream::connect(listener.local_addr().expect("an address")).expect("connects");
@@ -297,7 +303,7 @@ fn loopback() -> Samples {
 // --- idle sessions ---
 
 fn idle(runtime: &Runtime, world: &World) {
-    println!("{IDLE} idle sessions, {SKILLS} skills: each takes");
+    println!("{IDLE} idle sessions, {SKILLS} skills: memory of each");
     println!("{:<46} {:>12} {:>12}", "", "allocated", "resident");
     let model = Quick::new();
     let memory: Arc<dyn SessionStore> = Arc::new(MemorySessions::new());
@@ -310,7 +316,7 @@ fn idle(runtime: &Runtime, world: &World) {
         weigh(name, IDLE, || {
             runtime
                 .block_on(Session::start(&engine, "idle"))
-                .expect("it begins")
+                .expect("session starts")
         });
     }
     let engine = world.engine(model, sqlite, None);
@@ -318,16 +324,16 @@ fn idle(runtime: &Runtime, world: &World) {
     let mut ids: Vec<Box<str>> = (0..few).map(|_| history(runtime, &engine)).collect();
     let name = format!("SQLite: {MESSAGES} messages of {SIZE} bytes ({few})");
     weigh(&name, few, || {
-        let id = ids.pop().expect("enough of them");
+        let id = ids.pop().expect("a session id");
         runtime
             .block_on(Session::resume(&engine, &id, None))
-            .expect("it goes on")
+            .expect("session resumes")
     });
 }
 
-/// Makes so many of something, and prints what one of them takes.
+/// Creates `count` values and prints the memory of one of them.
 fn weigh<T>(name: &str, count: usize, mut make: impl FnMut() -> T) {
-    // What is made once, such as statements and threads, is no part of it.
+    // Exclude what is created only once, such as statements and threads.
     let first = make();
     let (region, resident) = (Region::new(ALLOCATOR), resident());
     let made: Vec<T> = (1..count).map(|_| make()).collect();
@@ -349,7 +355,7 @@ fn resident() -> usize {
 
 // --- the world ---
 
-/// A folder with a project and many skills, gone in the end.
+/// A temporary folder with a project and many skills.
 struct World {
     root: TempDir,
     registry: Arc<Registry>,
@@ -357,7 +363,7 @@ struct World {
 
 impl World {
     fn new() -> Self {
-        // Not in `/tmp`, which may be no disk.
+        // Not in `/tmp`, which may be in memory.
         let root = tempfile::tempdir_in("/var/tmp").expect("a folder");
         let skills = root.path().join("project/.agents/skills");
         for number in 0..SKILLS {
@@ -414,17 +420,17 @@ impl World {
 fn skill(number: usize) -> String {
     format!(
         "---\nname: skill-number-{number}\ndescription: Does the work of number {number}. Use it \
-         when somebody asks for number {number} or for something near it.\n---\n# Steps\n\n{}\n",
+         when the user asks for number {number} or a number near it.\n---\n# Steps\n\n{}\n",
         "Do one thing after the other.\n".repeat(20)
     )
 }
 
-/// Writes a conversation down as it would have been: it begins as real ones do, and the model reads
-/// a file between every two answers.
+/// Records a realistic conversation: it starts like a real one, and the model reads a file between
+/// every two answers.
 fn history(runtime: &Runtime, engine: &Engine) -> Box<str> {
     let session = runtime
         .block_on(Session::start(engine, "history"))
-        .expect("it begins");
+        .expect("session starts");
     let id: Box<str> = session.id().into();
     drop(session);
     let text = || "word ".repeat(SIZE / 5);
@@ -461,13 +467,14 @@ fn history(runtime: &Runtime, engine: &Engine) -> Box<str> {
         .map(|event| StampedEvent { at: 1, event })
         .collect();
     let store = engine.sessions();
-    let lease = store.take(&id).expect("nobody has it");
-    store.append(&lease, &events).expect("it is written");
+    let lease = store.take(&id).expect("lease is free");
+    store.append(&lease, &events).expect("events are stored");
     store.release(lease);
     id
 }
 
-/// A model that takes no time. Where it is told to, it reads a file first, each time another one.
+/// A model that takes no time. If the message asks for it, it first reads a file, each time a
+/// different one.
 #[derive(Debug)]
 struct Quick {
     about: ModelInfo,
@@ -528,7 +535,7 @@ impl Model for Quick {
     }
 }
 
-/// Wide enough that nothing is left out.
+/// The window is large enough that compaction never runs.
 fn about() -> ModelInfo {
     ModelInfo {
         name: "bench/model".into(),
@@ -546,8 +553,7 @@ fn remote(wire: Arc<dyn WireFormat>, port: u16) -> RemoteModel {
 
 // --- figures ---
 
-/// How long something took, how often it asked for memory, and for how many bytes. All threads
-/// count.
+/// Samples of time, number of allocations and allocated bytes. All threads are included.
 #[derive(Default)]
 struct Samples {
     times: Vec<Duration>,
@@ -594,7 +600,7 @@ fn median(values: &mut [usize]) -> Option<usize> {
     values.get(values.len() / 2).copied()
 }
 
-#[expect(clippy::cast_precision_loss, reason = "for people")]
+#[expect(clippy::cast_precision_loss, reason = "for display")]
 fn kilobytes(bytes: usize) -> f64 {
     bytes as f64 / 1e3
 }

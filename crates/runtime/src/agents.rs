@@ -1,4 +1,4 @@
-//! Agents: what a skill runs as that has a conversation of its own.
+//! Agents: named sets of tools and skills that a forked skill runs with.
 
 use prowess_catalog::{Audience, CatalogView, SkillGrant};
 use prowess_diag::{suggest, wording};
@@ -7,30 +7,30 @@ use prowess_tools::{SkillHandle, SkillSnapshot, ToolContext};
 use crate::engine::Engine;
 use crate::error::RuntimeError;
 
-/// The agent that a forked skill runs as where it names none.
+/// The agent of a forked skill that names none.
 pub const GENERAL_PURPOSE: &str = "general-purpose";
 
-/// The agents that are always there, as Claude Code calls them, and whether they only look.
+/// The built-in agents, named as in Claude Code. The flag is `true` for read-only agents.
 const BUILT_IN: [(&str, bool); 3] = [(GENERAL_PURPOSE, false), ("Explore", true), ("Plan", true)];
 
-/// Most agents that an error names.
-const MOST_TOLD: usize = 20;
-/// Most characters of a name in an error: it comes from a skill.
-const MAX_TOLD: usize = 64;
+/// Maximum number of agents listed in an error.
+const MAX_LISTED: usize = 20;
+/// Maximum number of characters of a name in an error. The name is taken from a skill.
+const MAX_NAME: usize = 64;
 
 /// An agent that a sub-run runs as.
 #[derive(Clone, Debug)]
 pub(crate) struct Agent {
     pub(crate) name: Box<str>,
-    /// Whether it has only tools that change nothing.
-    pub(crate) only_looks: bool,
-    /// Which skills it was given, where somebody said so.
+    /// `true` if it has only read-only tools.
+    pub(crate) read_only: bool,
+    /// The skills it may use; `None` if the settings do not restrict them.
     grant: Option<SkillGrant>,
 }
 
 impl Engine {
-    /// The agents that a skill runs as: those above it, and its own last. What one of them does not
-    /// have, the run does not have.
+    /// Returns the agents that a skill runs as: those of the parent runs, then its own. The run is
+    /// limited to what all of them have.
     pub(crate) fn agents_of(
         &self,
         skill: &SkillSnapshot,
@@ -49,22 +49,22 @@ impl Engine {
         Ok(agents)
     }
 
-    /// Finds an agent. Capital letters do not count: `explore` is `Explore`.
+    /// Finds an agent by name, ignoring ASCII case.
     fn find_agent(&self, skill: &str, name: &str) -> Result<Agent, RuntimeError> {
         let set = &self.settings().agents;
         let same = |known: &str| known.eq_ignore_ascii_case(name);
         let set_by_name = || set.iter().find(|(known, _)| same(known));
         let given = set.get_key_value(name).or_else(set_by_name);
         let built_in = BUILT_IN.iter().find(|(known, _)| same(known));
-        let (name, only_looks) = match (built_in, given) {
-            (Some((name, only_looks)), _) => (*name, *only_looks),
+        let (name, read_only) = match (built_in, given) {
+            (Some((name, read_only)), _) => (*name, *read_only),
             (None, Some((name, _))) => (&**name, false),
             (None, None) => return Err(self.no_agent(skill, name)),
         };
         let grant = given.map(|(_, grant)| grant.clone());
         Ok(Agent {
             name: name.into(),
-            only_looks,
+            read_only,
             grant,
         })
     }
@@ -85,32 +85,32 @@ impl Engine {
         let known: Vec<&str> = built_in.chain(set).collect();
         RuntimeError::NoAgent {
             skill: skill.into(),
-            name: wording::shorten(name, MAX_TOLD).into(),
+            name: wording::shorten(name, MAX_NAME).into(),
             near: suggest::nearest(name, known.iter().copied()).map(Into::into),
             known: known.into_iter().map(Into::into).collect(),
         }
     }
 }
 
-/// Says which agent is missing, which one may be meant, and which there are.
+/// Formats the error for an unknown agent, with a suggestion and the list of known agents.
 pub(crate) fn missing(skill: &str, name: &str, near: Option<&str>, known: &[Box<str>]) -> String {
-    let there = match near {
-        Some(near) => format!("did you mean {}? There are", wording::tick(near)),
-        None => "there are".to_owned(),
+    let suggestion = match near {
+        Some(near) => format!("did you mean {}? Available agents", wording::tick(near)),
+        None => "available agents".to_owned(),
     };
-    let told = known.iter().take(MOST_TOLD);
-    let told = told.map(|name| wording::tick(wording::shorten(name, MAX_TOLD)));
-    let more = known.len().saturating_sub(MOST_TOLD);
+    let listed = known.iter().take(MAX_LISTED);
+    let listed = listed.map(|name| wording::tick(wording::shorten(name, MAX_NAME)));
+    let more = known.len().saturating_sub(MAX_LISTED);
     let more = (more > 0).then(|| format!("{more} more"));
     format!(
-        "no agent named {}, which the skill {skill} asks for; {there} {}; nothing was run",
+        "no agent named {}, required by skill `{skill}`; {suggestion}: {}",
         wording::tick(name),
-        wording::all(told.chain(more)),
+        wording::all(listed.chain(more)),
     )
 }
 
-/// Takes the skills away that agents were not given. The one that runs stays, unless it is denied:
-/// an agent's list is about what it finds, and not about what it is started for.
+/// Hides the skills that the agents may not use. The running skill stays visible unless an agent is
+/// denied it: an allow list limits what an agent can find, not what it is started for.
 pub(crate) fn narrow(
     agents: &[Agent],
     context: &mut ToolContext,

@@ -1,4 +1,4 @@
-//! Skills that work in the background of a session.
+//! Skills that run in the background of a session.
 
 use prowess_agent::Event;
 use tokio::task::{JoinError, JoinSet};
@@ -9,14 +9,14 @@ use crate::outcome::Finished;
 use crate::session::Session;
 use crate::subrun::{self, SubRun};
 
-/// Skills that work in the background. They end with the session.
+/// The skills running in the background. They are aborted when the session is dropped.
 pub(crate) type Background = JoinSet<(Box<str>, Result<Finished, RuntimeError>)>;
 
-/// Most skills that work in the background at once.
+/// Maximum number of skills running in the background at once.
 pub(crate) const MAX_BACKGROUND: usize = 20;
 
 impl Session {
-    /// Starts a skill that is not waited for.
+    /// Starts a skill without waiting for it.
     pub(crate) fn run_in_background(
         &mut self,
         name: &str,
@@ -31,15 +31,16 @@ impl Session {
         });
     }
 
-    /// How many skills work in the background.
+    /// Returns the number of skills running in the background.
     pub fn background(&self) -> usize {
         self.background.len()
     }
 
-    /// Waits until a skill that works in the background is done, and notes what came out, so that
-    /// [`Session::proceed`] tells the model. Tells whether there was one.
+    /// Waits until a background skill finishes and records its result, which the model reads at the
+    /// next [`Session::proceed`]. Returns `false` if no skill is running in the background, or if
+    /// tool calls are still open.
     pub async fn wait_for_background(&mut self) -> Result<bool, RuntimeError> {
-        // The model is told between two of its answers, and not while a call waits for its own.
+        // The note cannot be placed between a tool call and its result.
         if !self.journal.run.open_calls().is_empty() {
             return Ok(false);
         }
@@ -49,7 +50,7 @@ impl Session {
         }
     }
 
-    /// Notes what came out of skills that are done.
+    /// Records the results of background skills that have finished.
     pub(crate) async fn note_background(&mut self) -> Result<(), RuntimeError> {
         while let Some(ended) = self.background.try_join_next() {
             self.note_ended(ended).await?;
@@ -66,9 +67,9 @@ impl Session {
                 let (text, _) = subrun::report(&name, &finished);
                 (text, Some(finished.spent.usage))
             }
-            Ok((name, Err(error))) => (format!("The skill {name} failed: {error}"), None),
+            Ok((name, Err(error))) => (format!("Skill `{name}` failed: {error}"), None),
             Err(_) => (
-                "A skill in the background ended unexpectedly.".to_owned(),
+                "A skill in the background stopped unexpectedly.".to_owned(),
                 None,
             ),
         };

@@ -1,5 +1,5 @@
-//! What a session hands down to the sub-runs it starts: what is left of its budget, and what it may
-//! not do.
+//! The limits that a session passes on to its sub-runs: the rest of its budget and its
+//! restrictions.
 
 use std::sync::Arc;
 
@@ -10,23 +10,23 @@ use crate::session::Session;
 use crate::subrun::{SkillRef, SubRun};
 
 impl Session {
-    /// A skill to run as a part of this session, with what is left of its budget and of its tools.
-    pub(crate) fn part(&self, skill: SkillHandle) -> SubRun {
+    /// Returns a sub-run of this session, limited to the rest of its budget and to its tools.
+    pub(crate) fn child_run(&self, skill: SkillHandle) -> SubRun {
         let started = self.journal.run.started();
         let tools = started.and_then(|started| started.tools.clone());
         let agents = started
             .map(|started| started.agents.clone())
             .unwrap_or_default();
         SubRun {
-            budget: self.left(),
+            budget: self.remaining_budget(),
             tools,
             agents,
             ..SubRun::new(SkillRef::Resolved(skill))
         }
     }
 
-    /// What is left for a sub-run, which has turns of its own.
-    fn left(&self) -> RunBudget {
+    /// Returns the budget left for a sub-run. Turns are counted separately for each run.
+    fn remaining_budget(&self) -> RunBudget {
         let run = &self.journal.run;
         let (budget, spent) = (
             run.started()
@@ -47,7 +47,7 @@ impl Session {
         }
     }
 
-    /// The context of a sub-run: what loaded skills take away here is not there either.
+    /// Returns the context for a sub-run, with the restrictions of loaded skills applied.
     pub(crate) fn confined(&self) -> ToolContext {
         let context = self.context.derive();
         restrict(&context, self.active_skills());
@@ -55,7 +55,7 @@ impl Session {
     }
 }
 
-/// Adds what skills forbid to the rules of a context.
+/// Adds the restrictions of trusted skills to the rules of a context.
 pub(crate) fn restrict<'s>(
     context: &ToolContext,
     skills: impl IntoIterator<Item = &'s Arc<SkillSnapshot>>,

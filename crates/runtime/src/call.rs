@@ -1,4 +1,4 @@
-//! Calling a tool: hooks before, the gate in it, hooks after, and what it changes for the session.
+//! Tool calls: the hooks before and after a call, the call itself, and its effects on the session.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -28,26 +28,26 @@ use crate::session::Session;
 use crate::subrun::{self, SubRun};
 use crate::trace;
 
-/// How long a tool has to end after it was told to.
+/// Time that a tool has to stop after it was cancelled.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// How long a command has that was told to end, until it is told again.
+/// Interval at which the stop signal is repeated.
 const STEP: Duration = Duration::from_millis(50);
 
-/// What a call did.
+/// The outcome of a call.
 struct Called {
     result: ToolResult,
     submitted: Option<Value>,
     loaded: Loaded,
     hooks: HookState,
     messages: Vec<String>,
-    /// A hook wants the whole work to stop.
+    /// The reason, if a hook stops the run.
     stop: Option<String>,
 }
 
-/// What hooks say before a call.
+/// The decision of the hooks before a call.
 enum BeforeCall {
-    /// The call is made with this input, and the model reads what the hooks said.
+    /// The call is made with this input, and `context` is added to its result.
     Proceed { input: Value, context: Vec<Said> },
     /// The call is not made.
     Refuse(String),
@@ -56,7 +56,7 @@ enum BeforeCall {
 }
 
 impl Session {
-    /// Does what one call wants, and writes its answer down.
+    /// Runs one call and records its result.
     pub(crate) async fn call(
         &mut self,
         open: OpenCall,
@@ -99,7 +99,8 @@ impl Session {
             .await?;
         let began = Instant::now();
         let Some(called) = self.work(&call, skill, cancel).await? else {
-            // It did not end when it was told to: nobody knows what it did, and the record says so.
+            // The tool did not stop when it was cancelled. Its effect is unknown, so the call stays
+            // open in the record.
             trace::failed(span, trace::CANCELLED);
             return Ok(());
         };
@@ -107,24 +108,24 @@ impl Session {
         self.ended(&call, called, milliseconds, span).await
     }
 
-    /// Why a call is answered without being done.
+    /// Returns a message if a call is answered without being run.
     fn refusal(&self, call: &ToolCall, state: CallState) -> Option<String> {
         if let Some(fault) = &call.fault {
             return Some(format!(
-                "The input of this call is not JSON: {fault}. Nothing was done. Call again with an object that fits the schema."
+                "The input of this call is not valid JSON: {fault}. The tool was not run. Call it again with an object that matches the schema."
             ));
         }
         match state {
             CallState::TooMany => {
                 return Some(
-                    "Too many calls in one answer; this one was not done. Make fewer at once."
+                    "Too many calls in one reply; this one was not run. Make fewer calls at once."
                         .to_owned(),
                 );
             }
             CallState::Interrupted { read_only: false } => {
                 return Some(
-                    "This call was begun, and then the program was stopped: nobody knows whether it \
-                     had an effect. It was not done again. Look at how things are first, and call \
+                    "The program was stopped during this call, so it is unknown whether it had an \
+                     effect. The call was not repeated. Check the current state first, and call \
                      again only if it is needed."
                         .to_owned(),
                 );
@@ -132,28 +133,28 @@ impl Session {
             CallState::New | CallState::Interrupted { read_only: true } => {}
         }
         let mut active = self.active_skills();
-        let taken = active.find(|skill| skill.effects.forbids(&call.name))?;
+        let forbidding = active.find(|skill| skill.effects.forbids(&call.name))?;
         Some(format!(
-            "The tool {} cannot be used while the skill {} is loaded: its `disallowed-tools` names it.",
-            call.name, taken.name
+            "The tool {} cannot be used while skill `{}` is loaded: its `disallowed-tools` lists it.",
+            call.name, forbidding.name
         ))
     }
 
-    /// Writes an answer down that took no work.
+    /// Records the result of a call that no tool answered.
     async fn answered(&mut self, result: ToolResult) -> Result<(), RuntimeError> {
         let mut events = self.notes.take(Some(&result.call));
         events.push(Event::answer(result));
         self.journal.write_all(events).await
     }
 
-    /// Does the work on a thread that may wait. Nothing where it did not end when it was told to.
+    /// Runs the call on a blocking thread. Returns `None` if it did not stop when cancelled.
     async fn work(
         &mut self,
         call: &ToolCall,
         skill: Option<SkillHandle>,
         cancel: &CancellationToken,
     ) -> Result<Option<Called>, RuntimeError> {
-        // A tool that only a skill may bring is unknown until then.
+        // A tool that only a skill can provide is unknown until such a skill is loaded.
         let tools = if self.is_declared(&call.name) {
             Arc::clone(&self.tools)
         } else {
@@ -183,11 +184,12 @@ impl Session {
             .map(Some)
     }
 
-    /// Ends what a tool is at. Nothing where it goes on nevertheless.
+    /// Stops the commands of a call and waits for it. Returns `None` if it is still running after
+    /// [`GRACE`].
     async fn stop_work<T>(&self, work: &mut JoinHandle<T>) -> Option<Result<T, JoinError>> {
         let began = Instant::now();
         while began.elapsed() < GRACE {
-            // Again and again: a command that is only just about to start did not hear the last one.
+            // Repeat: a command that was just starting may have missed the previous signal.
             self.stop_commands();
             if let Ok(ended) = tokio::time::timeout(STEP, &mut *work).await {
                 return Some(ended);
@@ -196,7 +198,7 @@ impl Session {
         None
     }
 
-    /// Writes down what a call did.
+    /// Records the outcome of a call.
     async fn ended(
         &mut self,
         call: &ToolCall,
@@ -247,7 +249,7 @@ impl Session {
             milliseconds,
         });
         self.journal.write_all(events).await?;
-        // Only now: what the model never reads is not loaded.
+        // After the write: a skill counts as loaded only if its text is in the record.
         self.loaded = after;
         for message in messages {
             self.tell(&message);
@@ -261,8 +263,8 @@ impl Session {
         Ok(())
     }
 
-    /// A loaded skill may want another model, or that it thinks harder. What the skill of a sub-run
-    /// wants was weighed when that began, against what the caller wants.
+    /// Applies the model and the effort that loaded skills ask for. The skill of a sub-run is
+    /// skipped: its settings were combined with the caller's when the run started.
     pub(crate) fn follow_skills(&mut self) {
         let runs = self
             .journal
@@ -286,7 +288,7 @@ impl Session {
             match self.engine.find_model(name) {
                 Ok(model) => self.model = model,
                 Err(error) => self.tell(&format!(
-                    "the skill {} asks for another model: {error}; {} goes on",
+                    "skill `{}` asks for another model: {error}; continuing with {}",
                     skill.name,
                     self.model.about().name
                 )),
@@ -294,7 +296,7 @@ impl Session {
         }
     }
 
-    /// Takes note of files that were read or written: some skills are for certain files.
+    /// Notes a file that was read or written: some skills are visible only for certain files.
     pub(crate) fn touch(&mut self, call: &ToolCall, result: &ToolResult) {
         let Some(path) = call.input.get("path").and_then(Value::as_str) else {
             return;
@@ -323,8 +325,8 @@ impl Session {
         }
     }
 
-    /// Resolves and reads the skill that a call loads. A server's skill is not read before the
-    /// gate let the call through. `None` if the call loads no skill, or an unknown one.
+    /// Resolves and reads the skill that a call loads. A server's skill is read only after the call
+    /// was permitted. Returns `None` if the call loads no skill, or an unknown one.
     async fn resolve(&self, call: &ToolCall) -> Result<Option<SkillHandle>, RuntimeError> {
         let name = call.input.get("name").and_then(Value::as_str);
         let Some(name) = name.filter(|_| arguments_field(&call.name).is_some()) else {
@@ -347,7 +349,7 @@ impl Session {
         let asked = call.clone();
         let outcome = self
             .run_hooks(move |run| {
-                let tool = about(&asked, rule_names(&asked.name), &asked.input);
+                let tool = hook_call(&asked, rule_names(&asked.name), &asked.input);
                 run(&HookEvent::PreToolUse { tool });
             })
             .await?;
@@ -358,7 +360,7 @@ impl Session {
             });
         };
         if let Some(said) = &outcome.stop {
-            return Ok(BeforeCall::Stop(stopped(said)));
+            return Ok(BeforeCall::Stop(stop_message(said)));
         }
         let (context, asked) = (Arc::clone(&self.context), call.clone());
         blocking(move || match hook_verdict(&context, &asked, &outcome) {
@@ -371,8 +373,8 @@ impl Session {
         .await
     }
 
-    /// Tells the hooks of loaded skills what came out of a call that no tool answered, and adds what
-    /// they say. Returns why the whole work is to stop, where one of them wants that.
+    /// Runs the hooks of loaded skills after a call that no tool answered, and adds their messages to
+    /// the result. Returns a reason if one of them stops the run.
     async fn hooks_after(
         &mut self,
         call: &ToolCall,
@@ -382,7 +384,7 @@ impl Session {
         let (asked, response) = (call.clone(), Value::String(result.text.clone()));
         let outcome = self
             .run_hooks(move |run| {
-                let tool = about(&asked, rule_names(&asked.name), &input);
+                let tool = hook_call(&asked, rule_names(&asked.name), &input);
                 run(&HookEvent::PostToolUse {
                     tool,
                     response: &response,
@@ -392,11 +394,11 @@ impl Session {
         let Some(outcome) = outcome else {
             return Ok(None);
         };
-        hear(result, outcome.reasons.iter().chain(&outcome.context));
-        Ok(outcome.stop.as_ref().map(stopped))
+        append_hook_messages(result, outcome.reasons.iter().chain(&outcome.context));
+        Ok(outcome.stop.as_ref().map(stop_message))
     }
 
-    /// Runs a skill in a conversation of its own, and gives back what came out.
+    /// Runs a skill in a separate conversation and records its result.
     async fn fork(
         &mut self,
         call: &ToolCall,
@@ -405,7 +407,7 @@ impl Session {
         cancel: &CancellationToken,
         span: &Span,
     ) -> Result<(), RuntimeError> {
-        // The rules and the schema of the tool count here as well.
+        // The permission rules and the schema of the tool apply here as well.
         let (tools, context) = (Arc::clone(&self.tools), Arc::clone(&self.context));
         let (asked, resolved) = (call.clone(), Some(skill.clone()));
         let admitted =
@@ -449,16 +451,16 @@ impl Session {
                 depth: self.journal.depth + 1,
             }),
             who: Audience::Model,
-            ..self.part(skill.clone())
+            ..self.child_run(skill.clone())
         };
-        let may_wait = self.engine.settings().background
+        let background_allowed = self.engine.settings().background
             && self.journal.depth == 0
             && self.background() < MAX_BACKGROUND;
-        let (mut result, usage) = if snapshot.effects.background && may_wait {
+        let (mut result, usage) = if snapshot.effects.background && background_allowed {
             self.run_in_background(&snapshot.name, sub, cancel);
             let text = format!(
-                "The skill {} works in the background. What comes out is told when it is done; do \
-                 not wait for it.",
+                "Skill `{}` is running in the background. You will get its result when it is done; \
+                 do not wait for it.",
                 snapshot.name
             );
             (ToolResult::of(call, text), None)
@@ -472,12 +474,12 @@ impl Session {
                     };
                     (result, Some(finished.spent.usage))
                 }
-                // What is wrong with the store is wrong with this session, too.
+                // A store error affects this session as well.
                 Err(RuntimeError::Store(error)) => return Err(error.into()),
                 Err(error) => (ToolResult::error(call, error.to_string()), None),
             }
         };
-        hear(&mut result, &said);
+        append_hook_messages(&mut result, &said);
         let stop = self.hooks_after(call, input, &mut result).await?;
         if result.is_error {
             trace::failed(span, trace::TOOL_ERROR);
@@ -498,14 +500,14 @@ impl Session {
         Ok(())
     }
 
-    /// Answers calls that are still open, because somebody wants something else now.
+    /// Answers calls that are still open when the user asks for something else.
     pub(crate) async fn close_calls(&mut self, why: &str) -> Result<(), RuntimeError> {
         for open in self.journal.run.open_calls() {
             let text = match open.state {
                 CallState::Interrupted { .. } => {
-                    format!("{why} It was begun: nobody knows whether it had an effect.")
+                    format!("{why} This call had started; it is unknown whether it had an effect.")
                 }
-                CallState::New | CallState::TooMany => format!("{why} Nothing was done."),
+                CallState::New | CallState::TooMany => format!("{why} The tool was not run."),
             };
             self.answered(ToolResult::error(&open.call, text)).await?;
         }
@@ -513,13 +515,13 @@ impl Session {
     }
 }
 
-/// Returns the skill and what was read of it, if it runs in a conversation of its own.
+/// Returns the skill and its snapshot if it runs in a separate conversation.
 fn forked(skill: &SkillHandle) -> Option<(&SkillHandle, Arc<SkillSnapshot>)> {
     let snapshot = skill.snapshot().filter(|_| !skill.is_served())?;
     snapshot.effects.forked.then_some((skill, snapshot))
 }
 
-/// Calls a tool between its hooks. Blocks.
+/// Runs the hooks before a call, the tool, and the hooks after it. Blocks.
 fn work(
     context: &ToolContext,
     tools: &Toolset,
@@ -534,7 +536,7 @@ fn work(
         .collect();
     let also = rule_names(&call.name);
     let before = HookEvent::PreToolUse {
-        tool: about(call, also, &call.input),
+        tool: hook_call(call, also, &call.input),
     };
     let before = run_hooks(context, &active, &before, &mut hooks);
     let mut messages: Vec<String> = Vec::new();
@@ -544,9 +546,9 @@ fn work(
     };
     say(&before);
     let input = before.updated_input.as_ref().unwrap_or(&call.input);
-    let stop = before.stop.as_ref().map(stopped);
+    let stop = before.stop.as_ref().map(stop_message);
     let verdict = match &stop {
-        Some(why) => Err(format!("{why} Nothing was done.")),
+        Some(why) => Err(format!("{why}\nThe tool was not run.")),
         None => hook_verdict(context, call, &before),
     };
     if let Err(text) = verdict {
@@ -579,12 +581,12 @@ fn work(
         }
     };
     let after = HookEvent::PostToolUse {
-        tool: about(call, also, input),
+        tool: hook_call(call, also, input),
         response: &response,
     };
     let after = run_hooks(context, &active, &after, &mut hooks);
     say(&after);
-    hear(
+    append_hook_messages(
         &mut result,
         before
             .context
@@ -592,7 +594,7 @@ fn work(
             .chain(&after.reasons)
             .chain(&after.context),
     );
-    let stop = after.stop.as_ref().map(stopped);
+    let stop = after.stop.as_ref().map(stop_message);
     Called {
         result,
         submitted,
@@ -603,24 +605,24 @@ fn work(
     }
 }
 
-/// Adds what hooks want the model to know to an answer.
-fn hear<'s>(result: &mut ToolResult, said: impl IntoIterator<Item = &'s Said>) {
+/// Appends the messages of hooks to a result.
+fn append_hook_messages<'s>(result: &mut ToolResult, said: impl IntoIterator<Item = &'s Said>) {
     for said in said {
         result.text.push_str(&format!(
-            "\n\n[hook of the skill {}: {}]",
+            "\n\n[hook of skill `{}`: {}]",
             said.skill, said.text
         ));
     }
 }
 
-fn stopped(said: &Said) -> String {
+fn stop_message(said: &Said) -> String {
     format!(
-        "A hook of the skill {} stopped the work: {}",
+        "A hook of skill `{}` stopped the run: {}",
         said.skill, said.text
     )
 }
 
-fn about<'c>(call: &'c ToolCall, also: &'c [&'c str], input: &'c Value) -> HookCall<'c> {
+fn hook_call<'c>(call: &'c ToolCall, also: &'c [&'c str], input: &'c Value) -> HookCall<'c> {
     HookCall {
         name: &call.name,
         also,
@@ -629,7 +631,8 @@ fn about<'c>(call: &'c ToolCall, also: &'c [&'c str], input: &'c Value) -> HookC
     }
 }
 
-/// Whether hooks let a call through; a person is asked where a hook wants that.
+/// Applies the verdict of hooks to a call, asking the user if a hook requires it. Returns the
+/// message for the model if the call is refused.
 fn hook_verdict(
     context: &ToolContext,
     call: &ToolCall,
@@ -638,14 +641,14 @@ fn hook_verdict(
     let refused = || {
         let who = outcome.reasons.first().map_or("", |said| &*said.skill);
         format!(
-            "A hook of the skill {who} refused this call: {}",
+            "A hook of skill `{who}` refused this call: {}",
             outcome.reason()
         )
     };
     match outcome.verdict {
         Some(Verdict::Deny) => Err(refused()),
         Some(Verdict::Ask) => {
-            // The person sees what would be done, and not what the model wanted first.
+            // Show the user the input as changed by the hook, not the model's original.
             let input = outcome.updated_input.as_ref().unwrap_or(&call.input);
             let what = format!("Calling {}: {input}", call.name);
             let decision = Decision::new(Verdict::Ask, outcome.reason());

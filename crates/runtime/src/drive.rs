@@ -1,4 +1,4 @@
-//! Going on until it is somebody else's turn.
+//! The main loop of a session: requests to the model, tool calls and compaction.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ use crate::say::PendingMessage;
 use crate::session::Session;
 use crate::trace;
 
-/// How a question to a model ended.
+/// The outcome of a model request.
 enum Asked {
     Answer(Reply, u64),
     Failed(ModelError),
@@ -31,24 +31,24 @@ enum Asked {
     OutOfTime,
 }
 
-/// Who sees the pieces of an answer. Those of a summary are no part of the conversation.
+/// The audience of a streamed reply. The text of a summary is not part of the conversation.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum DeltaAudience {
-    ByAll,
-    ByNobody,
+    Watchers,
+    Nobody,
 }
 
 impl Session {
-    /// Goes on until the model answered, or the session ended. Cancelling ends what is under way,
-    /// and leaves a session that can be taken up again.
+    /// Runs until the model has answered or the session has ended. Cancelling stops the current
+    /// operation; the session can be resumed later.
     pub async fn proceed(&mut self, cancel: &CancellationToken) -> Result<Pause, RuntimeError> {
         let span = trace::agent(self);
-        let pause = self.go_on(cancel).instrument(span.clone()).await;
+        let pause = self.run_until_pause(cancel).instrument(span.clone()).await;
         trace::paused(&span, &pause);
         pause
     }
 
-    async fn go_on(&mut self, cancel: &CancellationToken) -> Result<Pause, RuntimeError> {
+    async fn run_until_pause(&mut self, cancel: &CancellationToken) -> Result<Pause, RuntimeError> {
         loop {
             let step = self.journal.run.next();
             if cancel.is_cancelled()
@@ -99,7 +99,7 @@ impl Session {
         }
     }
 
-    /// Writes down how it ended.
+    /// Records the ending.
     pub(crate) async fn end(&mut self, ending: Ending) -> Result<Pause, RuntimeError> {
         self.journal
             .write(Event::Ended {
@@ -127,8 +127,10 @@ impl Session {
         self.journal
             .write(Event::Asked { turn, model, tools })
             .await?;
-        let asked = self.question(&request, cancel, DeltaAudience::ByAll).await;
-        // What nobody else has need not be copied to take the answer in.
+        let asked = self
+            .question(&request, cancel, DeltaAudience::Watchers)
+            .await;
+        // The request shares the messages; drop it so that adding the reply does not copy them.
         drop(request);
         match asked {
             Asked::Answer(reply, milliseconds) => {
@@ -150,7 +152,7 @@ impl Session {
                 .await?,
             )),
             Asked::Failed(error) => {
-                // A provider that counts otherwise than we do: shorten, and ask again, twice at most.
+                // The provider counts tokens differently. Compact and retry, at most twice.
                 let plan = (error.kind == ModelErrorKind::ContextTooLong && self.too_long < 2)
                     .then(|| self.journal.run.compaction())
                     .flatten();
@@ -168,12 +170,12 @@ impl Session {
         }
     }
 
-    /// Asks the model, within the time that is left.
+    /// Sends a request to the model, within the time left in the budget.
     async fn question(
         &self,
         request: &Request,
         cancel: &CancellationToken,
-        heard: DeltaAudience,
+        audience: DeltaAudience,
     ) -> Asked {
         let run = &self.journal.run;
         let budget = run
@@ -184,7 +186,7 @@ impl Session {
         let span = trace::chat(self);
         let (engine, id, depth) = (&self.engine, &self.journal.id, self.journal.depth);
         let mut deltas = |delta: Delta| {
-            if heard == DeltaAudience::ByAll {
+            if audience == DeltaAudience::Watchers {
                 engine.tell(id, depth, Update::Delta(&delta));
             }
         };
@@ -222,8 +224,8 @@ impl Session {
         }
     }
 
-    /// Tells the model what changed among its skills. The index itself is never rewritten, so that
-    /// the provider's cache stays warm.
+    /// Tells the model which skills have changed. The index itself is never rewritten, so that the
+    /// provider's prompt cache stays valid.
     async fn note_changes(&mut self) -> Result<(), RuntimeError> {
         let catalog = self.context.services.registry.snapshot();
         if catalog.generation() == self.generation && !self.touched {
@@ -257,10 +259,10 @@ impl Session {
         Ok(())
     }
 
-    /// Sums up the beginning of the conversation now, where there is enough of it. Tells whether
-    /// there was.
+    /// Summarizes the beginning of the conversation now. Returns `false` if the conversation is too
+    /// short for that.
     pub async fn shorten(&mut self, cancel: &CancellationToken) -> Result<bool, RuntimeError> {
-        self.close_calls("The person wants something else now.")
+        self.close_calls("The user asked for something else.")
             .await?;
         let Some(plan) = self.journal.run.compaction() else {
             return Ok(false);
@@ -274,9 +276,9 @@ impl Session {
         plan: &CompactPlan,
         cancel: &CancellationToken,
     ) -> Result<(), RuntimeError> {
-        self.tell("The conversation is long: its beginning is summed up");
+        self.tell("The conversation is long; summarizing its beginning");
         let request = Request {
-            system: vec!["You sum up conversations so that the work can go on.".to_owned()],
+            system: vec!["You summarize conversations so that the work can continue.".to_owned()],
             messages: vec![prowess_agent::Message::user(plan.question())].into(),
             options: RequestOptions {
                 choice: ToolChoice::None,
@@ -284,18 +286,15 @@ impl Session {
             },
             tools: Vec::new(),
         };
-        let answer = match self
-            .question(&request, cancel, DeltaAudience::ByNobody)
-            .await
-        {
+        let answer = match self.question(&request, cancel, DeltaAudience::Nobody).await {
             Asked::Answer(reply, _) => Some(reply),
             Asked::Failed(_) | Asked::Cancelled | Asked::OutOfTime => None,
         };
-        // It is paid for, whatever it is worth.
+        // Count the cost even if the summary cannot be used.
         let usage = answer.as_ref().map(|reply| reply.usage).unwrap_or_default();
-        let whole = answer
+        let usable = answer
             .filter(|reply| reply.stop != StopReason::Refused && reply.calls().next().is_none());
-        let text = whole.map(|reply| {
+        let text = usable.map(|reply| {
             prowess_agent::Message {
                 role: prowess_agent::MessageRole::Assistant,
                 parts: reply.parts,
@@ -314,20 +313,20 @@ impl Session {
         }
         if !plan.unloaded.is_empty() {
             self.tell(&format!(
-                "There was no room for these skills: {}",
+                "Unloaded skills that no longer fit: {}",
                 plan.unloaded.join(", ")
             ));
         }
         if !plan.cut.is_empty() {
             self.tell(&format!(
-                "Of these skills only the beginning stays: {}",
+                "Shortened skills to make room: {}",
                 plan.cut.join(", ")
             ));
         }
         Ok(())
     }
 
-    /// Asks the hooks of loaded skills whether the agent may stop; says why not.
+    /// Runs the `Stop` hooks of loaded skills. Returns a reason if one of them blocks the stop.
     async fn stop_hooks(&mut self) -> Result<Option<String>, RuntimeError> {
         let answer = self.journal.run.answer();
         let outcome = self
@@ -342,7 +341,7 @@ impl Session {
             .map(|outcome| outcome.reason()))
     }
 
-    /// Runs the hooks of loaded skills for an event; nothing where no skill has any.
+    /// Runs the hooks of loaded skills for an event. Returns `None` if no loaded skill has hooks.
     pub(crate) async fn run_hooks(
         &mut self,
         with: impl FnOnce(&mut dyn FnMut(&HookEvent<'_>)) + Send + 'static,
@@ -376,7 +375,7 @@ impl Session {
 }
 
 impl Session {
-    /// Takes over what is remembered about hooks, and says which of those ran that run only once.
+    /// Stores the new state of the hooks. Returns an event for each run-once hook that has run.
     pub(crate) fn take_hooks(&mut self, state: HookState) -> Vec<Event> {
         let known: BTreeSet<_> = self.hooks.fired().collect();
         let new = state.fired().filter(|hook| !known.contains(hook));
@@ -391,12 +390,12 @@ impl Session {
     }
 }
 
-/// What an answer costs, in millionths of a dollar.
+/// Returns the cost of a reply, in millionths of a dollar.
 #[expect(
     clippy::cast_precision_loss,
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
-    reason = "an estimate of money; numbers beyond the range become its end"
+    reason = "an estimate; values out of range saturate"
 )]
 fn cost(price: &Price, reply: &Reply) -> u64 {
     let usage = &reply.usage;

@@ -1,4 +1,4 @@
-//! The engine: what sessions share.
+//! The engine: services and settings shared by sessions.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use prowess_traits::{FindModelError, Model, SessionStore, Update};
 
 use crate::error::RuntimeError;
 
-/// What sessions share: services, settings and rules. Clones are the same engine.
+/// The services, settings and rules that sessions share. Clones refer to the same engine.
 #[derive(Clone, Debug)]
 pub struct Engine {
     shared: Arc<Shared>,
@@ -21,7 +21,7 @@ struct Shared {
 }
 
 impl Engine {
-    /// Makes an engine. The services must have a model and a store for sessions; each session works
+    /// Creates an engine. The services must include a model and a session store. Each session works
     /// with a copy of the context.
     pub fn new(context: ToolContext) -> Result<Self, RuntimeError> {
         let Services {
@@ -32,7 +32,7 @@ impl Engine {
             .ok_or(RuntimeError::Missing { service: "model" })?;
         let sessions = sessions.as_ref();
         let sessions = sessions.ok_or(RuntimeError::Missing {
-            service: "store for sessions",
+            service: "session store",
         })?;
         let shared = Shared {
             model: Arc::clone(model),
@@ -59,12 +59,12 @@ impl Engine {
         &self.shared.context.settings
     }
 
-    /// Returns the store for sessions.
+    /// Returns the session store.
     pub fn sessions(&self) -> &Arc<dyn SessionStore> {
         &self.shared.sessions
     }
 
-    /// Returns the model that is asked unless a skill or a caller names another.
+    /// Returns the default model, used unless a skill or a caller names another one.
     pub fn model(&self) -> &Arc<dyn Model> {
         &self.shared.model
     }

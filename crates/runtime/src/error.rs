@@ -1,53 +1,53 @@
-//! Why a session could not go on.
+//! The error type of this crate.
 
 use prowess_agent::FoldError;
 use prowess_catalog::visibility::LookupRefusal;
 use prowess_tools::{ActivationError, SchemaFault};
 use prowess_traits::{FindModelError, SessionError};
 
-/// Why a session could not begin or go on. What a model or a tool does wrong is no such error: it is
-/// how a run ended.
+/// An error that keeps a session from starting or continuing. Failures of a model or a tool are not
+/// errors in this sense: they are recorded as the ending of the run.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RuntimeError {
-    /// It could not be written down, so it was not done.
+    /// The store could not record an event, so the step was not carried out.
     #[error(transparent)]
     Store(#[from] SessionError),
-    /// What is written down makes no session.
-    #[error("session `{session}` cannot be taken up again: {fault}")]
+    /// The recorded events do not form a valid session.
+    #[error("invalid event in session `{session}`: {fault}")]
     Fold {
         /// The session.
         session: Box<str>,
-        /// What is wrong.
+        /// The cause.
         fault: FoldError,
     },
-    /// A skill could not be used.
+    /// A skill could not be activated.
     #[error(transparent)]
     Skill(#[from] ActivationError),
-    /// A person typed the name of a skill that is not there, or not for people.
+    /// A user typed the name of a skill that does not exist or that users cannot invoke.
     #[error(transparent)]
     NoSkill(LookupRefusal),
-    /// A message begins with a name that no skill has.
+    /// A message starts with `/name`, and no command or skill has that name.
     #[error("no command or skill `/{name}`")]
     NoCommand {
-        /// What was typed.
+        /// The name that was typed.
         name: Box<str>,
-        /// Names that come near.
+        /// Similar names.
         near: Vec<Box<str>>,
     },
-    /// A hook did not let a message through.
-    #[error("a hook of a skill refused the message: {reason}")]
+    /// A hook blocked a message.
+    #[error("a skill hook refused the message: {reason}")]
     Refused {
-        /// What it said.
+        /// The reason given by the hook.
         reason: String,
     },
-    /// The schema of the result is none.
+    /// The schema of the result is invalid.
     #[error(transparent)]
     Schema(#[from] SchemaFault),
-    /// A model that was asked for by name is not there.
+    /// A model that was requested by name is not available.
     #[error("no model `{name}`: {source}")]
     NoModel {
-        /// Its name.
+        /// The name of the model.
         name: Box<str>,
         /// The cause.
         source: FindModelError,
@@ -58,47 +58,47 @@ pub enum RuntimeError {
         /// The service.
         service: &'static str,
     },
-    /// A skill runs as an agent that nobody defined.
+    /// A skill runs as an agent that is not defined.
     #[error("{}", crate::agents::missing(skill, name, near.as_deref(), known))]
     NoAgent {
         /// The skill.
         skill: Box<str>,
         /// The agent.
         name: Box<str>,
-        /// The agent that is nearly called so.
+        /// The agent with the most similar name.
         near: Option<Box<str>>,
-        /// The agents that there are.
+        /// The agents that are defined.
         known: Vec<Box<str>>,
     },
-    /// A skill runs as an agent from which it was taken away.
-    #[error("the skill {skill} runs as the agent `{agent}`, which is denied that skill")]
+    /// A skill runs as an agent that is denied that skill.
+    #[error("skill `{skill}` runs as agent `{agent}`, which is denied that skill")]
     NotGiven {
         /// The skill.
         skill: Box<str>,
         /// The agent.
         agent: Box<str>,
     },
-    /// A skill that runs on its own would start itself.
-    #[error("the skill {skill} runs already and cannot start itself")]
+    /// A skill in a sub-run would start itself.
+    #[error("skill `{skill}` is already running and cannot start itself")]
     Recursive {
         /// The skill.
         skill: Box<str>,
     },
-    /// An untrusted skill that runs on its own would start another skill.
-    #[error("the skill {running} is not trusted, so it cannot start the skill {skill}")]
+    /// An untrusted skill in a sub-run would start another skill.
+    #[error("skill `{running}` is not trusted, so it cannot start skill `{skill}`")]
     Untrusted {
-        /// The skill that runs.
+        /// The running skill.
         running: Box<str>,
-        /// The skill that it would start.
+        /// The skill that it would have started.
         skill: Box<str>,
     },
-    /// Sub-runs start sub-runs too deep.
-    #[error("sub-runs are {depth} deep, and deeper is not allowed")]
+    /// Sub-runs are nested too deeply.
+    #[error("sub-runs are nested too deeply ({depth} levels)")]
     TooDeep {
-        /// How deep.
+        /// The depth of the sub-run that was refused.
         depth: u8,
     },
-    /// A task of ours died. That is a fault of this program.
-    #[error("a task ended unexpectedly: {0}")]
+    /// A spawned task panicked or was aborted. This is a bug in this program.
+    #[error("an internal task failed: {0}")]
     Task(String),
 }

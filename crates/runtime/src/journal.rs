@@ -1,4 +1,4 @@
-//! Writing events down before anything is done.
+//! Records events before the runtime acts on them.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use prowess_traits::{Lease, SessionStore, Update};
 use crate::engine::Engine;
 use crate::error::RuntimeError;
 
-/// A session that is written to, and the conversation that its events make.
+/// An open session in the store, with the state folded from its events.
 #[derive(Debug)]
 pub(crate) struct Journal {
     engine: Engine,
@@ -18,8 +18,8 @@ pub(crate) struct Journal {
     pub(crate) run: Run,
 }
 
-/// The right to write to a session. It is given back when the last who has it is done, be that a
-/// write that nobody waits for any more.
+/// The lease on a session. It is released when the last reference is dropped, which may be in a
+/// write that outlives its journal.
 #[derive(Debug)]
 struct Held {
     store: Arc<dyn SessionStore>,
@@ -44,7 +44,7 @@ impl Drop for Held {
 }
 
 impl Journal {
-    /// Begins a session.
+    /// Creates a session in the store.
     pub(crate) async fn begin(
         engine: &Engine,
         first: Event,
@@ -69,7 +69,7 @@ impl Journal {
         Ok(journal)
     }
 
-    /// Takes a session up again.
+    /// Leases an existing session and replays its events.
     pub(crate) async fn take(
         engine: &Engine,
         id: &str,
@@ -95,7 +95,7 @@ impl Journal {
             depth: 0,
             run: Run::default(),
         };
-        // The lease is given back with the journal, whatever is wrong with the events.
+        // If the replay fails, dropping the journal releases the lease.
         journal.run =
             Run::replay(&events).map_err(|fault| RuntimeError::Fold { session: id, fault })?;
         let parent = journal
@@ -106,12 +106,12 @@ impl Journal {
         Ok((journal, events))
     }
 
-    /// Writes one event down.
+    /// Records one event.
     pub(crate) async fn write(&mut self, event: Event) -> Result<(), RuntimeError> {
         self.write_all(vec![event]).await
     }
 
-    /// Writes events down, all or none.
+    /// Records several events, all or none.
     pub(crate) async fn write_all(&mut self, events: Vec<Event>) -> Result<(), RuntimeError> {
         for event in &events {
             self.run.check(event).map_err(|fault| RuntimeError::Fold {
@@ -150,7 +150,7 @@ impl Journal {
     }
 }
 
-/// Does something that blocks where that hurts nobody.
+/// Runs blocking work on the blocking thread pool, in the current span.
 pub(crate) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, RuntimeError> {

@@ -1,9 +1,10 @@
-//! Drives conversations between a model, its tools and a person.
+//! Drives conversations between a model, its tools and a user.
 //!
-//! [`Engine`] is what sessions share: models, tools, rules, the store. [`Session`] is one
-//! conversation: [`Session::say`] something, [`Session::proceed`] until it is somebody else's turn.
-//! [`SubRun`] runs a skill on its own and gives a value back. What is to be done next is decided by
-//! [`prowess_agent::Run`]; here it is done, and written down before.
+//! [`Engine`] holds what sessions share: models, tools, rules and the store. [`Session`] is one
+//! conversation: [`Session::say`] adds a user message, and [`Session::proceed`] runs until the model
+//! has answered or the session has ended. [`SubRun`] runs a skill in a separate conversation and
+//! returns a value. [`prowess_agent::Run`] decides the next step; this crate records the step in the
+//! store and then carries it out.
 
 mod agents;
 mod background;

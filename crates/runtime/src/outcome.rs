@@ -1,25 +1,25 @@
-//! How things end.
+//! The results of sessions and sub-runs.
 
 use prowess_agent::{Ending, Spent};
 
-/// Why a session does not go on by itself.
+/// The reason why a session has paused.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Pause {
-    /// The model answered: it is the person's turn.
+    /// The model answered; it is the user's turn.
     Answered(String),
-    /// It ended, or was ended.
+    /// The session has ended.
     Ended(Ending),
 }
 
-/// A sub-run that ended.
+/// A sub-run that has ended.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Finished {
-    /// Its session.
+    /// The id of its session.
     pub session: Box<str>,
-    /// How it ended.
+    /// Its ending.
     pub ending: Ending,
-    /// What the model said last.
+    /// The last text of the model.
     pub text: String,
-    /// What it used.
+    /// The resources it used.
     pub spent: Spent,
 }

@@ -1,4 +1,4 @@
-//! What a model is told before anything is said: instructions, the project's notes, the index.
+//! The system prompt: instructions, the project's notes and the index of skills.
 
 use prowess_agent::SkillListing;
 use prowess_catalog::index::{self, IndexLimit, IndexOptions, ShownSkills};
@@ -8,35 +8,35 @@ use prowess_tools::ToolContext;
 use prowess_tools::names::{LIST_SKILLS, LOAD_SKILL, SEARCH_SKILLS};
 use prowess_traits::UsageQuery;
 
-/// What a model is told about its work, unless it is configured otherwise.
+/// The default instructions for a model.
 pub const INSTRUCTIONS: &str = include_str!("prompts/system.md");
 
-/// How many skills count as used last.
+/// Number of skills that count as recently used.
 const LAST_USED: usize = 5;
-/// Most skills that are named in the record of an index.
+/// Maximum number of skills named in the record of an index.
 const MOST_NAMED: usize = 5_000;
 
-/// The beginning of a session.
+/// The system prompt of a session, with a record of the skills in it.
 #[derive(Clone, Debug)]
 pub(crate) struct Prompt {
     /// The system prompt, in blocks.
     pub(crate) system: Vec<String>,
-    /// What became of the skills.
+    /// The record of listed, omitted and hidden skills.
     pub(crate) listed: SkillListing,
-    /// What the model knows of them.
+    /// The skills that the model has been told about.
     pub(crate) known: ShownSkills,
-    /// Which catalogue that was.
+    /// The generation of the catalog that was listed.
     pub(crate) generation: u64,
 }
 
-/// Writes the beginning of a session. `tools` are the names of the tools that the model has.
+/// Builds the system prompt. `tools` are the names of the model's tools.
 pub(crate) fn prompt(context: &ToolContext, tools: &[Box<str>]) -> Prompt {
     let settings = &context.settings;
     let default = || INSTRUCTIONS.trim().to_owned();
     let mut system = vec![settings.instructions.clone().unwrap_or_else(default)];
     if let Some(notes) = &settings.project_notes {
         system.push(format!(
-            "What this project tells every agent (AGENTS.md):\n\n{notes}"
+            "Instructions of this project for agents (AGENTS.md):\n\n{notes}"
         ));
     }
     let has = |name: &'static str| tools.iter().any(|tool| **tool == *name).then_some(name);
@@ -90,7 +90,7 @@ pub(crate) fn prompt(context: &ToolContext, tools: &[Box<str>]) -> Prompt {
             Vec::new()
         },
     };
-    // Without a tool to load a skill the list would only tease.
+    // The list is useless without a tool that loads a skill.
     if !made.text.is_empty() && has(LOAD_SKILL).is_some() {
         system.push(made.text);
     }
@@ -102,7 +102,7 @@ pub(crate) fn prompt(context: &ToolContext, tools: &[Box<str>]) -> Prompt {
     }
 }
 
-/// The skills in the order of their use, as far as it is remembered.
+/// Ranks the visible skills by recorded usage. Returns an empty list if usage is not recorded.
 fn ranked(context: &ToolContext, view: &CatalogView<'_>) -> Vec<RankedSkill> {
     let Some(store) = &context.services.usage else {
         return Vec::new();

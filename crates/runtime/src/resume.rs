@@ -1,4 +1,4 @@
-//! Taking a session up again.
+//! Resuming a session.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -25,9 +25,9 @@ use crate::session::{Notes, Session, toolset};
 use crate::subrun::{self, MAX_DEPTH};
 
 impl Session {
-    /// Takes a session up again where it was left. The model is the one it had, if that is there.
-    /// Skills that it had loaded are still loaded; one that changed since is asked about. What may
-    /// have been done already is not done again.
+    /// Resumes a session, with the same model if it is available. Loaded skills stay loaded; if one
+    /// has changed, the user is asked whether to load the new version. Tool calls that may have had
+    /// an effect are not repeated.
     pub async fn resume(
         engine: &Engine,
         id: &str,
@@ -43,8 +43,8 @@ impl Session {
         };
         let mut session = Self::restore(engine, journal, &started, &events).await?;
         session.name_context();
-        session.touch_again(&events);
-        session.tell_of_lost_work(&events).await?;
+        session.restore_touched_files(&events);
+        session.report_lost_background_runs(&events).await?;
         let changed = session.read_skills().await?;
         session
             .journal
@@ -63,8 +63,12 @@ impl Session {
         Ok(session)
     }
 
-    /// Skills that worked in the background end with their session: the model must not wait for them.
-    async fn tell_of_lost_work(&mut self, events: &[StampedEvent]) -> Result<(), RuntimeError> {
+    /// Tells the model which background skills were lost when the program stopped, so that it does
+    /// not wait for them.
+    async fn report_lost_background_runs(
+        &mut self,
+        events: &[StampedEvent],
+    ) -> Result<(), RuntimeError> {
         let (store, id) = (Arc::clone(self.engine.sessions()), self.journal.id.clone());
         let below: Result<Vec<_>, SessionError> = blocking(move || {
             let query = SessionQuery {
@@ -84,7 +88,7 @@ impl Session {
             let Some(Event::Started(started)) = started.first().map(|first| &first.event) else {
                 continue;
             };
-            // A call that was cut off has an answer of its own.
+            // An interrupted call gets its own result.
             let call = started
                 .parent
                 .as_ref()
@@ -92,7 +96,7 @@ impl Session {
             let was_answered = call.is_some_and(|call| open.iter().all(|one| one.call.id != *call));
             let name = started.skill.as_deref().unwrap_or_default();
             let text = format!(
-                "[The skill {name} worked in the background (session {child}) when the program was stopped, and did not finish. Run it again if it is needed.]"
+                "[Skill `{name}` was running in the background (session {child}) when the program was stopped, and did not finish. Run it again if it is needed.]"
             );
             let is_told = events.iter().any(|stamped| match &stamped.event {
                 Event::Said { parts, .. } => parts.contains(&MessagePart::text(text.as_str())),
@@ -105,8 +109,8 @@ impl Session {
         Ok(())
     }
 
-    /// Finds the files again that were read or written so far.
-    fn touch_again(&mut self, events: &[StampedEvent]) {
+    /// Restores the list of files that were read or written.
+    fn restore_touched_files(&mut self, events: &[StampedEvent]) {
         let mut calls: Vec<&ToolCall> = Vec::new();
         for stamped in events {
             match &stamped.event {
@@ -153,7 +157,7 @@ impl Session {
         below::restrict(&context, &above.await?);
         if let Some(name) = started.skill.clone() {
             let derived = context.derive();
-            // The rights of the run are those of its skill, so the skill must still exist.
+            // The skill determines the permissions of the run, so it must still exist.
             let (skill, snapshot) = blocking(move || {
                 let skill = derived.resolve(&name, Audience::Person);
                 let skill = skill.map_err(ActivationError::NotFound)?;
@@ -200,8 +204,8 @@ impl Session {
         Ok(session)
     }
 
-    /// Reads the loaded skills. Returns those that changed since they were loaded, or are gone,
-    /// with what can be resolved of them.
+    /// Reads the loaded skills. Returns those that were changed or removed after they were loaded,
+    /// with a handle if they can still be resolved.
     async fn read_skills(
         &mut self,
     ) -> Result<Vec<(ActiveSkill, Option<SkillHandle>)>, RuntimeError> {
@@ -227,7 +231,7 @@ impl Session {
         Ok(changed)
     }
 
-    /// A skill changed since it was loaded: a person says whether its new text is taken in.
+    /// Asks the user whether to load the new version of a skill that changed after it was loaded.
     async fn ask_about(
         &mut self,
         skill: &ActiveSkill,
@@ -235,11 +239,11 @@ impl Session {
     ) -> Result<(), RuntimeError> {
         self.loaded.remove(&skill.name);
         self.pending_gone.push(skill.name.clone());
-        let what = format!("Take in the new text of the skill {}", skill.name);
+        let what = format!("Load the new version of skill `{}`", skill.name);
         let (context, asked) = (Arc::clone(&self.context), what.clone());
         let name = skill.name.clone();
         let answer = blocking(move || {
-            let reason = "it changed since this session loaded it";
+            let reason = "it changed after this session loaded it";
             let decision = Decision::new(Verdict::Ask, reason);
             let question = ApprovalRequest {
                 what: &asked,
@@ -259,10 +263,10 @@ impl Session {
         };
         match fresh {
             Some(activation) => {
-                self.take_in(&activation, &mut said);
+                self.add_activation(&activation, &mut said);
             }
             None => said.parts.push(MessagePart::text(format!(
-                "[The skill {} changed or went away since it was loaded: its instructions above no longer hold. Load it again if it is needed.]",
+                "[Skill `{}` was changed or removed after it was loaded. Ignore its instructions above. Load it again if it is needed.]",
                 skill.name
             ))),
         }
@@ -272,8 +276,8 @@ impl Session {
     }
 }
 
-/// The skills that are loaded in the sessions that a sub-run is a part of: what they take away is not
-/// there in it.
+/// Returns the names of the skills loaded in the ancestors of a sub-run, whose restrictions apply to
+/// the sub-run as well.
 async fn skills_above(
     engine: &Engine,
     started: &Started,
@@ -293,21 +297,21 @@ async fn skills_above(
     Ok(names)
 }
 
-/// The model that a session had, or the engine's with a word about it.
+/// Returns the model of a session. If it is not available, returns the engine's model and a message.
 fn model_of(engine: &Engine, started: &Started) -> (Arc<dyn Model>, Option<String>) {
     if let Ok(model) = engine.find_model(&started.model) {
         return (model, None);
     }
     let model = Arc::clone(engine.model());
     let text = format!(
-        "the session was begun with {}, which is not there; {} goes on",
+        "the session used the model {}, which is not available; continuing with {}",
         started.model,
         model.about().name
     );
     (model, Some(text))
 }
 
-/// The hooks that run only once in a session, and did.
+/// Returns the state of the hooks that run once per session.
 fn fired(events: &[StampedEvent]) -> HookState {
     let mut state = HookState::default();
     for stamped in events {
@@ -323,7 +327,7 @@ fn fired(events: &[StampedEvent]) -> HookState {
     state
 }
 
-/// What the model knows of its skills.
+/// Returns the skills that the model was last told about.
 fn known(events: &[StampedEvent]) -> Vec<(Box<str>, u64)> {
     let told = events
         .iter()

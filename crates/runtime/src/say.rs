@@ -1,4 +1,4 @@
-//! What a person says: text, and skills by name.
+//! User messages: text, and skills invoked by name.
 
 use std::sync::Arc;
 
@@ -16,18 +16,18 @@ use crate::journal::blocking;
 use crate::session::Session;
 use crate::subrun::{self, SubRun};
 
-/// What became of what a person said.
+/// The effects of a user message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Spoken {
-    /// Skills that were loaded with it.
+    /// Skills that the message loaded.
     pub loaded: Vec<Box<str>>,
-    /// Skills that ran on their own for it.
+    /// Skills that ran in a sub-run.
     pub ran: Vec<Box<str>>,
 }
 
 impl Session {
-    /// Says something. `/name text` loads skills first, or runs those that run on their own; `$name`
-    /// anywhere loads what is mentioned. Calls that are still open are given up.
+    /// Adds a user message. `/name text` loads a skill, or runs it if it is forked; `$name` anywhere
+    /// in the text loads the skill that it mentions. Tool calls that are still open are abandoned.
     pub async fn say(
         &mut self,
         text: &str,
@@ -36,7 +36,7 @@ impl Session {
         let before = self.loaded.clone();
         let spoken = self.say_typed(text, cancel).await;
         if spoken.is_err() {
-            // What was not said is not loaded either.
+            // The message was not recorded, so its skills are not loaded.
             self.loaded = before;
         }
         spoken
@@ -76,12 +76,12 @@ impl Session {
                 self.load_typed(&one, &mut said).await?;
             }
         }
-        said.hear(hooked.as_ref());
+        said.add_hook_context(hooked.as_ref());
         self.write_said(said, (!is_text).then(|| text.to_owned()))
             .await
     }
 
-    /// Says something as it is: nothing in it is a command.
+    /// Adds a user message verbatim, without interpreting `/name` or `$name`.
     pub async fn say_plainly(&mut self, text: &str) -> Result<Spoken, RuntimeError> {
         let said = PendingMessage {
             parts: vec![MessagePart::text(text)],
@@ -95,7 +95,7 @@ impl Session {
         said: PendingMessage,
         typed: Option<String>,
     ) -> Result<Spoken, RuntimeError> {
-        self.close_calls("The person wants something else now.")
+        self.close_calls("The user asked for something else.")
             .await?;
         let mut parts = self.pending.clone();
         parts.extend(said.parts);
@@ -135,23 +135,20 @@ impl Session {
         said: &mut PendingMessage,
     ) -> Result<(), RuntimeError> {
         let activation = self.activate(&one.skill, &one.arguments).await?;
-        self.take_in(&activation, said);
+        self.add_activation(&activation, said);
         Ok(())
     }
 
-    /// Puts an activation into what is said.
-    pub(crate) fn take_in(&mut self, activation: &Activation, said: &mut PendingMessage) {
+    /// Adds an activated skill to a message.
+    pub(crate) fn add_activation(&mut self, activation: &Activation, said: &mut PendingMessage) {
         let name = activation.name();
         if self.loaded.has(activation) {
             said.parts.push(MessagePart::text(format!(
-                "The skill {name} is loaded already; use it."
+                "Skill `{name}` is already loaded; use it."
             )));
             return;
         }
-        let text = format!(
-            "The person called for the skill {name}.\n\n{}",
-            activation.text()
-        );
+        let text = format!("The user invoked skill `{name}`.\n\n{}", activation.text());
         said.parts.push(MessagePart::Text {
             text,
             keep: Some(name.into()),
@@ -159,7 +156,7 @@ impl Session {
         said.loaded.push(self.loaded.insert(activation));
     }
 
-    /// Renders a skill as a person wants it.
+    /// Renders a skill for a user.
     pub(crate) async fn activate(
         &self,
         skill: &SkillHandle,
@@ -196,13 +193,13 @@ impl Session {
                 depth: self.journal.depth + 1,
             }),
             who: Audience::Person,
-            ..self.part(one.skill.clone())
+            ..self.child_run(one.skill.clone())
         };
         let finished =
             Box::pin(subrun::run_in(&self.engine, &self.confined(), sub, cancel)).await?;
         let (text, _) = subrun::report(&one.name, &finished);
         said.parts.push(MessagePart::text(format!(
-            "The person called for the skill {}.\n\n{text}",
+            "The user invoked skill `{}`.\n\n{text}",
             one.name
         )));
         said.ran.push(one.name.clone());
@@ -213,7 +210,7 @@ impl Session {
     }
 }
 
-/// What is about to be said.
+/// A user message that is not recorded yet.
 #[derive(Debug, Default)]
 pub(crate) struct PendingMessage {
     pub(crate) parts: Vec<MessagePart>,
@@ -223,11 +220,11 @@ pub(crate) struct PendingMessage {
 }
 
 impl PendingMessage {
-    /// Adds what hooks want the model to know.
-    fn hear(&mut self, outcome: Option<&HookOutcome>) {
+    /// Adds the context that hooks returned for the model.
+    fn add_hook_context(&mut self, outcome: Option<&HookOutcome>) {
         for said in outcome.into_iter().flat_map(|outcome| &outcome.context) {
             self.parts.push(MessagePart::text(format!(
-                "[hook of the skill {}: {}]",
+                "[hook of skill `{}`: {}]",
                 said.skill, said.text
             )));
         }

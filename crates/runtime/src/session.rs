@@ -1,4 +1,4 @@
-//! A session: one conversation.
+//! Sessions: conversations with a model.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -18,10 +18,10 @@ use crate::error::RuntimeError;
 use crate::journal::{Journal, blocking};
 use crate::prompt::{Prompt, prompt};
 
-/// Most characters of a title.
+/// Maximum number of characters in a title.
 const MAX_TITLE: usize = 80;
 
-/// One conversation. While it exists, nobody else writes to it.
+/// One conversation. It holds the lease on its record, so no other process can write to it.
 #[derive(Debug)]
 pub struct Session {
     pub(crate) engine: Engine,
@@ -33,36 +33,36 @@ pub struct Session {
     pub(crate) notes: Arc<Notes>,
     pub(crate) known: ShownSkills,
     pub(crate) generation: u64,
-    /// Whether a file was touched since the model was told of its skills.
+    /// `true` if a file was touched after the model was last told about its skills.
     pub(crate) touched: bool,
-    /// What goes before the next thing that is said.
+    /// Parts to put before the next user message.
     pub(crate) pending: Vec<MessagePart>,
     pub(crate) pending_skills: Vec<ActiveSkill>,
-    /// Skills that no longer hold, of which the model is told with it.
+    /// Skills to record as unloaded with the next user message.
     pub(crate) pending_gone: Vec<Box<str>>,
     pub(crate) model: Arc<dyn Model>,
     pub(crate) effort: Option<Effort>,
-    /// How often in a row the conversation was too long for the provider.
+    /// Number of consecutive requests that were too long for the provider.
     pub(crate) too_long: u32,
-    /// Ends the commands that tools started.
+    /// Stops the commands that tools started.
     pub(crate) stop: Option<Stoppable>,
-    /// Skills that work in the background.
+    /// Skills running in the background.
     pub(crate) background: Background,
 }
 
-/// A skill that is loaded, for whoever looks.
+/// A loaded skill, for display.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ActiveView {
     /// Its name.
     pub name: Box<str>,
     /// The digest over its files when it was loaded.
     pub digest: Box<str>,
-    /// How many tokens its text has, roughly.
+    /// The estimated number of tokens in its text.
     pub tokens: u64,
 }
 
 impl Session {
-    /// Begins a session with every tool of the engine. The title is for lists.
+    /// Starts a session with every tool of the engine. The title is shown in lists of sessions.
     pub async fn start(engine: &Engine, title: &str) -> Result<Self, RuntimeError> {
         let settings = engine.settings();
         let choice = ToolSelection {
@@ -80,7 +80,7 @@ impl Session {
         Self::begin(engine, engine.context().derive(), tools, model, started).await
     }
 
-    /// Begins a session. Fills in what `started` says about the project, the model and the prompt.
+    /// Starts a session. Fills in the project, the model and the prompt in `started`.
     pub(crate) async fn begin(
         engine: &Engine,
         mut context: ToolContext,
@@ -143,7 +143,7 @@ impl Session {
         Ok(session)
     }
 
-    /// Tells the context which session it belongs to.
+    /// Sets the session id in the context.
     pub(crate) fn name_context(&mut self) {
         let id = self.journal.id.to_string();
         if let Some(context) = Arc::get_mut(&mut self.context) {
@@ -151,32 +151,32 @@ impl Session {
         }
     }
 
-    /// Its id.
+    /// Returns the id.
     pub fn id(&self) -> &str {
         &self.journal.id
     }
 
-    /// The conversation so far.
+    /// Returns the conversation so far.
     pub fn run(&self) -> &Run {
         &self.journal.run
     }
 
-    /// What it used so far.
+    /// Returns the resources used so far.
     pub fn spent(&self) -> &Spent {
         self.journal.run.spent()
     }
 
-    /// The model that is asked.
+    /// Returns the current model.
     pub fn model(&self) -> &Arc<dyn Model> {
         &self.model
     }
 
-    /// Rules, skills and places of this session.
+    /// Returns the context of tools: the rules, services and settings of this session.
     pub fn context(&self) -> &ToolContext {
         &self.context
     }
 
-    /// The skills that are loaded.
+    /// Returns the loaded skills.
     pub fn skills(&self) -> Vec<ActiveView> {
         let run = &self.journal.run;
         let size = |name: &str| {
@@ -201,8 +201,8 @@ impl Session {
         run.active().iter().map(view).collect()
     }
 
-    /// What a provider is told about the tools now: what a loaded skill takes away is missing, and
-    /// tools that only skills bring are there while a loaded one names them.
+    /// Returns the tool declarations for the next request. Tools that a loaded skill forbids are left
+    /// out; tools that only skills provide are included while a loaded skill allows them.
     pub(crate) fn declared(&self) -> Vec<ToolDeclaration> {
         let tools = self
             .tools
@@ -225,15 +225,15 @@ impl Session {
             .iter()
             .any(|known| known.name() == tool);
         let mut trusted = self.active_skills().filter(|skill| skill.is_trusted());
-        let brought = !by_skill
+        let available = !by_skill
             || self.context.acting.is_some()
             || trusted.any(|skill| skill.effects.allows(tool));
         let mut active = self.active_skills();
-        brought && !active.any(|skill| skill.effects.forbids(tool))
+        available && !active.any(|skill| skill.effects.forbids(tool))
     }
 
-    /// Returns the loaded skills that have effects on the session, in order of name. A server's
-    /// skill has none.
+    /// Returns the loaded skills that affect the session, in order of name. A server's skill does
+    /// not.
     pub(crate) fn active_skills(&self) -> impl Iterator<Item = &Arc<SkillSnapshot>> {
         self.loaded.snapshots().filter(|skill| !skill.is_served())
     }
@@ -244,14 +244,14 @@ impl Session {
             .any(|skill| !skill.effects.hooks.is_empty())
     }
 
-    /// Ends the commands that tools started.
+    /// Stops the commands that tools started.
     pub(crate) fn stop_commands(&self) {
         if let Some(stoppable) = &self.stop {
             (stoppable.stop)();
         }
     }
 
-    /// Tells people something.
+    /// Sends a message to the watchers.
     pub(crate) fn tell(&self, text: &str) {
         self.engine
             .tell(&self.journal.id, self.journal.depth, Update::Message(text));
@@ -259,25 +259,25 @@ impl Session {
 }
 
 impl Drop for Session {
-    /// Nobody would hear what a command says any more.
+    /// Stops running commands: their output has no reader any more.
     fn drop(&mut self) {
         self.stop_commands();
     }
 }
 
-/// Gives a context a runner of its own, so that ending one session's commands ends no other's.
+/// Gives a context its own command runner, so that stopping it does not affect other sessions.
 pub(crate) fn make_stoppable(context: &mut ToolContext) -> Option<Stoppable> {
     let stoppable = context.services.runner.as_ref()?.stoppable()?;
     context.services.runner = Some(Arc::clone(&stoppable.runner));
     Some(stoppable)
 }
 
-/// The tools of an engine for an agent.
+/// Returns the selected tools of an engine.
 pub(crate) fn toolset(engine: &Engine, choice: &ToolSelection) -> Result<Toolset, RuntimeError> {
     let mut tools = Toolset::new(choice)?;
     let services = engine.services();
     for tool in services.tools.iter().chain(&services.skill_tools) {
-        // A run that is to hand in a result must be able to.
+        // A custom tool must not replace the built-in `submit` of a run with a result.
         if choice.result.is_none() || tool.name() != SUBMIT {
             tools.add(Arc::clone(tool));
         }
@@ -285,7 +285,7 @@ pub(crate) fn toolset(engine: &Engine, choice: &ToolSelection) -> Result<Toolset
     Ok(tools)
 }
 
-/// The limits of a session with a budget and a model.
+/// Returns the limits of a session with a budget and a model.
 pub(crate) fn limits(budget: RunBudget, model: &Arc<dyn Model>) -> RunLimits {
     RunLimits {
         budget,
@@ -294,7 +294,7 @@ pub(crate) fn limits(budget: RunBudget, model: &Arc<dyn Model>) -> RunLimits {
     }
 }
 
-/// A title: one line, not too long.
+/// Shortens a text to a one-line title.
 pub(crate) fn one_line(text: &str) -> String {
     let line: String = text.split_whitespace().collect::<Vec<_>>().join(" ");
     match line.char_indices().nth(MAX_TITLE) {
@@ -303,14 +303,14 @@ pub(crate) fn one_line(text: &str) -> String {
     }
 }
 
-/// Keeps decisions until they are written down.
+/// Buffers permission decisions until they are recorded.
 #[derive(Debug, Default)]
 pub(crate) struct Notes {
     decided: Mutex<Vec<DecisionRecord>>,
 }
 
 impl Notes {
-    /// Takes what was noted, as events.
+    /// Takes the buffered decisions, as events.
     pub(crate) fn take(&self, call: Option<&str>) -> Vec<Event> {
         let mut decided = self.decided.lock().unwrap_or_else(PoisonError::into_inner);
         std::mem::take(&mut *decided)

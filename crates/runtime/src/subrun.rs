@@ -1,4 +1,4 @@
-//! Running a skill on its own: its own conversation, its own budget, its own tools, and a value.
+//! Sub-runs: a skill runs with its own conversation, budget and tools, and returns a value.
 
 use std::sync::Arc;
 
@@ -22,19 +22,19 @@ use crate::outcome::{Finished, Pause};
 use crate::say::PendingMessage;
 use crate::session::{Session, limits, toolset};
 
-/// How deep sub-runs may start sub-runs.
+/// Maximum depth of nested sub-runs.
 pub const MAX_DEPTH: u8 = 3;
-/// How many answers a model has in a sub-run, unless somebody says otherwise.
+/// Default number of model turns in a sub-run.
 pub const MAX_TICKS: u32 = 10;
 
-/// A reference to the skill that runs.
+/// A reference to the skill of a sub-run.
 #[derive(Clone, Debug)]
 pub enum SkillRef {
     /// The name of a skill in the registry.
     Name(Box<str>),
     /// A definition that is not in the registry.
     Definition(Box<NewSkill>),
-    /// A skill that the caller resolved.
+    /// A skill that the caller has resolved.
     Resolved(SkillHandle),
 }
 
@@ -56,34 +56,34 @@ impl From<SkillHandle> for SkillRef {
     }
 }
 
-/// A skill to run on its own.
+/// A skill to run in a separate conversation.
 #[derive(Clone, Debug)]
 pub struct SubRun {
-    /// Which skill.
+    /// The skill.
     pub skill: SkillRef,
-    /// What it is given.
+    /// The arguments of the skill.
     pub arguments: Arguments,
-    /// The schema of the result; nothing for the last text.
+    /// The schema of the result. If `None`, the result is the last text.
     pub result: Option<Value>,
-    /// What it may use; ten turns, unless the skill or this says otherwise.
+    /// The budget. Missing limits are taken from the skill, then from the engine's settings.
     pub budget: RunBudget,
-    /// The model; the skill's, or the engine's, where nothing is said.
+    /// The model. If `None`, the skill's model or else the engine's.
     pub model: Option<Box<str>>,
-    /// How hard it thinks.
+    /// The reasoning effort. If `None`, the skill's effort or else the engine's.
     pub effort: Option<Effort>,
-    /// The only tools it gets, of those it may have.
+    /// Restricts the run to these tools.
     pub tools: Option<Vec<Box<str>>>,
-    /// The session that it is a part of.
+    /// The session that started the run.
     pub parent: Option<ParentSession>,
-    /// Who wants it.
+    /// The side that started the run: a user or a model.
     pub who: Audience,
-    /// Agents that it runs as beside the one that the skill names: what one of them does not have, it
-    /// does not have.
+    /// Agents that it runs as in addition to the one that the skill names. The run is limited to what
+    /// all of them have.
     pub agents: Vec<Box<str>>,
 }
 
 impl SubRun {
-    /// A run of a skill without arguments, as a person or a program wants it.
+    /// Creates a run of a skill without arguments, started by a user.
     pub fn new(skill: SkillRef) -> Self {
         Self {
             skill,
@@ -101,7 +101,7 @@ impl SubRun {
 }
 
 impl Engine {
-    /// Runs a skill on its own.
+    /// Runs a skill in a separate conversation.
     pub async fn run_skill(
         &self,
         sub: SubRun,
@@ -111,7 +111,7 @@ impl Engine {
     }
 }
 
-/// Runs a skill on its own, with the rules of a context as the upper limit.
+/// Runs a skill in a separate conversation that has at most the permissions of `parent`.
 pub(crate) async fn run_in(
     engine: &Engine,
     parent: &ToolContext,
@@ -162,7 +162,8 @@ pub(crate) async fn run_in(
     finish(session, pause).await
 }
 
-/// Resolves the skill of a run. A definition gets a registry of its own.
+/// Resolves the skill of a run. A definition is put into a new registry, which replaces the one of
+/// the context.
 fn resolve(context: &mut ToolContext, sub: &SubRun) -> Result<SkillHandle, RuntimeError> {
     let resolved = match &sub.skill {
         SkillRef::Resolved(skill) => return Ok(skill.clone()),
@@ -203,7 +204,8 @@ async fn begin(
     let wanted = effects.model.as_deref().filter(|_| trusted);
     let (model, missing) = match (sub.model.as_deref(), wanted) {
         (Some(name), _) => (engine.find_model(name)?, None),
-        // A skill written for others asks for a model that is not here: that is no reason to fail.
+        // Skills written for other programs often name a model that is not available here. Use the
+        // default model.
         (None, Some(name)) => match engine.find_model(name) {
             Ok(model) => (model, None),
             Err(error) => (Arc::clone(engine.model()), Some(error)),
@@ -212,7 +214,7 @@ async fn begin(
     };
     let default = engine.settings().sub_budget;
     let usual = default.turns.unwrap_or(MAX_TICKS);
-    // What nobody trusts may ask for less, and not for more.
+    // An untrusted skill may lower the limit but not raise it.
     let ticks = effects
         .max_ticks
         .map(|ticks| if trusted { ticks } else { ticks.min(usual) });
@@ -241,14 +243,14 @@ async fn begin(
     if let Some(error) = missing {
         let name = &session.model.about().name;
         session.tell(&format!(
-            "the skill {} asks for another model: {error}; {name} goes on",
+            "skill `{}` asks for another model: {error}; continuing with {name}",
             skill.name
         ));
     }
     Ok(session)
 }
 
-/// Takes away what a sub-run of a skill does not have, and makes it act as the skill.
+/// Removes the tools that a sub-run of a skill may not use, and makes the skill the actor.
 pub(crate) fn confine(
     tools: &mut Toolset,
     context: &mut ToolContext,
@@ -257,13 +259,13 @@ pub(crate) fn confine(
     agents: &[Agent],
 ) {
     tools.retain(|tool| is_within(&skill.effects, tool, wanted));
-    if agents.iter().any(|agent| agent.only_looks) {
-        let harmless: Vec<Box<str>> = tools
+    if agents.iter().any(|agent| agent.read_only) {
+        let read_only: Vec<Box<str>> = tools
             .tools(context)
             .filter(|tool| Tool::is_read_only(*tool, context))
             .map(|tool| tool.name().into())
             .collect();
-        tools.retain(|tool| harmless.iter().any(|name| **name == *tool) || tool == SUBMIT);
+        tools.retain(|tool| read_only.iter().any(|name| **name == *tool) || tool == SUBMIT);
     }
     if let Some(agent) = agents.last() {
         context.settings.agent = agent.name.clone();
@@ -271,9 +273,10 @@ pub(crate) fn confine(
     context.acting = Some(Arc::clone(skill));
 }
 
-/// Whether a sub-run of a skill has a tool: one that is asked for, within `allowed-tools`.
+/// Returns `true` if a sub-run of a skill has a tool: it must be one of `wanted`, in
+/// `allowed-tools`, and not in `disallowed-tools`.
 fn is_within(effects: &SkillEffects, tool: &str, wanted: Option<&[Box<str>]>) -> bool {
-    // What a skill cannot do without: handing in, and reading its own files.
+    // Every skill can submit its result and read its own files.
     if tool == SUBMIT || tool == LOAD_SKILL_RESOURCE {
         return true;
     }
@@ -281,7 +284,7 @@ fn is_within(effects: &SkillEffects, tool: &str, wanted: Option<&[Box<str>]>) ->
     asked && (effects.allowed.is_none() || effects.allows(tool)) && !effects.forbids(tool)
 }
 
-/// What the model reads first.
+/// Builds the first message for the model.
 fn opening(session: &mut Session, activation: &Activation, typed: bool) -> PendingMessage {
     let name = activation.name();
     let mut parts = vec![MessagePart::Text {
@@ -290,7 +293,7 @@ fn opening(session: &mut Session, activation: &Activation, typed: bool) -> Pendi
     }];
     if typed {
         parts.push(MessagePart::text(
-            "When the work is done, call `submit` with the result. Do not tell the result in words.",
+            "When the work is done, call `submit` with the result. Do not write the result as text.",
         ));
     }
     let loaded = vec![session.loaded.insert(activation)];
@@ -301,7 +304,7 @@ fn opening(session: &mut Session, activation: &Activation, typed: bool) -> Pendi
     }
 }
 
-/// Writes down that a run ended, and says how.
+/// Records the end of a run and returns its outcome.
 pub(crate) async fn finish(mut session: Session, pause: Pause) -> Result<Finished, RuntimeError> {
     let text = session.run().answer();
     let ending = match pause {
@@ -321,14 +324,15 @@ pub(crate) async fn finish(mut session: Session, pause: Pause) -> Result<Finishe
     })
 }
 
-/// A run without a schema submits its last text.
+/// Returns the ending of a run without a schema: it submits its last text.
 fn submitted(text: String) -> Ending {
     Ending::Submitted {
         value: Value::String(text),
     }
 }
 
-/// What a conversation learns of a sub-run: the value, and what it cost.
+/// Formats the outcome and the cost of a sub-run for the model that started it. The flag is `true`
+/// for a failure.
 pub(crate) fn report(name: &str, finished: &Finished) -> (String, bool) {
     let spent = &finished.spent;
     let (text, is_error) = match &finished.ending {
@@ -342,11 +346,11 @@ pub(crate) fn report(name: &str, finished: &Finished) -> (String, bool) {
             format!("It ended without a result: {limit} was reached"),
             true,
         ),
-        Ending::Cancelled => ("It was stopped.".to_owned(), true),
+        Ending::Cancelled => ("It was cancelled.".to_owned(), true),
         Ending::Failed { message, .. } => (format!("It failed: {message}"), true),
     };
     let line = format!(
-        "The skill {name} ran on its own (session {}, {} turns, {} tokens). What came out:",
+        "Skill `{name}` finished (session {}, {} turns, {} tokens). Result:",
         finished.session,
         spent.turns,
         spent.usage.tokens()

@@ -1,4 +1,4 @@
-//! A task: something is said once, and an answer or a value comes back.
+//! Tasks: one message in, one answer or value out.
 
 use std::sync::Arc;
 
@@ -13,23 +13,23 @@ use crate::outcome::Finished;
 use crate::session::{Session, limits, one_line, toolset};
 use crate::subrun::finish;
 
-/// A task for a model that finds the skills it needs itself.
+/// A task for a model that finds the skills it needs by itself.
 #[derive(Clone, Debug, Default)]
 pub struct Task {
-    /// What is to be done; `/name` and `$name` work as in a conversation.
+    /// The message; `/name` and `$name` work as in a conversation.
     pub text: String,
-    /// The schema of the result; nothing for the last text.
+    /// The schema of the result. If `None`, the result is the last text.
     pub result: Option<Value>,
-    /// What it may use; as the engine says where nothing is said.
+    /// The budget. Missing limits are taken from the engine's settings.
     pub budget: RunBudget,
-    /// The model; the engine's, where nothing is said.
+    /// The model. If `None`, the engine's model.
     pub model: Option<Box<str>>,
-    /// How hard it thinks.
+    /// The reasoning effort. If `None`, the engine's setting.
     pub effort: Option<Effort>,
 }
 
 impl Task {
-    /// A task without a schema.
+    /// Creates a task without a schema.
     pub fn new(text: impl Into<String>) -> Self {
         Self {
             text: text.into(),
@@ -39,7 +39,7 @@ impl Task {
 }
 
 impl Engine {
-    /// Does a task.
+    /// Runs a task in a session of its own.
     pub async fn run_task(
         &self,
         task: Task,

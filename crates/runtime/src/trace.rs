@@ -1,4 +1,4 @@
-//! Spans: who worked, what was asked, which tool was called. Never what was said.
+//! Tracing spans for agents, model requests and tool calls. Spans never contain message text.
 
 use prowess_agent::{Ending, Reply, StopReason, ToolCall};
 use prowess_traits::telemetry as names;
@@ -9,14 +9,14 @@ use crate::error::RuntimeError;
 use crate::outcome::Pause;
 use crate::session::Session;
 
-/// Why a call had no result, as the type of an error.
+/// Error type of a call that was refused.
 pub(crate) const REFUSED: &str = "refused";
-/// What a tool that failed ended with.
+/// Error type of a tool that failed.
 pub(crate) const TOOL_ERROR: &str = "tool-error";
-/// What ended because somebody stopped it.
+/// Error type of an operation that was cancelled.
 pub(crate) const CANCELLED: &str = "cancelled";
 
-/// A session goes on.
+/// Opens the span of a session that proceeds.
 pub(crate) fn agent(session: &Session) -> Span {
     let (provider, model) = names::model(&session.model.about().name);
     let started = session.journal.run.started();
@@ -46,7 +46,7 @@ pub(crate) fn agent(session: &Session) -> Span {
     span
 }
 
-/// How it went.
+/// Records the outcome of [`agent`].
 pub(crate) fn paused(span: &Span, pause: &Result<Pause, RuntimeError>) {
     match pause {
         Ok(Pause::Answered(_)) => {}
@@ -61,7 +61,7 @@ pub(crate) fn paused(span: &Span, pause: &Result<Pause, RuntimeError>) {
     }
 }
 
-/// A model is asked.
+/// Opens the span of a model request.
 pub(crate) fn chat(session: &Session) -> Span {
     let (provider, model) = names::model(&session.model.about().name);
     tracing::info_span!(
@@ -83,7 +83,7 @@ pub(crate) fn chat(session: &Session) -> Span {
     )
 }
 
-/// It answered.
+/// Records the reply to a model request.
 pub(crate) fn replied(span: &Span, reply: &Reply) {
     if !reply.model.is_empty() {
         span.record(names::RESPONSE_MODEL, &*reply.model);
@@ -96,7 +96,7 @@ pub(crate) fn replied(span: &Span, reply: &Reply) {
         StopReason::Other(word) => word,
     };
     span.record(names::FINISH_REASONS, reason);
-    // Collectors know no unsigned numbers.
+    // OTLP has no unsigned integers.
     let count = |tokens: u64| i64::try_from(tokens).unwrap_or(i64::MAX);
     span.record(names::INPUT_TOKENS, count(reply.usage.prompt()));
     span.record(names::OUTPUT_TOKENS, count(reply.usage.output));
@@ -108,7 +108,7 @@ pub(crate) fn replied(span: &Span, reply: &Reply) {
     }
 }
 
-/// A tool is called. A name that no tool has is the model's own words, and not told.
+/// Opens the span of a tool call. An unknown tool name is text of the model, so it is not recorded.
 pub(crate) fn tool(session: &Session, call: &ToolCall) -> Span {
     let known = session
         .tools
@@ -129,17 +129,18 @@ pub(crate) fn tool(session: &Session, call: &ToolCall) -> Span {
         { names::SKILL_DIGEST } = Empty,
         { names::ERROR_TYPE } = Empty,
     );
-    // A tool for skills says which one it means; only one that is loaded is certainly one.
-    let meant = ["skill_name", "name"]
+    // The input of a skill tool names a skill. Record the name only if that skill is loaded:
+    // otherwise it may be arbitrary text.
+    let named = ["skill_name", "name"]
         .iter()
         .find_map(|key| call.input.get(*key)?.as_str());
-    if let Some((name, loaded)) = meant.and_then(|name| Some((name, session.loaded.get(name)?))) {
+    if let Some((name, loaded)) = named.and_then(|name| Some((name, session.loaded.get(name)?))) {
         skill(&span, name, Some(&loaded.digest));
     }
     span
 }
 
-/// A skill is loaded, used or run.
+/// Records the skill that a span is about.
 pub(crate) fn skill(span: &Span, name: &str, digest: Option<&str>) {
     span.record(names::SKILL_NAME, name);
     if let Some(digest) = digest {
@@ -147,7 +148,7 @@ pub(crate) fn skill(span: &Span, name: &str, digest: Option<&str>) {
     }
 }
 
-/// It went wrong.
+/// Marks a span as failed.
 pub(crate) fn failed(span: &Span, kind: &str) {
     span.record(names::ERROR_TYPE, kind);
     span.record(names::SPAN_STATUS, names::STATUS_ERROR);

@@ -1,11 +1,11 @@
-//! Kills a process that runs a session, again and again, and looks what is left.
+//! Kills a process that runs a session, again and again, and checks the result.
 //!
 //! The child is this program again. It runs a session on a real SQLite store with commands that each
-//! append one line to a file, one of them in a sub-run, and says of every event when it is in the
-//! store. The parent kills it with SIGKILL: once at every event, and 200 times at random moments.
-//! After each kill another child takes the session up. Checked: what was acknowledged is in the
-//! store; every line is there; none is there twice, unless the model was told that nobody knows
-//! whether the command had an effect.
+//! append one line to a file, one of them in a sub-run, and acknowledges every event once it is in
+//! the store. The parent kills it with SIGKILL: once at every event, and 200 times at random moments.
+//! After each kill another child resumes the session. The test checks that all acknowledged events
+//! are in the store, that every line is in the file, and that no line is there twice unless the model
+//! was told that it is unknown whether the command had an effect.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -46,23 +46,23 @@ use serde_json::{Value, json};
 use script::{Act, Script, call, calls, conversation, load, says};
 use world::{Seeing, World, mode, never, wait};
 
-/// Kills at random moments.
+/// Number of kills at random moments.
 const KILLS: usize = 200;
-/// Each comes after fewer events than this, and then within so many microseconds: longer than
-/// anything takes that lies between two events.
+/// Each kill happens after fewer events than this and then within [`DELAY`] microseconds, which is
+/// longer than any step between two events.
 const EVENTS: u64 = 20;
 const DELAY: u64 = 50_000;
-/// Worlds that are worked on at once.
+/// Number of worlds in parallel.
 const AT_ONCE: usize = 4;
-/// Lines that commands of the session write; the sub-run writes one more.
+/// Number of lines that the session's commands write; the sub-run writes one more.
 const LINES: usize = 4;
 const FOLDER: &str = "PROWESS_KILL_FOLDER";
 const SESSION: &str = "PROWESS_KILL_SESSION";
 const STEPS: &str = "PROWESS_KILL_STEPS";
 const SEED: &str = "PROWESS_KILL_SEED";
 
-/// What a model is told of a call that was begun and did not end.
-const TOLD: &str = "nobody knows whether it had an effect";
+/// Part of the message that the model gets about an interrupted call.
+const TOLD: &str = "it is unknown whether it had an effect";
 
 fn main() {
     harness::HELPER.get_or_init(prowess_sandbox::maybe_run_helper);
@@ -88,8 +88,8 @@ fn main() {
     }
 }
 
-/// What the model does next. It hangs on what it reads only, so that a new process goes on in the
-/// same way. Of a command of which nobody knows, it looks first whether its line is there.
+/// Decides the next step of the model. It depends only on the request, so that a new process
+/// continues in the same way. After an interrupted command the model first reads the log.
 fn decide(request: &Request) -> Act {
     if conversation(request).starts_with("Run skill: below") {
         return if conversation(request).contains("echo below") {
@@ -116,7 +116,7 @@ fn decide(request: &Request) -> Act {
                     .to_owned(),
                 "load_skill" if input["name"] == "below" => "below".to_owned(),
                 "load_skill" => {
-                    // Loading writes no line: it is simply done again.
+                    // Loading writes no line, so it can be repeated.
                     is_loaded |= !result.is_error;
                     continue;
                 }
@@ -157,7 +157,7 @@ fn decide(request: &Request) -> Act {
     }
 }
 
-/// Runs the session to its end, and says of each event that it is in the store.
+/// Runs the session to its end and acknowledges each stored event.
 fn child(folder: PathBuf) {
     let steps = std::env::var_os(STEPS).is_some();
     let world = World::at(folder);
@@ -193,9 +193,9 @@ fn child(folder: PathBuf) {
 /// A world in which a session is killed.
 struct Place {
     world: World,
-    /// The session, once one was begun.
+    /// The session, once it has started.
     session: Option<String>,
-    /// What was acknowledged, by session.
+    /// The acknowledged events, by session.
     said: BTreeMap<String, Vec<StampedEvent>>,
 }
 
@@ -224,9 +224,9 @@ impl Place {
         command.spawn().unwrap()
     }
 
-    /// Takes note of what a child acknowledged.
-    fn hear(&mut self, line: &str) {
-        // A line that the kill cut off was not said.
+    /// Parses and stores an acknowledgement of a child.
+    fn acknowledge(&mut self, line: &str) {
+        // Ignore a line that was truncated by the kill.
         let Some((session, event)) = line
             .strip_suffix('\n')
             .and_then(|line| line.split_once('\t'))
@@ -238,7 +238,7 @@ impl Place {
         self.said.entry(session.to_owned()).or_default().push(event);
     }
 
-    /// Nothing that was acknowledged is lost, and what is there makes sessions.
+    /// Asserts that no acknowledged event is lost and that the stored events are valid.
     fn check_store(&self) {
         let store = SqliteSessions::new(self.world.path("sessions.db"));
         for (session, said) in &self.said {
@@ -251,17 +251,17 @@ impl Place {
         }
     }
 
-    /// Runs it to its end without a kill.
+    /// Runs the session to its end without a kill.
     fn finish(&mut self) {
         let mut child = self.start(false);
         for line in lines(&mut child) {
-            self.hear(&line);
+            self.acknowledge(&line);
         }
         assert!(child.wait().unwrap().success());
     }
 
-    /// Looks at what is left in the end. Returns how often the model was told of an interruption,
-    /// and how many lines are there twice.
+    /// Checks the final state. Returns the number of interruptions that the model was told about and
+    /// the number of duplicate lines.
     fn check_end(&self) -> (usize, usize) {
         self.check_store();
         let store = SqliteSessions::new(self.world.path("sessions.db"));
@@ -286,17 +286,17 @@ impl Place {
         assert_eq!(
             log.lines().count(),
             names.len() + twice,
-            "nothing else is in {log:?}"
+            "unexpected lines in {log:?}"
         );
         assert!(
             twice <= told,
-            "{twice} lines twice, and the model was told {told} times: {log:?}"
+            "{twice} duplicate lines, but only {told} interruptions reported: {log:?}"
         );
         (told, twice)
     }
 }
 
-/// The lines that a child writes, with their ends.
+/// Returns the lines that a child writes, with their line endings.
 fn lines(child: &mut Child) -> impl Iterator<Item = String> + use<> {
     let mut reader = BufReader::new(child.stdout.take().unwrap());
     std::iter::from_fn(move || {
@@ -305,7 +305,7 @@ fn lines(child: &mut Child) -> impl Iterator<Item = String> + use<> {
     })
 }
 
-/// Kills a child once at each event, when it is in the store and nothing else was done yet.
+/// Kills a child once at each event, directly after it is stored.
 fn at_every_event() {
     let began = Instant::now();
     let next = AtomicUsize::new(1);
@@ -334,24 +334,21 @@ fn at_every_event() {
     });
     let (killed, told, twice) = (killed.into_inner(), told.into_inner(), twice.into_inner());
     println!(
-        "test at_every_event ... ok: {killed} kills, {told} calls cut off and told, {twice} lines twice, {} s",
+        "test at_every_event ... ok: {killed} kills, {told} interrupted calls reported, {twice} duplicate lines, {} s",
         began.elapsed().as_secs()
     );
     assert!(killed > 30, "{killed} events");
-    assert_eq!(
-        twice, 0,
-        "here every command had ended, or had not begun, when it was killed"
-    );
+    assert_eq!(twice, 0, "every command had either finished or not started");
     assert!(told >= LINES, "{told}");
 }
 
-/// Kills a child at its n-th event. Tells whether it has so many.
+/// Kills a child at its n-th event. Returns `false` if it has fewer events.
 fn kill_at(place: &mut Place, event: usize) -> bool {
     let mut child = place.start(true);
     let mut stdin: ChildStdin = child.stdin.take().unwrap();
     let mut heard = 0;
     for line in lines(&mut child) {
-        place.hear(&line);
+        place.acknowledge(&line);
         heard += 1;
         if heard == event {
             break;
@@ -363,7 +360,7 @@ fn kill_at(place: &mut Place, event: usize) -> bool {
     heard == event
 }
 
-/// Kills children at random moments until there were enough of them.
+/// Kills children at random moments, [`KILLS`] times.
 fn at_random_moments() {
     let began = Instant::now();
     let seed = std::env::var(SEED)
@@ -408,7 +405,7 @@ fn at_random_moments() {
     });
     let sum = |part: fn(&(usize, usize, usize)) -> usize| sums.iter().map(part).sum::<usize>();
     println!(
-        "test at_random_moments ... ok: {} kills of {} sessions, {} calls cut off and told, {} lines twice (told each time), {} s",
+        "test at_random_moments ... ok: {} kills of {} sessions, {} interrupted calls reported, {} duplicate lines (all reported), {} s",
         kills.into_inner(),
         sum(|one| one.0),
         sum(|one| one.1),
@@ -417,8 +414,8 @@ fn at_random_moments() {
     );
 }
 
-/// Kills a child some time after so many events, unless it is done before. Tells whether it was
-/// killed.
+/// Kills a child `micros` microseconds after its first `events` events. Returns `false` if the child
+/// finished before.
 fn kill_after(place: &mut Place, events: u64, micros: u64) -> bool {
     let mut child = place.start(false);
     let (say, heard) = mpsc::channel();
@@ -434,13 +431,13 @@ fn kill_after(place: &mut Place, events: u64, micros: u64) -> bool {
     while let Ok(line) = heard.recv_timeout(until.saturating_duration_since(Instant::now())) {
         said.push(line);
     }
-    // It may have ended by itself before.
+    // It may already have finished.
     child.kill().unwrap();
     let status = child.wait().unwrap();
     reader.join().unwrap();
     said.extend(heard);
     for line in &said {
-        place.hear(line);
+        place.acknowledge(line);
     }
     assert!(
         status.success() || status.code().is_none(),
@@ -449,7 +446,7 @@ fn kill_after(place: &mut Place, events: u64, micros: u64) -> bool {
     !status.success()
 }
 
-/// Numbers that look random, and are the same for the same seed.
+/// A seeded pseudo-random number generator.
 struct Random(u64);
 
 impl Random {

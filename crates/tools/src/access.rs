@@ -1,8 +1,8 @@
 //! Resolves skill names for models and checks permissions.
 //!
-//! The catalogue decides about visibility: a skill that is not granted to the agent, or that the user
-//! disabled, gives the same error as one that does not exist. The gate decides what may be done with
-//! a visible skill.
+//! The catalogue decides about visibility: a skill that is not granted to the agent, or that the
+//! user disabled, gives the same error as one that does not exist. The gate decides what may be
+//! done with a visible skill.
 
 use prowess_catalog::visibility::{Audience, CatalogView, HiddenReason, LookupRefusal};
 use prowess_diag::sanitize;
@@ -111,8 +111,8 @@ pub(crate) fn refused(view: &CatalogView<'_>, asked: &str, refusal: &LookupRefus
     ToolError::new(Why::NoSkill, text)
 }
 
-/// Decides about an action on a skill, and prompts the user if the gate requires it. As for commands,
-/// an `ask` rule prompts every time: approval is valid once.
+/// Decides about an action on a skill, and prompts the user if the gate requires it. As for
+/// commands, an `ask` rule prompts every time: approval is valid once.
 pub(crate) fn permit(
     context: &ToolContext,
     skill: &SkillHandle,
@@ -150,8 +150,8 @@ pub(crate) fn may_load_unasked(
     decision.verdict == Verdict::Allow && context.services.recorder.is_none()
 }
 
-/// Returns the decision of the rules about a tool, or `None` if no rule matches it. Without a rule, the
-/// tool itself asks for permission.
+/// Returns the decision of the rules about a tool, or `None` if no rule matches it. Without a rule,
+/// the tool itself asks for permission.
 pub(crate) fn tool_rules(context: &ToolContext, tool: &str, input: &Value) -> Option<Decision> {
     let fields = plain_fields(input);
     let arguments: Vec<(&str, &str)> = fields
@@ -202,8 +202,8 @@ pub(crate) fn permit_tool(
     context.settle(&what, &decision, question)
 }
 
-/// Returns `true` if a rule denies all skills to models: `Skill`. The tools about skills are then not
-/// available.
+/// Returns `true` if a rule denies all skills to models: `Skill`. The tools about skills are then
+/// not available.
 pub(crate) fn is_forbidden(context: &ToolContext) -> bool {
     let action = GateAction::Skill {
         name: "*",

@@ -1,8 +1,8 @@
 //! Permissions of an agent for tools that are not about skills: commands, files, the web.
 //!
 //! A sub-run acts as its skill, whose `allowed-tools` are the ceiling. In a conversation the agent
-//! acts for the user: actions in the `allowed-tools` of a loaded and trusted skill need no approval,
-//! and actions in its `disallowed-tools` are refused.
+//! acts for the user: actions in the `allowed-tools` of a loaded and trusted skill need no
+//! approval, and actions in its `disallowed-tools` are refused.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -70,8 +70,8 @@ impl ToolContext {
         }
     }
 
-    /// Decides about a command line that the agent runs in a folder, and prompts the user if the gate
-    /// requires it.
+    /// Decides about a command line that the agent runs in a folder, and prompts the user if the
+    /// gate requires it.
     pub fn approve_agent(
         &self,
         loaded: &Loaded,
@@ -114,8 +114,8 @@ impl ToolContext {
         self.judging(loaded).judge_as(action)
     }
 
-    /// Returns `true` if a skill is limited to its `allowed-tools`: in a sub-run, or if the settings
-    /// confine skills.
+    /// Returns `true` if a skill is limited to its `allowed-tools`: in a sub-run, or if the
+    /// settings confine skills.
     pub(crate) fn is_ceiling(&self, trust: &SkillTrust) -> bool {
         (self.acting.is_some() || self.settings.confine) && has_ceiling(trust)
     }

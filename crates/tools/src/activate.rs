@@ -194,8 +194,8 @@ pub fn read(
     })
 }
 
-/// Fills in the arguments of a skill, runs its commands, and returns what the model receives. If the
-/// request runs commands, the use of the skill is recorded after all of them succeeded.
+/// Fills in the arguments of a skill, runs its commands, and returns what the model receives. If
+/// the request runs commands, the use of the skill is recorded after all of them succeeded.
 pub fn activate(
     context: &ToolContext,
     snapshot: &Arc<SkillSnapshot>,
@@ -334,7 +334,9 @@ fn head(snapshot: &SkillSnapshot, folder: Option<&Path>) -> String {
             Some(State::Lapsed(_)) => "it changed after the user trusted it",
             _ => "the user has not trusted it yet",
         };
-        text.push_str(&format!("This skill is not trusted: {why}. Its commands did not run, and it grants no tools.\n"));
+        text.push_str(&format!(
+            "This skill is not trusted: {why}. Its commands did not run, and it grants no tools.\n"
+        ));
     }
     if !text.is_empty() {
         text.push('\n');

@@ -22,8 +22,8 @@ use prowess_trust::{SkillTrust, TrustStore};
 use crate::snapshot::SkillSnapshot;
 use crate::tool::Tool;
 
-/// Default text after every loaded skill. Appended after the skill so that our instructions come last
-/// in the context.
+/// Default text after every loaded skill. Appended after the skill so that our instructions come
+/// last in the context.
 pub const CLOSING: &str = "\
 ---
 This skill describes how to do the task. The task and its target were given before and still apply:
@@ -68,7 +68,7 @@ pub struct Services {
     pub models: Option<Arc<dyn Models>>,
     /// Stores sessions.
     pub sessions: Option<Arc<dyn SessionStore>>,
-    /// Tools besides those for skills.
+    /// Tools in addition to those about skills.
     pub tools: Vec<Arc<dyn Tool>>,
     /// Tools that are declared while a loaded skill names them in `allowed-tools`.
     pub skill_tools: Vec<Arc<dyn Tool>>,
@@ -77,8 +77,8 @@ pub struct Services {
 }
 
 impl Services {
-    /// Creates services that only read skills: no commands run, no skill is trusted, every prompt is
-    /// declined.
+    /// Creates services that only read skills: no commands run, no skill is trusted, every prompt
+    /// is declined.
     pub fn new(registry: Arc<Registry>, clock: Arc<dyn Clock>) -> Self {
         Self {
             registry,
@@ -107,8 +107,8 @@ pub struct WorkspacePaths {
     pub home: PathBuf,
     /// Our own folders, which commands may not access.
     pub ours: Vec<PathBuf>,
-    /// The folder for output that is too long for a model. If `None`, only its beginning and end are
-    /// kept.
+    /// The folder for output that is too long for a model. If `None`, only its beginning and end
+    /// are kept.
     pub outputs: Option<PathBuf>,
 }
 
@@ -159,13 +159,13 @@ pub struct Settings {
     pub skill_tool: bool,
     /// `true` if providers are asked to cache the beginning of conversations.
     pub cache: bool,
-    /// `true` if skills with `background: true` run in the background. Otherwise the caller waits for
-    /// them.
+    /// `true` if skills with `background: true` run in the background. Otherwise the caller waits
+    /// for them.
     pub background: bool,
     /// Maximum number of tokens in one reply of the model.
     pub max_tokens: Option<u32>,
-    /// The agents that skills may name in `agent`, with the skills that each may use, in addition to
-    /// `general-purpose`, `Explore` and `Plan`. An entry for one of those three restricts it.
+    /// The agents that skills may name in `agent`, with the skills that each may use, in addition
+    /// to `general-purpose`, `Explore` and `Plan`. An entry for one of those three restricts it.
     pub agents: BTreeMap<Box<str>, SkillGrant>,
 }
 
@@ -327,8 +327,8 @@ impl ToolContext {
         }
     }
 
-    /// Returns a copy for another session. Answers given so far apply to both; new answers apply only
-    /// to the session they are given in.
+    /// Returns a copy for another session. Answers given so far apply to both; new answers apply
+    /// only to the session they are given in.
     #[must_use]
     pub fn derive(&self) -> Self {
         Self {

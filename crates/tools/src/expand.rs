@@ -141,7 +141,7 @@ fn run(
         .services
         .runner
         .as_ref()
-        .ok_or_else(|| not_run("commands are not available".to_owned()))?;
+        .ok_or_else(|| not_run("running commands is not supported here".to_owned()))?;
     let positionals: Vec<&str> = slot.positionals.iter().map(AsRef::as_ref).collect();
     let variables: Vec<(&str, &str)> = slot
         .variables
@@ -265,8 +265,8 @@ fn failure(ran: &CommandResult) -> String {
     )
 }
 
-/// Returns `true` if a command succeeded. Exit code 1 is a success for programs that use it for "not
-/// found" or "different".
+/// Returns `true` if a command succeeded. Exit code 1 is a success for programs that use it for
+/// "not found" or "different".
 fn is_fine(script: &str, ran: &CommandResult) -> bool {
     if ran.is_success() {
         return true;

@@ -47,9 +47,9 @@ pub struct Called {
 
 /// Parses a message of a user.
 ///
-/// The list of skills ends before the first word that is not a skill that users may invoke, before a
-/// forked skill, and after a skill whose `argument-hint` begins with a slash, because its arguments
-/// may begin with slashes. The rest of the message is the arguments of all listed skills.
+/// The list of skills ends before the first word that is not a skill that users may invoke, before
+/// a forked skill, and after a skill whose `argument-hint` begins with a slash, because its
+/// arguments may begin with slashes. The rest of the message is the arguments of all listed skills.
 pub fn typed(context: &ToolContext, message: &str) -> Typed {
     let catalog = context.services.registry.snapshot();
     let view = CatalogView::new(&catalog, &context.settings.visibility, Audience::Person);

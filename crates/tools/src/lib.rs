@@ -1,8 +1,8 @@
 //! Skills as tools of an agent.
 //!
 //! [`ToolContext`] holds everything that the tools need. [`activate()`] renders a skill and its
-//! arguments to exactly the text that a model receives. [`Toolset`] selects the tools of an agent and
-//! calls them; `skills/` has one file for each tool about skills. [`typed`] parses user input:
+//! arguments to exactly the text that a model receives. [`Toolset`] selects the tools of an agent
+//! and calls them; `skills/` has one file for each tool about skills. [`typed`] parses user input:
 //! `/name text`. Sessions, the MCP server, the command line and the library share this code.
 
 mod access;

@@ -52,8 +52,8 @@ impl Loaded {
         active
     }
 
-    /// Adds a skill that was loaded earlier in the conversation. If `snapshot` is `None`, an existing
-    /// snapshot is kept.
+    /// Adds a skill that was loaded earlier in the conversation. If `snapshot` is `None`, an
+    /// existing snapshot is kept.
     pub fn restore(&mut self, active: ActiveSkill, snapshot: Option<Arc<SkillSnapshot>>) {
         let known = self.skills.remove(&active.name);
         let snapshot = snapshot.or_else(|| known?.snapshot);

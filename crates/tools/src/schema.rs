@@ -27,7 +27,7 @@ pub struct Schema {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("invalid schema: {why}")]
 pub struct SchemaFault {
-    /// What is wrong, and where.
+    /// The error and its location.
     pub why: Box<str>,
 }
 

@@ -19,8 +19,8 @@ use crate::context::ToolContext;
 use crate::hooks::HookSet;
 use crate::names::{self, SUBMIT};
 
-/// A skill at the time of one read. It is resolved, read, hashed and parsed once, and passed on as an
-/// `Arc`.
+/// A skill at the time of one read. It is resolved, read, hashed and parsed once, and passed on as
+/// an `Arc`.
 #[derive(Clone, Debug)]
 pub struct SkillSnapshot {
     /// The name that callers use.
@@ -212,8 +212,8 @@ impl SkillEffects {
             .is_some_and(|allowed| names::is_named(allowed, tool))
     }
 
-    /// Returns `true` if `disallowed-tools` removes a tool. The gate applies rules about some uses of
-    /// a tool. `submit` belongs to the caller of a run and is never removed.
+    /// Returns `true` if `disallowed-tools` removes a tool. The gate applies rules about some uses
+    /// of a tool. `submit` belongs to the caller of a run and is never removed.
     pub fn forbids(&self, tool: &str) -> bool {
         tool != SUBMIT && names::is_named(&self.disallowed, tool)
     }
@@ -338,7 +338,7 @@ impl SkillHandle {
 }
 
 impl ToolContext {
-    /// Resolves a name to a skill that a model or a person may use.
+    /// Resolves a name to a skill that a model or a user may use.
     pub fn resolve(&self, asked: &str, who: Audience) -> Result<SkillHandle, LookupRefusal> {
         let catalog = self.services.registry.snapshot();
         let view = CatalogView::new(&catalog, &self.settings.visibility, who);

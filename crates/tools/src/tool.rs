@@ -13,8 +13,8 @@ use crate::schema::{Schema, SchemaFault};
 
 /// A function that a model may call.
 ///
-/// Callers use [`Tool::call`], which validates the input before anything else happens and limits the
-/// size of the result.
+/// Callers use [`Tool::call`], which validates the input before anything else happens and limits
+/// the size of the result.
 pub trait Tool: Send + Sync + Debug {
     /// Returns the name.
     fn name(&self) -> &str;
@@ -46,8 +46,8 @@ pub trait Tool: Send + Sync + Debug {
         input: &Value,
     ) -> Result<ToolAnswer, ToolError>;
 
-    /// Returns `true` if a call needs no prompt, no command and no large read, so that it can run on
-    /// a thread that must not block. Data that was read to decide this is kept in `loaded`.
+    /// Returns `true` if a call needs no prompt, no command and no large read, so that it can run
+    /// on a thread that must not block. Data that was read to decide this is kept in `loaded`.
     fn is_quick(&self, _context: &ToolContext, _loaded: &mut Loaded, _input: &Value) -> bool {
         false
     }

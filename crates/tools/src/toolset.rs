@@ -25,7 +25,7 @@ pub enum Role {
     /// Talks to the user and finds skills itself.
     #[default]
     Orchestrator,
-    /// Does a part of the work and is told which skill to load.
+    /// Does a part of the work with the skills that it is given.
     Worker,
 }
 
@@ -36,8 +36,8 @@ pub struct ToolSelection {
     pub role: Role,
     /// `true` if a worker gets `list_skills`. An orchestrator always has it.
     pub list: bool,
-    /// `true` to add Agentick's `skill`, whose description lists every skill. For agents whose prompt
-    /// has no index.
+    /// `true` to add Agentick's `skill`, whose description lists every skill. For agents whose
+    /// prompt has no index.
     pub skill: bool,
     /// The skill that commands run as, in a sub-run. `None` for a loaded skill.
     pub runs_as: Option<Box<str>>,
@@ -135,8 +135,8 @@ impl Toolset {
     }
 
     /// Returns the tools to declare now, in a fixed order. Tools about skills need a visible skill,
-    /// and tools that run commands need a runner. As in Claude Code, tools that a rule denies by name
-    /// are left out: one tool (`run_command_line`), or all tools about skills (`Skill`).
+    /// and tools that run commands need a runner. As in Claude Code, tools that a rule denies by
+    /// name are left out: one tool (`run_command_line`), or all tools about skills (`Skill`).
     pub fn tools<'t>(&'t self, context: &ToolContext) -> impl Iterator<Item = &'t dyn Tool> {
         let no_skills = is_forbidden(context);
         self.available(context)
@@ -191,9 +191,9 @@ impl Toolset {
         tool::answer(&*offer.tool, context, loaded, input)
     }
 
-    /// Returns `true` if a call needs no prompt, no command and no large read, so that it can run on
-    /// a thread that must not block. Data that was read to decide this is kept in `loaded` for the
-    /// call.
+    /// Returns `true` if a call needs no prompt, no command and no large read, so that it can run
+    /// on a thread that must not block. Data that was read to decide this is kept in `loaded` for
+    /// the call.
     pub fn is_quick(
         &self,
         context: &ToolContext,
@@ -210,9 +210,9 @@ impl Toolset {
         })
     }
 
-    /// Checks a call without running the tool: the schema, and the rules about the tool and the skill
-    /// that it names. For hosts that implement the tool themselves. Returns the skill; `resolved` is
-    /// the skill if the caller has resolved it already.
+    /// Checks a call without running the tool: the schema, and the rules about the tool and the
+    /// skill that it names. For hosts that implement the tool themselves. Returns the skill;
+    /// `resolved` is the skill if the caller has resolved it already.
     pub fn admit(
         &self,
         context: &ToolContext,

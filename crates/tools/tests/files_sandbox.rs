@@ -1,6 +1,6 @@
-//! `bash` with real processes in the real sandbox.
+//! Tests of `bash` with real processes in the real sandbox.
 //!
-//! This program has a `main` of its own because it is also the helper of the sandbox.
+//! This program has its own `main` because it is also the sandbox helper.
 
 #![expect(
     clippy::unwrap_used,
@@ -29,13 +29,13 @@ use prowess_trust::TrustStore;
 use serde_json::{Value, json};
 
 const TESTS: &[(&str, fn())] = harness::tests! {
-    a_command_runs_in_the_project
-    the_gate_decides_about_commands
-    the_deadline_can_be_chosen
-    floods_are_cut_at_both_ends
-    nothing_outside_is_touched
-    a_loaded_skill_s_scripts_run_and_stay
-    allowed_tools_of_a_skill_are_not_asked_about
+    commands_run_in_the_project
+    gate_decides_about_commands
+    timeout_can_be_set
+    large_output_keeps_beginning_and_end
+    files_outside_the_project_are_protected
+    scripts_of_a_loaded_skill_run_and_are_read_only
+    allowed_tools_of_a_skill_need_no_approval
 };
 
 fn main() {
@@ -115,7 +115,7 @@ fn open(path: &Path, bits: u32) {
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(bits)).unwrap();
 }
 
-/// A toolset as an agent has it: for skills, and hands.
+/// Calls a tool of a complete toolset: tools about skills and file tools.
 fn call(
     context: &ToolContext,
     loaded: &mut Loaded,
@@ -138,7 +138,7 @@ fn bash(context: &ToolContext, command: &str) -> Result<ToolAnswer, ToolError> {
     )
 }
 
-fn a_command_runs_in_the_project() {
+fn commands_run_in_the_project() {
     let world = World::new();
     let context = world.context(PermissionMode::Yolo, &[]);
     let answer = bash(&context, "pwd; echo err >&2; exit 3").unwrap();
@@ -163,7 +163,7 @@ fn a_command_runs_in_the_project() {
     assert_eq!(answer.text, "1\tnew\n");
 }
 
-fn the_gate_decides_about_commands() {
+fn gate_decides_about_commands() {
     let world = World::new();
     let rules = [
         (Effect::Allow, "Bash(echo *)"),
@@ -188,11 +188,11 @@ fn the_gate_decides_about_commands() {
         bash(&none, "true")
             .unwrap_err()
             .to_string()
-            .contains("runs no commands")
+            .contains("not supported")
     );
 }
 
-fn the_deadline_can_be_chosen() {
+fn timeout_can_be_set() {
     let world = World::new();
     let context = world.context(PermissionMode::Yolo, &[]);
     let input = json!({ "command": "echo begun; sleep 600", "timeout_ms": 500 });
@@ -201,7 +201,7 @@ fn the_deadline_can_be_chosen() {
     assert!(answer.text.starts_with("Stopped after ") && answer.text.contains("begun"));
 }
 
-fn floods_are_cut_at_both_ends() {
+fn large_output_keeps_beginning_and_end() {
     let world = World::new();
     let context = world.context(PermissionMode::Yolo, &[]);
     let answer = bash(
@@ -217,12 +217,12 @@ fn floods_are_cut_at_both_ends() {
     assert!(stdout.unwrap().starts_with("first\n") && stdout.unwrap().ends_with("last"));
     assert!(stderr.unwrap().starts_with("1\n2\n") && stderr.unwrap().ends_with("\n100000"));
     assert!(
-        !answer.text.contains("[left out: "),
-        "the tool bounds itself"
+        !answer.text.contains("[truncated: "),
+        "the tool limits its own output"
     );
 }
 
-fn nothing_outside_is_touched() {
+fn files_outside_the_project_are_protected() {
     let world = World::new();
     let context = world.context(PermissionMode::Yolo, &[]);
     let answer = bash(
@@ -235,7 +235,7 @@ fn nothing_outside_is_touched() {
     assert!(!world.path("project/.envrc").exists());
 }
 
-fn a_loaded_skill_s_scripts_run_and_stay() {
+fn scripts_of_a_loaded_skill_run_and_are_read_only() {
     let world = World::new();
     let context = world.context(PermissionMode::Yolo, &[]);
     let script = world.path("person/.agents/skills/work/run.sh");
@@ -251,7 +251,7 @@ fn a_loaded_skill_s_scripts_run_and_stay() {
     let answer = call(&context, &mut loaded, "bash", &input).unwrap();
     assert!(answer.text.contains("from the skill"), "{}", answer.text);
     assert!(!std::fs::read_to_string(&script).unwrap().ends_with("x\n"));
-    // What belongs to a loaded skill is read unasked, and not written.
+    // Files of a loaded skill can be read without approval, and cannot be written.
     let ask = world.context(PermissionMode::Ask, &[]);
     let read = json!({ "path": script });
     assert!(call(&ask, &mut Loaded::default(), "read", &read).is_err());
@@ -260,8 +260,8 @@ fn a_loaded_skill_s_scripts_run_and_stay() {
     assert!(call(&context, &mut loaded, "write", &write).is_err());
 }
 
-/// `allowed-tools: Read Bash(echo *)` means `read` and `bash`.
-fn allowed_tools_of_a_skill_are_not_asked_about() {
+/// `allowed-tools: Read Bash(echo *)` refers to the tools `read` and `bash`.
+fn allowed_tools_of_a_skill_need_no_approval() {
     let world = World::new();
     std::fs::write(world.path("outside"), "x").unwrap();
     let context = world.context(PermissionMode::Ask, &[]);

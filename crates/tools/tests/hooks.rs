@@ -1,6 +1,6 @@
-//! Hooks of skills as real processes in the real sandbox. Cases 126 and 129 of reference §9.6.
+//! Tests of skill hooks with real processes in the real sandbox. Includes cases 126 and 129.
 //!
-//! This program has a `main` of its own because it is also the helper of the sandbox.
+//! This program has its own `main` because it is also the sandbox helper.
 
 #![expect(
     clippy::unwrap_used,
@@ -32,33 +32,33 @@ use prowess_traits::{ApprovalRequest, Approver, Clock};
 use prowess_trust::{SkillTrust, TrustStore};
 use serde_json::{Value, json};
 
-/// Every test; a name that is given chooses among them, as elsewhere.
+/// All tests. Arguments filter them by name.
 const TESTS: &[(&str, fn())] = harness::tests! {
     case_126_hooks_of_a_confined_skill_are_honoured
     case_129_hooks_live_with_their_skill
     case_129_once_fires_once
     case_129_exit_2_blocks_and_exit_1_does_not
     case_129_a_timeout_does_not_block
-    untrusted_skills_run_nothing
-    a_skill_that_changed_runs_nothing
-    hooks_read_what_happened
-    the_strictest_answer_counts_and_none_widens
-    input_goes_from_hook_to_hook
-    floods_are_cut
-    a_long_answer_is_no_answer
-    nonsense_blocks_nothing
-    words_without_a_shell_stay_words
-    programs_are_those_of_the_skill
-    the_gate_decides_and_a_no_is_remembered
-    a_yes_for_the_session_is_asked_for_once
-    rules_of_a_person_stand_above_hooks
-    matchers_and_conditions_choose
-    agents_stop_in_the_end
-    what_is_written_at_the_start_is_for_the_model
-    hooks_are_in_the_sandbox
-    input_that_nobody_reads_hurts_nobody
-    commands_can_be_switched_off
-    every_skill_that_is_active_has_its_say
+    untrusted_skills_run_no_hooks
+    changed_skills_run_no_hooks
+    hooks_receive_the_event
+    strictest_decision_wins_and_none_widens_permissions
+    updated_input_is_passed_to_the_next_hook
+    large_output_is_truncated
+    oversized_json_is_ignored
+    invalid_output_does_not_block
+    arguments_without_a_shell_are_literal
+    relative_programs_resolve_in_the_skill_folder
+    gate_decides_and_refusal_is_remembered
+    session_approval_prompts_once
+    user_rules_override_hooks
+    matchers_and_conditions_select_hooks
+    stop_hooks_cannot_block_forever
+    output_of_start_hooks_reaches_the_model
+    hooks_run_in_the_sandbox
+    unread_input_is_not_an_error
+    commands_can_be_disabled
+    hooks_of_all_active_skills_run
 };
 
 fn main() {
@@ -79,7 +79,7 @@ fn case_126_hooks_of_a_confined_skill_are_honoured() {
         context.services.approver = Arc::new(Always(ApprovalAnswer::Once));
         let outcome = fire(&context, &bash("ls"));
         assert_eq!(outcome.is_blocked(), runs, "{outcome:?}");
-        // A ceiling holds for hooks, too, and nobody is asked about it.
+        // The ceiling applies to hooks too, without a prompt.
         assert_eq!(matches!(outcome.runs[0].end, HookEnd::NotRun { .. }), !runs);
     }
 }
@@ -115,7 +115,7 @@ fn case_129_once_fires_once() {
     }
     assert_eq!(world.read("once").lines().count(), 1);
     assert_eq!(world.read("often").lines().count(), 3);
-    // Another session is another session.
+    // `once` is per session.
     assert_eq!(fire(&context, &bash("ls")).runs.len(), 2);
 }
 
@@ -174,7 +174,7 @@ fn case_129_a_timeout_does_not_block() {
     assert_eq!(outcome.verdict, None);
 }
 
-fn untrusted_skills_run_nothing() {
+fn untrusted_skills_run_no_hooks() {
     let world = World::untrusted(&hook(
         "PreToolUse",
         "*",
@@ -194,13 +194,13 @@ fn untrusted_skills_run_nothing() {
         assert_eq!(outcome.verdict, None);
         assert!(!world.path("canary").exists());
     }
-    // The same hook of the same skill, once a person trusts it.
+    // The same hook runs after the user trusts the skill.
     world.trust();
     assert!(fire(&world.context(), &bash("ls")).is_blocked());
     assert!(world.path("canary").exists());
 }
 
-fn a_skill_that_changed_runs_nothing() {
+fn changed_skills_run_no_hooks() {
     let world = World::new(&hook("PreToolUse", "*", "./guard.sh"));
     world.script("guard.sh", "exit 2");
     world.trust();
@@ -217,13 +217,13 @@ fn a_skill_that_changed_runs_nothing() {
     assert!(again().is_blocked());
     world.script("guard.sh", "echo x > $CLAUDE_PROJECT_DIR/canary");
     assert!(matches!(&again().runs[0].end, HookEnd::NotRun { why } if why.contains("changed")));
-    // Trusted again, but these are not the hooks that were loaded.
+    // Trusted again, but the loaded hooks are from the earlier version.
     world.trust();
     assert!(matches!(&again().runs[0].end, HookEnd::NotRun { .. }));
     assert!(!world.path("canary").exists());
 }
 
-fn hooks_read_what_happened() {
+fn hooks_receive_the_event() {
     let world = World::new(
         r#"
   PreToolUse: [{hooks: [{type: command, command: "cat > $PROWESS_PROJECT_DIR/pre"}]}]
@@ -281,7 +281,7 @@ fn hooks_read_what_happened() {
     );
     let start = HookEvent::SessionStart { source: "resume" };
     assert_eq!(seen(&start, "start")["source"], "resume");
-    // A hook starts in the project, and knows the folder of its skill.
+    // A hook runs in the project and receives the folder of its skill.
     let folder = world.skill_folder();
     let said = fire(&context, &start).context.remove(0).text;
     assert_eq!(
@@ -290,7 +290,7 @@ fn hooks_read_what_happened() {
     );
 }
 
-fn the_strictest_answer_counts_and_none_widens() {
+fn strictest_decision_wins_and_none_widens_permissions() {
     let says = |words: &[&str]| {
         let hooks: String = words
             .iter()
@@ -335,7 +335,7 @@ fn the_strictest_answer_counts_and_none_widens() {
     assert_eq!(HookOutcome::default().tighten(Verdict::Ask), Verdict::Ask);
 }
 
-fn input_goes_from_hook_to_hook() {
+fn updated_input_is_passed_to_the_next_hook() {
     let world = World::new(
         r#"
   PreToolUse:
@@ -369,7 +369,7 @@ fn input_goes_from_hook_to_hook() {
     assert!(outcome.is_blocked() && outcome.updated_input.is_none());
 }
 
-fn floods_are_cut() {
+fn large_output_is_truncated() {
     let flood = "head -c 20000000 /dev/zero | tr '\\\\0' x";
     let world = World::new(&hook("UserPromptSubmit", "", flood));
     let outcome = fire(
@@ -396,7 +396,7 @@ fn floods_are_cut() {
     }
 }
 
-fn a_long_answer_is_no_answer() {
+fn oversized_json_is_ignored() {
     let line = "echo '{'; head -c 20000000 /dev/zero | tr '\\\\0' ' '; echo '\\\"decision\\\": \\\"block\\\"}'";
     let world = World::new(&hook("PreToolUse", "", line));
     let outcome = fire(&world.context(), &bash("ls"));
@@ -409,7 +409,7 @@ fn a_long_answer_is_no_answer() {
     assert!(outcome.runs[0].faults[0].contains("too long"));
 }
 
-fn nonsense_blocks_nothing() {
+fn invalid_output_does_not_block() {
     for line in [
         "echo '{'",
         "echo '{\\\"decision\\\": \\\"block\\\"'",
@@ -450,7 +450,7 @@ fn nonsense_blocks_nothing() {
     }
 }
 
-fn words_without_a_shell_stay_words() {
+fn arguments_without_a_shell_are_literal() {
     let world = World::new(
         r#"
   UserPromptSubmit:
@@ -471,7 +471,7 @@ fn words_without_a_shell_stay_words() {
     assert_eq!(outcome.context[0].text, wanted, "{:?}", outcome.runs);
 }
 
-fn programs_are_those_of_the_skill() {
+fn relative_programs_resolve_in_the_skill_folder() {
     for hook in [
         "command: \"./guard.sh one; exit 3\"",
         "command: ./guard.sh, args: [one]",
@@ -480,7 +480,7 @@ fn programs_are_those_of_the_skill() {
         let world = World::new(&hooks);
         world.script("guard.sh", "echo $1 >&2; pwd >&2; exit 1");
         world.trust();
-        // A project that puts something in its way.
+        // The project contains a program with the same name.
         std::fs::copy("/bin/true", world.path("guard.sh")).unwrap();
         let event = HookEvent::UserPromptSubmit { prompt: "" };
         let outcome = fire(&world.context(), &event);
@@ -494,7 +494,7 @@ fn programs_are_those_of_the_skill() {
     }
 }
 
-fn the_gate_decides_and_a_no_is_remembered() {
+fn gate_decides_and_refusal_is_remembered() {
     let hooks = hook("PreToolUse", "", "echo x >> $CLAUDE_PROJECT_DIR/canary");
     let world = World::with(&hooks, "Read", true);
     let mut context = world.context();
@@ -512,14 +512,14 @@ fn the_gate_decides_and_a_no_is_remembered() {
     }
     assert_eq!(asked.count.load(Ordering::Relaxed), 1);
     assert!(!world.path("canary").exists());
-    // Another session asks again, and a yes is a yes.
+    // Another session prompts again.
     context.services.approver = Arc::new(Always(ApprovalAnswer::Once));
     let outcome = fire(&context, &bash("ls"));
     assert_eq!(outcome.runs[0].end, HookEnd::Fine, "{outcome:?}");
     assert!(world.path("canary").exists());
 }
 
-fn a_yes_for_the_session_is_asked_for_once() {
+fn session_approval_prompts_once() {
     for command in [
         "command: \"./guard.sh one\"",
         "command: \"./guard.sh $CLAUDE_PROJECT_DIR | cat\"",
@@ -542,7 +542,7 @@ fn a_yes_for_the_session_is_asked_for_once() {
     }
 }
 
-fn rules_of_a_person_stand_above_hooks() {
+fn user_rules_override_hooks() {
     let world = World::new(&hook("PreToolUse", "", "touch $CLAUDE_PROJECT_DIR/canary"));
     let context = world.context();
     let mut rules = PermissionRules::default();
@@ -560,7 +560,7 @@ fn rules_of_a_person_stand_above_hooks() {
     assert!(world.path("canary").exists());
 }
 
-fn matchers_and_conditions_choose() {
+fn matchers_and_conditions_select_hooks() {
     let world = World::new(
         r#"
   PreToolUse:
@@ -613,7 +613,7 @@ fn matchers_and_conditions_choose() {
         pre("WebFetch", json!({"url": "https://example.com.evil.org/"})),
         [""; 0]
     );
-    // A tool that goes by another name, too.
+    // A tool with an additional name.
     let input = json!({"commandLine": "git push origin", "reason": "r"});
     let tool = ToolCall {
         name: "run_command_line",
@@ -629,7 +629,7 @@ fn matchers_and_conditions_choose() {
     assert_eq!(ran(&HookEvent::SessionStart { source: "startup" }), [""; 0]);
 }
 
-fn agents_stop_in_the_end() {
+fn stop_hooks_cannot_block_forever() {
     let world = World::new(&hook(
         "Stop",
         "",
@@ -655,7 +655,7 @@ fn agents_stop_in_the_end() {
             "{outcome:?}"
         );
     }
-    // What a person says begins anew.
+    // A user message resets the count.
     fire_with(&context, &stop, &mut state);
     assert_ne!(state, HookState::default());
     fire_with(
@@ -676,7 +676,7 @@ fn agents_stop_in_the_end() {
     );
 }
 
-fn what_is_written_at_the_start_is_for_the_model() {
+fn output_of_start_hooks_reaches_the_model() {
     for event in [
         HookEvent::SessionStart { source: "startup" },
         HookEvent::UserPromptSubmit { prompt: "" },
@@ -689,7 +689,7 @@ fn what_is_written_at_the_start_is_for_the_model() {
     assert!(fire(&world.context(), &bash("ls")).context.is_empty());
 }
 
-fn hooks_are_in_the_sandbox() {
+fn hooks_run_in_the_sandbox() {
     let world = World::new(&hook(
         "UserPromptSubmit",
         "",
@@ -703,13 +703,13 @@ fn hooks_are_in_the_sandbox() {
     assert!(!world.skill_folder().join("canary").exists());
     let canary = world.root.path().join("outside/canary");
     assert!(!canary.exists());
-    // Without a sandbox the same hook gets out, so it was the sandbox that held it.
+    // Control: without a sandbox, the same hook succeeds.
     context.settings.strength = Strength::Off;
     assert!(fire(&context, &event).context[0].text.starts_with("secret"));
     assert!(canary.exists());
 }
 
-fn input_that_nobody_reads_hurts_nobody() {
+fn unread_input_is_not_an_error() {
     let big = json!({"content": "x".repeat(4 << 20)});
     let world = World::new(&hook("PreToolUse", "", "exec 0<&-; exit 2"));
     let event = HookEvent::PreToolUse {
@@ -721,7 +721,7 @@ fn input_that_nobody_reads_hurts_nobody() {
     assert!(world.read("count").trim().parse::<usize>().unwrap() > 4 << 20);
 }
 
-fn commands_can_be_switched_off() {
+fn commands_can_be_disabled() {
     let world = World::new(&hook("PreToolUse", "", "true; exit 2"));
     let mut context = world.context();
     context.settings.commands = false;
@@ -736,12 +736,12 @@ fn commands_can_be_switched_off() {
     assert!(matches!(outcome.runs[0].end, HookEnd::NotRun { .. }) && !outcome.is_blocked());
 }
 
-fn every_skill_that_is_active_has_its_say() {
+fn hooks_of_all_active_skills_run() {
     let world = World::new(&hook("PreToolUse", "", "true"));
     let context = world.context();
     let other = World::new(&hook("PreToolUse", "", "echo no >&2; exit 2"));
     let (first, second) = (load(&context), load(&other.context()));
-    // The other one is trusted elsewhere only: here it is as good as changed.
+    // The other skill is trusted only in the other store.
     let active = [(&first.0, &first.1), (&second.0, &second.1)];
     let outcome = run_hooks(&context, &active, &bash("ls"), &mut HookState::default());
     assert_eq!(outcome.runs[0].end, HookEnd::Fine);
@@ -762,7 +762,7 @@ fn every_skill_that_is_active_has_its_say() {
 
 const NOTHING: Value = Value::Null;
 
-/// The frontmatter of one hook; `command` stands in double quotes.
+/// Returns the frontmatter of one hook. `command` is put in double quotes.
 fn hook(event: &str, matcher: &str, command: &str) -> String {
     format!(
         "\n  {event}:\n    - matcher: \"{matcher}\"\n      hooks: [{{type: command, command: \"{command}\"}}]"
@@ -785,13 +785,13 @@ fn bash(line: &str) -> HookEvent<'static> {
     }
 }
 
-/// A project with one skill, and a person who may trust it.
+/// A project with one skill, and a trust store.
 struct World {
     root: tempfile::TempDir,
 }
 
 impl World {
-    /// A skill that may run every command and that a person trusts.
+    /// Creates a trusted skill that may run every command.
     fn new(hooks: &str) -> Self {
         Self::with(hooks, "Bash Edit", true)
     }
@@ -888,7 +888,7 @@ impl World {
     }
 }
 
-/// The skill's hooks and trust, as an activation finds them.
+/// Returns the hooks and the trust of the skill, as in an activation.
 fn load(context: &ToolContext) -> (HookSet, SkillTrust) {
     let catalog = context.services.registry.snapshot();
     let skill = &catalog.resolve("guard").unwrap().skill;
@@ -899,7 +899,7 @@ fn load(context: &ToolContext) -> (HookSet, SkillTrust) {
     (set, read.trust)
 }
 
-/// Runs the hooks for an event, in a session of its own.
+/// Runs the hooks for an event in a new session.
 fn fire(context: &ToolContext, event: &HookEvent<'_>) -> HookOutcome {
     fire_with(context, event, &mut HookState::default())
 }

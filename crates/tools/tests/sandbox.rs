@@ -1,6 +1,6 @@
-//! `run_command_line` and `load_skill` with real processes in the real sandbox.
+//! Tests of `run_command_line` and `load_skill` with real processes in the real sandbox.
 //!
-//! This program has a `main` of its own because it is also the helper of the sandbox.
+//! This program has its own `main` because it is also the sandbox helper.
 
 #![expect(
     clippy::unwrap_used,
@@ -28,9 +28,9 @@ use prowess_trust::TrustStore;
 use serde_json::{Value, json};
 
 const TESTS: &[(&str, fn())] = harness::tests! {
-    skilled_crew_e1_e2_e4_a_command_runs_in_the_skill_s_folder
+    skilled_crew_e1_e2_e4_a_command_runs_in_the_skill_folder
     skilled_crew_e6_e7_the_deadline_ends_all_of_it
-    skilled_crew_e8_a_flood_is_cut
+    skilled_crew_e8_large_output_is_truncated
     skilled_crew_e9_x11_the_environment_is_small
     skilled_crew_x2_x3_nothing_outside_is_touched
     trust_opens_the_door_and_a_change_closes_it
@@ -42,7 +42,7 @@ fn main() {
     harness::run(TESTS);
 }
 
-/// A project with one skill, which may run its own script.
+/// A project with one skill that may run its own script.
 struct World {
     root: tempfile::TempDir,
 }
@@ -141,7 +141,7 @@ fn call(
         .call(context, loaded, tool, input)
 }
 
-fn skilled_crew_e1_e2_e4_a_command_runs_in_the_skill_s_folder() {
+fn skilled_crew_e1_e2_e4_a_command_runs_in_the_skill_folder() {
     let world = World::new("pwd; cat; echo err >&2; exit 4");
     let value = run(&world.context(), "./run.sh one 'two three'").unwrap();
     let folder = world.skill().canonicalize().unwrap();
@@ -156,7 +156,7 @@ fn skilled_crew_e1_e2_e4_a_command_runs_in_the_skill_s_folder() {
     );
 }
 
-/// That nothing of it survives is shown where commands are run (`crates/exec/tests/it/orphans.rs`).
+/// `crates/sandbox/tests/it/orphans.rs` checks that no process survives.
 fn skilled_crew_e6_e7_the_deadline_ends_all_of_it() {
     let world = World::new("echo begun; sleep 600 & sleep 600");
     let mut context = world.context();
@@ -169,7 +169,7 @@ fn skilled_crew_e6_e7_the_deadline_ends_all_of_it() {
     );
 }
 
-fn skilled_crew_e8_a_flood_is_cut() {
+fn skilled_crew_e8_large_output_is_truncated() {
     let world = World::new("head -c 5000000 /dev/zero | tr '\\0' 'x'; printf '\\xff\\xfeend'");
     let value = run(&world.context(), "./run.sh").unwrap();
     assert_eq!(value["truncated"], true);
@@ -226,8 +226,8 @@ fn agentick_injection_through_both_doors() {
     assert!(!world.path("project/pwned").exists() && !world.skill().join("pwned").exists());
 }
 
-/// Every value, in three forms of injection each, through the gate and the real sandbox, with the
-/// project and the skill writable as far as a skill can get: the canary never appears.
+/// Passes each attack value through three forms of injection, the gate and the real sandbox, with
+/// as much write access as a skill can have. The canary must never appear.
 fn a_value_is_never_code_in_the_sandbox() {
     let head = "---\nname: work\ndescription: Works.\nallowed-tools: Bash\n---\n";
     let world = World::new("true");
@@ -238,7 +238,7 @@ fn a_value_is_never_code_in_the_sandbox() {
         ]
         .map(|file| file.exists())
     };
-    // The control: an author who writes it makes the file.
+    // Control: a command in the skill itself creates the canary.
     world.write("SKILL.md", &format!("{head}!`touch {CANARY}`\n"));
     world.trust();
     call(

@@ -1,8 +1,9 @@
-//! Remembers which skills a person trusts, and shows what that means.
+//! Stores which skills a user trusts, and summarises what trusting a skill allows.
 //!
-//! Skills of a project, of a server and of an agent are inert until a person trusts them. Trust is
-//! kept outside of any project, one small file for each skill, and is bound to a digest over every
-//! file: one changed byte, and the skill is inert again, with a list of what changed.
+//! Skills that come from a project or a server, or that an agent wrote, run no commands and grant
+//! no tools until the user trusts them. Trust is stored outside of projects, in one small file for
+//! each skill, and is bound to a digest over every file of the skill: if one byte changes, the
+//! trust lapses, and the changed files are listed.
 
 mod skill_trust;
 mod store;
@@ -14,9 +15,9 @@ pub use skill_trust::SkillTrust;
 pub use store::{Change, Entry, Error, Record, State, TrustStore, digest_of};
 pub use summary::{GrantLine, HiddenText, TrustSummary, summarise};
 
-/// Tells whether a skill must be trusted before it may do anything. What a person put into their own
-/// folders, named on the command line or built into a program is theirs; what came with a project or
-/// from a server, or was written by an agent, is not.
+/// Returns `true` if a skill must be trusted before it may run commands or grant tools: it comes
+/// from a project or a server, or an agent wrote it. Skills in the user's own folders, named on the
+/// command line or built into a program need no trust.
 pub fn is_required(skill: &Skill) -> bool {
     matches!(skill.id.origin.scope, Scope::Project | Scope::Server)
         || skill.creator.as_deref() == Some("agent")

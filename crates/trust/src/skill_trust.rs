@@ -1,4 +1,4 @@
-//! The trust verdict about a skill, as the gate uses it.
+//! The trust verdict about a skill, for the gate.
 
 use std::path::{Path, PathBuf};
 
@@ -15,11 +15,11 @@ use crate::store::{Error, State, TrustStore};
 pub struct SkillTrust {
     /// The name of the skill.
     pub name: Box<str>,
-    /// Its folder, or its file if a single file is the skill. `None` if it is not on disk.
+    /// Its folder, or its file if the skill is a single file. `None` if it is not on disk.
     pub place: Option<PathBuf>,
     /// The digest over all its files.
     pub digest: String,
-    /// `true` if the skill is inert until a person trusts it.
+    /// `true` if the skill must be trusted before it may run commands or grant tools.
     pub required: bool,
     /// The state in the trust store. `None` if no trust is required.
     pub state: Option<State>,
@@ -67,7 +67,7 @@ impl SkillTrust {
         !self.required || self.state.as_ref().is_some_and(State::is_trusted)
     }
 
-    /// Returns the skill as the gate sees it. With a ceiling, it may use nothing but its
+    /// Returns the skill as an actor for the gate. With a ceiling, it is limited to its
     /// `allowed-tools`.
     pub fn actor(&self, ceiling: bool) -> Actor<'_> {
         Actor {

@@ -12,14 +12,14 @@ use prowess_registry::{ContentsError, files_of};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-/// Largest record that is read; 10,000 files of a skill fit.
+/// Maximum size of a record in bytes; enough for 10,000 files.
 const MAX_RECORD: u64 = 4 * 1024 * 1024;
-/// Most records that are listed.
+/// Maximum number of records to list.
 const MAX_RECORDS: usize = 100_000;
-/// The form of the records.
+/// The version of the record format.
 const VERSION: u32 = 1;
 
-/// Why trust could not be looked up or changed.
+/// Error from looking up or changing trust.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -27,63 +27,63 @@ pub enum Error {
     #[error(transparent)]
     Contents(#[from] ContentsError),
     /// A file of the store or of the skill could not be read or written.
-    #[error("cannot {verb} {}", path.display())]
+    #[error("cannot {verb} `{}`", path.display())]
     File {
-        /// What was tried.
+        /// The operation.
         verb: &'static str,
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The cause.
         source: std::io::Error,
     },
     /// The skill changed between being shown and being trusted.
-    #[error("{} changed after it was shown", path.display())]
+    #[error("`{}` changed after it was shown", path.display())]
     Changed {
         /// The skill.
         path: PathBuf,
     },
 }
 
-/// What is remembered of a trusted skill.
+/// The record of a trusted skill.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Record {
     version: u32,
-    /// Where the skill is.
+    /// The path of the skill.
     pub path: String,
     /// The digest over all its files.
     pub digest: String,
-    /// When it was trusted, in seconds since 1970.
+    /// The time it was trusted, in seconds since 1970.
     pub since: u64,
     /// Each file by name, with its kind and digest.
     files: BTreeMap<String, String>,
 }
 
-/// Whether a skill is trusted.
+/// The trust state of a skill.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum State {
-    /// Nobody ever trusted it.
+    /// It was never trusted.
     Never,
-    /// A person trusts exactly these files.
+    /// The user trusts exactly these files.
     Trusted(Record),
-    /// A person trusted it, and it changed since.
+    /// It changed after the user trusted it.
     Lapsed(Record),
-    /// There is a record that cannot be read; it counts for nothing.
+    /// Its record cannot be read and is ignored.
     Damaged {
         /// The record.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The error.
         why: String,
     },
 }
 
 impl State {
-    /// Tells whether the skill may do something.
+    /// Returns `true` if the skill is trusted.
     pub fn is_trusted(&self) -> bool {
         matches!(self, Self::Trusted(_))
     }
 }
 
-/// A file that is not what it was.
+/// A changed file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
     /// It is new.
@@ -92,7 +92,7 @@ pub enum Change {
     Removed(String),
     /// Its content changed.
     Edited(String),
-    /// It became or ceased to be executable, or a link.
+    /// Its kind changed: file, executable or link.
     Mode(String),
 }
 
@@ -101,35 +101,35 @@ pub enum Change {
 pub enum Entry {
     /// A record.
     Record(Record),
-    /// Something else.
+    /// A file that cannot be read as a record.
     Damaged {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The error.
         why: String,
     },
 }
 
-/// The records of a person.
+/// The trust records of a user.
 #[derive(Clone, Debug)]
 pub struct TrustStore {
     folder: PathBuf,
 }
 
 impl TrustStore {
-    /// A store in a folder, which need not exist. It must not be inside a project.
+    /// Opens a store in a folder, which need not exist and must not be inside a project.
     pub fn new(folder: impl Into<PathBuf>) -> Self {
         Self {
             folder: folder.into(),
         }
     }
 
-    /// Where the records are.
+    /// Returns the folder of the records.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// Looks up a skill: a folder, or a file if a single file is the skill. Reads its files.
+    /// Looks up a skill: a folder or a single file. Reads its files.
     pub fn state(&self, skill: &Path) -> Result<State, Error> {
         let path = real(skill)?;
         match self.record(&path) {
@@ -166,16 +166,16 @@ impl TrustStore {
         match read_record(&file) {
             Ok(None) => Err(State::Never),
             Ok(Some(record)) if record.path == spell(path) => Ok(record),
-            Ok(Some(_)) => Err(damaged("it belongs to another folder".to_owned())),
+            Ok(Some(_)) => Err(damaged("it belongs to another path".to_owned())),
             Err(why) => Err(damaged(why)),
         }
     }
 
-    /// Trusts a skill as it was shown: `seen` is the digest that the person looked at.
+    /// Trusts a skill as it was shown. `seen` is the digest that was shown to the user.
     pub fn grant(&self, skill: &Path, seen: &str, now: u64) -> Result<Record, Error> {
         let path = real(skill)?;
         let files = each_file(&path)?;
-        // Hashed last, so that what is written down is what was just listed or nothing.
+        // Hashed last: the record is written only if it describes the files that were just listed.
         let digest = digest_of(&path)?;
         if digest != seen || digest_of_list(&files) != digest_of_list(&each_file(&path)?) {
             return Err(Error::Changed { path });
@@ -191,7 +191,8 @@ impl TrustStore {
         Ok(record)
     }
 
-    /// Takes trust back. Tells whether there was any. The skill itself may be gone already.
+    /// Revokes trust. Returns `true` if there was a record. The skill itself need not exist any
+    /// more.
     pub fn revoke(&self, skill: &Path) -> Result<bool, Error> {
         let path = real(skill).unwrap_or_else(|_| skill.to_owned());
         let record = self.record_path(&path);
@@ -206,7 +207,7 @@ impl TrustStore {
         }
     }
 
-    /// Every record, by path of the skill.
+    /// Returns all records, sorted by the path of the skill.
     pub fn list(&self) -> Result<Vec<Entry>, Error> {
         let entries = match fs::read_dir(&self.folder) {
             Ok(entries) => entries,
@@ -243,7 +244,7 @@ impl TrustStore {
         self.folder.join(format!("{}.json", &name[..40]))
     }
 
-    /// Writes a record so that a crash leaves the old one or the new one.
+    /// Writes a record atomically: after a crash, either the old or the new one exists.
     fn write(&self, path: &Path, record: &Record) -> Result<(), Error> {
         let failed = |source| Error::File {
             verb: "write",
@@ -278,7 +279,7 @@ fn verdict(record: Record, digest: &str) -> State {
     }
 }
 
-/// Reads a record; nothing when there is none.
+/// Reads a record. Returns `None` if there is none.
 fn read_record(path: &Path) -> Result<Option<Record>, String> {
     let file = match fs::File::open(path) {
         Ok(file) => file,
@@ -291,10 +292,7 @@ fn read_record(path: &Path) -> Result<Option<Record>, String> {
         .map_err(|error| error.to_string())?;
     let record: Record = serde_json::from_str(&text).map_err(|error| error.to_string())?;
     if record.version != VERSION {
-        return Err(format!(
-            "it was written by another version ({})",
-            record.version
-        ));
+        return Err(format!("unsupported version {}", record.version));
     }
     Ok(Some(record))
 }
@@ -307,7 +305,7 @@ fn real(skill: &Path) -> Result<PathBuf, Error> {
     })
 }
 
-/// A path as text; bytes that are not UTF-8 are escaped.
+/// Converts a path to text. Bytes that are not UTF-8 are escaped.
 fn spell(path: &Path) -> String {
     match path.to_str() {
         Some(text) => text.to_owned(),
@@ -320,7 +318,7 @@ pub fn digest_of(skill: &Path) -> Result<String, Error> {
     Ok(prowess_registry::digest_of(skill)?)
 }
 
-/// Each file of a skill with its kind and digest.
+/// Returns each file of a skill with its kind and digest.
 fn each_file(skill: &Path) -> Result<BTreeMap<String, String>, Error> {
     let (folder, files) = files_of(skill)?;
     let mut all = BTreeMap::new();
@@ -393,7 +391,7 @@ mod tests {
     }
 
     #[test]
-    fn trust_is_for_exactly_these_files() {
+    fn trust_is_bound_to_the_exact_files() {
         let (_world, skill, store) = skill();
         assert_eq!(store.state(&skill).unwrap(), State::Never);
         let seen = digest_of(&skill).unwrap();
@@ -416,7 +414,7 @@ mod tests {
     }
 
     #[test]
-    fn what_changed_while_it_was_shown_is_not_trusted() {
+    fn skill_that_changed_after_it_was_shown_is_not_trusted() {
         let (_world, skill, store) = skill();
         let seen = digest_of(&skill).unwrap();
         fs::write(skill.join("run.sh"), "rm -rf").unwrap();
@@ -428,7 +426,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mode_is_part_of_a_file() {
+    fn mode_change_lapses_trust() {
         let (_world, skill, store) = skill();
         store.grant(&skill, &digest_of(&skill).unwrap(), 7).unwrap();
         fs::set_permissions(skill.join("run.sh"), fs::Permissions::from_mode(0o755)).unwrap();
@@ -439,7 +437,7 @@ mod tests {
     }
 
     #[test]
-    fn records_are_private_listed_and_taken_back() {
+    fn records_are_private_listed_and_revoked() {
         let (_world, skill, store) = skill();
         store.grant(&skill, &digest_of(&skill).unwrap(), 7).unwrap();
         let file = fs::read_dir(store.folder())
@@ -463,7 +461,7 @@ mod tests {
     }
 
     #[test]
-    fn a_damaged_or_foreign_record_counts_for_nothing() {
+    fn damaged_or_foreign_records_are_ignored() {
         let (_world, skill, store) = skill();
         let record = store.grant(&skill, &digest_of(&skill).unwrap(), 7).unwrap();
         let file = fs::read_dir(store.folder())
@@ -492,13 +490,13 @@ mod tests {
     }
 
     #[test]
-    fn a_file_alone_can_be_trusted() {
+    fn single_file_can_be_trusted() {
         let (world, _skill, store) = skill();
         let file = world.path().join("command.md");
         fs::write(&file, "x").unwrap();
         store.grant(&file, &digest_of(&file).unwrap(), 7).unwrap();
         assert!(store.state(&file).unwrap().is_trusted());
-        // A link leads to the same file, and so to the same digest.
+        // A link has the digest of its target.
         let link = world.path().join("link.md");
         std::os::unix::fs::symlink(&file, &link).unwrap();
         assert_eq!(digest_of(&link).unwrap(), digest_of(&file).unwrap());
@@ -507,13 +505,13 @@ mod tests {
     }
 
     #[test]
-    fn another_place_is_another_skill() {
+    fn trust_is_bound_to_the_path() {
         let (world, skill, store) = skill();
         store.grant(&skill, &digest_of(&skill).unwrap(), 7).unwrap();
         let moved = world.path().join("moved");
         fs::rename(&skill, &moved).unwrap();
         assert_eq!(store.state(&moved).unwrap(), State::Never);
-        // A link leads to the same files, and so to the same answer.
+        // A link has the trust of its target.
         fs::rename(&moved, &skill).unwrap();
         std::os::unix::fs::symlink(&skill, world.path().join("link")).unwrap();
         assert!(

@@ -15,9 +15,9 @@ use prowess_spec::parse;
 
 use crate::store::{Error, digest_of};
 
-/// Most bytes of a file that are searched.
+/// Maximum number of bytes to search in a file.
 const MAX_BYTES: u64 = 1024 * 1024;
-/// Most hosts and programs that are listed.
+/// Maximum number of hosts and programs to list.
 const MOST_NETWORK: usize = 32;
 
 /// The consequences of trusting a skill.
@@ -232,16 +232,16 @@ fn hidden(path: &Path, content: &[u8], summary: &mut TrustSummary) {
             // Joiners and variation selectors are part of ordinary emoji.
             let ordinary = matches!(c, '\u{200c}' | '\u{200d}' | '\u{fe00}'..='\u{fe0f}');
             if sanitize::is_bidi(c) {
-                note(at + 1, "characters that turn the direction of text around");
+                note(at + 1, "characters that reverse the text direction");
             } else if c == '\u{feff}' && at == 0 || ordinary {
             } else if sanitize::is_invisible(c) {
                 note(at + 1, "invisible characters");
             } else if c == '\u{1b}' {
-                note(at + 1, "escape sequences of terminals");
+                note(at + 1, "terminal escape sequences");
             }
         }
         if path.extension().is_some_and(|extension| extension == "md") && line.contains("<!--") {
-            note(at + 1, "a comment that a rendered page does not show");
+            note(at + 1, "a comment that is hidden on a rendered page");
         }
     }
 }

@@ -306,14 +306,13 @@ fn copy(from: &std::path::Path, world: &World, to: &str) {
     }
 }
 
-/// Newcomers try the commands in the README first.
 #[test]
-fn every_command_in_the_readme_works_as_typed() {
+fn every_command_in_the_table_of_tasks_works_as_typed() {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let readme = std::fs::read_to_string(root.join("README.md")).unwrap();
-    let rows = readme
+    let page = std::fs::read_to_string(root.join("docs/guides/tasks.md")).unwrap();
+    let rows = page
         .lines()
-        .skip_while(|line| *line != "| You want to | Type |");
+        .skip_while(|line| *line != "| Task | Command |");
     let rows = rows.skip(2).take_while(|line| line.starts_with('|'));
     let mut count = 0;
     for command in rows.filter_map(|row| row.trim_end_matches("` |").rsplit_once('`')) {
@@ -340,4 +339,32 @@ fn every_command_in_the_readme_works_as_typed() {
         count += 1;
     }
     assert!(count >= 20, "{count} commands");
+}
+
+/// Newcomers try the commands in the README first.
+#[test]
+fn every_command_in_the_readme_works_as_typed() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let readme = std::fs::read_to_string(root.join("README.md")).unwrap();
+    let mut count = 0;
+    for line in readme.lines().filter_map(|line| line.strip_prefix("$ prowess ")) {
+        let command = line.split(" # ").next().unwrap_or_default().trim();
+        // Needs the id of a session.
+        if command.ends_with(" ID") {
+            continue;
+        }
+        let world = World::new();
+        copy(&root.join("examples"), &world, "examples");
+        world.file("out.json", r#"{ "type": "object" }"#);
+        let run = world.command(&words(command));
+        let run = run.env("PROWESS_SKILLS_PATH", world.path("examples/skills"));
+        let output = run.env("PROWESS_MODEL", "echo").stdin("").run();
+        let findings = command.contains("examples/broken") && !command.contains("--fix");
+        // The model that repeats its input submits no result.
+        let refused = command.contains("--schema");
+        let code = i32::from(findings || refused);
+        assert_eq!(output.code, code, "{command}\n{}", output.snapshot());
+        count += 1;
+    }
+    assert!(count >= 8, "{count} commands");
 }

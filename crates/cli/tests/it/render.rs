@@ -137,7 +137,7 @@ fn case_099_timeout() {
     );
     let output = render(&world, &[]).expect(2);
     assert!(
-        output.stderr.contains("its time was over"),
+        output.stderr.contains("timed out after"),
         "{}",
         output.stderr
     );
@@ -175,7 +175,7 @@ fn case_101_disabled_by_policy() {
 #[test]
 fn case_102_permission() {
     let stderr = refused("Read", "!`git status`\n", 3);
-    assert!(stderr.contains("`git status` may not run"), "{stderr}");
+    assert!(stderr.contains("`git status` is not permitted"), "{stderr}");
     assert_eq!(body("Bash(printf *)", "!`printf hi`\n", ""), "hi");
     let world = world("Bash(printf *)", "!`printf hi`\n");
     for rule in ["deny", "ask"] {
@@ -217,7 +217,7 @@ fn untrusted_skills_run_no_commands_and_are_marked() {
         document["text"]
             .as_str()
             .unwrap()
-            .contains("no person trusts it yet")
+            .contains("the user has not trusted it yet")
     );
     assert!(!world.path("pwned").exists());
 }

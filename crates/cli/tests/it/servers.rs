@@ -45,7 +45,7 @@ fn servers_are_listed_with_tools_and_skills() {
         "{}",
         none.stderr
     );
-    let told = "` into `~/config.toml`\n";
+    let told = "` to `~/config.toml`\n";
     assert!(none.stderr.ends_with(told), "{}", none.stderr);
     settings(&world);
     let found = world.run(&["mcp", "list", "--json"]).expect(0).json();
@@ -226,7 +226,7 @@ fn invalid_server_file_is_a_warning() {
     assert!(
         output
             .stderr
-            .contains("invalid server `a__b`: its name must have"),
+            .contains("the server `a__b` cannot be used: its name must have"),
         "{}",
         output.stderr
     );
@@ -288,7 +288,7 @@ fn trust_summary_shows_commands_but_no_secrets() {
         "in ../elsewhere",
         "NODE_OPTIONS = --require ./evil.js",
         "X-Trace = ${SECRET}",
-        "taken from your variables",
+        "replaced with the value of that environment variable",
     ] {
         assert!(shown.stdout.contains(part), "{part}\n{}", shown.stdout);
     }

@@ -340,7 +340,7 @@ fn empty_chat_prints_a_hint() {
         .run()
         .expect(0);
     assert!(
-        output.stderr.contains("begin again with `prowess chat`"),
+        output.stderr.contains("start again with `prowess chat`"),
         "{}",
         output.stderr
     );
@@ -421,8 +421,8 @@ fn case_125_skills_can_only_name_configured_agents() {
     let (_, told) = output.stderr.split_once('\n').unwrap();
     assert_eq!(
         told,
-        "error: no agent named `writr`, which the skill draft asks for; did you mean `writer`? There \
-         are `general-purpose`, `Explore`, `Plan` and `writer`; nothing was run\n\
+        "error: no agent named `writr`, required by skill `draft`; did you mean `writer`? Available \
+         agents: `general-purpose`, `Explore`, `Plan` and `writer`\n\
          hint: define it in the configuration: `[agents.writr]`\n"
     );
     draft("writer");

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::world::World;
 
 const INDEX: &str = "- **greet** — Greets people. Use when a guest arrives.";
-const CLOSING: &str = "Never work on another subject, or on more than was asked.";
+const CLOSING: &str = "Do not work on anything else, or on more than was asked.";
 
 /// Runs a task against a server that first calls `load_skill` and then replies. Returns the requests.
 fn asked(

@@ -10,7 +10,7 @@ rule!(
     "tool-syntax",
     RuleLevels::of("WEE"),
     Suggested,
-    "an entry of a tool list cannot be read"
+    "an entry of a tool list is invalid"
 );
 
 fn check(skill: &LintSubject<'_>, out: &mut FindingSink<'_>) {
@@ -30,14 +30,14 @@ fn check(skill: &LintSubject<'_>, out: &mut FindingSink<'_>) {
         {
             let Err(fault) = &token.pattern else { continue };
             let shown = excerpt(&token.text);
-            let message = format!("`{key}` has an entry that cannot be read: {shown}");
+            let message = format!("`{key}` has an invalid entry: {shown}");
             let (place, fault) = match fault {
-                TokenFault::Unbalanced => without_partner(token, parsed.text),
+                TokenFault::Unbalanced => unbalanced(token, parsed.text),
                 fault => (None, *fault),
             };
             let label = match place {
                 Some((_, '(')) => format!(
-                    "this `(` is never closed; everything after it is part of the entry, and {effect}"
+                    "this `(` is never closed; everything after it belongs to this entry, which {effect}"
                 ),
                 Some(_) => "this `)` was never opened".to_owned(),
                 None if token.text.starts_with(MARKS) => {
@@ -54,20 +54,20 @@ fn check(skill: &LintSubject<'_>, out: &mut FindingSink<'_>) {
                     let fix = verbatim.then(|| Fix::suggested("remove the space", vec![TextEdit::replace(token.span, joined)]));
                     finding.fix(fix)
                 }
-                TokenFault::EmptySpecifier => finding.help("say what is allowed, such as `Bash(git status:*)`, or leave the parentheses out"),
-                TokenFault::Unbalanced => finding.help("every `(` needs its `)`"),
+                TokenFault::EmptySpecifier => finding.help("add a pattern, e.g. `Bash(git status:*)`, or remove the parentheses"),
+                TokenFault::Unbalanced => finding.help("close every `(` with a `)`"),
                 TokenFault::TrailingText => finding.help("separate entries with a space or a comma"),
-                TokenFault::BadName if token.text.starts_with(MARKS) => finding.help("remove them"),
-                TokenFault::BadName if &*token.text == "-" => finding.help("a line that begins with `- ` below a value continues that value; write every item on its own line, all indented alike"),
-                TokenFault::BadName => finding.help("an entry is a tool's name, perhaps with a pattern: `Read`, `Bash(git add:*)`, `mcp__server__tool`"),
+                TokenFault::BadName if token.text.starts_with(MARKS) => finding.help("remove the quotation marks"),
+                TokenFault::BadName if &*token.text == "-" => finding.help("a line that begins with `- ` below a value continues that value; write each item on its own line with the same indentation"),
+                TokenFault::BadName => finding.help("an entry is the name of a tool, optionally with a pattern: `Read`, `Bash(git add:*)`, `mcp__server__tool`"),
             });
         }
     }
 }
 
-/// The parenthesis that has no partner, where its place in the file is known. Where all have one, it
-/// is the text behind them that is wrong.
-fn without_partner(token: &ToolToken, text: &str) -> (Option<(Span, char)>, TokenFault) {
+/// Finds the unbalanced parenthesis, if its position in the file is known. If all are balanced, the
+/// text after them is the fault.
+fn unbalanced(token: &ToolToken, text: &str) -> (Option<(Span, char)>, TokenFault) {
     let (mut open, mut stray) = (Vec::new(), None);
     for (at, c) in token.text.char_indices() {
         if c == '(' {
@@ -81,7 +81,7 @@ fn without_partner(token: &ToolToken, text: &str) -> (Option<(Span, char)>, Toke
         (None, Some(&open)) => ('(', open),
         (None, None) => return (None, TokenFault::TrailingText),
     };
-    // In a value of several lines only the blanks differ; one with escapes is not taken apart.
+    // A value on several lines differs only in whitespace. Values with escapes have no position.
     let written = token.span.of(text);
     let count = |text: &str| text.matches(c).count();
     let mut places = written

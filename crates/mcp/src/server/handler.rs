@@ -65,7 +65,7 @@ pub(crate) struct Shared {
     pub(crate) watch: bool,
     pub(crate) index: IndexBudget,
     declared: Declared,
-    /// Session of clients that connect anew for each request.
+    /// Session of clients that reconnect for each request.
     passing: Arc<Session>,
     permits: Arc<Semaphore>,
 }

@@ -21,7 +21,7 @@ pub(crate) const RUN_SKILL: &str = "run_skill";
 /// Maximum number of queued progress reports; more are dropped.
 const MOST_REPORTS: usize = 64;
 
-/// Specification of `run_skill`. The server runs it asynchronously, because it takes a while.
+/// Specification of `run_skill`. The server runs it asynchronously, because it takes long.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RunSkill;
 
@@ -32,7 +32,7 @@ impl Tool for RunSkill {
 
     fn description(&self, _context: &ToolContext) -> String {
         "Runs a skill in a separate session, with its own model and tools, and returns the result. \
-         Set `result_schema` to get a value of that form."
+         Set `result_schema` to get a value that matches a JSON Schema."
             .to_owned()
     }
 
@@ -197,7 +197,7 @@ fn told(finished: &Finished) -> CallToolResult {
             true,
         ),
         Ending::Exhausted { limit } => {
-            let text = format!("The skill ended without a result: {limit} was reached");
+            let text = format!("The skill ended without a result: {limit} was reached.");
             ("exhausted", &nothing, text, true)
         }
         Ending::Cancelled => (

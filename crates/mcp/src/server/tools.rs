@@ -90,9 +90,9 @@ pub(crate) fn call(
     call_with(tools, tool_context, session, loaded, name, input)
 }
 
-/// Calls a tool with these skills loaded, and keeps those that the call adds for the commands that
-/// run as them. A client may have many conversations and forgets without telling us, so that a call
-/// of `load_skill` starts with none and returns the skill in full.
+/// Calls a tool with the given loaded skills, and keeps the skills that the call adds, so that
+/// commands can run as them. A client may have several conversations and may drop earlier results,
+/// so calls of `load_skill` start without loaded skills and return the skill in full.
 pub(crate) fn call_with(
     tools: &Toolset,
     tool_context: &ToolContext,

@@ -75,11 +75,11 @@ pub(crate) enum ManifestError {
     NoMain,
     #[error("it is listed twice")]
     Repeated,
-    #[error("its `{0}` is not what was listed")]
+    #[error("its `{0}` differs from the listed one")]
     Field(String),
     #[error("its size is {found} bytes, but {listed} bytes were listed")]
     Size { found: usize, listed: u64 },
-    #[error("its digest is not what was listed")]
+    #[error("its digest differs from the listed one")]
     Digest,
 }
 

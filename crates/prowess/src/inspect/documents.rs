@@ -1,10 +1,10 @@
-//! The use of skills, and the listing in a prompt.
+//! Documents about the use of skills and the index in a prompt.
 
 use prowess_catalog::index::{EntryOutcome, IndexLimit, IndexText};
 use prowess_traits::UsageSummary;
 use serde_json::{Value, json};
 
-/// Returns which skills were used, how often, and how it ended.
+/// Returns the use of skills as a document: counts, times and outcomes.
 pub fn usage(summary: &UsageSummary) -> Value {
     let skills: Vec<Value> = summary
         .skills
@@ -31,7 +31,7 @@ pub fn usage(summary: &UsageSummary) -> Value {
     json!({ "schema": "prowess.stats/1", "total": summary.total, "skills": skills })
 }
 
-/// Returns the listing that a model sees, and what became of each skill in it.
+/// Returns the index that a model sees as a document, with the outcome for each skill.
 pub fn index(made: &IndexText) -> Value {
     let rows: Vec<Value> = made
         .report

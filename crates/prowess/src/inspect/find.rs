@@ -1,4 +1,4 @@
-//! What a search found.
+//! Search results.
 
 use prowess_catalog::{Catalog, CatalogEntry};
 use prowess_search::{MatchReason, SearchHit};
@@ -6,10 +6,10 @@ use serde_json::{Value, json};
 
 use crate::inspect::skill::skill;
 
-/// How many reasons of a score are shown.
+/// Maximum number of reasons to show for a score.
 const MOST_REASONS: usize = 6;
 
-/// Returns what was found, and whether there is more.
+/// Returns search results as a document. `has_more` is `true` if the list was truncated.
 pub fn found(
     catalog: &Catalog,
     query: &str,
@@ -26,7 +26,7 @@ pub fn found(
     json!({ "schema": "prowess.find/1", "query": query, "skills": skills, "more": has_more })
 }
 
-/// What a score is made of, in one line: `pdf in name 3.10 + form in description 1.20`.
+/// Explains a score in one line: `pdf in name 3.10 + form in description 1.20`.
 pub fn reasons(hit: &SearchHit) -> String {
     let mut parts: Vec<String> = hit
         .explanation

@@ -1,4 +1,4 @@
-//! Documents about permissions: rules, trust, what ran, what a model receives.
+//! Documents and reports about permissions: rules, trust, commands and activations.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use prowess_tools::{Activation, ToolSpec};
 use prowess_trust::{Change, Entry, State, TrustSummary};
 use serde_json::{Value, json};
 
-/// A decision of the gate, and how the command was understood.
+/// Returns a decision of the gate as a document, with the words of the parsed command.
 pub fn decision(decision: &Decision, words: Option<&[Vec<String>]>) -> Value {
     json!({
         "verdict": decision.verdict.as_str(),
@@ -23,7 +23,7 @@ pub fn decision(decision: &Decision, words: Option<&[Vec<String>]>) -> Value {
     })
 }
 
-/// The rules that count, and those that could not be read.
+/// Returns the rules as a document: those in effect, and those that are invalid.
 pub fn rules(rules: &PermissionRules, mode: &str, sandbox: &str) -> Value {
     let listed: Vec<Value> = rules
         .all()
@@ -52,7 +52,7 @@ pub fn rules(rules: &PermissionRules, mode: &str, sandbox: &str) -> Value {
     json!({ "schema": "prowess.policy/1", "mode": mode, "sandbox": sandbox, "rules": listed, "unread": unread })
 }
 
-/// Whether a skill is trusted, in a word or two.
+/// Describes a trust state in one or two words.
 pub fn trust_word(state: &State) -> &'static str {
     match state {
         State::Never => "not trusted",
@@ -73,7 +73,7 @@ pub fn trust_changes(changes: &[Change]) -> Vec<String> {
     changes.iter().map(line).collect()
 }
 
-/// What trusting a skill would allow.
+/// Returns what trusting a skill would allow as a document.
 pub fn trust(path: &Path, state: &State, changes: &[Change], summary: &TrustSummary) -> Value {
     json!({
         "path": path,
@@ -98,18 +98,18 @@ pub fn trust(path: &Path, state: &State, changes: &[Change], summary: &TrustSumm
     })
 }
 
-/// A part of what trusting a skill would allow, for people.
+/// A section of the summary of what trusting a skill would allow.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Section {
-    /// What it is about.
+    /// The title.
     pub title: &'static str,
-    /// A line for each thing; never empty.
+    /// The lines; never empty.
     pub lines: Vec<String>,
-    /// Whether a person should look twice.
+    /// `true` if the section should be highlighted.
     pub alarming: bool,
 }
 
-/// What trusting a skill would allow, in parts, without the empty ones.
+/// Summarises what trusting a skill would allow. Empty sections are left out.
 pub fn trust_sections(changes: &[Change], summary: &TrustSummary) -> Vec<Section> {
     let grants = |unrestricted: bool| {
         let sound = summary.grants.iter().filter(|grant| grant.fault.is_none());
@@ -124,7 +124,7 @@ pub fn trust_sections(changes: &[Change], summary: &TrustSummary) -> Vec<Section
     });
     let hooks = summary
         .hooks
-        .then(|| "hooks: commands that run at certain events".to_owned());
+        .then(|| "hooks: commands that run on certain events".to_owned());
     let hidden = summary.hidden.iter();
     let hidden =
         hidden.map(|found| format!("{}:{} {}", found.file.display(), found.line, found.what));
@@ -136,27 +136,19 @@ pub fn trust_sections(changes: &[Change], summary: &TrustSummary) -> Vec<Section
         .map(|path| path.display().to_string());
     let all: [(&'static str, Vec<String>, bool); 10] = [
         ("Changed since it was trusted", trust_changes(changes), true),
-        ("May do anything, unasked", grants(true), true),
-        ("May use unasked", grants(false), false),
-        (
-            "Asks for, but in a way that means nothing",
-            faulty.collect(),
-            false,
-        ),
-        ("Runs whenever it is loaded", summary.commands.clone(), true),
+        ("May do anything without approval", grants(true), true),
+        ("May use without approval", grants(false), false),
+        ("Invalid entries, ignored", faulty.collect(), false),
+        ("Runs when it is loaded", summary.commands.clone(), true),
         ("Runs later", hooks.into_iter().collect(), true),
-        ("Brings scripts and programs", scripts.collect(), false),
+        ("Contains scripts and programs", scripts.collect(), false),
         (
-            "Names hosts and programs of the network",
+            "Mentions hosts and network programs",
             summary.network.iter().cloned().collect(),
             false,
         ),
-        ("Has text that you would not see", hidden.collect(), true),
-        (
-            "Links to files outside of its folder",
-            links.collect(),
-            true,
-        ),
+        ("Contains hidden text", hidden.collect(), true),
+        ("Links to files outside its folder", links.collect(), true),
     ];
     let filled = all.into_iter().filter(|(_, lines, _)| !lines.is_empty());
     filled
@@ -168,7 +160,7 @@ pub fn trust_sections(changes: &[Change], summary: &TrustSummary) -> Vec<Section
         .collect()
 }
 
-/// Everything that is trusted.
+/// Returns the trusted skills as a document.
 pub fn trusted(entries: &[Entry]) -> Value {
     let all: Vec<Value> = entries
         .iter()
@@ -182,7 +174,7 @@ pub fn trusted(entries: &[Entry]) -> Value {
     json!({ "schema": "prowess.trust/1", "trusted": all })
 }
 
-/// What ran, and what the sandbox did.
+/// Returns the outcome of a command as a document, with the state of the sandbox.
 pub fn ran(line: &str, outcome: &Outcome) -> Value {
     let (code, signal) = match outcome.end {
         End::Code(code) => (Some(code), None),
@@ -216,22 +208,22 @@ pub fn ran(line: &str, outcome: &Outcome) -> Value {
     })
 }
 
-/// What became of a placeholder, in words.
+/// Describes the replacement of a placeholder.
 pub fn became(became: Replacement) -> String {
     match became {
         Replacement::Value(bytes) => format!("a value of {bytes} bytes"),
         Replacement::Empty => "empty, no value".to_owned(),
-        Replacement::Missing => "left as it is, no such argument".to_owned(),
-        Replacement::Unknown => "left as it is, no such variable".to_owned(),
-        Replacement::Code => "left as it is, it stands in code".to_owned(),
-        Replacement::Escaped => "itself, without the backslash".to_owned(),
+        Replacement::Missing => "unchanged, no such argument".to_owned(),
+        Replacement::Unknown => "unchanged, no such variable".to_owned(),
+        Replacement::Code => "unchanged, it is in code".to_owned(),
+        Replacement::Escaped => "literal text, without the backslash".to_owned(),
         Replacement::Bound(bytes) => format!("a variable of the command, {bytes} bytes"),
         Replacement::Unset => "a variable of the command, without a value".to_owned(),
         _ => "something else".to_owned(),
     }
 }
 
-/// Describes what a model receives of a skill, and how it came to be.
+/// Returns an activation as a document: the text for the model, and how it was rendered.
 pub fn activation(activation: &Activation) -> Value {
     let (text, source) = (activation.text(), &activation.snapshot.document.text);
     json!({
@@ -263,10 +255,10 @@ pub fn activation(activation: &Activation) -> Value {
     })
 }
 
-/// How many placeholders and commands a report names.
+/// Maximum number of placeholders and commands in a report.
 const MOST: usize = 20;
 
-/// How what a model receives came to be, a line for each thing.
+/// Describes how an activation was rendered, one line for each step.
 pub fn activation_report(activation: &Activation) -> Vec<String> {
     let source = &activation.snapshot.document.text;
     let index = LineIndex::new(source);
@@ -295,12 +287,14 @@ pub fn activation_report(activation: &Activation) -> Vec<String> {
     }
     more(&mut lines, activation.report.filled.len(), "placeholder");
     if activation.report.appended {
-        lines.push("  no placeholder took the arguments: they were added at the end".to_owned());
+        lines.push(
+            "  arguments appended at the end: the skill has no placeholder for them".to_owned(),
+        );
     }
     for run in activation.runs.iter().take(MOST) {
         let how = match run.code {
             Some(code) => format!(
-                "ended with {code} after {} ms, {} bytes (allowed by {})",
+                "exit code {code} after {} ms, {} bytes (allowed by {})",
                 run.milliseconds,
                 wording::thousands(usize::try_from(run.bytes).unwrap_or(usize::MAX)),
                 run.decision
@@ -319,13 +313,14 @@ pub fn activation_report(activation: &Activation) -> Vec<String> {
     lines
 }
 
-/// What the sandbox did, a line for each thing; the first says how the command ended.
+/// Describes the outcome of a command. The first line says how it ended; the others describe the
+/// sandbox and the output.
 pub fn ran_report(outcome: &Outcome) -> Vec<String> {
     let end = match (outcome.stopped, outcome.end) {
-        (Some(Stopped::Deadline), _) => "stopped: its time was over".to_owned(),
-        (Some(Stopped::Cancelled), _) => "stopped".to_owned(),
-        (None, End::Code(code)) => format!("ended with {code}"),
-        (None, End::Signal(signal)) => format!("ended by signal {signal}"),
+        (Some(Stopped::Deadline), _) => "timed out".to_owned(),
+        (Some(Stopped::Cancelled), _) => "cancelled".to_owned(),
+        (None, End::Code(code)) => format!("exit code {code}"),
+        (None, End::Signal(signal)) => format!("killed by signal {signal}"),
     };
     let time = match outcome.duration.as_millis() {
         below @ 0..1000 => format!("{below} ms"),
@@ -357,7 +352,7 @@ pub fn ran_report(outcome: &Outcome) -> Vec<String> {
         if stream.omitted() > 0 {
             let total = usize::try_from(stream.total).unwrap_or(usize::MAX);
             lines.push(format!(
-                "{name}: {} bytes in all",
+                "{name}: {} bytes in total",
                 wording::thousands(total)
             ));
         }
@@ -366,7 +361,7 @@ pub fn ran_report(outcome: &Outcome) -> Vec<String> {
     lines
 }
 
-/// The tools that a model gets.
+/// Returns the tools of a model as a document.
 pub fn tools(specs: &[ToolSpec]) -> Value {
     let one = |spec: &ToolSpec| {
         json!({

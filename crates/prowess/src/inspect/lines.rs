@@ -1,4 +1,4 @@
-//! Questions about commands and their answers, one JSON object a line.
+//! Decisions about commands in JSON lines: one object per line in, one object per line out.
 
 use std::collections::HashMap;
 use std::io::{BufRead, Write};
@@ -10,12 +10,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-/// Longest line, in bytes.
+/// Maximum length of a line in bytes.
 const MAX_LINE: usize = 4 * 1024 * 1024;
-/// Most sets of rules that are kept parsed.
+/// Maximum number of parsed rule sets to cache.
 const MAX_SETS: usize = 4096;
 
-/// One line.
+/// One input line.
 #[derive(Deserialize)]
 struct Case<'a> {
     #[serde(default)]
@@ -35,7 +35,7 @@ struct Rules {
     deny: Vec<String>,
 }
 
-/// Answers a line for each line. A line that means nothing gets an answer too: nothing is lost.
+/// Writes one answer for each input line. An invalid line is answered with `deny`.
 pub fn answer_lines(mut input: impl BufRead, mut output: impl Write) -> std::io::Result<()> {
     let mut gates: HashMap<String, Arc<Gate>> = HashMap::new();
     let mut line = Vec::new();
@@ -59,7 +59,7 @@ pub fn answer_lines(mut input: impl BufRead, mut output: impl Write) -> std::io:
     output.flush()
 }
 
-/// One answer.
+/// One output line.
 #[derive(Serialize)]
 struct Answer {
     id: Value,
@@ -83,10 +83,7 @@ fn answer_line(line: &[u8], gates: &mut HashMap<String, Arc<Gate>>) -> Answer {
             let id = serde_json::from_slice::<Value>(line)
                 .ok()
                 .map(|value| value["id"].clone());
-            return refused(
-                id.unwrap_or_default(),
-                format!("the line cannot be read: {error}"),
-            );
+            return refused(id.unwrap_or_default(), format!("invalid line: {error}"));
         }
     };
     let rules = case.rules.map_or("", RawValue::get);
@@ -104,7 +101,7 @@ fn answer_line(line: &[u8], gates: &mut HashMap<String, Arc<Gate>>) -> Answer {
                 gates.insert(key.to_owned(), Arc::clone(&gate));
                 gate
             }
-            Err(error) => return refused(case.id, format!("the rules cannot be read: {error}")),
+            Err(error) => return refused(case.id, format!("invalid rules: {error}")),
         },
     };
     let (decision, script) = gate.examine(&case.cmd, &Actor::default());

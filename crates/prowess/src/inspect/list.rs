@@ -1,4 +1,4 @@
-//! All skills, and what changes among them.
+//! Lists of skills, and changes to them.
 
 use prowess_catalog::{Catalog, CatalogChange, CatalogEntry, SkillVisibility};
 use prowess_registry::{ChangeSet, Fault};
@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 
 use crate::inspect::skill::{sight, skill};
 
-/// Returns skills, with what a model and what people see of each, and what could not be read.
+/// Returns a list of skills as a document, with their visibility to models and users, and the
+/// skills that could not be read.
 pub fn list<'a>(
     catalog: &Catalog,
     rows: impl Iterator<Item = (&'a CatalogEntry, SkillVisibility, SkillVisibility)>,
@@ -34,7 +35,7 @@ pub fn list<'a>(
     })
 }
 
-/// Returns what changed.
+/// Returns a set of changes as a document.
 pub fn changes(set: &ChangeSet) -> Value {
     let changed: Vec<Value> = set.changes.iter().map(change).collect();
     json!({

@@ -1,7 +1,7 @@
-//! What surfaces say of skills: documents for programs, reasons for people.
+//! Descriptions of skills: JSON documents for programs, and explanations for people.
 //!
-//! The command prints these documents, and whatever else talks to programs sends the same. Each has
-//! a `"schema"` with a number; within a number, fields are only added.
+//! The command line and all other interfaces for programs use the same documents. Each document has
+//! a `"schema"` with a version number; within one version, fields are only added.
 
 mod documents;
 mod find;

@@ -1,4 +1,4 @@
-//! One package, with everything that is known of it.
+//! Details of one package.
 
 use std::path::PathBuf;
 
@@ -8,27 +8,27 @@ use prowess_spec::json::{ScalarTypes, object};
 use prowess_spec::{ParsedSkill, tokens};
 use serde_json::{Value, json};
 
-/// A heading: its level, its text.
+/// A heading: its level and its text.
 pub type Heading = (usize, String);
 
-/// Everything that is known of one package.
+/// Details of one package.
 #[derive(Debug)]
 pub struct Package<'a> {
-    /// Its name and description, and where they come from.
+    /// Its name and description, with their sources.
     pub identity: Identity,
-    /// Its file, as it is shown.
+    /// Its file, in display form.
     pub file: String,
     /// Its headings.
     pub outline: Vec<Heading>,
-    /// How many errors it has.
+    /// The number of errors.
     pub errors: usize,
-    /// How many warnings.
+    /// The number of warnings.
     pub warnings: usize,
-    /// Its text.
+    /// Its parsed text.
     pub parsed: &'a ParsedSkill<'a>,
-    /// Its files; none where it is a single file.
+    /// Its files. Empty if the skill is a single file.
     pub files: Vec<FileFacts>,
-    /// Its digest; nothing where it is a single file.
+    /// Its digest, or `None` if the skill is a single file.
     pub digest: Option<String>,
     /// Its folder.
     pub folder: Option<PathBuf>,

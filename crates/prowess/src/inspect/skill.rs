@@ -3,7 +3,7 @@
 use prowess_catalog::{Catalog, CatalogEntry, SkillVisibility};
 use serde_json::{Value, json};
 
-/// What every JSON document says of a skill.
+/// Returns the JSON description of a skill that all documents share.
 pub fn skill(catalog: &Catalog, entry: &CatalogEntry) -> Value {
     let skill = &entry.skill;
     let origin = &skill.id.origin;
@@ -26,7 +26,7 @@ pub fn skill(catalog: &Catalog, entry: &CatalogEntry) -> Value {
     })
 }
 
-/// What somebody sees of a skill, in a word for programs.
+/// Returns the visibility of a skill as a word for JSON documents.
 pub fn sight(sight: SkillVisibility) -> &'static str {
     match sight {
         SkillVisibility::Full => "full",
@@ -35,7 +35,7 @@ pub fn sight(sight: SkillVisibility) -> &'static str {
     }
 }
 
-/// Where a skill comes from, in a word or two: `project/claude`.
+/// Returns the origin of a skill in short form: `project/claude`.
 pub fn from(entry: &CatalogEntry) -> String {
     let origin = &entry.skill.id.origin;
     if origin.vendor.is_empty() {

@@ -1,4 +1,4 @@
-//! Why a skill is listed, hidden or cut.
+//! Explains why a skill is listed, hidden or omitted from the prompt.
 
 use std::path::Path;
 
@@ -14,41 +14,41 @@ use serde_json::{Value, json};
 use crate::inspect::find::reasons;
 use crate::inspect::skill::{from, sight, skill};
 
-/// What is asked.
+/// A request to explain one skill.
 #[allow(missing_debug_implementations, reason = "it holds functions")]
 #[derive(Clone, Copy)]
 pub struct Question<'a> {
-    /// The skills there are.
+    /// All skills.
     pub catalog: &'a Catalog,
-    /// Who may see what.
+    /// The visibility of skills.
     pub policy: &'a Visibility,
-    /// The skill it is about.
+    /// The skill to explain.
     pub entry: &'a CatalogEntry,
-    /// How long the listing in a prompt may be.
+    /// The budget of the index in a prompt.
     pub budget: IndexBudget,
-    /// Returns the skills in the order of their use; asked only where it matters.
+    /// Returns the skills ranked by use. Called only if needed.
     pub ranked: &'a dyn Fn() -> Vec<RankedSkill>,
-    /// Words, and everything that a search for them finds.
+    /// A query and its search results.
     pub query: Option<(&'a str, &'a [SearchHit])>,
-    /// A path as people read it.
+    /// Formats a path for display.
     pub show: &'a dyn Fn(&Path) -> String,
 }
 
-/// One thing about a skill.
+/// One line of an explanation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
-    /// What it is about, in a word or two.
+    /// The topic, in one or two words.
     pub about: &'static str,
-    /// The answer.
+    /// The text.
     pub text: String,
 }
 
-/// Why a skill is listed, hidden or cut.
+/// Explanation of why a skill is listed, hidden or omitted from the prompt.
 #[derive(Debug)]
 pub struct Why {
-    /// For people, one line for each thing.
+    /// Lines for people, one for each topic.
     pub lines: Vec<Answer>,
-    /// What a model sees of it.
+    /// Its visibility to models.
     pub model: SkillVisibility,
     person: SkillVisibility,
     fate: Option<String>,
@@ -56,7 +56,7 @@ pub struct Why {
     query: Option<Value>,
 }
 
-/// Says why a skill is listed, hidden or cut.
+/// Explains why a skill is listed, hidden or omitted from the prompt.
 pub fn why(question: &Question<'_>) -> Why {
     Why::new(question)
 }
@@ -82,7 +82,7 @@ impl Why {
             say(
                 "shadowed",
                 format!(
-                    "by {}; `{}` means this one",
+                    "by {}; use `{}` for this one",
                     show(&winner.skill.location),
                     catalog.qualified_name(entry)
                 ),
@@ -117,7 +117,7 @@ impl Why {
             "models",
             match model {
                 SkillVisibility::Full => "may see name and description".to_owned(),
-                SkillVisibility::NameOnly => "may see the name alone, as configured".to_owned(),
+                SkillVisibility::NameOnly => "may see only the name, as configured".to_owned(),
                 SkillVisibility::Hidden(why) => {
                     format!("do not see it: {}{}", why.reason(), remedy(why, entry))
                 }
@@ -125,7 +125,7 @@ impl Why {
         );
         if !entry.skill.paths.is_empty() {
             let paths = entry.skill.paths.iter().map(wording::tick);
-            say("condition", format!("meant for {}", wording::all(paths)));
+            say("condition", format!("applies to {}", wording::all(paths)));
         }
         if !entry.skill.described {
             say(
@@ -153,7 +153,7 @@ impl Why {
             let text = fate.clone().unwrap_or_else(|| "not shown".to_owned());
             let remedy = match row {
                 Some(row) if row.fate == EntryOutcome::Cut(OmissionReason::NoRoom) => {
-                    "; `prompt.budget` in the configuration gives more"
+                    "; increase `prompt.budget` in the configuration"
                 }
                 _ => "",
             };
@@ -164,10 +164,10 @@ impl Why {
             rank = place.map(|place| (place + 1, ranked_reason(&ranked[place])));
             let text = match &rank {
                 Some((place, why)) => {
-                    format!("{why}; number {place} to be kept if not all skills fit the prompt")
+                    format!("{why}; rank {place} if not all skills fit the prompt")
                 }
                 None if entry.skill.pinned => "pinned by its author".to_owned(),
-                None => "not used lately".to_owned(),
+                None => "not used recently".to_owned(),
             };
             say("use", text);
         }
@@ -182,7 +182,7 @@ impl Why {
                         wording::thousands(hits.len()),
                         reasons(&hits[place])
                     ),
-                    None => format!("nothing in it matches `{words}`"),
+                    None => format!("no match for `{words}`"),
                 },
             );
             json!({
@@ -243,7 +243,7 @@ impl Why {
     }
 }
 
-/// What to do about a skill that is hidden.
+/// Returns a hint how to make a hidden skill visible.
 fn remedy(why: HiddenReason, entry: &CatalogEntry) -> String {
     match why {
         HiddenReason::SwitchedOff | HiddenReason::LeftToPeople => {
@@ -265,8 +265,8 @@ fn ranked_reason(ranked: &RankedSkill) -> String {
                 wording::count(usize::try_from(count).unwrap_or(usize::MAX), "time")
             )
         }
-        RankReason::Recent { .. } => "never used, but it changed lately".to_owned(),
-        RankReason::Explored { .. } => "never used, and it is its turn to be shown".to_owned(),
+        RankReason::Recent { .. } => "never used, but changed recently".to_owned(),
+        RankReason::Explored { .. } => "never used; shown in rotation".to_owned(),
         _ => "ranked".to_owned(),
     }
 }
@@ -281,10 +281,10 @@ mod tests {
 
     use super::*;
 
-    /// The answers about one skill, under this setting.
+    /// Explains one skill under a setting.
     fn answers(setting: Option<VisibilityOverride>) -> Why {
         let registry = Registry::default();
-        let skill = NewSkill::builder("greet", "Greets people. Use when somebody arrives.");
+        let skill = NewSkill::builder("greet", "Greets people. Use when a guest arrives.");
         registry
             .register(skill.instructions("Say hello.").build().unwrap())
             .unwrap();
@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn a_skill_that_is_listed_says_so() {
+    fn listed_skill_is_explained() {
         let why = answers(None);
         assert_eq!(
             says(&why, "models").as_deref(),
@@ -341,16 +341,13 @@ mod tests {
         assert_eq!(says(&why, "prompt").as_deref(), Some("shown"));
         assert_eq!(
             says(&why, "use").as_deref(),
-            Some("used 3 times; number 1 to be kept if not all skills fit the prompt")
+            Some("used 3 times; rank 1 if not all skills fit the prompt")
         );
-        assert_eq!(
-            says(&why, "query").as_deref(),
-            Some("nothing in it matches `zebra`")
-        );
+        assert_eq!(says(&why, "query").as_deref(), Some("no match for `zebra`"));
     }
 
     #[test]
-    fn a_skill_that_is_switched_off_says_what_to_change() {
+    fn disabled_skill_names_the_setting() {
         let why = answers(Some(VisibilityOverride::Off));
         let models = says(&why, "models").unwrap();
         assert!(

@@ -1,4 +1,4 @@
-//! Reads, checks and mends.
+//! Reads, checks and fixes packages.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,54 +12,54 @@ use prowess_spec::{PackageFacts, PackageListing, ReadFault, parse};
 
 use crate::validate::outcome::{Checked, Mended, Outcome, Piece};
 
-/// How many folders below a path are opened. Whoever names a path wants all of it checked.
+/// Maximum number of folders to open below a path. High, because a given path is checked
+/// completely.
 const MAX_FOLDERS: usize = 2_000_000;
 
-/// What is done about findings.
+/// Handling of findings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// They are reported.
+    /// Reports them.
     Report,
-    /// They are mended, and what remains is reported.
+    /// Fixes them, and reports those that remain.
     Fix,
-    /// What mending would change is reported, and nothing is changed.
+    /// Reports what fixing would change, and changes nothing.
     Diff,
 }
 
-/// What is wanted.
+/// A validation job.
 #[derive(Clone, Debug)]
 pub struct Job {
     /// The rules in force.
     pub rules: LintRuleSet,
-    /// What is done about findings.
+    /// Handling of findings.
     pub action: Action,
-    /// How sure a fix must be to be applied.
+    /// Minimum applicability of a fix to be applied.
     pub least: Applicability,
 }
 
-/// Who asked. It is called from several threads.
+/// Presents results. Called from several threads.
 pub trait Surface: Sync {
-    /// What it makes of a finding.
+    /// A finding in the form of the surface.
     type Piece: Send;
 
-    /// Returns a path as it is shown.
+    /// Formats a path for display.
     fn path(&self, path: &Path) -> String;
 
-    /// Turns a finding into what is kept of it.
+    /// Converts a finding.
     fn piece(&self, report: &FileReport, lines: &LineIndex, diagnostic: &Diagnostic)
     -> Self::Piece;
 
-    /// Whether a folder is no mistake when it holds no skill, such as `.agents/skills`.
+    /// Returns `true` if a folder may contain no skill, such as `.agents/skills`.
     fn may_be_empty(&self, _folder: &Path) -> bool {
         false
     }
 
-    /// One more skill is done.
+    /// Called after each skill.
     fn step(&self) {}
 }
 
-/// Checks every skill at or below the paths. The same paths give the same outcome in the same
-/// order, whatever the threads do.
+/// Checks every skill at or below the paths. The outcome is deterministic, including its order.
 pub fn run<S: Surface>(job: &Job, paths: Vec<PathBuf>, surface: &S) -> Outcome<S::Piece> {
     let places = paths
         .iter()
@@ -83,23 +83,23 @@ pub fn run<S: Surface>(job: &Job, paths: Vec<PathBuf>, surface: &S) -> Outcome<S
     outcome
 }
 
-/// What became of a text that is not on disk.
+/// Outcome of checking a text that is not on disk.
 #[derive(Debug)]
 pub enum Text<P> {
-    /// It was checked, or it is known what would change.
+    /// The text was checked, possibly with the changes that fixes would make.
     Checked(Outcome<P>),
-    /// It was mended.
+    /// The text was fixed.
     Mended {
-        /// The text; nothing where the bytes are no text, which leaves them as they are.
+        /// The fixed text, or `None` if the bytes are not text and were left unchanged.
         text: Option<String>,
-        /// What remains.
+        /// The remaining findings.
         report: FileReport,
-        /// How many findings of which kind remain.
+        /// The number of remaining findings of each kind.
         counts: FindingCounts,
     },
 }
 
-/// Checks a text that is not on disk, such as standard input. `path` is how it is called.
+/// Checks a text that is not on disk, such as standard input. `path` is its name in reports.
 pub fn check_text<S: Surface>(job: &Job, bytes: &[u8], path: &str, surface: &S) -> Text<S::Piece> {
     let package = PackageListing::default();
     let parsed = parse(bytes);
@@ -146,11 +146,11 @@ pub fn check_text<S: Surface>(job: &Job, bytes: &[u8], path: &str, surface: &S) 
     )
 }
 
-/// Everything the threads share.
+/// State shared by the threads.
 struct Run<'a, S: Surface> {
     job: &'a Job,
     surface: &'a S,
-    /// The real places that were named: nothing outside them is written.
+    /// The canonical paths of the job. Nothing outside them is written.
     places: Vec<PathBuf>,
     outcome: Mutex<Outcome<S::Piece>>,
 }
@@ -174,7 +174,7 @@ impl<S: Surface> Run<'_, S> {
             }
         }
         for (folder, &skills) in folders.iter().zip(&summary.by_root) {
-            // Where something was left out, nobody knows that there is no skill.
+            // If a part of the folder was skipped, it may contain a skill.
             let is_cut = |notice: &Notice| match notice {
                 Notice::Unreadable { path, .. } | Notice::TooDeep { path } => {
                     path.starts_with(folder)
@@ -278,7 +278,7 @@ impl<S: Surface> Run<'_, S> {
         self.record(file, path, text, diagnostics);
     }
 
-    /// Hands findings to the surface and lets go of the text.
+    /// Passes findings to the surface and drops the text.
     fn record(&self, file: &Path, path: String, text: Option<&str>, diagnostics: Vec<Diagnostic>) {
         if diagnostics.is_empty() {
             return;
@@ -312,7 +312,7 @@ mod tests {
     const BROKEN: &str =
         "---\nname: pdf\ndescription: Fills forms. Use when: asked.\n---\nDo it.\n";
 
-    /// Keeps the names of rules; `empty` may be empty.
+    /// Keeps only the names of rules. Folders called `empty` may be empty.
     struct Rules;
 
     impl Surface for Rules {
@@ -366,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_without_a_skill_is_a_finding_unless_it_may_be_empty() {
+    fn folder_without_a_skill_is_a_finding_unless_it_may_be_empty() {
         let folder = tempfile::tempdir().unwrap();
         let paths = ["empty", "bare"].map(|name| folder.path().join(name));
         for path in &paths {
@@ -378,10 +378,10 @@ mod tests {
     }
 
     #[test]
-    fn bytes_that_are_no_text_are_never_mended() {
+    fn bytes_that_are_not_text_are_never_fixed() {
         let mended = |bytes: &[u8]| match check_text(&job(Action::Fix), bytes, "-", &Rules) {
             Text::Mended { text, counts, .. } => (text, counts.total()),
-            Text::Checked(_) => panic!("mended"),
+            Text::Checked(_) => panic!("not fixed"),
         };
         assert!(
             mended(BROKEN.as_bytes())

@@ -1,15 +1,15 @@
-//! Checks, mends and starts packages on disk.
+//! Validates and fixes packages on disk.
 //!
-//! [`run`] takes paths, reads every package at or below them on several threads, runs the rules,
-//! and, if that is wanted, applies fixes. What a finding looks like is up to the [`Surface`] that
-//! asked: it turns each one into a piece of its own at once, so that no text has to be kept.
+//! [`run`] reads every package at or below the given paths on several threads, runs the rules and
+//! optionally applies fixes. A [`Surface`] presents the findings: it converts each one immediately,
+//! so that no text has to be kept.
 //!
 //! ```
 //! use std::path::Path;
 //!
 //! use prowess::validate::{Action, Job, Surface, run};
 //! use prowess_diag::{Applicability, Diagnostic, FileReport, LineIndex};
-//! use prowess_lint::{Profile, RuleSet};
+//! use prowess_lint::{LintProfile, LintRuleSet};
 //!
 //! struct Rules;
 //!
@@ -30,7 +30,7 @@
 //! #     "---\nname: PDF\ndescription: Fills in forms. Use when there is one.\n---\nDo it.\n",
 //! # )?;
 //! let job = Job {
-//!     rules: RuleSet::new(Profile::Spec, None),
+//!     rules: LintRuleSet::new(LintProfile::Spec, None),
 //!     action: Action::Report,
 //!     least: Applicability::Safe,
 //! };

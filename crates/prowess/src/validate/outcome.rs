@@ -1,4 +1,4 @@
-//! What was found, and what was done about it.
+//! Findings, and the changes made by fixes.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -8,29 +8,29 @@ use prowess_diag::{FindingCounts, wording};
 use prowess_registry::Notice;
 use prowess_registry::replace;
 
-/// What was found in all.
+/// The outcome of a validation job.
 #[derive(Debug)]
 pub struct Outcome<P> {
-    /// How many skills were checked.
+    /// The number of checked skills.
     pub skills: usize,
-    /// Folders with a finding of their own, which are not skills.
+    /// The number of folders with findings that are not skills.
     pub folders: usize,
-    /// Files with findings, in the order of their paths.
+    /// Files with findings, sorted by path.
     pub files: Vec<Checked<P>>,
-    /// Files that were changed or would be, in the order of their paths.
+    /// Files that were changed or would be changed, sorted by path.
     pub mended: Vec<Mended>,
-    /// Files that should have been changed and are as they were.
+    /// Errors from writing files, which are unchanged.
     pub failures: Vec<replace::Error>,
-    /// What was left out on the way.
+    /// Paths that were skipped.
     pub notices: Vec<Notice>,
 }
 
-/// What was found in one skill, in the form of the surface: the texts are not kept.
+/// The findings in one file, in the form of the surface. The text is not kept.
 #[derive(Debug)]
 pub struct Checked<P> {
-    /// The real path: two that look alike when shown are two.
+    /// The real path. Different files may have the same display form.
     pub file: PathBuf,
-    /// How many findings of which kind.
+    /// The number of findings of each kind.
     pub counts: FindingCounts,
     /// One piece for each finding.
     pub pieces: Vec<Piece<P>>,
@@ -39,27 +39,27 @@ pub struct Checked<P> {
 /// One finding.
 #[derive(Debug)]
 pub struct Piece<P> {
-    /// The rule that was broken.
+    /// The rule.
     pub rule: &'static str,
-    /// What the surface made of it.
+    /// The finding in the form of the surface.
     pub text: P,
 }
 
-/// A file that was changed, or would be.
+/// A file that was changed or would be changed.
 #[derive(Debug)]
 pub struct Mended {
     /// The file.
     pub file: PathBuf,
-    /// Its path as the surface shows it.
+    /// Its path in display form.
     pub path: String,
-    /// The rules of the findings that are gone, once for each finding.
+    /// The rules of the fixed findings, one entry for each finding.
     pub rules: Vec<&'static str>,
-    /// What would change; empty if it has changed.
+    /// The diff of what would change. Empty if the file was changed.
     pub diff: String,
 }
 
 impl Mended {
-    /// Returns the rules with their number where it is not one: `2 x yaml-syntax, name-case`.
+    /// Lists the rules with their counts, if greater than one: `2 x yaml-syntax, name-case`.
     pub fn rule_list(&self) -> String {
         let mut counted: Vec<(&str, usize)> = Vec::new();
         for rule in &self.rules {
@@ -90,13 +90,13 @@ impl<P> Default for Outcome<P> {
 }
 
 impl<P> Outcome<P> {
-    /// Returns how many findings were mended, or would be.
+    /// Returns the number of findings that were fixed or would be fixed.
     pub fn fixed(&self) -> usize {
         self.mended.iter().map(|mended| mended.rules.len()).sum()
     }
 
-    /// Returns the closing line of a diff: what would be mended, what more could be, and what is
-    /// left for a person.
+    /// Returns the last line of a diff: the findings that would be fixed, those with unsafe fixes,
+    /// and those without a fix.
     pub fn diff_summary(&self) -> String {
         let fixed = wording::count(self.fixed(), "finding");
         let checked = wording::count(self.skills, "skill");
@@ -108,8 +108,8 @@ impl<P> Outcome<P> {
             (0, 0) if left == 0 => format!("Nothing to fix in {checked}"),
             (0, 0) => format!("No fixes in {checked}"),
             (0, more) => {
-                let more = wording::count(more, "suggested one");
-                format!("No safe fixes in {checked}; {more}: add `--unsafe-fixes`")
+                let more = wording::thousands(more);
+                format!("No safe fixes in {checked} ({more} with `--unsafe-fixes`)")
             }
             (_, 0) => format!("Would fix {fixed} in {mended}"),
             (_, more) => {
@@ -127,7 +127,7 @@ impl<P> Outcome<P> {
         }
     }
 
-    /// Returns where things were found.
+    /// Returns the number of skills and folders with findings.
     pub fn extent(&self) -> Extent {
         let affected = self.files.len() - self.folders;
         Extent {
@@ -137,7 +137,7 @@ impl<P> Outcome<P> {
         }
     }
 
-    /// Returns how many findings of which kind there are.
+    /// Returns the number of findings of each kind.
     pub fn counts(&self) -> FindingCounts {
         let mut counts = FindingCounts::default();
         for file in &self.files {
@@ -146,12 +146,12 @@ impl<P> Outcome<P> {
         counts
     }
 
-    /// Returns every finding, file by file.
+    /// Returns all findings, file by file.
     pub fn pieces(&self) -> impl Iterator<Item = &Piece<P>> {
         self.files.iter().flat_map(|file| &file.pieces)
     }
 
-    /// Returns how often each rule was broken and in how many files, most often first.
+    /// Returns the rules with their numbers of findings and files, most findings first.
     pub fn by_rule(&self) -> Vec<(&'static str, usize, usize)> {
         let mut counts: BTreeMap<&'static str, (usize, usize)> = BTreeMap::new();
         for file in &self.files {

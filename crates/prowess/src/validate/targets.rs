@@ -1,11 +1,11 @@
-//! What is checked: the folders that count, each once.
+//! The folders to check, each once.
 
 use std::path::PathBuf;
 
 use prowess_registry::fs::{nested, scopes};
 use prowess_registry::{Holds, Place};
 
-/// Returns every folder that may hold skills and exists.
+/// Returns all existing folders that may contain skills.
 pub fn visible_roots(place: &Place) -> Vec<PathBuf> {
     let (nested, _) = nested::nested_roots(place);
     scopes::roots(place)
@@ -16,7 +16,7 @@ pub fn visible_roots(place: &Place) -> Vec<PathBuf> {
         .collect()
 }
 
-/// Leaves out paths that lead to the same place as another, or inside one.
+/// Removes paths that are equal to another path or inside one, after resolving links.
 pub fn distinct(paths: Vec<PathBuf>) -> Vec<PathBuf> {
     let real: Vec<PathBuf> = paths
         .iter()
@@ -40,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_lies_in_another_or_is_named_twice_is_checked_once() {
+    fn nested_and_duplicate_paths_are_removed() {
         let folder = tempfile::tempdir().unwrap();
         let (outer, inner) = (folder.path().join("a"), folder.path().join("a/b"));
         std::fs::create_dir_all(&inner).unwrap();

@@ -1,4 +1,4 @@
-//! Tells when something below the checked paths changes.
+//! Watches the checked paths for changes.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -14,7 +14,7 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Starts to watch. What happens from now on is noticed.
+    /// Starts watching.
     pub fn start(paths: Vec<PathBuf>, current: &Path) -> Self {
         let registry = Registry::default();
         for path in paths {
@@ -33,8 +33,8 @@ impl Watch {
         }
     }
 
-    /// Waits for a change, at most this long. Returns whether there was one.
-    pub fn changed_within(&self, patience: Duration) -> bool {
-        self.changes.next_within(patience).is_some()
+    /// Waits for a change until the timeout. Returns `true` if there was one.
+    pub fn changed_within(&self, timeout: Duration) -> bool {
+        self.changes.next_within(timeout).is_some()
     }
 }

@@ -1,4 +1,4 @@
-//! What `agent` of a forked skill means.
+//! The `agent` key of forked skills.
 
 use prowess_agent::{Event, Request};
 use prowess_catalog::{Audience, CatalogView, SkillGrant};
@@ -12,18 +12,18 @@ use crate::talk::{go_on, started, talk};
 use crate::world::{Counter, World, children, events, mode, never, roots, wait};
 
 pub(crate) const TESTS: Tests = tests! {
-    case_125_an_unknown_agent_is_told_with_its_neighbour_and_nothing_runs
-    case_125_people_and_programs_are_told_too
-    case_125_an_agent_in_the_background_is_looked_for_at_once
-    case_125_without_an_agent_it_is_general_purpose
-    case_125_explore_and_plan_only_look
-    case_125_an_agent_of_the_settings_has_its_skills_only
-    case_125_an_agent_has_no_more_than_whoever_starts_it
-    case_125_an_agent_that_is_denied_a_skill_does_not_run_it
-    case_125_a_grant_for_a_built_in_agent_takes_away_and_adds_nothing
+    case_125_unknown_agent_suggests_similar_name_and_runs_nothing
+    case_125_unknown_agent_is_reported_to_users_and_callers
+    case_125_background_agent_is_resolved_immediately
+    case_125_default_agent_is_general_purpose
+    case_125_explore_and_plan_are_read_only
+    case_125_configured_agent_sees_only_its_skills
+    case_125_agent_cannot_exceed_its_parent
+    case_125_agent_does_not_run_denied_skill
+    case_125_grant_for_built_in_agent_only_restricts
 };
 
-/// Tools that change something, or start what may.
+/// Tools that change something or can start something that does.
 const CHANGING: [&str; 4] = ["bash", "write", "edit", "run_command_line"];
 
 fn grant(allow: &[&str], deny: &[&str]) -> SkillGrant {
@@ -43,7 +43,7 @@ fn index(request: &Request) -> &str {
     request.system.last().map_or("", String::as_str)
 }
 
-fn case_125_an_unknown_agent_is_told_with_its_neighbour_and_nothing_runs() {
+fn case_125_unknown_agent_suggests_similar_name_and_runs_nothing() {
     let world = World::new();
     let hook = "hooks:\n  PreToolUse:\n    - hooks:\n        - type: command\n          command: mkdir hooked\n";
     world.skill("guard", hook, "Guard.");
@@ -66,10 +66,10 @@ fn case_125_an_unknown_agent_is_told_with_its_neighbour_and_nothing_runs() {
     assert!(result.is_error);
     assert_eq!(
         result.text,
-        "no agent named `Exploer`, which the skill scout asks for; did you mean `Explore`? There \
-         are `general-purpose`, `Explore`, `Plan` and `writer`; nothing was run"
+        "no agent named `Exploer`, required by skill `scout`; did you mean `Explore`? Available \
+         agents: `general-purpose`, `Explore`, `Plan` and `writer`"
     );
-    assert!(children(&engine, &id).is_empty(), "no session was begun");
+    assert!(children(&engine, &id).is_empty(), "no session was started");
     for made in ["project/hooked", "project/rendered"] {
         assert!(!world.path(made).exists(), "{made}");
     }
@@ -83,15 +83,15 @@ fn case_125_an_unknown_agent_is_told_with_its_neighbour_and_nothing_runs() {
     );
 }
 
-fn case_125_people_and_programs_are_told_too() {
+fn case_125_unknown_agent_is_reported_to_users_and_callers() {
     let world = World::new();
     world.skill("scout", "context: fork\nagent: reviewer\n", "Look.");
     let engine = world.engine(Script::of([]));
     let check = |error: RuntimeError| {
         assert_eq!(
             error.to_string(),
-            "no agent named `reviewer`, which the skill scout asks for; there are \
-             `general-purpose`, `Explore` and `Plan`; nothing was run"
+            "no agent named `reviewer`, required by skill `scout`; available agents: \
+             `general-purpose`, `Explore` and `Plan`"
         );
         let RuntimeError::NoAgent {
             near: None, known, ..
@@ -105,13 +105,13 @@ fn case_125_people_and_programs_are_told_too() {
         wait(engine.run_skill(SubRun::new(SkillRef::Name("scout".into())), &never())).unwrap_err()
     };
     check(run(&engine));
-    assert!(roots(&engine).is_empty(), "no session was begun");
+    assert!(roots(&engine).is_empty(), "no session was started");
     wait(async {
         let mut session = Session::start(&engine, "t").await.unwrap();
         check(session.say("/scout the house", &never()).await.unwrap_err());
         assert!(children(&engine, session.id()).is_empty());
     });
-    // However many there are, an error stays short.
+    // The error stays short even with many agents.
     let mut parts = world.parts(Script::of([]));
     for number in 0..1_000 {
         parts
@@ -126,7 +126,7 @@ fn case_125_people_and_programs_are_told_too() {
     );
 }
 
-fn case_125_an_agent_in_the_background_is_looked_for_at_once() {
+fn case_125_background_agent_is_resolved_immediately() {
     let world = World::new();
     world.skill(
         "scout",
@@ -142,7 +142,7 @@ fn case_125_an_agent_in_the_background_is_looked_for_at_once() {
     assert!(told.starts_with("no agent named `Explorer`"), "{told}");
 }
 
-fn case_125_without_an_agent_it_is_general_purpose() {
+fn case_125_default_agent_is_general_purpose() {
     let world = World::new();
     world
         .skill("maker", "context: fork\n", "Make $ARGUMENTS.")
@@ -169,11 +169,11 @@ fn case_125_without_an_agent_it_is_general_purpose() {
     assert!(results(&model.last())[0].contains("It is made."));
     assert!(
         started(&engine, &id).agents.is_empty(),
-        "nobody forked the conversation itself"
+        "the conversation itself is not forked"
     );
 }
 
-fn case_125_explore_and_plan_only_look() {
+fn case_125_explore_and_plan_are_read_only() {
     for agent in ["Explore", "plan"] {
         let world = World::new();
         world.skill(
@@ -195,7 +195,7 @@ fn case_125_explore_and_plan_only_look() {
         mode(&mut parts, PermissionMode::Yolo);
         let engine = Engine::new(parts).unwrap();
         let id = talk(&engine, "go");
-        // Loading a skill may run its commands.
+        // `load_skill` is excluded because loading a skill may run its commands.
         let changing = [&CHANGING[..], &["count", "load_skill"]].concat();
         let check = |request: &Request| {
             let names = tools(request);
@@ -211,7 +211,7 @@ fn case_125_explore_and_plan_only_look() {
         let asked = model.asked();
         assert!(
             tools(&asked[0]).contains(&"bash"),
-            "above it nothing is missing"
+            "the parent has every tool"
         );
         check(&asked[1]);
         for (at, tool) in [(2, "bash"), (4, "count")] {
@@ -222,7 +222,7 @@ fn case_125_explore_and_plan_only_look() {
             );
         }
         assert!(counter.inputs().is_empty() && !world.path("project/made").exists());
-        // And it stays so when it is taken up again, also where the skill says something else now.
+        // The restriction survives a resume, even if the skill has changed.
         let scout = children(&engine, &id)[0].id.clone();
         world.skill("scout", "context: fork\n", "Make something.");
         engine.context().services.registry.refresh();
@@ -231,7 +231,7 @@ fn case_125_explore_and_plan_only_look() {
     }
 }
 
-fn case_125_an_agent_of_the_settings_has_its_skills_only() {
+fn case_125_configured_agent_sees_only_its_skills() {
     let world = World::new();
     world.skill("draft", "context: fork\nagent: Writer\n", "Write.");
     world.file("person/.agents/skills/draft/more.md", "More of it.");
@@ -262,13 +262,13 @@ fn case_125_an_agent_of_the_settings_has_its_skills_only() {
     let told = |at: usize| results(&asked[at]).remove(0);
     assert!(
         index(&asked[0]).contains("hidden-one"),
-        "above it nothing is missing"
+        "the parent sees every skill"
     );
     assert!(index(&asked[1]).contains("plain") && !index(&asked[1]).contains("hidden-one"));
     assert_eq!(
         told(2).replace("hidden-one", "missing-one"),
         told(3),
-        "as if it were not there"
+        "indistinguishable from a missing skill"
     );
     assert!(
         told(4).contains("More of it."),
@@ -276,7 +276,7 @@ fn case_125_an_agent_of_the_settings_has_its_skills_only() {
         told(4)
     );
     assert!(told(5).contains("Plain text."), "{}", told(5));
-    // What it starts has no more than it has.
+    // Its sub-runs have the same limits.
     assert!(index(&asked[6]).contains("plain") && !index(&asked[6]).contains("hidden-one"));
     assert_eq!(
         told(7),
@@ -303,7 +303,7 @@ fn case_125_an_agent_of_the_settings_has_its_skills_only() {
     }
 }
 
-fn case_125_an_agent_has_no_more_than_whoever_starts_it() {
+fn case_125_agent_cannot_exceed_its_parent() {
     let world = World::new();
     world.skill("draft", "context: fork\nagent: writer\n", "Write.");
     world
@@ -311,7 +311,7 @@ fn case_125_an_agent_has_no_more_than_whoever_starts_it() {
         .skill("hidden-one", "", "Hidden.");
     let model = Script::by(|at, _| if at == 0 { load("draft") } else { says("done") });
     let mut parts = world.parts(model.clone());
-    // The same skill by two names is the same.
+    // The plain and the qualified name refer to the same skill.
     parts.settings.visibility.grant = grant(&["draft", "user:notes"], &[]);
     parts
         .settings
@@ -326,7 +326,7 @@ fn case_125_an_agent_has_no_more_than_whoever_starts_it() {
     );
 }
 
-fn case_125_an_agent_that_is_denied_a_skill_does_not_run_it() {
+fn case_125_agent_does_not_run_denied_skill() {
     let world = World::new();
     world.skill("draft", "context: fork\nagent: writer\n", "Write.");
     let model = Script::of([load("draft"), says("no")]);
@@ -340,12 +340,12 @@ fn case_125_an_agent_that_is_denied_a_skill_does_not_run_it() {
     let told = &results(&model.last())[0];
     assert_eq!(
         told,
-        "the skill draft runs as the agent `writer`, which is denied that skill"
+        "skill `draft` runs as agent `writer`, which is denied that skill"
     );
     assert!(children(&engine, &id).is_empty());
 }
 
-fn case_125_a_grant_for_a_built_in_agent_takes_away_and_adds_nothing() {
+fn case_125_grant_for_built_in_agent_only_restricts() {
     let world = World::new();
     world.skill("scout", "context: fork\nagent: Explore\n", "Look.");
     world

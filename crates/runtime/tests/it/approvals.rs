@@ -1,4 +1,4 @@
-//! The gate in a session: who is asked, how often, and what is written down.
+//! Approvals in a session: when the user is asked, how often, and what is recorded.
 
 use prowess_agent::{RecordedAnswer, RecordedVerdict};
 use prowess_policy::{ApprovalAnswer, Effect, PermissionMode};
@@ -12,17 +12,17 @@ use crate::talk::{self, asking};
 use crate::world::{Person, World, decisions, mode, never, rule, wait};
 
 pub(crate) const TESTS: Tests = tests! {
-    a_person_is_asked_once_and_the_answer_is_written_down
-    nobody_to_ask_means_no_and_says_why
-    a_no_is_an_answer_and_the_session_goes_on
-    a_yes_for_the_session_is_asked_for_once
-    what_a_rule_forbids_is_not_asked_about_and_written_down
+    user_is_asked_once_and_answer_is_recorded
+    missing_approver_denies_with_reason
+    denied_call_does_not_end_session
+    session_approval_is_asked_once
+    denied_by_rule_is_recorded_without_prompt
     core_agent_18_plan_mode_runs_nothing
-    nobody_is_asked_about_an_input_that_is_wrong
-    a_question_about_loading_a_skill
-    files_are_asked_about_like_commands
-    the_mode_that_allows_still_obeys_rules
-    a_tool_that_a_rule_forbids_is_not_declared
+    invalid_input_does_not_prompt
+    loading_a_skill_can_prompt
+    file_changes_prompt_like_commands
+    yolo_mode_obeys_deny_rules
+    denied_tool_is_not_declared
 };
 
 fn talk(parts: ToolContext) -> (Engine, String) {
@@ -31,7 +31,7 @@ fn talk(parts: ToolContext) -> (Engine, String) {
     (engine, id)
 }
 
-fn a_person_is_asked_once_and_the_answer_is_written_down() {
+fn user_is_asked_once_and_answer_is_recorded() {
     let world = World::new();
     let model = Script::of([bash("mkdir made"), says("done")]);
     let (parts, person) = asking(&world, model, ApprovalAnswer::Once);
@@ -48,7 +48,7 @@ fn a_person_is_asked_once_and_the_answer_is_written_down() {
     assert!(decided[0].call.is_some() && !decided[0].reason.is_empty());
 }
 
-fn nobody_to_ask_means_no_and_says_why() {
+fn missing_approver_denies_with_reason() {
     let world = World::new();
     let model = Script::of([bash("mkdir made"), says("done")]);
     let (engine, id) = talk(world.parts(model.clone()));
@@ -63,7 +63,7 @@ fn nobody_to_ask_means_no_and_says_why() {
     );
 }
 
-fn a_no_is_an_answer_and_the_session_goes_on() {
+fn denied_call_does_not_end_session() {
     let world = World::new();
     world.file("project/a.txt", "text");
     let model = Script::of([
@@ -88,7 +88,7 @@ fn a_no_is_an_answer_and_the_session_goes_on() {
     assert_eq!(errors, [true, true, false], "{:?}", results(&request));
 }
 
-fn a_yes_for_the_session_is_asked_for_once() {
+fn session_approval_is_asked_once() {
     let world = World::new();
     let model = Script::of([
         bash("mkdir -p one"),
@@ -104,7 +104,7 @@ fn a_yes_for_the_session_is_asked_for_once() {
         session.say("go", &never()).await.unwrap();
         session.proceed(&never()).await.unwrap();
         assert_eq!(person.asked().len(), 1);
-        // Another session is asked for itself.
+        // Another session asks again.
         let mut other = Session::start(&engine, "u").await.unwrap();
         other.say("go", &never()).await.unwrap();
         other.proceed(&never()).await.unwrap();
@@ -112,7 +112,7 @@ fn a_yes_for_the_session_is_asked_for_once() {
     });
 }
 
-fn what_a_rule_forbids_is_not_asked_about_and_written_down() {
+fn denied_by_rule_is_recorded_without_prompt() {
     let world = World::new();
     let model = Script::of([bash("mkdir made"), says("done")]);
     let (mut parts, person) = asking(&world, model.clone(), ApprovalAnswer::Always);
@@ -135,7 +135,7 @@ fn what_a_rule_forbids_is_not_asked_about_and_written_down() {
     );
 }
 
-/// There allow rules and answers are looked at before the mode.
+/// Core-agent: allow rules and answers take precedence over the mode.
 fn core_agent_18_plan_mode_runs_nothing() {
     let world = World::new();
     world.skill("maker", "allowed-tools: Bash(mkdir:*) Write\n", "Make.");
@@ -163,7 +163,7 @@ fn core_agent_18_plan_mode_runs_nothing() {
     );
 }
 
-fn nobody_is_asked_about_an_input_that_is_wrong() {
+fn invalid_input_does_not_prompt() {
     let world = World::new();
     let model = Script::of([
         call("bash", json!({ "comand": "mkdir made" })),
@@ -174,7 +174,7 @@ fn nobody_is_asked_about_an_input_that_is_wrong() {
     assert!(person.asked().is_empty());
 }
 
-fn a_question_about_loading_a_skill() {
+fn loading_a_skill_can_prompt() {
     let world = World::new();
     world.skill("pdf", "", "Use pdftk.");
     for (answer, loads) in [(ApprovalAnswer::No, false), (ApprovalAnswer::Once, true)] {
@@ -192,7 +192,7 @@ fn a_question_about_loading_a_skill() {
     }
 }
 
-fn files_are_asked_about_like_commands() {
+fn file_changes_prompt_like_commands() {
     let world = World::new();
     let model = Script::of([
         call("write", json!({ "path": "a.txt", "content": "x" })),
@@ -208,7 +208,7 @@ fn files_are_asked_about_like_commands() {
     );
 }
 
-fn the_mode_that_allows_still_obeys_rules() {
+fn yolo_mode_obeys_deny_rules() {
     let world = World::new();
     let model = Script::of([
         calls([
@@ -224,7 +224,7 @@ fn the_mode_that_allows_still_obeys_rules() {
     assert!(world.path("project/made").exists() && !world.path("project/fine").exists());
 }
 
-fn a_tool_that_a_rule_forbids_is_not_declared() {
+fn denied_tool_is_not_declared() {
     let world = World::new();
     world.skill("pdf", "", "Use pdftk.");
     let model = Script::of([load("pdf"), says("done")]);
@@ -235,7 +235,7 @@ fn a_tool_that_a_rule_forbids_is_not_declared() {
     assert!(!crate::script::tools(&asked[0]).contains(&"load_skill"));
     assert!(
         !asked[0].system.join("\n").contains("What pdf is for."),
-        "no list that only teases"
+        "no list of skills that cannot be loaded"
     );
     assert!(!results(&asked[1])[0].contains("Use pdftk."));
 }

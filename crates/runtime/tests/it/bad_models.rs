@@ -1,4 +1,4 @@
-//! Models that fail, loop, call what is not there, or write rubbish.
+//! Models that fail, loop, call unknown tools or send invalid input.
 
 use prowess_agent::{Ending, MessagePart, Reply, RunLimit, ToolCall};
 use prowess_runtime::{Engine, Pause, Session};
@@ -11,16 +11,16 @@ use crate::talk::talk;
 use crate::world::{Counter, World, never, wait};
 
 pub(crate) const TESTS: Tests = tests! {
-    errors_of_each_kind_end_the_turn_and_not_the_session
-    the_same_call_again_and_again_ends
-    after_a_loop_a_person_can_go_on
-    a_hundred_calls_at_once
-    what_is_no_json_is_not_done
-    unknown_tools_are_named_with_their_neighbours
-    inputs_that_do_not_fit_are_told
-    ids_that_come_twice_are_told_apart
-    a_model_that_loads_the_same_skill_ten_times
-    reasoning_goes_back_as_it_came
+    model_errors_end_turn_but_not_session
+    repeated_identical_calls_end_run
+    session_continues_after_loop
+    hundred_calls_in_one_reply
+    invalid_json_input_is_not_run
+    unknown_tool_error_suggests_similar_names
+    schema_violations_are_reported_to_model
+    duplicate_call_ids_are_made_unique
+    same_skill_loaded_ten_times
+    reasoning_is_returned_unchanged
 };
 
 fn ending(pause: Pause) -> Ending {
@@ -30,7 +30,7 @@ fn ending(pause: Pause) -> Ending {
     }
 }
 
-fn errors_of_each_kind_end_the_turn_and_not_the_session() {
+fn model_errors_end_turn_but_not_session() {
     let world = World::new();
     for (kind, word) in [
         (Kind::Auth, "auth"),
@@ -52,7 +52,7 @@ fn errors_of_each_kind_end_the_turn_and_not_the_session() {
                 matches!(&ended, Ending::Failed { kind, message } if *kind.as_str() == *word && !message.is_empty()),
                 "{ended:?}"
             );
-            // Nothing was said to the model behind its back.
+            // No message was added to the conversation.
             let id = session.id().to_owned();
             drop(session);
             let mut session = Session::resume(&engine, &id, None).await.unwrap();
@@ -64,7 +64,7 @@ fn errors_of_each_kind_end_the_turn_and_not_the_session() {
     }
 }
 
-fn the_same_call_again_and_again_ends() {
+fn repeated_identical_calls_end_run() {
     let world = World::new();
     let model = Script::by(|_, _| bash("echo same"));
     let engine = world.free(model.clone());
@@ -83,7 +83,7 @@ fn the_same_call_again_and_again_ends() {
     assert!(results(&model.asked()[3])[0].contains("the same result 3 times in a row"));
 }
 
-fn after_a_loop_a_person_can_go_on() {
+fn session_continues_after_loop() {
     let world = World::new();
     let model = Script::by(|at, _| {
         if at < 6 {
@@ -103,7 +103,7 @@ fn after_a_loop_a_person_can_go_on() {
     });
 }
 
-fn a_hundred_calls_at_once() {
+fn hundred_calls_in_one_reply() {
     let world = World::new();
     let count = Counter::new("count");
     let model = Script::of([
@@ -128,11 +128,11 @@ fn a_hundred_calls_at_once() {
     assert!(
         told[32..]
             .iter()
-            .all(|text| text.starts_with("Too many calls in one answer"))
+            .all(|text| text.starts_with("Too many calls in one reply"))
     );
 }
 
-fn what_is_no_json_is_not_done() {
+fn invalid_json_input_is_not_run() {
     let world = World::new();
     let count = Counter::new("count");
     let bad = ToolCall {
@@ -151,11 +151,12 @@ fn what_is_no_json_is_not_done() {
     assert!(count.inputs().is_empty());
     let told = &results(&model.last())[0];
     assert!(
-        told.contains("not JSON: expected `,` at column 7") && told.contains("Nothing was done")
+        told.contains("not valid JSON: expected `,` at column 7")
+            && told.contains("The tool was not run")
     );
 }
 
-fn unknown_tools_are_named_with_their_neighbours() {
+fn unknown_tool_error_suggests_similar_names() {
     let world = World::new();
     let model = Script::of([call("bahs", json!({ "command": "ls" })), says("done")]);
     let engine = world.free(model.clone());
@@ -168,7 +169,7 @@ fn unknown_tools_are_named_with_their_neighbours() {
     assert!(told.contains("Available: read, write"), "{told}");
 }
 
-fn inputs_that_do_not_fit_are_told() {
+fn schema_violations_are_reported_to_model() {
     let world = World::new();
     let model = Script::of([
         calls([
@@ -188,8 +189,8 @@ fn inputs_that_do_not_fit_are_told() {
     );
 }
 
-/// Providers that give every call the same id, or none; `script::check` looks at every request.
-fn ids_that_come_twice_are_told_apart() {
+/// Some providers give every call the same id, or none. `script::check` checks every request.
+fn duplicate_call_ids_are_made_unique() {
     let world = World::new();
     let count = Counter::new("count");
     let part =
@@ -217,8 +218,8 @@ fn ids_that_come_twice_are_told_apart() {
     assert_eq!(order, [0, 1, 2, 3, 4]);
 }
 
-/// Core-agent 4.2 #13: nothing there stops it.
-fn a_model_that_loads_the_same_skill_ten_times() {
+/// Core-agent 4.2 #13: it does not prevent this.
+fn same_skill_loaded_ten_times() {
     let world = World::new();
     world.skill("pdf", "", "Use pdftk.");
     let model = Script::by(|_, _| load("pdf"));
@@ -238,7 +239,7 @@ fn a_model_that_loads_the_same_skill_ten_times() {
     assert_eq!(all.matches("Use pdftk.").count(), 1);
 }
 
-fn reasoning_goes_back_as_it_came() {
+fn reasoning_is_returned_unchanged() {
     let world = World::new();
     let opaque = prowess_agent::ProviderData {
         provider: "x".into(),

@@ -10,13 +10,13 @@ use crate::script::{Act, Script, bash, load, says};
 use crate::world::{World, mode, never, wait};
 
 pub(crate) const TESTS: Tests = tests! {
-    turns_end_a_session_and_more_can_be_given
-    tokens_end_a_session
-    money_ends_a_session
-    time_ends_a_question
-    a_limit_does_not_take_the_last_answer_away
-    sub_runs_count_in_the_budget_of_the_session
-    sub_runs_have_a_budget_of_their_own
+    turn_limit_ends_session_and_can_be_raised
+    token_limit_ends_session
+    cost_limit_ends_session
+    time_limit_ends_request
+    limit_keeps_last_answer
+    sub_runs_count_against_session_budget
+    sub_runs_have_their_own_budget
 };
 
 fn endless() -> impl Fn(usize, &prowess_agent::Request) -> Act + Send + Sync {
@@ -43,7 +43,7 @@ fn exhausted(limit: RunLimit) -> Pause {
     Pause::Ended(Ending::Exhausted { limit })
 }
 
-fn turns_end_a_session_and_more_can_be_given() {
+fn turn_limit_ends_session_and_can_be_raised() {
     let world = World::new();
     let model = Script::by(endless());
     let engine = engine(&world, model.clone(), RunBudget::turns(3));
@@ -53,7 +53,7 @@ fn turns_end_a_session_and_more_can_be_given() {
         (exhausted(RunLimit::Turns), 3)
     );
     wait(async {
-        // Without more nothing happens.
+        // Without a higher limit the session does not continue.
         let mut session = Session::resume(&engine, &id, None).await.unwrap();
         assert_eq!(
             session.proceed(&never()).await.unwrap(),
@@ -71,7 +71,7 @@ fn turns_end_a_session_and_more_can_be_given() {
     });
 }
 
-fn tokens_end_a_session() {
+fn token_limit_ends_session() {
     let world = World::new();
     let model = Script::by(endless());
     let budget = RunBudget {
@@ -85,7 +85,7 @@ fn tokens_end_a_session() {
     );
 }
 
-fn money_ends_a_session() {
+fn cost_limit_ends_session() {
     let world = World::new();
     let model = Arc::new(Script::new("script/one", endless()).price(10.0));
     let budget = RunBudget {
@@ -99,7 +99,7 @@ fn money_ends_a_session() {
     );
 }
 
-fn time_ends_a_question() {
+fn time_limit_ends_request() {
     let world = World::new();
     let model = Script::of([Act::Hang]);
     let budget = RunBudget {
@@ -110,14 +110,14 @@ fn time_ends_a_question() {
     assert_eq!(pause, exhausted(RunLimit::Time));
 }
 
-fn a_limit_does_not_take_the_last_answer_away() {
+fn limit_keeps_last_answer() {
     let world = World::new();
     let model = Script::of([says("done")]);
     let (_, pause) = run(&engine(&world, model, RunBudget::turns(1)));
     assert_eq!(pause, Pause::Answered("done".into()));
 }
 
-fn sub_runs_count_in_the_budget_of_the_session() {
+fn sub_runs_count_against_session_budget() {
     let world = World::new();
     world.skill("look", "context: fork\n", "Look.");
     let model = Script::of([load("look"), says("seen")]);
@@ -132,7 +132,7 @@ fn sub_runs_count_in_the_budget_of_the_session() {
     );
 }
 
-fn sub_runs_have_a_budget_of_their_own() {
+fn sub_runs_have_their_own_budget() {
     let world = World::new();
     world.skill("look", "context: fork\n", "Look.");
     let model = Script::by(|_, request| {
@@ -153,5 +153,5 @@ fn sub_runs_have_a_budget_of_their_own() {
     mode(&mut parts, prowess_policy::PermissionMode::Yolo);
     let (_, pause) = run(&Engine::new(parts).unwrap());
     assert_eq!(pause, Pause::Answered("done".into()));
-    assert_eq!(model.asked().len(), 4, "two of its own");
+    assert_eq!(model.asked().len(), 4, "two requests in the sub-run");
 }

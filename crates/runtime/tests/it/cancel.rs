@@ -1,4 +1,4 @@
-//! Stopping: a question, a command, a sub-run; and that it can go on afterwards.
+//! Cancelling a request, a command or a sub-run, and resuming afterwards.
 
 use std::sync::Arc;
 
@@ -11,25 +11,25 @@ use crate::script::{Act, Script, bash, calls, load, results, says};
 use crate::world::{DEADLINE, Seeing, World, children, events, mode, never, wait};
 
 pub(crate) const TESTS: Tests = tests! {
-    a_question_is_dropped_and_can_be_asked_again
-    a_command_and_its_children_are_gone
-    calls_that_were_not_begun_are_not_begun
-    a_sub_run_is_stopped_with_its_session
-    what_is_cancelled_before_it_begins_asks_nobody
-    saying_something_else_gives_up_what_is_open
-    a_session_that_is_dropped_ends_its_commands
-    skilled_crew_a_turn_can_be_taken_up_in_the_middle
+    cancelled_request_can_be_repeated
+    cancelling_kills_command_and_children
+    pending_calls_are_not_started_after_cancel
+    cancelling_session_stops_sub_run
+    cancelled_before_start_makes_no_request
+    new_message_abandons_open_calls
+    dropping_session_stops_commands
+    skilled_crew_turn_can_be_resumed_midway
 };
 
-/// An engine that cancels when a file appears that a command makes.
+/// Creates an engine without prompts.
 fn engine(world: &World, model: Arc<Script>) -> Engine {
     let mut parts = world.parts(model);
     mode(&mut parts, PermissionMode::Yolo);
     Engine::new(parts).unwrap()
 }
 
-/// Cancels as soon as a file exists. Panics if none appears: the command did not run.
-fn when_there(
+/// Cancels as soon as a file exists. Panics if it never appears, because the command did not run.
+fn cancel_when_created(
     world: &World,
     file: &str,
     cancel: &CancellationToken,
@@ -40,18 +40,18 @@ fn when_there(
         while !path.exists() && start.elapsed() < DEADLINE / 2 {
             std::thread::yield_now();
         }
-        // The session ends in either case, so that the test can fail.
+        // Cancel in either case, so that the test can end and fail.
         cancel.cancel();
         assert!(path.exists(), "`{}` was not created", path.display());
     })
 }
 
-/// Seconds that no other process of this machine sleeps for.
+/// A number of seconds that no other process on this machine sleeps for.
 fn long() -> String {
     format!("9{}", std::process::id())
 }
 
-/// Whether any process of this machine sleeps for that long.
+/// Returns `true` if any process on this machine sleeps for that long.
 fn is_sleeping() -> bool {
     let wanted = format!("sleep\0{}\0", long());
     std::fs::read_dir("/proc").unwrap().flatten().any(|entry| {
@@ -60,7 +60,7 @@ fn is_sleeping() -> bool {
     })
 }
 
-fn a_question_is_dropped_and_can_be_asked_again() {
+fn cancelled_request_can_be_repeated() {
     let world = World::new();
     let cancel = never();
     let token = cancel.clone();
@@ -86,14 +86,14 @@ fn a_question_is_dropped_and_can_be_asked_again() {
     assert_eq!(model.asked()[0].messages, model.asked()[1].messages);
 }
 
-/// Planck 4.2, Skilled Crew 4.1 #3: there the children live on.
-fn a_command_and_its_children_are_gone() {
+/// Planck 4.2, Skilled Crew 4.1 #3: their child processes survive.
+fn cancelling_kills_command_and_children() {
     let world = World::new();
     let slow = format!("sleep {0} & touch begun; sleep {0}; touch never", long());
     let model = Script::of([bash(&slow), says("what now?")]);
     let engine = engine(&world, model.clone());
     let cancel = never();
-    let eye = when_there(&world, "project/begun", &cancel);
+    let watcher = cancel_when_created(&world, "project/begun", &cancel);
     wait(async {
         let mut session = Session::start(&engine, "t").await.unwrap();
         session.say("go", &cancel).await.unwrap();
@@ -105,7 +105,7 @@ fn a_command_and_its_children_are_gone() {
         let mut session = Session::resume(&engine, &id, None).await.unwrap();
         session.proceed(&never()).await.unwrap();
     });
-    eye.join().unwrap();
+    watcher.join().unwrap();
     assert!(!world.path("project/never").exists());
     assert!(
         results(&model.last())[0].contains("cancelled"),
@@ -114,7 +114,7 @@ fn a_command_and_its_children_are_gone() {
     );
 }
 
-fn calls_that_were_not_begun_are_not_begun() {
+fn pending_calls_are_not_started_after_cancel() {
     let world = World::new();
     let model = Script::by(|at, _| match at {
         0 => calls([
@@ -128,29 +128,29 @@ fn calls_that_were_not_begun_are_not_begun() {
     });
     let engine = engine(&world, model.clone());
     let cancel = never();
-    let eye = when_there(&world, "project/begun2", &cancel);
+    let watcher = cancel_when_created(&world, "project/begun2", &cancel);
     wait(async {
         let mut session = Session::start(&engine, "t").await.unwrap();
         session.say("go", &cancel).await.unwrap();
         session.proceed(&cancel).await.unwrap();
         assert!(!world.path("project/second").exists());
-        // Taken up again, what was not begun is done, once.
+        // After a resume, calls that had not started run once.
         let id = session.id().to_owned();
         drop(session);
         let mut session = Session::resume(&engine, &id, None).await.unwrap();
         session.proceed(&never()).await.unwrap();
     });
-    eye.join().unwrap();
+    watcher.join().unwrap();
     assert_eq!(world.read("project/second"), "x\n");
 }
 
-fn a_sub_run_is_stopped_with_its_session() {
+fn cancelling_session_stops_sub_run() {
     let world = World::new();
     world.skill("slow", "context: fork\n", "Be slow.");
     let model = Script::of([load("slow"), bash("touch begun3; sleep 616")]);
     let engine = engine(&world, model);
     let cancel = never();
-    let eye = when_there(&world, "project/begun3", &cancel);
+    let watcher = cancel_when_created(&world, "project/begun3", &cancel);
     let id = wait(async {
         let mut session = Session::start(&engine, "t").await.unwrap();
         session.say("go", &cancel).await.unwrap();
@@ -158,14 +158,14 @@ fn a_sub_run_is_stopped_with_its_session() {
         assert_eq!(pause, Pause::Ended(Ending::Cancelled));
         session.id().to_owned()
     });
-    eye.join().unwrap();
+    watcher.join().unwrap();
     assert_eq!(
         children(&engine, &id)[0].ending,
         Some(EndingKind::Cancelled)
     );
 }
 
-fn what_is_cancelled_before_it_begins_asks_nobody() {
+fn cancelled_before_start_makes_no_request() {
     let world = World::new();
     world.skill("sum", "", "Add.");
     let model = Script::of([]);
@@ -178,11 +178,11 @@ fn what_is_cancelled_before_it_begins_asks_nobody() {
     assert!(model.asked().is_empty());
 }
 
-fn saying_something_else_gives_up_what_is_open() {
+fn new_message_abandons_open_calls() {
     let world = World::new();
     let cancel = never();
     let token = cancel.clone();
-    // Cancelled between the answer of the model and its calls.
+    // Cancelled between the reply of the model and its calls.
     let watch = move |_: &str, update: Update<'_>| {
         if let Update::Event(event) = update
             && matches!(event.event, Event::Replied { .. })
@@ -199,7 +199,7 @@ fn saying_something_else_gives_up_what_is_open() {
         let mut session = Session::start(&engine, "t").await.unwrap();
         session.say("go", &cancel).await.unwrap();
         session.proceed(&cancel).await.unwrap();
-        // Nothing may be noted between a call and its answer: the record would be spoilt.
+        // A note between a call and its result would corrupt the record.
         assert!(!session.wait_for_background().await.unwrap());
         session.say("Leave that.", &never()).await.unwrap();
         let pause = session.proceed(&never()).await.unwrap();
@@ -208,41 +208,42 @@ fn saying_something_else_gives_up_what_is_open() {
     assert!(!world.path("project/never").exists());
     let told = results(&model.last());
     assert!(
-        told[0].contains("The person wants something else now. Nothing was done."),
+        told[0].contains("The user asked for something else. The tool was not run."),
         "{told:?}"
     );
 }
 
-fn a_session_that_is_dropped_ends_its_commands() {
+fn dropping_session_stops_commands() {
     let world = World::new();
     let model = Script::of([bash("touch begun4; sleep 617; touch never")]);
     let engine = engine(&world, model);
     let seen = never();
-    let eye = when_there(&world, "project/begun4", &seen);
+    let watcher = cancel_when_created(&world, "project/begun4", &seen);
     wait(async {
         let mut session = Session::start(&engine, "t").await.unwrap();
         session.say("go", &never()).await.unwrap();
         {
-            let (nobody, seen) = (never(), seen.clone());
+            let (uncancelled, seen) = (never(), seen.clone());
             tokio::select! {
-                pause = session.proceed(&nobody) => panic!("{pause:?}"),
+                pause = session.proceed(&uncancelled) => panic!("{pause:?}"),
                 () = seen.cancelled() => {}
             }
         }
         let id = session.id().to_owned();
         drop(session);
-        // The runtime waits for its threads when it ends: a command that slept on would show.
+        // The runtime waits for its threads when it is dropped, so a command that is still sleeping
+        // would delay it.
         assert!(
             events(&engine, &id)
                 .iter()
                 .all(|event| !matches!(event.event, Event::CallEnded { .. }))
         );
     });
-    eye.join().unwrap();
+    watcher.join().unwrap();
     assert!(!world.path("project/never").exists());
 }
 
-fn skilled_crew_a_turn_can_be_taken_up_in_the_middle() {
+fn skilled_crew_turn_can_be_resumed_midway() {
     let world = World::new();
     let cancel = never();
     let token = cancel.clone();

@@ -1,4 +1,4 @@
-//! Skills that change while a session goes on.
+//! Skills that change during a session.
 
 use std::sync::Arc;
 
@@ -12,19 +12,19 @@ use crate::talk::{asking, talk};
 use crate::world::{Person, World, decisions, events, never, wait};
 
 pub(crate) const TESTS: Tests = tests! {
-    what_is_new_changed_or_gone_is_told_behind
-    what_was_told_is_not_told_again_after_a_resume
-    a_loaded_skill_that_changed_grants_nothing_any_more
-    a_changed_skill_is_asked_about_at_resume
-    a_no_at_resume_is_told_to_the_model
-    a_skill_that_is_gone_at_resume_is_told
-    a_change_is_told_though_calls_are_open
-    a_change_is_told_though_the_first_resume_was_cut_off
-    files_that_were_touched_are_remembered
-    core_agent_16_a_skill_added_later_can_be_loaded
+    new_changed_and_removed_skills_are_announced
+    announced_changes_are_not_repeated_after_resume
+    changed_skill_loses_its_grants
+    resume_prompts_for_changed_skill
+    declined_change_is_announced_after_resume
+    removed_skill_is_announced_after_resume
+    change_is_announced_despite_open_calls
+    change_is_announced_after_interrupted_resume
+    touched_files_survive_resume
+    core_agent_16_skill_added_later_can_be_loaded
 };
 
-fn what_is_new_changed_or_gone_is_told_behind() {
+fn new_changed_and_removed_skills_are_announced() {
     let world = World::new();
     world
         .skill("stays", "", "S.")
@@ -61,12 +61,12 @@ fn what_is_new_changed_or_gone_is_told_behind() {
     let places: Vec<usize> = order.iter().map(|part| note.find(part).unwrap()).collect();
     assert!(places.is_sorted(), "{note}");
     assert!(!note.contains("stays"));
-    assert_eq!(asked[1].system, asked[0].system, "the index is as it was");
+    assert_eq!(asked[1].system, asked[0].system, "the index is unchanged");
     let third = conversation(&asked[2]);
     assert_eq!(third.matches("No longer available:").count(), 1, "once");
 }
 
-fn what_was_told_is_not_told_again_after_a_resume() {
+fn announced_changes_are_not_repeated_after_resume() {
     let world = World::new();
     world.skill("one", "", "O.");
     let model = Script::by(|_, _| says("fine"));
@@ -88,11 +88,11 @@ fn what_was_told_is_not_told_again_after_a_resume() {
     assert_eq!(
         last.system,
         model.asked()[0].system,
-        "the index is the one of the beginning"
+        "the index is the original one"
     );
 }
 
-fn a_loaded_skill_that_changed_grants_nothing_any_more() {
+fn changed_skill_loses_its_grants() {
     let world = World::new();
     world.skill("maker", "allowed-tools: Bash(mkdir:*)\n", "Make.");
     let path = world.path("person/.agents/skills/maker/SKILL.md");
@@ -116,7 +116,7 @@ fn a_loaded_skill_that_changed_grants_nothing_any_more() {
     );
 }
 
-/// A session that loaded a skill, the skill changed, and it is taken up again.
+/// Loads a skill in a session, changes the skill, and resumes the session.
 fn resumed(
     world: &World,
     answer: ApprovalAnswer,
@@ -137,22 +137,22 @@ fn resumed(
     (engine, person, model, id)
 }
 
-fn a_changed_skill_is_asked_about_at_resume() {
+fn resume_prompts_for_changed_skill() {
     let world = World::new();
     let (engine, person, model, id) = resumed(&world, ApprovalAnswer::Once, |world| {
         world.skill("pdf", "", "Use qpdf.");
     });
-    assert_eq!(person.asked(), ["Take in the new text of the skill pdf"]);
+    assert_eq!(person.asked(), ["Load the new version of skill `pdf`"]);
     let last = conversation(&model.last());
     assert!(last.find("Use pdftk.").unwrap() < last.find("Use qpdf.").unwrap());
     assert!(
         last.find("Use qpdf.").unwrap() < last.find("go on").unwrap(),
-        "before what is said"
+        "before the new message"
     );
     let decided = decisions(&engine, &id);
     let asked = decided
         .iter()
-        .find(|one| one.what.contains("new text"))
+        .find(|one| one.what.contains("new version"))
         .unwrap();
     assert_eq!(asked.answer, Some(prowess_agent::RecordedAnswer::Once));
     wait(async {
@@ -162,28 +162,28 @@ fn a_changed_skill_is_asked_about_at_resume() {
     assert_eq!(person.asked().len(), 1, "and not again");
 }
 
-fn a_no_at_resume_is_told_to_the_model() {
+fn declined_change_is_announced_after_resume() {
     let world = World::new();
     let (engine, _, model, id) = resumed(&world, ApprovalAnswer::No, |world| {
         world.skill("pdf", "", "Use qpdf.");
     });
     let last = conversation(&model.last());
-    assert!(!last.contains("Use qpdf.") && last.contains("its instructions above no longer hold"));
+    assert!(!last.contains("Use qpdf.") && last.contains("Ignore its instructions above"));
     wait(async {
         let session = Session::resume(&engine, &id, None).await.unwrap();
         assert!(session.skills().is_empty());
     });
 }
 
-fn a_skill_that_is_gone_at_resume_is_told() {
+fn removed_skill_is_announced_after_resume() {
     let world = World::new();
     let (_, _, model, _) = resumed(&world, ApprovalAnswer::Once, |world| {
         std::fs::remove_dir_all(world.path("person/.agents/skills/pdf")).unwrap();
     });
-    assert!(conversation(&model.last()).contains("its instructions above no longer hold"));
+    assert!(conversation(&model.last()).contains("Ignore its instructions above"));
 }
 
-/// A session that was cancelled between an answer and its calls.
+/// Creates a session that was cancelled between a reply and its calls.
 fn cut_off(world: &World) -> (Engine, Arc<Script>, String) {
     world.skill("pdf", "", "Use pdftk.");
     let cancel = never();
@@ -208,7 +208,7 @@ fn cut_off(world: &World) -> (Engine, Arc<Script>, String) {
     (engine, model, id)
 }
 
-fn a_change_is_told_though_calls_are_open() {
+fn change_is_announced_despite_open_calls() {
     let world = World::new();
     let (engine, model, id) = cut_off(&world);
     wait(async {
@@ -216,29 +216,23 @@ fn a_change_is_told_though_calls_are_open() {
         session.proceed(&never()).await.unwrap();
     });
     let last = conversation(&model.last());
-    assert!(
-        last.contains("its instructions above no longer hold"),
-        "{last}"
-    );
+    assert!(last.contains("Ignore its instructions above"), "{last}");
 }
 
-fn a_change_is_told_though_the_first_resume_was_cut_off() {
+fn change_is_announced_after_interrupted_resume() {
     let world = World::new();
     let (engine, model, id) = cut_off(&world);
     wait(async {
-        // It ends before the model is asked again.
+        // Dropped before the model is asked again.
         drop(Session::resume(&engine, &id, None).await.unwrap());
         let mut session = Session::resume(&engine, &id, None).await.unwrap();
         session.proceed(&never()).await.unwrap();
     });
     let last = conversation(&model.last());
-    assert!(
-        last.contains("its instructions above no longer hold"),
-        "{last}"
-    );
+    assert!(last.contains("Ignore its instructions above"), "{last}");
 }
 
-fn files_that_were_touched_are_remembered() {
+fn touched_files_survive_resume() {
     let world = World::new();
     world
         .skill("types", "paths: \"src/*.ts\"\n", "Use strict types.")
@@ -270,7 +264,7 @@ fn files_that_were_touched_are_remembered() {
     });
 }
 
-fn core_agent_16_a_skill_added_later_can_be_loaded() {
+fn core_agent_16_skill_added_later_can_be_loaded() {
     let world = World::new();
     world.skill("one", "", "O.");
     let model = Script::of([load("two"), says("done")]);

@@ -1,6 +1,6 @@
-//! Long conversations: what goes, what stays, and that every request is still one.
+//! Long conversations: what compaction removes, what it keeps, and that requests stay valid.
 //!
-//! Each request is checked by the model itself (`script::check`): no answer without its call.
+//! The scripted model checks each request (`script::check`): every result has its call.
 
 use std::sync::{Arc, Mutex};
 
@@ -16,24 +16,24 @@ use crate::talk::talk_until;
 use crate::world::{Counter, Seeing, World, events, never, wait};
 
 pub(crate) const TESTS: Tests = tests! {
-    squadron_4_the_task_the_skills_and_whole_pairs_survive
-    core_agent_13_a_loaded_skill_survives_and_its_tools_too
-    planck_the_index_is_the_same_before_and_after
-    long_answers_are_left_out_first
-    a_provider_that_counts_otherwise_is_asked_again_twice
-    facts_stand_where_the_summary_fails
-    a_summary_is_no_new_request
-    what_a_summary_costs_counts
-    skills_without_room_are_named_and_unloaded
-    a_compacted_session_is_taken_up_again_as_it_was
-    case_128_a_skill_that_was_cut_can_be_read_whole_again
+    squadron_4_task_skills_and_call_pairs_survive
+    core_agent_13_loaded_skill_and_its_tools_survive
+    planck_index_is_unchanged_by_compaction
+    long_results_are_pruned_first
+    context_too_long_is_retried_twice
+    failed_summary_falls_back_to_facts
+    summary_does_not_look_like_new_request
+    summary_cost_counts
+    skills_that_do_not_fit_are_reported_and_unloaded
+    compacted_session_resumes_unchanged
+    case_128_truncated_skill_can_be_loaded_again
 };
 
 fn is_summary(request: &Request) -> bool {
     conversation(request).starts_with("Below is the beginning of a conversation")
 }
 
-/// Works `turns` times with answers of `bytes`, and then says so.
+/// Calls `flood` `turns` times for results of `bytes` bytes, and then answers.
 fn worker(window: u64, turns: usize, bytes: usize, first: Act) -> Arc<Script> {
     let model = Script::new("script/one", move |at, request| {
         if is_summary(request) {
@@ -48,7 +48,7 @@ fn worker(window: u64, turns: usize, bytes: usize, first: Act) -> Arc<Script> {
     Arc::new(model.window(window).counting())
 }
 
-/// Answers with as many bytes as it is asked for.
+/// Returns as many bytes as requested.
 #[derive(Debug)]
 struct Flood;
 
@@ -105,7 +105,7 @@ fn compactions(engine: &Engine, id: &str) -> usize {
         .count()
 }
 
-fn squadron_4_the_task_the_skills_and_whole_pairs_survive() {
+fn squadron_4_task_skills_and_call_pairs_survive() {
     let world = World::new();
     world.skill("pdf", "", "Use pdftk.");
     let model = worker(12_000, 40, 1_500, load("pdf"));
@@ -126,7 +126,7 @@ fn squadron_4_the_task_the_skills_and_whole_pairs_survive() {
     assert!(last.contains("flood 39"), "the end is as it was");
 }
 
-fn core_agent_13_a_loaded_skill_survives_and_its_tools_too() {
+fn core_agent_13_loaded_skill_and_its_tools_survive() {
     let world = World::new();
     world.skill("stamps", "allowed-tools: stamp\n", "Use stamp.");
     let model = worker(12_000, 40, 1_500, load("stamps"));
@@ -142,8 +142,8 @@ fn core_agent_13_a_loaded_skill_survives_and_its_tools_too() {
     assert!(conversation(&last).contains("The skill stamps is still loaded."));
 }
 
-/// Planck I8: there the index is written again after compaction; here it never left the prompt.
-fn planck_the_index_is_the_same_before_and_after() {
+/// Planck I8: it writes the index again after compaction; here the index never leaves the prompt.
+fn planck_index_is_unchanged_by_compaction() {
     let world = World::new();
     world.skill("pdf", "", "Use pdftk.");
     let model = worker(12_000, 40, 1_500, load("pdf"));
@@ -164,7 +164,7 @@ fn planck_the_index_is_the_same_before_and_after() {
     );
 }
 
-fn long_answers_are_left_out_first() {
+fn long_results_are_pruned_first() {
     let world = World::new();
     world.skill("pdf", "", "Use pdftk.");
     let model = worker(40_000, 12, 15_000, load("pdf"));
@@ -180,7 +180,7 @@ fn long_answers_are_left_out_first() {
     assert!(last.contains("Use pdftk.") && last.contains("Fill in the forms"));
 }
 
-fn a_provider_that_counts_otherwise_is_asked_again_twice() {
+fn context_too_long_is_retried_twice() {
     let world = World::new();
     let model = Script::by(|at, request| {
         if is_summary(request) {
@@ -210,14 +210,14 @@ fn a_provider_that_counts_otherwise_is_asked_again_twice() {
         );
         assert!((1..=2).contains(&compactions(&engine, session.id())));
     });
-    assert!(model.asked().len() < 12, "it does not go on for ever");
+    assert!(model.asked().len() < 12, "retries are bounded");
 }
 
-fn facts_stand_where_the_summary_fails() {
+fn failed_summary_falls_back_to_facts() {
     let world = World::new();
     for bad in [
         Act::Fail(ModelErrorKind::Transport),
-        // A model that works on instead of summing up.
+        // A model that continues to work instead of summarizing.
         call("flood", json!({ "bytes": 1, "at": 0 })),
     ] {
         let model = Script::new("script/one", move |at, request| match at {
@@ -235,8 +235,8 @@ fn facts_stand_where_the_summary_fails() {
     }
 }
 
-/// Reference §5.6: arguments of a skill that comes back must not look like a new request.
-fn a_summary_is_no_new_request() {
+/// Reference §5.6: the arguments of a restored skill must not look like a new request.
+fn summary_does_not_look_like_new_request() {
     let world = World::new();
     let model = worker(
         12_000,
@@ -254,7 +254,7 @@ fn a_summary_is_no_new_request() {
     assert!(first.contains("This is not a new request."));
 }
 
-fn what_a_summary_costs_counts() {
+fn summary_cost_counts() {
     let world = World::new();
     let model = Script::new("script/one", |at, request| match at {
         _ if is_summary(request) => says("Summed up."),
@@ -279,14 +279,14 @@ fn what_a_summary_costs_counts() {
         let usage = session.spent().usage;
         assert_eq!(
             usage.input, read,
-            "every question counts, also the one for a summary"
+            "every request counts, including the one for the summary"
         );
         assert_eq!(usage.micros, Some(2 * usage.tokens()), "in money as well");
     });
 }
 
-/// Squadron 4.5: there a few large skills fill the window for good.
-fn skills_without_room_are_named_and_unloaded() {
+/// Squadron 4.5: a few large skills fill its context permanently.
+fn skills_that_do_not_fit_are_reported_and_unloaded() {
     let world = World::new();
     for name in ["one", "two", "three"] {
         world.skill(
@@ -309,19 +309,19 @@ fn skills_without_room_are_named_and_unloaded() {
         session.proceed(&never()).await.unwrap();
         let skills = session.skills();
         let left: Vec<&str> = skills.iter().map(|skill| &*skill.name).collect();
-        assert_eq!(left, ["two", "three"], "the newest have the room");
+        assert_eq!(left, ["two", "three"], "the newest skills are kept");
         let last = conversation(&model.last());
         assert!(
             last.contains("load them again if you need them: one"),
             "{last}"
         );
-        // And it can be: it is not "already loaded".
+        // It can be loaded again: it does not count as already loaded.
         session.say("/one", &never()).await.unwrap();
         assert_eq!(session.skills().len(), 3);
     });
 }
 
-fn a_compacted_session_is_taken_up_again_as_it_was() {
+fn compacted_session_resumes_unchanged() {
     let world = World::new();
     world.skill("pdf", "", "Use pdftk.");
     let model = worker(12_000, 40, 1_500, load("pdf"));
@@ -339,7 +339,7 @@ fn a_compacted_session_is_taken_up_again_as_it_was() {
     assert_eq!((after.system, after.tools), (before.system, before.tools));
 }
 
-fn case_128_a_skill_that_was_cut_can_be_read_whole_again() {
+fn case_128_truncated_skill_can_be_loaded_again() {
     let world = World::new();
     let long = format!("First line.\n\n{}\n\nLast line.", "s".repeat(30_000));
     world.skill("long", "allowed-tools: stamp\n", &long);
@@ -368,7 +368,7 @@ fn case_128_a_skill_that_was_cut_can_be_read_whole_again() {
     assert!(last.contains("First line.") && !last.contains("Last line."));
     assert!(
         last.contains("load them again if you need them: one"),
-        "the oldest goes"
+        "the oldest is unloaded"
     );
     for part in [
         "Text of two.",
@@ -383,14 +383,14 @@ fn case_128_a_skill_that_was_cut_can_be_read_whole_again() {
     );
     let told = told.lock().unwrap().join("\n");
     assert!(
-        told.contains("There was no room for these skills: one"),
+        told.contains("Unloaded skills that no longer fit: one"),
         "{told}"
     );
     assert!(
-        told.contains("Of these skills only the beginning stays: long"),
+        told.contains("Shortened skills to make room: long"),
         "{told}"
     );
-    // Also when it is taken up again: it is not "already loaded", and one that is whole is.
+    // After a resume, the shortened skill still does not count as loaded; a complete one does.
     wait(async {
         let mut session = Session::resume(&engine, &id, None).await.unwrap();
         let spoken = session.say("/long", &never()).await.unwrap();

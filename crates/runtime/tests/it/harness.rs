@@ -1,4 +1,4 @@
-//! Runs the tests of a program that has its own `main`, several at once.
+//! A parallel test harness for a program with its own `main`.
 
 use std::sync::{Mutex, OnceLock};
 
@@ -13,21 +13,21 @@ macro_rules! tests {
 
 pub(crate) use tests;
 
-/// This program as its own sandbox helper.
+/// This program, as its own sandbox helper.
 pub(crate) static HELPER: OnceLock<Helper> = OnceLock::new();
 
-/// How many tests run at once.
+/// Number of tests that run in parallel.
 const AT_ONCE: usize = 4;
 
-/// Becomes the sandbox helper or the other process if it was started as one; else runs the tests
-/// whose names fit.
+/// Runs as the sandbox helper or as the second process if started as one. Otherwise runs the tests
+/// whose names match the arguments.
 pub(crate) fn run(modules: &[(&str, Tests)]) {
     HELPER.get_or_init(maybe_run_helper);
     if crate::processes::is_other() {
         return crate::processes::other();
     }
-    // Somebody always listens: a place in the code that is first passed while nobody does could be
-    // taken for one that nobody ever wants to hear of.
+    // `tracing` caches the interest of each callsite at its first use. A global subscriber keeps a
+    // callsite from being cached as disabled by a test without one.
     tracing::subscriber::set_global_default(tracing_subscriber::registry()).unwrap();
     let wanted: Vec<String> = std::env::args()
         .skip(1)

@@ -11,22 +11,22 @@ use crate::talk::{go_on, talk_until};
 use crate::world::{Person, World, decisions, mode, never, wait};
 
 pub(crate) const TESTS: Tests = tests! {
-    hooks_live_while_their_skill_is_loaded
-    a_hook_keeps_a_call_from_being_made
-    a_hook_can_ask_and_the_answer_is_written_down
-    a_hook_changes_the_input_and_the_gate_still_decides
-    what_a_hook_adds_is_behind_the_answer
-    a_hook_keeps_a_message_back
-    a_hook_keeps_the_agent_from_stopping_and_not_for_ever
-    a_hook_stops_the_whole_work
-    a_hook_is_asked_about_a_fork_too
-    hooks_of_an_untrusted_skill_do_not_run
+    hooks_run_only_while_skill_is_loaded
+    hook_blocks_call
+    hook_prompt_is_recorded
+    hook_changes_input_and_rules_still_apply
+    hook_context_is_appended_to_result
+    hook_blocks_message
+    stop_hook_cannot_block_forever
+    hook_stops_run
+    hook_applies_to_forked_skill
+    untrusted_skill_hooks_do_not_run
     case_126_hooks_of_a_fork_run_in_the_fork
-    calls_with_hooks_are_never_done_twice
-    hooks_hear_what_came_out_of_a_forked_skill
-    a_hook_behind_a_forked_skill_ends_the_work
-    two_names_of_one_tool_are_one_tool
-    case_129_once_is_once_also_when_a_session_is_taken_up_again
+    calls_with_hooks_are_never_repeated
+    post_hooks_see_result_of_forked_skill
+    post_hook_of_forked_skill_stops_run
+    tool_aliases_share_restrictions_and_hooks
+    case_129_once_hook_runs_once_across_resume
 };
 
 /// Frontmatter with one hook that runs a script of the skill.
@@ -48,7 +48,7 @@ fn talk(parts: ToolContext) -> (Engine, String, Pause) {
     (engine, id, pause)
 }
 
-fn hooks_live_while_their_skill_is_loaded() {
+fn hooks_run_only_while_skill_is_loaded() {
     let world = World::new();
     world.skill("guard", &hook("PreToolUse", "Bash", "log.sh"), "Guard.");
     world.script("guard/log.sh", "echo x >> $CLAUDE_PROJECT_DIR/seen");
@@ -65,12 +65,12 @@ fn hooks_live_while_their_skill_is_loaded() {
     assert_eq!(
         world.read("project/seen"),
         "x\n",
-        "for the one call that it is for"
+        "only for the matching call"
     );
     assert!(world.path("project/three").exists());
 }
 
-fn a_hook_keeps_a_call_from_being_made() {
+fn hook_blocks_call() {
     let world = World::new();
     world.skill("guard", &hook("PreToolUse", "Bash", "no.sh"), "Guard.");
     world.script("guard/no.sh", "echo 'not on Mondays' >&2; exit 2");
@@ -79,12 +79,12 @@ fn a_hook_keeps_a_call_from_being_made() {
     assert!(!world.path("project/made").exists());
     let told = &results(&model.last())[0];
     assert!(
-        told.contains("A hook of the skill guard refused this call: not on Mondays"),
+        told.contains("A hook of skill `guard` refused this call: not on Mondays"),
         "{told}"
     );
 }
 
-fn a_hook_can_ask_and_the_answer_is_written_down() {
+fn hook_prompt_is_recorded() {
     for (answer, made) in [(ApprovalAnswer::No, false), (ApprovalAnswer::Once, true)] {
         let world = World::new();
         world.skill("guard", &hook("PreToolUse", "Bash", "ask.sh"), "Guard.");
@@ -103,12 +103,12 @@ fn a_hook_can_ask_and_the_answer_is_written_down() {
         let asked = decided
             .iter()
             .find(|one| one.answer.is_some())
-            .expect("it is written down");
+            .expect("a recorded decision");
         assert!(asked.reason.contains("it is Monday") && asked.what.contains("mkdir made"));
     }
 }
 
-fn a_hook_changes_the_input_and_the_gate_still_decides() {
+fn hook_changes_input_and_rules_still_apply() {
     let world = World::new();
     world.skill("guard", &hook("PreToolUse", "Bash", "other.sh"), "Guard.");
     let other = |command: &str| {
@@ -132,7 +132,7 @@ fn a_hook_changes_the_input_and_the_gate_still_decides() {
     );
 }
 
-fn what_a_hook_adds_is_behind_the_answer() {
+fn hook_context_is_appended_to_result() {
     let world = World::new();
     world.skill("guard", &hook("PostToolUse", "Glob", "add.sh"), "Guard.");
     world.script(
@@ -147,12 +147,12 @@ fn what_a_hook_adds_is_behind_the_answer() {
     talk(free(&world, model.clone()));
     let told = &results(&model.last())[0];
     assert!(
-        told.ends_with("[hook of the skill guard: mind the gap]"),
+        told.ends_with("[hook of skill `guard`: mind the gap]"),
         "{told}"
     );
 }
 
-fn a_hook_keeps_a_message_back() {
+fn hook_blocks_message() {
     let world = World::new();
     world.skill("guard", &hook("UserPromptSubmit", "", "no.sh"), "Guard.");
     world.script(
@@ -176,7 +176,7 @@ fn a_hook_keeps_a_message_back() {
     assert!(!conversation(&model.last()).contains("secret is 7"));
 }
 
-fn a_hook_keeps_the_agent_from_stopping_and_not_for_ever() {
+fn stop_hook_cannot_block_forever() {
     let world = World::new();
     world.skill("guard", &hook("Stop", "", "go.sh"), "Guard.");
     world.script("guard/go.sh", "echo 'the tests do not pass' >&2; exit 2");
@@ -188,7 +188,7 @@ fn a_hook_keeps_the_agent_from_stopping_and_not_for_ever() {
     assert!(conversation(&model.last()).contains("the tests do not pass"));
 }
 
-fn a_hook_stops_the_whole_work() {
+fn hook_stops_run() {
     for (event, first) in [("PreToolUse", false), ("PostToolUse", true)] {
         let world = World::new();
         world.skill("guard", &hook(event, "Bash", "stop.sh"), "Guard.");
@@ -207,13 +207,13 @@ fn a_hook_stops_the_whole_work() {
         let Pause::Ended(prowess_agent::Ending::Declined { why }) = pause else {
             panic!("{pause:?}")
         };
-        assert_eq!(why, "A hook of the skill guard stopped the work: enough");
+        assert_eq!(why, "A hook of skill `guard` stopped the run: enough");
         assert_eq!(world.path("project/one").exists(), first, "{event}");
         assert!(!world.path("project/two").exists(), "{event}");
     }
 }
 
-fn a_hook_is_asked_about_a_fork_too() {
+fn hook_applies_to_forked_skill() {
     let world = World::new();
     world.skill("guard", &hook("PreToolUse", "Skill", "no.sh"), "Guard.");
     world.script(
@@ -233,7 +233,7 @@ fn a_hook_is_asked_about_a_fork_too() {
     let (engine, id, _) = talk(free(&world, model.clone()));
     let told = &results(&model.asked()[2])[0];
     assert!(
-        told.contains("A hook of the skill guard refused this call: not that one"),
+        told.contains("A hook of skill `guard` refused this call: not that one"),
         "{told}"
     );
     assert_eq!(
@@ -243,7 +243,7 @@ fn a_hook_is_asked_about_a_fork_too() {
     );
 }
 
-fn hooks_of_an_untrusted_skill_do_not_run() {
+fn untrusted_skill_hooks_do_not_run() {
     let world = World::new();
     world.project_skill("guard", &hook("PreToolUse", "Bash", "no.sh"), "Guard.");
     world.file(
@@ -263,11 +263,11 @@ fn case_126_hooks_of_a_fork_run_in_the_fork() {
     let engine = Engine::new(free(&world, model.clone())).unwrap();
     wait(engine.run_skill(SubRun::new(SkillRef::Name("guard".into())), &never())).unwrap();
     assert!(!world.path("project/made").exists());
-    assert!(results(&model.last())[0].contains("A hook of the skill guard refused"));
+    assert!(results(&model.last())[0].contains("A hook of skill `guard` refused"));
 }
 
-/// A tool that only reads may be done again; with hooks it does not only read.
-fn calls_with_hooks_are_never_done_twice() {
+/// A read-only call may be repeated after an interruption, but not if it has hooks.
+fn calls_with_hooks_are_never_repeated() {
     let world = World::new();
     world.skill("guard", &hook("PreToolUse", "Glob", "log.sh"), "Guard.");
     world.script("guard/log.sh", "echo x >> $CLAUDE_PROJECT_DIR/seen");
@@ -287,7 +287,7 @@ fn calls_with_hooks_are_never_done_twice() {
     assert_eq!(marks, [false, false]);
 }
 
-fn hooks_hear_what_came_out_of_a_forked_skill() {
+fn post_hooks_see_result_of_forked_skill() {
     let world = World::new();
     world.skill("guard", &hook("PostToolUse", "Skill", "hear.sh"), "Guard.");
     world.script(
@@ -310,7 +310,7 @@ fn hooks_hear_what_came_out_of_a_forked_skill() {
     let (red, blue) = (&results(&asked[3])[0], &results(&asked[5])[0]);
     assert!(red.contains("It is red."), "{red}");
     assert!(
-        red.ends_with("[hook of the skill guard: red is wrong]"),
+        red.ends_with("[hook of skill `guard`: red is wrong]"),
         "{red}"
     );
     assert!(
@@ -319,7 +319,7 @@ fn hooks_hear_what_came_out_of_a_forked_skill() {
     );
 }
 
-fn a_hook_behind_a_forked_skill_ends_the_work() {
+fn post_hook_of_forked_skill_stops_run() {
     let world = World::new();
     world.skill("guard", &hook("PostToolUse", "Skill", "end.sh"), "Guard.");
     world.script(
@@ -335,7 +335,7 @@ fn a_hook_behind_a_forked_skill_ends_the_work() {
     assert!(why.contains("guard") && why.contains("enough"), "{why}");
 }
 
-fn two_names_of_one_tool_are_one_tool() {
+fn tool_aliases_share_restrictions_and_hooks() {
     let names = ["load_skill_resource", "load_skill_resources"];
     let input = json!({ "skill_name": "guard", "resource_path": "SKILL.md" });
     for (said, called) in [(names[0], names[1]), (names[1], names[0])] {
@@ -350,7 +350,7 @@ fn two_names_of_one_tool_are_one_tool() {
             tools(&last)
         );
         assert!(
-            results(&last)[0].contains("`disallowed-tools` names it"),
+            results(&last)[0].contains("`disallowed-tools` lists it"),
             "{said}: {called}"
         );
         let world = World::new();
@@ -360,13 +360,13 @@ fn two_names_of_one_tool_are_one_tool() {
         talk(free(&world, model.clone()));
         let told = &results(&model.last())[0];
         assert!(
-            told.contains("A hook of the skill guard refused"),
+            told.contains("A hook of skill `guard` refused"),
             "{said}: {called}: {told}"
         );
     }
 }
 
-fn case_129_once_is_once_also_when_a_session_is_taken_up_again() {
+fn case_129_once_hook_runs_once_across_resume() {
     let world = World::new();
     let log = |name: &str, once: &str| {
         format!("{{type: command, command: \"${{CLAUDE_SKILL_DIR}}/log.sh {name}\"{once}}}")

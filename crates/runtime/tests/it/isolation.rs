@@ -1,4 +1,4 @@
-//! What sub-runs and sessions do not see of each other.
+//! Isolation between sub-runs and sessions.
 
 use prowess_policy::{ApprovalAnswer, PermissionMode};
 use prowess_render::Arguments;
@@ -11,12 +11,12 @@ use crate::talk::{asking, talk};
 use crate::world::{World, children, events, mode, never, wait};
 
 pub(crate) const TESTS: Tests = tests! {
-    many_sub_runs_at_once_are_independent
-    a_skill_loaded_in_a_sub_run_is_not_loaded_above
-    a_yes_given_in_a_sub_run_does_not_count_above
-    a_yes_given_above_is_no_yes_to_a_skill
-    tools_brought_by_a_skill_above_do_not_reach_a_sub_run
-    what_a_sub_run_may_is_never_more_than_what_is_above
+    concurrent_sub_runs_are_independent
+    skill_loaded_in_sub_run_is_not_loaded_in_parent
+    approval_in_sub_run_does_not_apply_to_parent
+    approval_in_parent_does_not_apply_to_sub_run
+    skill_tools_of_parent_are_not_inherited
+    sub_run_permissions_never_exceed_parent
     each_sub_run_has_its_own_record
 };
 
@@ -27,8 +27,8 @@ fn sub(name: &str, with: &str) -> SubRun {
     }
 }
 
-/// Agentick 4.3 #11, and its wish for a parallel map.
-fn many_sub_runs_at_once_are_independent() {
+/// Agentick 4.3 #11, and its request for a parallel map.
+fn concurrent_sub_runs_are_independent() {
     let world = World::new();
     world.skill("square", "", "Square $0.");
     let model = Script::by(|_, request| {
@@ -68,7 +68,7 @@ fn many_sub_runs_at_once_are_independent() {
     assert!((0..12).all(|number| world.path(&format!("project/n{number}")).exists()));
 }
 
-fn a_skill_loaded_in_a_sub_run_is_not_loaded_above() {
+fn skill_loaded_in_sub_run_is_not_loaded_in_parent() {
     let world = World::new();
     world
         .skill("outer", "context: fork\n", "Work.")
@@ -84,7 +84,7 @@ fn a_skill_loaded_in_a_sub_run_is_not_loaded_above() {
     assert!(!conversation(&model.last()).contains("Inner text."));
 }
 
-fn a_yes_given_in_a_sub_run_does_not_count_above() {
+fn approval_in_sub_run_does_not_apply_to_parent() {
     let world = World::new();
     world.skill("outer", "context: fork\n", "Work.");
     let model = Script::of([
@@ -102,8 +102,8 @@ fn a_yes_given_in_a_sub_run_does_not_count_above() {
     assert!(asked.contains(&"mkdir above".to_owned()), "{asked:?}");
 }
 
-/// A person said yes to the agent, and not to the skill.
-fn a_yes_given_above_is_no_yes_to_a_skill() {
+/// The user approved the call for the agent, not for the skill.
+fn approval_in_parent_does_not_apply_to_sub_run() {
     let world = World::new();
     world.skill("outer", "context: fork\n", "Work.");
     let model = Script::of([
@@ -124,7 +124,7 @@ fn a_yes_given_above_is_no_yes_to_a_skill() {
     );
 }
 
-fn tools_brought_by_a_skill_above_do_not_reach_a_sub_run() {
+fn skill_tools_of_parent_are_not_inherited() {
     let world = World::new();
     world.skill("stamps", "allowed-tools: stamp\n", "Use stamp.");
     world.skill("outer", "context: fork\nallowed-tools: Read\n", "Work.");
@@ -145,9 +145,9 @@ fn tools_brought_by_a_skill_above_do_not_reach_a_sub_run() {
     assert!(stamp.inputs().is_empty());
 }
 
-fn what_a_sub_run_may_is_never_more_than_what_is_above() {
+fn sub_run_permissions_never_exceed_parent() {
     let world = World::new();
-    // It lists what the mode forbids.
+    // The skill lists tools that the mode forbids.
     world.skill(
         "outer",
         "context: fork\nallowed-tools: Bash Write\n",
@@ -197,6 +197,6 @@ fn each_sub_run_has_its_own_record() {
             "{text}"
         );
     }
-    // Removing the session removes what belongs to it.
+    // Removing the session removes its sub-runs.
     assert_eq!(engine.sessions().remove(&id).unwrap(), 3);
 }

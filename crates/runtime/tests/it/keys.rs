@@ -1,4 +1,4 @@
-//! What keys of the frontmatter mean for a conversation.
+//! Effects of frontmatter keys on a conversation.
 
 use std::sync::Arc;
 
@@ -16,15 +16,15 @@ use crate::world::{Seeing, World, mode};
 
 pub(crate) const TESTS: Tests = tests! {
     disallowed_tools_are_neither_declared_nor_called
-    a_rule_in_disallowed_tools_is_the_gate_s
-    a_model_that_a_skill_wants_is_asked_from_then_on
-    a_model_that_is_not_there_stops_nothing
+    disallowed_tools_pattern_becomes_deny_rule
+    skill_model_is_used_after_load
+    missing_skill_model_is_ignored
     effort_reaches_the_provider
-    an_untrusted_skill_chooses_no_model
-    allowed_tools_are_not_asked_about_inline_and_others_are
-    allowed_tools_are_all_there_is_where_a_person_confines
-    skills_for_certain_files_come_up_when_one_is_touched
-    a_skill_for_certain_files_can_be_named_before
+    untrusted_skill_cannot_choose_model
+    allowed_tools_do_not_prompt_inline
+    confined_skill_has_only_its_allowed_tools
+    path_skill_is_listed_when_file_is_touched
+    path_skill_can_be_loaded_by_name_before_touch
 };
 
 /// Finds models by name.
@@ -36,7 +36,7 @@ impl Models for Known {
         let found = self.0.iter().find(|model| *model.about().name == *name);
         found
             .map(|model| Arc::clone(model) as _)
-            .ok_or_else(|| FindModelError::Unusable("nobody knows it".into()))
+            .ok_or_else(|| FindModelError::Unusable("unknown model".into()))
     }
 }
 
@@ -72,13 +72,13 @@ fn disallowed_tools_are_neither_declared_nor_called() {
     }
     assert!(tools(&asked[1]).contains(&"read"));
     for text in results(&asked[2]) {
-        assert!(text.contains("its `disallowed-tools` names it"), "{text}");
+        assert!(text.contains("its `disallowed-tools` lists it"), "{text}");
     }
     assert!(!world.path("project/pwned").exists());
     assert!(tools(&asked[3]).contains(&"bash") && world.path("project/fine").exists());
 }
 
-fn a_rule_in_disallowed_tools_is_the_gate_s() {
+fn disallowed_tools_pattern_becomes_deny_rule() {
     let world = World::new();
     world.skill("careful", "disallowed-tools: Bash(touch:*)\n", "Look only.");
     let model = Script::of([
@@ -92,7 +92,7 @@ fn a_rule_in_disallowed_tools_is_the_gate_s() {
     let asked = talk(parts, &model, "go");
     assert!(
         tools(&asked[1]).contains(&"bash"),
-        "only some uses are taken away"
+        "the tool stays declared"
     );
     assert!(
         results(&asked[2])[0].contains("was refused"),
@@ -102,7 +102,7 @@ fn a_rule_in_disallowed_tools_is_the_gate_s() {
     assert!(!world.path("project/pwned").exists() && world.path("project/fine").exists());
 }
 
-fn a_model_that_a_skill_wants_is_asked_from_then_on() {
+fn skill_model_is_used_after_load() {
     let world = World::new();
     world.skill("deep", "model: script/big\n", "Think.");
     let (small, big) = (Script::of([load("deep")]), another("script/big", "thought"));
@@ -114,8 +114,8 @@ fn a_model_that_a_skill_wants_is_asked_from_then_on() {
     assert!(conversation(&big.last()).contains("Think."));
 }
 
-/// Reference §1: what is not there is ignored, and the session's model goes on. People hear of it.
-fn a_model_that_is_not_there_stops_nothing() {
+/// Reference §1: an unavailable model is ignored with a message, and the session keeps its model.
+fn missing_skill_model_is_ignored() {
     let world = World::new();
     world
         .skill("deep", "model: haiku\n", "Think.")
@@ -134,7 +134,7 @@ fn a_model_that_is_not_there_stops_nothing() {
     assert_eq!(talk(parts, &model, "go").len(), 3);
     let heard = heard.lock().unwrap().join("\n");
     assert!(
-        heard.contains("no model `haiku`") && heard.contains("script/one goes on"),
+        heard.contains("no model `haiku`") && heard.contains("continuing with script/one"),
         "{heard}"
     );
 }
@@ -150,7 +150,7 @@ fn effort_reaches_the_provider() {
     assert_eq!(asked[1].options.effort, Some(Effort::High));
 }
 
-fn an_untrusted_skill_chooses_no_model() {
+fn untrusted_skill_cannot_choose_model() {
     let world = World::new();
     world.project_skill("deep", "model: script/big\neffort: max\n", "Think.");
     let (small, big) = (
@@ -164,7 +164,7 @@ fn an_untrusted_skill_chooses_no_model() {
     assert_eq!(small.last().options.effort, None);
 }
 
-fn allowed_tools_are_not_asked_about_inline_and_others_are() {
+fn allowed_tools_do_not_prompt_inline() {
     let world = World::new();
     world.skill("maker", "allowed-tools: Bash(mkdir:*)\n", "Make folders.");
     let model = Script::of([
@@ -185,8 +185,8 @@ fn allowed_tools_are_not_asked_about_inline_and_others_are() {
     );
 }
 
-/// Agentick 4.3 #8, core-agent 4.2 #12: there the list is decoration.
-fn allowed_tools_are_all_there_is_where_a_person_confines() {
+/// Agentick 4.3 #8, core-agent 4.2 #12: their lists have no effect.
+fn confined_skill_has_only_its_allowed_tools() {
     let world = World::new();
     world.skill("maker", "allowed-tools: Bash(mkdir:*)\n", "Make folders.");
     let model = Script::of([
@@ -209,7 +209,7 @@ fn allowed_tools_are_all_there_is_where_a_person_confines() {
 }
 
 /// Reference §6.2.
-fn skills_for_certain_files_come_up_when_one_is_touched() {
+fn path_skill_is_listed_when_file_is_touched() {
     let world = World::new();
     world
         .skill("types", "paths: \"src/**/*.ts\"\n", "Use strict types.")
@@ -236,15 +236,15 @@ fn skills_for_certain_files_come_up_when_one_is_touched() {
     assert_eq!(asked[3].system, asked[0].system);
 }
 
-/// Only the listing waits for a file: whoever knows the name may use it.
-fn a_skill_for_certain_files_can_be_named_before() {
+/// `paths` affects only the listing: the skill can be loaded by name at any time.
+fn path_skill_can_be_loaded_by_name_before_touch() {
     let world = World::new();
     world
         .skill("types", "paths: \"src/**/*.ts\"\n", "Use strict types.")
         .skill("other", "", "O.");
     world.file("project/src/b.ts", "let a = 1;\n");
     let model = Script::of([
-        // A file that cannot be read was not touched.
+        // A file that cannot be read does not count as touched.
         call("read", json!({ "path": "src/none.ts" })),
         load("types"),
         says("done"),

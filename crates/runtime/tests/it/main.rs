@@ -1,7 +1,8 @@
-//! Sessions and sub-runs: real files, skills, rules, processes and stores; only the model is ours.
+//! Sessions and sub-runs with real files, skills, rules, processes and stores. Only the model is
+//! scripted.
 //!
-//! This program has a `main` of its own because it is also the helper of the sandbox, and the other
-//! process where two are needed.
+//! This program has its own `main` because it also runs as the sandbox helper, and as the second
+//! process in tests that need two.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

@@ -1,4 +1,4 @@
-//! Two processes and one session. The other process is this program again.
+//! Two processes and one session. The second process is this program again.
 
 use std::io::{Read, Write};
 use std::process::{Command, Stdio};
@@ -14,7 +14,7 @@ use crate::talk::talk;
 use crate::world::{World, never, wait};
 
 pub(crate) const TESTS: Tests = tests! {
-    a_session_belongs_to_one_process_at_a_time
+    session_is_leased_to_one_process
 };
 
 const STORE: &str = "PROWESS_TEST_STORE";
@@ -31,7 +31,8 @@ fn engine(world: &World, store: &std::path::Path) -> (Engine, Arc<Script>) {
     (Engine::new(parts).unwrap(), model)
 }
 
-/// Takes the session up, says something, says that it has it, and goes on when its input ends.
+/// Runs as the second process: resumes the session, sends a message, signals that it holds the
+/// lease, and exits when its input ends.
 pub(crate) fn other() {
     let store = std::path::PathBuf::from(std::env::var_os(STORE).unwrap());
     let id = std::env::var(SESSION).unwrap();
@@ -47,7 +48,7 @@ pub(crate) fn other() {
     });
 }
 
-fn a_session_belongs_to_one_process_at_a_time() {
+fn session_is_leased_to_one_process() {
     let world = World::new();
     let store = world.path("state/sessions.db");
     let (engine, model) = engine(&world, &store);

@@ -1,4 +1,4 @@
-//! Taking sessions up again: at every event, and as sub-runs.
+//! Resuming sessions and sub-runs, after every event.
 
 use std::sync::Arc;
 
@@ -15,24 +15,24 @@ use crate::talk::talk;
 use crate::world::{Counter, World, events, mode, never, wait};
 
 pub(crate) const TESTS: Tests = tests! {
-    at_every_event_nothing_is_done_twice_and_nothing_is_lost
-    squadron_2_loaded_skills_are_still_loaded_with_their_tools
-    squadron_3_a_sub_run_is_taken_up_with_what_it_may
-    a_sub_run_whose_skill_is_gone_is_not_taken_up
-    a_session_of_a_newer_version_is_left_alone
-    events_that_make_no_session_are_an_error
-    the_model_is_the_one_it_had
-    a_budget_is_kept_and_can_be_changed
-    a_read_that_was_cut_off_is_done_again
-    a_handed_in_result_does_not_end_what_is_said_later
-    sqlite_keeps_a_session_between_engines
-    hooks_hear_of_a_resume
-    work_in_the_background_that_was_cut_off_is_told_once
+    resume_at_every_event_neither_repeats_nor_loses_commands
+    squadron_2_loaded_skills_and_tools_survive_resume
+    squadron_3_resumed_sub_run_keeps_its_permissions
+    sub_run_with_missing_skill_cannot_be_resumed
+    session_of_newer_version_is_rejected
+    invalid_events_are_an_error
+    resume_uses_original_model
+    resume_keeps_or_replaces_budget
+    interrupted_read_is_repeated
+    submitted_result_does_not_end_later_messages
+    sqlite_session_survives_new_engine
+    session_start_hooks_run_on_resume
+    lost_background_run_is_reported_once
     every_prefix_of_a_typed_run_ends_with_its_value
-    every_prefix_of_a_compacted_session_goes_on
+    every_prefix_of_a_compacted_session_can_be_resumed
 };
 
-/// Copies events into a store of their own, and gives the session back.
+/// Copies events into a new store and releases the session.
 fn copy(events: &[StampedEvent]) -> (Arc<dyn SessionStore>, Box<str>) {
     let store = MemorySessions::new();
     let lease = store.create(&events[0]).unwrap();
@@ -42,7 +42,7 @@ fn copy(events: &[StampedEvent]) -> (Arc<dyn SessionStore>, Box<str>) {
     (Arc::new(store), id)
 }
 
-/// What is next hangs on what the model reads, and on nothing else.
+/// The next step depends only on the request.
 fn worker() -> Arc<Script> {
     Script::by(|_, request| {
         let done = |what: &str| conversation(request).contains(what);
@@ -66,9 +66,9 @@ fn engine(world: &World, model: Arc<Script>, store: Arc<dyn SessionStore>) -> En
     Engine::new(parts).unwrap()
 }
 
-/// The lines in the log are the witness. A command that was begun when it ended is not done again;
-/// the model is told, and by that alone a line may be missing.
-fn at_every_event_nothing_is_done_twice_and_nothing_is_lost() {
+/// The log shows which commands ran. A command that had started at the interruption is not repeated;
+/// the model is told, and only in that case may a line be missing.
+fn resume_at_every_event_neither_repeats_nor_loses_commands() {
     let world = World::new();
     world.skill("notes", "", "Use the log.");
     let whole = engine(&world, worker(), Arc::new(MemorySessions::new()));
@@ -83,8 +83,8 @@ fn at_every_event_nothing_is_done_twice_and_nothing_is_lost() {
     let mut interrupted = 0;
     for cut in 1..=all.len() {
         let before = &all[..cut];
-        // The log as it was then: what was begun has left its line.
-        let begun: Vec<&str> = before
+        // The log at that moment: every command that had started has written its line.
+        let started: Vec<&str> = before
             .iter()
             .filter_map(|event| match &event.event {
                 Event::CallStarted { call, .. } => Some(&**call),
@@ -93,7 +93,7 @@ fn at_every_event_nothing_is_done_twice_and_nothing_is_lost() {
             .collect();
         let lines: Vec<&str> = commands(before)
             .into_iter()
-            .filter(|(call, _)| begun.contains(&&**call))
+            .filter(|(call, _)| started.contains(&&**call))
             .map(|(_, line)| line)
             .collect();
         let log: String = lines.iter().map(|line| format!("{line}\n")).collect();
@@ -116,15 +116,15 @@ fn at_every_event_nothing_is_done_twice_and_nothing_is_lost() {
                 .filter(|result| {
                     result
                         .text
-                        .contains("nobody knows whether it had an effect")
+                        .contains("it is unknown whether it had an effect")
                 })
                 .count();
-            let open = begun.len()
+            let open = started.len()
                 - before
                     .iter()
                     .filter(|event| matches!(event.event, Event::CallEnded { .. }))
                     .count();
-            // `glob` only reads: it is done again without a word.
+            // `glob` is read-only, so it is repeated without a message.
             assert!(
                 told == open || told + 1 == open,
                 "cut at {cut}: told {told}, open {open}"
@@ -143,13 +143,13 @@ fn at_every_event_nothing_is_done_twice_and_nothing_is_lost() {
             ["one", "three", "two"],
             "cut at {cut}: each line once"
         );
-        // It ended well, and its record can be read.
+        // The session answered, and its record is valid.
         assert!(prowess_agent::Run::replay(&events(&engine, &id)).is_ok());
     }
     assert!(interrupted >= 3, "{interrupted} commands were cut off");
 }
 
-/// Calls with the word that their command writes.
+/// Returns each call with the word that its command writes.
 fn commands(events: &[StampedEvent]) -> Vec<(String, &str)> {
     let mut found = Vec::new();
     for event in events {
@@ -168,7 +168,7 @@ fn commands(events: &[StampedEvent]) -> Vec<(String, &str)> {
     found
 }
 
-fn squadron_2_loaded_skills_are_still_loaded_with_their_tools() {
+fn squadron_2_loaded_skills_and_tools_survive_resume() {
     let world = World::new();
     world.skill(
         "stamps",
@@ -202,10 +202,7 @@ fn squadron_2_loaded_skills_are_still_loaded_with_their_tools() {
         session.proceed(&never()).await.unwrap();
     });
     let asked = model.asked();
-    assert!(
-        tools(&asked[2]).contains(&"stamp"),
-        "declared, not only told"
-    );
+    assert!(tools(&asked[2]).contains(&"stamp"), "declared as tools");
     assert_eq!(asked[2].system, asked[0].system);
     assert!(conversation(&asked[2]).contains("Use stamp."));
     assert_eq!(stamp.inputs().len(), 1);
@@ -213,7 +210,7 @@ fn squadron_2_loaded_skills_are_still_loaded_with_their_tools() {
     assert!(results(&asked[3])[2].contains("already loaded"));
 }
 
-fn squadron_3_a_sub_run_is_taken_up_with_what_it_may() {
+fn squadron_3_resumed_sub_run_keeps_its_permissions() {
     let world = World::new();
     world.skill("maker", "allowed-tools: Bash(mkdir:*)\n", "Make folders.");
     let model = Script::by(|at, _| match at {
@@ -242,8 +239,8 @@ fn squadron_3_a_sub_run_is_taken_up_with_what_it_may() {
     );
 }
 
-/// Without its skill nobody knows what a sub-run may do; with all tools it would be more than before.
-fn a_sub_run_whose_skill_is_gone_is_not_taken_up() {
+/// The skill determines the permissions of a sub-run. Resuming without it would grant all tools.
+fn sub_run_with_missing_skill_cannot_be_resumed() {
     let world = World::new();
     world
         .skill("maker", "allowed-tools: Read\n", "Make folders.")
@@ -261,7 +258,7 @@ fn a_sub_run_whose_skill_is_gone_is_not_taken_up() {
     assert!(!live, "it was given back");
 }
 
-fn a_session_of_a_newer_version_is_left_alone() {
+fn session_of_newer_version_is_rejected() {
     let world = World::new();
     let engine = world.engine(Script::of([]));
     let id = wait(async { Session::start(&engine, "t").await.unwrap().id().to_owned() });
@@ -277,7 +274,7 @@ fn a_session_of_a_newer_version_is_left_alone() {
     assert_eq!(events(&engine, &id), all, "nothing was written to it");
 }
 
-fn events_that_make_no_session_are_an_error() {
+fn invalid_events_are_an_error() {
     let world = World::new();
     let engine = world.engine(Script::of([says("fine")]));
     let id = talk(&engine, "go");
@@ -290,12 +287,12 @@ fn events_that_make_no_session_are_an_error() {
         let error = wait(Session::resume(&engine, &id, None)).unwrap_err();
         assert!(
             matches!(error, RuntimeError::Fold { .. }),
-            "given back each time: {error}"
+            "the lease is released each time: {error}"
         );
     }
 }
 
-fn the_model_is_the_one_it_had() {
+fn resume_uses_original_model() {
     let world = World::new();
     let engine = world.engine(crate::keys::another("script/old", "old"));
     let id = talk(&engine, "go");
@@ -320,7 +317,7 @@ fn the_model_is_the_one_it_had() {
     }
 }
 
-fn a_budget_is_kept_and_can_be_changed() {
+fn resume_keeps_or_replaces_budget() {
     let world = World::new();
     let engine = world.engine(Script::of([says("fine")]));
     let id = talk(&engine, "go");
@@ -338,7 +335,7 @@ fn a_budget_is_kept_and_can_be_changed() {
     assert_eq!(budget(None), (Some(2), 1), "it stays so");
 }
 
-fn a_read_that_was_cut_off_is_done_again() {
+fn interrupted_read_is_repeated() {
     let world = World::new();
     world.file("project/a.txt", "the text");
     let model = Script::of([call("read", json!({ "path": "a.txt" })), says("done")]);
@@ -364,7 +361,7 @@ fn a_read_that_was_cut_off_is_done_again() {
     assert!(results(&model.last())[0].contains("the text"));
 }
 
-fn a_handed_in_result_does_not_end_what_is_said_later() {
+fn submitted_result_does_not_end_later_messages() {
     let world = World::new();
     world.skill("sum", "", "Add.");
     let schema = json!({ "type": "object", "properties": { "n": { "type": "integer" } } });
@@ -390,7 +387,7 @@ fn a_handed_in_result_does_not_end_what_is_said_later() {
 }
 
 /// Skilled Crew N11.
-fn sqlite_keeps_a_session_between_engines() {
+fn sqlite_session_survives_new_engine() {
     let world = World::new();
     let model = Script::by(|at, _| says(&format!("answer {at}")));
     let one = engine(&world, model.clone(), world.sqlite());
@@ -414,7 +411,7 @@ fn sqlite_keeps_a_session_between_engines() {
     );
 }
 
-fn hooks_hear_of_a_resume() {
+fn session_start_hooks_run_on_resume() {
     let world = World::new();
     world.skill("guard", "allowed-tools: Bash\nhooks:\n  SessionStart:\n    - hooks: [{type: command, command: \"cat >> $CLAUDE_PROJECT_DIR/started\"}]\n", "Guard.");
     let model = Script::by(|at, _| if at == 0 { load("guard") } else { says("done") });
@@ -435,14 +432,14 @@ fn hooks_hear_of_a_resume() {
     );
 }
 
-fn work_in_the_background_that_was_cut_off_is_told_once() {
+fn lost_background_run_is_reported_once() {
     let world = World::new();
     world.skill("look", "context: fork\nbackground: true\n", "Look.");
     let model = Script::by(|_, request| {
         let said = conversation(request);
         match () {
             () if said.starts_with("Run skill") => crate::script::Act::Hang,
-            () if said.contains("works in the background") => says("fine"),
+            () if said.contains("is running in the background") => says("fine"),
             () => load("look"),
         }
     });
@@ -453,7 +450,7 @@ fn work_in_the_background_that_was_cut_off_is_told_once() {
         let mut session = Session::start(&engine, "t").await.unwrap();
         session.say("go", &never()).await.unwrap();
         session.proceed(&never()).await.unwrap();
-        // It has begun when its model was asked.
+        // The sub-run has started once its model is asked.
         while !model
             .asked()
             .iter()
@@ -471,7 +468,7 @@ fn work_in_the_background_that_was_cut_off_is_told_once() {
         });
         let said = conversation(&model.last());
         assert_eq!(said.matches("and did not finish").count(), 1, "{said}");
-        assert!(said.contains("The skill look worked in the background (session "));
+        assert!(said.contains("Skill `look` was running in the background (session "));
     }
 }
 
@@ -525,8 +522,8 @@ fn every_prefix_of_a_typed_run_ends_with_its_value() {
     }
 }
 
-/// Requests are checked by the model itself; the summary is asked for again where it was cut off.
-fn every_prefix_of_a_compacted_session_goes_on() {
+/// The scripted model checks each request. An interrupted summary is requested again.
+fn every_prefix_of_a_compacted_session_can_be_resumed() {
     let world = World::new();
     world.skill("pdf", "", "Use pdftk.").file(
         "project/a.txt",

@@ -1,4 +1,4 @@
-//! What a hostile skill or a hijacked model tries: more rights, more turns, more money.
+//! Attempts of a hostile skill or a hijacked model to gain permissions, turns or budget.
 
 use prowess_agent::{Effort, RunBudget};
 use prowess_policy::{ApprovalAnswer, Effect, PermissionMode};
@@ -11,18 +11,18 @@ use crate::talk::{asking, started, talk};
 use crate::world::{World, children, mode, never, rule, wait};
 
 pub(crate) const TESTS: Tests = tests! {
-    an_untrusted_skill_asks_for_neither_effort_nor_turns
-    an_untrusted_skill_starts_no_other
-    a_skill_on_its_own_uses_only_the_skills_it_lists
-    what_a_skill_takes_away_is_not_there_below_it
-    what_a_caller_takes_away_is_not_there_below_it
-    a_sub_run_that_is_taken_up_again_has_no_more_than_before
-    sub_runs_spend_what_is_left
-    a_person_is_asked_about_what_a_hook_made_of_a_call
-    a_ban_on_bash_has_no_other_name
+    untrusted_skill_cannot_raise_effort_or_turns
+    untrusted_skill_cannot_start_another
+    sub_run_uses_only_listed_skills
+    skill_restrictions_apply_to_sub_runs
+    caller_restrictions_apply_to_sub_runs
+    resumed_sub_run_gains_no_permissions
+    sub_runs_share_remaining_budget
+    approval_shows_input_changed_by_hook
+    bash_ban_covers_all_shell_tools
 };
 
-fn an_untrusted_skill_asks_for_neither_effort_nor_turns() {
+fn untrusted_skill_cannot_raise_effort_or_turns() {
     let world = World::new();
     world.project_skill(
         "evil",
@@ -46,7 +46,7 @@ fn an_untrusted_skill_asks_for_neither_effort_nor_turns() {
     }
 }
 
-fn an_untrusted_skill_starts_no_other() {
+fn untrusted_skill_cannot_start_another() {
     let world = World::new();
     world.project_skill("evil", "context: fork\n", "Start the other.");
     world.skill(
@@ -59,12 +59,12 @@ fn an_untrusted_skill_starts_no_other() {
     talk(&engine, "go");
     let told = &results(&model.asked()[2])[0];
     assert!(
-        told.contains("evil is not trusted, so it cannot start"),
+        told.contains("skill `evil` is not trusted, so it cannot start"),
         "{told}"
     );
 }
 
-fn a_skill_on_its_own_uses_only_the_skills_it_lists() {
+fn sub_run_uses_only_listed_skills() {
     let world = World::new();
     world.skill(
         "narrow",
@@ -97,8 +97,8 @@ fn a_skill_on_its_own_uses_only_the_skills_it_lists() {
     }
 }
 
-fn what_a_skill_takes_away_is_not_there_below_it() {
-    // Loaded, or itself on its own: both have said no.
+fn skill_restrictions_apply_to_sub_runs() {
+    // The restriction applies whether the skill is loaded or runs in a sub-run.
     for more in ["", "context: fork\n"] {
         let world = World::new();
         world.skill(
@@ -127,7 +127,7 @@ fn what_a_skill_takes_away_is_not_there_below_it() {
     }
 }
 
-fn what_a_caller_takes_away_is_not_there_below_it() {
+fn caller_restrictions_apply_to_sub_runs() {
     let world = World::new();
     world.skill("outer", "", "Look.");
     world.skill("maker", "context: fork\n", "Make.");
@@ -142,7 +142,7 @@ fn what_a_caller_takes_away_is_not_there_below_it() {
     assert!(!world.path("project/made").exists());
 }
 
-fn a_sub_run_that_is_taken_up_again_has_no_more_than_before() {
+fn resumed_sub_run_gains_no_permissions() {
     let world = World::new();
     world.skill("careful", "disallowed-tools: Bash(mkdir:*)\n", "Look.");
     world.skill("maker", "context: fork\n", "Make.");
@@ -165,10 +165,10 @@ fn a_sub_run_that_is_taken_up_again_has_no_more_than_before() {
     assert!(!world.path("project/made").exists());
 }
 
-fn sub_runs_spend_what_is_left() {
+fn sub_runs_share_remaining_budget() {
     let world = World::new();
     world.skill("greedy", "context: fork\n", "Spend.");
-    // Each answer costs 110 tokens.
+    // Each reply costs 110 tokens.
     let model = Script::by(|at, _| match at {
         0 => load("greedy"),
         _ => call("glob", json!({ "pattern": format!("{at}*") })),
@@ -183,7 +183,7 @@ fn sub_runs_spend_what_is_left() {
     assert!(model.asked().len() <= 5, "{} answers", model.asked().len());
 }
 
-fn a_person_is_asked_about_what_a_hook_made_of_a_call() {
+fn approval_shows_input_changed_by_hook() {
     let world = World::new();
     let hook = "hooks:\n  PreToolUse:\n    - matcher: Bash\n      hooks:\n        - type: command\n          command: ${CLAUDE_SKILL_DIR}/other.sh\n";
     world.skill("guard", hook, "Guard.");
@@ -205,7 +205,7 @@ fn a_person_is_asked_about_what_a_hook_made_of_a_call() {
     );
 }
 
-fn a_ban_on_bash_has_no_other_name() {
+fn bash_ban_covers_all_shell_tools() {
     let line = |text: &str| {
         call(
             "run_command_line",

@@ -1,4 +1,4 @@
-//! A model that says what a test wants, keeps every request, and checks each of them.
+//! A scripted model that records and checks every request.
 
 use std::collections::BTreeSet;
 use std::fmt::Debug;
@@ -10,23 +10,23 @@ use prowess_agent::{
 use prowess_traits::{BoxFuture, Model, ModelError, ModelErrorKind, ModelInfo, OnDelta, Price};
 use serde_json::{Value, json};
 
-/// What the model does when it is asked.
+/// The reaction of the model to a request.
 #[derive(Clone, Debug)]
 pub(crate) enum Act {
     Reply(Reply),
     Fail(ModelErrorKind),
-    /// It never answers.
+    /// Never answers.
     Hang,
 }
 
 type Decide = dyn Fn(usize, &Request) -> Act + Send + Sync;
 
-/// A model that says what a test wants.
+/// A scripted model.
 pub(crate) struct Script {
     about: ModelInfo,
     decide: Box<Decide>,
     asked: Mutex<Vec<Request>>,
-    /// Whether it tells how many tokens it read, as providers do.
+    /// `true` if it reports the number of input tokens, as providers do.
     counts: bool,
 }
 
@@ -39,13 +39,13 @@ impl Debug for Script {
 }
 
 impl Script {
-    /// Says these things, one after the other.
+    /// Returns these reactions in order.
     pub(crate) fn of(acts: impl IntoIterator<Item = Act>) -> Arc<Self> {
         let acts: Vec<Act> = acts.into_iter().collect();
         Self::by(move |at, request| {
             acts.get(at).cloned().unwrap_or_else(|| {
                 panic!(
-                    "question {} of {}: {:#?}",
+                    "request {} of {}: {:#?}",
                     at + 1,
                     acts.len(),
                     request.messages.last()
@@ -54,7 +54,7 @@ impl Script {
         })
     }
 
-    /// Decides by the number of the question, from zero, and the question.
+    /// Decides by the index of the request and its content.
     pub(crate) fn by(decide: impl Fn(usize, &Request) -> Act + Send + Sync + 'static) -> Arc<Self> {
         Arc::new(Self::new("script/one", decide))
     }
@@ -97,13 +97,13 @@ impl Script {
         self
     }
 
-    /// Every request so far.
+    /// Returns every request so far.
     pub(crate) fn asked(&self) -> Vec<Request> {
         self.asked.lock().unwrap().clone()
     }
 
     pub(crate) fn last(&self) -> Request {
-        self.asked().last().cloned().expect("nothing was asked")
+        self.asked().last().cloned().expect("no request was made")
     }
 }
 
@@ -145,8 +145,8 @@ impl Model for Script {
     }
 }
 
-/// Every request is one that a provider takes: by turns, each call with its answer right behind it,
-/// ids that are unique, nothing empty.
+/// Asserts that a provider would accept a request: roles alternate, each call is followed directly
+/// by its result, ids are unique, and no message is empty.
 pub(crate) fn check(request: &Request) {
     let messages = &request.messages;
     assert_eq!(messages[0].role, MessageRole::User, "{messages:#?}");
@@ -157,7 +157,7 @@ pub(crate) fn check(request: &Request) {
             assert_ne!(
                 message.role,
                 messages[at - 1].role,
-                "message {at}: not by turns"
+                "message {at}: roles must alternate"
             );
         }
         for call in message.calls() {
@@ -170,12 +170,12 @@ pub(crate) fn check(request: &Request) {
             .map(|call| &*call.id)
             .collect();
         let results: Vec<&str> = message.results().map(|result| &*result.call).collect();
-        assert_eq!(calls, results, "message {at}: calls and their answers");
+        assert_eq!(calls, results, "message {at}: calls and their results");
     }
     assert_eq!(
         messages.last().unwrap().role,
         MessageRole::User,
-        "the model is not asked behind itself"
+        "the last message must be the user's"
     );
     let mut names = BTreeSet::new();
     for tool in &request.tools {
@@ -196,7 +196,7 @@ pub(crate) fn says(text: &str) -> Act {
 
 pub(crate) fn calls(calls: impl IntoIterator<Item = (&'static str, Value)>) -> Act {
     let part = |(at, (name, input)): (usize, (&str, Value))| {
-        // Providers number calls as they like; ours are all the same on purpose.
+        // The ids repeat in every reply on purpose: providers do not guarantee unique ids.
         MessagePart::Call(ToolCall::new(format!("c{at}"), name, input))
     };
     let parts = calls.into_iter().enumerate().map(part).collect();
@@ -228,7 +228,7 @@ fn usage() -> TokenUsage {
     }
 }
 
-/// All text of a request that the model reads in the conversation.
+/// Returns all text in the messages of a request.
 pub(crate) fn conversation(request: &Request) -> String {
     let mut all = String::new();
     for part in request.messages.iter().flat_map(|message| &message.parts) {
@@ -245,12 +245,12 @@ pub(crate) fn conversation(request: &Request) -> String {
     all
 }
 
-/// The names of the tools that a request declares.
+/// Returns the names of the declared tools.
 pub(crate) fn tools(request: &Request) -> Vec<&str> {
     request.tools.iter().map(|tool| &*tool.name).collect()
 }
 
-/// The answers of tools in the last message.
+/// Returns the tool results in the last message.
 pub(crate) fn results(request: &Request) -> Vec<String> {
     let last = request.messages.last().unwrap();
     last.results().map(|result| result.text.clone()).collect()

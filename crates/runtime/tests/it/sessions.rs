@@ -1,4 +1,4 @@
-//! Sessions: what the model is told, in which order, and what is written down.
+//! Sessions: the prompt, the order of messages, and the record.
 
 use prowess_agent::{Event, MessagePart, StopReason};
 use prowess_catalog::Visibility;
@@ -12,23 +12,23 @@ use crate::talk::talk;
 use crate::world::{Counter, World, events, never, roots, wait};
 
 pub(crate) const TESTS: Tests = tests! {
-    the_index_stands_once_before_the_conversation_and_never_changes
-    without_skills_there_is_neither_index_nor_tool
-    order_is_the_same_in_every_process
-    a_conversation_goes_on_over_several_messages
-    every_event_is_in_the_store_in_order
-    the_notes_of_a_project_stand_before_the_index
-    a_title_is_one_short_line
+    index_is_in_system_prompt_once_and_never_changes
+    no_skills_means_no_index_and_no_tools
+    skill_and_tool_order_is_deterministic
+    conversation_spans_several_messages
+    every_event_is_stored_in_order
+    project_notes_come_before_index
+    title_is_one_short_line
     sessions_are_listed_found_and_removed
     two_sessions_of_one_engine_share_nothing
-    say_plainly_takes_nothing_for_a_command
-    errors_of_tools_are_marked_as_errors
-    an_answer_that_was_cut_off_goes_on
-    a_silent_model_has_had_its_turn
-    a_tool_of_the_host_is_called_with_its_input
+    say_plainly_ignores_commands
+    tool_errors_are_marked_as_errors
+    truncated_reply_is_continued
+    empty_reply_ends_turn
+    host_tool_receives_its_input
 };
 
-fn the_index_stands_once_before_the_conversation_and_never_changes() {
+fn index_is_in_system_prompt_once_and_never_changes() {
     let world = World::new();
     world
         .skill("pdf", "", "Use pdftk.")
@@ -42,7 +42,7 @@ fn the_index_stands_once_before_the_conversation_and_never_changes() {
             session.proceed(&never()).await.unwrap(),
             Pause::Answered("done".into())
         );
-        // Something new must not get into the index.
+        // A new skill must not change the index.
         world.skill("later", "", "Later.");
         session.context().services.registry.refresh();
         session.say("And again.", &never()).await.unwrap();
@@ -63,22 +63,22 @@ fn the_index_stands_once_before_the_conversation_and_never_changes() {
     for request in &asked {
         assert_eq!(
             request.system, asked[0].system,
-            "the prompt is the same, byte for byte"
+            "the system prompt is byte-identical"
         );
         let all = request.system.join("\n");
         assert_eq!(all.matches("What pdf is for.").count(), 1);
         assert!(
             !conversation(request).contains("What pdf is for."),
-            "and not in the conversation"
+            "not in the conversation"
         );
     }
     assert!(
         conversation(&asked[3]).contains("later"),
-        "what is new is told behind"
+        "new skills are announced at the end"
     );
 }
 
-fn without_skills_there_is_neither_index_nor_tool() {
+fn no_skills_means_no_index_and_no_tools() {
     let world = World::new();
     let model = Script::of([says("hello")]);
     let engine = world.free(model.clone());
@@ -91,8 +91,8 @@ fn without_skills_there_is_neither_index_nor_tool() {
     );
 }
 
-/// Squadron 4.1 #7: there the order of skills and tools is another one in every run.
-fn order_is_the_same_in_every_process() {
+/// Squadron 4.1 #7: its order of skills and tools differs between runs.
+fn skill_and_tool_order_is_deterministic() {
     let world = World::new();
     for name in ["zeta", "alpha", "mid", "beta"] {
         world.skill(name, "", "Body.");
@@ -114,7 +114,7 @@ fn order_is_the_same_in_every_process() {
     assert!(seen.iter().all(|request| *request == seen[0]));
 }
 
-fn a_conversation_goes_on_over_several_messages() {
+fn conversation_spans_several_messages() {
     let world = World::new();
     let model = Script::by(|at, _| says(&format!("answer {at}")));
     let engine = world.free(model.clone());
@@ -130,14 +130,14 @@ fn a_conversation_goes_on_over_several_messages() {
         }
         assert_eq!(session.spent().turns, 3);
         assert_eq!(session.spent().usage.tokens(), 330);
-        // Nobody said anything: the model is not asked again.
+        // Without a new message the model is not asked again.
         session.proceed(&never()).await.unwrap();
     });
     assert_eq!(model.asked().len(), 3);
     assert_eq!(model.last().messages.len(), 5);
 }
 
-fn every_event_is_in_the_store_in_order() {
+fn every_event_is_stored_in_order() {
     let world = World::new();
     world.skill("pdf", "", "Use pdftk.");
     let model = Script::of([load("pdf"), says("done")]);
@@ -169,7 +169,7 @@ fn every_event_is_in_the_store_in_order() {
     );
 }
 
-fn the_notes_of_a_project_stand_before_the_index() {
+fn project_notes_come_before_index() {
     let world = World::new();
     world.skill("pdf", "", "Use pdftk.");
     let model = Script::of([says("done")]);
@@ -182,7 +182,7 @@ fn the_notes_of_a_project_stand_before_the_index() {
     assert!(system[1].contains("Tabs, not spaces.") && system[2].contains("pdf"));
 }
 
-fn a_title_is_one_short_line() {
+fn title_is_one_short_line() {
     let world = World::new();
     let engine = world.free(Script::of([]));
     wait(async {
@@ -222,7 +222,7 @@ fn sessions_are_listed_found_and_removed() {
     assert_eq!(titles, ["two", "one"]);
     assert!(
         roots(&engine).iter().all(|one| !one.live),
-        "a session that is dropped is given back"
+        "dropping a session releases it"
     );
     assert_eq!(*store.find(&ids[0]).unwrap(), *ids[0]);
     assert_eq!(store.remove(&ids[0]).unwrap(), 1);
@@ -236,12 +236,12 @@ fn sessions_are_listed_found_and_removed() {
         assert_eq!(
             other.run().messages()[0].text(),
             "two",
-            "the other one is whole"
+            "the other session is intact"
         );
     });
 }
 
-/// Skilled Crew N4, Planck 4.2 (ids work across sessions), and yes for one session is for that one.
+/// Skilled Crew N4, Planck 4.2 (ids work across sessions). An approval applies to one session only.
 fn two_sessions_of_one_engine_share_nothing() {
     let world = World::new();
     world.skill("pdf", "", "Use pdftk.");
@@ -261,7 +261,7 @@ fn two_sessions_of_one_engine_share_nothing() {
     assert_eq!(seen.trim(), "hi");
 }
 
-fn say_plainly_takes_nothing_for_a_command() {
+fn say_plainly_ignores_commands() {
     let world = World::new();
     world.skill("pdf", "", "Use pdftk.");
     let model = Script::of([says("fine")]);
@@ -275,8 +275,8 @@ fn say_plainly_takes_nothing_for_a_command() {
     assert_eq!(conversation(&model.last()).trim(), "/pdf and $pdf");
 }
 
-/// Squadron 4.1 #9: there errors are ordinary text.
-fn errors_of_tools_are_marked_as_errors() {
+/// Squadron 4.1 #9: its errors look like ordinary text.
+fn tool_errors_are_marked_as_errors() {
     let world = World::new();
     world.skill("pdf", "", "Use pdftk.");
     let model = Script::of([
@@ -306,7 +306,7 @@ fn errors_of_tools_are_marked_as_errors() {
     );
 }
 
-fn an_answer_that_was_cut_off_goes_on() {
+fn truncated_reply_is_continued() {
     let world = World::new();
     let cut = || match says("the first half") {
         Act::Reply(reply) => Act::Reply(prowess_agent::Reply {
@@ -326,7 +326,7 @@ fn an_answer_that_was_cut_off_goes_on() {
     assert!(conversation(&model.last()).contains("cut off"));
 }
 
-fn a_silent_model_has_had_its_turn() {
+fn empty_reply_ends_turn() {
     let world = World::new();
     let empty = Act::Reply(prowess_agent::Reply::default());
     let model = Script::of([empty, says("now")]);
@@ -341,7 +341,7 @@ fn a_silent_model_has_had_its_turn() {
     });
 }
 
-fn a_tool_of_the_host_is_called_with_its_input() {
+fn host_tool_receives_its_input() {
     let world = World::new();
     let tool = Counter::new("count");
     let model = Script::of([call("count", json!({ "n": [1, "ü", null] })), says("done")]);

@@ -1,4 +1,4 @@
-//! Skills in a conversation: loaded by the model, called for by a person, unloaded.
+//! Skills in a conversation: loaded by the model, invoked by the user, unloaded.
 
 use std::sync::Arc;
 
@@ -17,31 +17,31 @@ use crate::world::{Counter, World, events, never, rule, wait};
 pub(crate) const TESTS: Tests = tests! {
     squadron_1_tools_of_a_loaded_skill_are_declared_to_the_provider
     squadron_5_only_real_tools_are_declared_each_once
-    an_untrusted_skill_brings_no_tools
-    the_closing_line_is_the_last_word_of_a_loaded_skill
+    untrusted_skill_adds_no_tools
+    closing_line_ends_loaded_skill
     no_placeholder_reaches_the_model
-    case_127_the_same_again_is_a_short_note_and_other_arguments_are_not
-    squadron_10_loads_are_events_and_can_be_seen
-    unloading_takes_the_tools_away
-    case_104_a_person_calls_for_skills_by_name
-    a_mention_loads_and_stays_in_the_text
-    names_that_nobody_has_are_not_sent
-    what_was_not_said_is_not_loaded
-    a_skill_that_is_not_for_models
-    a_skill_that_is_not_for_people
-    commands_of_a_skill_run_once_and_their_output_is_in_the_text
-    a_command_that_fails_keeps_the_skill_out
+    case_127_repeated_load_is_a_note_unless_arguments_differ
+    squadron_10_loads_are_recorded_and_visible
+    unloading_removes_tools
+    case_104_user_invokes_skills_by_name
+    mention_loads_skill_and_stays_in_text
+    unknown_commands_are_not_sent
+    failed_message_loads_nothing
+    skill_hidden_from_models
+    skill_not_invocable_by_users
+    skill_commands_run_once_and_their_output_is_inserted
+    failing_command_prevents_load
     arguments_are_never_code
-    agentick_3_commands_of_a_skill_pass_the_gate
-    planck_l9_a_load_is_remembered_once_and_a_failure_never
-    planck_7_a_broken_record_of_use_stops_no_load
-    planck_8_who_is_told_of_skills_can_load_them
-    core_agent_deny_rules_hold_for_every_way_to_a_skill
-    agentick_the_skill_tool_beside_load_skill
-    a_resource_is_read_within_the_skill_only
+    agentick_3_skill_commands_need_permission
+    planck_l9_load_is_recorded_once_and_failure_never
+    planck_7_broken_usage_record_does_not_prevent_load
+    planck_8_listed_skills_can_be_loaded
+    core_agent_deny_rules_apply_to_every_skill_tool
+    agentick_skill_tool_works_next_to_load_skill
+    resource_must_be_inside_skill_folder
 };
 
-/// Runs one message to the answer, and returns all that the model was asked.
+/// Sends one message and returns the session id and all requests to the model.
 fn talk(engine: &Engine, model: &Script, message: &str) -> (String, Vec<Request>) {
     (talk::talk(engine, message), model.asked())
 }
@@ -71,7 +71,7 @@ fn squadron_1_tools_of_a_loaded_skill_are_declared_to_the_provider() {
         results(&asked[1])
     );
     assert_eq!(stamp.inputs(), [json!({ "in": "time" })]);
-    // What was declared is in the record.
+    // The declared tools are recorded.
     let named: Vec<bool> = events(&engine, &id)
         .iter()
         .filter_map(|event| match &event.event {
@@ -96,10 +96,10 @@ fn squadron_5_only_real_tools_are_declared_each_once() {
     let (_, asked) = talk(&engine, &model, "stamp it");
     let (before, after) = (tools(&asked[0]), tools(&asked[1]));
     let more: Vec<&&str> = after.iter().filter(|name| !before.contains(name)).collect();
-    assert_eq!(more, [&"stamp"], "one tool more, and no other");
+    assert_eq!(more, [&"stamp"], "exactly one more tool");
 }
 
-fn an_untrusted_skill_brings_no_tools() {
+fn untrusted_skill_adds_no_tools() {
     let world = World::new();
     world.project_skill(
         "stamps",
@@ -117,7 +117,7 @@ fn an_untrusted_skill_brings_no_tools() {
     assert!(stamp.inputs().is_empty() && !world.path("project/pwned").exists());
 }
 
-fn the_closing_line_is_the_last_word_of_a_loaded_skill() {
+fn closing_line_ends_loaded_skill() {
     let world = World::new();
     world.skill(
         "pdf",
@@ -136,7 +136,7 @@ fn the_closing_line_is_the_last_word_of_a_loaded_skill() {
     )));
     assert!(text.trim_end().ends_with(CLOSING), "{text}");
     assert!(text.find("Use pdftk.") < text.find("notes.md"));
-    // The same where a person calls for it.
+    // The same if the user invokes it.
     let (_, asked) = talk(&engine, &model, "/pdf now");
     let text = conversation(&asked[2]);
     assert!(
@@ -161,7 +161,7 @@ fn no_placeholder_reaches_the_model() {
 }
 
 /// Reference §5.6 and case 127.
-fn case_127_the_same_again_is_a_short_note_and_other_arguments_are_not() {
+fn case_127_repeated_load_is_a_note_unless_arguments_differ() {
     let world = World::new();
     world.skill("greet", "", "Greet $ARGUMENTS.");
     let with = |whom: &str| call("load_skill", json!({ "name": "greet", "arguments": whom }));
@@ -173,7 +173,7 @@ fn case_127_the_same_again_is_a_short_note_and_other_arguments_are_not() {
     assert!(results(&asked[3])[0].contains("Greet Bob."));
 }
 
-fn squadron_10_loads_are_events_and_can_be_seen() {
+fn squadron_10_loads_are_recorded_and_visible() {
     let world = World::new();
     world
         .skill("a", "", "Body of a.")
@@ -192,7 +192,7 @@ fn squadron_10_loads_are_events_and_can_be_seen() {
         session.proceed(&never()).await.unwrap();
         let seen = session.skills();
         let names: Vec<&str> = seen.iter().map(|skill| &*skill.name).collect();
-        assert_eq!(names, ["b", "a"], "in the order in which they came");
+        assert_eq!(names, ["b", "a"], "in the order in which they were loaded");
         assert!(
             seen.iter()
                 .all(|skill| skill.tokens > 10 && !skill.digest.is_empty())
@@ -208,7 +208,7 @@ fn squadron_10_loads_are_events_and_can_be_seen() {
     });
 }
 
-fn unloading_takes_the_tools_away() {
+fn unloading_removes_tools() {
     let world = World::new();
     world.skill("stamps", "allowed-tools: stamp\n", "Use stamp.");
     let stamp = Counter::new("stamp");
@@ -233,12 +233,12 @@ fn unloading_takes_the_tools_away() {
     assert_eq!(
         (kept(&asked[1]), kept(&asked[3])),
         (1, 0),
-        "it need not survive any longer"
+        "an unloaded skill need not be kept"
     );
 }
 
-/// Reference §9.4 case 104: a row of skills gets the same arguments.
-fn case_104_a_person_calls_for_skills_by_name() {
+/// Reference §9.4 case 104: several skills in a row get the same arguments.
+fn case_104_user_invokes_skills_by_name() {
     let world = World::new();
     world
         .skill("a", "", "Body of a for $ARGUMENTS.")
@@ -264,7 +264,7 @@ fn case_104_a_person_calls_for_skills_by_name() {
     }
 }
 
-fn a_mention_loads_and_stays_in_the_text() {
+fn mention_loads_skill_and_stays_in_text() {
     let world = World::new();
     world.skill("pdf", "", "Use pdftk.");
     let model = Script::of([says("done"), says("again")]);
@@ -282,10 +282,10 @@ fn a_mention_loads_and_stays_in_the_text() {
     let text = conversation(&model.last());
     assert!(text.contains("Fill it in with $pdf, for $5."));
     assert_eq!(text.matches("Use pdftk.").count(), 1, "{text}");
-    assert!(text.contains("The skill pdf is loaded already; use it."));
+    assert!(text.contains("Skill `pdf` is already loaded; use it."));
 }
 
-fn names_that_nobody_has_are_not_sent() {
+fn unknown_commands_are_not_sent() {
     let world = World::new();
     world.skill("pdf", "", "Use pdftk.");
     let model = Script::of([says("done")]);
@@ -302,16 +302,16 @@ fn names_that_nobody_has_are_not_sent() {
         assert_eq!(
             events(&engine, session.id()).len(),
             before,
-            "nothing was said"
+            "no message was added"
         );
-        // A path is a path.
+        // A path is not a command.
         session.say("/etc/hosts is a file", &never()).await.unwrap();
         session.proceed(&never()).await.unwrap();
     });
 }
 
-/// Two skills are called for, and the second cannot be rendered.
-fn what_was_not_said_is_not_loaded() {
+/// The message invokes two skills, and the second cannot be rendered.
+fn failed_message_loads_nothing() {
     let world = World::new();
     world
         .skill("good", "", "Text of good.")
@@ -333,7 +333,7 @@ fn what_was_not_said_is_not_loaded() {
 }
 
 /// Reference case 66.
-fn a_skill_that_is_not_for_models() {
+fn skill_hidden_from_models() {
     let world = World::new();
     world
         .skill("deploy", "disable-model-invocation: true\n", "Deploy it.")
@@ -360,7 +360,7 @@ fn a_skill_that_is_not_for_models() {
 }
 
 /// Reference case 67.
-fn a_skill_that_is_not_for_people() {
+fn skill_not_invocable_by_users() {
     let world = World::new();
     world.skill("style", "user-invocable: false\n", "Short sentences.");
     let model = Script::of([load("style"), says("done")]);
@@ -376,7 +376,7 @@ fn a_skill_that_is_not_for_people() {
     assert!(results(&model.last())[0].contains("Short sentences."));
 }
 
-fn commands_of_a_skill_run_once_and_their_output_is_in_the_text() {
+fn skill_commands_run_once_and_their_output_is_inserted() {
     let world = World::new();
     world.skill(
         "state",
@@ -388,13 +388,13 @@ fn commands_of_a_skill_run_once_and_their_output_is_in_the_text() {
     let engine = world.engine(model.clone());
     let (_, asked) = talk(&engine, &model, "go");
     let text = &results(&asked[1])[0];
-    // What a command says is text, and neither filled in nor run.
+    // Command output is text: it is neither expanded nor run.
     assert!(text.contains("It is: fine $0 !`touch p`"), "{text}");
     assert!(!world.path("project/p").exists());
     assert_eq!(world.read("project/ran"), "x\n");
 }
 
-fn a_command_that_fails_keeps_the_skill_out() {
+fn failing_command_prevents_load() {
     let world = World::new();
     world.skill(
         "state",
@@ -409,7 +409,7 @@ fn a_command_that_fails_keeps_the_skill_out() {
         session.say("go", &never()).await.unwrap();
         session.proceed(&never()).await.unwrap();
         assert!(session.skills().is_empty());
-        // A person gets an error, and nothing is said.
+        // The user gets an error, and no message is added.
         let error = session.say("/state", &never()).await.unwrap_err();
         assert!(matches!(error, RuntimeError::Skill(_)), "{error:?}");
     });
@@ -434,7 +434,7 @@ fn a_command_that_fails_keeps_the_skill_out() {
     );
 }
 
-/// Agentick 4.2 #1, #2 and #5, through every door.
+/// Agentick 4.2 #1, #2 and #5, for every way to invoke a skill.
 fn arguments_are_never_code() {
     let world = World::new();
     world.skill(
@@ -469,8 +469,8 @@ fn arguments_are_never_code() {
     }
 }
 
-/// There loading a skill is a way round the question.
-fn agentick_3_commands_of_a_skill_pass_the_gate() {
+/// Agentick: loading a skill bypasses approval.
+fn agentick_3_skill_commands_need_permission() {
     let world = World::new();
     world
         .skill("maker", "", "Made: !`mkdir made`")
@@ -492,11 +492,11 @@ fn agentick_3_commands_of_a_skill_pass_the_gate() {
     assert!(!conversation(&model.last()).contains("Made:"));
 }
 
-fn planck_7_a_broken_record_of_use_stops_no_load() {
+fn planck_7_broken_usage_record_does_not_prevent_load() {
     let world = World::new();
     world
         .skill("pdf", "", "Use pdftk.")
-        .file("usage.db", "this is no database");
+        .file("usage.db", "this is not a database");
     let model = Script::of([load("pdf"), says("done")]);
     let mut parts = world.parts(model.clone());
     let usage = prowess_store::SqliteUsage::new(world.path("usage.db"));
@@ -511,7 +511,7 @@ fn planck_7_a_broken_record_of_use_stops_no_load() {
     assert!(results(&asked[1])[0].contains("Use pdftk."));
 }
 
-fn planck_8_who_is_told_of_skills_can_load_them() {
+fn planck_8_listed_skills_can_be_loaded() {
     let world = World::new();
     world
         .skill("plain", "", "P.")
@@ -532,7 +532,7 @@ fn planck_8_who_is_told_of_skills_can_load_them() {
     }
 }
 
-fn planck_l9_a_load_is_remembered_once_and_a_failure_never() {
+fn planck_l9_load_is_recorded_once_and_failure_never() {
     let world = World::new();
     world
         .skill("pdf", "", "Use pdftk.")
@@ -558,8 +558,8 @@ fn planck_l9_a_load_is_remembered_once_and_a_failure_never() {
     assert_eq!(seen, [("pdf", 1)]);
 }
 
-/// Core-agent 4.2 #2 and #3: rules by the name of a skill hold for its files as well.
-fn core_agent_deny_rules_hold_for_every_way_to_a_skill() {
+/// Core-agent 4.2 #2 and #3: rules that name a skill also apply to its files.
+fn core_agent_deny_rules_apply_to_every_skill_tool() {
     let world = World::new();
     world
         .skill("pdf", "", "Use pdftk.")
@@ -603,7 +603,7 @@ fn core_agent_deny_rules_hold_for_every_way_to_a_skill() {
     assert!(!conversation(&asked[1]).contains("secret notes"));
 }
 
-fn agentick_the_skill_tool_beside_load_skill() {
+fn agentick_skill_tool_works_next_to_load_skill() {
     let world = World::new();
     world.skill("greet", "", "Greet $ARGUMENTS.");
     let model = Script::of([
@@ -618,11 +618,11 @@ fn agentick_the_skill_tool_beside_load_skill() {
     assert!(results(&asked[1])[0].contains("Greet Ann."));
     assert!(
         results(&asked[2])[0].contains("already loaded"),
-        "both doors lead to one room"
+        "both tools share the loaded skills"
     );
 }
 
-fn a_resource_is_read_within_the_skill_only() {
+fn resource_must_be_inside_skill_folder() {
     let world = World::new();
     world
         .skill("pdf", "", "Use pdftk.")

@@ -1,4 +1,4 @@
-//! Stores that fail: what could not be written down is not done.
+//! Failing stores: a step that cannot be recorded is not carried out.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,15 +14,15 @@ use crate::script::{Script, bash, conversation, load, says};
 use crate::world::{World, mode, never, wait};
 
 pub(crate) const TESTS: Tests = tests! {
-    nothing_is_done_that_could_not_be_written_down
-    a_load_that_was_not_written_down_is_no_load
-    a_session_that_cannot_begin_is_none
-    an_event_that_is_too_large_is_an_error_and_not_lost_silently
-    a_sub_run_whose_store_fails_ends_the_session_too
-    a_write_that_nobody_waits_for_gives_the_session_back
+    no_step_runs_without_being_recorded
+    unrecorded_load_does_not_count
+    failed_session_creation_is_a_store_error
+    oversized_event_is_an_error
+    store_failure_in_sub_run_ends_session
+    abandoned_write_releases_session
 };
 
-/// A store that is full from the n-th write on.
+/// A store that is full after a number of writes.
 #[derive(Debug)]
 struct Full {
     inner: MemorySessions,
@@ -99,7 +99,7 @@ fn engine(world: &World, model: Arc<Script>, store: Arc<dyn SessionStore>) -> En
     Engine::new(parts).unwrap()
 }
 
-/// Two commands, each of which leaves a line. What is next hangs on what the model reads only.
+/// Runs two commands that each write a line. The next step depends only on the request.
 fn worker() -> Arc<Script> {
     Script::by(|_, request| match request.messages.len() {
         1 => bash("echo one >> log"),
@@ -108,7 +108,7 @@ fn worker() -> Arc<Script> {
     })
 }
 
-/// Whether the work is done; else why not.
+/// Runs the work in a new session.
 async fn work(engine: &Engine) -> Result<(), RuntimeError> {
     let mut session = Session::start(engine, "t").await?;
     session.say("go", &never()).await?;
@@ -116,8 +116,8 @@ async fn work(engine: &Engine) -> Result<(), RuntimeError> {
     Ok(())
 }
 
-/// Fails at every write in turn; afterwards there is room again, and it is taken up.
-fn nothing_is_done_that_could_not_be_written_down() {
+/// Fails at each write in turn. Afterwards the store has room again, and the session is resumed.
+fn no_step_runs_without_being_recorded() {
     let mut failures = 0;
     for writes in 0.. {
         let world = World::new();
@@ -139,18 +139,18 @@ fn nothing_is_done_that_could_not_be_written_down() {
         let Some(session) = store.list(&query).unwrap().pop() else {
             continue;
         };
-        let begun = |events: &[StampedEvent]| {
+        let started = |events: &[StampedEvent]| {
             let text = serde_json::to_string(events).unwrap();
             text.matches("call_started").count()
         };
         let lines = world.read("project/log").lines().count();
         let events = store.events(&session.id).unwrap();
         assert!(
-            lines <= begun(&events),
+            lines <= started(&events),
             "{writes}: a command ran that is not in the record"
         );
-        assert!(!session.live, "{writes}: it was given back");
-        // There is room again.
+        assert!(!session.live, "{writes}: the lease was not released");
+        // The store has room again.
         store.fill_up(1_000);
         wait(async {
             let mut session = Session::resume(&engine, &session.id, None).await.unwrap();
@@ -160,7 +160,7 @@ fn nothing_is_done_that_could_not_be_written_down() {
             session.proceed(&never()).await.unwrap();
         });
         let log = world.read("project/log");
-        let told = conversation(&model.last()).contains("nobody knows whether it had an effect");
+        let told = conversation(&model.last()).contains("it is unknown whether it had an effect");
         for line in ["one", "two"] {
             let times = log.lines().filter(|known| *known == line).count();
             assert!(
@@ -172,8 +172,8 @@ fn nothing_is_done_that_could_not_be_written_down() {
     assert!(failures >= 10, "{failures} writes");
 }
 
-/// The answer with the text of a skill is lost, and there is room again at once.
-fn a_load_that_was_not_written_down_is_no_load() {
+/// The result with the text of a skill is lost, and then the store has room again.
+fn unrecorded_load_does_not_count() {
     let world = World::new();
     world.skill("pdf", "", "Use pdftk.");
     let model = Script::by(|_, request| {
@@ -183,7 +183,7 @@ fn a_load_that_was_not_written_down_is_no_load() {
             load("pdf")
         }
     });
-    // Started, listed, said, asked, replied, the call began: the seventh is its answer.
+    // Started, listed, said, asked, replied, call started; the seventh event is the result.
     let store = Full::after(6);
     let engine = engine(&world, model, store.clone());
     wait(async {
@@ -197,7 +197,7 @@ fn a_load_that_was_not_written_down_is_no_load() {
     });
 }
 
-fn a_session_that_cannot_begin_is_none() {
+fn failed_session_creation_is_a_store_error() {
     let world = World::new();
     world.skill("look", "context: fork\n", "Look.");
     let model = Script::of([]);
@@ -207,7 +207,7 @@ fn a_session_that_cannot_begin_is_none() {
     assert!(model.asked().is_empty());
 }
 
-fn an_event_that_is_too_large_is_an_error_and_not_lost_silently() {
+fn oversized_event_is_an_error() {
     let world = World::new();
     let model = worker();
     let engine = engine(&world, model.clone(), world.sqlite());
@@ -219,14 +219,14 @@ fn an_event_that_is_too_large_is_an_error_and_not_lost_silently() {
             matches!(error, RuntimeError::Store(SessionError::TooLarge { .. })),
             "{error}"
         );
-        // And it goes on with something smaller.
+        // A smaller message works.
         session.say("go", &never()).await.unwrap();
         session.proceed(&never()).await.unwrap();
     });
     assert_eq!(world.read("project/log"), "one\ntwo\n");
 }
 
-fn a_sub_run_whose_store_fails_ends_the_session_too() {
+fn store_failure_in_sub_run_ends_session() {
     let world = World::new();
     world.skill("look", "context: fork\n", "Look.");
     let model = Script::by(|_, request| {
@@ -236,7 +236,7 @@ fn a_sub_run_whose_store_fails_ends_the_session_too() {
             load("look")
         }
     });
-    // As many writes as the session needs until its skill begins to run.
+    // Exactly the writes that the session needs before its skill starts.
     let engine = engine(&world, model.clone(), Full::after(8));
     let error = wait(work(&engine)).unwrap_err();
     assert!(
@@ -245,13 +245,13 @@ fn a_sub_run_whose_store_fails_ends_the_session_too() {
     );
 }
 
-/// Writes wait until they are let through.
+/// A store whose writes block until a lock is released.
 #[derive(Debug)]
 struct Slow {
     inner: MemorySessions,
-    door: std::sync::Mutex<()>,
+    gate: std::sync::Mutex<()>,
     waiting: tokio::sync::Notify,
-    is_shut: std::sync::atomic::AtomicBool,
+    is_blocked: std::sync::atomic::AtomicBool,
 }
 
 impl SessionStore for Slow {
@@ -264,9 +264,9 @@ impl SessionStore for Slow {
     }
 
     fn append(&self, lease: &Lease, events: &[StampedEvent]) -> Result<(), SessionError> {
-        if self.is_shut.load(Ordering::SeqCst) {
+        if self.is_blocked.load(Ordering::SeqCst) {
             self.waiting.notify_one();
-            drop(self.door.lock().unwrap());
+            drop(self.gate.lock().unwrap());
         }
         self.inner.append(lease, events)
     }
@@ -293,22 +293,22 @@ impl SessionStore for Slow {
     }
 }
 
-fn a_write_that_nobody_waits_for_gives_the_session_back() {
+fn abandoned_write_releases_session() {
     let world = World::new();
     let store = Arc::new(Slow {
         inner: MemorySessions::new(),
-        door: std::sync::Mutex::default(),
+        gate: std::sync::Mutex::default(),
         waiting: tokio::sync::Notify::new(),
-        is_shut: false.into(),
+        is_blocked: false.into(),
     });
     let engine = engine(&world, worker(), store.clone());
-    let door = store.door.lock().unwrap();
-    let id = wait_with(&engine, &store, door);
-    assert!(store.take(&id).is_ok(), "nobody has it any more");
+    let guard = store.gate.lock().unwrap();
+    let id = abandon_write(&engine, &store, guard);
+    assert!(store.take(&id).is_ok(), "the lease is free");
 }
 
-/// Begins a write, walks away from it, and lets it through only then.
-fn wait_with(engine: &Engine, store: &Slow, door: std::sync::MutexGuard<'_, ()>) -> String {
+/// Starts a write, drops its future, and releases the lock only then.
+fn abandon_write(engine: &Engine, store: &Slow, guard: std::sync::MutexGuard<'_, ()>) -> String {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
@@ -316,14 +316,14 @@ fn wait_with(engine: &Engine, store: &Slow, door: std::sync::MutexGuard<'_, ()>)
         .unwrap();
     let id = runtime.block_on(async {
         let mut session = Session::start(engine, "t").await.unwrap();
-        store.is_shut.store(true, Ordering::SeqCst);
+        store.is_blocked.store(true, Ordering::SeqCst);
         tokio::select! {
             said = session.say_plainly("hi") => panic!("{said:?}"),
             () = store.waiting.notified() => {}
         }
         session.id().to_owned()
     });
-    drop(door);
+    drop(guard);
     runtime.block_on(store.waiting.notified());
     id
 }

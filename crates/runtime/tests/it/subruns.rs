@@ -1,4 +1,4 @@
-//! Skills that run on their own.
+//! Sub-runs: skills in a separate conversation.
 
 use std::sync::Arc;
 
@@ -17,27 +17,27 @@ use crate::talk::talk;
 use crate::world::{Counter, World, children, events, mode, never, rule, wait};
 
 pub(crate) const TESTS: Tests = tests! {
-    a_skill_runs_on_its_own_and_gives_its_text_back
-    a_forked_skill_sees_nothing_of_the_conversation
-    a_person_calls_for_a_forked_skill
-    allowed_tools_are_the_ceiling_of_a_sub_run
-    a_caller_takes_tools_away_and_gives_none
-    a_skill_cannot_start_itself
+    sub_run_without_schema_returns_text
+    forked_skill_does_not_see_conversation
+    user_invokes_forked_skill
+    allowed_tools_limit_sub_run
+    caller_can_only_remove_tools
+    skill_cannot_start_itself
     case_125_sub_runs_are_nested_three_deep
-    max_ticks_ends_a_sub_run
-    a_caller_s_budget_counts_more_than_the_skill_s
-    a_sub_run_has_the_model_and_effort_of_its_skill
-    a_model_of_a_skill_that_is_not_there_is_no_obstacle
-    a_definition_runs_without_a_registry
-    an_unknown_skill_is_an_error_with_names
-    a_skill_for_people_is_not_forked_by_models
-    a_rule_against_a_skill_holds_for_a_fork
-    work_in_the_background_is_told_when_it_is_done
-    without_background_it_is_waited_for
-    what_a_sub_run_costs_counts_above
-    a_sub_run_that_fails_is_told_and_the_session_goes_on
-    a_skill_that_cannot_be_rendered_does_not_run
-    case_126_arguments_by_name_reach_a_fork
+    max_ticks_ends_sub_run
+    caller_budget_overrides_skill_budget
+    sub_run_uses_model_and_effort_of_skill
+    missing_skill_model_falls_back_to_default
+    definition_runs_without_registry
+    unknown_skill_error_suggests_names
+    user_only_skill_is_not_forked_by_model
+    deny_rule_applies_to_forked_skill
+    background_result_is_reported_when_done
+    background_skill_is_awaited_if_disabled
+    sub_run_cost_counts_in_parent
+    failed_sub_run_is_reported_and_session_continues
+    unrenderable_skill_does_not_run
+    case_126_named_arguments_reach_forked_skill
 };
 
 fn run(engine: &Engine, sub: SubRun) -> Result<prowess_runtime::Finished, RuntimeError> {
@@ -48,8 +48,8 @@ fn named(name: &str) -> SubRun {
     SubRun::new(SkillRef::Name(name.into()))
 }
 
-/// Agentick: free text where no schema is given.
-fn a_skill_runs_on_its_own_and_gives_its_text_back() {
+/// Agentick: free text if no schema is given.
+fn sub_run_without_schema_returns_text() {
     let world = World::new();
     world.skill("sum", "", "Add up $ARGUMENTS.");
     let model = Script::of([says("It is 5.")]);
@@ -79,8 +79,8 @@ fn a_skill_runs_on_its_own_and_gives_its_text_back() {
     assert!(matches!(last.event, Event::Ended { .. }), "{last:?}");
 }
 
-/// Agentick 4.3 #7: there a sub-execution is a message in the same conversation.
-fn a_forked_skill_sees_nothing_of_the_conversation() {
+/// Agentick 4.3 #7: its sub-executions are messages in the same conversation.
+fn forked_skill_does_not_see_conversation() {
     let world = World::new();
     world.skill("look", "context: fork\n", "Look at $ARGUMENTS.");
     let model = Script::by(|_, request| {
@@ -107,7 +107,7 @@ fn a_forked_skill_sees_nothing_of_the_conversation() {
     let engine = world.free(model.clone());
     let id = talk(&engine, "the secret is 7");
     let report = &results(&model.last())[0];
-    assert!(report.contains("It is red.") && report.contains("The skill look ran on its own"));
+    assert!(report.contains("It is red.") && report.contains("Skill `look` finished"));
     let above = conversation(&model.last());
     assert!(
         !above.contains("Look at the house.") && !above.contains("Exit code"),
@@ -125,7 +125,7 @@ fn a_forked_skill_sees_nothing_of_the_conversation() {
     assert!(parent.call.is_some());
 }
 
-fn a_person_calls_for_a_forked_skill() {
+fn user_invokes_forked_skill() {
     let world = World::new();
     world.skill("look", "context: fork\n", "Look at $ARGUMENTS.");
     let model = Script::of([says("It is red."), says("So it is red.")]);
@@ -136,7 +136,7 @@ fn a_person_calls_for_a_forked_skill() {
         assert_eq!((spoken.ran, spoken.loaded.len()), (vec!["look".into()], 0));
         let pause = session.proceed(&never()).await.unwrap();
         assert_eq!(pause, Pause::Answered("So it is red.".into()));
-        // What it cost is part of the bill.
+        // The cost of the sub-run is included.
         assert_eq!(session.spent().usage.tokens(), 220);
         assert_eq!(session.spent().turns, 1);
     });
@@ -144,7 +144,7 @@ fn a_person_calls_for_a_forked_skill() {
 }
 
 /// Agentick 4.3 #8.
-fn allowed_tools_are_the_ceiling_of_a_sub_run() {
+fn allowed_tools_limit_sub_run() {
     let world = World::new();
     world.skill(
         "maker",
@@ -178,7 +178,7 @@ fn allowed_tools_are_the_ceiling_of_a_sub_run() {
     assert!(!world.path("project/other").exists());
 }
 
-fn a_caller_takes_tools_away_and_gives_none() {
+fn caller_can_only_remove_tools() {
     let world = World::new();
     world.skill(
         "maker",
@@ -193,7 +193,7 @@ fn a_caller_takes_tools_away_and_gives_none() {
     };
     let finished = run(&engine, sub).unwrap();
     assert_eq!(tools(&model.last()), ["load_skill_resource", "read"]);
-    // And it stays so when it is taken up again.
+    // The restriction survives a resume.
     wait(async {
         let mut session = Session::resume(&engine, &finished.session, None)
             .await
@@ -205,8 +205,8 @@ fn a_caller_takes_tools_away_and_gives_none() {
     assert_eq!(tools(&model.last()), ["load_skill_resource", "read"]);
 }
 
-/// Reference §5.5: self re-invocation is no loop.
-fn a_skill_cannot_start_itself() {
+/// Reference §5.5: a skill that invokes itself does not loop.
+fn skill_cannot_start_itself() {
     let world = World::new();
     world.skill("echo", "context: fork\n", "Call yourself.");
     let model = Script::of([load("echo"), says("I cannot")]);
@@ -249,10 +249,10 @@ fn case_125_sub_runs_are_nested_three_deep() {
     }
     assert_eq!(depth, 3);
     let last = results(&model.asked()[4]);
-    assert!(last[0].contains("4 deep"), "{last:?}");
+    assert!(last[0].contains("4 levels"), "{last:?}");
 }
 
-fn max_ticks_ends_a_sub_run() {
+fn max_ticks_ends_sub_run() {
     let world = World::new();
     world
         .skill("long", "maxTicks: 2\n", "Work.")
@@ -272,7 +272,7 @@ fn max_ticks_ends_a_sub_run() {
     assert_eq!(model.asked().len(), MAX_TICKS as usize);
 }
 
-fn a_caller_s_budget_counts_more_than_the_skill_s() {
+fn caller_budget_overrides_skill_budget() {
     let world = World::new();
     world.skill("long", "maxTicks: 9\n", "Work.");
     let model = Script::by(|at, _| bash(&format!("echo {at}")));
@@ -284,7 +284,7 @@ fn a_caller_s_budget_counts_more_than_the_skill_s() {
     assert_eq!(model.asked().len(), 3);
 }
 
-fn a_sub_run_has_the_model_and_effort_of_its_skill() {
+fn sub_run_uses_model_and_effort_of_skill() {
     let world = World::new();
     world.skill("deep", "model: script/big\neffort: max\n", "Think.");
     let (small, big) = (Script::of([says("small")]), another("script/big", "big"));
@@ -300,7 +300,7 @@ fn a_sub_run_has_the_model_and_effort_of_its_skill() {
     };
     assert_eq!(run(&engine, sub).unwrap().text, "small");
     assert_eq!(small.last().options.effort, Some(Effort::Low));
-    // A caller that asks for a model that is not there made a mistake, and hears of it.
+    // A model that the caller names must exist.
     let sub = SubRun {
         model: Some("script/none".into()),
         ..named("deep")
@@ -311,14 +311,14 @@ fn a_sub_run_has_the_model_and_effort_of_its_skill() {
     ));
 }
 
-fn a_model_of_a_skill_that_is_not_there_is_no_obstacle() {
+fn missing_skill_model_falls_back_to_default() {
     let world = World::new();
     world.skill("deep", "model: haiku\n", "Think.");
     let finished = run(&world.engine(Script::of([says("small")])), named("deep")).unwrap();
     assert_eq!(finished.text, "small");
 }
 
-fn a_definition_runs_without_a_registry() {
+fn definition_runs_without_registry() {
     let world = World::new();
     world.skill("other", "", "O.");
     let model = Script::of([says("Bonjour")]);
@@ -333,7 +333,7 @@ fn a_definition_runs_without_a_registry() {
     assert!(conversation(&model.last()).contains("Say hello in French."));
 }
 
-fn an_unknown_skill_is_an_error_with_names() {
+fn unknown_skill_error_suggests_names() {
     let world = World::new();
     world.skill("greet", "", "G.");
     let engine = world.engine(Script::of([]));
@@ -344,11 +344,11 @@ fn an_unknown_skill_is_an_error_with_names() {
     );
     assert!(
         crate::world::roots(&engine).is_empty(),
-        "no session was begun"
+        "no session was started"
     );
 }
 
-fn a_skill_for_people_is_not_forked_by_models() {
+fn user_only_skill_is_not_forked_by_model() {
     let world = World::new();
     world
         .skill(
@@ -369,7 +369,7 @@ fn a_skill_for_people_is_not_forked_by_models() {
     assert!(run(&engine, sub).is_err());
 }
 
-fn a_rule_against_a_skill_holds_for_a_fork() {
+fn deny_rule_applies_to_forked_skill() {
     let world = World::new();
     world
         .skill("look", "context: fork\n", "Look.")
@@ -394,7 +394,7 @@ fn a_rule_against_a_skill_holds_for_a_fork() {
     );
 }
 
-fn work_in_the_background_is_told_when_it_is_done() {
+fn background_result_is_reported_when_done() {
     let world = World::new();
     world.skill("look", "context: fork\nbackground: true\n", "Look.");
     let model = Script::by(|_, request| {
@@ -402,7 +402,7 @@ fn work_in_the_background_is_told_when_it_is_done() {
         match () {
             () if said.starts_with("Run skill") => says("It is red."),
             () if said.contains("It is red.") => says("I know."),
-            () if said.contains("works in the background") => says("I wait."),
+            () if said.contains("is running in the background") => says("I wait."),
             () => load("look"),
         }
     });
@@ -413,7 +413,7 @@ fn work_in_the_background_is_told_when_it_is_done() {
         let mut session = Session::start(&engine, "t").await.unwrap();
         session.say("go", &never()).await.unwrap();
         session.proceed(&never()).await.unwrap();
-        // It may be done already; if not, it is waited for.
+        // It may have finished already; if not, wait for it.
         session.wait_for_background().await.unwrap();
         let pause = session.proceed(&never()).await.unwrap();
         assert_eq!(pause, Pause::Answered("I know.".into()));
@@ -429,7 +429,7 @@ fn work_in_the_background_is_told_when_it_is_done() {
     });
 }
 
-fn without_background_it_is_waited_for() {
+fn background_skill_is_awaited_if_disabled() {
     let world = World::new();
     world.skill("look", "context: fork\nbackground: true\n", "Look.");
     let model = Script::of([load("look"), says("It is red."), says("done")]);
@@ -438,7 +438,7 @@ fn without_background_it_is_waited_for() {
     assert!(results(&model.last())[0].contains("It is red."));
 }
 
-fn what_a_sub_run_costs_counts_above() {
+fn sub_run_cost_counts_in_parent() {
     let world = World::new();
     world.skill("look", "context: fork\n", "Look.");
     let model = Script::of([load("look"), says("It is red."), says("done")]);
@@ -452,7 +452,7 @@ fn what_a_sub_run_costs_counts_above() {
     });
 }
 
-fn a_sub_run_that_fails_is_told_and_the_session_goes_on() {
+fn failed_sub_run_is_reported_and_session_continues() {
     let world = World::new();
     world.skill("look", "context: fork\n", "Look.");
     let model = Script::of([
@@ -472,7 +472,7 @@ fn a_sub_run_that_fails_is_told_and_the_session_goes_on() {
     assert_eq!(children(&engine, &id)[0].ending, Some(EndingKind::Failed));
 }
 
-fn a_skill_that_cannot_be_rendered_does_not_run() {
+fn unrenderable_skill_does_not_run() {
     let world = World::new();
     world.skill("bad", "", "Secret !`exit 7`");
     let model = Script::of([]);
@@ -484,12 +484,12 @@ fn a_skill_that_cannot_be_rendered_does_not_run() {
     assert_eq!(
         sessions[0].ending,
         Some(EndingKind::Failed),
-        "the record says so"
+        "the record has the ending"
     );
 }
 
 /// Reference case 126.
-fn case_126_arguments_by_name_reach_a_fork() {
+fn case_126_named_arguments_reach_forked_skill() {
     let world = World::new();
     world.skill(
         "mv",

@@ -1,4 +1,4 @@
-//! Short conversations, and how they began.
+//! Helpers for short conversations.
 
 use std::sync::Arc;
 
@@ -10,12 +10,12 @@ use prowess_tools::ToolContext;
 use crate::script::Script;
 use crate::world::{Person, World, events, never, wait};
 
-/// Begins a session, says one thing, and goes on until it is the person's turn. Returns the id.
+/// Starts a session, sends one message and proceeds. Returns the id.
 pub(crate) fn talk(engine: &Engine, message: &str) -> String {
     talk_until(engine, message).0
 }
 
-/// The same, and why it paused.
+/// Like [`talk`], and also returns the pause.
 pub(crate) fn talk_until(engine: &Engine, message: &str) -> (String, Pause) {
     wait(async {
         let mut session = Session::start(engine, "t").await.unwrap();
@@ -25,7 +25,7 @@ pub(crate) fn talk_until(engine: &Engine, message: &str) -> (String, Pause) {
     })
 }
 
-/// Takes a session up again, says one more thing, and goes on.
+/// Resumes a session, sends one message and proceeds.
 pub(crate) fn go_on(engine: &Engine, id: &str) {
     wait(async {
         let mut session = Session::resume(engine, id, None).await.unwrap();
@@ -34,7 +34,7 @@ pub(crate) fn go_on(engine: &Engine, id: &str) {
     });
 }
 
-/// How a session began.
+/// Returns the first event of a session.
 pub(crate) fn started(engine: &Engine, id: &str) -> Started {
     match events(engine, id).remove(0).event {
         Event::Started(started) => *started,
@@ -42,7 +42,7 @@ pub(crate) fn started(engine: &Engine, id: &str) -> Started {
     }
 }
 
-/// What an engine is made of, with a person who always gives the same answer.
+/// Returns a context for an engine, with an approver that always gives the same answer.
 pub(crate) fn asking(
     world: &World,
     model: Arc<Script>,

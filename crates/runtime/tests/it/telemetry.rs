@@ -1,4 +1,4 @@
-//! The spans of a run: names, kinds, what they carry, what is within what; and nothing that was said.
+//! The spans of a run: names, kinds, fields and nesting. They contain no message text.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -20,13 +20,13 @@ use crate::talk;
 use crate::world::{World, children};
 
 pub(crate) const TESTS: Tests = tests! {
-    a_run_is_told_in_the_words_of_opentelemetry
-    a_sub_run_is_within_the_call_that_wanted_it
-    what_goes_wrong_has_a_type
-    nothing_that_was_said_is_in_a_span
+    spans_follow_opentelemetry_conventions
+    sub_run_span_is_inside_its_call
+    failures_have_an_error_type
+    spans_contain_no_message_text
 };
 
-/// A span, when it is over.
+/// A closed span.
 #[derive(Clone, Debug, Default)]
 struct Seen {
     parent: Option<u64>,
@@ -54,11 +54,11 @@ impl Visit for Seen {
     }
 }
 
-/// Keeps every span, in the order in which they began.
+/// Collects every span, in the order in which they were opened.
 #[derive(Clone, Debug, Default)]
 struct Capture(Arc<Mutex<BTreeMap<u64, Seen>>>);
 
-/// The number of a span among all. The registry uses its own again.
+/// The index of a span among all spans. The registry reuses its own ids.
 struct Number(u64);
 
 impl Capture {
@@ -98,7 +98,7 @@ impl<S: tracing::Subscriber + for<'l> LookupSpan<'l>> Layer<S> for Capture {
     }
 }
 
-/// Says something in a new session; returns its id and the spans.
+/// Sends a message in a new session. Returns its id and the spans.
 fn talk(engine: &Engine, message: &str) -> (String, Vec<Seen>) {
     let capture = Capture::default();
     let subscriber = tracing_subscriber::registry().with(capture.clone());
@@ -108,7 +108,7 @@ fn talk(engine: &Engine, message: &str) -> (String, Vec<Seen>) {
     (id, spans)
 }
 
-/// Names with the places of their parents.
+/// Returns the name of each span with the index of its parent.
 fn tree(spans: &[Seen]) -> Vec<(&str, Option<u64>)> {
     spans
         .iter()
@@ -116,7 +116,7 @@ fn tree(spans: &[Seen]) -> Vec<(&str, Option<u64>)> {
         .collect()
 }
 
-fn a_run_is_told_in_the_words_of_opentelemetry() {
+fn spans_follow_opentelemetry_conventions() {
     let world = World::new();
     world.skill("greet", "", "Say good morning.");
     let answer = Reply {
@@ -176,7 +176,7 @@ fn a_run_is_told_in_the_words_of_opentelemetry() {
     assert!(!tool.get("prowess.skill.digest").is_empty());
 }
 
-fn a_sub_run_is_within_the_call_that_wanted_it() {
+fn sub_run_span_is_inside_its_call() {
     let world = World::new();
     world.skill("look", "context: fork\n", "Look at it.");
     let model = Script::of([load("look"), says("It is red."), says("Red.")]);
@@ -212,7 +212,7 @@ fn a_sub_run_is_within_the_call_that_wanted_it() {
     );
 }
 
-fn what_goes_wrong_has_a_type() {
+fn failures_have_an_error_type() {
     let world = World::new();
     let model = Script::of([
         call("no_such_tool", json!({})),
@@ -225,7 +225,7 @@ fn what_goes_wrong_has_a_type() {
         .filter(|span| span.get("otel.status_code") == "ERROR")
         .map(|span| (span.name(), span.get("error.type")))
         .collect();
-    // A name that the model made up is its own words.
+    // A tool name that the model made up is message text.
     let expected = [
         ("invoke_agent prowess", "auth"),
         ("execute_tool _OTHER", "tool-error"),
@@ -235,7 +235,7 @@ fn what_goes_wrong_has_a_type() {
     assert_eq!(wrong, expected);
 }
 
-fn nothing_that_was_said_is_in_a_span() {
+fn spans_contain_no_message_text() {
     let world = World::new();
     world.skill("greet", "", "INSTRUCTIONS-marker");
     world.file("project/file.txt", "CONTENT-marker");

@@ -1,4 +1,4 @@
-//! Typed results: `submit`, what fits, what does not, and who wanted what.
+//! Typed results: `submit`, validation, and the schemas of different callers.
 
 use prowess_agent::{Event, Reply, RunLimit, StopReason};
 use prowess_runtime::{Ending, Engine, Finished, RuntimeError, SkillRef, SubRun, Task};
@@ -9,19 +9,19 @@ use crate::script::{Act, Script, bash, call, calls, conversation, results, says,
 use crate::world::{Counter, World, events, never, wait};
 
 pub(crate) const TESTS: Tests = tests! {
-    a_value_comes_back_through_submit
-    what_does_not_fit_is_told_and_can_be_mended
-    after_three_that_do_not_fit_it_ends
-    who_forgets_to_submit_is_reminded_once
-    a_refusal_says_why
-    the_real_cause_is_told
+    submit_returns_a_value
+    invalid_result_is_reported_and_can_be_corrected
+    three_invalid_results_end_run
+    missing_submit_is_reminded_once
+    refusal_has_a_reason
+    real_cause_is_reported
     two_callers_have_two_schemas
-    a_tool_of_the_host_cannot_take_the_place_of_submit
-    a_schema_that_is_none_is_refused_before_anything_begins
-    calls_beside_submit_are_answered_too
-    a_task_has_a_typed_result_too
-    a_value_that_does_not_fit_the_type_is_the_caller_s
-    submit_is_never_kept_from_a_skill
+    host_tool_cannot_replace_submit
+    invalid_schema_is_rejected_before_start
+    calls_next_to_submit_are_answered
+    task_has_a_typed_result
+    mismatched_result_type_is_an_error
+    submit_is_always_available
 };
 
 fn schema() -> Value {
@@ -51,7 +51,7 @@ fn submit(value: Value) -> Act {
     call("submit", value)
 }
 
-fn a_value_comes_back_through_submit() {
+fn submit_returns_a_value() {
     let world = world();
     let model = Script::of([bash("echo 2"), submit(json!({ "sum": 5 }))]);
     let engine = world.free(model.clone());
@@ -73,8 +73,8 @@ fn a_value_comes_back_through_submit() {
     assert_eq!(model.asked().len(), 2, "it ends with the value");
 }
 
-/// Agentick 4.3 #10: there a bad value is the end.
-fn what_does_not_fit_is_told_and_can_be_mended() {
+/// Agentick 4.3 #10: it treats an invalid value as fatal.
+fn invalid_result_is_reported_and_can_be_corrected() {
     let world = world();
     let model = Script::of([
         submit(json!({ "sum": "5", "more": 1 })),
@@ -91,11 +91,11 @@ fn what_does_not_fit_is_told_and_can_be_mended() {
     let told = &results(&model.last())[0];
     assert!(
         told.contains("`sum` must be") && told.contains("unknown field `more`"),
-        "every place that fails: {told}"
+        "every violation is listed: {told}"
     );
 }
 
-fn after_three_that_do_not_fit_it_ends() {
+fn three_invalid_results_end_run() {
     let world = world();
     let model = Script::by(|at, _| submit(json!({ "rubbish": at })));
     let finished = run(&world.engine(model.clone()), schema()).unwrap();
@@ -108,7 +108,7 @@ fn after_three_that_do_not_fit_it_ends() {
     assert_eq!(model.asked().len(), 3);
 }
 
-fn who_forgets_to_submit_is_reminded_once() {
+fn missing_submit_is_reminded_once() {
     let world = world();
     let model = Script::of([says("It is 5."), submit(json!({ "sum": 5 }))]);
     let finished = run(&world.engine(model.clone()), schema()).unwrap();
@@ -129,7 +129,7 @@ fn who_forgets_to_submit_is_reminded_once() {
     );
 }
 
-fn a_refusal_says_why() {
+fn refusal_has_a_reason() {
     let world = world();
     let refused = Reply {
         stop: StopReason::Refused,
@@ -145,8 +145,8 @@ fn a_refusal_says_why() {
     );
 }
 
-/// Agentick 4.3 #12: there everything is "did not call submit within max ticks".
-fn the_real_cause_is_told() {
+/// Agentick 4.3 #12: it reports every failure as "did not call submit within max ticks".
+fn real_cause_is_reported() {
     use prowess_traits::ModelErrorKind as Kind;
     let world = world();
     for (act, kind) in [
@@ -169,7 +169,7 @@ fn the_real_cause_is_told() {
     );
 }
 
-/// Agentick 4.3 #11: there the second caller's schema is dropped.
+/// Agentick 4.3 #11: it drops the schema of the second caller.
 fn two_callers_have_two_schemas() {
     let world = world();
     let model = Script::by(|_, request| {
@@ -217,8 +217,8 @@ fn two_callers_have_two_schemas() {
     );
 }
 
-/// Agentick 4.3 #9: there a tool called `submit` makes every run fail.
-fn a_tool_of_the_host_cannot_take_the_place_of_submit() {
+/// Agentick 4.3 #9: a tool called `submit` makes every run fail.
+fn host_tool_cannot_replace_submit() {
     let world = world();
     let shadow = Counter::new("submit");
     let model = Script::of([submit(json!({ "sum": 5 }))]);
@@ -234,7 +234,7 @@ fn a_tool_of_the_host_cannot_take_the_place_of_submit() {
     assert!(shadow.inputs().is_empty());
 }
 
-fn a_schema_that_is_none_is_refused_before_anything_begins() {
+fn invalid_schema_is_rejected_before_start() {
     let world = world();
     let model = Script::of([]);
     let engine = world.engine(model.clone());
@@ -243,7 +243,7 @@ fn a_schema_that_is_none_is_refused_before_anything_begins() {
     assert!(crate::world::roots(&engine).is_empty());
 }
 
-fn calls_beside_submit_are_answered_too() {
+fn calls_next_to_submit_are_answered() {
     let world = world();
     let count = Counter::new("count");
     let model = Script::of([calls([
@@ -264,10 +264,10 @@ fn calls_beside_submit_are_answered_too() {
         .into_iter()
         .filter(|event| matches!(event.event, Event::CallEnded { .. }))
         .count();
-    assert_eq!(answers, 2, "the record is whole: it can be taken up again");
+    assert_eq!(answers, 2, "the record is complete");
 }
 
-fn a_task_has_a_typed_result_too() {
+fn task_has_a_typed_result() {
     let world = world();
     let model = Script::of([
         call("load_skill", json!({ "name": "sum" })),
@@ -287,7 +287,7 @@ fn a_task_has_a_typed_result_too() {
     );
     assert!(
         tools(&model.last()).contains(&"list_skills"),
-        "it finds skills itself"
+        "a task can find skills by itself"
     );
 }
 
@@ -296,7 +296,7 @@ struct Sum {
     sum: i64,
 }
 
-fn a_value_that_does_not_fit_the_type_is_the_caller_s() {
+fn mismatched_result_type_is_an_error() {
     let world = world();
     let model = Script::of([submit(json!({ "sum": 5 }))]);
     let finished = run(&world.engine(model), schema()).unwrap();
@@ -319,7 +319,7 @@ fn a_value_that_does_not_fit_the_type_is_the_caller_s() {
     );
 }
 
-fn submit_is_never_kept_from_a_skill() {
+fn submit_is_always_available() {
     let world = World::new();
     world.skill(
         "sum",

@@ -1,4 +1,4 @@
-//! A world of folders, and an engine in it.
+//! A temporary project and home folder, with an engine.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -22,10 +22,10 @@ use serde_json::{Value, json};
 
 use crate::harness::HELPER;
 
-/// How long a test may take. It is far more than any needs, and ends one that would wait forever.
+/// Deadline of a test: far more than any test needs, but it ends one that would hang.
 pub(crate) const DEADLINE: std::time::Duration = std::time::Duration::from_mins(2);
 
-/// Waits for work that is done at the same time, at most [`DEADLINE`].
+/// Runs a future to completion, for at most [`DEADLINE`].
 pub(crate) fn wait<T>(work: impl Future<Output = T>) -> T {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
@@ -36,7 +36,7 @@ pub(crate) fn wait<T>(work: impl Future<Output = T>) -> T {
     if let Ok(done) = runtime.block_on(bounded) {
         return done;
     }
-    // A thread that still waits must not keep the test from failing.
+    // Do not wait for blocked threads, so that the test can fail.
     runtime.shutdown_background();
     panic!("the test did not end within {} s", DEADLINE.as_secs());
 }
@@ -45,7 +45,7 @@ pub(crate) fn never() -> CancellationToken {
     CancellationToken::new()
 }
 
-/// A folder that is gone when the test is over: a project and a person's home.
+/// A temporary folder with a project and a user's home.
 pub(crate) struct World {
     folder: PathBuf,
     _root: Option<tempfile::TempDir>,
@@ -70,7 +70,7 @@ impl World {
         self.folder.join(path)
     }
 
-    /// A world that somebody else made, and will remove.
+    /// Opens a world that another process created and will remove.
     #[allow(dead_code, reason = "for the other process of `kill.rs`")]
     pub(crate) fn at(folder: PathBuf) -> Self {
         Self {
@@ -90,7 +90,7 @@ impl World {
         std::fs::read_to_string(self.path(path)).unwrap_or_default()
     }
 
-    /// A skill of the person: trusted because it is theirs. `more` is further frontmatter.
+    /// Adds a skill in the user's home, which is trusted. `more` is additional frontmatter.
     pub(crate) fn skill(&self, name: &str, more: &str, body: &str) -> &Self {
         self.file(
             &format!("person/.agents/skills/{name}/SKILL.md"),
@@ -98,7 +98,7 @@ impl World {
         )
     }
 
-    /// A skill of the project: not trusted until somebody says so.
+    /// Adds a skill in the project, which is not trusted.
     pub(crate) fn project_skill(&self, name: &str, more: &str, body: &str) -> &Self {
         self.file(
             &format!("project/.agents/skills/{name}/SKILL.md"),
@@ -106,7 +106,7 @@ impl World {
         )
     }
 
-    /// A script of a skill of the person.
+    /// Adds an executable script to a skill in the user's home.
     pub(crate) fn script(&self, path: &str, text: &str) -> &Self {
         let path = format!("person/.agents/skills/{path}");
         self.file(&path, &format!("#!/bin/bash\n{text}\n"));
@@ -122,7 +122,7 @@ impl World {
             home: Some(home.clone()),
             ..Place::default()
         };
-        // Without the bundled skills: a test sees its own only.
+        // No bundled skills: a test sees only its own.
         let registry = Registry::new(Precedence::default());
         registry.add_files(FileSource::new(place, FileOptions::default()));
         registry.refresh();
@@ -145,7 +145,7 @@ impl World {
         context
     }
 
-    /// What an engine is made of: hands, rules that ask, nobody to ask, sessions in memory.
+    /// Returns a context with file tools, rules that prompt, no approver, and sessions in memory.
     pub(crate) fn parts(&self, model: Arc<dyn Model>) -> ToolContext {
         let mut parts = self.context();
         parts.services.model = Some(model);
@@ -158,7 +158,7 @@ impl World {
         Engine::new(self.parts(model)).unwrap()
     }
 
-    /// An engine whose gate allows everything that no rule forbids.
+    /// Creates an engine that allows everything that no rule forbids.
     pub(crate) fn free(&self, model: Arc<dyn Model>) -> Engine {
         let mut parts = self.parts(model);
         mode(&mut parts, PermissionMode::Yolo);
@@ -188,7 +188,7 @@ pub(crate) fn rule(parts: &mut ToolContext, effect: Effect, rule: &str) {
     assert!(gate.rules.unread().is_empty(), "{rule}");
 }
 
-/// The events of a session.
+/// Returns the events of a session.
 pub(crate) fn events(engine: &Engine, id: &str) -> Vec<StampedEvent> {
     engine.sessions().events(id).unwrap()
 }
@@ -203,7 +203,7 @@ pub(crate) fn decisions(engine: &Engine, id: &str) -> Vec<DecisionRecord> {
         .collect()
 }
 
-/// The sub-runs of a session.
+/// Returns the sub-runs of a session.
 pub(crate) fn children(engine: &Engine, id: &str) -> Vec<SessionSummary> {
     let query = SessionQuery {
         project: None,
@@ -213,7 +213,7 @@ pub(crate) fn children(engine: &Engine, id: &str) -> Vec<SessionSummary> {
     engine.sessions().list(&query).unwrap()
 }
 
-/// Every session that is no sub-run.
+/// Returns every session that is not a sub-run.
 pub(crate) fn roots(engine: &Engine) -> Vec<SessionSummary> {
     let query = SessionQuery {
         project: None,
@@ -223,7 +223,7 @@ pub(crate) fn roots(engine: &Engine) -> Vec<SessionSummary> {
     engine.sessions().list(&query).unwrap()
 }
 
-/// Always gives the same answer, and keeps the questions.
+/// An approver that always gives the same answer and records the questions.
 #[derive(Debug)]
 pub(crate) struct Person {
     answer: ApprovalAnswer,
@@ -250,7 +250,7 @@ impl Approver for Person {
     }
 }
 
-/// A tool of the host that counts how often it was called.
+/// A host tool that records its inputs.
 #[derive(Debug)]
 pub(crate) struct Counter {
     name: &'static str,
@@ -304,7 +304,7 @@ impl Tool for Counter {
     }
 }
 
-/// Does something with what happens.
+/// A watcher that calls a closure for each update.
 pub(crate) struct Seeing<F>(pub(crate) F);
 
 impl<F> std::fmt::Debug for Seeing<F> {

@@ -1,8 +1,8 @@
 //! `list_skills`: lists the available skills.
 //!
 //! The text is Planck's: one bullet `- **name**: description` for each skill, or `No skills
-//! available.`. Unlike Planck, the list is sorted by name, escaped to one line for each skill, paged
-//! and filtered. core-agent returns `{skills: "<xml text>"}`; we return the list as data.
+//! available.`. Unlike Planck, the list is sorted by name, escaped to one line for each skill,
+//! paged and filtered. core-agent returns `{skills: "<xml text>"}`; we return the list as data.
 
 use prowess_catalog::visibility::{Audience, CatalogView, SkillVisibility};
 use prowess_catalog::{CatalogEntry, Scope};

@@ -3,8 +3,8 @@
 //! Input and output are core-agent's: `{skill_name, resource_path}` and `{skill_name, path,
 //! content}`. `load_skill_resources`, the name in `skilled_crew`, is an alias. Unlike in both, any
 //! file of the package can be read, long files are paged, and a file that is not text returns a
-//! notice. The registry opens files relative to the skill's folder; no path and no symbolic link can
-//! leave it.
+//! notice. The registry opens files relative to the skill's folder; no path and no symbolic link
+//! can leave it.
 
 use std::path::Path;
 
@@ -159,7 +159,9 @@ fn answer(entry: &CatalogEntry, path: &str, resource: Resource) -> ToolAnswer {
                 }
                 told.push_str(&match next {
                     Some(next) => {
-                        format!("[bytes {offset} to {end} of {bytes}; pass offset {next} to continue]\n")
+                        format!(
+                            "[bytes {offset} to {end} of {bytes}; pass offset {next} to continue]\n"
+                        )
                     }
                     None => format!("[bytes {offset} to {end} of {bytes}; end of file]\n"),
                 });

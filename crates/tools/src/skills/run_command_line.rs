@@ -112,7 +112,7 @@ impl Tool for RunCommandLine {
                 ToolError::denied(&format!("The command of the skill {name}"), &decision)
             })?;
         let Some(runner) = &context.services.runner else {
-            return Err(failed("Commands are not available here.".to_owned()));
+            return Err(failed("Running commands is not supported here.".to_owned()));
         };
         let ran = runner
             .run(&approved, &profile, None)

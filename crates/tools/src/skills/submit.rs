@@ -1,8 +1,8 @@
 //! `submit`: submits the result of a sub-run, validated against the caller's schema.
 //!
-//! As in Agentick, the input schema is the caller's and the result is `Submitted.`. Unlike there, an
-//! invalid result returns an error with every failing path, so that the model can correct it. The
-//! caller limits the number of attempts.
+//! As in Agentick, the input schema is the caller's and the result is `Submitted.`. Unlike there,
+//! an invalid result returns an error with every failing path, so that the model can correct it.
+//! The caller limits the number of attempts.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! A test program with its own `main`: it is also the sandbox helper of the commands it starts.
+//! A test program with its own `main`, because it is also the sandbox helper.
 
 use std::sync::OnceLock;
 
@@ -10,10 +10,11 @@ macro_rules! tests {
 
 pub(crate) use tests;
 
-/// This program as its own sandbox helper.
+/// The sandbox helper: this program.
 pub(crate) static HELPER: OnceLock<Helper> = OnceLock::new();
 
-/// Becomes the sandbox helper if it was started as one; else runs the tests whose names fit.
+/// Becomes the sandbox helper if it was started as one. Otherwise runs the tests that match the
+/// arguments.
 pub(crate) fn run(tests: &[(&str, fn())]) {
     HELPER.get_or_init(maybe_run_helper);
     let wanted: Vec<String> = std::env::args()

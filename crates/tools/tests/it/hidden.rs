@@ -1,4 +1,4 @@
-//! What an agent was not given looks exactly like what does not exist.
+//! A skill that is not granted to an agent cannot be told from one that does not exist.
 
 use prowess_catalog::{SkillGrant, Visibility, VisibilityOverride};
 use prowess_tools::{Loaded, ToolSelection, Toolset};
@@ -12,7 +12,7 @@ fn others(world: &World) -> &World {
         .skill("secrets", "", "Do it.")
 }
 
-/// Everything that an agent can find out about the name `secret`.
+/// Returns everything that an agent can find out about the name `secret`.
 fn answers(world: &World, policy: Visibility) -> String {
     let (mut context, _) = world.running();
     context.settings.visibility = policy;
@@ -127,7 +127,7 @@ fn planck_g1_g3_what_is_left_to_people() {
     assert!(!told("list_skills", &json!({})).contains("manual"));
     assert!(!told("search_skills", &json!({"query": "manual"})).contains("**manual"));
     assert!(!told("load_skill", &json!({"name": "zzz"})).contains("manual"));
-    // Claude Code says why: the model can tell the person what to type.
+    // As in Claude Code, the error says what the user can type.
     assert_eq!(
         told("load_skill", &json!({"name": "manual"})),
         "Skill manual cannot be used by a model due to disable-model-invocation. A person can type /manual"

@@ -1,4 +1,4 @@
-//! What a person types.
+//! Parsing of user input.
 
 use prowess_catalog::{Audience, VisibilityOverride};
 use prowess_tools::{ActivationRequest, ToolContext, Typed, activate, open, typed};
@@ -52,7 +52,7 @@ fn case_104_a_row_of_skills_gets_the_same_text() {
         let body = activate(&context, &skill, &request).unwrap().body;
         assert_eq!(body.trim(), format!("This is {name}: 123."));
     }
-    // A forked second skill ends the chain, and is what the first is given.
+    // A forked skill ends the list and becomes part of the arguments.
     assert_eq!(
         called(&context, "/a /fork 123"),
         pairs(&[("a", "/fork 123")])
@@ -64,7 +64,7 @@ fn case_104_a_row_of_skills_gets_the_same_text() {
 }
 
 #[test]
-fn a_row_ends_at_the_first_other_word() {
+fn list_of_skills_ends_at_the_first_other_word() {
     let world = world();
     let context = world.context();
     for (message, expected) in [
@@ -94,7 +94,7 @@ fn a_row_ends_at_the_first_other_word() {
 }
 
 #[test]
-fn unknown_names_get_a_near_miss() {
+fn unknown_names_have_suggestions() {
     let world = World::new();
     world
         .skill("deploy", "", "x")
@@ -137,7 +137,7 @@ fn a_slash_counts_only_at_the_very_beginning() {
 }
 
 #[test]
-fn skills_are_mentioned_with_a_dollar() {
+fn skills_are_mentioned_with_a_dollar_sign() {
     let world = world();
     let context = world.context();
     let mentioned = |message: &str| match typed(&context, message) {

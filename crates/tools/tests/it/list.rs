@@ -38,7 +38,7 @@ fn planck_s2_every_skill_with_its_description() {
 
 #[test]
 fn planck_s3_no_skill_is_no_error() {
-    // The tool is not even offered then; called directly it has Planck's words.
+    // The tool is not declared without skills. Called directly, it returns Planck's text.
     let context = World::new().context();
     let answer = prowess_tools::Tool::call(
         &prowess_tools::ListSkills,
@@ -50,7 +50,7 @@ fn planck_s3_no_skill_is_no_error() {
 }
 
 #[test]
-fn pages_say_where_to_go_on() {
+fn pages_name_the_next_offset() {
     let world = World::new();
     for n in 0..25 {
         world.skill(&format!("s{n:02}"), "", "Do it.");
@@ -65,7 +65,7 @@ fn pages_say_where_to_go_on() {
             assert!(
                 answer
                     .text
-                    .ends_with("\n\n[skills 1 to 10 of 25; go on with offset 10]")
+                    .ends_with("\n\n[skills 1 to 10 of 25; pass offset 10 to continue]")
             );
         }
         let page = answer.value["skills"].as_array().unwrap().clone();
@@ -80,7 +80,7 @@ fn pages_say_where_to_go_on() {
     assert!(names.is_sorted());
     assert_eq!(
         told(&context, "list_skills", &json!({"offset": 99})),
-        "No skills from offset 99 on; there are 25."
+        "No skills at offset 99; the total is 25."
     );
 }
 
@@ -126,9 +126,9 @@ fn filters_narrow_the_list() {
     );
     assert_eq!(
         list(&context, json!({"scope": "project"})),
-        "No skills come from there."
+        "No skills in this scope."
     );
-    // Of a skill that shows only its name, the rest is not searched either.
+    // If only the name of a skill is visible, only the name is searched.
     context
         .settings
         .visibility
@@ -152,26 +152,26 @@ fn nothing_breaks_out_of_a_line() {
 }
 
 #[test]
-fn wrong_input_is_told() {
+fn invalid_input_is_an_error() {
     let world = World::new();
     world.skill("pdf", "", "Do it.");
     let context = world.context();
     for (input, error) in [
         (
             json!({"limit": 0}),
-            "Wrong input for list_skills: `limit`: value is less than the minimum of 1.",
+            "Invalid input for list_skills: `limit`: value is less than the minimum of 1.",
         ),
         (
             json!({"offset": "1"}),
-            "Wrong input for list_skills: `offset` must be an integer, not a string.",
+            "Invalid input for list_skills: `offset` must be an integer, not a string.",
         ),
         (
             json!({"qurey": "x"}),
-            "Wrong input for list_skills: unknown field `qurey`, did you mean `query`? (expected `query`, `scope`, `offset`, `limit`).",
+            "Invalid input for list_skills: unknown field `qurey`, did you mean `query`? (expected `query`, `scope`, `offset`, `limit`).",
         ),
         (
             json!(null),
-            "Wrong input for list_skills: the input must be an object, not null.",
+            "Invalid input for list_skills: the input must be an object, not null.",
         ),
     ] {
         assert_eq!(told(&context, "list_skills", &input), error);
@@ -186,14 +186,14 @@ fn wrong_input_is_told() {
 }
 
 #[test]
-fn rules_about_listing_hold() {
+fn rules_about_listing_apply() {
     let world = World::new();
     world.skill("pdf", "", "Do it.");
     let mut context = world.context();
     context.gate = gate(PermissionMode::Ask, &[(Effect::Deny, "skill:*/list")]);
     assert_eq!(
         told(&context, "list_skills", &json!({})),
-        "Listing skills was refused: a rule forbids it. The deny rule `skill:*/list` (the command line) decided."
+        "Listing skills was refused: a rule forbids it. It matched the deny rule `skill:*/list` (the command line)."
     );
     context.gate = gate(PermissionMode::Ask, &[(Effect::Ask, "skill:*/list")]);
     let no = call(

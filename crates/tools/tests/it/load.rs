@@ -64,7 +64,7 @@ fn planck_l4_unknown_names_the_others() {
 }
 
 #[test]
-fn the_list_of_names_is_bounded() {
+fn list_of_names_is_truncated() {
     let world = World::new();
     for n in 0..300 {
         world.skill(&format!("skill-number-{n:03}"), "", "x");
@@ -121,7 +121,7 @@ fn planck_l7_missing_arguments_are_told() {
         ),
     ] {
         let text = told(&context, "load_skill", &input);
-        assert_eq!(text, format!("Wrong input for load_skill: {error}."));
+        assert_eq!(text, format!("Invalid input for load_skill: {error}."));
     }
 }
 
@@ -139,7 +139,7 @@ fn planck_l9_use_is_recorded_once_and_only_on_success() {
     assert_eq!(store.uses(), ["pdf"]);
 }
 
-/// A call that is said to be quick does nothing that blocks, and answers like any other.
+/// A quick call does not block and returns the same result as any other call.
 #[test]
 fn quick_calls_need_no_prompt_no_command_and_no_large_read() {
     let world = world();
@@ -193,12 +193,12 @@ fn quick_calls_need_no_prompt_no_command_and_no_large_read() {
         (store.uses().len(), person.asked(), runner.ran()),
         (2, 0, 0)
     );
-    // A decision that is recorded is not a quick one.
+    // A call whose decision is recorded is not quick.
     context.services.recorder = Some(Arc::new(Silent));
     assert!(!is_quick(&context, "load_skill", &json!({"name": "plain"})));
 }
 
-/// Takes note of nothing.
+/// A recorder that ignores everything.
 #[derive(Debug)]
 struct Silent;
 
@@ -216,7 +216,7 @@ fn case_127_and_squadron_idempotence() {
     let again = load(json!({"name": "pdf", "arguments": "a"}));
     assert_eq!(
         again.text,
-        "The skill pdf is already loaded; its instructions still hold."
+        "The skill pdf is already loaded; its instructions still apply."
     );
     assert_eq!(again.value["status"], "already_loaded");
     assert!(again.value.get("instructions").is_none());
@@ -261,7 +261,7 @@ fn core_agent_framing_closes_the_tool_result() {
 }
 
 #[test]
-fn a_long_body_is_cut_and_what_follows_it_is_not() {
+fn only_the_body_of_a_long_skill_is_truncated() {
     let world = World::new();
     world
         .skill("long", "", &"one line of many\n".repeat(5_000))
@@ -280,7 +280,7 @@ fn a_long_body_is_cut_and_what_follows_it_is_not() {
 }
 
 #[test]
-fn a_command_that_fails_fails_the_call() {
+fn failing_command_fails_the_call() {
     let world = World::new();
     world
         .skill("bad", "", "Run !`false` now.")
@@ -314,7 +314,7 @@ fn a_command_that_fails_fails_the_call() {
 }
 
 #[test]
-fn rules_name_the_skill_by_every_name() {
+fn rules_match_every_name_of_a_skill() {
     let world = world();
     let context = || world.context();
     for rule in [
@@ -343,7 +343,7 @@ fn rules_name_the_skill_by_every_name() {
     let text = told(&context, "load_skill", &json!({"name": "pdf"}));
     assert_eq!(
         text,
-        "Loading the skill pdf was refused: a rule requires approval. The ask rule `skill:pdf` (the command line) decided."
+        "Loading the skill pdf was refused: a rule requires approval. It matched the ask rule `skill:pdf` (the command line)."
     );
     let yes = Says::new(ApprovalAnswer::Session);
     context.services.approver = yes.clone();
@@ -352,7 +352,7 @@ fn rules_name_the_skill_by_every_name() {
 }
 
 #[test]
-fn a_skill_that_vanished_is_told() {
+fn removed_skill_is_an_error() {
     let world = world();
     let context = world.context();
     std::fs::remove_dir_all(world.folder_of("pdf")).unwrap();
@@ -373,7 +373,7 @@ fn a_skill_that_vanished_is_told() {
 }
 
 #[test]
-fn a_megabyte_of_hostile_arguments_is_text() {
+fn hostile_arguments_stay_text() {
     let world = world();
     let (mut context, runner) = world.running();
     context.gate = gate(PermissionMode::Yolo, &[]);

@@ -1,4 +1,4 @@
-//! The tools, with real folders, a real registry and real processes.
+//! Tests of the tools with real folders, a real registry and real processes.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

@@ -1,4 +1,4 @@
-//! Whatever a model sends: an answer or an error, never a panic, never a command.
+//! Any input of a model gives a result or an error, never a panic, and runs no command.
 
 use std::sync::LazyLock;
 
@@ -9,8 +9,8 @@ use serde_json::{Map, Value, json};
 
 use crate::support::{Says, World, call, gate};
 
-/// A context in which everybody says yes, and nothing is loaded.
-static WORKSHOP: LazyLock<(World, ToolContext, std::sync::Arc<crate::support::Really>)> =
+/// A context in which every prompt is approved, without a loaded skill.
+static APPROVING: LazyLock<(World, ToolContext, std::sync::Arc<crate::support::Really>)> =
     LazyLock::new(|| {
         let world = World::new();
         world
@@ -22,8 +22,8 @@ static WORKSHOP: LazyLock<(World, ToolContext, std::sync::Arc<crate::support::Re
         (world, context, runner)
     });
 
-/// A context in which nobody answers, and a skill that is loaded.
-static ASKED: LazyLock<(
+/// A context in which every prompt is declined, with a loaded skill.
+static DECLINING: LazyLock<(
     World,
     ToolContext,
     std::sync::Arc<crate::support::Really>,
@@ -87,8 +87,8 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn any_input_gives_an_answer_or_an_error(input in any_json(), object in prop::collection::vec((key(), any_json()), 0..5)) {
-        let (world, context, runner) = &*WORKSHOP;
+    fn any_input_gives_a_result_or_an_error(input in any_json(), object in prop::collection::vec((key(), any_json()), 0..5)) {
+        let (world, context, runner) = &*APPROVING;
         let result = json!({"type": "object", "required": ["name"]});
         let tools = Toolset::new(&ToolSelection { result: Some(result), ..ToolSelection::everything() }).unwrap();
         let object = Value::from(object.into_iter().collect::<Map<_, _>>());
@@ -100,14 +100,14 @@ proptest! {
                 }
             }
         }
-        // Without a loaded skill no command runs, whatever the input says.
+        // Without a loaded skill, no input can run a command.
         prop_assert_eq!(runner.ran(), 0);
         prop_assert!(!world.path("repo/pwned").exists());
     }
 
     #[test]
-    fn no_command_runs_that_nobody_allowed(command in "\\PC{1,60}", shell in "[a-z ;|&$()`'\"<>=*/.-]{1,40}") {
-        let world = &*ASKED;
+    fn no_command_runs_without_permission(command in "\\PC{1,60}", shell in "[a-z ;|&$()`'\"<>=*/.-]{1,40}") {
+        let world = &*DECLINING;
         let (_, context, runner, loaded) = world;
         let tools = Toolset::new(&ToolSelection::default()).unwrap();
         for line in [command, shell] {
@@ -119,8 +119,8 @@ proptest! {
     }
 
     #[test]
-    fn any_message_is_read(message in "[/$ab \\n\\PC]{0,40}") {
-        let (_, context, _) = &*WORKSHOP;
+    fn any_message_can_be_parsed(message in "[/$ab \\n\\PC]{0,40}") {
+        let (_, context, _) = &*APPROVING;
         let _ = typed(context, &message);
     }
 }

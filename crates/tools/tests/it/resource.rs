@@ -38,13 +38,13 @@ fn core_agent_any_file_of_the_package() {
             })
         );
     }
-    // Theirs reads three folders; harmless dots are allowed there too.
+    // core-agent reads only three folders. It allows harmless dots too.
     assert_eq!(read(&world, "scripts/../scripts/./fill.py"), "print(1)\n");
     assert!(read(&world, "SKILL.md").starts_with("---\nname: pdf"));
 }
 
 #[test]
-fn long_files_come_in_parts() {
+fn long_files_are_paged() {
     let world = world();
     let content: String = (0..30_000).map(|n| format!("line {n} é\n")).collect();
     world.resource("pdf/long.txt", &content);
@@ -66,7 +66,7 @@ fn long_files_come_in_parts() {
             assert!(
                 answer
                     .text
-                    .ends_with(&format!("go on with offset {offset}]\n"))
+                    .ends_with(&format!("pass offset {offset} to continue]\n"))
             );
         }
     }
@@ -74,17 +74,17 @@ fn long_files_come_in_parts() {
     let input = json!({"skill_name": "pdf", "resource_path": "references/forms.md", "limit": 3});
     assert_eq!(
         told(&context, "load_skill_resource", &input),
-        "For\n[bytes 0 to 3 of 19; go on with offset 3]\n"
+        "For\n[bytes 0 to 3 of 19; pass offset 3 to continue]\n"
     );
     let input = json!({"skill_name": "pdf", "resource_path": "references/forms.md", "offset": 99});
     assert_eq!(
         told(&context, "load_skill_resource", &input),
-        "[bytes 19 to 19 of 19; this is the end]\n"
+        "[bytes 19 to 19 of 19; end of file]\n"
     );
 }
 
 #[test]
-fn what_is_no_text_is_a_notice() {
+fn binary_files_return_a_notice() {
     let world = world();
     let context = world.context();
     let input = json!({"skill_name": "pdf", "resource_path": "assets/logo.png"});
@@ -104,7 +104,7 @@ fn what_is_no_text_is_a_notice() {
 }
 
 #[test]
-fn near_misses_and_the_files_there_are() {
+fn missing_files_have_suggestions_and_a_list() {
     let world = world();
     let files = " Its files: SKILL.md, assets/logo.png, references/forms.md, scripts/fill.py";
     for (path, error) in [
@@ -136,11 +136,11 @@ fn core_agent_and_skilled_crew_escapes_are_refused() {
     )
     .unwrap();
     for (path, error) in [
-        ("../../../secret", "it leads out of the skill's folder."),
+        ("../../../secret", "it points outside the skill's folder."),
         ("/etc/passwd", "it must be relative to the skill's folder."),
-        ("", "it names no file."),
-        ("a\\b", "it has a backslash or a NUL in it."),
-        ("references/\0", "it has a backslash or a NUL in it."),
+        ("", "it is empty."),
+        ("a\\b", "it contains a backslash or a NUL."),
+        ("references/\0", "it contains a backslash or a NUL."),
         (
             "link",
             "Cannot read `link` of the skill pdf: `link` links to a file outside the skill.",
@@ -155,7 +155,7 @@ fn core_agent_and_skilled_crew_escapes_are_refused() {
 }
 
 #[test]
-fn rules_see_the_path_as_it_is_used() {
+fn rules_match_the_normalized_path() {
     let world = world();
     let mut context = world.context();
     context.gate = gate(
@@ -181,13 +181,13 @@ fn rules_see_the_path_as_it_is_used() {
 }
 
 #[test]
-fn wrong_input_and_unknown_skills() {
+fn invalid_input_and_unknown_skills() {
     let world = world();
     let context = world.context();
     let read = |input| told(&context, "load_skill_resource", &input);
     assert_eq!(
         read(json!({"name": "pdf", "resource_path": "x"})),
-        "Wrong input for load_skill_resource:\n- `skill_name` is missing (expected a string)\n- unknown field `name` (expected `skill_name`, `resource_path`, `offset`, `limit`)"
+        "Invalid input for load_skill_resource:\n- `skill_name` is missing (expected a string)\n- unknown field `name` (expected `skill_name`, `resource_path`, `offset`, `limit`)"
     );
     assert_eq!(
         read(json!({"skill_name": "pfd", "resource_path": "x"})),

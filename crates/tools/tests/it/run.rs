@@ -11,7 +11,7 @@ fn input(command: &str) -> Value {
     json!({"reason": "a test", "commandLine": command})
 }
 
-/// A conversation in which one skill is loaded.
+/// Returns a conversation with one loaded skill.
 fn with_skill(context: &ToolContext, name: &str) -> Loaded {
     let mut loaded = Loaded::default();
     call(context, &mut loaded, "load_skill", &json!({"name": name})).unwrap();
@@ -72,7 +72,7 @@ fn skilled_crew_e2_e3_e4_a_failure_is_an_answer() {
         (&answer.value["stdout"], &answer.value["stderr"]),
         (&json!("out"), &json!("err"))
     );
-    // Theirs drops complaints where all went well.
+    // Skilled Crew drops `stderr` on success.
     world.resource("tools/run.sh", "echo err >&2\n");
     let mut loaded = with_skill(&context, "tools");
     let answer = call(
@@ -138,7 +138,7 @@ fn skilled_crew_a4_a5_a6_c10_allowed_tools_is_a_ceiling_of_several_patterns() {
     let world = world();
     let (mut context, runner) = world.running();
     let mut loaded = with_skill(&context, "tools");
-    // Either pattern is enough (theirs wants all of them), and a yes of a person cannot pass it.
+    // One matching pattern is enough (Skilled Crew requires all), and approval cannot override it.
     context.services.approver = Says::new(ApprovalAnswer::Once);
     for command in [
         "ls",
@@ -154,7 +154,7 @@ fn skilled_crew_a4_a5_a6_c10_allowed_tools_is_a_ceiling_of_several_patterns() {
     let no = call(&context, &mut loaded, "run_command_line", &input("ls")).unwrap_err();
     assert_eq!(
         no.to_string(),
-        "The command of the skill tools was refused: the skill tools may use only its allowed-tools, and ls is not among them. A person can change that: add it to the skill's allowed-tools."
+        "The command of the skill tools was refused: the skill tools may use only its allowed-tools, and ls is not among them. The user can change this: add it to the skill's allowed-tools."
     );
 }
 
@@ -169,18 +169,18 @@ fn skilled_crew_k3_without_allowed_tools_the_person_decides() {
     context.services.approver = yes.clone();
     call(&context, &mut loaded, "run_command_line", &input("pwd")).unwrap();
     assert_eq!((yes.asked(), runner.ran()), (1, 1));
-    // A rule about the skill holds whatever the command.
+    // A rule about the skill applies to all of its commands.
     context.gate = gate(PermissionMode::Yolo, &[(Effect::Deny, "skill:free/run")]);
     let no = call(&context, &mut loaded, "run_command_line", &input("pwd")).unwrap_err();
     assert!(
-        no.to_string().contains("The deny rule `skill:free/run`"),
+        no.to_string().contains("the deny rule `skill:free/run`"),
         "{no}"
     );
     assert_eq!(runner.ran(), 1);
 }
 
 #[test]
-fn an_unreadable_allowed_tools_is_a_ceiling_too() {
+fn invalid_allowed_tools_are_a_ceiling_too() {
     let world = World::new();
     world.skill("odd", "allowed-tools: \"Bash(\"\n", "Do it.");
     let (mut context, runner) = world.running();
@@ -191,7 +191,7 @@ fn an_unreadable_allowed_tools_is_a_ceiling_too() {
 }
 
 #[test]
-fn nothing_runs_for_a_skill_that_nobody_trusts() {
+fn untrusted_skills_run_no_commands() {
     let world = World::new();
     world.file(
         "repo/.agents/skills/theirs/SKILL.md",
@@ -205,13 +205,13 @@ fn nothing_runs_for_a_skill_that_nobody_trusts() {
     let no = call(&context, &mut loaded, "run_command_line", &input("pwd")).unwrap_err();
     assert_eq!(
         no.to_string(),
-        "The command of the skill theirs was refused: the skill theirs is not trusted, so it runs nothing. A person can change that: review it, then run `prowess trust theirs`."
+        "The command of the skill theirs was refused: the skill theirs is not trusted, so it runs nothing. The user can change this: review it, then run `prowess trust theirs`."
     );
     assert_eq!(runner.ran(), 0);
 }
 
 #[test]
-fn a_command_belongs_to_a_loaded_skill() {
+fn commands_need_a_loaded_skill() {
     let world = world();
     let (context, runner) = world.running();
     let run = |loaded: &mut Loaded, input: &Value| {
@@ -221,7 +221,7 @@ fn a_command_belongs_to_a_loaded_skill() {
     let none = run(&mut Loaded::default(), &input("pwd")).unwrap_err();
     assert_eq!(
         none.to_string(),
-        "No skill is loaded, and a command runs as a skill. Load one first: load_skill."
+        "No skill is loaded. Load one first with load_skill."
     );
     let named =
         |name: &str| json!({"reason": "", "commandLine": "cat data.txt", "skill_name": name});
@@ -229,7 +229,7 @@ fn a_command_belongs_to_a_loaded_skill() {
     let other = run(&mut loaded, &named("tools")).unwrap_err();
     assert_eq!(
         other.to_string(),
-        "The skill tools is not loaded. Load it first: load_skill."
+        "The skill tools is not loaded. Load it first with load_skill."
     );
     call(
         &context,
@@ -241,11 +241,11 @@ fn a_command_belongs_to_a_loaded_skill() {
     let several = run(&mut loaded, &input("pwd")).unwrap_err();
     assert_eq!(
         several.to_string(),
-        "Several skills are loaded. Say in `skill_name` which one the command belongs to: free, tools"
+        "Several skills are loaded. Set `skill_name` to one of them: free, tools"
     );
     assert_eq!(runner.ran(), 0);
     assert_eq!(run(&mut loaded, &named("tools")).unwrap(), "content");
-    // What the model read must be what acts.
+    // The files must be the ones that the model has read.
     world.resource("tools/data.txt", "other\n");
     let changed = run(&mut loaded, &named("tools")).unwrap_err();
     assert_eq!(
@@ -255,7 +255,7 @@ fn a_command_belongs_to_a_loaded_skill() {
 }
 
 #[test]
-fn a_sub_run_names_its_skill() {
+fn sub_run_commands_run_as_its_skill() {
     let world = world();
     let (context, _) = world.running();
     let choice = ToolSelection {
@@ -300,7 +300,7 @@ fn skilled_crew_t1_t2_t3_both_fields_are_needed() {
 }
 
 #[test]
-fn rules_about_files_see_paths_from_the_skill_s_folder() {
+fn file_rules_resolve_paths_from_the_skill_folder() {
     let world = world();
     world
         .file("repo/secret.txt", "secret")
@@ -316,7 +316,7 @@ fn rules_about_files_see_paths_from_the_skill_s_folder() {
     };
     let no = run("cat ../../../../repo/secret.txt").unwrap_err();
     assert!(
-        no.to_string().contains("The deny rule `Read(/secret.txt)`"),
+        no.to_string().contains("the deny rule `Read(/secret.txt)`"),
         "{no}"
     );
     assert_eq!(run("cat secret.txt").unwrap(), "not secret");

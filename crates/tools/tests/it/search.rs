@@ -6,7 +6,7 @@ use serde_json::json;
 use crate::support::{World, call, told};
 
 #[test]
-fn the_best_come_first() {
+fn best_match_comes_first() {
     let world = World::new();
     world
         .file(
@@ -39,7 +39,7 @@ fn the_best_come_first() {
         &json!({"query": "pdf forms", "limit": 1}),
     );
     assert!(
-        one.ends_with("\n\n[1 more fit less well; say more to find them]"),
+        one.ends_with("\n\n[1 more not shown; use a more specific query]"),
         "{one}"
     );
 }
@@ -68,7 +68,7 @@ fn agentick_metadata_must_be_equal() {
 }
 
 #[test]
-fn of_a_bare_name_only_the_name_is_searched() {
+fn name_only_skills_are_searched_by_name() {
     let world = World::new();
     world.skill("deploy", "metadata:\n  team: infra\n", "Rockets.");
     let mut context = world.context();
@@ -87,7 +87,7 @@ fn of_a_bare_name_only_the_name_is_searched() {
 }
 
 #[test]
-fn nothing_found_and_wrong_input() {
+fn no_match_and_invalid_input() {
     let world = World::new();
     world.skill("pdf", "", "x");
     let context = world.context();
@@ -98,10 +98,10 @@ fn nothing_found_and_wrong_input() {
     );
     assert_eq!(
         search(json!({})),
-        "Wrong input for search_skills: `query` is missing (expected a string)."
+        "Invalid input for search_skills: `query` is missing (expected a string)."
     );
     assert_eq!(
         search(json!({"query": "x", "metadata": {"a": 1}})),
-        "Wrong input for search_skills: `metadata.a` must be a string, not a number."
+        "Invalid input for search_skills: `metadata.a` must be a string, not a number."
     );
 }

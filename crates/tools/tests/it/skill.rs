@@ -79,12 +79,12 @@ fn agentick_handler_returns_the_body_filled_in() {
     );
     assert_eq!(
         skill(json!({"name": "greet", "args": true})),
-        "Wrong input for skill: `args` must be a string, an array or an object, not a boolean."
+        "Invalid input for skill: `args` must be a string, an array or an object, not a boolean."
     );
 }
 
 #[test]
-fn both_doors_share_what_is_loaded() {
+fn both_tools_share_the_loaded_skills() {
     let world = World::new();
     world.skill("greet", "", "Hello.");
     let context = world.context();
@@ -99,6 +99,6 @@ fn both_doors_share_what_is_loaded() {
     let again = call(&context, &mut loaded, "skill", &json!({"name": "greet"})).unwrap();
     assert_eq!(
         again.text,
-        "The skill greet is already loaded; its instructions still hold."
+        "The skill greet is already loaded; its instructions still apply."
     );
 }

@@ -1,4 +1,4 @@
-//! What a provider is told about each tool.
+//! The specification of each tool, as providers receive it.
 
 use prowess_tools::{ToolSelection, Toolset};
 use serde_json::json;

@@ -37,7 +37,7 @@ fn agentick_a_result_that_fits_is_stored() {
 
 #[test]
 fn agentick_a_wrong_result_comes_back_with_its_paths() {
-    // Theirs fails the whole call; ours lets the model try again.
+    // In Agentick the whole call fails; here the model can try again.
     let context = World::new().context();
     let result = json!({"lines": [1, "2", 3.5], "kind": "joke", "title": "crash"});
     let error = tools(issue()).call(&context, &mut Loaded::default(), "submit", &result);
@@ -45,7 +45,7 @@ fn agentick_a_wrong_result_comes_back_with_its_paths() {
     assert_eq!(error.why(), Some(Why::Input));
     assert_eq!(
         error.to_string(),
-        "Wrong input for submit:
+        "Invalid input for submit:
 - `lines.1` must be an integer, not a string
 - `lines.2` must be an integer, not a fractional number
 - `kind`: value is not one of \"bug\" or \"wish\"
@@ -73,7 +73,7 @@ fn agentick_two_callers_two_shapes() {
 }
 
 #[test]
-fn a_schema_that_is_none_is_told_at_once() {
+fn invalid_schemas_are_rejected() {
     for bad in [
         json!({"type": "objekt"}),
         json!("x"),
@@ -89,7 +89,7 @@ fn a_schema_that_is_none_is_told_at_once() {
 }
 
 #[test]
-fn a_pattern_that_would_take_for_ever_does_not() {
+fn patterns_run_in_linear_time() {
     let context = World::new().context();
     let tools = tools(json!({"type": "string", "pattern": "^(a+)+$"}));
     let input = json!("a".repeat(50_000) + "!");

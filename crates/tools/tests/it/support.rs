@@ -1,4 +1,4 @@
-//! A world of folders, and a context in it.
+//! A temporary world of folders, and tool contexts in it.
 
 use std::path::PathBuf;
 use std::process::{Command as Process, Stdio};
@@ -22,7 +22,7 @@ use prowess_traits::{
 };
 use serde_json::Value;
 
-/// A folder that is gone when the test is over: a repository and a home.
+/// A temporary folder with a repository and a home folder.
 pub(crate) struct World {
     folder: tempfile::TempDir,
 }
@@ -48,13 +48,13 @@ impl World {
         self
     }
 
-    /// A skill of the person.
+    /// Writes a skill of the user.
     pub(crate) fn skill(&self, name: &str, more: &str, body: &str) -> &Self {
         let text = format!("---\nname: {name}\ndescription: what {name} does\n{more}---\n{body}\n");
         self.file(&format!("home/.agents/skills/{name}/SKILL.md"), text)
     }
 
-    /// A file of a skill of the person.
+    /// Writes a file of a skill of the user.
     pub(crate) fn resource(&self, path: &str, content: impl AsRef<[u8]>) -> &Self {
         self.file(&format!("home/.agents/skills/{path}"), content)
     }
@@ -85,7 +85,7 @@ impl World {
         context
     }
 
-    /// A context that really runs commands, and the number of those that ran.
+    /// Creates a context that runs commands, and a runner that counts them.
     pub(crate) fn running(&self) -> (ToolContext, Arc<Really>) {
         let runner = Arc::new(Really::default());
         let mut context = self.context();
@@ -122,7 +122,7 @@ pub(crate) fn call(
     answer
 }
 
-/// What a model reads, in a new conversation.
+/// Calls a tool in a new conversation and returns the text that a model reads.
 pub(crate) fn told(context: &ToolContext, name: &str, input: &Value) -> String {
     match call(context, &mut Loaded::default(), name, input) {
         Ok(answer) => answer.text,
@@ -130,7 +130,7 @@ pub(crate) fn told(context: &ToolContext, name: &str, input: &Value) -> String {
     }
 }
 
-/// A gate with these rules.
+/// Creates a gate with these rules.
 pub(crate) fn gate(mode: PermissionMode, rules: &[(Effect, &str)]) -> Mutex<Gate> {
     let mut set = PermissionRules::default();
     for (effect, rule) in rules {
@@ -144,7 +144,7 @@ pub(crate) fn gate(mode: PermissionMode, rules: &[(Effect, &str)]) -> Mutex<Gate
     })
 }
 
-/// Always gives the same answer, and counts the questions.
+/// An approver that always gives the same answer and counts the prompts.
 #[derive(Debug)]
 pub(crate) struct Says(pub(crate) ApprovalAnswer, pub(crate) AtomicUsize);
 
@@ -165,7 +165,7 @@ impl Approver for Says {
     }
 }
 
-/// Starts processes, without a sandbox.
+/// A runner that starts processes without a sandbox and counts them.
 #[derive(Debug, Default)]
 pub(crate) struct Really(AtomicUsize);
 
@@ -232,7 +232,7 @@ impl CommandRunner for Really {
     }
 }
 
-/// Remembers which skills were used.
+/// A usage store that records the names of used skills.
 #[derive(Debug, Default)]
 pub(crate) struct Counted(Mutex<Vec<String>>);
 

@@ -1,4 +1,4 @@
-//! Which tools an agent gets.
+//! The tools of an agent.
 
 use prowess_catalog::VisibilityOverride;
 use prowess_policy::{ApprovalAnswer, Effect, PermissionMode};
@@ -48,7 +48,7 @@ fn planck_l8_agentick_and_core_agent_no_skills_no_tools() {
     let world = World::new();
     let (mut context, _) = world.running();
     assert!(names(&context, &ToolSelection::everything()).is_empty());
-    // A result is handed in with or without skills.
+    // `submit` is available with or without skills.
     let choice = ToolSelection {
         result: Some(json!({})),
         ..ToolSelection::default()
@@ -65,7 +65,7 @@ fn planck_l8_agentick_and_core_agent_no_skills_no_tools() {
         error.unwrap_err().to_string(),
         "Unknown tool: load_skill. Available: submit"
     );
-    // Skills that come later bring their tools along; those that nobody sees do not.
+    // The tools appear with the first visible skill; hidden skills do not count.
     let new = NewSkill::builder("a", "x")
         .instructions("x")
         .build()
@@ -92,7 +92,7 @@ fn commands_need_a_runner() {
 }
 
 #[test]
-fn an_unknown_tool_is_told() {
+fn unknown_tool_is_an_error() {
     let world = World::new();
     world.skill("a", "", "x");
     let context = world.context();
@@ -120,7 +120,7 @@ fn core_agent_tools_are_never_confused_with_skills() {
 }
 
 #[test]
-fn what_a_rule_forbids_by_name_is_not_offered() {
+fn tools_denied_by_name_are_not_declared() {
     let world = World::new();
     world.skill("a", "", "x");
     let (mut context, runner) = world.running();
@@ -135,16 +135,16 @@ fn what_a_rule_forbids_by_name_is_not_offered() {
         .unwrap_err();
     assert_eq!(
         no.to_string(),
-        "Calling run_command_line was refused: a rule forbids it. The deny rule `run_command_line` (the command line) decided."
+        "Calling run_command_line was refused: a rule forbids it. It matched the deny rule `run_command_line` (the command line)."
     );
-    // A bare `Skill` takes every skill from models; the result can still be handed in.
+    // A bare `Skill` denies all skills to models; `submit` stays available.
     context.gate = gate(PermissionMode::Yolo, &[(Effect::Deny, "Skill")]);
     let choice = ToolSelection {
         result: Some(json!({})),
         ..ToolSelection::everything()
     };
     assert_eq!(names(&context, &choice), ["submit"]);
-    // Rules may look at arguments, and may want a question.
+    // Rules may match arguments, and may require approval.
     context.gate = gate(
         PermissionMode::Yolo,
         &[(Effect::Deny, "search_skills(query:secret*)")],

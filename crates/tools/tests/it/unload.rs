@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::support::{World, call, gate};
 
 #[test]
-fn what_is_loaded_can_be_unloaded() {
+fn loaded_skills_can_be_unloaded() {
     let world = World::new();
     world.skill("a", "", "x").skill("b", "", "x");
     let mut context = world.context();
@@ -25,13 +25,13 @@ fn what_is_loaded_can_be_unloaded() {
     .unwrap();
     assert_eq!(
         answer.text,
-        "Unloaded the skill a. Its instructions no longer hold."
+        "Unloaded the skill a. Its instructions no longer apply."
     );
     assert_eq!(answer.value, json!({"skill_name": "a", "loaded": ["b"]}));
     let again = call(&context, &mut loaded, "unload_skill", &json!({"name": "a"})).unwrap_err();
     assert_eq!(again.to_string(), "The skill a is not loaded. Loaded: b");
     assert_eq!(again.why(), Some(Why::NoSkill));
-    // Once loaded, it can be unloaded though it was switched off meanwhile.
+    // A loaded skill can be unloaded after it was disabled.
     context
         .settings
         .visibility
@@ -48,7 +48,7 @@ fn what_is_loaded_can_be_unloaded() {
 }
 
 #[test]
-fn a_rule_can_keep_it_loaded() {
+fn rule_can_deny_unloading() {
     let world = World::new();
     world.skill("a", "", "x");
     let mut context = world.context();

@@ -264,7 +264,7 @@ impl Model for Patient {
             if said.contains("gold") {
                 return Ok(Reply::text("heard of it"));
             }
-            if said.contains("works in the background") {
+            if said.contains("is running in the background") {
                 return Ok(Reply::text("begun"));
             }
             let call = ToolCall::new("1", "load_skill", serde_json::json!({ "name": "dig" }));
