@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use prowess_mcp::{Http, Options, Server, Token};
+use prowess_mcp::{Http, Server, ServerOptions, Token};
 use prowess_models::EchoModel;
 use prowess_policy::profile::Strength;
 use prowess_policy::{Effect, RuleSource};
@@ -19,7 +19,7 @@ use prowess_registry::Registry;
 use prowess_runtime::{CancellationToken, Engine};
 use prowess_sandbox::Runner;
 use prowess_store::{MemorySessions, SystemClock};
-use prowess_tools::{ToolContext, ToolSelection, Toolset, WorkspacePaths};
+use prowess_tools::{ToolContext, ToolPaths, ToolSelection, Toolset};
 
 fn main() -> Result<()> {
     let helper = prowess_sandbox::maybe_run_helper();
@@ -29,13 +29,13 @@ fn main() -> Result<()> {
     registry.load_dir(&folder)?;
     let mut context = ToolContext::new(Arc::new(registry), Arc::new(SystemClock));
     let workspace = folder.canonicalize()?;
-    context.settings.paths = WorkspacePaths {
+    context.settings.paths = ToolPaths {
         workspace: workspace.clone(),
         home: workspace.clone(),
-        ..WorkspacePaths::default()
+        ..ToolPaths::default()
     };
     context.gate().places.root = workspace.to_string_lossy().into();
-    let mut options = Options::default();
+    let mut options = ServerOptions::default();
     let (mut address, mut http, mut runs_skills) = (None, Http::default(), false);
     while let Some(word) = words.next() {
         let mut value = || {

@@ -13,4 +13,4 @@ mod wire;
 pub use client::{Client, ClientPlace, LinkError, ServerView, harmless};
 pub use server::auth::{AccessList, Token, TokenError};
 pub use server::http::{Http, HttpLimits};
-pub use server::{Options, ServeError, Server};
+pub use server::{ServeError, Server, ServerOptions};

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use prowess_catalog::Audience;
-use prowess_mcp::{Options, Server};
+use prowess_mcp::{Server, ServerOptions};
 use prowess_models::ScriptedModel;
 use prowess_registry::Registry;
 use prowess_registry::counters::{self, Counts};
@@ -209,9 +209,9 @@ fn mcp_reads_a_skill_once() {
     let world = World::new(&[("small", ""), ("large", "")]);
     let large = vec![b'x'; 300 * 1024];
     std::fs::write(world.path().join("large/run.sh"), large).unwrap();
-    let options = Options {
+    let options = ServerOptions {
         watch: false,
-        ..Options::default()
+        ..ServerOptions::default()
     };
     let tools = Toolset::new(&ToolSelection::default()).unwrap();
     let server = Server::new(Arc::new(world.context()), tools, &options);

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use prowess_config::Config;
-use prowess_policy::{Gate, WorkspacePaths as GatePlaces};
-use prowess_tools::{Services, Settings, ToolContext, WorkspacePaths};
+use prowess_policy::{Gate, WorkspacePaths};
+use prowess_tools::{Services, Settings, ToolContext, ToolPaths};
 use prowess_trust::TrustStore;
 
 /// The folders of a host program. The library does not look them up itself, not even the home
@@ -31,7 +31,7 @@ impl HostPaths {
             mode: config.mode.unwrap_or_default(),
             ..Gate::default()
         };
-        gate.places = GatePlaces {
+        gate.places = WorkspacePaths {
             root: spell(&self.workspace),
             cwd: None,
             home: self
@@ -53,7 +53,7 @@ impl HostPaths {
     pub fn apply(&self, config: &Config, settings: &mut Settings) {
         let mut ours: Vec<PathBuf> = self.state.iter().cloned().collect();
         ours.extend(self.ours.iter().cloned());
-        settings.paths = WorkspacePaths {
+        settings.paths = ToolPaths {
             workspace: self.workspace.clone(),
             home: self.home.clone().unwrap_or_default(),
             ours,

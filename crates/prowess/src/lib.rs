@@ -107,9 +107,9 @@ pub use prowess_lint as lint;
 pub use prowess_models as models;
 pub use prowess_policy as policy;
 pub use prowess_registry::{
-    ChangeSet, Fault, FaultKind, FileOptions, FileSource, Known, LoadError, LoadReport,
-    MemorySource, NewSkill, Notice, Place, ReadError, RegisterError, Registry, Report, Scan,
-    SkillBuilder, SkillSource, Subscription, WalkOptions, WatchMode, WatchOptions, Watching,
+    ChangeSet, FileOptions, FileSource, Known, LoadError, LoadReport, MemorySource, NewSkill,
+    Notice, Place, ReadError, RegisterError, Registry, Report, Scan, SkillBuilder, SkillSource,
+    SourceFault, SourceFaultKind, Subscription, WalkOptions, WatchMode, WatchOptions, Watching,
     resource,
 };
 pub use prowess_render as render;

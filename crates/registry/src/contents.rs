@@ -37,7 +37,7 @@ pub enum ContentsError {
         /// The folder or file of the skill.
         path: PathBuf,
         /// The cause.
-        source: digest::Error,
+        source: digest::DigestError,
     },
     /// A file could not be found or read.
     #[error("cannot {verb} {}", path.display())]

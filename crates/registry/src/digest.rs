@@ -49,7 +49,7 @@ pub enum FactKind {
 /// Error from computing a digest.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum Error {
+pub enum DigestError {
     /// Reading a file or folder failed.
     #[error("cannot read `{}`", path.display())]
     Read {
@@ -67,12 +67,16 @@ pub enum Error {
 }
 
 /// Lists the files of a skill, sorted by path. Devices, FIFOs and sockets are skipped.
-pub fn files(folder: &Path) -> Result<Vec<FileFacts>, Error> {
+pub fn files(folder: &Path) -> Result<Vec<FileFacts>, DigestError> {
     files_within(folder, MAX_FILES, MAX_BYTES)
 }
 
 /// Like [`files`], with explicit limits on the number of files and bytes.
-pub fn files_within(folder: &Path, files: usize, bytes: u64) -> Result<Vec<FileFacts>, Error> {
+pub fn files_within(
+    folder: &Path,
+    files: usize,
+    bytes: u64,
+) -> Result<Vec<FileFacts>, DigestError> {
     let mut found = Vec::new();
     collect(folder, Path::new(""), 0, &mut found, &mut { bytes }, files)?;
     found.sort_by(|a, b| {
@@ -91,9 +95,9 @@ fn collect(
     found: &mut Vec<FileFacts>,
     left: &mut u64,
     most: usize,
-) -> Result<(), Error> {
+) -> Result<(), DigestError> {
     let folder = root.join(inner);
-    let failed = |source| Error::Read {
+    let failed = |source| DigestError::Read {
         path: folder.clone(),
         source,
     };
@@ -101,7 +105,7 @@ fn collect(
         let entry = entry.map_err(failed)?;
         let name = entry.file_name();
         let path = inner.join(&name);
-        let failed = |source| Error::Read {
+        let failed = |source| DigestError::Read {
             path: root.join(&path),
             source,
         };
@@ -111,7 +115,7 @@ fn collect(
                 .any(|skipped| OsStr::new(skipped) == name)
             {
                 if depth >= MAX_DEPTH {
-                    return Err(Error::TooLarge {
+                    return Err(DigestError::TooLarge {
                         path: root.to_owned(),
                     });
                 }
@@ -131,7 +135,7 @@ fn collect(
             size: metadata.size(),
             kind,
         });
-        let too_large = || Error::TooLarge {
+        let too_large = || DigestError::TooLarge {
             path: root.to_owned(),
         };
         *left = left.checked_sub(metadata.size()).ok_or_else(too_large)?;
@@ -149,7 +153,7 @@ fn collect(
 /// bytes, little endian, so that different sets of files never give the same input. For a SKILL.md
 /// that is a link, its text follows in the same way, preceded by a 3, because it is what a model
 /// reads.
-pub fn digest(folder: &Path, files: &[FileFacts]) -> Result<String, Error> {
+pub fn digest(folder: &Path, files: &[FileFacts]) -> Result<String, DigestError> {
     digest_and_text(folder, files, Path::new("")).map(|(digest, _)| digest)
 }
 
@@ -159,7 +163,7 @@ pub fn digest_and_text(
     folder: &Path,
     files: &[FileFacts],
     main: &Path,
-) -> Result<(String, Option<Vec<u8>>), Error> {
+) -> Result<(String, Option<Vec<u8>>), DigestError> {
     #[cfg(feature = "counters")]
     crate::counters::hashed();
     let mut hasher = Sha256::new();
@@ -173,7 +177,7 @@ pub fn digest_and_text(
     let mut text = None;
     for file in files {
         let path = folder.join(&file.path);
-        let failed = |source| Error::Read {
+        let failed = |source| DigestError::Read {
             path: path.clone(),
             source,
         };

@@ -32,6 +32,6 @@ pub use fs::walk::{Notice, Summary, WalkOptions, walk};
 pub use fs::watch::{WatchMode, WatchOptions, Watching};
 pub use memory::{Invalid, MemorySource, NewSkill, SkillBuilder};
 pub use registry::{LoadError, LoadReport, ReadError, RegisterError, Registry, Report};
-pub use source::{Fault, FaultKind, Known, Scan, SkillSource};
+pub use source::{Known, Scan, SkillSource, SourceFault, SourceFaultKind};
 pub use stamp::{file_stamp, is_at_rest};
 pub use subscribe::{ChangeSet, Subscription};

@@ -10,7 +10,7 @@ use prowess_spec::manifest::SpannedText;
 use prowess_spec::yaml::write;
 use prowess_spec::{PackageListing, ReadFault, ResourcePath, name, parse};
 
-use crate::resource::{self, Error, Resource};
+use crate::resource::{self, Resource, ResourceError};
 use crate::source::{Known, Scan, SkillSource};
 
 /// A skill in memory: its text and its files.
@@ -296,14 +296,14 @@ impl MemorySource {
         &self,
         id: &SkillId,
         path: &str,
-        read: impl FnOnce(&[u8]) -> Result<T, Error>,
-    ) -> Result<T, Error> {
-        let wanted = ResourcePath::new(path).map_err(|fault| Error::Path {
+        read: impl FnOnce(&[u8]) -> Result<T, ResourceError>,
+    ) -> Result<T, ResourceError> {
+        let wanted = ResourcePath::new(path).map_err(|fault| ResourceError::Path {
             path: path.to_owned(),
             fault,
         })?;
         let skills = self.lock();
-        let missing = || Error::Missing {
+        let missing = || ResourceError::Missing {
             path: path.to_owned(),
         };
         let held = skills.get(&id.path).filter(|_| self.owns(id));
@@ -354,15 +354,21 @@ impl SkillSource for MemorySource {
         Ok(skill.text.as_bytes().to_vec())
     }
 
-    fn file(&self, id: &SkillId, path: &str, offset: u64, limit: usize) -> Result<Resource, Error> {
+    fn file(
+        &self,
+        id: &SkillId,
+        path: &str,
+        offset: u64,
+        limit: usize,
+    ) -> Result<Resource, ResourceError> {
         self.with_content(id, path, |content| {
             Ok(resource::page(content, offset, limit))
         })
     }
 
-    fn bytes(&self, id: &SkillId, path: &str, most: u64) -> Result<Vec<u8>, Error> {
+    fn bytes(&self, id: &SkillId, path: &str, most: u64) -> Result<Vec<u8>, ResourceError> {
         self.with_content(id, path, |content| match content.len() as u64 {
-            size if size > most => Err(Error::TooLarge {
+            size if size > most => Err(ResourceError::TooLarge {
                 path: path.to_owned(),
                 size,
             }),

@@ -12,9 +12,9 @@ use crate::fs::scopes::Place;
 use crate::fs::source::{FileOptions, FileSource};
 use crate::fs::walk::Notice;
 use crate::memory::{MemorySource, NewSkill};
-use crate::resource::{Error, Resource};
+use crate::resource::{Resource, ResourceError};
 use crate::searching::Searching;
-use crate::source::{Fault, Known, Places, Scan, SkillSource};
+use crate::source::{Known, Places, Scan, SkillSource, SourceFault};
 use crate::subscribe::{ChangeSet, Subscribers, Subscription};
 
 /// Maximum number of roots per source, to number the roots of all sources in order.
@@ -60,7 +60,7 @@ struct SourceState {
     skills: Vec<Arc<Skill>>,
     /// Positions of the skills by location.
     places: Places,
-    faults: Vec<Fault>,
+    faults: Vec<SourceFault>,
     notices: Vec<Notice>,
     scanned: bool,
 }
@@ -69,7 +69,7 @@ struct SourceState {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
     /// Skills that could not be read.
-    pub faults: Vec<Fault>,
+    pub faults: Vec<SourceFault>,
     /// Folders that were skipped.
     pub notices: Vec<Notice>,
 }
@@ -106,7 +106,7 @@ pub struct LoadReport {
     /// The skills, sorted by name.
     pub loaded: Vec<Arc<Skill>>,
     /// Skills that could not be read.
-    pub faults: Vec<Fault>,
+    pub faults: Vec<SourceFault>,
 }
 
 /// Error from reading the text or a file of a skill.
@@ -118,10 +118,10 @@ pub enum ReadError {
     Gone,
     /// Its text cannot be read.
     #[error("{0}")]
-    Text(crate::source::FaultKind),
+    Text(crate::source::SourceFaultKind),
     /// One of its files cannot be read.
     #[error(transparent)]
-    File(#[from] Error),
+    File(#[from] ResourceError),
 }
 
 impl Default for Registry {
@@ -252,7 +252,7 @@ impl Registry {
                 texts = None;
                 continue;
             };
-            let again = |fault: &Fault| mine.iter().any(|file| fault.is_about(file));
+            let again = |fault: &SourceFault| mine.iter().any(|file| fault.is_about(file));
             live.faults.retain(|fault| !again(fault));
             live.faults.extend(rescan.faults);
             for (place, skill) in rescan.skills {
@@ -412,7 +412,7 @@ impl Registry {
 
     /// Reads the text of a skill from its source.
     pub fn text(&self, id: &SkillId) -> Result<Vec<u8>, ReadError> {
-        let fault = |fault: ReadFault| ReadError::Text(crate::source::FaultKind::Read(fault));
+        let fault = |fault: ReadFault| ReadError::Text(crate::source::SourceFaultKind::Read(fault));
         self.source_of(id)?.text(id).map_err(fault)
     }
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 /// Error from replacing a file. The file is unchanged.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum Error {
+pub enum ReplaceError {
     /// The file changed since it was read.
     #[error("`{}` was modified by another program; try again", path.display())]
     Changed {
@@ -37,8 +37,8 @@ pub fn replace_file(
     places: &[PathBuf],
     expected: &[u8],
     new: &[u8],
-) -> Result<(), Error> {
-    let failed = |source| Error::Write {
+) -> Result<(), ReplaceError> {
+    let failed = |source| ReplaceError::Write {
         path: path.to_owned(),
         source,
     };
@@ -54,7 +54,7 @@ pub fn replace_file(
         .iter()
         .any(|place| target.starts_with(place) || place.starts_with(folder));
     if !is_named || !folder.starts_with(std::fs::canonicalize(own).map_err(failed)?) {
-        return Err(Error::Outside {
+        return Err(ReplaceError::Outside {
             path: path.to_owned(),
         });
     }
@@ -71,7 +71,7 @@ pub fn replace_file(
     file.as_file().sync_all().map_err(failed)?;
     // Check as late as possible. A change after this would be lost even with a lock.
     if std::fs::read(&target).map_err(failed)? != expected {
-        return Err(Error::Changed {
+        return Err(ReplaceError::Changed {
             path: path.to_owned(),
         });
     }
@@ -120,7 +120,7 @@ mod tests {
             b"old",
             b"new",
         );
-        assert!(matches!(result, Err(Error::Outside { .. })));
+        assert!(matches!(result, Err(ReplaceError::Outside { .. })));
         assert_eq!(std::fs::read(&other).unwrap(), b"old");
     }
 
@@ -136,7 +136,7 @@ mod tests {
                 b"old",
                 b"new"
             ),
-            Err(Error::Changed { .. })
+            Err(ReplaceError::Changed { .. })
         ));
         assert_eq!(std::fs::read(&file).unwrap(), b"theirs");
         assert_eq!(

@@ -58,7 +58,7 @@ pub enum Resource {
 /// Error from reading a file.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum Error {
+pub enum ResourceError {
     /// The path is not a valid path inside the skill.
     #[error("`{path}` is not a path inside the skill")]
     Path {
@@ -107,11 +107,11 @@ pub enum Error {
 
 impl SkillFolder {
     /// Opens a skill's folder.
-    pub fn open(folder: &Path) -> Result<Self, Error> {
+    pub fn open(folder: &Path) -> Result<Self, ResourceError> {
         let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::DIRECTORY;
         match rustix::fs::open(folder, flags, Mode::empty()) {
             Ok(handle) => Ok(Self { handle }),
-            Err(error) => Err(Error::Read {
+            Err(error) => Err(ResourceError::Read {
                 path: folder.display().to_string(),
                 source: error.into(),
             }),
@@ -119,7 +119,7 @@ impl SkillFolder {
     }
 
     /// Reads `limit` bytes of a file starting at `offset`, at character boundaries.
-    pub fn read(&self, raw: &str, offset: u64, limit: usize) -> Result<Resource, Error> {
+    pub fn read(&self, raw: &str, offset: u64, limit: usize) -> Result<Resource, ResourceError> {
         let (path, file, size) = self.open_file(raw, MAX_RESOURCE)?;
         part(
             &|from, length| read_at(&file, from, length),
@@ -127,20 +127,20 @@ impl SkillFolder {
             offset,
             limit,
         )
-        .map_err(|error| Error::Read {
+        .map_err(|error| ResourceError::Read {
             path,
             source: error.into(),
         })
     }
 
     /// Reads a whole file of at most `most` bytes.
-    pub fn bytes(&self, raw: &str, most: u64) -> Result<Vec<u8>, Error> {
+    pub fn bytes(&self, raw: &str, most: u64) -> Result<Vec<u8>, ResourceError> {
         let (path, file, size) = self.open_file(raw, most)?;
         // Read one byte more to detect a growing file.
         let length = usize::try_from(size)
             .unwrap_or(usize::MAX)
             .saturating_add(1);
-        let failed = |source| Error::Read {
+        let failed = |source| ResourceError::Read {
             path: path.clone(),
             source,
         };
@@ -154,18 +154,18 @@ impl SkillFolder {
     }
 
     /// Returns the size of a file.
-    pub fn size(&self, raw: &str) -> Result<u64, Error> {
+    pub fn size(&self, raw: &str) -> Result<u64, ResourceError> {
         self.open_file(raw, u64::MAX).map(|(_, _, size)| size)
     }
 
     /// Opens a regular file, and returns its size.
-    fn open_file(&self, raw: &str, most: u64) -> Result<(String, OwnedFd, u64), Error> {
-        let path = ResourcePath::new(raw).map_err(|fault| Error::Path {
+    fn open_file(&self, raw: &str, most: u64) -> Result<(String, OwnedFd, u64), ResourceError> {
+        let path = ResourcePath::new(raw).map_err(|fault| ResourceError::Path {
             path: raw.to_owned(),
             fault,
         })?;
         let path = path.as_str();
-        let failed = |error: Errno| Error::Read {
+        let failed = |error: Errno| ResourceError::Read {
             path: path.to_owned(),
             source: error.into(),
         };
@@ -173,14 +173,14 @@ impl SkillFolder {
         let stat = rustix::fs::fstat(&file).map_err(failed)?;
         let kind = FileType::from_raw_mode(stat.st_mode);
         if kind != FileType::RegularFile {
-            return Err(Error::NotAFile {
+            return Err(ResourceError::NotAFile {
                 path: path.to_owned(),
                 kind: crate::fs::read::describe_kind(kind),
             });
         }
         let size = u64::try_from(stat.st_size).unwrap_or(0);
         if size > most {
-            return Err(Error::TooLarge {
+            return Err(ResourceError::TooLarge {
                 path: path.to_owned(),
                 size,
             });
@@ -189,7 +189,7 @@ impl SkillFolder {
     }
 
     /// Opens a path that the kernel resolves below the folder, including links.
-    fn open_beneath(&self, path: &str) -> Result<OwnedFd, Error> {
+    fn open_beneath(&self, path: &str) -> Result<OwnedFd, ResourceError> {
         let mut tries = 0;
         loop {
             let error = match open_once(self.handle.as_fd(), path) {
@@ -199,17 +199,17 @@ impl SkillFolder {
             tries += 1;
             return Err(match error {
                 Errno::AGAIN if tries < MAX_TRIES => continue,
-                Errno::NOENT | Errno::NOTDIR => Error::Missing {
+                Errno::NOENT | Errno::NOTDIR => ResourceError::Missing {
                     path: path.to_owned(),
                 },
-                Errno::XDEV | Errno::LOOP => Error::Outside {
+                Errno::XDEV | Errno::LOOP => ResourceError::Outside {
                     path: path.to_owned(),
                 },
-                Errno::NXIO => Error::NotAFile {
+                Errno::NXIO => ResourceError::NotAFile {
                     path: path.to_owned(),
                     kind: "a socket",
                 },
-                error => Error::Read {
+                error => ResourceError::Read {
                     path: path.to_owned(),
                     source: error.into(),
                 },

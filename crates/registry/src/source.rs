@@ -11,7 +11,7 @@ use prowess_spec::ReadFault;
 
 use crate::fs::read::SKILL_FILES;
 use crate::fs::walk::Notice;
-use crate::resource::{Error, Resource};
+use crate::resource::{Resource, ResourceError};
 
 /// A source of skills.
 ///
@@ -25,10 +25,16 @@ pub trait SkillSource: Send + Sync + Debug {
     fn text(&self, id: &SkillId) -> Result<Vec<u8>, ReadFault>;
 
     /// Reads a part of one of a skill's files.
-    fn file(&self, id: &SkillId, path: &str, offset: u64, limit: usize) -> Result<Resource, Error>;
+    fn file(
+        &self,
+        id: &SkillId,
+        path: &str,
+        offset: u64,
+        limit: usize,
+    ) -> Result<Resource, ResourceError>;
 
     /// Reads all of one of a skill's files, at most `most` bytes.
-    fn bytes(&self, id: &SkillId, path: &str, most: u64) -> Result<Vec<u8>, Error>;
+    fn bytes(&self, id: &SkillId, path: &str, most: u64) -> Result<Vec<u8>, ResourceError>;
 
     /// Lists a skill's files with their sizes, including SKILL.md, sorted by path. Returns `None`
     /// if a file name is not UTF-8 or there are too many files.
@@ -58,23 +64,23 @@ pub struct Scan {
     /// The skills, in no particular order.
     pub skills: Vec<Arc<Skill>>,
     /// Skills that could not be read.
-    pub faults: Vec<Fault>,
+    pub faults: Vec<SourceFault>,
     /// Folders that were skipped.
     pub notices: Vec<Notice>,
 }
 
 /// A skill that could not be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fault {
+pub struct SourceFault {
     /// Path or URI of the skill.
     pub location: Box<str>,
     /// Reason.
-    pub why: FaultKind,
+    pub why: SourceFaultKind,
     /// `true` if the last good version is still in use.
     pub kept: bool,
 }
 
-impl Fault {
+impl SourceFault {
     /// Returns `true` if the fault concerns the skill that a file belongs to.
     pub(crate) fn is_about(&self, file: &std::path::Path) -> bool {
         let location = std::path::Path::new(&*self.location);
@@ -87,7 +93,7 @@ impl Fault {
 
 /// Reason why a skill could not be read or used.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum FaultKind {
+pub enum SourceFaultKind {
     /// The file could not be read.
     Read(ReadFault),
     /// The text is unusable, for example because it is being written.
@@ -98,7 +104,7 @@ pub enum FaultKind {
     Outside,
 }
 
-impl FaultKind {
+impl SourceFaultKind {
     /// Returns the identifier used in JSON.
     pub fn as_str(&self) -> &'static str {
         match self {
@@ -110,7 +116,7 @@ impl FaultKind {
     }
 }
 
-impl std::fmt::Display for FaultKind {
+impl std::fmt::Display for SourceFaultKind {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Read(ReadFault::Missing) => f.write_str("there is no such file"),

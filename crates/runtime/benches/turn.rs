@@ -27,7 +27,7 @@ use prowess_policy::PermissionMode;
 use prowess_registry::{FileOptions, FileSource, Place, Registry};
 use prowess_runtime::{CancellationToken, Engine, Session, Update, Watcher};
 use prowess_store::{MemorySessions, SqliteSessions, SystemClock};
-use prowess_tools::{ToolContext, WorkspacePaths};
+use prowess_tools::{ToolContext, ToolPaths};
 use prowess_traits::{BoxFuture, Model, ModelError, ModelInfo, OnDelta, SessionStore};
 use serde_json::json;
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
@@ -404,9 +404,9 @@ impl World {
         let mut context = ToolContext::new(Arc::clone(&self.registry), clock);
         context.gate().mode = PermissionMode::Yolo;
         context.gate().places.root = workspace.to_string_lossy().into();
-        context.settings.paths = WorkspacePaths {
+        context.settings.paths = ToolPaths {
             workspace,
-            ..WorkspacePaths::default()
+            ..ToolPaths::default()
         };
         context.settings.budget = RunBudget::default();
         context.services.model = Some(model);

@@ -11,8 +11,8 @@ use prowess_policy::{ApprovalAnswer, Decision, Verdict};
 use prowess_render::Arguments;
 use prowess_tools::names::{SUBMIT, arguments_field, is_file_tool};
 use prowess_tools::{
-    HookEvent, HookOutcome, HookState, Loaded, Said, SkillHandle, SkillSnapshot,
-    ToolCall as HookCall, ToolContext, Toolset, rule_names, run_hooks,
+    HookEvent, HookOutcome, HookState, HookToolCall as HookCall, Loaded, Said, SkillHandle,
+    SkillSnapshot, ToolContext, Toolset, rule_names, run_hooks,
 };
 use prowess_traits::ApprovalRequest;
 use serde_json::Value;

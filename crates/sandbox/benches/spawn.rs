@@ -3,7 +3,7 @@
 use divan::Bencher;
 use prowess_policy::profile::{Profile, Strength};
 use prowess_policy::{Actor, ApprovalAnswer, Approved, Command, Gate, GateOutcome};
-use prowess_sandbox::{Layer, Options, Runner};
+use prowess_sandbox::{CommandOptions, Layer, Runner};
 
 fn main() {
     divan::main();
@@ -45,7 +45,11 @@ fn run(bencher: Bencher<'_, '_>, strength: Strength, without: &[Layer]) {
     let mut profile = Profile::reading("/usr/share");
     profile.strength = strength;
     let command = command();
-    bencher.bench(|| runner.run(&command, &profile, Options::default()).is_ok());
+    bencher.bench(|| {
+        runner
+            .run(&command, &profile, CommandOptions::default())
+            .is_ok()
+    });
 }
 
 fn command() -> Approved<Command> {

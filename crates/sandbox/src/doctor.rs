@@ -9,8 +9,8 @@ use prowess_policy::profile::{Profile, Strength};
 
 use crate::error::ExecError;
 use crate::helper::{ARGUMENT, NAMES, Probed, parse_probe};
-use crate::outcome::{Layer, LayerState, State};
-use crate::runner::{Options, Runner};
+use crate::outcome::{Layer, LayerState, LayerStatus};
+use crate::runner::{CommandOptions, Runner};
 use crate::sandbox::SYSTEM_LAYERS;
 
 /// Tries every layer of this system by itself, next to a run without any.
@@ -21,7 +21,7 @@ pub fn layers(runner: &Runner) -> Result<Vec<LayerState>, ExecError> {
     let (_, control) = probe(runner, &outside, Strength::Off, &[])?;
     let mut found = vec![LayerState {
         layer: Layer::Supervision,
-        state: State::On,
+        state: LayerStatus::On,
     }];
     for layer in SYSTEM_LAYERS {
         let others: Vec<Layer> = SYSTEM_LAYERS
@@ -34,14 +34,17 @@ pub fn layers(runner: &Runner) -> Result<Vec<LayerState>, ExecError> {
             Ok((states, probed)) => {
                 let state = states.into_iter().find(|state| state.layer == *layer);
                 (
-                    state.map_or(State::Off("it was not requested".into()), |s| s.state),
+                    state.map_or(LayerStatus::Off("it was not requested".into()), |s| s.state),
                     probed,
                 )
             }
-            Err(error) => (State::Missing(error.to_string().into()), Probed::new()),
+            Err(error) => (
+                LayerStatus::Missing(error.to_string().into()),
+                Probed::new(),
+            ),
         };
         let state = match state {
-            State::On => judge(*layer, &control, &probed),
+            LayerStatus::On => judge(*layer, &control, &probed),
             state => state,
         };
         found.push(LayerState {
@@ -54,7 +57,7 @@ pub fn layers(runner: &Runner) -> Result<Vec<LayerState>, ExecError> {
 
 /// Something that commands do every day.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Task {
+pub enum SelfTest {
     /// Writing a file in a project.
     Write,
     /// `git status` in a project.
@@ -75,16 +78,16 @@ pub enum Trial {
 }
 
 /// Does ordinary work in the sandbox, in a project made for it.
-pub fn tasks(runner: &Runner, strength: Strength) -> Result<Vec<(Task, Trial)>, ExecError> {
+pub fn tasks(runner: &Runner, strength: Strength) -> Result<Vec<(SelfTest, Trial)>, ExecError> {
     let project = Project::new(runner)?;
     let mut profile = Profile::reading(&project.0);
     profile.strength = strength;
     profile.writable = vec![project.0.clone()];
     let run = |words: &[&str]| {
         let words = words.iter().map(|word| (*word).into()).collect();
-        runner.run_plan(&Plan::Words(words), &profile, Options::default())
+        runner.run_plan(&Plan::Words(words), &profile, CommandOptions::default())
     };
-    let judge = |result: Result<crate::Outcome, ExecError>, done: &dyn Fn(&str) -> bool| {
+    let judge = |result: Result<crate::CommandOutcome, ExecError>, done: &dyn Fn(&str) -> bool| {
         let outcome = match result {
             Err(ExecError::ProgramMissing { name, .. }) => {
                 return Trial::Skipped(format!("`{name}` is not installed").into());
@@ -107,17 +110,17 @@ pub fn tasks(runner: &Runner, strength: Strength) -> Result<Vec<(Task, Trial)>, 
     let is_written = |_: &str| std::fs::read(&file).is_ok_and(|text| text == b"x\n");
     Ok(vec![
         (
-            Task::Write,
+            SelfTest::Write,
             judge(run(&["sh", "-c", "echo x > written"]), &is_written),
         ),
         (
-            Task::Git,
+            SelfTest::Git,
             judge(run(&["git", "status", "--porcelain"]), &|text| {
                 text.contains("script.sh")
             }),
         ),
         (
-            Task::Script,
+            SelfTest::Script,
             judge(run(&["./script.sh"]), &|text| text == "ran\n"),
         ),
     ])
@@ -167,23 +170,25 @@ impl Drop for Project {
 }
 
 /// Returns the state of a layer by what it stopped.
-fn judge(layer: Layer, control: &Probed, probed: &Probed) -> State {
+fn judge(layer: Layer, control: &Probed, probed: &Probed) -> LayerStatus {
     let tried = match layer {
         Layer::Landlock | Layer::Seatbelt => "write",
         Layer::Capabilities => "privileges",
         Layer::Seccomp => "calls",
         Layer::Namespaces => "parents",
         Layer::Identity => "root",
-        Layer::Supervision => return State::On,
+        Layer::Supervision => return LayerStatus::On,
     };
     match (control.get(tried), probed.get(tried)) {
-        (Some(true), Some(false)) => State::On,
-        (Some(true), Some(true)) => State::Missing(format!("it did not stop `{tried}`").into()),
+        (Some(true), Some(false)) => LayerStatus::On,
+        (Some(true), Some(true)) => {
+            LayerStatus::Missing(format!("it did not stop `{tried}`").into())
+        }
         // Inside another sandbox there may be nothing left to stop.
         (Some(false), _) => {
-            State::Missing(format!("`{tried}` fails without it too: cannot be tested").into())
+            LayerStatus::Missing(format!("`{tried}` fails without it too: cannot be tested").into())
         }
-        _ => State::Missing("the probe did not answer".into()),
+        _ => LayerStatus::Missing("the probe did not answer".into()),
     }
 }
 
@@ -206,7 +211,7 @@ fn probe(
     .map(Into::into)
     .into();
     let runner = runner.clone().without(without.iter().copied());
-    let outcome = runner.run_plan(&Plan::Words(words), &profile, Options::default())?;
+    let outcome = runner.run_plan(&Plan::Words(words), &profile, CommandOptions::default())?;
     let probed = parse_probe(&outcome.stdout.text());
     if probed.len() != NAMES.len() {
         let why = outcome.stderr.text().trim().into();

@@ -12,8 +12,8 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use crate::capture::{Captured, Collector, Stream};
 use crate::error::{ExecError, Step};
 use crate::helper::{ARGUMENT, Helper};
-use crate::outcome::{End, LayerState, Note, State, Stopped};
-use crate::runner::Options;
+use crate::outcome::{End, LayerState, LayerStatus, Note, Stopped};
+use crate::runner::CommandOptions;
 use crate::spec::{self, END, Report, Spec};
 
 /// Time for which output is still read when every process is gone: the other end of the pipe may
@@ -55,7 +55,7 @@ pub(crate) fn drive(
     helper: &Helper,
     spec: &Spec,
     profile: &Profile,
-    options: &mut Options<'_>,
+    options: &mut CommandOptions<'_>,
 ) -> Result<Done, Failure> {
     let start = Instant::now();
     let mut run = Run::start(helper, spec, profile)?;
@@ -130,7 +130,11 @@ impl Run {
     }
 
     /// Follows the run until the helper is gone and its output read.
-    fn follow(&mut self, options: &mut Options<'_>, deadline: Instant) -> Result<(), Failure> {
+    fn follow(
+        &mut self,
+        options: &mut CommandOptions<'_>,
+        deadline: Instant,
+    ) -> Result<(), Failure> {
         let mut buffer = vec![0; CHUNK];
         let mut drain: Option<Instant> = None;
         loop {
@@ -184,7 +188,7 @@ impl Run {
         }
     }
 
-    fn wait(&self, options: &Options<'_>, timeout: Duration) -> Result<Woken, Failure> {
+    fn wait(&self, options: &CommandOptions<'_>, timeout: Duration) -> Result<Woken, Failure> {
         let mut fds = Vec::with_capacity(4);
         let mut places = [None; 4];
         if let Some(control) = &self.control {
@@ -265,7 +269,13 @@ impl Run {
         Ok(())
     }
 
-    fn read(&mut self, at: usize, stream: Stream, buffer: &mut [u8], options: &mut Options<'_>) {
+    fn read(
+        &mut self,
+        at: usize,
+        stream: Stream,
+        buffer: &mut [u8],
+        options: &mut CommandOptions<'_>,
+    ) {
         let Some(pipe) = &mut self.streams[at] else {
             return;
         };
@@ -310,7 +320,7 @@ impl Run {
                     return Err(Failure::Other(failed(step, errno, &detail, spec, profile)));
                 }
                 Report::Missing(LayerState { layer, state }) => {
-                    let (State::Missing(why) | State::Off(why)) = state else {
+                    let (LayerStatus::Missing(why) | LayerStatus::Off(why)) = state else {
                         continue;
                     };
                     return Err(Failure::Other(ExecError::LayerMissing { layer, why }));

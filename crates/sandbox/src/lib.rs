@@ -33,9 +33,9 @@ mod sys;
 
 pub use cancel::{Cancel, Stop};
 pub use capture::{Captured, Stream};
-pub use doctor::{Task, Trial, layers, tasks};
+pub use doctor::{SelfTest, Trial, layers, tasks};
 pub use error::{ExecError, Step};
 pub use helper::{Helper, maybe_run_helper};
-pub use outcome::{End, Layer, LayerState, Note, Outcome, State, Stopped};
-pub use runner::{OnOutput, Options, Runner};
+pub use outcome::{CommandOutcome, End, Layer, LayerState, LayerStatus, Note, Stopped};
+pub use runner::{CommandOptions, OnOutput, Runner};
 pub use sandbox::seatbelt;

@@ -10,7 +10,7 @@ use crate::capture::Captured;
 
 /// The record of one run.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Outcome {
+pub struct CommandOutcome {
     /// The end of the command.
     pub end: End,
     /// The reason why the runner ended it, if it did.
@@ -31,14 +31,14 @@ pub struct Outcome {
     pub notes: Vec<Note>,
 }
 
-impl Outcome {
+impl CommandOutcome {
     /// Returns `true` if the command ended by itself with exit code 0.
     pub fn success(&self) -> bool {
         self.end == End::Code(0) && self.stopped.is_none()
     }
 
     /// Returns the state of a layer.
-    pub fn layer(&self, layer: Layer) -> Option<&State> {
+    pub fn layer(&self, layer: Layer) -> Option<&LayerStatus> {
         self.layers
             .iter()
             .find(|state| state.layer == layer)
@@ -138,12 +138,12 @@ pub struct LayerState {
     /// The layer.
     pub layer: Layer,
     /// Its state.
-    pub state: State,
+    pub state: LayerStatus,
 }
 
 /// The state of a layer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum State {
+pub enum LayerStatus {
     /// It was applied.
     On,
     /// It is missing, for this reason.

@@ -7,8 +7,8 @@ use prowess_traits::{CommandError, CommandOutput, CommandResult, CommandRunner, 
 
 use crate::cancel::Stop;
 use crate::capture::Captured;
-use crate::outcome::{End, State, Stopped};
-use crate::runner::{Options, Runner};
+use crate::outcome::{End, LayerStatus, Stopped};
+use crate::runner::{CommandOptions, Runner};
 
 impl CommandRunner for Runner {
     fn run(
@@ -18,10 +18,10 @@ impl CommandRunner for Runner {
         input: Option<&[u8]>,
     ) -> Result<CommandResult, CommandError> {
         let cancel = self.stop.as_ref().map(Stop::current);
-        let options = Options {
+        let options = CommandOptions {
             stdin: input,
             cancel: cancel.as_ref(),
-            ..Options::default()
+            ..CommandOptions::default()
         };
         let outcome = Self::run(self, command, profile, options).map_err(|error| CommandError {
             message: error.to_string(),
@@ -32,9 +32,9 @@ impl CommandRunner for Runner {
         };
         let layers = outcome.layers.iter().map(|layer| {
             let state = match &layer.state {
-                State::On => "on".into(),
-                State::Missing(why) => format!("missing: {why}"),
-                State::Off(why) => format!("off: {why}"),
+                LayerStatus::On => "on".into(),
+                LayerStatus::Missing(why) => format!("missing: {why}"),
+                LayerStatus::Off(why) => format!("off: {why}"),
             };
             (layer.layer.name().into(), state.into())
         });

@@ -14,7 +14,7 @@ use crate::drive::{Failure, drive};
 use crate::environment::environment;
 use crate::error::ExecError;
 use crate::helper::Helper;
-use crate::outcome::{Layer, Outcome};
+use crate::outcome::{CommandOutcome, Layer};
 use crate::program::program;
 use crate::sandbox::{Machine, Roots, sandbox};
 use crate::spec::{Limits, Spec, bytes};
@@ -39,7 +39,7 @@ pub type OnOutput<'a> = &'a mut dyn FnMut(Stream, &[u8]);
 
 /// Options of one run.
 #[derive(Default)]
-pub struct Options<'a> {
+pub struct CommandOptions<'a> {
     /// Standard input of the command; empty if `None`.
     pub stdin: Option<&'a [u8]>,
     /// Ends the run from another thread.
@@ -48,7 +48,7 @@ pub struct Options<'a> {
     pub on_output: Option<OnOutput<'a>>,
 }
 
-impl std::fmt::Debug for Options<'_> {
+impl std::fmt::Debug for CommandOptions<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Options")
             .field("stdin", &self.stdin.map(<[u8]>::len))
@@ -152,8 +152,8 @@ impl Runner {
         &self,
         command: &Approved<Command>,
         profile: &Profile,
-        options: Options<'_>,
-    ) -> Result<Outcome, ExecError> {
+        options: CommandOptions<'_>,
+    ) -> Result<CommandOutcome, ExecError> {
         let edits = !profile.writable.is_empty();
         let profile = &Profile {
             git: GitAccess::for_command(command.value(), edits),
@@ -169,8 +169,8 @@ impl Runner {
         &self,
         plan: &Plan,
         profile: &Profile,
-        mut options: Options<'_>,
-    ) -> Result<Outcome, ExecError> {
+        mut options: CommandOptions<'_>,
+    ) -> Result<CommandOutcome, ExecError> {
         let mut without = self.without.clone();
         loop {
             let (spec, mut outcome) = self.prepare(plan, profile, &options, &without)?;
@@ -185,7 +185,7 @@ impl Runner {
                     outcome.layers.sort_by_key(|state| state.layer);
                     outcome.notes.extend(done.notes);
                     let landlock = outcome.layer(Layer::Landlock);
-                    if matches!(landlock, Some(crate::State::Missing(_)))
+                    if matches!(landlock, Some(crate::LayerStatus::Missing(_)))
                         && spec.0.landlock.is_some()
                     {
                         outcome.notes.extend(spec.1);
@@ -214,9 +214,9 @@ impl Runner {
         &self,
         plan: &Plan,
         profile: &Profile,
-        options: &Options<'_>,
+        options: &CommandOptions<'_>,
         without: &[(Layer, Box<str>)],
-    ) -> Result<((Spec, Vec<crate::Note>), Outcome), ExecError> {
+    ) -> Result<((Spec, Vec<crate::Note>), CommandOutcome), ExecError> {
         let mut roots = Roots::of(profile)?;
         let cwd = profile.cwd.canonicalize().and_then(|cwd| {
             let folder = cwd.metadata()?.is_dir();
@@ -315,7 +315,7 @@ impl Runner {
             layers: sandbox.layers,
             strict: profile.strength == Strength::Required,
         };
-        let outcome = Outcome {
+        let outcome = CommandOutcome {
             end: crate::End::Code(0),
             stopped: None,
             stdout: crate::Captured::default(),

@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use crate::context::ToolContext;
 use crate::snapshot::SkillHandle;
-use crate::tool::{ToolError, Why};
+use crate::tool::{ToolError, ToolErrorKind};
 
 /// Maximum length of the list of names in an error, in characters.
 const MAX_NAMES: usize = 1_000;
@@ -108,7 +108,7 @@ pub(crate) fn refused(view: &CatalogView<'_>, asked: &str, refusal: &LookupRefus
             format!("Skill {} cannot be used: {}.", shown(name), why.reason())
         }
     };
-    ToolError::new(Why::NoSkill, text)
+    ToolError::new(ToolErrorKind::NoSkill, text)
 }
 
 /// Decides about an action on a skill, and prompts the user if the gate requires it. As for

@@ -13,7 +13,7 @@ use prowess_render::{
     Arguments, CommandHandling, FillError, FillReport, PrepareOptions, SkillVariables, Template,
     prepare,
 };
-use prowess_trust::State;
+use prowess_trust::TrustState;
 use sha2::{Digest, Sha256};
 
 use crate::context::ToolContext;
@@ -143,7 +143,7 @@ pub enum ActivationError {
         /// Its name.
         name: Box<str>,
         /// The cause.
-        source: Box<prowess_trust::Error>,
+        source: Box<prowess_trust::TrustError>,
     },
     /// A shell would interpret a value as code.
     #[error("the skill {name} cannot be used safely: {}", .diagnostics.first().map_or("", |found| found.message.as_ref()))]
@@ -331,7 +331,7 @@ fn head(snapshot: &SkillSnapshot, folder: Option<&Path>) -> String {
     }
     if !snapshot.is_trusted() && origin.scope != Scope::Server {
         let why = match &snapshot.trust.state {
-            Some(State::Lapsed(_)) => "it changed after the user trusted it",
+            Some(TrustState::Lapsed(_)) => "it changed after the user trusted it",
             _ => "the user has not trusted it yet",
         };
         text.push_str(&format!(

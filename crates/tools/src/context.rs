@@ -100,7 +100,7 @@ impl Services {
 
 /// The folders that a session works with.
 #[derive(Clone, Debug, Default)]
-pub struct WorkspacePaths {
+pub struct ToolPaths {
     /// The project.
     pub workspace: PathBuf,
     /// The user's home folder.
@@ -116,7 +116,7 @@ pub struct WorkspacePaths {
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// The folders to work with.
-    pub paths: WorkspacePaths,
+    pub paths: ToolPaths,
     /// The skills that agents can see.
     pub visibility: Visibility,
     /// The name of the agent, for usage records.
@@ -172,7 +172,7 @@ pub struct Settings {
 impl Default for Settings {
     fn default() -> Self {
         Self {
-            paths: WorkspacePaths::default(),
+            paths: ToolPaths::default(),
             visibility: Visibility::default(),
             agent: "orchestrator".into(),
             session: None,

@@ -31,8 +31,8 @@ pub use activate::{
 pub use cap::{MAX_BYTES, MAX_LINES};
 pub use expand::{CommandRun, Execution, ExpandError};
 pub use hooks::{
-    EventName, Handler, HookEnd, HookEvent, HookOutcome, HookRun, HookSet, HookState, MAX_HANDLERS,
-    Matcher, Said, ToolCall, run_hooks,
+    EventName, Handler, HookEnd, HookEvent, HookOutcome, HookRun, HookSet, HookState, HookToolCall,
+    MAX_HANDLERS, Matcher, Said, run_hooks,
 };
 pub use invoke::{Called, MAX_STACKED, Typed, typed};
 pub use loaded::Loaded;
@@ -42,7 +42,7 @@ pub use skills::{
     ListSkills, LoadSkill, LoadSkillResource, RunCommandLine, SearchSkills, Submit, UnloadSkill,
 };
 pub use snapshot::{SkillDocument, SkillEffects, SkillHandle, SkillSnapshot};
-pub use tool::{Tool, ToolAnswer, ToolError, ToolSpec, Why};
+pub use tool::{Tool, ToolAnswer, ToolError, ToolErrorKind, ToolSpec};
 /// Helpers for writing tools: object schemas and input fields.
 pub mod input {
     pub use crate::access::plain_fields;
@@ -54,5 +54,5 @@ pub mod answer {
     pub use crate::cap::{ends, head};
 }
 
-pub use context::{CLOSING, Services, Settings, ToolContext, WorkspacePaths};
+pub use context::{CLOSING, Services, Settings, ToolContext, ToolPaths};
 pub use toolset::{Role, ToolSelection, Toolset};

@@ -80,7 +80,7 @@ impl SkillSnapshot {
         skill: &Arc<Skill>,
         registry: &Registry,
         store: Option<&TrustStore>,
-    ) -> Result<Self, prowess_trust::Error> {
+    ) -> Result<Self, prowess_trust::TrustError> {
         Self::new(name, skill, registry.read(skill)?, store)
     }
 
@@ -89,7 +89,7 @@ impl SkillSnapshot {
         skill: &Arc<Skill>,
         contents: SkillContents,
         store: Option<&TrustStore>,
-    ) -> Result<Self, prowess_trust::Error> {
+    ) -> Result<Self, prowess_trust::TrustError> {
         let SkillContents {
             text,
             files,
@@ -315,7 +315,10 @@ impl SkillHandle {
     }
 
     /// Reads the skill, unless it was read before.
-    pub fn read(&self, context: &ToolContext) -> Result<Arc<SkillSnapshot>, prowess_trust::Error> {
+    pub fn read(
+        &self,
+        context: &ToolContext,
+    ) -> Result<Arc<SkillSnapshot>, prowess_trust::TrustError> {
         if let Some(snapshot) = self.snapshot.get() {
             return Ok(Arc::clone(snapshot));
         }
@@ -346,7 +349,7 @@ impl ToolContext {
     }
 
     /// Reads a skill.
-    pub fn read(&self, skill: &Arc<Skill>) -> Result<SkillSnapshot, prowess_trust::Error> {
+    pub fn read(&self, skill: &Arc<Skill>) -> Result<SkillSnapshot, prowess_trust::TrustError> {
         self.read_as(&skill.name, skill)
     }
 
@@ -354,7 +357,7 @@ impl ToolContext {
         &self,
         name: &str,
         skill: &Arc<Skill>,
-    ) -> Result<SkillSnapshot, prowess_trust::Error> {
+    ) -> Result<SkillSnapshot, prowess_trust::TrustError> {
         SkillSnapshot::read(
             name,
             skill,

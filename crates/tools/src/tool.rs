@@ -159,7 +159,7 @@ pub enum ToolError {
     #[error("{text}")]
     ForModel {
         /// The kind of error.
-        why: Why,
+        why: ToolErrorKind,
         /// The text that the model reads.
         text: String,
     },
@@ -176,7 +176,7 @@ pub enum ToolError {
 /// The kind of an error that a model reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Why {
+pub enum ToolErrorKind {
     /// The input is invalid.
     Input,
     /// The tool was not found.
@@ -191,7 +191,7 @@ pub enum Why {
     Failed,
 }
 
-impl Why {
+impl ToolErrorKind {
     /// Returns the word used in output.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -207,7 +207,7 @@ impl Why {
 
 impl ToolError {
     /// Creates an error that a model reads. Long text is truncated.
-    pub fn new(why: Why, text: impl Into<String>) -> Self {
+    pub fn new(why: ToolErrorKind, text: impl Into<String>) -> Self {
         Self::ForModel {
             why,
             text: cap::within(text.into(), 10_000, 200, ""),
@@ -228,11 +228,11 @@ impl ToolError {
         if let Some(remedy) = &decision.remedy {
             text.push_str(&format!(" The user can change this: {remedy}."));
         }
-        Self::new(Why::Denied, text)
+        Self::new(ToolErrorKind::Denied, text)
     }
 
     /// Returns the kind of error, or `None` if the model cannot correct it.
-    pub fn why(&self) -> Option<Why> {
+    pub fn why(&self) -> Option<ToolErrorKind> {
         match self {
             Self::ForModel { why, .. } => Some(*why),
             Self::Fatal { .. } => None,
@@ -246,7 +246,7 @@ fn invalid_input(tool: &str, errors: &[String]) -> ToolError {
         [only] => format!("Invalid input for {tool}: {only}."),
         several => format!("Invalid input for {tool}:\n- {}", several.join("\n- ")),
     };
-    ToolError::new(Why::Input, text)
+    ToolError::new(ToolErrorKind::Input, text)
 }
 
 /// Creates the schema of an object with exactly these fields.

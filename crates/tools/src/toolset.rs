@@ -17,7 +17,7 @@ use crate::skills::{
     ListSkills, LoadSkill, LoadSkillResource, RunCommandLine, SearchSkills, Submit, UnloadSkill,
 };
 use crate::snapshot::SkillHandle;
-use crate::tool::{self, Tool, ToolAnswer, ToolError, ToolSpec, Why};
+use crate::tool::{self, Tool, ToolAnswer, ToolError, ToolErrorKind, ToolSpec};
 
 /// The role of an agent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -249,5 +249,5 @@ fn unknown(name: &str, tools: &[&dyn Tool]) -> ToolError {
         [] => " No tools available.".to_owned(),
         names => format!(" Available: {}", names.join(", ")),
     });
-    ToolError::new(Why::NoTool, text)
+    ToolError::new(ToolErrorKind::NoTool, text)
 }

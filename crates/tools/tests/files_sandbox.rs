@@ -22,8 +22,8 @@ use prowess_sandbox::Runner;
 use prowess_test::ManualClock;
 use prowess_tools::files::file_tools;
 use prowess_tools::{
-    Loaded, Settings, ToolAnswer, ToolContext, ToolError, ToolSelection, Toolset, Why,
-    WorkspacePaths,
+    Loaded, Settings, ToolAnswer, ToolContext, ToolError, ToolErrorKind, ToolPaths, ToolSelection,
+    Toolset,
 };
 use prowess_trust::TrustStore;
 use serde_json::{Value, json};
@@ -96,10 +96,10 @@ impl World {
             gate.places.root = workspace.to_str().unwrap().into();
             gate.places.home = home.to_str().unwrap().into();
         }
-        context.settings.paths = WorkspacePaths {
+        context.settings.paths = ToolPaths {
             workspace,
             home,
-            ..WorkspacePaths::default()
+            ..ToolPaths::default()
         };
         context.settings = Settings {
             paths: context.settings.paths.clone(),
@@ -173,7 +173,11 @@ fn gate_decides_about_commands() {
     assert!(bash(&context, "echo fine").is_ok());
     for command in ["rm x", "echo a; rm x", "ls", "echo $(id)"] {
         let error = bash(&context, command).unwrap_err();
-        assert_eq!(error.why(), Some(Why::Denied), "{command}: {error}");
+        assert_eq!(
+            error.why(),
+            Some(ToolErrorKind::Denied),
+            "{command}: {error}"
+        );
     }
     let plan = world.context(PermissionMode::Plan, &rules);
     assert!(

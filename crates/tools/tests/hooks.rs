@@ -25,8 +25,8 @@ use prowess_registry::{FileOptions, Place, Registry};
 use prowess_sandbox::Runner;
 use prowess_spec::parse;
 use prowess_tools::{
-    EventName, HookEnd, HookEvent, HookOutcome, HookSet, HookState, Settings, ToolCall,
-    ToolContext, WorkspacePaths, run_hooks,
+    EventName, HookEnd, HookEvent, HookOutcome, HookSet, HookState, HookToolCall, Settings,
+    ToolContext, ToolPaths, run_hooks,
 };
 use prowess_traits::{ApprovalRequest, Approver, Clock};
 use prowess_trust::{SkillTrust, TrustStore};
@@ -234,7 +234,7 @@ fn hooks_receive_the_event() {
     );
     let context = world.context();
     let input = json!({"command": "echo \"$(x)\" 'ä'\n"});
-    let call = ToolCall {
+    let call = HookToolCall {
         id: Some("t1"),
         ..tool("Bash", &input)
     };
@@ -586,7 +586,7 @@ fn matchers_and_conditions_select_hooks() {
             .collect()
     };
     let pre = |name: &'static str, input: Value| {
-        let tool = ToolCall {
+        let tool = HookToolCall {
             name,
             also: &[],
             input: &input,
@@ -615,7 +615,7 @@ fn matchers_and_conditions_select_hooks() {
     );
     // A tool with an additional name.
     let input = json!({"commandLine": "git push origin", "reason": "r"});
-    let tool = ToolCall {
+    let tool = HookToolCall {
         name: "run_command_line",
         also: &["Bash"],
         input: &input,
@@ -769,8 +769,8 @@ fn hook(event: &str, matcher: &str, command: &str) -> String {
     )
 }
 
-fn tool<'a>(name: &'a str, input: &'a Value) -> ToolCall<'a> {
-    ToolCall {
+fn tool<'a>(name: &'a str, input: &'a Value) -> HookToolCall<'a> {
+    HookToolCall {
         name,
         also: &[],
         input,
@@ -872,10 +872,10 @@ impl World {
             places,
             ..Gate::default()
         });
-        context.settings.paths = WorkspacePaths {
+        context.settings.paths = ToolPaths {
             workspace,
             home,
-            ..WorkspacePaths::default()
+            ..ToolPaths::default()
         };
         context.settings = Settings {
             paths: context.settings.paths.clone(),

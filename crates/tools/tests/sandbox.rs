@@ -22,7 +22,7 @@ use prowess_sandbox::Runner;
 use prowess_test::ManualClock;
 use prowess_test::attacks::{CANARY, VALUES};
 use prowess_tools::{
-    Loaded, Settings, ToolAnswer, ToolContext, ToolError, ToolSelection, Toolset, WorkspacePaths,
+    Loaded, Settings, ToolAnswer, ToolContext, ToolError, ToolPaths, ToolSelection, Toolset,
 };
 use prowess_trust::TrustStore;
 use serde_json::{Value, json};
@@ -103,10 +103,10 @@ impl World {
         )));
         let workspace = self.path("project").canonicalize().unwrap();
         context.gate().places.root = workspace.to_str().unwrap().into();
-        context.settings.paths = WorkspacePaths {
+        context.settings.paths = ToolPaths {
             workspace,
             home,
-            ..WorkspacePaths::default()
+            ..ToolPaths::default()
         };
         context.settings = Settings {
             paths: context.settings.paths.clone(),

@@ -8,7 +8,7 @@ use prowess_registry::skill_path;
 use prowess_spec::Manifest;
 use prowess_spec::manifest::ToolList;
 
-use crate::store::{Error, State, TrustStore};
+use crate::store::{TrustError, TrustState, TrustStore};
 
 /// The trust verdict about a skill with a certain digest, and the tools that it asks for.
 #[derive(Clone, Debug)]
@@ -22,7 +22,7 @@ pub struct SkillTrust {
     /// `true` if the skill must be trusted before it may run commands or grant tools.
     pub required: bool,
     /// The state in the trust store. `None` if no trust is required.
-    pub state: Option<State>,
+    pub state: Option<TrustState>,
     /// Its `allowed-tools` and `disallowed-tools`.
     pub tools: PermissionRules,
 }
@@ -34,7 +34,7 @@ impl SkillTrust {
         manifest: &Manifest<'_>,
         digest: String,
         store: Option<&TrustStore>,
-    ) -> Result<Self, Error> {
+    ) -> Result<Self, TrustError> {
         let place = skill_path(skill);
         let required = crate::is_required(skill);
         let state = match (&place, store) {
@@ -64,7 +64,7 @@ impl SkillTrust {
 
     /// Returns `true` if the skill may run commands and grant tools.
     pub fn is_trusted(&self) -> bool {
-        !self.required || self.state.as_ref().is_some_and(State::is_trusted)
+        !self.required || self.state.as_ref().is_some_and(TrustState::is_trusted)
     }
 
     /// Returns the skill as an actor for the gate. With a ceiling, it is limited to its

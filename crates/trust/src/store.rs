@@ -22,7 +22,7 @@ const VERSION: u32 = 1;
 /// Error from looking up or changing trust.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum Error {
+pub enum TrustError {
     /// The files of the skill could not be read or hashed.
     #[error(transparent)]
     Contents(#[from] ContentsError),
@@ -60,7 +60,7 @@ pub struct Record {
 
 /// The trust state of a skill.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum State {
+pub enum TrustState {
     /// It was never trusted.
     Never,
     /// The user trusts exactly these files.
@@ -76,7 +76,7 @@ pub enum State {
     },
 }
 
-impl State {
+impl TrustState {
     /// Returns `true` if the skill is trusted.
     pub fn is_trusted(&self) -> bool {
         matches!(self, Self::Trusted(_))
@@ -85,7 +85,7 @@ impl State {
 
 /// A changed file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Change {
+pub enum FileChange {
     /// It is new.
     Added(String),
     /// It is gone.
@@ -130,7 +130,7 @@ impl TrustStore {
     }
 
     /// Looks up a skill: a folder or a single file. Reads its files.
-    pub fn state(&self, skill: &Path) -> Result<State, Error> {
+    pub fn state(&self, skill: &Path) -> Result<TrustState, TrustError> {
         let path = real(skill)?;
         match self.record(&path) {
             Ok(record) => Ok(verdict(record, &digest_of(&path)?)),
@@ -139,7 +139,7 @@ impl TrustStore {
     }
 
     /// Looks up a skill whose digest is known. Reads none of its files.
-    pub fn state_of(&self, skill: &Path, digest: &str) -> Result<State, Error> {
+    pub fn state_of(&self, skill: &Path, digest: &str) -> Result<TrustState, TrustError> {
         let path = real(skill)?;
         Ok(match self.record(&path) {
             Ok(record) => verdict(record, digest),
@@ -149,22 +149,22 @@ impl TrustStore {
 
     /// Lists the files of a skill that changed since it was trusted. Reads its files if its trust
     /// lapsed.
-    pub fn changes(&self, skill: &Path, state: &State) -> Result<Vec<Change>, Error> {
+    pub fn changes(&self, skill: &Path, state: &TrustState) -> Result<Vec<FileChange>, TrustError> {
         match state {
-            State::Lapsed(record) => Ok(changes(&record.files, &each_file(&real(skill)?)?)),
+            TrustState::Lapsed(record) => Ok(changes(&record.files, &each_file(&real(skill)?)?)),
             _ => Ok(Vec::new()),
         }
     }
 
     /// Returns the record of a skill, or the state of a skill without a usable record.
-    fn record(&self, path: &Path) -> Result<Record, State> {
+    fn record(&self, path: &Path) -> Result<Record, TrustState> {
         let file = self.record_path(path);
-        let damaged = |why: String| State::Damaged {
+        let damaged = |why: String| TrustState::Damaged {
             path: file.clone(),
             why,
         };
         match read_record(&file) {
-            Ok(None) => Err(State::Never),
+            Ok(None) => Err(TrustState::Never),
             Ok(Some(record)) if record.path == spell(path) => Ok(record),
             Ok(Some(_)) => Err(damaged("it belongs to another path".to_owned())),
             Err(why) => Err(damaged(why)),
@@ -172,13 +172,13 @@ impl TrustStore {
     }
 
     /// Trusts a skill as it was shown. `seen` is the digest that was shown to the user.
-    pub fn grant(&self, skill: &Path, seen: &str, now: u64) -> Result<Record, Error> {
+    pub fn grant(&self, skill: &Path, seen: &str, now: u64) -> Result<Record, TrustError> {
         let path = real(skill)?;
         let files = each_file(&path)?;
         // Hashed last: the record is written only if it describes the files that were just listed.
         let digest = digest_of(&path)?;
         if digest != seen || digest_of_list(&files) != digest_of_list(&each_file(&path)?) {
-            return Err(Error::Changed { path });
+            return Err(TrustError::Changed { path });
         }
         let record = Record {
             version: VERSION,
@@ -193,13 +193,13 @@ impl TrustStore {
 
     /// Revokes trust. Returns `true` if there was a record. The skill itself need not exist any
     /// more.
-    pub fn revoke(&self, skill: &Path) -> Result<bool, Error> {
+    pub fn revoke(&self, skill: &Path) -> Result<bool, TrustError> {
         let path = real(skill).unwrap_or_else(|_| skill.to_owned());
         let record = self.record_path(&path);
         match fs::remove_file(&record) {
             Ok(()) => Ok(true),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(false),
-            Err(source) => Err(Error::File {
+            Err(source) => Err(TrustError::File {
                 verb: "remove",
                 path: record,
                 source,
@@ -208,12 +208,12 @@ impl TrustStore {
     }
 
     /// Returns all records, sorted by the path of the skill.
-    pub fn list(&self) -> Result<Vec<Entry>, Error> {
+    pub fn list(&self) -> Result<Vec<Entry>, TrustError> {
         let entries = match fs::read_dir(&self.folder) {
             Ok(entries) => entries,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
             Err(source) => {
-                return Err(Error::File {
+                return Err(TrustError::File {
                     verb: "read",
                     path: self.folder.clone(),
                     source,
@@ -245,8 +245,8 @@ impl TrustStore {
     }
 
     /// Writes a record atomically: after a crash, either the old or the new one exists.
-    fn write(&self, path: &Path, record: &Record) -> Result<(), Error> {
-        let failed = |source| Error::File {
+    fn write(&self, path: &Path, record: &Record) -> Result<(), TrustError> {
+        let failed = |source| TrustError::File {
             verb: "write",
             path: path.to_owned(),
             source,
@@ -271,11 +271,11 @@ impl TrustStore {
     }
 }
 
-fn verdict(record: Record, digest: &str) -> State {
+fn verdict(record: Record, digest: &str) -> TrustState {
     if record.digest == digest {
-        State::Trusted(record)
+        TrustState::Trusted(record)
     } else {
-        State::Lapsed(record)
+        TrustState::Lapsed(record)
     }
 }
 
@@ -297,8 +297,8 @@ fn read_record(path: &Path) -> Result<Option<Record>, String> {
     Ok(Some(record))
 }
 
-fn real(skill: &Path) -> Result<PathBuf, Error> {
-    fs::canonicalize(skill).map_err(|source| Error::File {
+fn real(skill: &Path) -> Result<PathBuf, TrustError> {
+    fs::canonicalize(skill).map_err(|source| TrustError::File {
         verb: "find",
         path: skill.to_owned(),
         source,
@@ -314,12 +314,12 @@ fn spell(path: &Path) -> String {
 }
 
 /// Returns the digest over all files of a skill.
-pub fn digest_of(skill: &Path) -> Result<String, Error> {
+pub fn digest_of(skill: &Path) -> Result<String, TrustError> {
     Ok(prowess_registry::digest_of(skill)?)
 }
 
 /// Returns each file of a skill with its kind and digest.
-fn each_file(skill: &Path) -> Result<BTreeMap<String, String>, Error> {
+fn each_file(skill: &Path) -> Result<BTreeMap<String, String>, TrustError> {
     let (folder, files) = files_of(skill)?;
     let mut all = BTreeMap::new();
     for file in files {
@@ -355,23 +355,23 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-fn changes(then: &BTreeMap<String, String>, now: &BTreeMap<String, String>) -> Vec<Change> {
+fn changes(then: &BTreeMap<String, String>, now: &BTreeMap<String, String>) -> Vec<FileChange> {
     let mut all = Vec::new();
     for (name, facts) in then {
         match now.get(name) {
-            None => all.push(Change::Removed(name.clone())),
+            None => all.push(FileChange::Removed(name.clone())),
             Some(other) if other == facts => {}
             Some(other) if other.split(' ').next() != facts.split(' ').next() => {
-                all.push(Change::Mode(name.clone()));
+                all.push(FileChange::Mode(name.clone()));
             }
-            Some(_) => all.push(Change::Edited(name.clone())),
+            Some(_) => all.push(FileChange::Edited(name.clone())),
         }
     }
     all.extend(
         now.keys()
             .filter(|name| !then.contains_key(*name))
             .cloned()
-            .map(Change::Added),
+            .map(FileChange::Added),
     );
     all
 }
@@ -393,7 +393,7 @@ mod tests {
     #[test]
     fn trust_is_bound_to_the_exact_files() {
         let (_world, skill, store) = skill();
-        assert_eq!(store.state(&skill).unwrap(), State::Never);
+        assert_eq!(store.state(&skill).unwrap(), TrustState::Never);
         let seen = digest_of(&skill).unwrap();
         store.grant(&skill, &seen, 7).unwrap();
         assert!(store.state(&skill).unwrap().is_trusted());
@@ -401,14 +401,14 @@ mod tests {
         fs::write(skill.join("new"), "").unwrap();
         fs::remove_file(skill.join("SKILL.md")).unwrap();
         let state = store.state(&skill).unwrap();
-        assert!(matches!(state, State::Lapsed(_)));
+        assert!(matches!(state, TrustState::Lapsed(_)));
         let changes = store.changes(&skill, &state).unwrap();
         assert_eq!(
             changes,
             [
-                Change::Removed("SKILL.md".into()),
-                Change::Edited("run.sh".into()),
-                Change::Added("new".into())
+                FileChange::Removed("SKILL.md".into()),
+                FileChange::Edited("run.sh".into()),
+                FileChange::Added("new".into())
             ]
         );
     }
@@ -420,9 +420,9 @@ mod tests {
         fs::write(skill.join("run.sh"), "rm -rf").unwrap();
         assert!(matches!(
             store.grant(&skill, &seen, 7),
-            Err(Error::Changed { .. })
+            Err(TrustError::Changed { .. })
         ));
-        assert_eq!(store.state(&skill).unwrap(), State::Never);
+        assert_eq!(store.state(&skill).unwrap(), TrustState::Never);
     }
 
     #[test]
@@ -431,9 +431,9 @@ mod tests {
         store.grant(&skill, &digest_of(&skill).unwrap(), 7).unwrap();
         fs::set_permissions(skill.join("run.sh"), fs::Permissions::from_mode(0o755)).unwrap();
         let state = store.state(&skill).unwrap();
-        assert!(matches!(state, State::Lapsed(_)));
+        assert!(matches!(state, TrustState::Lapsed(_)));
         let changes = store.changes(&skill, &state).unwrap();
-        assert_eq!(changes, [Change::Mode("run.sh".into())]);
+        assert_eq!(changes, [FileChange::Mode("run.sh".into())]);
     }
 
     #[test]
@@ -457,7 +457,7 @@ mod tests {
         assert_eq!(store.list().unwrap().len(), 1);
         assert!(store.revoke(&skill).unwrap());
         assert!(!store.revoke(&skill).unwrap());
-        assert_eq!(store.state(&skill).unwrap(), State::Never);
+        assert_eq!(store.state(&skill).unwrap(), TrustState::Never);
     }
 
     #[test]
@@ -473,7 +473,7 @@ mod tests {
         for text in ["", "{", "[]", "{\"version\": 1}"] {
             fs::write(&file, text).unwrap();
             assert!(
-                matches!(store.state(&skill).unwrap(), State::Damaged { .. }),
+                matches!(store.state(&skill).unwrap(), TrustState::Damaged { .. }),
                 "{text}"
             );
             assert!(matches!(store.list().unwrap()[..], [Entry::Damaged { .. }]));
@@ -485,7 +485,7 @@ mod tests {
         fs::write(&file, serde_json::to_string(&other).unwrap()).unwrap();
         assert!(matches!(
             store.state(&skill).unwrap(),
-            State::Damaged { .. }
+            TrustState::Damaged { .. }
         ));
     }
 
@@ -510,7 +510,7 @@ mod tests {
         store.grant(&skill, &digest_of(&skill).unwrap(), 7).unwrap();
         let moved = world.path().join("moved");
         fs::rename(&skill, &moved).unwrap();
-        assert_eq!(store.state(&moved).unwrap(), State::Never);
+        assert_eq!(store.state(&moved).unwrap(), TrustState::Never);
         // A link has the trust of its target.
         fs::rename(&moved, &skill).unwrap();
         std::os::unix::fs::symlink(&skill, world.path().join("link")).unwrap();

@@ -13,7 +13,7 @@ use prowess_shell::{Word, finder, programs};
 use prowess_spec::body::{self, BodyItemKind, ItemContext, ScanDetail};
 use prowess_spec::parse;
 
-use crate::store::{Error, digest_of};
+use crate::store::{TrustError, digest_of};
 
 /// Maximum number of bytes to search in a file.
 const MAX_BYTES: u64 = 1024 * 1024;
@@ -68,7 +68,7 @@ pub struct HiddenText {
 }
 
 /// Summarises a skill: a folder, or a single file.
-pub fn summarise(skill: &Path) -> Result<TrustSummary, Error> {
+pub fn summarise(skill: &Path) -> Result<TrustSummary, TrustError> {
     let mut summary = TrustSummary {
         digest: digest_of(skill)?,
         ..TrustSummary::default()
@@ -78,7 +78,7 @@ pub fn summarise(skill: &Path) -> Result<TrustSummary, Error> {
     } else {
         (skill.parent().unwrap_or(skill), skill.to_owned())
     };
-    let failed = |source| Error::File {
+    let failed = |source| TrustError::File {
         verb: "read",
         path: main.clone(),
         source,

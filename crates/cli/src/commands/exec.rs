@@ -8,7 +8,7 @@ use prowess_policy::profile::{Setting, Strength};
 use prowess_policy::{
     Actor, ApprovalAnswer, Approved, Command, Effect, GateAction, Profile, Verdict,
 };
-use prowess_sandbox::{End, ExecError, Options, Outcome, Runner, Stream};
+use prowess_sandbox::{CommandOptions, CommandOutcome, End, ExecError, Runner, Stream};
 use serde_json::json;
 
 use crate::args::{ExecArgs, GlobalArgs};
@@ -159,7 +159,7 @@ fn start(
     profile: &Profile,
     args: &ExecArgs,
     runner: Option<Runner>,
-) -> Result<Outcome, CliError> {
+) -> Result<CommandOutcome, CliError> {
     let runner = runner.ok_or_else(|| CliError::new("the sandbox helper is not available"))?;
     let out = RefCell::new(Foreign::new(std::io::stdout()));
     let err = RefCell::new(Foreign::new(std::io::stderr()));
@@ -170,9 +170,9 @@ fn start(
             Stream::Err => err.borrow_mut().write(bytes),
         };
     };
-    let options = Options {
+    let options = CommandOptions {
         on_output: if args.json { None } else { Some(&mut pass_on) },
-        ..Options::default()
+        ..CommandOptions::default()
     };
     let outcome = runner
         .run(approved, profile, options)

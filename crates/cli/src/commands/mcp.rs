@@ -8,8 +8,8 @@ use prowess::tools::{ToolSelection, Toolset};
 use prowess::traits::DenyAll;
 use prowess::{CancellationToken, Runtime};
 pub(crate) use prowess_mcp::install::Homes;
-use prowess_mcp::install::{self as clients, Change, Client, Launch};
-use prowess_mcp::{AccessList, Http, Options, Server, Token};
+use prowess_mcp::install::{self as clients, InstallChange, Launch, McpClientApp};
+use prowess_mcp::{AccessList, Http, Server, ServerOptions, Token};
 
 use crate::args::GlobalArgs;
 use crate::commands::mcp_servers::{self, ListArgs, TrustArgs};
@@ -98,10 +98,10 @@ fn serve(
     environment: &Environment,
     printer: &Printer,
 ) -> Result<Exit, Failure> {
-    let mut options = Options {
+    let mut options = ServerOptions {
         commands: args.allow_commands,
         legacy_index: args.legacy_index,
-        ..Options::default()
+        ..ServerOptions::default()
     };
     let mut context = setup.context();
     // Standard input and output belong to the client.
@@ -170,7 +170,7 @@ fn configure(
     environment: &Environment,
     printer: &Printer,
 ) -> Result<Exit, Failure> {
-    let client = Client::parse(&args.client).map_err(|near| {
+    let client = McpClientApp::parse(&args.client).map_err(|near| {
         let failure = Failure::new(format!("unknown client `{}`", args.client));
         match near {
             Some(near) => failure.hint(format!("did you mean `{near}`?")),
@@ -199,10 +199,10 @@ fn configure(
             }
         })?;
         let word = match change {
-            Change::Created => "Created",
-            Change::Added => "Added prowess to",
-            Change::Replaced => "Updated prowess in",
-            Change::Unchanged => "Prowess is already in",
+            InstallChange::Created => "Created",
+            InstallChange::Added => "Added prowess to",
+            InstallChange::Replaced => "Updated prowess in",
+            InstallChange::Unchanged => "Prowess is already in",
         };
         printer.status(&format!(
             "{word} `{}`; restart {}",

@@ -9,7 +9,7 @@ use prowess::config::{MCP_FILE, McpFile, McpServer, Reach, project_mcp_file, rea
 use prowess_diag::path::display_path;
 use prowess_diag::{sanitize, wording};
 use prowess_mcp::{Client, ClientPlace, ServerView, harmless};
-use prowess_trust::{State, TrustStore, digest_of};
+use prowess_trust::{TrustState, TrustStore, digest_of};
 use serde_json::json;
 
 use crate::ask::ask;
@@ -308,7 +308,7 @@ pub(crate) fn trust(args: &TrustArgs, setup: &Setup, printer: &Printer) -> Resul
             .hint("servers in your own settings need no trust"));
     };
     let shown = file.display();
-    let failed = |error: prowess_trust::Error| Failure::new(error.to_string());
+    let failed = |error: prowess_trust::TrustError| Failure::new(error.to_string());
     if args.revoke {
         let had = store.revoke(&file).map_err(failed)?;
         let what = if had {
@@ -365,7 +365,7 @@ pub(crate) fn trust(args: &TrustArgs, setup: &Setup, printer: &Printer) -> Resul
 }
 
 /// Describes what trusting the file would allow.
-fn summary(file: &str, digest: &str, servers: &[McpServer], state: &State) -> String {
+fn summary(file: &str, digest: &str, servers: &[McpServer], state: &TrustState) -> String {
     let (strong, red, dim) = (
         Style::new().bold(),
         bold(AnsiColor::Red),
@@ -373,10 +373,10 @@ fn summary(file: &str, digest: &str, servers: &[McpServer], state: &State) -> St
     );
     let short = digest.get(..DIGITS).unwrap_or(digest);
     let word = match state {
-        State::Trusted(_) => "trusted",
-        State::Never => "not trusted",
-        State::Lapsed(_) => "changed since it was trusted",
-        State::Damaged { .. } => "not trusted: the record is damaged",
+        TrustState::Trusted(_) => "trusted",
+        TrustState::Never => "not trusted",
+        TrustState::Lapsed(_) => "changed since it was trusted",
+        TrustState::Damaged { .. } => "not trusted: the record is damaged",
     };
     let mut text = format!("{strong}{file}{strong:#}  {dim}{word}, {short}{dim:#}\n");
     let mut takes_variables = false;

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use prowess_diag::{sanitize, suggest, wording};
 use prowess_registry::digest;
-use prowess_registry::resource::{self, Error, Resource, SkillFolder, USUAL_LIMIT};
+use prowess_registry::resource::{self, Resource, ResourceError, SkillFolder, USUAL_LIMIT};
 use serde_json::json;
 
 use super::targets;
@@ -66,10 +66,10 @@ pub(crate) fn run(
     }
 }
 
-fn explain(error: Error, folder: &Path, environment: &Environment) -> CliError {
+fn explain(error: ResourceError, folder: &Path, environment: &Environment) -> CliError {
     let base = CliError::new(error.to_string());
     match error {
-        Error::Missing { path } => {
+        ResourceError::Missing { path } => {
             let files = digest::files(folder).unwrap_or_default();
             let names: Vec<String> = files
                 .iter()
@@ -81,10 +81,10 @@ fn explain(error: Error, folder: &Path, environment: &Environment) -> CliError {
             let shown = wording::shell_word(&targets::display(folder, environment));
             base.hint(format!("list its files with `prowess show {shown}`"))
         }
-        Error::Path { .. } => {
+        ResourceError::Path { .. } => {
             base.hint("pass a path relative to the skill's folder, e.g. `references/a.md`")
         }
-        Error::Read { source, .. } => base.cause(source),
+        ResourceError::Read { source, .. } => base.cause(source),
         _ => base,
     }
 }

@@ -5,7 +5,7 @@ use std::io::Read;
 use crate::output::{Cell, Exit, Printer, Table};
 use anstyle::AnsiColor;
 use prowess_diag::{sanitize, wording};
-use prowess_tools::{Loaded, ToolContext, ToolError, ToolSelection, Toolset, Why};
+use prowess_tools::{Loaded, ToolContext, ToolError, ToolErrorKind, ToolSelection, Toolset};
 use serde_json::{Value, json};
 
 use crate::args::{GlobalArgs, ToolArgs, ToolCallArgs, ToolCommand, ToolListArgs};
@@ -122,7 +122,7 @@ fn call(
                     text.trim_end_matches('\n')
                 )));
             }
-            Ok(if why == Why::Denied {
+            Ok(if why == ToolErrorKind::Denied {
                 Exit::Denied
             } else {
                 Exit::No

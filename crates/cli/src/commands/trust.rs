@@ -7,7 +7,9 @@ use anstyle::{AnsiColor, Style};
 use prowess::inspect::{self, Section};
 use prowess_diag::{sanitize, wording};
 use prowess_registry::skill_path;
-use prowess_trust::{Change, Entry, State, TrustStore, TrustSummary, is_required, summarise};
+use prowess_trust::{
+    Entry, FileChange, TrustState, TrustStore, TrustSummary, is_required, summarise,
+};
 use serde_json::{Value, json};
 
 use super::targets::{self, Meant};
@@ -190,7 +192,7 @@ fn revoked(
     folder(typed, global, environment, printer)
 }
 
-fn fault(error: &prowess_trust::Error) -> CliError {
+fn fault(error: &prowess_trust::TrustError) -> CliError {
     let base = CliError::new(error.to_string());
     match std::error::Error::source(error) {
         Some(cause) => base.cause(cause),
@@ -201,7 +203,7 @@ fn fault(error: &prowess_trust::Error) -> CliError {
 /// Describes what trusting the skill would allow.
 fn text(
     path: &Path,
-    (state, changes): (&State, &[Change]),
+    (state, changes): (&TrustState, &[FileChange]),
     summary: &TrustSummary,
     environment: &Environment,
     width: usize,
@@ -218,7 +220,7 @@ fn text(
         wording::count(summary.files, "file"),
         short(&summary.digest),
     );
-    if let State::Damaged { path, why } = state {
+    if let TrustState::Damaged { path, why } = state {
         text.push_str(&format!(
             "{red}damaged{red:#}  {}: {}\n",
             targets::display(path, environment),
@@ -294,9 +296,9 @@ fn overview(
     let mut table = Table::new(&["SKILL", "TRUST", "PATH"]);
     for (name, path, state, _) in &rows {
         let color = match state {
-            State::Trusted(_) => AnsiColor::Green,
-            State::Never => AnsiColor::Yellow,
-            State::Lapsed(_) | State::Damaged { .. } => AnsiColor::Red,
+            TrustState::Trusted(_) => AnsiColor::Green,
+            TrustState::Never => AnsiColor::Yellow,
+            TrustState::Lapsed(_) | TrustState::Damaged { .. } => AnsiColor::Red,
         };
         table.row(vec![
             Cell::styled(name, AnsiColor::Cyan.on_default()),

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use prowess::validate::{self as validation, Action, Job, Outcome, Surface, Watch};
+use prowess::validate::{self as validation, Action, Job, Surface, ValidationOutcome, Watch};
 use prowess_config::{Config, RuleOptions};
 use prowess_diag::render::{concise, full, github, json, sarif};
 use prowess_diag::{
@@ -147,7 +147,7 @@ fn once(
         let bytes = standard_input()?;
         match validation::check_text(&job, &bytes, "<stdin>", &screen) {
             validation::Text::Checked(outcome) => outcome,
-            validation::Text::Mended {
+            validation::Text::FixedFile {
                 text,
                 report,
                 counts,
@@ -409,7 +409,7 @@ fn verdict(counts: FindingCounts, fail_on: Severity) -> Exit {
 }
 
 fn print_results(
-    results: &Outcome<Piece>,
+    results: &ValidationOutcome<Piece>,
     rules: &LintRuleSet,
     format: FormatArg,
     statistics: bool,
@@ -502,7 +502,7 @@ fn with_pointers<'a>(
 
 /// Prints the number of findings per rule, most frequent first.
 fn print_statistics(
-    results: &Outcome<Piece>,
+    results: &ValidationOutcome<Piece>,
     format: FormatArg,
     printer: &Printer,
 ) -> Result<(), CliError> {
@@ -526,33 +526,33 @@ fn print_statistics(
 }
 
 /// Prints what `--fix` would change.
-fn print_diff(results: &Outcome<Piece>, printer: &Printer) -> Result<Exit, CliError> {
+fn print_diff(results: &ValidationOutcome<Piece>, printer: &Printer) -> Result<Exit, CliError> {
     printer.diff(
         &results
-            .mended
+            .fixed_files
             .iter()
-            .map(|mended| mended.diff.as_str())
+            .map(|file| file.diff.as_str())
             .collect::<String>(),
     )?;
     printer.status(&results.diff_summary());
-    Ok(if results.mended.is_empty() {
+    Ok(if results.fixed_files.is_empty() {
         Exit::Done
     } else {
         Exit::No
     })
 }
 
-fn summarise(results: &Outcome<Piece>, elapsed: &str, printer: &Printer) {
-    if !results.mended.is_empty() {
-        let files = &results.mended;
+fn summarise(results: &ValidationOutcome<Piece>, elapsed: &str, printer: &Printer) {
+    if !results.fixed_files.is_empty() {
+        let files = &results.fixed_files;
         printer.status(&format!(
             "Fixed {} in {}",
             wording::count(results.fixed(), "finding"),
             wording::count(files.len(), "skill")
         ));
-        for mended in files.iter().take(MOST_NAMED) {
-            let path = sanitize::line(&mended.path);
-            printer.status(&format!("  {path}: {}", mended.rule_list()));
+        for file in files.iter().take(MOST_NAMED) {
+            let path = sanitize::line(&file.path);
+            printer.status(&format!("  {path}: {}", file.rule_list()));
         }
         let more = files.len().saturating_sub(MOST_NAMED);
         if more > 0 {
@@ -563,7 +563,7 @@ fn summarise(results: &Outcome<Piece>, elapsed: &str, printer: &Printer) {
     if counts.total() > 0 {
         printer.status(&full::summary(counts, results.extent()));
     } else {
-        let left = if results.mended.is_empty() {
+        let left = if results.fixed_files.is_empty() {
             ""
         } else {
             " left"

@@ -347,7 +347,10 @@ fn every_command_in_the_readme_works_as_typed() {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let readme = std::fs::read_to_string(root.join("README.md")).unwrap();
     let mut count = 0;
-    for line in readme.lines().filter_map(|line| line.strip_prefix("$ prowess ")) {
+    for line in readme
+        .lines()
+        .filter_map(|line| line.strip_prefix("$ prowess "))
+    {
         let command = line.split(" # ").next().unwrap_or_default().trim();
         // Needs the id of a session.
         if command.ends_with(" ID") {

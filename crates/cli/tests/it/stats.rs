@@ -116,7 +116,7 @@ fn usage_determines_the_order() {
     assert!(
         output
             .stdout
-            .contains("use         used 13 times; number 1 to be kept if not all"),
+            .contains("use         used 13 times; rank 1 if not all"),
         "{}",
         output.snapshot()
     );

@@ -288,7 +288,7 @@ fn diff_can_be_applied() {
         );
         let output = validate(&world, &[&["--diff"], flags].concat()).expect(0);
         let done = if flags.is_empty() {
-            "No safe fixes in 2 skills; 1 suggested one: add `--unsafe-fixes`"
+            "No safe fixes in 2 skills (1 with `--unsafe-fixes`)"
         } else {
             "No fixes in 2 skills"
         };

@@ -188,7 +188,7 @@ fn query() {
         .run(&["why", "release-notes", "--query", "zzyzx"])
         .expect(0);
     assert!(
-        output.stdout.contains("nothing in it matches `zzyzx`"),
+        output.stdout.contains("no match for `zzyzx`"),
         "{}",
         output.snapshot()
     );

@@ -261,7 +261,7 @@ fn quoted_entries_are_not_quoted_again() {
         let label = "quotation marks around a single entry; it grants nothing";
         assert_eq!(
             (found[0].1.as_str(), found[0].2.as_deref()),
-            (label, Some("remove them")),
+            (label, Some("remove the quotation marks")),
             "{value}"
         );
     }
@@ -431,7 +431,7 @@ fn interpreter_code_gets_specific_advice() {
 #[test]
 fn unbalanced_parenthesis_is_marked() {
     const NEVER_CLOSED: &str =
-        "this `(` is never closed; everything after it is part of the entry, and grants nothing";
+        "this `(` is never closed; everything after it belongs to this entry, which grants nothing";
     for (value, before, place, label) in [
         (
             "Read Bash(git add:* Bash(ls:*)",

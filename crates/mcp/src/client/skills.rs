@@ -9,7 +9,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use prowess_catalog::{FileStamp, Scope, Skill, SkillForm, SkillId, SkillLocation, SkillOrigin};
 use prowess_registry::resource::{self, Resource};
-use prowess_registry::{Fault, FaultKind, Known, Scan, SkillSource};
+use prowess_registry::{Known, Scan, SkillSource, SourceFault, SourceFaultKind};
 use prowess_spec::{ReadFault, ResourcePath, parse};
 use rmcp::model::{
     ClientRequest, ReadResourceRequest, ReadResourceRequestParams, ResourceContents, ServerResult,
@@ -46,7 +46,7 @@ struct Listed {
     /// Connection that the list came from; `None` before the first list.
     generation: Option<u64>,
     manifests: BTreeMap<Box<str>, Manifest>,
-    faults: Vec<Fault>,
+    faults: Vec<SourceFault>,
 }
 
 impl ServerSkills {
@@ -185,16 +185,16 @@ impl ServerSkills {
         kept.insert(digest, Arc::clone(content));
     }
 
-    fn checked(&self, id: &SkillId, path: &str) -> Result<Arc<[u8]>, resource::Error> {
-        let wanted = ResourcePath::new(path).map_err(|fault| resource::Error::Path {
+    fn checked(&self, id: &SkillId, path: &str) -> Result<Arc<[u8]>, resource::ResourceError> {
+        let wanted = ResourcePath::new(path).map_err(|fault| resource::ResourceError::Path {
             path: path.to_owned(),
             fault,
         })?;
         self.read(id, &wanted).map_err(|refused| match refused {
-            Refused::Missing => resource::Error::Missing {
+            Refused::Missing => resource::ResourceError::Missing {
                 path: path.to_owned(),
             },
-            Refused::Why(why) => resource::Error::Read {
+            Refused::Why(why) => resource::ResourceError::Read {
                 path: path.to_owned(),
                 source: std::io::Error::other(why),
             },
@@ -202,9 +202,9 @@ impl ServerSkills {
     }
 }
 
-fn fault(location: &str, why: String, kept: bool) -> Fault {
-    let why = FaultKind::Read(ReadFault::Unreadable(why));
-    Fault {
+fn fault(location: &str, why: String, kept: bool) -> SourceFault {
+    let why = SourceFaultKind::Read(ReadFault::Unreadable(why));
+    SourceFault {
         location: location.into(),
         why,
         kept,
@@ -253,15 +253,20 @@ impl SkillSource for ServerSkills {
         path: &str,
         offset: u64,
         limit: usize,
-    ) -> Result<Resource, resource::Error> {
+    ) -> Result<Resource, resource::ResourceError> {
         Ok(resource::page(&self.checked(id, path)?, offset, limit))
     }
 
-    fn bytes(&self, id: &SkillId, path: &str, most: u64) -> Result<Vec<u8>, resource::Error> {
+    fn bytes(
+        &self,
+        id: &SkillId,
+        path: &str,
+        most: u64,
+    ) -> Result<Vec<u8>, resource::ResourceError> {
         let content = self.checked(id, path)?;
         let size = content.len() as u64;
         if size > most {
-            return Err(resource::Error::TooLarge {
+            return Err(resource::ResourceError::TooLarge {
                 path: path.to_owned(),
                 size,
             });

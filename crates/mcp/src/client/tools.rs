@@ -10,7 +10,9 @@ use prowess_diag::sanitize;
 use prowess_diag::wording::shorten;
 use prowess_policy::GateAction;
 use prowess_tools::input::plain_fields;
-use prowess_tools::{Loaded, Schema, SchemaFault, Tool, ToolAnswer, ToolContext, ToolError, Why};
+use prowess_tools::{
+    Loaded, Schema, SchemaFault, Tool, ToolAnswer, ToolContext, ToolError, ToolErrorKind,
+};
 use rmcp::model::{
     CallToolRequest, CallToolRequestParams, CallToolResult, ClientRequest, ContentBlock,
     ListToolsRequest, PaginatedRequestParams, ResourceContents, ServerResult,
@@ -202,7 +204,7 @@ impl Tool for RemoteTool {
                 _ => Err(link.odd("the result is of an unsupported type")),
             }
         });
-        let failed = |text: String| ToolError::new(Why::Failed, text);
+        let failed = |text: String| ToolError::new(ToolErrorKind::Failed, text);
         let result = called.map_err(|error| failed(format!("{}: {error}.", self.name)))?;
         let is_error = result.is_error == Some(true);
         let answer = read(result);

@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use serde_json::Value;
 
-use super::{Fault, NAME};
+use super::{MergeError, NAME};
 
 /// Maximum nesting depth.
 const MAX_DEPTH: usize = 128;
@@ -14,7 +14,11 @@ const MAX_DEPTH: usize = 128;
 const STEP: &str = "  ";
 
 /// Adds our entry under a top-level key.
-pub(super) fn merge(before: &str, section: &'static str, entry: &Value) -> Result<String, Fault> {
+pub(super) fn merge(
+    before: &str,
+    section: &'static str,
+    entry: &Value,
+) -> Result<String, MergeError> {
     let whole = || {
         format!(
             "{}\n",
@@ -33,7 +37,8 @@ pub(super) fn merge(before: &str, section: &'static str, entry: &Value) -> Resul
         let value = serde_json::json!({ NAME: entry });
         return Ok(add(before, &top, section, &value));
     };
-    let servers = object(before, servers.value.start)?.ok_or(Fault::NotATable { key: section })?;
+    let servers =
+        object(before, servers.value.start)?.ok_or(MergeError::NotATable { key: section })?;
     Ok(match servers.get(NAME) {
         Some(own) => {
             let text = &before[own.value.clone()];
@@ -147,7 +152,7 @@ fn pretty(value: &Value, indent: &str) -> String {
 }
 
 /// Parses the object at an offset. Returns `None` if there is something else.
-fn object(text: &str, start: usize) -> Result<Option<Object>, Fault> {
+fn object(text: &str, start: usize) -> Result<Option<Object>, MergeError> {
     let bytes = text.as_bytes();
     if bytes.get(start) != Some(&b'{') {
         return Ok(None);
@@ -183,7 +188,7 @@ fn object(text: &str, start: usize) -> Result<Option<Object>, Fault> {
 }
 
 /// Returns the end of a value.
-fn value(bytes: &[u8], at: usize, depth: usize) -> Result<usize, Fault> {
+fn value(bytes: &[u8], at: usize, depth: usize) -> Result<usize, MergeError> {
     if depth > MAX_DEPTH {
         return Err(syntax(at));
     }
@@ -222,7 +227,7 @@ fn value(bytes: &[u8], at: usize, depth: usize) -> Result<usize, Fault> {
 }
 
 /// Returns the end of a string.
-fn string(bytes: &[u8], start: usize) -> Result<usize, Fault> {
+fn string(bytes: &[u8], start: usize) -> Result<usize, MergeError> {
     if bytes.get(start) != Some(&b'"') {
         return Err(syntax(start));
     }
@@ -259,8 +264,8 @@ fn blank(bytes: &[u8], mut at: usize) -> usize {
     }
 }
 
-fn syntax(at: usize) -> Fault {
-    Fault::Syntax { format: "JSON", at }
+fn syntax(at: usize) -> MergeError {
+    MergeError::Syntax { format: "JSON", at }
 }
 
 #[cfg(test)]
@@ -269,7 +274,7 @@ mod tests {
 
     use super::*;
 
-    fn merged(before: &str) -> Result<String, Fault> {
+    fn merged(before: &str) -> Result<String, MergeError> {
         merge(
             before,
             "servers",
@@ -334,7 +339,7 @@ mod tests {
         }
         assert_eq!(
             merged("{\"servers\": 1}"),
-            Err(Fault::NotATable { key: "servers" })
+            Err(MergeError::NotATable { key: "servers" })
         );
     }
 }

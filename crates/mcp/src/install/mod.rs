@@ -22,7 +22,7 @@ const GOOSE_TIMEOUT: u32 = 300;
 /// A supported MCP client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Client {
+pub enum McpClientApp {
     /// Claude Code.
     ClaudeCode,
     /// Claude Desktop.
@@ -81,7 +81,7 @@ pub struct Snippet {
 
 /// Change made to a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Change {
+pub enum InstallChange {
     /// The file was created.
     Created,
     /// The entry was added.
@@ -110,7 +110,7 @@ pub enum InstallError {
         /// The file.
         path: PathBuf,
         /// What is wrong.
-        fault: Fault,
+        fault: MergeError,
     },
     /// The file was modified since it was read.
     #[error("`{}` was modified by another program; try again", path.display())]
@@ -123,7 +123,7 @@ pub enum InstallError {
 /// Error from adding an entry to a text.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum Fault {
+pub enum MergeError {
     /// The text is not in the expected format.
     #[error("it is not valid {format}: error at byte {at}")]
     Syntax {
@@ -148,7 +148,7 @@ enum Format {
     Yaml(&'static str),
 }
 
-impl Client {
+impl McpClientApp {
     /// All clients, sorted by name.
     pub const ALL: [Self; 8] = [
         Self::ClaudeCode,
@@ -259,7 +259,7 @@ impl Client {
 }
 
 /// Returns the entry for a client, and the file it belongs in.
-pub fn snippet(client: Client, launch: &Launch, homes: &Homes) -> Snippet {
+pub fn snippet(client: McpClientApp, launch: &Launch, homes: &Homes) -> Snippet {
     let text = merge(client, launch, "").unwrap_or_default();
     Snippet {
         path: client.path(homes),
@@ -268,7 +268,7 @@ pub fn snippet(client: Client, launch: &Launch, homes: &Homes) -> Snippet {
 }
 
 /// Adds the entry for a client to a text.
-pub fn merge(client: Client, launch: &Launch, before: &str) -> Result<String, Fault> {
+pub fn merge(client: McpClientApp, launch: &Launch, before: &str) -> Result<String, MergeError> {
     let entry = client.entry(launch);
     match client.format() {
         Format::Json(section) => json::merge(before, section, &entry),
@@ -277,8 +277,8 @@ pub fn merge(client: Client, launch: &Launch, before: &str) -> Result<String, Fa
     }
 }
 
-fn merge_toml(before: &str, section: &'static str, entry: &Value) -> Result<String, Fault> {
-    let syntax = |error: toml_edit::TomlError| Fault::Syntax {
+fn merge_toml(before: &str, section: &'static str, entry: &Value) -> Result<String, MergeError> {
+    let syntax = |error: toml_edit::TomlError| MergeError::Syntax {
         format: "TOML",
         at: error.span().map_or(0, |span| span.start),
     };
@@ -306,7 +306,7 @@ fn merge_toml(before: &str, section: &'static str, entry: &Value) -> Result<Stri
         toml_edit::Item::Value(toml_edit::Value::InlineTable(servers)) => {
             servers.insert(NAME, toml_edit::Value::InlineTable(own.into_inline_table()));
         }
-        _ => return Err(Fault::NotATable { key: section }),
+        _ => return Err(MergeError::NotATable { key: section }),
     }
     Ok(document.to_string())
 }
@@ -314,10 +314,10 @@ fn merge_toml(before: &str, section: &'static str, entry: &Value) -> Result<Stri
 /// Adds the entry for a client to its configuration file, atomically. The rest of the file is
 /// unchanged.
 pub fn install(
-    client: Client,
+    client: McpClientApp,
     launch: &Launch,
     homes: &Homes,
-) -> Result<(PathBuf, Change), InstallError> {
+) -> Result<(PathBuf, InstallChange), InstallError> {
     let path = client.path(homes);
     let failed = |source| InstallError::File {
         path: path.clone(),
@@ -334,19 +334,19 @@ pub fn install(
         fault,
     })?;
     let change = match &before {
-        None => Change::Created,
-        Some(before) if *before == after => Change::Unchanged,
-        Some(before) if has_entry(client, before) => Change::Replaced,
-        Some(_) => Change::Added,
+        None => InstallChange::Created,
+        Some(before) if *before == after => InstallChange::Unchanged,
+        Some(before) if has_entry(client, before) => InstallChange::Replaced,
+        Some(_) => InstallChange::Added,
     };
-    if change != Change::Unchanged {
+    if change != InstallChange::Unchanged {
         write(&path, before.as_deref(), &after)?;
     }
     Ok((path, change))
 }
 
 /// Returns `true` if the text already has an entry for the server.
-fn has_entry(client: Client, text: &str) -> bool {
+fn has_entry(client: McpClientApp, text: &str) -> bool {
     match client.format() {
         Format::Json(section) => json::has(text, section),
         Format::Toml(section) => text

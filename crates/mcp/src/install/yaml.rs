@@ -6,14 +6,18 @@
 use prowess_spec::yaml::{YamlNode, full, write};
 use serde_json::Value;
 
-use super::{Fault, NAME};
+use super::{MergeError, NAME};
 
 /// Adds our entry under a top-level key.
-pub(super) fn merge(before: &str, section: &'static str, entry: &Value) -> Result<String, Fault> {
+pub(super) fn merge(
+    before: &str,
+    section: &'static str,
+    entry: &Value,
+) -> Result<String, MergeError> {
     let old = read(before)?;
     let servers = old.as_ref().and_then(|top| top.get(section));
     if servers.is_some_and(|servers| servers.entries().is_none() && !servers.is_null()) {
-        return Err(Fault::NotATable { key: section });
+        return Err(MergeError::NotATable { key: section });
     }
     let lines: Vec<&str> = before.lines().collect();
     let head = lines.iter().position(|line| key(line, "") == Some(section));
@@ -77,7 +81,7 @@ pub(super) fn merge(before: &str, section: &'static str, entry: &Value) -> Resul
     if old.as_ref().is_none_or(is_same) && own_entry(&new, section).is_some() {
         Ok(after)
     } else {
-        Err(Fault::Syntax {
+        Err(MergeError::Syntax {
             format: "YAML with one key per line",
             at: 0,
         })
@@ -116,7 +120,7 @@ fn says_the_same(old: &YamlNode, new: &YamlNode, section: &str) -> bool {
     })
 }
 
-fn read(text: &str) -> Result<Option<YamlNode<'_>>, Fault> {
+fn read(text: &str) -> Result<Option<YamlNode<'_>>, MergeError> {
     let is_empty = text.lines().all(|line| is_blank(line) || line == "---");
     if is_empty {
         return Ok(None);
@@ -179,8 +183,8 @@ fn blanks(line: &str) -> &str {
     &line[..line.len() - line.trim_start().len()]
 }
 
-fn syntax(at: usize) -> Fault {
-    Fault::Syntax {
+fn syntax(at: usize) -> MergeError {
+    MergeError::Syntax {
         format: "plain YAML",
         at,
     }
@@ -192,7 +196,7 @@ mod tests {
 
     use super::*;
 
-    fn merged(before: &str) -> Result<String, Fault> {
+    fn merged(before: &str) -> Result<String, MergeError> {
         merge(
             before,
             "extensions",

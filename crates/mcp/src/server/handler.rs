@@ -74,7 +74,7 @@ impl Shared {
     pub(crate) fn new(
         tool_context: Arc<ToolContext>,
         tools: Arc<Toolset>,
-        options: &super::Options,
+        options: &super::ServerOptions,
     ) -> Self {
         let resource_index = ResourceIndex::new(
             Arc::clone(&tool_context.services.registry),

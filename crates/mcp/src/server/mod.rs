@@ -34,7 +34,7 @@ use self::run_skill::RunSkill;
 
 /// Options of a server.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct ServerOptions {
     /// Allows clients to run commands of a skill. The gate checks each one.
     pub commands: bool,
     /// Runs skills as separate sessions; `None` disables `run_skill`.
@@ -47,7 +47,7 @@ pub struct Options {
     pub index: IndexBudget,
 }
 
-impl Default for Options {
+impl Default for ServerOptions {
     fn default() -> Self {
         Self {
             commands: false,
@@ -88,7 +88,11 @@ pub enum ServeError {
 impl Server {
     /// Creates a server. Clients get the tools that read skills and the tools of the host; tools
     /// that run something depend on the options.
-    pub fn new(tool_context: Arc<ToolContext>, mut tools: Toolset, options: &Options) -> Self {
+    pub fn new(
+        tool_context: Arc<ToolContext>,
+        mut tools: Toolset,
+        options: &ServerOptions,
+    ) -> Self {
         tools::keep(&mut tools, options.commands);
         if options.engine.is_some() {
             tools.add(Arc::new(RunSkill));

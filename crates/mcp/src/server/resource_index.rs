@@ -266,7 +266,7 @@ impl ResourceIndex {
             Ok(bytes) => bytes,
             Err(
                 ReadError::Gone
-                | ReadError::File(prowess_registry::resource::Error::Missing { .. }),
+                | ReadError::File(prowess_registry::resource::ResourceError::Missing { .. }),
             ) => {
                 return Err(FileFault::Changed);
             }

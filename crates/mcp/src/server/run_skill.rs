@@ -7,7 +7,7 @@ use prowess_catalog::Audience;
 use prowess_render::Arguments;
 use prowess_runtime::{Ending, Engine, Finished, RuntimeError, SkillRef, SubRun, Update, Watcher};
 use prowess_tools::input::object;
-use prowess_tools::{Loaded, Tool, ToolAnswer, ToolContext, ToolError, Why};
+use prowess_tools::{Loaded, Tool, ToolAnswer, ToolContext, ToolError, ToolErrorKind};
 use rmcp::model::{CallToolResult, ContentBlock, ProgressNotificationParam};
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
@@ -85,7 +85,7 @@ impl Tool for RunSkill {
         _input: &Value,
     ) -> Result<ToolAnswer, ToolError> {
         Err(ToolError::new(
-            Why::Failed,
+            ToolErrorKind::Failed,
             "This server does not support `run_skill`.",
         ))
     }

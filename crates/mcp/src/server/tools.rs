@@ -7,7 +7,7 @@ use prowess_tools::names::{
     LIST_SKILLS, LOAD_SKILL, LOAD_SKILL_RESOURCE, RUN_COMMAND_LINE, SEARCH_SKILLS, SKILL, SUBMIT,
     UNLOAD_SKILL,
 };
-use prowess_tools::{Loaded, ToolAnswer, ToolContext, ToolError, ToolSpec, Toolset, Why};
+use prowess_tools::{Loaded, ToolAnswer, ToolContext, ToolError, ToolErrorKind, ToolSpec, Toolset};
 use rmcp::ErrorData;
 use rmcp::model::{CallToolResult, ContentBlock, JsonObject, Tool, ToolAnnotations};
 use serde_json::{Value, json};
@@ -125,7 +125,7 @@ pub(crate) fn told(
             result.structured_content = Some(value);
             Ok(result)
         }
-        Err(error) if error.why() == Some(Why::NoTool) => Err(ErrorData::invalid_params(
+        Err(error) if error.why() == Some(ToolErrorKind::NoTool) => Err(ErrorData::invalid_params(
             error.to_string(),
             Some(json!({ "name": name })),
         )),

@@ -13,7 +13,7 @@ use prowess_mcp::{Client, ClientPlace};
 use prowess_policy::{ApprovalAnswer, Effect, Gate, RuleSource};
 use prowess_registry::{NewSkill, Registry};
 use prowess_store::SystemClock;
-use prowess_tools::{Loaded, ToolContext, ToolError, ToolSelection, Toolset, Why};
+use prowess_tools::{Loaded, ToolContext, ToolError, ToolErrorKind, ToolSelection, Toolset};
 use prowess_traits::{ApprovalRequest, Approver};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -695,7 +695,7 @@ fn errors_have_kinds_for_the_model() {
             &json!({ "amount": 5 }),
         )
         .unwrap_err();
-    assert_eq!(error.why(), Some(Why::Denied));
+    assert_eq!(error.why(), Some(ToolErrorKind::Denied));
     let ToolError::ForModel { text, .. } = error else {
         panic!("{error:?}")
     };

@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use prowess_mcp::install::{
-    Change, Client, Fault, Homes, InstallError, Launch, install, merge, snippet,
+    Homes, InstallChange, InstallError, Launch, McpClientApp, MergeError, install, merge, snippet,
 };
 use serde_json::{Value, json};
 
@@ -27,38 +27,38 @@ fn launch() -> Launch {
 fn every_client_gets_its_entry() {
     let home = homes(Path::new("/people/me"));
     let program = "/opt/my tools/prowess";
-    for client in Client::ALL {
+    for client in McpClientApp::ALL {
         let snippet = snippet(client, &launch(), &home);
         assert!(snippet.path.starts_with("/people/me"), "{snippet:?}");
-        assert_eq!(Client::parse(client.as_str()), Ok(client));
+        assert_eq!(McpClientApp::parse(client.as_str()), Ok(client));
         let read = |section: &str| -> Value {
             let value: Value = serde_json::from_str(&snippet.text).unwrap();
             value[section]["prowess"].clone()
         };
         match client {
-            Client::ClaudeCode => assert_eq!(
+            McpClientApp::ClaudeCode => assert_eq!(
                 read("mcpServers"),
                 json!({ "type": "stdio", "command": program, "args": ["mcp"] })
             ),
-            Client::ClaudeDesktop | Client::Cursor | Client::GeminiCli => {
+            McpClientApp::ClaudeDesktop | McpClientApp::Cursor | McpClientApp::GeminiCli => {
                 assert_eq!(
                     read("mcpServers"),
                     json!({ "command": program, "args": ["mcp"] })
                 );
             }
-            Client::VsCode => assert_eq!(
+            McpClientApp::VsCode => assert_eq!(
                 read("servers"),
                 json!({ "type": "stdio", "command": program, "args": ["mcp"] })
             ),
-            Client::OpenCode => assert_eq!(
+            McpClientApp::OpenCode => assert_eq!(
                 read("mcp"),
                 json!({ "type": "local", "command": [program, "mcp"], "enabled": true })
             ),
-            Client::Codex => assert_eq!(
+            McpClientApp::Codex => assert_eq!(
                 snippet.text,
                 "[mcp_servers.prowess]\ncommand = \"/opt/my tools/prowess\"\nargs = [\"mcp\"]\n"
             ),
-            Client::Goose => assert_eq!(
+            McpClientApp::Goose => assert_eq!(
                 snippet.text,
                 "extensions:\n  prowess:\n    name: prowess\n    description: Agent Skills\n    type: stdio\n    \
                  enabled: true\n    cmd: /opt/my tools/prowess\n    args: [mcp]\n    timeout: 300\n"
@@ -66,10 +66,10 @@ fn every_client_gets_its_entry() {
             other => panic!("{other:?} has no test"),
         }
     }
-    assert_eq!(Client::parse("claude-cod"), Err(Some("claude-code")));
+    assert_eq!(McpClientApp::parse("claude-cod"), Err(Some("claude-code")));
     let mac = Homes { mac: true, ..home };
     assert_eq!(
-        Client::VsCode.path(&mac),
+        McpClientApp::VsCode.path(&mac),
         Path::new("/people/me/Library/Application Support/Code/User/mcp.json")
     );
 }
@@ -78,19 +78,19 @@ fn every_client_gets_its_entry() {
 fn installing_keeps_everything_else() {
     let others = [
         (
-            Client::ClaudeCode,
+            McpClientApp::ClaudeCode,
             "{\n  \"oauth\": {\"k\": 1.50},\n  \"mcpServers\": {\n    \"x\": {\"command\": \"y\"}\n  }\n}\n",
         ),
         (
-            Client::Codex,
+            McpClientApp::Codex,
             "model = \"o\" # mine\n\n[mcp_servers.x]\ncommand = \"y\"\n\n[profiles.a]\nb = 1\n",
         ),
         (
-            Client::Goose,
+            McpClientApp::Goose,
             "# mine\nGOOSE_MODEL: o\nextensions:\n  x:\n    cmd: y\n",
         ),
         (
-            Client::VsCode,
+            McpClientApp::VsCode,
             "{\n  // mine\n  \"servers\": {},\n  \"inputs\": [],\n}\n",
         ),
     ];
@@ -104,7 +104,7 @@ fn installing_keeps_everything_else() {
 
         assert_eq!(
             install(client, &launch(), &homes).unwrap(),
-            (path.clone(), Change::Added)
+            (path.clone(), InstallChange::Added)
         );
         let after = std::fs::read_to_string(&path).unwrap();
         for line in before
@@ -124,11 +124,11 @@ fn installing_keeps_everything_else() {
 
         assert_eq!(
             install(client, &launch(), &homes).unwrap().1,
-            Change::Unchanged
+            InstallChange::Unchanged
         );
         assert_eq!(
             install(client, &Launch::default(), &homes).unwrap().1,
-            Change::Replaced
+            InstallChange::Replaced
         );
         let replaced = std::fs::read_to_string(&path).unwrap();
         assert!(!replaced.contains("/opt/my tools"), "{replaced}");
@@ -139,11 +139,11 @@ fn installing_keeps_everything_else() {
 
 #[test]
 fn missing_file_is_created() {
-    for client in Client::ALL {
+    for client in McpClientApp::ALL {
         let world = tempfile::tempdir().unwrap();
         let homes = homes(world.path());
         let (path, change) = install(client, &launch(), &homes).unwrap();
-        assert_eq!(change, Change::Created);
+        assert_eq!(change, InstallChange::Created);
         let text = std::fs::read_to_string(path).unwrap();
         assert_eq!(text, snippet(client, &launch(), &homes).text);
     }
@@ -157,7 +157,7 @@ fn link_is_kept() {
     let real = world.path().join("dotfiles/claude.json");
     std::fs::write(&real, "{}").unwrap();
     std::os::unix::fs::symlink(&real, world.path().join(".claude.json")).unwrap();
-    install(Client::ClaudeCode, &launch(), &homes).unwrap();
+    install(McpClientApp::ClaudeCode, &launch(), &homes).unwrap();
     assert!(
         std::fs::symlink_metadata(world.path().join(".claude.json"))
             .unwrap()
@@ -169,12 +169,12 @@ fn link_is_kept() {
 #[test]
 fn invalid_file_is_not_changed() {
     for (client, before) in [
-        (Client::Cursor, "{ nonsense"),
-        (Client::Cursor, "{\"mcpServers\": []}"),
-        (Client::Codex, "= nonsense"),
-        (Client::Codex, "mcp_servers = 1"),
-        (Client::Goose, "extensions: [a]"),
-        (Client::Goose, "a: &x 1\nb: *x\n"),
+        (McpClientApp::Cursor, "{ nonsense"),
+        (McpClientApp::Cursor, "{\"mcpServers\": []}"),
+        (McpClientApp::Codex, "= nonsense"),
+        (McpClientApp::Codex, "mcp_servers = 1"),
+        (McpClientApp::Goose, "extensions: [a]"),
+        (McpClientApp::Goose, "a: &x 1\nb: *x\n"),
     ] {
         let world = tempfile::tempdir().unwrap();
         let homes = homes(world.path());
@@ -188,6 +188,6 @@ fn invalid_file_is_not_changed() {
         );
         assert_eq!(std::fs::read_to_string(&path).unwrap(), before);
     }
-    let fault = merge(Client::Codex, &launch(), "mcp_servers = 1");
-    assert_eq!(fault, Err(Fault::NotATable { key: "mcp_servers" }));
+    let fault = merge(McpClientApp::Codex, &launch(), "mcp_servers = 1");
+    assert_eq!(fault, Err(MergeError::NotATable { key: "mcp_servers" }));
 }

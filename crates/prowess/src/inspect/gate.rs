@@ -5,10 +5,10 @@ use std::path::Path;
 use prowess_diag::{LineIndex, wording};
 use prowess_policy::{Decision, PermissionRules};
 use prowess_render::Replacement;
-use prowess_sandbox::{Captured, End, Outcome, State as Layer, Stopped};
+use prowess_sandbox::{Captured, CommandOutcome, End, LayerStatus, Stopped};
 use prowess_spec::tokens;
 use prowess_tools::{Activation, ToolSpec};
-use prowess_trust::{Change, Entry, State, TrustSummary};
+use prowess_trust::{Entry, FileChange, TrustState, TrustSummary};
 use serde_json::{Value, json};
 
 /// Returns a decision of the gate as a document, with the words of the parsed command.
@@ -53,28 +53,33 @@ pub fn rules(rules: &PermissionRules, mode: &str, sandbox: &str) -> Value {
 }
 
 /// Describes a trust state in one or two words.
-pub fn trust_word(state: &State) -> &'static str {
+pub fn trust_word(state: &TrustState) -> &'static str {
     match state {
-        State::Never => "not trusted",
-        State::Trusted(_) => "trusted",
-        State::Lapsed(_) => "changed since",
-        State::Damaged { .. } => "record damaged",
+        TrustState::Never => "not trusted",
+        TrustState::Trusted(_) => "trusted",
+        TrustState::Lapsed(_) => "changed since",
+        TrustState::Damaged { .. } => "record damaged",
     }
 }
 
 /// Describes the files that changed since a skill was trusted, one line each.
-pub fn trust_changes(changes: &[Change]) -> Vec<String> {
-    let line = |change: &Change| match change {
-        Change::Added(file) => format!("new {file}"),
-        Change::Removed(file) => format!("removed {file}"),
-        Change::Edited(file) => format!("edited {file}"),
-        Change::Mode(file) => format!("mode {file}"),
+pub fn trust_changes(changes: &[FileChange]) -> Vec<String> {
+    let line = |change: &FileChange| match change {
+        FileChange::Added(file) => format!("new {file}"),
+        FileChange::Removed(file) => format!("removed {file}"),
+        FileChange::Edited(file) => format!("edited {file}"),
+        FileChange::Mode(file) => format!("mode {file}"),
     };
     changes.iter().map(line).collect()
 }
 
 /// Returns what trusting a skill would allow as a document.
-pub fn trust(path: &Path, state: &State, changes: &[Change], summary: &TrustSummary) -> Value {
+pub fn trust(
+    path: &Path,
+    state: &TrustState,
+    changes: &[FileChange],
+    summary: &TrustSummary,
+) -> Value {
     json!({
         "path": path,
         "state": trust_word(state),
@@ -110,7 +115,7 @@ pub struct Section {
 }
 
 /// Summarises what trusting a skill would allow. Empty sections are left out.
-pub fn trust_sections(changes: &[Change], summary: &TrustSummary) -> Vec<Section> {
+pub fn trust_sections(changes: &[FileChange], summary: &TrustSummary) -> Vec<Section> {
     let grants = |unrestricted: bool| {
         let sound = summary.grants.iter().filter(|grant| grant.fault.is_none());
         let these = sound.filter(move |grant| grant.unrestricted == unrestricted);
@@ -175,7 +180,7 @@ pub fn trusted(entries: &[Entry]) -> Value {
 }
 
 /// Returns the outcome of a command as a document, with the state of the sandbox.
-pub fn ran(line: &str, outcome: &Outcome) -> Value {
+pub fn ran(line: &str, outcome: &CommandOutcome) -> Value {
     let (code, signal) = match outcome.end {
         End::Code(code) => (Some(code), None),
         End::Signal(signal) => (None, Some(signal)),
@@ -199,9 +204,9 @@ pub fn ran(line: &str, outcome: &Outcome) -> Value {
         "layers": outcome.layers.iter().map(|layer| json!({
             "layer": layer.layer.name(),
             "state": match &layer.state {
-                Layer::On => "on".to_owned(),
-                Layer::Missing(why) => format!("missing: {why}"),
-                Layer::Off(why) => format!("off: {why}"),
+                LayerStatus::On => "on".to_owned(),
+                LayerStatus::Missing(why) => format!("missing: {why}"),
+                LayerStatus::Off(why) => format!("off: {why}"),
             },
         })).collect::<Vec<_>>(),
         "notes": outcome.notes.iter().map(ToString::to_string).collect::<Vec<_>>(),
@@ -315,7 +320,7 @@ pub fn activation_report(activation: &Activation) -> Vec<String> {
 
 /// Describes the outcome of a command. The first line says how it ended; the others describe the
 /// sandbox and the output.
-pub fn ran_report(outcome: &Outcome) -> Vec<String> {
+pub fn ran_report(outcome: &CommandOutcome) -> Vec<String> {
     let end = match (outcome.stopped, outcome.end) {
         (Some(Stopped::Deadline), _) => "timed out".to_owned(),
         (Some(Stopped::Cancelled), _) => "cancelled".to_owned(),
@@ -329,7 +334,7 @@ pub fn ran_report(outcome: &Outcome) -> Vec<String> {
     let on = outcome
         .layers
         .iter()
-        .filter(|layer| layer.state == Layer::On);
+        .filter(|layer| layer.state == LayerStatus::On);
     let on: Vec<&str> = on.map(|layer| layer.layer.name()).collect();
     let on = if on.is_empty() {
         "none".to_owned()
@@ -338,7 +343,7 @@ pub fn ran_report(outcome: &Outcome) -> Vec<String> {
     };
     let mut lines = vec![format!("{end} after {time}; sandbox: {on}")];
     for layer in &outcome.layers {
-        if let Layer::Missing(why) = &layer.state {
+        if let LayerStatus::Missing(why) = &layer.state {
             lines.push(format!(
                 "the sandbox layer {} is missing: {why}",
                 layer.layer.name()

@@ -1,7 +1,7 @@
 //! Lists of skills, and changes to them.
 
 use prowess_catalog::{Catalog, CatalogChange, CatalogEntry, SkillVisibility};
-use prowess_registry::{ChangeSet, Fault};
+use prowess_registry::{ChangeSet, SourceFault};
 use serde_json::{Value, json};
 
 use crate::inspect::skill::{sight, skill};
@@ -11,7 +11,7 @@ use crate::inspect::skill::{sight, skill};
 pub fn list<'a>(
     catalog: &Catalog,
     rows: impl Iterator<Item = (&'a CatalogEntry, SkillVisibility, SkillVisibility)>,
-    faults: &[Fault],
+    faults: &[SourceFault],
 ) -> Value {
     let row = |(entry, model, people): (&CatalogEntry, SkillVisibility, SkillVisibility)| {
         let mut value = skill(catalog, entry);
@@ -19,7 +19,7 @@ pub fn list<'a>(
         value["people"] = json!(sight(people));
         value
     };
-    let fault = |fault: &Fault| {
+    let fault = |fault: &SourceFault| {
         json!({
             "location": fault.location,
             "kind": fault.why.as_str(),

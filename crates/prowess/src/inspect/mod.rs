@@ -22,4 +22,4 @@ pub use lines::answer_lines;
 pub use list::{changes, list};
 pub use show::{Heading, Package};
 pub use skill::{from, sight, skill};
-pub use why::{Answer, Question, Why, why};
+pub use why::{Answer, Question, SkillExplanation, why};

@@ -45,7 +45,7 @@ pub struct Answer {
 
 /// Explanation of why a skill is listed, hidden or omitted from the prompt.
 #[derive(Debug)]
-pub struct Why {
+pub struct SkillExplanation {
     /// Lines for people, one for each topic.
     pub lines: Vec<Answer>,
     /// Its visibility to models.
@@ -57,11 +57,11 @@ pub struct Why {
 }
 
 /// Explains why a skill is listed, hidden or omitted from the prompt.
-pub fn why(question: &Question<'_>) -> Why {
-    Why::new(question)
+pub fn why(question: &Question<'_>) -> SkillExplanation {
+    SkillExplanation::new(question)
 }
 
-impl Why {
+impl SkillExplanation {
     fn new(question: &Question<'_>) -> Self {
         let Question {
             catalog,
@@ -282,7 +282,7 @@ mod tests {
     use super::*;
 
     /// Explains one skill under a setting.
-    fn answers(setting: Option<VisibilityOverride>) -> Why {
+    fn answers(setting: Option<VisibilityOverride>) -> SkillExplanation {
         let registry = Registry::default();
         let skill = NewSkill::builder("greet", "Greets people. Use when a guest arrives.");
         registry
@@ -324,7 +324,7 @@ mod tests {
         made
     }
 
-    fn says(why: &Why, about: &str) -> Option<String> {
+    fn says(why: &SkillExplanation, about: &str) -> Option<String> {
         why.lines
             .iter()
             .find(|line| line.about == about)

@@ -10,7 +10,7 @@ use prowess_registry::replace;
 use prowess_registry::{Found, Notice, WalkOptions, read_path, walk};
 use prowess_spec::{PackageFacts, PackageListing, ReadFault, parse};
 
-use crate::validate::outcome::{Checked, Mended, Outcome, Piece};
+use crate::validate::outcome::{Checked, FixedFile, Piece, ValidationOutcome};
 
 /// Maximum number of folders to open below a path. High, because a given path is checked
 /// completely.
@@ -60,7 +60,7 @@ pub trait Surface: Sync {
 }
 
 /// Checks every skill at or below the paths. The outcome is deterministic, including its order.
-pub fn run<S: Surface>(job: &Job, paths: Vec<PathBuf>, surface: &S) -> Outcome<S::Piece> {
+pub fn run<S: Surface>(job: &Job, paths: Vec<PathBuf>, surface: &S) -> ValidationOutcome<S::Piece> {
     let places = paths
         .iter()
         .filter_map(|path| std::fs::canonicalize(path).ok())
@@ -77,7 +77,7 @@ pub fn run<S: Surface>(job: &Job, paths: Vec<PathBuf>, surface: &S) -> Outcome<S
         .into_inner()
         .unwrap_or_else(PoisonError::into_inner);
     outcome.files.sort_by(|a, b| a.file.cmp(&b.file));
-    outcome.mended.sort_by(|a, b| a.file.cmp(&b.file));
+    outcome.fixed_files.sort_by(|a, b| a.file.cmp(&b.file));
     outcome.failures.sort_by_key(ToString::to_string);
     outcome.notices = notices;
     outcome
@@ -87,9 +87,9 @@ pub fn run<S: Surface>(job: &Job, paths: Vec<PathBuf>, surface: &S) -> Outcome<S
 #[derive(Debug)]
 pub enum Text<P> {
     /// The text was checked, possibly with the changes that fixes would make.
-    Checked(Outcome<P>),
+    Checked(ValidationOutcome<P>),
     /// The text was fixed.
-    Mended {
+    FixedFile {
         /// The fixed text, or `None` if the bytes are not text and were left unchanged.
         text: Option<String>,
         /// The remaining findings.
@@ -121,7 +121,7 @@ pub fn check_text<S: Surface>(job: &Job, bytes: &[u8], path: &str, surface: &S) 
             text: shown,
             diagnostics,
         };
-        return Text::Mended {
+        return Text::FixedFile {
             text: is_text.then_some(text),
             report,
             counts,
@@ -152,7 +152,7 @@ struct Run<'a, S: Surface> {
     surface: &'a S,
     /// The canonical paths of the job. Nothing outside them is written.
     places: Vec<PathBuf>,
-    outcome: Mutex<Outcome<S::Piece>>,
+    outcome: Mutex<ValidationOutcome<S::Piece>>,
 }
 
 impl<S: Surface> Run<'_, S> {
@@ -249,26 +249,26 @@ impl<S: Surface> Run<'_, S> {
             return self.keep(file, path, None, before);
         };
         if fixed.text != text {
-            let mut mended = Mended {
+            let mut fixed_file = FixedFile {
                 file: file.to_owned(),
                 path: path.clone(),
                 rules: fixed.applied,
                 diff: String::new(),
             };
             if self.job.action == Action::Diff {
-                mended.diff = diff::unified(&path, text, &fixed.text);
+                fixed_file.diff = diff::unified(&path, text, &fixed.text);
             } else if let Err(error) =
                 replace::replace_file(file, &self.places, bytes, fixed.text.as_bytes())
             {
                 self.lock().failures.push(error);
                 return self.keep(file, path, Some(text), before);
             }
-            self.lock().mended.push(mended);
+            self.lock().fixed_files.push(fixed_file);
         }
         self.keep(file, path, Some(&fixed.text), fixed.remaining);
     }
 
-    fn lock(&self) -> MutexGuard<'_, Outcome<S::Piece>> {
+    fn lock(&self) -> MutexGuard<'_, ValidationOutcome<S::Piece>> {
         self.outcome.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -337,7 +337,7 @@ mod tests {
         }
     }
 
-    fn found(outcome: &Outcome<&'static str>) -> Vec<&'static str> {
+    fn found(outcome: &ValidationOutcome<&'static str>) -> Vec<&'static str> {
         outcome.pieces().map(|piece| piece.text).collect()
     }
 
@@ -355,9 +355,9 @@ mod tests {
         );
         let shown = run(&job(Action::Diff), paths(), &Rules);
         assert!(
-            shown.mended[0].diff.contains("+description: 'Fills"),
+            shown.fixed_files[0].diff.contains("+description: 'Fills"),
             "{}",
-            shown.mended[0].diff
+            shown.fixed_files[0].diff
         );
         assert_eq!(std::fs::read_to_string(&file).unwrap(), BROKEN);
         let fixed = run(&job(Action::Fix), paths(), &Rules);
@@ -379,16 +379,16 @@ mod tests {
 
     #[test]
     fn bytes_that_are_not_text_are_never_fixed() {
-        let mended = |bytes: &[u8]| match check_text(&job(Action::Fix), bytes, "-", &Rules) {
-            Text::Mended { text, counts, .. } => (text, counts.total()),
+        let fix = |bytes: &[u8]| match check_text(&job(Action::Fix), bytes, "-", &Rules) {
+            Text::FixedFile { text, counts, .. } => (text, counts.total()),
             Text::Checked(_) => panic!("not fixed"),
         };
         assert!(
-            mended(BROKEN.as_bytes())
+            fix(BROKEN.as_bytes())
                 .0
                 .is_some_and(|text| text.contains("'Fills"))
         );
-        let (text, left) = mended(b"---\nname: \xff\n---\n");
+        let (text, left) = fix(b"---\nname: \xff\n---\n");
         assert_eq!(text, None);
         assert!(left > 0);
     }

@@ -46,6 +46,6 @@ mod targets;
 mod watch;
 
 pub use job::{Action, Job, Surface, Text, check_text, run};
-pub use outcome::{Checked, Mended, Outcome, Piece};
+pub use outcome::{Checked, FixedFile, Piece, ValidationOutcome};
 pub use targets::{distinct, visible_roots};
 pub use watch::Watch;

@@ -10,7 +10,7 @@ use prowess_registry::replace;
 
 /// The outcome of a validation job.
 #[derive(Debug)]
-pub struct Outcome<P> {
+pub struct ValidationOutcome<P> {
     /// The number of checked skills.
     pub skills: usize,
     /// The number of folders with findings that are not skills.
@@ -18,9 +18,9 @@ pub struct Outcome<P> {
     /// Files with findings, sorted by path.
     pub files: Vec<Checked<P>>,
     /// Files that were changed or would be changed, sorted by path.
-    pub mended: Vec<Mended>,
+    pub fixed_files: Vec<FixedFile>,
     /// Errors from writing files, which are unchanged.
-    pub failures: Vec<replace::Error>,
+    pub failures: Vec<replace::ReplaceError>,
     /// Paths that were skipped.
     pub notices: Vec<Notice>,
 }
@@ -47,7 +47,7 @@ pub struct Piece<P> {
 
 /// A file that was changed or would be changed.
 #[derive(Debug)]
-pub struct Mended {
+pub struct FixedFile {
     /// The file.
     pub file: PathBuf,
     /// Its path in display form.
@@ -58,7 +58,7 @@ pub struct Mended {
     pub diff: String,
 }
 
-impl Mended {
+impl FixedFile {
     /// Lists the rules with their counts, if greater than one: `2 x yaml-syntax, name-case`.
     pub fn rule_list(&self) -> String {
         let mut counted: Vec<(&str, usize)> = Vec::new();
@@ -76,23 +76,23 @@ impl Mended {
     }
 }
 
-impl<P> Default for Outcome<P> {
+impl<P> Default for ValidationOutcome<P> {
     fn default() -> Self {
         Self {
             skills: 0,
             folders: 0,
             files: Vec::new(),
-            mended: Vec::new(),
+            fixed_files: Vec::new(),
             failures: Vec::new(),
             notices: Vec::new(),
         }
     }
 }
 
-impl<P> Outcome<P> {
+impl<P> ValidationOutcome<P> {
     /// Returns the number of findings that were fixed or would be fixed.
     pub fn fixed(&self) -> usize {
-        self.mended.iter().map(|mended| mended.rules.len()).sum()
+        self.fixed_files.iter().map(|file| file.rules.len()).sum()
     }
 
     /// Returns the last line of a diff: the findings that would be fixed, those with unsafe fixes,
@@ -100,21 +100,21 @@ impl<P> Outcome<P> {
     pub fn diff_summary(&self) -> String {
         let fixed = wording::count(self.fixed(), "finding");
         let checked = wording::count(self.skills, "skill");
-        let mended = wording::count(self.mended.len(), "skill");
+        let skills = wording::count(self.fixed_files.len(), "skill");
         let counts = self.counts();
         let all = counts.errors + counts.warnings + counts.notes;
         let left = all.saturating_sub(counts.suggested + counts.fixable);
-        let done = match (self.mended.len(), counts.suggested) {
+        let done = match (self.fixed_files.len(), counts.suggested) {
             (0, 0) if left == 0 => format!("Nothing to fix in {checked}"),
             (0, 0) => format!("No fixes in {checked}"),
             (0, more) => {
                 let more = wording::thousands(more);
                 format!("No safe fixes in {checked} ({more} with `--unsafe-fixes`)")
             }
-            (_, 0) => format!("Would fix {fixed} in {mended}"),
+            (_, 0) => format!("Would fix {fixed} in {skills}"),
             (_, more) => {
                 let more = wording::thousands(more);
-                format!("Would fix {fixed} in {mended} ({more} more with `--unsafe-fixes`)")
+                format!("Would fix {fixed} in {skills} ({more} more with `--unsafe-fixes`)")
             }
         };
         match left {

@@ -18,8 +18,8 @@ use super::walk::{Notice, Seen, Visit, WalkOptions, walk_with};
 use super::{commands, nested};
 use crate::cache::{Cache, was_at_rest};
 use crate::digest::FactKind;
-use crate::resource::{Error, Resource, SkillFolder};
-use crate::source::{Fault, FaultKind, Known, Places, Scan, SkillSource, fingerprint};
+use crate::resource::{Resource, ResourceError, SkillFolder};
+use crate::source::{Known, Places, Scan, SkillSource, SourceFault, SourceFaultKind, fingerprint};
 
 /// A file that did not change for this many nanoseconds is not being written.
 const AT_REST: i64 = 2_000_000_000;
@@ -68,7 +68,7 @@ pub(crate) struct Rescan {
     /// Positions among the known skills, with their new versions.
     pub(crate) skills: Vec<(usize, Arc<Skill>)>,
     /// Skills that could not be read.
-    pub(crate) faults: Vec<Fault>,
+    pub(crate) faults: Vec<SourceFault>,
 }
 
 /// A root that exists.
@@ -244,7 +244,7 @@ impl FileSource {
                 form => collector.single_file(0, &file, form, Some(&skill.name)),
             }
             let (scan, _) = collector.finish();
-            let gone = |fault: &Fault| fault.why == FaultKind::Read(ReadFault::Missing);
+            let gone = |fault: &SourceFault| fault.why == SourceFaultKind::Read(ReadFault::Missing);
             if scan.faults.iter().any(gone) {
                 return None;
             }
@@ -347,17 +347,23 @@ impl SkillSource for FileSource {
         result
     }
 
-    fn file(&self, id: &SkillId, path: &str, offset: u64, limit: usize) -> Result<Resource, Error> {
+    fn file(
+        &self,
+        id: &SkillId,
+        path: &str,
+        offset: u64,
+        limit: usize,
+    ) -> Result<Resource, ResourceError> {
         let folder = self.path_of(id).filter(|path| path.is_dir());
-        let folder = folder.ok_or_else(|| Error::Missing {
+        let folder = folder.ok_or_else(|| ResourceError::Missing {
             path: path.to_owned(),
         })?;
         SkillFolder::open(&folder)?.read(path, offset, limit)
     }
 
-    fn bytes(&self, id: &SkillId, path: &str, most: u64) -> Result<Vec<u8>, Error> {
+    fn bytes(&self, id: &SkillId, path: &str, most: u64) -> Result<Vec<u8>, ResourceError> {
         let folder = self.path_of(id).filter(|path| path.is_dir());
-        let folder = folder.ok_or_else(|| Error::Missing {
+        let folder = folder.ok_or_else(|| ResourceError::Missing {
             path: path.to_owned(),
         })?;
         SkillFolder::open(&folder)?.bytes(path, most)
@@ -648,11 +654,11 @@ impl Collector<'_> {
         }
         self.results(found.thread).count(root);
         if self.is_link_to_outside(root, found.path) {
-            return self.fault(root, location, FaultKind::Outside);
+            return self.fault(root, location, SourceFaultKind::Outside);
         }
         let bytes = match &found.bytes {
             Ok(bytes) => *bytes,
-            Err(fault) => return self.fault(root, location, FaultKind::Read(fault.clone())),
+            Err(fault) => return self.fault(root, location, SourceFaultKind::Read(fault.clone())),
         };
         let sidecar = found.disk.and_then(super::package::OnDisk::read_sidecar);
         let place = SkillPlace {
@@ -675,12 +681,12 @@ impl Collector<'_> {
         let prepared = &self.roots[root];
         let location = escape(path);
         if self.is_link_to_outside(root, path) {
-            return self.fault(root, location, FaultKind::Outside);
+            return self.fault(root, location, SourceFaultKind::Outside);
         }
         let mut buffer = Vec::new();
         let stamp = match read::read_file(rustix::fs::CWD, path.as_os_str(), &mut buffer) {
             Ok(stamp) => stamp,
-            Err(fault) => return self.fault(root, location, FaultKind::Read(fault)),
+            Err(fault) => return self.fault(root, location, SourceFaultKind::Read(fault)),
         };
         let inner = path.strip_prefix(&prepared.root.path).unwrap_or(path);
         let place = SkillPlace {
@@ -716,16 +722,16 @@ impl Collector<'_> {
         if self.keep_last_good {
             let now = read::stamp(rustix::fs::CWD, unescape(&place.location).as_os_str());
             if now != Some(place.stamp) || place.stamp.size != bytes.len() as u64 {
-                return self.fault(root, place.location, FaultKind::Moving);
+                return self.fault(root, place.location, SourceFaultKind::Moving);
             }
             if !is_usable(&parsed) {
                 // A new file that is not being written any more stays broken: accept it, as at a
                 // fresh start.
                 let latest = place.stamp.modified.max(place.stamp.changed);
                 if self.known[root].contains_key(&*place.location) {
-                    return self.fault(root, place.location, FaultKind::Broken);
+                    return self.fault(root, place.location, SourceFaultKind::Broken);
                 } else if latest > crate::cache::now().saturating_sub(AT_REST) {
-                    return self.fault(root, place.location, FaultKind::Moving);
+                    return self.fault(root, place.location, SourceFaultKind::Moving);
                 }
             }
         }
@@ -758,15 +764,15 @@ impl Collector<'_> {
     }
 
     /// Reports an unusable skill. The last good version is kept, if there is one.
-    fn fault(&self, root: usize, location: Box<str>, why: FaultKind) {
-        let gone = matches!(why, FaultKind::Read(ReadFault::Missing));
+    fn fault(&self, root: usize, location: Box<str>, why: SourceFaultKind) {
+        let gone = matches!(why, SourceFaultKind::Read(ReadFault::Missing));
         let last = self.known[root]
             .get(&*location)
             .filter(|_| self.keep_last_good && !gone);
         let mut scan = self.lock();
         scan.skills
             .extend(last.map(|skill| self.with_current_origin(root, skill)));
-        scan.faults.push(Fault {
+        scan.faults.push(SourceFault {
             location,
             why,
             kept: last.is_some(),

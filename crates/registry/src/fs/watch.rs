@@ -18,7 +18,7 @@ use prowess_spec::sidecar::SIDECAR_PATH;
 use super::read::SKILL_FILES;
 use super::walk::SKIPPED;
 use crate::registry::Registry;
-use crate::source::FaultKind;
+use crate::source::SourceFaultKind;
 
 /// Maximum number of changed files that are handled one by one.
 const MAX_FILES: usize = 128;
@@ -327,7 +327,7 @@ impl Watch {
             self.inbox.lock().looks += 1;
             next_net = Instant::now() + self.interval();
             // Retry files that were being written: their last event may already be consumed.
-            let moving = |fault: &crate::source::Fault| fault.why == FaultKind::Moving;
+            let moving = |fault: &crate::source::SourceFault| fault.why == SourceFaultKind::Moving;
             if self.registry.report().faults.iter().any(moving) {
                 next_net = next_net.min(Instant::now() + self.options.quiet.max(RETRY_DELAY));
             }

@@ -1,7 +1,7 @@
 //! A registry while the disk changes between scans.
 
 use prowess_catalog::ChangeKind;
-use prowess_registry::{FaultKind, FileOptions, FileSource, Known, Place, SkillSource};
+use prowess_registry::{FileOptions, FileSource, Known, Place, SkillSource, SourceFaultKind};
 
 use crate::support::{World, heads, only, registry, text};
 
@@ -197,7 +197,7 @@ fn command_without_frontmatter_is_accepted() {
         );
         assert_eq!(
             registry.report().faults[0].why,
-            FaultKind::Broken,
+            SourceFaultKind::Broken,
             "{begun:?}"
         );
     }
@@ -210,7 +210,7 @@ fn repaired_file_is_accepted() {
     world.file("skills/a/SKILL.md", "---\nname: a\n");
     registry.refresh();
     assert!(registry.get("a").is_err());
-    assert_eq!(registry.report().faults[0].why, FaultKind::Moving);
+    assert_eq!(registry.report().faults[0].why, SourceFaultKind::Moving);
     world.file("skills/a/SKILL.md", text("a", "whole"));
     registry.refresh();
     assert_eq!(&*registry.get("a").unwrap().description, "whole");

@@ -17,7 +17,7 @@ fn world() -> (tempfile::TempDir, SkillFolder) {
     (world, folder)
 }
 
-fn text(resource: Result<Resource, Error>) -> String {
+fn text(resource: Result<Resource, ResourceError>) -> String {
     match resource {
         Ok(Resource::Text { text, .. }) => text,
         other => panic!("{other:?}"),
@@ -73,7 +73,7 @@ fn paths_outside_are_rejected() {
     symlink("loop", skill.join("loop")).unwrap();
     for path in ["up", "absolute", "out/secret", "magic/etc/passwd", "loop"] {
         assert!(
-            matches!(folder.read(path, 0, 10), Err(Error::Outside { .. })),
+            matches!(folder.read(path, 0, 10), Err(ResourceError::Outside { .. })),
             "{path}: {:?}",
             folder.read(path, 0, 10)
         );
@@ -87,7 +87,7 @@ fn paths_outside_are_rejected() {
         ".",
     ] {
         assert!(
-            matches!(folder.read(path, 0, 10), Err(Error::Path { .. })),
+            matches!(folder.read(path, 0, 10), Err(ResourceError::Path { .. })),
             "{path:?}"
         );
     }
@@ -108,18 +108,21 @@ fn only_regular_files_are_read() {
     let socket = std::os::unix::net::UnixListener::bind(skill.join("socket")).unwrap();
     for path in ["references", "fifo", "socket"] {
         assert!(
-            matches!(folder.read(path, 0, 10), Err(Error::NotAFile { .. })),
+            matches!(
+                folder.read(path, 0, 10),
+                Err(ResourceError::NotAFile { .. })
+            ),
             "{path}"
         );
     }
     drop(socket);
     assert!(matches!(
         folder.read("nope", 0, 10),
-        Err(Error::Missing { .. })
+        Err(ResourceError::Missing { .. })
     ));
     assert!(matches!(
         folder.read("references/a.md/x", 0, 10),
-        Err(Error::Missing { .. })
+        Err(ResourceError::Missing { .. })
     ));
 }
 
@@ -144,7 +147,7 @@ fn binary_files_are_described_by_type_and_size() {
     large.set_len(MAX_RESOURCE + 1).unwrap();
     assert!(matches!(
         folder.read("large", 0, 10),
-        Err(Error::TooLarge { .. })
+        Err(ResourceError::TooLarge { .. })
     ));
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use prowess_catalog::{Scope, SkillId, SkillOrigin};
-use prowess_registry::resource::{Error, Resource};
+use prowess_registry::resource::{Resource, ResourceError};
 use prowess_registry::{Known, MemorySource, NewSkill, SkillSource, bundled};
 use prowess_spec::{ReadFault, identify, parse};
 
@@ -48,14 +48,14 @@ fn conforms(source: &dyn SkillSource) {
         for outside in ["../x", "/etc/passwd", "a/../../x", "", "a\0b"] {
             let error = source.file(id, outside, 0, 10).unwrap_err();
             assert!(
-                matches!(error, Error::Path { .. }),
+                matches!(error, ResourceError::Path { .. }),
                 "{outside:?}: {error:?}"
             );
         }
         for missing in ["nothing.txt", "SKILL.md/x", "deep/er/file"] {
             let error = source.file(id, missing, 0, 10).unwrap_err();
             assert!(
-                matches!(error, Error::Missing { .. }),
+                matches!(error, ResourceError::Missing { .. }),
                 "{missing}: {error:?}"
             );
         }
@@ -73,7 +73,7 @@ fn conforms(source: &dyn SkillSource) {
         for absent in [foreign, gone] {
             assert_eq!(source.text(&absent), Err(ReadFault::Missing), "{absent:?}");
             let error = source.file(&absent, "SKILL.md", 0, 10).unwrap_err();
-            assert!(matches!(error, Error::Missing { .. }), "{error:?}");
+            assert!(matches!(error, ResourceError::Missing { .. }), "{error:?}");
         }
     }
 }

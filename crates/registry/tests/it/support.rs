@@ -96,8 +96,9 @@ impl World {
 
     /// Returns the faults of a scan: location and reason.
     pub(crate) fn faults(&self, scan: &Scan) -> Vec<(String, String)> {
-        let told =
-            |fault: &prowess_registry::Fault| (self.inner(&fault.location), fault.why.to_string());
+        let told = |fault: &prowess_registry::SourceFault| {
+            (self.inner(&fault.location), fault.why.to_string())
+        };
         scan.faults.iter().map(told).collect()
     }
 

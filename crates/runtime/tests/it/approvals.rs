@@ -55,7 +55,7 @@ fn missing_approver_denies_with_reason() {
     assert!(!world.path("project/made").exists());
     let text = &results(&model.last())[0];
     assert!(text.starts_with("The command was refused:"), "{text}");
-    assert!(text.contains("A person can change that:"), "{text}");
+    assert!(text.contains("The user can change this:"), "{text}");
     let decided = decisions(&engine, &id);
     assert_eq!(
         (decided[0].verdict, decided[0].answer),

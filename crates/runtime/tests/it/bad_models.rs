@@ -184,7 +184,8 @@ fn schema_violations_are_reported_to_model() {
     talk(&engine, "go");
     let told = results(&model.last());
     assert!(
-        told.iter().all(|text| text.starts_with("Wrong input for")),
+        told.iter()
+            .all(|text| text.starts_with("Invalid input for")),
         "{told:?}"
     );
 }

@@ -113,7 +113,7 @@ fn untrusted_skill_adds_no_tools() {
     let engine = Engine::new(parts).unwrap();
     let (_, asked) = talk(&engine, &model, "stamp it");
     assert!(!tools(&asked[1]).contains(&"stamp"));
-    assert!(results(&asked[1])[0].contains("no person trusts it yet"));
+    assert!(results(&asked[1])[0].contains("the user has not trusted it yet"));
     assert!(stamp.inputs().is_empty() && !world.path("project/pwned").exists());
 }
 

@@ -13,7 +13,7 @@ use prowess_runtime::{CancellationToken, Engine, Update, Watcher};
 use prowess_sandbox::Runner;
 use prowess_store::{MemorySessions, SqliteSessions};
 use prowess_test::ManualClock;
-use prowess_tools::{Loaded, Tool, ToolAnswer, ToolContext, ToolError, WorkspacePaths};
+use prowess_tools::{Loaded, Tool, ToolAnswer, ToolContext, ToolError, ToolPaths};
 use prowess_traits::{
     ApprovalRequest, Approver, Model, SessionQuery, SessionStore, SessionSummary,
 };
@@ -131,10 +131,10 @@ impl World {
         context.services.runner = Some(Arc::new(Runner::new(HELPER.get().unwrap().clone())));
         context.gate().places.root = workspace.to_str().unwrap().into();
         context.gate().places.home = home.to_str().unwrap().into();
-        context.settings.paths = WorkspacePaths {
+        context.settings.paths = ToolPaths {
             workspace,
             home,
-            ..WorkspacePaths::default()
+            ..ToolPaths::default()
         };
         context.settings = prowess_tools::Settings {
             paths: context.settings.paths.clone(),

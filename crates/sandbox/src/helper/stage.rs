@@ -13,7 +13,7 @@ use super::supervise::refused;
 use crate::error::Step;
 use crate::outcome::LayerState;
 #[cfg(target_os = "linux")]
-use crate::outcome::{Layer, State};
+use crate::outcome::{Layer, LayerStatus};
 use crate::spec::{self, Identity, Report, Spec};
 use crate::sys;
 
@@ -81,11 +81,11 @@ fn confine(
 
     let mut done = |layer, result: Result<(), Box<str>>| {
         let state = match result {
-            Ok(()) => State::On,
-            Err(why) => State::Missing(why),
+            Ok(()) => LayerStatus::On,
+            Err(why) => LayerStatus::Missing(why),
         };
         let state = LayerState { layer, state };
-        if spec.strict && state.state != State::On {
+        if spec.strict && state.state != LayerStatus::On {
             return Err(Report::Missing(state));
         }
         layers.push(state);

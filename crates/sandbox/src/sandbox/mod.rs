@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 use prowess_policy::profile::{Profile, Strength};
 
 use crate::error::ExecError;
-use crate::outcome::{Layer, LayerState, Note, State};
+use crate::outcome::{Layer, LayerState, LayerStatus, Note};
 use crate::spec::{Bytes, Identity, Landlock, Namespaces, Seccomp, Stub};
 
 pub(crate) use paths::Roots;
@@ -81,7 +81,7 @@ pub(crate) struct Sandbox {
 }
 
 impl Sandbox {
-    fn state(&mut self, layer: Layer, state: State) {
+    fn state(&mut self, layer: Layer, state: LayerStatus) {
         self.layers.push(LayerState { layer, state });
     }
 }
@@ -93,13 +93,13 @@ pub(crate) fn sandbox(
     roots: &Roots,
 ) -> Result<Sandbox, ExecError> {
     let mut sandbox = Sandbox::default();
-    sandbox.state(Layer::Supervision, State::On);
+    sandbox.state(Layer::Supervision, LayerStatus::On);
     sandbox.notes.extend(roots.notes.iter().cloned());
     if profile.strength == Strength::Off {
         for layer in SYSTEM_LAYERS {
             sandbox.state(
                 *layer,
-                State::Off("the profile switches the sandbox off".into()),
+                LayerStatus::Off("the profile switches the sandbox off".into()),
             );
         }
         return Ok(sandbox);
@@ -156,14 +156,14 @@ fn system(
         sandbox
             .notes
             .extend(roots.unprotected("the sandbox is missing"));
-        sandbox.state(Layer::Seatbelt, State::Missing(why));
+        sandbox.state(Layer::Seatbelt, LayerStatus::Missing(why));
         return Ok(sandbox);
     }
     let text = seatbelt::profile(profile);
     sandbox.prefix = [seatbelt::PROGRAM, "-D", seatbelt::SCRATCH, "-p", &text]
         .map(|word| word.as_bytes().to_vec())
         .into();
-    sandbox.state(Layer::Seatbelt, State::On);
+    sandbox.state(Layer::Seatbelt, LayerStatus::On);
     Ok(sandbox)
 }
 

@@ -8,7 +8,7 @@ use prowess_policy::profile::{Profile, Strength};
 use super::paths::{Guard, Roots, around};
 use super::{Machine, Sandbox, bwrap, mounts};
 use crate::error::ExecError;
-use crate::outcome::{Layer, Note, State};
+use crate::outcome::{Layer, LayerStatus, Note};
 use crate::spec::{
     Access, Builder, Identity, Landlock, Namespaces, Rule, Seccomp, StubKind, bytes,
 };
@@ -67,9 +67,11 @@ pub(super) fn linux(
     let required = profile.strength == Strength::Required;
     let namespaces = builder(machine, profile, roots);
     let identity = match (&namespaces, machine.lacks(Layer::Identity)) {
-        (Ok(_), _) => Err(State::Off("namespaces replace it".into())),
-        (Err(_), _) if !machine.root => Err(State::Off("only root can become another user".into())),
-        (Err(_), Some(why)) => Err(State::Missing(why.into())),
+        (Ok(_), _) => Err(LayerStatus::Off("namespaces replace it".into())),
+        (Err(_), _) if !machine.root => {
+            Err(LayerStatus::Off("only root can become another user".into()))
+        }
+        (Err(_), Some(why)) => Err(LayerStatus::Missing(why.into())),
         (Err(_), None) => Ok(match machine.identity {
             Some((user, group)) => Identity::Fixed(user, group),
             None => Identity::Unused,
@@ -94,20 +96,20 @@ pub(super) fn linux(
 
     let secrets = secrets();
     match machine.lacks(Layer::Capabilities) {
-        Some(why) => sandbox.state(Layer::Capabilities, State::Missing(why.into())),
+        Some(why) => sandbox.state(Layer::Capabilities, LayerStatus::Missing(why.into())),
         None => sandbox.capabilities = true,
     }
     let builder = namespaces.as_ref().ok();
     if let Some(why) = machine.lacks(Layer::Landlock) {
         sandbox.notes.extend(left_open(roots, builder));
-        sandbox.state(Layer::Landlock, State::Missing(why.into()));
+        sandbox.state(Layer::Landlock, LayerStatus::Missing(why.into()));
     } else {
         let rules = rules(profile, roots, &secrets, builder, &mut sandbox.notes)?;
         sandbox.without_landlock = left_open(roots, builder);
         sandbox.landlock = Some(rules);
     }
     if let Some(why) = machine.lacks(Layer::Seccomp) {
-        sandbox.state(Layer::Seccomp, State::Missing(why.into()));
+        sandbox.state(Layer::Seccomp, LayerStatus::Missing(why.into()));
     } else {
         sandbox.seccomp = Some(Seccomp {
             network: profile.network,
@@ -131,20 +133,20 @@ pub(super) fn linux(
                 network: profile.network,
             });
             sandbox.stubs = mounts.stubs;
-            sandbox.state(Layer::Namespaces, State::On);
+            sandbox.state(Layer::Namespaces, LayerStatus::On);
         }
         Err(why) => {
             let watched = roots.protected.iter();
             let watched = watched.filter(|path| path.guard == Guard::Watch && path.is_absent());
             let watched = watched.map(|path| mounts::stub(&path.path, StubKind::Absent));
             sandbox.stubs = watched.collect();
-            sandbox.state(Layer::Namespaces, State::Missing(why));
+            sandbox.state(Layer::Namespaces, LayerStatus::Missing(why));
         }
     }
     match identity {
         Ok(identity) => {
             sandbox.identity = Some(identity);
-            sandbox.state(Layer::Identity, State::On);
+            sandbox.state(Layer::Identity, LayerStatus::On);
         }
         Err(state) => sandbox.state(Layer::Identity, state),
     }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use prowess_policy::profile::{
     KEYS_IN_HOME, PROTECTED_IN_HOME, PROTECTED_IN_PROJECT, Profile, Setting, Strength,
 };
-use prowess_sandbox::{End, Layer, Note, Outcome};
+use prowess_sandbox::{CommandOutcome, End, Layer, Note};
 
 use crate::support::{Folder, Place, as_nobody, mode, root, strong_sets};
 
@@ -95,7 +95,7 @@ impl Project {
     }
 
     /// Runs a script with the rights of `prowess exec --write`.
-    fn script(&self, text: &str) -> Outcome {
+    fn script(&self, text: &str) -> CommandOutcome {
         self.place.run(&format!("({text}) 2>&1; true"))
     }
 

@@ -1,7 +1,7 @@
 //! Bad input, and too much of everything.
 
 use prowess_policy::profile::Strength;
-use prowess_sandbox::{End, ExecError, Note, Options, Stopped};
+use prowess_sandbox::{CommandOptions, End, ExecError, Note, Stopped};
 
 use crate::support::{Place, approved, as_nobody, can_identity, mode, root, strong_sets};
 
@@ -91,9 +91,9 @@ fn ten_gibibytes_of_output_need_no_memory() {
             most = most.max(resident());
         }
     };
-    let options = Options {
+    let options = CommandOptions {
         on_output: Some(&mut watch),
-        ..Options::default()
+        ..CommandOptions::default()
     };
     let line = "yes | head -c 10G";
     let outcome = place

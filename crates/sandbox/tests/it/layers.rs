@@ -1,7 +1,7 @@
 //! Layers that are missing: refused where they are required, reported where not.
 
 use prowess_policy::profile::Strength;
-use prowess_sandbox::{ExecError, Layer, Note, State, layers};
+use prowess_sandbox::{ExecError, Layer, LayerStatus, Note, layers};
 
 use crate::support::{Lacking, Place, as_nobody, can_bwrap, helper, root};
 
@@ -39,7 +39,7 @@ fn a_missing_layer_is_reported_where_it_is_not_required() {
         assert_eq!(outcome.stdout.text(), "ran\n");
         let state = outcome.layer(layer);
         assert!(
-            matches!(state, Some(State::Missing(_))),
+            matches!(state, Some(LayerStatus::Missing(_))),
             "{layer}: {state:?}"
         );
     }
@@ -70,7 +70,7 @@ fn bwrap_is_used_where_the_kernel_refuses() {
     let place = Place::new(Strength::Required).without(NO_KERNEL);
     let outcome = place.run("id -u; echo x > made; cat made; ls /proc | grep -c '^[0-9]'");
     let user = rustix::process::getuid().as_raw();
-    assert_eq!(outcome.layer(Layer::Namespaces), Some(&State::On));
+    assert_eq!(outcome.layer(Layer::Namespaces), Some(&LayerStatus::On));
     let text = outcome.stdout.text().into_owned();
     assert!(text.starts_with(&format!("{user}\nx\n")), "{text}");
 }
@@ -91,7 +91,7 @@ fn missing_or_broken_bwrap_is_a_missing_layer() {
         assert!(user > 0x7000_0000, "layer 3 replaces it: {user}");
         let state = outcome.layer(Layer::Namespaces);
         let why = "they are switched off, and `bwrap` is not installed";
-        assert_eq!(state, Some(&State::Missing(why.into())));
+        assert_eq!(state, Some(&LayerStatus::Missing(why.into())));
         // A program that only looks like it: nothing came of it, so layer 3 replaces it again.
         let broken = empty.path().join("bwrap");
         std::fs::write(
@@ -108,7 +108,10 @@ fn missing_or_broken_bwrap_is_a_missing_layer() {
             "what `bwrap` said is not the command's"
         );
         let state = outcome.layer(Layer::Namespaces);
-        assert_eq!(state, Some(&State::Missing("bwrap: no permission".into())));
+        assert_eq!(
+            state,
+            Some(&LayerStatus::Missing("bwrap: no permission".into()))
+        );
         place.runner = place.runner.without([Layer::Identity]);
     }
     let error = place.try_run("touch ran").unwrap_err().to_string();
@@ -153,7 +156,7 @@ fn off_says_so() {
         Layer::Namespaces,
     ] {
         assert!(
-            matches!(outcome.layer(layer), Some(State::Off(_))),
+            matches!(outcome.layer(layer), Some(LayerStatus::Off(_))),
             "{layer}"
         );
     }
@@ -175,11 +178,11 @@ fn the_doctor_tries_every_layer() {
         Layer::Landlock,
         Layer::Seccomp,
     ] {
-        assert_eq!(state(layer), Some(&State::On), "{layer}");
+        assert_eq!(state(layer), Some(&LayerStatus::On), "{layer}");
     }
-    assert_eq!(state(Layer::Namespaces), Some(&State::On));
+    assert_eq!(state(Layer::Namespaces), Some(&LayerStatus::On));
     if root() {
-        assert_eq!(state(Layer::Identity), Some(&State::On));
+        assert_eq!(state(Layer::Identity), Some(&LayerStatus::On));
     }
     let hidden = here
         .runner
@@ -192,7 +195,10 @@ fn the_doctor_tries_every_layer() {
             .find(|found| found.layer == layer)
             .unwrap()
             .state;
-        assert!(matches!(state, State::Missing(_)), "{layer}: {state:?}");
+        assert!(
+            matches!(state, LayerStatus::Missing(_)),
+            "{layer}: {state:?}"
+        );
     }
 }
 
@@ -211,7 +217,7 @@ fn as_a_user() {
     let place = Place::new(Strength::Required);
     let outcome = place.run("id -u; echo x > made; cat made");
     assert_eq!(outcome.stdout.text(), "65534\nx\n");
-    assert_eq!(outcome.layer(Layer::Namespaces), Some(&State::On));
+    assert_eq!(outcome.layer(Layer::Namespaces), Some(&LayerStatus::On));
     assert!(
         !outcome.notes.contains(&Note::ProcessesUnlimited),
         "{:?}",
@@ -234,7 +240,7 @@ fn as_a_user() {
             .find(|found| found.layer == layer)
             .unwrap()
             .state;
-        assert_eq!(*state, State::On, "{layer}");
+        assert_eq!(*state, LayerStatus::On, "{layer}");
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use prowess_policy::profile::Strength;
-use prowess_sandbox::Options;
+use prowess_sandbox::CommandOptions;
 
 use crate::support::{Place, approved, strong_sets};
 
@@ -61,7 +61,7 @@ fn survivors(place: &mut Place, rounds: usize, deadline: bool) -> usize {
         }
         place
             .runner
-            .run(&approved(&line), &place.profile, Options::default())
+            .run(&approved(&line), &place.profile, CommandOptions::default())
             .unwrap();
         let start = Instant::now();
         while !surely_alive(&mark).is_empty() {

@@ -3,7 +3,7 @@
 use std::sync::mpsc;
 
 use prowess_policy::profile::Strength;
-use prowess_sandbox::{Cancel, End, Layer, Options, State, Stopped, Stream};
+use prowess_sandbox::{Cancel, CommandOptions, End, Layer, LayerStatus, Stopped, Stream};
 
 use crate::support::{Place, approved, can_identity, strong_sets};
 
@@ -29,7 +29,7 @@ fn a_command_runs_in_every_set_of_layers() {
         assert_eq!(outcome.stdout.text(), "hello\n");
         assert_eq!(outcome.stderr.text(), "there\n");
         assert_eq!(outcome.stopped, None);
-        assert_eq!(outcome.layer(Layer::Supervision), Some(&State::On));
+        assert_eq!(outcome.layer(Layer::Supervision), Some(&LayerStatus::On));
         assert_eq!(&*outcome.approved_by, "a person, this once");
         assert_eq!(
             outcome.words[1..4],
@@ -71,9 +71,9 @@ fn standard_input_is_empty_or_what_was_given() {
     for place in places() {
         assert_eq!(place.run("cat; echo end").stdout.text(), "end\n");
         let given = "given\n".repeat(100_000);
-        let options = Options {
+        let options = CommandOptions {
             stdin: Some(given.as_bytes()),
-            ..Options::default()
+            ..CommandOptions::default()
         };
         let outcome = place
             .runner
@@ -121,9 +121,9 @@ fn output_is_streamed_and_counted() {
             Stream::Out => out.extend_from_slice(bytes),
             Stream::Err => err.extend_from_slice(bytes),
         };
-        let options = Options {
+        let options = CommandOptions {
             on_output: Some(&mut collect),
-            ..Options::default()
+            ..CommandOptions::default()
         };
         let line = "for i in {1..100}; do echo line $i; done; echo oops >&2";
         let outcome = place
@@ -172,10 +172,10 @@ fn cancelling_ends_it_from_another_thread() {
             let mut on_output = move |_, _: &[u8]| {
                 let _ = ready.send(());
             };
-            let options = Options {
+            let options = CommandOptions {
                 cancel: Some(&cancel),
                 on_output: Some(&mut on_output),
-                ..Options::default()
+                ..CommandOptions::default()
             };
             let line = "echo ready; while :; do sleep 0.05; done";
             place
@@ -187,9 +187,9 @@ fn cancelling_ends_it_from_another_thread() {
         assert!(!outcome.success());
 
         // A handle that was used ends the next run too.
-        let options = Options {
+        let options = CommandOptions {
             cancel: Some(&cancel),
-            ..Options::default()
+            ..CommandOptions::default()
         };
         let next = place
             .runner

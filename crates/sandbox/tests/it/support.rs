@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 
 use prowess_policy::profile::{Profile, Strength};
 use prowess_policy::{Actor, ApprovalAnswer, Approved, Command, Gate};
-use prowess_sandbox::{ExecError, Layer, Options, Outcome, Runner};
+use prowess_sandbox::{CommandOptions, CommandOutcome, ExecError, Layer, Runner};
 
 /// A user that owns nothing.
 pub(crate) const NOBODY: u32 = 65534;
@@ -120,12 +120,12 @@ impl Place {
         self.here().join("outside")
     }
 
-    pub(crate) fn try_run(&self, line: &str) -> Result<Outcome, ExecError> {
+    pub(crate) fn try_run(&self, line: &str) -> Result<CommandOutcome, ExecError> {
         self.runner
-            .run(&approved(line), &self.profile, Options::default())
+            .run(&approved(line), &self.profile, CommandOptions::default())
     }
 
-    pub(crate) fn run(&self, line: &str) -> Outcome {
+    pub(crate) fn run(&self, line: &str) -> CommandOutcome {
         self.try_run(line)
             .unwrap_or_else(|error| panic!("`{line}`: {error}"))
     }

@@ -7,7 +7,7 @@ use std::os::unix::net::{SocketAddr, UnixListener};
 use std::path::Path;
 
 use prowess_policy::profile::Strength;
-use prowess_sandbox::{Layer, Options};
+use prowess_sandbox::{CommandOptions, Layer};
 
 use crate::support::{Place, Runtime, approved, as_nobody, mode, probe, root};
 
@@ -211,7 +211,7 @@ fn measure(column: &Column) -> BTreeMap<String, bool> {
         let line = format!("{} {}", probe().display(), words.join(" "));
         let outcome = place
             .runner
-            .run(&approved(&line), &place.profile, Options::default());
+            .run(&approved(&line), &place.profile, CommandOptions::default());
         let outcome = outcome.unwrap_or_else(|error| panic!("{}: {error}", column.title));
         assert!(outcome.success(), "{}: {outcome:?}", column.title);
         outcome.stdout.text().into_owned()

@@ -6,7 +6,7 @@
 
 use crate::command_output::{CommandOutput, MAX_COMMAND};
 use crate::input::{number, object, text};
-use crate::{Loaded, MAX_BYTES, Tool, ToolAnswer, ToolContext, ToolError, Why};
+use crate::{Loaded, MAX_BYTES, Tool, ToolAnswer, ToolContext, ToolError, ToolErrorKind};
 use prowess_traits::CommandResult;
 use serde_json::{Value, json};
 
@@ -73,7 +73,7 @@ impl Tool for Bash {
         loaded: &mut Loaded,
         input: &Value,
     ) -> Result<ToolAnswer, ToolError> {
-        let failed = |text: String| ToolError::new(Why::Failed, text);
+        let failed = |text: String| ToolError::new(ToolErrorKind::Failed, text);
         let Some(runner) = &context.services.runner else {
             return Err(failed("Running commands is not supported here.".to_owned()));
         };

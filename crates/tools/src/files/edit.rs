@@ -8,7 +8,7 @@
 
 use crate::answer::head;
 use crate::input::{object, text};
-use crate::{Loaded, Tool, ToolAnswer, ToolContext, ToolError, Why};
+use crate::{Loaded, Tool, ToolAnswer, ToolContext, ToolError, ToolErrorKind};
 use memchr::memmem;
 use prowess_diag::render::diff;
 use prowess_diag::wording::{count, shorten, size, tick};
@@ -93,7 +93,7 @@ impl Tool for Edit {
         let all = input.get("all").and_then(Value::as_bool).unwrap_or(false);
         if old == new {
             let text = "`old` and `new` are identical; nothing to change.";
-            return Err(ToolError::new(Why::Input, text));
+            return Err(ToolError::new(ToolErrorKind::Input, text));
         }
         let guard = PathGuard::new(context, loaded);
         let resolved = guard.resolve(text(input, "path"))?;
@@ -109,7 +109,7 @@ impl Tool for Edit {
                 }
                 let name = tick(shown(&resolved.name));
                 let text = format!("Cannot replace the text in {name}.");
-                ToolError::new(Why::Failed, text)
+                ToolError::new(ToolErrorKind::Failed, text)
             })
         };
         // Computed inside `permit`, so that a file that the gate denies is never read.
@@ -184,12 +184,12 @@ fn plan(
             "{name} is too large to edit (limit: {}).",
             size(MAX_WRITTEN as u64)
         );
-        return Err(ToolError::new(Why::Failed, text));
+        return Err(ToolError::new(ToolErrorKind::Failed, text));
     };
     let sample = &before[..before.len().min(SAMPLE)];
     if binary_kind(sample).is_some() && sample.contains(&0) {
         return Err(ToolError::new(
-            Why::Failed,
+            ToolErrorKind::Failed,
             format!("{name} is not a text file."),
         ));
     }
@@ -203,7 +203,12 @@ fn plan(
     }
     let new = if crlf { with_crlf(new) } else { new.to_owned() };
     match &*places {
-        [] => return Err(ToolError::new(Why::Failed, not_there(&name, &before, old))),
+        [] => {
+            return Err(ToolError::new(
+                ToolErrorKind::Failed,
+                not_there(&name, &before, old),
+            ));
+        }
         [_] => {}
         several if !all => {
             let mut lines: Vec<String> = several
@@ -220,7 +225,7 @@ fn plan(
                 several.len(),
                 lines.join(", ")
             );
-            return Err(ToolError::new(Why::Failed, text));
+            return Err(ToolError::new(ToolErrorKind::Failed, text));
         }
         _ => {}
     }
@@ -233,7 +238,7 @@ fn plan(
             "{name} would be larger than {} after the edit.",
             size(MAX_WRITTEN as u64)
         );
-        return Err(ToolError::new(Why::Failed, text));
+        return Err(ToolError::new(ToolErrorKind::Failed, text));
     }
     let mut after = Vec::with_capacity(before.len() + grown);
     let mut from = 0;

@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::{ToolError, Why};
+use crate::{ToolError, ToolErrorKind};
 use prowess_diag::suggest;
 use prowess_diag::wording::tick;
 use prowess_registry::fs::read::describe_kind;
@@ -313,37 +313,46 @@ impl Fault {
     ) -> ToolError {
         let name = tick(shown(&resolved.name));
         match self {
-            Self::Missing if verb == "write" => {
-                ToolError::new(Why::Failed, format!("Cannot write {name}: no such folder."))
-            }
+            Self::Missing if verb == "write" => ToolError::new(
+                ToolErrorKind::Failed,
+                format!("Cannot write {name}: no such folder."),
+            ),
             Self::Missing => {
                 let near = near(guard, resolved)
                     .map(|near| format!(" Did you mean {}?", tick(shown(&near))))
                     .unwrap_or_default();
-                ToolError::new(Why::NoFile, format!("File not found: {name}.{near}"))
+                ToolError::new(
+                    ToolErrorKind::NoFile,
+                    format!("File not found: {name}.{near}"),
+                )
             }
-            Self::NotAFile(kind) => {
-                ToolError::new(Why::NoFile, format!("{name} is {kind}, not a file."))
-            }
+            Self::NotAFile(kind) => ToolError::new(
+                ToolErrorKind::NoFile,
+                format!("{name} is {kind}, not a file."),
+            ),
             Self::Moved => ToolError::new(
-                Why::Denied,
+                ToolErrorKind::Denied,
                 format!(
                     "Access to {name} denied: its path was replaced by a link during the check."
                 ),
             ),
             Self::Changed => ToolError::new(
-                Why::Failed,
+                ToolErrorKind::Failed,
                 format!(
                     "{name} has changed since it was checked and was not modified. Read it again."
                 ),
             ),
             Self::System(error) => {
                 let error = std::io::Error::from(error);
-                ToolError::new(Why::Failed, format!("Cannot {verb} {name}: {error}."))
+                ToolError::new(
+                    ToolErrorKind::Failed,
+                    format!("Cannot {verb} {name}: {error}."),
+                )
             }
-            Self::Io(error) => {
-                ToolError::new(Why::Failed, format!("Cannot {verb} {name}: {error}."))
-            }
+            Self::Io(error) => ToolError::new(
+                ToolErrorKind::Failed,
+                format!("Cannot {verb} {name}: {error}."),
+            ),
         }
     }
 }

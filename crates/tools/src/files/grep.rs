@@ -6,7 +6,9 @@
 use std::collections::VecDeque;
 
 use crate::input::{number, object, text};
-use crate::{Loaded, MAX_BYTES, MAX_LINES, Tool, ToolAnswer, ToolContext, ToolError, Why};
+use crate::{
+    Loaded, MAX_BYTES, MAX_LINES, Tool, ToolAnswer, ToolContext, ToolError, ToolErrorKind,
+};
 use globset::GlobMatcher;
 use prowess_diag::wording::{count, size, tick};
 use prowess_registry::kind::SAMPLE;
@@ -182,7 +184,7 @@ fn expression(raw: &str, ignore_case: bool) -> Result<Regex, ToolError> {
             "{} is not a valid regular expression: {why}",
             tick(shown(raw))
         );
-        ToolError::new(Why::Input, text)
+        ToolError::new(ToolErrorKind::Input, text)
     })
 }
 

@@ -8,7 +8,9 @@ use std::sync::Arc;
 
 use crate::answer::head;
 use crate::input::{object, text};
-use crate::{Loaded, MAX_BYTES, MAX_LINES, Tool, ToolAnswer, ToolContext, ToolError, Why};
+use crate::{
+    Loaded, MAX_BYTES, MAX_LINES, Tool, ToolAnswer, ToolContext, ToolError, ToolErrorKind,
+};
 use prowess_diag::sanitize;
 use prowess_diag::wording::{size, tick};
 use prowess_policy::{ApprovalAnswer, Decision, GateAction, Verdict};
@@ -96,7 +98,10 @@ impl Tool for HttpGet {
             let fetched = self.fetcher.fetch(&url.text, &limits).map_err(|error| {
                 let name = tick(shown(&url.text));
                 let error = shown(&error.to_string());
-                ToolError::new(Why::Failed, format!("Cannot fetch {name}: {error}."))
+                ToolError::new(
+                    ToolErrorKind::Failed,
+                    format!("Cannot fetch {name}: {error}."),
+                )
             })?;
             let Some(elsewhere) = &fetched.elsewhere else {
                 return Ok(told(&url, &fetched));
@@ -108,19 +113,19 @@ impl Tool for HttpGet {
                     "{from} redirects to {to}, which was not followed: redirects to private networks \
                      are not allowed."
                 );
-                return Err(ToolError::new(Why::Denied, text));
+                return Err(ToolError::new(ToolErrorKind::Denied, text));
             }
             url = next;
         }
         let text = format!("Too many redirects: more than {MAX_REDIRECTS} to other hosts.");
-        Err(ToolError::new(Why::Failed, text))
+        Err(ToolError::new(ToolErrorKind::Failed, text))
     }
 }
 
 fn parse(raw: &str) -> Result<Url, ToolError> {
     url::parse(raw).map_err(|why| {
         let text = format!("{} is not a valid URL: {why}.", tick(shown(raw)));
-        ToolError::new(Why::Input, text)
+        ToolError::new(ToolErrorKind::Input, text)
     })
 }
 
@@ -141,7 +146,7 @@ fn permit(
     let decision = context.judge(loaded, &action);
     if url.class == AddressClass::Forbidden {
         let text = format!("{short} was refused: this address is never allowed.");
-        return Err(ToolError::new(Why::Denied, text));
+        return Err(ToolError::new(ToolErrorKind::Denied, text));
     }
     match decision.verdict {
         Verdict::Deny => Err(ToolError::denied(&short, &decision)),

@@ -10,7 +10,7 @@ use std::io::ErrorKind;
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Component, Path, PathBuf};
 
-use crate::{Judging, Loaded, ToolContext, ToolError, Why};
+use crate::{Judging, Loaded, ToolContext, ToolError, ToolErrorKind};
 use prowess_catalog::SkillForm;
 use prowess_diag::sanitize;
 use prowess_diag::wording::{shorten, tick};
@@ -129,7 +129,7 @@ impl<'w> PathGuard<'w> {
     pub(crate) fn resolve(&self, raw: &str) -> Result<ResolvedPath, ToolError> {
         let wrong = |why: &str| {
             ToolError::new(
-                Why::Input,
+                ToolErrorKind::Input,
                 format!("{} is not a valid path: {why}.", tick(shown(raw))),
             )
         };
@@ -146,7 +146,7 @@ impl<'w> PathGuard<'w> {
             Unsettled::Dangling => wrong("it contains a broken link"),
             Unsettled::Climbs => wrong("`..` follows a folder that does not exist"),
             Unsettled::System(error) => ToolError::new(
-                Why::NoFile,
+                ToolErrorKind::NoFile,
                 format!("Cannot access {}: {error}.", tick(shown(raw))),
             ),
         })?;
@@ -242,7 +242,7 @@ impl<'w> PathGuard<'w> {
         match self.barred(action, resolved) {
             Some(why) => {
                 let text = format!("{} was refused: {why}.", action.of(resolved));
-                Err(ToolError::new(Why::Denied, text))
+                Err(ToolError::new(ToolErrorKind::Denied, text))
             }
             None => Ok(()),
         }

@@ -8,7 +8,9 @@
 use std::borrow::Cow;
 
 use crate::input::{number, object, text};
-use crate::{Loaded, MAX_BYTES, MAX_LINES, Tool, ToolAnswer, ToolContext, ToolError, Why};
+use crate::{
+    Loaded, MAX_BYTES, MAX_LINES, Tool, ToolAnswer, ToolContext, ToolError, ToolErrorKind,
+};
 use memchr::memchr;
 use prowess_diag::wording::{count, shorten, size, thousands, tick};
 use prowess_registry::kind::{SAMPLE, binary_kind};
@@ -138,7 +140,7 @@ impl Tool for Read {
                     tick(shown(&resolved.name))
                 )
             };
-            return Err(ToolError::new(Why::Input, text));
+            return Err(ToolError::new(ToolErrorKind::Input, text));
         }
         Ok(told(&opened, &resolved, first, part))
     }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::{Judging, Loaded, ToolContext, ToolError, Why};
+use crate::{Judging, Loaded, ToolContext, ToolError, ToolErrorKind};
 use globset::{GlobBuilder, GlobMatcher};
 use ignore::WalkBuilder;
 use prowess_diag::wording::{count, tick};
@@ -78,7 +78,7 @@ impl<'w> Search<'w> {
         }
         if resolved.kind.is_none() {
             let text = format!("Folder not found: {}.", tick(shown(&resolved.name)));
-            return Err(ToolError::new(Why::NoFile, text));
+            return Err(ToolError::new(ToolErrorKind::NoFile, text));
         }
         let agreed = decision.rule.filter(|_| decision.verdict == Verdict::Ask);
         let agreed = agreed.map(|rule| rule.text);
@@ -218,7 +218,7 @@ fn can_read_ignore_files(folder: &Path) -> bool {
 pub(crate) fn pattern(raw: &str) -> Result<GlobMatcher, ToolError> {
     let wrong = |why: String| {
         ToolError::new(
-            Why::Input,
+            ToolErrorKind::Input,
             format!("{} is not a valid glob pattern: {why}.", tick(shown(raw))),
         )
     };

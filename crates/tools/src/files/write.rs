@@ -5,7 +5,7 @@
 
 use crate::answer::head;
 use crate::input::{object, text};
-use crate::{Loaded, Tool, ToolAnswer, ToolContext, ToolError, Why};
+use crate::{Loaded, Tool, ToolAnswer, ToolContext, ToolError, ToolErrorKind};
 use prowess_diag::render::diff;
 use prowess_diag::sanitize;
 use prowess_diag::wording::{size, tick};
@@ -81,7 +81,7 @@ impl Tool for Write {
                 size(content.len() as u64),
                 size(MAX_WRITTEN as u64)
             );
-            return Err(ToolError::new(Why::Input, text));
+            return Err(ToolError::new(ToolErrorKind::Input, text));
         }
         if resolved.missing > 1 && !guard.is_inside(&resolved.real) {
             let text = format!(
@@ -89,7 +89,7 @@ impl Tool for Write {
                  in the project.",
                 tick(shown(&resolved.name))
             );
-            return Err(ToolError::new(Why::Denied, text));
+            return Err(ToolError::new(ToolErrorKind::Denied, text));
         }
         let told = |fault: Fault| fault.told(&guard, &resolved, "write");
         // Read the old file before the prompt, so that the user sees exactly what is replaced.

@@ -75,7 +75,7 @@ impl fmt::Display for EventName {
 
 /// A tool call.
 #[derive(Clone, Copy, Debug)]
-pub struct ToolCall<'a> {
+pub struct HookToolCall<'a> {
     /// Name of the tool, as hooks receive it.
     pub name: &'a str,
     /// Other names that a hook may use for the tool: `Bash` for `run_command_line`.
@@ -93,12 +93,12 @@ pub enum HookEvent<'a> {
     /// A tool is about to be used.
     PreToolUse {
         /// The tool.
-        tool: ToolCall<'a>,
+        tool: HookToolCall<'a>,
     },
     /// A tool was used.
     PostToolUse {
         /// The tool.
-        tool: ToolCall<'a>,
+        tool: HookToolCall<'a>,
         /// Result of the tool.
         response: &'a Value,
     },
@@ -132,7 +132,7 @@ impl<'a> HookEvent<'a> {
     }
 
     /// Returns the tool call of the event.
-    pub fn tool(&self) -> Option<ToolCall<'a>> {
+    pub fn tool(&self) -> Option<HookToolCall<'a>> {
         match self {
             Self::PreToolUse { tool } | Self::PostToolUse { tool, .. } => Some(*tool),
             Self::Stop { .. } | Self::SessionStart { .. } | Self::UserPromptSubmit { .. } => None,
@@ -267,7 +267,7 @@ const TOOLS: &[(&[&str], ActionKind, &[&str])] = &[
 /// by a deny rule: every part of the line counts, and a line that cannot be parsed matches.
 pub(super) fn is_about(
     rule: &str,
-    tool: &ToolCall<'_>,
+    tool: &HookToolCall<'_>,
     input: &Value,
     context: &ToolContext,
 ) -> bool {

@@ -27,7 +27,7 @@ mod matcher;
 mod read;
 mod run;
 
-pub use event::{EventName, HookEvent, ToolCall};
+pub use event::{EventName, HookEvent, HookToolCall};
 pub use matcher::Matcher;
 pub use read::{Handler, HookSet, MAX_HANDLERS};
 pub use run::{HookEnd, HookOutcome, HookRun, HookState, Said, run_hooks};

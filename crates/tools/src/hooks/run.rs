@@ -7,7 +7,7 @@ use prowess_policy::{Approved, BoundScript, Command, Decision, GateOutcome, Prof
 use prowess_shell::script::{canonical, quote, write};
 use prowess_shell::{Word, lex, lex_bound};
 use prowess_traits::CommandResult;
-use prowess_trust::{SkillTrust, State};
+use prowess_trust::{SkillTrust, TrustState};
 use serde_json::Value;
 
 use super::answer::{Answer, shortened};
@@ -288,7 +288,7 @@ fn obstacle_of(context: &ToolContext, trust: &SkillTrust) -> Option<Box<str>> {
         .as_ref()
         .map(|store| store.state(place))
     {
-        Some(Ok(State::Trusted(record))) if record.digest == trust.digest => None,
+        Some(Ok(TrustState::Trusted(record))) if record.digest == trust.digest => None,
         _ => Some("the skill changed since it was loaded, or is no longer trusted".into()),
     }
 }

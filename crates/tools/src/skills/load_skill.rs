@@ -20,7 +20,7 @@ use crate::expand::ExpandError;
 use crate::listing;
 use crate::loaded::Loaded;
 use crate::names::{LOAD_SKILL, SKILL};
-use crate::tool::{Tool, ToolAnswer, ToolError, Why, object, text};
+use crate::tool::{Tool, ToolAnswer, ToolError, ToolErrorKind, object, text};
 
 /// Maximum length of the description of `skill`, in characters.
 const MAX_DESCRIPTION: usize = 8_000;
@@ -267,5 +267,12 @@ fn failed(error: &ActivationError) -> ToolError {
         error => error.to_string(),
     };
     let denied = matches!(error, ActivationError::Command(ExpandError::Denied { .. }));
-    ToolError::new(if denied { Why::Denied } else { Why::Failed }, text)
+    ToolError::new(
+        if denied {
+            ToolErrorKind::Denied
+        } else {
+            ToolErrorKind::Failed
+        },
+        text,
+    )
 }

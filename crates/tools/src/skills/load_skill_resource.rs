@@ -11,7 +11,7 @@ use std::path::Path;
 use prowess_catalog::{CatalogEntry, Scope, SkillForm};
 use prowess_diag::suggest;
 use prowess_diag::wording::{size, tick};
-use prowess_registry::resource::{Error, Resource};
+use prowess_registry::resource::{Resource, ResourceError};
 use prowess_registry::{ReadError, digest};
 use prowess_spec::{PathFault, ResourcePath};
 use serde_json::{Value, json};
@@ -21,7 +21,7 @@ use crate::cap;
 use crate::context::ToolContext;
 use crate::loaded::Loaded;
 use crate::names::LOAD_SKILL_RESOURCE;
-use crate::tool::{Tool, ToolAnswer, ToolError, Why, number, object, text};
+use crate::tool::{Tool, ToolAnswer, ToolError, ToolErrorKind, number, object, text};
 
 /// Default and maximum number of bytes to read. Leaves room for a note in the result.
 const MAX_PART: usize = cap::MAX_BYTES - 500;
@@ -186,15 +186,15 @@ fn wrong_path(raw: &str, fault: PathFault) -> ToolError {
         "{} is not a path inside the skill: {why}.",
         tick(shown(raw))
     );
-    ToolError::new(Why::NoFile, text)
+    ToolError::new(ToolErrorKind::NoFile, text)
 }
 
 fn unread(entry: &CatalogEntry, path: &str, error: &ReadError) -> ToolError {
     let name = shown(entry.name());
     let text = match error {
-        ReadError::File(Error::Missing { .. } | Error::NotAFile { .. }) => {
+        ReadError::File(ResourceError::Missing { .. } | ResourceError::NotAFile { .. }) => {
             let what = match error {
-                ReadError::File(Error::NotAFile { kind, .. }) => {
+                ReadError::File(ResourceError::NotAFile { kind, .. }) => {
                     format!(
                         "{} of the skill {name} is {kind}, not a file.",
                         tick(shown(path))
@@ -204,7 +204,7 @@ fn unread(entry: &CatalogEntry, path: &str, error: &ReadError) -> ToolError {
             };
             format!("{what}{}", others(entry, path))
         }
-        ReadError::File(Error::Read { source, .. }) => {
+        ReadError::File(ResourceError::Read { source, .. }) => {
             format!(
                 "Cannot read {} of the skill {name}: {source}.",
                 tick(shown(path))
@@ -215,7 +215,7 @@ fn unread(entry: &CatalogEntry, path: &str, error: &ReadError) -> ToolError {
             tick(shown(path))
         ),
     };
-    ToolError::new(Why::NoFile, text)
+    ToolError::new(ToolErrorKind::NoFile, text)
 }
 
 /// Suggests a similar path and lists the files of the skill.

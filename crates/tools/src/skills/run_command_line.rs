@@ -20,7 +20,7 @@ use crate::command_output::{CommandOutput, MAX_COMMAND};
 use crate::context::ToolContext;
 use crate::loaded::Loaded;
 use crate::names::RUN_COMMAND_LINE;
-use crate::tool::{Tool, ToolAnswer, ToolError, Why, object, text};
+use crate::tool::{Tool, ToolAnswer, ToolError, ToolErrorKind, object, text};
 
 /// Initial limit for one stream in bytes; reduced if the result would be too long.
 const STREAM: usize = 24_000;
@@ -88,11 +88,11 @@ impl Tool for RunCommandLine {
         };
         let skill = find(context, asked)?;
         let name = shown(skill.name());
-        let failed = |text: String| ToolError::new(Why::Failed, text);
+        let failed = |text: String| ToolError::new(ToolErrorKind::Failed, text);
         let known = loaded.get(skill.name());
         if self.skill.is_none() && known.is_none() {
             let text = format!("The skill {name} is not loaded. Load it first with load_skill.");
-            return Err(ToolError::new(Why::NoSkill, text));
+            return Err(ToolError::new(ToolErrorKind::NoSkill, text));
         }
         let snapshot = skill
             .read(context)
@@ -127,7 +127,7 @@ fn the_only(loaded: &Loaded) -> Result<&str, ToolError> {
         [only] => Ok(only),
         [] => {
             let text = "No skill is loaded. Load one first with load_skill.";
-            Err(ToolError::new(Why::NoSkill, text))
+            Err(ToolError::new(ToolErrorKind::NoSkill, text))
         }
         several => {
             let several: Vec<String> = several.iter().map(|name| shown(name)).collect();
@@ -135,7 +135,7 @@ fn the_only(loaded: &Loaded) -> Result<&str, ToolError> {
                 "Several skills are loaded. Set `skill_name` to one of them: {}",
                 listed(&several, 1_000).0
             );
-            Err(ToolError::new(Why::Input, text))
+            Err(ToolError::new(ToolErrorKind::Input, text))
         }
     }
 }

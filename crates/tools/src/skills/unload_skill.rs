@@ -10,7 +10,7 @@ use crate::access::{SkillAction, find, listed, permit, shown};
 use crate::context::ToolContext;
 use crate::loaded::Loaded;
 use crate::names::UNLOAD_SKILL;
-use crate::tool::{Tool, ToolAnswer, ToolError, Why, object, text};
+use crate::tool::{Tool, ToolAnswer, ToolError, ToolErrorKind, object, text};
 
 /// `unload_skill`.
 #[derive(Clone, Copy, Debug, Default)]
@@ -71,7 +71,7 @@ impl Tool for UnloadSkill {
                 names => format!("Loaded: {}", listed(names, 1_000).0),
             };
             let text = format!("The skill {} is not loaded. {is}", shown(&name));
-            return Err(ToolError::new(Why::NoSkill, text));
+            return Err(ToolError::new(ToolErrorKind::NoSkill, text));
         }
         let text = format!(
             "Unloaded the skill {}. Its instructions no longer apply.",

@@ -2,7 +2,7 @@
 //! approved.
 
 use prowess_policy::{ApprovalAnswer, Effect, PermissionMode};
-use prowess_tools::Why;
+use prowess_tools::ToolErrorKind;
 use serde_json::json;
 
 use crate::support::{Says, World, call, told};
@@ -56,7 +56,7 @@ fn paths_outside_the_project_always_prompt() {
             let error = call(&context, tool, &input).unwrap_err();
             let why = error.why();
             assert!(
-                matches!(why, Some(Why::Denied | Why::Input)),
+                matches!(why, Some(ToolErrorKind::Denied | ToolErrorKind::Input)),
                 "{tool} {path}: {error}"
             );
             assert!(
@@ -96,7 +96,11 @@ fn protected_paths_are_never_accessible() {
             ("grep", json!({ "path": path, "pattern": "." })),
         ] {
             let error = call(&context, tool, &input).unwrap_err();
-            assert_eq!(error.why(), Some(Why::Denied), "{tool} {path}: {error}");
+            assert_eq!(
+                error.why(),
+                Some(ToolErrorKind::Denied),
+                "{tool} {path}: {error}"
+            );
         }
     }
     let found = told(
@@ -140,7 +144,7 @@ fn protected_files_are_never_written() {
     ] {
         let input = json!({ "path": path, "content": "PWNED" });
         let error = call(&context, "write", &input).unwrap_err();
-        assert_eq!(error.why(), Some(Why::Denied), "{path}: {error}");
+        assert_eq!(error.why(), Some(ToolErrorKind::Denied), "{path}: {error}");
     }
     assert_eq!(world.get("repo/.agents/skills/s/SKILL.md"), skill);
     // They can still be read.

@@ -46,7 +46,7 @@ fn invalid_inputs_are_rejected() {
             let error = tool.call(&context, &mut loaded, &input).unwrap_err();
             assert_eq!(
                 error.why(),
-                Some(prowess_tools::Why::Input),
+                Some(prowess_tools::ToolErrorKind::Input),
                 "{}",
                 tool.name()
             );

@@ -8,7 +8,7 @@ use prowess_policy::{ApprovalAnswer, Effect, PermissionMode, PermissionRules, Ru
 use prowess_registry::{FileOptions, FileSource, Place, Registry};
 use prowess_test::ManualClock;
 use prowess_tools::files::file_tools;
-use prowess_tools::{Loaded, ToolAnswer, ToolContext, ToolError, WorkspacePaths};
+use prowess_tools::{Loaded, ToolAnswer, ToolContext, ToolError, ToolPaths};
 use prowess_traits::{ApprovalRequest, Approver, FetchError, FetchLimits, Fetched, Fetcher};
 use serde_json::Value;
 
@@ -83,7 +83,7 @@ impl World {
         registry.add_files(FileSource::new(place, FileOptions::default()));
         registry.refresh();
         let mut context = ToolContext::new(Arc::new(registry), Arc::new(ManualClock::at(1)));
-        context.settings.paths = WorkspacePaths {
+        context.settings.paths = ToolPaths {
             workspace: self.path("repo"),
             home: self.path("house"),
             ours: vec![self.path("ours")],

@@ -2,7 +2,7 @@
 
 use prowess_catalog::VisibilityOverride;
 use prowess_policy::{ApprovalAnswer, Effect, PermissionMode};
-use prowess_tools::{Loaded, Why};
+use prowess_tools::{Loaded, ToolErrorKind};
 use serde_json::json;
 
 use crate::support::{Says, World, call, gate, told};
@@ -182,7 +182,7 @@ fn invalid_input_is_an_error() {
         "list_skills",
         &json!({"scope": "moon"}),
     );
-    assert_eq!(wrong.unwrap_err().why(), Some(Why::Input));
+    assert_eq!(wrong.unwrap_err().why(), Some(ToolErrorKind::Input));
 }
 
 #[test]
@@ -202,7 +202,7 @@ fn rules_about_listing_apply() {
         "search_skills",
         &json!({"query": "pdf"}),
     );
-    assert_eq!(no.unwrap_err().why(), Some(Why::Denied));
+    assert_eq!(no.unwrap_err().why(), Some(ToolErrorKind::Denied));
     let yes = Says::new(ApprovalAnswer::Once);
     context.services.approver = yes.clone();
     assert_eq!(

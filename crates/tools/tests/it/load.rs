@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use prowess_policy::{ApprovalAnswer, Effect, PermissionMode};
 use prowess_registry::NewSkill;
-use prowess_tools::{CLOSING, Loaded, ToolContext, ToolSelection, Toolset, Why};
+use prowess_tools::{CLOSING, Loaded, ToolContext, ToolErrorKind, ToolSelection, Toolset};
 use prowess_traits::{DecisionRecorder, RecordedDecision};
 use serde_json::{Value, json};
 
@@ -289,7 +289,7 @@ fn failing_command_fails_the_call() {
     context.gate = gate(PermissionMode::Yolo, &[(Effect::Deny, "Bash(touch *)")]);
     let mut loaded = Loaded::default();
     let failed = call(&context, &mut loaded, "load_skill", &json!({"name": "bad"})).unwrap_err();
-    assert_eq!(failed.why(), Some(Why::Failed));
+    assert_eq!(failed.why(), Some(ToolErrorKind::Failed));
     assert!(
         failed
             .to_string()
@@ -303,7 +303,7 @@ fn failing_command_fails_the_call() {
         &json!({"name": "denied"}),
     );
     let denied = denied.unwrap_err();
-    assert_eq!(denied.why(), Some(Why::Denied));
+    assert_eq!(denied.why(), Some(ToolErrorKind::Denied));
     assert!(
         denied
             .to_string()
@@ -333,7 +333,7 @@ fn rules_match_every_name_of_a_skill() {
                 tool,
                 &json!({"name": "user:pdf"}),
             );
-            assert_eq!(no.unwrap_err().why(), Some(Why::Denied), "{rule}");
+            assert_eq!(no.unwrap_err().why(), Some(ToolErrorKind::Denied), "{rule}");
         }
     }
     let mut context = context();

@@ -1,7 +1,7 @@
 //! `load_skill_resource`.
 
 use prowess_policy::{Effect, PermissionMode};
-use prowess_tools::{Loaded, Why};
+use prowess_tools::{Loaded, ToolErrorKind};
 use serde_json::json;
 
 use crate::support::{World, call, gate, told};
@@ -174,7 +174,7 @@ fn rules_match_the_normalized_path() {
             "load_skill_resource",
             &input,
         );
-        assert_eq!(no.unwrap_err().why(), Some(Why::Denied), "{path}");
+        assert_eq!(no.unwrap_err().why(), Some(ToolErrorKind::Denied), "{path}");
     }
     let input = json!({"skill_name": "pdf", "resource_path": "scripts/fill.py"});
     assert_eq!(told(&context, "load_skill_resource", &input), "print(1)\n");

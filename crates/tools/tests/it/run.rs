@@ -1,7 +1,7 @@
 //! `run_command_line`.
 
 use prowess_policy::{ApprovalAnswer, Effect, PermissionMode};
-use prowess_tools::{Loaded, ToolContext, ToolSelection, Toolset, Why};
+use prowess_tools::{Loaded, ToolContext, ToolErrorKind, ToolSelection, Toolset};
 use prowess_trust::TrustStore;
 use serde_json::{Value, json};
 
@@ -148,7 +148,7 @@ fn skilled_crew_a4_a5_a6_c10_allowed_tools_is_a_ceiling_of_several_patterns() {
         "pwd -P",
     ] {
         let no = call(&context, &mut loaded, "run_command_line", &input(command)).unwrap_err();
-        assert_eq!(no.why(), Some(Why::Denied), "{command}");
+        assert_eq!(no.why(), Some(ToolErrorKind::Denied), "{command}");
     }
     assert_eq!(runner.ran(), 0);
     let no = call(&context, &mut loaded, "run_command_line", &input("ls")).unwrap_err();
@@ -164,7 +164,7 @@ fn skilled_crew_k3_without_allowed_tools_the_person_decides() {
     let (mut context, runner) = world.running();
     let mut loaded = with_skill(&context, "free");
     let no = call(&context, &mut loaded, "run_command_line", &input("pwd")).unwrap_err();
-    assert_eq!(no.why(), Some(Why::Denied));
+    assert_eq!(no.why(), Some(ToolErrorKind::Denied));
     let yes = Says::new(ApprovalAnswer::Once);
     context.services.approver = yes.clone();
     call(&context, &mut loaded, "run_command_line", &input("pwd")).unwrap();
@@ -187,7 +187,7 @@ fn invalid_allowed_tools_are_a_ceiling_too() {
     context.services.approver = Says::new(ApprovalAnswer::Once);
     let mut loaded = with_skill(&context, "odd");
     let no = call(&context, &mut loaded, "run_command_line", &input("pwd")).unwrap_err();
-    assert_eq!((no.why(), runner.ran()), (Some(Why::Denied), 0));
+    assert_eq!((no.why(), runner.ran()), (Some(ToolErrorKind::Denied), 0));
 }
 
 #[test]
@@ -270,7 +270,7 @@ fn sub_run_commands_run_as_its_skill() {
         "content"
     );
     let other = json!({"reason": "", "commandLine": "pwd", "skill_name": "free"});
-    assert_eq!(run(&other).unwrap_err().why(), Some(Why::Input));
+    assert_eq!(run(&other).unwrap_err().why(), Some(ToolErrorKind::Input));
 }
 
 #[test]
@@ -293,7 +293,7 @@ fn skilled_crew_t1_t2_t3_both_fields_are_needed() {
         ),
     ] {
         let error = call(&context, &mut loaded, "run_command_line", &input).unwrap_err();
-        assert_eq!(error.why(), Some(Why::Input));
+        assert_eq!(error.why(), Some(ToolErrorKind::Input));
         assert!(error.to_string().contains(&format!("`{field}`")), "{error}");
     }
     assert_eq!(runner.ran(), 0);

@@ -1,6 +1,6 @@
 //! `submit`.
 
-use prowess_tools::{Loaded, Submit, ToolSelection, Toolset, Why};
+use prowess_tools::{Loaded, Submit, ToolErrorKind, ToolSelection, Toolset};
 use serde_json::{Value, json};
 
 use crate::support::World;
@@ -42,7 +42,7 @@ fn agentick_a_wrong_result_comes_back_with_its_paths() {
     let result = json!({"lines": [1, "2", 3.5], "kind": "joke", "title": "crash"});
     let error = tools(issue()).call(&context, &mut Loaded::default(), "submit", &result);
     let error = error.unwrap_err();
-    assert_eq!(error.why(), Some(Why::Input));
+    assert_eq!(error.why(), Some(ToolErrorKind::Input));
     assert_eq!(
         error.to_string(),
         "Invalid input for submit:

@@ -14,7 +14,7 @@ use prowess_policy::{
 use prowess_registry::{FileOptions, FileSource, Place, Registry};
 use prowess_test::ManualClock;
 use prowess_tools::{
-    Loaded, ToolAnswer, ToolContext, ToolError, ToolSelection, Toolset, WorkspacePaths,
+    Loaded, ToolAnswer, ToolContext, ToolError, ToolPaths, ToolSelection, Toolset,
 };
 use prowess_traits::{
     ApprovalRequest, Approver, CommandError, CommandOutput, CommandResult, CommandRunner, SkillUse,
@@ -76,10 +76,10 @@ impl World {
         registry.refresh();
         let mut context =
             ToolContext::new(Arc::new(registry), Arc::new(ManualClock::at(1_000_000_000)));
-        context.settings.paths = WorkspacePaths {
+        context.settings.paths = ToolPaths {
             workspace: self.path("repo"),
             home: self.path("home"),
-            ..WorkspacePaths::default()
+            ..ToolPaths::default()
         };
         context.settings.closing = None;
         context

@@ -2,7 +2,7 @@
 
 use prowess_catalog::VisibilityOverride;
 use prowess_policy::{Effect, PermissionMode};
-use prowess_tools::{Loaded, Why};
+use prowess_tools::{Loaded, ToolErrorKind};
 use serde_json::json;
 
 use crate::support::{World, call, gate};
@@ -30,7 +30,7 @@ fn loaded_skills_can_be_unloaded() {
     assert_eq!(answer.value, json!({"skill_name": "a", "loaded": ["b"]}));
     let again = call(&context, &mut loaded, "unload_skill", &json!({"name": "a"})).unwrap_err();
     assert_eq!(again.to_string(), "The skill a is not loaded. Loaded: b");
-    assert_eq!(again.why(), Some(Why::NoSkill));
+    assert_eq!(again.why(), Some(ToolErrorKind::NoSkill));
     // A loaded skill can be unloaded after it was disabled.
     context
         .settings
@@ -56,8 +56,8 @@ fn rule_can_deny_unloading() {
     call(&context, &mut loaded, "load_skill", &json!({"name": "a"})).unwrap();
     context.gate = gate(PermissionMode::Yolo, &[(Effect::Deny, "skill:a/unload")]);
     let no = call(&context, &mut loaded, "unload_skill", &json!({"name": "a"})).unwrap_err();
-    assert_eq!(no.why(), Some(Why::Denied));
+    assert_eq!(no.why(), Some(ToolErrorKind::Denied));
     let wrong = call(&context, &mut loaded, "unload_skill", &json!({})).unwrap_err();
-    assert_eq!(wrong.why(), Some(Why::Input));
+    assert_eq!(wrong.why(), Some(ToolErrorKind::Input));
     assert!(loaded.get("a").is_some());
 }

@@ -6,7 +6,7 @@ use prowess_catalog::{Scope, SkillOrigin};
 use prowess_diag::wording;
 use prowess_policy::profile::Strength;
 use prowess_registry::{Notice, Registry, WatchMode, WatchOptions};
-use prowess_sandbox::{Runner, Task, Trial};
+use prowess_sandbox::{Runner, SelfTest, Trial};
 
 /// How many skills that cannot be read are named.
 const MOST_FAULTS: usize = 20;
@@ -18,7 +18,7 @@ pub(super) enum State {
     Good,
     /// Worth knowing; nothing is wrong.
     Odd,
-    /// To be mended.
+    /// Needs a fix.
     Bad,
 }
 
@@ -102,7 +102,7 @@ pub(super) fn folders(registry: &Registry, show: &dyn Fn(&Path) -> String) -> Ve
     checks
 }
 
-/// Skills that cannot be read, that are shadowed, or that had to be mended to be read.
+/// Skills that cannot be read, that are shadowed, or that had to be repaired to be read.
 pub(super) fn skills(registry: &Registry, show: &dyn Fn(&Path) -> String) -> Vec<Check> {
     let catalog = registry.snapshot();
     let report = registry.report();
@@ -137,15 +137,15 @@ pub(super) fn skills(registry: &Registry, show: &dyn Fn(&Path) -> String) -> Vec
         found.hint = Some("see `prowess list --all`".to_owned());
         checks.push(found);
     }
-    let mended = catalog
+    let repaired = catalog
         .entries()
         .iter()
         .filter(|entry| entry.skill.problems > 0)
         .count();
-    if mended > 0 {
+    if repaired > 0 {
         let text = format!(
             "{} could only be read by mending the text",
-            wording::count(mended, "skill")
+            wording::count(repaired, "skill")
         );
         let mut found = Check::new("skill", State::Odd, text);
         found.hint = Some("see `prowess validate`".to_owned());
@@ -204,7 +204,7 @@ pub(super) fn cache(folder: Option<&Path>, show: &dyn Fn(&Path) -> String) -> Ch
 
 /// Tries each layer of the sandbox, and ordinary work in it.
 pub(super) fn sandbox(runner: &Runner, strength: Strength) -> Vec<Check> {
-    use prowess_sandbox::State as Layer;
+    use prowess_sandbox::LayerStatus as Layer;
     let layers = match prowess_sandbox::layers(runner) {
         Ok(layers) => layers,
         Err(error) => return vec![Check::new("sandbox", State::Bad, error.to_string())],
@@ -231,17 +231,17 @@ pub(super) fn sandbox(runner: &Runner, strength: Strength) -> Vec<Check> {
 }
 
 /// Describes how a task went, and what to do if it failed.
-fn work(task: Task, trial: &Trial) -> Check {
+fn work(task: SelfTest, trial: &Trial) -> Check {
     let (can, cannot) = match task {
-        Task::Write => (
+        SelfTest::Write => (
             "commands can write in a project",
             "commands cannot write in a project",
         ),
-        Task::Git => (
+        SelfTest::Git => (
             "`git status` works in a project",
             "`git status` fails in a project",
         ),
-        Task::Script => (
+        SelfTest::Script => (
             "scripts of a project run",
             "scripts of a project do not run",
         ),

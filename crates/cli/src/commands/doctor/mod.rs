@@ -106,7 +106,7 @@ fn settings(loaded: &LoadedConfig, environment: &Environment) -> Vec<Check> {
             ConfigError::Wrong { report } => {
                 checks.extend(about(report));
                 if let Some(last) = checks.pop() {
-                    let hint = "the file is not used until it is mended; its schema is printed by `prowess schema config`";
+                    let hint = "the file is not used until it is fixed; its schema is printed by `prowess schema config`";
                     checks.push(last.hint(hint));
                 }
             }
