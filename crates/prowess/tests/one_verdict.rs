@@ -64,16 +64,13 @@ fn check_grants(grants: &[(String, bool)]) {
     for ((grant, expected), trusted) in grants.iter().zip(&trusted) {
         assert_eq!(trusted.text, *grant);
         assert_eq!(linted.contains(grant), *expected, "lint about {grant}");
-        match PermissionRule::parse(grant, Effect::Allow) {
-            Ok(rule) => {
-                assert_eq!(rule.is_unrestricted(), *expected, "policy about {grant}");
-                assert_eq!(trusted.unrestricted, *expected, "trust about {grant}");
-            }
+        if let Ok(rule) = PermissionRule::parse(grant, Effect::Allow) {
+            assert_eq!(rule.is_unrestricted(), *expected, "policy about {grant}");
+            assert_eq!(trusted.unrestricted, *expected, "trust about {grant}");
+        } else {
             // A shell keyword: the grant allows nothing.
-            Err(_) => {
-                assert!(trusted.fault.is_some(), "trust about {grant}");
-                assert!(!trusted.unrestricted, "trust about {grant}");
-            }
+            assert!(trusted.fault.is_some(), "trust about {grant}");
+            assert!(!trusted.unrestricted, "trust about {grant}");
         }
     }
 }

@@ -234,7 +234,7 @@ pub(crate) fn conversation(request: &Request) -> String {
     for part in request.messages.iter().flat_map(|message| &message.parts) {
         match part {
             MessagePart::Text { text, .. } | MessagePart::Reasoning { text, .. } => {
-                all.push_str(text)
+                all.push_str(text);
             }
             MessagePart::Call(call) => all.push_str(&format!("{} {}", call.name, call.input)),
             MessagePart::Result(result) => all.push_str(&result.text),
