@@ -202,7 +202,7 @@ fn timeout_can_be_set() {
     let input = json!({ "command": "echo begun; sleep 600", "timeout_ms": 500 });
     let answer = call(&context, &mut Loaded::default(), "bash", &input).unwrap();
     assert_eq!(answer.value["timedOut"], true);
-    assert!(answer.text.starts_with("Stopped after ") && answer.text.contains("begun"));
+    assert!(answer.text.starts_with("Timed out after ") && answer.text.contains("begun"));
 }
 
 fn large_output_keeps_beginning_and_end() {

@@ -30,7 +30,7 @@ pub(crate) const TESTS: Tests = tests! {
 };
 
 fn is_summary(request: &Request) -> bool {
-    conversation(request).starts_with("Below is the beginning of a conversation")
+    conversation(request).starts_with("Below is the start of a conversation")
 }
 
 /// Calls `flood` `turns` times for results of `bytes` bytes, and then answers.
@@ -248,7 +248,7 @@ fn summary_does_not_look_like_new_request() {
     talk(&engine);
     let first = model.last().messages[0].text();
     assert!(
-        first.starts_with("[The beginning of this conversation was left out"),
+        first.starts_with("[The start of this conversation was removed to save space"),
         "{first}"
     );
     assert!(first.contains("This is not a new request."));
@@ -373,7 +373,7 @@ fn case_128_truncated_skill_can_be_loaded_again() {
     for part in [
         "Text of two.",
         "Text of five.",
-        "rest of the instructions of the skill long",
+        "rest of the instructions of skill long",
     ] {
         assert_eq!(last.matches(part).count(), 1, "{part}");
     }

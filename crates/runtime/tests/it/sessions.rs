@@ -323,7 +323,7 @@ fn truncated_reply_is_continued() {
         let pause = session.proceed(&never()).await.unwrap();
         assert_eq!(pause, Pause::Answered("the second half".into()));
     });
-    assert!(conversation(&model.last()).contains("cut off"));
+    assert!(conversation(&model.last()).contains("was truncated"));
 }
 
 fn empty_reply_ends_turn() {

@@ -314,8 +314,8 @@ mod tests {
             System::Folder("/etc".into()),
             System::Link("/bin".into(), "usr/bin".into()),
         ];
-        let hidden = ["/w/keys", "/w/token", "/etc/shadow", "/home/x/.ssh"].map(PathBuf::from);
-        let mounts = mounts(&system, &roots, &hidden, Some(Path::new("/home/x")), &disk);
+        let hidden = ["/w/keys", "/w/token", "/etc/shadow", "/person/.ssh"].map(PathBuf::from);
+        let mounts = mounts(&system, &roots, &hidden, Some(Path::new("/person")), &disk);
         let (steps, stubs) = shown(&mounts);
         assert_eq!(
             steps,
@@ -325,7 +325,7 @@ mod tests {
              proc /proc\n\
              dev /dev\n\
              scratch /tmp\n\
-             folder /home/x\n\
+             folder /person\n\
              hide-file /etc/shadow\n\
              read /skill\n\
              write /w\n\
