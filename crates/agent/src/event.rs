@@ -318,7 +318,7 @@ impl RecordedAnswer {
     }
 }
 
-/// How a session or a run ended. `T` is the type of the result.
+/// The end of a session or a run. `T` is the type of the result.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "how", rename_all = "snake_case")]
 pub enum Ending<T = Value> {
@@ -331,7 +331,7 @@ pub enum Ending<T = Value> {
     },
     /// It ended without a result.
     Declined {
-        /// What the model said instead.
+        /// The reply of the model.
         why: String,
     },
     /// A limit was reached.

@@ -12,7 +12,7 @@ use prowess_registry::{FileOptions, Notice, Place, Registry};
 use crate::args::GlobalArgs;
 use crate::commands::targets;
 use crate::env::Environment;
-use crate::error::CliError;
+use crate::output::Failure;
 use crate::output::Printer;
 
 /// Maximum number of notices printed.
@@ -31,7 +31,7 @@ impl Library {
         global: &GlobalArgs,
         environment: &Environment,
         printer: &Printer,
-    ) -> Result<Self, CliError> {
+    ) -> Result<Self, Failure> {
         let (config, warnings) = settings(environment)?;
         for report in warnings.iter().filter(|_| !printer.is_quiet()) {
             printer.findings(report);
@@ -44,7 +44,7 @@ impl Library {
         config: Config,
         global: &GlobalArgs,
         environment: &Environment,
-    ) -> Result<Self, CliError> {
+    ) -> Result<Self, Failure> {
         check_flags(global)?;
         let place = place(global, &config, environment);
         let precedence = config.precedence.unwrap_or_default();
@@ -64,9 +64,9 @@ impl Library {
     }
 
     /// Returns the visibility policy of a configured agent, or the default policy.
-    pub(crate) fn policy(&self, agent: Option<&str>) -> Result<Visibility, CliError> {
+    pub(crate) fn policy(&self, agent: Option<&str>) -> Result<Visibility, Failure> {
         self.config.policy(agent, &self.catalog()).map_err(|fault| {
-            let error = CliError::new(fault.to_string());
+            let error = Failure::new(fault.to_string());
             match &fault {
                 AgentError::Unknown {
                     near: Some(near), ..
@@ -126,7 +126,7 @@ pub(crate) fn place(global: &GlobalArgs, config: &Config, environment: &Environm
 }
 
 /// Returns the configuration and its warnings.
-pub(crate) fn settings(environment: &Environment) -> Result<(Config, Vec<FileReport>), CliError> {
+pub(crate) fn settings(environment: &Environment) -> Result<(Config, Vec<FileReport>), Failure> {
     let loaded = load(environment);
     match loaded.faults.into_iter().next() {
         Some(fault) => Err(unusable(fault)),
@@ -140,13 +140,13 @@ pub(crate) fn load(environment: &Environment) -> LoadedConfig {
     prowess_config::load(&environment.settings(), &show)
 }
 
-fn unusable(fault: ConfigError) -> CliError {
-    let error = CliError::new(fault.to_string());
+fn unusable(fault: ConfigError) -> Failure {
+    let error = Failure::new(fault.to_string());
     match fault {
         ConfigError::Unreadable { source, .. } => error.cause(source),
         ConfigError::Wrong { report } => {
             let error = error.hint("run `prowess schema config` to print its schema");
-            CliError {
+            Failure {
                 report: Some(report),
                 ..error
             }
@@ -156,7 +156,7 @@ fn unusable(fault: ConfigError) -> CliError {
 }
 
 /// Returns an error if a folder given with `--skills-dir` does not exist.
-pub(crate) fn check_flags(global: &GlobalArgs) -> Result<(), CliError> {
+pub(crate) fn check_flags(global: &GlobalArgs) -> Result<(), Failure> {
     let Some(folder) = global.skills_dir.iter().find(|folder| !folder.is_dir()) else {
         return Ok(());
     };
@@ -166,14 +166,14 @@ pub(crate) fn check_flags(global: &GlobalArgs) -> Result<(), CliError> {
         "does not exist"
     };
     Err(
-        CliError::new(format!("`--skills-dir {}` {is}", folder.display()))
+        Failure::new(format!("`--skills-dir {}` {is}", folder.display()))
             .hint("pass a folder that contains skills"),
     )
 }
 
 /// Converts a failed lookup into an error that suggests similar names.
-pub(crate) fn not_found(fault: &SkillNotFound) -> CliError {
-    let error = CliError::new(fault.to_string());
+pub(crate) fn not_found(fault: &SkillNotFound) -> Failure {
+    let error = Failure::new(fault.to_string());
     if fault.near.is_empty() {
         error.hint("list skills with `prowess list`, or search with `prowess find WORDS`")
     } else {

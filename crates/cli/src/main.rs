@@ -53,7 +53,7 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(cli: &Cli, environment: &Environment, printer: &Printer) -> Result<Exit, error::CliError> {
+fn run(cli: &Cli, environment: &Environment, printer: &Printer) -> Result<Exit, output::Failure> {
     let global = &cli.global;
     match &cli.command {
         None => commands::overview::run(global, environment, printer),

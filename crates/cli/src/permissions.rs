@@ -12,8 +12,8 @@ use prowess_shell::{Word, script};
 use prowess_tools::SkillSnapshot;
 
 use crate::env::Environment;
-use crate::error::CliError;
 use crate::library::Library;
+use crate::output::Failure;
 
 /// Returns the root of the repository, or the current folder outside of one.
 pub(crate) fn workspace(environment: &Environment) -> PathBuf {
@@ -44,13 +44,13 @@ pub(crate) fn paths(environment: &Environment) -> HostPaths {
 }
 
 /// Adds rules given as flags. Fails on an invalid rule.
-pub(crate) fn add(gate: &mut Gate, effect: Effect, rules: &[String]) -> Result<(), CliError> {
+pub(crate) fn add(gate: &mut Gate, effect: Effect, rules: &[String]) -> Result<(), Failure> {
     for text in rules {
         let known = gate.rules.unread().len();
         gate.rules.add(effect, text, RuleSource::Flag);
         if let Some(unread) = gate.rules.unread().get(known) {
             let message = format!("invalid rule `{}`", sanitize::line(&unread.fault.text));
-            return Err(CliError::new(message)
+            return Err(Failure::new(message)
                 .cause(&unread.fault.why)
                 .hint("valid rules are e.g. `Bash(git status:*)`, `Read(src/**)`, `WebFetch(domain:example.com)`"));
         }
@@ -63,9 +63,9 @@ pub(crate) fn read(
     entry: &CatalogEntry,
     library: &Library,
     environment: &Environment,
-) -> Result<SkillSnapshot, CliError> {
+) -> Result<SkillSnapshot, Failure> {
     let failed = |error: &dyn std::error::Error| {
-        let base = CliError::new(format!(
+        let base = Failure::new(format!(
             "cannot read the skill `{}`",
             sanitize::line(&entry.skill.name)
         ));

@@ -14,7 +14,7 @@ pub enum Lifetime {
 /// An approval for more than one request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PermissionGrant {
-    /// What is granted.
+    /// The grant.
     pub what: GrantScope,
     /// The lifetime.
     pub lifetime: Lifetime,

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use crate::approved::{Command, Plan};
 
-/// How much of the sandbox must be there.
+/// The layers of the sandbox that a run requires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Strength {
     /// Refuse to run where a layer is missing.
@@ -37,10 +37,10 @@ impl Strength {
     }
 }
 
-/// What a command may touch, and how much of everything it may use.
+/// The files, resources and limits of a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Profile {
-    /// How much of the sandbox must be there.
+    /// The layers of the sandbox that a run requires.
     pub strength: Strength,
     /// The folder it starts in. Absolute.
     pub cwd: PathBuf,
@@ -61,7 +61,7 @@ pub struct Profile {
     pub network: bool,
     /// Variables of the environment beyond the fixed list, by name and value.
     pub environment: Vec<(Box<str>, Box<str>)>,
-    /// How much it may use.
+    /// The resource limits.
     pub limits: Limits,
 }
 
@@ -279,7 +279,7 @@ const GIT_STASH: &[&str] = &[
     "--index",
 ];
 
-/// How much of everything a command may use.
+/// The resource limits of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Wall-clock time in milliseconds.
@@ -318,14 +318,14 @@ impl Default for Limits {
     }
 }
 
-/// Where work happens.
+/// The folders of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Setting {
     /// The folder of the skill that the command belongs to.
     pub skill: Option<PathBuf>,
     /// The project.
     pub workspace: PathBuf,
-    /// Whether the command may write in the project.
+    /// `true` if the command may write in the project.
     pub edits: bool,
     /// The person's home folder.
     pub home: PathBuf,
@@ -333,7 +333,7 @@ pub struct Setting {
     pub ours: Vec<PathBuf>,
 }
 
-/// What in a project decides what git, a shell, an editor or an agent executes later: unwritable,
+/// Paths in a project that decide what git, a shell, an editor or an agent executes later: read-only,
 /// even where it does not exist yet. A name that ends in `/` is a folder. `.git` is not listed: the
 /// sandbox protects every repository it finds.
 pub const PROTECTED_IN_PROJECT: &[&str] = &[
@@ -393,7 +393,7 @@ pub const PROTECTED_IN_PROJECT: &[&str] = &[
     ".bazelrc",
 ];
 
-/// What in a home folder decides what runs later: unwritable.
+/// Paths in a home folder that decide what runs later: read-only.
 pub const PROTECTED_IN_HOME: &[&str] = &[
     ".bashrc",
     ".bash_profile",
@@ -444,7 +444,7 @@ pub const PROTECTED_IN_HOME: &[&str] = &[
     "bin/",
 ];
 
-/// What in a home folder holds keys and other people's words: unreadable.
+/// Paths in a home folder with keys and private data: unreadable.
 pub const KEYS_IN_HOME: &[&str] = &[
     ".ssh",
     ".gnupg",

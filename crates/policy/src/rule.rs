@@ -94,7 +94,7 @@ pub enum CommandRule {
 pub struct RuleFault {
     /// The rule as it was written, shortened.
     pub text: Box<str>,
-    /// What is wrong and what to write instead.
+    /// The error and the correct form.
     pub why: Box<str>,
 }
 

@@ -64,7 +64,7 @@ pub enum ResourceError {
     Path {
         /// The requested path.
         path: String,
-        /// What is wrong with it.
+        /// The error.
         fault: PathFault,
     },
     /// The file does not exist.

@@ -8,7 +8,7 @@ fn main() {
     divan::main();
 }
 
-/// A body of about so many bytes: text, code, links, and a placeholder or command here and there.
+/// Returns a body of about `bytes` bytes: text, code, links, and a placeholder or command here and there.
 fn body(bytes: usize) -> String {
     let part = "## Step\n\nRead the notes about $ARGUMENTS in [the guide](references/guide.md), then \
                 compare $0 with `$1` and write down what differs.\n\n```bash\nawk '{print $1}' \

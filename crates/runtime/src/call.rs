@@ -410,8 +410,11 @@ impl Session {
         // The permission rules and the schema of the tool apply here as well.
         let (tools, context) = (Arc::clone(&self.tools), Arc::clone(&self.context));
         let (asked, resolved) = (call.clone(), Some(skill.clone()));
-        let admitted =
-            blocking(move || tools.admit(&context, &asked.name, &asked.input, resolved)).await?;
+        let admitted = blocking(move || {
+            let admitted = tools.admit(&context, &asked.name, &asked.input, resolved);
+            admitted.map(|_| ())
+        })
+        .await?;
         let above = self
             .journal
             .run
@@ -440,6 +443,22 @@ impl Session {
                 return Ok(());
             }
         };
+        if input != call.input {
+            // A hook changed the arguments, so the rules apply to the new ones.
+            let (tools, context) = (Arc::clone(&self.tools), Arc::clone(&self.context));
+            let (name, changed) = (call.name.clone(), input.clone());
+            let resolved = Some(skill.clone());
+            let admitted = blocking(move || {
+                let admitted = tools.admit(&context, &name, &changed, resolved);
+                admitted.map(|_| ())
+            });
+            if let Err(error) = admitted.await? {
+                trace::failed(span, trace::REFUSED);
+                return self
+                    .answered(ToolResult::error(call, error.to_string()))
+                    .await;
+            }
+        }
         let arguments = arguments_field(&call.name).and_then(|field| input.get(field));
         let sub = SubRun {
             arguments: arguments

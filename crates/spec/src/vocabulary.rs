@@ -35,8 +35,8 @@ pub const HOOK_EVENTS: &[&str] = &[
 
 /// File extensions of scripts.
 pub const SCRIPT_ENDINGS: &[&str] = &[
-    "sh", "bash", "zsh", "py", "js", "mjs", "cjs", "ts", "mts", "rb", "pl", "php", "lua", "ps1",
-    "r", "R", "go", "rs", "swift", "awk", "sql",
+    "sh", "bash", "zsh", "fish", "py", "js", "mjs", "cjs", "ts", "mts", "rb", "pl", "php", "lua",
+    "ps1", "r", "R", "go", "rs", "swift", "awk", "sql",
 ];
 
 /// Returns `true` if a description says when to use a skill. Covers common languages; text in an

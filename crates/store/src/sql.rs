@@ -1,6 +1,6 @@
 //! All SQLite statements. Another dialect would be another file like this one.
 //!
-//! Statements contain no logic: `Usage::add` in `crates/catalog` decides what a use changes, and
+//! Statements contain no logic: `SkillUsage::add` in `crates/catalog` decides what a use changes, and
 //! `summarize` and `follow` in `memory_sessions.rs` decide what is known about a session.
 
 /// The application id in the file header: `Prow`.

@@ -6,12 +6,13 @@ use prowess_catalog::visibility::{Audience, CatalogView};
 use prowess_diag::suggest;
 use prowess_diag::wording::tick;
 use prowess_policy::Verdict;
+use prowess_render::Arguments;
 use serde_json::Value;
 
 use crate::access::{SkillAction, find, is_forbidden, permit, permit_tool, shown, tool_rules};
 use crate::context::ToolContext;
 use crate::loaded::Loaded;
-use crate::names::{LOAD_SKILL_RESOURCE, LOAD_SKILL_RESOURCES};
+use crate::names::{LOAD_SKILL_RESOURCE, LOAD_SKILL_RESOURCES, arguments_field};
 use crate::schema::{Schema, SchemaFault};
 use crate::skills::{
     ListSkills, LoadSkill, LoadSkillResource, RunCommandLine, SearchSkills, Submit, UnloadSkill,
@@ -234,7 +235,16 @@ impl Toolset {
             Some(skill) => skill,
             None => find(context, asked)?,
         };
-        permit(context, &skill, SkillAction::Load, "")?;
+        // A rule may be about the arguments: `Skill(deploy prod*)`.
+        let field = arguments_field(name).unwrap_or("arguments");
+        let arguments = input.get(field).cloned();
+        let arguments = arguments.map_or_else(Arguments::none, Arguments::from_json);
+        permit(
+            context,
+            &skill,
+            SkillAction::Load,
+            arguments.raw().unwrap_or_default(),
+        )?;
         Ok(skill)
     }
 }

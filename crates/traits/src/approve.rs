@@ -6,7 +6,7 @@ use prowess_policy::{ApprovalAnswer, Decision, GateAction};
 
 /// Asks a person for approval.
 pub trait Approver: Send + Sync + Debug {
-    /// Asks and waits for the answer. Returns [`Answer::No`] if there is nobody to ask.
+    /// Asks and waits for the answer. Returns [`ApprovalAnswer::No`] if no user is present.
     fn ask(&self, question: &ApprovalRequest<'_>) -> ApprovalAnswer;
 }
 

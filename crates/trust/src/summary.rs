@@ -12,6 +12,7 @@ use prowess_registry::files_of;
 use prowess_shell::{Word, finder, programs};
 use prowess_spec::body::{self, BodyItemKind, ItemContext, ScanDetail};
 use prowess_spec::parse;
+use prowess_spec::vocabulary::SCRIPT_ENDINGS;
 
 use crate::store::{TrustError, digest_of};
 
@@ -165,12 +166,8 @@ fn read(path: &Path) -> std::io::Result<Vec<u8>> {
 }
 
 fn is_script(path: &Path) -> bool {
-    let known = [
-        "sh", "bash", "zsh", "fish", "py", "js", "mjs", "cjs", "ts", "rb", "pl", "php", "lua",
-        "ps1",
-    ];
     path.extension()
-        .is_some_and(|extension| known.iter().any(|known| extension == *known))
+        .is_some_and(|extension| SCRIPT_ENDINGS.iter().any(|known| extension == *known))
 }
 
 /// Collects the programs of a command that communicate with other machines.

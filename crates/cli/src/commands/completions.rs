@@ -12,19 +12,18 @@ use prowess_registry::{FileOptions, Registry};
 
 use crate::args::{self, CompletionsArgs};
 use crate::env::Environment;
-use crate::error::CliError;
 use crate::library;
-use crate::output::{Exit, Printer};
+use crate::output::{Exit, Failure, Printer};
 
 /// Maximum length of the help of a candidate.
 const LONGEST_HELP: usize = 80;
 
 /// Prints the completion script of a shell.
-pub(crate) fn run(args: &CompletionsArgs, printer: &Printer) -> Result<Exit, CliError> {
+pub(crate) fn run(args: &CompletionsArgs, printer: &Printer) -> Result<Exit, Failure> {
     let shells = Shells::builtins();
     let Some(shell) = shells.completer(&args.shell) else {
         let known: Vec<&str> = shells.names().collect();
-        let error = CliError::new(format!(
+        let error = Failure::new(format!(
             "unsupported shell {}: expected {}",
             wording::tick(&args.shell),
             wording::either(known.iter().map(wording::tick))
@@ -37,7 +36,7 @@ pub(crate) fn run(args: &CompletionsArgs, printer: &Printer) -> Result<Exit, Cli
     let mut script = Vec::new();
     shell
         .write_registration("COMPLETE", "prowess", "prowess", "prowess", &mut script)
-        .map_err(|error| CliError::new("cannot write the completion script").cause(error))?;
+        .map_err(|error| Failure::new("cannot write the completion script").cause(error))?;
     printer.verbatim(&script)?;
     Ok(Exit::Done)
 }

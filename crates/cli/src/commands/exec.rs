@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 
-use crate::output::{Exit, Foreign, Printer};
+use crate::output::{Exit, Failure, Foreign, Printer};
 use prowess_diag::{sanitize, wording};
 use prowess_policy::profile::{Setting, Strength};
 use prowess_policy::{
@@ -13,7 +13,6 @@ use serde_json::json;
 
 use crate::args::{ExecArgs, GlobalArgs};
 use crate::env::Environment;
-use crate::error::CliError;
 use crate::library::{self, Library};
 use crate::permissions;
 
@@ -22,7 +21,7 @@ pub(crate) fn run(
     global: &GlobalArgs,
     environment: &Environment,
     printer: &Printer,
-) -> Result<Exit, CliError> {
+) -> Result<Exit, Failure> {
     let library = Library::open(global, environment, printer)?;
     let catalog = library.catalog();
     let entry = catalog
@@ -88,7 +87,7 @@ fn refused(
     args: &ExecArgs,
     decision: &prowess_policy::Decision,
     printer: &Printer,
-) -> Result<Exit, CliError> {
+) -> Result<Exit, Failure> {
     if args.json {
         printer.json(&json!({
             "schema": "prowess.exec/1",
@@ -99,7 +98,7 @@ fn refused(
         }))?;
         return Ok(Exit::Denied);
     }
-    let mut error = CliError::new("the command was not run").cause(permissions::explain(decision));
+    let mut error = Failure::new("the command was not run").cause(permissions::explain(decision));
     if let Some(remedy) = &decision.remedy {
         let remedy = sanitize::line(remedy);
         error = error.hint(match remedy.strip_prefix("allow it with ") {
@@ -117,7 +116,7 @@ fn profile(
     library: &Library,
     environment: &Environment,
     place: Option<&std::path::Path>,
-) -> Result<Profile, CliError> {
+) -> Result<Profile, Failure> {
     let skill = place.map(|place| {
         if place.is_dir() {
             place
@@ -140,7 +139,7 @@ fn profile(
     profile.strength = match &args.sandbox {
         None => library.config.sandbox.unwrap_or_default(),
         Some(word) => Strength::parse(word).ok_or_else(|| {
-            CliError::new(format!("invalid value `{word}` for `--sandbox`"))
+            Failure::new(format!("invalid value `{word}` for `--sandbox`"))
                 .hint("expected `required`, `best-effort` or `off`")
         })?,
     };
@@ -159,8 +158,8 @@ fn start(
     profile: &Profile,
     args: &ExecArgs,
     runner: Option<Runner>,
-) -> Result<CommandOutcome, CliError> {
-    let runner = runner.ok_or_else(|| CliError::new("the sandbox helper is not available"))?;
+) -> Result<CommandOutcome, Failure> {
+    let runner = runner.ok_or_else(|| Failure::new("the sandbox helper is not available"))?;
     let out = RefCell::new(Foreign::new(std::io::stdout()));
     let err = RefCell::new(Foreign::new(std::io::stderr()));
     let mut pass_on = |stream: Stream, bytes: &[u8]| {
@@ -182,8 +181,8 @@ fn start(
     Ok(outcome)
 }
 
-fn failed(error: &ExecError) -> CliError {
-    let failure = CliError::new("the command was not run").cause(error);
+fn failed(error: &ExecError) -> Failure {
+    let failure = Failure::new("the command was not run").cause(error);
     match error {
         ExecError::LayerMissing { .. } | ExecError::Unprotectable { .. } => failure
             .hint("check the sandbox with `prowess doctor`, or run with the available layers: `--sandbox best-effort`"),

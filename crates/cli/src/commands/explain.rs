@@ -7,10 +7,9 @@ use prowess_lint::rules::{self, LintRule, RULES};
 use serde_json::json;
 
 use crate::args::ExplainArgs;
-use crate::error::CliError;
-use crate::output::{Cell, Exit, Printer, Table, bold};
+use crate::output::{Cell, Exit, Failure, Printer, Table, bold};
 
-pub(crate) fn run(args: &ExplainArgs, printer: &Printer) -> Result<Exit, CliError> {
+pub(crate) fn run(args: &ExplainArgs, printer: &Printer) -> Result<Exit, Failure> {
     let Some(name) = &args.rule else {
         if args.json {
             printer.json(&json!({ "schema": "prowess.explain/1", "rules": RULES.iter().map(prowess_lint::page::rule).collect::<Vec<_>>() }))?;
@@ -33,9 +32,9 @@ pub(crate) fn run(args: &ExplainArgs, printer: &Printer) -> Result<Exit, CliErro
 }
 
 /// Finds a rule by name. The error suggests a similar name.
-pub(crate) fn find(name: &str) -> Result<&'static LintRule, CliError> {
+pub(crate) fn find(name: &str) -> Result<&'static LintRule, Failure> {
     rules::find(name).ok_or_else(|| {
-        let error = CliError::new(format!("no rule named `{name}`"));
+        let error = Failure::new(format!("no rule named `{name}`"));
         let ids = || RULES.iter().map(|rule| rule.id);
         let begins = || ids().find(|id| name.len() > 2 && id.starts_with(name));
         match suggest::nearest(name, ids()).or_else(begins) {

@@ -9,20 +9,19 @@ use prowess_search::{SearchHit, SearchMode, SearchQuery};
 use super::list;
 use crate::args::{FindArgs, GlobalArgs};
 use crate::env::Environment;
-use crate::error::CliError;
 use crate::library::Library;
-use crate::output::{Cell, Exit, Printer, Table};
+use crate::output::{Cell, Exit, Failure, Printer, Table};
 
 pub(crate) fn run(
     args: &FindArgs,
     global: &GlobalArgs,
     environment: &Environment,
     printer: &Printer,
-) -> Result<Exit, CliError> {
+) -> Result<Exit, Failure> {
     let text = args.words.join(" ");
     let metadata = args.meta.iter().map(|pair| {
         pair.split_once('=').ok_or_else(|| {
-            CliError::new(format!(
+            Failure::new(format!(
                 "invalid value `{pair}` for `--meta`: expected KEY=VALUE"
             ))
             .hint("e.g. `--meta team=docs`")

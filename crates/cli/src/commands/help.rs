@@ -5,8 +5,7 @@ use prowess_diag::suggest;
 
 use crate::args::{self, HelpArgs};
 use crate::env::VARIABLES;
-use crate::error::CliError;
-use crate::output::{Exit, Printer, wrap};
+use crate::output::{Exit, Failure, Printer, wrap};
 
 /// Help topics.
 const TOPICS: &[(&str, &str)] = &[
@@ -73,7 +72,7 @@ severity of a rule with `--severity RULE=LEVEL`, or in the configuration:
 ];
 
 /// Prints the root help.
-pub(crate) fn overview(printer: &Printer) -> Result<Exit, CliError> {
+pub(crate) fn overview(printer: &Printer) -> Result<Exit, Failure> {
     printer.answer(&usage_error::page(&mut args::readable()))?;
     Ok(Exit::Done)
 }
@@ -83,7 +82,7 @@ pub(crate) fn topics<'a>() -> impl Iterator<Item = &'a str> {
     TOPICS.iter().map(|(name, _)| *name).chain(["environment"])
 }
 
-pub(crate) fn run(args: &HelpArgs, printer: &Printer) -> Result<Exit, CliError> {
+pub(crate) fn run(args: &HelpArgs, printer: &Printer) -> Result<Exit, Failure> {
     let Some(subject) = &args.subject else {
         return overview(printer);
     };
@@ -105,7 +104,7 @@ pub(crate) fn run(args: &HelpArgs, printer: &Printer) -> Result<Exit, CliError> 
         .get_subcommands()
         .map(|command| command.get_name().to_owned())
         .collect();
-    let error = CliError::new(format!("no help for `{subject}`"));
+    let error = Failure::new(format!("no help for `{subject}`"));
     Err(
         match suggest::nearest(subject, known.iter().map(String::as_str).chain(topics())) {
             Some(near) => error.hint(format!("did you mean `prowess help {near}`?")),

@@ -16,16 +16,15 @@ use serde_json::Value;
 use super::targets;
 use crate::args::{GlobalArgs, ListArgs};
 use crate::env::Environment;
-use crate::error::CliError;
 use crate::library::Library;
-use crate::output::{Cell, Exit, Printer, Table, bold, wrap};
+use crate::output::{Cell, Exit, Failure, Printer, Table, bold, wrap};
 
 pub(crate) fn run(
     args: &ListArgs,
     global: &GlobalArgs,
     environment: &Environment,
     printer: &Printer,
-) -> Result<Exit, CliError> {
+) -> Result<Exit, Failure> {
     let library = Library::open(global, environment, printer)?;
     let policy = library.policy(args.agent.as_deref())?;
     let listing = Listing {
@@ -75,7 +74,7 @@ pub(crate) fn run(
 }
 
 /// Parses the name of a scope.
-pub(crate) fn parse_scope(word: &str) -> Result<Scope, CliError> {
+pub(crate) fn parse_scope(word: &str) -> Result<Scope, Failure> {
     let known = Scope::ALL.map(Scope::as_str);
     // These scopes are empty outside of a run.
     let known = known
@@ -85,7 +84,7 @@ pub(crate) fn parse_scope(word: &str) -> Result<Scope, CliError> {
         .filter(|_| known.clone().any(|scope| *scope == word))
         .ok_or_else(|| {
             let list = wording::either(known.clone().map(wording::tick));
-            let error = CliError::new(format!(
+            let error = Failure::new(format!(
                 "invalid value `{word}` for `--scope`: expected {list}"
             ));
             match suggest::nearest(word, known.copied()) {
@@ -147,7 +146,7 @@ impl Listing<'_> {
             .collect()
     }
 
-    fn print(&self, catalog: &Catalog, printer: &Printer) -> Result<(), CliError> {
+    fn print(&self, catalog: &Catalog, printer: &Printer) -> Result<(), Failure> {
         let rows = self.rows(catalog);
         if rows.is_empty() {
             printer.status(if catalog.entries().is_empty() {
@@ -291,7 +290,7 @@ fn print_changes(
     as_json: bool,
     environment: &Environment,
     printer: &Printer,
-) -> Result<(), CliError> {
+) -> Result<(), Failure> {
     if set.lagged {
         printer.warn("some changes were missed; run `prowess list` again");
     }

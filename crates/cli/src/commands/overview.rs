@@ -10,9 +10,8 @@ use prowess_diag::{sanitize, wording};
 use super::{prompt, targets};
 use crate::args::GlobalArgs;
 use crate::env::Environment;
-use crate::error::CliError;
 use crate::library::Library;
-use crate::output::{Exit, Printer, bold, cut};
+use crate::output::{Exit, Failure, Printer, bold, cut};
 
 /// Column of the commands.
 const COMMAND_COLUMN: usize = 52;
@@ -21,7 +20,7 @@ pub(crate) fn run(
     global: &GlobalArgs,
     environment: &Environment,
     printer: &Printer,
-) -> Result<Exit, CliError> {
+) -> Result<Exit, Failure> {
     let library = Library::open(global, environment, printer)?;
     let catalog = library.catalog();
     let own = catalog
@@ -99,7 +98,7 @@ fn facts(
     library: &Library,
     catalog: &Catalog,
     environment: &Environment,
-) -> Result<String, CliError> {
+) -> Result<String, Failure> {
     let report = library.registry.report();
     let policy = library.policy(None)?;
     let shadowed = catalog

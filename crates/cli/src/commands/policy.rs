@@ -1,6 +1,6 @@
 //! `prowess policy`
 
-use crate::output::{Cell, Exit, Printer, Table, bold, wrap};
+use crate::output::{Cell, Exit, Failure, Printer, Table, bold, wrap};
 use anstyle::{AnsiColor, Style};
 use prowess_diag::{sanitize, wording};
 use prowess_policy::{Actor, Decision, Effect, GateAction, Verdict};
@@ -8,7 +8,6 @@ use prowess_shell::{ShellLine, SimpleCommand, lex};
 
 use crate::args::{CheckArgs, GlobalArgs, PolicyArgs, PolicyCommand, PolicyShowArgs};
 use crate::env::Environment;
-use crate::error::CliError;
 use crate::library::{self, Library};
 use crate::permissions;
 
@@ -20,7 +19,7 @@ pub(crate) fn run(
     global: &GlobalArgs,
     environment: &Environment,
     printer: &Printer,
-) -> Result<Exit, CliError> {
+) -> Result<Exit, Failure> {
     match &args.command {
         PolicyCommand::Check(args) if args.jsonl => check_lines(),
         PolicyCommand::Check(args) => check(args, global, environment, printer),
@@ -33,7 +32,7 @@ fn check(
     global: &GlobalArgs,
     environment: &Environment,
     printer: &Printer,
-) -> Result<Exit, CliError> {
+) -> Result<Exit, Failure> {
     let (config, warnings) = library::settings(environment)?;
     for report in warnings.iter().filter(|_| !printer.is_quiet()) {
         printer.findings(report);
@@ -133,12 +132,12 @@ fn text(line: &str, decision: &Decision, words: Option<&[Vec<String>]>, width: u
 }
 
 /// Reads JSON Lines from standard input and prints one result per line.
-fn check_lines() -> Result<Exit, CliError> {
+fn check_lines() -> Result<Exit, Failure> {
     let output = std::io::BufWriter::with_capacity(1 << 16, std::io::stdout().lock());
     match prowess::inspect::answer_lines(std::io::stdin().lock(), output) {
         // A closed pipe is not an error.
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(Exit::Done),
-        Err(error) => Err(CliError::new("cannot read the input or write the results").cause(error)),
+        Err(error) => Err(Failure::new("cannot read the input or write the results").cause(error)),
         Ok(()) => Ok(Exit::Done),
     }
 }
@@ -147,7 +146,7 @@ fn show(
     args: &PolicyShowArgs,
     environment: &Environment,
     printer: &Printer,
-) -> Result<Exit, CliError> {
+) -> Result<Exit, Failure> {
     let (config, _) = library::settings(environment)?;
     let mode = config.mode.unwrap_or_default();
     let strength = config.sandbox.unwrap_or_default();

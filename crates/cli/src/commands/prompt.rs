@@ -9,9 +9,8 @@ use prowess_diag::wording;
 
 use crate::args::{GlobalArgs, PromptArgs, PromptFormatArg};
 use crate::env::Environment;
-use crate::error::CliError;
 use crate::library::Library;
-use crate::output::{Exit, Printer, wrap};
+use crate::output::{Exit, Failure, Printer, wrap};
 use crate::usage;
 
 /// Number of skills that count as recently used.
@@ -24,7 +23,7 @@ pub(crate) fn run(
     global: &GlobalArgs,
     environment: &Environment,
     printer: &Printer,
-) -> Result<Exit, CliError> {
+) -> Result<Exit, Failure> {
     if let Some(name) = &args.skill {
         return super::render::run(name, args, global, environment, printer);
     }
@@ -33,11 +32,11 @@ pub(crate) fn run(
         .as_deref()
         .is_some_and(|word| word != "skills-ref")
     {
-        return Err(CliError::new("`--compat NAME` requires `--skill`").hint("add `--skill NAME`"));
+        return Err(Failure::new("`--compat NAME` requires `--skill`").hint("add `--skill NAME`"));
     }
     let compat = args.compat.is_some();
     if compat && args.format != PromptFormatArg::Xml {
-        return Err(CliError::new("`--compat` requires `--format xml`").hint("add `--format xml`"));
+        return Err(Failure::new("`--compat` requires `--format xml`").hint("add `--format xml`"));
     }
     let library = Library::open(global, environment, printer)?;
     let policy = library.policy(args.agent.as_deref())?;

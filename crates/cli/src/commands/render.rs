@@ -1,6 +1,6 @@
 //! `prowess prompt --skill`: prints what a model receives when it loads a skill.
 
-use crate::output::{Exit, Printer};
+use crate::output::{Exit, Failure, Printer};
 use crate::setup::{self, Setup};
 use prowess::{Activation, ActivationRequest, SkillSnapshot, activate, open};
 use prowess_catalog::visibility::{Audience, LookupRefusal};
@@ -11,7 +11,6 @@ use serde_json::Value;
 
 use crate::args::{GlobalArgs, PromptArgs};
 use crate::env::Environment;
-use crate::error::CliError;
 use crate::library::{self, Library};
 use crate::permissions;
 
@@ -21,14 +20,14 @@ pub(crate) fn run(
     global: &GlobalArgs,
     environment: &Environment,
     printer: &Printer,
-) -> Result<Exit, CliError> {
+) -> Result<Exit, Failure> {
     let library = Library::open(global, environment, printer)?;
     let mut context = Setup::new(library, args.agent.as_deref(), environment)?.context();
     // Looking at a skill is not using it.
     context.services.usage = None;
     if let Some(word) = &args.compat {
         context.settings.compat = Compat::parse(word).ok_or_else(|| {
-            CliError::new(format!("invalid value `{word}` for `--compat`"))
+            Failure::new(format!("invalid value `{word}` for `--compat`"))
                 .hint("expected `claude-code`, `agentick` or `goose`")
         })?;
     }
@@ -62,7 +61,7 @@ pub(crate) fn run(
     Ok(Exit::Done)
 }
 
-fn arguments(args: &PromptArgs) -> Result<Arguments, CliError> {
+fn arguments(args: &PromptArgs) -> Result<Arguments, Failure> {
     let text = args.arguments.as_deref();
     Ok(
         match setup::arguments(text, args.args_json.as_deref(), &args.arg)? {
@@ -80,7 +79,7 @@ fn refused(
     skill: Option<&SkillSnapshot>,
     environment: &Environment,
     printer: &Printer,
-) -> Result<Exit, CliError> {
+) -> Result<Exit, Failure> {
     match error {
         ActivationError::Unsafe { name, diagnostics } => {
             let path = skill.map_or("", |skill| &*skill.skill.location);
@@ -91,9 +90,9 @@ fn refused(
                 text: Some(text.into()),
                 diagnostics,
             };
-            let failure = CliError::new(format!("skill `{name}` is not safe to use"))
+            let failure = Failure::new(format!("skill `{name}` is not safe to use"))
                 .hint("its arguments would be run as shell code; use the form shown above");
-            Err(CliError {
+            Err(Failure {
                 report: Some(Box::new(report)),
                 ..failure
             })
@@ -102,11 +101,11 @@ fn refused(
             Err(library::not_found(&fault))
         }
         ActivationError::NotFound(refusal) => {
-            Err(CliError::new(refusal.to_string()).hint(format!("run `prowess why {name}`")))
+            Err(Failure::new(refusal.to_string()).hint(format!("run `prowess why {name}`")))
         }
         ActivationError::Command(ExpandError::Denied { command, decision }) => {
             let mut failure =
-                CliError::new(format!("`{}` is not permitted", sanitize::line(&command)))
+                Failure::new(format!("`{}` is not permitted", sanitize::line(&command)))
                     .cause(permissions::explain(&decision));
             if let Some(remedy) = &decision.remedy {
                 failure = failure.hint(sanitize::line(remedy).into_owned());
@@ -123,12 +122,12 @@ fn refused(
         }) => {
             printer.aside(&sanitize::block(&format!("{}\n", output.trim_end())));
             Err(
-                CliError::new(format!("`{}` failed: {how}", sanitize::line(&command))).hint(
+                Failure::new(format!("`{}` failed: {how}", sanitize::line(&command))).hint(
                     "a skill is only loaded if its commands succeed; append `|| true` to make one optional",
                 ),
             )
         }
-        error => Err(CliError::new(
+        error => Err(Failure::new(
             sanitize::block(&error.to_string()).into_owned(),
         )),
     }

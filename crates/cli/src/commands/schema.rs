@@ -5,10 +5,9 @@ use prowess_diag::suggest;
 use prowess_spec::schema::SCHEMAS;
 
 use crate::args::SchemaArgs;
-use crate::error::CliError;
-use crate::output::{Exit, Printer};
+use crate::output::{Exit, Failure, Printer};
 
-pub(crate) fn run(args: &SchemaArgs, printer: &Printer) -> Result<Exit, CliError> {
+pub(crate) fn run(args: &SchemaArgs, printer: &Printer) -> Result<Exit, Failure> {
     let all = || {
         SCHEMAS
             .iter()
@@ -27,7 +26,7 @@ pub(crate) fn run(args: &SchemaArgs, printer: &Printer) -> Result<Exit, CliError
     } else if name == config::SCHEMA_NAME {
         printer.json(&config::schema())?;
     } else {
-        let error = CliError::new(format!("no schema named `{name}`"));
+        let error = Failure::new(format!("no schema named `{name}`"));
         return Err(match suggest::nearest(name, all().map(|(name, _)| name)) {
             Some(near) => error.hint(format!("did you mean `{near}`?")),
             None => error.hint("list the schemas with `prowess schema`"),

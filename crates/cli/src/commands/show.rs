@@ -16,19 +16,19 @@ use prowess_spec::{PackageListing, ParsedSkill, parse, tokens};
 use super::targets::{self, Meant};
 use crate::args::{GlobalArgs, ShowArgs};
 use crate::env::Environment;
-use crate::error::{CliError, no_digest};
-use crate::output::{Exit, Printer, bold, wrap};
+use crate::error::no_digest;
+use crate::output::{Exit, Failure, Printer, bold, wrap};
 
 pub(crate) fn run(
     args: &ShowArgs,
     global: &GlobalArgs,
     environment: &Environment,
     printer: &Printer,
-) -> Result<Exit, CliError> {
+) -> Result<Exit, Failure> {
     let profile = match &args.profile {
         None => LintProfile::default(),
         Some(name) => LintProfile::parse(name).ok_or_else(|| {
-            CliError::new(format!("invalid value `{name}` for `--profile`"))
+            Failure::new(format!("invalid value `{name}` for `--profile`"))
                 .hint("expected `spec`, `claude-code` or `lenient`")
         })?,
     };
@@ -36,7 +36,7 @@ pub(crate) fn run(
         Meant::Path(path) => path,
         Meant::Memory { location, text } => {
             if args.file.as_deref().is_some_and(|file| file != "SKILL.md") {
-                return Err(CliError::new("a bundled skill consists of SKILL.md only"));
+                return Err(Failure::new("a bundled skill consists of SKILL.md only"));
             }
             if args.file.is_some() {
                 printer.verbatim(&text)?;
@@ -57,7 +57,7 @@ pub(crate) fn run(
     outcome.unwrap_or_else(|| {
         let shown = targets::display(&path, environment);
         let hint = format!("check the skills in subfolders with `prowess validate {shown}`");
-        Err(CliError::new(format!("SKILL.md not found in `{shown}`")).hint(hint))
+        Err(Failure::new(format!("SKILL.md not found in `{shown}`")).hint(hint))
     })
 }
 
@@ -67,7 +67,7 @@ fn show(
     profile: LintProfile,
     environment: &Environment,
     printer: &Printer,
-) -> Result<Exit, CliError> {
+) -> Result<Exit, Failure> {
     let Found {
         path: file,
         bytes,
@@ -137,10 +137,10 @@ fn show(
     Ok(Exit::Done)
 }
 
-fn unreadable(file: &Path, fault: &prowess_spec::ReadFault, environment: &Environment) -> CliError {
+fn unreadable(file: &Path, fault: &prowess_spec::ReadFault, environment: &Environment) -> Failure {
     use prowess_spec::ReadFault;
     let shown = targets::display(file, environment);
-    CliError::new(match fault {
+    Failure::new(match fault {
         ReadFault::Missing => format!("`{shown}` does not exist"),
         ReadFault::NotAFile(what) => format!("`{shown}` is {what}, not a regular file"),
         ReadFault::TooLarge { bytes } => {
@@ -155,7 +155,7 @@ fn print_properties(
     parsed: &ParsedSkill<'_>,
     findings: &[Diagnostic],
     printer: &Printer,
-) -> Result<Exit, CliError> {
+) -> Result<Exit, Failure> {
     match reference::properties(parsed, findings) {
         Ok(properties) => {
             printer.json(&properties)?;
@@ -163,7 +163,7 @@ fn print_properties(
         }
         Err(fatal) => {
             printer.error(
-                &CliError::new(fatal.message.clone())
+                &Failure::new(fatal.message.clone())
                     .hint(format!("run `prowess explain {}`", fatal.rule)),
             );
             Ok(Exit::No)

@@ -10,8 +10,7 @@ use serde_json::json;
 use super::targets;
 use crate::args::ShowArgs;
 use crate::env::Environment;
-use crate::error::CliError;
-use crate::output::{Exit, Printer};
+use crate::output::{Exit, Failure, Printer};
 
 pub(crate) fn run(
     skill: &Path,
@@ -19,7 +18,7 @@ pub(crate) fn run(
     args: &ShowArgs,
     environment: &Environment,
     printer: &Printer,
-) -> Result<Exit, CliError> {
+) -> Result<Exit, Failure> {
     let folder = resource::folder_of(skill);
     let opened = SkillFolder::open(&folder);
     let read =
@@ -66,8 +65,8 @@ pub(crate) fn run(
     }
 }
 
-fn explain(error: ResourceError, folder: &Path, environment: &Environment) -> CliError {
-    let base = CliError::new(error.to_string());
+fn explain(error: ResourceError, folder: &Path, environment: &Environment) -> Failure {
+    let base = Failure::new(error.to_string());
     match error {
         ResourceError::Missing { path } => {
             let files = digest::files(folder).unwrap_or_default();

@@ -6,17 +6,16 @@ use prowess_traits::{SkillUsageSummary, UsageStore};
 
 use crate::args::StatsArgs;
 use crate::env::Environment;
-use crate::error::CliError;
-use crate::output::{Cell, Exit, Printer, Table};
+use crate::output::{Cell, Exit, Failure, Printer, Table};
 use crate::usage;
 
 pub(crate) fn run(
     args: &StatsArgs,
     environment: &Environment,
     printer: &Printer,
-) -> Result<Exit, CliError> {
+) -> Result<Exit, Failure> {
     let Some(store) = usage::store(environment) else {
-        return Err(CliError::new("cannot find a home folder for the store")
+        return Err(Failure::new("cannot find a home folder for the store")
             .hint("set `PROWESS_HOME` or `PROWESS_STORE_URL`"));
     };
     let limit = if args.limit == 0 {
@@ -25,7 +24,7 @@ pub(crate) fn run(
         args.limit
     };
     let summary = store.summary(None, limit).map_err(|error| {
-        CliError::new(usage::explain(&error, &store, environment))
+        Failure::new(usage::explain(&error, &store, environment))
             .hint("run `prowess doctor` to check the store")
     })?;
     if args.json {

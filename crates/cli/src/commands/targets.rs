@@ -7,8 +7,8 @@ use prowess_diag::{suggest, wording};
 
 use crate::args::GlobalArgs;
 use crate::env::Environment;
-use crate::error::CliError;
 use crate::library::Library;
+use crate::output::Failure;
 use crate::output::Printer;
 
 /// Maximum number of files that are compared with a mistyped path.
@@ -34,7 +34,7 @@ pub(crate) fn resolve(
     global: &GlobalArgs,
     environment: &Environment,
     printer: &Printer,
-) -> Result<Meant, CliError> {
+) -> Result<Meant, Failure> {
     if typed.symlink_metadata().is_ok() {
         let ending = typed
             .extension()
@@ -47,7 +47,7 @@ pub(crate) fn resolve(
                 "`{}` is neither a folder nor a Markdown file",
                 typed.display()
             );
-            return Err(CliError::new(message).hint("pass the folder of a skill, or its SKILL.md"));
+            return Err(Failure::new(message).hint("pass the folder of a skill, or its SKILL.md"));
         }
         return Ok(Meant::Path(typed.to_owned()));
     }
@@ -68,7 +68,7 @@ pub(crate) fn resolve(
     let is_name = |name: &&str| !name.is_empty() && (!name.contains('/') || name.contains(':'));
     let name = typed.to_str().filter(is_name);
     let Some(name) = name else {
-        let error = CliError::new(format!("path does not exist: `{}`", typed.display()));
+        let error = Failure::new(format!("path does not exist: `{}`", typed.display()));
         return Err(match near {
             Some(near) => error.hint(meant(&near)),
             None => error.hint(format!(
@@ -86,7 +86,7 @@ pub(crate) fn resolve(
     match resolved {
         Ok(entry) if entry.skill.form == SkillForm::Memory => {
             let text = library.registry.text(&entry.skill.id).map_err(|error| {
-                CliError::new(format!("cannot read {}", wording::tick(name))).cause(error)
+                Failure::new(format!("cannot read {}", wording::tick(name))).cause(error)
             })?;
             Ok(Meant::Memory {
                 location: entry.skill.location.to_string(),
@@ -103,13 +103,13 @@ pub(crate) fn resolve(
             ))
         }
         Err(fault) if fault.near.is_empty() && near.is_some() => {
-            let error = CliError::new(format!(
+            let error = Failure::new(format!(
                 "path does not exist, and no skill is named `{name}`"
             ));
             Err(error.hint(near.as_deref().map(meant).unwrap_or_default()))
         }
         Err(fault) => {
-            let error = CliError::new(format!(
+            let error = Failure::new(format!(
                 "path does not exist, and no skill is named `{name}`"
             ));
             if !fault.near.is_empty() {

@@ -2,7 +2,7 @@
 
 use std::io::Read;
 
-use crate::output::{Cell, Exit, Printer, Table};
+use crate::output::{Cell, Exit, Failure, Printer, Table};
 use anstyle::AnsiColor;
 use prowess_diag::{sanitize, wording};
 use prowess_tools::{Loaded, ToolContext, ToolError, ToolErrorKind, ToolSelection, Toolset};
@@ -10,7 +10,6 @@ use serde_json::{Value, json};
 
 use crate::args::{GlobalArgs, ToolArgs, ToolCallArgs, ToolCommand, ToolListArgs};
 use crate::env::Environment;
-use crate::error::CliError;
 use crate::library::Library;
 use crate::setup::Setup;
 
@@ -22,7 +21,7 @@ pub(crate) fn run(
     global: &GlobalArgs,
     environment: &Environment,
     printer: &Printer,
-) -> Result<Exit, CliError> {
+) -> Result<Exit, Failure> {
     let library = Library::open(global, environment, printer)?;
     match &args.command {
         ToolCommand::List(args) => list(args, library, environment, printer),
@@ -35,7 +34,7 @@ fn list(
     library: Library,
     environment: &Environment,
     printer: &Printer,
-) -> Result<Exit, CliError> {
+) -> Result<Exit, Failure> {
     let context = context(library, args.agent.as_deref(), environment)?;
     let specs = toolset(&ToolSelection::everything())?.specs(&context);
     if args.json {
@@ -71,14 +70,14 @@ fn context(
     library: Library,
     agent: Option<&str>,
     environment: &Environment,
-) -> Result<ToolContext, CliError> {
+) -> Result<ToolContext, Failure> {
     let mut context = Setup::new(library, agent, environment)?.context();
     context.services.usage = None;
     Ok(context)
 }
 
-fn toolset(choice: &ToolSelection) -> Result<Toolset, CliError> {
-    Toolset::new(choice).map_err(|fault| CliError::new(fault.to_string()))
+fn toolset(choice: &ToolSelection) -> Result<Toolset, Failure> {
+    Toolset::new(choice).map_err(|fault| Failure::new(fault.to_string()))
 }
 
 fn call(
@@ -86,7 +85,7 @@ fn call(
     library: Library,
     environment: &Environment,
     printer: &Printer,
-) -> Result<Exit, CliError> {
+) -> Result<Exit, Failure> {
     let input = input(args.json.as_deref())?;
     let context = context(library, args.agent.as_deref(), environment)?;
     let choice = ToolSelection {
@@ -128,11 +127,11 @@ fn call(
                 Exit::No
             })
         }
-        Err(error) => Err(CliError::new(error.to_string())),
+        Err(error) => Err(Failure::new(error.to_string())),
     }
 }
 
-fn input(given: Option<&str>) -> Result<Value, CliError> {
+fn input(given: Option<&str>) -> Result<Value, Failure> {
     let text = match given {
         None => return Ok(json!({})),
         Some("-") => {
@@ -140,13 +139,13 @@ fn input(given: Option<&str>) -> Result<Value, CliError> {
             std::io::stdin()
                 .take(MAX_INPUT)
                 .read_to_string(&mut text)
-                .map_err(|error| CliError::new("cannot read standard input").cause(error))?;
+                .map_err(|error| Failure::new("cannot read standard input").cause(error))?;
             text
         }
         Some(text) => text.to_owned(),
     };
     serde_json::from_str(&text).map_err(|error| {
-        CliError::new("invalid JSON in `--json`")
+        Failure::new("invalid JSON in `--json`")
             .cause(error)
             .hint("e.g. `{\"name\": \"pdf\"}`")
     })

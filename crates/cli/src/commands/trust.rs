@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::output::{Cell, Exit, Printer, Table, bold, wrap};
+use crate::output::{Cell, Exit, Failure, Printer, Table, bold, wrap};
 use anstyle::{AnsiColor, Style};
 use prowess::inspect::{self, Section};
 use prowess_diag::{sanitize, wording};
@@ -15,7 +15,6 @@ use serde_json::{Value, json};
 use super::targets::{self, Meant};
 use crate::args::{GlobalArgs, TrustArgs};
 use crate::env::Environment;
-use crate::error::CliError;
 use crate::library::Library;
 use crate::{permissions, usage};
 
@@ -29,9 +28,9 @@ pub(crate) fn run(
     global: &GlobalArgs,
     environment: &Environment,
     printer: &Printer,
-) -> Result<Exit, CliError> {
+) -> Result<Exit, Failure> {
     let store = permissions::paths(environment).trust().ok_or_else(|| {
-        CliError::new("cannot find a home folder for the trust store").hint("set `PROWESS_HOME`")
+        Failure::new("cannot find a home folder for the trust store").hint("set `PROWESS_HOME`")
     })?;
     if args.list {
         return list(args, &store, environment, printer);
@@ -77,7 +76,7 @@ fn one(
     store: &TrustStore,
     environment: &Environment,
     printer: &Printer,
-) -> Result<(Value, Exit), CliError> {
+) -> Result<(Value, Exit), Failure> {
     let state = store.state(path).map_err(|error| fault(&error))?;
     let changes = store.changes(path, &state).map_err(|error| fault(&error))?;
     let summary = summarise(path).map_err(|error| fault(&error))?;
@@ -98,11 +97,9 @@ fn one(
     let agreed = match &args.digest {
         Some(digest) => {
             if !is_beginning(digest, &summary.digest) {
-                return Err(
-                    CliError::new(format!("`--digest` does not match `{typed}`"))
-                        .cause(format!("the digest is {}", summary.digest))
-                        .hint(format!("review it again with `prowess trust {typed}`")),
-                );
+                return Err(Failure::new(format!("`--digest` does not match `{typed}`"))
+                    .cause(format!("the digest is {}", summary.digest))
+                    .hint(format!("review it again with `prowess trust {typed}`")));
             }
             true
         }
@@ -159,12 +156,12 @@ fn folder(
     global: &GlobalArgs,
     environment: &Environment,
     printer: &Printer,
-) -> Result<PathBuf, CliError> {
+) -> Result<PathBuf, Failure> {
     match targets::resolve(Path::new(typed), global, environment, printer)? {
         Meant::Path(path) if path.is_dir() && !path.join("SKILL.md").is_file() => {
             let shown = targets::display(&path, environment);
             Err(
-                CliError::new(format!("`{shown}` is not a skill: it has no SKILL.md"))
+                Failure::new(format!("`{shown}` is not a skill: it has no SKILL.md"))
                     .hint("pass the folder of a skill; `prowess trust` lists those of the project"),
             )
         }
@@ -173,7 +170,7 @@ fn folder(
         }
         Meant::Path(path) => Ok(path),
         Meant::Memory { .. } => {
-            Err(CliError::new(format!("`{typed}` is bundled with prowess"))
+            Err(Failure::new(format!("`{typed}` is bundled with prowess"))
                 .hint("it needs no trust"))
         }
     }
@@ -185,15 +182,15 @@ fn revoked(
     global: &GlobalArgs,
     environment: &Environment,
     printer: &Printer,
-) -> Result<PathBuf, CliError> {
+) -> Result<PathBuf, Failure> {
     if typed.contains('/') && !Path::new(typed).exists() {
         return Ok(environment.current.join(typed));
     }
     folder(typed, global, environment, printer)
 }
 
-fn fault(error: &prowess_trust::TrustError) -> CliError {
-    let base = CliError::new(error.to_string());
+fn fault(error: &prowess_trust::TrustError) -> Failure {
+    let base = Failure::new(error.to_string());
     match std::error::Error::source(error) {
         Some(cause) => base.cause(cause),
         None => base,
@@ -261,7 +258,7 @@ fn overview(
     store: &TrustStore,
     environment: &Environment,
     printer: &Printer,
-) -> Result<Exit, CliError> {
+) -> Result<Exit, Failure> {
     let library = Library::open(global, environment, printer)?;
     let catalog = library.catalog();
     let mut rows = Vec::new();
@@ -323,7 +320,7 @@ fn list(
     store: &TrustStore,
     environment: &Environment,
     printer: &Printer,
-) -> Result<Exit, CliError> {
+) -> Result<Exit, Failure> {
     let entries = store.list().map_err(|error| fault(&error))?;
     if args.json {
         printer.json(&inspect::trusted(&entries))?;

@@ -22,9 +22,8 @@ use super::explain;
 use super::targets::{self, Meant};
 use crate::args::{FormatArg, GlobalArgs, ValidateArgs};
 use crate::env::Environment;
-use crate::error::CliError;
 use crate::library;
-use crate::output::{Exit, Printer, Progress};
+use crate::output::{Exit, Failure, Printer, Progress};
 
 /// Maximum number of files listed after `--fix`.
 const MOST_NAMED: usize = 20;
@@ -34,10 +33,10 @@ pub(crate) fn run(
     global: &GlobalArgs,
     environment: &Environment,
     printer: &Printer,
-) -> Result<Exit, CliError> {
+) -> Result<Exit, Failure> {
     if args.unsafe_fixes && !args.fix && !args.diff {
         return Err(
-            CliError::new("`--unsafe-fixes` requires `--fix` or `--diff`")
+            Failure::new("`--unsafe-fixes` requires `--fix` or `--diff`")
                 .hint("add `--fix` to apply the suggested fixes, or `--diff` to preview them"),
         );
     }
@@ -53,12 +52,10 @@ fn watch(
     global: &GlobalArgs,
     environment: &Environment,
     printer: &Printer,
-) -> Result<Exit, CliError> {
+) -> Result<Exit, Failure> {
     let (config, _) = settings(args, environment)?;
     let Some(paths) = sources(&args.paths, &config, global, environment, printer)? else {
-        return Err(CliError::new(
-            "`--watch` cannot be used with standard input",
-        ));
+        return Err(Failure::new("`--watch` cannot be used with standard input"));
     };
     // Start watching before checking, so that no change is missed.
     let watch = Watch::start(paths, &environment.current);
@@ -80,7 +77,7 @@ fn watch(
 fn settings(
     args: &ValidateArgs,
     environment: &Environment,
-) -> Result<(Config, Vec<FileReport>), CliError> {
+) -> Result<(Config, Vec<FileReport>), Failure> {
     if args.no_config {
         Ok(Default::default())
     } else {
@@ -93,7 +90,7 @@ fn once(
     global: &GlobalArgs,
     environment: &Environment,
     printer: &Printer,
-) -> Result<Exit, CliError> {
+) -> Result<Exit, Failure> {
     let (config, warnings) = settings(args, environment)?;
     for report in warnings.iter().filter(|_| !printer.is_quiet()) {
         printer.findings(report);
@@ -139,7 +136,7 @@ fn once(
         validation::run(&job, paths, &screen)
     } else {
         if job.action == Action::Fix && (format != FormatArg::Full || args.statistics) {
-            return Err(CliError::new(
+            return Err(Failure::new(
                 "`-` with `--fix` prints the fixed text and cannot be combined with other formats",
             )
             .hint("remove `--fix` to see the findings"));
@@ -171,7 +168,7 @@ fn once(
         printer.warn(&notice.explain(&|path| targets::display(path, environment)));
     }
     if outcome.skills == 0 && too_deep {
-        return Err(CliError::new("no skill was checked")
+        return Err(Failure::new("no skill was checked")
             .hint("folders are searched six levels deep; pass a folder closer to the skills"));
     }
     if job.action == Action::Diff {
@@ -180,7 +177,7 @@ fn once(
     print_results(&outcome, &job.rules, format, args.statistics, printer)?;
     summarise(&outcome, &elapsed, printer);
     for error in &outcome.failures {
-        let failure = CliError::new(error.to_string());
+        let failure = Failure::new(error.to_string());
         let failure = match std::error::Error::source(error) {
             Some(source) => failure.cause(source),
             None => failure,
@@ -201,10 +198,10 @@ fn sources(
     global: &GlobalArgs,
     environment: &Environment,
     printer: &Printer,
-) -> Result<Option<Vec<PathBuf>>, CliError> {
+) -> Result<Option<Vec<PathBuf>>, Failure> {
     if typed.iter().any(|path| path == Path::new("-")) {
         if typed.len() > 1 {
-            return Err(CliError::new(
+            return Err(Failure::new(
                 "`-` reads standard input and cannot be combined with paths",
             ));
         }
@@ -214,7 +211,7 @@ fn sources(
         library::check_flags(global)?;
         let roots = validation::visible_roots(&library::place(global, config, environment));
         if roots.is_empty() {
-            return Err(CliError::new("no skills are visible from here")
+            return Err(Failure::new("no skills are visible from here")
                 .hint("check the current folder with `prowess validate .`")
                 .hint("create a skill with `prowess new .agents/skills/my-skill`"));
         }
@@ -226,7 +223,7 @@ fn sources(
             Meant::Path(path) => paths.push(path),
             Meant::Memory { location, .. } => {
                 let message = format!("{} is not a file", wording::tick(location));
-                return Err(CliError::new(message).hint("only skills on disk can be checked"));
+                return Err(Failure::new(message).hint("only skills on disk can be checked"));
             }
         }
     }
@@ -234,7 +231,7 @@ fn sources(
 }
 
 /// Converts the flags to rule settings.
-fn asked(args: &ValidateArgs) -> Result<RuleOptions, CliError> {
+fn asked(args: &ValidateArgs) -> Result<RuleOptions, Failure> {
     let profile = match &args.profile {
         Some(name) => Some(LintProfile::parse(name).ok_or_else(|| {
             unknown_word(
@@ -265,7 +262,7 @@ fn asked(args: &ValidateArgs) -> Result<RuleOptions, CliError> {
     };
     for assignment in &args.severity {
         let (name, level) = assignment.split_once('=').ok_or_else(|| {
-            CliError::new(format!(
+            Failure::new(format!(
                 "invalid value `{assignment}` for `--severity`: expected RULE=LEVEL"
             ))
             .hint("e.g. `--severity broken-link=error`")
@@ -282,8 +279,8 @@ fn asked(args: &ValidateArgs) -> Result<RuleOptions, CliError> {
     Ok(asked)
 }
 
-fn unknown_word(flag: &str, word: &str, known: &[&str]) -> CliError {
-    let error = CliError::new(format!(
+fn unknown_word(flag: &str, word: &str, known: &[&str]) -> Failure {
+    let error = Failure::new(format!(
         "invalid value `{word}` for `{flag}`: expected {}",
         wording::either(known.iter().map(wording::tick))
     ));
@@ -355,15 +352,15 @@ impl Surface for Screen<'_> {
 }
 
 /// Reads standard input, up to the maximum size of a skill.
-fn standard_input() -> Result<Vec<u8>, CliError> {
+fn standard_input() -> Result<Vec<u8>, Failure> {
     let mut bytes = Vec::new();
     let read = std::io::stdin()
         .lock()
         .take(MAX_FILE as u64 + 1)
         .read_to_end(&mut bytes);
-    read.map_err(|error| CliError::new("cannot read standard input").cause(error))?;
+    read.map_err(|error| Failure::new("cannot read standard input").cause(error))?;
     if bytes.len() > MAX_FILE {
-        return Err(CliError::new(format!(
+        return Err(Failure::new(format!(
             "standard input is larger than {}",
             wording::size(MAX_FILE as u64)
         )));
@@ -377,7 +374,7 @@ fn print_fixed_text(
     report: &FileReport,
     counts: FindingCounts,
     printer: &Printer,
-) -> Result<(), CliError> {
+) -> Result<(), Failure> {
     printer.verbatim(text)?;
     let lines = LineIndex::new(report.text());
     let layout = printer.aside_layout();
@@ -414,7 +411,7 @@ fn print_results(
     format: FormatArg,
     statistics: bool,
     printer: &Printer,
-) -> Result<(), CliError> {
+) -> Result<(), Failure> {
     if statistics {
         return print_statistics(results, format, printer);
     }
@@ -505,7 +502,7 @@ fn print_statistics(
     results: &ValidationOutcome<Piece>,
     format: FormatArg,
     printer: &Printer,
-) -> Result<(), CliError> {
+) -> Result<(), Failure> {
     let rows = results.by_rule();
     if format == FormatArg::Json {
         let rules: Vec<Value> = rows.iter().map(|(rule, findings, skills)| json!({ "rule": rule, "findings": findings, "skills": skills })).collect();
@@ -526,7 +523,7 @@ fn print_statistics(
 }
 
 /// Prints what `--fix` would change.
-fn print_diff(results: &ValidationOutcome<Piece>, printer: &Printer) -> Result<Exit, CliError> {
+fn print_diff(results: &ValidationOutcome<Piece>, printer: &Printer) -> Result<Exit, Failure> {
     printer.diff(
         &results
             .fixed_files

@@ -13,9 +13,8 @@ use serde_json::json;
 use super::{prompt, targets};
 use crate::args::{GlobalArgs, WhyArgs};
 use crate::env::Environment;
-use crate::error::CliError;
 use crate::library::{Library, not_found};
-use crate::output::{Exit, Printer, bold, wrap};
+use crate::output::{Exit, Failure, Printer, bold, wrap};
 use crate::setup::Setup;
 
 /// Width of the label column.
@@ -26,7 +25,7 @@ pub(crate) fn run(
     global: &GlobalArgs,
     environment: &Environment,
     printer: &Printer,
-) -> Result<Exit, CliError> {
+) -> Result<Exit, Failure> {
     if let Some(session) = &args.session {
         let setup = Setup::open(global, environment, printer)?;
         return super::session::why(session, args.turn, &setup, printer);
@@ -76,7 +75,7 @@ fn unreadable(
     library: &Library,
     environment: &Environment,
     printer: &Printer,
-) -> Option<Result<Exit, CliError>> {
+) -> Option<Result<Exit, Failure>> {
     let report = library.registry.report();
     let is_meant = |location: &str| {
         let folder = Path::new(location).parent().and_then(Path::file_name);
@@ -128,7 +127,7 @@ fn at_path<'a>(catalog: &'a Catalog, path: &Path) -> Option<&'a CatalogEntry> {
 }
 
 /// Explains which folders are searched, and how to make the skill visible.
-fn unseen(fault: &SkillNotFound) -> CliError {
+fn unseen(fault: &SkillNotFound) -> Failure {
     let folders = wording::all(scopes::SKILL_FOLDERS.iter().map(wording::tick));
     let searched = format!(
         "skills are loaded from {folders} in the current folder, its parents up to the repository root, and your home folder"
@@ -144,7 +143,7 @@ fn unseen(fault: &SkillNotFound) -> CliError {
     let Some(folder) = places.iter().find(|folder| is_skill(folder)) else {
         let error = not_found(fault);
         let is_near = !fault.near.is_empty();
-        let where_else = |error: CliError| {
+        let where_else = |error: Failure| {
             error
                 .hint(searched)
                 .hint("add a folder with `--skills-dir DIR`")
@@ -161,7 +160,7 @@ fn unseen(fault: &SkillNotFound) -> CliError {
         "{} is a skill, but its folder is not searched",
         wording::tick(&shown)
     );
-    CliError::new(error)
+    Failure::new(error)
         .hint(format!("move it to `.agents/skills/{name}`"))
         .hint(format!(
             "or add its folder: `prowess why {} --skills-dir {}`",

@@ -49,13 +49,13 @@ fn without_sandbox(text: &str) -> String {
         }
     }
     let known = |count: usize| match count {
-        0 => "Everything is in order".to_owned(),
-        1 => "Nothing to mend; 1 thing worth knowing".to_owned(),
-        count => format!("Nothing to mend; {count} things worth knowing"),
+        0 => "No problems".to_owned(),
+        1 => "No problems; 1 note".to_owned(),
+        count => format!("No problems; {count} notes"),
     };
     for line in &mut kept {
         let count = line
-            .strip_prefix("Nothing to mend; ")
+            .strip_prefix("No problems; ")
             .and_then(|rest| rest.split(' ').next()?.parse::<usize>().ok());
         if let Some(count) = count {
             *line = known(count - odd);

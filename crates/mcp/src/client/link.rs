@@ -100,7 +100,7 @@ pub enum LinkError {
     Odd {
         /// Name of the server.
         server: Box<str>,
-        /// What is wrong with it.
+        /// The error.
         why: String,
     },
 }

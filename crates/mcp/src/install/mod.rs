@@ -109,7 +109,7 @@ pub enum InstallError {
     Content {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The error.
         fault: MergeError,
     },
     /// The file was modified since it was read.

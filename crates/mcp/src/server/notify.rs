@@ -45,7 +45,7 @@ pub(crate) struct Hub {
     followed: Mutex<BTreeMap<String, (usize, Option<String>)>>,
 }
 
-/// What the watcher thread uses.
+/// State of the watcher thread.
 #[derive(Debug)]
 pub(crate) struct Watched {
     pub(crate) tool_context: Arc<ToolContext>,

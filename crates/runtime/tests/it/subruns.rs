@@ -32,6 +32,7 @@ pub(crate) const TESTS: Tests = tests! {
     unknown_skill_error_suggests_names
     user_only_skill_is_not_forked_by_model
     deny_rule_applies_to_forked_skill
+    deny_rule_about_arguments_applies_to_forked_skill
     background_result_is_reported_when_done
     background_skill_is_awaited_if_disabled
     sub_run_cost_counts_in_parent
@@ -392,6 +393,25 @@ fn deny_rule_applies_to_forked_skill() {
             .any(|one| one.verdict == prowess_agent::RecordedVerdict::Deny && one.call.is_some()),
         "{decided:?}"
     );
+}
+
+/// A rule about arguments applies to a fork as it does to a skill that is loaded.
+fn deny_rule_about_arguments_applies_to_forked_skill() {
+    for (arguments, allowed) in [("prod now", false), ("staging", true)] {
+        let world = World::new();
+        world.skill("ship", "context: fork\n", "Ship $ARGUMENTS.");
+        let input = json!({ "name": "ship", "arguments": arguments });
+        let model = Script::of([call("load_skill", input), says("sub"), says("end")]);
+        let mut parts = world.parts(model.clone());
+        rule(&mut parts, Effect::Deny, "skill:ship/load:prod*");
+        let engine = Engine::new(parts).unwrap();
+        let id = talk(&engine, "go");
+        assert_eq!(
+            children(&engine, &id).len(),
+            usize::from(allowed),
+            "{arguments}"
+        );
+    }
 }
 
 fn background_result_is_reported_when_done() {

@@ -29,7 +29,7 @@ use crate::sys::{self, Forked, MountAttributes};
 /// Size of each folder that exists only inside, in bytes.
 const SCRATCH_OPTIONS: &std::ffi::CStr = c"mode=1777,size=1073741824";
 
-/// Where devices inside come from.
+/// Devices of the host that exist inside.
 const DEVICES: &[&str] = &["null", "zero", "full", "random", "urandom", "tty"];
 
 /// Enters the namespaces and starts the command in them. Returns only if that failed.

@@ -10,7 +10,7 @@ use std::os::unix::net::{UnixDatagram, UnixListener};
 use prowess_policy::profile::Strength;
 
 use crate::support::{
-    Lacking, Place, Runtime, as_nobody, mode, private_helper, probe, root, strong_sets,
+    Lacking, Place, Runtime, as_ordinary_user, mode, private_helper, probe, root, strong_sets,
 };
 
 /// A name, and a script that ends with 0 if the attack worked. Names in braces are replaced.
@@ -377,7 +377,10 @@ fn nothing_works(sets: &[(&str, Lacking<'_>)]) {
 fn scripts_that_work_without_the_sandbox_fail_inside() {
     nothing_works(&strong_sets());
     if root() {
-        println!("as an ordinary user: {}", as_nobody("attacks::as_a_user"));
+        println!(
+            "as an ordinary user: {}",
+            as_ordinary_user("attacks::as_a_user")
+        );
     }
 }
 
@@ -432,7 +435,7 @@ fn a_protected_link_is_protected_too() {
         assert_eq!(
             fine.stdout.text(),
             "z\n",
-            "{name}: what stands beside it is still writable"
+            "{name}: its siblings are still writable"
         );
     }
 }

@@ -9,7 +9,7 @@ use prowess_policy::profile::{
 };
 use prowess_sandbox::{CommandOutcome, End, Layer, Note};
 
-use crate::support::{Folder, Place, as_nobody, mode, root, strong_sets};
+use crate::support::{Folder, Place, as_ordinary_user, mode, root, strong_sets};
 
 /// A project with a repository, a home folder, and the profile of ordinary work.
 struct Project {
@@ -225,7 +225,7 @@ fn plants(sets: &[(&'static str, crate::support::Lacking<'static>)]) {
 fn nothing_that_git_executes_can_be_planted() {
     plants(&strong_sets());
     if root() {
-        as_nobody("git::plants_as_a_user");
+        as_ordinary_user("git::plants_as_a_user");
     }
 }
 
@@ -303,7 +303,7 @@ fn ordinary_work() {
 fn git_and_ordinary_programs_work() {
     ordinary_work();
     if root() {
-        as_nobody("git::ordinary_work_as_a_user");
+        as_ordinary_user("git::ordinary_work_as_a_user");
     }
 }
 
@@ -402,7 +402,7 @@ fn checked_git_commands_write_the_repository() {
     committing(true);
     committing(false);
     if root() {
-        as_nobody("git::committing_as_a_user");
+        as_ordinary_user("git::committing_as_a_user");
     }
 }
 
@@ -688,7 +688,7 @@ fn home_as_project() {
 fn home_folder_keeps_its_keys() {
     home_as_project();
     if root() {
-        as_nobody("git::home_as_a_user");
+        as_ordinary_user("git::home_as_a_user");
     }
 }
 

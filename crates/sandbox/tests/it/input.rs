@@ -3,7 +3,7 @@
 use prowess_policy::profile::Strength;
 use prowess_sandbox::{CommandOptions, End, ExecError, Note, Stopped};
 
-use crate::support::{Place, approved, as_nobody, can_identity, mode, root, strong_sets};
+use crate::support::{Place, approved, as_ordinary_user, can_identity, mode, root, strong_sets};
 
 /// Memory of this process in KiB.
 fn resident() -> u64 {
@@ -195,7 +195,7 @@ fn a_fork_bomb_stays_within_its_limit() {
 #[test]
 fn a_fork_bomb_of_an_ordinary_user_too() {
     if root() {
-        as_nobody("input::as_a_user");
+        as_ordinary_user("input::as_a_user");
     } else {
         as_a_user();
     }

@@ -3,7 +3,7 @@
 use prowess_policy::profile::Strength;
 use prowess_sandbox::{ExecError, Layer, LayerStatus, Note, layers};
 
-use crate::support::{Lacking, Place, as_nobody, can_bwrap, helper, root};
+use crate::support::{Lacking, Place, as_ordinary_user, can_bwrap, helper, root};
 
 #[test]
 fn a_missing_layer_is_refused_before_anything_runs() {
@@ -205,7 +205,7 @@ fn the_doctor_tries_every_layer() {
 #[test]
 fn an_ordinary_user_has_the_same_layers() {
     if root() {
-        as_nobody("layers::as_a_user");
+        as_ordinary_user("layers::as_a_user");
     } else {
         as_a_user();
     }

@@ -8,7 +8,7 @@ use prowess_sandbox::CommandOptions;
 
 use crate::support::{Place, approved, strong_sets};
 
-/// Each leaves processes behind that nobody waits for, and prints the number that marks them.
+/// Each leaves orphaned processes behind and prints the number that marks them.
 const ORPHANING: &[&str] = &[
     "setsid sleep MARK & disown",
     "(setsid sleep MARK &) &",

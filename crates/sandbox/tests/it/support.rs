@@ -254,7 +254,7 @@ pub(crate) fn can_identity() -> bool {
 }
 
 /// Runs an ignored test of this program as a user that owns nothing.
-pub(crate) fn as_nobody(test: &str) -> String {
+pub(crate) fn as_ordinary_user(test: &str) -> String {
     use std::os::unix::process::CommandExt;
     let program = for_everybody(&std::env::current_exe().unwrap());
     let output = std::process::Command::new(program)

@@ -9,7 +9,7 @@ use std::path::Path;
 use prowess_policy::profile::Strength;
 use prowess_sandbox::{CommandOptions, Layer};
 
-use crate::support::{Place, Runtime, approved, as_nobody, mode, probe, root};
+use crate::support::{Place, Runtime, approved, as_ordinary_user, mode, probe, root};
 
 /// A row: its title and its attacks.
 const ROWS: &[(&str, &[&str])] = &[
@@ -333,7 +333,7 @@ fn every_set_of_layers_stops_what_the_document_says() {
         let measured = table(ROOT);
         nothing_gets_through(&measured);
         compare("root", &measured);
-        as_nobody("table::as_a_user");
+        as_ordinary_user("table::as_a_user");
     } else {
         eprintln!("NOT RUN: the columns of root; this is an ordinary user");
         let measured = table(USER);

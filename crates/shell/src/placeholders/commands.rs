@@ -35,7 +35,7 @@ struct Group {
     readers: usize,
 }
 
-/// What must come next, possibly on a later line.
+/// The expected continuation, possibly on a later line.
 #[derive(Clone, Copy)]
 struct Expects {
     /// The pattern of a branch.

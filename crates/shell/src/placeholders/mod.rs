@@ -140,10 +140,10 @@ pub enum Quoting {
     Literal,
 }
 
-/// What is filled in at a position.
+/// The value at a position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ValueKind {
-    /// A value from outside.
+    /// An argument, or a shell expansion that may hold one.
     Argument,
     /// A value of the runtime, such as the folder of the skill. It may choose a program.
     Trusted,
@@ -156,7 +156,7 @@ pub enum ValueKind {
 pub struct ValuePosition {
     /// The bytes of the placeholder.
     pub range: Range<usize>,
-    /// What is filled in.
+    /// The value.
     pub kind: ValueKind,
 }
 
@@ -165,7 +165,7 @@ pub struct ValuePosition {
 pub struct JudgedPosition {
     /// The bytes of the placeholder or expansion.
     pub range: Range<usize>,
-    /// What is filled in.
+    /// The value.
     pub kind: ValueKind,
     /// Its index among the given positions; `None` for an expansion of the shell's own, such as
     /// `${1}` or `"$@"`.
@@ -186,16 +186,18 @@ const MOST_ROUNDS: usize = 8;
 pub struct Judgement {
     /// All positions, in order.
     pub positions: Vec<JudgedPosition>,
-    is_filled: bool,
+    /// `true` if an argument reaches the script: by a placeholder, a positional parameter,
+    /// `$ARGUMENTS` or a declared name.
+    receives_argument: bool,
 }
 
 impl Judgement {
-    /// Returns the positions at which a value must not be filled in. Without any argument in it, a
-    /// script may use its own variables as it likes.
+    /// Returns the unsafe positions. If no argument reaches the script, expansions of its own
+    /// variables are not returned.
     pub fn refused(&self) -> impl Iterator<Item = (&JudgedPosition, UnsafePosition)> {
         self.positions
             .iter()
-            .filter(|found| self.is_filled || found.kind != ValueKind::Argument)
+            .filter(|found| self.receives_argument || found.kind != ValueKind::Argument)
             .filter_map(|found| Some((found, found.reason?)))
     }
 }
@@ -217,13 +219,13 @@ pub fn judge_command(
     let mut names: Vec<&str> = vec!["ARGUMENTS"];
     names.extend(exported.iter().map(String::as_str));
     let positions = judge(script, positions, &names);
-    let is_filled = positions.iter().any(|found| {
+    let receives_argument = positions.iter().any(|found| {
         let refers = || refers_to_argument(expanded_name(&script[found.range.clone()]), &names);
         found.kind == ValueKind::Argument && (found.given.is_some() || refers())
     });
     Judgement {
         positions,
-        is_filled,
+        receives_argument,
     }
 }
 

@@ -37,7 +37,8 @@ pub fn scalar(text: &str) -> String {
     double
 }
 
-/// Writes `text` in quotation marks, so that no reader takes it for a number or a boolean.
+/// Writes `text` in double quotes if it needs no escapes, otherwise like [`scalar`]. The result is
+/// never read as a number or a boolean.
 pub fn quoted(text: &str) -> String {
     let double = format!("\"{text}\"");
     if !text.contains(['"', '\\']) && reads_as(&double, text) {

@@ -8,6 +8,7 @@ use prowess_policy::{
 use serde_json::{Map, Value, json};
 
 use crate::context::ToolContext;
+use crate::names::arguments_field;
 
 /// An event that hooks can handle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -326,10 +327,9 @@ pub(super) fn is_about(
                     host: host_of(given),
                 },
                 ActionKind::Skill => {
-                    let arguments = input
-                        .get("args")
-                        .and_then(Value::as_str)
-                        .unwrap_or_default();
+                    let field = names.iter().find_map(|name| arguments_field(name));
+                    let arguments = input.get(field.unwrap_or("args"));
+                    let arguments = arguments.and_then(Value::as_str).unwrap_or_default();
                     GateAction::Skill {
                         name: given,
                         also: &[],

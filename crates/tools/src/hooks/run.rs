@@ -85,7 +85,7 @@ pub struct HookRun {
     pub event: EventName,
     /// The command as written, or the quoted words if it runs without a shell.
     pub command: Box<str>,
-    /// What allowed it: a rule, or the user. Empty if it was not allowed.
+    /// The rule or user that allowed it. Empty if it was not allowed.
     pub decision: Box<str>,
     /// Result of the run.
     pub end: HookEnd,

@@ -102,7 +102,7 @@ fn talk() -> ChatState {
         usage: None,
     };
     event(&mut state, 0, ended("1", None, 3));
-    let why = "the command may reach the network, and nobody allowed it";
+    let why = "the command may reach the network, and no rule allows it";
     event(&mut state, 0, ended("2", Some(why), 1));
     event(
         &mut state,

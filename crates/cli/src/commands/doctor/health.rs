@@ -1,4 +1,4 @@
-//! Whether everything round the skills is in order.
+//! The checks of `prowess doctor`: folders, skills, cache, watcher and sandbox.
 
 use std::path::Path;
 
@@ -8,22 +8,22 @@ use prowess_policy::profile::Strength;
 use prowess_registry::{Notice, Registry, WatchMode, WatchOptions};
 use prowess_sandbox::{Runner, SelfTest, Trial};
 
-/// How many skills that cannot be read are named.
+/// Most unreadable skills that are listed.
 const MOST_FAULTS: usize = 20;
 
-/// How one thing is.
+/// The result of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
-    /// In order.
+    /// No problem.
     Good,
-    /// Worth knowing; nothing is wrong.
+    /// Unusual, but not a problem.
     Odd,
     /// Needs a fix.
     Bad,
 }
 
 impl State {
-    /// Returns the word for it.
+    /// Returns the word that is shown.
     pub(super) fn as_str(self) -> &'static str {
         match self {
             Self::Good => "ok",
@@ -33,21 +33,21 @@ impl State {
     }
 }
 
-/// One thing that was looked at.
+/// One check.
 #[derive(Debug)]
 pub(super) struct Check {
-    /// What kind of thing it is.
+    /// The area, such as `cache`.
     pub area: &'static str,
-    /// How it is.
+    /// The result.
     pub state: State,
-    /// What was seen.
+    /// The finding.
     pub text: String,
-    /// What to do about it.
+    /// The next step.
     pub hint: Option<String>,
 }
 
 impl Check {
-    /// Makes a check without a hint.
+    /// Creates a check without a hint.
     pub(super) fn new(area: &'static str, state: State, text: impl Into<String>) -> Self {
         Self {
             area,
@@ -57,7 +57,7 @@ impl Check {
         }
     }
 
-    /// Adds what to do about it.
+    /// Sets the hint.
     #[must_use]
     pub(super) fn hint(self, hint: impl Into<String>) -> Self {
         Self {
@@ -67,7 +67,7 @@ impl Check {
     }
 }
 
-/// The folders that exist, and how many skills each holds.
+/// Checks the folders that exist, with the number of skills in each.
 pub(super) fn folders(registry: &Registry, show: &dyn Fn(&Path) -> String) -> Vec<Check> {
     let catalog = registry.snapshot();
     let mut origins: Vec<(&SkillOrigin, usize)> = Vec::new();
@@ -102,7 +102,7 @@ pub(super) fn folders(registry: &Registry, show: &dyn Fn(&Path) -> String) -> Ve
     checks
 }
 
-/// Skills that cannot be read, that are shadowed, or that had to be repaired to be read.
+/// Checks for skills that cannot be read, are shadowed, or had to be repaired.
 pub(super) fn skills(registry: &Registry, show: &dyn Fn(&Path) -> String) -> Vec<Check> {
     let catalog = registry.snapshot();
     let report = registry.report();
@@ -111,7 +111,7 @@ pub(super) fn skills(registry: &Registry, show: &dyn Fn(&Path) -> String) -> Vec
         let path = show(Path::new(&*fault.location));
         let mut found = Check::new("skill", State::Bad, format!("{path}: {}", fault.why));
         found.hint = Some(format!(
-            "see `prowess validate {}`",
+            "run `prowess validate {}`",
             wording::shell_word(&path)
         ));
         checks.push(found);
@@ -132,9 +132,9 @@ pub(super) fn skills(registry: &Registry, show: &dyn Fn(&Path) -> String) -> Vec
     if shadowed > 0 {
         let are = if shadowed == 1 { "is" } else { "are" };
         let shadowed = wording::count(shadowed, "skill");
-        let text = format!("{shadowed} {are} shadowed by others of the same name");
+        let text = format!("{shadowed} {are} shadowed by skills of the same name");
         let mut found = Check::new("skill", State::Odd, text);
-        found.hint = Some("see `prowess list --all`".to_owned());
+        found.hint = Some("run `prowess list --all`".to_owned());
         checks.push(found);
     }
     let repaired = catalog
@@ -144,17 +144,17 @@ pub(super) fn skills(registry: &Registry, show: &dyn Fn(&Path) -> String) -> Vec
         .count();
     if repaired > 0 {
         let text = format!(
-            "{} could only be read by mending the text",
+            "{} had to be repaired to be read",
             wording::count(repaired, "skill")
         );
         let mut found = Check::new("skill", State::Odd, text);
-        found.hint = Some("see `prowess validate`".to_owned());
+        found.hint = Some("run `prowess validate`".to_owned());
         checks.push(found);
     }
     checks
 }
 
-/// Whether changes are noticed, and how.
+/// Checks how changes to skills are noticed.
 pub(super) fn watching(registry: &Registry) -> Check {
     let watching = registry.watch(WatchOptions::default());
     match watching.mode() {
@@ -166,13 +166,13 @@ pub(super) fn watching(registry: &Registry) -> Check {
             Check::new(
                 "watch",
                 State::Odd,
-                format!("changes are looked for every two seconds: {reason}"),
+                format!("files are polled every two seconds: {reason}"),
             )
         }
     }
 }
 
-/// Whether the cache works; nothing where none is used.
+/// Checks the cache.
 pub(super) fn cache(folder: Option<&Path>, show: &dyn Fn(&Path) -> String) -> Check {
     let Some(folder) = folder else {
         return Check::new("cache", State::Odd, "not used".to_owned());
@@ -189,8 +189,11 @@ pub(super) fn cache(folder: Option<&Path>, show: &dyn Fn(&Path) -> String) -> Ch
             )
         }
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            let mut found = Check::new("cache", State::Odd, format!("{shown}: cannot be made"));
-            found.hint = Some("skills are read again at every start; set `PROWESS_HOME` to a folder that can be written".to_owned());
+            let mut found = Check::new("cache", State::Odd, format!("{shown}: cannot be created"));
+            found.hint = Some(
+                "skills are read again at every start; set `PROWESS_HOME` to a writable folder"
+                    .to_owned(),
+            );
             found
         }
         Err(error) => {

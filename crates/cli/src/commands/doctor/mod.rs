@@ -16,12 +16,11 @@ use serde_json::{Value, json};
 use super::targets;
 use crate::args::{DoctorArgs, GlobalArgs};
 use crate::env::Environment;
-use crate::error::CliError;
 use crate::library::{self, Library};
-use crate::output::{Exit, Printer, bold, wrap};
+use crate::output::{Exit, Failure, Printer, bold, wrap};
 use crate::usage;
 
-/// Where the answers begin, behind state and area.
+/// The column of the findings, after state and area.
 const COLUMN: usize = 15;
 
 pub(crate) fn run(
@@ -29,10 +28,10 @@ pub(crate) fn run(
     global: &GlobalArgs,
     environment: &Environment,
     printer: &Printer,
-) -> Result<Exit, CliError> {
+) -> Result<Exit, Failure> {
     let loaded = library::load(environment);
     let mut checks = settings(&loaded, environment);
-    // A file that cannot be used is one of the answers, and no reason to give no others.
+    // An invalid configuration file is reported as a check; the other checks still run.
     let Library { registry, config } = Library::with(loaded.config, global, environment)?;
     let show = |path: &Path| targets::display(path, environment);
     checks.extend(health::folders(&registry, &show));
@@ -60,18 +59,15 @@ pub(crate) fn run(
             .filter(|check| check.state == State::Odd)
             .count();
         printer.status(&match (bad, odd) {
-            (0, 0) => "Everything is in order".to_owned(),
-            (0, odd) => format!(
-                "Nothing to mend; {} worth knowing",
-                wording::count(odd, "thing")
-            ),
-            (bad, _) => format!("{} to mend", wording::count(bad, "thing")),
+            (0, 0) => "No problems".to_owned(),
+            (0, odd) => format!("No problems; {}", wording::count(odd, "note")),
+            (bad, _) => wording::count(bad, "problem"),
         });
     }
     Ok(if bad == 0 { Exit::Done } else { Exit::No })
 }
 
-/// The configuration files: those that are used, and what is wrong with any of them.
+/// Checks the configuration files that are used.
 fn settings(loaded: &LoadedConfig, environment: &Environment) -> Vec<Check> {
     let about = |report: &FileReport| {
         let lines = LineIndex::new(report.text());

@@ -1,4 +1,4 @@
-//! Whether models can be asked, for `prowess doctor`. Nothing here costs anything.
+//! Checks the model providers for `prowess doctor`. No request costs money.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,26 +11,26 @@ use prowess_models::ConfiguredProvider;
 use crate::setup::{Variables, model_settings};
 use crate::wait;
 
-/// How long a provider has to answer.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// Timeout for a provider.
+const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// What is known about one provider.
+/// The state of one provider.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct ProviderHealth {
     /// Its name.
     provider: Box<str>,
-    /// The variable that leads to it.
+    /// The variable with its key or address.
     variable: Box<str>,
-    /// What it answered: how many models it lists, or what is wrong; nothing where it was not asked.
+    /// The number of models it lists, or an error. `None` if it was not asked.
     answer: Option<Result<usize, String>>,
 }
 
-/// Which models can be asked, as `doctor` tells it.
+/// Checks the providers that are configured.
 pub(super) fn checks(variables: &Variables, online: bool) -> Result<Vec<Check>, Failure> {
     let found = providers(variables, online)?;
     if found.is_empty() {
-        let text = "no key is set; a server on this machine is used where one answers";
-        let hint = "`prowess run NAME` lists the ways to a model; `prowess demo` needs none";
+        let text = "no key is set; a model server on this machine is used if one answers";
+        let hint = "`prowess run NAME` lists the supported providers; `prowess demo` needs none";
         return Ok(vec![Check::new("models", State::Odd, text).hint(hint)]);
     }
     let line = |one: &ProviderHealth| {
@@ -51,7 +51,7 @@ pub(super) fn checks(variables: &Variables, online: bool) -> Result<Vec<Check>, 
     Ok(found.iter().map(line).collect())
 }
 
-/// The providers for which a variable is set. `online` asks each for its list of models.
+/// Returns the providers whose variable is set. With `online`, asks each for its list of models.
 fn providers(variables: &Variables, online: bool) -> Result<Vec<ProviderHealth>, Failure> {
     let lookup = |name: &str| variables(name);
     let known = prowess_models::reachable(&lookup);
@@ -74,7 +74,7 @@ fn providers(variables: &Variables, online: bool) -> Result<Vec<ProviderHealth>,
             let answer = match prowess_models::open(&name, &lookup, &settings) {
                 Ok(chosen) => match chosen.remote {
                     Some(remote) => {
-                        let list = remote.models(PATIENCE).await;
+                        let list = remote.models(TIMEOUT).await;
                         list.map(|list| list.len()).map_err(|error| error.message)
                     }
                     None => Ok(0),

@@ -11,14 +11,13 @@ use self::template::Template;
 use super::targets;
 use crate::args::{NewArgs, TemplateArg};
 use crate::env::Environment;
-use crate::error::CliError;
-use crate::output::{Exit, Printer};
+use crate::output::{Exit, Failure, Printer};
 
 pub(crate) fn run(
     args: &NewArgs,
     environment: &Environment,
     printer: &Printer,
-) -> Result<Exit, CliError> {
+) -> Result<Exit, Failure> {
     let typed = args
         .name
         .file_name()
@@ -29,7 +28,7 @@ pub(crate) fn run(
     if folder.symlink_metadata().is_ok() {
         let shown = targets::display(&folder, environment);
         return Err(
-            CliError::new(format!("`{shown}` already exists")).hint(format!(
+            Failure::new(format!("`{shown}` already exists")).hint(format!(
                 "check it with `prowess validate {shown}`, or choose another name"
             )),
         );
@@ -41,7 +40,7 @@ pub(crate) fn run(
     };
     let written = template.create(&folder, &skill, args.description.as_deref());
     let written = written.map_err(|(file, error)| {
-        CliError::new(format!("cannot create `{}`", file.display())).cause(error)
+        Failure::new(format!("cannot create `{}`", file.display())).cause(error)
     })?;
     let written: Vec<String> = written
         .iter()
@@ -64,8 +63,8 @@ pub(crate) fn run(
     Ok(Exit::Done)
 }
 
-fn invalid_name(args: &NewArgs, typed: &str) -> CliError {
-    let error = CliError::new(format!(
+fn invalid_name(args: &NewArgs, typed: &str) -> Failure {
+    let error = Failure::new(format!(
         "invalid skill name `{}`: use lower-case letters, digits and single hyphens, at most 64 characters",
         args.name.display()
     ));
