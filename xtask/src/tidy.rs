@@ -15,7 +15,7 @@ const LARGE_CRATE: usize = 15_000;
 const CONFINED: &[(&str, &[&str])] = &[
     ("reqwest", &["prowess-http"]),
     ("rmcp", &["prowess-mcp"]),
-    ("axum", &["prowess-mcp", "prowess-server"]),
+    ("axum", &["prowess-mcp"]),
     ("rusqlite", &["prowess-store"]),
     ("ratatui", &["prowess-tui"]),
     ("clap", &["prowess-cli"]),
@@ -32,7 +32,7 @@ const BANNED: &[(&str, &str)] = &[
 ];
 /// Crates that must not be dependencies of a pure crate, even indirectly.
 const IMPURE: &[&str] = &[
-    "tokio", "reqwest", "sqlx", "rusqlite", "notify", "rustix", "libc-net", "hyper", "axum",
+    "tokio", "reqwest", "sqlx", "rusqlite", "notify", "rustix", "hyper", "axum",
 ];
 /// Names that must not occur in the source of a pure crate.
 const IMPURE_SOURCE: &[&str] = &[
