@@ -28,7 +28,7 @@ pub struct PrepareOptions<'a> {
 /// The handling of the commands in a body.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CommandHandling {
-    /// Each becomes a [`CommandSlot`](crate::Slot).
+    /// Each becomes a [`CommandSlot`](crate::CommandSlot).
     #[default]
     Bind,
     /// No command runs: each becomes a [`WithheldCommand`], and none is refused.

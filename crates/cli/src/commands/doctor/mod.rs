@@ -121,7 +121,7 @@ fn store(environment: &Environment) -> Check {
         return Check::new(
             "store",
             State::Good,
-            format!("{shown}: not there yet, made at the first use"),
+            format!("{shown}: not created yet"),
         );
     }
     match store.summary(None, 1) {
