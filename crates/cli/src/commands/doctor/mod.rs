@@ -118,11 +118,7 @@ fn store(environment: &Environment) -> Check {
     };
     let shown = targets::display(store.path(), environment);
     if !store.path().exists() {
-        return Check::new(
-            "store",
-            State::Good,
-            format!("{shown}: not created yet"),
-        );
+        return Check::new("store", State::Good, format!("{shown}: not created yet"));
     }
     match store.summary(None, 1) {
         Ok(summary) => {
