@@ -235,9 +235,11 @@ fn not_run(what: &str, required_by: &str) {
     assert!(!is_required, "{what}, and {required_by}=1");
 }
 
-/// Returns `true` if `bwrap` is installed.
+/// Returns `true` if `bwrap` is installed and can be executed.
 pub(crate) fn can_bwrap() -> bool {
-    let found = Path::new("/usr/bin/bwrap").exists();
+    use std::os::unix::fs::PermissionsExt;
+    let found = Path::new("/usr/bin/bwrap").metadata();
+    let found = found.is_ok_and(|facts| facts.permissions().mode() & 0o111 != 0);
     if !found {
         let what = "the tests of the fallback: `bwrap` is not installed";
         not_run(what, "PROWESS_TEST_REQUIRE_BWRAP");
