@@ -153,29 +153,21 @@ pub(crate) fn mount_set(
     // Set, clear, propagation, user namespace.
     let request: [u64; 4] = [set, 0, 0, 0];
     let flags = libc::AT_EMPTY_PATH | if recursive { RECURSIVE } else { 0 };
-    let mut attempts = 0;
-    loop {
-        // SAFETY: the path is a C string, and the structure has four fields of 64 bits that live
-        // through the call.
-        let done = unsafe {
-            libc::syscall(
-                libc::SYS_mount_setattr,
-                mount.as_fd().as_raw_fd(),
-                c"".as_ptr(),
-                flags,
-                request.as_ptr(),
-                size_of_val(&request),
-            )
-        };
-        let error = io::Error::last_os_error();
-        attempts += 1;
-        // The kernel may still be closing a file that was created a moment ago.
-        match error.raw_os_error() {
-            _ if done == 0 => return Ok(()),
-            Some(libc::EBUSY) if attempts < 200 => {
-                std::thread::sleep(std::time::Duration::from_millis(1));
-            }
-            _ => return Err(error),
-        }
+    // SAFETY: the path is a C string, and the structure has four fields of 64 bits that live through
+    // the call.
+    let done = unsafe {
+        libc::syscall(
+            libc::SYS_mount_setattr,
+            mount.as_fd().as_raw_fd(),
+            c"".as_ptr(),
+            flags,
+            request.as_ptr(),
+            size_of_val(&request),
+        )
+    };
+    if done == 0 {
+        Ok(())
+    } else {
+        Err(io::Error::last_os_error())
     }
 }

@@ -159,7 +159,10 @@ fn root(wanted: &Namespaces, reporter: &io::PipeWriter) -> Result<(), Report> {
                 sys::mount_set(&processes, MountAttributes::NoPrograms, true).map_err(failed)?;
                 attach_at(&processes, Path::new("/proc")).map_err(failed)?;
             }
-            Mount::Dev => dev(&devices).map_err(failed)?,
+            Mount::Dev => {
+                dev(&devices).map_err(failed)?;
+                closed.push("/dev".into());
+            }
             Mount::Scratch(path) => scratch(&spec::path(path)).map_err(failed)?,
             Mount::Folder(path) => std::fs::create_dir_all(spec::path(path)).map_err(failed)?,
             Mount::Text { path, content } => {
@@ -180,6 +183,7 @@ fn root(wanted: &Namespaces, reporter: &io::PipeWriter) -> Result<(), Report> {
             Mount::HideFile(path) => hide_file(&spec::path(path)).map_err(failed)?,
         }
     }
+    renew().map_err(|error| failed("/", &error))?;
     // A folder that hides something may contain one that is granted, so it is closed last.
     closed.push("/".into());
     for path in closed {
@@ -191,6 +195,25 @@ fn root(wanted: &Namespaces, reporter: &io::PipeWriter) -> Result<(), Report> {
     capabilities::empty_bounds()
         .and_then(|()| capabilities::drop_all())
         .map_err(|why| refused(Step::Capabilities, &io::Error::other(&*why)))
+}
+
+/// Replaces every mount by a copy of it.
+///
+/// A mount with a file open for writing cannot become read-only, and the kernel may still be closing
+/// files that were created while the root folder was built. Nothing was ever written through the copies.
+fn renew() -> io::Result<()> {
+    let flags = OpenTreeFlags::OPEN_TREE_CLONE
+        | OpenTreeFlags::OPEN_TREE_CLOEXEC
+        | OpenTreeFlags::AT_EMPTY_PATH
+        | OpenTreeFlags::AT_RECURSIVE;
+    let root = open(Path::new("/"))?;
+    let copy = open_tree(&root, "", flags)?;
+    let both = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
+    move_mount(&copy, "", &root, "", both)?;
+    rustix::process::fchdir(&copy)?;
+    rustix::process::pivot_root(".", ".")?;
+    unmount(".", UnmountFlags::DETACH)?;
+    Ok(rustix::process::chdir("/")?)
 }
 
 fn failed(what: &str, error: &io::Error) -> Report {
@@ -247,20 +270,7 @@ fn attach_at(tree: impl AsFd, path: &Path) -> io::Result<()> {
         Err(error) => return Err(error),
     };
     let both = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
-    patiently(|| move_mount(&tree, "", &target, "", both))
-}
-
-/// Repeats a call while the kernel reports that a mount is busy, which passes under load.
-fn patiently(call: impl Fn() -> rustix::io::Result<()>) -> io::Result<()> {
-    for _ in 0..200 {
-        match call() {
-            Err(rustix::io::Errno::BUSY) => {
-                std::thread::sleep(std::time::Duration::from_millis(1));
-            }
-            result => return Ok(result?),
-        }
-    }
-    Ok(call()?)
+    Ok(move_mount(&tree, "", &target, "", both)?)
 }
 
 /// Creates the folders above a path.
@@ -271,7 +281,7 @@ fn parents(path: &Path) -> io::Result<()> {
 fn tmpfs(path: &Path, options: &std::ffi::CStr) -> io::Result<()> {
     std::fs::create_dir_all(path)?;
     let flags = MountFlags::NOSUID | MountFlags::NODEV;
-    patiently(|| mount("none", path, "tmpfs", flags, options))
+    Ok(mount("none", path, "tmpfs", flags, options)?)
 }
 
 fn scratch(path: &Path) -> io::Result<()> {
@@ -308,9 +318,7 @@ fn dev(devices: &[Source]) -> io::Result<()> {
     let flags = MountFlags::NOSUID | MountFlags::NOEXEC;
     let options = c"newinstance,ptmxmode=0666,mode=620";
     let _ = mount("devpts", "/dev/pts", "devpts", flags, options);
-    scratch(Path::new("/dev/shm")).map_err(at("shm"))?;
-    let folder = open(Path::new("/dev")).map_err(at("open"))?;
-    sys::mount_set(&folder, MountAttributes::ReadOnly, false).map_err(at("read-only"))
+    scratch(Path::new("/dev/shm")).map_err(at("shm"))
 }
 
 /// Covers a file with one that its owner cannot open.
