@@ -30,16 +30,13 @@ pub(crate) fn explain(decision: &Decision) -> String {
     sanitize::line(&text).into_owned()
 }
 
-/// Maximum size of an action that is shown in a prompt. Longer ones cannot be reviewed and are denied.
-const MAX_WHAT: usize = 16 * 1024;
-
 /// Prompts on the terminal; denies if there is none.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Terminal;
 
 impl Approver for Terminal {
     fn ask(&self, question: &ApprovalRequest<'_>) -> ApprovalAnswer {
-        if question.what.len() > MAX_WHAT {
+        if question.is_too_long() {
             return ApprovalAnswer::No;
         }
         let who = question

@@ -6,7 +6,7 @@ pub(crate) use crate::ask::{Terminal, ask, explain};
 use prowess::HostPaths;
 use prowess_catalog::CatalogEntry;
 use prowess_diag::sanitize;
-use prowess_policy::{Effect, Gate, RuleSource};
+use prowess_policy::{Effect, PermissionRules, RuleSource};
 use prowess_registry::fs::scopes;
 use prowess_shell::{Word, script};
 use prowess_tools::SkillSnapshot;
@@ -44,11 +44,16 @@ pub(crate) fn paths(environment: &Environment) -> HostPaths {
 }
 
 /// Adds rules given as flags. Fails on an invalid rule.
-pub(crate) fn add(gate: &mut Gate, effect: Effect, rules: &[String]) -> Result<(), Failure> {
-    for text in rules {
-        let known = gate.rules.unread().len();
-        gate.rules.add(effect, text, RuleSource::Flag);
-        if let Some(unread) = gate.rules.unread().get(known) {
+pub(crate) fn add(
+    rules: &mut PermissionRules,
+    effect: Effect,
+    texts: &[String],
+    source: &RuleSource,
+) -> Result<(), Failure> {
+    for text in texts {
+        let known = rules.unread().len();
+        rules.add(effect, text, source.clone());
+        if let Some(unread) = rules.unread().get(known) {
             let message = format!("invalid rule `{}`", sanitize::line(&unread.fault.text));
             return Err(Failure::new(message)
                 .cause(&unread.fault.why)
@@ -56,6 +61,13 @@ pub(crate) fn add(gate: &mut Gate, effect: Effect, rules: &[String]) -> Result<(
         }
     }
     Ok(())
+}
+
+/// Parses the rules of `--approve`. Fails on an invalid rule.
+pub(crate) fn approvals(texts: &[String]) -> Result<PermissionRules, Failure> {
+    let mut rules = PermissionRules::default();
+    add(&mut rules, Effect::Allow, texts, &RuleSource::Approval)?;
+    Ok(rules)
 }
 
 /// Reads a skill.

@@ -7,13 +7,9 @@ use std::sync::Arc;
 use crate::output::{Exit, Failure, Printer};
 use prowess::agent::{Effort, RunBudget};
 use prowess::config::Config;
-use prowess::policy::{
-    Actor, ApprovalAnswer, Effect, Gate, GateAction, PermissionMode, RuleSource, Verdict,
-};
 use prowess::store::{MemorySessions, SqliteSessions, SystemClock, TolerantUsage};
-use prowess::traits::{ApprovalRequest, Approver, FindModelError, Model, SessionStore, UsageStore};
+use prowess::traits::{Approver, FindModelError, Model, SessionStore, UsageStore};
 use prowess::{HostPaths, Models, Runtime, Services, Settings, ToolContext, Watcher};
-use prowess_diag::sanitize;
 use prowess_http::WebFetcher;
 use prowess_models::{ChooseError, ChosenModel, RecordingModel};
 use serde_json::{Map, Value};
@@ -258,24 +254,7 @@ impl Setup {
         watchers: Vec<Arc<dyn Watcher>>,
         change: impl FnOnce(&mut Settings),
     ) -> Result<Runtime, Failure> {
-        let mut gate = self.paths.gate(&self.config);
-        gate.mode = PermissionMode::Allow;
-        gate.rules = prowess::policy::PermissionRules::default();
-        for rule in &args.approve {
-            gate.rules.add(Effect::Allow, rule, RuleSource::Flag);
-        }
-        if let Some(unread) = gate.rules.unread().first() {
-            let rule = sanitize::line(&unread.fault.text).into_owned();
-            return Err(Failure::new(format!("invalid rule `{rule}`"))
-                .cause(&unread.fault.why)
-                .hint(
-                    "valid rules are e.g. `Bash(git status:*)`, `Write(docs/**)`, `Skill(deploy)`",
-                ));
-        }
-        let approver = Arc::new(Approving {
-            gate,
-            inner: approver,
-        });
+        let approvals = permissions::approvals(&args.approve)?;
         let configured = self.config.effort.as_deref().and_then(Effort::parse);
         self.settings.effort = args.effort()?.or(configured);
         self.settings.index = self.config.budget(None, Some(window(&model)));
@@ -296,6 +275,7 @@ impl Setup {
         self.services.approver = approver;
         self.services.watchers = watchers;
         Runtime::builder()
+            .approvals(approvals)
             .paths(self.paths)
             .config(self.config)
             .services(self.services)
@@ -396,80 +376,9 @@ impl Models for Named {
     }
 }
 
-/// Approves what `--approve` allows, and forwards other requests.
-#[derive(Debug)]
-struct Approving {
-    gate: Gate,
-    inner: Arc<dyn Approver>,
-}
-
-impl Approver for Approving {
-    fn ask(&self, question: &ApprovalRequest<'_>) -> ApprovalAnswer {
-        let allowed = |action: &GateAction<'_>| {
-            let decision = self.gate.decide(action, &Actor::default());
-            let Some(rule) = decision.rule.filter(|_| decision.verdict == Verdict::Allow) else {
-                return false;
-            };
-            // A rule for every host does not cover this machine or private networks.
-            match action {
-                GateAction::Fetch { host } => {
-                    !prowess_tools::files::is_private_host(host)
-                        || rule
-                            .text
-                            .trim_end_matches(')')
-                            .ends_with(&format!(":{host}"))
-                }
-                _ => true,
-            }
-        };
-        if question.action.is_some_and(allowed) {
-            return ApprovalAnswer::Once;
-        }
-        self.inner.ask(question)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn rule_for_every_host_excludes_private_hosts() {
-        let answer = |rule: &str, host: &str| {
-            let mut gate = Gate {
-                mode: PermissionMode::Allow,
-                ..Gate::default()
-            };
-            gate.rules.add(Effect::Allow, rule, RuleSource::Flag);
-            let approving = Approving {
-                gate,
-                inner: Arc::new(prowess::traits::DenyAll),
-            };
-            let action = GateAction::Fetch { host };
-            let decision = prowess::policy::Decision::new(Verdict::Ask, "why");
-            approving.ask(&ApprovalRequest {
-                what: "Fetch",
-                decision: &decision,
-                skill: None,
-                action: Some(&action),
-            })
-        };
-        for (rule, host, yes) in [
-            ("WebFetch", "example.com", true),
-            ("WebFetch", "localhost", false),
-            ("WebFetch(domain:*)", "127.0.0.1", false),
-            ("WebFetch", "::1", false),
-            ("WebFetch", "printer", false),
-            ("WebFetch", "etch", false),
-            ("WebFetch(domain:localhost)", "localhost", true),
-        ] {
-            assert_eq!(
-                answer(rule, host) == ApprovalAnswer::Once,
-                yes,
-                "{rule} {host}"
-            );
-        }
-    }
 
     #[test]
     fn limits_are_read_or_refused() {

@@ -33,8 +33,29 @@ pub struct Decision {
     pub reason: Box<str>,
     /// The rule that decided, if any.
     pub rule: Option<CitedRule>,
-    /// A rule to add or a command to type that would allow it.
-    pub remedy: Option<Box<str>>,
+    /// What would allow it.
+    pub remedy: Option<Remedy>,
+}
+
+/// A step that would allow a denied request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Remedy {
+    /// Add this allow rule.
+    Rule(Box<str>),
+    /// Review this skill and trust it.
+    Trust(Box<str>),
+    /// Change the request or the configuration.
+    Advice(&'static str),
+}
+
+impl std::fmt::Display for Remedy {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Rule(rule) => write!(f, "allow it with {rule}"),
+            Self::Trust(skill) => write!(f, "review it, then run `prowess trust {skill}`"),
+            Self::Advice(text) => f.write_str(text),
+        }
+    }
 }
 
 /// A rule as it is shown to people.
@@ -64,8 +85,13 @@ impl Decision {
         self
     }
 
-    pub(crate) fn remedy(mut self, remedy: impl Into<Box<str>>) -> Self {
-        self.remedy = Some(remedy.into());
+    pub(crate) fn advice(mut self, text: &'static str) -> Self {
+        self.remedy = Some(Remedy::Advice(text));
+        self
+    }
+
+    pub(crate) fn allowed_with(mut self, rule: String) -> Self {
+        self.remedy = Some(Remedy::Rule(rule.into()));
         self
     }
 }

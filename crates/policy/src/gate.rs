@@ -1,7 +1,7 @@
 //! The gate: deny rules, then ask rules, then allow rules, then the mode.
 
 use crate::approved::{Approved, Command, Plan};
-use crate::decision::{CitedRule, Decision, Verdict};
+use crate::decision::{CitedRule, Decision, Remedy, Verdict};
 use crate::grant::{ApprovalAnswer, GrantScope, Lifetime, PermissionGrant};
 use crate::matching::{self, Fit};
 use crate::mode::PermissionMode;
@@ -63,6 +63,9 @@ pub struct Gate {
     pub rules: PermissionRules,
     /// The mode, for requests that no rule matches.
     pub mode: PermissionMode,
+    /// Allow rules from `--approve`: approval given in advance. They also answer the prompts that
+    /// ask rules require.
+    pub approvals: PermissionRules,
     /// Grants from earlier answers.
     pub grants: Vec<PermissionGrant>,
     /// The folders that relative paths start from.
@@ -253,9 +256,11 @@ impl Gate {
         outcome
     }
 
-    /// Returns both sets of rules that apply to an actor, the gate's own first.
+    /// Returns the sets of rules that apply to an actor, the gate's own first.
     fn sets<'a>(&'a self, actor: &'a Actor<'_>) -> impl Iterator<Item = &'a PermissionRules> {
-        std::iter::once(&self.rules).chain(actor.skill.as_ref().map(|skill| skill.tools))
+        [&self.rules, &self.approvals]
+            .into_iter()
+            .chain(actor.skill.as_ref().map(|skill| skill.tools))
     }
 
     fn restricting<'a>(
@@ -284,11 +289,17 @@ impl Gate {
             Ok(parsed) => self.permitted(text, parsed, actor),
             Err(refusal) => self.unproved(text, *refusal, actor),
         };
-        (self.settle(stricter(decision, restricted)), script)
+        let action = GateAction::Command { text };
+        (self.settle(stricter(decision, restricted), &action), script)
     }
 
-    /// Mode `allow` turns prompts into denials.
-    fn settle(&self, decision: Decision) -> Decision {
+    /// Applies approval given in advance. Then mode `allow` turns prompts into denials.
+    fn settle(&self, decision: Decision, action: &GateAction<'_>) -> Decision {
+        if decision.verdict == Verdict::Ask
+            && let Some(approval) = self.approved(action)
+        {
+            return approval;
+        }
         if self.mode == PermissionMode::Allow && decision.verdict == Verdict::Ask {
             let reason = format!("{}, and mode `allow` does not prompt", decision.reason).into();
             return Decision {
@@ -298,6 +309,29 @@ impl Gate {
             };
         }
         decision
+    }
+
+    /// Returns the decision of the `--approve` rules alone, if they allow the action.
+    fn approved(&self, action: &GateAction<'_>) -> Option<Decision> {
+        if let GateAction::Fetch {
+            host,
+            private: true,
+        } = action
+        {
+            // A rule for every host does not cover this machine or private networks.
+            let exact = |placed: &&SourcedRule| matches!(&placed.rule.subject, RuleSubject::Host(pattern) if **pattern == **host);
+            let placed = self.approvals.of(Effect::Allow).find(exact)?;
+            return Some(Decision::new(Verdict::Allow, "a rule allows it").by(placed.cite()));
+        }
+        self.approvals.of(Effect::Allow).next()?;
+        let alone = Self {
+            rules: self.approvals.clone(),
+            mode: PermissionMode::Allow,
+            places: self.places.clone(),
+            ..Self::default()
+        };
+        let decision = alone.decide(action, &Actor::default());
+        (decision.verdict == Verdict::Allow && decision.rule.is_some()).then_some(decision)
     }
 
     /// Applies the deny and ask rules to a line, however it is written.
@@ -333,7 +367,7 @@ impl Gate {
         let unread = findings.unreadable.filter(|_| script.is_none()).or(endless);
         if let Some(why) = unread.filter(|_| denies) {
             let reason = format!("{why}, so the deny rules cannot be checked");
-            return Some(Decision::new(Verdict::Deny, reason).remedy("simplify the command"));
+            return Some(Decision::new(Verdict::Deny, reason).advice("simplify the command"));
         }
         if lost.is_some() {
             return lost;
@@ -356,7 +390,7 @@ impl Gate {
             lost.source,
             lost.fault.why
         );
-        Some(Decision::new(Verdict::Ask, reason).remedy("fix that rule"))
+        Some(Decision::new(Verdict::Ask, reason).advice("fix that rule"))
     }
 
     /// Collects the files that a line seems to name, once for all file rules.
@@ -538,10 +572,10 @@ impl Gate {
                 "`{}` runs code that cannot be checked against the deny and ask rules",
                 cut(&line)
             );
-            let remedy = format!("allow exactly this: {}", exact_rule(&line));
+            let rule = exact_rule(&line);
             return Err(Decision::new(Verdict::Ask, reason)
                 .by(placed.cite())
-                .remedy(remedy));
+                .allowed_with(rule));
         }
         let Some(placed) = found else {
             return Err(match objection {
@@ -552,13 +586,13 @@ impl Gate {
                         }
                         _ => format!("`{}` {}", cut(&line), hit.why),
                     };
-                    let remedy = format!("allow exactly this: {}", exact_rule(&line));
+                    let rule = exact_rule(&line);
                     Decision::new(Verdict::Ask, reason)
                         .by(placed.cite())
-                        .remedy(remedy)
+                        .allowed_with(rule)
                 }
                 None => Decision::new(Verdict::Ask, format!("no rule allows `{}`", cut(&line)))
-                    .remedy(format!("allow it with {}", suggest(command))),
+                    .allowed_with(suggest(command)),
             });
         };
         for redirect in command
@@ -581,7 +615,7 @@ impl Gate {
                     Verdict::Ask,
                     format!("it {verb} the file `{}` by redirection", cut(target)),
                 )
-                .remedy(format!("allow the file with {}", file_rule(tool, target))));
+                .allowed_with(file_rule(tool, target)));
             }
         }
         Ok(placed.cite())
@@ -619,7 +653,7 @@ impl Gate {
         let reason = format!("cannot tell what this runs: it has {}", refusal.why);
         self.by_mode(
             Decision::new(Verdict::Ask, reason)
-                .remedy("write plain commands, or move it to a script and allow the script"),
+                .advice("write plain commands, or move it to a script and allow the script"),
         )
     }
 
@@ -663,14 +697,11 @@ impl Gate {
 
     /// Decides about requests other than commands.
     fn judge(&self, action: &GateAction<'_>, actor: &Actor<'_>) -> Decision {
-        let looks = matches!(action, GateAction::Read { .. })
-            || matches!(
-                action,
-                GateAction::Skill {
-                    action: "load" | "read" | "list",
-                    ..
-                }
-            );
+        let looks = match action {
+            GateAction::Read { .. } => true,
+            GateAction::Skill { action, .. } => action.is_read_only(),
+            _ => false,
+        };
         if let Some(decision) = inert(actor).filter(|_| !looks) {
             return decision;
         }
@@ -686,11 +717,14 @@ impl Gate {
             .map(|placed| {
                 Decision::new(Verdict::Ask, "a rule requires approval").by(placed.cite())
             });
-        let restricted = self.lost(actor).or(asked);
-        self.settle(stricter(
-            self.judge_freely(action, actor, looks),
-            restricted,
-        ))
+        // No mode and no other rule covers this machine and private networks.
+        let private = matches!(action, GateAction::Fetch { private: true, .. }).then(|| {
+            Decision::new(Verdict::Ask, "it is a local or private network address")
+                .advice("only `--approve` with exactly this host allows it without a prompt")
+        });
+        let restricted = self.lost(actor).or(asked).or(private);
+        let decision = stricter(self.judge_freely(action, actor, looks), restricted);
+        self.settle(decision, action)
     }
 
     /// Decides about a request that no rule restricts.
@@ -741,7 +775,7 @@ impl Gate {
                 let name = name_of(action);
                 self.by_mode(
                     Decision::new(Verdict::Ask, format!("no rule allows {}", cut(&name)))
-                        .remedy(format!("allow it with {}", rule_for(action))),
+                        .allowed_with(rule_for(action)),
                 )
             }
         }
@@ -762,7 +796,9 @@ impl Gate {
             (RuleSubject::Read(glob), GateAction::Write { path }) if forbids => {
                 paths::covers(glob, path, &self.places, true)
             }
-            (RuleSubject::Host(pattern), GateAction::Fetch { host }) => host_fits(pattern, host),
+            (RuleSubject::Host(pattern), GateAction::Fetch { host, .. }) => {
+                host_fits(pattern, host)
+            }
             (RuleSubject::Tool(pattern), GateAction::Tool { name, .. }) => like(pattern, name),
             (RuleSubject::Mcp { server, tool }, GateAction::Tool { name, .. }) => name
                 .strip_prefix("mcp__")
@@ -808,7 +844,11 @@ impl Gate {
                     ArgumentRule::Plain => forbids || given.trim().is_empty(),
                     ArgumentRule::Like(pattern) => like(pattern, given),
                 };
-                called && fits && wanted.as_ref().is_none_or(|wanted| **wanted == **action)
+                called
+                    && fits
+                    && wanted
+                        .as_ref()
+                        .is_none_or(|wanted| **wanted == *action.as_str())
             }
             _ => false,
         }
@@ -834,19 +874,13 @@ fn stricter(decision: Decision, restricted: Option<Decision>) -> Decision {
 /// Denies every action of an untrusted skill.
 fn inert(actor: &Actor<'_>) -> Option<Decision> {
     let skill = actor.skill.as_ref().filter(|skill| !skill.trusted)?;
-    Some(
-        Decision::new(
-            Verdict::Deny,
-            format!(
-                "the skill {} is not trusted, so it runs nothing",
-                skill.name
-            ),
-        )
-        .remedy(format!(
-            "review it, then run `prowess trust {}`",
-            skill.name
-        )),
-    )
+    let reason = format!(
+        "the skill {} is not trusted, so it runs nothing",
+        skill.name
+    );
+    let mut decision = Decision::new(Verdict::Deny, reason);
+    decision.remedy = Some(Remedy::Trust(skill.name.into()));
+    Some(decision)
 }
 
 fn beyond_ceiling(skill: &SkillActor<'_>, what: &str) -> Decision {
@@ -857,7 +891,7 @@ fn beyond_ceiling(skill: &SkillActor<'_>, what: &str) -> Decision {
             skill.name
         ),
     )
-    .remedy("add it to the skill's allowed-tools")
+    .advice("add it to the skill's allowed-tools")
 }
 
 fn host_fits(pattern: &str, host: &str) -> bool {
@@ -878,9 +912,11 @@ fn name_of(action: &GateAction<'_>) -> String {
         GateAction::Command { text } => (*text).to_owned(),
         GateAction::Read { path } => format!("reading {path}"),
         GateAction::Write { path } => format!("writing {path}"),
-        GateAction::Fetch { host } => format!("connecting to {host}"),
+        GateAction::Fetch { host, .. } => format!("connecting to {host}"),
         GateAction::Tool { name, .. } => format!("the tool {name}"),
-        GateAction::Skill { name, action, .. } => format!("to {action} the skill {name}"),
+        GateAction::Skill { name, action, .. } => {
+            format!("to {} the skill {name}", action.as_str())
+        }
     }
 }
 
@@ -889,7 +925,7 @@ fn rule_for(action: &GateAction<'_>) -> String {
         GateAction::Command { text } => exact_rule(text),
         GateAction::Read { path } => file_rule("Read", path),
         GateAction::Write { path } => file_rule("Edit", path),
-        GateAction::Fetch { host } => format!("WebFetch(domain:{host})"),
+        GateAction::Fetch { host, .. } => format!("WebFetch(domain:{host})"),
         GateAction::Tool { name, .. } => (*name).to_owned(),
         GateAction::Skill { name, .. } => format!("Skill({name} *)"),
     }

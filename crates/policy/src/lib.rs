@@ -18,12 +18,12 @@ mod rules;
 mod star;
 
 pub use approved::{Approved, Command, Plan};
-pub use decision::{CitedRule, Decision, Verdict};
+pub use decision::{CitedRule, Decision, Remedy, Verdict};
 pub use gate::{BoundScript, Gate, GateOutcome, Pending};
 pub use grant::{ApprovalAnswer, GrantScope, Lifetime, PermissionGrant};
 pub use mode::PermissionMode;
 pub use paths::WorkspacePaths;
 pub use profile::Profile;
-pub use request::{Actor, GateAction, SkillActor};
+pub use request::{Actor, GateAction, SkillAction, SkillActor};
 pub use rule::{Effect, PermissionRule, RuleFault};
 pub use rules::{InvalidRule, PermissionRules, RuleSource, SourcedRule};

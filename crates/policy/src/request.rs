@@ -24,6 +24,9 @@ pub enum GateAction<'a> {
     Fetch {
         /// The host name, without a port.
         host: &'a str,
+        /// `true` if the host is this machine or in a private network. Only `--approve` with
+        /// exactly this host allows it without a prompt.
+        private: bool,
     },
     /// Call a tool.
     Tool {
@@ -38,11 +41,50 @@ pub enum GateAction<'a> {
         name: &'a str,
         /// All other names: aliases, qualified and unqualified names.
         also: &'a [&'a str],
-        /// The action: `load`, `run`, `read`.
-        action: &'a str,
+        /// The action.
+        action: SkillAction,
         /// The arguments, as one text.
         arguments: &'a str,
     },
+}
+
+/// An action on a skill.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SkillAction {
+    /// List it.
+    List,
+    /// Add its text to the conversation.
+    Load,
+    /// Remove its text.
+    Unload,
+    /// Read one of its files.
+    Read,
+    /// Run a command as the skill.
+    Run,
+}
+
+impl SkillAction {
+    /// Returns the word used in rules.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::List => "list",
+            Self::Load => "load",
+            Self::Unload => "unload",
+            Self::Read => "read",
+            Self::Run => "run",
+        }
+    }
+
+    /// Returns `true` if the action changes nothing, so that it needs no approval.
+    pub fn is_read_only(self) -> bool {
+        matches!(self, Self::List | Self::Load | Self::Read)
+    }
+
+    /// Returns `true` if only a rule about the skill can restrict the action. Commands are approved
+    /// separately, and unloading needs no approval.
+    pub fn is_left_to_rules(self) -> bool {
+        matches!(self, Self::Unload | Self::Run)
+    }
 }
 
 /// The origin of a request.

@@ -16,6 +16,8 @@ pub enum RuleSource {
     Project(Box<str>),
     /// The command line.
     Flag,
+    /// `--approve`.
+    Approval,
     /// An answer given in this session.
     Session,
     /// A skill's frontmatter: its name.
@@ -28,6 +30,7 @@ impl std::fmt::Display for RuleSource {
             Self::BuiltIn => f.write_str("built in"),
             Self::User(file) | Self::Project(file) => f.write_str(file),
             Self::Flag => f.write_str("the command line"),
+            Self::Approval => f.write_str("--approve"),
             Self::Session => f.write_str("this session"),
             Self::Skill(name) => write!(f, "the skill {name}"),
         }

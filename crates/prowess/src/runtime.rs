@@ -6,6 +6,7 @@ use std::sync::Arc;
 use prowess_agent::{Effort, RunBudget};
 use prowess_catalog::{Precedence, Visibility};
 use prowess_config::Config;
+use prowess_policy::PermissionRules;
 use prowess_registry::resource::{Resource, SkillFolder};
 use prowess_registry::{FileOptions, Place, Registry};
 use prowess_render::Arguments;
@@ -210,6 +211,7 @@ pub struct Builder {
     paths: HostPaths,
     registry: Option<Registry>,
     config: Config,
+    approvals: PermissionRules,
     services: Services,
     settings: Settings,
 }
@@ -222,6 +224,7 @@ impl Default for Builder {
             paths: HostPaths::default(),
             registry: None,
             config: Config::default(),
+            approvals: PermissionRules::default(),
             services,
             settings: Settings::default(),
         }
@@ -302,6 +305,14 @@ impl Builder {
     #[must_use]
     pub fn config(mut self, config: Config) -> Self {
         self.config = config;
+        self
+    }
+
+    /// Sets allow rules that approve requests in advance, like `--approve`. They also answer the
+    /// prompts that ask rules require; deny rules still apply.
+    #[must_use]
+    pub fn approvals(mut self, rules: PermissionRules) -> Self {
+        self.approvals = rules;
         self
     }
 
@@ -387,6 +398,7 @@ impl Builder {
         let context = self
             .paths
             .context(&self.config, self.services, self.settings);
+        context.gate().approvals = self.approvals;
         let engine = Engine::new(context)?;
         Ok(Runtime { engine })
     }

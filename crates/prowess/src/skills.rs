@@ -3,13 +3,13 @@
 use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
 
-use prowess_registry::{Invalid, NewSkill, SkillBuilder};
+use prowess_registry::{Invalid, NewSkill, SkillBuilder, read_path};
 use prowess_render::{
     Arguments, CommandHandling, FillError, PrepareOptions, RefusedTemplate, RenderedPart,
     SkillVariables, prepare,
 };
-use prowess_spec::parse;
 use prowess_spec::parse::MAX_FILE;
+use prowess_spec::{ReadFault, parse};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
@@ -55,37 +55,47 @@ pub enum LoadSkillError {
 /// # std::fs::write(folder.path().join("SKILL.md"), "---\nname: greet\ndescription: Greets.\n---\nSay hello.\n")?;
 /// let skill = prowess::load_skill(folder.path())?;
 /// assert_eq!(skill.name(), "greet");
-/// assert!(prowess::load_skill("nowhere".as_ref()).is_err());
+/// assert!(prowess::load_skill("nowhere").is_err());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub fn load_skill(path: &Path) -> Result<NewSkill, LoadSkillError> {
-    let file = if path.is_dir() {
-        path.join("SKILL.md")
-    } else {
-        path.to_owned()
-    };
-    if file
-        .extension()
-        .is_none_or(|ending| !ending.eq_ignore_ascii_case("md"))
-    {
-        return Err(LoadSkillError::NotASkill {
-            path: path.to_owned(),
-        });
+pub fn load_skill(path: impl AsRef<Path>) -> Result<NewSkill, LoadSkillError> {
+    let path = path.as_ref();
+    let mut loaded = None;
+    let is_skill = read_path(path, &mut |found| {
+        let is_markdown = found
+            .path
+            .extension()
+            .is_some_and(|ending| ending.eq_ignore_ascii_case("md"));
+        loaded = match found.bytes {
+            Err(fault) => Some(Err(LoadSkillError::Read {
+                path: found.path.to_owned(),
+                source: read_error(&fault),
+            })),
+            Ok(bytes) if is_markdown => {
+                let text = String::from_utf8_lossy(bytes).into_owned();
+                Some(parse_skill(text).map_err(LoadSkillError::from))
+            }
+            Ok(_) => None,
+        };
+    });
+    loaded
+        .filter(|_| is_skill)
+        .unwrap_or_else(|| Err(LoadSkillError::NotASkill { path: path.into() }))
+}
+
+fn read_error(fault: &ReadFault) -> std::io::Error {
+    use std::io::{Error, ErrorKind};
+    match fault {
+        ReadFault::Missing => Error::new(ErrorKind::NotFound, "no such file"),
+        ReadFault::NotAFile(kind) => {
+            Error::new(ErrorKind::InvalidInput, format!("it is {kind}, not a file"))
+        }
+        ReadFault::TooLarge { bytes } => {
+            let text = format!("it has {bytes} bytes; the limit is {MAX_FILE}");
+            Error::new(ErrorKind::FileTooLarge, text)
+        }
+        ReadFault::Unreadable(why) => Error::other(why.clone()),
     }
-    let failed = |source| LoadSkillError::Read {
-        path: file.clone(),
-        source,
-    };
-    let opened = std::fs::File::open(&file).map_err(failed)?;
-    if !opened.metadata().map_err(failed)?.is_file() {
-        return Err(LoadSkillError::NotASkill {
-            path: path.to_owned(),
-        });
-    }
-    let mut text = String::new();
-    let mut limited = std::io::Read::take(opened, MAX_FILE as u64 + 1);
-    std::io::Read::read_to_string(&mut limited, &mut text).map_err(failed)?;
-    Ok(parse_skill(text)?)
 }
 
 /// A skill with typed arguments.

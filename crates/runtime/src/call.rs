@@ -1,5 +1,6 @@
 //! Tool calls: the hooks before and after a call, the call itself, and its effects on the session.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -307,17 +308,9 @@ impl Session {
         let Some(context) = Arc::get_mut(&mut self.context) else {
             return;
         };
-        let root = context
-            .settings
-            .paths
-            .workspace
-            .to_string_lossy()
-            .into_owned();
-        let path = path
-            .strip_prefix(&*root)
-            .unwrap_or(path)
-            .trim_start_matches('/')
-            .to_owned();
+        let root = &context.settings.paths.workspace;
+        let inside = Path::new(path).strip_prefix(root).ok();
+        let path = inside.and_then(Path::to_str).unwrap_or(path).to_owned();
         let touched = context.settings.visibility.touched.get_or_insert_default();
         if !touched.contains(&path) && touched.len() < 10_000 {
             touched.push(path);

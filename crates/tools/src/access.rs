@@ -7,7 +7,7 @@
 use prowess_catalog::visibility::{Audience, CatalogView, HiddenReason, LookupRefusal};
 use prowess_diag::sanitize;
 use prowess_diag::wording::{either, shorten, tick};
-use prowess_policy::{Actor, Decision, GateAction, Verdict};
+use prowess_policy::{Actor, Decision, GateAction, SkillAction, Verdict};
 use prowess_traits::ApprovalRequest;
 use serde_json::Value;
 
@@ -23,53 +23,19 @@ const MAX_ASKED: usize = 100;
 /// Maximum length of arguments in a prompt, in characters.
 const MAX_QUESTION: usize = 500;
 
-/// An action on a skill.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum SkillAction {
-    /// List it.
-    List,
-    /// Add its text to the conversation.
-    Load,
-    /// Remove its text.
-    Unload,
-    /// Read one of its files.
-    Read,
-    /// Run a command as the skill.
-    Run,
-}
-
-impl SkillAction {
-    /// Returns the word used in rules.
-    fn as_str(self) -> &'static str {
-        match self {
-            Self::List => "list",
-            Self::Load => "load",
-            Self::Unload => "unload",
-            Self::Read => "read",
-            Self::Run => "run",
-        }
-    }
-
-    /// Describes the action, as the subject of a sentence.
-    fn about(self, name: &str) -> String {
-        let name = if name == "*" {
-            "skills".to_owned()
-        } else {
-            format!("the skill {}", shown(name))
-        };
-        match self {
-            Self::List => format!("Listing {name}"),
-            Self::Load => format!("Loading {name}"),
-            Self::Unload => format!("Unloading {name}"),
-            Self::Read => format!("Reading a file of {name}"),
-            Self::Run => format!("Running a command as {name}"),
-        }
-    }
-
-    /// Returns `true` if only a rule can deny it here. Commands are approved separately, and
-    /// unloading needs no approval.
-    fn is_left_to_rules(self) -> bool {
-        matches!(self, Self::Unload | Self::Run)
+/// Describes an action on a skill, as the subject of a sentence.
+fn subject(action: SkillAction, name: &str) -> String {
+    let name = if name == "*" {
+        "skills".to_owned()
+    } else {
+        format!("the skill {}", shown(name))
+    };
+    match action {
+        SkillAction::List => format!("Listing {name}"),
+        SkillAction::Load => format!("Loading {name}"),
+        SkillAction::Unload => format!("Unloading {name}"),
+        SkillAction::Read => format!("Reading a file of {name}"),
+        SkillAction::Run => format!("Running a command as {name}"),
     }
 }
 
@@ -119,18 +85,25 @@ pub(crate) fn permit(
     action_kind: SkillAction,
     arguments: &str,
 ) -> Result<(), ToolError> {
-    permit_name(
-        context,
-        skill.name(),
-        &names_of(skill),
-        action_kind,
-        arguments,
-    )
+    let (name, also) = (skill.name(), names_of(skill));
+    permit_name(context, name, &also, action_kind, arguments)
+        .map_err(|decision| ToolError::denied(&subject(action_kind, name), &decision))
+}
+
+/// Applies the rules about running commands as a skill.
+pub(crate) fn permit_run(
+    context: &ToolContext,
+    skill: &SkillHandle,
+    command: &str,
+) -> Result<(), Decision> {
+    let also = names_of(skill);
+    permit_name(context, skill.name(), &also, SkillAction::Run, command)
 }
 
 /// Decides about an action on all skills.
 pub(crate) fn permit_all(context: &ToolContext, action_kind: SkillAction) -> Result<(), ToolError> {
     permit_name(context, "*", &[], action_kind, "")
+        .map_err(|decision| ToolError::denied(&subject(action_kind, "*"), &decision))
 }
 
 /// Returns `true` if a skill can be loaded without a prompt and without recording the decision.
@@ -143,7 +116,7 @@ pub(crate) fn may_load_unasked(
     let action = GateAction::Skill {
         name,
         also: &also,
-        action: action_kind.as_str(),
+        action: action_kind,
         arguments,
     };
     let decision = decide(context, name, action_kind, &action);
@@ -199,7 +172,9 @@ pub(crate) fn permit_tool(
         skill: None,
         action: None,
     };
-    context.settle(&what, &decision, question)
+    context
+        .settle(&question)
+        .map_err(|decision| ToolError::denied(&what, &decision))
 }
 
 /// Returns `true` if a rule denies all skills to models: `Skill`. The tools about skills are then
@@ -208,7 +183,7 @@ pub(crate) fn is_forbidden(context: &ToolContext) -> bool {
     let action = GateAction::Skill {
         name: "*",
         also: &[],
-        action: "load",
+        action: SkillAction::Load,
         arguments: "",
     };
     let decision = context.gate().decide(&action, &Actor::default());
@@ -221,20 +196,20 @@ fn permit_name(
     also: &[&str],
     action_kind: SkillAction,
     arguments: &str,
-) -> Result<(), ToolError> {
+) -> Result<(), Decision> {
     let action = GateAction::Skill {
         name,
         also,
-        action: action_kind.as_str(),
+        action: action_kind,
         arguments,
     };
     let decision = decide(context, name, action_kind, &action);
     if action_kind.is_left_to_rules() && decision.rule.is_none() {
         return Ok(());
     }
-    let what = action_kind.about(name);
+    let what = subject(action_kind, name);
     let long = match arguments {
-        "" => what.clone(),
+        "" => what,
         arguments => format!(
             "{what}: {}",
             shorten(&sanitize::line(arguments), MAX_QUESTION)
@@ -246,7 +221,7 @@ fn permit_name(
         skill: Some(name),
         action: Some(&action),
     };
-    context.settle(&what, &decision, question)
+    context.settle(&question)
 }
 
 /// Returns all names that a rule may use for a skill.
@@ -269,7 +244,7 @@ fn decide(
         .as_deref()
         .filter(|acting| action_kind == SkillAction::Load && *acting.trust.name != *name);
     let actor = acting
-        .map(|acting| acting.trust.actor(context.is_ceiling(&acting.trust)))
+        .map(|acting| context.actor_for(&acting.trust))
         .unwrap_or_default();
     context.gate().decide(action, &actor)
 }

@@ -7,23 +7,15 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use prowess_policy::{
-    Actor, ApprovalAnswer, Approved, Command, Decision, Effect, GateAction, Verdict,
-};
+use prowess_policy::{Actor, ApprovalAnswer, Approved, Command, Decision, GateAction, Verdict};
 use prowess_traits::ApprovalRequest;
-use prowess_trust::SkillTrust;
+use prowess_trust::{SkillRole, SkillTrust};
 
+use crate::access;
 use crate::context::ToolContext;
 use crate::loaded::Loaded;
-use crate::snapshot::SkillSnapshot;
+use crate::snapshot::{SkillHandle, SkillSnapshot};
 use crate::tool::ToolError;
-
-/// Returns `true` if `allowed-tools` limits the skill: it has at least one entry, valid or not.
-pub(crate) fn has_ceiling(trust: &SkillTrust) -> bool {
-    let mut unread = trust.tools.unread().iter();
-    trust.tools.of(Effect::Allow).next().is_some()
-        || unread.any(|unread| unread.effect == Effect::Allow)
-}
 
 impl ToolContext {
     /// Decides about an action of the agent.
@@ -31,43 +23,54 @@ impl ToolContext {
         self.judge_as(loaded, action).0
     }
 
-    /// Decides about an action of the agent, and prompts the user if the gate requires it.
+    /// Decides about an action of the agent, and prompts the user if the gate requires it. `what`
+    /// describes the action in errors, `question` in the prompt and the record.
     pub fn permit(
         &self,
         loaded: &Loaded,
         action: &GateAction<'_>,
         what: &str,
+        question: &str,
     ) -> Result<(), ToolError> {
         let (decision, skill) = self.judge_as(loaded, action);
         let skill = skill.as_ref().map(|skill| &*skill.trust.name);
-        self.settle(
-            what,
-            &decision,
-            ApprovalRequest {
-                what,
-                decision: &decision,
-                skill,
-                action: Some(action),
-            },
-        )
+        self.settle(&ApprovalRequest {
+            what: question,
+            decision: &decision,
+            skill,
+            action: Some(action),
+        })
+        .map_err(|decision| ToolError::denied(what, &decision))
     }
 
-    /// Applies a decision: allows, refuses or prompts. Records the decision.
-    pub(crate) fn settle(
-        &self,
-        what: &str,
-        decision: &Decision,
-        question: ApprovalRequest<'_>,
-    ) -> Result<(), ToolError> {
+    /// Applies a decision: allows, refuses or prompts. Records the decision, and returns it if the
+    /// action was refused.
+    pub(crate) fn settle(&self, question: &ApprovalRequest<'_>) -> Result<(), Decision> {
+        let decision = question.decision;
         let answer =
-            (decision.verdict == Verdict::Ask).then(|| self.services.approver.ask(&question));
+            (decision.verdict == Verdict::Ask).then(|| self.services.approver.ask(question));
         self.note(question.what, decision, answer, question.skill);
         match (decision.verdict, answer) {
             (Verdict::Deny, _) | (Verdict::Ask, None | Some(ApprovalAnswer::No)) => {
-                Err(ToolError::denied(what, decision))
+                Err(decision.clone())
             }
             (Verdict::Allow, _) | (Verdict::Ask, Some(_)) => Ok(()),
         }
+    }
+
+    /// Decides about a command line that runs as a skill in a folder, and prompts the user if the
+    /// gate requires it: first the rules about the skill, then those about the command.
+    pub fn approve_as_skill(
+        &self,
+        skill: &SkillHandle,
+        trust: &SkillTrust,
+        role: SkillRole,
+        folder: &Path,
+        text: &str,
+    ) -> Result<Approved<Command>, Decision> {
+        access::permit_run(self, skill, text)?;
+        let actor = trust.actor(role, self.settings.confine);
+        self.approve_in(folder, text, &actor)
     }
 
     /// Decides about a command line that the agent runs in a folder, and prompts the user if the
@@ -81,8 +84,8 @@ impl ToolContext {
         let (_, skill) = self.judge_as(loaded, &GateAction::Command { text });
         match skill {
             Some(skill) => {
-                let ceiling = self.is_ceiling(&skill.trust);
-                self.approve_in(folder, text, &skill.trust.actor(ceiling))
+                let actor = self.actor_for(&skill.trust);
+                self.approve_in(folder, text, &actor)
             }
             None => self.approve_in(folder, text, &Actor::default()),
         }
@@ -114,10 +117,14 @@ impl ToolContext {
         self.judging(loaded).judge_as(action)
     }
 
-    /// Returns `true` if a skill is limited to its `allowed-tools`: in a sub-run, or if the
-    /// settings confine skills.
-    pub(crate) fn is_ceiling(&self, trust: &SkillTrust) -> bool {
-        (self.acting.is_some() || self.settings.confine) && has_ceiling(trust)
+    /// Returns a skill as the actor of what the agent does.
+    pub(crate) fn actor_for<'t>(&self, trust: &'t SkillTrust) -> Actor<'t> {
+        let role = if self.acting.is_some() {
+            SkillRole::SubRun
+        } else {
+            SkillRole::Conversation
+        };
+        trust.actor(role, self.settings.confine)
     }
 }
 
@@ -138,7 +145,7 @@ impl Judging<'_> {
     fn judge_as(&self, action: &GateAction<'_>) -> (Decision, Option<Arc<SkillSnapshot>>) {
         let context = self.context;
         if let Some(acting) = &context.acting {
-            let actor = acting.trust.actor(context.is_ceiling(&acting.trust));
+            let actor = context.actor_for(&acting.trust);
             return (
                 context.gate().decide(action, &actor),
                 Some(Arc::clone(acting)),
@@ -150,7 +157,7 @@ impl Judging<'_> {
             if decision.verdict == Verdict::Deny {
                 break;
             }
-            let actor = skill.trust.actor(context.is_ceiling(&skill.trust));
+            let actor = context.actor_for(&skill.trust);
             let other = context.gate().decide(action, &actor);
             let counts = match other.verdict {
                 Verdict::Deny => true,

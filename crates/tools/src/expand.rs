@@ -6,7 +6,7 @@ use prowess_policy::{BoundScript, Decision};
 use prowess_render::{CommandSlot, RenderedPart};
 use prowess_shell::lex;
 use prowess_traits::CommandResult;
-use prowess_trust::SkillTrust;
+use prowess_trust::{SkillRole, SkillTrust};
 
 use crate::context::ToolContext;
 
@@ -155,7 +155,10 @@ fn run(
         variables: &variables,
     };
     let approved = context
-        .approve_bound(&bound, &trust.actor(context.settings.confine))
+        .approve_bound(
+            &bound,
+            &trust.actor(SkillRole::Author, context.settings.confine),
+        )
         .map_err(|decision| ExpandError::Denied {
             command: command.clone(),
             decision: Box::new(decision),

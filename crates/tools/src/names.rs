@@ -50,6 +50,48 @@ pub fn rule_names(tool: &str) -> &'static [&'static str] {
     }
 }
 
+/// Kind of action of a tool, for matching rules about commands or files.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum ActionKind {
+    Command,
+    Read,
+    Write,
+    Fetch,
+    Skill,
+}
+
+/// Tools by name, with the input fields that rules apply to.
+pub(crate) const RULE_SUBJECTS: &[(&[&str], ActionKind, &[&str])] = &[
+    (
+        &["Bash", "bash", "run_command_line"],
+        ActionKind::Command,
+        &["command", "commandLine"],
+    ),
+    (
+        &["Read", "Grep", "Glob", "LS", "read", "grep", "glob"],
+        ActionKind::Read,
+        &["file_path", "path"],
+    ),
+    (
+        &[
+            "Write",
+            "Edit",
+            "MultiEdit",
+            "NotebookEdit",
+            "write",
+            "edit",
+        ],
+        ActionKind::Write,
+        &["file_path", "notebook_path", "path"],
+    ),
+    (&["WebFetch", "http_get"], ActionKind::Fetch, &["url"]),
+    (
+        &["Skill", "skill", "load_skill"],
+        ActionKind::Skill,
+        &["skill", "name", "command"],
+    ),
+];
+
 /// Returns the input field with the skill's arguments, or `None` if the tool does not load skills.
 pub fn arguments_field(tool: &str) -> Option<&'static str> {
     match tool {

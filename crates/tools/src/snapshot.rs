@@ -281,7 +281,7 @@ impl Eq for SkillHandle {}
 
 impl SkillHandle {
     /// Wraps an entry that a name was resolved to.
-    pub(crate) fn new(asked: &str, entry: &CatalogEntry) -> Self {
+    pub fn new(asked: &str, entry: &CatalogEntry) -> Self {
         Self {
             asked: asked.into(),
             entry: entry.clone(),

@@ -9,7 +9,7 @@ use prowess_policy::Verdict;
 use prowess_render::Arguments;
 use serde_json::Value;
 
-use crate::access::{SkillAction, find, is_forbidden, permit, permit_tool, shown, tool_rules};
+use crate::access::{find, is_forbidden, permit, permit_tool, shown, tool_rules};
 use crate::context::ToolContext;
 use crate::loaded::Loaded;
 use crate::names::{LOAD_SKILL_RESOURCE, LOAD_SKILL_RESOURCES, arguments_field};
@@ -19,6 +19,7 @@ use crate::skills::{
 };
 use crate::snapshot::SkillHandle;
 use crate::tool::{self, Tool, ToolAnswer, ToolError, ToolErrorKind, ToolSpec};
+use prowess_policy::SkillAction;
 
 /// The role of an agent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

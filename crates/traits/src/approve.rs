@@ -23,6 +23,16 @@ pub struct ApprovalRequest<'a> {
     pub action: Option<&'a GateAction<'a>>,
 }
 
+impl ApprovalRequest<'_> {
+    /// Maximum length of an action that a person can review, in bytes.
+    pub const MAX_BYTES: usize = 16 * 1024;
+
+    /// Returns `true` if the action is too long to be reviewed. An approver denies it.
+    pub fn is_too_long(&self) -> bool {
+        self.what.len() > Self::MAX_BYTES
+    }
+}
+
 /// Records decisions, so that they can be explained later.
 pub trait DecisionRecorder: Send + Sync + Debug {
     /// Records one decision.

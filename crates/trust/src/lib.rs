@@ -11,7 +11,7 @@ mod summary;
 
 use prowess_catalog::{Scope, Skill};
 
-pub use skill_trust::SkillTrust;
+pub use skill_trust::{SkillRole, SkillTrust};
 pub use store::{Entry, FileChange, Record, TrustError, TrustState, TrustStore, digest_of};
 pub use summary::{GrantLine, HiddenText, TrustSummary, summarise};
 

@@ -27,6 +27,20 @@ pub struct SkillTrust {
     pub tools: PermissionRules,
 }
 
+/// The part that a skill plays in a request. It decides whether `allowed-tools` is everything that
+/// the skill may use, or only what needs no approval.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SkillRole {
+    /// The skill's own commands and hooks, and `prowess exec`.
+    Author,
+    /// The skill is loaded in a conversation, and the agent acts for the user.
+    Conversation,
+    /// The skill has a run of its own.
+    SubRun,
+    /// A model runs a command as the skill with `run_command_line`.
+    CommandTool,
+}
+
 impl SkillTrust {
     /// Looks up the trust of a skill. The manifest and the digest must come from the same read.
     pub fn new(
@@ -67,9 +81,21 @@ impl SkillTrust {
         !self.required || self.state.as_ref().is_some_and(TrustState::is_trusted)
     }
 
-    /// Returns the skill as an actor for the gate. With a ceiling, it is limited to its
-    /// `allowed-tools`.
-    pub fn actor(&self, ceiling: bool) -> Actor<'_> {
+    /// Returns `true` if the skill has `allowed-tools`: at least one entry, valid or not.
+    fn has_tool_list(&self) -> bool {
+        let mut unread = self.tools.unread().iter();
+        self.tools.of(Effect::Allow).next().is_some()
+            || unread.any(|unread| unread.effect == Effect::Allow)
+    }
+
+    /// Returns the skill as an actor for the gate. `confine` is the setting of that name: `true`
+    /// if `allowed-tools` limits skills outside of sub-runs too.
+    pub fn actor(&self, role: SkillRole, confine: bool) -> Actor<'_> {
+        let ceiling = match role {
+            SkillRole::Author => confine,
+            SkillRole::Conversation => confine && self.has_tool_list(),
+            SkillRole::SubRun | SkillRole::CommandTool => self.has_tool_list(),
+        };
         Actor {
             skill: Some(SkillActor {
                 name: &self.name,
@@ -94,4 +120,46 @@ fn with_folder(rule: &str, place: Option<&Path>) -> String {
     ]
     .iter()
     .fold(rule.to_owned(), |rule, name| rule.replace(name, folder))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn role_setting_and_list_decide_about_the_ceiling() {
+        use SkillRole::{Author, CommandTool, Conversation, SubRun};
+        let trust = |tools: &str| SkillTrust {
+            name: "x".into(),
+            place: None,
+            digest: String::new(),
+            required: false,
+            state: None,
+            tools: PermissionRules::of_skill("x", tools, ""),
+        };
+        let ceiling = |role, confine, tools| {
+            let trust = trust(tools);
+            let skill = trust.actor(role, confine).skill;
+            skill.is_some_and(|skill| skill.ceiling)
+        };
+        // (role, not confined, confined): without a list, with one, with an invalid one.
+        let none = [
+            (Author, false, true),
+            (Conversation, false, false),
+            (SubRun, false, false),
+            (CommandTool, false, false),
+        ];
+        let some = [
+            (Author, false, true),
+            (Conversation, false, true),
+            (SubRun, true, true),
+            (CommandTool, true, true),
+        ];
+        for (tools, table) in [("", none), ("Bash(ls:*)", some), ("Bash(ls:*", some)] {
+            for (role, free, confined) in table {
+                assert_eq!(ceiling(role, false, tools), free, "{role:?} {tools}");
+                assert_eq!(ceiling(role, true, tools), confined, "{role:?} {tools}");
+            }
+        }
+    }
 }

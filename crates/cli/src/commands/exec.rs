@@ -4,17 +4,18 @@ use std::cell::RefCell;
 
 use crate::output::{Exit, Failure, Foreign, Printer};
 use prowess_diag::{sanitize, wording};
-use prowess_policy::profile::{Setting, Strength};
-use prowess_policy::{
-    Actor, ApprovalAnswer, Approved, Command, Effect, GateAction, Profile, Verdict,
-};
+use prowess_policy::profile::Strength;
+use prowess_policy::{Approved, Command, Profile, Remedy};
 use prowess_sandbox::{CommandOptions, CommandOutcome, End, ExecError, Runner, Stream};
+use prowess_tools::{SkillHandle, ToolContext};
+use prowess_trust::{SkillRole, SkillTrust};
 use serde_json::json;
 
 use crate::args::{ExecArgs, GlobalArgs};
 use crate::env::Environment;
 use crate::library::{self, Library};
 use crate::permissions;
+use crate::setup::Setup;
 
 pub(crate) fn run(
     args: &ExecArgs,
@@ -23,50 +24,27 @@ pub(crate) fn run(
     printer: &Printer,
 ) -> Result<Exit, Failure> {
     let library = Library::open(global, environment, printer)?;
-    let catalog = library.catalog();
-    let entry = catalog
+    let entry = library
+        .catalog()
         .resolve(&args.skill)
-        .map_err(|fault| library::not_found(&fault))?;
-    let skill = permissions::read(entry, &library, environment)?;
-    let mut gate = permissions::paths(environment).gate(&library.config);
-    permissions::add(&mut gate, Effect::Allow, &args.approve)?;
-    let profile = profile(args, &library, environment, skill.trust.place.as_deref())?;
-    // Relative paths in the command are resolved from its working folder.
-    gate.places.cwd = Some(profile.cwd.to_string_lossy().into_owned().into());
-    let line = permissions::line(&args.line);
-    let confine = library.config.confine.unwrap_or(false);
-    let action = GateAction::Skill {
-        name: entry.name(),
-        also: &[&args.skill],
-        action: "run",
-        arguments: &line,
-    };
-    let use_of_it = gate.decide(&action, &Actor::default());
-    if use_of_it.verdict == Verdict::Deny {
-        return refused(args, &use_of_it, printer);
-    }
-    let approved = match gate.command(&line, &skill.trust.actor(confine)) {
-        prowess_policy::GateOutcome::Allowed(approved, _) => approved,
-        prowess_policy::GateOutcome::Denied(decision) => {
-            return refused(args, &decision, printer);
-        }
-        prowess_policy::GateOutcome::Ask(pending) => {
-            let decision = pending.decision().clone();
-            let question = format!(
-                "{}\n  {}\nRun it once?",
-                permissions::explain(&decision),
-                sanitize::line(&line)
-            );
-            match permissions::ask(&question, "y/N").as_deref() {
-                Some("y" | "yes") => match pending.answer(ApprovalAnswer::Once) {
-                    Ok((approved, _)) => approved,
-                    Err(decision) => return refused(args, &decision, printer),
-                },
-                _ => return refused(args, &decision, printer),
-            }
-        }
-    };
+        .map_err(|fault| library::not_found(&fault))?
+        .clone();
+    let snapshot = permissions::read(&entry, &library, environment)?;
     let runner = environment.runner(&library.config);
+    let mut setup = Setup::new(library, None, environment)?;
+    setup.settings.edits = args.write;
+    setup.settings.network = args.network;
+    let context = setup.context();
+    context.gate().approvals = permissions::approvals(&args.approve)?;
+    let profile = profile(args, &context, &snapshot.trust, environment)?;
+    let line = permissions::line(&args.line);
+    let skill = SkillHandle::new(&args.skill, &entry);
+    let role = SkillRole::Author;
+    let approved =
+        match context.approve_as_skill(&skill, &snapshot.trust, role, &profile.cwd, &line) {
+            Ok(approved) => approved,
+            Err(decision) => return refused(args, &decision, printer),
+        };
     let outcome = start(&approved, &profile, args, runner)?;
     if args.json {
         printer.json(&prowess::inspect::ran(&line, &outcome))?;
@@ -94,17 +72,18 @@ fn refused(
             "verdict": decision.verdict.as_str(),
             "reason": decision.reason,
             "rule": decision.rule.as_ref().map(|rule| &rule.text),
-            "remedy": decision.remedy,
+            "remedy": decision.remedy.as_ref().map(ToString::to_string),
         }))?;
         return Ok(Exit::Denied);
     }
     let mut error = Failure::new("the command was not run").cause(permissions::explain(decision));
-    if let Some(remedy) = &decision.remedy {
-        let remedy = sanitize::line(remedy);
-        error = error.hint(match remedy.strip_prefix("allow it with ") {
-            Some(rule) => format!("allow it with `--approve {}`", wording::shell_word(rule)),
-            None => remedy.into_owned(),
-        });
+    match &decision.remedy {
+        Some(Remedy::Rule(rule)) => {
+            let rule = wording::shell_word(&sanitize::line(rule));
+            error = error.hint(format!("allow it with `--approve {rule}`"));
+        }
+        Some(remedy) => error = error.hint(sanitize::line(&remedy.to_string()).into_owned()),
+        None => {}
     }
     printer.error(&error);
     Ok(Exit::Denied)
@@ -113,41 +92,21 @@ fn refused(
 /// Returns the sandbox profile of the command.
 fn profile(
     args: &ExecArgs,
-    library: &Library,
+    context: &ToolContext,
+    trust: &SkillTrust,
     environment: &Environment,
-    place: Option<&std::path::Path>,
 ) -> Result<Profile, Failure> {
-    let skill = place.map(|place| {
-        if place.is_dir() {
-            place
-        } else {
-            place.parent().unwrap_or(place)
-        }
-    });
-    let paths = permissions::paths(environment);
-    let mut profile = Profile::for_work(&Setting {
-        skill: skill.map(Into::into),
-        workspace: permissions::workspace(environment),
-        edits: args.write,
-        home: environment.home.clone().unwrap_or_default(),
-        ours: paths.state.into_iter().chain(paths.ours).collect(),
-    });
+    let mut profile = context.profile(Some(trust));
     if let Some(cwd) = &args.cwd {
         profile.cwd = environment.current.join(cwd);
     }
-    profile.network = args.network;
-    profile.strength = match &args.sandbox {
-        None => library.config.sandbox.unwrap_or_default(),
-        Some(word) => Strength::parse(word).ok_or_else(|| {
+    if let Some(word) = &args.sandbox {
+        profile.strength = Strength::parse(word).ok_or_else(|| {
             Failure::new(format!("invalid value `{word}` for `--sandbox`"))
                 .hint("expected `required`, `best-effort` or `off`")
-        })?,
-    };
-    let configured = library
-        .config
-        .timeout
-        .and_then(|seconds| u64::try_from(seconds).ok());
-    if let Some(seconds) = args.timeout.or(configured) {
+        })?;
+    }
+    if let Some(seconds) = args.timeout {
         profile.limits.deadline_ms = seconds.saturating_mul(1000);
     }
     Ok(profile)

@@ -3,8 +3,9 @@
 use crate::output::{Cell, Exit, Failure, Printer, Table, bold, wrap};
 use anstyle::{AnsiColor, Style};
 use prowess_diag::{sanitize, wording};
-use prowess_policy::{Actor, Decision, Effect, GateAction, Verdict};
+use prowess_policy::{Actor, Decision, Effect, GateAction, RuleSource, Verdict};
 use prowess_shell::{ShellLine, SimpleCommand, lex};
+use prowess_trust::SkillRole;
 
 use crate::args::{CheckArgs, GlobalArgs, PolicyArgs, PolicyCommand, PolicyShowArgs};
 use crate::env::Environment;
@@ -43,7 +44,7 @@ fn check(
         (Effect::Ask, &args.ask),
         (Effect::Deny, &args.deny),
     ] {
-        permissions::add(&mut gate, effect, rules)?;
+        permissions::add(&mut gate.rules, effect, rules, &RuleSource::Flag)?;
     }
     let confine = config.confine.unwrap_or(false);
     let skill = match &args.skill {
@@ -57,9 +58,9 @@ fn check(
             Some(permissions::read(entry, &library, environment)?)
         }
     };
-    let actor = skill
-        .as_ref()
-        .map_or_else(Actor::default, |skill| skill.trust.actor(confine));
+    let actor = skill.as_ref().map_or_else(Actor::default, |skill| {
+        skill.trust.actor(SkillRole::Author, confine)
+    });
     let line = permissions::line(&args.line);
     let decision = gate.decide(&GateAction::Command { text: &line }, &actor);
     let words = lex(&line).ok().map(|script| words(&script));
@@ -126,7 +127,7 @@ fn text(line: &str, decision: &Decision, words: Option<&[Vec<String>]>, width: u
         row("words", dim, &quoted.join(" · "));
     }
     if let Some(remedy) = &decision.remedy {
-        row("help", dim, remedy);
+        row("help", dim, &remedy.to_string());
     }
     text
 }

@@ -108,7 +108,7 @@ fn refused(
                 Failure::new(format!("`{}` is not permitted", sanitize::line(&command)))
                     .cause(permissions::explain(&decision));
             if let Some(remedy) = &decision.remedy {
-                failure = failure.hint(sanitize::line(remedy).into_owned());
+                failure = failure.hint(sanitize::line(&remedy.to_string()).into_owned());
             }
             printer.error(
                 &failure.hint("use `--no-exec` to show the skill without running its commands"),

@@ -230,3 +230,48 @@ fn own_configuration_cannot_be_changed() {
         "[sandbox]\nstrength = 'required'\n"
     );
 }
+
+/// A rule about the skill applies to `exec` as it does to a model's `run_command_line`.
+#[test]
+fn rules_about_the_skill_apply() {
+    let world = world();
+    world.file(
+        ".agents/prowess.toml",
+        "[permissions]\nask = ['Skill(x *)']\n",
+    );
+    let line = ["exec", "x", "--", "./run.sh", "a"];
+    let output = world.run(&line).expect(3);
+    assert_eq!(output.stdout, "");
+    assert!(output.stderr.contains("Skill(x *)"), "{}", output.stderr);
+    let approved = [
+        "exec",
+        "x",
+        "--approve",
+        "Skill(x *)",
+        "--",
+        "./run.sh",
+        "a",
+    ];
+    assert_eq!(world.run(&approved).expect(0).stdout, "got a\n");
+}
+
+/// `--approve` answers the prompt that an `ask` rule requires, but overrides no `deny` rule.
+#[test]
+fn approval_answers_ask_rules_and_not_deny_rules() {
+    let world = world();
+    let approved = [
+        "exec",
+        "x",
+        "--approve",
+        "Bash(touch:*)",
+        "--",
+        "touch --help",
+    ];
+    for (rule, code) in [("ask", 0), ("deny", 3)] {
+        world.file(
+            ".agents/prowess.toml",
+            format!("[permissions]\n{rule} = ['Bash(touch:*)']\n"),
+        );
+        world.run(&approved).expect(code);
+    }
+}

@@ -194,7 +194,8 @@ impl Tool for RemoteTool {
             arguments: &arguments,
         };
         let shown = shorten(&sanitize::line(&input.to_string()), MAX_QUESTION);
-        tool_context.permit(loaded, &action, &format!("Calling {}: {shown}", self.name))?;
+        let what = format!("Calling {}", self.name);
+        tool_context.permit(loaded, &action, &what, &format!("{what}: {shown}"))?;
         let mut params = CallToolRequestParams::new(self.own.to_string());
         params.arguments = input.as_object().cloned();
         let called = self.link.wait(|link| async move {

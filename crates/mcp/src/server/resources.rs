@@ -5,7 +5,7 @@ use std::sync::Arc;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use prowess_catalog::skill::one_line;
-use prowess_policy::{Actor, GateAction, Verdict};
+use prowess_policy::{Actor, GateAction, SkillAction, Verdict};
 use prowess_tools::ToolContext;
 use prowess_traits::ApprovalRequest;
 use rmcp::ErrorData;
@@ -129,7 +129,7 @@ fn may_read(tool_context: &ToolContext, served: &ServedSkill, path: &str) -> boo
     let action = GateAction::Skill {
         name: &served.name,
         also: &also,
-        action: "read",
+        action: SkillAction::Read,
         arguments: path,
     };
     let decision = tool_context.gate().decide(&action, &Actor::default());

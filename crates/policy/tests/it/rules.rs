@@ -2,7 +2,7 @@
 
 use prowess_policy::{
     Actor, ApprovalAnswer, Effect, Gate, GateAction, GateOutcome, PermissionGrant, PermissionMode,
-    PermissionRules, Plan, RuleSource, SkillActor, Verdict,
+    PermissionRules, Plan, Remedy, RuleSource, SkillAction, SkillActor, Verdict,
 };
 
 fn gate(allow: &[&str], ask: &[&str], deny: &[&str]) -> Gate {
@@ -216,7 +216,7 @@ fn use_skill(gate: &Gate, name: &str, also: &[&str], arguments: &str) -> Verdict
         &GateAction::Skill {
             name,
             also,
-            action: "run",
+            action: SkillAction::Run,
             arguments,
         },
         &Actor::default(),
@@ -257,10 +257,10 @@ fn core_agent_rules_per_skill_and_action() {
         )
         .verdict
     };
-    assert_eq!(decide("jira-triage", "run"), Allow);
-    assert_eq!(decide("report", "run"), Allow);
-    assert_eq!(decide("report", "unload"), Ask);
-    assert_eq!(decide("jira-triage", "read"), Deny);
+    assert_eq!(decide("jira-triage", SkillAction::Run), Allow);
+    assert_eq!(decide("report", SkillAction::Run), Allow);
+    assert_eq!(decide("report", SkillAction::Unload), Ask);
+    assert_eq!(decide("jira-triage", SkillAction::Read), Deny);
 }
 
 #[test]
@@ -449,7 +449,7 @@ fn untrusted_skills_do_nothing() {
         &skill(&tools, false, false),
     );
     assert_eq!(decision.verdict, Deny);
-    assert!(decision.remedy.unwrap().contains("prowess trust x"));
+    assert!(matches!(decision.remedy, Some(Remedy::Trust(name)) if &*name == "x"));
     assert_eq!(
         gate.decide(
             &GateAction::Read { path: "a" },
@@ -512,7 +512,8 @@ fn hosts() {
         &[],
     );
     let fetch = |host| {
-        gate.decide(&GateAction::Fetch { host }, &Actor::default())
+        let private = false;
+        gate.decide(&GateAction::Fetch { host, private }, &Actor::default())
             .verdict
     };
     assert_eq!(fetch("a.example.com"), Allow);
@@ -522,6 +523,110 @@ fn hosts() {
     assert_eq!(fetch("plain.org"), Allow);
     assert_eq!(fetch("x.plain.org"), Ask);
     assert_eq!(fetch("evil.net\0.example.com"), Ask);
+}
+
+/// A rule for every host, a grant and a mode do not cover this machine and private networks.
+#[test]
+fn private_hosts_need_approval_of_exactly_that_host() {
+    for (allow, approve, mode, host, verdict) in [
+        (
+            "WebFetch",
+            "WebFetch",
+            PermissionMode::Ask,
+            "localhost",
+            Ask,
+        ),
+        (
+            "WebFetch",
+            "WebFetch(domain:*)",
+            PermissionMode::Ask,
+            "127.0.0.1",
+            Ask,
+        ),
+        ("WebFetch", "WebFetch", PermissionMode::Yolo, "::1", Ask),
+        (
+            "WebFetch",
+            "WebFetch",
+            PermissionMode::Allow,
+            "printer",
+            Deny,
+        ),
+        (
+            "WebFetch",
+            "WebFetch(domain:printe)",
+            PermissionMode::Ask,
+            "printer",
+            Ask,
+        ),
+        (
+            "WebFetch(domain:localhost)",
+            "WebFetch",
+            PermissionMode::Ask,
+            "localhost",
+            Ask,
+        ),
+        (
+            "WebFetch",
+            "WebFetch(domain:localhost)",
+            PermissionMode::Ask,
+            "localhost",
+            Allow,
+        ),
+        (
+            "WebFetch",
+            "WebFetch(domain:localhost)",
+            PermissionMode::Allow,
+            "localhost",
+            Allow,
+        ),
+    ] {
+        let mut gate = gate(&[allow], &[], &[]);
+        gate.mode = mode;
+        gate.approvals
+            .add(Effect::Allow, approve, RuleSource::Approval);
+        let private = true;
+        let decision = gate.decide(&GateAction::Fetch { host, private }, &Actor::default());
+        assert_eq!(
+            decision.verdict, verdict,
+            "{allow} {approve} {mode:?} {host}"
+        );
+    }
+}
+
+/// `--approve` answers what a person would be asked. It does not override a denial.
+#[test]
+fn approvals_answer_prompts_and_nothing_else() {
+    let mut gate = gate(&["Bash(ls:*)"], &["Bash(git push:*)"], &["Bash(rm:*)"]);
+    for rule in ["Bash(git push:*)", "Bash(rm:*)", "Bash(make:*)"] {
+        gate.approvals
+            .add(Effect::Allow, rule, RuleSource::Approval);
+    }
+    let tools = PermissionRules::of_skill("x", "Bash(ls:*)", "");
+    for mode in [PermissionMode::Ask, PermissionMode::Allow] {
+        gate.mode = mode;
+        let decide = |text| gate.decide(&GateAction::Command { text }, &Actor::default());
+        for text in [
+            "git push origin",
+            "make test",
+            "make && git push",
+            "ls && make",
+        ] {
+            let decision = decide(text);
+            assert_eq!(decision.verdict, Allow, "{mode:?} {text}: {decision:?}");
+        }
+        assert_eq!(&*decide("git push").rule.unwrap().source, "--approve");
+        // An ask rule matches one part, and the approval does not cover the other one.
+        assert_ne!(decide("ls && git push").verdict, Allow, "{mode:?}");
+        assert_eq!(decide("rm x").verdict, Deny, "{mode:?}");
+        let confined = skill(&tools, true, true);
+        let command = GateAction::Command { text: "make test" };
+        assert_eq!(gate.decide(&command, &confined).verdict, Deny, "{mode:?}");
+        let untrusted = skill(&tools, false, false);
+        assert_eq!(gate.decide(&command, &untrusted).verdict, Deny, "{mode:?}");
+    }
+    gate.mode = PermissionMode::Plan;
+    let command = GateAction::Command { text: "make test" };
+    assert_eq!(gate.decide(&command, &Actor::default()).verdict, Deny);
 }
 
 #[test]
@@ -646,10 +751,8 @@ fn every_decision_has_a_reason_and_a_remedy() {
     let decision = decide("cargo build --release");
     assert_eq!(&*decision.reason, "no rule allows `cargo build --release`");
     assert!(
-        decision
-            .remedy
-            .unwrap()
-            .starts_with("allow it with Bash(cargo")
+        matches!(&decision.remedy, Some(Remedy::Rule(rule)) if rule.starts_with("Bash(cargo")),
+        "{decision:?}"
     );
     let decision = decide("rm -rf x");
     assert_eq!(decision.rule.unwrap().text, "Bash(rm:*)".into());

@@ -18,7 +18,7 @@ pub fn decision(decision: &Decision, words: Option<&[Vec<String>]>) -> Value {
         "reason": decision.reason,
         "rule": decision.rule.as_ref().map(|rule| &rule.text),
         "source": decision.rule.as_ref().map(|rule| &rule.source),
-        "remedy": decision.remedy,
+        "remedy": decision.remedy.as_ref().map(ToString::to_string),
         "words": words,
     })
 }

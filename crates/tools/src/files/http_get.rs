@@ -13,8 +13,8 @@ use crate::{
 };
 use prowess_diag::sanitize;
 use prowess_diag::wording::{size, tick};
-use prowess_policy::{ApprovalAnswer, Decision, GateAction, Verdict};
-use prowess_traits::{AddressClass, ApprovalRequest, FetchLimits, Fetched, Fetcher};
+use prowess_policy::GateAction;
+use prowess_traits::{AddressClass, FetchLimits, Fetched, Fetcher};
 use serde_json::{Value, json};
 
 use crate::files::html;
@@ -142,43 +142,15 @@ fn permit(
     } else {
         format!("Fetch {}", shown(&url.text))
     };
-    let action = GateAction::Fetch { host: &url.host };
-    let decision = context.judge(loaded, &action);
     if url.class == AddressClass::Forbidden {
         let text = format!("{short} was refused: this address is never allowed.");
         return Err(ToolError::new(ToolErrorKind::Denied, text));
     }
-    match decision.verdict {
-        Verdict::Deny => Err(ToolError::denied(&short, &decision)),
-        Verdict::Ask => context
-            .permit(loaded, &action, &question)
-            .map_err(|_| ToolError::denied(&short, &decision)),
-        Verdict::Allow if url.class == AddressClass::Public => Ok(()),
-        // An allow rule for all hosts does not cover this machine and private networks.
-        Verdict::Allow => {
-            let decision = Decision {
-                verdict: Verdict::Ask,
-                reason: "it is a local or private network address".into(),
-                rule: None,
-                remedy: None,
-            };
-            let question = ApprovalRequest {
-                what: &question,
-                decision: &decision,
-                skill: None,
-                action: Some(&action),
-            };
-            let answer = context.services.approver.ask(&question);
-            context.note(question.what, &decision, Some(answer), None);
-            match answer {
-                ApprovalAnswer::No => Err(ToolError::denied(&short, &decision)),
-                ApprovalAnswer::Once
-                | ApprovalAnswer::Session
-                | ApprovalAnswer::Tool
-                | ApprovalAnswer::Always => Ok(()),
-            }
-        }
-    }
+    let action = GateAction::Fetch {
+        host: &url.host,
+        private: url.class == AddressClass::Private,
+    };
+    context.permit(loaded, &action, &short, &question)
 }
 
 fn told(url: &Url, fetched: &Fetched) -> ToolAnswer {

@@ -32,7 +32,6 @@ pub use glob::Glob;
 pub use grep::Grep;
 pub use http_get::HttpGet;
 pub use read::Read;
-pub use url::is_private_host;
 pub use write::Write;
 
 /// Returns the tools in the order in which a model sees them. Without a fetcher, `http_get` is

@@ -275,14 +275,13 @@ impl<'w> PathGuard<'w> {
                 .any(|folder| resolved.real.starts_with(folder))
             && decision.rule.is_none();
         match decision.verdict {
-            Verdict::Allow => Ok(()),
+            // Reading and writing inside the project needs no rule, and no record.
+            Verdict::Allow if decision.rule.is_none() => Ok(()),
             _ if free => Ok(()),
             Verdict::Deny => Err(ToolError::denied(&what, &decision)),
-            Verdict::Ask => {
-                let asked = self
-                    .context
-                    .permit(loaded, &gate_action(action, &path), &long()?);
-                asked.map_err(|_| ToolError::denied(&what, &decision))
+            Verdict::Allow | Verdict::Ask => {
+                self.context
+                    .permit(loaded, &gate_action(action, &path), &what, &long()?)
             }
         }
     }

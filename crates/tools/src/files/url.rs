@@ -119,11 +119,6 @@ fn spelled(host: &str) -> String {
     }
 }
 
-/// Returns `true` unless a host is public, as far as its name tells.
-pub fn is_private_host(host: &str) -> bool {
-    classify_host(host) != Ok(AddressClass::Public)
-}
-
 fn classify_host(host: &str) -> Result<AddressClass, &'static str> {
     if let Ok(address) = host.parse::<IpAddr>() {
         return Ok(classify_address(address));

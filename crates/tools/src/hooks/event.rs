@@ -3,12 +3,14 @@
 use std::fmt;
 
 use prowess_policy::{
-    Actor, Effect, Gate, GateAction, PermissionMode, PermissionRules, RuleSource, Verdict,
+    Actor, Effect, Gate, GateAction, PermissionMode, PermissionRules, RuleSource, SkillAction,
+    Verdict,
 };
 use serde_json::{Map, Value, json};
 
+use crate::access::plain_fields;
 use crate::context::ToolContext;
-use crate::names::arguments_field;
+use crate::names::{ActionKind, RULE_SUBJECTS, arguments_field};
 
 /// An event that hooks can handle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -222,48 +224,6 @@ fn permission_mode(mode: PermissionMode) -> &'static str {
     }
 }
 
-/// Kind of action of a tool, for matching rules about commands or files.
-#[derive(Clone, Copy)]
-enum ActionKind {
-    Command,
-    Read,
-    Write,
-    Fetch,
-    Skill,
-}
-
-/// Tools by name, with the input fields that rules apply to.
-const TOOLS: &[(&[&str], ActionKind, &[&str])] = &[
-    (
-        &["Bash", "bash", "run_command_line"],
-        ActionKind::Command,
-        &["command", "commandLine"],
-    ),
-    (
-        &["Read", "Grep", "Glob", "LS", "read", "grep", "glob"],
-        ActionKind::Read,
-        &["file_path", "path"],
-    ),
-    (
-        &[
-            "Write",
-            "Edit",
-            "MultiEdit",
-            "NotebookEdit",
-            "write",
-            "edit",
-        ],
-        ActionKind::Write,
-        &["file_path", "notebook_path", "path"],
-    ),
-    (&["WebFetch", "http_get"], ActionKind::Fetch, &["url"]),
-    (
-        &["Skill", "skill", "load_skill"],
-        ActionKind::Skill,
-        &["skill", "name", "command"],
-    ),
-];
-
 /// Returns `true` if a rule (`if: Bash(git push *)`) matches a tool call. Commands are matched as
 /// by a deny rule: every part of the line counts, and a line that cannot be parsed matches.
 pub(super) fn is_about(
@@ -278,27 +238,18 @@ pub(super) fn is_about(
     let gate = Gate {
         rules,
         mode: PermissionMode::Yolo,
-        grants: Vec::new(),
         places,
+        ..Gate::default()
     };
     let denies =
         |action: &GateAction<'_>| gate.decide(action, &Actor::default()).verdict == Verdict::Deny;
     let names: Vec<&str> = std::iter::once(tool.name)
         .chain(tool.also.iter().copied())
         .collect();
-    let spelled: Vec<(&str, String)> = input
-        .as_object()
-        .into_iter()
-        .flatten()
-        .filter_map(|(key, value)| match value {
-            Value::String(text) => Some((key.as_str(), text.clone())),
-            Value::Bool(_) | Value::Number(_) => Some((key.as_str(), value.to_string())),
-            Value::Null | Value::Array(_) | Value::Object(_) => None,
-        })
-        .collect();
-    let arguments: Vec<(&str, &str)> = spelled
+    let fields = plain_fields(input);
+    let arguments: Vec<(&str, &str)> = fields
         .iter()
-        .map(|(key, value)| (*key, value.as_str()))
+        .map(|(name, value)| (name.as_str(), value.as_str()))
         .collect();
     if names.iter().any(|name| {
         denies(&GateAction::Tool {
@@ -308,7 +259,7 @@ pub(super) fn is_about(
     }) {
         return true;
     }
-    TOOLS
+    RULE_SUBJECTS
         .iter()
         .filter(|(known, ..)| names.iter().any(|name| known.contains(name)))
         .any(|(_, kind, keys)| {
@@ -325,6 +276,7 @@ pub(super) fn is_about(
                 ActionKind::Write => GateAction::Write { path: given },
                 ActionKind::Fetch => GateAction::Fetch {
                     host: host_of(given),
+                    private: false,
                 },
                 ActionKind::Skill => {
                     let field = names.iter().find_map(|name| arguments_field(name));
@@ -333,7 +285,7 @@ pub(super) fn is_about(
                     GateAction::Skill {
                         name: given,
                         also: &[],
-                        action: "load",
+                        action: SkillAction::Load,
                         arguments,
                     }
                 }

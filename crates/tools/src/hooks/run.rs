@@ -7,7 +7,7 @@ use prowess_policy::{Approved, BoundScript, Command, Decision, GateOutcome, Prof
 use prowess_shell::script::{canonical, quote, write};
 use prowess_shell::{Word, lex, lex_bound};
 use prowess_traits::CommandResult;
-use prowess_trust::{SkillTrust, TrustState};
+use prowess_trust::{SkillRole, SkillTrust, TrustState};
 use serde_json::Value;
 
 use super::answer::{Answer, shortened};
@@ -380,7 +380,8 @@ impl<'a> Job<'a> {
 
     /// Asks the gate, and the user if needed, but only once per session.
     fn approve(&self, state: &mut HookState, key: &Key) -> Result<Approved<Command>, Box<str>> {
-        let actor = self.trust.actor(self.context.settings.confine);
+        let confine = self.context.settings.confine;
+        let actor = self.trust.actor(SkillRole::Author, confine);
         let variables: Vec<(&str, &str)> = self
             .variables
             .iter()

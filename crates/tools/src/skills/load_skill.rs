@@ -12,7 +12,7 @@ use prowess_diag::wording::count;
 use prowess_render::Arguments;
 use serde_json::{Value, json};
 
-use crate::access::{SkillAction, find, may_load_unasked, permit, shown};
+use crate::access::{find, may_load_unasked, permit, shown};
 use crate::activate::{Activation, ActivationError, ActivationRequest, activate, read};
 use crate::cap;
 use crate::context::ToolContext;
@@ -21,6 +21,7 @@ use crate::listing;
 use crate::loaded::Loaded;
 use crate::names::{LOAD_SKILL, SKILL};
 use crate::tool::{Tool, ToolAnswer, ToolError, ToolErrorKind, object, text};
+use prowess_policy::SkillAction;
 
 /// Maximum length of the description of `skill`, in characters.
 const MAX_DESCRIPTION: usize = 8_000;

@@ -16,12 +16,13 @@ use prowess_registry::{ReadError, digest};
 use prowess_spec::{PathFault, ResourcePath};
 use serde_json::{Value, json};
 
-use crate::access::{SkillAction, find, listed, permit, shown};
+use crate::access::{find, listed, permit, shown};
 use crate::cap;
 use crate::context::ToolContext;
 use crate::loaded::Loaded;
 use crate::names::LOAD_SKILL_RESOURCE;
 use crate::tool::{Tool, ToolAnswer, ToolError, ToolErrorKind, number, object, text};
+use prowess_policy::SkillAction;
 
 /// Default and maximum number of bytes to read. Leaves room for a note in the result.
 const MAX_PART: usize = cap::MAX_BYTES - 500;

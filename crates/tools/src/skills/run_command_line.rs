@@ -11,10 +11,10 @@
 //! - `skill_name` selects one of several loaded skills.
 
 use prowess_traits::CommandResult;
+use prowess_trust::SkillRole;
 use serde_json::{Value, json};
 
-use crate::access::{SkillAction, find, listed, permit, shown};
-use crate::acting::has_ceiling;
+use crate::access::{find, listed, shown};
 use crate::cap;
 use crate::command_output::{CommandOutput, MAX_COMMAND};
 use crate::context::ToolContext;
@@ -103,11 +103,9 @@ impl Tool for RunCommandLine {
             let text = format!("The skill {name} changed since it was loaded. Load it again.");
             return Err(failed(text));
         }
-        permit(context, &skill, SkillAction::Run, command)?;
         let profile = context.profile(Some(trust));
-        let actor = trust.actor(has_ceiling(trust));
         let approved = context
-            .approve_in(&profile.cwd, command, &actor)
+            .approve_as_skill(&skill, trust, SkillRole::CommandTool, &profile.cwd, command)
             .map_err(|decision| {
                 ToolError::denied(&format!("The command of the skill {name}"), &decision)
             })?;

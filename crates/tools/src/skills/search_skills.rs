@@ -7,12 +7,13 @@ use prowess_catalog::visibility::{Audience, CatalogView, SkillVisibility};
 use prowess_search::SearchQuery;
 use serde_json::{Value, json};
 
-use crate::access::{SkillAction, permit_all, shown};
+use crate::access::{permit_all, shown};
 use crate::context::ToolContext;
 use crate::listing::{self, Seen};
 use crate::loaded::Loaded;
 use crate::names::SEARCH_SKILLS;
 use crate::tool::{Tool, ToolAnswer, ToolError, number, object, text};
+use prowess_policy::SkillAction;
 
 /// Default number of results.
 const USUAL_LIMIT: usize = 10;

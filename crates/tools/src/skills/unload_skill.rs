@@ -6,11 +6,12 @@
 
 use serde_json::{Value, json};
 
-use crate::access::{SkillAction, find, listed, permit, shown};
+use crate::access::{find, listed, permit, shown};
 use crate::context::ToolContext;
 use crate::loaded::Loaded;
 use crate::names::UNLOAD_SKILL;
 use crate::tool::{Tool, ToolAnswer, ToolError, ToolErrorKind, object, text};
+use prowess_policy::SkillAction;
 
 /// `unload_skill`.
 #[derive(Clone, Copy, Debug, Default)]

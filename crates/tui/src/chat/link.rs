@@ -16,9 +16,6 @@ use super::state::{Message, PendingQuestion};
 /// The maximum number of queued messages. A sender waits while the queue is full.
 const MAX_WAITING: usize = 1_024;
 
-/// The maximum size in bytes of an action that can be approved: longer ones are not read carefully.
-pub(crate) const MAX_WHAT: usize = 16 * 1024;
-
 /// Input of the chat.
 #[derive(Debug)]
 pub(crate) enum Incoming {
@@ -100,7 +97,7 @@ impl Approver for Bridge {
         if !self.live.load(Ordering::SeqCst) {
             return ApprovalAnswer::No;
         }
-        if question.what.len() > MAX_WHAT {
+        if question.is_too_long() {
             let text = too_long(question);
             let event = DisplayEvent::Line {
                 tone: Tone::Bad,
@@ -141,7 +138,7 @@ pub(crate) fn asked(id: u64, question: &ApprovalRequest<'_>) -> PendingQuestion 
         id,
         what: sanitize::block(question.what).into_owned(),
         why: explain(question.decision),
-        remedy: question.decision.remedy.as_deref().map(line),
+        remedy: (question.decision.remedy.as_ref()).map(|remedy| line(&remedy.to_string())),
         skill: question.skill.map(line),
     }
 }
@@ -178,7 +175,7 @@ mod tests {
         );
         link.set_live(true);
         let receiver = inbox.take().unwrap();
-        let long = "x".repeat(MAX_WHAT + 1);
+        let long = "x".repeat(ApprovalRequest::MAX_BYTES + 1);
         let huge = ApprovalRequest {
             what: &long,
             ..question

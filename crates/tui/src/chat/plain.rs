@@ -15,7 +15,7 @@ use super::command::{Input, help, misused, read};
 use super::display::{DisplayEvent, display_event};
 use super::item::View;
 use super::lines::{plain, took, view};
-use super::link::{MAX_WHAT, asked, too_long};
+use super::link::{asked, too_long};
 use super::work::{OrderResult, Work, code};
 use super::{ChatEnd, ChatStart};
 
@@ -199,7 +199,7 @@ impl Approver for Plain {
             ));
             return ApprovalAnswer::No;
         }
-        if question.what.len() > MAX_WHAT {
+        if question.is_too_long() {
             self.line(0, &format!("denied: {}", too_long(question)));
             return ApprovalAnswer::No;
         }

@@ -278,9 +278,9 @@ fn problem(error: &RuntimeError) -> Problem {
             )]
         }
         RuntimeError::Skill(ActivationError::Command(ExpandError::Denied { decision, .. })) => {
-            let remedy = decision.remedy.as_deref();
+            let remedy = decision.remedy.as_ref();
             remedy
-                .map(|remedy| sanitize::line(remedy).into_owned())
+                .map(|remedy| sanitize::line(&remedy.to_string()).into_owned())
                 .into_iter()
                 .collect()
         }
