@@ -10,10 +10,10 @@ use prowess_diag::{FileReport, wording};
 use prowess_registry::{FileOptions, Notice, Place, Registry};
 
 use crate::args::GlobalArgs;
-use crate::commands::targets;
 use crate::env::Environment;
 use crate::output::Failure;
 use crate::output::Printer;
+use crate::targets;
 
 /// Maximum number of notices printed.
 const MOST_NOTICES: usize = 10;

@@ -8,8 +8,8 @@ use prowess_registry::fs::scopes;
 use prowess_store::{SqliteUsage, SystemClock, TolerantUsage};
 use prowess_traits::{Clock, UsageError, UsageQuery, UsageStore};
 
-use crate::commands::targets;
 use crate::env::Environment;
+use crate::targets;
 
 /// Returns the current time in nanoseconds since 1970.
 pub(crate) fn now() -> i64 {

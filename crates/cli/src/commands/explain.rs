@@ -1,13 +1,32 @@
 //! `prowess explain`
 
 use anstyle::{AnsiColor, Style};
+use clap::Args;
+use clap_complete::ArgValueCandidates;
 use prowess_diag::render::full;
 use prowess_diag::{suggest, wording};
 use prowess_lint::rules::{self, LintRule, RULES};
 use serde_json::json;
 
-use crate::args::ExplainArgs;
+use crate::commands::completions;
 use crate::output::{Cell, Exit, Failure, Printer, Table, bold};
+
+#[derive(Debug, Args)]
+#[command(
+    about = "Explain a rule, with a bad and a good example\n\nWithout a rule, lists all rules.",
+    after_help = "\
+Examples:
+  prowess explain                         list all rules
+  prowess explain name-folder-mismatch    explain one rule"
+)]
+pub(crate) struct ExplainArgs {
+    /// Name of a rule, as shown in brackets in a finding
+    #[arg(add = ArgValueCandidates::new(completions::rule_names))]
+    pub(crate) rule: Option<String>,
+    /// Print as JSON
+    #[arg(long, help_heading = "Output")]
+    pub(crate) json: bool,
+}
 
 pub(crate) fn run(args: &ExplainArgs, printer: &Printer) -> Result<Exit, Failure> {
     let Some(name) = &args.rule else {

@@ -4,6 +4,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use anstyle::{AnsiColor, Style};
+use clap::Args;
+use clap_complete::ArgValueCandidates;
 use prowess::inspect::{self, from};
 use prowess_catalog::{
     Audience, Catalog, CatalogChange, CatalogEntry, CatalogView, ChangeKind, Scope,
@@ -13,11 +15,42 @@ use prowess_diag::{sanitize, suggest, wording};
 use prowess_registry::{ChangeSet, WatchOptions};
 use serde_json::Value;
 
-use super::targets;
-use crate::args::{GlobalArgs, ListArgs};
+use crate::args::GlobalArgs;
+use crate::commands::completions;
 use crate::env::Environment;
 use crate::library::Library;
 use crate::output::{Cell, Exit, Failure, Printer, Table, bold, wrap};
+use crate::targets;
+
+#[derive(Debug, Args)]
+#[command(
+    about = "List skills, their origin and which are shadowed\n\nIf several skills have the same name, the nearest one wins: project, then extra folders, then your home folder, then bundled. The others can be addressed by a qualified name, e.g. `user:pdf`.",
+    after_help = "\
+Examples:
+  prowess list                            list visible skills
+  prowess list --all                      include shadowed and hidden skills
+  prowess list --scope user --json        only your home folder, as JSON"
+)]
+pub(crate) struct ListArgs {
+    /// Include shadowed and hidden skills, with the reason
+    #[arg(short, long)]
+    pub(crate) all: bool,
+    /// Only skills of this scope: project, extra, user, bundled
+    #[arg(long, value_name = "SCOPE", add = ArgValueCandidates::new(completions::scopes))]
+    pub(crate) scope: Option<String>,
+    /// Show what this configured agent sees
+    #[arg(long, value_name = "AGENT", add = ArgValueCandidates::new(completions::agents))]
+    pub(crate) agent: Option<String>,
+    /// Show versions and paths, without truncation
+    #[arg(short, long, help_heading = "Output")]
+    pub(crate) wide: bool,
+    /// Watch for changes and print them
+    #[arg(long, help_heading = "Output")]
+    pub(crate) watch: bool,
+    /// Print as JSON; with `--watch`, one document per line
+    #[arg(long, help_heading = "Output")]
+    pub(crate) json: bool,
+}
 
 pub(crate) fn run(
     args: &ListArgs,

@@ -20,7 +20,7 @@ const DIGITS: usize = "sha256:".len() + 16;
 
 /// Arguments of `mcp list`.
 #[derive(Debug, clap::Args)]
-pub(crate) struct ListArgs {
+pub(crate) struct McpListArgs {
     /// Print as JSON
     #[arg(long, help_heading = "Output")]
     pub json: bool,
@@ -28,7 +28,7 @@ pub(crate) struct ListArgs {
 
 /// Arguments of `mcp trust`.
 #[derive(Debug, clap::Args)]
-pub(crate) struct TrustArgs {
+pub(crate) struct McpTrustArgs {
     /// Trust without asking if the file has this digest
     #[arg(long, value_name = "DIGEST")]
     pub digest: Option<String>,
@@ -187,7 +187,7 @@ fn is_trusted(store: &TrustStore, file: &Path) -> bool {
 }
 
 /// `prowess mcp list`
-pub(crate) fn list(args: &ListArgs, setup: &Setup, printer: &Printer) -> Result<Exit, Failure> {
+pub(crate) fn list(args: &McpListArgs, setup: &Setup, printer: &Printer) -> Result<Exit, Failure> {
     let found = setup.servers();
     if !args.json {
         found.tell(printer);
@@ -299,7 +299,11 @@ fn details(view: &ServerView, printer: &Printer) {
 }
 
 /// `prowess mcp trust`
-pub(crate) fn trust(args: &TrustArgs, setup: &Setup, printer: &Printer) -> Result<Exit, Failure> {
+pub(crate) fn trust(
+    args: &McpTrustArgs,
+    setup: &Setup,
+    printer: &Printer,
+) -> Result<Exit, Failure> {
     let store = setup.paths.trust().ok_or_else(|| {
         Failure::new("cannot find a home folder for the trust store").hint("set `PROWESS_HOME`")
     })?;

@@ -7,11 +7,12 @@ use prowess_catalog::index::{EntryOutcome, IndexOptions};
 use prowess_catalog::{Catalog, Scope, SkillOrigin};
 use prowess_diag::{sanitize, wording};
 
-use super::{prompt, targets};
+use super::prompt;
 use crate::args::GlobalArgs;
 use crate::env::Environment;
 use crate::library::Library;
 use crate::output::{Exit, Failure, Printer, bold, cut};
+use crate::targets;
 
 /// Column of the commands.
 const COMMAND_COLUMN: usize = 52;

@@ -1,15 +1,91 @@
 //! `prowess policy`
 
+use crate::commands::completions;
 use crate::output::{Cell, Exit, Failure, Printer, Table, bold, wrap};
 use anstyle::{AnsiColor, Style};
+use clap::{Args, Subcommand};
+use clap_complete::ArgValueCandidates;
 use prowess_diag::{sanitize, wording};
 use prowess_policy::{Actor, Decision, Effect, GateAction, Verdict};
 use prowess_shell::{ShellLine, SimpleCommand, lex};
 
-use crate::args::{CheckArgs, GlobalArgs, PolicyArgs, PolicyCommand, PolicyShowArgs};
+use crate::args::GlobalArgs;
 use crate::env::Environment;
 use crate::library::{self, Library};
 use crate::permissions;
+
+#[derive(Debug, Args)]
+#[command(
+    about = "Show permission rules, and check commands against them",
+    after_help = "\
+Examples:
+  prowess policy check --allow 'Bash(git:*)' -- git status
+  prowess policy show                            show the active rules"
+)]
+pub(crate) struct PolicyArgs {
+    #[command(subcommand)]
+    pub(crate) command: PolicyCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum PolicyCommand {
+    Check(PolicyCheckArgs),
+    Show(PolicyShowArgs),
+}
+
+#[derive(Debug, Args)]
+#[command(
+    about = "Check a command against the rules, without running it",
+    after_help = "\
+Examples:
+  prowess policy check -- git status             apply the configured rules
+  prowess policy check --allow 'Bash(git:*)' -- git -c core.pager=sh log
+  prowess policy check --skill pdf -- ./scripts/fill.py a.pdf
+  prowess policy check --jsonl < cases.jsonl     read JSON Lines
+
+The exit code is 0 if the command may run without asking, otherwise 1.
+
+`--jsonl` reads lines of {\"id\", \"rules\": {\"allow\": [], \"ask\": [], \"deny\": []}, \"cmd\",
+\"cwd\"?}, to which only their own rules apply, and prints lines of {\"id\", \"verdict\",
+\"reason\", \"rule\", \"words\"}."
+)]
+pub(crate) struct PolicyCheckArgs {
+    /// Allow without asking, e.g. `Bash(git status:*)` (can be repeated)
+    #[arg(long, value_name = "RULE", help_heading = "Permissions")]
+    pub(crate) allow: Vec<String>,
+    /// Always ask before running (can be repeated)
+    #[arg(long, value_name = "RULE", help_heading = "Permissions")]
+    pub(crate) ask: Vec<String>,
+    /// Never run (can be repeated)
+    #[arg(long, value_name = "RULE", help_heading = "Permissions")]
+    pub(crate) deny: Vec<String>,
+    /// Check the command as run by this skill
+    #[arg(long, value_name = "NAME", add = ArgValueCandidates::new(completions::skill_names))]
+    pub(crate) skill: Option<String>,
+    /// Read JSON Lines from standard input and print one result per line
+    #[arg(long, conflicts_with_all = ["allow", "ask", "deny", "skill", "json", "line"])]
+    pub(crate) jsonl: bool,
+    /// Print as JSON
+    #[arg(long, help_heading = "Output")]
+    pub(crate) json: bool,
+    /// Command, as separate words or as one string
+    #[arg(value_name = "COMMAND", last = true, required_unless_present = "jsonl")]
+    pub(crate) line: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+#[command(
+    about = "Show the active rules and their origin",
+    after_help = "\
+Examples:
+  prowess policy show
+  prowess policy show --json"
+)]
+pub(crate) struct PolicyShowArgs {
+    /// Print as JSON
+    #[arg(long, help_heading = "Output")]
+    pub(crate) json: bool,
+}
 
 /// Width of the label column.
 const COLUMN: usize = 7;
@@ -28,7 +104,7 @@ pub(crate) fn run(
 }
 
 fn check(
-    args: &CheckArgs,
+    args: &PolicyCheckArgs,
     global: &GlobalArgs,
     environment: &Environment,
     printer: &Printer,

@@ -1,13 +1,36 @@
 //! `prowess stats`
 
 use anstyle::{AnsiColor, Style};
+use clap::Args;
 use prowess_diag::wording;
 use prowess_traits::{SkillUsageSummary, UsageStore};
 
-use crate::args::StatsArgs;
 use crate::env::Environment;
 use crate::output::{Cell, Exit, Failure, Printer, Table};
 use crate::usage;
+
+#[derive(Debug, Args)]
+#[command(
+    about = "Show skill usage\n\nShows how often each skill was used by agents that run with prowess, when it was last used, and how the runs ended. The data never leaves this machine.",
+    after_help = "\
+Examples:
+  prowess stats                           list the most used skills
+  prowess stats --json                    print as JSON"
+)]
+pub(crate) struct StatsArgs {
+    /// Maximum number of skills, 0 for all (default: 20)
+    #[arg(
+        short = 'n',
+        long,
+        value_name = "N",
+        default_value_t = 20,
+        hide_default_value = true
+    )]
+    pub(crate) limit: usize,
+    /// Print as JSON
+    #[arg(long, help_heading = "Output")]
+    pub(crate) json: bool,
+}
 
 pub(crate) fn run(
     args: &StatsArgs,

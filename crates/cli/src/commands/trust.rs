@@ -2,8 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::commands::completions;
 use crate::output::{Cell, Exit, Failure, Printer, Table, bold, wrap};
 use anstyle::{AnsiColor, Style};
+use clap::Args;
+use clap_complete::ArgValueCompleter;
 use prowess::inspect::{self, Section};
 use prowess_diag::{sanitize, wording};
 use prowess_registry::skill_path;
@@ -12,11 +15,38 @@ use prowess_trust::{
 };
 use serde_json::{Value, json};
 
-use super::targets::{self, Meant};
-use crate::args::{GlobalArgs, TrustArgs};
+use crate::args::GlobalArgs;
 use crate::env::Environment;
 use crate::library::Library;
+use crate::targets::{self, Meant};
 use crate::{permissions, usage};
+
+#[derive(Debug, Args)]
+#[command(
+    about = "Show what skills may do, and trust them\n\nSkills of a project cannot run commands until you trust them. Trust is stored outside the project and covers the exact contents of the skill: it expires when a file changes, and this command then shows what changed.",
+    after_help = "\
+Examples:
+  prowess trust                           show the trust of each skill here
+  prowess trust csv-report                show what it may do, then ask
+  prowess trust csv-report --revoke       revoke trust"
+)]
+pub(crate) struct TrustArgs {
+    /// Names or folders of skills (default: all skills of the project)
+    #[arg(value_name = "PATH|NAME", add = ArgValueCompleter::new(completions::skills_and_paths))]
+    pub(crate) skills: Vec<String>,
+    /// Trust without asking if the digest starts with this (at least 12 digits)
+    #[arg(long, value_name = "DIGEST", requires = "skills", conflicts_with_all = ["revoke", "list"])]
+    pub(crate) digest: Option<String>,
+    /// Revoke trust
+    #[arg(long, requires = "skills", conflicts_with = "list")]
+    pub(crate) revoke: bool,
+    /// List all trusted skills, in any project
+    #[arg(long, conflicts_with = "skills")]
+    pub(crate) list: bool,
+    /// Print as JSON, without asking
+    #[arg(long, help_heading = "Output")]
+    pub(crate) json: bool,
+}
 
 /// Maximum number of lines per section.
 const MOST: usize = 12;

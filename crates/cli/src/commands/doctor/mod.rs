@@ -6,6 +6,7 @@ mod providers;
 use std::path::Path;
 
 use anstyle::AnsiColor;
+use clap::Args;
 use health::{Check, State};
 use prowess_config::{ConfigError, LoadedConfig};
 use prowess_diag::render::concise;
@@ -13,12 +14,30 @@ use prowess_diag::{Diagnostic, FileReport, LineIndex, Severity, sanitize, wordin
 use prowess_traits::{UsageError, UsageStore};
 use serde_json::{Value, json};
 
-use super::targets;
-use crate::args::{DoctorArgs, GlobalArgs};
+use crate::args::GlobalArgs;
 use crate::env::Environment;
 use crate::library::{self, Library};
 use crate::output::{Exit, Failure, Printer, bold, wrap};
+use crate::targets;
 use crate::usage;
+
+#[derive(Debug, Args)]
+#[command(
+    about = "Check configuration, folders, store and sandbox\n\nReports problems in the configuration, the folders that are searched and their skills, unreadable files, the state of cache, store and sandbox, and the available models.",
+    after_help = "\
+Examples:
+  prowess doctor                          run all local checks
+  prowess doctor --online                 also check API keys, free of charge
+  prowess doctor --json                   print as JSON"
+)]
+pub(crate) struct DoctorArgs {
+    /// Also request the model list from every provider with a key
+    #[arg(long)]
+    pub(crate) online: bool,
+    /// Print as JSON
+    #[arg(long, help_heading = "Output")]
+    pub(crate) json: bool,
+}
 
 /// The column of the findings, after state and area.
 const COLUMN: usize = 15;

@@ -9,7 +9,8 @@ use prowess_render::{Arguments, Compat};
 use prowess_tools::{ActivationError, Execution, ExpandError};
 use serde_json::Value;
 
-use crate::args::{GlobalArgs, PromptArgs};
+use crate::args::GlobalArgs;
+use crate::commands::prompt::PromptArgs;
 use crate::env::Environment;
 use crate::library::{self, Library};
 use crate::permissions;
@@ -83,7 +84,7 @@ fn refused(
     match error {
         ActivationError::Unsafe { name, diagnostics } => {
             let path = skill.map_or("", |skill| &*skill.skill.location);
-            let path = super::targets::display(std::path::Path::new(path), environment);
+            let path = crate::targets::display(std::path::Path::new(path), environment);
             let text = skill.map_or("", |skill| &*skill.document.text);
             let report = FileReport {
                 path,
