@@ -13,8 +13,8 @@ use crate::capture::{Captured, Collector, Stream};
 use crate::error::{ExecError, Step};
 use crate::helper::{ARGUMENT, Helper};
 use crate::outcome::{End, LayerState, LayerStatus, Note, Stopped};
+use crate::protocol::{self, END, Report, Spec};
 use crate::runner::CommandOptions;
-use crate::spec::{self, END, Report, Spec};
 
 /// Time for which output is still read when every process is gone: the other end of the pipe may
 /// have been passed to a process outside.
@@ -117,7 +117,7 @@ impl Run {
         Ok(Self {
             child,
             control: Some(control),
-            unsent: spec::frame(spec)?,
+            unsent: protocol::frame(spec)?,
             sent: 0,
             heard: Vec::new(),
             streams: [Some(out), Some(err)],
@@ -262,7 +262,7 @@ impl Run {
             Err(error) if error.kind() == io::ErrorKind::ConnectionReset => self.control = None,
             Err(error) => return Err(error.into()),
         }
-        while let Some(report) = spec::unframe(&mut self.heard)? {
+        while let Some(report) = protocol::unframe(&mut self.heard)? {
             self.ready |= matches!(report, Report::Ready(_));
             self.reports.push(report);
         }
@@ -309,7 +309,7 @@ impl Run {
                 Report::NoNamespaces(why) => return Err(Failure::Namespaces(why)),
                 Report::SharedProc => notes.push(Note::SharedProc),
                 Report::Removed(path) => notes.push(Note::Removed {
-                    path: spec::path(&path),
+                    path: protocol::path(&path),
                 }),
                 Report::Ready(states) => layers = states,
                 Report::Refused {
@@ -340,10 +340,9 @@ impl Run {
                 .unwrap_or("it ended without a message");
             Box::from(line)
         };
-        let by_bwrap = spec
-            .namespaces
-            .as_ref()
-            .is_some_and(|namespaces| matches!(namespaces.builder, spec::Builder::Bwrap { .. }));
+        let by_bwrap = spec.namespaces.as_ref().is_some_and(|namespaces| {
+            matches!(namespaces.builder, protocol::Builder::Bwrap { .. })
+        });
         if by_bwrap && !inside && self.stopped.is_none() {
             return Err(Failure::Namespaces(last_line()));
         }
@@ -400,7 +399,7 @@ fn failed(step: Step, errno: i32, detail: &str, spec: &Spec, profile: &Profile) 
         },
         Step::Program if errno == libc::E2BIG => ExecError::TooLong,
         Step::Program => {
-            let path = spec::path(&spec.program);
+            let path = protocol::path(&spec.program);
             ExecError::NotExecutable {
                 path,
                 why: source.to_string().into(),

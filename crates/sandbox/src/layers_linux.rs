@@ -1,64 +1,25 @@
-//! Linux: chooses the layers of a run and what each has to do.
+//! Chooses the layers of a run on Linux.
 
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use prowess_policy::profile::{Profile, Strength};
 
-use super::paths::{Guard, Roots, around};
-use super::{Machine, Sandbox, bwrap, mounts};
 use crate::error::ExecError;
+use crate::granted_paths::{Guard, Roots, around};
+use crate::layers::{Machine, Sandbox};
 use crate::outcome::{Layer, LayerStatus, Note};
-use crate::spec::{
+use crate::protocol::{
     Access, Builder, Identity, Landlock, Namespaces, Rule, Seccomp, StubKind, bytes,
 };
-
-/// Folders of the system that every command may read.
-pub(super) const SYSTEM: &[&str] = &[
-    "/usr",
-    "/bin",
-    "/sbin",
-    "/lib",
-    "/lib32",
-    "/lib64",
-    "/libx32",
-    "/etc",
-    "/nix/store",
-];
-
-/// Secrets in those folders. Files of `/etc` itself that not every user may read are found by their
-/// mode.
-const SECRET: &[&str] = &[
-    "/etc/NetworkManager/system-connections",
-    "/etc/docker",
-    "/etc/krb5.keytab",
-    "/etc/kubernetes",
-    "/etc/letsencrypt",
-    "/etc/openvpn",
-    "/etc/ppp",
-    "/etc/rancher",
-    "/etc/security/opasswd",
-    "/etc/ssl/private",
-    "/etc/sudoers.d",
-    "/etc/wireguard",
-];
-
-/// Devices without content.
-const DEVICES: &[&str] = &[
-    "/dev/null",
-    "/dev/zero",
-    "/dev/full",
-    "/dev/random",
-    "/dev/urandom",
-    "/dev/tty",
-];
+use crate::system_paths::{DEVICES, SYSTEM, secrets};
+use crate::{bwrap, mounts};
 
 /// The Landlock versions that are needed. Beside mounts, truncating files is the last right that
 /// matters; without them, Landlock also has to stop signals and abstract sockets.
 const LEAST_BESIDE_MOUNTS: u32 = 3;
 const LEAST_ALONE: u32 = 6;
 
-pub(super) fn linux(
+pub(crate) fn linux(
     machine: &Machine,
     profile: &Profile,
     roots: &Roots,
@@ -286,26 +247,4 @@ fn with_resolver(roots: &Roots, profile: &Profile) -> Roots {
         roots.readable.push(resolver);
     }
     roots
-}
-
-/// Returns the secrets in the system's folders that exist.
-fn secrets() -> Vec<PathBuf> {
-    let mut found: Vec<PathBuf> = SECRET
-        .iter()
-        .map(PathBuf::from)
-        .filter(|path| path.exists())
-        .collect();
-    let entries = |folder| std::fs::read_dir(folder).into_iter().flatten().flatten();
-    for entry in entries("/etc") {
-        let facts = entry.metadata();
-        if facts.is_ok_and(|f| !f.is_symlink() && f.permissions().mode() & 0o004 == 0) {
-            found.push(entry.path());
-        }
-    }
-    for entry in entries("/etc/ssh") {
-        if entry.file_name().as_encoded_bytes().ends_with(b"_key") {
-            found.push(entry.path());
-        }
-    }
-    found
 }

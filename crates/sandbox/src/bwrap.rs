@@ -4,8 +4,8 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use super::within;
-use crate::spec::{Bytes, Mount, Namespaces, bytes};
+use crate::granted_paths::within;
+use crate::protocol::{Bytes, Mount, Namespaces, bytes};
 
 /// The path of the helper inside.
 const HELPER: &str = "/.prowess-helper";
@@ -78,8 +78,8 @@ pub(crate) fn arguments(
 }
 
 /// Returns the builder that uses this `bwrap` and this helper.
-pub(super) fn builder(program: &Path, helper: &Path) -> crate::spec::Builder {
-    crate::spec::Builder::Bwrap {
+pub(super) fn builder(program: &Path, helper: &Path) -> crate::protocol::Builder {
+    crate::protocol::Builder::Bwrap {
         program: bytes(program),
         helper: bytes(helper),
     }

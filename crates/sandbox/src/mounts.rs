@@ -7,10 +7,10 @@ use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use super::paths::{Guard, Protected, Roots};
-use super::within;
+use crate::granted_paths::within;
+use crate::granted_paths::{Guard, Protected, Roots};
 use crate::helper::PLACEHOLDER_MODE;
-use crate::spec::{Mount, Stub, StubKind, bytes};
+use crate::protocol::{Mount, Stub, StubKind, bytes};
 
 /// The file inside that lists the placeholders, for git to ignore.
 pub(crate) const EXCLUDES: &str = "/.prowess/excludes";
@@ -180,7 +180,7 @@ fn in_system(path: &Path, system: &[System]) -> bool {
 fn excludes(stubs: &[Stub], writable: &[PathBuf]) -> Vec<u8> {
     let mut content = Vec::new();
     for stub in stubs.iter().filter(|stub| stub.kind == StubKind::File) {
-        let path = crate::spec::path(&stub.path);
+        let path = crate::protocol::path(&stub.path);
         let below = writable
             .iter()
             .find_map(|root| path.strip_prefix(root).ok());
@@ -281,7 +281,7 @@ mod tests {
         let stubs = mounts.stubs.iter();
         let stubs: Vec<String> = stubs
             .map(|stub| {
-                let path = crate::spec::path(&stub.path);
+                let path = crate::protocol::path(&stub.path);
                 format!("{:?} {}", stub.kind, path.display())
             })
             .collect();

@@ -7,7 +7,7 @@ use seccompiler::{
     SeccompFilter, SeccompRule, TargetArch, apply_filter, sock_filter,
 };
 
-use crate::spec::Seccomp;
+use crate::protocol::Seccomp;
 
 type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 

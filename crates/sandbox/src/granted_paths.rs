@@ -4,8 +4,8 @@ use std::path::{Component, Path, PathBuf};
 
 use prowess_policy::Profile;
 
-use super::{git, within};
 use crate::error::ExecError;
+use crate::git;
 use crate::outcome::Note;
 
 /// Most entries of one folder that are granted one by one.
@@ -250,6 +250,11 @@ fn beside(path: &Path) -> PathBuf {
         (Some(parent), Some(name)) => real(parent).join(name),
         _ => path.to_owned(),
     }
+}
+
+/// Returns `true` if a root contains `path` or is `path`.
+pub(crate) fn within(path: &Path, roots: &[PathBuf]) -> bool {
+    roots.iter().any(|root| path.starts_with(root))
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use landlock::{
 };
 use rustix::fs::{CWD, FileType, Mode, OFlags};
 
-use crate::spec::{self, Access, Landlock};
+use crate::protocol::{self, Access, Landlock};
 
 /// The newest known interface. Rights that an older kernel lacks are left out.
 const NEWEST: ABI = ABI::V9;
@@ -33,7 +33,8 @@ pub(crate) fn apply(rules: &Landlock) -> Result<(), Box<str>> {
     for rule in &rules.rules {
         // A path that does not exist or cannot be reached needs no rule.
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let Ok(fd) = rustix::fs::openat(CWD, spec::path(&rule.path), flags, Mode::empty()) else {
+        let Ok(fd) = rustix::fs::openat(CWD, protocol::path(&rule.path), flags, Mode::empty())
+        else {
             continue;
         };
         let Ok(facts) = rustix::fs::fstat(&fd) else {

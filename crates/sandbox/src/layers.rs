@@ -1,30 +1,19 @@
-//! Translates a profile into work for the helper.
+//! Chooses the layers of a run, and what each has to do.
 
-#[cfg(target_os = "linux")]
-pub(crate) mod bwrap;
-#[cfg(target_os = "linux")]
-pub(crate) mod capabilities;
-mod git;
-#[cfg(target_os = "linux")]
-pub(crate) mod landlock;
-#[cfg(target_os = "linux")]
-pub(crate) mod mounts;
-mod paths;
-#[cfg(target_os = "linux")]
-mod plan;
-pub mod seatbelt;
-#[cfg(target_os = "linux")]
-pub(crate) mod seccomp;
-
-use std::path::{Path, PathBuf};
+#[cfg(not(target_os = "linux"))]
+use std::path::Path;
+use std::path::PathBuf;
 
 use prowess_policy::profile::{Profile, Strength};
 
 use crate::error::ExecError;
+use crate::granted_paths::Roots;
+#[cfg(target_os = "linux")]
+use crate::layers_linux;
 use crate::outcome::{Layer, LayerState, LayerStatus, Note};
-use crate::spec::{Bytes, Identity, Landlock, Namespaces, Seccomp, Stub};
-
-pub(crate) use paths::Roots;
+use crate::protocol::{Bytes, Identity, Landlock, Namespaces, Seccomp, Stub};
+#[cfg(not(target_os = "linux"))]
+use crate::seatbelt;
 
 /// Facts about the machine that decide which layers are used.
 #[derive(Clone, Debug)]
@@ -50,7 +39,7 @@ pub(crate) struct Machine {
 }
 
 impl Machine {
-    fn lacks(&self, layer: Layer) -> Option<&str> {
+    pub(crate) fn lacks(&self, layer: Layer) -> Option<&str> {
         self.without
             .iter()
             .find(|(lacking, _)| *lacking == layer)
@@ -81,7 +70,7 @@ pub(crate) struct Sandbox {
 }
 
 impl Sandbox {
-    fn state(&mut self, layer: Layer, state: LayerStatus) {
+    pub(crate) fn state(&mut self, layer: Layer, state: LayerStatus) {
         self.layers.push(LayerState { layer, state });
     }
 }
@@ -126,7 +115,7 @@ fn system(
     roots: &Roots,
     sandbox: Sandbox,
 ) -> Result<Sandbox, ExecError> {
-    plan::linux(machine, profile, roots, sandbox)
+    layers_linux::linux(machine, profile, roots, sandbox)
 }
 
 #[cfg(not(target_os = "linux"))]
@@ -165,9 +154,4 @@ fn system(
         .into();
     sandbox.state(Layer::Seatbelt, LayerStatus::On);
     Ok(sandbox)
-}
-
-/// Returns `true` if a root contains `path` or is `path`.
-fn within(path: &Path, roots: &[PathBuf]) -> bool {
-    roots.iter().any(|root| path.starts_with(root))
 }

@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 
 use prowess_policy::profile::GitAccess;
 
-use super::paths::{Guard, real};
-use super::within;
+use crate::granted_paths::within;
+use crate::granted_paths::{Guard, real};
 
 /// Depth below a writable root down to which repositories are looked for.
 const MAX_DEPTH: usize = 4;
