@@ -7,9 +7,9 @@ use prowess_diag::{suggest, wording};
 
 use crate::args::GlobalArgs;
 use crate::env::Environment;
-use crate::library::Library;
 use crate::output::Failure;
 use crate::output::Printer;
+use crate::visible_skills::Library;
 
 /// Maximum number of files that are compared with a mistyped path.
 const MOST_NEIGHBOURS: usize = 2000;

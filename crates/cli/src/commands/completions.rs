@@ -14,8 +14,8 @@ use prowess_registry::{FileOptions, Registry};
 
 use crate::args;
 use crate::env::Environment;
-use crate::library;
 use crate::output::{Exit, Failure, Printer};
+use crate::visible_skills;
 
 #[derive(Debug, Args)]
 #[command(
@@ -81,7 +81,7 @@ pub(crate) fn skills_and_paths(typed: &OsStr) -> Vec<CompletionCandidate> {
 /// Returns the names of visible skills.
 pub(crate) fn skill_names() -> Vec<CompletionCandidate> {
     let environment = Environment::read();
-    let config = library::load(&environment).config;
+    let config = visible_skills::load(&environment).config;
     let options = FileOptions {
         cache: environment.cache_folder(),
         ..FileOptions::default()
@@ -126,7 +126,7 @@ pub(crate) fn shells() -> Vec<CompletionCandidate> {
 
 /// Returns the names of configured agents.
 pub(crate) fn agents() -> Vec<CompletionCandidate> {
-    let config = library::load(&Environment::read()).config;
+    let config = visible_skills::load(&Environment::read()).config;
     let names = config.agents.keys().filter(|name| is_harmless(name));
     names.map(CompletionCandidate::new).collect()
 }

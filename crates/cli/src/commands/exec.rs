@@ -17,8 +17,8 @@ use serde_json::json;
 
 use crate::args::GlobalArgs;
 use crate::env::Environment;
-use crate::library::{self, Library};
 use crate::permissions;
+use crate::visible_skills::{self, Library};
 
 #[derive(Debug, Args)]
 #[command(
@@ -69,7 +69,7 @@ pub(crate) fn run(
     let catalog = library.catalog();
     let entry = catalog
         .resolve(&args.skill)
-        .map_err(|fault| library::not_found(&fault))?;
+        .map_err(|fault| visible_skills::not_found(&fault))?;
     let skill = permissions::read(entry, &library, environment)?;
     let mut gate = permissions::paths(environment).gate(&library.config);
     permissions::add(&mut gate, Effect::Allow, &args.approve)?;

@@ -31,7 +31,7 @@ pub(crate) struct ExplainArgs {
 pub(crate) fn run(args: &ExplainArgs, printer: &Printer) -> Result<Exit, Failure> {
     let Some(name) = &args.rule else {
         if args.json {
-            printer.json(&json!({ "schema": "prowess.explain/1", "rules": RULES.iter().map(prowess_lint::page::rule).collect::<Vec<_>>() }))?;
+            printer.json(&json!({ "schema": "prowess.explain/1", "rules": RULES.iter().map(prowess_lint::rule_page::rule).collect::<Vec<_>>() }))?;
         } else {
             printer.answer(&list(printer.width()))?;
             let rules = wording::count(RULES.len(), "rule");
@@ -42,10 +42,13 @@ pub(crate) fn run(args: &ExplainArgs, printer: &Printer) -> Result<Exit, Failure
     let rule = find(name)?;
     if args.json {
         printer.json(
-            &json!({ "schema": "prowess.explain/1", "rules": [prowess_lint::page::rule(rule)] }),
+            &json!({ "schema": "prowess.explain/1", "rules": [prowess_lint::rule_page::rule(rule)] }),
         )?;
     } else {
-        printer.answer(&prowess_lint::page::rule_page(rule, printer.text_width()))?;
+        printer.answer(&prowess_lint::rule_page::rule_page(
+            rule,
+            printer.text_width(),
+        ))?;
     }
     Ok(Exit::Done)
 }

@@ -12,8 +12,8 @@ use super::list;
 use crate::args::GlobalArgs;
 use crate::commands::completions;
 use crate::env::Environment;
-use crate::library::Library;
 use crate::output::{Cell, Exit, Failure, Printer, Table};
+use crate::visible_skills::Library;
 
 #[derive(Debug, Args)]
 #[command(

@@ -131,7 +131,7 @@ pub(crate) fn run(args: &HelpArgs, printer: &Printer) -> Result<Exit, Failure> {
 }
 
 fn environment(width: usize) -> String {
-    let models = crate::setup::variable_list();
+    let models = crate::runtime_setup::variable_list();
     let ours = VARIABLES.iter().copied();
     let theirs = models
         .iter()

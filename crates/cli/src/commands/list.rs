@@ -18,9 +18,9 @@ use serde_json::Value;
 use crate::args::GlobalArgs;
 use crate::commands::completions;
 use crate::env::Environment;
-use crate::library::Library;
 use crate::output::{Cell, Exit, Failure, Printer, Table, bold, wrap};
 use crate::targets;
+use crate::visible_skills::Library;
 
 #[derive(Debug, Args)]
 #[command(

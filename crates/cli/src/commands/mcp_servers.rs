@@ -12,8 +12,8 @@ use prowess_mcp::{Client, ClientPlace, ServerView, harmless};
 use prowess_trust::{TrustState, TrustStore, digest_of};
 use serde_json::json;
 
-use crate::ask::ask;
-use crate::setup::{Setup, Variables, model_settings};
+use crate::approval_prompt::ask;
+use crate::runtime_setup::{Setup, Variables, model_settings};
 
 /// Length of a shortened digest.
 const DIGITS: usize = "sha256:".len() + 16;

@@ -10,9 +10,9 @@ use prowess_diag::{sanitize, wording};
 use super::prompt;
 use crate::args::GlobalArgs;
 use crate::env::Environment;
-use crate::library::Library;
 use crate::output::{Exit, Failure, Printer, bold, cut};
 use crate::targets;
+use crate::visible_skills::Library;
 
 /// Column of the commands.
 const COMMAND_COLUMN: usize = 52;

@@ -11,8 +11,8 @@ use prowess_shell::{ShellLine, SimpleCommand, lex};
 
 use crate::args::GlobalArgs;
 use crate::env::Environment;
-use crate::library::{self, Library};
 use crate::permissions;
+use crate::visible_skills::{self, Library};
 
 #[derive(Debug, Args)]
 #[command(
@@ -109,7 +109,7 @@ fn check(
     environment: &Environment,
     printer: &Printer,
 ) -> Result<Exit, Failure> {
-    let (config, warnings) = library::settings(environment)?;
+    let (config, warnings) = visible_skills::settings(environment)?;
     for report in warnings.iter().filter(|_| !printer.is_quiet()) {
         printer.findings(report);
     }
@@ -129,7 +129,7 @@ fn check(
             let catalog = library.catalog();
             let entry = catalog
                 .resolve(name)
-                .map_err(|fault| library::not_found(&fault))?;
+                .map_err(|fault| visible_skills::not_found(&fault))?;
             Some(permissions::read(entry, &library, environment)?)
         }
     };
@@ -223,7 +223,7 @@ fn show(
     environment: &Environment,
     printer: &Printer,
 ) -> Result<Exit, Failure> {
-    let (config, _) = library::settings(environment)?;
+    let (config, _) = visible_skills::settings(environment)?;
     let mode = config.mode.unwrap_or_default();
     let strength = config.sandbox.unwrap_or_default();
     let rules = &config.permissions;

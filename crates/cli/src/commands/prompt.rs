@@ -12,9 +12,9 @@ use prowess_diag::wording;
 use crate::args::GlobalArgs;
 use crate::commands::completions;
 use crate::env::Environment;
-use crate::library::Library;
 use crate::output::{Exit, Failure, Printer, wrap};
-use crate::usage;
+use crate::usage_store;
+use crate::visible_skills::Library;
 
 #[derive(Debug, Args)]
 #[command(
@@ -171,11 +171,11 @@ pub(crate) fn ranked(
         .visible()
         .map(|(entry, _)| entry.skill.clone())
         .collect();
-    let used = usage::of_project(environment, agent);
+    let used = usage_store::of_project(environment, agent);
     rank::rank(
         &skills,
         &used,
-        &rank::RankOptions::new(usage::now(), LAST_USED),
+        &rank::RankOptions::new(usage_store::now(), LAST_USED),
     )
 }
 

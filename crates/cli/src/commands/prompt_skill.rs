@@ -1,7 +1,7 @@
 //! `prowess prompt --skill`: prints what a model receives when it loads a skill.
 
 use crate::output::{Exit, Failure, Printer};
-use crate::setup::{self, Setup};
+use crate::runtime_setup::{self, Setup};
 use prowess::{Activation, ActivationRequest, SkillSnapshot, activate, open};
 use prowess_catalog::visibility::{Audience, LookupRefusal};
 use prowess_diag::{FileReport, sanitize};
@@ -12,8 +12,8 @@ use serde_json::Value;
 use crate::args::GlobalArgs;
 use crate::commands::prompt::PromptArgs;
 use crate::env::Environment;
-use crate::library::{self, Library};
 use crate::permissions;
+use crate::visible_skills::{self, Library};
 
 pub(crate) fn run(
     name: &str,
@@ -65,7 +65,7 @@ pub(crate) fn run(
 fn arguments(args: &PromptArgs) -> Result<Arguments, Failure> {
     let text = args.arguments.as_deref();
     Ok(
-        match setup::arguments(text, args.args_json.as_deref(), &args.arg)? {
+        match runtime_setup::arguments(text, args.args_json.as_deref(), &args.arg)? {
             Value::Null if args.args_json.is_none() => Arguments::none(),
             Value::String(text) if args.arguments.is_some() => Arguments::from_text(text),
             value => Arguments::from_json(value),
@@ -99,7 +99,7 @@ fn refused(
             })
         }
         ActivationError::NotFound(LookupRefusal::NotFound(fault)) => {
-            Err(library::not_found(&fault))
+            Err(visible_skills::not_found(&fault))
         }
         ActivationError::NotFound(refusal) => {
             Err(Failure::new(refusal.to_string()).hint(format!("run `prowess why {name}`")))

@@ -17,10 +17,10 @@ use prowess_diag::{sanitize, wording};
 use serde_json::{Value, json};
 
 use crate::args::GlobalArgs;
+use crate::async_runtime;
 use crate::env::Environment;
-use crate::setup::{ModelArgs, Setup, arguments};
-use crate::wait;
-use prowess_tui::live::{AnswerDisplay, Live};
+use crate::runtime_setup::{ModelArgs, Setup, arguments};
+use prowess_tui::run_output::{AnswerDisplay, Live};
 
 /// Maximum size of a schema.
 const MAX_SCHEMA: u64 = 1024 * 1024;
@@ -90,7 +90,7 @@ pub(crate) fn run(
     let given = arguments(text.as_deref(), args.args_json.as_deref(), &args.arg)?;
     let task = args.task.as_deref().map(task).transpose()?;
     let _servers = setup.connect(printer)?;
-    wait::on(|cancel| async move {
+    async_runtime::on(|cancel| async move {
         let chosen = setup.model(&args.model).await?;
         if !args.json {
             printer.status(&about(

@@ -10,10 +10,10 @@ use prowess_diag::{sanitize, wording};
 use serde_json::{Value, json};
 
 use crate::args::GlobalArgs;
+use crate::async_runtime;
 use crate::commands::run::{about, colour, event_line, failure, live, print};
 use crate::env::Environment;
-use crate::setup::{ModelArgs, Setup};
-use crate::wait;
+use crate::runtime_setup::{ModelArgs, Setup};
 use prowess_tui::transcript::{self, TranscriptOptions};
 
 /// Arguments of `session`.
@@ -360,7 +360,7 @@ fn resume(args: &SessionResumeArgs, mut setup: Setup, printer: &Printer) -> Resu
     };
     let text = args.text.join(" ");
     let _servers = setup.connect(printer)?;
-    wait::on(|cancel| async move {
+    async_runtime::on(|cancel| async move {
         let chosen = setup.model(&model).await?;
         printer.status(&about(
             &chosen.model.about().name,

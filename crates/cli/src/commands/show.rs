@@ -9,7 +9,7 @@ use clap_complete::ArgValueCompleter;
 use prowess::inspect;
 use prowess_catalog::outline::headings;
 use prowess_diag::{Diagnostic, Severity, sanitize, wording};
-use prowess_lint::{LintProfile, LintRuleSet, LintSubject, check, reference};
+use prowess_lint::{LintProfile, LintRuleSet, LintSubject, check, skills_ref};
 use prowess_registry::digest::{self, FactKind};
 use prowess_registry::{Found, read_path};
 use prowess_spec::identity::{IdentitySource, identify};
@@ -195,7 +195,7 @@ fn print_properties(
     findings: &[Diagnostic],
     printer: &Printer,
 ) -> Result<Exit, Failure> {
-    match reference::properties(parsed, findings) {
+    match skills_ref::properties(parsed, findings) {
         Ok(properties) => {
             printer.json(&properties)?;
             Ok(Exit::Done)

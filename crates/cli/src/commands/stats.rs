@@ -7,7 +7,7 @@ use prowess_traits::{SkillUsageSummary, UsageStore};
 
 use crate::env::Environment;
 use crate::output::{Cell, Exit, Failure, Printer, Table};
-use crate::usage;
+use crate::usage_store;
 
 #[derive(Debug, Args)]
 #[command(
@@ -37,7 +37,7 @@ pub(crate) fn run(
     environment: &Environment,
     printer: &Printer,
 ) -> Result<Exit, Failure> {
-    let Some(store) = usage::store(environment) else {
+    let Some(store) = usage_store::store(environment) else {
         return Err(Failure::new("cannot find a home folder for the store")
             .hint("set `PROWESS_HOME` or `PROWESS_STORE_URL`"));
     };
@@ -47,7 +47,7 @@ pub(crate) fn run(
         args.limit
     };
     let summary = store.summary(None, limit).map_err(|error| {
-        Failure::new(usage::explain(&error, &store, environment))
+        Failure::new(usage_store::explain(&error, &store, environment))
             .hint("run `prowess doctor` to check the store")
     })?;
     if args.json {
@@ -58,7 +58,7 @@ pub(crate) fn run(
         printer.status("No skill usage recorded yet");
         return Ok(Exit::Done);
     }
-    let now = usage::now();
+    let now = usage_store::now();
     let cyan = AnsiColor::Cyan.on_default();
     let dim = Style::new().dimmed();
     let mut table = Table::new(&["SKILL", "USES", "LAST USED", "RESULTS", "AGENTS"]);

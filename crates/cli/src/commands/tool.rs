@@ -13,8 +13,8 @@ use serde_json::{Value, json};
 
 use crate::args::GlobalArgs;
 use crate::env::Environment;
-use crate::library::Library;
-use crate::setup::Setup;
+use crate::runtime_setup::Setup;
+use crate::visible_skills::Library;
 
 #[derive(Debug, Args)]
 #[command(

@@ -17,9 +17,9 @@ use serde_json::{Value, json};
 
 use crate::args::GlobalArgs;
 use crate::env::Environment;
-use crate::library::Library;
 use crate::targets::{self, Meant};
-use crate::{permissions, usage};
+use crate::visible_skills::Library;
+use crate::{permissions, usage_store};
 
 #[derive(Debug, Args)]
 #[command(
@@ -156,7 +156,7 @@ fn one(
         }
     };
     if agreed {
-        let now = u64::try_from(usage::now() / 1_000_000_000).unwrap_or_default();
+        let now = u64::try_from(usage_store::now() / 1_000_000_000).unwrap_or_default();
         store
             .grant(path, &summary.digest, now)
             .map_err(|error| fault(&error))?;
@@ -372,7 +372,7 @@ fn list(
                         AnsiColor::Cyan.on_default(),
                     ),
                     Cell::new(short(&record.digest)),
-                    Cell::new(&wording::ago(usage::now(), since)),
+                    Cell::new(&wording::ago(usage_store::now(), since)),
                 ]);
             }
             Entry::Damaged { path, why } => {

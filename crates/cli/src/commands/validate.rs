@@ -24,9 +24,9 @@ use super::explain;
 use crate::args::GlobalArgs;
 use crate::commands::completions;
 use crate::env::Environment;
-use crate::library;
 use crate::output::{Exit, Failure, Printer, Progress};
 use crate::targets::{self, Meant};
+use crate::visible_skills;
 
 #[derive(Debug, Args)]
 #[command(
@@ -167,7 +167,7 @@ fn settings(
     if args.no_config {
         Ok(Default::default())
     } else {
-        library::settings(environment)
+        visible_skills::settings(environment)
     }
 }
 
@@ -294,8 +294,8 @@ fn sources(
         return Ok(None);
     }
     if typed.is_empty() {
-        library::check_flags(global)?;
-        let roots = validation::visible_roots(&library::place(global, config, environment));
+        visible_skills::check_flags(global)?;
+        let roots = validation::visible_roots(&visible_skills::place(global, config, environment));
         if roots.is_empty() {
             return Err(Failure::new("no skills are visible from here")
                 .hint("check the current folder with `prowess validate .`")
@@ -424,7 +424,11 @@ impl Surface for Screen<'_> {
     /// A standard folder such as `.agents/skills` may be empty; other folders may not.
     fn may_be_empty(&self, folder: &Path) -> bool {
         let find = || {
-            validation::visible_roots(&library::place(self.global, self.config, self.environment))
+            validation::visible_roots(&visible_skills::place(
+                self.global,
+                self.config,
+                self.environment,
+            ))
         };
         self.roots
             .get_or_init(find)

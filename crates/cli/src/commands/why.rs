@@ -8,7 +8,7 @@ use clap_complete::{ArgValueCandidates, ArgValueCompleter};
 use prowess::inspect::{self, Answer, Question};
 use prowess_catalog::{Catalog, CatalogEntry, SkillForm, SkillNotFound, SkillVisibility};
 use prowess_diag::{sanitize, wording};
-use prowess_registry::fs::scopes;
+use prowess_registry::fs::skill_folders;
 use prowess_search::SearchQuery;
 use serde_json::json;
 
@@ -16,10 +16,10 @@ use super::prompt;
 use crate::args::GlobalArgs;
 use crate::commands::completions;
 use crate::env::Environment;
-use crate::library::{Library, not_found};
 use crate::output::{Exit, Failure, Printer, bold, wrap};
-use crate::setup::Setup;
+use crate::runtime_setup::Setup;
 use crate::targets;
+use crate::visible_skills::{Library, not_found};
 
 #[derive(Debug, Args)]
 #[command(
@@ -161,7 +161,7 @@ fn at_path<'a>(catalog: &'a Catalog, path: &Path) -> Option<&'a CatalogEntry> {
 
 /// Explains which folders are searched, and how to make the skill visible.
 fn unseen(fault: &SkillNotFound) -> Failure {
-    let folders = wording::all(scopes::SKILL_FOLDERS.iter().map(wording::tick));
+    let folders = wording::all(skill_folders::SKILL_FOLDERS.iter().map(wording::tick));
     let searched = format!(
         "skills are loaded from {folders} in the current folder, its parents up to the repository root, and your home folder"
     );

@@ -9,9 +9,9 @@ use prowess_diag::render::wrap::{hang, words};
 use prowess_diag::render::{diff, full};
 use prowess_diag::{LineIndex, sanitize};
 
-use crate::output::aside::Aside;
 use crate::output::failure::Failure;
-use crate::output::foreign::Foreign;
+use crate::output::stderr::Aside;
+use crate::output::untrusted::Foreign;
 
 /// Maximum width of running text.
 const MAX_WIDTH: usize = 120;

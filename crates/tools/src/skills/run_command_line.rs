@@ -13,13 +13,13 @@
 use prowess_traits::CommandResult;
 use serde_json::{Value, json};
 
-use crate::access::{SkillAction, find, listed, permit, shown};
-use crate::acting::has_ceiling;
-use crate::cap;
+use crate::agent_permissions::has_ceiling;
 use crate::command_output::{CommandOutput, MAX_COMMAND};
 use crate::context::ToolContext;
 use crate::loaded::Loaded;
 use crate::names::RUN_COMMAND_LINE;
+use crate::result_limit;
+use crate::skill_access::{SkillAction, find, listed, permit, shown};
 use crate::tool::{Tool, ToolAnswer, ToolError, ToolErrorKind, object, text};
 
 /// Initial limit for one stream in bytes; reduced if the result would be too long.
@@ -147,7 +147,7 @@ fn answer(ran: &CommandResult) -> ToolAnswer {
         let value = CommandOutput::new(ran, str::trim, bytes, STREAM_LINES).value();
         let text = value.to_string();
         // Escaping can make it longer: a control character takes six bytes in JSON.
-        if text.len() <= cap::MAX_BYTES || bytes < 100 {
+        if text.len() <= result_limit::MAX_BYTES || bytes < 100 {
             return ToolAnswer::new(text, value);
         }
         bytes /= 2;

@@ -6,10 +6,10 @@
 
 use serde_json::{Value, json};
 
-use crate::access::{SkillAction, find, listed, permit, shown};
 use crate::context::ToolContext;
 use crate::loaded::Loaded;
 use crate::names::UNLOAD_SKILL;
+use crate::skill_access::{SkillAction, find, listed, permit, shown};
 use crate::tool::{Tool, ToolAnswer, ToolError, ToolErrorKind, object, text};
 
 /// `unload_skill`.

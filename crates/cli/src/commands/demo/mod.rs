@@ -23,10 +23,10 @@ use prowess_models::ScriptedModel;
 use serde_json::{Value, json};
 
 use crate::args::GlobalArgs;
+use crate::async_runtime;
 use crate::commands::run::failure;
 use crate::env::Environment;
-use crate::setup::{ModelArgs, Setup};
-use crate::wait;
+use crate::runtime_setup::{ModelArgs, Setup};
 
 const SKILL: &str = include_str!("SKILL.md");
 const CHANGELOG: &str = include_str!("CHANGELOG.md");
@@ -112,7 +112,7 @@ pub(crate) fn run(
     let model = ScriptedModel::parse("demo", SCRIPT)
         .map_err(|error| Failure::new("invalid demo script").cause(error))?;
     let watcher: Arc<dyn Watcher> = Arc::clone(&seen) as Arc<dyn Watcher>;
-    let finished = wait::on(|cancel| async move {
+    let finished = async_runtime::on(|cancel| async move {
         let runtime = setup.runtime(
             &ModelArgs::default(),
             Arc::new(model),
@@ -288,7 +288,7 @@ fn story(
                     let text = match &*call.name {
                         // The accepted value is shown as the result.
                         "submit" => "called submit with a value".to_owned(),
-                        _ => format!("called {}", prowess_tui::live::summary(call)),
+                        _ => format!("called {}", prowess_tui::run_output::summary(call)),
                     };
                     beats.push(Beat::new("model", text));
                 }

@@ -16,10 +16,10 @@ use serde_json::{Value, json};
 
 use crate::args::GlobalArgs;
 use crate::env::Environment;
-use crate::library::{self, Library};
 use crate::output::{Exit, Failure, Printer, bold, wrap};
 use crate::targets;
-use crate::usage;
+use crate::usage_store;
+use crate::visible_skills::{self, Library};
 
 #[derive(Debug, Args)]
 #[command(
@@ -48,7 +48,7 @@ pub(crate) fn run(
     environment: &Environment,
     printer: &Printer,
 ) -> Result<Exit, Failure> {
-    let loaded = library::load(environment);
+    let loaded = visible_skills::load(environment);
     let mut checks = settings(&loaded, environment);
     // An invalid configuration file is reported as a check; the other checks still run.
     let Library { registry, config } = Library::with(loaded.config, global, environment)?;
@@ -63,7 +63,7 @@ pub(crate) fn run(
     if let Some(runner) = environment.runner(&config) {
         checks.extend(health::sandbox(&runner, strength));
     }
-    let variables = crate::setup::variables(environment);
+    let variables = crate::runtime_setup::variables(environment);
     checks.extend(providers::checks(&variables, args.online)?);
     let bad = checks
         .iter()
@@ -132,7 +132,7 @@ fn settings(loaded: &LoadedConfig, environment: &Environment) -> Vec<Check> {
 }
 
 fn store(environment: &Environment) -> Check {
-    let Some(store) = usage::store(environment) else {
+    let Some(store) = usage_store::store(environment) else {
         return Check::new("store", State::Odd, "there is no home folder to keep it in");
     };
     let shown = targets::display(store.path(), environment);
@@ -145,7 +145,7 @@ fn store(environment: &Environment) -> Check {
             Check::new("store", State::Good, format!("{shown}: remembers {count}"))
         }
         Err(error) => {
-            let text = usage::explain(&error, &store, environment);
+            let text = usage_store::explain(&error, &store, environment);
             let mut found = Check::new("store", State::Bad, text);
             found.hint = match error {
                 UsageError::Busy { .. } => Some("try again when that process is done".to_owned()),

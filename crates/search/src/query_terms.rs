@@ -1,7 +1,7 @@
 //! Turns a query into the terms to look up.
 
+use super::document::whole;
 use super::index::IndexView;
-use super::part::whole;
 use super::score::{SearchWeights, idf};
 use super::segment::Entry;
 use super::tokens::{self, TokenKind};

@@ -14,9 +14,9 @@ use reqwest::redirect::Policy;
 use reqwest::{Client, Url};
 use rustls::ClientConfig;
 
-use crate::address::HttpUrl;
 use crate::client::HttpError;
 use crate::tls;
+use crate::url::HttpUrl;
 
 /// Resolves the addresses of a host.
 pub type DnsLookup = Arc<dyn Fn(&str) -> io::Result<Vec<IpAddr>> + Send + Sync>;

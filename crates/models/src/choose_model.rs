@@ -10,9 +10,9 @@ use prowess_http::{Deadlines, HttpClient, HttpError, HttpUrl, HttpUrlError, Prox
 use prowess_traits::{Model, ModelError, ModelInfo};
 use serde_json::Value;
 
+use crate::api_key::{ApiKey, ApiKeyError};
 use crate::cassette::{CassetteError, ReplayModel};
 use crate::echo::EchoModel;
-use crate::key::{ApiKey, ApiKeyError};
 use crate::price::{self, DEFAULT_WINDOW};
 use crate::providers::{self, Format, Provider};
 use crate::remote::RemoteModel;

@@ -21,9 +21,9 @@ use serde_json::{Map, Value};
 use crate::args::GlobalArgs;
 use crate::env::Environment;
 use crate::key_command;
-use crate::library::Library;
 use crate::permissions::{self, Terminal};
-use crate::usage;
+use crate::usage_store;
+use crate::visible_skills::Library;
 
 /// Looks a variable up.
 pub(crate) type Variables = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
@@ -190,7 +190,7 @@ impl Setup {
         services.runner = environment
             .runner(&library.config)
             .map(|runner| Arc::new(runner) as _);
-        services.usage = usage::store(environment).map(|store| {
+        services.usage = usage_store::store(environment).map(|store| {
             let store = TolerantUsage::new(Arc::new(store), Arc::new(SystemClock));
             Arc::new(store) as Arc<dyn UsageStore>
         });

@@ -15,7 +15,7 @@ use super::complete::Name;
 use super::display::{DisplayEvent, of_event, user_message};
 use super::item::{Body, View};
 use super::state::Facts;
-use super::{ChatStart, views};
+use super::{ChatStart, command_views};
 
 /// The maximum number of past events that are shown.
 const MAX_PAST: usize = 500;
@@ -85,7 +85,7 @@ impl Work {
         let spent = self.session.spent();
         let about = self.session.model().about();
         Facts {
-            about: views::about(about),
+            about: command_views::about(about),
             model: clean(&about.name),
             turns: spent.turns,
             usage: spent.usage,
@@ -102,7 +102,7 @@ impl Work {
     /// Returns the names that can be completed.
     pub(crate) async fn names(&self) -> Vec<Name> {
         let context = self.session.context().derive();
-        tokio::task::spawn_blocking(move || views::names(&context))
+        tokio::task::spawn_blocking(move || command_views::names(&context))
             .await
             .unwrap_or_default()
     }
@@ -145,15 +145,18 @@ impl Work {
                 let context = self.session.context().derive();
                 let active = self.session.skills().into_iter();
                 let active: Vec<_> = active.map(|skill| (skill.name, skill.tokens)).collect();
-                shown(tokio::task::spawn_blocking(move || views::skills(&context, &active)).await)
+                shown(
+                    tokio::task::spawn_blocking(move || command_views::skills(&context, &active))
+                        .await,
+                )
             }
             Order::Why(None) => match self.events().await {
-                Ok(events) => OrderResult::View(views::why_last(&events)),
+                Ok(events) => OrderResult::View(command_views::why_last(&events)),
                 Err(error) => OrderResult::Problem(problem(&error)),
             },
             Order::Why(Some(name)) => self.why(name).await,
-            Order::Model => OrderResult::View(views::model(self.session.model().about())),
-            Order::Cost => OrderResult::View(views::cost(self.session.spent())),
+            Order::Model => OrderResult::View(command_views::model(self.session.model().about())),
+            Order::Cost => OrderResult::View(command_views::cost(self.session.spent())),
             Order::Compact => match self.session.shorten(cancel).await {
                 Ok(done) => {
                     let text = if done {
@@ -191,7 +194,8 @@ impl Work {
         let budget = self.runtime.engine().settings().index;
         let asked = name.clone();
         let view =
-            tokio::task::spawn_blocking(move || views::why_skill(&context, budget, &asked)).await;
+            tokio::task::spawn_blocking(move || command_views::why_skill(&context, budget, &asked))
+                .await;
         match view {
             Ok(Err(near)) => OrderResult::Problem(Problem {
                 message: format!("no skill named {}", tick(sanitize::line(&name))),

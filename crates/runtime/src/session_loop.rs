@@ -19,9 +19,9 @@ use tracing::Instrument;
 use crate::error::RuntimeError;
 use crate::journal::blocking;
 use crate::outcome::Pause;
-use crate::say::PendingMessage;
 use crate::session::Session;
 use crate::trace;
+use crate::user_message::PendingMessage;
 
 /// The outcome of a model request.
 enum Asked {

@@ -21,10 +21,10 @@ use tokio_util::sync::CancellationToken;
 use tracing::{Instrument, Span};
 
 use crate::background::MAX_BACKGROUND;
-use crate::drive::milliseconds_since;
 use crate::error::RuntimeError;
 use crate::journal::blocking;
 use crate::session::Session;
+use crate::session_loop::milliseconds_since;
 use crate::subrun::{self, SubRun};
 use crate::trace;
 

@@ -15,8 +15,8 @@ use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
 
 use crate::database::{Database, DatabaseError, Tables};
-use crate::holder::Holder;
 use crate::ids::{self, LATEST, NEAR};
+use crate::lease_holder::Holder;
 use crate::memory_sessions::{encode, follow, summarize};
 use crate::sql;
 

@@ -15,7 +15,7 @@ use rmcp::{ErrorData, RoleServer};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::ask::{form, keep_grants, offers_forms, question_text, read_answer};
+use super::elicitation::{form, keep_grants, offers_forms, question_text, read_answer};
 
 /// Name of the question in a round.
 const QUESTION: &str = "approval";

@@ -23,8 +23,8 @@ use tokio::runtime::Handle;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
-use super::guard::Guarded;
-use super::program::{self, Program};
+use super::request_limit::Guarded;
+use super::stdio::{self, Program};
 use super::{ClientPlace, http};
 use crate::wire::EXTENSION;
 
@@ -384,7 +384,7 @@ impl Link {
                 None,
             ));
         }
-        let (mut program, transport) = program::start(&self.server, &self.place)?;
+        let (mut program, transport) = stdio::start(&self.server, &self.place)?;
         match begun(Box::pin(serve_client(handler, Guarded::new(transport)))).await {
             Ok(service) => Ok(Running::new(service, Some(program))),
             Err(why) => Err(match program.last_words().await {

@@ -1,6 +1,6 @@
 //! The words of skill names, for misspelt words and prefixes.
 
-use super::part::{names, whole};
+use super::document::{names, whole};
 use super::segment::{Segment, small};
 use super::tokens::{self, TokenKind};
 use prowess_catalog::Skill;

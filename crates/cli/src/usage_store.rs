@@ -4,7 +4,7 @@ use std::error::Error;
 use std::sync::Arc;
 
 use prowess_catalog::rank::{SkillUsage, union};
-use prowess_registry::fs::scopes;
+use prowess_registry::fs::skill_folders;
 use prowess_store::{SqliteUsage, SystemClock, TolerantUsage};
 use prowess_traits::{Clock, UsageError, UsageQuery, UsageStore};
 
@@ -43,7 +43,7 @@ pub(crate) fn explain(
 
 /// Returns the project that usage is recorded for: the repository, or the current folder.
 pub(crate) fn project(environment: &Environment) -> String {
-    let folder = scopes::repository(&environment.current).unwrap_or(&environment.current);
+    let folder = skill_folders::repository(&environment.current).unwrap_or(&environment.current);
     folder.to_string_lossy().into_owned()
 }
 

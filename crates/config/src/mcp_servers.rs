@@ -7,7 +7,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use prowess_catalog::Scope;
-use prowess_registry::fs::scopes;
+use prowess_registry::fs::skill_folders;
 use serde_json::{Map, Value};
 
 /// The configuration file that MCP clients share.
@@ -212,7 +212,7 @@ impl McpServer {
 
 /// Returns the `.mcp.json` of the current project, if there is one.
 pub fn project_mcp_file(current: &Path, home: Option<&Path>) -> Option<PathBuf> {
-    let folders = scopes::project_folders(current, home);
+    let folders = skill_folders::project_folders(current, home);
     folders
         .iter()
         .map(|folder| folder.join(MCP_FILE))

@@ -12,7 +12,7 @@ use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Row, Transaction, params};
 
 use crate::database::{Database, DatabaseError, Tables};
-use crate::{memory, sql};
+use crate::{memory_usage, sql};
 
 /// The default time to wait for a lock. A write takes less than a millisecond, and a user may be
 /// waiting for the skill.
@@ -102,7 +102,7 @@ impl UsageStore for SqliteUsage {
                 row
             } else {
                 evict(transaction, self.max_rows)?;
-                memory::first_row(used)
+                memory_usage::first_row(used)
             };
             put(transaction, &row)
         })
