@@ -2,24 +2,23 @@
 
 use crate::rules::LintRule;
 use crate::{LintProfile, LintTarget};
-use anstyle::{AnsiColor, Style};
 use prowess_diag::render::wrap::hang;
-use prowess_diag::{Severity, wording};
+use prowess_diag::{Severity, theme, wording};
 use serde_json::{Value, json};
 
 /// Formats the page of a rule for a terminal. Examples are indented instead of fenced.
 pub fn rule_page(rule: &LintRule, width: usize) -> String {
     let mut text = String::new();
-    let strong = Style::new().bold();
-    let dim = Style::new().dimmed();
+    let strong = theme::STRONG;
+    let dim = theme::DIM;
     let mut fence = 0;
     // The caption of the last example, and whether that example was the last output.
     let (mut said, mut is_next) = (String::new(), false);
     for (index, line) in rule.page.lines().enumerate() {
         if let Some(title) = line.strip_prefix("# ").filter(|_| index == 0) {
-            let cyan = AnsiColor::Cyan.on_default().bold();
+            let accent = theme::ACCENT.on_default().bold();
             let facts = hang(&facts(rule), width, 0);
-            text.push_str(&format!("{cyan}{title}{cyan:#}\n{dim}{facts}{dim:#}\n"));
+            text.push_str(&format!("{accent}{title}{accent:#}\n{dim}{facts}{dim:#}\n"));
         } else if let Some(title) = line.strip_prefix("## ").filter(|_| fence == 0) {
             is_next = false;
             text.push_str(&format!("{strong}{title}{strong:#}\n"));

@@ -4,6 +4,7 @@
 
 pub mod chat;
 pub mod run_output;
+mod theme;
 pub mod transcript;
 
 /// Discards typed input that has not been read.

@@ -7,8 +7,8 @@ use std::sync::{Mutex, PoisonError};
 use anstyle::{AnsiColor, Style};
 use prowess::agent::{Delta, Ending, Event, StampedEvent, ToolCall};
 use prowess::{Update, Watcher};
-use prowess_diag::sanitize;
 use prowess_diag::wording::shorten;
+use prowess_diag::{sanitize, theme};
 use serde_json::Value;
 
 /// The maximum number of characters of the input of a call.
@@ -79,12 +79,12 @@ impl Watcher for Live {
                 state.held.clear();
                 state.line(
                     depth,
-                    AnsiColor::Yellow,
+                    theme::WARNING,
                     "retry",
                     "the connection was lost; retrying",
                 );
             }
-            Update::Message(text) => state.line(depth, AnsiColor::Yellow, "note", text),
+            Update::Message(text) => state.line(depth, theme::WARNING, "note", text),
             Update::Event(event) => state.event(depth, event),
             _ => {}
         }
@@ -159,7 +159,7 @@ impl State {
                     .find(|(id, _)| id == call)
                     .map(|(_, call)| call.clone());
                 if let Some(call) = found {
-                    self.line(depth, AnsiColor::Cyan, "call", &summary(&call));
+                    self.line(depth, theme::ACCENT, "call", &summary(&call));
                 }
             }
             Event::CallEnded {
@@ -168,21 +168,21 @@ impl State {
                 self.open.retain(|(id, _)| *id != result.call);
                 if result.is_error {
                     let first = result.text.lines().next().unwrap_or_default();
-                    self.line(depth, AnsiColor::Red, "failed", &shorten(first, 300));
+                    self.line(depth, theme::BAD, "failed", &shorten(first, 300));
                 } else if submitted.is_some() {
-                    self.line(depth, AnsiColor::Green, "submitted", "a valid result");
+                    self.line(depth, theme::GOOD, "submitted", "a valid result");
                 }
             }
             Event::Decided(decided) => {
                 if let Some(answer) = decided.answer {
                     let text = format!("{} — {}", decided.what, answer.as_str());
-                    self.line(depth, AnsiColor::Yellow, "asked", &text);
+                    self.line(depth, theme::WARNING, "asked", &text);
                 }
             }
             Event::Compacted { .. } => {
                 self.line(
                     depth,
-                    AnsiColor::Yellow,
+                    theme::WARNING,
                     "compacted",
                     "the start of the conversation was summarized",
                 );
@@ -194,12 +194,12 @@ impl State {
                 }
                 match ending {
                     Ending::Exhausted { limit } => {
-                        self.line(depth, AnsiColor::Red, "stopped", &limit.to_string());
+                        self.line(depth, theme::BAD, "stopped", &limit.to_string());
                     }
                     Ending::Failed { message, .. } => {
-                        self.line(depth, AnsiColor::Red, "failed", message);
+                        self.line(depth, theme::BAD, "failed", message);
                     }
-                    Ending::Cancelled => self.line(depth, AnsiColor::Yellow, "cancelled", ""),
+                    Ending::Cancelled => self.line(depth, theme::WARNING, "cancelled", ""),
                     Ending::Answered | Ending::Submitted { .. } | Ending::Declined { .. } => {
                         self.end_line();
                     }

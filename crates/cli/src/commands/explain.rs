@@ -1,15 +1,14 @@
 //! `prowess explain`
 
-use anstyle::{AnsiColor, Style};
+use anstyle::Style;
 use clap::Args;
 use clap_complete::ArgValueCandidates;
-use prowess_diag::render::full;
-use prowess_diag::{suggest, wording};
+use prowess_diag::{suggest, theme, wording};
 use prowess_lint::rules::{self, LintRule, RULES};
 use serde_json::json;
 
 use crate::commands::completions;
-use crate::output::{Cell, Exit, Failure, Printer, Table, bold};
+use crate::output::{Cell, Exit, Failure, Printer, Table};
 
 #[derive(Debug, Args)]
 #[command(
@@ -71,7 +70,7 @@ fn list(width: Option<usize>) -> String {
     for rule in RULES {
         let (level, style) = level(rule);
         table.row(vec![
-            Cell::styled(rule.id, bold(AnsiColor::Cyan)),
+            Cell::styled(rule.id, theme::bold(theme::ACCENT)),
             Cell::styled(level, style),
             Cell::new(rule.summary),
         ]);
@@ -83,7 +82,7 @@ fn list(width: Option<usize>) -> String {
 /// rule.
 fn level(rule: &LintRule) -> (&'static str, Style) {
     match rule.levels.claude_code {
-        Some(severity) => (severity.as_str(), full::style(severity)),
+        Some(severity) => (severity.as_str(), theme::severity(severity)),
         None if rule.levels.spec.is_some() => ("spec only", Style::new()),
         None => ("target", Style::new()),
     }

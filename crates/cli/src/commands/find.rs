@@ -1,11 +1,10 @@
 //! `prowess find`
 
-use anstyle::{AnsiColor, Style};
 use clap::Args;
 use clap_complete::ArgValueCandidates;
 use prowess::inspect::{self, from, reasons};
 use prowess_catalog::{Audience, CatalogEntry, CatalogView, HiddenReason, SkillVisibility};
-use prowess_diag::wording;
+use prowess_diag::{theme, wording};
 use prowess_search::{SearchHit, SearchMode, SearchQuery};
 
 use super::list;
@@ -121,8 +120,8 @@ pub(crate) fn run(
         library.warn(environment, printer);
         return Ok(Exit::No);
     }
-    let cyan = AnsiColor::Cyan.on_default();
-    let dim = Style::new().dimmed();
+    let accent = theme::ACCENT.on_default();
+    let dim = theme::DIM;
     let mut table = if args.explain {
         Table::new(&["SCORE", "NAME", "WHY"]).wrapping()
     } else {
@@ -133,7 +132,7 @@ pub(crate) fn run(
         if args.explain {
             row.push(Cell::number(&format!("{:.2}", hit.score)));
         }
-        row.push(Cell::styled(entry.name(), cyan));
+        row.push(Cell::styled(entry.name(), accent));
         if args.explain {
             row.push(Cell::new(&reasons(hit)));
         } else {

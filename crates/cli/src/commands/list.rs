@@ -3,7 +3,6 @@
 use std::path::Path;
 use std::time::Duration;
 
-use anstyle::{AnsiColor, Style};
 use clap::Args;
 use clap_complete::ArgValueCandidates;
 use prowess::inspect::{self, from};
@@ -11,14 +10,14 @@ use prowess_catalog::{
     Audience, Catalog, CatalogChange, CatalogEntry, CatalogView, ChangeKind, Scope,
     SkillVisibility, Visibility,
 };
-use prowess_diag::{sanitize, suggest, wording};
+use prowess_diag::{sanitize, suggest, theme, wording};
 use prowess_registry::{ChangeSet, WatchOptions};
 use serde_json::Value;
 
 use crate::args::GlobalArgs;
 use crate::commands::completions;
 use crate::env::Environment;
-use crate::output::{Cell, Exit, Failure, Printer, Table, bold, wrap};
+use crate::output::{Cell, Exit, Failure, Printer, Table, wrap};
 use crate::targets;
 use crate::visible_skills::Library;
 
@@ -206,7 +205,7 @@ impl Listing<'_> {
     }
 
     fn table(&self, catalog: &Catalog, rows: &[(&CatalogEntry, SkillVisibility)]) -> Table {
-        let (cyan, dim) = (AnsiColor::Cyan.on_default(), Style::new().dimmed());
+        let (accent, dim) = (theme::ACCENT.on_default(), theme::DIM);
         let wide = self.args.wide;
         let mut head = vec!["NAME"];
         if wide {
@@ -226,7 +225,7 @@ impl Listing<'_> {
             let name = name(catalog, entry);
             let mut row = vec![Cell::styled(
                 &name,
-                if entry.is_shadowed() { dim } else { cyan },
+                if entry.is_shadowed() { dim } else { accent },
             )];
             if wide {
                 row.push(Cell::new(skill.version.as_deref().unwrap_or("-")));
@@ -252,7 +251,7 @@ impl Listing<'_> {
         rows: &[(&CatalogEntry, SkillVisibility)],
         width: usize,
     ) -> String {
-        let (cyan, dim) = (AnsiColor::Cyan.on_default(), Style::new().dimmed());
+        let (accent, dim) = (theme::ACCENT.on_default(), theme::DIM);
         let mut text = String::new();
         for (entry, sight) in rows {
             let skill = &entry.skill;
@@ -266,7 +265,7 @@ impl Listing<'_> {
                 String::new()
             };
             let place = targets::display(Path::new(&*skill.location), self.environment);
-            let style = if entry.is_shadowed() { dim } else { cyan };
+            let style = if entry.is_shadowed() { dim } else { accent };
             text.push_str(&format!(
                 "{style}{}{style:#}{}  {dim}{}{status}{dim:#}\n    {dim}{}{dim:#}\n",
                 sanitize::line(&name(catalog, entry)),
@@ -343,12 +342,12 @@ fn print_changes(
 
 fn change_line(change: &CatalogChange, environment: &Environment) -> String {
     let color = match change.kind {
-        ChangeKind::Added => AnsiColor::Green,
-        ChangeKind::Changed | ChangeKind::Renamed { .. } => AnsiColor::Cyan,
-        ChangeKind::Removed => AnsiColor::Red,
-        ChangeKind::Shadowed { .. } => AnsiColor::Yellow,
+        ChangeKind::Added => theme::GOOD,
+        ChangeKind::Changed | ChangeKind::Renamed { .. } => theme::ACCENT,
+        ChangeKind::Removed => theme::BAD,
+        ChangeKind::Shadowed { .. } => theme::WARNING,
     };
-    let style = bold(color);
+    let style = theme::bold(color);
     let by = match &change.kind {
         ChangeKind::Shadowed { by } => {
             format!(" by {}", targets::display(Path::new(&**by), environment))

@@ -1,11 +1,11 @@
 //! `prowess policy`
 
 use crate::commands::completions;
-use crate::output::{Cell, Exit, Failure, Printer, Table, bold, wrap};
-use anstyle::{AnsiColor, Style};
+use crate::output::{Cell, Exit, Failure, Printer, Table, wrap};
+use anstyle::Style;
 use clap::{Args, Subcommand};
 use clap_complete::ArgValueCandidates;
-use prowess_diag::{sanitize, wording};
+use prowess_diag::{sanitize, theme, wording};
 use prowess_policy::{Actor, Decision, Effect, GateAction, Verdict};
 use prowess_shell::{ShellLine, SimpleCommand, lex};
 
@@ -172,11 +172,11 @@ fn words(script: &ShellLine) -> Vec<Vec<String>> {
 
 fn text(line: &str, decision: &Decision, words: Option<&[Vec<String>]>, width: usize) -> String {
     let color = match decision.verdict {
-        Verdict::Allow => AnsiColor::Green,
-        Verdict::Ask => AnsiColor::Yellow,
-        Verdict::Deny => AnsiColor::Red,
+        Verdict::Allow => theme::GOOD,
+        Verdict::Ask => theme::WARNING,
+        Verdict::Deny => theme::BAD,
     };
-    let (verdict, dim) = (bold(color), Style::new().dimmed());
+    let (verdict, dim) = (theme::bold(color), theme::DIM);
     let mut text = String::new();
     let mut row = |title: &str, style: Style, value: &str| {
         let indent = format!("\n{:COLUMN$}", "");
@@ -238,17 +238,17 @@ fn show(
     let mut table = Table::new(&["EFFECT", "RULE", "FROM"]).wrapping();
     for effect in [Effect::Deny, Effect::Ask, Effect::Allow] {
         let color = match effect {
-            Effect::Deny => AnsiColor::Red,
-            Effect::Ask => AnsiColor::Yellow,
-            Effect::Allow => AnsiColor::Green,
+            Effect::Deny => theme::BAD,
+            Effect::Ask => theme::WARNING,
+            Effect::Allow => theme::GOOD,
         };
         for placed in rules.of(effect) {
             let anything = effect == Effect::Allow && placed.rule.is_unrestricted();
             let note = if anything { " (allows anything)" } else { "" };
             table.row(vec![
-                Cell::styled(effect.as_str(), bold(color)),
+                Cell::styled(effect.as_str(), theme::bold(color)),
                 Cell::new(&format!("{}{note}", placed.rule.text)),
-                Cell::styled(&placed.source.to_string(), Style::new().dimmed()),
+                Cell::styled(&placed.source.to_string(), theme::DIM),
             ]);
         }
     }

@@ -13,7 +13,7 @@ use prowess::{
     CancellationToken, Ending, EndingKind, FailureKind, Finished, Runtime, RuntimeError, Update,
     Watcher,
 };
-use prowess_diag::{sanitize, wording};
+use prowess_diag::{sanitize, theme, wording};
 use serde_json::{Value, json};
 
 use crate::args::GlobalArgs;
@@ -416,9 +416,9 @@ pub(crate) fn failure(error: &RuntimeError) -> Failure {
 /// Returns the colour of a session state.
 pub(crate) fn colour(ending: Option<EndingKind>, live: bool) -> AnsiColor {
     match ending {
-        _ if live => AnsiColor::Cyan,
-        Some(EndingKind::Answered | EndingKind::Submitted) => AnsiColor::Green,
-        Some(EndingKind::Failed) => AnsiColor::Red,
-        _ => AnsiColor::Yellow,
+        _ if live => theme::ACCENT,
+        Some(EndingKind::Answered | EndingKind::Submitted) => theme::GOOD,
+        Some(EndingKind::Failed) => theme::BAD,
+        _ => theme::WARNING,
     }
 }

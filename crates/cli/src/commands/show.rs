@@ -3,12 +3,11 @@
 use std::path::Path;
 use std::path::PathBuf;
 
-use anstyle::{AnsiColor, Style};
 use clap::Args;
 use clap_complete::ArgValueCompleter;
 use prowess::inspect;
 use prowess_catalog::outline::headings;
-use prowess_diag::{Diagnostic, Severity, sanitize, wording};
+use prowess_diag::{Diagnostic, Severity, sanitize, theme, wording};
 use prowess_lint::{LintProfile, LintRuleSet, LintSubject, check, skills_ref};
 use prowess_registry::digest::{self, FactKind};
 use prowess_registry::{Found, read_path};
@@ -19,7 +18,7 @@ use prowess_spec::{PackageListing, ParsedSkill, parse, tokens};
 use crate::args::GlobalArgs;
 use crate::commands::completions;
 use crate::env::Environment;
-use crate::output::{Exit, Failure, Printer, bold, wrap};
+use crate::output::{Exit, Failure, Printer, wrap};
 use crate::targets::{self, Meant};
 
 #[derive(Debug, Args)]
@@ -220,8 +219,8 @@ struct View<'a> {
 impl View<'_> {
     fn to_text(&self, width: usize, environment: &Environment) -> String {
         let shown = &self.package;
-        let cyan = bold(AnsiColor::Cyan);
-        let dim = Style::new().dimmed();
+        let accent = theme::bold(theme::ACCENT);
+        let dim = theme::DIM;
         let manifest = &shown.parsed.manifest;
         let version = manifest
             .version
@@ -229,7 +228,7 @@ impl View<'_> {
             .map(|text| format!(" {}", sanitize::line(&text.value)))
             .unwrap_or_default();
         let mut text = format!(
-            "{cyan}{}{cyan:#}{version}  {dim}{}{dim:#}\n",
+            "{accent}{}{accent:#}{version}  {dim}{}{dim:#}\n",
             sanitize::line(&shown.identity.name),
             sanitize::line(&shown.file)
         );
@@ -333,7 +332,7 @@ impl View<'_> {
 }
 
 fn section(text: &mut String, title: &str) {
-    let strong = Style::new().bold();
+    let strong = theme::STRONG;
     text.push_str(&format!("\n{strong}{title}{strong:#}\n"));
 }
 

@@ -1,8 +1,7 @@
 //! `prowess stats`
 
-use anstyle::{AnsiColor, Style};
 use clap::Args;
-use prowess_diag::wording;
+use prowess_diag::{theme, wording};
 use prowess_traits::{SkillUsageSummary, UsageStore};
 
 use crate::env::Environment;
@@ -59,13 +58,13 @@ pub(crate) fn run(
         return Ok(Exit::Done);
     }
     let now = usage_store::now();
-    let cyan = AnsiColor::Cyan.on_default();
-    let dim = Style::new().dimmed();
+    let accent = theme::ACCENT.on_default();
+    let dim = theme::DIM;
     let mut table = Table::new(&["SKILL", "USES", "LAST USED", "RESULTS", "AGENTS"]);
     for skill in &summary.skills {
         let agents: Vec<&str> = skill.agents.iter().map(|(_, agent, _)| &**agent).collect();
         table.row(vec![
-            Cell::styled(&skill.skill, cyan),
+            Cell::styled(&skill.skill, accent),
             Cell::number(&wording::thousands(
                 usize::try_from(skill.uses).unwrap_or(usize::MAX),
             )),

@@ -4,10 +4,9 @@ use std::io::Read;
 
 use crate::commands::completions;
 use crate::output::{Cell, Exit, Failure, Printer, Table};
-use anstyle::AnsiColor;
 use clap::{Args, Subcommand};
 use clap_complete::ArgValueCandidates;
-use prowess_diag::{sanitize, wording};
+use prowess_diag::{sanitize, theme, wording};
 use prowess_tools::{Loaded, ToolContext, ToolError, ToolErrorKind, ToolSelection, Toolset};
 use serde_json::{Value, json};
 
@@ -119,7 +118,7 @@ fn list(
             .next()
             .unwrap_or_default();
         table.row(vec![
-            Cell::styled(&spec.name, AnsiColor::Cyan.on_default()),
+            Cell::styled(&spec.name, theme::ACCENT.on_default()),
             Cell::new(sanitize::line(first.trim_end_matches(['.', '\n', ':'])).as_ref()),
         ]);
     }

@@ -3,12 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use crate::commands::completions;
-use crate::output::{Cell, Exit, Failure, Printer, Table, bold, wrap};
-use anstyle::{AnsiColor, Style};
+use crate::output::{Cell, Exit, Failure, Printer, Table, wrap};
 use clap::Args;
 use clap_complete::ArgValueCompleter;
 use prowess::inspect::{self, Section};
-use prowess_diag::{sanitize, wording};
+use prowess_diag::{sanitize, theme, wording};
 use prowess_registry::skill_path;
 use prowess_trust::{
     Entry, FileChange, TrustState, TrustStore, TrustSummary, is_required, summarise,
@@ -235,11 +234,7 @@ fn text(
     environment: &Environment,
     width: usize,
 ) -> String {
-    let (strong, red, dim) = (
-        Style::new().bold(),
-        bold(AnsiColor::Red),
-        Style::new().dimmed(),
-    );
+    let (strong, bad, dim) = (theme::STRONG, theme::bold(theme::BAD), theme::DIM);
     let mut text = format!(
         "{strong}{}{strong:#}  {dim}{}, {}, {}{dim:#}\n",
         targets::display(path, environment),
@@ -249,7 +244,7 @@ fn text(
     );
     if let TrustState::Damaged { path, why } = state {
         text.push_str(&format!(
-            "{red}damaged{red:#}  {}: {}\n",
+            "{bad}damaged{bad:#}  {}: {}\n",
             targets::display(path, environment),
             sanitize::line(why)
         ));
@@ -260,7 +255,7 @@ fn text(
         alarming,
     } in inspect::trust_sections(changes, summary)
     {
-        let style = if alarming { red } else { strong };
+        let style = if alarming { bad } else { strong };
         text.push_str(&format!("\n{style}{title}{style:#}\n"));
         let more = lines.len().saturating_sub(MOST);
         for line in lines.into_iter().take(MOST) {
@@ -323,14 +318,14 @@ fn overview(
     let mut table = Table::new(&["SKILL", "TRUST", "PATH"]);
     for (name, path, state, _) in &rows {
         let color = match state {
-            TrustState::Trusted(_) => AnsiColor::Green,
-            TrustState::Never => AnsiColor::Yellow,
-            TrustState::Lapsed(_) | TrustState::Damaged { .. } => AnsiColor::Red,
+            TrustState::Trusted(_) => theme::GOOD,
+            TrustState::Never => theme::WARNING,
+            TrustState::Lapsed(_) | TrustState::Damaged { .. } => theme::BAD,
         };
         table.row(vec![
-            Cell::styled(name, AnsiColor::Cyan.on_default()),
+            Cell::styled(name, theme::ACCENT.on_default()),
             Cell::styled(inspect::trust_word(state), color.on_default()),
-            Cell::styled(&targets::display(path, environment), Style::new().dimmed()),
+            Cell::styled(&targets::display(path, environment), theme::DIM),
         ]);
     }
     printer.answer(&table.render(printer.width()))?;
@@ -369,7 +364,7 @@ fn list(
                 table.row(vec![
                     Cell::styled(
                         &targets::display(Path::new(&record.path), environment),
-                        AnsiColor::Cyan.on_default(),
+                        theme::ACCENT.on_default(),
                     ),
                     Cell::new(short(&record.digest)),
                     Cell::new(&wording::ago(usage_store::now(), since)),

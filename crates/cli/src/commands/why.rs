@@ -2,12 +2,11 @@
 
 use std::path::Path;
 
-use anstyle::AnsiColor;
 use clap::Args;
 use clap_complete::{ArgValueCandidates, ArgValueCompleter};
 use prowess::inspect::{self, Answer, Question};
 use prowess_catalog::{Catalog, CatalogEntry, SkillForm, SkillNotFound, SkillVisibility};
-use prowess_diag::{sanitize, wording};
+use prowess_diag::{sanitize, theme, wording};
 use prowess_registry::fs::skill_folders;
 use prowess_search::SearchQuery;
 use serde_json::json;
@@ -16,7 +15,7 @@ use super::prompt;
 use crate::args::GlobalArgs;
 use crate::commands::completions;
 use crate::env::Environment;
-use crate::output::{Exit, Failure, Printer, bold, wrap};
+use crate::output::{Exit, Failure, Printer, wrap};
 use crate::runtime_setup::Setup;
 use crate::targets;
 use crate::visible_skills::{Library, not_found};
@@ -205,8 +204,8 @@ fn unseen(fault: &SkillNotFound) -> Failure {
 
 /// Formats the answers, one per line.
 fn text(name: &str, answers: &[Answer], printer: &Printer) -> String {
-    let cyan = bold(AnsiColor::Cyan);
-    let mut text = format!("{cyan}{}{cyan:#}\n", sanitize::line(name));
+    let accent = theme::bold(theme::ACCENT);
+    let mut text = format!("{accent}{}{accent:#}\n", sanitize::line(name));
     for answer in answers {
         let room = printer.text_width().saturating_sub(COLUMN + 2).max(20);
         let lines = wrap(&sanitize::line(&answer.text), room);

@@ -13,7 +13,7 @@ mod untrusted;
 
 pub(crate) use exit::{Exit, leave};
 pub(crate) use failure::Failure;
-pub(crate) use printer::{Look, Printer, bold, json_line, wrap};
+pub(crate) use printer::{Look, Printer, json_line, wrap};
 pub(crate) use progress::Progress;
 pub(crate) use stderr::Aside;
 pub(crate) use table::{Cell, Table, cut};

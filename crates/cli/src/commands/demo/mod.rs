@@ -8,8 +8,7 @@ use std::fmt::Debug;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::output::{Exit, Failure, Printer, bold, wrap};
-use anstyle::AnsiColor;
+use crate::output::{Exit, Failure, Printer, wrap};
 use prowess::agent::{Event, StampedEvent};
 use prowess::config::Config;
 use prowess::policy::{Approved, Command, Profile};
@@ -18,7 +17,7 @@ use prowess::{
     Ending, FileOptions, HostPaths, Place, Precedence, Registry, Scope, Services, Settings, Update,
     Watcher,
 };
-use prowess_diag::wording;
+use prowess_diag::{theme, wording};
 use prowess_models::ScriptedModel;
 use serde_json::{Value, json};
 
@@ -156,7 +155,7 @@ pub(crate) fn run(
         &story(&found, &events, &runs, value, &finished.session),
         width,
     ))?;
-    let style = bold(AnsiColor::Green);
+    let style = theme::bold(theme::GOOD);
     printer.answer(&format!(
         "\n{style}Next:{style:#}  prowess list        list your skills\n       prowess validate    check them\n       prowess chat        chat with a model that has them\n"
     ))?;

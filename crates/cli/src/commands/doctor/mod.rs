@@ -5,18 +5,17 @@ mod providers;
 
 use std::path::Path;
 
-use anstyle::AnsiColor;
 use clap::Args;
 use health::{Check, State};
 use prowess_config::{ConfigError, LoadedConfig};
 use prowess_diag::render::concise;
-use prowess_diag::{Diagnostic, FileReport, LineIndex, Severity, sanitize, wording};
+use prowess_diag::{Diagnostic, FileReport, LineIndex, Severity, sanitize, theme, wording};
 use prowess_traits::{UsageError, UsageStore};
 use serde_json::{Value, json};
 
 use crate::args::GlobalArgs;
 use crate::env::Environment;
-use crate::output::{Exit, Failure, Printer, bold, wrap};
+use crate::output::{Exit, Failure, Printer, wrap};
 use crate::targets;
 use crate::usage_store;
 use crate::visible_skills::{self, Library};
@@ -167,12 +166,12 @@ fn text(checks: &[Check], width: usize) -> String {
     let mut text = String::new();
     for found in checks {
         let color = match found.state {
-            State::Good => AnsiColor::Green,
-            State::Odd => AnsiColor::Yellow,
-            State::Bad => AnsiColor::Red,
+            State::Good => theme::GOOD,
+            State::Odd => theme::WARNING,
+            State::Bad => theme::BAD,
         };
         let mark = found.state.as_str();
-        let style = bold(color);
+        let style = theme::bold(color);
         let indent = format!("\n{:COLUMN$}", "");
         let lines = |text: &str| {
             wrap(&sanitize::line(text), width.saturating_sub(COLUMN).max(20)).join(&indent)
