@@ -146,7 +146,7 @@ fn rule_page(rule: &LintRule) -> String {
     // The text after a fence is not shown when Markdown is rendered.
     let captioned = |line: &str| match line.trim_start_matches('`') {
         info if info.len() < line.len() && info.starts_with("markdown ") => {
-            let caption = prowess_lint::page::caption(info.trim_end());
+            let caption = prowess_lint::rule_page::caption(info.trim_end());
             if caption.is_empty() {
                 line.to_owned()
             } else {

@@ -7,10 +7,10 @@ use prowess_diag::{suggest, wording};
 use prowess_spec::name;
 
 use crate::entries::{self, Block, Entries, EntryName, EntryPosition, Listed};
-use crate::part::{CatalogPart, Merged};
 use crate::precedence::Precedence;
 use crate::scope::{Scope, SkillOrigin};
 use crate::skill::Skill;
+use crate::sorted_part::{CatalogPart, Merged};
 
 /// Maximum number of suggestions for an unknown name.
 const MOST_NEAR: usize = 3;

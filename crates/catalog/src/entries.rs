@@ -8,7 +8,7 @@ use std::ops::Index;
 use std::sync::Arc;
 
 use crate::catalog::CatalogEntry;
-use crate::part::{Draft, Merged};
+use crate::sorted_part::{Draft, Merged};
 
 /// Number of entries per block. Entries of one name always share a block, even if there are more.
 const BLOCK: usize = 128;

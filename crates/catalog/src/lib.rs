@@ -13,22 +13,22 @@ pub mod counters;
 mod entries;
 pub mod index;
 pub mod outline;
-pub mod part;
-pub mod paths;
+pub mod path_globs;
 pub mod precedence;
 pub mod rank;
 pub mod scope;
 pub mod skill;
+pub mod sorted_part;
 pub mod visibility;
 
 pub use catalog::{Catalog, CatalogEntry, SkillNotFound};
 pub use changes::{CatalogChange, ChangeKind, changes};
 pub use entries::Entries;
-pub use part::CatalogPart;
 pub use precedence::Precedence;
 pub use rank::{RankedSkill, SkillUsage, rank};
 pub use scope::{Scope, SkillOrigin};
 pub use skill::{FileStamp, Skill, SkillForm, SkillId, SkillLocation};
+pub use sorted_part::CatalogPart;
 pub use visibility::{
     Audience, CatalogView, HiddenReason, LookupRefusal, SkillGrant, SkillVisibility, Visibility,
     VisibilityOverride,

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use prowess_spec::name;
 
 use crate::catalog::{Catalog, CatalogEntry, SkillNotFound};
-use crate::paths::PathGlobs;
+use crate::path_globs::PathGlobs;
 use crate::skill::SkillId;
 
 /// A user's setting for one skill, strictest last.

@@ -5,7 +5,7 @@ use std::io::Read;
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::setup::Variables;
+use crate::runtime_setup::Variables;
 
 /// Maximum number of bytes read from a command.
 const MAX_KEY: u64 = 16 * 1024;

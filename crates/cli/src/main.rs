@@ -1,19 +1,19 @@
 //! The `prowess` command: arguments in, output and exit codes out.
 
+mod approval_prompt;
 mod args;
-mod ask;
+mod async_runtime;
 mod commands;
 mod env;
-mod error;
 mod key_command;
-mod library;
 mod output;
 mod permissions;
-mod setup;
+mod runtime_setup;
+mod targets;
 mod telemetry;
-mod usage;
 mod usage_error;
-mod wait;
+mod usage_store;
+mod visible_skills;
 
 use std::process::ExitCode;
 
@@ -41,7 +41,7 @@ fn main() -> ExitCode {
         verbose: cli.global.verbose,
         screen,
     };
-    let variables = setup::variables(&environment);
+    let variables = runtime_setup::variables(&environment);
     let work = || run(&cli, &environment, &printer);
     match telemetry::during(asked, &variables, &printer, work) {
         Ok(_) if printer.reader_left() => Exit::Done.into(),

@@ -2,22 +2,22 @@
 
 use std::path::PathBuf;
 
-pub(crate) use crate::ask::{Terminal, ask, explain};
+pub(crate) use crate::approval_prompt::{Terminal, ask, explain};
 use prowess::HostPaths;
 use prowess_catalog::CatalogEntry;
 use prowess_diag::sanitize;
 use prowess_policy::{Effect, PermissionRules, RuleSource};
-use prowess_registry::fs::scopes;
+use prowess_registry::fs::skill_folders;
 use prowess_shell::{Word, script};
 use prowess_tools::SkillSnapshot;
 
 use crate::env::Environment;
-use crate::library::Library;
 use crate::output::Failure;
+use crate::visible_skills::Library;
 
 /// Returns the root of the repository, or the current folder outside of one.
 pub(crate) fn workspace(environment: &Environment) -> PathBuf {
-    scopes::repository(&environment.current)
+    skill_folders::repository(&environment.current)
         .unwrap_or(&environment.current)
         .to_owned()
 }

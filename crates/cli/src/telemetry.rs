@@ -17,7 +17,7 @@ use tracing_subscriber::layer::{Context, SubscriberExt};
 use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::util::SubscriberInitExt;
 
-use crate::setup::Variables;
+use crate::runtime_setup::Variables;
 
 #[cfg(feature = "otel")]
 mod otlp;

@@ -3,15 +3,15 @@
 //! [`load`] reads the user's file and the project's file and merges them. This crate reads no
 //! environment variables; the paths are arguments.
 
+mod mcp_servers;
 mod read;
 mod rules;
-mod servers;
 mod skills;
 
-pub use rules::RuleOptions;
-pub use servers::{
+pub use mcp_servers::{
     MCP_FILE, McpFile, McpServer, Reach, ServerError, project_mcp_file, read_mcp_file,
 };
+pub use rules::RuleOptions;
 pub use skills::AgentError;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,7 +22,7 @@ use prowess_diag::{Diagnostic, FileReport, Severity};
 use prowess_lint::LintProfile;
 use prowess_policy::profile::Strength;
 use prowess_policy::{PermissionMode, PermissionRules};
-use prowess_registry::fs::scopes;
+use prowess_registry::fs::skill_folders;
 use serde_json::{Value, json};
 
 /// The name of the schema on the command line.
@@ -330,7 +330,7 @@ fn expand(folder: &Path, base: &Path, home: Option<&Path>) -> PathBuf {
 /// Returns the nearest configuration file of the project, in the folders that are searched for
 /// skills.
 fn project_file(sources: &ConfigPaths) -> Option<PathBuf> {
-    let folders = scopes::project_folders(&sources.current, sources.home.as_deref());
+    let folders = skill_folders::project_folders(&sources.current, sources.home.as_deref());
     folders
         .iter()
         .map(|folder| folder.join(PROJECT_FILE))

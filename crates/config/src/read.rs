@@ -11,7 +11,7 @@ use prowess_policy::{Effect, PermissionMode, RuleSource};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use crate::servers::{self, McpServer};
+use crate::mcp_servers::{self, McpServer};
 
 use super::Config;
 
@@ -348,12 +348,12 @@ impl Reader {
             match key.get_ref().as_ref() {
                 "timeout" => {
                     let seconds = self.number(value, "timeout");
-                    timeout = seconds.map(|seconds| (seconds as u64).min(servers::MAX_TIMEOUT));
+                    timeout = seconds.map(|seconds| (seconds as u64).min(mcp_servers::MAX_TIMEOUT));
                 }
-                known if servers::KEYS.contains(&known) => {
+                known if mcp_servers::KEYS.contains(&known) => {
                     keys.insert(known.to_owned(), json(value.get_ref()));
                 }
-                _ => self.unknown(key, &servers::KEYS),
+                _ => self.unknown(key, &mcp_servers::KEYS),
             }
         }
         self.config

@@ -16,6 +16,7 @@ pub mod sanitize;
 pub mod source;
 pub mod span;
 pub mod suggest;
+pub mod theme;
 pub mod wording;
 
 pub use diagnostic::{Diagnostic, FileReport, FindingCounts, Severity};

@@ -10,8 +10,8 @@ use reqwest::header::{CONTENT_ENCODING, HeaderName, HeaderValue};
 use reqwest::redirect::Policy;
 use tokio::time::{Instant, timeout_at};
 
-use crate::address::HttpUrl;
 use crate::tls;
+use crate::url::HttpUrl;
 
 /// Sends requests and returns the responses in chunks.
 #[derive(Clone)]

@@ -6,13 +6,13 @@
 
 #![warn(missing_docs)]
 
-mod address;
 mod client;
 mod tls;
-mod web;
+mod url;
+mod web_fetcher;
 
-pub use address::{HttpUrl, HttpUrlError, UrlOrigin};
 pub use client::{
     Deadlines, Header, HttpClient, HttpError, HttpErrorKind, Proxy, Response, innermost,
 };
-pub use web::{DnsLookup, WebFetcher};
+pub use url::{HttpUrl, HttpUrlError, UrlOrigin};
+pub use web_fetcher::{DnsLookup, WebFetcher};

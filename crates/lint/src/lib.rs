@@ -8,13 +8,13 @@
 
 pub mod check;
 pub mod fix;
-mod notation;
-pub mod page;
+mod key_notation;
+mod known_tools;
 pub mod profile;
-pub mod reference;
+pub mod rule_page;
 pub mod rules;
 pub mod scripts;
-mod vocabulary;
+pub mod skills_ref;
 
 pub use check::{LintSubject, check};
 pub use profile::{LintProfile, LintRuleSet, LintTarget};

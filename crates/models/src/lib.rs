@@ -8,11 +8,11 @@
 #![warn(missing_docs)]
 
 mod anthropic;
+mod api_key;
 mod cassette;
-mod choose;
+mod choose_model;
 mod echo;
 mod gemini;
-mod key;
 mod openai_chat;
 mod openai_responses;
 mod price;
@@ -24,11 +24,13 @@ mod sse;
 mod wire;
 
 pub use anthropic::Anthropic;
+pub use api_key::{ApiKey, ApiKeyError};
 pub use cassette::{CassetteError, MAX_CASSETTE, RecordingModel, ReplayModel, digest};
-pub use choose::{ChooseError, ChosenModel, EnvLookup, ModelSettings, SecretText, choose, open};
+pub use choose_model::{
+    ChooseError, ChosenModel, EnvLookup, ModelSettings, SecretText, choose, open,
+};
 pub use echo::EchoModel;
 pub use gemini::Gemini;
-pub use key::{ApiKey, ApiKeyError};
 pub use openai_chat::OpenAiChat;
 pub use openai_responses::OpenAiResponses;
 pub use price::{DEFAULT_WINDOW, ModelFacts, cost, known};

@@ -8,7 +8,7 @@ use prowess_http::{Deadlines, Header, HttpClient, HttpUrl, Response};
 use prowess_traits::{BoxFuture, Model, ModelError, ModelErrorKind, ModelInfo, OnDelta};
 use serde_json::Value;
 
-use crate::key::ApiKey;
+use crate::api_key::ApiKey;
 use crate::price;
 use crate::retry::{RealWaiter, RetryPolicy, Waiter, retry_after};
 use crate::sse::SseDecoder;

@@ -5,10 +5,10 @@ use crate::decision::{CitedRule, Decision, Remedy, Verdict};
 use crate::grant::{ApprovalAnswer, GrantScope, Lifetime, PermissionGrant};
 use crate::matching::{self, Fit};
 use crate::mode::PermissionMode;
-use crate::paths::{self, LocatedPath, WorkspacePaths};
+use crate::path_pattern::{self, LocatedPath, WorkspacePaths};
 use crate::request::{Actor, GateAction, SkillActor};
 use crate::rule::{ArgumentRule, CommandRule, Effect, PermissionRule, RuleSubject, like};
-use crate::rules::{PermissionRules, SourcedRule};
+use crate::rule_set::{PermissionRules, SourcedRule};
 use prowess_shell::script::{self, canonical};
 use prowess_shell::{
     LexRefusal, Redirect, ShellLine, SimpleCommand, finder, lex, lex_bound, programs,
@@ -629,10 +629,10 @@ impl Gate {
         self.restricting(actor, Effect::Allow)
             .any(|placed| match &placed.rule.subject {
                 RuleSubject::Write(glob) if writes => {
-                    paths::covers(glob, path, &self.places, false)
+                    path_pattern::covers(glob, path, &self.places, false)
                 }
                 RuleSubject::Read(glob) if !writes => {
-                    paths::covers(glob, path, &self.places, false)
+                    path_pattern::covers(glob, path, &self.places, false)
                 }
                 _ => false,
             })
@@ -760,11 +760,11 @@ impl Gate {
             (GateAction::Skill { .. }, _) if looks => {
                 Decision::new(Verdict::Allow, "looking at a skill changes nothing")
             }
-            (GateAction::Read { path }, _) if paths::is_inside(path, &self.places) => {
+            (GateAction::Read { path }, _) if path_pattern::is_inside(path, &self.places) => {
                 Decision::new(Verdict::Allow, "it is inside the project")
             }
             (GateAction::Write { path }, PermissionMode::AcceptEdits)
-                if paths::is_inside(path, &self.places) =>
+                if path_pattern::is_inside(path, &self.places) =>
             {
                 Decision::new(
                     Verdict::Allow,
@@ -790,11 +790,11 @@ impl Gate {
             (RuleSubject::Everything, _) => true,
             (RuleSubject::Read(glob), GateAction::Read { path })
             | (RuleSubject::Write(glob), GateAction::Write { path }) => {
-                paths::covers(glob, path, &self.places, forbids)
+                path_pattern::covers(glob, path, &self.places, forbids)
             }
             // A file that may not be read may not be replaced either.
             (RuleSubject::Read(glob), GateAction::Write { path }) if forbids => {
-                paths::covers(glob, path, &self.places, true)
+                path_pattern::covers(glob, path, &self.places, true)
             }
             (RuleSubject::Host(pattern), GateAction::Fetch { host, .. }) => {
                 host_fits(pattern, host)

@@ -1,6 +1,6 @@
 //! Requests to the gate.
 
-use crate::rules::PermissionRules;
+use crate::rule_set::PermissionRules;
 
 /// The requested action.
 #[derive(Clone, Debug)]

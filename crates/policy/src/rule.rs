@@ -6,7 +6,7 @@
 
 use prowess_spec::tool_pattern::{PatternToken, ToolPattern, parse_list};
 
-use crate::star::walk;
+use crate::wildcard::walk;
 use prowess_shell::{ShellLine, Word, lex, programs, suggest};
 
 /// Longest rule, in bytes.

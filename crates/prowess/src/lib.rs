@@ -85,13 +85,13 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-mod compose;
+mod host_paths;
 pub mod inspect;
 mod runtime;
 mod skills;
 pub mod validate;
 
-pub use compose::HostPaths;
+pub use host_paths::HostPaths;
 pub use prowess_agent as agent;
 pub use prowess_catalog::{
     Audience, Catalog, CatalogChange, CatalogEntry, CatalogView, ChangeKind, FileStamp,

@@ -21,7 +21,7 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use crate::compose::HostPaths;
+use crate::host_paths::HostPaths;
 
 /// Maximum size of a project's notes in bytes.
 const MAX_NOTES: usize = 32 * 1024;

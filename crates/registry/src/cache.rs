@@ -17,7 +17,7 @@ use prowess_catalog::{FileStamp, Skill, SkillForm, SkillOrigin};
 use sha2::{Digest, Sha256};
 
 use crate::fs::walk::reserve_heap;
-use crate::head::{self, Head};
+use crate::head_format::{self, Head};
 
 /// Magic number of a cache file; the last byte is the format version.
 const MAGIC: &[u8; 8] = b"PROWHED\x04";
@@ -431,7 +431,7 @@ fn write(file: &Path, began: i64, skills: &[&Arc<Skill>]) -> std::io::Result<()>
     for (number, skill) in skills.iter().enumerate() {
         let at = heads.len();
         heads.extend_from_slice(&[0; 4]);
-        head::write(skill, &mut heads)
+        head_format::write(skill, &mut heads)
             .ok_or_else(|| std::io::Error::other("too many values in a skill head"))?;
         let length = small(heads.len() - at - 4)?;
         heads[at..at + 4].copy_from_slice(&length.to_le_bytes());

@@ -8,12 +8,12 @@ use prowess_catalog::{
 };
 use prowess_spec::ReadFault;
 
-use crate::fs::scopes::Place;
+use crate::fs::skill_folders::Place;
 use crate::fs::source::{FileOptions, FileSource};
 use crate::fs::walk::Notice;
 use crate::memory::{MemorySource, NewSkill};
 use crate::resource::{Resource, ResourceError};
-use crate::searching::Searching;
+use crate::search_index::Searching;
 use crate::source::{Known, Places, Scan, SkillSource, SourceFault};
 use crate::subscribe::{ChangeSet, Subscribers, Subscription};
 

@@ -13,7 +13,7 @@ use prowess_spec::{PathFault, ResourcePath};
 use rustix::fs::{FileType, Mode, OFlags};
 use rustix::io::Errno;
 
-use crate::kind::{SAMPLE, binary_kind};
+use crate::media_type::{SAMPLE, binary_kind};
 use crate::nofollow;
 
 /// Maximum size of a file, in bytes.

@@ -7,7 +7,7 @@ use prowess_diag::Span;
 use prowess_spec::body::Placeholder;
 
 use crate::arguments::Resolved;
-use crate::slot::{Command, Source, What};
+use crate::command_slot::{Command, Source, What};
 use crate::template::PieceKind;
 use crate::{Arguments, CommandSlot, Compat, SkillVariables, Template, WithheldCommand};
 

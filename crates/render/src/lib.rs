@@ -14,18 +14,18 @@
 #![warn(clippy::disallowed_methods)]
 
 mod arguments;
+mod command_slot;
 mod compat;
 mod fill;
-mod slot;
 mod template;
 mod variables;
 
 pub use arguments::Arguments;
+pub use command_slot::{CommandSlot, WithheldCommand};
 pub use compat::Compat;
 pub use fill::{
     FillError, FillReport, Filled, MAX_BINDING, MAX_OUTPUT, Rendered, RenderedPart, Replacement,
 };
-pub use slot::{CommandSlot, WithheldCommand};
 pub use template::{
     CommandHandling, MAX_NAMES, PrepareOptions, RefusedTemplate, Template, prepare,
 };

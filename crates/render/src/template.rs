@@ -6,7 +6,7 @@ use std::sync::Arc;
 use prowess_diag::{Diagnostic, Severity, Span};
 use prowess_spec::body::{self, BodyItem, BodyItemKind, ItemContext, Placeholder, ScanDetail};
 
-use crate::slot::{self, Command, WithheldCommand};
+use crate::command_slot::{self, Command, WithheldCommand};
 use crate::{Compat, Variable};
 
 /// Most declared names; each costs a comparison at every `$`.
@@ -254,16 +254,19 @@ impl Reader<'_> {
             return;
         }
         let (names, compat) = (&self.template.names, self.options.compat);
-        match slot::read(self.text, span, command, block, inside, names, compat) {
+        match command_slot::read(self.text, span, command, block, inside, names, compat) {
             Ok(command) => {
-                let is_counted = |what: &slot::What| matches!(what, slot::What::Argument(placeholder) if *placeholder != Placeholder::All);
+                let is_counted = |what: &command_slot::What| matches!(what, command_slot::What::Argument(placeholder) if *placeholder != Placeholder::All);
                 self.template.counts |= command.positions != Some(0)
                     || command.items.iter().any(|(_, what)| is_counted(what))
                     || command.exports.iter().any(|(_, source)| {
-                        matches!(source, slot::Source::Named(_) | slot::Source::Element(_))
+                        matches!(
+                            source,
+                            command_slot::Source::Named(_) | command_slot::Source::Element(_)
+                        )
                     });
                 self.template.mentions |= command.items.iter().any(|(_, what)| match what {
-                    slot::What::Argument(placeholder) => {
+                    command_slot::What::Argument(placeholder) => {
                         !matches!(placeholder, Placeholder::Named(_))
                     }
                     _ => false,

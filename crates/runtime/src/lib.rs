@@ -8,20 +8,20 @@
 
 mod agents;
 mod background;
-mod below;
-mod call;
-mod drive;
 mod engine;
 mod error;
 mod journal;
 mod outcome;
 mod prompt;
 mod resume;
-mod say;
 mod session;
+mod session_loop;
 mod subrun;
+mod subrun_limits;
 mod task;
+mod tool_call;
 mod trace;
+mod user_message;
 
 pub use agents::GENERAL_PURPOSE;
 pub use engine::Engine;
@@ -31,8 +31,8 @@ pub use prompt::INSTRUCTIONS;
 pub use prowess_agent::{Ending, EndingKind, FailureKind};
 pub use prowess_tools::{Services, Settings};
 pub use prowess_traits::{Models, Update, Watcher};
-pub use say::Spoken;
 pub use session::{ActiveView, Session};
 pub use subrun::{MAX_DEPTH, MAX_TICKS, SkillRef, SubRun};
 pub use task::Task;
 pub use tokio_util::sync::CancellationToken;
+pub use user_message::Spoken;

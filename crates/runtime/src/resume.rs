@@ -16,13 +16,13 @@ use prowess_traits::{ApprovalRequest, DecisionRecorder, Model, SessionError, Ses
 
 use crate::agents;
 use crate::background::{Background, MAX_BACKGROUND};
-use crate::below;
 use crate::engine::Engine;
 use crate::error::RuntimeError;
 use crate::journal::{Journal, blocking};
-use crate::say::PendingMessage;
 use crate::session::{Notes, Session, toolset};
 use crate::subrun::{self, MAX_DEPTH};
+use crate::subrun_limits;
+use crate::user_message::PendingMessage;
 
 impl Session {
     /// Resumes a session, with the same model if it is available. Loaded skills stay loaded; if one
@@ -154,7 +154,7 @@ impl Session {
                 .filter_map(|name| open(&derived, name, Audience::Person).ok());
             skills.collect::<Vec<_>>()
         });
-        below::restrict(&context, &above.await?);
+        subrun_limits::restrict(&context, &above.await?);
         if let Some(name) = started.skill.clone() {
             let derived = context.derive();
             // The skill determines the permissions of the run, so it must still exist.

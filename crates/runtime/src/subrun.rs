@@ -19,8 +19,8 @@ use crate::engine::Engine;
 use crate::error::RuntimeError;
 use crate::journal::blocking;
 use crate::outcome::{Finished, Pause};
-use crate::say::PendingMessage;
 use crate::session::{Session, limits, toolset};
+use crate::user_message::PendingMessage;
 
 /// Maximum depth of nested sub-runs.
 pub const MAX_DEPTH: u8 = 3;

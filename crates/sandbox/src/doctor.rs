@@ -9,9 +9,9 @@ use prowess_policy::profile::{Profile, Strength};
 
 use crate::error::ExecError;
 use crate::helper::{ARGUMENT, NAMES, Probed, parse_probe};
+use crate::layers::SYSTEM_LAYERS;
 use crate::outcome::{Layer, LayerState, LayerStatus};
 use crate::runner::{CommandOptions, Runner};
-use crate::sandbox::SYSTEM_LAYERS;
 
 /// Tries every layer of this system by itself, next to a run without any.
 ///

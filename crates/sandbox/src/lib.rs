@@ -16,20 +16,37 @@
 //! | 3 | another user, if the host program is root and layer 2 is missing | Linux |
 //! | – | seatbelt | macOS, instead of 1 to 3 |
 
+#[cfg(target_os = "linux")]
+mod bwrap;
 mod cancel;
+#[cfg(target_os = "linux")]
+mod capabilities;
 mod capture;
+mod command_runner;
 mod doctor;
-mod drive;
 mod environment;
 mod error;
+mod git;
+mod granted_paths;
 mod helper;
+mod host_loop;
+#[cfg(target_os = "linux")]
+mod landlock;
+mod layers;
+#[cfg(target_os = "linux")]
+mod layers_linux;
+#[cfg(target_os = "linux")]
+mod mounts;
 mod outcome;
-mod port;
-mod program;
+mod protocol;
+mod resolve_program;
 mod runner;
-mod sandbox;
-mod spec;
+pub mod seatbelt;
+#[cfg(target_os = "linux")]
+mod seccomp;
 mod sys;
+#[cfg(target_os = "linux")]
+mod system_paths;
 
 pub use cancel::{Cancel, Stop};
 pub use capture::{Captured, Stream};
@@ -38,4 +55,3 @@ pub use error::{ExecError, Step};
 pub use helper::{Helper, maybe_run_helper};
 pub use outcome::{CommandOutcome, End, Layer, LayerState, LayerStatus, Note, Stopped};
 pub use runner::{CommandOptions, OnOutput, Runner};
-pub use sandbox::seatbelt;

@@ -10,14 +10,15 @@ use prowess_policy::{Approved, Command, Plan, Profile};
 
 use crate::cancel::{Cancel, Stop};
 use crate::capture::Stream;
-use crate::drive::{Failure, drive};
 use crate::environment::environment;
 use crate::error::ExecError;
+use crate::granted_paths::Roots;
 use crate::helper::Helper;
+use crate::host_loop::{Failure, drive};
+use crate::layers::{Machine, sandbox};
 use crate::outcome::{CommandOutcome, Layer};
-use crate::program::program;
-use crate::sandbox::{Machine, Roots, sandbox};
-use crate::spec::{Limits, Spec, bytes};
+use crate::protocol::{Limits, Spec, bytes};
+use crate::resolve_program::program;
 
 /// Runs commands. It is cheap to clone and can be shared between threads.
 #[derive(Clone, Debug)]
@@ -195,7 +196,7 @@ impl Runner {
                 // Nothing ran. The next round uses the layers that are left, if they are enough.
                 Err(Failure::Namespaces(why)) => {
                     let by_kernel = spec.0.namespaces.is_some_and(|namespaces| {
-                        matches!(namespaces.builder, crate::spec::Builder::Kernel)
+                        matches!(namespaces.builder, crate::protocol::Builder::Kernel)
                     });
                     if by_kernel {
                         // Another thread may have found it out first.

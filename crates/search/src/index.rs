@@ -7,8 +7,8 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, OnceLock};
 
-use super::names::{NameWords, name_length};
-use super::part::{SearchDocument, SearchPart, SearchPartBuilder};
+use super::document::{SearchDocument, SearchPart, SearchPartBuilder};
+use super::fuzzy_names::{NameWords, name_length};
 use super::score::{SearchWeights, Statistics};
 use super::segment::{LENGTHS, Segment, merge, small};
 use super::{SearchHit, SearchMode, SearchQuery, score, substring};

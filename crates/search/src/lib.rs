@@ -1,19 +1,19 @@
 //! Full-text search over skills.
 //!
 //! [`SearchIndex`] ranks skills by words in fields (BM25F); `substring` searches for a substring,
-//! as Agentick does. `tokens` splits text into words, `part` tokenises documents, `segment` stores
-//! them compactly, `index` combines segments, `plan` parses a query, `score` ranks, and `names`
+//! as Agentick does. `tokens` splits text into words, `document` tokenises documents, `segment` stores
+//! them compactly, `index` combines segments, `query_terms` parses a query, `score` ranks, and `fuzzy_names`
 //! matches misspelt names. `docs/concepts/search.md` explains how the weights were chosen.
 
 #![warn(clippy::disallowed_methods)]
 
+mod cache_format;
+mod document;
+mod fuzzy_names;
 mod index;
-mod names;
-mod part;
-mod plan;
+mod query_terms;
 mod score;
 mod segment;
-mod stored;
 pub mod substring;
 mod synonyms;
 pub mod tokens;
@@ -25,8 +25,8 @@ use std::sync::Arc;
 
 use prowess_catalog::{Scope, Skill};
 
+pub use document::{SearchDocument, SearchPart, SearchPartBuilder};
 pub use index::SearchIndex;
-pub use part::{SearchDocument, SearchPart, SearchPartBuilder};
 pub use score::SearchWeights;
 
 /// The search algorithm.

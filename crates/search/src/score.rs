@@ -7,7 +7,7 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 use super::index::IndexView;
-use super::plan::{QueryTerm, plan};
+use super::query_terms::{QueryTerm, plan};
 use super::segment::{BODY, Counts, FIELDS, LENGTHS, Lengths, NAME, WHOLE};
 use super::{MatchForm, MatchReason, SearchField, SearchHit, SearchQuery, substring};
 use prowess_catalog::Skill;

@@ -529,7 +529,7 @@ mod reference_implementation {
 
     use proptest::prelude::*;
 
-    use super::super::part::{each_field, is_kept, names as names_of, whole};
+    use super::super::document::{each_field, is_kept, names as names_of, whole};
     use super::super::tokens;
     use super::*;
 

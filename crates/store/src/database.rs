@@ -17,14 +17,14 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavior};
 use rustix::fs::{Access, access};
 
-use crate::sql;
+use crate::{schema, sql};
 
 /// The maximum time to wait for a lock.
 const MAX_BUSY_TIMEOUT: Duration = Duration::from_hours(1);
 /// The pause before a retry if SQLite reports a lock without having waited for it.
 const RETRY_DELAY: Duration = Duration::from_millis(5);
 /// The newest supported version.
-const VERSION: usize = sql::MIGRATIONS.len();
+const VERSION: usize = schema::MIGRATIONS.len();
 
 /// A file, as used by one store.
 #[derive(Debug)]
@@ -361,7 +361,7 @@ impl Database {
             Identity::Ours(version) => version,
         };
         let steps = || {
-            for step in sql::MIGRATIONS.iter().skip(done) {
+            for step in schema::MIGRATIONS.iter().skip(done) {
                 transaction.execute_batch(step)?;
             }
             transaction.execute_batch(sql::WRITE_APPLICATION_ID)?;
@@ -390,7 +390,7 @@ fn look(connection: &Connection, deadline: Instant) -> Result<Identity, Database
             Ok((row.get(0)?, row.get(1)?, row.get(2)?))
         })
     })?;
-    if application == sql::APPLICATION_ID {
+    if application == schema::APPLICATION_ID {
         return match usize::try_from(version) {
             Ok(version) if version <= VERSION => Ok(Identity::Ours(version)),
             Ok(_) => Err(DatabaseError::Newer {

@@ -10,24 +10,26 @@
 mod clock;
 #[cfg(feature = "sqlite")]
 mod database;
-#[cfg(feature = "sqlite")]
-mod holder;
 mod ids;
-mod memory;
-mod memory_sessions;
 #[cfg(feature = "sqlite")]
-mod sessions;
+mod lease_holder;
+mod memory_sessions;
+mod memory_usage;
+#[cfg(feature = "sqlite")]
+mod schema;
 #[cfg(feature = "sqlite")]
 mod sql;
 #[cfg(feature = "sqlite")]
-mod sqlite;
-mod tolerant;
+mod sqlite_sessions;
+#[cfg(feature = "sqlite")]
+mod sqlite_usage;
+mod tolerant_usage;
 
 pub use clock::SystemClock;
-pub use memory::MemoryUsage;
 pub use memory_sessions::MemorySessions;
+pub use memory_usage::MemoryUsage;
 #[cfg(feature = "sqlite")]
-pub use sessions::{SESSION_BUSY_TIMEOUT, SqliteSessions};
+pub use sqlite_sessions::{SESSION_BUSY_TIMEOUT, SqliteSessions};
 #[cfg(feature = "sqlite")]
-pub use sqlite::{BUSY_TIMEOUT, SqliteUsage};
-pub use tolerant::{PAUSE, StoreTrouble, TolerantUsage};
+pub use sqlite_usage::{BUSY_TIMEOUT, SqliteUsage};
+pub use tolerant_usage::{PAUSE, StoreTrouble, TolerantUsage};

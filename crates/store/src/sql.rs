@@ -1,66 +1,14 @@
-//! All SQLite statements. Another dialect would be another file like this one.
+//! All SQLite statements except those that create tables, which are in `schema.rs`.
 //!
 //! Statements contain no logic: `SkillUsage::add` in `crates/catalog` decides what a use changes, and
 //! `summarize` and `follow` in `memory_sessions.rs` decide what is known about a session.
-
-/// The application id in the file header: `Prow`.
-pub(crate) const APPLICATION_ID: i64 = 0x5072_6f77;
-
-/// The migrations. The version of a file is the number of migrations applied to it.
-pub(crate) const MIGRATIONS: &[&str] = &[
-    "
-CREATE TABLE usage (
-  project TEXT NOT NULL,
-  team TEXT NOT NULL,
-  agent TEXT NOT NULL,
-  skill TEXT NOT NULL,
-  agent_type TEXT NOT NULL,
-  count INTEGER NOT NULL,
-  last_used INTEGER NOT NULL, -- nanoseconds since 1970
-  score REAL NOT NULL, -- the weight of all uses at last_used
-  done INTEGER NOT NULL,
-  failed INTEGER NOT NULL,
-  refused INTEGER NOT NULL,
-  PRIMARY KEY (project, team, agent, skill)
-) STRICT, WITHOUT ROWID;
-",
-    "
-CREATE TABLE sessions (
-  id TEXT NOT NULL PRIMARY KEY,
-  title TEXT NOT NULL,
-  project TEXT NOT NULL,
-  model TEXT NOT NULL,
-  parent TEXT,
-  started INTEGER NOT NULL, -- nanoseconds since 1970
-  updated INTEGER NOT NULL,
-  events INTEGER NOT NULL, -- how many
-  ending TEXT,
-  turn INTEGER NOT NULL, -- counts what is written to any session, because clocks can be set back
-  process INTEGER, -- who has it: all four, or none
-  process_start INTEGER,
-  process_place TEXT,
-  token INTEGER
-) STRICT, WITHOUT ROWID;
-CREATE INDEX sessions_turn ON sessions (turn);
-CREATE INDEX sessions_parent ON sessions (parent, turn);
-CREATE INDEX sessions_project ON sessions (parent, project, turn);
-CREATE TABLE events (
-  session TEXT NOT NULL,
-  number INTEGER NOT NULL, -- from zero
-  at INTEGER NOT NULL, -- nanoseconds since 1970
-  event TEXT NOT NULL, -- JSON
-  sum INTEGER NOT NULL, -- CRC-32 of the JSON
-  PRIMARY KEY (session, number)
-) STRICT;
-",
-];
 
 /// The identity of a file. One statement, so that the values are consistent.
 pub(crate) const IDENTITY: &str = "SELECT
   (SELECT application_id FROM pragma_application_id),
   (SELECT user_version FROM pragma_user_version),
   (SELECT count(*) FROM sqlite_schema)";
-/// Writes [`APPLICATION_ID`].
+/// Writes [`APPLICATION_ID`](crate::schema::APPLICATION_ID).
 pub(crate) const WRITE_APPLICATION_ID: &str = "PRAGMA application_id = 1349676919";
 /// Followed by the number.
 pub(crate) const WRITE_VERSION: &str = "PRAGMA user_version = ";

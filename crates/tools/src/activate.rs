@@ -17,7 +17,7 @@ use prowess_trust::TrustState;
 use sha2::{Digest, Sha256};
 
 use crate::context::ToolContext;
-use crate::expand::{CommandRun, Execution, ExpandError, expand};
+use crate::injected_commands::{CommandRun, Execution, ExpandError, expand};
 use crate::snapshot::{SkillDocument, SkillHandle, SkillSnapshot};
 
 /// Maximum number of files to list.

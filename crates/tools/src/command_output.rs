@@ -3,7 +3,7 @@
 use prowess_traits::CommandResult;
 use serde_json::{Value, json};
 
-use crate::cap;
+use crate::result_limit;
 use crate::tool::object;
 
 /// Maximum length of a command in bytes.
@@ -28,7 +28,7 @@ impl<'r> CommandOutput<'r> {
     ) -> Self {
         let streams = [&ran.stdout, &ran.stderr];
         let whole = streams.map(|stream| trim(&stream.text));
-        let [stdout, stderr] = whole.map(|text| cap::ends(text, bytes, lines));
+        let [stdout, stderr] = whole.map(|text| result_limit::ends(text, bytes, lines));
         let truncated = streams.iter().any(|stream| stream.omitted > 0)
             || stdout.len() != whole[0].len()
             || stderr.len() != whole[1].len();

@@ -5,38 +5,38 @@
 //! and calls them; `skills/` has one file for each tool about skills. [`typed`] parses user input:
 //! `/name text`. Sessions, the MCP server, the command line and the library share this code.
 
-mod access;
-mod acting;
 mod activate;
-mod cap;
+mod agent_permissions;
 mod command_output;
 mod context;
-mod expand;
 pub mod files;
 mod hooks;
-mod invoke;
+mod injected_commands;
+mod invocation;
 mod listing;
 mod loaded;
 pub mod names;
+mod result_limit;
 mod schema;
+mod skill_access;
 mod skills;
 mod snapshot;
 mod tool;
 mod toolset;
 
-pub use acting::Judging;
 pub use activate::{
     Activation, ActivationError, ActivationRequest, ActivationText, activate, open, read,
 };
-pub use cap::{MAX_BYTES, MAX_LINES};
-pub use expand::{CommandRun, Execution, ExpandError};
+pub use agent_permissions::Judging;
 pub use hooks::{
     EventName, Handler, HookEnd, HookEvent, HookOutcome, HookRun, HookSet, HookState, HookToolCall,
     MAX_HANDLERS, Matcher, Said, run_hooks,
 };
-pub use invoke::{Called, MAX_STACKED, Typed, typed};
+pub use injected_commands::{CommandRun, Execution, ExpandError};
+pub use invocation::{Called, MAX_STACKED, Typed, typed};
 pub use loaded::Loaded;
 pub use names::rule_names;
+pub use result_limit::{MAX_BYTES, MAX_LINES};
 pub use schema::{Schema, SchemaFault};
 pub use skills::{
     ListSkills, LoadSkill, LoadSkillResource, RunCommandLine, SearchSkills, Submit, UnloadSkill,
@@ -45,13 +45,13 @@ pub use snapshot::{SkillDocument, SkillEffects, SkillHandle, SkillSnapshot};
 pub use tool::{Tool, ToolAnswer, ToolError, ToolErrorKind, ToolSpec};
 /// Helpers for writing tools: object schemas and input fields.
 pub mod input {
-    pub use crate::access::plain_fields;
+    pub use crate::skill_access::plain_fields;
     pub use crate::tool::{number, object, text};
 }
 /// Helpers for writing tools: text that fits into a result.
 pub mod answer {
-    pub use crate::access::{listed, shown};
-    pub use crate::cap::{ends, head};
+    pub use crate::result_limit::{ends, head};
+    pub use crate::skill_access::{listed, shown};
 }
 
 pub use context::{CLOSING, Services, Settings, ToolContext, ToolPaths};

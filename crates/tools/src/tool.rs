@@ -6,9 +6,9 @@ use prowess_agent::Image;
 use prowess_policy::Decision;
 use serde_json::{Map, Value};
 
-use crate::cap;
 use crate::context::ToolContext;
 use crate::loaded::Loaded;
+use crate::result_limit;
 use crate::schema::{Schema, SchemaFault};
 
 /// A function that a model may call.
@@ -107,7 +107,7 @@ pub(crate) fn answer(
 ) -> Result<ToolAnswer, ToolError> {
     let answer = tool.answer(context, loaded, input)?;
     Ok(ToolAnswer {
-        text: cap::capped(answer.text, ""),
+        text: result_limit::capped(answer.text, ""),
         ..answer
     })
 }
@@ -210,7 +210,7 @@ impl ToolError {
     pub fn new(why: ToolErrorKind, text: impl Into<String>) -> Self {
         Self::ForModel {
             why,
-            text: cap::within(text.into(), 10_000, 200, ""),
+            text: result_limit::within(text.into(), 10_000, 200, ""),
         }
     }
 

@@ -9,11 +9,11 @@ use prowess_policy::Verdict;
 use prowess_render::Arguments;
 use serde_json::Value;
 
-use crate::access::{find, is_forbidden, permit, permit_tool, shown, tool_rules};
 use crate::context::ToolContext;
 use crate::loaded::Loaded;
 use crate::names::{LOAD_SKILL_RESOURCE, LOAD_SKILL_RESOURCES, arguments_field};
 use crate::schema::{Schema, SchemaFault};
+use crate::skill_access::{find, is_forbidden, permit, permit_tool, shown, tool_rules};
 use crate::skills::{
     ListSkills, LoadSkill, LoadSkillResource, RunCommandLine, SearchSkills, Submit, UnloadSkill,
 };

@@ -3,7 +3,8 @@
 //! This is the only crate that depends on ratatui.
 
 pub mod chat;
-pub mod live;
+pub mod run_output;
+mod theme;
 pub mod transcript;
 
 /// Discards typed input that has not been read.

@@ -8,7 +8,7 @@ use prowess_diag::sanitize;
 use prowess_diag::wording::{all, count, shorten, thousands, tick};
 
 use crate::chat::{answered, money, took};
-use crate::live::summary;
+use crate::run_output::summary;
 
 /// The number of lines shown of a tool result, unless all are requested.
 const SHORT_LINES: usize = 8;

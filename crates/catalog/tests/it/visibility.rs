@@ -648,7 +648,7 @@ fn case_130_paths_support_braces_and_invalid_globs_match_nothing() {
     let skill = skill("a", &format!("paths: {two}\n"));
     assert_eq!(skill.paths.len(), 2, "{:?}", skill.paths);
     assert_eq!(
-        prowess_catalog::paths::PathGlobs::new(&["[", "*.md"]).unread(),
+        prowess_catalog::path_globs::PathGlobs::new(&["[", "*.md"]).unread(),
         ["[".into()]
     );
 }

@@ -3,10 +3,10 @@
 use crate::output::{Exit, Failure, Printer};
 
 use crate::args::GlobalArgs;
+use crate::async_runtime;
 use crate::commands::run::about;
 use crate::env::Environment;
-use crate::setup::{ModelArgs, Setup};
-use crate::wait;
+use crate::runtime_setup::{ModelArgs, Setup};
 use prowess_tui::chat::{ChatError, ChatLink, ChatMode, ChatOptions, ChatStart};
 
 /// Arguments of `chat`.
@@ -50,7 +50,7 @@ pub(crate) fn run(
         ui,
     } = ChatLink::new(ChatMode::choose(args.plain));
     // The chat handles interrupts itself: they cancel a turn, not the chat.
-    wait::without_interrupts(async move {
+    async_runtime::without_interrupts(async move {
         let chosen = setup.model(&args.model).await?;
         let info = chosen.model.about();
         printer.status(&about(&info.name, &chosen.why, info.note.as_deref()));

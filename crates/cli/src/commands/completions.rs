@@ -2,6 +2,8 @@
 
 use std::ffi::OsStr;
 
+use clap::Args;
+use clap_complete::ArgValueCandidates;
 use clap_complete::CompletionCandidate;
 use clap_complete::engine::{PathCompleter, ValueCompleter};
 use clap_complete::env::{CompleteEnv, Shells};
@@ -10,10 +12,24 @@ use prowess_diag::{sanitize, suggest, wording};
 use prowess_lint::rules::RULES;
 use prowess_registry::{FileOptions, Registry};
 
-use crate::args::{self, CompletionsArgs};
+use crate::args;
 use crate::env::Environment;
-use crate::library;
 use crate::output::{Exit, Failure, Printer};
+use crate::visible_skills;
+
+#[derive(Debug, Args)]
+#[command(
+    about = "Print a shell completion script\n\nThe script calls prowess, so the names of skills and rules are always up to date.",
+    after_help = "\
+Examples:
+  prowess completions bash    for ~/.bashrc: source <(prowess completions bash)
+  prowess completions fish    for ~/.config/fish/completions/prowess.fish"
+)]
+pub(crate) struct CompletionsArgs {
+    /// Shell: bash, elvish, fish, powershell, zsh
+    #[arg(value_name = "SHELL", add = ArgValueCandidates::new(shells))]
+    pub(crate) shell: String,
+}
 
 /// Maximum length of the help of a candidate.
 const LONGEST_HELP: usize = 80;
@@ -65,7 +81,7 @@ pub(crate) fn skills_and_paths(typed: &OsStr) -> Vec<CompletionCandidate> {
 /// Returns the names of visible skills.
 pub(crate) fn skill_names() -> Vec<CompletionCandidate> {
     let environment = Environment::read();
-    let config = library::load(&environment).config;
+    let config = visible_skills::load(&environment).config;
     let options = FileOptions {
         cache: environment.cache_folder(),
         ..FileOptions::default()
@@ -110,7 +126,7 @@ pub(crate) fn shells() -> Vec<CompletionCandidate> {
 
 /// Returns the names of configured agents.
 pub(crate) fn agents() -> Vec<CompletionCandidate> {
-    let config = library::load(&Environment::read()).config;
+    let config = visible_skills::load(&Environment::read()).config;
     let names = config.agents.keys().filter(|name| is_harmless(name));
     names.map(CompletionCandidate::new).collect()
 }

@@ -1,8 +1,12 @@
 //! `prowess exec`
 
 use std::cell::RefCell;
+use std::path::PathBuf;
 
+use crate::commands::completions;
 use crate::output::{Exit, Failure, Foreign, Printer};
+use clap::Args;
+use clap_complete::ArgValueCandidates;
 use prowess_diag::{sanitize, wording};
 use prowess_policy::profile::Strength;
 use prowess_policy::{Approved, Command, Profile, Remedy};
@@ -11,11 +15,50 @@ use prowess_tools::{SkillHandle, ToolContext};
 use prowess_trust::{SkillRole, SkillTrust};
 use serde_json::json;
 
-use crate::args::{ExecArgs, GlobalArgs};
+use crate::args::GlobalArgs;
 use crate::env::Environment;
-use crate::library::{self, Library};
 use crate::permissions;
-use crate::setup::Setup;
+use crate::runtime_setup::Setup;
+use crate::visible_skills::{self, Library};
+
+#[derive(Debug, Args)]
+#[command(
+    about = "Run a command as a skill would, in the sandbox\n\nThe command starts in the skill's folder. It can read the skill and the project and write to a temporary folder; the options below allow more. A sandbox report is printed at the end. The exit code is that of the command, 124 on timeout, or 3 if the command is not permitted.",
+    after_help = "\
+Examples:
+  prowess exec tidy-up -- ./scripts/check.sh
+  prowess exec tidy-up --approve 'Bash(ls:*)' -- ls -la
+  prowess exec tidy-up --json -- ./scripts/check.sh"
+)]
+pub(crate) struct ExecArgs {
+    /// Name of the skill
+    #[arg(value_name = "NAME", add = ArgValueCandidates::new(completions::skill_names))]
+    pub(crate) skill: String,
+    /// Allow without asking, e.g. `Bash(ls:*)` (can be repeated)
+    #[arg(long, value_name = "RULE", help_heading = "Permissions")]
+    pub(crate) approve: Vec<String>,
+    /// Allow writing to the project
+    #[arg(long, help_heading = "Permissions")]
+    pub(crate) write: bool,
+    /// Allow network access
+    #[arg(long, help_heading = "Permissions")]
+    pub(crate) network: bool,
+    /// Sandbox mode: required, best-effort, off
+    #[arg(long, value_name = "STRENGTH", help_heading = "Permissions")]
+    pub(crate) sandbox: Option<String>,
+    /// Timeout in seconds (default: 30)
+    #[arg(long, value_name = "SECONDS")]
+    pub(crate) timeout: Option<u64>,
+    /// Start in this folder instead of the skill's
+    #[arg(long, value_name = "DIR")]
+    pub(crate) cwd: Option<PathBuf>,
+    /// Print the result as JSON
+    #[arg(long, help_heading = "Output")]
+    pub(crate) json: bool,
+    /// Command, as separate words or as one string
+    #[arg(value_name = "COMMAND", last = true, required = true)]
+    pub(crate) line: Vec<String>,
+}
 
 pub(crate) fn run(
     args: &ExecArgs,
@@ -27,7 +70,7 @@ pub(crate) fn run(
     let entry = library
         .catalog()
         .resolve(&args.skill)
-        .map_err(|fault| library::not_found(&fault))?
+        .map_err(|fault| visible_skills::not_found(&fault))?
         .clone();
     let snapshot = permissions::read(&entry, &library, environment)?;
     let runner = environment.runner(&library.config);

@@ -1,18 +1,36 @@
 //! `prowess explain`
 
-use anstyle::{AnsiColor, Style};
-use prowess_diag::render::full;
-use prowess_diag::{suggest, wording};
+use anstyle::Style;
+use clap::Args;
+use clap_complete::ArgValueCandidates;
+use prowess_diag::{suggest, theme, wording};
 use prowess_lint::rules::{self, LintRule, RULES};
 use serde_json::json;
 
-use crate::args::ExplainArgs;
-use crate::output::{Cell, Exit, Failure, Printer, Table, bold};
+use crate::commands::completions;
+use crate::output::{Cell, Exit, Failure, Printer, Table};
+
+#[derive(Debug, Args)]
+#[command(
+    about = "Explain a rule, with a bad and a good example\n\nWithout a rule, lists all rules.",
+    after_help = "\
+Examples:
+  prowess explain                         list all rules
+  prowess explain name-folder-mismatch    explain one rule"
+)]
+pub(crate) struct ExplainArgs {
+    /// Name of a rule, as shown in brackets in a finding
+    #[arg(add = ArgValueCandidates::new(completions::rule_names))]
+    pub(crate) rule: Option<String>,
+    /// Print as JSON
+    #[arg(long, help_heading = "Output")]
+    pub(crate) json: bool,
+}
 
 pub(crate) fn run(args: &ExplainArgs, printer: &Printer) -> Result<Exit, Failure> {
     let Some(name) = &args.rule else {
         if args.json {
-            printer.json(&json!({ "schema": "prowess.explain/1", "rules": RULES.iter().map(prowess_lint::page::rule).collect::<Vec<_>>() }))?;
+            printer.json(&json!({ "schema": "prowess.explain/1", "rules": RULES.iter().map(prowess_lint::rule_page::rule).collect::<Vec<_>>() }))?;
         } else {
             printer.answer(&list(printer.width()))?;
             let rules = wording::count(RULES.len(), "rule");
@@ -23,10 +41,13 @@ pub(crate) fn run(args: &ExplainArgs, printer: &Printer) -> Result<Exit, Failure
     let rule = find(name)?;
     if args.json {
         printer.json(
-            &json!({ "schema": "prowess.explain/1", "rules": [prowess_lint::page::rule(rule)] }),
+            &json!({ "schema": "prowess.explain/1", "rules": [prowess_lint::rule_page::rule(rule)] }),
         )?;
     } else {
-        printer.answer(&prowess_lint::page::rule_page(rule, printer.text_width()))?;
+        printer.answer(&prowess_lint::rule_page::rule_page(
+            rule,
+            printer.text_width(),
+        ))?;
     }
     Ok(Exit::Done)
 }
@@ -49,7 +70,7 @@ fn list(width: Option<usize>) -> String {
     for rule in RULES {
         let (level, style) = level(rule);
         table.row(vec![
-            Cell::styled(rule.id, bold(AnsiColor::Cyan)),
+            Cell::styled(rule.id, theme::bold(theme::ACCENT)),
             Cell::styled(level, style),
             Cell::new(rule.summary),
         ]);
@@ -61,7 +82,7 @@ fn list(width: Option<usize>) -> String {
 /// rule.
 fn level(rule: &LintRule) -> (&'static str, Style) {
     match rule.levels.claude_code {
-        Some(severity) => (severity.as_str(), full::style(severity)),
+        Some(severity) => (severity.as_str(), theme::severity(severity)),
         None if rule.levels.spec.is_some() => ("spec only", Style::new()),
         None => ("target", Style::new()),
     }

@@ -1,16 +1,57 @@
 //! `prowess find`
 
-use anstyle::{AnsiColor, Style};
+use clap::Args;
+use clap_complete::ArgValueCandidates;
 use prowess::inspect::{self, from, reasons};
 use prowess_catalog::{Audience, CatalogEntry, CatalogView, HiddenReason, SkillVisibility};
-use prowess_diag::wording;
+use prowess_diag::{theme, wording};
 use prowess_search::{SearchHit, SearchMode, SearchQuery};
 
 use super::list;
-use crate::args::{FindArgs, GlobalArgs};
+use crate::args::GlobalArgs;
+use crate::commands::completions;
 use crate::env::Environment;
-use crate::library::Library;
 use crate::output::{Cell, Exit, Failure, Printer, Table};
+use crate::visible_skills::Library;
+
+#[derive(Debug, Args)]
+#[command(
+    about = "Search skills, best match first\n\nSearches names, descriptions, tags, metadata, headings and bodies. The last word may be incomplete, and typos in names are tolerated.",
+    after_help = "\
+Examples:
+  prowess find fill in a form             find the best matches
+  prowess find pdf --explain              explain each score
+  prowess find --meta team=docs           filter by metadata only"
+)]
+pub(crate) struct FindArgs {
+    /// Words to search for
+    #[arg(value_name = "WORDS", required_unless_present = "meta")]
+    pub(crate) words: Vec<String>,
+    /// Only skills with this metadata (can be repeated; all must match)
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub(crate) meta: Vec<String>,
+    /// Only skills of this scope: project, extra, user, bundled
+    #[arg(long, value_name = "SCOPE", add = ArgValueCandidates::new(completions::scopes))]
+    pub(crate) scope: Option<String>,
+    /// Match the words as one substring of names, descriptions and metadata, unranked
+    #[arg(long)]
+    pub(crate) substring: bool,
+    /// Maximum number of results, 0 for all (default: 10)
+    #[arg(
+        short = 'n',
+        long,
+        value_name = "N",
+        default_value_t = 10,
+        hide_default_value = true
+    )]
+    pub(crate) limit: usize,
+    /// Show how each score was computed
+    #[arg(long, help_heading = "Output")]
+    pub(crate) explain: bool,
+    /// Print as JSON
+    #[arg(long, help_heading = "Output")]
+    pub(crate) json: bool,
+}
 
 pub(crate) fn run(
     args: &FindArgs,
@@ -79,8 +120,8 @@ pub(crate) fn run(
         library.warn(environment, printer);
         return Ok(Exit::No);
     }
-    let cyan = AnsiColor::Cyan.on_default();
-    let dim = Style::new().dimmed();
+    let accent = theme::ACCENT.on_default();
+    let dim = theme::DIM;
     let mut table = if args.explain {
         Table::new(&["SCORE", "NAME", "WHY"]).wrapping()
     } else {
@@ -91,7 +132,7 @@ pub(crate) fn run(
         if args.explain {
             row.push(Cell::number(&format!("{:.2}", hit.score)));
         }
-        row.push(Cell::styled(entry.name(), cyan));
+        row.push(Cell::styled(entry.name(), accent));
         if args.explain {
             row.push(Cell::new(&reasons(hit)));
         } else {

@@ -1,11 +1,28 @@
 //! `prowess help`
 
+use crate::commands::completions;
 use crate::usage_error;
+use clap::Args;
+use clap_complete::ArgValueCandidates;
 use prowess_diag::suggest;
 
-use crate::args::{self, HelpArgs};
+use crate::args;
 use crate::env::VARIABLES;
 use crate::output::{Exit, Failure, Printer, wrap};
+
+#[derive(Debug, Args)]
+#[command(
+    about = "Show help for a command or topic\n\nWithout an argument, lists the commands.",
+    after_help = "\
+Examples:
+  prowess help validate                   show help for a command
+  prowess help exit-codes                 show a topic"
+)]
+pub(crate) struct HelpArgs {
+    /// Command, or topic: exit-codes, environment, formats, profiles
+    #[arg(add = ArgValueCandidates::new(completions::subjects))]
+    pub(crate) subject: Option<String>,
+}
 
 /// Help topics.
 const TOPICS: &[(&str, &str)] = &[
@@ -114,7 +131,7 @@ pub(crate) fn run(args: &HelpArgs, printer: &Printer) -> Result<Exit, Failure> {
 }
 
 fn environment(width: usize) -> String {
-    let models = crate::setup::variable_list();
+    let models = crate::runtime_setup::variable_list();
     let ours = VARIABLES.iter().copied();
     let theirs = models
         .iter()

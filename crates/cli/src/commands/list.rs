@@ -3,21 +3,53 @@
 use std::path::Path;
 use std::time::Duration;
 
-use anstyle::{AnsiColor, Style};
+use clap::Args;
+use clap_complete::ArgValueCandidates;
 use prowess::inspect::{self, from};
 use prowess_catalog::{
     Audience, Catalog, CatalogChange, CatalogEntry, CatalogView, ChangeKind, Scope,
     SkillVisibility, Visibility,
 };
-use prowess_diag::{sanitize, suggest, wording};
+use prowess_diag::{sanitize, suggest, theme, wording};
 use prowess_registry::{ChangeSet, WatchOptions};
 use serde_json::Value;
 
-use super::targets;
-use crate::args::{GlobalArgs, ListArgs};
+use crate::args::GlobalArgs;
+use crate::commands::completions;
 use crate::env::Environment;
-use crate::library::Library;
-use crate::output::{Cell, Exit, Failure, Printer, Table, bold, wrap};
+use crate::output::{Cell, Exit, Failure, Printer, Table, wrap};
+use crate::targets;
+use crate::visible_skills::Library;
+
+#[derive(Debug, Args)]
+#[command(
+    about = "List skills, their origin and which are shadowed\n\nIf several skills have the same name, the nearest one wins: project, then extra folders, then your home folder, then bundled. The others can be addressed by a qualified name, e.g. `user:pdf`.",
+    after_help = "\
+Examples:
+  prowess list                            list visible skills
+  prowess list --all                      include shadowed and hidden skills
+  prowess list --scope user --json        only your home folder, as JSON"
+)]
+pub(crate) struct ListArgs {
+    /// Include shadowed and hidden skills, with the reason
+    #[arg(short, long)]
+    pub(crate) all: bool,
+    /// Only skills of this scope: project, extra, user, bundled
+    #[arg(long, value_name = "SCOPE", add = ArgValueCandidates::new(completions::scopes))]
+    pub(crate) scope: Option<String>,
+    /// Show what this configured agent sees
+    #[arg(long, value_name = "AGENT", add = ArgValueCandidates::new(completions::agents))]
+    pub(crate) agent: Option<String>,
+    /// Show versions and paths, without truncation
+    #[arg(short, long, help_heading = "Output")]
+    pub(crate) wide: bool,
+    /// Watch for changes and print them
+    #[arg(long, help_heading = "Output")]
+    pub(crate) watch: bool,
+    /// Print as JSON; with `--watch`, one document per line
+    #[arg(long, help_heading = "Output")]
+    pub(crate) json: bool,
+}
 
 pub(crate) fn run(
     args: &ListArgs,
@@ -173,7 +205,7 @@ impl Listing<'_> {
     }
 
     fn table(&self, catalog: &Catalog, rows: &[(&CatalogEntry, SkillVisibility)]) -> Table {
-        let (cyan, dim) = (AnsiColor::Cyan.on_default(), Style::new().dimmed());
+        let (accent, dim) = (theme::ACCENT.on_default(), theme::DIM);
         let wide = self.args.wide;
         let mut head = vec!["NAME"];
         if wide {
@@ -193,7 +225,7 @@ impl Listing<'_> {
             let name = name(catalog, entry);
             let mut row = vec![Cell::styled(
                 &name,
-                if entry.is_shadowed() { dim } else { cyan },
+                if entry.is_shadowed() { dim } else { accent },
             )];
             if wide {
                 row.push(Cell::new(skill.version.as_deref().unwrap_or("-")));
@@ -219,7 +251,7 @@ impl Listing<'_> {
         rows: &[(&CatalogEntry, SkillVisibility)],
         width: usize,
     ) -> String {
-        let (cyan, dim) = (AnsiColor::Cyan.on_default(), Style::new().dimmed());
+        let (accent, dim) = (theme::ACCENT.on_default(), theme::DIM);
         let mut text = String::new();
         for (entry, sight) in rows {
             let skill = &entry.skill;
@@ -233,7 +265,7 @@ impl Listing<'_> {
                 String::new()
             };
             let place = targets::display(Path::new(&*skill.location), self.environment);
-            let style = if entry.is_shadowed() { dim } else { cyan };
+            let style = if entry.is_shadowed() { dim } else { accent };
             text.push_str(&format!(
                 "{style}{}{style:#}{}  {dim}{}{status}{dim:#}\n    {dim}{}{dim:#}\n",
                 sanitize::line(&name(catalog, entry)),
@@ -310,12 +342,12 @@ fn print_changes(
 
 fn change_line(change: &CatalogChange, environment: &Environment) -> String {
     let color = match change.kind {
-        ChangeKind::Added => AnsiColor::Green,
-        ChangeKind::Changed | ChangeKind::Renamed { .. } => AnsiColor::Cyan,
-        ChangeKind::Removed => AnsiColor::Red,
-        ChangeKind::Shadowed { .. } => AnsiColor::Yellow,
+        ChangeKind::Added => theme::GOOD,
+        ChangeKind::Changed | ChangeKind::Renamed { .. } => theme::ACCENT,
+        ChangeKind::Removed => theme::BAD,
+        ChangeKind::Shadowed { .. } => theme::WARNING,
     };
-    let style = bold(color);
+    let style = theme::bold(color);
     let by = match &change.kind {
         ChangeKind::Shadowed { by } => {
             format!(" by {}", targets::display(Path::new(&**by), environment))

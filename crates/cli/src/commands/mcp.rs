@@ -12,10 +12,10 @@ use prowess_mcp::install::{self as clients, InstallChange, Launch, McpClientApp}
 use prowess_mcp::{AccessList, Http, Server, ServerOptions, Token};
 
 use crate::args::GlobalArgs;
-use crate::commands::mcp_servers::{self, ListArgs, TrustArgs};
+use crate::async_runtime;
+use crate::commands::mcp_servers::{self, McpListArgs, McpTrustArgs};
 use crate::env::Environment;
-use crate::setup::{ModelArgs, Setup};
-use crate::wait;
+use crate::runtime_setup::{ModelArgs, Setup};
 
 /// Default address of the server.
 const USUAL_ADDRESS: &str = "127.0.0.1:8971";
@@ -55,16 +55,16 @@ pub(crate) struct McpArgs {
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum McpCommand {
     /// Print the configuration for a client, or install it
-    Config(ConfigArgs),
+    Config(McpConfigArgs),
     /// List the MCP servers used here, with their tools and skills
-    List(ListArgs),
+    List(McpListArgs),
     /// Trust the servers in the project's `.mcp.json`
-    Trust(TrustArgs),
+    Trust(McpTrustArgs),
 }
 
 /// Arguments of `mcp config`.
 #[derive(Debug, clap::Args)]
-pub(crate) struct ConfigArgs {
+pub(crate) struct McpConfigArgs {
     /// Client: claude-code, claude-desktop, cursor, vscode, codex, gemini-cli, goose, opencode
     #[arg(value_name = "CLIENT")]
     pub client: String,
@@ -142,7 +142,7 @@ fn serve(
         ..Http::default()
     };
     let cancel = CancellationToken::new();
-    wait::cancelling(cancel.clone())?;
+    async_runtime::cancelling(cancel.clone())?;
     let ready = |address: SocketAddr| {
         printer.status(&format!("Listening on http://{address}/mcp"));
         printer.status(&format!(
@@ -158,7 +158,7 @@ fn serve(
 
 /// Builds the runtime for `run_skill`.
 fn engine(args: &McpArgs, setup: Setup) -> Result<Runtime, Failure> {
-    wait::without_interrupts(async {
+    async_runtime::without_interrupts(async {
         let chosen = setup.model(&args.model).await?;
         let approver = Arc::new(DenyAll);
         setup.runtime(&args.model, chosen.model, approver, Vec::new(), |_| {})
@@ -166,7 +166,7 @@ fn engine(args: &McpArgs, setup: Setup) -> Result<Runtime, Failure> {
 }
 
 fn configure(
-    args: &ConfigArgs,
+    args: &McpConfigArgs,
     environment: &Environment,
     printer: &Printer,
 ) -> Result<Exit, Failure> {

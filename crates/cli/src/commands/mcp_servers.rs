@@ -3,24 +3,23 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use crate::output::{Cell, Exit, Failure, Printer, Table, bold};
-use anstyle::{AnsiColor, Style};
+use crate::output::{Cell, Exit, Failure, Printer, Table};
 use prowess::config::{MCP_FILE, McpFile, McpServer, Reach, project_mcp_file, read_mcp_file};
 use prowess_diag::path::display_path;
-use prowess_diag::{sanitize, wording};
+use prowess_diag::{sanitize, theme, wording};
 use prowess_mcp::{Client, ClientPlace, ServerView, harmless};
 use prowess_trust::{TrustState, TrustStore, digest_of};
 use serde_json::json;
 
-use crate::ask::ask;
-use crate::setup::{Setup, Variables, model_settings};
+use crate::approval_prompt::ask;
+use crate::runtime_setup::{Setup, Variables, model_settings};
 
 /// Length of a shortened digest.
 const DIGITS: usize = "sha256:".len() + 16;
 
 /// Arguments of `mcp list`.
 #[derive(Debug, clap::Args)]
-pub(crate) struct ListArgs {
+pub(crate) struct McpListArgs {
     /// Print as JSON
     #[arg(long, help_heading = "Output")]
     pub json: bool,
@@ -28,7 +27,7 @@ pub(crate) struct ListArgs {
 
 /// Arguments of `mcp trust`.
 #[derive(Debug, clap::Args)]
-pub(crate) struct TrustArgs {
+pub(crate) struct McpTrustArgs {
     /// Trust without asking if the file has this digest
     #[arg(long, value_name = "DIGEST")]
     pub digest: Option<String>,
@@ -187,7 +186,7 @@ fn is_trusted(store: &TrustStore, file: &Path) -> bool {
 }
 
 /// `prowess mcp list`
-pub(crate) fn list(args: &ListArgs, setup: &Setup, printer: &Printer) -> Result<Exit, Failure> {
+pub(crate) fn list(args: &McpListArgs, setup: &Setup, printer: &Printer) -> Result<Exit, Failure> {
     let found = setup.servers();
     if !args.json {
         found.tell(printer);
@@ -249,12 +248,12 @@ fn table<'s>(
     untrusted: impl Iterator<Item = &'s McpServer>,
 ) -> Table {
     let mut table = Table::new(&["SERVER", "STATE", "TOOLS", "SKILLS", "LOCATION"]);
-    let name = |name: &str| Cell::styled(name, AnsiColor::Cyan.on_default());
-    let dimmed = |text: &str| Cell::styled(&sanitize::line(text), Style::new().dimmed());
+    let name = |name: &str| Cell::styled(name, theme::ACCENT.on_default());
+    let dimmed = |text: &str| Cell::styled(&sanitize::line(text), theme::DIM);
     for view in views {
         let (word, color) = match view.fault {
-            Some(_) => ("failed", AnsiColor::Red),
-            None => ("ready", AnsiColor::Green),
+            Some(_) => ("failed", theme::BAD),
+            None => ("ready", theme::GOOD),
         };
         table.row(vec![
             name(&view.name),
@@ -267,7 +266,7 @@ fn table<'s>(
     for server in untrusted {
         table.row(vec![
             name(&server.name),
-            Cell::styled("not trusted", AnsiColor::Yellow.on_default()),
+            Cell::styled("not trusted", theme::WARNING.on_default()),
             Cell::number("-"),
             Cell::number("-"),
             dimmed(&server.place()),
@@ -299,7 +298,11 @@ fn details(view: &ServerView, printer: &Printer) {
 }
 
 /// `prowess mcp trust`
-pub(crate) fn trust(args: &TrustArgs, setup: &Setup, printer: &Printer) -> Result<Exit, Failure> {
+pub(crate) fn trust(
+    args: &McpTrustArgs,
+    setup: &Setup,
+    printer: &Printer,
+) -> Result<Exit, Failure> {
     let store = setup.paths.trust().ok_or_else(|| {
         Failure::new("cannot find a home folder for the trust store").hint("set `PROWESS_HOME`")
     })?;
@@ -366,11 +369,7 @@ pub(crate) fn trust(args: &TrustArgs, setup: &Setup, printer: &Printer) -> Resul
 
 /// Describes what trusting the file would allow.
 fn summary(file: &str, digest: &str, servers: &[McpServer], state: &TrustState) -> String {
-    let (strong, red, dim) = (
-        Style::new().bold(),
-        bold(AnsiColor::Red),
-        Style::new().dimmed(),
-    );
+    let (strong, bad, dim) = (theme::STRONG, theme::bold(theme::BAD), theme::DIM);
     let short = digest.get(..DIGITS).unwrap_or(digest);
     let word = match state {
         TrustState::Trusted(_) => "trusted",
@@ -392,7 +391,7 @@ fn summary(file: &str, digest: &str, servers: &[McpServer], state: &TrustState) 
             .iter()
             .map(|(name, value)| format!("with {name} = {value}"));
         for line in std::iter::once(server.place()).chain(folder).chain(pairs) {
-            text.push_str(&format!("  {red}{}{red:#}\n", sanitize::line(&line)));
+            text.push_str(&format!("  {bad}{}{bad:#}\n", sanitize::line(&line)));
             takes_variables |= line.contains("${");
         }
     }

@@ -2,16 +2,16 @@
 
 use std::path::Path;
 
-use anstyle::{AnsiColor, Style};
 use prowess_catalog::index::{EntryOutcome, IndexOptions};
 use prowess_catalog::{Catalog, Scope, SkillOrigin};
-use prowess_diag::{sanitize, wording};
+use prowess_diag::{sanitize, theme, wording};
 
-use super::{prompt, targets};
+use super::prompt;
 use crate::args::GlobalArgs;
 use crate::env::Environment;
-use crate::library::Library;
-use crate::output::{Exit, Failure, Printer, bold, cut};
+use crate::output::{Exit, Failure, Printer, cut};
+use crate::targets;
+use crate::visible_skills::Library;
 
 /// Column of the commands.
 const COMMAND_COLUMN: usize = 52;
@@ -27,7 +27,7 @@ pub(crate) fn run(
         .entries()
         .iter()
         .filter(|entry| entry.skill.id.origin.scope != Scope::Bundled);
-    let strong = Style::new().bold();
+    let strong = theme::STRONG;
     let mut text = if own.count() == 0 {
         format!("{strong}No skills are visible from here{strong:#} except the bundled one\n\n")
     } else {
@@ -83,7 +83,7 @@ fn scope_line(catalog: &Catalog, scope: Scope, environment: &Environment, width:
         })
         .collect();
     let places = sanitize::line(&places.join(", ")).into_owned();
-    let dim = Style::new().dimmed();
+    let dim = theme::DIM;
     let places = cut(&places, width.saturating_sub(20).max(20));
     let line = format!("  {:8} {:>6}", scope.as_str(), wording::thousands(total));
     if places.is_empty() {
@@ -164,15 +164,15 @@ fn facts(
         ),
     };
     lines.push((cost, "prowess prompt"));
-    let green = AnsiColor::Green.on_default();
+    let good = theme::GOOD.on_default();
     let line = |(fact, command): &(String, &str)| {
-        format!("  {fact:COMMAND_COLUMN$}  {green}{command}{green:#}\n")
+        format!("  {fact:COMMAND_COLUMN$}  {good}{command}{good:#}\n")
     };
     Ok(lines.iter().map(line).collect())
 }
 
 fn next(catalog: &Catalog) -> String {
-    let green = bold(AnsiColor::Green);
+    let good = theme::bold(theme::GOOD);
     let first = if catalog.listed().len() > 1 {
         [
             ("prowess list", "list all skills"),
@@ -186,6 +186,6 @@ fn next(catalog: &Catalog) -> String {
             ("prowess help", "show all commands"),
         ]
     };
-    let line = |(command, what): &(&str, &str)| format!("  {green}{command:32}{green:#} {what}\n");
+    let line = |(command, what): &(&str, &str)| format!("  {good}{command:32}{good:#} {what}\n");
     format!("\nNext:\n{}", first.iter().map(line).collect::<String>())
 }

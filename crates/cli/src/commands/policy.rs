@@ -1,16 +1,92 @@
 //! `prowess policy`
 
-use crate::output::{Cell, Exit, Failure, Printer, Table, bold, wrap};
-use anstyle::{AnsiColor, Style};
-use prowess_diag::{sanitize, wording};
+use crate::commands::completions;
+use crate::output::{Cell, Exit, Failure, Printer, Table, wrap};
+use anstyle::Style;
+use clap::{Args, Subcommand};
+use clap_complete::ArgValueCandidates;
+use prowess_diag::{sanitize, theme, wording};
 use prowess_policy::{Actor, Decision, Effect, GateAction, RuleSource, Verdict};
 use prowess_shell::{ShellLine, SimpleCommand, lex};
 use prowess_trust::SkillRole;
 
-use crate::args::{CheckArgs, GlobalArgs, PolicyArgs, PolicyCommand, PolicyShowArgs};
+use crate::args::GlobalArgs;
 use crate::env::Environment;
-use crate::library::{self, Library};
 use crate::permissions;
+use crate::visible_skills::{self, Library};
+
+#[derive(Debug, Args)]
+#[command(
+    about = "Show permission rules, and check commands against them",
+    after_help = "\
+Examples:
+  prowess policy check --allow 'Bash(git:*)' -- git status
+  prowess policy show                            show the active rules"
+)]
+pub(crate) struct PolicyArgs {
+    #[command(subcommand)]
+    pub(crate) command: PolicyCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum PolicyCommand {
+    Check(PolicyCheckArgs),
+    Show(PolicyShowArgs),
+}
+
+#[derive(Debug, Args)]
+#[command(
+    about = "Check a command against the rules, without running it",
+    after_help = "\
+Examples:
+  prowess policy check -- git status             apply the configured rules
+  prowess policy check --allow 'Bash(git:*)' -- git -c core.pager=sh log
+  prowess policy check --skill pdf -- ./scripts/fill.py a.pdf
+  prowess policy check --jsonl < cases.jsonl     read JSON Lines
+
+The exit code is 0 if the command may run without asking, otherwise 1.
+
+`--jsonl` reads lines of {\"id\", \"rules\": {\"allow\": [], \"ask\": [], \"deny\": []}, \"cmd\",
+\"cwd\"?}, to which only their own rules apply, and prints lines of {\"id\", \"verdict\",
+\"reason\", \"rule\", \"words\"}."
+)]
+pub(crate) struct PolicyCheckArgs {
+    /// Allow without asking, e.g. `Bash(git status:*)` (can be repeated)
+    #[arg(long, value_name = "RULE", help_heading = "Permissions")]
+    pub(crate) allow: Vec<String>,
+    /// Always ask before running (can be repeated)
+    #[arg(long, value_name = "RULE", help_heading = "Permissions")]
+    pub(crate) ask: Vec<String>,
+    /// Never run (can be repeated)
+    #[arg(long, value_name = "RULE", help_heading = "Permissions")]
+    pub(crate) deny: Vec<String>,
+    /// Check the command as run by this skill
+    #[arg(long, value_name = "NAME", add = ArgValueCandidates::new(completions::skill_names))]
+    pub(crate) skill: Option<String>,
+    /// Read JSON Lines from standard input and print one result per line
+    #[arg(long, conflicts_with_all = ["allow", "ask", "deny", "skill", "json", "line"])]
+    pub(crate) jsonl: bool,
+    /// Print as JSON
+    #[arg(long, help_heading = "Output")]
+    pub(crate) json: bool,
+    /// Command, as separate words or as one string
+    #[arg(value_name = "COMMAND", last = true, required_unless_present = "jsonl")]
+    pub(crate) line: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+#[command(
+    about = "Show the active rules and their origin",
+    after_help = "\
+Examples:
+  prowess policy show
+  prowess policy show --json"
+)]
+pub(crate) struct PolicyShowArgs {
+    /// Print as JSON
+    #[arg(long, help_heading = "Output")]
+    pub(crate) json: bool,
+}
 
 /// Width of the label column.
 const COLUMN: usize = 7;
@@ -29,12 +105,12 @@ pub(crate) fn run(
 }
 
 fn check(
-    args: &CheckArgs,
+    args: &PolicyCheckArgs,
     global: &GlobalArgs,
     environment: &Environment,
     printer: &Printer,
 ) -> Result<Exit, Failure> {
-    let (config, warnings) = library::settings(environment)?;
+    let (config, warnings) = visible_skills::settings(environment)?;
     for report in warnings.iter().filter(|_| !printer.is_quiet()) {
         printer.findings(report);
     }
@@ -54,7 +130,7 @@ fn check(
             let catalog = library.catalog();
             let entry = catalog
                 .resolve(name)
-                .map_err(|fault| library::not_found(&fault))?;
+                .map_err(|fault| visible_skills::not_found(&fault))?;
             Some(permissions::read(entry, &library, environment)?)
         }
     };
@@ -97,11 +173,11 @@ fn words(script: &ShellLine) -> Vec<Vec<String>> {
 
 fn text(line: &str, decision: &Decision, words: Option<&[Vec<String>]>, width: usize) -> String {
     let color = match decision.verdict {
-        Verdict::Allow => AnsiColor::Green,
-        Verdict::Ask => AnsiColor::Yellow,
-        Verdict::Deny => AnsiColor::Red,
+        Verdict::Allow => theme::GOOD,
+        Verdict::Ask => theme::WARNING,
+        Verdict::Deny => theme::BAD,
     };
-    let (verdict, dim) = (bold(color), Style::new().dimmed());
+    let (verdict, dim) = (theme::bold(color), theme::DIM);
     let mut text = String::new();
     let mut row = |title: &str, style: Style, value: &str| {
         let indent = format!("\n{:COLUMN$}", "");
@@ -148,7 +224,7 @@ fn show(
     environment: &Environment,
     printer: &Printer,
 ) -> Result<Exit, Failure> {
-    let (config, _) = library::settings(environment)?;
+    let (config, _) = visible_skills::settings(environment)?;
     let mode = config.mode.unwrap_or_default();
     let strength = config.sandbox.unwrap_or_default();
     let rules = &config.permissions;
@@ -163,17 +239,17 @@ fn show(
     let mut table = Table::new(&["EFFECT", "RULE", "FROM"]).wrapping();
     for effect in [Effect::Deny, Effect::Ask, Effect::Allow] {
         let color = match effect {
-            Effect::Deny => AnsiColor::Red,
-            Effect::Ask => AnsiColor::Yellow,
-            Effect::Allow => AnsiColor::Green,
+            Effect::Deny => theme::BAD,
+            Effect::Ask => theme::WARNING,
+            Effect::Allow => theme::GOOD,
         };
         for placed in rules.of(effect) {
             let anything = effect == Effect::Allow && placed.rule.is_unrestricted();
             let note = if anything { " (allows anything)" } else { "" };
             table.row(vec![
-                Cell::styled(effect.as_str(), bold(color)),
+                Cell::styled(effect.as_str(), theme::bold(color)),
                 Cell::new(&format!("{}{note}", placed.rule.text)),
-                Cell::styled(&placed.source.to_string(), Style::new().dimmed()),
+                Cell::styled(&placed.source.to_string(), theme::DIM),
             ]);
         }
     }

@@ -1,5 +1,7 @@
 //! `prowess prompt`
 
+use clap::{Args, ValueEnum};
+use clap_complete::ArgValueCandidates;
 use prowess_catalog::index::{
     self, EntryOutcome, IndexFormat, IndexLimit, IndexOptions, IndexText, Listing,
 };
@@ -7,11 +9,91 @@ use prowess_catalog::rank::{self, RankedSkill};
 use prowess_catalog::{Audience, Catalog, CatalogView, Visibility};
 use prowess_diag::wording;
 
-use crate::args::{GlobalArgs, PromptArgs, PromptFormatArg};
+use crate::args::GlobalArgs;
+use crate::commands::completions;
 use crate::env::Environment;
-use crate::library::Library;
 use crate::output::{Exit, Failure, Printer, wrap};
-use crate::usage;
+use crate::usage_store;
+use crate::visible_skills::Library;
+
+#[derive(Debug, Args)]
+#[command(
+    about = "Print exactly what a model would see\n\nPrints the skill listing that is added to the prompt, within its token budget. Reports on standard error what was shortened or omitted, and why.",
+    after_help = "\
+Examples:
+  prowess prompt                          print the listing
+  prowess prompt --budget 500             limit it to 500 tokens
+  prowess prompt --format xml --compat    match the reference tool"
+)]
+pub(crate) struct PromptArgs {
+    /// Listing format: markdown, xml, json (default: markdown)
+    #[arg(
+        long,
+        value_name = "FORMAT",
+        default_value = "markdown",
+        hide_possible_values = true,
+        hide_default_value = true
+    )]
+    pub(crate) format: PromptFormatArg,
+    /// With `--format xml`, print exactly the output of `skills-ref to-prompt`, without a budget; with
+    /// `--skill`, substitute arguments like this tool: claude-code, agentick, goose
+    #[arg(long, value_name = "NAME", num_args = 0..=1, default_missing_value = "skills-ref")]
+    pub(crate) compat: Option<String>,
+    /// Token budget of the listing (default: 1% of the window)
+    #[arg(long, value_name = "TOKENS")]
+    pub(crate) budget: Option<usize>,
+    /// Context window of the model in tokens (default: 200,000)
+    #[arg(long, value_name = "TOKENS")]
+    pub(crate) window: Option<usize>,
+    /// List only pinned and recently used skills, with a count of the rest
+    #[arg(long)]
+    pub(crate) recent: bool,
+    /// Show what this configured agent sees
+    #[arg(long, value_name = "AGENT", add = ArgValueCandidates::new(completions::agents))]
+    pub(crate) agent: Option<String>,
+    /// Print the listing and the report as JSON
+    #[arg(long, help_heading = "Output")]
+    pub(crate) json: bool,
+    /// Print what a model receives when it loads this skill; approved commands run in the sandbox
+    #[arg(
+        long,
+        value_name = "NAME",
+        help_heading = "One skill",
+        conflicts_with_all = ["format", "budget", "window", "recent"],
+        add = ArgValueCandidates::new(completions::skill_names)
+    )]
+    pub(crate) skill: Option<String>,
+    /// Arguments of the skill, as one string
+    #[arg(long, value_name = "TEXT", help_heading = "One skill", requires = "skill", conflicts_with_all = ["arg", "args_json"], allow_hyphen_values = true)]
+    pub(crate) arguments: Option<String>,
+    /// Named argument of the skill (can be repeated)
+    #[arg(
+        long,
+        value_name = "NAME=VALUE",
+        help_heading = "One skill",
+        requires = "skill",
+        conflicts_with = "args_json"
+    )]
+    pub(crate) arg: Vec<String>,
+    /// Arguments of the skill as JSON: an object, an array or a string
+    #[arg(
+        long,
+        value_name = "JSON",
+        help_heading = "One skill",
+        requires = "skill"
+    )]
+    pub(crate) args_json: Option<String>,
+    /// Do not run its commands
+    #[arg(long, help_heading = "One skill", requires = "skill")]
+    pub(crate) no_exec: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PromptFormatArg {
+    Markdown,
+    Xml,
+    Json,
+}
 
 /// Number of skills that count as recently used.
 const LAST_USED: usize = 5;
@@ -25,7 +107,7 @@ pub(crate) fn run(
     printer: &Printer,
 ) -> Result<Exit, Failure> {
     if let Some(name) = &args.skill {
-        return super::render::run(name, args, global, environment, printer);
+        return super::prompt_skill::run(name, args, global, environment, printer);
     }
     if args
         .compat
@@ -89,11 +171,11 @@ pub(crate) fn ranked(
         .visible()
         .map(|(entry, _)| entry.skill.clone())
         .collect();
-    let used = usage::of_project(environment, agent);
+    let used = usage_store::of_project(environment, agent);
     rank::rank(
         &skills,
         &used,
-        &rank::RankOptions::new(usage::now(), LAST_USED),
+        &rank::RankOptions::new(usage_store::now(), LAST_USED),
     )
 }
 

@@ -13,14 +13,14 @@ use prowess::{
     CancellationToken, Ending, EndingKind, FailureKind, Finished, Runtime, RuntimeError, Update,
     Watcher,
 };
-use prowess_diag::{sanitize, wording};
+use prowess_diag::{sanitize, theme, wording};
 use serde_json::{Value, json};
 
 use crate::args::GlobalArgs;
+use crate::async_runtime;
 use crate::env::Environment;
-use crate::setup::{ModelArgs, Setup, arguments};
-use crate::wait;
-use prowess_tui::live::{AnswerDisplay, Live};
+use crate::runtime_setup::{ModelArgs, Setup, arguments};
+use prowess_tui::run_output::{AnswerDisplay, Live};
 
 /// Maximum size of a schema.
 const MAX_SCHEMA: u64 = 1024 * 1024;
@@ -90,7 +90,7 @@ pub(crate) fn run(
     let given = arguments(text.as_deref(), args.args_json.as_deref(), &args.arg)?;
     let task = args.task.as_deref().map(task).transpose()?;
     let _servers = setup.connect(printer)?;
-    wait::on(|cancel| async move {
+    async_runtime::on(|cancel| async move {
         let chosen = setup.model(&args.model).await?;
         if !args.json {
             printer.status(&about(
@@ -416,9 +416,9 @@ pub(crate) fn failure(error: &RuntimeError) -> Failure {
 /// Returns the colour of a session state.
 pub(crate) fn colour(ending: Option<EndingKind>, live: bool) -> AnsiColor {
     match ending {
-        _ if live => AnsiColor::Cyan,
-        Some(EndingKind::Answered | EndingKind::Submitted) => AnsiColor::Green,
-        Some(EndingKind::Failed) => AnsiColor::Red,
-        _ => AnsiColor::Yellow,
+        _ if live => theme::ACCENT,
+        Some(EndingKind::Answered | EndingKind::Submitted) => theme::GOOD,
+        Some(EndingKind::Failed) => theme::BAD,
+        _ => theme::WARNING,
     }
 }

@@ -1,11 +1,24 @@
 //! `prowess schema`
 
+use clap::Args;
 use prowess_config as config;
 use prowess_diag::suggest;
 use prowess_spec::schema::SCHEMAS;
 
-use crate::args::SchemaArgs;
 use crate::output::{Exit, Failure, Printer};
+
+#[derive(Debug, Args)]
+#[command(
+    about = "Print a JSON Schema\n\nWithout a name, lists the available schemas.",
+    after_help = "\
+Examples:
+  prowess schema                          list the schemas
+  prowess schema skill                    print the SKILL.md frontmatter schema"
+)]
+pub(crate) struct SchemaArgs {
+    /// Name of a schema
+    pub(crate) name: Option<String>,
+}
 
 pub(crate) fn run(args: &SchemaArgs, printer: &Printer) -> Result<Exit, Failure> {
     let all = || {

@@ -10,10 +10,10 @@ use prowess_diag::{sanitize, wording};
 use serde_json::{Value, json};
 
 use crate::args::GlobalArgs;
+use crate::async_runtime;
 use crate::commands::run::{about, colour, event_line, failure, live, print};
 use crate::env::Environment;
-use crate::setup::{ModelArgs, Setup};
-use crate::wait;
+use crate::runtime_setup::{ModelArgs, Setup};
 use prowess_tui::transcript::{self, TranscriptOptions};
 
 /// Arguments of `session`.
@@ -35,23 +35,23 @@ pub(crate) struct SessionArgs {
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum SessionCommand {
     /// List sessions, latest first
-    List(ListArgs),
+    List(SessionListArgs),
     /// Show the messages and tool calls of a session
-    Show(ShowArgs),
+    Show(SessionShowArgs),
     /// Resume a session
-    Resume(ResumeArgs),
+    Resume(SessionResumeArgs),
     /// Print the events of a session as JSON Lines
-    Replay(IdArgs),
+    Replay(SessionIdArgs),
     /// Print a session as JSON
-    Export(IdArgs),
+    Export(SessionIdArgs),
     /// Remove a session and its sub-runs
     #[command(visible_alias = "rm")]
-    Remove(RemoveArgs),
+    Remove(SessionRemoveArgs),
 }
 
 /// Arguments of `session list`.
 #[derive(Debug, clap::Args)]
-pub(crate) struct ListArgs {
+pub(crate) struct SessionListArgs {
     /// Include all projects
     #[arg(long)]
     pub all: bool,
@@ -73,7 +73,7 @@ pub(crate) struct ListArgs {
 
 /// Arguments of `session show`.
 #[derive(Debug, clap::Args)]
-pub(crate) struct ShowArgs {
+pub(crate) struct SessionShowArgs {
     /// Session id, or a prefix of it
     #[arg(value_name = "ID")]
     pub id: String,
@@ -90,7 +90,7 @@ pub(crate) struct ShowArgs {
 
 /// Arguments of `session replay` and `session export`.
 #[derive(Debug, clap::Args)]
-pub(crate) struct IdArgs {
+pub(crate) struct SessionIdArgs {
     /// Session id, or a prefix of it
     #[arg(value_name = "ID")]
     pub id: String,
@@ -98,7 +98,7 @@ pub(crate) struct IdArgs {
 
 /// Arguments of `session remove`.
 #[derive(Debug, clap::Args)]
-pub(crate) struct RemoveArgs {
+pub(crate) struct SessionRemoveArgs {
     /// Session ids, or prefixes of them
     #[arg(value_name = "ID", required = true)]
     pub id: Vec<String>,
@@ -106,7 +106,7 @@ pub(crate) struct RemoveArgs {
 
 /// Arguments of `session resume`.
 #[derive(Debug, clap::Args)]
-pub(crate) struct ResumeArgs {
+pub(crate) struct SessionResumeArgs {
     /// Session id, or a prefix of it
     #[arg(value_name = "ID")]
     pub id: String,
@@ -139,7 +139,7 @@ pub(crate) fn run(
     }
 }
 
-fn list(args: &ListArgs, setup: &Setup, printer: &Printer) -> Result<Exit, Failure> {
+fn list(args: &SessionListArgs, setup: &Setup, printer: &Printer) -> Result<Exit, Failure> {
     let store = setup.sessions();
     let parent = args
         .parent
@@ -236,10 +236,10 @@ fn find(store: &dyn SessionStore, id: &str) -> Result<Box<str>, Failure> {
     store.find(id).map_err(|error| failure(&error.into()))
 }
 
-fn show(args: &ShowArgs, setup: &Setup, printer: &Printer) -> Result<Exit, Failure> {
+fn show(args: &SessionShowArgs, setup: &Setup, printer: &Printer) -> Result<Exit, Failure> {
     if args.json {
         return export(
-            &IdArgs {
+            &SessionIdArgs {
                 id: args.id.clone(),
             },
             setup,
@@ -295,7 +295,7 @@ pub(crate) fn why(
     Ok(Exit::Done)
 }
 
-fn replay(args: &IdArgs, setup: &Setup, printer: &Printer) -> Result<Exit, Failure> {
+fn replay(args: &SessionIdArgs, setup: &Setup, printer: &Printer) -> Result<Exit, Failure> {
     let store = setup.sessions();
     let id = find(&*store, &args.id)?;
     for event in store.events(&id).map_err(|error| failure(&error.into()))? {
@@ -304,7 +304,7 @@ fn replay(args: &IdArgs, setup: &Setup, printer: &Printer) -> Result<Exit, Failu
     Ok(Exit::Done)
 }
 
-fn export(args: &IdArgs, setup: &Setup, printer: &Printer) -> Result<Exit, Failure> {
+fn export(args: &SessionIdArgs, setup: &Setup, printer: &Printer) -> Result<Exit, Failure> {
     let store = setup.sessions();
     let id = find(&*store, &args.id)?;
     let events = store.events(&id).map_err(|error| failure(&error.into()))?;
@@ -312,7 +312,7 @@ fn export(args: &IdArgs, setup: &Setup, printer: &Printer) -> Result<Exit, Failu
     Ok(Exit::Done)
 }
 
-fn remove(args: &RemoveArgs, setup: &Setup, printer: &Printer) -> Result<Exit, Failure> {
+fn remove(args: &SessionRemoveArgs, setup: &Setup, printer: &Printer) -> Result<Exit, Failure> {
     let store = setup.sessions();
     let mut gone = 0;
     for id in &args.id {
@@ -324,7 +324,7 @@ fn remove(args: &RemoveArgs, setup: &Setup, printer: &Printer) -> Result<Exit, F
     Ok(Exit::Done)
 }
 
-fn resume(args: &ResumeArgs, mut setup: Setup, printer: &Printer) -> Result<Exit, Failure> {
+fn resume(args: &SessionResumeArgs, mut setup: Setup, printer: &Printer) -> Result<Exit, Failure> {
     let store = setup.sessions();
     let id = find(&*store, &args.id)?;
     let events = store.events(&id).map_err(|error| failure(&error.into()))?;
@@ -360,7 +360,7 @@ fn resume(args: &ResumeArgs, mut setup: Setup, printer: &Printer) -> Result<Exit
     };
     let text = args.text.join(" ");
     let _servers = setup.connect(printer)?;
-    wait::on(|cancel| async move {
+    async_runtime::on(|cancel| async move {
         let chosen = setup.model(&model).await?;
         printer.status(&about(
             &chosen.model.about().name,

@@ -1,23 +1,61 @@
 //! `prowess show`
 
 use std::path::Path;
+use std::path::PathBuf;
 
-use anstyle::{AnsiColor, Style};
+use clap::Args;
+use clap_complete::ArgValueCompleter;
 use prowess::inspect;
 use prowess_catalog::outline::headings;
-use prowess_diag::{Diagnostic, Severity, sanitize, wording};
-use prowess_lint::{LintProfile, LintRuleSet, LintSubject, check, reference};
+use prowess_diag::{Diagnostic, Severity, sanitize, theme, wording};
+use prowess_lint::{LintProfile, LintRuleSet, LintSubject, check, skills_ref};
 use prowess_registry::digest::{self, FactKind};
 use prowess_registry::{Found, read_path};
 use prowess_spec::identity::{IdentitySource, identify};
 use prowess_spec::yaml::{YamlEntry, YamlNode, YamlValue as Yaml};
 use prowess_spec::{PackageListing, ParsedSkill, parse, tokens};
 
-use super::targets::{self, Meant};
-use crate::args::{GlobalArgs, ShowArgs};
+use crate::args::GlobalArgs;
+use crate::commands::completions;
 use crate::env::Environment;
-use crate::error::no_digest;
-use crate::output::{Exit, Failure, Printer, bold, wrap};
+use crate::output::{Exit, Failure, Printer, wrap};
+use crate::targets::{self, Meant};
+
+#[derive(Debug, Args)]
+#[command(
+    about = "Show the metadata, outline, files and size of one skill\n\nReads the skill as the loader does, recovering as much as possible from invalid files.",
+    after_help = "\
+Examples:
+  prowess show skills/release-notes                   show everything
+  prowess show skills/release-notes --json            print as JSON
+  prowess show skills/release-notes --file SKILL.md   print one of its files"
+)]
+pub(crate) struct ShowArgs {
+    /// Folder of a skill, its SKILL.md, or an installed name
+    #[arg(value_name = "PATH|NAME", add = ArgValueCompleter::new(completions::skills_and_paths))]
+    pub(crate) path: PathBuf,
+    /// Print this file of the skill, given relative to the skill's folder
+    #[arg(long, value_name = "FILE")]
+    pub(crate) file: Option<String>,
+    /// With `--file`, start at this byte (default: 0)
+    #[arg(
+        long,
+        value_name = "BYTE",
+        default_value_t = 0,
+        hide_default_value = true,
+        requires = "file"
+    )]
+    pub(crate) offset: u64,
+    /// With `--file`, print at most this many bytes (default: 65,536)
+    #[arg(long, value_name = "BYTES", requires = "file")]
+    pub(crate) limit: Option<usize>,
+    /// Read the skill with this profile; `spec` with `--json` prints the output of `skills-ref read-properties`
+    #[arg(long, value_name = "PROFILE")]
+    pub(crate) profile: Option<String>,
+    /// Print as JSON
+    #[arg(long, help_heading = "Output")]
+    pub(crate) json: bool,
+}
 
 pub(crate) fn run(
     args: &ShowArgs,
@@ -156,7 +194,7 @@ fn print_properties(
     findings: &[Diagnostic],
     printer: &Printer,
 ) -> Result<Exit, Failure> {
-    match reference::properties(parsed, findings) {
+    match skills_ref::properties(parsed, findings) {
         Ok(properties) => {
             printer.json(&properties)?;
             Ok(Exit::Done)
@@ -181,8 +219,8 @@ struct View<'a> {
 impl View<'_> {
     fn to_text(&self, width: usize, environment: &Environment) -> String {
         let shown = &self.package;
-        let cyan = bold(AnsiColor::Cyan);
-        let dim = Style::new().dimmed();
+        let accent = theme::bold(theme::ACCENT);
+        let dim = theme::DIM;
         let manifest = &shown.parsed.manifest;
         let version = manifest
             .version
@@ -190,7 +228,7 @@ impl View<'_> {
             .map(|text| format!(" {}", sanitize::line(&text.value)))
             .unwrap_or_default();
         let mut text = format!(
-            "{cyan}{}{cyan:#}{version}  {dim}{}{dim:#}\n",
+            "{accent}{}{accent:#}{version}  {dim}{}{dim:#}\n",
             sanitize::line(&shown.identity.name),
             sanitize::line(&shown.file)
         );
@@ -294,7 +332,7 @@ impl View<'_> {
 }
 
 fn section(text: &mut String, title: &str) {
-    let strong = Style::new().bold();
+    let strong = theme::STRONG;
     text.push_str(&format!("\n{strong}{title}{strong:#}\n"));
 }
 
@@ -316,5 +354,14 @@ fn flat(node: &YamlNode) -> String {
             .map(|entry| format!("{}: {}", entry.key, flat(&entry.value)))
             .collect::<Vec<_>>()
             .join(", "),
+    }
+}
+
+/// Converts a digest error, keeping its cause.
+fn no_digest(error: &digest::DigestError) -> Failure {
+    let base = Failure::new(error.to_string());
+    match std::error::Error::source(error) {
+        Some(cause) => base.cause(cause),
+        None => base,
     }
 }

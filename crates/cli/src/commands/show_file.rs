@@ -7,10 +7,10 @@ use prowess_registry::digest;
 use prowess_registry::resource::{self, Resource, ResourceError, SkillFolder, USUAL_LIMIT};
 use serde_json::json;
 
-use super::targets;
-use crate::args::ShowArgs;
+use crate::commands::show::ShowArgs;
 use crate::env::Environment;
 use crate::output::{Exit, Failure, Printer};
+use crate::targets;
 
 pub(crate) fn run(
     skill: &Path,

@@ -1,20 +1,42 @@
 //! `prowess stats`
 
-use anstyle::{AnsiColor, Style};
-use prowess_diag::wording;
+use clap::Args;
+use prowess_diag::{theme, wording};
 use prowess_traits::{SkillUsageSummary, UsageStore};
 
-use crate::args::StatsArgs;
 use crate::env::Environment;
 use crate::output::{Cell, Exit, Failure, Printer, Table};
-use crate::usage;
+use crate::usage_store;
+
+#[derive(Debug, Args)]
+#[command(
+    about = "Show skill usage\n\nShows how often each skill was used by agents that run with prowess, when it was last used, and how the runs ended. The data never leaves this machine.",
+    after_help = "\
+Examples:
+  prowess stats                           list the most used skills
+  prowess stats --json                    print as JSON"
+)]
+pub(crate) struct StatsArgs {
+    /// Maximum number of skills, 0 for all (default: 20)
+    #[arg(
+        short = 'n',
+        long,
+        value_name = "N",
+        default_value_t = 20,
+        hide_default_value = true
+    )]
+    pub(crate) limit: usize,
+    /// Print as JSON
+    #[arg(long, help_heading = "Output")]
+    pub(crate) json: bool,
+}
 
 pub(crate) fn run(
     args: &StatsArgs,
     environment: &Environment,
     printer: &Printer,
 ) -> Result<Exit, Failure> {
-    let Some(store) = usage::store(environment) else {
+    let Some(store) = usage_store::store(environment) else {
         return Err(Failure::new("cannot find a home folder for the store")
             .hint("set `PROWESS_HOME` or `PROWESS_STORE_URL`"));
     };
@@ -24,7 +46,7 @@ pub(crate) fn run(
         args.limit
     };
     let summary = store.summary(None, limit).map_err(|error| {
-        Failure::new(usage::explain(&error, &store, environment))
+        Failure::new(usage_store::explain(&error, &store, environment))
             .hint("run `prowess doctor` to check the store")
     })?;
     if args.json {
@@ -35,14 +57,14 @@ pub(crate) fn run(
         printer.status("No skill usage recorded yet");
         return Ok(Exit::Done);
     }
-    let now = usage::now();
-    let cyan = AnsiColor::Cyan.on_default();
-    let dim = Style::new().dimmed();
+    let now = usage_store::now();
+    let accent = theme::ACCENT.on_default();
+    let dim = theme::DIM;
     let mut table = Table::new(&["SKILL", "USES", "LAST USED", "RESULTS", "AGENTS"]);
     for skill in &summary.skills {
         let agents: Vec<&str> = skill.agents.iter().map(|(_, agent, _)| &**agent).collect();
         table.row(vec![
-            Cell::styled(&skill.skill, cyan),
+            Cell::styled(&skill.skill, accent),
             Cell::number(&wording::thousands(
                 usize::try_from(skill.uses).unwrap_or(usize::MAX),
             )),

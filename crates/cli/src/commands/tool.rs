@@ -2,16 +2,81 @@
 
 use std::io::Read;
 
+use crate::commands::completions;
 use crate::output::{Cell, Exit, Failure, Printer, Table};
-use anstyle::AnsiColor;
-use prowess_diag::{sanitize, wording};
+use clap::{Args, Subcommand};
+use clap_complete::ArgValueCandidates;
+use prowess_diag::{sanitize, theme, wording};
 use prowess_tools::{Loaded, ToolContext, ToolError, ToolErrorKind, ToolSelection, Toolset};
 use serde_json::{Value, json};
 
-use crate::args::{GlobalArgs, ToolArgs, ToolCallArgs, ToolCommand, ToolListArgs};
+use crate::args::GlobalArgs;
 use crate::env::Environment;
-use crate::library::Library;
-use crate::setup::Setup;
+use crate::runtime_setup::Setup;
+use crate::visible_skills::Library;
+
+#[derive(Debug, Args)]
+#[command(
+    about = "List and call the tools available to models\n\nIf a tool fails, the error text that a model would read is printed to standard error. The exit code is then 1, or 3 if the call is not permitted.",
+    after_help = "\
+Examples:
+  prowess tool list                              list the tools
+  prowess tool call load_skill --json '{\"name\":\"csv-report\"}'"
+)]
+pub(crate) struct ToolArgs {
+    #[command(subcommand)]
+    pub(crate) command: ToolCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ToolCommand {
+    List(ToolListArgs),
+    Call(ToolCallArgs),
+}
+
+#[derive(Debug, Args)]
+#[command(
+    about = "List the tools available to models",
+    after_help = "\
+Examples:
+  prowess tool list
+  prowess tool list --json                       include input schemas"
+)]
+pub(crate) struct ToolListArgs {
+    /// List the tools of this configured agent
+    #[arg(long, value_name = "AGENT", add = ArgValueCandidates::new(completions::agents))]
+    pub(crate) agent: Option<String>,
+    /// Print as JSON, including input schemas
+    #[arg(long, help_heading = "Output")]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(
+    about = "Call a tool as a model would",
+    after_help = "\
+Examples:
+  prowess tool call list_skills
+  prowess tool call search_skills --json '{\"query\":\"forms\"}'
+  prowess tool call load_skill --json '{\"name\":\"csv-report\"}' --value"
+)]
+pub(crate) struct ToolCallArgs {
+    /// Name of the tool
+    #[arg(value_name = "NAME")]
+    pub(crate) name: String,
+    /// Input of the tool as JSON, or `-` for standard input (default: `{}`)
+    #[arg(long, value_name = "JSON")]
+    pub(crate) json: Option<String>,
+    /// Run commands as this skill
+    #[arg(long, value_name = "NAME", add = ArgValueCandidates::new(completions::skill_names))]
+    pub(crate) skill: Option<String>,
+    /// Call the tool as this configured agent
+    #[arg(long, value_name = "AGENT", add = ArgValueCandidates::new(completions::agents))]
+    pub(crate) agent: Option<String>,
+    /// Print text and structured value as JSON
+    #[arg(long, help_heading = "Output")]
+    pub(crate) value: bool,
+}
 
 /// Maximum size of JSON read from standard input.
 const MAX_INPUT: u64 = 8 * 1024 * 1024;
@@ -53,7 +118,7 @@ fn list(
             .next()
             .unwrap_or_default();
         table.row(vec![
-            Cell::styled(&spec.name, AnsiColor::Cyan.on_default()),
+            Cell::styled(&spec.name, theme::ACCENT.on_default()),
             Cell::new(sanitize::line(first.trim_end_matches(['.', '\n', ':'])).as_ref()),
         ]);
     }

@@ -2,21 +2,50 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::output::{Cell, Exit, Failure, Printer, Table, bold, wrap};
-use anstyle::{AnsiColor, Style};
+use crate::commands::completions;
+use crate::output::{Cell, Exit, Failure, Printer, Table, wrap};
+use clap::Args;
+use clap_complete::ArgValueCompleter;
 use prowess::inspect::{self, Section};
-use prowess_diag::{sanitize, wording};
+use prowess_diag::{sanitize, theme, wording};
 use prowess_registry::skill_path;
 use prowess_trust::{
     Entry, FileChange, TrustState, TrustStore, TrustSummary, is_required, summarise,
 };
 use serde_json::{Value, json};
 
-use super::targets::{self, Meant};
-use crate::args::{GlobalArgs, TrustArgs};
+use crate::args::GlobalArgs;
 use crate::env::Environment;
-use crate::library::Library;
-use crate::{permissions, usage};
+use crate::targets::{self, Meant};
+use crate::visible_skills::Library;
+use crate::{permissions, usage_store};
+
+#[derive(Debug, Args)]
+#[command(
+    about = "Show what skills may do, and trust them\n\nSkills of a project cannot run commands until you trust them. Trust is stored outside the project and covers the exact contents of the skill: it expires when a file changes, and this command then shows what changed.",
+    after_help = "\
+Examples:
+  prowess trust                           show the trust of each skill here
+  prowess trust csv-report                show what it may do, then ask
+  prowess trust csv-report --revoke       revoke trust"
+)]
+pub(crate) struct TrustArgs {
+    /// Names or folders of skills (default: all skills of the project)
+    #[arg(value_name = "PATH|NAME", add = ArgValueCompleter::new(completions::skills_and_paths))]
+    pub(crate) skills: Vec<String>,
+    /// Trust without asking if the digest starts with this (at least 12 digits)
+    #[arg(long, value_name = "DIGEST", requires = "skills", conflicts_with_all = ["revoke", "list"])]
+    pub(crate) digest: Option<String>,
+    /// Revoke trust
+    #[arg(long, requires = "skills", conflicts_with = "list")]
+    pub(crate) revoke: bool,
+    /// List all trusted skills, in any project
+    #[arg(long, conflicts_with = "skills")]
+    pub(crate) list: bool,
+    /// Print as JSON, without asking
+    #[arg(long, help_heading = "Output")]
+    pub(crate) json: bool,
+}
 
 /// Maximum number of lines per section.
 const MOST: usize = 12;
@@ -126,7 +155,7 @@ fn one(
         }
     };
     if agreed {
-        let now = u64::try_from(usage::now() / 1_000_000_000).unwrap_or_default();
+        let now = u64::try_from(usage_store::now() / 1_000_000_000).unwrap_or_default();
         store
             .grant(path, &summary.digest, now)
             .map_err(|error| fault(&error))?;
@@ -205,11 +234,7 @@ fn text(
     environment: &Environment,
     width: usize,
 ) -> String {
-    let (strong, red, dim) = (
-        Style::new().bold(),
-        bold(AnsiColor::Red),
-        Style::new().dimmed(),
-    );
+    let (strong, bad, dim) = (theme::STRONG, theme::bold(theme::BAD), theme::DIM);
     let mut text = format!(
         "{strong}{}{strong:#}  {dim}{}, {}, {}{dim:#}\n",
         targets::display(path, environment),
@@ -219,7 +244,7 @@ fn text(
     );
     if let TrustState::Damaged { path, why } = state {
         text.push_str(&format!(
-            "{red}damaged{red:#}  {}: {}\n",
+            "{bad}damaged{bad:#}  {}: {}\n",
             targets::display(path, environment),
             sanitize::line(why)
         ));
@@ -230,7 +255,7 @@ fn text(
         alarming,
     } in inspect::trust_sections(changes, summary)
     {
-        let style = if alarming { red } else { strong };
+        let style = if alarming { bad } else { strong };
         text.push_str(&format!("\n{style}{title}{style:#}\n"));
         let more = lines.len().saturating_sub(MOST);
         for line in lines.into_iter().take(MOST) {
@@ -293,14 +318,14 @@ fn overview(
     let mut table = Table::new(&["SKILL", "TRUST", "PATH"]);
     for (name, path, state, _) in &rows {
         let color = match state {
-            TrustState::Trusted(_) => AnsiColor::Green,
-            TrustState::Never => AnsiColor::Yellow,
-            TrustState::Lapsed(_) | TrustState::Damaged { .. } => AnsiColor::Red,
+            TrustState::Trusted(_) => theme::GOOD,
+            TrustState::Never => theme::WARNING,
+            TrustState::Lapsed(_) | TrustState::Damaged { .. } => theme::BAD,
         };
         table.row(vec![
-            Cell::styled(name, AnsiColor::Cyan.on_default()),
+            Cell::styled(name, theme::ACCENT.on_default()),
             Cell::styled(inspect::trust_word(state), color.on_default()),
-            Cell::styled(&targets::display(path, environment), Style::new().dimmed()),
+            Cell::styled(&targets::display(path, environment), theme::DIM),
         ]);
     }
     printer.answer(&table.render(printer.width()))?;
@@ -339,10 +364,10 @@ fn list(
                 table.row(vec![
                     Cell::styled(
                         &targets::display(Path::new(&record.path), environment),
-                        AnsiColor::Cyan.on_default(),
+                        theme::ACCENT.on_default(),
                     ),
                     Cell::new(short(&record.digest)),
-                    Cell::new(&wording::ago(usage::now(), since)),
+                    Cell::new(&wording::ago(usage_store::now(), since)),
                 ]);
             }
             Entry::Damaged { path, why } => {

@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::time::Duration;
 
+use clap::{Args, ValueEnum};
+use clap_complete::{ArgValueCandidates, ArgValueCompleter};
 use prowess::validate::{self as validation, Action, Job, Surface, ValidationOutcome, Watch};
 use prowess_config::{Config, RuleOptions};
 use prowess_diag::render::{concise, full, github, json, sarif};
@@ -19,11 +21,95 @@ use prowess_spec::parse::MAX_FILE;
 use serde_json::{Value, json};
 
 use super::explain;
-use super::targets::{self, Meant};
-use crate::args::{FormatArg, GlobalArgs, ValidateArgs};
+use crate::args::GlobalArgs;
+use crate::commands::completions;
 use crate::env::Environment;
-use crate::library;
 use crate::output::{Exit, Failure, Printer, Progress};
+use crate::targets::{self, Meant};
+use crate::visible_skills;
+
+#[derive(Debug, Args)]
+#[command(
+    about = "Check skills against the specification\n\nChecks every skill in the given folders, up to six levels deep. Files are only changed with `--fix`.",
+    after_help = "\
+Exit codes:
+  0  no findings at or above `--fail-on`; with `--diff`, no changes
+  1  findings at or above `--fail-on`; with `--diff`, changes
+  2  the command failed
+
+Examples:
+  prowess validate                        check all visible skills
+  prowess validate skills --diff          show what `--fix` would change
+  prowess validate skills --fix           check a folder and fix it"
+)]
+pub(crate) struct ValidateArgs {
+    /// Folders, SKILL.md files, installed names, or `-` for standard input (default: all visible skills except the bundled one)
+    #[arg(value_name = "PATH|NAME", add = ArgValueCompleter::new(completions::skills_and_paths))]
+    pub(crate) paths: Vec<PathBuf>,
+    /// Apply safe fixes
+    #[arg(long)]
+    pub(crate) fix: bool,
+    /// With `--fix` or `--diff`, include suggested fixes; review the result
+    #[arg(long)]
+    pub(crate) unsafe_fixes: bool,
+    /// Print what `--fix` would change, without changing files
+    #[arg(long, conflicts_with_all = ["format", "json", "statistics"])]
+    pub(crate) diff: bool,
+    /// Rule set to apply: spec, claude-code, lenient (default: claude-code)
+    #[arg(long, value_name = "PROFILE", help_heading = "Rules")]
+    pub(crate) profile: Option<String>,
+    /// Also check the requirements of this target: claude-ai
+    #[arg(long, value_name = "TARGET", help_heading = "Rules")]
+    pub(crate) target: Option<String>,
+    /// Only check this rule (can be repeated or comma-separated)
+    #[arg(long, value_name = "RULE", help_heading = "Rules", value_delimiter = ',', add = ArgValueCandidates::new(completions::rule_names))]
+    pub(crate) select: Vec<String>,
+    /// Skip this rule (can be repeated or comma-separated)
+    #[arg(long, value_name = "RULE", help_heading = "Rules", value_delimiter = ',', add = ArgValueCandidates::new(completions::rule_names))]
+    pub(crate) ignore: Vec<String>,
+    /// Set the severity of a rule: error, warning, note, off (can be repeated or comma-separated)
+    #[arg(
+        long,
+        value_name = "RULE=LEVEL",
+        help_heading = "Rules",
+        value_delimiter = ','
+    )]
+    pub(crate) severity: Vec<String>,
+    /// Lowest severity that fails the run: error, warning, note (default: error)
+    #[arg(long, value_name = "LEVEL", help_heading = "Rules")]
+    pub(crate) fail_on: Option<String>,
+    /// Ignore configuration files
+    #[arg(long, help_heading = "Rules")]
+    pub(crate) no_config: bool,
+    /// Output format: full, concise, json, github, sarif (default: full)
+    #[arg(
+        long,
+        value_name = "FORMAT",
+        default_value = "full",
+        hide_possible_values = true,
+        hide_default_value = true,
+        help_heading = "Output"
+    )]
+    pub(crate) format: FormatArg,
+    /// Same as `--format json`
+    #[arg(long, help_heading = "Output", conflicts_with = "format")]
+    pub(crate) json: bool,
+    /// Print the number of findings per rule instead of the findings
+    #[arg(long, help_heading = "Output")]
+    pub(crate) statistics: bool,
+    /// Watch for changes and check again
+    #[arg(long, help_heading = "Output")]
+    pub(crate) watch: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum FormatArg {
+    Full,
+    Concise,
+    Json,
+    Github,
+    Sarif,
+}
 
 /// Maximum number of files listed after `--fix`.
 const MOST_NAMED: usize = 20;
@@ -81,7 +167,7 @@ fn settings(
     if args.no_config {
         Ok(Default::default())
     } else {
-        library::settings(environment)
+        visible_skills::settings(environment)
     }
 }
 
@@ -208,8 +294,8 @@ fn sources(
         return Ok(None);
     }
     if typed.is_empty() {
-        library::check_flags(global)?;
-        let roots = validation::visible_roots(&library::place(global, config, environment));
+        visible_skills::check_flags(global)?;
+        let roots = validation::visible_roots(&visible_skills::place(global, config, environment));
         if roots.is_empty() {
             return Err(Failure::new("no skills are visible from here")
                 .hint("check the current folder with `prowess validate .`")
@@ -338,7 +424,11 @@ impl Surface for Screen<'_> {
     /// A standard folder such as `.agents/skills` may be empty; other folders may not.
     fn may_be_empty(&self, folder: &Path) -> bool {
         let find = || {
-            validation::visible_roots(&library::place(self.global, self.config, self.environment))
+            validation::visible_roots(&visible_skills::place(
+                self.global,
+                self.config,
+                self.environment,
+            ))
         };
         self.roots
             .get_or_init(find)

@@ -2,20 +2,52 @@
 
 use std::path::Path;
 
-use anstyle::AnsiColor;
+use clap::Args;
+use clap_complete::{ArgValueCandidates, ArgValueCompleter};
 use prowess::inspect::{self, Answer, Question};
 use prowess_catalog::{Catalog, CatalogEntry, SkillForm, SkillNotFound, SkillVisibility};
-use prowess_diag::{sanitize, wording};
-use prowess_registry::fs::scopes;
+use prowess_diag::{sanitize, theme, wording};
+use prowess_registry::fs::skill_folders;
 use prowess_search::SearchQuery;
 use serde_json::json;
 
-use super::{prompt, targets};
-use crate::args::{GlobalArgs, WhyArgs};
+use super::prompt;
+use crate::args::GlobalArgs;
+use crate::commands::completions;
 use crate::env::Environment;
-use crate::library::{Library, not_found};
-use crate::output::{Exit, Failure, Printer, bold, wrap};
-use crate::setup::Setup;
+use crate::output::{Exit, Failure, Printer, wrap};
+use crate::runtime_setup::Setup;
+use crate::targets;
+use crate::visible_skills::{Library, not_found};
+
+#[derive(Debug, Args)]
+#[command(
+    about = "Explain why a skill is listed, hidden, omitted or not found\n\nThe exit code is 1 if models cannot see the skill. With `--session`, explains a turn of a session.",
+    after_help = "\
+Examples:
+  prowess why release-notes                          explain its visibility
+  prowess why release-notes --query \"what changed\"   explain its rank"
+)]
+pub(crate) struct WhyArgs {
+    /// Name of a skill, optionally qualified (e.g. `user:pdf`), or its folder
+    #[arg(value_name = "NAME|PATH", required_unless_present = "session", add = ArgValueCompleter::new(completions::skills_and_paths))]
+    pub(crate) name: Option<String>,
+    /// Explain a turn of this session: tools, skills, decisions, cost
+    #[arg(long, value_name = "ID", conflicts_with_all = ["name", "query", "agent", "json"])]
+    pub(crate) session: Option<String>,
+    /// Turn to explain (default: the last)
+    #[arg(long, value_name = "N", requires = "session")]
+    pub(crate) turn: Option<u32>,
+    /// Show its rank for this query
+    #[arg(long, value_name = "WORDS")]
+    pub(crate) query: Option<String>,
+    /// Explain for this configured agent
+    #[arg(long, value_name = "AGENT", add = ArgValueCandidates::new(completions::agents))]
+    pub(crate) agent: Option<String>,
+    /// Print as JSON
+    #[arg(long, help_heading = "Output")]
+    pub(crate) json: bool,
+}
 
 /// Width of the label column.
 const COLUMN: usize = 12;
@@ -128,7 +160,7 @@ fn at_path<'a>(catalog: &'a Catalog, path: &Path) -> Option<&'a CatalogEntry> {
 
 /// Explains which folders are searched, and how to make the skill visible.
 fn unseen(fault: &SkillNotFound) -> Failure {
-    let folders = wording::all(scopes::SKILL_FOLDERS.iter().map(wording::tick));
+    let folders = wording::all(skill_folders::SKILL_FOLDERS.iter().map(wording::tick));
     let searched = format!(
         "skills are loaded from {folders} in the current folder, its parents up to the repository root, and your home folder"
     );
@@ -172,8 +204,8 @@ fn unseen(fault: &SkillNotFound) -> Failure {
 
 /// Formats the answers, one per line.
 fn text(name: &str, answers: &[Answer], printer: &Printer) -> String {
-    let cyan = bold(AnsiColor::Cyan);
-    let mut text = format!("{cyan}{}{cyan:#}\n", sanitize::line(name));
+    let accent = theme::bold(theme::ACCENT);
+    let mut text = format!("{accent}{}{accent:#}\n", sanitize::line(name));
     for answer in answers {
         let room = printer.text_width().saturating_sub(COLUMN + 2).max(20);
         let lines = wrap(&sanitize::line(&answer.text), room);

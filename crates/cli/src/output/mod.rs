@@ -2,19 +2,19 @@
 //!
 //! This module only formats. It knows neither skills nor arguments nor environment variables.
 
-mod aside;
 mod exit;
 mod failure;
-mod foreign;
 pub(crate) mod help;
 mod printer;
 mod progress;
+mod stderr;
 mod table;
+mod untrusted;
 
-pub(crate) use aside::Aside;
 pub(crate) use exit::{Exit, leave};
 pub(crate) use failure::Failure;
-pub(crate) use foreign::Foreign;
-pub(crate) use printer::{Look, Printer, bold, json_line, wrap};
+pub(crate) use printer::{Look, Printer, json_line, wrap};
 pub(crate) use progress::Progress;
+pub(crate) use stderr::Aside;
 pub(crate) use table::{Cell, Table, cut};
+pub(crate) use untrusted::Foreign;

@@ -4,14 +4,13 @@ use std::cell::Cell;
 use std::io::{IsTerminal, Write};
 
 use anstream::{AutoStream, ColorChoice};
-use anstyle::{AnsiColor, Style};
 use prowess_diag::render::wrap::{hang, words};
 use prowess_diag::render::{diff, full};
-use prowess_diag::{LineIndex, sanitize};
+use prowess_diag::{LineIndex, sanitize, theme};
 
-use crate::output::aside::Aside;
 use crate::output::failure::Failure;
-use crate::output::foreign::Foreign;
+use crate::output::stderr::Aside;
+use crate::output::untrusted::Foreign;
 
 /// Maximum width of running text.
 const MAX_WIDTH: usize = 120;
@@ -187,15 +186,18 @@ impl Printer {
     pub(crate) fn note(&self, text: &str, hint: &str) {
         if self.look.quiet == 0 {
             self.say(&sanitize::line(text), 2);
-            let cyan = bold(AnsiColor::Cyan);
-            self.say(&format!("{cyan}hint{cyan:#}: {}", sanitize::line(hint)), 6);
+            let accent = theme::bold(theme::ACCENT);
+            self.say(
+                &format!("{accent}hint{accent:#}: {}", sanitize::line(hint)),
+                6,
+            );
         }
     }
 
     /// Prints a warning.
     pub(crate) fn warn(&self, text: &str) {
         if self.look.quiet == 0 {
-            let style = bold(AnsiColor::Yellow);
+            let style = theme::bold(theme::WARNING);
             self.say(
                 &format!("{style}warning{style:#}: {}", sanitize::line(text)),
                 9,
@@ -239,15 +241,18 @@ impl Printer {
         if let Some(report) = &error.report {
             self.findings(report);
         }
-        let red = bold(AnsiColor::Red);
-        let mut text = format!("{red}error{red:#}: {}", sanitize::line(&error.message));
+        let bad = theme::bold(theme::BAD);
+        let mut text = format!("{bad}error{bad:#}: {}", sanitize::line(&error.message));
         if let Some(cause) = &error.cause {
             text.push_str(&format!(": {}", sanitize::line(cause)));
         }
         self.say(&text, 7);
-        let cyan = bold(AnsiColor::Cyan);
+        let accent = theme::bold(theme::ACCENT);
         for hint in &error.hints {
-            self.say(&format!("{cyan}hint{cyan:#}: {}", sanitize::line(hint)), 6);
+            self.say(
+                &format!("{accent}hint{accent:#}: {}", sanitize::line(hint)),
+                6,
+            );
         }
     }
 
@@ -271,11 +276,6 @@ impl Printer {
         let _ =
             AutoStream::new(std::io::stderr().lock(), self.look.color).write_all(text.as_bytes());
     }
-}
-
-/// Returns a bold style in one of the 16 colours.
-pub(crate) fn bold(color: AnsiColor) -> Style {
-    color.on_default().bold()
 }
 
 fn columns(stream: &(impl IsTerminal + std::os::fd::AsFd)) -> Option<usize> {

@@ -1,7 +1,7 @@
 //! Tables with aligned columns.
 
 use anstyle::Style;
-use prowess_diag::sanitize;
+use prowess_diag::{sanitize, theme};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use super::printer::wrap;
@@ -113,7 +113,7 @@ impl Table {
                     .max((*widest).min(ROOM_FOR_LAST));
             }
         }
-        let strong = Style::new().bold();
+        let strong = theme::STRONG;
         let is_number = |column: usize| {
             self.rows
                 .first()

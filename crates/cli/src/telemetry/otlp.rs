@@ -19,7 +19,7 @@ use tracing::Subscriber;
 use tracing_opentelemetry::OpenTelemetryLayer;
 use tracing_subscriber::registry::LookupSpan;
 
-use crate::setup::Variables;
+use crate::runtime_setup::Variables;
 
 /// Timeout of the collector, so that it does not delay the end of the program.
 const PATIENCE: Duration = Duration::from_secs(5);

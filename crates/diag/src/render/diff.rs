@@ -2,11 +2,11 @@
 
 use similar::{Algorithm, DiffOp, DiffTag, capture_diff_slices, group_diff_ops};
 
-use anstyle::{AnsiColor, Style};
+use anstyle::Style;
 
 use super::fit::{self, Change};
 use super::full::{LONGEST_LINE, RenderOptions};
-use crate::sanitize;
+use crate::{sanitize, theme};
 
 /// Number of unchanged lines shown around a change.
 const CONTEXT: usize = 3;
@@ -107,10 +107,10 @@ fn is_change(line: &str, mark: char) -> bool {
 fn print(result: &mut String, line: &str, color: bool) {
     let style = match line.as_bytes() {
         _ if !color => Style::new(),
-        _ if is_head(line) => Style::new().bold(),
-        [b'@', ..] => AnsiColor::Cyan.on_default(),
-        [b'-', ..] => AnsiColor::Red.on_default(),
-        [b'+', ..] => AnsiColor::Green.on_default(),
+        _ if is_head(line) => theme::STRONG,
+        [b'@', ..] => theme::ACCENT.on_default(),
+        [b'-', ..] => theme::BAD.on_default(),
+        [b'+', ..] => theme::GOOD.on_default(),
         _ => Style::new(),
     };
     result.push_str(&format!("{style}{line}{style:#}\n"));

@@ -2,16 +2,15 @@
 
 use std::ops::Range;
 
-use annotate_snippets::renderer::{
-    DEFAULT_ERROR_STYLE, DEFAULT_HELP_STYLE, DEFAULT_NOTE_STYLE, DEFAULT_WARNING_STYLE, DecorStyle,
-};
+use annotate_snippets::renderer::DecorStyle;
 use annotate_snippets::{AnnotationKind, Group, Level, Origin, Patch, Renderer, Snippet};
 
 use anstyle::Style;
 
 use super::fit::{self, Change};
 use super::{preview, wrap};
-use crate::{Diagnostic, FileReport, Fix, LineIndex, Severity, Span, sanitize, wording};
+use crate::theme::HELP;
+use crate::{Diagnostic, FileReport, Fix, LineIndex, Severity, Span, sanitize, theme, wording};
 
 /// Longer lines are not quoted; only their position is shown.
 pub(super) const LONGEST_LINE: usize = 4096;
@@ -35,18 +34,9 @@ pub struct RenderOptions {
     pub width: Option<usize>,
 }
 
-/// Returns the style of a severity in coloured output.
-pub fn style(severity: Severity) -> Style {
-    match severity {
-        Severity::Error => DEFAULT_ERROR_STYLE,
-        Severity::Warning => DEFAULT_WARNING_STYLE,
-        Severity::Note => DEFAULT_NOTE_STYLE,
-    }
-}
-
 /// Returns a help line in colour, wrapped at `width`.
 pub fn help(text: &str, width: Option<usize>) -> String {
-    let line = format!("{DEFAULT_HELP_STYLE}help{DEFAULT_HELP_STYLE:#}: {text}");
+    let line = format!("{HELP}help{HELP:#}: {text}");
     wrap::hang(&line, width.unwrap_or(usize::MAX), "help: ".len()) + "\n"
 }
 
@@ -93,7 +83,7 @@ pub fn finding(
     if let Some([shown, real]) = moved {
         text = text.replacen(&shown, &real, 1);
     }
-    let style = style(diagnostic.severity);
+    let style = theme::severity(diagnostic.severity);
     let style = if options.color { style } else { Style::new() };
     fit::mark(&lay_out(&text, label, options.width, style), options.color)
 }

@@ -1,13 +1,11 @@
 //! Shows a change as removed and added lines, for changes that a marked line cannot show: those
 //! that span lines, change only whitespace, or only add text.
 
-use annotate_snippets::renderer::{
-    DEFAULT_ADDITION_STYLE, DEFAULT_LINE_NUM_STYLE, DEFAULT_REMOVAL_STYLE,
-};
 use anstyle::Style;
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 
 use super::fit::Change;
+use crate::theme;
 
 /// Unchanged runs between changes are shown only up to this length.
 const MOST_KEPT: usize = 3;
@@ -63,7 +61,7 @@ pub(super) fn lines(text: &str, changes: &[Change], line: usize, color: bool) ->
         .to_string()
         .len();
     let pick = |style: Style| if color { style } else { Style::new() };
-    let number = pick(DEFAULT_LINE_NUM_STYLE);
+    let number = pick(theme::LINE_NUMBER);
     let bar = format!("{number}{:width$} |{number:#}\n", "");
     let mut result = bar.clone();
     let mut row = |at: usize, mark: char, style: Style, content: &str| {
@@ -83,7 +81,7 @@ pub(super) fn lines(text: &str, changes: &[Change], line: usize, color: bool) ->
         };
         result.push_str(&format!("{marked}{content}\n"));
     };
-    let (removal, addition) = (pick(DEFAULT_REMOVAL_STYLE), pick(DEFAULT_ADDITION_STYLE));
+    let (removal, addition) = (pick(theme::REMOVED), pick(theme::ADDED));
     let operations = capture_diff_slices(Algorithm::Myers, &old, &new);
     let last = operations.len().saturating_sub(1);
     for (index, operation) in operations.iter().enumerate() {

@@ -3,7 +3,7 @@
 use prowess_diag::{Fix, TextEdit};
 
 use super::{FindingSink, LintFinding, LintSubject, RuleLevels, line_break};
-use crate::notation;
+use crate::key_notation;
 use prowess_spec::identity;
 use prowess_spec::name;
 use prowess_spec::problem::ProblemKind;
@@ -41,8 +41,8 @@ fn check(skill: &LintSubject<'_>, out: &mut FindingSink<'_>) {
     } else if first.trim() == "+++" {
         finding = finding
             .label("this is TOML; a skill needs YAML between two `---` lines")
-            .fix(notation::from_toml(parsed.text));
-    } else if let Some(end) = notation::leading_keys(parsed.text) {
+            .fix(key_notation::from_toml(parsed.text));
+    } else if let Some(end) = key_notation::leading_keys(parsed.text) {
         let eol = line_break(parsed.text);
         let before = if parsed.text[..end].ends_with('\n') {
             ""

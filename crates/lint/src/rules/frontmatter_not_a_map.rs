@@ -1,7 +1,7 @@
 //! Frontmatter that is empty, a list or a single value.
 
 use super::{FindingSink, LintFinding, LintSubject, RuleLevels, frontmatter_start};
-use crate::notation;
+use crate::key_notation;
 use prowess_spec::problem::ProblemKind;
 
 rule!(
@@ -24,7 +24,7 @@ fn check(skill: &LintSubject<'_>, out: &mut FindingSink<'_>) {
                 LintFinding::at(span, "the frontmatter must be a YAML mapping")
                     .label(format!("it is {found}"))
                     .fix_or_help(
-                        notation::plain_keys(parsed),
+                        key_notation::plain_keys(parsed),
                         "write one `key: value` pair per line, at least `name` and `description`",
                     ),
             );

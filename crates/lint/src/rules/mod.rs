@@ -7,7 +7,7 @@
 use prowess_diag::{Fix, Span, TextEdit, wording};
 
 use crate::check::{FindingSink, LintFinding, LintSubject};
-use crate::notation;
+use crate::key_notation;
 use crate::profile::RuleLevels;
 use prowess_spec::manifest::Manifest;
 use prowess_spec::parse::ParsedSkill;
@@ -249,7 +249,7 @@ fn complete_frontmatter<'a>(
     // Keys in another notation are present, although they were not read.
     let present = parsed.yaml.is_some()
         && !parsed.manifest.incomplete
-        && !(entries.is_empty() && notation::plain_keys(parsed).is_some());
+        && !(entries.is_empty() && key_notation::plain_keys(parsed).is_some());
     present.then_some((parsed, &parsed.manifest))
 }
 

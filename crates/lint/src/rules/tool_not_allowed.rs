@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use prowess_diag::Span;
 
 use super::{FindingSink, LintFinding, LintSubject, RuleLevels};
-use crate::vocabulary::TOOLS;
+use crate::known_tools::TOOLS;
 use prowess_spec::body::BodyItemKind;
 
 rule!(

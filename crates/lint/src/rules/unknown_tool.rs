@@ -3,7 +3,7 @@
 use prowess_diag::{Fix, TextEdit, suggest, wording};
 
 use super::{FindingSink, LintFinding, LintSubject, RuleLevels};
-use crate::vocabulary::TOOLS;
+use crate::known_tools::TOOLS;
 use prowess_spec::tool_pattern::ToolPattern;
 
 rule!(

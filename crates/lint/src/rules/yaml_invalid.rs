@@ -1,7 +1,7 @@
 //! YAML that cannot be repaired.
 
 use super::{FindingSink, LintFinding, LintSubject, RuleLevels};
-use crate::notation;
+use crate::key_notation;
 use prowess_spec::problem::ProblemKind;
 
 rule!(
@@ -133,7 +133,7 @@ fn check(skill: &LintSubject<'_>, out: &mut FindingSink<'_>) {
             let message = meaning.map_or(message.as_str(), |(_, message, _)| message);
             let finding =
                 LintFinding::at(problem.span, format!("invalid YAML: {message}")).label(lost);
-            let fix = notation::plain_keys(parsed).filter(|_| key.is_none());
+            let fix = key_notation::plain_keys(parsed).filter(|_| key.is_none());
             out.report(match meaning {
                 Some((.., help)) => finding.fix_or_help(fix, *help),
                 None => finding.fix(fix),

@@ -10,11 +10,11 @@
 //! the next use, after a backoff that grows while it keeps failing. A request that was pending when
 //! the server exited is not repeated, because it may have had effects.
 
-mod guard;
+mod connection;
 mod http;
-mod link;
-mod program;
+mod request_limit;
 mod skills;
+mod stdio;
 mod tools;
 
 use std::path::PathBuf;
@@ -27,10 +27,10 @@ use prowess_http::HttpClient;
 use prowess_registry::{Registry, SkillSource};
 use prowess_tools::Tool;
 
-pub(crate) use link::Link;
-pub use link::LinkError;
-pub use program::harmless;
+pub(crate) use connection::Link;
+pub use connection::LinkError;
 use skills::ServerSkills;
+pub use stdio::harmless;
 use tools::RemoteTool;
 
 /// Timeout for starting a server and listing what it offers.

@@ -16,7 +16,7 @@ use rmcp::model::{
 };
 use serde_json::{Value, json};
 
-use super::link::{Link, LinkError};
+use super::connection::{Link, LinkError};
 
 /// Maximum number of skills of a server.
 const MAX_SKILLS: usize = 10_000;

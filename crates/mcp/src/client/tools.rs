@@ -19,7 +19,7 @@ use rmcp::model::{
 };
 use serde_json::{Value, json};
 
-use super::link::{Link, LinkError};
+use super::connection::{Link, LinkError};
 
 /// Maximum number of tools of a server.
 const MAX_TOOLS: usize = 512;

@@ -22,11 +22,11 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::ask::working;
+use super::elicitation::working;
+use super::elicitation_rounds::{self, Rounds};
 use super::notify::{self, Hub, Watched};
 use super::prompts::Declared;
 use super::resource_index::ResourceIndex;
-use super::rounds::{self, Rounds};
 use super::run_skill::{self, RUN_SKILL};
 use super::session::{MAX_FOLLOWED, Session};
 use super::skills::{self, FRESH_MS, Hints};
@@ -402,7 +402,7 @@ impl ServerHandler for Handler {
             };
             return Ok(called?.into());
         }
-        if rounds::can_answer(&context) {
+        if elicitation_rounds::can_answer(&context) {
             let asked = Rounds::new(
                 request.request_state.as_deref(),
                 request.input_responses.as_ref(),
@@ -412,7 +412,7 @@ impl ServerHandler for Handler {
             let work = move |tool_context: &ToolContext| {
                 tools::call(&shared.tools, tool_context, &session, &name, &input)
             };
-            return match rounds::working(&self.tool_context, asked, work).await? {
+            return match elicitation_rounds::working(&self.tool_context, asked, work).await? {
                 Ok(called) => Ok(called?.into()),
                 Err(required) => Ok(required.into()),
             };

@@ -32,7 +32,7 @@ use tokio::time::{Instant, Sleep};
 use tokio_util::sync::CancellationToken;
 
 use super::handler::Handler;
-use super::lines::{MAX_DEPTH, is_too_deep};
+use super::json_lines::{MAX_DEPTH, is_too_deep};
 use super::{ServeError, Server};
 
 /// Path of the MCP endpoint.

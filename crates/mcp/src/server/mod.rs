@@ -1,17 +1,17 @@
 //! MCP server that offers skills to any client.
 
-mod ask;
 pub(crate) mod auth;
+mod elicitation;
+mod elicitation_rounds;
 mod handler;
 pub(crate) mod http;
 mod instructions;
-mod lines;
+mod json_lines;
 mod notify;
-mod pages;
+mod paging;
 mod prompts;
 mod resource_index;
 mod resources;
-mod rounds;
 mod run_skill;
 mod session;
 mod skills;
@@ -29,7 +29,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::sync::CancellationToken;
 
 use self::handler::{Handler, Shared};
-use self::lines::Lines;
+use self::json_lines::Lines;
 use self::run_skill::RunSkill;
 
 /// Options of a server.

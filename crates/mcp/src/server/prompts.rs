@@ -17,7 +17,7 @@ use rmcp::model::{
 };
 use serde_json::{Value, json};
 
-use super::pages::{self, Page};
+use super::paging::{self, Page};
 use super::resource_index::{ResourceIndex, ServedSkill};
 use super::resources::TEMPLATE;
 
@@ -65,10 +65,10 @@ pub(crate) fn list(
     declared: &Declared,
     cursor: Option<&str>,
 ) -> Result<ListPromptsResult, ErrorData> {
-    let from = pages::place(cursor)?;
+    let from = paging::place(cursor)?;
     let skills = resource_index.now();
     let seen = skills.after(&from).filter(|served| served.for_people);
-    let Page { items, next } = pages::page(seen, PROMPTS, |served| &served.root);
+    let Page { items, next } = paging::page(seen, PROMPTS, |served| &served.root);
     let prompts = items.into_iter().map(|served| {
         let names = declared.of(&tool_context.services.registry, served);
         let description = one_line(&served.skill.description);

@@ -15,7 +15,7 @@ use rmcp::model::{
 };
 use serde_json::json;
 
-use super::pages::{self, Page};
+use super::paging::{self, Page};
 use super::resource_index::{FileFault, MAIN, ResourceIndex, ServedSkill, ServedSkills};
 use super::session::Session;
 use crate::wire::digest_text;
@@ -33,10 +33,10 @@ pub(crate) fn list(
     cursor: Option<&str>,
     with_index: bool,
 ) -> Result<ListResourcesResult, ErrorData> {
-    let from = pages::place(cursor)?;
+    let from = paging::place(cursor)?;
     let skills = resource_index.now();
     let seen = skills.after(&from).filter(|served| served.for_models);
-    let Page { items, next } = pages::page(seen, RESOURCES, |served| &served.root);
+    let Page { items, next } = paging::page(seen, RESOURCES, |served| &served.root);
     let mut resources: Vec<Resource> = items.into_iter().map(resource).collect();
     if with_index && from.is_empty() {
         let index = Resource::new(INDEX, "index.json")

@@ -14,7 +14,7 @@ use rmcp::{ErrorData, RoleServer};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
-use super::ask::{self, Asker};
+use super::elicitation::{self, Asker};
 
 /// Name of the tool.
 pub(crate) const RUN_SKILL: &str = "run_skill";
@@ -114,7 +114,7 @@ pub(crate) async fn run(
     let (reports, mut waiting) = mpsc::channel(MOST_REPORTS);
     let engine = with(
         engine,
-        ask::can_ask(context).then_some(asker),
+        elicitation::can_ask(context).then_some(asker),
         Reports { sender: reports },
     )
     .map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
@@ -124,7 +124,7 @@ pub(crate) async fn run(
     let finished = loop {
         tokio::select! {
             finished = &mut running => break finished,
-            Some(asked) = questions.recv() => ask::put(context, asked).await,
+            Some(asked) = questions.recv() => elicitation::put(context, asked).await,
             Some(message) = waiting.recv() => {
                 count += 1.0;
                 report(context, count, message).await;

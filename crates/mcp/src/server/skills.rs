@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rmcp::ErrorData;
 use serde_json::{Map, Value, json};
 
-use super::pages::{self, Page};
+use super::paging::{self, Page};
 use super::resource_index::{Fault, ResourceIndex, ServedFiles, ServedSkill};
 use super::resources::mime_type;
 use super::session::Session;
@@ -32,10 +32,10 @@ pub(crate) fn list(
     cursor: Option<&str>,
     hints: Hints,
 ) -> Result<Value, ErrorData> {
-    let from = pages::place(cursor)?;
+    let from = paging::place(cursor)?;
     let all = resource_index.now();
     let seen = all.after(&from).filter(|served| served.for_models);
-    let Page { items, next } = pages::page(seen, SKILLS, |served| &served.root);
+    let Page { items, next } = paging::page(seen, SKILLS, |served| &served.root);
     let mut skills = Vec::new();
     let mut omitted = Vec::new();
     for served in items {
@@ -90,7 +90,7 @@ pub(crate) fn directory(
     cursor: Option<&str>,
     hints: Hints,
 ) -> Result<Value, ErrorData> {
-    let from = pages::place(cursor)?;
+    let from = paging::place(cursor)?;
     let skills = resource_index.now();
     let none = || {
         let text = format!("folder not found: `{address}`");
@@ -106,7 +106,7 @@ pub(crate) fn directory(
     }
     let children = contents.children(&folder).ok_or_else(none)?;
     let rest = children.into_iter().filter(|(name, _)| **name > *from);
-    let Page { items, next } = pages::page(rest, CHILDREN, |(name, _)| name);
+    let Page { items, next } = paging::page(rest, CHILDREN, |(name, _)| name);
     let resources: Vec<Value> = items
         .into_iter()
         .map(|(name, file)| {

@@ -2,13 +2,13 @@
 
 use std::path::PathBuf;
 
-use prowess_registry::fs::{nested, scopes};
+use prowess_registry::fs::{nested, skill_folders};
 use prowess_registry::{Holds, Place};
 
 /// Returns all existing folders that may contain skills.
 pub fn visible_roots(place: &Place) -> Vec<PathBuf> {
     let (nested, _) = nested::nested_roots(place);
-    scopes::roots(place)
+    skill_folders::roots(place)
         .into_iter()
         .chain(nested)
         .filter(|root| root.holds == Holds::Skills && root.path.is_dir())

@@ -1,12 +1,12 @@
 //! Skills in folders: locations, discovery, reading and watching.
 
-pub mod commands;
 mod entries;
 mod location;
 pub mod nested;
 pub mod package;
 pub mod read;
-pub mod scopes;
+pub mod skill_folders;
+pub mod slash_commands;
 pub mod source;
 pub mod walk;
 pub mod watch;

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use prowess_catalog::Scope;
 
-use super::scopes::{self, Holds, Place, Root, SKILL_FOLDERS};
+use super::skill_folders::{self, Holds, Place, Root, SKILL_FOLDERS};
 use super::walk::{Notice, SKIPPED};
 
 /// Maximum depth below the current folder.
@@ -18,7 +18,9 @@ const MAX_ENTRIES: usize = 200_000;
 pub fn nested_roots(place: &Place) -> (Vec<Root>, Vec<Notice>) {
     let mut roots = Vec::new();
     let current = &place.current;
-    if scopes::repository(current).is_none() || Some(current.as_path()) == place.home.as_deref() {
+    if skill_folders::repository(current).is_none()
+        || Some(current.as_path()) == place.home.as_deref()
+    {
         return (roots, Vec::new());
     }
     let vendors: Vec<&str> = SKILL_FOLDERS

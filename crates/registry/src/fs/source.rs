@@ -13,9 +13,9 @@ use prowess_spec::{ParsedSkill, ReadFault, parse};
 
 use super::location::{below, escape, folder_of, id_path, unescape};
 use super::read::{self, Found, read_path};
-use super::scopes::{self, Holds, Place, Root};
+use super::skill_folders::{self, Holds, Place, Root};
 use super::walk::{Notice, Seen, Visit, WalkOptions, walk_with};
-use super::{commands, nested};
+use super::{nested, slash_commands};
 use crate::cache::{Cache, was_at_rest};
 use crate::digest::FactKind;
 use crate::resource::{Resource, ResourceError, SkillFolder};
@@ -126,7 +126,7 @@ impl FileSource {
     }
 
     fn all_roots(&self) -> (Vec<Root>, Vec<Notice>) {
-        let mut roots = scopes::roots(&self.place);
+        let mut roots = skill_folders::roots(&self.place);
         if !self.options.nested || self.place.only.is_some() {
             return (roots, Vec::new());
         }
@@ -135,7 +135,7 @@ impl FileSource {
         let at = after_project.unwrap_or(roots.len());
         let new = found
             .into_iter()
-            .filter(|new| !scopes::contains(&roots, &new.path));
+            .filter(|new| !skill_folders::contains(&roots, &new.path));
         let new: Vec<Root> = new.collect();
         roots.splice(at..at, new);
         (roots, notices)
@@ -262,7 +262,7 @@ impl FileSource {
             let path = &prepared.root.path;
             match prepared.root.holds {
                 Holds::Commands => {
-                    let (files, mut found) = commands::command_files(path);
+                    let (files, mut found) = slash_commands::command_files(path);
                     notices.append(&mut found);
                     for (file, name) in files {
                         collector.single_file(index, &file, SkillForm::Command, Some(&name));
@@ -431,7 +431,9 @@ impl Orders {
         if !root.nested.is_empty() {
             // Skills of different nested folders never share a name; within one folder the table
             // decides.
-            let vendors = scopes::SKILL_FOLDERS.iter().map(|folder| &folder[1..]);
+            let vendors = skill_folders::SKILL_FOLDERS
+                .iter()
+                .map(|folder| &folder[1..]);
             let mut vendors = vendors.map(|folder| folder.split('/').next());
             let vendor = vendors.position(|vendor| vendor == Some(&root.vendor));
             return Self::ROOM * Scope::ALL.len() + vendor.unwrap_or_default();
@@ -754,7 +756,7 @@ impl Collector<'_> {
             .symlink_metadata()
             .is_ok_and(|facts| facts.is_symlink());
         let is_inside = |real: PathBuf| {
-            let project = scopes::repository(&prepared.real).unwrap_or(&prepared.real);
+            let project = skill_folders::repository(&prepared.real).unwrap_or(&prepared.real);
             let folder = path
                 .parent()
                 .and_then(|folder| std::fs::canonicalize(folder).ok());

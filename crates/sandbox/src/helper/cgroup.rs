@@ -6,7 +6,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::spec::Spec;
+use crate::protocol::Spec;
 
 /// The groups of the command.
 pub(super) struct Group {

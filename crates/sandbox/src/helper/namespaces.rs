@@ -21,9 +21,9 @@ use rustix::process::{DumpableBehavior, Signal, WaitOptions};
 use rustix::thread::UnshareFlags;
 
 use super::supervise::{self, refused};
+use crate::capabilities;
 use crate::error::Step;
-use crate::sandbox::capabilities;
-use crate::spec::{self, Mount, Namespaces, Report, Spec};
+use crate::protocol::{self, Mount, Namespaces, Report, Spec};
 use crate::sys::{self, Forked, MountAttributes};
 
 /// Size of each folder that exists only inside, in bytes.
@@ -114,7 +114,7 @@ fn root(wanted: &Namespaces, reporter: &io::PipeWriter) -> Result<(), Report> {
     for step in &wanted.mounts {
         let source = match step {
             Mount::Read(path) | Mount::Write(path) | Mount::Pin(path) => {
-                Some(clone_tree(&spec::path(path))?)
+                Some(clone_tree(&protocol::path(path))?)
             }
             _ => None,
         };
@@ -151,9 +151,9 @@ fn root(wanted: &Namespaces, reporter: &io::PipeWriter) -> Result<(), Report> {
         let failed = |error: io::Error| failed(&step.to_string(), &error);
         match step {
             Mount::Link { path, target } => {
-                let path = spec::path(path);
+                let path = protocol::path(path);
                 parents(&path).map_err(failed)?;
-                std::os::unix::fs::symlink(spec::path(target), path).map_err(failed)?;
+                std::os::unix::fs::symlink(protocol::path(target), path).map_err(failed)?;
             }
             Mount::Proc => {
                 sys::mount_set(&processes, MountAttributes::NoPrograms, true).map_err(failed)?;
@@ -163,10 +163,10 @@ fn root(wanted: &Namespaces, reporter: &io::PipeWriter) -> Result<(), Report> {
                 dev(&devices).map_err(failed)?;
                 closed.push("/dev".into());
             }
-            Mount::Scratch(path) => scratch(&spec::path(path)).map_err(failed)?,
-            Mount::Folder(path) => std::fs::create_dir_all(spec::path(path)).map_err(failed)?,
+            Mount::Scratch(path) => scratch(&protocol::path(path)).map_err(failed)?,
+            Mount::Folder(path) => std::fs::create_dir_all(protocol::path(path)).map_err(failed)?,
             Mount::Text { path, content } => {
-                let path = spec::path(path);
+                let path = protocol::path(path);
                 parents(&path).map_err(failed)?;
                 std::fs::write(path, content).map_err(failed)?;
             }
@@ -176,11 +176,11 @@ fn root(wanted: &Namespaces, reporter: &io::PipeWriter) -> Result<(), Report> {
                 attach(&source, read_only).map_err(failed)?;
             }
             Mount::HideFolder(path) => {
-                let path = spec::path(path);
+                let path = protocol::path(path);
                 tmpfs(&path, c"mode=755").map_err(failed)?;
                 closed.push(path);
             }
-            Mount::HideFile(path) => hide_file(&spec::path(path)).map_err(failed)?,
+            Mount::HideFile(path) => hide_file(&protocol::path(path)).map_err(failed)?,
         }
     }
     renew().map_err(|error| failed("/", &error))?;

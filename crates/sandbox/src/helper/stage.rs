@@ -14,7 +14,7 @@ use crate::error::Step;
 use crate::outcome::LayerState;
 #[cfg(target_os = "linux")]
 use crate::outcome::{Layer, LayerStatus};
-use crate::spec::{self, Identity, Report, Spec};
+use crate::protocol::{self, Identity, Report, Spec};
 use crate::sys;
 
 /// Becomes the command. Returns only if a step failed.
@@ -39,15 +39,15 @@ fn steps(
     sys::close_from_at_start(3);
     let bounds = empty_bounds(spec);
     identity(spec).map_err(at(Step::Identity))?;
-    std::env::set_current_dir(spec::path(&spec.cwd)).map_err(at(Step::WorkingFolder))?;
+    std::env::set_current_dir(protocol::path(&spec.cwd)).map_err(at(Step::WorkingFolder))?;
 
     let mut layers = spec.layers.clone();
     confine(spec, bounds, &mut layers)?;
 
-    let ready = spec::frame(&Report::Ready(layers)).map_err(at(Step::Spec))?;
+    let ready = protocol::frame(&Report::Ready(layers)).map_err(at(Step::Spec))?;
     (&*reporter).write_all(&ready).map_err(at(Step::Spec))?;
     let mut words = spec.words.iter().map(|word| OsStr::from_bytes(word));
-    let mut command = Command::new(spec::path(&spec.program));
+    let mut command = Command::new(protocol::path(&spec.program));
     if let Some(name) = words.next() {
         command.arg0(name);
     }
@@ -64,7 +64,7 @@ fn steps(
 fn empty_bounds(spec: &Spec) -> Result<(), Box<str>> {
     #[cfg(target_os = "linux")]
     if spec.capabilities {
-        return crate::sandbox::capabilities::empty_bounds();
+        return crate::capabilities::empty_bounds();
     }
     let _ = spec;
     Ok(())
@@ -77,7 +77,7 @@ fn confine(
     bounds: Result<(), Box<str>>,
     layers: &mut Vec<LayerState>,
 ) -> Result<(), Report> {
-    use crate::sandbox::{capabilities, landlock, seccomp};
+    use crate::{capabilities, landlock, seccomp};
 
     let mut done = |layer, result: Result<(), Box<str>>| {
         let state = match result {

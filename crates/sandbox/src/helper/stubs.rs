@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{FlockOperation, OFlags, flock};
 
-use crate::spec::{self, Stub, StubKind};
+use crate::protocol::{self, Stub, StubKind};
 
 /// These modes mark a placeholder, including one that a killed run left behind.
 const FILE_MODE: u32 = 0o404;
@@ -32,7 +32,7 @@ pub(super) struct Held {
 pub(super) fn hold(stubs: &[Stub]) -> io::Result<Held> {
     let mut held = Held::default();
     for stub in stubs {
-        let path = spec::path(&stub.path);
+        let path = protocol::path(&stub.path);
         if stub.kind == StubKind::Absent {
             // Another run may have created it meanwhile; then it is not this run's to remove.
             if path.symlink_metadata().is_err() {
@@ -174,7 +174,7 @@ mod tests {
             StubKind::File
         };
         Stub {
-            path: spec::bytes(path),
+            path: protocol::bytes(path),
             kind,
         }
     }

@@ -20,8 +20,8 @@ use super::{ARGUMENT, stage, stubs, sweep};
 use crate::error::Step;
 use crate::outcome::End;
 #[cfg(target_os = "linux")]
-use crate::spec::Namespaces;
-use crate::spec::{self, Access, Builder, END, Identity, Mount, Report, Rule, Spec};
+use crate::protocol::Namespaces;
+use crate::protocol::{self, Access, Builder, END, Identity, Mount, Report, Rule, Spec};
 use crate::sys::{self, Forked};
 
 /// Longest time between two collections of orphans.
@@ -43,7 +43,7 @@ pub(super) fn supervise() -> i32 {
     match prepare(&mut control) {
         Ok(()) => 0,
         Err(refused) => {
-            let _ = spec::frame(&refused).and_then(|frame| control.write_all(&frame));
+            let _ = protocol::frame(&refused).and_then(|frame| control.write_all(&frame));
             125
         }
     }
@@ -61,7 +61,7 @@ fn prepare(control: &mut UnixStream) -> Result<(), Report> {
         rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
             .map_err(|error| refused(Step::Session, &error.into()))?;
     }
-    let mut spec: Spec = spec::read_frame(control).map_err(at(Step::Spec))?;
+    let mut spec: Spec = protocol::read_frame(control).map_err(at(Step::Spec))?;
     if spec.identity == Some(Identity::Unused) {
         let unused = UNUSED_USERS
             + rustix::process::getpid()
@@ -73,7 +73,7 @@ fn prepare(control: &mut UnixStream) -> Result<(), Report> {
     let held = stubs::hold(&spec.stubs).map_err(at(Step::Stubs))?;
     if let Some(namespaces) = &mut spec.namespaces {
         namespaces.mounts.retain(|mount| match mount {
-            Mount::Read(path) => held.covers(&spec::path(path)),
+            Mount::Read(path) => held.covers(&protocol::path(path)),
             _ => true,
         });
     }
@@ -81,11 +81,12 @@ fn prepare(control: &mut UnixStream) -> Result<(), Report> {
     let outcome = run(control, &spec);
     drop(scratch);
     for path in held.release() {
-        let removed = spec::frame(&Report::Removed(spec::bytes(path))).map_err(at(Step::Spec))?;
+        let removed =
+            protocol::frame(&Report::Removed(protocol::bytes(path))).map_err(at(Step::Spec))?;
         let _ = control.write_all(&removed);
     }
     let left = outcome?;
-    let clean = spec::frame(&Report::Clean { left }).map_err(at(Step::Spec))?;
+    let clean = protocol::frame(&Report::Clean { left }).map_err(at(Step::Spec))?;
     // The host may be gone.
     let _ = control.write_all(&clean);
     Ok(())
@@ -96,7 +97,7 @@ fn run(control: &mut UnixStream, spec: &Spec) -> Result<u32, Report> {
     let at = |step| move |error: io::Error| refused(step, &error);
     let group = Group::new(spec);
     if !group.limits_processes() && !stage::limits_processes(spec) {
-        let note = spec::frame(&Report::ProcessesUnlimited).map_err(at(Step::Spec))?;
+        let note = protocol::frame(&Report::ProcessesUnlimited).map_err(at(Step::Spec))?;
         let _ = control.write_all(&note);
     }
     let others = stage::others(spec);
@@ -106,7 +107,7 @@ fn run(control: &mut UnixStream, spec: &Spec) -> Result<u32, Report> {
             group.join();
             drop(reports);
             let error = become_command(spec, others, &reporter);
-            let _ = spec::frame(&error).and_then(|frame| (&reporter).write_all(&frame));
+            let _ = protocol::frame(&error).and_then(|frame| (&reporter).write_all(&frame));
             sys::leave(125)
         }
         Forked::Parent(pid) => pid,
@@ -120,7 +121,7 @@ fn run(control: &mut UnixStream, spec: &Spec) -> Result<u32, Report> {
     // In namespaces, the first process there reports the exact end.
     if spec.namespaces.is_none()
         && let Some(end) = end.or(late)
-        && let Ok(frame) = spec::frame(&Report::Ended(end))
+        && let Ok(frame) = protocol::frame(&Report::Ended(end))
     {
         let _ = control.write_all(&frame);
     }
@@ -161,7 +162,7 @@ fn start_bwrap(
     let mut inner = spec.clone();
     inner.stdin = None;
     let mut message = anonymous_file()?;
-    message.write_all(&spec::frame(&inner)?)?;
+    message.write_all(&protocol::frame(&inner)?)?;
     message.rewind()?;
     // These two stay open in `bwrap`, which passes on descriptors that it does not know.
     let message = rustix::io::fcntl_dupfd_cloexec(&message, 10)?;
@@ -182,9 +183,9 @@ fn start_bwrap(
         texts.push(file);
         Ok(shown)
     };
-    let arguments = crate::sandbox::bwrap::arguments(namespaces, helper, &mut text)?;
-    let mut command = Command::new(spec::path(program));
-    command.args(arguments.iter().map(|word| spec::path(word)));
+    let arguments = crate::bwrap::arguments(namespaces, helper, &mut text)?;
+    let mut command = Command::new(protocol::path(program));
+    command.args(arguments.iter().map(|word| protocol::path(word)));
     command.args([ARGUMENT, "inside", &number(&message), &number(&reporter)]);
     Err(command.env_clear().exec())
 }
@@ -198,7 +199,7 @@ pub(super) fn inside(message: &str, reporter: &str) -> i32 {
     let mut message = File::from(sys::take(message));
     let reporter = io::PipeWriter::from(sys::take(reporter));
     rustix::process::umask(Mode::from_raw_mode(0o077));
-    let spec: Spec = match spec::read_frame(&mut message) {
+    let spec: Spec = match protocol::read_frame(&mut message) {
         Ok(spec) => spec,
         Err(error) => {
             say(&reporter, &refused(Step::Spec, &error));
@@ -211,7 +212,7 @@ pub(super) fn inside(message: &str, reporter: &str) -> i32 {
 
 /// Sends a report; a host that is gone needs none.
 pub(super) fn say(reporter: &io::PipeWriter, report: &Report) {
-    let _ = spec::frame(report).and_then(|frame| (&*reporter).write_all(&frame));
+    let _ = protocol::frame(report).and_then(|frame| (&*reporter).write_all(&frame));
 }
 
 /// As the first process in the namespaces, starts the command and reports how it ended. Every other
@@ -331,7 +332,7 @@ fn scratch(spec: &mut Spec) -> io::Result<Option<Scratch>> {
     let Some(base) = &spec.scratch else {
         return Ok(None);
     };
-    let base = spec::path(base).canonicalize()?;
+    let base = protocol::path(base).canonicalize()?;
     let own = rustix::process::getpid().as_raw_nonzero();
     let mut made = Err(io::ErrorKind::AlreadyExists.into());
     for round in 0..1000 {
@@ -348,20 +349,20 @@ fn scratch(spec: &mut Spec) -> io::Result<Option<Scratch>> {
     if let Some(Identity::Fixed(user, group)) = spec.identity {
         std::os::unix::fs::chown(&made.0, Some(user), Some(group))?;
     }
-    let parameter = crate::sandbox::seatbelt::SCRATCH.as_bytes();
+    let parameter = crate::seatbelt::SCRATCH.as_bytes();
     if let Some(word) = spec
         .words
         .iter_mut()
         .take(3)
         .find(|word| *word == parameter)
     {
-        word.extend_from_slice(&spec::bytes(&made.0));
+        word.extend_from_slice(&protocol::bytes(&made.0));
     }
     spec.environment
-        .push((b"TMPDIR".to_vec(), spec::bytes(&made.0)));
+        .push((b"TMPDIR".to_vec(), protocol::bytes(&made.0)));
     if let Some(landlock) = &mut spec.landlock {
         landlock.rules.push(Rule {
-            path: spec::bytes(&made.0),
+            path: protocol::bytes(&made.0),
             access: Access::Write,
         });
     }

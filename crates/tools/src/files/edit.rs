@@ -13,11 +13,11 @@ use memchr::memmem;
 use prowess_diag::render::diff;
 use prowess_diag::wording::{count, shorten, size, tick};
 use prowess_policy::Verdict;
-use prowess_registry::kind::{SAMPLE, binary_kind};
+use prowess_registry::media_type::{SAMPLE, binary_kind};
 use serde_json::{Value, json};
 
 use super::write::change;
-use crate::files::file::{self, Expected, Fault, MAX_WRITTEN};
+use crate::files::open_file::{self, Expected, Fault, MAX_WRITTEN};
 use crate::files::path_guard::{FileAction, PathGuard, ResolvedPath, shown};
 
 /// Maximum number of line numbers listed in an error.
@@ -137,7 +137,7 @@ impl Tool for Edit {
             None => plan()?,
         };
         let expected = Expected::Content(&change.before);
-        file::put(&resolved, expected, &change.after)
+        open_file::put(&resolved, expected, &change.after)
             .map_err(|fault| fault.told(&guard, &resolved, "write"))?;
         Ok(told(&resolved, &change))
     }
@@ -172,7 +172,7 @@ fn plan(
 ) -> Result<Change, ToolError> {
     let failed = |fault: Fault| fault.told(guard, resolved, "edit");
     let name = tick(shown(&resolved.name));
-    let opened = file::open(&resolved.real).map_err(failed)?;
+    let opened = open_file::open(&resolved.real).map_err(failed)?;
     if opened.is_folder {
         return Err(failed(Fault::NotAFile("a folder")));
     }

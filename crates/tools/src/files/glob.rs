@@ -11,7 +11,7 @@ use rustix::fs::{Mode, OFlags};
 use serde_json::{Value, json};
 
 use crate::files::path_guard::shown;
-use crate::files::search::{Search, notes, pattern};
+use crate::files::walk::{Search, notes, pattern};
 
 /// Maximum number of files in a result.
 const MAX_FILES: usize = 500;

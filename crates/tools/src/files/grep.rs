@@ -11,14 +11,14 @@ use crate::{
 };
 use globset::GlobMatcher;
 use prowess_diag::wording::{count, size, tick};
-use prowess_registry::kind::SAMPLE;
+use prowess_registry::media_type::SAMPLE;
 use regex_automata::meta::Regex;
 use regex_automata::util::syntax;
 use serde_json::{Value, json};
 
-use crate::files::file;
+use crate::files::open_file;
 use crate::files::path_guard::shown;
-use crate::files::search::{Found, Search, notes, pattern};
+use crate::files::walk::{Found, Search, notes, pattern};
 
 /// Default maximum number of matches.
 const USUAL_LIMIT: usize = 100;
@@ -203,7 +203,7 @@ struct Finds {
 impl Finds {
     /// Searches a file. Returns `false` to stop the search.
     fn file(&mut self, search: &Search<'_>, found: &Found<'_>) -> bool {
-        let Ok(opened) = file::open(found.real) else {
+        let Ok(opened) = open_file::open(found.real) else {
             return true;
         };
         if opened.is_folder {

@@ -2,21 +2,21 @@
 //!
 //! Seven tools, one file each. Every tool asks the gate before it touches anything. Files are
 //! checked by their real path, with links resolved, and exactly the file that was checked is opened
-//! (`path_guard.rs`, `file.rs`). Commands run in the sandbox. Paths that the sandbox hides from
+//! (`path_guard.rs`, `open_file.rs`). Commands run in the sandbox. Paths that the sandbox hides from
 //! commands, such as private keys and our own folders, are hidden from these tools in every mode.
 
 mod bash;
 mod edit;
-mod file;
 mod glob;
 mod grep;
 mod html;
 mod http_get;
+mod image;
+mod open_file;
 mod path_guard;
-mod picture;
 mod read;
-mod search;
 mod url;
+mod walk;
 mod write;
 
 use std::sync::Arc;

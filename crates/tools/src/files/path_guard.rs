@@ -2,7 +2,7 @@
 //!
 //! A path is resolved once, including links. The gate checks the resolved path; rules about the
 //! path as written also apply if they are stricter. The file is then opened without following links
-//! (`file.rs`), so it is exactly the file that was checked.
+//! (`open_file.rs`), so it is exactly the file that was checked.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::FileType;
@@ -14,7 +14,7 @@ use crate::{Judging, Loaded, ToolContext, ToolError, ToolErrorKind};
 use prowess_catalog::SkillForm;
 use prowess_diag::sanitize;
 use prowess_diag::wording::{shorten, tick};
-use prowess_policy::paths::absolute;
+use prowess_policy::path_pattern::absolute;
 use prowess_policy::{Decision, GateAction, Verdict};
 
 /// Maximum length of a path in bytes: the limit of the system.

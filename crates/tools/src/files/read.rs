@@ -13,15 +13,15 @@ use crate::{
 };
 use memchr::memchr;
 use prowess_diag::wording::{count, shorten, size, thousands, tick};
-use prowess_registry::kind::{SAMPLE, binary_kind};
+use prowess_registry::media_type::{SAMPLE, binary_kind};
 use prowess_registry::resource::read_at;
 use rustix::fs::Dir;
 use rustix::io::Errno;
 use serde_json::{Value, json};
 
-use crate::files::file::{self, Fault, Opened};
+use crate::files::image::{MAX_PICTURE, is_picture, picture};
+use crate::files::open_file::{self, Fault, Opened};
 use crate::files::path_guard::{FileAction, PathGuard, ResolvedPath, shown};
-use crate::files::picture::{MAX_PICTURE, is_picture, picture};
 
 /// Maximum number of lines in a result, and the default `limit`.
 const LINES: usize = MAX_LINES - 10;
@@ -110,8 +110,8 @@ impl Tool for Read {
         guard.permit(loaded, FileAction::Read, &resolved, || {
             Ok(format!("Read {}", resolved.told()))
         })?;
-        let opened =
-            file::open(&resolved.real).map_err(|fault| fault.told(&guard, &resolved, "read"))?;
+        let opened = open_file::open(&resolved.real)
+            .map_err(|fault| fault.told(&guard, &resolved, "read"))?;
         let failed = |error: Errno| Fault::of(error).told(&guard, &resolved, "read");
         if opened.is_folder {
             return folder(&opened, &resolved).map_err(failed);

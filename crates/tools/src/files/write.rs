@@ -11,7 +11,7 @@ use prowess_diag::sanitize;
 use prowess_diag::wording::{size, tick};
 use serde_json::{Value, json};
 
-use crate::files::file::{self, Expected, Fault, MAX_WRITTEN, Opened};
+use crate::files::open_file::{self, Expected, Fault, MAX_WRITTEN, Opened};
 use crate::files::path_guard::{FileAction, PathGuard, ResolvedPath, shown};
 
 /// Maximum size of a diff in a prompt, in bytes.
@@ -107,7 +107,7 @@ impl Tool for Write {
         let expected = before
             .as_ref()
             .map_or(Expected::Absent, |old| Expected::Same(&old.stat));
-        file::put(&resolved, expected, content.as_bytes()).map_err(told)?;
+        open_file::put(&resolved, expected, content.as_bytes()).map_err(told)?;
         let (name, new) = (tick(shown(&resolved.name)), content.len() as u64);
         let was = before.as_ref().map(Opened::size);
         let text = match was {
@@ -126,7 +126,7 @@ fn old(resolved: &ResolvedPath) -> Result<Option<Opened>, Fault> {
     if resolved.missing > 0 {
         return Ok(None);
     }
-    match file::open(&resolved.real) {
+    match open_file::open(&resolved.real) {
         Ok(opened) if opened.is_folder => Err(Fault::NotAFile("a folder")),
         Ok(opened) => Ok(Some(opened)),
         Err(Fault::Missing) => Err(Fault::Changed),

@@ -8,9 +8,9 @@ use prowess_policy::{
 };
 use serde_json::{Map, Value, json};
 
-use crate::access::plain_fields;
 use crate::context::ToolContext;
 use crate::names::{ActionKind, RULE_SUBJECTS, arguments_field};
+use crate::skill_access::plain_fields;
 
 /// An event that hooks can handle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -24,10 +24,10 @@
 mod answer;
 mod event;
 mod matcher;
-mod read;
+mod parse;
 mod run;
 
 pub use event::{EventName, HookEvent, HookToolCall};
 pub use matcher::Matcher;
-pub use read::{Handler, HookSet, MAX_HANDLERS};
+pub use parse::{Handler, HookSet, MAX_HANDLERS};
 pub use run::{HookEnd, HookOutcome, HookRun, HookState, Said, run_hooks};

@@ -12,9 +12,9 @@ use serde_json::Value;
 
 use super::answer::{Answer, shortened};
 use super::event::{EventName, HookEvent, is_about};
-use super::read::{Handler, HookSet};
+use super::parse::{Handler, HookSet};
 use crate::context::ToolContext;
-use crate::expand::SWITCHED_OFF;
+use crate::injected_commands::SWITCHED_OFF;
 
 /// Maximum number of consecutive times that hooks can keep an agent from stopping.
 const MAX_STOPS: u32 = 8;

@@ -9,11 +9,11 @@ use prowess_catalog::{CatalogEntry, Scope};
 use prowess_search::{SearchMode, SearchQuery, substring};
 use serde_json::{Value, json};
 
-use crate::access::{permit_all, shown};
 use crate::context::ToolContext;
 use crate::listing::{self, Seen};
 use crate::loaded::Loaded;
 use crate::names::LIST_SKILLS;
+use crate::skill_access::{permit_all, shown};
 use crate::tool::{Tool, ToolAnswer, ToolError, number, object, text};
 use prowess_policy::SkillAction;
 

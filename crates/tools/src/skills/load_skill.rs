@@ -12,14 +12,14 @@ use prowess_diag::wording::count;
 use prowess_render::Arguments;
 use serde_json::{Value, json};
 
-use crate::access::{find, may_load_unasked, permit, shown};
 use crate::activate::{Activation, ActivationError, ActivationRequest, activate, read};
-use crate::cap;
 use crate::context::ToolContext;
-use crate::expand::ExpandError;
+use crate::injected_commands::ExpandError;
 use crate::listing;
 use crate::loaded::Loaded;
 use crate::names::{LOAD_SKILL, SKILL};
+use crate::result_limit;
+use crate::skill_access::{find, may_load_unasked, permit, shown};
 use crate::tool::{Tool, ToolAnswer, ToolError, ToolErrorKind, object, text};
 use prowess_policy::SkillAction;
 
@@ -217,10 +217,10 @@ impl LoadSkill {
         let around = [&*parts.head, files, &*parts.closing, "\n"];
         let bytes: usize = around.iter().map(|part| part.len()).sum();
         let lines = parts.head.lines().count() + [files, &*parts.closing].concat().lines().count();
-        let body = cap::within(
+        let body = result_limit::within(
             parts.body.clone(),
-            cap::MAX_BYTES.saturating_sub(bytes),
-            cap::MAX_LINES.saturating_sub(lines),
+            result_limit::MAX_BYTES.saturating_sub(bytes),
+            result_limit::MAX_LINES.saturating_sub(lines),
             "read SKILL.md with load_skill_resource for the rest",
         );
         let body = body.trim_end_matches('\n');

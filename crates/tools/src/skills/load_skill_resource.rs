@@ -16,16 +16,16 @@ use prowess_registry::{ReadError, digest};
 use prowess_spec::{PathFault, ResourcePath};
 use serde_json::{Value, json};
 
-use crate::access::{find, listed, permit, shown};
-use crate::cap;
 use crate::context::ToolContext;
 use crate::loaded::Loaded;
 use crate::names::LOAD_SKILL_RESOURCE;
+use crate::result_limit;
+use crate::skill_access::{find, listed, permit, shown};
 use crate::tool::{Tool, ToolAnswer, ToolError, ToolErrorKind, number, object, text};
 use prowess_policy::SkillAction;
 
 /// Default and maximum number of bytes to read. Leaves room for a note in the result.
-const MAX_PART: usize = cap::MAX_BYTES - 500;
+const MAX_PART: usize = result_limit::MAX_BYTES - 500;
 /// Maximum length of the list of files in an error, in characters.
 const MAX_NAMES: usize = 1_000;
 
@@ -142,7 +142,7 @@ fn answer(entry: &CatalogEntry, path: &str, resource: Resource) -> ToolAnswer {
             size: bytes,
             mut next,
         } => {
-            let kept = cap::head(&text, text.len(), cap::MAX_LINES - 10).len();
+            let kept = result_limit::head(&text, text.len(), result_limit::MAX_LINES - 10).len();
             if kept < text.len() {
                 text.truncate(kept);
                 next = Some(offset + kept as u64);

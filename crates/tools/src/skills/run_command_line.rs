@@ -14,12 +14,12 @@ use prowess_traits::CommandResult;
 use prowess_trust::SkillRole;
 use serde_json::{Value, json};
 
-use crate::access::{find, listed, shown};
-use crate::cap;
 use crate::command_output::{CommandOutput, MAX_COMMAND};
 use crate::context::ToolContext;
 use crate::loaded::Loaded;
 use crate::names::RUN_COMMAND_LINE;
+use crate::result_limit;
+use crate::skill_access::{find, listed, shown};
 use crate::tool::{Tool, ToolAnswer, ToolError, ToolErrorKind, object, text};
 
 /// Initial limit for one stream in bytes; reduced if the result would be too long.
@@ -145,7 +145,7 @@ fn answer(ran: &CommandResult) -> ToolAnswer {
         let value = CommandOutput::new(ran, str::trim, bytes, STREAM_LINES).value();
         let text = value.to_string();
         // Escaping can make it longer: a control character takes six bytes in JSON.
-        if text.len() <= cap::MAX_BYTES || bytes < 100 {
+        if text.len() <= result_limit::MAX_BYTES || bytes < 100 {
             return ToolAnswer::new(text, value);
         }
         bytes /= 2;

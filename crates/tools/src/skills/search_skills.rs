@@ -7,11 +7,11 @@ use prowess_catalog::visibility::{Audience, CatalogView, SkillVisibility};
 use prowess_search::SearchQuery;
 use serde_json::{Value, json};
 
-use crate::access::{permit_all, shown};
 use crate::context::ToolContext;
 use crate::listing::{self, Seen};
 use crate::loaded::Loaded;
 use crate::names::SEARCH_SKILLS;
+use crate::skill_access::{permit_all, shown};
 use crate::tool::{Tool, ToolAnswer, ToolError, number, object, text};
 use prowess_policy::SkillAction;
 

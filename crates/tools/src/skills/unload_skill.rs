@@ -6,10 +6,10 @@
 
 use serde_json::{Value, json};
 
-use crate::access::{find, listed, permit, shown};
 use crate::context::ToolContext;
 use crate::loaded::Loaded;
 use crate::names::UNLOAD_SKILL;
+use crate::skill_access::{find, listed, permit, shown};
 use crate::tool::{Tool, ToolAnswer, ToolError, ToolErrorKind, object, text};
 use prowess_policy::SkillAction;
 

@@ -7,7 +7,7 @@ use prowess::agent::{
 use prowess_diag::sanitize;
 use prowess_diag::wording::{all, shorten};
 
-use crate::live::summary;
+use crate::run_output::summary;
 
 /// The maximum number of characters in a reason.
 const MAX_REASON: usize = 400;

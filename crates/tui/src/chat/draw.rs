@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use prowess_diag::wording::count;
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
-use ratatui::style::{Color, Modifier, Style};
+use ratatui::style::Color;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 use unicode_width::UnicodeWidthStr;
@@ -14,6 +14,7 @@ use super::complete::Popup;
 use super::lines;
 use super::state::ChatState;
 use super::wrap::{cut, wrap};
+use crate::theme;
 
 /// The maximum number of rows of the input.
 const MAX_INPUT: usize = 8;
@@ -194,7 +195,6 @@ fn transcript(
 
 /// Returns the lines above the conversation.
 fn head(state: &ChatState, width: usize) -> Vec<Line<'static>> {
-    let dim = Style::new().add_modifier(Modifier::DIM);
     let dropped = state.items.dropped();
     if dropped > 0 {
         let what = count(dropped, "earlier part");
@@ -202,22 +202,29 @@ fn head(state: &ChatState, width: usize) -> Vec<Line<'static>> {
             "… {what} not shown; see `prowess session show {}`",
             state.session
         );
-        return vec![Line::styled(cut(&text, width), dim)];
+        return vec![Line::styled(cut(&text, width), theme::DIM)];
     }
-    let bold = Style::new().add_modifier(Modifier::BOLD);
     let nothing = Span::raw("");
-    let title = [Span::styled("Prowess", bold), Span::styled(" chat", dim)];
+    let title = [
+        Span::styled("Prowess", theme::BOLD),
+        Span::styled(" chat", theme::DIM),
+    ];
     let mut lines = vec![Line::from(title.to_vec())];
     for text in &state.facts.about {
         lines.extend(wrap(
-            &[Span::styled(text.as_str(), dim)],
+            &[Span::styled(text.as_str(), theme::DIM)],
             width,
             &nothing,
             &nothing,
         ));
     }
     let text = "Type a message, or / for skills and commands.";
-    lines.extend(wrap(&[Span::styled(text, dim)], width, &nothing, &nothing));
+    lines.extend(wrap(
+        &[Span::styled(text, theme::DIM)],
+        width,
+        &nothing,
+        &nothing,
+    ));
     lines
 }
 
@@ -236,20 +243,21 @@ fn tail(state: &ChatState, width: usize) -> Vec<Line<'static>> {
     } else {
         " · Ctrl+C stops"
     };
-    let dim = Style::new().add_modifier(Modifier::DIM);
     let line = Line::from(vec![
-        Span::styled(lines::spinner(state.now), Style::new().fg(Color::Cyan)),
-        Span::styled(cut(&format!("{text}{stop}"), width.saturating_sub(1)), dim),
+        Span::styled(lines::spinner(state.now), theme::ACCENT),
+        Span::styled(
+            cut(&format!("{text}{stop}"), width.saturating_sub(1)),
+            theme::DIM,
+        ),
     ]);
     vec![Line::default(), line]
 }
 
 /// Returns the line above the input: a hint or the number of hidden lines.
 fn rule(state: &ChatState, below: usize, width: usize) -> Line<'static> {
-    let dim = Style::new().add_modifier(Modifier::DIM);
     let (word, style) = match (state.hint(), below) {
-        (Some(hint), _) => (format!(" {hint} "), Style::new().fg(Color::Yellow)),
-        (None, 0) => (String::new(), dim),
+        (Some(hint), _) => (format!(" {hint} "), theme::WARNING),
+        (None, 0) => (String::new(), theme::DIM),
         (None, below) => {
             let key = if state.questions.is_empty() {
                 "Ctrl+End"
@@ -258,7 +266,7 @@ fn rule(state: &ChatState, below: usize, width: usize) -> Line<'static> {
             };
             (
                 format!(" {} below · {key} ", count(below, "line")),
-                Style::new().fg(Color::Cyan),
+                theme::ACCENT,
             )
         }
     };
@@ -266,24 +274,23 @@ fn rule(state: &ChatState, below: usize, width: usize) -> Line<'static> {
     let left = 2.min(width);
     let right = width.saturating_sub(left + word.width());
     Line::from(vec![
-        Span::styled("─".repeat(left), dim),
+        Span::styled("─".repeat(left), theme::DIM),
         Span::styled(word, style),
-        Span::styled("─".repeat(right), dim),
+        Span::styled("─".repeat(right), theme::DIM),
     ])
 }
 
 /// Returns the messages that wait for the end of the turn.
 fn waiting(state: &ChatState, width: usize) -> Vec<Line<'static>> {
-    let dim = Style::new().add_modifier(Modifier::DIM);
     let line = |text: &String| {
         let first = text.lines().next().unwrap_or_default();
-        Line::styled(cut(&format!("  waiting: {first}"), width), dim)
+        Line::styled(cut(&format!("  waiting: {first}"), width), theme::DIM)
     };
     let mut lines: Vec<_> = state.queue.iter().take(3).map(line).collect();
     if state.queue.len() > 3 {
         lines.push(Line::styled(
             format!("  and {} more", state.queue.len() - 3),
-            dim,
+            theme::DIM,
         ));
     }
     lines
@@ -296,10 +303,7 @@ fn input(state: &ChatState, width: usize, most: usize) -> (Vec<Line<'static>>, O
     if let Some((_, armed)) = state.question() {
         return (vec![keys(state.questions.len(), armed, width)], None);
     }
-    let mark = Span::styled(
-        "› ",
-        Style::new().fg(Color::Cyan).add_modifier(Modifier::BOLD),
-    );
+    let mark = Span::styled("› ", theme::USER);
     let (rows, (row, column)) = state.editor.rows(width.saturating_sub(3));
     let top = (row + 1).saturating_sub(most);
     let shown = rows
@@ -319,12 +323,7 @@ fn input(state: &ChatState, width: usize, most: usize) -> (Vec<Line<'static>>, O
 }
 
 fn keys(open: usize, armed: bool, width: usize) -> Line<'static> {
-    let style = if armed {
-        Style::new().fg(Color::Yellow).add_modifier(Modifier::BOLD)
-    } else {
-        Style::new().add_modifier(Modifier::DIM)
-    };
-    let dim = Style::new().add_modifier(Modifier::DIM);
+    let style = if armed { theme::QUESTION } else { theme::DIM };
     let mut spans = Vec::new();
     let choices: [(&str, &str); 3] = if width >= 44 {
         [("y", " once  "), ("s", " for this session  "), ("n", " no")]
@@ -333,10 +332,16 @@ fn keys(open: usize, armed: bool, width: usize) -> Line<'static> {
     };
     for (key, means) in choices {
         spans.push(Span::styled(key, style));
-        spans.push(Span::styled(means, if armed { Style::new() } else { dim }));
+        spans.push(Span::styled(
+            means,
+            if armed { theme::PLAIN } else { theme::DIM },
+        ));
     }
     if open > 1 && width >= 44 {
-        spans.push(Span::styled(format!("   and {} more", open - 1), dim));
+        spans.push(Span::styled(
+            format!("   and {} more", open - 1),
+            theme::DIM,
+        ));
     }
     Line::from(spans)
 }
@@ -364,9 +369,9 @@ fn draw_popup(popup: &Popup, below: Rect, room: usize, buffer: &mut Buffer) {
         let y = below.y - u16::try_from(count - row).unwrap_or(0);
         let chosen = at == popup.selected;
         let style = if chosen {
-            Style::new().add_modifier(Modifier::REVERSED)
+            theme::SELECTED
         } else {
-            Style::new()
+            theme::PLAIN
         };
         let shown = cut(&name.name, wide);
         let pad = " ".repeat(wide.saturating_sub(shown.width()));
@@ -427,12 +432,11 @@ fn status(state: &ChatState, width: usize) -> Line<'static> {
         .find(|text| text.width() < width)
         .or(texts.last());
     let text = cut(text.map_or("", String::as_str), width);
-    let dim = Style::new().add_modifier(Modifier::DIM);
-    let mut spans = vec![Span::styled(text.clone(), dim)];
+    let mut spans = vec![Span::styled(text.clone(), theme::DIM)];
     let help = "/help";
     if text.width() + help.len() + 3 <= width {
         spans.push(Span::raw(" ".repeat(width - text.width() - help.len())));
-        spans.push(Span::styled(help, dim));
+        spans.push(Span::styled(help, theme::DIM));
     }
     Line::from(spans)
 }

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use prowess_diag::wording::{count, thousands};
-use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
 use unicode_width::UnicodeWidthStr;
 
@@ -12,10 +11,9 @@ use super::item::{Body, CallState, Item, Kind, View};
 use super::markdown::markdown;
 use super::state::PendingQuestion;
 use super::wrap::{chop, cut, wrap};
+use crate::theme;
 
 const FRAMES: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
-const DIM: Style = Style::new().add_modifier(Modifier::DIM);
-const BOLD: Style = Style::new().add_modifier(Modifier::BOLD);
 
 /// Returns the current frame of the spinner.
 pub(crate) fn spinner(now: Duration) -> &'static str {
@@ -39,11 +37,11 @@ pub(crate) fn item(item: &Item, width: usize, now: Duration) -> Vec<Line<'static
     match &item.kind {
         Kind::Person(text) => {
             let mut lines = vec![Line::default()];
-            let style = BOLD.fg(Color::Cyan);
+            let style = theme::USER;
             let mut mark = Span::styled("› ", style);
             for line in text.lines() {
                 lines.extend(wrap(
-                    &[Span::styled(line, BOLD)],
+                    &[Span::styled(line, theme::BOLD)],
                     width,
                     &mark,
                     &Span::raw("  "),
@@ -60,10 +58,10 @@ pub(crate) fn item(item: &Item, width: usize, now: Duration) -> Vec<Line<'static
         Kind::Call { line, state, .. } => call(line, state, &indent, width, now),
         Kind::Line { tone, what, text } => {
             let style = match tone {
-                Tone::Good => Style::new().fg(Color::Green),
-                Tone::Plain => Style::new().fg(Color::Cyan),
-                Tone::Warning => Style::new().fg(Color::Yellow),
-                Tone::Bad => Style::new().fg(Color::Red),
+                Tone::Good => theme::GOOD,
+                Tone::Plain => theme::ACCENT,
+                Tone::Warning => theme::WARNING,
+                Tone::Bad => theme::BAD,
             };
             let first = Span::raw(format!("{indent}  "));
             let hang = Span::raw(format!("{indent}    "));
@@ -85,31 +83,31 @@ fn call(
     width: usize,
     now: Duration,
 ) -> Vec<Line<'static>> {
-    let (mark, color, tail) = match state {
-        CallState::Waiting => ("·", Color::Reset, String::new()),
+    let (mark, style, tail) = match state {
+        CallState::Waiting => ("·", theme::PLAIN, String::new()),
         CallState::Running { since } => (
             spinner(now),
-            Color::Cyan,
+            theme::ACCENT,
             seconds(now.saturating_sub(*since)),
         ),
-        CallState::Done { milliseconds } => ("✓", Color::Green, took(*milliseconds)),
-        CallState::Refused { .. } => ("✗", Color::Red, String::new()),
-        CallState::Open => ("–", Color::Yellow, "not finished".to_owned()),
+        CallState::Done { milliseconds } => ("✓", theme::GOOD, took(*milliseconds)),
+        CallState::Refused { .. } => ("✗", theme::BAD, String::new()),
+        CallState::Open => ("–", theme::WARNING, "not finished".to_owned()),
     };
     let room =
         width.saturating_sub(indent.len() + 4 + if tail.is_empty() { 0 } else { tail.width() + 2 });
     let mut spans = vec![
         Span::raw(format!("{indent}  ")),
-        Span::styled(mark, Style::new().fg(color)),
+        Span::styled(mark, style),
         Span::raw(format!(" {}", cut(line, room.max(8)))),
     ];
     if !tail.is_empty() {
-        spans.push(Span::styled(format!("  {tail}"), DIM));
+        spans.push(Span::styled(format!("  {tail}"), theme::DIM));
     }
     let mut lines = vec![Line::from(spans)];
     if let CallState::Refused { why } = state {
         let first = Span::raw(format!("{indent}    "));
-        let why = Span::styled(why.clone(), Style::new().fg(Color::Red));
+        let why = Span::styled(why.clone(), theme::BAD);
         lines.extend(wrap(&[why], width, &first, &first));
     }
     lines
@@ -117,29 +115,31 @@ fn call(
 
 /// Lays out a question: the action, its origin and the reason for asking.
 pub(crate) fn question(asked: &PendingQuestion, width: usize) -> Vec<Line<'static>> {
-    let yellow = Style::new().fg(Color::Yellow);
-    let bar = Span::styled("▌ ", yellow);
+    let bar = Span::styled("▌ ", theme::WARNING);
     let who = match &asked.skill {
         Some(skill) => format!("Allow skill {skill} to do this?"),
         None => "Allow the model to do this?".to_owned(),
     };
     let mut lines = vec![Line::default()];
     lines.extend(wrap(
-        &[Span::styled(who, BOLD.fg(Color::Yellow))],
+        &[Span::styled(who, theme::QUESTION)],
         width,
         &bar,
         &bar,
     ));
     // Every character matters, so nothing is left out and spaces are kept.
-    let inner = Span::styled("▌   ", yellow);
+    let inner = Span::styled("▌   ", theme::WARNING);
     for line in asked.what.lines() {
-        lines.extend(chop(line, BOLD, width, &inner, &inner));
+        lines.extend(chop(line, theme::BOLD, width, &inner, &inner));
     }
-    let why = [Span::styled("why: ", DIM), Span::raw(asked.why.clone())];
+    let why = [
+        Span::styled("why: ", theme::DIM),
+        Span::raw(asked.why.clone()),
+    ];
     lines.extend(wrap(&why, width, &bar, &inner));
     if let Some(remedy) = &asked.remedy {
         let hint = [
-            Span::styled("hint: ", Style::new().fg(Color::Cyan)),
+            Span::styled("hint: ", theme::ACCENT),
             Span::raw(remedy.clone()),
         ];
         lines.extend(wrap(&hint, width, &bar, &inner));
@@ -149,7 +149,10 @@ pub(crate) fn question(asked: &PendingQuestion, width: usize) -> Vec<Line<'stati
 
 /// Lays out the output of a chat command.
 pub(crate) fn view(view: &View, width: usize) -> Vec<Line<'static>> {
-    let mut lines = vec![Line::default(), Line::styled(cut(&view.title, width), BOLD)];
+    let mut lines = vec![
+        Line::default(),
+        Line::styled(cut(&view.title, width), theme::BOLD),
+    ];
     let nothing = Span::raw("");
     match &view.body {
         Body::Text(text) => {
@@ -170,14 +173,13 @@ pub(crate) fn view(view: &View, width: usize) -> Vec<Line<'static>> {
             // On a narrow screen the description is below the term.
             let beside = wide + 2 + 20 <= width;
             for (word, text) in pairs {
-                let cyan = Style::new().fg(Color::Cyan);
                 if beside {
-                    let first = Span::styled(format!("  {word:<wide$}  "), cyan);
+                    let first = Span::styled(format!("  {word:<wide$}  "), theme::ACCENT);
                     let hang = Span::raw(" ".repeat(wide + 4));
                     lines.extend(wrap(&[Span::raw(text.clone())], width, &first, &hang));
                 } else {
                     lines.extend(wrap(
-                        &[Span::styled(word.clone(), cyan)],
+                        &[Span::styled(word.clone(), theme::ACCENT)],
                         width,
                         &nothing,
                         &nothing,
@@ -212,7 +214,7 @@ fn table(head: &[&'static str], rows: &[Vec<String>], width: usize) -> Vec<Line<
             });
             padded.collect::<String>().trim_end().to_owned()
         };
-        lines.push(Line::styled(pad(head.to_vec()), DIM));
+        lines.push(Line::styled(pad(head.to_vec()), theme::DIM));
         for row in rows {
             lines.push(Line::raw(pad(row.iter().map(String::as_str).collect())));
         }
@@ -222,7 +224,7 @@ fn table(head: &[&'static str], rows: &[Vec<String>], width: usize) -> Vec<Line<
         let name = row.first().cloned().unwrap_or_default();
         lines.push(Line::from(vec![
             Span::raw("  "),
-            Span::styled(cut(&name, width.saturating_sub(2)), BOLD),
+            Span::styled(cut(&name, width.saturating_sub(2)), theme::BOLD),
         ]));
         let facts = row
             .iter()

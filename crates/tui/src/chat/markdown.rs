@@ -1,9 +1,10 @@
 //! A light Markdown renderer for the terminal that never drops text.
 
-use ratatui::style::{Color, Modifier, Style};
+use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
 use super::wrap::{chop, wrap};
+use crate::theme;
 
 /// Lays out a sanitized text.
 pub(crate) fn markdown(text: &str, width: usize) -> Vec<Line<'static>> {
@@ -34,9 +35,9 @@ pub(crate) fn markdown(text: &str, width: usize) -> Vec<Line<'static>> {
 
 /// Lays out a line of code, keeping all spaces.
 fn code(line: &str, width: usize) -> Vec<Line<'static>> {
-    let bar = Span::styled("│ ", Style::new().add_modifier(Modifier::DIM));
+    let bar = Span::styled("│ ", theme::DIM);
     let line = line.replace('\t', "    ");
-    chop(&line, Style::new().fg(Color::Cyan), width, &bar, &bar)
+    chop(&line, theme::ACCENT, width, &bar, &bar)
 }
 
 fn block(line: &str, width: usize) -> Vec<Line<'static>> {
@@ -48,8 +49,7 @@ fn block(line: &str, width: usize) -> Vec<Line<'static>> {
         return vec![Line::default()];
     }
     if let Some(title) = heading(trimmed) {
-        let style = Style::new().add_modifier(Modifier::BOLD);
-        return wrap(&inline(title, style), width, &nothing, &nothing);
+        return wrap(&inline(title, theme::BOLD), width, &nothing, &nothing);
     }
     if trimmed.len() >= 3
         && ["-", "*", "_"]
@@ -57,12 +57,12 @@ fn block(line: &str, width: usize) -> Vec<Line<'static>> {
             .any(|c| trimmed.replace(*c, "").is_empty())
     {
         let rule = "─".repeat(width.min(20));
-        return vec![Line::styled(rule, Style::new().add_modifier(Modifier::DIM))];
+        return vec![Line::styled(rule, theme::DIM)];
     }
     if let Some(quoted) = trimmed.strip_prefix('>') {
-        let bar = Span::styled("▏ ", Style::new().add_modifier(Modifier::DIM));
+        let bar = Span::styled("▏ ", theme::DIM);
         return wrap(
-            &inline(quoted.trim_start(), Style::new()),
+            &inline(quoted.trim_start(), theme::PLAIN),
             width,
             &bar,
             &bar,
@@ -71,10 +71,10 @@ fn block(line: &str, width: usize) -> Vec<Line<'static>> {
     if let Some((mark, rest)) = bullet(trimmed) {
         let first = Span::raw(format!("{indent}{mark} "));
         let hang = Span::raw(" ".repeat(first.width()));
-        return wrap(&inline(rest, Style::new()), width, &first, &hang);
+        return wrap(&inline(rest, theme::PLAIN), width, &first, &hang);
     }
     let first = Span::raw(indent);
-    wrap(&inline(trimmed, Style::new()), width, &first, &first)
+    wrap(&inline(trimmed, theme::PLAIN), width, &first, &first)
 }
 
 fn heading(line: &str) -> Option<&str> {
@@ -143,15 +143,15 @@ fn marked(text: &str, before: char) -> Option<(&str, Style, usize)> {
         let end = text[ticks..].find(mark)?;
         let inner = &text[ticks..ticks + end];
         let inner = if ticks > 1 { inner.trim() } else { inner };
-        return Some((inner, Style::new().fg(Color::Cyan), end + 2 * ticks));
+        return Some((inner, theme::ACCENT, end + 2 * ticks));
     }
     let styles = [
-        ("**", Modifier::BOLD),
-        ("__", Modifier::BOLD),
-        ("*", Modifier::ITALIC),
-        ("_", Modifier::ITALIC),
+        ("**", theme::BOLD),
+        ("__", theme::BOLD),
+        ("*", theme::ITALIC),
+        ("_", theme::ITALIC),
     ];
-    for (mark, modifier) in styles {
+    for (mark, style) in styles {
         let Some(behind) = text.strip_prefix(mark) else {
             continue;
         };
@@ -165,7 +165,6 @@ fn marked(text: &str, before: char) -> Option<(&str, Style, usize)> {
         if inner.is_empty() || inner.ends_with(' ') || next.is_alphanumeric() {
             return None;
         }
-        let style = Style::new().add_modifier(modifier);
         return Some((inner, style, end + 2 * mark.len()));
     }
     None
@@ -174,6 +173,8 @@ fn marked(text: &str, before: char) -> Option<(&str, Style, usize)> {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
+
+    use ratatui::style::{Color, Modifier};
 
     use super::*;
 

@@ -17,6 +17,7 @@
 //! ```
 
 mod command;
+mod command_views;
 mod complete;
 mod display;
 mod draw;
@@ -24,13 +25,12 @@ mod editor;
 mod history;
 mod item;
 mod lines;
-mod link;
 mod markdown;
 mod plain;
+mod runtime_link;
 mod screen;
+mod session_task;
 mod state;
-mod views;
-mod work;
 mod wrap;
 
 #[cfg(test)]
@@ -53,12 +53,12 @@ use prowess_diag::wording::count;
 use tokio::sync::mpsc;
 
 use command::Order;
-use link::{Bridge, Inbox, Incoming};
 pub use plain::ChatStreams;
 use plain::Plain;
+use runtime_link::{Bridge, Inbox, Incoming};
 use screen::Screen;
+use session_task::{OrderResult, Work};
 use state::{Message, Report};
-use work::{OrderResult, Work};
 
 pub(crate) use display::answered;
 pub(crate) use lines::{money, took};

@@ -15,8 +15,8 @@ use super::command::{Input, help, misused, read};
 use super::display::{DisplayEvent, display_event};
 use super::item::View;
 use super::lines::{plain, took, view};
-use super::link::{asked, too_long};
-use super::work::{OrderResult, Work, code};
+use super::runtime_link::{asked, too_long};
+use super::session_task::{OrderResult, Work, code};
 use super::{ChatEnd, ChatStart};
 
 /// The maximum size of a message in bytes.

@@ -25,7 +25,7 @@ use ratatui::backend::CrosstermBackend;
 use super::command::Order;
 use super::draw::{Cache, draw};
 use super::history::{History, HistoryFile};
-use super::link::Incoming;
+use super::runtime_link::Incoming;
 use super::state::{ChatState, Effect, Message, Report};
 
 /// The timeout of one poll for keys.

@@ -12,9 +12,9 @@ use prowess::{CancellationToken, Runtime, Settings};
 
 use super::command::Order;
 use super::display::DisplayEvent;
-use super::link::{Bridge, Incoming};
+use super::runtime_link::{Bridge, Incoming};
+use super::session_task::Work;
 use super::state::{Message, Report};
-use super::work::Work;
 use super::{ChatStart, serve};
 
 /// Never finishes a reply.

@@ -8,8 +8,7 @@ use std::fmt::Debug;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::output::{Exit, Failure, Printer, bold, wrap};
-use anstyle::AnsiColor;
+use crate::output::{Exit, Failure, Printer, wrap};
 use prowess::agent::{Event, StampedEvent};
 use prowess::config::Config;
 use prowess::policy::{Approved, Command, Profile};
@@ -18,15 +17,15 @@ use prowess::{
     Ending, FileOptions, HostPaths, Place, Precedence, Registry, Scope, Services, Settings, Update,
     Watcher,
 };
-use prowess_diag::wording;
+use prowess_diag::{theme, wording};
 use prowess_models::ScriptedModel;
 use serde_json::{Value, json};
 
 use crate::args::GlobalArgs;
+use crate::async_runtime;
 use crate::commands::run::failure;
 use crate::env::Environment;
-use crate::setup::{ModelArgs, Setup};
-use crate::wait;
+use crate::runtime_setup::{ModelArgs, Setup};
 
 const SKILL: &str = include_str!("SKILL.md");
 const CHANGELOG: &str = include_str!("CHANGELOG.md");
@@ -112,7 +111,7 @@ pub(crate) fn run(
     let model = ScriptedModel::parse("demo", SCRIPT)
         .map_err(|error| Failure::new("invalid demo script").cause(error))?;
     let watcher: Arc<dyn Watcher> = Arc::clone(&seen) as Arc<dyn Watcher>;
-    let finished = wait::on(|cancel| async move {
+    let finished = async_runtime::on(|cancel| async move {
         let runtime = setup.runtime(
             &ModelArgs::default(),
             Arc::new(model),
@@ -156,7 +155,7 @@ pub(crate) fn run(
         &story(&found, &events, &runs, value, &finished.session),
         width,
     ))?;
-    let style = bold(AnsiColor::Green);
+    let style = theme::bold(theme::GOOD);
     printer.answer(&format!(
         "\n{style}Next:{style:#}  prowess list        list your skills\n       prowess validate    check them\n       prowess chat        chat with a model that has them\n"
     ))?;
@@ -288,7 +287,7 @@ fn story(
                     let text = match &*call.name {
                         // The accepted value is shown as the result.
                         "submit" => "called submit with a value".to_owned(),
-                        _ => format!("called {}", prowess_tui::live::summary(call)),
+                        _ => format!("called {}", prowess_tui::run_output::summary(call)),
                     };
                     beats.push(Beat::new("model", text));
                 }

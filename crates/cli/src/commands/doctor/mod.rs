@@ -5,20 +5,38 @@ mod providers;
 
 use std::path::Path;
 
-use anstyle::AnsiColor;
+use clap::Args;
 use health::{Check, State};
 use prowess_config::{ConfigError, LoadedConfig};
 use prowess_diag::render::concise;
-use prowess_diag::{Diagnostic, FileReport, LineIndex, Severity, sanitize, wording};
+use prowess_diag::{Diagnostic, FileReport, LineIndex, Severity, sanitize, theme, wording};
 use prowess_traits::{UsageError, UsageStore};
 use serde_json::{Value, json};
 
-use super::targets;
-use crate::args::{DoctorArgs, GlobalArgs};
+use crate::args::GlobalArgs;
 use crate::env::Environment;
-use crate::library::{self, Library};
-use crate::output::{Exit, Failure, Printer, bold, wrap};
-use crate::usage;
+use crate::output::{Exit, Failure, Printer, wrap};
+use crate::targets;
+use crate::usage_store;
+use crate::visible_skills::{self, Library};
+
+#[derive(Debug, Args)]
+#[command(
+    about = "Check configuration, folders, store and sandbox\n\nReports problems in the configuration, the folders that are searched and their skills, unreadable files, the state of cache, store and sandbox, and the available models.",
+    after_help = "\
+Examples:
+  prowess doctor                          run all local checks
+  prowess doctor --online                 also check API keys, free of charge
+  prowess doctor --json                   print as JSON"
+)]
+pub(crate) struct DoctorArgs {
+    /// Also request the model list from every provider with a key
+    #[arg(long)]
+    pub(crate) online: bool,
+    /// Print as JSON
+    #[arg(long, help_heading = "Output")]
+    pub(crate) json: bool,
+}
 
 /// The column of the findings, after state and area.
 const COLUMN: usize = 15;
@@ -29,7 +47,7 @@ pub(crate) fn run(
     environment: &Environment,
     printer: &Printer,
 ) -> Result<Exit, Failure> {
-    let loaded = library::load(environment);
+    let loaded = visible_skills::load(environment);
     let mut checks = settings(&loaded, environment);
     // An invalid configuration file is reported as a check; the other checks still run.
     let Library { registry, config } = Library::with(loaded.config, global, environment)?;
@@ -44,7 +62,7 @@ pub(crate) fn run(
     if let Some(runner) = environment.runner(&config) {
         checks.extend(health::sandbox(&runner, strength));
     }
-    let variables = crate::setup::variables(environment);
+    let variables = crate::runtime_setup::variables(environment);
     checks.extend(providers::checks(&variables, args.online)?);
     let bad = checks
         .iter()
@@ -113,7 +131,7 @@ fn settings(loaded: &LoadedConfig, environment: &Environment) -> Vec<Check> {
 }
 
 fn store(environment: &Environment) -> Check {
-    let Some(store) = usage::store(environment) else {
+    let Some(store) = usage_store::store(environment) else {
         return Check::new("store", State::Odd, "there is no home folder to keep it in");
     };
     let shown = targets::display(store.path(), environment);
@@ -126,7 +144,7 @@ fn store(environment: &Environment) -> Check {
             Check::new("store", State::Good, format!("{shown}: remembers {count}"))
         }
         Err(error) => {
-            let text = usage::explain(&error, &store, environment);
+            let text = usage_store::explain(&error, &store, environment);
             let mut found = Check::new("store", State::Bad, text);
             found.hint = match error {
                 UsageError::Busy { .. } => Some("try again when that process is done".to_owned()),
@@ -148,12 +166,12 @@ fn text(checks: &[Check], width: usize) -> String {
     let mut text = String::new();
     for found in checks {
         let color = match found.state {
-            State::Good => AnsiColor::Green,
-            State::Odd => AnsiColor::Yellow,
-            State::Bad => AnsiColor::Red,
+            State::Good => theme::GOOD,
+            State::Odd => theme::WARNING,
+            State::Bad => theme::BAD,
         };
         let mark = found.state.as_str();
-        let style = bold(color);
+        let style = theme::bold(color);
         let indent = format!("\n{:COLUMN$}", "");
         let lines = |text: &str| {
             wrap(&sanitize::line(text), width.saturating_sub(COLUMN).max(20)).join(&indent)

@@ -8,8 +8,8 @@ use crate::output::Failure;
 use prowess_diag::{sanitize, wording};
 use prowess_models::ConfiguredProvider;
 
-use crate::setup::{Variables, model_settings};
-use crate::wait;
+use crate::async_runtime;
+use crate::runtime_setup::{Variables, model_settings};
 
 /// Timeout for a provider.
 const TIMEOUT: Duration = Duration::from_secs(10);
@@ -64,7 +64,7 @@ fn providers(variables: &Variables, online: bool) -> Result<Vec<ProviderHealth>,
         return Ok(known.iter().map(quiet).collect());
     }
     let variables = Arc::clone(variables);
-    wait::on(|_| async move {
+    async_runtime::on(|_| async move {
         let settings = model_settings(&variables)?;
         let mut all = Vec::new();
         for one in &known {

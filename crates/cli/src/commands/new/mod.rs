@@ -2,16 +2,55 @@
 
 mod template;
 
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
 use prowess_diag::wording;
 use prowess_spec::SkillName;
 use prowess_spec::name;
 use serde_json::json;
 
 use self::template::Template;
-use super::targets;
-use crate::args::{NewArgs, TemplateArg};
 use crate::env::Environment;
 use crate::output::{Exit, Failure, Printer};
+use crate::targets;
+
+#[derive(Debug, Args)]
+#[command(
+    about = "Create a skill from a template\n\nCreates a folder with a SKILL.md that passes `prowess validate`. Existing files are never overwritten.",
+    after_help = "\
+Examples:
+  prowess new release-notes                    create ./release-notes
+  prowess new .agents/skills/lint              create it where agents find it
+  prowess new tidy-up --template script        include a script"
+)]
+pub(crate) struct NewArgs {
+    /// Name of the skill, or path of the folder to create; the last component is the name
+    #[arg(value_name = "NAME|PATH")]
+    pub(crate) name: PathBuf,
+    /// Template to use: minimal, script, arguments (default: minimal)
+    #[arg(
+        long,
+        value_name = "TEMPLATE",
+        default_value = "minimal",
+        hide_possible_values = true,
+        hide_default_value = true
+    )]
+    pub(crate) template: TemplateArg,
+    /// What the skill does and when to use it
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) description: Option<String>,
+    /// Print the result as JSON
+    #[arg(long, help_heading = "Output")]
+    pub(crate) json: bool,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum TemplateArg {
+    Minimal,
+    Script,
+    Arguments,
+}
 
 pub(crate) fn run(
     args: &NewArgs,

@@ -1,0 +1,415 @@
+//! Builds a runtime from the command line and the configuration.
+
+use std::fmt::Debug;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::output::{Exit, Failure, Printer};
+use prowess::agent::{Effort, RunBudget};
+use prowess::config::Config;
+use prowess::store::{MemorySessions, SqliteSessions, SystemClock, TolerantUsage};
+use prowess::traits::{Approver, FindModelError, Model, SessionStore, UsageStore};
+use prowess::{HostPaths, Models, Runtime, Services, Settings, ToolContext, Watcher};
+use prowess_http::WebFetcher;
+use prowess_models::{ChooseError, ChosenModel, RecordingModel};
+use serde_json::{Map, Value};
+
+use crate::args::GlobalArgs;
+use crate::env::Environment;
+use crate::key_command;
+use crate::permissions::{self, Terminal};
+use crate::usage_store;
+use crate::visible_skills::Library;
+
+/// Looks a variable up.
+pub(crate) type Variables = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
+
+/// The services and settings of a command.
+pub(crate) struct Setup {
+    /// The trait objects.
+    pub services: Services,
+    /// The settings of sessions and tools.
+    pub settings: Settings,
+    /// The configuration.
+    pub config: Config,
+    /// The folders of the program.
+    pub paths: HostPaths,
+    /// The user configuration file, which may not exist.
+    pub config_file: Option<PathBuf>,
+    /// Looks a variable up.
+    pub variables: Variables,
+}
+
+impl Debug for Setup {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Setup")
+            .field("paths", &self.paths)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Returns a function that looks variables up.
+pub(crate) fn variables(environment: &Environment) -> Variables {
+    let variables = environment.variables.clone();
+    Arc::new(move |name: &str| {
+        let found = variables
+            .iter()
+            .find(|(known, _)| known.to_str() == Some(name));
+        found.and_then(|(_, value)| value.to_str().map(str::to_owned))
+    })
+}
+
+/// Arguments for the model, limits and permissions of a run.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub(crate) struct ModelArgs {
+    /// The model.
+    #[arg(
+        long,
+        value_name = "MODEL",
+        help_heading = "Model",
+        help = "Model: `provider/name`, `echo`, `scripted:FILE`, `replay:FILE` [env: PROWESS_MODEL]"
+    )]
+    pub model: Option<String>,
+    /// Reasoning effort: low, medium, high, xhigh, max
+    #[arg(long, value_name = "EFFORT", help_heading = "Model")]
+    pub effort: Option<String>,
+    /// Maximum number of model turns
+    #[arg(long, value_name = "N", help_heading = "Model")]
+    pub max_turns: Option<u32>,
+    /// Limit of the run: `tokens=50000`, `usd=0.50`, `time=5m` (can be repeated)
+    #[arg(
+        long,
+        value_name = "LIMIT",
+        value_delimiter = ',',
+        help_heading = "Model"
+    )]
+    pub budget: Vec<String>,
+    /// Record model requests and replies to a file, for `--model replay:FILE`
+    #[arg(long, value_name = "FILE", help_heading = "Model")]
+    pub record: Option<PathBuf>,
+    /// Allow without asking, e.g. `Bash(make test)` (can be repeated)
+    #[arg(long, value_name = "RULE", help_heading = "Permissions")]
+    pub approve: Vec<String>,
+    /// Let the agent edit files of the project, subject to the rules
+    #[arg(long, help_heading = "Permissions")]
+    pub edits: bool,
+}
+
+impl ModelArgs {
+    /// Parses the limits.
+    pub(crate) fn limits(&self) -> Result<RunBudget, Failure> {
+        let mut budget = RunBudget {
+            turns: self.max_turns,
+            ..RunBudget::default()
+        };
+        for text in &self.budget {
+            let wrong = || {
+                Failure::new(format!("invalid value `{text}` for `--budget`"))
+                    .hint("e.g. `tokens=50000`, `usd=0.50` or `time=5m`")
+            };
+            let (what, value) = text.split_once('=').ok_or_else(wrong)?;
+            match what {
+                "tokens" => budget.tokens = Some(value.parse().map_err(|_| wrong())?),
+                "usd" => budget.micros = Some(micros(value).ok_or_else(wrong)?),
+                "time" => budget.milliseconds = Some(milliseconds(value).ok_or_else(wrong)?),
+                _ => return Err(wrong()),
+            }
+        }
+        Ok(budget)
+    }
+
+    /// Parses the reasoning effort.
+    pub(crate) fn effort(&self) -> Result<Option<Effort>, Failure> {
+        let Some(word) = &self.effort else {
+            return Ok(None);
+        };
+        let effort = Effort::parse(word).ok_or_else(|| {
+            Failure::new(format!("invalid value `{word}` for `--effort`"))
+                .hint("expected `low`, `medium`, `high`, `xhigh` or `max`")
+        })?;
+        Ok(Some(effort))
+    }
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "checked to be a number of dollars that fits"
+)]
+fn micros(dollars: &str) -> Option<u64> {
+    let dollars: f64 = dollars.trim_start_matches('$').parse().ok()?;
+    (dollars.is_finite() && (0.0..1e9).contains(&dollars)).then(|| (dollars * 1e6).round() as u64)
+}
+
+/// Parses a duration: `90`, `90s`, `5m`, `1h`.
+fn milliseconds(text: &str) -> Option<u64> {
+    let (number, unit) = match text.find(|c: char| !c.is_ascii_digit()) {
+        Some(at) => text.split_at(at),
+        None => (text, "s"),
+    };
+    let factor = match unit {
+        "ms" => 1,
+        "s" => 1_000,
+        "m" => 60_000,
+        "h" => 3_600_000,
+        _ => return None,
+    };
+    number.parse::<u64>().ok()?.checked_mul(factor)
+}
+
+impl Setup {
+    /// Opens the library, and builds the services and settings of a command.
+    pub(crate) fn open(
+        global: &GlobalArgs,
+        environment: &Environment,
+        printer: &Printer,
+    ) -> Result<Self, Failure> {
+        Self::new(
+            Library::open(global, environment, printer)?,
+            None,
+            environment,
+        )
+    }
+
+    /// Builds the services and settings of a command, with the skills that an agent sees.
+    pub(crate) fn new(
+        library: Library,
+        agent: Option<&str>,
+        environment: &Environment,
+    ) -> Result<Self, Failure> {
+        let settings = Settings {
+            visibility: library.policy(agent)?,
+            ..Settings::default()
+        };
+        let mut services = Services::new(Arc::new(library.registry), Arc::new(SystemClock));
+        services.approver = Arc::new(Terminal);
+        services.runner = environment
+            .runner(&library.config)
+            .map(|runner| Arc::new(runner) as _);
+        services.usage = usage_store::store(environment).map(|store| {
+            let store = TolerantUsage::new(Arc::new(store), Arc::new(SystemClock));
+            Arc::new(store) as Arc<dyn UsageStore>
+        });
+        services.sessions = Some(match environment.store_file() {
+            Some(file) => Arc::new(SqliteSessions::new(file)),
+            None => Arc::new(MemorySessions::new()),
+        });
+        Ok(Self {
+            services,
+            settings,
+            config: library.config,
+            paths: permissions::paths(environment),
+            config_file: environment.settings().user,
+            variables: variables(environment),
+        })
+    }
+
+    /// Selects the model.
+    pub(crate) async fn model(&self, args: &ModelArgs) -> Result<ChosenModel, Failure> {
+        let variables = self.lookup();
+        let settings = model_settings(&variables)?;
+        let configured = self
+            .config
+            .model
+            .as_deref()
+            .filter(|_| variables("PROWESS_MODEL").is_none());
+        let name = args.model.as_deref().or(configured);
+        let lookup = move |name: &str| variables(name);
+        let mut chosen = prowess_models::choose(name, &lookup, &settings)
+            .await
+            .map_err(|error| no_model(&error))?;
+        if let Some(file) = &args.record {
+            let recording = RecordingModel::open(Arc::clone(&chosen.model), file)
+                .map_err(|error| Failure::new("cannot record the session").cause(error))?;
+            chosen.model = Arc::new(recording);
+        }
+        Ok(chosen)
+    }
+
+    /// Returns a variable lookup that falls back to key commands.
+    fn lookup(&self) -> Variables {
+        key_command::with_commands(Arc::clone(&self.variables), &self.config.keys)
+    }
+
+    /// Returns the context of tools, without an approver.
+    pub(crate) fn context(&self) -> ToolContext {
+        self.paths
+            .context(&self.config, self.services.clone(), self.settings.clone())
+    }
+
+    /// Returns the session store.
+    pub(crate) fn sessions(&self) -> Arc<dyn SessionStore> {
+        match &self.services.sessions {
+            Some(sessions) => Arc::clone(sessions),
+            None => Arc::new(MemorySessions::new()),
+        }
+    }
+
+    /// Builds the runtime.
+    pub(crate) fn runtime(
+        mut self,
+        args: &ModelArgs,
+        model: Arc<dyn Model>,
+        approver: Arc<dyn Approver>,
+        watchers: Vec<Arc<dyn Watcher>>,
+        change: impl FnOnce(&mut Settings),
+    ) -> Result<Runtime, Failure> {
+        let approvals = permissions::approvals(&args.approve)?;
+        let configured = self.config.effort.as_deref().and_then(Effort::parse);
+        self.settings.effort = args.effort()?.or(configured);
+        self.settings.index = self.config.budget(None, Some(window(&model)));
+        self.settings.edits = args.edits;
+        change(&mut self.settings);
+        let fetcher: Arc<dyn prowess::traits::Fetcher> =
+            Arc::new(WebFetcher::new(AGENT).map_err(|error| {
+                Failure::new("cannot create the HTTP client for web pages").cause(error)
+            })?);
+        let models = Named {
+            variables: self.lookup(),
+        };
+        let own = std::mem::take(&mut self.services.tools);
+        self.services.tools = prowess_tools::files::file_tools(Some(fetcher));
+        self.services.tools.extend(own);
+        self.services.model = Some(model);
+        self.services.models = Some(Arc::new(models));
+        self.services.approver = approver;
+        self.services.watchers = watchers;
+        Runtime::builder()
+            .approvals(approvals)
+            .paths(self.paths)
+            .config(self.config)
+            .services(self.services)
+            .settings(self.settings)
+            .build()
+            .map_err(|error| Failure::new(error.to_string()))
+    }
+}
+
+/// Converts the arguments of a skill, given as one string, as JSON or as pairs; `null` if there are none.
+pub(crate) fn arguments(
+    text: Option<&str>,
+    json: Option<&str>,
+    pairs: &[String],
+) -> Result<Value, Failure> {
+    if let Some(text) = text {
+        return Ok(Value::String(text.to_owned()));
+    }
+    if let Some(text) = json {
+        return serde_json::from_str(text).map_err(|error| {
+            Failure::new("invalid JSON in `--args-json`")
+                .cause(error)
+                .hint("e.g. `{\"file\": \"a.pdf\"}`")
+        });
+    }
+    let mut object = Map::new();
+    for pair in pairs {
+        let (name, value) = pair.split_once('=').ok_or_else(|| {
+            Failure::new(format!(
+                "invalid value `{pair}` for `--arg`: expected NAME=VALUE"
+            ))
+            .hint("e.g. `--arg file=a.pdf`")
+        })?;
+        object.insert(name.to_owned(), value.into());
+    }
+    Ok(if object.is_empty() {
+        Value::Null
+    } else {
+        Value::Object(object)
+    })
+}
+
+/// Environment variables that select or configure models.
+pub(crate) use prowess_models::variable_list;
+
+/// User agent of our HTTP requests.
+const AGENT: &str = concat!("prowess/", env!("CARGO_PKG_VERSION"));
+
+fn window(model: &Arc<dyn Model>) -> usize {
+    usize::try_from(model.about().window).unwrap_or(usize::MAX)
+}
+
+pub(crate) fn model_settings(
+    variables: &Variables,
+) -> Result<prowess_models::ModelSettings, Failure> {
+    let lookup = |name: &str| variables(name);
+    prowess_models::ModelSettings::from_variables(AGENT, &lookup)
+        .map_err(|error| Failure::new("cannot create the HTTP client for models").cause(error))
+}
+
+/// Converts a failed model selection into an error with hints.
+pub(crate) fn no_model(error: &ChooseError) -> Failure {
+    let failure = Failure::new(error.to_string());
+    match error {
+        ChooseError::Nothing => Failure::new("no model is configured")
+            .hint("set an API key: `ANTHROPIC_API_KEY`, `OPENAI_API_KEY`, `GEMINI_API_KEY` or `OPENROUTER_API_KEY`")
+            .hint("or start Ollama, llama.cpp, vLLM or LM Studio locally, or set `PROWESS_BASE_URL` to an OpenAI-compatible server")
+            .hint(format!("or select one with `--model PROVIDER/NAME`; providers: {}", prowess_models::provider_names()))
+            .hint("or run `prowess demo`, which needs no model")
+            .exit(Exit::NoKey),
+        ChooseError::NoKey { .. } | ChooseError::Key { .. } => {
+            failure.hint("run `prowess doctor` to see which keys are set").exit(Exit::NoKey)
+        }
+        _ => failure.hint("run `prowess doctor`"),
+    }
+}
+
+/// Resolves models requested by skills.
+struct Named {
+    variables: Variables,
+}
+
+impl Debug for Named {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Named")
+    }
+}
+
+impl Models for Named {
+    fn find(&self, name: &str) -> Result<Arc<dyn Model>, FindModelError> {
+        let settings = model_settings(&self.variables)
+            .map_err(|failure| FindModelError::Unusable(failure.message.into()))?;
+        let lookup = |name: &str| (self.variables)(name);
+        let chosen = prowess_models::open(name, &lookup, &settings);
+        chosen
+            .map(|chosen| chosen.model)
+            .map_err(|error| FindModelError::Unusable(error.into()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_are_read_or_refused() {
+        let limits = |texts: &[&str]| {
+            let budget = texts.iter().map(|&text| text.to_owned()).collect();
+            ModelArgs {
+                budget,
+                max_turns: Some(3),
+                ..ModelArgs::default()
+            }
+            .limits()
+        };
+        let read = limits(&["tokens=50000", "usd=0.50", "time=5m"]).unwrap();
+        let expected = RunBudget {
+            turns: Some(3),
+            tokens: Some(50_000),
+            micros: Some(500_000),
+            milliseconds: Some(300_000),
+        };
+        assert_eq!(read, expected);
+        assert_eq!(limits(&["usd=$2"]).unwrap().micros, Some(2_000_000));
+        for wrong in [
+            "tokens",
+            "tokens=x",
+            "usd=-1",
+            "usd=nan",
+            "time=5x",
+            "time=99999999999999999999h",
+            "turns=5",
+        ] {
+            assert!(limits(&[wrong]).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! Resolves paths and skill names given on the command line.
+
+use std::path::{Path, PathBuf};
+
+use prowess_catalog::{Catalog, CatalogEntry, SkillForm};
+use prowess_diag::{suggest, wording};
+
+use crate::args::GlobalArgs;
+use crate::env::Environment;
+use crate::output::Failure;
+use crate::output::Printer;
+use crate::visible_skills::Library;
+
+/// Maximum number of files that are compared with a mistyped path.
+const MOST_NEIGHBOURS: usize = 2000;
+
+/// A resolved path or name.
+#[derive(Debug)]
+pub(crate) enum Meant {
+    /// A file or a folder.
+    Path(PathBuf),
+    /// A skill that is not on disk.
+    Memory {
+        /// Its location.
+        location: String,
+        /// Its text.
+        text: Vec<u8>,
+    },
+}
+
+/// Resolves a path or the name of a visible skill. Paths take precedence.
+pub(crate) fn resolve(
+    typed: &Path,
+    global: &GlobalArgs,
+    environment: &Environment,
+    printer: &Printer,
+) -> Result<Meant, Failure> {
+    if typed.symlink_metadata().is_ok() {
+        let ending = typed
+            .extension()
+            .and_then(|ending| ending.to_str())
+            .unwrap_or_default();
+        let is_markdown =
+            ending.eq_ignore_ascii_case("md") || ending.eq_ignore_ascii_case("markdown");
+        if typed.is_file() && !is_markdown {
+            let message = format!(
+                "`{}` is neither a folder nor a Markdown file",
+                typed.display()
+            );
+            return Err(Failure::new(message).hint("pass the folder of a skill, or its SKILL.md"));
+        }
+        return Ok(Meant::Path(typed.to_owned()));
+    }
+    // Suggest a file with a similar name in the same folder.
+    let parent = typed
+        .parent()
+        .filter(|parent| !parent.as_os_str().is_empty())
+        .unwrap_or(Path::new("."));
+    let last = typed
+        .file_name()
+        .and_then(|name| name.to_str())
+        .unwrap_or_default();
+    let neighbours = entries(parent);
+    let near = suggest::nearest(last, neighbours.iter().map(String::as_str))
+        .map(|near| typed.with_file_name(near));
+    let meant = |near: &Path| format!("did you mean `{}`?", near.display());
+    // `pdf`, `user:pdf`, `apps/web:deploy`: a path has no colon before its last part.
+    let is_name = |name: &&str| !name.is_empty() && (!name.contains('/') || name.contains(':'));
+    let name = typed.to_str().filter(is_name);
+    let Some(name) = name else {
+        let error = Failure::new(format!("path does not exist: `{}`", typed.display()));
+        return Err(match near {
+            Some(near) => error.hint(meant(&near)),
+            None => error.hint(format!(
+                "run `ls {}`",
+                wording::shell_word(&parent.display().to_string())
+            )),
+        });
+    };
+    let library = Library::open(global, environment, printer)?;
+    let catalog = library.catalog();
+    let resolved = catalog.resolve(name);
+    if let Ok(entry) = resolved {
+        warn_of_namesakes(name, entry, &catalog, environment, printer);
+    }
+    match resolved {
+        Ok(entry) if entry.skill.form == SkillForm::Memory => {
+            let text = library.registry.text(&entry.skill.id).map_err(|error| {
+                Failure::new(format!("cannot read {}", wording::tick(name))).cause(error)
+            })?;
+            Ok(Meant::Memory {
+                location: entry.skill.location.to_string(),
+                text,
+            })
+        }
+        Ok(entry) => {
+            let file = PathBuf::from(&*entry.skill.location);
+            let folder = file
+                .parent()
+                .filter(|_| entry.skill.form == SkillForm::Folder);
+            Ok(Meant::Path(
+                folder.map_or_else(|| file.clone(), Path::to_owned),
+            ))
+        }
+        Err(fault) if fault.near.is_empty() && near.is_some() => {
+            let error = Failure::new(format!(
+                "path does not exist, and no skill is named `{name}`"
+            ));
+            Err(error.hint(near.as_deref().map(meant).unwrap_or_default()))
+        }
+        Err(fault) => {
+            let error = Failure::new(format!(
+                "path does not exist, and no skill is named `{name}`"
+            ));
+            if !fault.near.is_empty() {
+                let near = wording::either(fault.near.iter().map(wording::tick));
+                Err(error.hint(format!("did you mean {near}?")))
+            } else if catalog
+                .listed()
+                .all(|entry| entry.skill.form == SkillForm::Memory)
+            {
+                Err(error.hint(format!("create it with `prowess new {name}`")))
+            } else {
+                Err(error.hint("list skills with `prowess list`"))
+            }
+        }
+    }
+}
+
+/// Warns about skills whose folder has the given name, but which have another name.
+fn warn_of_namesakes(
+    typed: &str,
+    meant: &CatalogEntry,
+    catalog: &Catalog,
+    environment: &Environment,
+    printer: &Printer,
+) {
+    if meant.name() != typed {
+        return;
+    }
+    let show = |entry: &CatalogEntry| display(Path::new(&*entry.skill.location), environment);
+    let is_alias = |entry: &&CatalogEntry| entry.skill.alias.as_deref() == Some(typed);
+    for other in catalog.listed().filter(is_alias) {
+        printer.warn(&format!(
+            "{} is `{}`; `{}` is named {}",
+            wording::tick(typed),
+            show(meant),
+            show(other),
+            wording::tick(other.name())
+        ));
+    }
+}
+
+/// Returns the names in a folder, empty if it cannot be read.
+fn entries(folder: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(folder)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .take(MOST_NEIGHBOURS);
+    entries
+        .filter_map(|entry| entry.file_name().into_string().ok())
+        .collect()
+}
+
+/// Formats a path for reading: relative, or with `~`.
+pub(crate) fn display(path: &Path, environment: &Environment) -> String {
+    prowess_diag::path::display_path(path, &environment.current, environment.home.as_deref())
+}
+
+/// Formats a path so that programs can open it.
+pub(crate) fn plain(path: &Path, environment: &Environment) -> String {
+    prowess_diag::path::plain_path(path, &environment.current)
+}

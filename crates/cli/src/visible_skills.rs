@@ -1,0 +1,183 @@
+//! The skills visible from the current folder, shared by all commands.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use prowess_catalog::visibility::SkillGrantFault;
+use prowess_catalog::{Catalog, Precedence, SkillNotFound, Visibility};
+use prowess_config::{AgentError, Config, ConfigError, LoadedConfig};
+use prowess_diag::{FileReport, wording};
+use prowess_registry::{FileOptions, Notice, Place, Registry};
+
+use crate::args::GlobalArgs;
+use crate::env::Environment;
+use crate::output::Failure;
+use crate::output::Printer;
+use crate::targets;
+
+/// Maximum number of notices printed.
+const MOST_NOTICES: usize = 10;
+
+/// The skills visible from the current folder, with the configuration.
+#[derive(Debug)]
+pub(crate) struct Library {
+    pub(crate) registry: Registry,
+    pub(crate) config: Config,
+}
+
+impl Library {
+    /// Reads the configuration and scans the skill folders.
+    pub(crate) fn open(
+        global: &GlobalArgs,
+        environment: &Environment,
+        printer: &Printer,
+    ) -> Result<Self, Failure> {
+        let (config, warnings) = settings(environment)?;
+        for report in warnings.iter().filter(|_| !printer.is_quiet()) {
+            printer.findings(report);
+        }
+        Self::with(config, global, environment)
+    }
+
+    /// Scans the skill folders, using a configuration that was already read.
+    pub(crate) fn with(
+        config: Config,
+        global: &GlobalArgs,
+        environment: &Environment,
+    ) -> Result<Self, Failure> {
+        check_flags(global)?;
+        let place = place(global, &config, environment);
+        let precedence = config.precedence.unwrap_or_default();
+        let options = FileOptions {
+            cache: environment.cache_folder().filter(|_| !global.no_cache),
+            claude_names: precedence == Precedence::UserFirst,
+            ..FileOptions::default()
+        };
+        Ok(Self {
+            registry: Registry::open(place, options, precedence),
+            config,
+        })
+    }
+
+    pub(crate) fn catalog(&self) -> Arc<Catalog> {
+        self.registry.snapshot()
+    }
+
+    /// Returns the visibility policy of a configured agent, or the default policy.
+    pub(crate) fn policy(&self, agent: Option<&str>) -> Result<Visibility, Failure> {
+        self.config.policy(agent, &self.catalog()).map_err(|fault| {
+            let error = Failure::new(fault.to_string());
+            match &fault {
+                AgentError::Unknown {
+                    near: Some(near), ..
+                } => error.hint(format!("did you mean `{near}`?")),
+                AgentError::Unknown { name, .. } => {
+                    error.hint(format!("define it in the configuration: `[agents.{name}]`"))
+                }
+                AgentError::Grant { source, .. } => match source {
+                    SkillGrantFault::Unknown(missing) if !missing.near.is_empty() => {
+                        error.hint(not_found(missing).hints.concat())
+                    }
+                    _ => error,
+                }
+                .cause(source),
+                _ => error,
+            }
+        })
+    }
+
+    /// Prints a warning for each kind of file that was skipped or could not be read.
+    pub(crate) fn warn(&self, environment: &Environment, printer: &Printer) {
+        let report = self.registry.report();
+        let show = |path: &Path| targets::display(path, environment);
+        for (written, fault) in self.config.unknown_names(&self.catalog()) {
+            let near = wording::either(fault.near.iter().map(wording::tick));
+            printer.warn(&format!(
+                "{written} does not match any skill; did you mean {near}?"
+            ));
+        }
+        // The same folder reached by another path: no skill is missing.
+        let is_news = |notice: &&Notice| !matches!(notice, Notice::SeenBefore { .. });
+        for (told, notice) in report.notices.iter().filter(is_news).enumerate() {
+            if told == MOST_NOTICES {
+                printer.warn("more folders or files were skipped; run `prowess doctor`");
+                break;
+            }
+            printer.warn(&notice.explain(&show));
+        }
+        match report.faults.as_slice() {
+            [] => {}
+            [fault] => {
+                let path = show(Path::new(&*fault.location));
+                printer.warn(&format!("cannot read `{path}`: {}", fault.why));
+            }
+            faults => printer.warn(&format!(
+                "cannot read {}; run `prowess doctor`",
+                wording::count(faults.len(), "skill")
+            )),
+        }
+    }
+}
+
+/// Returns the places that are searched for skills. Flags override the environment, which overrides
+/// configuration files.
+pub(crate) fn place(global: &GlobalArgs, config: &Config, environment: &Environment) -> Place {
+    config.place(&global.skills_dir, environment.place())
+}
+
+/// Returns the configuration and its warnings.
+pub(crate) fn settings(environment: &Environment) -> Result<(Config, Vec<FileReport>), Failure> {
+    let loaded = load(environment);
+    match loaded.faults.into_iter().next() {
+        Some(fault) => Err(unusable(fault)),
+        None => Ok((loaded.config, loaded.warnings)),
+    }
+}
+
+/// Loads the configuration files, including any errors in them.
+pub(crate) fn load(environment: &Environment) -> LoadedConfig {
+    let show = |path: &Path| targets::display(path, environment);
+    prowess_config::load(&environment.settings(), &show)
+}
+
+fn unusable(fault: ConfigError) -> Failure {
+    let error = Failure::new(fault.to_string());
+    match fault {
+        ConfigError::Unreadable { source, .. } => error.cause(source),
+        ConfigError::Wrong { report } => {
+            let error = error.hint("run `prowess schema config` to print its schema");
+            Failure {
+                report: Some(report),
+                ..error
+            }
+        }
+        _ => error,
+    }
+}
+
+/// Returns an error if a folder given with `--skills-dir` does not exist.
+pub(crate) fn check_flags(global: &GlobalArgs) -> Result<(), Failure> {
+    let Some(folder) = global.skills_dir.iter().find(|folder| !folder.is_dir()) else {
+        return Ok(());
+    };
+    let is = if folder.exists() {
+        "is not a folder"
+    } else {
+        "does not exist"
+    };
+    Err(
+        Failure::new(format!("`--skills-dir {}` {is}", folder.display()))
+            .hint("pass a folder that contains skills"),
+    )
+}
+
+/// Converts a failed lookup into an error that suggests similar names.
+pub(crate) fn not_found(fault: &SkillNotFound) -> Failure {
+    let error = Failure::new(fault.to_string());
+    if fault.near.is_empty() {
+        error.hint("list skills with `prowess list`, or search with `prowess find WORDS`")
+    } else {
+        let near = wording::either(fault.near.iter().map(wording::tick));
+        error.hint(format!("did you mean {near}?"))
+    }
+}

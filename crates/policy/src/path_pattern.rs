@@ -1,0 +1,237 @@
+//! Path patterns of rules, with the syntax of `.gitignore`.
+//!
+//! `//abs` is relative to the root of the file system, `~/x` to the home folder, and `/x`, `./x`
+//! and `a/x` to the project's root. A name without a slash matches at any depth. A pattern that
+//! names a folder covers its contents.
+
+use crate::wildcard::walk;
+
+/// The folders that relative patterns and paths start from. Absolute, with forward slashes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WorkspacePaths {
+    /// The project's root; patterns are relative to it.
+    pub root: Box<str>,
+    /// The working folder of the command, if it differs from the root; paths are relative to it.
+    pub cwd: Option<Box<str>>,
+    /// The home folder.
+    pub home: Box<str>,
+}
+
+impl Default for WorkspacePaths {
+    fn default() -> Self {
+        Self {
+            root: "/workspace".into(),
+            cwd: None,
+            home: "/nonexistent".into(),
+        }
+    }
+}
+
+/// A path that is resolved once and compared with many patterns.
+#[derive(Debug)]
+pub struct LocatedPath<'p> {
+    name: &'p str,
+    absolute: String,
+}
+
+impl<'p> LocatedPath<'p> {
+    /// Resolves a path.
+    pub fn new(path: &'p str, places: &WorkspacePaths) -> Self {
+        Self {
+            name: path,
+            absolute: absolute(
+                path,
+                places.cwd.as_ref().unwrap_or(&places.root),
+                &places.home,
+            ),
+        }
+    }
+
+    /// Returns the path as it was written.
+    pub fn written(&self) -> &str {
+        self.name
+    }
+
+    /// Returns `true` if a pattern covers the path.
+    pub fn is_in(&self, pattern: &str, places: &WorkspacePaths, anywhere: bool) -> bool {
+        if pattern == "**" || pattern == "//**" {
+            return true;
+        }
+        let trimmed = pattern.trim_end_matches('/');
+        let (base, rest) = if let Some(rest) = trimmed.strip_prefix("//") {
+            ("", rest)
+        } else if let Some(rest) = trimmed.strip_prefix("~/") {
+            (&*places.home, rest)
+        } else if let Some(rest) = trimmed
+            .strip_prefix("./")
+            .or_else(|| trimmed.strip_prefix('/'))
+        {
+            (&*places.root, rest)
+        } else if trimmed.contains('/') {
+            (&*places.root, trimmed)
+        } else {
+            let base = if anywhere { "" } else { &*places.root };
+            let inner = below(&self.absolute, base).unwrap_or_default();
+            return inner
+                .split('/')
+                .any(|name| !name.is_empty() && name_fits(trimmed, name));
+        };
+        let Some(inner) = below(&self.absolute, base) else {
+            return false;
+        };
+        let segments: Vec<&str> = inner.split('/').filter(|part| !part.is_empty()).collect();
+        let pattern: Vec<&str> = rest.split('/').filter(|part| !part.is_empty()).collect();
+        // A pattern for a folder covers its contents.
+        (1..=segments.len())
+            .rev()
+            .any(|length| segments_fit(&pattern, &segments[..length]))
+    }
+}
+
+/// Returns `true` if a pattern covers a path. With `anywhere`, a name without a slash also matches
+/// outside the project's root, as deny rules need it.
+pub fn covers(pattern: &str, path: &str, places: &WorkspacePaths, anywhere: bool) -> bool {
+    LocatedPath::new(path, places).is_in(pattern, places, anywhere)
+}
+
+/// Returns `true` if a path is the project's root or below it.
+pub fn is_inside(path: &str, places: &WorkspacePaths) -> bool {
+    below(&LocatedPath::new(path, places).absolute, &places.root).is_some()
+}
+
+/// Returns the part of an absolute path below a folder.
+fn below<'a>(path: &'a str, folder: &str) -> Option<&'a str> {
+    let rest = path.strip_prefix(folder.trim_end_matches('/'))?;
+    (rest.is_empty() || rest.starts_with('/')).then_some(rest)
+}
+
+/// Returns an absolute path without `.` and `..`. Links are not followed.
+pub fn absolute(path: &str, cwd: &str, home: &str) -> String {
+    let joined = if path.starts_with('/') {
+        path.to_owned()
+    } else if path == "~" || path.starts_with("~/") {
+        format!("{home}{}", &path[1..])
+    } else {
+        format!("{cwd}/{path}")
+    };
+    let mut parts: Vec<&str> = Vec::new();
+    for part in joined.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => {
+                parts.pop();
+            }
+            _ => parts.push(part),
+        }
+    }
+    format!("/{}", parts.join("/"))
+}
+
+/// Matches folders and names; `**` matches any number of them.
+fn segments_fit(pattern: &[&str], path: &[&str]) -> bool {
+    let is_star = |p: usize| pattern.get(p) == Some(&"**");
+    let step = |p: usize, t: usize| {
+        pattern
+            .get(p)
+            .filter(|name| name_fits(name, path[t]))
+            .map(|_| 1)
+    };
+    // `src/**` matches the contents of `src`, and `src/**/x` also matches `src/x`.
+    walk(path.len(), is_star, step).is_some_and(|(end, starred)| {
+        pattern[end..].iter().all(|name| *name == "**")
+            && (end == pattern.len() || end == 0 || starred)
+    })
+}
+
+/// Matches one name: `*`, `?` and `[…]`.
+fn name_fits(pattern: &str, name: &str) -> bool {
+    if !pattern.contains(['*', '?', '[', '\\']) {
+        return pattern == name;
+    }
+    let pattern: Vec<char> = pattern.chars().collect();
+    let name: Vec<char> = name.chars().collect();
+    let step = |p: usize, t: usize| match pattern.get(p) {
+        Some('?') => Some(1),
+        Some('\\') if pattern.get(p + 1) == Some(&name[t]) => Some(2),
+        Some('[') => class(&pattern[p..], name[t]),
+        Some(c) if *c == name[t] => Some(1),
+        _ => None,
+    };
+    walk(name.len(), |p| pattern.get(p) == Some(&'*'), step)
+        .is_some_and(|(end, _)| pattern[end..].iter().all(|c| *c == '*'))
+}
+
+/// Returns the length of the class if it contains `c`.
+fn class(pattern: &[char], c: char) -> Option<usize> {
+    let end = pattern.iter().skip(2).position(|c| *c == ']')? + 2;
+    let inner = &pattern[1..end];
+    let (negated, inner) = match inner {
+        ['!' | '^', rest @ ..] => (true, rest),
+        _ => (false, inner),
+    };
+    let mut at = 0;
+    let mut holds = false;
+    while at < inner.len() {
+        if let [from, '-', to] = inner[at..].get(..3).unwrap_or_default() {
+            holds |= (*from..=*to).contains(&c);
+            at += 3;
+        } else {
+            holds |= inner[at] == c;
+            at += 1;
+        }
+    }
+    (holds != negated).then_some(end + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns() {
+        let places = WorkspacePaths {
+            root: "/w/p".into(),
+            cwd: None,
+            home: "/h".into(),
+        };
+        let cases = [
+            ("src/**", "src/a/b.rs", true),
+            ("src/**", "/w/p/src/a.rs", true),
+            ("src/**", "srcx/a.rs", false),
+            ("src/**", "../src/a.rs", false),
+            ("src/**", "src/../../x", false),
+            ("src/**/x.rs", "src/x.rs", true),
+            ("src/**/x.rs", "src/a/b/x.rs", true),
+            ("src", "src/a.rs", true),
+            ("*.rs", "a/b/c.rs", true),
+            ("*.rs", "/elsewhere/c.rs", false),
+            ("/etc/passwd", "/etc/passwd", false),
+            ("//etc/passwd", "/etc/passwd", true),
+            ("//etc", "/etc/ssh/key", true),
+            ("~/.ssh/**", "/h/.ssh/id", true),
+            ("~/.ssh/**", "~/.ssh/id", true),
+            ("**", "/anything", true),
+            ("out?.[ch]", "out1.c", true),
+            ("out?.[!ch]", "out1.c", false),
+            ("a/*/c", "a/b/c", true),
+            ("a/*/c", "a/b/x/c", false),
+        ];
+        for (pattern, path, expected) in cases {
+            assert_eq!(
+                covers(pattern, path, &places, false),
+                expected,
+                "{pattern} {path}"
+            );
+        }
+        assert!(covers(".env", "/elsewhere/.env", &places, true));
+        for (path, expected) in [
+            (".", true),
+            ("/w/p", true),
+            ("a/../b", true),
+            ("..", false),
+            ("/w/pq", false),
+        ] {
+            assert_eq!(is_inside(path, &places), expected, "{path}");
+        }
+    }
+}

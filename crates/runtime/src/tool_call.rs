@@ -1,0 +1,683 @@
+//! Tool calls: the hooks before and after a call, the call itself, and its effects on the session.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use prowess_agent::{
+    ActiveSkill, CallState, Ending, Event, OpenCall, ParentSession, ToolCall, ToolResult,
+};
+use prowess_catalog::Audience;
+use prowess_policy::{ApprovalAnswer, Decision, Verdict};
+use prowess_render::Arguments;
+use prowess_tools::names::{SUBMIT, arguments_field, is_file_tool};
+use prowess_tools::{
+    HookEvent, HookOutcome, HookState, HookToolCall as HookCall, Loaded, Said, SkillHandle,
+    SkillSnapshot, ToolContext, Toolset, rule_names, run_hooks,
+};
+use prowess_traits::ApprovalRequest;
+use serde_json::Value;
+use tokio::task::{JoinError, JoinHandle};
+use tokio_util::sync::CancellationToken;
+use tracing::{Instrument, Span};
+
+use crate::background::MAX_BACKGROUND;
+use crate::error::RuntimeError;
+use crate::journal::blocking;
+use crate::session::Session;
+use crate::session_loop::milliseconds_since;
+use crate::subrun::{self, SubRun};
+use crate::trace;
+
+/// Time that a tool has to stop after it was cancelled.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// Interval at which the stop signal is repeated.
+const STEP: Duration = Duration::from_millis(50);
+
+/// The outcome of a call.
+struct Called {
+    result: ToolResult,
+    submitted: Option<Value>,
+    loaded: Loaded,
+    hooks: HookState,
+    messages: Vec<String>,
+    /// The reason, if a hook stops the run.
+    stop: Option<String>,
+}
+
+/// The decision of the hooks before a call.
+enum BeforeCall {
+    /// The call is made with this input, and `context` is added to its result.
+    Proceed { input: Value, context: Vec<Said> },
+    /// The call is not made.
+    Refuse(String),
+    /// The call is not made, and the run ends.
+    Stop(String),
+}
+
+impl Session {
+    /// Runs one call and records its result.
+    pub(crate) async fn call(
+        &mut self,
+        open: OpenCall,
+        cancel: &CancellationToken,
+    ) -> Result<(), RuntimeError> {
+        let span = trace::tool(self, &open.call);
+        self.call_within(open, cancel, &span)
+            .instrument(span.clone())
+            .await
+    }
+
+    async fn call_within(
+        &mut self,
+        open: OpenCall,
+        cancel: &CancellationToken,
+        span: &Span,
+    ) -> Result<(), RuntimeError> {
+        let call = open.call;
+        if let Some(text) = self.refusal(&call, open.state) {
+            trace::failed(span, trace::REFUSED);
+            return self.answered(ToolResult::error(&call, text)).await;
+        }
+        let skill = self.resolve(&call).await?;
+        if let Some((skill, snapshot)) = skill.as_ref().and_then(forked) {
+            trace::skill(span, &snapshot.name, Some(snapshot.digest()));
+            return self.fork(&call, skill, &snapshot, cancel, span).await;
+        }
+        let read_only = !self.has_hooks()
+            && self
+                .tools
+                .tools(&self.context)
+                .find(|tool| *tool.name() == *call.name)
+                .is_some_and(|tool| tool.is_read_only(&self.context));
+        self.journal
+            .write(Event::CallStarted {
+                call: call.id.clone(),
+                read_only,
+                child: None,
+            })
+            .await?;
+        let began = Instant::now();
+        let Some(called) = self.work(&call, skill, cancel).await? else {
+            // The tool did not stop when it was cancelled. Its effect is unknown, so the call stays
+            // open in the record.
+            trace::failed(span, trace::CANCELLED);
+            return Ok(());
+        };
+        let milliseconds = milliseconds_since(began);
+        self.ended(&call, called, milliseconds, span).await
+    }
+
+    /// Returns a message if a call is answered without being run.
+    fn refusal(&self, call: &ToolCall, state: CallState) -> Option<String> {
+        if let Some(fault) = &call.fault {
+            return Some(format!(
+                "The input of this call is not valid JSON: {fault}. The tool was not run. Call it again with an object that matches the schema."
+            ));
+        }
+        match state {
+            CallState::TooMany => {
+                return Some(
+                    "Too many calls in one reply; this one was not run. Make fewer calls at once."
+                        .to_owned(),
+                );
+            }
+            CallState::Interrupted { read_only: false } => {
+                return Some(
+                    "The program was stopped during this call, so it is unknown whether it had an \
+                     effect. The call was not repeated. Check the current state first, and call \
+                     again only if it is needed."
+                        .to_owned(),
+                );
+            }
+            CallState::New | CallState::Interrupted { read_only: true } => {}
+        }
+        let mut active = self.active_skills();
+        let forbidding = active.find(|skill| skill.effects.forbids(&call.name))?;
+        Some(format!(
+            "The tool {} cannot be used while skill `{}` is loaded: its `disallowed-tools` lists it.",
+            call.name, forbidding.name
+        ))
+    }
+
+    /// Records the result of a call that no tool answered.
+    async fn answered(&mut self, result: ToolResult) -> Result<(), RuntimeError> {
+        let mut events = self.notes.take(Some(&result.call));
+        events.push(Event::answer(result));
+        self.journal.write_all(events).await
+    }
+
+    /// Runs the call on a blocking thread. Returns `None` if it did not stop when cancelled.
+    async fn work(
+        &mut self,
+        call: &ToolCall,
+        skill: Option<SkillHandle>,
+        cancel: &CancellationToken,
+    ) -> Result<Option<Called>, RuntimeError> {
+        // A tool that only a skill can provide is unknown until such a skill is loaded.
+        let tools = if self.is_declared(&call.name) {
+            Arc::clone(&self.tools)
+        } else {
+            let mut fewer = (*self.tools).clone();
+            fewer.retain(|name| *name != *call.name);
+            Arc::new(fewer)
+        };
+        let context = Arc::clone(&self.context);
+        let skills: Vec<_> = self.active_skills().map(Arc::clone).collect();
+        let (mut loaded, hooks) = (self.loaded.clone(), self.hooks.clone());
+        if let Some(skill) = skill {
+            loaded.set_resolved(skill);
+        }
+        let call = call.clone();
+        let work = move || work(&context, &tools, &skills, loaded, hooks, &call);
+        let mut work = tokio::spawn(blocking(work).in_current_span());
+        let ended = tokio::select! {
+            biased;
+            ended = &mut work => ended,
+            () = cancel.cancelled() => match self.stop_work(&mut work).await {
+                Some(ended) => ended,
+                None => return Ok(None),
+            }
+        };
+        ended
+            .map_err(|error| RuntimeError::Task(error.to_string()))?
+            .map(Some)
+    }
+
+    /// Stops the commands of a call and waits for it. Returns `None` if it is still running after
+    /// [`GRACE`].
+    async fn stop_work<T>(&self, work: &mut JoinHandle<T>) -> Option<Result<T, JoinError>> {
+        let began = Instant::now();
+        while began.elapsed() < GRACE {
+            // Repeat: a command that was just starting may have missed the previous signal.
+            self.stop_commands();
+            if let Ok(ended) = tokio::time::timeout(STEP, &mut *work).await {
+                return Some(ended);
+            }
+        }
+        None
+    }
+
+    /// Records the outcome of a call.
+    async fn ended(
+        &mut self,
+        call: &ToolCall,
+        called: Called,
+        milliseconds: u64,
+        span: &Span,
+    ) -> Result<(), RuntimeError> {
+        let Called {
+            mut result,
+            submitted,
+            loaded: after,
+            hooks,
+            messages,
+            stop,
+        } = called;
+        let mut loaded: Vec<ActiveSkill> = Vec::new();
+        for name in after.names() {
+            if let Some(skill) = after
+                .get(name)
+                .filter(|skill| self.loaded.get(name) != Some(*skill))
+            {
+                loaded.push(skill.clone());
+            }
+        }
+        let unloaded: Vec<Box<str>> = self
+            .loaded
+            .names()
+            .filter(|name| after.get(name).is_none())
+            .map(Into::into)
+            .collect();
+        if let [skill] = &*loaded {
+            result.keep = Some(skill.name.clone());
+            trace::skill(span, &skill.name, Some(&skill.digest));
+        }
+        if result.is_error {
+            trace::failed(span, trace::TOOL_ERROR);
+        }
+        let changed = !loaded.is_empty() || !unloaded.is_empty();
+        self.touch(call, &result);
+        let mut events = self.notes.take(Some(&call.id));
+        events.extend(self.take_hooks(hooks));
+        events.push(Event::CallEnded {
+            result,
+            loaded,
+            unloaded,
+            submitted,
+            usage: None,
+            milliseconds,
+        });
+        self.journal.write_all(events).await?;
+        // After the write: a skill counts as loaded only if its text is in the record.
+        self.loaded = after;
+        for message in messages {
+            self.tell(&message);
+        }
+        if changed {
+            self.follow_skills();
+        }
+        if let Some(why) = stop {
+            self.end(Ending::Declined { why }).await?;
+        }
+        Ok(())
+    }
+
+    /// Applies the model and the effort that loaded skills ask for. The skill of a sub-run is
+    /// skipped: its settings were combined with the caller's when the run started.
+    pub(crate) fn follow_skills(&mut self) {
+        let runs = self
+            .journal
+            .run
+            .started()
+            .and_then(|started| started.skill.clone());
+        let counts =
+            |skill: &&Arc<SkillSnapshot>| skill.is_trusted() && runs.as_ref() != Some(&skill.name);
+        let trusted: Vec<_> = self
+            .active_skills()
+            .filter(counts)
+            .map(Arc::clone)
+            .collect();
+        for skill in trusted {
+            if let Some(effort) = skill.effects.effort {
+                self.effort = Some(effort);
+            }
+            let Some(name) = &skill.effects.model else {
+                continue;
+            };
+            match self.engine.find_model(name) {
+                Ok(model) => self.model = model,
+                Err(error) => self.tell(&format!(
+                    "skill `{}` asks for another model: {error}; continuing with {}",
+                    skill.name,
+                    self.model.about().name
+                )),
+            }
+        }
+    }
+
+    /// Notes a file that was read or written: some skills are visible only for certain files.
+    pub(crate) fn touch(&mut self, call: &ToolCall, result: &ToolResult) {
+        let Some(path) = call.input.get("path").and_then(Value::as_str) else {
+            return;
+        };
+        if result.is_error || !is_file_tool(&call.name) {
+            return;
+        }
+        let Some(context) = Arc::get_mut(&mut self.context) else {
+            return;
+        };
+        let root = &context.settings.paths.workspace;
+        let inside = Path::new(path).strip_prefix(root).ok();
+        let path = inside.and_then(Path::to_str).unwrap_or(path).to_owned();
+        let touched = context.settings.visibility.touched.get_or_insert_default();
+        if !touched.contains(&path) && touched.len() < 10_000 {
+            touched.push(path);
+            self.touched = true;
+        }
+    }
+
+    /// Resolves and reads the skill that a call loads. A server's skill is read only after the call
+    /// was permitted. Returns `None` if the call loads no skill, or an unknown one.
+    async fn resolve(&self, call: &ToolCall) -> Result<Option<SkillHandle>, RuntimeError> {
+        let name = call.input.get("name").and_then(Value::as_str);
+        let Some(name) = name.filter(|_| arguments_field(&call.name).is_some()) else {
+            return Ok(None);
+        };
+        let (context, name) = (Arc::clone(&self.context), name.to_owned());
+        blocking(move || {
+            let skill = context.resolve(&name, Audience::Model).ok()?;
+            if !skill.is_served() {
+                // The tool reports the error.
+                let _ = skill.read(&context);
+            }
+            Some(skill)
+        })
+        .await
+    }
+
+    /// Runs the hooks of loaded skills before a call that no tool answers.
+    async fn hooks_before(&mut self, call: &ToolCall) -> Result<BeforeCall, RuntimeError> {
+        let asked = call.clone();
+        let outcome = self
+            .run_hooks(move |run| {
+                let tool = hook_call(&asked, rule_names(&asked.name), &asked.input);
+                run(&HookEvent::PreToolUse { tool });
+            })
+            .await?;
+        let Some(outcome) = outcome else {
+            return Ok(BeforeCall::Proceed {
+                input: call.input.clone(),
+                context: Vec::new(),
+            });
+        };
+        if let Some(said) = &outcome.stop {
+            return Ok(BeforeCall::Stop(stop_message(said)));
+        }
+        let (context, asked) = (Arc::clone(&self.context), call.clone());
+        blocking(move || match hook_verdict(&context, &asked, &outcome) {
+            Ok(()) => BeforeCall::Proceed {
+                input: outcome.updated_input.unwrap_or(asked.input),
+                context: outcome.context,
+            },
+            Err(text) => BeforeCall::Refuse(text),
+        })
+        .await
+    }
+
+    /// Runs the hooks of loaded skills after a call that no tool answered, and adds their messages to
+    /// the result. Returns a reason if one of them stops the run.
+    async fn hooks_after(
+        &mut self,
+        call: &ToolCall,
+        input: Value,
+        result: &mut ToolResult,
+    ) -> Result<Option<String>, RuntimeError> {
+        let (asked, response) = (call.clone(), Value::String(result.text.clone()));
+        let outcome = self
+            .run_hooks(move |run| {
+                let tool = hook_call(&asked, rule_names(&asked.name), &input);
+                run(&HookEvent::PostToolUse {
+                    tool,
+                    response: &response,
+                });
+            })
+            .await?;
+        let Some(outcome) = outcome else {
+            return Ok(None);
+        };
+        append_hook_messages(result, outcome.reasons.iter().chain(&outcome.context));
+        Ok(outcome.stop.as_ref().map(stop_message))
+    }
+
+    /// Runs a skill in a separate conversation and records its result.
+    async fn fork(
+        &mut self,
+        call: &ToolCall,
+        skill: &SkillHandle,
+        snapshot: &Arc<SkillSnapshot>,
+        cancel: &CancellationToken,
+        span: &Span,
+    ) -> Result<(), RuntimeError> {
+        // The permission rules and the schema of the tool apply here as well.
+        let (tools, context) = (Arc::clone(&self.tools), Arc::clone(&self.context));
+        let (asked, resolved) = (call.clone(), Some(skill.clone()));
+        let admitted = blocking(move || {
+            let admitted = tools.admit(&context, &asked.name, &asked.input, resolved);
+            admitted.map(|_| ())
+        })
+        .await?;
+        let above = self
+            .journal
+            .run
+            .started()
+            .map_or(&[][..], |started| &started.agents);
+        let known = self.engine.agents_of(snapshot, above);
+        let refused = admitted.err().map(|error| error.to_string());
+        if let Some(why) = refused.or_else(|| known.err().map(|error| error.to_string())) {
+            trace::failed(span, trace::REFUSED);
+            return self.answered(ToolResult::error(call, why)).await;
+        }
+        self.journal
+            .write(Event::CallStarted {
+                call: call.id.clone(),
+                read_only: false,
+                child: None,
+            })
+            .await?;
+        let began = Instant::now();
+        let (input, said) = match self.hooks_before(call).await? {
+            BeforeCall::Proceed { input, context } => (input, context),
+            BeforeCall::Refuse(text) => return self.answered(ToolResult::error(call, text)).await,
+            BeforeCall::Stop(why) => {
+                self.answered(ToolResult::error(call, why.clone())).await?;
+                self.end(Ending::Declined { why }).await?;
+                return Ok(());
+            }
+        };
+        if input != call.input {
+            // A hook changed the arguments, so the rules apply to the new ones.
+            let (tools, context) = (Arc::clone(&self.tools), Arc::clone(&self.context));
+            let (name, changed) = (call.name.clone(), input.clone());
+            let resolved = Some(skill.clone());
+            let admitted = blocking(move || {
+                let admitted = tools.admit(&context, &name, &changed, resolved);
+                admitted.map(|_| ())
+            });
+            if let Err(error) = admitted.await? {
+                trace::failed(span, trace::REFUSED);
+                return self
+                    .answered(ToolResult::error(call, error.to_string()))
+                    .await;
+            }
+        }
+        let arguments = arguments_field(&call.name).and_then(|field| input.get(field));
+        let sub = SubRun {
+            arguments: arguments
+                .cloned()
+                .map_or_else(Arguments::none, Arguments::from_json),
+            parent: Some(ParentSession {
+                session: self.journal.id.clone(),
+                call: Some(call.id.clone()),
+                depth: self.journal.depth + 1,
+            }),
+            who: Audience::Model,
+            ..self.child_run(skill.clone())
+        };
+        let background_allowed = self.engine.settings().background
+            && self.journal.depth == 0
+            && self.background() < MAX_BACKGROUND;
+        let (mut result, usage) = if snapshot.effects.background && background_allowed {
+            self.run_in_background(&snapshot.name, sub, cancel);
+            let text = format!(
+                "Skill `{}` is running in the background. You will get its result when it is done; \
+                 do not wait for it.",
+                snapshot.name
+            );
+            (ToolResult::of(call, text), None)
+        } else {
+            match Box::pin(subrun::run_in(&self.engine, &self.confined(), sub, cancel)).await {
+                Ok(finished) => {
+                    let (text, is_error) = subrun::report(&snapshot.name, &finished);
+                    let result = ToolResult {
+                        is_error,
+                        ..ToolResult::of(call, text)
+                    };
+                    (result, Some(finished.spent.usage))
+                }
+                // A store error affects this session as well.
+                Err(RuntimeError::Store(error)) => return Err(error.into()),
+                Err(error) => (ToolResult::error(call, error.to_string()), None),
+            }
+        };
+        append_hook_messages(&mut result, &said);
+        let stop = self.hooks_after(call, input, &mut result).await?;
+        if result.is_error {
+            trace::failed(span, trace::TOOL_ERROR);
+        }
+        let mut events = self.notes.take(Some(&call.id));
+        events.push(Event::CallEnded {
+            result,
+            loaded: Vec::new(),
+            unloaded: Vec::new(),
+            submitted: None,
+            usage,
+            milliseconds: milliseconds_since(began),
+        });
+        self.journal.write_all(events).await?;
+        if let Some(why) = stop {
+            self.end(Ending::Declined { why }).await?;
+        }
+        Ok(())
+    }
+
+    /// Answers calls that are still open when the user asks for something else.
+    pub(crate) async fn close_calls(&mut self, why: &str) -> Result<(), RuntimeError> {
+        for open in self.journal.run.open_calls() {
+            let text = match open.state {
+                CallState::Interrupted { .. } => {
+                    format!("{why} This call had started; it is unknown whether it had an effect.")
+                }
+                CallState::New | CallState::TooMany => format!("{why} The tool was not run."),
+            };
+            self.answered(ToolResult::error(&open.call, text)).await?;
+        }
+        Ok(())
+    }
+}
+
+/// Returns the skill and its snapshot if it runs in a separate conversation.
+fn forked(skill: &SkillHandle) -> Option<(&SkillHandle, Arc<SkillSnapshot>)> {
+    let snapshot = skill.snapshot().filter(|_| !skill.is_served())?;
+    snapshot.effects.forked.then_some((skill, snapshot))
+}
+
+/// Runs the hooks before a call, the tool, and the hooks after it. Blocks.
+fn work(
+    context: &ToolContext,
+    tools: &Toolset,
+    skills: &[Arc<SkillSnapshot>],
+    mut loaded: Loaded,
+    mut hooks: HookState,
+    call: &ToolCall,
+) -> Called {
+    let active: Vec<_> = skills
+        .iter()
+        .map(|skill| (&skill.effects.hooks, &skill.trust))
+        .collect();
+    let also = rule_names(&call.name);
+    let before = HookEvent::PreToolUse {
+        tool: hook_call(call, also, &call.input),
+    };
+    let before = run_hooks(context, &active, &before, &mut hooks);
+    let mut messages: Vec<String> = Vec::new();
+    let mut say = |outcome: &HookOutcome| {
+        let said = outcome.messages.iter().chain(&outcome.stop);
+        messages.extend(said.map(|said| format!("{}: {}", said.skill, said.text)));
+    };
+    say(&before);
+    let input = before.updated_input.as_ref().unwrap_or(&call.input);
+    let stop = before.stop.as_ref().map(stop_message);
+    let verdict = match &stop {
+        Some(why) => Err(format!("{why}\nThe tool was not run.")),
+        None => hook_verdict(context, call, &before),
+    };
+    if let Err(text) = verdict {
+        let result = ToolResult::error(call, text);
+        return Called {
+            result,
+            submitted: None,
+            loaded,
+            hooks,
+            messages,
+            stop,
+        };
+    }
+    let answer = tools.call(context, &mut loaded, &call.name, input);
+    let mut submitted = None;
+    let (mut result, response) = match answer {
+        Ok(answer) => {
+            if &*call.name == SUBMIT {
+                submitted = Some(answer.value.clone());
+            }
+            let result = ToolResult {
+                images: answer.images,
+                ..ToolResult::of(call, answer.text)
+            };
+            (result, answer.value)
+        }
+        Err(error) => {
+            let text = error.to_string();
+            (ToolResult::error(call, text.clone()), Value::String(text))
+        }
+    };
+    let after = HookEvent::PostToolUse {
+        tool: hook_call(call, also, input),
+        response: &response,
+    };
+    let after = run_hooks(context, &active, &after, &mut hooks);
+    say(&after);
+    append_hook_messages(
+        &mut result,
+        before
+            .context
+            .iter()
+            .chain(&after.reasons)
+            .chain(&after.context),
+    );
+    let stop = after.stop.as_ref().map(stop_message);
+    Called {
+        result,
+        submitted,
+        loaded,
+        hooks,
+        messages,
+        stop,
+    }
+}
+
+/// Appends the messages of hooks to a result.
+fn append_hook_messages<'s>(result: &mut ToolResult, said: impl IntoIterator<Item = &'s Said>) {
+    for said in said {
+        result.text.push_str(&format!(
+            "\n\n[hook of skill `{}`: {}]",
+            said.skill, said.text
+        ));
+    }
+}
+
+fn stop_message(said: &Said) -> String {
+    format!(
+        "A hook of skill `{}` stopped the run: {}",
+        said.skill, said.text
+    )
+}
+
+fn hook_call<'c>(call: &'c ToolCall, also: &'c [&'c str], input: &'c Value) -> HookCall<'c> {
+    HookCall {
+        name: &call.name,
+        also,
+        input,
+        id: Some(&call.id),
+    }
+}
+
+/// Applies the verdict of hooks to a call, asking the user if a hook requires it. Returns the
+/// message for the model if the call is refused.
+fn hook_verdict(
+    context: &ToolContext,
+    call: &ToolCall,
+    outcome: &HookOutcome,
+) -> Result<(), String> {
+    let refused = || {
+        let who = outcome.reasons.first().map_or("", |said| &*said.skill);
+        format!(
+            "A hook of skill `{who}` refused this call: {}",
+            outcome.reason()
+        )
+    };
+    match outcome.verdict {
+        Some(Verdict::Deny) => Err(refused()),
+        Some(Verdict::Ask) => {
+            // Show the user the input as changed by the hook, not the model's original.
+            let input = outcome.updated_input.as_ref().unwrap_or(&call.input);
+            let what = format!("Calling {}: {input}", call.name);
+            let decision = Decision::new(Verdict::Ask, outcome.reason());
+            let skill = outcome.reasons.first().map(|said| &*said.skill);
+            let question = ApprovalRequest {
+                what: &what,
+                decision: &decision,
+                skill,
+                action: None,
+            };
+            let answer = context.services.approver.ask(&question);
+            context.note(&what, &decision, Some(answer), skill);
+            match answer {
+                ApprovalAnswer::No => Err(refused()),
+                _ => Ok(()),
+            }
+        }
+        Some(Verdict::Allow) | None => Ok(()),
+    }
+}

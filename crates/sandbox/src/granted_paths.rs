@@ -1,0 +1,360 @@
+//! The paths of a profile as they are on disk, and how to grant around those that are not granted.
+
+use std::path::{Component, Path, PathBuf};
+
+use prowess_policy::Profile;
+
+use crate::error::ExecError;
+use crate::git;
+use crate::outcome::Note;
+
+/// Most entries of one folder that are granted one by one.
+const MOST_SIBLINGS: usize = 4096;
+
+/// The paths of a profile, without links, each in one place only.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Roots {
+    /// Exists. Not below a writable one.
+    pub(crate) readable: Vec<PathBuf>,
+    /// Exists.
+    pub(crate) writable: Vec<PathBuf>,
+    /// Below a writable one; need not exist.
+    pub(crate) protected: Vec<Protected>,
+    /// Exists.
+    pub(crate) hidden: Vec<PathBuf>,
+    /// Notes for the record of the run.
+    pub(crate) notes: Vec<Note>,
+}
+
+/// A path that stays unwritable.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Protected {
+    pub(crate) path: PathBuf,
+    /// It is a symbolic link.
+    pub(crate) link: bool,
+    pub(crate) guard: Guard,
+    /// It was found on disk and is not named by the profile.
+    pub(crate) found: bool,
+}
+
+impl Protected {
+    /// Returns `true` if the path does not exist.
+    #[cfg_attr(
+        not(target_os = "linux"),
+        allow(dead_code, reason = "only Linux mounts on paths")
+    )]
+    pub(crate) fn is_absent(&self) -> bool {
+        self.path.symlink_metadata().is_err()
+    }
+}
+
+/// The way in which a protected path that does not exist is kept absent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Guard {
+    /// An empty file takes its place during the run.
+    File,
+    /// An empty folder takes its place during the run.
+    Folder,
+    /// A file of that name is removed after the run.
+    Watch,
+}
+
+impl Roots {
+    /// Looks up the paths of a profile.
+    pub(crate) fn of(profile: &Profile) -> Result<Self, ExecError> {
+        let mut roots = Self::default();
+        let Profile {
+            cwd,
+            readable,
+            writable,
+            protected,
+            hidden,
+            ..
+        } = profile;
+        let all = [readable, writable, protected, hidden];
+        for path in all.into_iter().flatten().chain([cwd]) {
+            check(path)?;
+        }
+        let mut writable = roots.existing(writable);
+        let mut readable = roots.existing(readable);
+        let git = git::look(&real(cwd), &readable, &writable, profile.git);
+        readable.extend(git.readable);
+        writable.extend(git.writable);
+        roots.hidden = hidden
+            .iter()
+            .filter_map(|path| path.canonicalize().ok())
+            .collect();
+        let named = protected
+            .iter()
+            .map(|path| (path.clone(), guard(path), false));
+        let found = git.protected.into_iter();
+        let found = found.map(|(path, guard)| (path, guard, true));
+        for (path, guard, found) in named.chain(found) {
+            let link = path.is_symlink();
+            let place = if link { beside(&path) } else { real(&path) };
+            let mut protect = |path, link| {
+                roots.protected.push(Protected {
+                    path,
+                    link,
+                    guard,
+                    found,
+                });
+            };
+            protect(place, link);
+            if link {
+                protect(real(&path), false);
+            }
+        }
+        // Protecting a folder as a whole overrides granting it.
+        let whole = |path: &PathBuf| roots.protected.iter().any(|p| path.starts_with(&p.path));
+        let demoted: Vec<PathBuf> = writable.extract_if(.., |path| whole(path)).collect();
+        roots
+            .protected
+            .retain(|p| within(&p.path, &writable) && !within(&p.path, &roots.hidden));
+        roots
+            .protected
+            .sort_by(|a, b| (&a.path, a.found, a.guard).cmp(&(&b.path, b.found, b.guard)));
+        roots.protected.dedup_by(|a, b| a.path == b.path);
+        roots.readable = readable.into_iter().chain(demoted).collect();
+        roots.readable.retain(|path| !within(path, &writable));
+        roots.writable = writable;
+        for list in [&mut roots.readable, &mut roots.writable, &mut roots.hidden] {
+            list.sort();
+            list.dedup();
+        }
+        Ok(roots)
+    }
+
+    /// Grants more paths for reading.
+    pub(crate) fn read_also(&mut self, paths: impl IntoIterator<Item = PathBuf>) {
+        for path in paths {
+            if !self.contains(&path) {
+                self.readable.push(path);
+            }
+        }
+    }
+
+    /// Returns `true` if a path can be read because a root contains it.
+    pub(crate) fn contains(&self, path: &Path) -> bool {
+        within(path, &self.readable) || within(path, &self.writable)
+    }
+
+    /// Returns the folders in which no program is looked up by its name: the command may write there.
+    pub(crate) fn closed(&self, cwd: &Path) -> Vec<PathBuf> {
+        let mut closed = self.writable.clone();
+        // A command that starts in `/` has no project there.
+        closed.extend(cwd.canonicalize().ok().filter(|cwd| cwd.parent().is_some()));
+        closed
+    }
+
+    /// Returns a note for every protected and hidden path that is open.
+    pub(crate) fn unprotected(&self, why: &str) -> Vec<Note> {
+        let protected = self.protected.iter().map(|protected| &protected.path);
+        protected
+            .chain(&self.hidden)
+            .map(|path| Note::Unprotected {
+                path: path.clone(),
+                why: why.into(),
+            })
+            .collect()
+    }
+
+    fn existing(&mut self, paths: &[PathBuf]) -> Vec<PathBuf> {
+        let mut found = Vec::new();
+        for path in paths {
+            match path.canonicalize() {
+                Ok(path) => found.push(path),
+                Err(_) => self.notes.push(Note::NotThere { path: path.clone() }),
+            }
+        }
+        found
+    }
+}
+
+/// Returns the paths to grant so that everything below `root` is granted except the `holes`.
+///
+/// Landlock grants whole trees. So where a tree has a hole, the siblings of the hole are granted
+/// instead of the tree. As a consequence, nothing can be created, renamed or removed in the folders
+/// on the way to a hole, which also keeps a hole absent that does not exist yet.
+#[cfg_attr(
+    not(target_os = "linux"),
+    allow(dead_code, reason = "only Landlock needs it")
+)]
+pub(crate) fn around(root: &Path, holes: &[PathBuf]) -> Result<Vec<PathBuf>, PathBuf> {
+    let mut granted = Vec::new();
+    let mut todo = vec![root.to_owned()];
+    while let Some(path) = todo.pop() {
+        if within(&path, holes) {
+            continue;
+        }
+        if !holes.iter().any(|hole| hole.starts_with(&path)) {
+            granted.push(path);
+            continue;
+        }
+        // A hole below a file cannot exist.
+        let Ok(entries) = std::fs::read_dir(&path) else {
+            if path.is_dir() {
+                return Err(path);
+            }
+            continue;
+        };
+        let before = todo.len();
+        for entry in entries {
+            let entry = entry.map_err(|_| path.clone())?;
+            // A link grants nothing: its target is granted by its own path, or not at all.
+            if !entry.file_type().is_ok_and(|kind| kind.is_symlink()) {
+                todo.push(entry.path());
+            }
+            if todo.len() - before > MOST_SIBLINGS {
+                return Err(path);
+            }
+        }
+    }
+    granted.sort();
+    Ok(granted)
+}
+
+/// Returns the guard of a path that the profile names: one that ends in `/` is a folder.
+fn guard(path: &Path) -> Guard {
+    if path.as_os_str().as_encoded_bytes().ends_with(b"/") {
+        Guard::Folder
+    } else {
+        Guard::File
+    }
+}
+
+/// Accepts absolute paths without `..`, whose meaning does not depend on links.
+fn check(path: &Path) -> Result<(), ExecError> {
+    let plain = |part| matches!(part, Component::RootDir | Component::Normal(_));
+    if !path.is_absolute() || !path.components().all(plain) {
+        return Err(ExecError::PathNotAbsolute {
+            path: path.to_owned(),
+        });
+    }
+    if path.as_os_str().as_encoded_bytes().contains(&0) {
+        return Err(ExecError::Nul {
+            what: "a path of the profile".into(),
+        });
+    }
+    Ok(())
+}
+
+/// Resolves links in the part of a path that exists.
+pub(crate) fn real(path: &Path) -> PathBuf {
+    path.canonicalize().unwrap_or_else(|_| beside(path))
+}
+
+/// Resolves links in all of a path but its last part.
+fn beside(path: &Path) -> PathBuf {
+    match (path.parent(), path.file_name()) {
+        (Some(parent), Some(name)) => real(parent).join(name),
+        _ => path.to_owned(),
+    }
+}
+
+/// Returns `true` if a root contains `path` or is `path`.
+pub(crate) fn within(path: &Path, roots: &[PathBuf]) -> bool {
+    roots.iter().any(|root| path.starts_with(root))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tree() -> tempfile::TempDir {
+        let root = tempfile::tempdir().unwrap();
+        for folder in [".git/hooks", ".git/objects", "src/deep"] {
+            std::fs::create_dir_all(root.path().join(folder)).unwrap();
+        }
+        for file in [
+            ".git/config",
+            ".git/HEAD",
+            "src/main.rs",
+            "src/deep/x",
+            "readme",
+        ] {
+            std::fs::write(root.path().join(file), "").unwrap();
+        }
+        std::os::unix::fs::symlink("src", root.path().join("link")).unwrap();
+        root
+    }
+
+    fn granted(holes: &[&str]) -> Vec<String> {
+        let tree = tree();
+        let root = tree.path().canonicalize().unwrap();
+        let holes: Vec<PathBuf> = holes.iter().map(|hole| root.join(hole)).collect();
+        let shown = |path: PathBuf| path.strip_prefix(&root).unwrap().display().to_string();
+        around(&root, &holes)
+            .unwrap()
+            .into_iter()
+            .map(shown)
+            .collect()
+    }
+
+    #[test]
+    fn grants_the_siblings_of_holes() {
+        assert_eq!(granted(&[]), [""]);
+        assert_eq!(
+            granted(&[".git/hooks"]),
+            [".git/HEAD", ".git/config", ".git/objects", "readme", "src"]
+        );
+        assert_eq!(granted(&[".git"]), ["readme", "src"]);
+        // An absent path cannot be created either, because its folder is not granted.
+        assert_eq!(
+            granted(&["src/absent/x"]),
+            [".git", "readme", "src/deep", "src/main.rs"]
+        );
+        assert_eq!(granted(&[".bashrc"]), [".git", "readme", "src"]);
+        assert_eq!(granted(&[""]), Vec::<String>::new());
+    }
+
+    #[test]
+    fn profiles_are_looked_up() {
+        let tree = tree();
+        let root = tree.path().canonicalize().unwrap();
+        let mut profile = Profile::reading(root.join("src"));
+        profile.writable = vec![root.clone(), root.join("absent")];
+        profile.protected = [".git/hooks/", ".envrc", "link"]
+            .map(|p| root.join(p))
+            .into();
+        profile.protected.push("/elsewhere".into());
+        let roots = Roots::of(&profile).unwrap();
+        assert_eq!(roots.writable, std::slice::from_ref(&root));
+        assert!(roots.readable.is_empty(), "it is below a writable one");
+        let protected: Vec<_> = roots
+            .protected
+            .iter()
+            .map(|p| {
+                let path = p.path.strip_prefix(&root).unwrap().to_str().unwrap();
+                (path, p.link, p.guard)
+            })
+            .collect();
+        assert_eq!(
+            protected,
+            [
+                (".envrc", false, Guard::File),
+                (".git", false, Guard::Folder),
+                (".git/hooks", false, Guard::Folder),
+                ("link", true, Guard::File),
+                ("src", false, Guard::File)
+            ]
+        );
+        assert_eq!(
+            roots.notes,
+            [Note::NotThere {
+                path: root.join("absent")
+            }]
+        );
+
+        profile.protected = vec![root.clone()];
+        let roots = Roots::of(&profile).unwrap();
+        assert!(roots.writable.is_empty() && roots.readable.contains(&root));
+    }
+
+    #[test]
+    fn odd_paths_are_refused() {
+        for path in ["relative", "/a/../b", ""] {
+            assert!(Roots::of(&Profile::reading(path)).is_err(), "{path}");
+        }
+    }
+}

@@ -1,0 +1,335 @@
+//! The session's side of a chat: executes orders and reports results.
+
+use std::sync::Arc;
+
+use super::ChatError;
+use prowess::agent::{Ending, FailureKind, Spent, StampedEvent};
+use prowess::tools::{ActivationError, ExpandError};
+use prowess::traits::SessionError;
+use prowess::{CancellationToken, Pause, Runtime, RuntimeError, Session};
+use prowess_diag::sanitize;
+use prowess_diag::wording::{either, shorten, tick};
+
+use super::command::{Order, near};
+use super::complete::Name;
+use super::display::{DisplayEvent, of_event, user_message};
+use super::item::{Body, View};
+use super::state::Facts;
+use super::{ChatStart, command_views};
+
+/// The maximum number of past events that are shown.
+const MAX_PAST: usize = 500;
+
+/// The maximum number of characters in an error.
+const MAX_MESSAGE: usize = 2_000;
+
+/// A session and its runtime.
+#[derive(Debug)]
+pub(crate) struct Work {
+    runtime: Runtime,
+    session: Session,
+    title: String,
+}
+
+/// The result of an order.
+#[derive(Debug)]
+pub(crate) enum OrderResult {
+    Paused(Pause),
+    View(View),
+    Problem(Problem),
+    /// A new session was started.
+    Cleared,
+}
+
+/// An error, safe for a terminal.
+#[derive(Debug)]
+pub(crate) struct Problem {
+    pub(crate) message: String,
+    pub(crate) hints: Vec<String>,
+    /// `true` if the action was denied by a rule, a hook or a missing answer.
+    pub(crate) refused: bool,
+}
+
+impl Work {
+    /// Starts or resumes a session.
+    pub(crate) async fn begin(runtime: Runtime, begin: ChatStart) -> Result<Self, ChatError> {
+        let (session, title) = match begin {
+            ChatStart::New { title } => (runtime.session(&title).await, title),
+            ChatStart::Resume { id } => (resume(&runtime, id).await, "chat".to_owned()),
+        };
+        let session = session.map_err(|error| {
+            let problem = problem(&error);
+            ChatError::Session {
+                message: problem.message,
+                hints: problem.hints,
+            }
+        })?;
+        Ok(Self {
+            runtime,
+            session,
+            title,
+        })
+    }
+
+    pub(crate) fn id(&self) -> &str {
+        self.session.id()
+    }
+
+    pub(crate) fn spent(&self) -> Spent {
+        *self.session.spent()
+    }
+
+    /// Returns the state for the status line.
+    pub(crate) fn facts(&self) -> Facts {
+        let clean = |text: &str| sanitize::line(text).into_owned();
+        let spent = self.session.spent();
+        let about = self.session.model().about();
+        Facts {
+            about: command_views::about(about),
+            model: clean(&about.name),
+            turns: spent.turns,
+            usage: spent.usage,
+            skills: self
+                .session
+                .skills()
+                .iter()
+                .map(|skill| clean(&skill.name))
+                .collect(),
+            background: self.session.background(),
+        }
+    }
+
+    /// Returns the names that can be completed.
+    pub(crate) async fn names(&self) -> Vec<Name> {
+        let context = self.session.context().derive();
+        tokio::task::spawn_blocking(move || command_views::names(&context))
+            .await
+            .unwrap_or_default()
+    }
+
+    /// Returns the past events of the session.
+    pub(crate) async fn past(&self) -> Vec<DisplayEvent> {
+        let Ok(events) = self.events().await else {
+            return Vec::new();
+        };
+        let first = events.len().saturating_sub(MAX_PAST);
+        let shown =
+            |stamped: &StampedEvent| [user_message(&stamped.event), of_event(&stamped.event)];
+        events[first..].iter().flat_map(shown).flatten().collect()
+    }
+
+    /// Returns the number of skills in the background.
+    pub(crate) fn background(&self) -> usize {
+        self.session.background()
+    }
+
+    /// Waits for a skill in the background.
+    pub(crate) async fn wait(&mut self) -> Result<bool, RuntimeError> {
+        self.session.wait_for_background().await
+    }
+
+    /// Continues after a background skill has finished.
+    pub(crate) async fn proceed(&mut self, cancel: &CancellationToken) -> OrderResult {
+        became(self.session.proceed(cancel).await)
+    }
+
+    /// Executes an order.
+    pub(crate) async fn execute(
+        &mut self,
+        order: Order,
+        cancel: &CancellationToken,
+    ) -> OrderResult {
+        match order {
+            Order::Say(text) => self.say(&text, cancel).await,
+            Order::Skills => {
+                let context = self.session.context().derive();
+                let active = self.session.skills().into_iter();
+                let active: Vec<_> = active.map(|skill| (skill.name, skill.tokens)).collect();
+                shown(
+                    tokio::task::spawn_blocking(move || command_views::skills(&context, &active))
+                        .await,
+                )
+            }
+            Order::Why(None) => match self.events().await {
+                Ok(events) => OrderResult::View(command_views::why_last(&events)),
+                Err(error) => OrderResult::Problem(problem(&error)),
+            },
+            Order::Why(Some(name)) => self.why(name).await,
+            Order::Model => OrderResult::View(command_views::model(self.session.model().about())),
+            Order::Cost => OrderResult::View(command_views::cost(self.session.spent())),
+            Order::Compact => match self.session.shorten(cancel).await {
+                Ok(done) => {
+                    let text = if done {
+                        "The start of the conversation was summarized."
+                    } else {
+                        "There is nothing to summarize yet."
+                    };
+                    let title = "Compact".to_owned();
+                    OrderResult::View(View {
+                        title,
+                        body: Body::Text(text.to_owned()),
+                    })
+                }
+                Err(error) => OrderResult::Problem(problem(&error)),
+            },
+            Order::Clear => match self.runtime.session(&self.title).await {
+                Ok(session) => {
+                    self.session = session;
+                    OrderResult::Cleared
+                }
+                Err(error) => OrderResult::Problem(problem(&error)),
+            },
+        }
+    }
+
+    async fn say(&mut self, text: &str, cancel: &CancellationToken) -> OrderResult {
+        if let Err(error) = self.session.say(text, cancel).await {
+            return OrderResult::Problem(problem(&error));
+        }
+        became(self.session.proceed(cancel).await)
+    }
+
+    async fn why(&self, name: String) -> OrderResult {
+        let context = self.session.context().derive();
+        let budget = self.runtime.engine().settings().index;
+        let asked = name.clone();
+        let view =
+            tokio::task::spawn_blocking(move || command_views::why_skill(&context, budget, &asked))
+                .await;
+        match view {
+            Ok(Err(near)) => OrderResult::Problem(Problem {
+                message: format!("no skill named {}", tick(sanitize::line(&name))),
+                hints: did_you_mean(near.iter().map(ToString::to_string), ""),
+                refused: false,
+            }),
+            Ok(Ok(view)) => OrderResult::View(view),
+            Err(error) => shown(Err(error)),
+        }
+    }
+
+    async fn events(&self) -> Result<Vec<StampedEvent>, RuntimeError> {
+        let store = Arc::clone(self.runtime.engine().sessions());
+        let id: Box<str> = self.session.id().into();
+        let read = tokio::task::spawn_blocking(move || store.events(&id)).await;
+        Ok(read.map_err(|error| RuntimeError::Task(error.to_string()))??)
+    }
+}
+
+/// Resumes a session by its id or a prefix of it.
+async fn resume(runtime: &Runtime, id: String) -> Result<Session, RuntimeError> {
+    let store = Arc::clone(runtime.engine().sessions());
+    let found = tokio::task::spawn_blocking(move || store.find(&id)).await;
+    let id = found.map_err(|error| RuntimeError::Task(error.to_string()))??;
+    runtime.resume(&id).await
+}
+
+fn shown(view: Result<View, tokio::task::JoinError>) -> OrderResult {
+    match view {
+        Ok(view) => OrderResult::View(view),
+        Err(error) => OrderResult::Problem(problem(&RuntimeError::Task(error.to_string()))),
+    }
+}
+
+fn became(pause: Result<Pause, RuntimeError>) -> OrderResult {
+    match pause {
+        Ok(pause) => OrderResult::Paused(pause),
+        Err(error) => OrderResult::Problem(problem(&error)),
+    }
+}
+
+fn did_you_mean(names: impl Iterator<Item = String>, mark: &str) -> Vec<String> {
+    let names: Vec<String> = names
+        .take(3)
+        .map(|name| tick(format!("{mark}{}", sanitize::line(&name))))
+        .collect();
+    if names.is_empty() {
+        Vec::new()
+    } else {
+        vec![format!("did you mean {}?", either(names))]
+    }
+}
+
+/// Converts an error to a message with hints.
+fn problem(error: &RuntimeError) -> Problem {
+    let mut message = error.to_string();
+    let mut source = std::error::Error::source(error);
+    while let Some(inner) = source {
+        let text = inner.to_string();
+        if !message.contains(&text) {
+            message.push_str(&format!(": {text}"));
+        }
+        source = inner.source();
+    }
+    let hints = match error {
+        RuntimeError::NoCommand { name, near: skills } => {
+            let mut hints = did_you_mean(near(name, skills).into_iter(), "/");
+            if hints.is_empty() {
+                hints.push("type `/skills` to list skills, or `/help` for commands".to_owned());
+            }
+            hints
+        }
+        RuntimeError::Store(SessionError::NotFound { near, .. }) => {
+            let mut hints = did_you_mean(near.iter().map(ToString::to_string), "");
+            if hints.is_empty() {
+                hints.push("run `prowess session list`".to_owned());
+            }
+            hints
+        }
+        RuntimeError::NoAgent { name, .. } => {
+            vec![format!(
+                "define it in the configuration: `[agents.{}]`",
+                sanitize::line(name)
+            )]
+        }
+        RuntimeError::Skill(ActivationError::Command(ExpandError::Denied { decision, .. })) => {
+            let remedy = decision.remedy.as_ref();
+            remedy
+                .map(|remedy| sanitize::line(&remedy.to_string()).into_owned())
+                .into_iter()
+                .collect()
+        }
+        _ => Vec::new(),
+    };
+    let refused = matches!(
+        error,
+        RuntimeError::Refused { .. }
+            | RuntimeError::NoSkill(_)
+            | RuntimeError::Skill(ActivationError::Command(ExpandError::Denied { .. }))
+    );
+    let lines: Vec<&str> = message
+        .lines()
+        .map(str::trim)
+        .filter(|line| !line.is_empty())
+        .collect();
+    let message = shorten(&sanitize::line(&lines.join("; ")), MAX_MESSAGE);
+    Problem {
+        message,
+        hints,
+        refused,
+    }
+}
+
+/// Returns the exit code for the result of a turn.
+pub(crate) fn code(became: &OrderResult) -> u8 {
+    match became {
+        OrderResult::View(_) | OrderResult::Cleared | OrderResult::Paused(Pause::Answered(_)) => 0,
+        OrderResult::Problem(problem) => {
+            if problem.refused {
+                3
+            } else {
+                2
+            }
+        }
+        OrderResult::Paused(Pause::Ended(ending)) => match ending {
+            Ending::Answered | Ending::Submitted { .. } => 0,
+            Ending::Declined { .. } => 1,
+            Ending::Exhausted { .. } => 5,
+            Ending::Cancelled => 130,
+            Ending::Failed {
+                kind: FailureKind::Auth,
+                ..
+            } => 4,
+            Ending::Failed { .. } => 2,
+        },
+    }
+}
