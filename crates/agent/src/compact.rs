@@ -1,7 +1,7 @@
 //! Shortens a conversation without breaking it.
 //!
 //! *Pruning* removes long tool results that are some messages old. *Compaction* replaces the start
-//! of the conversation by a summary. Both keep each call together with its result, keep the texts
+//! of the conversation with a summary. Both keep each call together with its result, keep the texts
 //! of loaded skills, and keep the task verbatim.
 
 use crate::event::Event;
@@ -187,7 +187,7 @@ struct Survivors {
     cut: Vec<Box<str>>,
 }
 
-/// Collects the newest text of each skill in the removed messages, as far as they fit.
+/// Collects the newest text of each skill in the removed messages, as many as fit.
 fn survivors(gone: &[Message], stays: &[Message], window: u64, runs: Option<&str>) -> Survivors {
     let stays: Vec<&str> = stays
         .iter()

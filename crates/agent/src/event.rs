@@ -111,7 +111,7 @@ pub enum Event {
         /// Messages before this index were pruned.
         before: usize,
     },
-    /// The start of the conversation was replaced by a summary.
+    /// The start of the conversation was replaced with a summary.
     Compacted {
         /// Messages before this index were replaced.
         before: usize,
@@ -207,9 +207,9 @@ pub struct RunLimits {
     pub budget: RunBudget,
     /// The size of the model's context window, in tokens.
     pub window: u64,
-    /// Invalid results after which the run ends.
+    /// The number of invalid results after which the run ends.
     pub submissions: u32,
-    /// Repetitions of the same call with the same result after which the run ends.
+    /// The number of repetitions of a call with the same result after which the run ends.
     pub repeats: u32,
     /// The maximum number of calls in one reply. Further calls are rejected.
     pub calls: usize,
@@ -253,7 +253,7 @@ pub struct DecisionRecord {
     /// The rule that decided, with its location.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rule: Option<String>,
-    /// The answer, if a person was asked.
+    /// The answer of the user, if there was a prompt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer: Option<RecordedAnswer>,
 }
@@ -264,13 +264,13 @@ pub struct DecisionRecord {
 pub enum RecordedVerdict {
     /// It is allowed.
     Allow,
-    /// A person must be asked.
+    /// The user must be asked.
     Ask,
     /// It is denied.
     Deny,
 }
 
-/// The answer of a person, as an event records it.
+/// The answer of the user, as an event records it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RecordedAnswer {
@@ -322,7 +322,7 @@ impl RecordedAnswer {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "how", rename_all = "snake_case")]
 pub enum Ending<T = Value> {
-    /// The model answered, and nothing more is expected of it.
+    /// The model answered and has no more work to do.
     Answered,
     /// It submitted a result that fits the schema; without a schema, the last text.
     Submitted {
@@ -345,7 +345,7 @@ pub enum Ending<T = Value> {
     Failed {
         /// The kind of failure.
         kind: FailureKind,
-        /// The message for a person.
+        /// The message for the user.
         message: String,
     },
 }

@@ -13,7 +13,7 @@ use crate::usage::{RunLimit, Spent};
 
 /// The tool that submits a result.
 const SUBMIT: &str = "submit";
-/// Identical calls with identical results after which the model is told.
+/// The number of identical calls with identical results after which the model is warned.
 const PATIENCE: u32 = 3;
 /// The note for a model that stops without submitting a result.
 const REMINDER: &str = "You have not submitted a result. Call `submit` now, or explain in one \
@@ -90,7 +90,7 @@ pub enum RunStep {
         /// The first message that is kept unchanged.
         before: usize,
     },
-    /// Replace the start of the conversation by a summary.
+    /// Replace the start of the conversation with a summary.
     Compact(Box<CompactPlan>),
     /// Wait for the user: the model has answered.
     Wait,

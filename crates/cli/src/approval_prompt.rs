@@ -41,9 +41,9 @@ impl Approver for Terminal {
         }
         let who = question
             .skill
-            .map(|skill| format!("Skill `{}` wants to run:\n", sanitize::line(skill)));
+            .map(|skill| format!("Skill `{}` asks for permission:\n", sanitize::line(skill)));
         let text = format!(
-            "{}  {}\n{}. Run it?",
+            "{}  {}\n{}. Allow it?",
             who.unwrap_or_default(),
             sanitize::line(question.what),
             explain(question.decision)

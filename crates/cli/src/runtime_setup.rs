@@ -21,7 +21,7 @@ use crate::permissions::{self, Terminal};
 use crate::usage_store;
 use crate::visible_skills::Library;
 
-/// Looks a variable up.
+/// Looks up a variable.
 pub(crate) type Variables = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
 
 /// The services and settings of a command.
@@ -36,7 +36,7 @@ pub(crate) struct Setup {
     pub paths: HostPaths,
     /// The user configuration file, which may not exist.
     pub config_file: Option<PathBuf>,
-    /// Looks a variable up.
+    /// Looks up a variable.
     pub variables: Variables,
 }
 
@@ -48,7 +48,7 @@ impl Debug for Setup {
     }
 }
 
-/// Returns a function that looks variables up.
+/// Returns a function that looks up variables.
 pub(crate) fn variables(environment: &Environment) -> Variables {
     let variables = environment.variables.clone();
     Arc::new(move |name: &str| {
@@ -76,7 +76,7 @@ pub(crate) struct ModelArgs {
     /// Maximum number of model turns
     #[arg(long, value_name = "N", help_heading = "Model")]
     pub max_turns: Option<u32>,
-    /// Limit of the run: `tokens=50000`, `usd=0.50`, `time=5m` (can be repeated)
+    /// Limit the run: `tokens=50000`, `usd=0.50`, `time=5m` (can be repeated)
     #[arg(
         long,
         value_name = "LIMIT",

@@ -103,15 +103,11 @@ pub(crate) fn resolve(
             ))
         }
         Err(fault) if fault.near.is_empty() && near.is_some() => {
-            let error = Failure::new(format!(
-                "path does not exist, and no skill is named `{name}`"
-            ));
+            let error = Failure::new(format!("no path or skill named `{name}`"));
             Err(error.hint(near.as_deref().map(meant).unwrap_or_default()))
         }
         Err(fault) => {
-            let error = Failure::new(format!(
-                "path does not exist, and no skill is named `{name}`"
-            ));
+            let error = Failure::new(format!("no path or skill named `{name}`"));
             if !fault.near.is_empty() {
                 let near = wording::either(fault.near.iter().map(wording::tick));
                 Err(error.hint(format!("did you mean {near}?")))
@@ -142,7 +138,7 @@ fn warn_of_namesakes(
     let is_alias = |entry: &&CatalogEntry| entry.skill.alias.as_deref() == Some(typed);
     for other in catalog.listed().filter(is_alias) {
         printer.warn(&format!(
-            "{} is `{}`; `{}` is named {}",
+            "{} refers to `{}`; the skill in `{}` is named {}",
             wording::tick(typed),
             show(meant),
             show(other),

@@ -246,7 +246,7 @@ pub fn read_mcp_file(path: &Path) -> McpFile {
         Err(error) => return fault(format!("it is not valid JSON: {error}")),
     };
     let Some(servers) = value.get("mcpServers").and_then(Value::as_object) else {
-        return fault("it has no object `mcpServers`".to_owned());
+        return fault("it has no `mcpServers` object".to_owned());
     };
     let mut file = McpFile::default();
     for (name, keys) in servers.iter().take(MAX_SERVERS) {

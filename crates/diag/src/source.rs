@@ -11,9 +11,8 @@ pub struct Position {
     pub column: usize,
 }
 
-/// The offset of each line of a text. `
-/// `, `\r
-/// ` and a lone `\r` each end a line.
+/// The offset of each line of a text. A line ends with `\n`, `\r\n` or a lone
+/// `\r`.
 #[derive(Clone, Debug)]
 pub struct LineIndex {
     starts: Vec<u32>,

@@ -14,7 +14,7 @@ use serde_json::{Map, Value, json};
 use crate::price;
 use crate::wire::{self, ProviderError, ReplyReader, WireFormat};
 
-/// The name of this format in [`ProviderData`] data.
+/// The name of this format in [`ProviderData`].
 pub(crate) const PROVIDER: &str = "anthropic";
 
 /// Anthropic's Messages format.

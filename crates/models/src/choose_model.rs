@@ -130,7 +130,7 @@ pub enum ChooseError {
         variable: &'static str,
     },
     /// The key is invalid.
-    #[error("`{variable}`: {error}")]
+    #[error("invalid `{variable}`: {error}")]
     Key {
         /// The variable.
         variable: String,
@@ -138,7 +138,7 @@ pub enum ChooseError {
         error: ApiKeyError,
     },
     /// The base URL is invalid.
-    #[error("`{variable}`: {error}")]
+    #[error("invalid `{variable}`: {error}")]
     Address {
         /// The variable.
         variable: String,
@@ -194,7 +194,7 @@ pub async fn choose(
 ) -> Result<ChosenModel, ChooseError> {
     let set = |name: &str| variables(name).filter(|value| !value.trim().is_empty());
     if let Some(name) = name {
-        return find(name, "it was requested", variables, settings).await;
+        return find(name, "selected by name", variables, settings).await;
     }
     if let Some(name) = set("PROWESS_MODEL") {
         return find(name.trim(), "`PROWESS_MODEL` is set", variables, settings).await;
@@ -228,7 +228,7 @@ pub fn open(
     variables: EnvLookup<'_>,
     settings: &ModelSettings,
 ) -> Result<ChosenModel, ChooseError> {
-    let why = "it was requested".to_owned();
+    let why = "selected by name".to_owned();
     let chosen = |model: Arc<dyn Model>| ChosenModel {
         model,
         remote: None,

@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 use crate::retry::retry_after;
 use crate::wire::{self, ProviderError, ReplyReader, WireFormat};
 
-/// The name of this format in [`ProviderData`] data.
+/// The name of this format in [`ProviderData`].
 const PROVIDER: &str = "gemini";
 
 /// Gemini's format.

@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 use crate::openai_chat::{choice, data_url, effort_word, fault, reasons};
 use crate::wire::{self, ProviderError, ReplyReader, WireFormat};
 
-/// The name of this format in [`ProviderData`] data.
+/// The name of this format in [`ProviderData`].
 const PROVIDER: &str = "openai-responses";
 
 /// OpenAI's Responses format. The provider stores nothing.

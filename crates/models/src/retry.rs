@@ -88,7 +88,7 @@ pub trait Waiter: Send + Sync + Debug {
     fn wait(&self, time: Duration) -> BoxFuture<'_, ()>;
     /// Returns a random number.
     fn random(&self) -> u64;
-    /// Returns the current time, for a `RetryPolicy-After` date.
+    /// Returns the current time, for a `Retry-After` date.
     fn now(&self) -> SystemTime;
 }
 
@@ -110,7 +110,7 @@ impl Waiter for RealWaiter {
     }
 }
 
-/// Parses `RetryPolicy-After`: seconds or a date.
+/// Parses `Retry-After`: seconds or a date.
 pub fn retry_after(text: &str, now: SystemTime) -> Option<Duration> {
     let text = text.trim();
     let wait = if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {

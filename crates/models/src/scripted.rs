@@ -17,7 +17,7 @@ pub const MAX_SCRIPT: usize = 16 * 1024 * 1024;
 /// A script has one JSON object per line; empty lines and lines that start with `#` are ignored:
 ///
 /// ```json
-/// {"text": "I look.", "calls": [{"name": "read_file", "input": {"path": "a"}}], "expect": "read a"}
+/// {"text": "Reading.", "calls": [{"name": "read_file", "input": {"path": "a"}}], "expect": "read a"}
 /// ```
 #[derive(Debug)]
 pub struct ScriptedModel {

@@ -72,12 +72,12 @@ impl ProviderError {
         }
     }
 
-    /// The reply does not follow the wire format.
+    /// Creates an error for a reply that does not follow the wire format.
     pub fn bad_reply(message: impl AsRef<str>) -> Self {
         Self::new(ModelErrorKind::BadReply, message)
     }
 
-    /// The stream ended too early.
+    /// Creates an error for a stream that ended too early.
     pub fn cut() -> Self {
         Self::bad_reply("the reply is incomplete")
     }

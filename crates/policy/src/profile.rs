@@ -1,4 +1,4 @@
-//! What a command may touch while it runs: plain data that the sandbox crate carries out.
+//! Limits on what a command can access: plain data that the sandbox crate enforces.
 
 use std::path::PathBuf;
 
@@ -10,7 +10,7 @@ pub enum Strength {
     /// Refuse to run where a layer is missing.
     #[default]
     Required,
-    /// Use the layers there are, and report.
+    /// Use the available layers, and report the missing ones.
     BestEffort,
     /// No sandbox. Limits, environment and clean-up still hold.
     Off,
@@ -284,7 +284,7 @@ const GIT_STASH: &[&str] = &[
 pub struct Limits {
     /// Wall-clock time in milliseconds.
     pub deadline_ms: u64,
-    /// Time between the polite and the impolite signal, in milliseconds.
+    /// Time between SIGTERM and SIGKILL, in milliseconds.
     pub grace_ms: u64,
     /// Bytes that are kept of the beginning of each output stream.
     pub head_bytes: usize,

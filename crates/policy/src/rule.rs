@@ -308,7 +308,7 @@ fn claude_code(pattern: ToolPattern, effect: Effect) -> Result<RuleSubject, Box<
                 name: name.trim().into(),
                 value: value.trim().into(),
             },
-            _ => return Err(format!("{tool} takes nothing in parentheses").into()),
+            _ => return Err(format!("`{tool}` does not accept a pattern in parentheses").into()),
         },
     };
     Ok(subject)
@@ -369,7 +369,7 @@ fn one_command(text: &str) -> Result<Vec<Word>, Box<str>> {
         Ok([only]) if only.redirects.is_empty() && !only.words.iter().any(Word::is_glob) => {
             Ok(only.words)
         }
-        _ => Err("a rule with `:*` is for one command".into()),
+        _ => Err("a rule with `:*` matches one command; write one rule for each command".into()),
     }
 }
 

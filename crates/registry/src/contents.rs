@@ -32,7 +32,7 @@ pub struct SkillContents {
 #[non_exhaustive]
 pub enum ContentsError {
     /// The files could not be listed or hashed.
-    #[error("cannot hash {}", path.display())]
+    #[error("cannot hash `{}`", path.display())]
     Hash {
         /// The folder or file of the skill.
         path: PathBuf,
@@ -40,7 +40,7 @@ pub enum ContentsError {
         source: digest::DigestError,
     },
     /// A file could not be found or read.
-    #[error("cannot {verb} {}", path.display())]
+    #[error("cannot {verb} `{}`", path.display())]
     File {
         /// The operation that failed.
         verb: &'static str,
@@ -205,7 +205,7 @@ fn main_file(skill: &Skill) -> Option<&OsStr> {
         .filter(|_| skill.form == SkillForm::Folder)
 }
 
-/// Returns the digest that the source vouches for, else one made of the text's fingerprint.
+/// Returns the digest that the source guarantees, or one derived from the text's fingerprint.
 fn digest_in_memory(skill: &Skill) -> String {
     match &skill.seal {
         Some(seal) => seal.to_string(),

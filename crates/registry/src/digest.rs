@@ -59,7 +59,7 @@ pub enum DigestError {
         source: std::io::Error,
     },
     /// The skill exceeds the limits.
-    #[error("`{}` has too many or too large files to hash", path.display())]
+    #[error("the files of `{}` are too many or too large to hash", path.display())]
     TooLarge {
         /// The skill's folder.
         path: PathBuf,

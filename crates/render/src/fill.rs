@@ -95,7 +95,7 @@ pub enum FillError {
         limit: usize,
     },
     /// A value contains a NUL byte, which no command can receive.
-    #[error("`{value}` has a NUL byte, which no command can be given")]
+    #[error("`{value}` contains a NUL byte, which cannot be passed to a command")]
     Nul {
         /// The name of the value.
         value: String,
@@ -103,7 +103,7 @@ pub enum FillError {
         command: Span,
     },
     /// A value is too long for a command.
-    #[error("`{value}` has {bytes} bytes, more than the {limit} that a command can be given")]
+    #[error("`{value}` has {bytes} bytes; at most {limit} can be passed to a command")]
     TooLong {
         /// The name of the value.
         value: String,

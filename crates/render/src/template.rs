@@ -136,7 +136,7 @@ pub fn prepare(
     };
     if let Some(more) = options.names.len().checked_sub(MAX_NAMES + 1) {
         let message = format!(
-            "{} declared arguments are left alone, more than {MAX_NAMES}",
+            "{} declared arguments are ignored: at most {MAX_NAMES} are supported",
             more + 1
         );
         reader.note("too-many-arguments", message, None);

@@ -28,7 +28,7 @@ pub enum RuntimeError {
     #[error(transparent)]
     NoSkill(LookupRefusal),
     /// A message starts with `/name`, and no command or skill has that name.
-    #[error("no command or skill `/{name}`")]
+    #[error("no command or skill named `/{name}`")]
     NoCommand {
         /// The name that was typed.
         name: Box<str>,
@@ -71,7 +71,7 @@ pub enum RuntimeError {
         known: Vec<Box<str>>,
     },
     /// A skill runs as an agent that is denied that skill.
-    #[error("skill `{skill}` runs as agent `{agent}`, which is denied that skill")]
+    #[error("skill `{skill}` runs as agent `{agent}`, which may not use that skill")]
     NotGiven {
         /// The skill.
         skill: Box<str>,

@@ -36,7 +36,7 @@ pub(crate) fn prompt(context: &ToolContext, tools: &[Box<str>]) -> Prompt {
     let mut system = vec![settings.instructions.clone().unwrap_or_else(default)];
     if let Some(notes) = &settings.project_notes {
         system.push(format!(
-            "Instructions of this project for agents (AGENTS.md):\n\n{notes}"
+            "Project instructions for agents (AGENTS.md):\n\n{notes}"
         ));
     }
     let has = |name: &'static str| tools.iter().any(|tool| **tool == *name).then_some(name);

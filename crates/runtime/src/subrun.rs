@@ -243,7 +243,7 @@ async fn begin(
     if let Some(error) = missing {
         let name = &session.model.about().name;
         session.tell(&format!(
-            "skill `{}` asks for another model: {error}; continuing with {name}",
+            "skill `{}` requests another model: {error}; continuing with {name}",
             skill.name
         ));
     }

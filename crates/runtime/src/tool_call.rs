@@ -289,7 +289,7 @@ impl Session {
             match self.engine.find_model(name) {
                 Ok(model) => self.model = model,
                 Err(error) => self.tell(&format!(
-                    "skill `{}` asks for another model: {error}; continuing with {}",
+                    "skill `{}` requests another model: {error}; continuing with {}",
                     skill.name,
                     self.model.about().name
                 )),

@@ -22,7 +22,9 @@ pub(super) fn find(folders: &[PathBuf], closed: &[PathBuf]) -> Result<PathBuf, B
         };
         let Ok(facts) = real.metadata() else { continue };
         if within(&real, closed) || facts.uid() != 0 || facts.mode() & 0o022 != 0 {
-            return Err(format!("`{}` can be changed by others than root", path.display()).into());
+            return Err(
+                format!("`{}` is writable by users other than root", path.display()).into(),
+            );
         }
         return Ok(real);
     }

@@ -185,9 +185,9 @@ fn judge(layer: Layer, control: &Probed, probed: &Probed) -> LayerStatus {
             LayerStatus::Missing(format!("it did not stop `{tried}`").into())
         }
         // Inside another sandbox there may be nothing left to stop.
-        (Some(false), _) => {
-            LayerStatus::Missing(format!("`{tried}` fails without it too: cannot be tested").into())
-        }
+        (Some(false), _) => LayerStatus::Missing(
+            format!("`{tried}` also fails without this layer, so it cannot be tested").into(),
+        ),
         _ => LayerStatus::Missing("the probe did not answer".into()),
     }
 }

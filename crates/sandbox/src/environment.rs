@@ -220,7 +220,7 @@ fn refusal(name: &str, value: &OsStr) -> Option<&'static str> {
         .next()
         .is_some_and(|byte| byte.is_ascii_alphabetic() || byte == b'_');
     if !starts || !bytes.all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') {
-        return Some("its name is not letters, digits and `_`");
+        return Some("its name contains characters other than letters, digits and `_`");
     }
     let upper = name.to_ascii_uppercase();
     if LOADERS.contains(&upper.as_str())
@@ -229,10 +229,10 @@ fn refusal(name: &str, value: &OsStr) -> Option<&'static str> {
             .iter()
             .any(|prefix| name.starts_with(prefix))
     {
-        return Some("it changes what programs do before they run");
+        return Some("it changes how programs start");
     }
     if SECRET_NAMES.iter().any(|part| upper.contains(part)) {
-        return Some("its name says that it is a secret");
+        return Some("its name looks like that of a secret");
     }
     if value.as_encoded_bytes().contains(&0) {
         return Some("its value has a NUL byte");

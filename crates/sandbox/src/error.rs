@@ -44,7 +44,7 @@ pub enum ExecError {
         source: std::io::Error,
     },
     /// A path of the profile is relative or has `..` in it.
-    #[error("`{}` in the profile is not a plain absolute path", .path.display())]
+    #[error("`{}` in the profile must be an absolute path without `..`", .path.display())]
     PathNotAbsolute {
         /// The path.
         path: PathBuf,
@@ -93,7 +93,7 @@ pub enum ExecError {
         source: std::io::Error,
     },
     /// Reading the output or the reports failed.
-    #[error("cannot follow the command: {0}")]
+    #[error("cannot read the output of the command: {0}")]
     Follow(#[from] std::io::Error),
 }
 

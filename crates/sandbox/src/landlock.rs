@@ -59,9 +59,10 @@ pub(crate) fn apply(rules: &Landlock) -> Result<(), Box<str>> {
     };
     if version < rules.least {
         let least = rules.least;
-        return Err(
-            format!("the kernel's Landlock has version {version}, {least} is needed").into(),
-        );
+        return Err(format!(
+            "the kernel supports Landlock version {version}, but version {least} is required"
+        )
+        .into());
     }
     Ok(())
 }

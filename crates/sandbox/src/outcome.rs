@@ -203,7 +203,9 @@ pub enum Note {
 impl fmt::Display for Note {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::VariableRefused { name, why } => write!(f, "variable `{name}` left out: {why}"),
+            Self::VariableRefused { name, why } => {
+                write!(f, "variable `{name}` was not passed to the command: {why}")
+            }
             Self::PathFolderLeftOut { folder, why } => {
                 write!(f, "`{}` left out of PATH: {why}", folder.display())
             }
@@ -221,9 +223,9 @@ impl fmt::Display for Note {
                 "removed `{}`, which the command created and git would follow",
                 path.display()
             ),
-            Self::SharedProc => {
-                f.write_str("other processes are visible: the kernel allows no new `/proc`")
-            }
+            Self::SharedProc => f.write_str(
+                "the command can see other processes: the kernel does not allow a new `/proc`",
+            ),
             Self::ProcessesUnlimited => f.write_str("the number of processes is not limited"),
             Self::Survivors(count) => write!(f, "{count} processes could not be ended"),
         }

@@ -64,7 +64,7 @@ fn resolve(name: &str, folders: &[PathBuf], cwd: &Path) -> Result<PathBuf, ExecE
             }),
             Ok(facts) if !runs(&facts) => Err(ExecError::NotExecutable {
                 path,
-                why: "its mode has no `x`".into(),
+                why: "it is not executable".into(),
             }),
             Ok(_) => Ok(path),
         };
@@ -105,7 +105,10 @@ mod tests {
             "no `x`: {missing}"
         );
         let stuck = program(&words(&["./tool"]), &folders, cwd).unwrap_err();
-        assert!(stuck.to_string().contains("its mode has no `x`"), "{stuck}");
+        assert!(
+            stuck.to_string().contains("it is not executable"),
+            "{stuck}"
+        );
 
         std::fs::set_permissions(&file, PermissionsExt::from_mode(0o755)).unwrap();
         assert_eq!(

@@ -1,4 +1,4 @@
-//! The strict lexer. It accepts little, and is right about what it accepts.
+//! The strict lexer. It accepts a small part of the shell's syntax and parses that part exactly.
 //!
 //! It accepts only lines whose words bash passes to programs exactly as they are written: no
 //! variables, substitutions, braces, tildes, background jobs or compound commands. Everything else
@@ -158,7 +158,7 @@ impl<'a> Lexer<'a> {
                 }
                 b';' => {
                     if matches!(self.peek_at(1), Some(b';' | b'&')) {
-                        return self.refuse("an operator of `case`");
+                        return self.refuse("a `case` operator");
                     }
                     self.end_command(Join::Then)?;
                     self.bump();
@@ -495,7 +495,7 @@ impl<'a> Lexer<'a> {
         }
         Err(LexRefusal {
             at: start,
-            why: "a quote that is not closed",
+            why: "an unclosed quote",
         })
     }
 
@@ -516,7 +516,7 @@ impl<'a> Lexer<'a> {
                     }
                     text.push_str(value);
                 }
-                '`' => return self.refuse("a command inside a command (a backtick)"),
+                '`' => return self.refuse("a command substitution (a backtick)"),
                 '\\' => match self.peek_at(1) {
                     Some(next @ (b'$' | b'`' | b'"' | b'\\')) => {
                         text.push(char::from(next));
@@ -533,7 +533,7 @@ impl<'a> Lexer<'a> {
         }
         Err(LexRefusal {
             at: start,
-            why: "a quote that is not closed",
+            why: "an unclosed quote",
         })
     }
 
@@ -581,7 +581,7 @@ impl<'a> Lexer<'a> {
                 self.at += 1 + c.len_utf8();
             }
             Some(c) => return self.refuse(unseen(c)),
-            None => return self.refuse("a backslash at its end"),
+            None => return self.refuse("a trailing backslash"),
         }
         Ok(())
     }
@@ -592,13 +592,13 @@ fn check_program(word: &Word) -> Result<(), &'static str> {
     if text.is_empty() {
         Err("an empty program name")
     } else if word.is_glob() {
-        Err("a pattern where a program should be")
+        Err("a pattern instead of a program name")
     } else if text.contains('=') {
         Err("a variable set before the command")
     } else if text.starts_with('%') {
-        Err("a job of the shell (`%`)")
+        Err("a shell job (`%`)")
     } else if RESERVED.contains(&text) {
-        Err("a word of the shell's own language")
+        Err("a shell keyword")
     } else {
         Ok(())
     }
@@ -640,7 +640,7 @@ fn is_plain_sight(c: char) -> bool {
 fn unseen(c: char) -> &'static str {
     match c {
         '$' => "a variable or substitution (`$`)",
-        '`' => "a command inside a command (a backtick)",
+        '`' => "a command substitution (a backtick)",
         '(' | ')' => "parentheses",
         '{' | '}' => "braces",
         '[' | ']' => "brackets outside quotes",

@@ -24,9 +24,9 @@ pub struct FrontmatterSplit {
     pub fences: Option<(Span, Span)>,
 }
 
-/// Splits a file into frontmatter and body. Accepts `
-/// `, `\r
-/// ` and `\r` as line breaks.
+/// Splits a file into frontmatter and body. Line breaks may be `\n`,
+/// `\r\n`
+/// or `\r`.
 pub fn split(text: &str, problems: &mut Vec<Problem>) -> FrontmatterSplit {
     let bytes = text.as_bytes();
     let mut start = 0;
@@ -223,8 +223,8 @@ impl Line {
     }
 }
 
-/// Finds every carriage return that is not part of `\r
-/// `.
+/// Finds every carriage return that is not part of
+/// `\r\n`.
 pub(crate) fn lone_carriage_returns(text: &str) -> Vec<Span> {
     let bytes = text.as_bytes();
     let mut places = Vec::new();

@@ -66,7 +66,7 @@ pub(crate) fn refused(view: &CatalogView<'_>, asked: &str, refusal: &LookupRefus
             name,
             why: HiddenReason::NotForModels,
         } => format!(
-            "Skill {} cannot be used by a model due to disable-model-invocation. A person can type /{}",
+            "Skill {} cannot be used by a model due to disable-model-invocation. The user can type /{}",
             shown(name),
             shown(name)
         ),

@@ -4,9 +4,9 @@ use std::fmt::Debug;
 
 use prowess_agent::{Delta, StampedEvent};
 
-/// Receives what happens in sessions. It is called in between and must not take long.
+/// Receives updates of sessions. Called synchronously, so implementations must return quickly.
 pub trait Watcher: Send + Sync + Debug {
-    /// Receives an update of a session. `depth` is zero for a session that is no sub-run.
+    /// Receives an update of a session. `depth` is 0 for a top-level session.
     fn update(&self, session: &str, depth: u8, update: Update<'_>);
 }
 
@@ -16,7 +16,7 @@ pub trait Watcher: Send + Sync + Debug {
 pub enum Update<'a> {
     /// An event, as it is in the store now.
     Event(&'a StampedEvent),
-    /// A piece of an answer that is on its way.
+    /// A piece of a reply that is still arriving.
     Delta(&'a Delta),
     /// A message for people. Models do not see it.
     Message(&'a str),

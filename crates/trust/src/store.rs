@@ -37,7 +37,7 @@ pub enum TrustError {
         source: std::io::Error,
     },
     /// The skill changed between being shown and being trusted.
-    #[error("`{}` changed after it was shown", path.display())]
+    #[error("`{}` changed after it was shown; review it again", path.display())]
     Changed {
         /// The skill.
         path: PathBuf,

@@ -48,7 +48,7 @@ impl Debug for Live {
 }
 
 impl Live {
-    /// Creates an output on a stream, with or without colors.
+    /// Creates an output on a stream, with or without colours.
     pub fn new(out: Box<dyn Write + Send>, colors: bool, answer: AnswerDisplay) -> Self {
         let (held, open) = (String::new(), Vec::new());
         let state = State {

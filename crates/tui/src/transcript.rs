@@ -407,7 +407,10 @@ fn listing(listed: &SkillListing) -> Vec<(&'static str, String)> {
     lines.push(("index", format!("{}{budget} tokens", number(listed.tokens))));
     if listed.omitted > 0 {
         let what = count(listed.omitted, "skill");
-        lines.push(("omitted", format!("{what}, for lack of space or use")));
+        lines.push((
+            "omitted",
+            format!("{what}: over the budget or not used recently"),
+        ));
     }
     for (name, why) in listed.hidden.iter().take(MAX_NAMES) {
         lines.push(("hidden", format!("{}: {}", clean(name), clean(why))));
@@ -476,7 +479,7 @@ fn decision(decided: &DecisionRecord) -> String {
         clean(&decided.reason)
     );
     if let Some(rule) = &decided.rule {
-        text.push_str(&format!(", by rule {}", tick(clean(rule))));
+        text.push_str(&format!(" (rule {})", tick(clean(rule))));
     }
     if let Some(answer) = decided.answer {
         let said = match answer {

@@ -106,7 +106,7 @@ async fn replies_and_progress_go_to_different_streams() {
     assert_eq!(talk.output, "Done: **42**\n");
     assert!(talk.errors.contains("  I look.\n"), "{}", talk.errors);
     assert!(
-        talk.errors.contains("there is no terminal to ask on"),
+        talk.errors.contains("approval requires a terminal"),
         "{}",
         talk.errors
     );

@@ -15,7 +15,7 @@ use prowess_tui::chat::{ChatError, ChatLink, ChatMode, ChatOptions, ChatStart};
     about = "Chat with a model that has your skills\n\nOn a terminal, opens a full-screen chat with streaming, prompts and history; `/help` lists its commands. Otherwise, each line of standard input is a message, and replies go to standard output.",
     after_help = "\
 Examples:
-  prowess chat --model echo                      use a model that echoes
+  prowess chat --model echo                      use the built-in echo model
   prowess chat --model echo --plain              use plain lines"
 )]
 pub(crate) struct ChatArgs {
@@ -93,7 +93,7 @@ fn failure(error: &ChatError) -> Failure {
         ChatError::Session { hints, .. } => hints.iter().cloned().fold(base, Failure::hint),
         ChatError::Input(cause) | ChatError::Terminal(cause) => base.cause(cause),
         ChatError::ScreenPanicked => {
-            base.hint("this is a bug in Prowess: please report it with the lines above")
+            base.hint("this is a bug in Prowess; report it with the lines above")
         }
         _ => base,
     }

@@ -57,7 +57,7 @@ pub(crate) fn run(args: &CompletionsArgs, printer: &Printer) -> Result<Exit, Fai
     Ok(Exit::Done)
 }
 
-/// Handles a completion request of a shell. Returns `true` if there was one.
+/// Handles a completion request from a shell. Returns `true` if there was one.
 pub(crate) fn answer(environment: &Environment) -> bool {
     let arguments = environment.arguments.iter().cloned();
     let complete = CompleteEnv::with_factory(args::command);

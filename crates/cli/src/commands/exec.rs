@@ -189,7 +189,7 @@ fn failed(error: &ExecError) -> Failure {
         ExecError::LayerMissing { .. } | ExecError::Unprotectable { .. } => failure
             .hint("check the sandbox with `prowess doctor`, or run with the available layers: `--sandbox best-effort`"),
         ExecError::ProgramMissing { name, .. } => {
-            failure.hint(format!("is `{}` installed for all users?", sanitize::line(name)))
+            failure.hint(format!("install `{}` in one of these folders", sanitize::line(name)))
         }
         _ => failure,
     }

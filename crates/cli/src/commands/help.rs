@@ -36,7 +36,7 @@ Exit codes
        cannot see, a file that is not text, changes with `--diff`, problems
        with `doctor`, a model that declined
   2    failure: usage, configuration, files, network
-  3    denied by policy, or approval was needed and there was no terminal to ask
+  3    denied by policy, or approval was required but there was no terminal
   4    API key missing or rejected
   5    limit reached: turns, tokens, cost, time
   130  interrupted
@@ -71,10 +71,10 @@ Profiles of `prowess validate --profile`
                 for known bugs of that tool
   claude-code   the standard plus the keys of Claude Code; unknown keys are
                 warnings (default)
-  lenient       what our loader accepts: invalid files are loaded as far as
+  lenient       what Prowess can load: invalid files are loaded as far as
                 possible, and each repair is reported
 
-`--target claude-ai` adds the checks of uploads to claude.ai. Change the
+`--target claude-ai` adds the checks that claude.ai runs on upload. Change the
 severity of a rule with `--severity RULE=LEVEL`, or in the configuration:
 
   # .agents/prowess.toml

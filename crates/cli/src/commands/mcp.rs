@@ -179,7 +179,7 @@ fn configure(
     })?;
     let home = environment.home.clone();
     let Some((home, config)) = home.zip(environment.config_home.clone()) else {
-        return Err(Failure::new("cannot find a home folder"));
+        return Err(Failure::new("cannot find a home folder").hint("set `HOME`"));
     };
     let homes = &Homes {
         home,

@@ -351,7 +351,7 @@ pub(crate) fn trust(
                 let hint = format!(
                     "to trust this exact version, run `prowess mcp trust --digest {short}`"
                 );
-                printer.note("not trusted: there is no terminal to ask on", &hint);
+                printer.note("not trusted: confirmation requires a terminal", &hint);
                 return Ok(Exit::Denied);
             };
             matches!(answer.as_str(), "y" | "yes")

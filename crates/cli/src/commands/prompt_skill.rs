@@ -24,7 +24,7 @@ pub(crate) fn run(
 ) -> Result<Exit, Failure> {
     let library = Library::open(global, environment, printer)?;
     let mut context = Setup::new(library, args.agent.as_deref(), environment)?.context();
-    // Looking at a skill is not using it.
+    // Viewing a skill is not recorded as use.
     context.services.usage = None;
     if let Some(word) = &args.compat {
         context.settings.compat = Compat::parse(word).ok_or_else(|| {

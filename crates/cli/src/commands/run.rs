@@ -392,7 +392,7 @@ pub(crate) fn failure(error: &RuntimeError) -> Failure {
             failure.hint("list the sessions with `prowess session list`")
         }
         RuntimeError::Store(prowess::traits::SessionError::InUse { .. }) => {
-            failure.hint("wait until it ends, or stop the other process")
+            failure.hint("wait until the other process ends, or stop it")
         }
         RuntimeError::Skill(ActivationError::NotFound(LookupRefusal::NotFound(fault)))
         | RuntimeError::NoSkill(LookupRefusal::NotFound(fault))

@@ -364,7 +364,7 @@ fn resume(args: &SessionResumeArgs, mut setup: Setup, printer: &Printer) -> Resu
         let chosen = setup.model(&model).await?;
         printer.status(&about(
             &chosen.model.about().name,
-            "as before",
+            "resumed session",
             chosen.model.about().note.as_deref(),
         ));
         let watcher: Arc<dyn Watcher> = Arc::new(live(printer, typed));

@@ -144,7 +144,7 @@ fn one(
             let Some(answer) = permissions::ask("Trust this exact version?", "y/N") else {
                 let short = short(&summary.digest);
                 printer.note(
-                    "not trusted: there is no terminal to ask on",
+                    "not trusted: confirmation requires a terminal",
                     &format!(
                         "to trust this exact version, run `prowess trust {typed} --digest {short}`"
                     ),
@@ -198,10 +198,10 @@ fn folder(
             Ok(path.parent().map_or_else(|| path.clone(), Path::to_owned))
         }
         Meant::Path(path) => Ok(path),
-        Meant::Memory { .. } => {
-            Err(Failure::new(format!("`{typed}` is bundled with prowess"))
-                .hint("it needs no trust"))
-        }
+        Meant::Memory { .. } => Err(Failure::new(format!(
+            "`{typed}` is bundled with Prowess and needs no trust"
+        ))
+        .hint("list the skills that need trust with `prowess trust`")),
     }
 }
 

@@ -141,7 +141,9 @@ fn watch(
 ) -> Result<Exit, Failure> {
     let (config, _) = settings(args, environment)?;
     let Some(paths) = sources(&args.paths, &config, global, environment, printer)? else {
-        return Err(Failure::new("`--watch` cannot be used with standard input"));
+        return Err(Failure::new(
+            "`--watch` cannot be used with standard input; pass a folder",
+        ));
     };
     // Start watching before checking, so that no change is missed.
     let watch = Watch::start(paths, &environment.current);
@@ -308,8 +310,8 @@ fn sources(
         match targets::resolve(typed, global, environment, printer)? {
             Meant::Path(path) => paths.push(path),
             Meant::Memory { location, .. } => {
-                let message = format!("{} is not a file", wording::tick(location));
-                return Err(Failure::new(message).hint("only skills on disk can be checked"));
+                let message = format!("cannot check {}: not on disk", wording::tick(location));
+                return Err(Failure::new(message).hint("pass a folder that contains skills"));
             }
         }
     }

@@ -85,9 +85,9 @@ fn every_layer_of_the_sandbox_is_tried() {
         );
     }
     for work in [
-        "commands can write in a project",
+        "commands can write to a project",
         "`git status` works in a project",
-        "scripts of a project run",
+        "project scripts can run",
     ] {
         assert!(layers.contains(&work), "{work}: {layers:?}");
     }
@@ -151,7 +151,7 @@ fn database_that_is_a_folder() {
     );
     assert_eq!(
         bad["hint"],
-        "move it away; a new one is made at the next use"
+        "move the file elsewhere; a new one is created on next use"
     );
     for command in [&["list"][..], &["prompt"], &["why", "pdf"], &[]] {
         let output = world.run(command).expect(0);

@@ -324,7 +324,7 @@ fn chat_without_a_terminal_reads_lines() {
     assert!(output.stdout.starts_with("hello\n"), "{}", output.stdout);
     assert!(output.stdout.contains("Add them up."), "{}", output.stdout);
     assert!(
-        output.stderr.contains("no command or skill `/ad-up`"),
+        output.stderr.contains("no command or skill named `/ad-up`"),
         "{}",
         output.stderr
     );

@@ -258,7 +258,7 @@ fn empty_diff() {
         (output.stdout.as_str(), output.stderr.as_str()),
         (
             "",
-            "No fixes in 2 skills; 1 finding has no fix: see it without `--diff`\n"
+            "No fixes in 2 skills; 1 finding has no fix; run without `--diff` to see it\n"
         )
     );
 }
@@ -292,7 +292,7 @@ fn diff_can_be_applied() {
         } else {
             "No fixes in 2 skills"
         };
-        let left = "1 finding has no fix: see it without `--diff`";
+        let left = "1 finding has no fix; run without `--diff` to see it";
         assert_eq!(output.stderr, format!("{done}; {left}\n"));
     }
 }

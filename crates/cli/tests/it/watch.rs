@@ -120,6 +120,6 @@ fn standard_input_cannot_be_watched() {
     let output = World::new().run(&["validate", "-", "--watch"]).expect(2);
     assert_eq!(
         output.errors(),
-        "error: `--watch` cannot be used with standard input\n"
+        "error: `--watch` cannot be used with standard input; pass a folder\n"
     );
 }

@@ -80,7 +80,7 @@ fn check(skill: &LintSubject<'_>, out: &mut FindingSink<'_>) {
                     excerpt(command)
                 ),
             )
-            .label("loading the skill will fail, or ask, at this command");
+            .label("loading the skill will fail here, or ask for approval");
             out.report(match (pattern, &manifest.allowed_tools) {
                 (None, _) => finding,
                 (Some(pattern), Some(_)) => {

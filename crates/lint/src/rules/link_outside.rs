@@ -23,7 +23,7 @@ fn check(skill: &LintSubject<'_>, out: &mut FindingSink<'_>) {
                         wording::tick(&link.path)
                     ),
                 )
-                .label("skills are installed alone; the file may be missing there")
+                .label("a skill is installed without the files around it; this one may be missing")
                 .help("copy the file into the skill, or mention the other skill by name"),
             );
         }

@@ -84,7 +84,7 @@ fn check(skill: &LintSubject<'_>, out: &mut FindingSink<'_>) {
     if let Some((span, severity)) = first_lines(parsed.body_text(), parsed.body.start as usize) {
         out.report(
             LintFinding::at(span, "the instructions start with template text")
-                .label("has no meaning for the agent")
+                .label("template text, not an instruction")
                 .help("write what the agent should do, or delete this")
                 .at_most(severity),
         );

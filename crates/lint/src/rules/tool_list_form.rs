@@ -8,7 +8,7 @@ rule!(
     "tool-list-form",
     RuleLevels::of("N--"),
     Safe,
-    "`allowed-tools` is not separated by blanks"
+    "the tools in `allowed-tools` are not separated by spaces"
 );
 
 fn check(skill: &LintSubject<'_>, out: &mut FindingSink<'_>) {
@@ -35,7 +35,7 @@ fn check(skill: &LintSubject<'_>, out: &mut FindingSink<'_>) {
         .join(" ");
     let fix = entry.value.verbatim_start(parsed.text).map(|_| {
         Fix::safe(
-            "separate them with blanks",
+            "separate the tools with spaces",
             vec![TextEdit::replace(
                 entry.value.span,
                 prowess_spec::yaml::write::scalar(&joined),
@@ -45,7 +45,7 @@ fn check(skill: &LintSubject<'_>, out: &mut FindingSink<'_>) {
     out.report(
         LintFinding::at(
             entry.value.span,
-            "`allowed-tools` is separated by commas; the standard says blanks",
+            "the tools in `allowed-tools` are separated by commas; the standard requires spaces",
         )
         .fix(fix),
     );

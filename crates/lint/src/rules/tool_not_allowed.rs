@@ -49,7 +49,7 @@ fn check(skill: &LintSubject<'_>, out: &mut FindingSink<'_>) {
                     Span::new(content.start as usize, content.end as usize),
                     format!("the body uses `{name}`, which `allowed-tools` leaves out"),
                 )
-                .label("using it will ask for permission, or fail where the list is a limit")
+                .label("using it asks for permission, or fails if the client treats the list as a limit")
                 .help(format!("add `{name}` to `allowed-tools`")),
             );
         }

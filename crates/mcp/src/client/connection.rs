@@ -68,7 +68,7 @@ pub enum LinkError {
         server: Box<str>,
         /// Seconds until the next attempt.
         seconds: u64,
-        /// Reason of the failure.
+        /// Reason for the failure.
         why: String,
     },
     /// The server did not answer in time.
@@ -152,7 +152,7 @@ impl News {
         self.looker.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Schedules one list for all notifications that arrive meanwhile, with a minimum delay after
+    /// Schedules one list for all notifications that arrive until then, with a minimum delay after
     /// the last list.
     fn changed(self: &Arc<Self>) {
         self.stale.store(true, Ordering::Release);

@@ -6,7 +6,7 @@
 //! `server:name`, and are never trusted: a model receives their text marked as text of that server,
 //! and it grants nothing.
 //!
-//! Until it is needed, a server is only asked what it offers. A server that exits is restarted on
+//! Before its first use, a server is only asked what it offers. A server that exits is restarted on
 //! the next use, after a backoff that grows while it keeps failing. A request that was pending when
 //! the server exited is not repeated, because it may have had effects.
 

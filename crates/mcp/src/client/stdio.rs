@@ -50,7 +50,7 @@ pub(crate) fn start(server: &McpServer, place: &ClientPlace) -> Result<(Program,
         cwd,
     } = &server.reach
     else {
-        return Err("it has no `command`".to_owned());
+        return Err("its configuration has no `command`".to_owned());
     };
     let folder = cwd
         .as_ref()
@@ -64,7 +64,7 @@ pub(crate) fn start(server: &McpServer, place: &ClientPlace) -> Result<(Program,
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
-        // Ctrl-C is for us; we stop the program ourselves.
+        // Keep Ctrl-C from the program: the client stops it.
         .process_group(0)
         .kill_on_drop(true)
         .spawn()

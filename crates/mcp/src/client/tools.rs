@@ -134,7 +134,7 @@ impl RemoteTool {
             clean(tool.description.as_deref().unwrap_or_default()).trim(),
             MAX_DESCRIPTION,
         );
-        let description = format!("{text}\n(Tool of the MCP server `{}`.)", link.name());
+        let description = format!("{text}\n(Provided by the MCP server `{}`.)", link.name());
         Ok(Self {
             link: Arc::clone(link),
             name: name.into(),

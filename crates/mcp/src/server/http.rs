@@ -152,7 +152,7 @@ impl Server {
         let mut manager = LocalSessionManager::default();
         manager.session_config.keep_alive = Some(http.limits.idle);
         let sessions = Arc::new(manager);
-        // `Door` has already checked the host and the origin.
+        // `RequestGuard` has already checked the host and the origin.
         let config = StreamableHttpServerConfig::default()
             .disable_allowed_hosts()
             .disable_allowed_origins()

@@ -1,7 +1,7 @@
 //! Line-delimited JSON-RPC messages, with a limit on everything.
 //!
 //! `rmcp` silently ignores lines that are too long or not JSON, and stops at the first message that
-//! comes too early. This transport answers each of them with an error and reads on. Reading never
+//! arrives too early. This transport answers each with an error and continues. Reading never
 //! waits for writing, so the end of the input is noticed even if the client never reads.
 
 use std::collections::HashSet;

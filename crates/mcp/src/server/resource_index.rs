@@ -17,9 +17,9 @@ use sha2::{Digest, Sha256};
 
 use crate::wire::{frontmatter, uri};
 
-/// Maximum number of files of a skill, by the specification.
+/// Maximum number of files of a skill, as specified.
 pub(crate) const MAX_FILES: usize = 512;
-/// Maximum size of a skill in bytes, by the specification; also the limit for each file.
+/// Maximum size of a skill in bytes, as specified; also the limit for each file.
 pub(crate) const MAX_BYTES: u64 = 16 * 1024 * 1024;
 /// Main file of a skill.
 pub(crate) const MAIN: &str = "SKILL.md";

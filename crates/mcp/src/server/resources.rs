@@ -90,7 +90,7 @@ pub(crate) fn read(
     };
     let (served, path) = skills.find(address).ok_or_else(|| none(""))?;
     if path.is_empty() {
-        return Err(none(" (it is a folder)"));
+        return Err(none(" (it is a folder; use `resources/directory/read`)"));
     }
     if !may_read(tool_context, served, &path) {
         return Err(none(""));

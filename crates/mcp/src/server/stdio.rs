@@ -19,8 +19,8 @@ pub(crate) const LAST_WORK: Duration = Duration::from_millis(200);
 pub(crate) type Input = Box<dyn AsyncRead + Send + Unpin>;
 pub(crate) type Output = Box<dyn AsyncWrite + Send + Unpin>;
 
-/// Takes both streams away from the rest of the process and from its children: reads from standard
-/// input get end of file, and writes to standard output go to standard error.
+/// Reserves both streams for the protocol. Elsewhere in the process and in its children, reads from
+/// standard input get end of file, and writes to standard output go to standard error.
 pub(crate) fn take() -> io::Result<(OwnedFd, OwnedFd)> {
     let input = rustix::io::fcntl_dupfd_cloexec(stdin(), 3)?;
     let output = rustix::io::fcntl_dupfd_cloexec(stdout(), 3)?;

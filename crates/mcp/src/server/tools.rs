@@ -17,7 +17,7 @@ use super::session::Session;
 
 /// The tools that every client gets.
 const READING: [&str; 4] = [LIST_SKILLS, SEARCH_SKILLS, LOAD_SKILL, LOAD_SKILL_RESOURCE];
-/// Tools of ours that clients do not get, unless they may run commands.
+/// Our tools that clients get only if they may run commands.
 const OURS: [&str; 5] = [UNLOAD_SKILL, SKILL, SUBMIT, RUN_COMMAND_LINE, RUN_SKILL];
 
 /// Keeps the tools that a client may use. Tools of the host are not affected.

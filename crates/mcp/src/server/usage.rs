@@ -7,10 +7,10 @@ use prowess_traits::{
 };
 use tokio::sync::Semaphore;
 
-/// Most writes that wait for a thread.
+/// Maximum number of queued writes.
 const MOST_WAITING: usize = 64;
 
-/// A store whose uses are recorded on a blocking thread. Everything else is done at once.
+/// A store that records uses on a blocking thread. All other methods run directly.
 #[derive(Debug)]
 pub(crate) struct DeferredUsage {
     inner: Arc<dyn UsageStore>,
@@ -33,7 +33,7 @@ impl UsageStore for DeferredUsage {
         };
         let (inner, used) = (Arc::clone(&self.inner), used.clone());
         runtime.spawn_blocking(move || {
-            // A store that fails never stops a call.
+            // A store error does not fail the call.
             let _ = inner.record(&used);
             drop(permit);
         });

@@ -8,9 +8,9 @@ use sha2::{Digest, Sha256};
 
 use crate::wire::frontmatter;
 
-/// Maximum number of files of a skill, by the specification.
+/// Maximum number of files of a skill, as specified.
 const MAX_FILES: usize = 512;
-/// Maximum size of a skill in bytes, by the specification.
+/// Maximum size of a skill in bytes, as specified.
 pub(crate) const MAX_BYTES: u64 = 16 * 1024 * 1024;
 /// Maximum length of a URI.
 const MAX_URI: usize = 8 * 1024;

@@ -503,7 +503,10 @@ fn tools_are_prefixed_and_checked_by_the_gate() {
         .iter()
         .find(|spec| &*spec.name == "mcp__docs__pay")
         .unwrap();
-    assert_eq!(pay.description, "Pays.\n(Tool of the MCP server `docs`.)");
+    assert_eq!(
+        pay.description,
+        "Pays.\n(Provided by the MCP server `docs`.)"
+    );
     assert!(!pay.read_only);
     // A tool denied by name is not even listed.
     assert!(!specs.iter().any(|spec| &*spec.name == "mcp__docs__a_b_c"));

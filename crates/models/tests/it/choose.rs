@@ -97,7 +97,8 @@ fn errors_say_what_to_set() {
         ],
         None,
     );
-    let expected = "`ANTHROPIC_BASE_URL`: unsupported scheme `ftp:`; use `http:` or `https:`";
+    let expected =
+        "invalid `ANTHROPIC_BASE_URL`: unsupported scheme `ftp:`; use `http:` or `https:`";
     assert_eq!(bad.unwrap_err().to_string(), expected);
     let nothing = ChooseError::Nothing.to_string();
     for word in [

@@ -119,10 +119,10 @@ impl<P> ValidationOutcome<P> {
         };
         match left {
             0 => done,
-            1 => format!("{done}; 1 finding has no fix: see it without `--diff`"),
+            1 => format!("{done}; 1 finding has no fix; run without `--diff` to see it"),
             left => {
                 let left = wording::count(left, "finding");
-                format!("{done}; {left} have no fix: see them without `--diff`")
+                format!("{done}; {left} have no fix; run without `--diff` to see them")
             }
         }
     }

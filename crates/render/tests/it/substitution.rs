@@ -804,7 +804,7 @@ fn values_that_no_command_can_receive_are_errors() {
     let nul = fails("!`echo $0`", Arguments::from_words(vec!["a\0b".into()]));
     assert_eq!(
         nul.to_string(),
-        "`$0` has a NUL byte, which no command can be given"
+        "`$0` contains a NUL byte, which cannot be passed to a command"
     );
     let long = fails(
         "!`echo $ARGUMENTS`",

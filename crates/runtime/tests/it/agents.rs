@@ -340,7 +340,7 @@ fn case_125_agent_does_not_run_denied_skill() {
     let told = &results(&model.last())[0];
     assert_eq!(
         told,
-        "skill `draft` runs as agent `writer`, which is denied that skill"
+        "skill `draft` runs as agent `writer`, which may not use that skill"
     );
     assert!(children(&engine, &id).is_empty());
 }

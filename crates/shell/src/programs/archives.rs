@@ -47,7 +47,7 @@ pub(super) const ARCHIVES: &[Program] = &[
             opt(
                 "-C: --directory: --cd: --one-top-level?",
                 Elsewhere,
-                "works there",
+                "works in the given folder",
                 "tar xf x -C /",
             )
             .when(outside),
@@ -119,7 +119,7 @@ pub(super) const ARCHIVES: &[Program] = &[
             opt(
                 "-O: --output-file: --out:",
                 Writes,
-                "writes there",
+                "writes to the given path",
                 "zip x --out y",
             ),
             opt(
@@ -128,7 +128,12 @@ pub(super) const ARCHIVES: &[Program] = &[
                 "writes a log",
                 "zip -lf x y z",
             ),
-            opt("-b: --temp-path:", Writes, "writes there", "zip -b /x y z"),
+            opt(
+                "-b: --temp-path:",
+                Writes,
+                "writes to the given path",
+                "zip -b /x y z",
+            ),
         ],
         values: list("-x -i -n -t -P -Z -s -tt"),
         code: OPTIONS,
@@ -138,7 +143,13 @@ pub(super) const ARCHIVES: &[Program] = &[
     Program {
         names: list("unzip"),
         options: &[
-            opt("-d:", Elsewhere, "writes there", "unzip x -d /tmp").when(outside),
+            opt(
+                "-d:",
+                Elsewhere,
+                "writes to the given path",
+                "unzip x -d /tmp",
+            )
+            .when(outside),
             opt(
                 "-:*",
                 Elsewhere,
@@ -161,7 +172,13 @@ pub(super) const ARCHIVES: &[Program] = &[
     Program {
         names: list("7z 7za 7zz 7zr unrar rar unar"),
         options: &[
-            opt("-o*", Elsewhere, "writes there", "7z x y -o/tmp").when(outside),
+            opt(
+                "-o*",
+                Elsewhere,
+                "writes to the given path",
+                "7z x y -o/tmp",
+            )
+            .when(outside),
             opt("-sdel -df", Writes, "removes the files", "7z a x y -sdel"),
         ],
         words: true,
@@ -216,7 +233,7 @@ pub(super) const ARCHIVES: &[Program] = &[
             opt(
                 "--output-dir-flat: --output-dir-mirror: --patch-from:",
                 Writes,
-                "writes there",
+                "writes to the given path",
                 "zstd --output-dir-flat /x y",
             ),
             opt(

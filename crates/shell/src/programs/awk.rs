@@ -20,7 +20,12 @@ pub(super) const AWK: &[Program] = &[Program {
             "writes a file",
             "gawk -ox 1",
         ),
-        opt("-D? --debug?", Runs, "takes commands", "gawk -D '{}' x"),
+        opt(
+            "-D? --debug?",
+            Runs,
+            "reads commands from the terminal",
+            "gawk -D '{}' x",
+        ),
         opt("-W:", Runs, "may run a file", "mawk -W exec x").when(|value| value != "version"),
         opt(
             "-e: --source:",

@@ -80,7 +80,7 @@ pub(super) const BUILDERS: &[Program] = &[
             opt("-o: -coverprofile: -cpuprofile: -memprofile: -blockprofile: -mutexprofile: -trace: \
                  -outputdir: -pkgdir:", Writes, "writes to a file", "go test -cpuprofile=/x")
                 .when(outside),
-            opt("-modfile: -overlay: -C: -modcacherw -pgo:", Elsewhere, "takes sources elsewhere",
+            opt("-modfile: -overlay: -C: -modcacherw -pgo:", Elsewhere, "reads sources from elsewhere",
                 "go build -overlay=x"),
         ],
         words: true,
@@ -118,7 +118,7 @@ pub(super) const BUILDERS: &[Program] = &[
         names: list("make gmake bmake remake colormake nmake"),
         options: &[
             opt("-E: --eval:", Runs, "evaluates its value", "make --ev='$(shell x)'"),
-            opt("-f: --file: --makefile: -I: --include-dir:", Reads, "takes rules from there",
+            opt("-f: --file: --makefile: -I: --include-dir:", Reads, "reads rules from the given file",
                 "make -f x"),
             opt("-C: --directory:", Elsewhere, "works elsewhere", "make -C /tmp/x").when(outside),
             opt("-e --environment-overrides", Runs, "changes what is run", "make -e all"),
@@ -139,7 +139,7 @@ pub(super) const BUILDERS: &[Program] = &[
         names: list("just task ninja samu"),
         options: &[
             opt("-f: --justfile: -t: --taskfile: -d: --dotenv-path: --global-justfile -g", Reads,
-                "takes rules from there", "just -f x"),
+                "reads rules from the given file", "just -f x"),
             opt("-C: --working-directory: --dir:", Elsewhere, "works elsewhere", "ninja -C /x")
                 .when(outside),
             opt("-c: --command: --set:: --shell: --shell-arg: -e --edit --choose --chooser:", Runs,
@@ -159,7 +159,7 @@ pub(super) const BUILDERS: &[Program] = &[
             opt("-S: -SP: --script: --script-new-process: --build-and-test --interactive-debug-mode:",
                 Runs, "runs a script", "ctest -S x"),
             opt("-D: -T: -M: --dashboard: --extra-submit: --submit-index:", Sends,
-                "sends what it finds", "ctest -D Nightly"),
+                "sends its results to a server", "ctest -D Nightly"),
             opt("-O: --output-log: --output-junit: --build-dir: --test-dir:", Writes,
                 "works elsewhere", "ctest -O /x").when(outside),
         ],
@@ -171,7 +171,7 @@ pub(super) const BUILDERS: &[Program] = &[
         names: list("cmake cpack"),
         options: &[
             opt("-P: -E: -C: --open: --script:", Runs, "runs a script", "cmake -P x"),
-            opt("--toolchain: --install:", Runs, "takes another place", "cmake --toolchain x"),
+            opt("--toolchain: --install:", Runs, "reads a toolchain file or installs files", "cmake --toolchain x"),
             opt("-S: -B: --build:", Elsewhere, "works elsewhere", "cmake -B /x").when(outside),
             opt("-D:", Runs, "may name a program", "cmake -DCMAKE_C_COMPILER=x .").when(names_tool),
         ],
@@ -191,7 +191,7 @@ pub(super) const BUILDERS: &[Program] = &[
         options: &[
             opt("-I: --init-script: --build-file: --settings-file: -s: --settings: -gs: \
                  --global-settings: -g: --gradle-user-home: --include-build:", Reads,
-                "takes its rules from there", "gradle -I x build"),
+                "reads its rules from the given file", "gradle -I x build"),
             opt("-f: --file: -p: --project-dir: -b:", Elsewhere, "works elsewhere",
                 "mvn -f /x/pom.xml test").when(outside),
             opt("-D*", Configures, "changes what is run", "mvn -Dexec.executable=x test")
@@ -241,7 +241,7 @@ pub(super) const BUILDERS: &[Program] = &[
                 "takes settings, and code, from elsewhere", "eslint --config /tmp/x src")
                 .when(outside),
             opt("-o: --output-file: --outDir: --outfile: --outdir: --output:", Writes,
-                "writes there", "eslint -o /tmp/x src").when(outside),
+                "writes to the given path", "eslint -o /tmp/x src").when(outside),
         ],
         safe: "--load-none",
         operands: &[operand(0, at_file, Reads, "takes options from a file", "protoc @x").to(1)],
@@ -261,8 +261,8 @@ pub(super) const BUILDERS: &[Program] = &[
                 "pytest -p x").when(|value| !value.starts_with("no:")),
             opt("-c: --config-file: --rootdir: --confcutdir: -o: --override-ini:", Runs,
                 "takes settings, and code, from elsewhere", "pytest -c x"),
-            opt("--pdb --pdbcls: --trace", Runs, "takes commands", "pytest --pdb"),
-            opt("--junitxml: --junit-xml: --log-file: --basetemp: -d:", Writes, "writes there",
+            opt("--pdb --pdbcls: --trace", Runs, "reads commands from the terminal", "pytest --pdb"),
+            opt("--junitxml: --junit-xml: --log-file: --basetemp: -d:", Writes, "writes to the given path",
                 "pytest --junitxml=/tmp/x").when(outside),
         ],
         values: list("-k -m -n -W -r --tb --maxfail --durations --cov?"),
@@ -278,14 +278,14 @@ pub(super) const BUILDERS: &[Program] = &[
                 "connects to another machine", "docker -H x ps"),
             opt("--privileged -v: --volume: --mount: --pid: --net: --network: --cap-add: --device: \
                  --security-opt: --userns: --env-file: --volumes-from:", Elsewhere,
-                "reaches the host", "docker run -v /:/x y"),
+                "gives access to the host", "docker run -v /:/x y"),
         ],
         values: list("-l --log-level -f --filter --format -n --tlscacert --tlscert --tlskey"),
         subs: &[
             Program {
                 names: list("exec run create"),
                 operands: &[
-                    operand(1, any, Runs, "runs inside", "docker exec x rm y").to(2)
+                    operand(1, any, Runs, "runs inside the container", "docker exec x rm y").to(2)
                         .starts(Starts::Command),
                 ],
                 values: list("-e -u -w -p -h -l -m --env --user --workdir --name --entrypoint --platform"),
@@ -301,7 +301,7 @@ pub(super) const BUILDERS: &[Program] = &[
                 before: true,
                 subs: &[Program {
                     names: list("exec run create"),
-                    operands: &[operand(1, any, Runs, "runs inside", "docker compose exec x rm y").to(2)
+                    operands: &[operand(1, any, Runs, "runs inside the container", "docker compose exec x rm y").to(2)
                         .starts(Starts::Command)],
                     values: list("-e -u -w -p -h -l -m --env --user --workdir --name --entrypoint"),
                     always: Some(because(Runs, "runs programs", "docker container run x")),
@@ -330,10 +330,10 @@ pub(super) const BUILDERS: &[Program] = &[
                 Sends, "connects to another machine or as another user", "kubectl get x --as=y"),
             opt("--post-renderer: -chdir: --plugins: -plugin-dir: --registry-config:", Runs,
                 "loads programs or works elsewhere", "helm template --post-renderer x y"),
-            opt("-out: --output-dir: --output-directory: -state-out:", Writes, "writes there",
+            opt("-out: --output-dir: --output-directory: -state-out:", Writes, "writes to the given path",
                 "terraform plan -out=x"),
-            opt("--raw:", Sends, "asks for anything", "kubectl get --raw /x"),
-            opt("-f: --filename: -k: --kustomize:", Sends, "asks what a file says",
+            opt("--raw:", Sends, "sends a raw request to the server", "kubectl get --raw /x"),
+            opt("-f: --filename: -k: --kustomize:", Sends, "reads the request from a file or URL",
                 "kubectl get -f https://x").when(|value| value.contains("://")),
             opt("-o: --output:", Reads, "takes a template from a file", "kubectl get x -o jsonpath-file=/y")
                 .when(|value| value.contains("-file=")),
@@ -350,7 +350,7 @@ pub(super) const BUILDERS: &[Program] = &[
                 names: list("exec debug run"),
                 values: list("-c -n --container --namespace --image"),
                 operands: &[
-                    operand(1, any, Runs, "runs there", "kubectl exec x -- rm y")
+                    operand(1, any, Runs, "runs in the cluster", "kubectl exec x -- rm y")
                         .to(2)
                         .starts(Starts::Command),
                 ],
@@ -369,7 +369,7 @@ pub(super) const BUILDERS: &[Program] = &[
         quiet: "get describe logs top version explain api-resources api-versions cluster-info events \
                 diff list status history template lint show search fmt validate plan output graph \
                 --version help -version env",
-        other: Some(because(Sends, "changes or enters what runs there", "kubectl delete pod x")),
+        other: Some(because(Sends, "changes or accesses what runs in the cluster", "kubectl delete pod x")),
         plain: &["kubectl get pods -n x", "kubectl logs -f x", "helm list", "terraform plan",
             "kubectl describe pod x", "kubectl get pods -o yaml"],
         ..NONE

@@ -21,7 +21,7 @@ pub(super) const GIT: &[Program] = &[Program {
         opt(
             "--exec-path=*",
             Runs,
-            "takes git's own programs from there",
+            "runs git's own programs from the given folder",
             "git --exec-path=x log",
         ),
         opt("-p --paginate", Runs, "starts the pager", "git -p log"),
@@ -35,7 +35,7 @@ pub(super) const GIT: &[Program] = &[Program {
         opt(
             "--git-dir:",
             Elsewhere,
-            "obeys another repository",
+            "uses another repository and its configuration",
             "git --git-dir=x/.git log",
         ),
         opt(
@@ -47,7 +47,7 @@ pub(super) const GIT: &[Program] = &[Program {
         opt(
             "--bare",
             Elsewhere,
-            "takes the folder itself for a repository",
+            "treats the folder itself as a repository",
             "git --bare log",
         ),
         opt(
@@ -63,7 +63,7 @@ pub(super) const GIT: &[Program] = &[Program {
            --literal-pathspecs --glob-pathspecs --noglob-pathspecs --icase-pathspecs",
     unknown: Some(because(
         Runs,
-        "is no option of git that is known here",
+        "is not a known git option",
         "git --strange log",
     )),
     before: true,
@@ -111,7 +111,7 @@ const DIFF_VALUES: &str = "-S! -G! -L -n --author --committer --grep! --since --
 const UPLOAD: Opt = opt(
     "--upload-pack: --exec:",
     Runs,
-    "names the program of the other side",
+    "names the program to run on the remote side",
     "git fetch --upl=x",
 );
 const STRATEGY: Opt = opt(
@@ -234,7 +234,7 @@ const SUBS: &[Program] = &[
             opt(
                 "-o: --output-directory:",
                 Writes,
-                "writes there",
+                "writes to the given path",
                 "git format-patch -o x HEAD",
             ),
             opt(
@@ -272,7 +272,7 @@ const SUBS: &[Program] = &[
             opt(
                 "--no-index",
                 Elsewhere,
-                "looks anywhere",
+                "searches outside the repository",
                 "git grep --no-index x /etc",
             ),
             opt(
@@ -395,7 +395,7 @@ const SUBS: &[Program] = &[
             opt(
                 "--receive-pack: --exec:",
                 Runs,
-                "names the program of the other side",
+                "names the program to run on the remote side",
                 "git push --rec x origin",
             ),
             opt(
@@ -408,7 +408,7 @@ const SUBS: &[Program] = &[
             opt(
                 "-f --force -d --delete --mirror --prune",
                 Sends,
-                "removes what others have",
+                "overwrites or deletes remote branches",
                 "git push -f origin main",
             ),
         ],
@@ -421,7 +421,7 @@ const SUBS: &[Program] = &[
                 1,
                 |spec| spec.starts_with(['+', ':']),
                 Sends,
-                "removes what others have",
+                "overwrites or deletes remote branches",
                 "git push origin :main",
             ),
         ],
@@ -440,7 +440,7 @@ const SUBS: &[Program] = &[
             opt(
                 "-u: --upload-pack:",
                 Runs,
-                "names the program of the other side",
+                "names the program to run on the remote side",
                 "git clone -u x https://h/r",
             ),
             opt(
@@ -452,25 +452,25 @@ const SUBS: &[Program] = &[
             opt(
                 "--template:",
                 Runs,
-                "copies hooks from there",
+                "copies hooks from the given folder",
                 "git clone --templ=x https://h/r",
             ),
             opt(
                 "--recurse-submodules? --recursive?",
                 Sends,
-                "fetches from addresses inside it",
+                "fetches from URLs stored in the repository",
                 "git clone --recursive https://h/r",
             ),
             opt(
                 "--separate-git-dir:",
                 Writes,
-                "writes there",
+                "writes to the given path",
                 "git clone --separate-git-dir /x https://h/r",
             ),
             opt(
                 "--bundle-uri: --reference: --reference-if-able:",
                 Reads,
-                "takes objects elsewhere",
+                "reads objects from another repository",
                 "git clone --reference /x https://h/r",
             ),
         ],
@@ -653,7 +653,7 @@ const SUBS: &[Program] = &[
             stops: 1,
             always: Some(because(
                 Runs,
-                "runs its words in each",
+                "runs a command in each submodule",
                 "git submodule foreach",
             )),
             ..NONE
@@ -734,13 +734,13 @@ const SUBS: &[Program] = &[
             opt(
                 "--exec:",
                 Runs,
-                "names the program of the other side",
+                "names the program to run on the remote side",
                 "git archive --ex=x HEAD",
             ),
             opt(
                 "--add-file:",
                 Reads,
-                "adds a file of any place",
+                "adds a file from any location",
                 "git archive --add-file=x HEAD",
             ),
             opt(
@@ -774,7 +774,7 @@ const SUBS: &[Program] = &[
             opt(
                 "--build-fake-ancestor:",
                 Writes,
-                "writes there",
+                "writes to the given path",
                 "git apply --build-fake-ancestor=x y",
             ),
         ],
@@ -787,13 +787,13 @@ const SUBS: &[Program] = &[
             opt(
                 "--template:",
                 Runs,
-                "copies hooks from there",
+                "copies hooks from the given folder",
                 "git init --templ=x",
             ),
             opt(
                 "--separate-git-dir:",
                 Writes,
-                "writes there",
+                "writes to the given path",
                 "git init --separate-git-dir=x",
             ),
         ],
@@ -826,13 +826,13 @@ const SUBS: &[Program] = &[
             opt(
                 "--prefix:",
                 Writes,
-                "writes there",
+                "writes to the given path",
                 "git checkout-index --prefix=/x/ -a",
             ),
             opt(
                 "--index-output:",
                 Writes,
-                "writes there",
+                "writes to the given path",
                 "git read-tree --index-output=x y",
             ),
             opt(
@@ -850,7 +850,7 @@ const SUBS: &[Program] = &[
         options: &[opt(
             "--export-marks:",
             Writes,
-            "writes there",
+            "writes to the given path",
             "git fast-export --export-marks=x HEAD",
         )],
         always: Some(because(

@@ -53,7 +53,7 @@ pub(super) const NETWORK: &[Program] = &[
             opt(
                 "-X: --request:",
                 Sends,
-                "may change something there",
+                "may change something on the server",
                 "curl -XPOST https://y",
             )
             .when(|method| !matches!(method, "GET" | "HEAD")),
@@ -81,7 +81,7 @@ pub(super) const NETWORK: &[Program] = &[
             opt(
                 "-H: --header: --proxy-header:",
                 Reads,
-                "sends what a file says",
+                "sends the contents of a file",
                 "curl -H @x https://y",
             )
             .when(|value| value.starts_with('@')),
@@ -97,13 +97,13 @@ pub(super) const NETWORK: &[Program] = &[
                  --connect-to: --resolve: --unix-socket: --abstract-unix-socket: --dns-servers: \
                  --doh-url: --interface:",
                 Sends,
-                "takes another route",
+                "connects through another host",
                 "curl -x x https://y",
             ),
             opt(
                 "--engine: --ssl-reqd-none: --cacert: --capath: -k --insecure --proxy-insecure",
                 Configures,
-                "changes which servers it accepts",
+                "changes which servers it trusts",
                 "curl -k https://y",
             ),
             opt(
@@ -201,7 +201,7 @@ pub(super) const NETWORK: &[Program] = &[
             opt(
                 "--no-check-certificate --ca-certificate: --ca-directory:",
                 Configures,
-                "changes which servers it accepts",
+                "changes which servers it trusts",
                 "wget --no-check-certificate https://y",
             ),
         ],
@@ -229,7 +229,7 @@ pub(super) const NETWORK: &[Program] = &[
             opt(
                 "-o:",
                 Runs,
-                "sets what may start a program",
+                "sets an option that may start a program",
                 "ssh -oProxyCommand=x h",
             )
             .starts(Starts::Setting),
@@ -243,7 +243,7 @@ pub(super) const NETWORK: &[Program] = &[
         ],
         values: list("-p -l -i -c -m -e -Q -P"),
         operands: &[
-            operand(1, any, Runs, "runs there", "ssh h rm x")
+            operand(1, any, Runs, "runs on the remote machine", "ssh h rm x")
                 .to(2)
                 .starts(Starts::Command),
             operand(0, any, Sends, "opens a session on another machine", "ssh h").to(1),
@@ -260,7 +260,7 @@ pub(super) const NETWORK: &[Program] = &[
             opt(
                 "-o:",
                 Runs,
-                "sets what may start a program",
+                "sets an option that may start a program",
                 "scp -oProxyCommand=x a b",
             )
             .starts(Starts::Setting),
@@ -307,7 +307,7 @@ pub(super) const NETWORK: &[Program] = &[
                 "--log-file: --write-batch: --only-write-batch: --backup-dir: --partial-dir: -T: \
                  --temp-dir:",
                 Writes,
-                "writes there",
+                "writes to the given path",
                 "rsync --log-f=x a b",
             ),
             opt(
@@ -459,7 +459,7 @@ pub(super) const NETWORK: &[Program] = &[
     },
 ];
 
-/// Neither the output of the program nor nowhere.
+/// Returns `true` for a file, not standard output or `/dev/null`.
 fn is_file(name: &str) -> bool {
     !matches!(name, "-" | "/dev/null" | "/dev/stdout")
 }

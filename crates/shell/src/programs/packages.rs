@@ -116,7 +116,7 @@ pub(super) const PACKAGES: &[Program] = &[
                 options: &[opt(
                     "--pack-destination: --out:",
                     Writes,
-                    "writes there",
+                    "writes to the given path",
                     "npm pack --pack-destination=/x",
                 )
                 .when(outside)],
@@ -384,7 +384,7 @@ pub(super) const PACKAGES: &[Program] = &[
                         field-list item-list",
                 other: Some(because(
                     Sends,
-                    "changes something for others",
+                    "changes something that others see",
                     "gh pr create",
                 )),
                 plain: &[
@@ -413,7 +413,7 @@ pub(super) const PACKAGES: &[Program] = &[
                     opt(
                         "-H: --header:",
                         Sends,
-                        "sends more than a question",
+                        "sends more than a query",
                         "gh api -H x y",
                     ),
                 ],

@@ -11,7 +11,7 @@ pub(super) const SEARCH: &[Program] = &[
             opt(
                 "--config: --config-option: --config-dir: --diff-cmd: --diff3-cmd: --editor-cmd:",
                 Runs,
-                "sets what it starts",
+                "sets which program it starts",
                 "hg --config alias.x='!rm y' x",
             )
             .starts(Starts::Setting),
@@ -59,7 +59,7 @@ pub(super) const SEARCH: &[Program] = &[
             opt(
                 "-files0-from:",
                 Reads,
-                "takes places from a file",
+                "reads the folders to search from a file",
                 "find -files0-from x",
             ),
         ],
@@ -91,7 +91,7 @@ pub(super) const SEARCH: &[Program] = &[
             opt(
                 "-C: --base-directory:",
                 Elsewhere,
-                "looks elsewhere",
+                "searches outside this folder",
                 "fd -C / x",
             )
             .when(outside),

@@ -13,13 +13,13 @@ pub(super) const SED: &[Program] = &[Program {
         opt(
             "-i? --in-place?",
             Writes,
-            "changes the files themselves",
+            "edits files in place",
             "sed -i s/a/b/ x",
         ),
         opt(
             "-I?",
             Writes,
-            "changes the files themselves",
+            "edits files in place",
             "sed -I .bak s/a/b/ x",
         ),
         opt(
@@ -217,7 +217,7 @@ fn line_end(bytes: &[u8], at: usize) -> usize {
         .map_or(bytes.len(), |length| at + length)
 }
 
-/// Behind an address, with its `I` and `M`.
+/// Returns the offset after an address, including its `I` and `M` flags.
 fn address_end(bytes: &[u8], at: usize, mark: u8) -> Option<usize> {
     let mut end = regex_end(bytes, at, mark)?;
     while matches!(bytes.get(end), Some(b'I' | b'M')) {
@@ -255,7 +255,7 @@ fn regex_end(bytes: &[u8], from: usize, mark: u8) -> Option<usize> {
     (!open).then_some(end)
 }
 
-/// Behind the mark that ends a part.
+/// Returns the offset after the delimiter that ends a part.
 fn part_end(bytes: &[u8], from: usize, mark: u8) -> Option<usize> {
     if mark == b'\n' || mark == b'\\' || !mark.is_ascii() {
         return None;

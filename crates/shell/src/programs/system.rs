@@ -65,7 +65,7 @@ pub(super) const SYSTEM: &[Program] = &[
             opt(
                 "-H: --host: -M: --machine: --root: --image: -D: --directory: --file:",
                 Reads,
-                "looks at another machine",
+                "connects to another machine",
                 "systemctl -H x status",
             ),
             opt(

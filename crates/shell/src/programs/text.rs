@@ -39,7 +39,7 @@ pub(super) const TEXT: &[Program] = &[
             opt(
                 "-T: --temporary-directory:",
                 Writes,
-                "writes there",
+                "writes to the given path",
                 "sort -T /x y",
             ),
             opt(
@@ -111,7 +111,13 @@ pub(super) const TEXT: &[Program] = &[
     },
     Program {
         names: list("csplit"),
-        options: &[opt("-f: --prefix:", Writes, "writes there", "csplit -f /x y 1").when(outside)],
+        options: &[opt(
+            "-f: --prefix:",
+            Writes,
+            "writes to the given path",
+            "csplit -f /x y 1",
+        )
+        .when(outside)],
         plain: &["csplit -f part x 10"],
         ..NONE
     },

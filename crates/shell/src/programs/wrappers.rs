@@ -115,7 +115,7 @@ pub(super) const WRAPPERS: &[Program] = &[
             opt(
                 "-p --interactive -o --open-tty",
                 Runs,
-                "takes the terminal",
+                "prompts on the terminal",
                 "xargs -p",
             ),
         ],

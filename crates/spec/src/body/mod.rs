@@ -128,9 +128,9 @@ pub fn analyse(text: &str, body: Span, names: &[&str], detail: ScanDetail) -> Ve
 /// Returns the number of lines. A final line break does not start another line.
 pub fn count_lines(bytes: &[u8]) -> usize {
     let breaks = memchr_iter(b'\n', bytes).count();
-    // A lone `\r` ends a line; in `\r
-    // ` the `
-    // ` does.
+    // A lone `\r` ends a line;
+    // in `\r\n`, the `\n`
+    // does.
     let lone = memchr_iter(b'\r', bytes)
         .filter(|&at| bytes.get(at + 1) != Some(&b'\n'))
         .count();

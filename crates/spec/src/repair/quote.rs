@@ -252,8 +252,8 @@ const LETTERS: [char; 14] = [
 ];
 
 /// Doubles the backslashes of a value with invalid escapes, such as `"\d+"`. The author meant
-/// literal backslashes, including those of `C:\Users
-/// ew`.
+/// literal backslashes, including those of
+/// `C:\Users\new`.
 fn double_bad_escapes(inner: &str) -> String {
     let mut result = String::with_capacity(inner.len() + 8);
     let mut characters = inner.chars().peekable();

@@ -1,4 +1,4 @@
-//! What every implementation of a port must do.
+//! Conformance suites for implementations of the store traits.
 
 pub mod sessions;
 pub mod usage;

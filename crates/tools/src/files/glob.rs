@@ -28,7 +28,7 @@ impl Tool for Glob {
     }
 
     fn description(&self, _context: &ToolContext) -> String {
-        "Finds files by name. `*.rs` matches at any depth, `src/**/*.rs` below a folder, `{a,b}.toml` \
+        "Finds files by name. `*.rs` matches at any depth, `src/**/*.rs` below `src`, `{a,b}.toml` \
          matches either. Returns sorted paths. Files ignored by .gitignore are excluded."
             .to_owned()
     }

@@ -259,7 +259,7 @@ impl Drop for TempFile<'_> {
     }
 }
 
-/// Renames a file to a name that does not exist yet. Fails if the name was taken meanwhile.
+/// Renames a file to a name that does not exist yet. Fails if the name exists by then.
 fn fresh(folder: &OwnedFd, from: &OsStr, to: &OsStr) -> Result<(), Errno> {
     #[cfg(target_os = "linux")]
     {
@@ -339,7 +339,7 @@ impl Fault {
             Self::Changed => ToolError::new(
                 ToolErrorKind::Failed,
                 format!(
-                    "{name} has changed since it was checked and was not modified. Read it again."
+                    "{name} was not written, because it changed during this call. Read it again."
                 ),
             ),
             Self::System(error) => {

@@ -16,7 +16,7 @@ pub(crate) struct Url {
     pub(crate) text: String,
     /// The host as rules name it: lower case, without port and brackets.
     pub(crate) host: String,
-    /// The class of the host, as far as its name tells. Resolved addresses are checked again when
+    /// The class of the host, judging by its name. Resolved addresses are checked again when
     /// the connection is made.
     pub(crate) class: AddressClass,
 }

@@ -130,7 +130,7 @@ fn planck_g1_g3_what_is_left_to_people() {
     // As in Claude Code, the error says what the user can type.
     assert_eq!(
         told("load_skill", &json!({"name": "manual"})),
-        "Skill manual cannot be used by a model due to disable-model-invocation. A person can type /manual"
+        "Skill manual cannot be used by a model due to disable-model-invocation. The user can type /manual"
     );
     world.skill("manual", "", "Do it.");
     context.services.registry.refresh();

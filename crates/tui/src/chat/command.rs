@@ -64,7 +64,7 @@ const KEYS: &[(&str, &str)] = &[
     ("Alt+B, Alt+F", "one word back, forward"),
     (
         "Ctrl+W, Ctrl+U, Ctrl+K",
-        "cut the word, to the start, to the end",
+        "cut a word, to line start, to line end",
     ),
     ("Ctrl+Y", "paste the last cut"),
     (

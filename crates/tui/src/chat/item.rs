@@ -228,7 +228,7 @@ impl Items {
         self.bound();
     }
 
-    /// Replaces the streamed reply by the complete one.
+    /// Replaces the streamed reply with the complete one.
     fn replace_open(&mut self, whole: String) {
         let found = self
             .list

@@ -180,7 +180,7 @@ pub enum ChatStart {
 pub struct ChatOptions {
     /// The history file; `None` for no history.
     pub history: Option<PathBuf>,
-    /// `true` to use colors.
+    /// `true` to use colours.
     pub colors: bool,
 }
 
@@ -202,7 +202,7 @@ pub struct ChatEnd {
     pub spent: Spent,
     /// The exit code. In plain lines, that of the first failed turn; 0 for the screen.
     pub code: u8,
-    /// The number of questions that were denied because no one could be asked.
+    /// The number of questions that were denied because there was no terminal.
     pub unanswered: usize,
 }
 

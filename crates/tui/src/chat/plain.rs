@@ -195,7 +195,7 @@ impl Approver for Plain {
             let what = asked.what.replace('\n', " ");
             let why = asked.why;
             self.aside(&format!(
-                "  denied: {what}: {why}; there is no terminal to ask on\n"
+                "  denied: {what}: {why}; approval requires a terminal\n"
             ));
             return ApprovalAnswer::No;
         }

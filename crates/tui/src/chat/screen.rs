@@ -247,7 +247,7 @@ fn message(found: Event) -> Option<Message> {
 
 type Hook = Box<dyn Fn(&PanicHookInfo<'_>) + Send + Sync>;
 
-/// Owns the terminal, and restores it in any case.
+/// Owns the terminal, and always restores it.
 struct Guard {
     /// The messages of panics, which would not be readable on the alternate screen.
     said: Arc<Mutex<Vec<String>>>,

@@ -8,7 +8,7 @@ use prowess_policy::profile::Strength;
 use prowess_registry::{Notice, Registry, WatchMode, WatchOptions};
 use prowess_sandbox::{Runner, SelfTest, Trial};
 
-/// Most unreadable skills that are listed.
+/// Maximum number of unreadable skills that are listed.
 const MOST_FAULTS: usize = 20;
 
 /// The result of a check.
@@ -102,7 +102,7 @@ pub(super) fn folders(registry: &Registry, show: &dyn Fn(&Path) -> String) -> Ve
     checks
 }
 
-/// Checks for skills that cannot be read, are shadowed, or had to be repaired.
+/// Checks for skills that are unreadable, shadowed or repaired while loading.
 pub(super) fn skills(registry: &Registry, show: &dyn Fn(&Path) -> String) -> Vec<Check> {
     let catalog = registry.snapshot();
     let report = registry.report();
@@ -144,7 +144,7 @@ pub(super) fn skills(registry: &Registry, show: &dyn Fn(&Path) -> String) -> Vec
         .count();
     if repaired > 0 {
         let text = format!(
-            "{} had to be repaired to be read",
+            "{} with invalid frontmatter, repaired while loading",
             wording::count(repaired, "skill")
         );
         let mut found = Check::new("skill", State::Odd, text);
@@ -154,7 +154,7 @@ pub(super) fn skills(registry: &Registry, show: &dyn Fn(&Path) -> String) -> Vec
     checks
 }
 
-/// Checks how changes to skills are noticed.
+/// Checks how changes to skills are detected.
 pub(super) fn watching(registry: &Registry) -> Check {
     let watching = registry.watch(WatchOptions::default());
     match watching.mode() {
@@ -199,13 +199,13 @@ pub(super) fn cache(folder: Option<&Path>, show: &dyn Fn(&Path) -> String) -> Ch
         Err(error) => {
             let reason = wording::io_reason(error).to_lowercase();
             let mut found = Check::new("cache", State::Bad, format!("{shown}: {reason}"));
-            found.hint = Some("move it away; the cache is always safe to delete".to_owned());
+            found.hint = Some("delete it; the cache is rebuilt at the next start".to_owned());
             found
         }
     }
 }
 
-/// Tries each layer of the sandbox, and ordinary work in it.
+/// Tests each layer of the sandbox, and common tasks in it.
 pub(super) fn sandbox(runner: &Runner, strength: Strength) -> Vec<Check> {
     use prowess_sandbox::LayerStatus as Layer;
     let layers = match prowess_sandbox::layers(runner) {
@@ -233,21 +233,18 @@ pub(super) fn sandbox(runner: &Runner, strength: Strength) -> Vec<Check> {
     checks
 }
 
-/// Describes how a task went, and what to do if it failed.
+/// Describes the result of a task, and what to do if it failed.
 fn work(task: SelfTest, trial: &Trial) -> Check {
     let (can, cannot) = match task {
         SelfTest::Write => (
-            "commands can write in a project",
-            "commands cannot write in a project",
+            "commands can write to a project",
+            "commands cannot write to a project",
         ),
         SelfTest::Git => (
             "`git status` works in a project",
             "`git status` fails in a project",
         ),
-        SelfTest::Script => (
-            "scripts of a project run",
-            "scripts of a project do not run",
-        ),
+        SelfTest::Script => ("project scripts can run", "project scripts cannot run"),
     };
     match trial {
         Trial::Works => Check::new("sandbox", State::Good, can),
@@ -255,7 +252,7 @@ fn work(task: SelfTest, trial: &Trial) -> Check {
             Check::new("sandbox", State::Odd, format!("{can}: not tried, {why}"))
         }
         Trial::Failed(why) => {
-            let hint = "repair the layers that are missing above, or use `--sandbox best-effort` \
+            let hint = "fix the missing layers listed above, or use `--sandbox best-effort` \
                         to run with those that work";
             Check::new("sandbox", State::Bad, format!("{cannot}: {why}")).hint(hint)
         }

@@ -120,7 +120,7 @@ fn settings(loaded: &LoadedConfig, environment: &Environment) -> Vec<Check> {
             ConfigError::Wrong { report } => {
                 checks.extend(about(report));
                 if let Some(last) = checks.pop() {
-                    let hint = "the file is not used until it is fixed; its schema is printed by `prowess schema config`";
+                    let hint = "the file is ignored until it is fixed; run `prowess schema config` to print its schema";
                     checks.push(last.hint(hint));
                 }
             }
@@ -132,7 +132,11 @@ fn settings(loaded: &LoadedConfig, environment: &Environment) -> Vec<Check> {
 
 fn store(environment: &Environment) -> Check {
     let Some(store) = usage_store::store(environment) else {
-        return Check::new("store", State::Odd, "there is no home folder to keep it in");
+        return Check::new(
+            "store",
+            State::Odd,
+            "not available: no home folder; set `PROWESS_HOME`",
+        );
     };
     let shown = targets::display(store.path(), environment);
     if !store.path().exists() {
@@ -141,16 +145,16 @@ fn store(environment: &Environment) -> Check {
     match store.summary(None, 1) {
         Ok(summary) => {
             let count = wording::count(summary.total, "skill");
-            Check::new("store", State::Good, format!("{shown}: remembers {count}"))
+            Check::new("store", State::Good, format!("{shown}: usage of {count}"))
         }
         Err(error) => {
             let text = usage_store::explain(&error, &store, environment);
             let mut found = Check::new("store", State::Bad, text);
             found.hint = match error {
-                UsageError::Busy { .. } => Some("try again when that process is done".to_owned()),
-                UsageError::ReadOnly { .. } => Some("make it writable".to_owned()),
+                UsageError::Busy { .. } => Some("wait until the other process ends".to_owned()),
+                UsageError::ReadOnly { .. } => Some("make the file writable".to_owned()),
                 UsageError::NotAFile { .. } | UsageError::Damaged { .. } => {
-                    Some("move it away; a new one is made at the next use".to_owned())
+                    Some("move the file elsewhere; a new one is created on next use".to_owned())
                 }
                 UsageError::Foreign { .. } | UsageError::Newer { .. } => {
                     Some("set `PROWESS_STORE_URL` to another file".to_owned())

@@ -29,8 +29,8 @@ struct ProviderHealth {
 pub(super) fn checks(variables: &Variables, online: bool) -> Result<Vec<Check>, Failure> {
     let found = providers(variables, online)?;
     if found.is_empty() {
-        let text = "no key is set; a model server on this machine is used if one answers";
-        let hint = "`prowess run NAME` lists the supported providers; `prowess demo` needs none";
+        let text = "no API key is set; a local model server is used if one is running";
+        let hint = "run `prowess help environment` to list the variables, or `prowess demo`, which needs none";
         return Ok(vec![Check::new("models", State::Odd, text).hint(hint)]);
     }
     let line = |one: &ProviderHealth| {
@@ -69,7 +69,7 @@ fn providers(variables: &Variables, online: bool) -> Result<Vec<ProviderHealth>,
         let mut all = Vec::new();
         for one in &known {
             let lookup = |name: &str| variables(name);
-            // Any name of a model will do: it is not asked.
+            // Any model name works: no request is sent to the model.
             let name = format!("{}/any", one.provider);
             let answer = match prowess_models::open(&name, &lookup, &settings) {
                 Ok(chosen) => match chosen.remote {

@@ -1,8 +1,8 @@
 //! HTTP authentication and host checks, applied to every method and path before anything else.
 //!
 //! A local server is reachable by every web page in a browser and by every program of every user.
-//! [`RequestGuard`] admits a request only if it uses one of the server's own host names, comes from no web
-//! page or from an allowed origin, and has a valid [`Token`].
+//! [`RequestGuard`] admits a request only if it uses one of the server's own host names, has no `Origin`
+//! or an allowed one, and has a valid [`Token`].
 
 mod token;
 
