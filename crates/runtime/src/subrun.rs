@@ -18,7 +18,7 @@ use crate::agents::{self, Agent};
 use crate::engine::Engine;
 use crate::error::RuntimeError;
 use crate::journal::blocking;
-use crate::outcome::{Finished, Pause};
+use crate::outcome::{FinishedRun, Pause};
 use crate::session::{Session, limits, toolset};
 use crate::user_message::PendingMessage;
 
@@ -106,7 +106,7 @@ impl Engine {
         &self,
         sub: SubRun,
         cancel: &CancellationToken,
-    ) -> Result<Finished, RuntimeError> {
+    ) -> Result<FinishedRun, RuntimeError> {
         run_in(self, self.context(), sub, cancel).await
     }
 }
@@ -117,7 +117,7 @@ pub(crate) async fn run_in(
     parent: &ToolContext,
     sub: SubRun,
     cancel: &CancellationToken,
-) -> Result<Finished, RuntimeError> {
+) -> Result<FinishedRun, RuntimeError> {
     let depth = sub.parent.as_ref().map_or(0, |parent| parent.depth);
     if depth > MAX_DEPTH {
         return Err(RuntimeError::TooDeep { depth });
@@ -305,7 +305,10 @@ fn opening(session: &mut Session, activation: &Activation, typed: bool) -> Pendi
 }
 
 /// Records the end of a run and returns its outcome.
-pub(crate) async fn finish(mut session: Session, pause: Pause) -> Result<Finished, RuntimeError> {
+pub(crate) async fn finish(
+    mut session: Session,
+    pause: Pause,
+) -> Result<FinishedRun, RuntimeError> {
     let text = session.run().answer();
     let ending = match pause {
         Pause::Answered(text) => {
@@ -316,7 +319,7 @@ pub(crate) async fn finish(mut session: Session, pause: Pause) -> Result<Finishe
         Pause::Ended(ending) => ending,
     };
     let spent = *session.spent();
-    Ok(Finished {
+    Ok(FinishedRun {
         session: session.id().into(),
         ending,
         text,
@@ -333,7 +336,7 @@ fn submitted(text: String) -> Ending {
 
 /// Formats the outcome and the cost of a sub-run for the model that started it. The flag is `true`
 /// for a failure.
-pub(crate) fn report(name: &str, finished: &Finished) -> (String, bool) {
+pub(crate) fn report(name: &str, finished: &FinishedRun) -> (String, bool) {
     let spent = &finished.spent;
     let (text, is_error) = match &finished.ending {
         Ending::Answered => (finished.text.clone(), false),

@@ -12,7 +12,10 @@ mod summary;
 use prowess_catalog::{Scope, Skill};
 
 pub use skill_trust::SkillTrust;
-pub use store::{Entry, FileChange, Record, TrustError, TrustState, TrustStore, digest_of};
+pub use store::{
+    FileChange, TrustEntry, TrustError, TrustRecord, TrustRecordError, TrustState, TrustStore,
+    digest_of,
+};
 pub use summary::{GrantLine, HiddenText, TrustSummary, summarise};
 
 /// Returns `true` if a skill must be trusted before it may run commands or grant tools: it comes
