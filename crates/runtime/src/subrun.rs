@@ -6,10 +6,10 @@ use prowess_agent::{Effort, Ending, FailureKind, MessagePart, ParentSession, Run
 use prowess_catalog::Audience;
 use prowess_registry::{NewSkill, Registry};
 use prowess_render::Arguments;
-use prowess_tools::names::{LOAD_SKILL_RESOURCE, SUBMIT};
+use prowess_tools::names::SUBMIT;
 use prowess_tools::{
-    Activation, ActivationError, ActivationRequest, Role, SkillEffects, SkillHandle, SkillSnapshot,
-    Tool, ToolContext, ToolSelection, Toolset, activate, read,
+    Activation, ActivationError, ActivationRequest, Role, SkillHandle, SkillSnapshot, Tool,
+    ToolContext, ToolSelection, Toolset, activate, read,
 };
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
@@ -20,6 +20,7 @@ use crate::error::RuntimeError;
 use crate::journal::blocking;
 use crate::outcome::{FinishedRun, Pause};
 use crate::session::{Session, limits, toolset};
+use crate::subrun_limits::is_within;
 use crate::user_message::PendingMessage;
 
 /// Maximum depth of nested sub-runs.
@@ -271,17 +272,6 @@ pub(crate) fn confine(
         context.settings.agent = agent.name.clone();
     }
     context.acting = Some(Arc::clone(skill));
-}
-
-/// Returns `true` if a sub-run of a skill has a tool: it must be one of `wanted`, in
-/// `allowed-tools`, and not in `disallowed-tools`.
-fn is_within(effects: &SkillEffects, tool: &str, wanted: Option<&[Box<str>]>) -> bool {
-    // Every skill can submit its result and read its own files.
-    if tool == SUBMIT || tool == LOAD_SKILL_RESOURCE {
-        return true;
-    }
-    let asked = wanted.is_none_or(|wanted| wanted.iter().any(|name| **name == *tool));
-    asked && (effects.allowed.is_none() || effects.allows(tool)) && !effects.forbids(tool)
 }
 
 /// Builds the first message for the model.

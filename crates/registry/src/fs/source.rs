@@ -7,10 +7,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use prowess_catalog::{Scope, Skill, SkillForm, SkillId, SkillLocation as SkillPlace, SkillOrigin};
 use prowess_diag::wording::io_reason;
-use prowess_spec::problem::ProblemKind;
 use prowess_spec::sidecar::{SIDECAR_PATH, Sidecar};
-use prowess_spec::{ParsedSkill, ReadFault, parse};
+use prowess_spec::{ReadFault, parse};
 
+use super::broken_edit::is_usable;
 use super::location::{below, escape, folder_of, id_path, unescape};
 use super::read::{self, FoundSkill, read_path};
 use super::skill_folders::{self, Place, RootContents, SkillRoot};
@@ -782,24 +782,4 @@ impl Collector<'_> {
             kept: last.is_some(),
         });
     }
-}
-
-/// Returns `true` if a text may replace a valid one: not empty, not truncated in the frontmatter,
-/// not unreadable.
-fn is_usable(parsed: &ParsedSkill<'_>) -> bool {
-    // Most commands and some skills have no frontmatter at all; incomplete frontmatter is an error.
-    let may_lack = !"---".starts_with(parsed.text.trim());
-    let is_fatal = |kind: &ProblemKind| {
-        matches!(kind, ProblemKind::FrontmatterMissing if !may_lack)
-            || matches!(
-                kind,
-                ProblemKind::NotUtf8
-                    | ProblemKind::Nul
-                    | ProblemKind::FrontmatterUnclosed
-                    | ProblemKind::FrontmatterTooLarge { .. }
-                    | ProblemKind::NotMapping { .. }
-                    | ProblemKind::YamlInvalid { .. }
-            )
-    };
-    !parsed.text.trim().is_empty() && !parsed.problems.iter().any(|found| is_fatal(&found.kind))
 }
