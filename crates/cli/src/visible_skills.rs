@@ -7,7 +7,7 @@ use prowess_catalog::visibility::SkillGrantFault;
 use prowess_catalog::{Catalog, Precedence, SkillNotFound, Visibility};
 use prowess_config::{AgentError, Config, ConfigError, LoadedConfig};
 use prowess_diag::{FileReport, wording};
-use prowess_registry::{FileOptions, Notice, Place, Registry};
+use prowess_registry::{FileOptions, Place, Registry, ScanNotice};
 
 use crate::args::GlobalArgs;
 use crate::env::Environment;
@@ -97,7 +97,7 @@ impl Library {
             ));
         }
         // The same folder reached by another path: no skill is missing.
-        let is_news = |notice: &&Notice| !matches!(notice, Notice::SeenBefore { .. });
+        let is_news = |notice: &&ScanNotice| !matches!(notice, ScanNotice::SeenBefore { .. });
         for (told, notice) in report.notices.iter().filter(is_news).enumerate() {
             if told == MOST_NOTICES {
                 printer.warn("more folders or files were skipped; run `prowess doctor`");

@@ -9,7 +9,7 @@ mod rules;
 mod skills;
 
 pub use mcp_servers::{
-    MCP_FILE, McpFile, McpServer, Reach, ServerError, project_mcp_file, read_mcp_file,
+    MCP_FILE, McpFile, McpServer, McpTransport, ServerError, project_mcp_file, read_mcp_file,
 };
 pub use rules::RuleOptions;
 pub use skills::AgentError;

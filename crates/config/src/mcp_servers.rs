@@ -34,14 +34,14 @@ pub struct McpServer {
     /// Its name: the `docs` in `mcp__docs__search` and `docs:refunds`.
     pub name: Box<str>,
     /// Its transport.
-    pub reach: Reach,
+    pub transport: McpTransport,
     /// The timeout of a call in seconds.
     pub timeout: Option<u64>,
 }
 
 /// The transport of a server.
 #[derive(Clone, PartialEq, Eq)]
-pub enum Reach {
+pub enum McpTransport {
     /// A program that communicates over standard input and output.
     Program {
         /// The program.
@@ -62,7 +62,7 @@ pub enum Reach {
     },
 }
 
-impl fmt::Debug for Reach {
+impl fmt::Debug for McpTransport {
     /// Prints no values: after expansion, each of them may contain a secret.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -129,8 +129,8 @@ impl McpServer {
         }
         let command = text(keys, "command")?;
         let url = text(keys, "url")?;
-        let reach = match (command, url) {
-            (Some(command), None) => Reach::Program {
+        let transport = match (command, url) {
+            (Some(command), None) => McpTransport::Program {
                 command,
                 args: texts(keys, "args")?,
                 env: pairs(keys, "env")?,
@@ -139,7 +139,7 @@ impl McpServer {
             (None, Some(_)) if keys.get("type").and_then(Value::as_str) == Some("sse") => {
                 return Err(ServerError::Sse);
             }
-            (None, Some(url)) => Reach::Web {
+            (None, Some(url)) => McpTransport::Web {
                 url,
                 headers: pairs(keys, "headers")?,
             },
@@ -150,7 +150,7 @@ impl McpServer {
         };
         Ok(Some(Self {
             name: name.into(),
-            reach,
+            transport,
             timeout: None,
         }))
     }
@@ -166,13 +166,13 @@ impl McpServer {
                 .map(pair)
                 .collect::<Result<BTreeMap<_, _>, _>>()
         };
-        let reach = match &self.reach {
-            Reach::Program {
+        let transport = match &self.transport {
+            McpTransport::Program {
                 command,
                 args,
                 env,
                 cwd,
-            } => Reach::Program {
+            } => McpTransport::Program {
                 command: expand(command, lookup)?,
                 args: args
                     .iter()
@@ -184,14 +184,14 @@ impl McpServer {
                     None => None,
                 },
             },
-            Reach::Web { url, headers } => Reach::Web {
+            McpTransport::Web { url, headers } => McpTransport::Web {
                 url: expand(url, lookup)?,
                 headers: all(headers)?,
             },
         };
         Ok(Self {
             name: self.name.clone(),
-            reach,
+            transport,
             timeout: self.timeout,
         })
     }
@@ -199,13 +199,13 @@ impl McpServer {
     /// Returns the command or the URL for display. Do not show it after expansion: variables may be
     /// secrets.
     pub fn place(&self) -> String {
-        match &self.reach {
-            Reach::Program { command, args, .. } => std::iter::once(command)
+        match &self.transport {
+            McpTransport::Program { command, args, .. } => std::iter::once(command)
                 .chain(args)
                 .cloned()
                 .collect::<Vec<_>>()
                 .join(" "),
-            Reach::Web { url, .. } => url.clone(),
+            McpTransport::Web { url, .. } => url.clone(),
         }
     }
 }

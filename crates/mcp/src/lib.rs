@@ -10,7 +10,7 @@ pub mod install;
 mod server;
 mod wire;
 
-pub use client::{Client, ClientPlace, LinkError, ServerView, harmless};
+pub use client::{Client, ClientPlace, ConnectError, LinkError, ServerView, harmless};
 pub use server::auth::{AccessList, Token, TokenError};
 pub use server::http::{Http, HttpLimits};
 pub use server::{ServeError, Server, ServerOptions};

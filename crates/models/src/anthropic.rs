@@ -12,7 +12,8 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use crate::price;
-use crate::wire::{self, ProviderError, ReplyReader, WireFormat};
+use crate::provider_error::{self, ProviderError};
+use crate::wire::{self, ReplyReader, WireFormat};
 
 /// The name of this format in [`ProviderData`].
 pub(crate) const PROVIDER: &str = "anthropic";
@@ -121,8 +122,8 @@ impl WireFormat for Anthropic {
     }
 
     fn fault(&self, status: u16, body: &[u8]) -> ProviderError {
-        let (code, message) = wire::words_of(body);
-        wire::fault_of(status, &code, &message)
+        let (code, message) = provider_error::words_of(body);
+        provider_error::fault_of(status, &code, &message)
     }
 }
 
@@ -551,7 +552,7 @@ fn failure(error: &Failure) -> ProviderError {
         "rate_limit_error" => ModelErrorKind::RateLimit { after: None },
         "request_too_large" => ModelErrorKind::ContextTooLong,
         "timeout_error" => ModelErrorKind::Timeout,
-        "invalid_request_error" if wire::is_too_long(&error.message) => {
+        "invalid_request_error" if provider_error::is_too_long(&error.message) => {
             ModelErrorKind::ContextTooLong
         }
         "invalid_request_error" | "not_found_error" => ModelErrorKind::BadRequest,

@@ -9,8 +9,9 @@ use prowess_traits::ModelErrorKind;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
+use crate::provider_error::{self, ProviderError};
 use crate::retry::retry_after;
-use crate::wire::{self, ProviderError, ReplyReader, WireFormat};
+use crate::wire::{self, ReplyReader, WireFormat};
 
 /// The name of this format in [`ProviderData`].
 const PROVIDER: &str = "gemini";
@@ -100,8 +101,8 @@ impl WireFormat for Gemini {
     }
 
     fn fault(&self, status: u16, body: &[u8]) -> ProviderError {
-        let (code, message) = wire::words_of(body);
-        let mut fault = wire::fault_of(status, &code, &message);
+        let (code, message) = provider_error::words_of(body);
+        let mut fault = provider_error::fault_of(status, &code, &message);
         if message.contains("API key not valid") || message.contains("API key expired") {
             fault.kind = ModelErrorKind::Auth;
         }

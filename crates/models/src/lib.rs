@@ -16,6 +16,7 @@ mod gemini;
 mod openai_chat;
 mod openai_responses;
 mod price;
+mod provider_error;
 mod providers;
 mod remote;
 mod retry;
@@ -34,6 +35,7 @@ pub use gemini::Gemini;
 pub use openai_chat::OpenAiChat;
 pub use openai_responses::OpenAiResponses;
 pub use price::{DEFAULT_WINDOW, ModelFacts, cost, known};
+pub use provider_error::ProviderError;
 pub use providers::{
     ConfiguredProvider, key_variable, names as provider_names, reachable, variable_list,
 };
@@ -41,4 +43,4 @@ pub use remote::{RemoteModel, ServerHealth};
 pub use retry::{MAX_AFTER, RealWaiter, RetryPolicy, Waiter, retry_after};
 pub use scripted::{MAX_SCRIPT, ScriptError, ScriptedModel};
 pub use sse::{MAX_EVENT, SseDecoder, SseError, SseEvent};
-pub use wire::{ProviderError, ReplyReader, WireFormat};
+pub use wire::{ReplyReader, WireFormat};

@@ -8,7 +8,8 @@ use prowess_traits::ModelErrorKind;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use crate::wire::{self, ProviderError, ReplyReader, WireFormat};
+use crate::provider_error::{self, ProviderError};
+use crate::wire::{self, ReplyReader, WireFormat};
 
 /// OpenAI's Chat Completions format.
 #[derive(Clone, Copy, Debug)]
@@ -91,8 +92,8 @@ impl WireFormat for OpenAiChat {
 
 /// Interprets an error in OpenAI's format.
 pub(crate) fn fault(status: u16, body: &[u8]) -> ProviderError {
-    let (code, message) = wire::words_of(body);
-    let mut fault = wire::fault_of(status, &code, &message);
+    let (code, message) = provider_error::words_of(body);
+    let mut fault = provider_error::fault_of(status, &code, &message);
     // Retrying does not help if the quota is exhausted.
     if code == "insufficient_quota" {
         fault.kind = ModelErrorKind::BadRequest;

@@ -11,7 +11,8 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use crate::openai_chat::{choice, data_url, effort_word, fault, reasons};
-use crate::wire::{self, ProviderError, ReplyReader, WireFormat};
+use crate::provider_error::{self, ProviderError};
+use crate::wire::{self, ReplyReader, WireFormat};
 
 /// The name of this format in [`ProviderData`].
 const PROVIDER: &str = "openai-responses";
@@ -404,7 +405,7 @@ fn failure(error: &Failure) -> ProviderError {
         "insufficient_quota" | "invalid_prompt" | "invalid_request_error" => {
             ModelErrorKind::BadRequest
         }
-        _ if wire::is_too_long(code) || wire::is_too_long(message) => {
+        _ if provider_error::is_too_long(code) || provider_error::is_too_long(message) => {
             ModelErrorKind::ContextTooLong
         }
         _ => ModelErrorKind::Transport,

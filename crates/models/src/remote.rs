@@ -10,9 +10,10 @@ use serde_json::Value;
 
 use crate::api_key::ApiKey;
 use crate::price;
+use crate::provider_error::ProviderError;
 use crate::retry::{RealWaiter, RetryPolicy, Waiter, retry_after};
 use crate::sse::SseDecoder;
-use crate::wire::{ProviderError, WireFormat};
+use crate::wire::WireFormat;
 
 /// The maximum size of the body of an error, in bytes.
 const MAX_ERROR_BODY: usize = 64 * 1024;

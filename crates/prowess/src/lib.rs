@@ -108,13 +108,13 @@ pub use prowess_models as models;
 pub use prowess_policy as policy;
 pub use prowess_registry::{
     ChangeSet, FileOptions, FileSource, Known, LoadError, LoadReport, MemorySource, NewSkill,
-    Notice, Place, ReadError, RegisterError, Registry, Report, Scan, SkillBuilder, SkillSource,
-    SourceFault, SourceFaultKind, Subscription, WalkOptions, WatchMode, WatchOptions, Watching,
+    Place, ReadError, RegisterError, Registry, Report, Scan, ScanNotice, SkillBuilder, SkillSource,
+    SourceFault, SourceFaultKind, Subscription, WalkOptions, WatchHandle, WatchMode, WatchOptions,
     resource,
 };
 pub use prowess_render as render;
 pub use prowess_runtime::{
-    CancellationToken, Ending, EndingKind, Engine, FailureKind, Finished, Models, Pause,
+    CancellationToken, Ending, EndingKind, Engine, FailureKind, FinishedRun, Models, Pause,
     RuntimeError, Services, Session, Settings, SkillRef, Update, Watcher,
 };
 pub use prowess_sandbox as sandbox;
@@ -126,7 +126,7 @@ pub use prowess_tools::{
 };
 pub use prowess_traits as traits;
 pub use prowess_trust as trust;
-pub use runtime::{BuildError, Builder, RunError, Runtime, SkillRun, TaskRun};
+pub use runtime::{BuildError, RunError, Runtime, RuntimeBuilder, SkillRun, TaskRun};
 pub use skills::{
     LoadSkillError, RenderError, TypedSkill, define_skill, load_skill, parse_skill, render_skill,
 };

@@ -11,8 +11,8 @@ use prowess_registry::resource::{Resource, SkillFolder};
 use prowess_registry::{FileOptions, Place, Registry};
 use prowess_render::Arguments;
 use prowess_runtime::{
-    CancellationToken, Ending, Engine, Finished, Models, RuntimeError, Session, SkillRef, SubRun,
-    Task, Update, Watcher,
+    CancellationToken, Ending, Engine, FinishedRun, Models, RuntimeError, Session, SkillRef,
+    SubRun, Task, Update, Watcher,
 };
 use prowess_store::{MemorySessions, SystemClock};
 use prowess_tools::{Services, Settings, Tool};
@@ -34,8 +34,8 @@ pub struct Runtime {
 
 impl Runtime {
     /// Creates a builder.
-    pub fn builder() -> Builder {
-        Builder::default()
+    pub fn builder() -> RuntimeBuilder {
+        RuntimeBuilder::default()
     }
 
     /// Returns the engine, the lower-level interface to sessions.
@@ -161,7 +161,10 @@ macro_rules! run {
             }
 
             /// Runs it, with or without a result schema, and returns all details of the outcome.
-            pub async fn finish(mut self, schema: Option<Value>) -> Result<Finished, RuntimeError> {
+            pub async fn finish(
+                mut self,
+                schema: Option<Value>,
+            ) -> Result<FinishedRun, RuntimeError> {
                 self.$what.result = schema;
                 self.runtime.engine.$begin(self.$what, &self.cancel).await
             }
@@ -188,7 +191,7 @@ pub enum RunError {
 #[non_exhaustive]
 pub enum BuildError {
     /// No model is set.
-    #[error("a runtime needs a model; call `Builder::model`")]
+    #[error("a runtime needs a model; call `RuntimeBuilder::model`")]
     NoModel,
     /// The engine refused the services.
     #[error(transparent)]
@@ -206,7 +209,7 @@ pub enum BuildError {
 /// Builds a [`Runtime`]. The defaults are safe: no home folder is read, no skill is trusted, every
 /// prompt is declined, no commands run, and sessions are kept in memory.
 #[derive(Debug)]
-pub struct Builder {
+pub struct RuntimeBuilder {
     project: Option<PathBuf>,
     paths: HostPaths,
     registry: Option<Registry>,
@@ -216,7 +219,7 @@ pub struct Builder {
     settings: Settings,
 }
 
-impl Default for Builder {
+impl Default for RuntimeBuilder {
     fn default() -> Self {
         let services = Services::new(Arc::new(Registry::default()), Arc::new(SystemClock));
         Self {
@@ -231,10 +234,10 @@ impl Default for Builder {
     }
 }
 
-/// Optional services of a [`Builder`].
+/// Optional services of a [`RuntimeBuilder`].
 macro_rules! services {
     ($($(#[$doc:meta])* $service:ident: $kind:ty,)*) => {
-        impl Builder {
+        impl RuntimeBuilder {
             $($(#[$doc])*
             #[must_use]
             pub fn $service(mut self, $service: $kind) -> Self {
@@ -258,7 +261,7 @@ services! {
     runner: Arc<dyn CommandRunner>,
 }
 
-impl Builder {
+impl RuntimeBuilder {
     /// Sets the registry, instead of the skills in the project's folders.
     #[must_use]
     pub fn registry(mut self, registry: Registry) -> Self {

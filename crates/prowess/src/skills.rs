@@ -3,7 +3,7 @@
 use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
 
-use prowess_registry::{Invalid, NewSkill, SkillBuilder, read_path};
+use prowess_registry::{InvalidSkill, NewSkill, SkillBuilder, read_path};
 use prowess_render::{
     Arguments, CommandHandling, FillError, PrepareOptions, RefusedTemplate, RenderedPart,
     SkillVariables, prepare,
@@ -21,7 +21,7 @@ use serde_json::Value;
 /// assert_eq!(skill.name(), "greet");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub fn parse_skill(text: impl Into<String>) -> Result<NewSkill, Invalid> {
+pub fn parse_skill(text: impl Into<String>) -> Result<NewSkill, InvalidSkill> {
     NewSkill::from_text(text)
 }
 
@@ -45,7 +45,7 @@ pub enum LoadSkillError {
     },
     /// The skill is invalid.
     #[error(transparent)]
-    Invalid(#[from] Invalid),
+    InvalidSkill(#[from] InvalidSkill),
 }
 
 /// Reads one skill: a folder with a `SKILL.md`, or a Markdown file.
@@ -131,7 +131,7 @@ pub struct TypedSkill<T> {
 /// ```
 pub fn define_skill<T: JsonSchema + Serialize>(
     builder: SkillBuilder,
-) -> Result<TypedSkill<T>, Invalid> {
+) -> Result<TypedSkill<T>, InvalidSkill> {
     let schema = schemars::schema_for!(T).to_value();
     let names: Vec<String> = schema["properties"]
         .as_object()

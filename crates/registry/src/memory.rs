@@ -24,7 +24,7 @@ pub struct NewSkill {
 /// Error for an invalid skill.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("invalid skill: {}", first(findings))]
-pub struct Invalid {
+pub struct InvalidSkill {
     /// The errors found.
     pub findings: Vec<Diagnostic>,
 }
@@ -49,7 +49,7 @@ impl NewSkill {
     }
 
     /// Creates a skill from the text of a `SKILL.md`, checked by the rules of the open standard.
-    pub fn from_text(text: impl Into<String>) -> Result<Self, Invalid> {
+    pub fn from_text(text: impl Into<String>) -> Result<Self, InvalidSkill> {
         Self::checked(text.into(), BTreeMap::new(), LintProfile::Spec)
     }
 
@@ -57,7 +57,7 @@ impl NewSkill {
         text: String,
         files: BTreeMap<ResourcePath, Vec<u8>>,
         profile: LintProfile,
-    ) -> Result<Self, Invalid> {
+    ) -> Result<Self, InvalidSkill> {
         let parsed = parse(text.as_bytes());
         let package = PackageListing::default();
         let mut findings = check(
@@ -91,7 +91,7 @@ impl NewSkill {
                 text: text.into(),
                 files,
             }),
-            _ => Err(Invalid { findings }),
+            _ => Err(InvalidSkill { findings }),
         }
     }
 
@@ -200,7 +200,7 @@ impl SkillBuilder {
     }
 
     /// Checks the skill and builds it.
-    pub fn build(self) -> Result<NewSkill, Invalid> {
+    pub fn build(self) -> Result<NewSkill, InvalidSkill> {
         let mut text = String::from("---\n");
         for (key, value) in &self.fields {
             text.push_str(&format!("{key}: {value}\n"));
@@ -218,7 +218,7 @@ impl SkillBuilder {
         text.push_str(&format!("---\n\n{}\n", self.body.trim_end()));
         let mut files = BTreeMap::new();
         for (path, content) in self.files {
-            let fault = |_| Invalid {
+            let fault = |_| InvalidSkill {
                 findings: vec![Diagnostic {
                     rule: "resource-path",
                     severity: Severity::Error,

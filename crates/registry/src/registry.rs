@@ -10,7 +10,7 @@ use prowess_spec::ReadFault;
 
 use crate::fs::skill_folders::Place;
 use crate::fs::source::{FileOptions, FileSource};
-use crate::fs::walk::Notice;
+use crate::fs::walk::ScanNotice;
 use crate::memory::{MemorySource, NewSkill};
 use crate::resource::{Resource, ResourceError};
 use crate::search_index::Searching;
@@ -61,7 +61,7 @@ struct SourceState {
     /// Positions of the skills by location.
     places: Places,
     faults: Vec<SourceFault>,
-    notices: Vec<Notice>,
+    notices: Vec<ScanNotice>,
     scanned: bool,
 }
 
@@ -71,7 +71,7 @@ pub struct Report {
     /// Skills that could not be read.
     pub faults: Vec<SourceFault>,
     /// Folders that were skipped.
-    pub notices: Vec<Notice>,
+    pub notices: Vec<ScanNotice>,
 }
 
 /// Error from registering a skill.

@@ -10,7 +10,7 @@ use prowess_catalog::{Skill, SkillId};
 use prowess_spec::ReadFault;
 
 use crate::fs::read::SKILL_FILES;
-use crate::fs::walk::Notice;
+use crate::fs::walk::ScanNotice;
 use crate::resource::{Resource, ResourceError};
 
 /// A source of skills.
@@ -66,7 +66,7 @@ pub struct Scan {
     /// Skills that could not be read.
     pub faults: Vec<SourceFault>,
     /// Folders that were skipped.
-    pub notices: Vec<Notice>,
+    pub notices: Vec<ScanNotice>,
 }
 
 /// A skill that could not be read.

@@ -5,12 +5,12 @@ use tokio::task::{JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
 
 use crate::error::RuntimeError;
-use crate::outcome::Finished;
+use crate::outcome::FinishedRun;
 use crate::session::Session;
 use crate::subrun::{self, SubRun};
 
 /// The skills running in the background. They are aborted when the session is dropped.
-pub(crate) type Background = JoinSet<(Box<str>, Result<Finished, RuntimeError>)>;
+pub(crate) type Background = JoinSet<(Box<str>, Result<FinishedRun, RuntimeError>)>;
 
 /// Maximum number of skills running in the background at once.
 pub(crate) const MAX_BACKGROUND: usize = 20;
@@ -60,7 +60,7 @@ impl Session {
 
     async fn note_ended(
         &mut self,
-        ended: Result<(Box<str>, Result<Finished, RuntimeError>), JoinError>,
+        ended: Result<(Box<str>, Result<FinishedRun, RuntimeError>), JoinError>,
     ) -> Result<(), RuntimeError> {
         let (text, usage) = match ended {
             Ok((name, Ok(finished))) => {

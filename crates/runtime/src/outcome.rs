@@ -13,7 +13,7 @@ pub enum Pause {
 
 /// A sub-run that has ended.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Finished {
+pub struct FinishedRun {
     /// The id of its session.
     pub session: Box<str>,
     /// Its ending.

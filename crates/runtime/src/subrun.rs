@@ -6,10 +6,10 @@ use prowess_agent::{Effort, Ending, FailureKind, MessagePart, ParentSession, Run
 use prowess_catalog::Audience;
 use prowess_registry::{NewSkill, Registry};
 use prowess_render::Arguments;
-use prowess_tools::names::{LOAD_SKILL_RESOURCE, SUBMIT};
+use prowess_tools::names::SUBMIT;
 use prowess_tools::{
-    Activation, ActivationError, ActivationRequest, Role, SkillEffects, SkillHandle, SkillSnapshot,
-    Tool, ToolContext, ToolSelection, Toolset, activate, read,
+    Activation, ActivationError, ActivationRequest, Role, SkillHandle, SkillSnapshot, Tool,
+    ToolContext, ToolSelection, Toolset, activate, read,
 };
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
@@ -18,8 +18,9 @@ use crate::agents::{self, Agent};
 use crate::engine::Engine;
 use crate::error::RuntimeError;
 use crate::journal::blocking;
-use crate::outcome::{Finished, Pause};
+use crate::outcome::{FinishedRun, Pause};
 use crate::session::{Session, limits, toolset};
+use crate::subrun_limits::is_within;
 use crate::user_message::PendingMessage;
 
 /// Maximum depth of nested sub-runs.
@@ -106,7 +107,7 @@ impl Engine {
         &self,
         sub: SubRun,
         cancel: &CancellationToken,
-    ) -> Result<Finished, RuntimeError> {
+    ) -> Result<FinishedRun, RuntimeError> {
         run_in(self, self.context(), sub, cancel).await
     }
 }
@@ -117,7 +118,7 @@ pub(crate) async fn run_in(
     parent: &ToolContext,
     sub: SubRun,
     cancel: &CancellationToken,
-) -> Result<Finished, RuntimeError> {
+) -> Result<FinishedRun, RuntimeError> {
     let depth = sub.parent.as_ref().map_or(0, |parent| parent.depth);
     if depth > MAX_DEPTH {
         return Err(RuntimeError::TooDeep { depth });
@@ -273,17 +274,6 @@ pub(crate) fn confine(
     context.acting = Some(Arc::clone(skill));
 }
 
-/// Returns `true` if a sub-run of a skill has a tool: it must be one of `wanted`, in
-/// `allowed-tools`, and not in `disallowed-tools`.
-fn is_within(effects: &SkillEffects, tool: &str, wanted: Option<&[Box<str>]>) -> bool {
-    // Every skill can submit its result and read its own files.
-    if tool == SUBMIT || tool == LOAD_SKILL_RESOURCE {
-        return true;
-    }
-    let asked = wanted.is_none_or(|wanted| wanted.iter().any(|name| **name == *tool));
-    asked && (effects.allowed.is_none() || effects.allows(tool)) && !effects.forbids(tool)
-}
-
 /// Builds the first message for the model.
 fn opening(session: &mut Session, activation: &Activation, typed: bool) -> PendingMessage {
     let name = activation.name();
@@ -305,7 +295,10 @@ fn opening(session: &mut Session, activation: &Activation, typed: bool) -> Pendi
 }
 
 /// Records the end of a run and returns its outcome.
-pub(crate) async fn finish(mut session: Session, pause: Pause) -> Result<Finished, RuntimeError> {
+pub(crate) async fn finish(
+    mut session: Session,
+    pause: Pause,
+) -> Result<FinishedRun, RuntimeError> {
     let text = session.run().answer();
     let ending = match pause {
         Pause::Answered(text) => {
@@ -316,7 +309,7 @@ pub(crate) async fn finish(mut session: Session, pause: Pause) -> Result<Finishe
         Pause::Ended(ending) => ending,
     };
     let spent = *session.spent();
-    Ok(Finished {
+    Ok(FinishedRun {
         session: session.id().into(),
         ending,
         text,
@@ -333,7 +326,7 @@ fn submitted(text: String) -> Ending {
 
 /// Formats the outcome and the cost of a sub-run for the model that started it. The flag is `true`
 /// for a failure.
-pub(crate) fn report(name: &str, finished: &Finished) -> (String, bool) {
+pub(crate) fn report(name: &str, finished: &FinishedRun) -> (String, bool) {
     let spent = &finished.spent;
     let (text, is_error) = match &finished.ending {
         Ending::Answered => (finished.text.clone(), false),

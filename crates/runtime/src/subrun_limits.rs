@@ -1,10 +1,11 @@
-//! The limits that a session passes on to its sub-runs: the rest of its budget and its
-//! restrictions.
+//! The limits of sub-runs: the tools that a skill has, and the rest of the budget and the
+//! restrictions of the session.
 
 use std::sync::Arc;
 
 use prowess_agent::RunBudget;
-use prowess_tools::{SkillHandle, SkillSnapshot, ToolContext};
+use prowess_tools::names::{LOAD_SKILL_RESOURCE, SUBMIT};
+use prowess_tools::{SkillEffects, SkillHandle, SkillSnapshot, ToolContext};
 
 use crate::session::Session;
 use crate::subrun::{SkillRef, SubRun};
@@ -64,4 +65,15 @@ pub(crate) fn restrict<'s>(
     for skill in skills.into_iter().filter(|skill| skill.is_trusted()) {
         gate.rules.restrict(&skill.trust.tools);
     }
+}
+
+/// Returns `true` if a sub-run of a skill has a tool: it must be one of `wanted`, in
+/// `allowed-tools`, and not in `disallowed-tools`.
+pub(crate) fn is_within(effects: &SkillEffects, tool: &str, wanted: Option<&[Box<str>]>) -> bool {
+    // Every skill can submit its result and read its own files.
+    if tool == SUBMIT || tool == LOAD_SKILL_RESOURCE {
+        return true;
+    }
+    let asked = wanted.is_none_or(|wanted| wanted.iter().any(|name| **name == *tool));
+    asked && (effects.allowed.is_none() || effects.allows(tool)) && !effects.forbids(tool)
 }

@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::engine::Engine;
 use crate::error::RuntimeError;
-use crate::outcome::Finished;
+use crate::outcome::FinishedRun;
 use crate::session::{Session, limits, one_line, toolset};
 use crate::subrun::finish;
 
@@ -44,7 +44,7 @@ impl Engine {
         &self,
         task: Task,
         cancel: &CancellationToken,
-    ) -> Result<Finished, RuntimeError> {
+    ) -> Result<FinishedRun, RuntimeError> {
         let settings = self.settings();
         let choice = ToolSelection {
             skill: settings.skill_tool,

@@ -36,7 +36,7 @@ const GRACE: Duration = Duration::from_secs(5);
 const STEP: Duration = Duration::from_millis(50);
 
 /// The outcome of a call.
-struct Called {
+struct FinishedCall {
     result: ToolResult,
     submitted: Option<Value>,
     loaded: Loaded,
@@ -154,7 +154,7 @@ impl Session {
         call: &ToolCall,
         skill: Option<SkillHandle>,
         cancel: &CancellationToken,
-    ) -> Result<Option<Called>, RuntimeError> {
+    ) -> Result<Option<FinishedCall>, RuntimeError> {
         // A tool that only a skill can provide is unknown until such a skill is loaded.
         let tools = if self.is_declared(&call.name) {
             Arc::clone(&self.tools)
@@ -203,11 +203,11 @@ impl Session {
     async fn ended(
         &mut self,
         call: &ToolCall,
-        called: Called,
+        called: FinishedCall,
         milliseconds: u64,
         span: &Span,
     ) -> Result<(), RuntimeError> {
-        let Called {
+        let FinishedCall {
             mut result,
             submitted,
             loaded: after,
@@ -361,7 +361,7 @@ impl Session {
                 input: outcome.updated_input.unwrap_or(asked.input),
                 context: outcome.context,
             },
-            Err(text) => BeforeCall::Refuse(text),
+            Err(refusal) => BeforeCall::Refuse(refusal.to_string()),
         })
         .await
     }
@@ -541,7 +541,7 @@ fn work(
     mut loaded: Loaded,
     mut hooks: HookState,
     call: &ToolCall,
-) -> Called {
+) -> FinishedCall {
     let active: Vec<_> = skills
         .iter()
         .map(|skill| (&skill.effects.hooks, &skill.trust))
@@ -561,11 +561,11 @@ fn work(
     let stop = before.stop.as_ref().map(stop_message);
     let verdict = match &stop {
         Some(why) => Err(format!("{why}\nThe tool was not run.")),
-        None => hook_verdict(context, call, &before),
+        None => hook_verdict(context, call, &before).map_err(|refusal| refusal.to_string()),
     };
     if let Err(text) = verdict {
         let result = ToolResult::error(call, text);
-        return Called {
+        return FinishedCall {
             result,
             submitted: None,
             loaded,
@@ -607,7 +607,7 @@ fn work(
             .chain(&after.context),
     );
     let stop = after.stop.as_ref().map(stop_message);
-    Called {
+    FinishedCall {
         result,
         submitted,
         loaded,
@@ -643,19 +643,26 @@ fn hook_call<'c>(call: &'c ToolCall, also: &'c [&'c str], input: &'c Value) -> H
     }
 }
 
-/// Applies the verdict of hooks to a call, asking the user if a hook requires it. Returns the
-/// message for the model if the call is refused.
+/// A call that a hook refused. Its text is the message for the model.
+#[derive(Debug, thiserror::Error)]
+#[error("A hook of skill `{skill}` refused this call: {reason}")]
+struct HookRefusal {
+    skill: Box<str>,
+    reason: String,
+}
+
+/// Applies the verdict of hooks to a call, asking the user if a hook requires it.
 fn hook_verdict(
     context: &ToolContext,
     call: &ToolCall,
     outcome: &HookOutcome,
-) -> Result<(), String> {
-    let refused = || {
-        let who = outcome.reasons.first().map_or("", |said| &*said.skill);
-        format!(
-            "A hook of skill `{who}` refused this call: {}",
-            outcome.reason()
-        )
+) -> Result<(), HookRefusal> {
+    let refused = || HookRefusal {
+        skill: outcome
+            .reasons
+            .first()
+            .map_or_else(Box::default, |said| Box::from(&*said.skill)),
+        reason: outcome.reason(),
     };
     match outcome.verdict {
         Some(Verdict::Deny) => Err(refused()),

@@ -6,8 +6,8 @@ use prowess_agent::{ActiveSkill, Event, MessagePart, ParentSession, TokenUsage};
 use prowess_catalog::Audience;
 use prowess_render::Arguments;
 use prowess_tools::{
-    Activation, ActivationRequest, Called, HookEvent, HookOutcome, SkillHandle, Typed, activate,
-    read, typed,
+    Activation, ActivationRequest, HookEvent, HookOutcome, InvokedSkill, SkillHandle, Typed,
+    activate, read, typed,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -18,7 +18,7 @@ use crate::subrun::{self, SubRun};
 
 /// The effects of a user message.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Spoken {
+pub struct UserMessageEffects {
     /// Skills that the message loaded.
     pub loaded: Vec<Box<str>>,
     /// Skills that ran in a sub-run.
@@ -32,7 +32,7 @@ impl Session {
         &mut self,
         text: &str,
         cancel: &CancellationToken,
-    ) -> Result<Spoken, RuntimeError> {
+    ) -> Result<UserMessageEffects, RuntimeError> {
         let before = self.loaded.clone();
         let spoken = self.say_typed(text, cancel).await;
         if spoken.is_err() {
@@ -46,7 +46,7 @@ impl Session {
         &mut self,
         text: &str,
         cancel: &CancellationToken,
-    ) -> Result<Spoken, RuntimeError> {
+    ) -> Result<UserMessageEffects, RuntimeError> {
         let (context, message) = (Arc::clone(&self.context), text.to_owned());
         let what = blocking(move || typed(&context, &message)).await?;
         let prompt = text.to_owned();
@@ -82,7 +82,7 @@ impl Session {
     }
 
     /// Adds a user message verbatim, without interpreting `/name` or `$name`.
-    pub async fn say_plainly(&mut self, text: &str) -> Result<Spoken, RuntimeError> {
+    pub async fn say_plainly(&mut self, text: &str) -> Result<UserMessageEffects, RuntimeError> {
         let said = PendingMessage {
             parts: vec![MessagePart::text(text)],
             ..PendingMessage::default()
@@ -94,7 +94,7 @@ impl Session {
         &mut self,
         said: PendingMessage,
         typed: Option<String>,
-    ) -> Result<Spoken, RuntimeError> {
+    ) -> Result<UserMessageEffects, RuntimeError> {
         self.close_calls("The user asked for something else.")
             .await?;
         let mut parts = self.pending.clone();
@@ -123,7 +123,7 @@ impl Session {
         if changed {
             self.follow_skills();
         }
-        Ok(Spoken {
+        Ok(UserMessageEffects {
             loaded: names,
             ran: said.ran,
         })
@@ -131,7 +131,7 @@ impl Session {
 
     async fn load_typed(
         &mut self,
-        one: &Called,
+        one: &InvokedSkill,
         said: &mut PendingMessage,
     ) -> Result<(), RuntimeError> {
         let activation = self.activate(&one.skill, &one.arguments).await?;
@@ -177,7 +177,7 @@ impl Session {
 
     async fn fork_typed(
         &mut self,
-        one: &Called,
+        one: &InvokedSkill,
         said: &mut PendingMessage,
         cancel: &CancellationToken,
     ) -> Result<(), RuntimeError> {

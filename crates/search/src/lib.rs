@@ -1,9 +1,10 @@
 //! Full-text search over skills.
 //!
 //! [`SearchIndex`] ranks skills by words in fields (BM25F); `substring` searches for a substring,
-//! as Agentick does. `tokens` splits text into words, `document` tokenises documents, `segment` stores
-//! them compactly, `index` combines segments, `query_terms` parses a query, `score` ranks, and `fuzzy_names`
-//! matches misspelt names. `docs/concepts/search.md` explains how the weights were chosen.
+//! as Agentick does. `tokens` splits text into words, `document` tokenises documents, `segment`
+//! stores them compactly, `index` combines segments, `query_terms` parses a query, `score` ranks,
+//! and `fuzzy_names` matches misspelt names. `docs/concepts/search.md` explains how the weights were
+//! chosen.
 
 #![warn(clippy::disallowed_methods)]
 

@@ -5,6 +5,7 @@
 //! parse is repaired; one that cannot be repaired is skipped and reported; the others are kept.
 //! Repairs never guess at meaning: a repaired value is the text that the author typed.
 
+mod comment;
 mod entries;
 mod lines;
 mod quote;
@@ -13,11 +14,11 @@ use std::ops::Range;
 
 use prowess_diag::{Applicability, Span, TextEdit};
 
+pub use self::comment::is_lost_text;
 use self::entries::{bare_key, glued_key, indent, leading_key, lines};
 use self::lines::{
     INDENT, TAB, align, align_block, block_marker, following, is_deeper, value_start,
 };
-pub use self::quote::is_lost_text;
 use crate::fields::{self, FieldShape};
 use crate::problem::{Problem, ProblemKind};
 use crate::yaml::{self, YamlEntry, YamlValue, full};
@@ -410,7 +411,7 @@ fn repair_entry(text: &str) -> Option<Repaired<'_>> {
             return None;
         }
         let flat = whole.lines().map(str::trim).collect::<Vec<_>>().join("\n");
-        let (value, comment) = quote::split_comment(&flat);
+        let (value, comment) = comment::split_comment(&flat);
         let quoted = quote::quote(value)?;
         if !quote::is_certain(&flat) {
             work.applicability = Applicability::Suggested;

@@ -17,6 +17,7 @@ mod memory_sessions;
 mod memory_usage;
 #[cfg(feature = "sqlite")]
 mod schema;
+mod session_summary;
 #[cfg(feature = "sqlite")]
 mod sql;
 #[cfg(feature = "sqlite")]

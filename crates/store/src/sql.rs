@@ -1,7 +1,7 @@
 //! All SQLite statements except those that create tables, which are in `schema.rs`.
 //!
 //! Statements contain no logic: `SkillUsage::add` in `crates/catalog` decides what a use changes, and
-//! `summarize` and `follow` in `memory_sessions.rs` decide what is known about a session.
+//! `summarize` and `follow` in `session_summary.rs` decide what is known about a session.
 
 /// The identity of a file. One statement, so that the values are consistent.
 pub(crate) const IDENTITY: &str = "SELECT

@@ -17,7 +17,8 @@ use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
 use crate::database::{Database, DatabaseError, Tables};
 use crate::ids::{self, LATEST, NEAR};
 use crate::lease_holder::Holder;
-use crate::memory_sessions::{encode, follow, summarize};
+use crate::memory_sessions::encode;
+use crate::session_summary::{follow, summarize};
 use crate::sql;
 
 /// The default time to wait for a lock. Longer than for usage, because a session that cannot be

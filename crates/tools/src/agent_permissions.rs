@@ -92,7 +92,7 @@ impl ToolContext {
     }
 
     /// Looks up the loaded skills once, for several decisions about one call.
-    pub fn judging(&self, loaded: &Loaded) -> Judging<'_> {
+    pub fn judging(&self, loaded: &Loaded) -> AgentPermissions<'_> {
         let mut skills = Vec::new();
         if self.acting.is_none() {
             let (registry, store) = (&self.services.registry, self.services.trust.as_ref());
@@ -102,7 +102,7 @@ impl ToolContext {
                 .filter(|skill| !skill.is_served() && skill.is_unchanged(registry, store));
             skills.extend(current.map(Arc::clone));
         }
-        Judging {
+        AgentPermissions {
             context: self,
             skills,
         }
@@ -130,12 +130,12 @@ impl ToolContext {
 
 /// Decides about several actions of the agent, with the skills that are loaded now.
 #[derive(Debug)]
-pub struct Judging<'w> {
+pub struct AgentPermissions<'w> {
     context: &'w ToolContext,
     skills: Vec<Arc<SkillSnapshot>>,
 }
 
-impl Judging<'_> {
+impl AgentPermissions<'_> {
     /// Decides about an action of the agent.
     pub fn judge(&self, action: &GateAction<'_>) -> Decision {
         self.judge_as(action).0

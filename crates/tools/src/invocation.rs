@@ -18,9 +18,9 @@ pub enum Typed {
     /// Plain text without skills.
     Text,
     /// Skills invoked as `/name`, in the order of the message.
-    Skills(Vec<Called>),
+    Skills(Vec<InvokedSkill>),
     /// Skills mentioned as `$name`. The message is sent unchanged.
-    Mentions(Vec<Called>),
+    Mentions(Vec<InvokedSkill>),
     /// The message begins with an unknown `/name`.
     Unknown {
         /// The name without the slash.
@@ -34,7 +34,7 @@ pub enum Typed {
 
 /// A skill that a user invokes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Called {
+pub struct InvokedSkill {
     /// A name that resolves to the skill.
     pub name: Box<str>,
     /// The text after the names. All skills of a message get the same arguments.
@@ -92,7 +92,7 @@ pub fn typed(context: &ToolContext, message: &str) -> Typed {
         }
         rest = after;
     }
-    let called = |word: Word| Called {
+    let called = |word: Word| InvokedSkill {
         name: catalog.qualified_name(word.skill.entry()).into(),
         arguments: rest.into(),
         forked: word.forked,
@@ -111,7 +111,7 @@ fn slash(text: &str) -> Option<(&str, &str)> {
 
 /// Finds skills that are mentioned as `$name`, each once. Other words are text: `$HOME`, `$5`.
 fn mentions(context: &ToolContext, view: &CatalogView<'_>, message: &str) -> Typed {
-    let mut found: Vec<Called> = Vec::new();
+    let mut found: Vec<InvokedSkill> = Vec::new();
     let mut before = ' ';
     for (at, c) in message.char_indices() {
         let begins = c == '$' && (before.is_whitespace() || matches!(before, '(' | '"' | '\''));
@@ -129,7 +129,7 @@ fn mentions(context: &ToolContext, view: &CatalogView<'_>, message: &str) -> Typ
         };
         if found.iter().all(|known| *known.name != *name) {
             let Word { skill, forked } = Word::new(context, name, entry);
-            found.push(Called {
+            found.push(InvokedSkill {
                 name: name.into(),
                 arguments: "".into(),
                 forked,

@@ -27,13 +27,13 @@ mod toolset;
 pub use activate::{
     Activation, ActivationError, ActivationRequest, ActivationText, activate, open, read,
 };
-pub use agent_permissions::Judging;
+pub use agent_permissions::AgentPermissions;
 pub use hooks::{
     EventName, Handler, HookEnd, HookEvent, HookOutcome, HookRun, HookSet, HookState, HookToolCall,
     MAX_HANDLERS, Matcher, Said, run_hooks,
 };
 pub use injected_commands::{CommandRun, Execution, ExpandError};
-pub use invocation::{Called, MAX_STACKED, Typed, typed};
+pub use invocation::{InvokedSkill, MAX_STACKED, Typed, typed};
 pub use loaded::Loaded;
 pub use names::rule_names;
 pub use result_limit::{MAX_BYTES, MAX_LINES};

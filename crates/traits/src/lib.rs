@@ -5,18 +5,17 @@
 
 #![warn(clippy::disallowed_methods, missing_docs)]
 
-pub mod address;
 pub mod approve;
 pub mod clock;
 pub mod command;
 pub mod fetch;
 pub mod model;
+pub mod private_addresses;
 pub mod sessions;
 pub mod telemetry;
 pub mod usage;
 pub mod watch;
 
-pub use address::{AddressClass, classify_address};
 pub use approve::{ApprovalRequest, Approver, DecisionRecorder, DenyAll, RecordedDecision};
 pub use clock::Clock;
 pub use command::{CommandError, CommandOutput, CommandResult, CommandRunner, Stoppable};
@@ -24,6 +23,7 @@ pub use fetch::{FetchError, FetchLimits, Fetched, Fetcher};
 pub use model::{
     BoxFuture, FindModelError, Model, ModelError, ModelErrorKind, ModelInfo, Models, OnDelta, Price,
 };
+pub use private_addresses::{AddressClass, classify_address};
 pub use sessions::{Lease, MAX_EVENT, SessionError, SessionQuery, SessionStore, SessionSummary};
 pub use usage::{
     AgentFilter, SkillUsageSummary, SkillUse, UsageError, UsageFilter, UsageQuery, UsageRow,

@@ -9,16 +9,9 @@ mod skill_trust;
 mod store;
 mod summary;
 
-use prowess_catalog::{Scope, Skill};
-
-pub use skill_trust::{SkillRole, SkillTrust};
-pub use store::{Entry, FileChange, Record, TrustError, TrustState, TrustStore, digest_of};
+pub use skill_trust::{SkillRole, SkillTrust, is_required};
+pub use store::{
+    FileChange, TrustEntry, TrustError, TrustRecord, TrustRecordError, TrustState, TrustStore,
+    digest_of,
+};
 pub use summary::{GrantLine, HiddenText, TrustSummary, summarise};
-
-/// Returns `true` if a skill must be trusted before it may run commands or grant tools: it comes
-/// from a project or a server, or an agent wrote it. Skills in the user's own folders, named on the
-/// command line or built into a program need no trust.
-pub fn is_required(skill: &Skill) -> bool {
-    matches!(skill.id.origin.scope, Scope::Project | Scope::Server)
-        || skill.creator.as_deref() == Some("agent")
-}

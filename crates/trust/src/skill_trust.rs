@@ -1,8 +1,8 @@
-//! The trust verdict about a skill, for the gate.
+//! The trust verdict about a skill, for the gate, and which skills need trust.
 
 use std::path::{Path, PathBuf};
 
-use prowess_catalog::Skill;
+use prowess_catalog::{Scope, Skill};
 use prowess_policy::{Actor, Effect, PermissionRules, RuleSource, SkillActor};
 use prowess_registry::skill_path;
 use prowess_spec::Manifest;
@@ -50,7 +50,7 @@ impl SkillTrust {
         store: Option<&TrustStore>,
     ) -> Result<Self, TrustError> {
         let place = skill_path(skill);
-        let required = crate::is_required(skill);
+        let required = is_required(skill);
         let state = match (&place, store) {
             (Some(place), Some(store)) if required => Some(store.state_of(place, &digest)?),
             _ => None,
@@ -120,6 +120,14 @@ fn with_folder(rule: &str, place: Option<&Path>) -> String {
     ]
     .iter()
     .fold(rule.to_owned(), |rule, name| rule.replace(name, folder))
+}
+
+/// Returns `true` if a skill must be trusted before it may run commands or grant tools: it comes
+/// from a project or a server, or an agent wrote it. Skills in the user's own folders, named on the
+/// command line or built into a program need no trust.
+pub fn is_required(skill: &Skill) -> bool {
+    matches!(skill.id.origin.scope, Scope::Project | Scope::Server)
+        || skill.creator.as_deref() == Some("agent")
 }
 
 #[cfg(test)]

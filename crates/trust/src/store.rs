@@ -44,9 +44,36 @@ pub enum TrustError {
     },
 }
 
+/// Error from reading a record.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum TrustRecordError {
+    /// The file cannot be read.
+    #[error("{why}")]
+    Unreadable {
+        /// The I/O error.
+        why: String,
+    },
+    /// The file is not a record.
+    #[error("{why}")]
+    Syntax {
+        /// The error of the parser.
+        why: String,
+    },
+    /// The record was written by another version.
+    #[error("unsupported version {version}")]
+    Version {
+        /// The version of the record.
+        version: u32,
+    },
+    /// The record is about another skill.
+    #[error("it belongs to another path")]
+    OtherPath,
+}
+
 /// The record of a trusted skill.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Record {
+pub struct TrustRecord {
     version: u32,
     /// The path of the skill.
     pub path: String,
@@ -64,15 +91,15 @@ pub enum TrustState {
     /// It was never trusted.
     Never,
     /// The user trusts exactly these files.
-    Trusted(Record),
+    Trusted(TrustRecord),
     /// It changed after the user trusted it.
-    Lapsed(Record),
+    Lapsed(TrustRecord),
     /// Its record cannot be read and is ignored.
     Damaged {
         /// The record.
         path: PathBuf,
         /// The error.
-        why: String,
+        why: TrustRecordError,
     },
 }
 
@@ -98,15 +125,15 @@ pub enum FileChange {
 
 /// A file of the store.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Entry {
+pub enum TrustEntry {
     /// A record.
-    Record(Record),
+    Record(TrustRecord),
     /// A file that cannot be read as a record.
     Damaged {
         /// The file.
         path: PathBuf,
         /// The error.
-        why: String,
+        why: TrustRecordError,
     },
 }
 
@@ -157,22 +184,22 @@ impl TrustStore {
     }
 
     /// Returns the record of a skill, or the state of a skill without a usable record.
-    fn record(&self, path: &Path) -> Result<Record, TrustState> {
+    fn record(&self, path: &Path) -> Result<TrustRecord, TrustState> {
         let file = self.record_path(path);
-        let damaged = |why: String| TrustState::Damaged {
+        let damaged = |why| TrustState::Damaged {
             path: file.clone(),
             why,
         };
         match read_record(&file) {
             Ok(None) => Err(TrustState::Never),
             Ok(Some(record)) if record.path == spell(path) => Ok(record),
-            Ok(Some(_)) => Err(damaged("it belongs to another path".to_owned())),
+            Ok(Some(_)) => Err(damaged(TrustRecordError::OtherPath)),
             Err(why) => Err(damaged(why)),
         }
     }
 
     /// Trusts a skill as it was shown. `seen` is the digest that was shown to the user.
-    pub fn grant(&self, skill: &Path, seen: &str, now: u64) -> Result<Record, TrustError> {
+    pub fn grant(&self, skill: &Path, seen: &str, now: u64) -> Result<TrustRecord, TrustError> {
         let path = real(skill)?;
         let files = each_file(&path)?;
         // Hashed last: the record is written only if it describes the files that were just listed.
@@ -180,7 +207,7 @@ impl TrustStore {
         if digest != seen || digest_of_list(&files) != digest_of_list(&each_file(&path)?) {
             return Err(TrustError::Changed { path });
         }
-        let record = Record {
+        let record = TrustRecord {
             version: VERSION,
             path: spell(&path),
             digest,
@@ -208,7 +235,7 @@ impl TrustStore {
     }
 
     /// Returns all records, sorted by the path of the skill.
-    pub fn list(&self) -> Result<Vec<Entry>, TrustError> {
+    pub fn list(&self) -> Result<Vec<TrustEntry>, TrustError> {
         let entries = match fs::read_dir(&self.folder) {
             Ok(entries) => entries,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -227,14 +254,14 @@ impl TrustStore {
                 continue;
             }
             match read_record(&path) {
-                Ok(Some(record)) => all.push(Entry::Record(record)),
+                Ok(Some(record)) => all.push(TrustEntry::Record(record)),
                 Ok(None) => {}
-                Err(why) => all.push(Entry::Damaged { path, why }),
+                Err(why) => all.push(TrustEntry::Damaged { path, why }),
             }
         }
         all.sort_by_key(|entry| match entry {
-            Entry::Record(record) => (0, record.path.clone()),
-            Entry::Damaged { path, .. } => (1, spell(path)),
+            TrustEntry::Record(record) => (0, record.path.clone()),
+            TrustEntry::Damaged { path, .. } => (1, spell(path)),
         });
         Ok(all)
     }
@@ -245,7 +272,7 @@ impl TrustStore {
     }
 
     /// Writes a record atomically: after a crash, either the old or the new one exists.
-    fn write(&self, path: &Path, record: &Record) -> Result<(), TrustError> {
+    fn write(&self, path: &Path, record: &TrustRecord) -> Result<(), TrustError> {
         let failed = |source| TrustError::File {
             verb: "write",
             path: path.to_owned(),
@@ -271,7 +298,7 @@ impl TrustStore {
     }
 }
 
-fn verdict(record: Record, digest: &str) -> TrustState {
+fn verdict(record: TrustRecord, digest: &str) -> TrustState {
     if record.digest == digest {
         TrustState::Trusted(record)
     } else {
@@ -280,19 +307,27 @@ fn verdict(record: Record, digest: &str) -> TrustState {
 }
 
 /// Reads a record. Returns `None` if there is none.
-fn read_record(path: &Path) -> Result<Option<Record>, String> {
+fn read_record(path: &Path) -> Result<Option<TrustRecord>, TrustRecordError> {
+    let unreadable = |error: std::io::Error| TrustRecordError::Unreadable {
+        why: error.to_string(),
+    };
     let file = match fs::File::open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(error.to_string()),
+        Err(error) => return Err(unreadable(error)),
     };
     let mut text = String::new();
     file.take(MAX_RECORD)
         .read_to_string(&mut text)
-        .map_err(|error| error.to_string())?;
-    let record: Record = serde_json::from_str(&text).map_err(|error| error.to_string())?;
+        .map_err(unreadable)?;
+    let record: TrustRecord =
+        serde_json::from_str(&text).map_err(|error| TrustRecordError::Syntax {
+            why: error.to_string(),
+        })?;
     if record.version != VERSION {
-        return Err(format!("unsupported version {}", record.version));
+        return Err(TrustRecordError::Version {
+            version: record.version,
+        });
     }
     Ok(Some(record))
 }
@@ -476,9 +511,12 @@ mod tests {
                 matches!(store.state(&skill).unwrap(), TrustState::Damaged { .. }),
                 "{text}"
             );
-            assert!(matches!(store.list().unwrap()[..], [Entry::Damaged { .. }]));
+            assert!(matches!(
+                store.list().unwrap()[..],
+                [TrustEntry::Damaged { .. }]
+            ));
         }
-        let other = Record {
+        let other = TrustRecord {
             path: "/elsewhere".into(),
             ..record
         };

@@ -13,10 +13,10 @@ use crate::skill::Skill;
 use crate::visibility::{CatalogView, SkillVisibility};
 
 mod budget;
+mod change_note;
 mod json;
 mod layout;
 mod markdown;
-mod note;
 mod rows;
 mod text;
 mod xml;
@@ -24,7 +24,7 @@ mod xml;
 use layout::Lines;
 
 pub use budget::{DEFAULT_ENTRY_CHARS, DEFAULT_FRACTION, DEFAULT_WINDOW, IndexBudget, IndexLimit};
-pub use note::{IndexNote, NoteOptions, ShownSkills, note};
+pub use change_note::{IndexNote, NoteOptions, ShownSkills, note};
 pub use rows::{IndexRow, IndexRows};
 
 /// Maximum length of a displayed name, in characters. Names are never shortened, because calls must

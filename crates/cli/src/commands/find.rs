@@ -2,7 +2,7 @@
 
 use clap::Args;
 use clap_complete::ArgValueCandidates;
-use prowess::inspect::{self, from, reasons};
+use prowess::inspect::{self, origin_text, reasons};
 use prowess_catalog::{Audience, CatalogEntry, CatalogView, HiddenReason, SkillVisibility};
 use prowess_diag::{theme, wording};
 use prowess_search::{SearchHit, SearchMode, SearchQuery};
@@ -107,7 +107,7 @@ pub(crate) fn run(
         hits.truncate(args.limit);
     }
     if args.json {
-        printer.json(&inspect::found(&catalog, &text, &hits, has_more))?;
+        printer.json(&inspect::search_results(&catalog, &text, &hits, has_more))?;
         return Ok(if hits.is_empty() {
             Exit::No
         } else {
@@ -136,7 +136,7 @@ pub(crate) fn run(
         if args.explain {
             row.push(Cell::new(&reasons(hit)));
         } else {
-            row.push(Cell::styled(&from(entry), dim));
+            row.push(Cell::styled(&origin_text(entry), dim));
             row.push(Cell::new(&hit.skill.listing_text()));
         }
         table.row(row);

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::Args;
 use clap_complete::ArgValueCandidates;
-use prowess::inspect::{self, from};
+use prowess::inspect::{self, origin_text};
 use prowess_catalog::{
     Audience, Catalog, CatalogChange, CatalogEntry, CatalogView, ChangeKind, Scope,
     SkillVisibility, Visibility,
@@ -230,7 +230,7 @@ impl Listing<'_> {
             if wide {
                 row.push(Cell::new(skill.version.as_deref().unwrap_or("-")));
             }
-            row.push(Cell::styled(&from(entry), dim));
+            row.push(Cell::styled(&origin_text(entry), dim));
             if self.args.all {
                 row.push(Cell::new(status(*sight)));
             }
@@ -270,7 +270,7 @@ impl Listing<'_> {
                 "{style}{}{style:#}{}  {dim}{}{status}{dim:#}\n    {dim}{}{dim:#}\n",
                 sanitize::line(&name(catalog, entry)),
                 sanitize::line(&version.unwrap_or_default()),
-                from(entry),
+                origin_text(entry),
                 sanitize::line(&place),
             ));
             for line in wrap(

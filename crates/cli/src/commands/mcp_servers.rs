@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use crate::output::{Cell, Exit, Failure, Printer, Table};
-use prowess::config::{MCP_FILE, McpFile, McpServer, Reach, project_mcp_file, read_mcp_file};
+use prowess::config::{
+    MCP_FILE, McpFile, McpServer, McpTransport, project_mcp_file, read_mcp_file,
+};
 use prowess_diag::path::display_path;
 use prowess_diag::{sanitize, theme, wording};
 use prowess_mcp::{Client, ClientPlace, ServerView, harmless};
@@ -109,7 +111,7 @@ impl Setup {
     fn start(&self, servers: &[McpServer], printer: &Printer) -> Result<Client, Failure> {
         let names: Vec<&str> = servers.iter().map(|server| &*server.name).collect();
         printer.status(&format!("Starting MCP servers: {}", names.join(", ")));
-        let is_web = |server: &McpServer| matches!(server.reach, Reach::Web { .. });
+        let is_web = |server: &McpServer| matches!(server.transport, McpTransport::Web { .. });
         let http = if servers.iter().any(is_web) {
             Some(model_settings(&self.variables)?.http)
         } else {
@@ -380,9 +382,9 @@ fn summary(file: &str, digest: &str, servers: &[McpServer], state: &TrustState) 
     let mut text = format!("{strong}{file}{strong:#}  {dim}{word}, {short}{dim:#}\n");
     let mut takes_variables = false;
     for server in servers {
-        let (what, folder, pairs) = match &server.reach {
-            Reach::Program { env, cwd, .. } => ("runs", cwd.as_ref(), env),
-            Reach::Web { headers, .. } => ("connects to", None, headers),
+        let (what, folder, pairs) = match &server.transport {
+            McpTransport::Program { env, cwd, .. } => ("runs", cwd.as_ref(), env),
+            McpTransport::Web { headers, .. } => ("connects to", None, headers),
         };
         text.push_str(&format!("\n{strong}{}{strong:#} {what}\n", server.name));
         // Unexpanded, as written: trust covers the contents of the file.

@@ -211,7 +211,7 @@ fn text(line: &str, decision: &Decision, words: Option<&[Vec<String>]>, width: u
 /// Reads JSON Lines from standard input and prints one result per line.
 fn check_lines() -> Result<Exit, Failure> {
     let output = std::io::BufWriter::with_capacity(1 << 16, std::io::stdout().lock());
-    match prowess::inspect::answer_lines(std::io::stdin().lock(), output) {
+    match prowess::inspect::decide_jsonl(std::io::stdin().lock(), output) {
         // A closed pipe is not an error.
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(Exit::Done),
         Err(error) => Err(Failure::new("cannot read the input or write the results").cause(error)),

@@ -10,7 +10,7 @@ use prowess::LookupRefusal;
 use prowess::agent::StampedEvent;
 use prowess::tools::ActivationError;
 use prowess::{
-    CancellationToken, Ending, EndingKind, FailureKind, Finished, Runtime, RuntimeError, Update,
+    CancellationToken, Ending, EndingKind, FailureKind, FinishedRun, Runtime, RuntimeError, Update,
     Watcher,
 };
 use prowess_diag::{sanitize, theme, wording};
@@ -137,7 +137,7 @@ async fn skill(
     budget: prowess::agent::RunBudget,
     cancel: &CancellationToken,
     schema: Option<Value>,
-) -> Result<Finished, RuntimeError> {
+) -> Result<FinishedRun, RuntimeError> {
     let run = runtime.run_skill(name).budget(budget).cancelled_by(cancel);
     let run = if given.is_null() {
         run
@@ -214,7 +214,7 @@ fn schema(args: &RunArgs) -> Result<Option<Value>, Failure> {
 
 /// Prints the result.
 pub(crate) fn print(
-    finished: &Finished,
+    finished: &FinishedRun,
     typed: bool,
     json: bool,
     printer: &Printer,
@@ -276,7 +276,7 @@ pub(crate) fn print(
     Ok(exit(finished))
 }
 
-fn exit(finished: &Finished) -> Exit {
+fn exit(finished: &FinishedRun) -> Exit {
     match &finished.ending {
         Ending::Answered | Ending::Submitted { .. } => Exit::Done,
         Ending::Declined { .. } => Exit::No,
@@ -291,7 +291,7 @@ fn exit(finished: &Finished) -> Exit {
 }
 
 /// Formats turns, tokens and cost in one line.
-fn spent(finished: &Finished, typed: bool) -> String {
+fn spent(finished: &FinishedRun, typed: bool) -> String {
     let word = match &finished.ending {
         Ending::Submitted { .. } if !typed => "answered",
         other => other.as_str(),
@@ -315,7 +315,7 @@ pub(crate) fn dollars(micros: u64) -> String {
     format!("${}.{:04}", micros / 1_000_000, micros % 1_000_000 / 100)
 }
 
-fn document(finished: &Finished) -> Value {
+fn document(finished: &FinishedRun) -> Value {
     let (result, why) = match &finished.ending {
         Ending::Answered => (json!(finished.text), Value::Null),
         Ending::Submitted { value } => (value.clone(), Value::Null),

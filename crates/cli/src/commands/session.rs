@@ -383,7 +383,7 @@ fn resume(args: &SessionResumeArgs, mut setup: Setup, printer: &Printer) -> Resu
             .proceed(&cancel)
             .await
             .map_err(|error| failure(&error))?;
-        let finished = prowess::Finished {
+        let finished = prowess::FinishedRun {
             session: session.id().into(),
             ending: match pause {
                 Pause::Answered(text) => Ending::Submitted {

@@ -10,7 +10,7 @@ use prowess_catalog::outline::headings;
 use prowess_diag::{Diagnostic, Severity, sanitize, theme, wording};
 use prowess_lint::{LintProfile, LintRuleSet, LintSubject, check, skills_ref};
 use prowess_registry::digest::{self, FactKind};
-use prowess_registry::{Found, read_path};
+use prowess_registry::{FoundSkill, read_path};
 use prowess_spec::identity::{IdentitySource, identify};
 use prowess_spec::yaml::{YamlEntry, YamlNode, YamlValue as Yaml};
 use prowess_spec::{PackageListing, ParsedSkill, parse, tokens};
@@ -81,7 +81,7 @@ pub(crate) fn run(
                 return Ok(Exit::Done);
             }
             let (path, package) = (Path::new(&location), PackageListing::default());
-            let found = Found::named(path, Ok(text.as_slice()), &package);
+            let found = FoundSkill::named(path, Ok(text.as_slice()), &package);
             return show(found, args, profile, environment, printer);
         }
     };
@@ -90,7 +90,7 @@ pub(crate) fn run(
     }
     let mut outcome = None;
     let mut visit =
-        |found: Found<'_>| outcome = Some(show(found, args, profile, environment, printer));
+        |found: FoundSkill<'_>| outcome = Some(show(found, args, profile, environment, printer));
     read_path(&path, &mut visit);
     outcome.unwrap_or_else(|| {
         let shown = targets::display(&path, environment);
@@ -100,13 +100,13 @@ pub(crate) fn run(
 }
 
 fn show(
-    found: Found<'_>,
+    found: FoundSkill<'_>,
     args: &ShowArgs,
     profile: LintProfile,
     environment: &Environment,
     printer: &Printer,
 ) -> Result<Exit, Failure> {
-    let Found {
+    let FoundSkill {
         path: file,
         bytes,
         package,

@@ -6,11 +6,11 @@ use crate::commands::completions;
 use crate::output::{Cell, Exit, Failure, Printer, Table, wrap};
 use clap::Args;
 use clap_complete::ArgValueCompleter;
-use prowess::inspect::{self, Section};
+use prowess::inspect::{self, TrustSection};
 use prowess_diag::{sanitize, theme, wording};
 use prowess_registry::skill_path;
 use prowess_trust::{
-    Entry, FileChange, TrustState, TrustStore, TrustSummary, is_required, summarise,
+    FileChange, TrustEntry, TrustState, TrustStore, TrustSummary, is_required, summarise,
 };
 use serde_json::{Value, json};
 
@@ -246,10 +246,10 @@ fn text(
         text.push_str(&format!(
             "{bad}damaged{bad:#}  {}: {}\n",
             targets::display(path, environment),
-            sanitize::line(why)
+            sanitize::line(&why.to_string())
         ));
     }
-    for Section {
+    for TrustSection {
         title,
         lines,
         alarming,
@@ -348,14 +348,14 @@ fn list(
 ) -> Result<Exit, Failure> {
     let entries = store.list().map_err(|error| fault(&error))?;
     if args.json {
-        printer.json(&inspect::trusted(&entries))?;
+        printer.json(&inspect::trusted_skills(&entries))?;
         return Ok(Exit::Done);
     }
     let mut table = Table::new(&["SKILL", "DIGEST", "SINCE"]);
     let mut count = 0;
     for entry in &entries {
         match entry {
-            Entry::Record(record) => {
+            TrustEntry::Record(record) => {
                 count += 1;
                 let since = i64::try_from(record.since)
                     .unwrap_or_default()
@@ -370,7 +370,7 @@ fn list(
                     Cell::new(&wording::ago(usage_store::now(), since)),
                 ]);
             }
-            Entry::Damaged { path, why } => {
+            TrustEntry::Damaged { path, why } => {
                 let shown = targets::display(path, environment);
                 printer.warn(&format!("ignoring damaged trust record `{shown}`: {why}"));
             }

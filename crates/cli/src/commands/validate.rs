@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use clap_complete::{ArgValueCandidates, ArgValueCompleter};
-use prowess::validate::{self as validation, Action, Job, Surface, ValidationOutcome, Watch};
+use prowess::validate::{
+    self as validation, PathWatch, Presenter, ValidationAction, ValidationJob, ValidationOutcome,
+};
 use prowess_config::{Config, RuleOptions};
 use prowess_diag::render::{concise, full, github, json, sarif};
 use prowess_diag::{
@@ -16,7 +18,7 @@ use prowess_diag::{
 };
 use prowess_lint::rules::RULES;
 use prowess_lint::{LintProfile, LintRuleSet, LintTarget};
-use prowess_registry::Notice;
+use prowess_registry::ScanNotice;
 use prowess_spec::parse::MAX_FILE;
 use serde_json::{Value, json};
 
@@ -146,7 +148,7 @@ fn watch(
         ));
     };
     // Start watching before checking, so that no change is missed.
-    let watch = Watch::start(paths, &environment.current);
+    let watch = PathWatch::start(paths, &environment.current);
     let mut exit = once(args, global, environment, printer)?;
     printer.status("Watching for changes; press Ctrl-C to stop");
     while !printer.reader_left() {
@@ -195,12 +197,12 @@ fn once(
     } else {
         args.format
     };
-    let job = Job {
+    let job = ValidationJob {
         rules,
         action: match args {
-            ValidateArgs { diff: true, .. } => Action::Diff,
-            ValidateArgs { fix: true, .. } => Action::Fix,
-            _ => Action::Report,
+            ValidateArgs { diff: true, .. } => ValidationAction::Diff,
+            ValidateArgs { fix: true, .. } => ValidationAction::Fix,
+            _ => ValidationAction::Report,
         },
         least: if args.unsafe_fixes {
             Applicability::Suggested
@@ -223,7 +225,7 @@ fn once(
     let outcome = if let Some(paths) = paths {
         validation::run(&job, paths, &screen)
     } else {
-        if job.action == Action::Fix && (format != FormatArg::Full || args.statistics) {
+        if job.action == ValidationAction::Fix && (format != FormatArg::Full || args.statistics) {
             return Err(Failure::new(
                 "`-` with `--fix` prints the fixed text and cannot be combined with other formats",
             )
@@ -231,8 +233,8 @@ fn once(
         }
         let bytes = standard_input()?;
         match validation::check_text(&job, &bytes, "<stdin>", &screen) {
-            validation::Text::Checked(outcome) => outcome,
-            validation::Text::FixedFile {
+            validation::TextOutcome::Checked(outcome) => outcome,
+            validation::TextOutcome::FixedFile {
                 text,
                 report,
                 counts,
@@ -249,9 +251,13 @@ fn once(
     let too_deep = outcome
         .notices
         .iter()
-        .any(|notice| matches!(notice, Notice::TooDeep { .. }));
-    let is_cut =
-        |notice: &&Notice| matches!(notice, Notice::TooDeep { .. } | Notice::TooMany { .. });
+        .any(|notice| matches!(notice, ScanNotice::TooDeep { .. }));
+    let is_cut = |notice: &&ScanNotice| {
+        matches!(
+            notice,
+            ScanNotice::TooDeep { .. } | ScanNotice::TooMany { .. }
+        )
+    };
     for notice in outcome.notices.iter().filter(is_cut) {
         printer.warn(&notice.explain(&|path| targets::display(path, environment)));
     }
@@ -259,7 +265,7 @@ fn once(
         return Err(Failure::new("no skill was checked")
             .hint("folders are searched six levels deep; pass a folder closer to the skills"));
     }
-    if job.action == Action::Diff {
+    if job.action == ValidationAction::Diff {
         return print_diff(&outcome, printer);
     }
     print_results(&outcome, &job.rules, format, args.statistics, printer)?;
@@ -393,14 +399,14 @@ struct Screen<'a> {
     roots: OnceLock<Vec<PathBuf>>,
 }
 
-enum Piece {
+enum FormattedFinding {
     Line(String),
     Value(Value),
     Nothing,
 }
 
-impl Surface for Screen<'_> {
-    type Piece = Piece;
+impl Presenter for Screen<'_> {
+    type Finding = FormattedFinding;
 
     /// Formats a path: with `~` for reading, otherwise so that programs can open it.
     fn path(&self, path: &Path) -> String {
@@ -410,16 +416,23 @@ impl Surface for Screen<'_> {
         }
     }
 
-    fn piece(&self, report: &FileReport, lines: &LineIndex, diagnostic: &Diagnostic) -> Piece {
+    fn present(
+        &self,
+        report: &FileReport,
+        lines: &LineIndex,
+        diagnostic: &Diagnostic,
+    ) -> FormattedFinding {
         if !self.prints {
-            return Piece::Nothing;
+            return FormattedFinding::Nothing;
         }
         match self.format {
-            FormatArg::Full => Piece::Line(full::finding(report, lines, diagnostic, self.layout)),
-            FormatArg::Concise => Piece::Line(concise::line(report, lines, diagnostic)),
-            FormatArg::Github => Piece::Line(github::line(report, lines, diagnostic)),
-            FormatArg::Json => Piece::Value(json::finding(report, lines, diagnostic)),
-            FormatArg::Sarif => Piece::Value(sarif::result(report, lines, diagnostic)),
+            FormatArg::Full => {
+                FormattedFinding::Line(full::finding(report, lines, diagnostic, self.layout))
+            }
+            FormatArg::Concise => FormattedFinding::Line(concise::line(report, lines, diagnostic)),
+            FormatArg::Github => FormattedFinding::Line(github::line(report, lines, diagnostic)),
+            FormatArg::Json => FormattedFinding::Value(json::finding(report, lines, diagnostic)),
+            FormatArg::Sarif => FormattedFinding::Value(sarif::result(report, lines, diagnostic)),
         }
     }
 
@@ -498,7 +511,7 @@ fn verdict(counts: FindingCounts, fail_on: Severity) -> Exit {
 }
 
 fn print_results(
-    results: &ValidationOutcome<Piece>,
+    results: &ValidationOutcome<FormattedFinding>,
     rules: &LintRuleSet,
     format: FormatArg,
     statistics: bool,
@@ -509,9 +522,9 @@ fn print_results(
     }
     let values = || {
         results
-            .pieces()
-            .filter_map(|piece| {
-                if let Piece::Value(value) = &piece.text {
+            .findings()
+            .filter_map(|finding| {
+                if let FormattedFinding::Value(value) = &finding.text {
                     Some(value.clone())
                 } else {
                     None
@@ -521,15 +534,17 @@ fn print_results(
     };
     match format {
         FormatArg::Full => {
-            let lines = results.pieces().filter_map(|piece| match &piece.text {
-                Piece::Line(line) => Some((piece.rule, line.as_str())),
-                _ => None,
-            });
+            let lines = results
+                .findings()
+                .filter_map(|finding| match &finding.text {
+                    FormattedFinding::Line(line) => Some((finding.rule, line.as_str())),
+                    _ => None,
+                });
             printer.answer(&with_pointers(lines, printer.layout()))
         }
         FormatArg::Concise | FormatArg::Github => {
-            let lines = results.pieces().filter_map(|piece| {
-                if let Piece::Line(line) = &piece.text {
+            let lines = results.findings().filter_map(|finding| {
+                if let FormattedFinding::Line(line) = &finding.text {
                     Some(line)
                 } else {
                     None
@@ -558,7 +573,7 @@ fn print_results(
         FormatArg::Sarif => {
             let used: Vec<sarif::RuleInfo<'_>> = RULES
                 .iter()
-                .filter(|rule| results.pieces().any(|piece| piece.rule == rule.id))
+                .filter(|rule| results.findings().any(|finding| finding.rule == rule.id))
                 .map(|rule| sarif::RuleInfo {
                     id: rule.id,
                     summary: rule.summary,
@@ -591,7 +606,7 @@ fn with_pointers<'a>(
 
 /// Prints the number of findings per rule, most frequent first.
 fn print_statistics(
-    results: &ValidationOutcome<Piece>,
+    results: &ValidationOutcome<FormattedFinding>,
     format: FormatArg,
     printer: &Printer,
 ) -> Result<(), Failure> {
@@ -615,7 +630,10 @@ fn print_statistics(
 }
 
 /// Prints what `--fix` would change.
-fn print_diff(results: &ValidationOutcome<Piece>, printer: &Printer) -> Result<Exit, Failure> {
+fn print_diff(
+    results: &ValidationOutcome<FormattedFinding>,
+    printer: &Printer,
+) -> Result<Exit, Failure> {
     printer.diff(
         &results
             .fixed_files
@@ -631,7 +649,7 @@ fn print_diff(results: &ValidationOutcome<Piece>, printer: &Printer) -> Result<E
     })
 }
 
-fn summarise(results: &ValidationOutcome<Piece>, elapsed: &str, printer: &Printer) {
+fn summarise(results: &ValidationOutcome<FormattedFinding>, elapsed: &str, printer: &Printer) {
     if !results.fixed_files.is_empty() {
         let files = &results.fixed_files;
         printer.status(&format!(

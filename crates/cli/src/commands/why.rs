@@ -4,7 +4,7 @@ use std::path::Path;
 
 use clap::Args;
 use clap_complete::{ArgValueCandidates, ArgValueCompleter};
-use prowess::inspect::{self, Answer, Question};
+use prowess::inspect::{self, WhyAnswer, WhyQuestion};
 use prowess_catalog::{Catalog, CatalogEntry, SkillForm, SkillNotFound, SkillVisibility};
 use prowess_diag::{sanitize, theme, wording};
 use prowess_registry::fs::skill_folders;
@@ -83,7 +83,7 @@ pub(crate) fn run(
             ..SearchQuery::new(words)
         })
     });
-    let answers = inspect::why(&Question {
+    let answers = inspect::why(&WhyQuestion {
         catalog: &catalog,
         policy: &policy,
         entry,
@@ -128,11 +128,11 @@ fn unreadable(
         let path = targets::display(Path::new(&*fault.location), environment);
         let command = format!("prowess validate {}", wording::shell_word(&path));
         let answers = [
-            Answer {
+            WhyAnswer {
                 about: "place",
                 text: path,
             },
-            Answer {
+            WhyAnswer {
                 about: "problem",
                 text: format!("{}; run `{command}`", fault.why),
             },
@@ -203,7 +203,7 @@ fn unseen(fault: &SkillNotFound) -> Failure {
 }
 
 /// Formats the answers, one per line.
-fn text(name: &str, answers: &[Answer], printer: &Printer) -> String {
+fn text(name: &str, answers: &[WhyAnswer], printer: &Printer) -> String {
     let accent = theme::bold(theme::ACCENT);
     let mut text = format!("{accent}{}{accent:#}\n", sanitize::line(name));
     for answer in answers {

@@ -6,10 +6,7 @@ use std::sync::{Arc, MutexGuard, PoisonError, mpsc};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use prowess_config::{McpServer, Reach};
-use prowess_diag::sanitize;
-use prowess_diag::wording::shorten;
-use prowess_http::innermost;
+use prowess_config::{McpServer, McpTransport};
 use rmcp::model::{
     ClientCapabilities, ClientConfig, ClientRequest, CustomRequest, Implementation, ServerResult,
 };
@@ -23,6 +20,7 @@ use tokio::runtime::Handle;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
+use super::error::{ConnectError, LinkError, said};
 use super::request_limit::Guarded;
 use super::stdio::{self, Program};
 use super::{ClientPlace, http};
@@ -46,64 +44,6 @@ const COLLECT: Duration = Duration::from_millis(250);
 const BETWEEN_LOOKS: Duration = Duration::from_secs(1);
 /// Number of consecutive timeouts after which a server is restarted.
 const MAX_TIMEOUTS: u32 = 3;
-/// Maximum number of characters of a server's text in an error.
-const MAX_SAID: usize = 500;
-
-/// Error from a request to a server.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum LinkError {
-    /// The server could not be started or reached.
-    #[error("cannot connect to MCP server `{server}`: {why}")]
-    Down {
-        /// Name of the server.
-        server: Box<str>,
-        /// Reason.
-        why: String,
-    },
-    /// The server failed recently and is not retried yet.
-    #[error("MCP server `{server}` failed, next attempt in {seconds} s: {why}")]
-    Paused {
-        /// Name of the server.
-        server: Box<str>,
-        /// Seconds until the next attempt.
-        seconds: u64,
-        /// Reason for the failure.
-        why: String,
-    },
-    /// The server did not answer in time.
-    #[error("MCP server `{server}` timed out after {seconds} s")]
-    Late {
-        /// Name of the server.
-        server: Box<str>,
-        /// The timeout in seconds.
-        seconds: u64,
-    },
-    /// The server closed the connection before it answered. The request may have had effects.
-    #[error("MCP server `{server}` closed the connection before it answered")]
-    Ended {
-        /// Name of the server.
-        server: Box<str>,
-    },
-    /// The server returned an error.
-    #[error("MCP server `{server}` returned an error: {message}")]
-    Refused {
-        /// Name of the server.
-        server: Box<str>,
-        /// JSON-RPC error code.
-        code: i32,
-        /// Error message.
-        message: String,
-    },
-    /// The answer is invalid.
-    #[error("invalid answer from MCP server `{server}`: {why}")]
-    Odd {
-        /// Name of the server.
-        server: Box<str>,
-        /// The error.
-        why: String,
-    },
-}
 
 /// Connection to one server.
 pub(crate) struct Link {
@@ -123,7 +63,7 @@ struct State {
     running: Option<Running>,
     failures: u32,
     not_before: Option<Instant>,
-    last: String,
+    last: Option<ConnectError>,
 }
 
 struct Running {
@@ -304,6 +244,10 @@ impl Link {
             Ok(Err(ServiceError::TransportClosed | ServiceError::Cancelled { .. })) => {
                 Err(LinkError::Ended { server: server() })
             }
+            Ok(Err(ServiceError::TransportSend(error))) => Err(LinkError::Down {
+                server: server(),
+                why: error.into(),
+            }),
             Ok(Err(error)) => Err(self.odd(error)),
         }
     }
@@ -338,7 +282,7 @@ impl Link {
             let is_short = ended.since.elapsed() < SHORT_LIFE;
             let said = ended.end().await;
             if is_short {
-                state.failed(said.unwrap_or_else(|| "the connection was closed".to_owned()));
+                state.failed(said.unwrap_or(ConnectError::Disconnected));
             } else {
                 state.failures = 0;
             }
@@ -349,7 +293,7 @@ impl Link {
                 return Err(LinkError::Paused {
                     server: self.name().into(),
                     seconds: left.as_secs() + 1,
-                    why: state.last.clone(),
+                    why: state.last.clone().unwrap_or(ConnectError::Disconnected),
                 });
             }
         }
@@ -373,11 +317,11 @@ impl Link {
         }
     }
 
-    async fn connect(&self) -> Result<Running, String> {
+    async fn connect(&self) -> Result<Running, ConnectError> {
         let handler = Handler {
             news: Arc::clone(&self.news),
         };
-        if let Reach::Web { url, headers } = &self.server.reach {
+        if let McpTransport::Web { url, headers } = &self.server.transport {
             let transport = http::transport(url, headers, &self.place, self.deadline())?;
             return Ok(Running::new(
                 begun(Box::pin(serve_client(handler, Guarded::new(transport)))).await?,
@@ -388,7 +332,10 @@ impl Link {
         match begun(Box::pin(serve_client(handler, Guarded::new(transport)))).await {
             Ok(service) => Ok(Running::new(service, Some(program))),
             Err(why) => Err(match program.last_words().await {
-                Some(words) => format!("{why}; last stderr line: {}", said(&words)),
+                Some(words) => ConnectError::WithStderr {
+                    cause: Box::new(why),
+                    line: said(&words),
+                },
                 None => why,
             }),
         }
@@ -400,7 +347,7 @@ impl Link {
         let mut state = self.state.lock().await;
         // Prevent a restart.
         state.not_before = Some(Instant::now() + MAX_BACKOFF);
-        "it was closed".clone_into(&mut state.last);
+        state.last = Some(ConnectError::ClosedByClient);
         if let Some(running) = state.running.take() {
             running.end().await;
         }
@@ -408,13 +355,13 @@ impl Link {
 }
 
 impl State {
-    fn failed(&mut self, why: String) {
+    fn failed(&mut self, why: ConnectError) {
         let pause = MIN_BACKOFF
             .saturating_mul(1 << self.failures.min(10))
             .min(MAX_BACKOFF);
         self.failures = self.failures.saturating_add(1);
         self.not_before = Some(Instant::now() + pause);
-        self.last = why;
+        self.last = Some(why);
     }
 }
 
@@ -427,33 +374,26 @@ impl Running {
         }
     }
 
-    /// Closes the connection. Returns the last line of standard error, if any.
-    async fn end(mut self) -> Option<String> {
+    /// Closes the connection. Returns an error with the last line of standard error, if any.
+    async fn end(mut self) -> Option<ConnectError> {
         let _ = self.service.close_with_timeout(CLOSE_TIMEOUT).await;
         let mut program = self.program?;
         program
             .last_words()
             .await
-            .map(|words| format!("it exited; last stderr line: {}", said(&words)))
+            .map(|words| ConnectError::Exited { line: said(&words) })
     }
-}
-
-/// Formats a server's text as one short line.
-fn said(text: &str) -> String {
-    shorten(&sanitize::line(text.trim()), MAX_SAID)
 }
 
 /// Waits for the handshake, up to the timeout.
 async fn begun<T>(
     handshake: impl Future<Output = Result<T, ClientInitializeError>>,
-) -> Result<T, String> {
+) -> Result<T, ConnectError> {
     match tokio::time::timeout(START, handshake).await {
-        Ok(Ok(service)) => Ok(service),
-        Ok(Err(ClientInitializeError::ConnectionClosed(_))) => {
-            Err("it closed the connection before it was ready".to_owned())
-        }
-        Ok(Err(error)) => Err(said(&innermost(&error))),
-        Err(_) => Err(format!("it was not ready within {} s", START.as_secs())),
+        Ok(done) => Ok(done?),
+        Err(_) => Err(ConnectError::NotReady {
+            seconds: START.as_secs(),
+        }),
     }
 }
 

@@ -16,6 +16,7 @@ use rmcp::transport::streamable_http_client::{
 use sse_stream::{Sse, SseStream};
 
 use super::ClientPlace;
+use super::error::ConnectError;
 
 /// Maximum size of a response, in bytes.
 const MAX_ANSWER: usize = 32 * 1024 * 1024;
@@ -50,15 +51,12 @@ pub(crate) fn transport(
     headers: &BTreeMap<String, String>,
     place: &ClientPlace,
     call: Duration,
-) -> Result<StreamableHttpClientTransport<Web>, String> {
-    let address = HttpUrl::parse(url).map_err(|error| error.to_string())?;
+) -> Result<StreamableHttpClientTransport<Web>, ConnectError> {
+    let address = HttpUrl::parse(url)?;
     if !address.is_loopback() && address.as_str().starts_with("http:") && !headers.is_empty() {
-        return Err("headers would be sent unencrypted; use `https`".to_owned());
+        return Err(ConnectError::Unencrypted);
     }
-    let client = place
-        .http
-        .as_ref()
-        .ok_or("remote servers are not supported here")?;
+    let client = place.http.as_ref().ok_or(ConnectError::NoHttp)?;
     let usual = client.deadlines();
     let deadlines = Deadlines {
         first: call,

@@ -11,6 +11,7 @@
 //! the server exited is not repeated, because it may have had effects.
 
 mod connection;
+mod error;
 mod http;
 mod request_limit;
 mod skills;
@@ -28,7 +29,7 @@ use prowess_registry::{Registry, SkillSource};
 use prowess_tools::Tool;
 
 pub(crate) use connection::Link;
-pub use connection::LinkError;
+pub use error::{ConnectError, LinkError};
 use skills::ServerSkills;
 pub use stdio::harmless;
 use tools::RemoteTool;

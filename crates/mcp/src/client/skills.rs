@@ -16,7 +16,8 @@ use rmcp::model::{
 };
 use serde_json::{Value, json};
 
-use super::connection::{Link, LinkError};
+use super::connection::Link;
+use super::error::LinkError;
 
 /// Maximum number of skills of a server.
 const MAX_SKILLS: usize = 10_000;

@@ -6,7 +6,7 @@ use std::process::Stdio;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use prowess_config::{McpServer, Reach};
+use prowess_config::{McpServer, McpTransport};
 use rmcp::RoleClient;
 use rmcp::transport::async_rw::AsyncRwTransport;
 use rustix::process::{Pid, Signal, kill_process_group};
@@ -15,6 +15,7 @@ use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::task::JoinHandle;
 
 use super::ClientPlace;
+use super::error::ConnectError;
 
 /// Maximum size of a message in bytes: the largest skill in Base64.
 const MAX_MESSAGE: usize = 24 * 1024 * 1024;
@@ -42,15 +43,18 @@ pub(crate) struct Program {
 pub(crate) type Pipes = AsyncRwTransport<RoleClient, ChildStdout, ChildStdin>;
 
 /// Starts a program.
-pub(crate) fn start(server: &McpServer, place: &ClientPlace) -> Result<(Program, Pipes), String> {
-    let Reach::Program {
+pub(crate) fn start(
+    server: &McpServer,
+    place: &ClientPlace,
+) -> Result<(Program, Pipes), ConnectError> {
+    let McpTransport::Program {
         command,
         args,
         env,
         cwd,
-    } = &server.reach
+    } = &server.transport
     else {
-        return Err("its configuration has no `command`".to_owned());
+        return Err(ConnectError::NoCommand);
     };
     let folder = cwd
         .as_ref()
@@ -69,15 +73,20 @@ pub(crate) fn start(server: &McpServer, place: &ClientPlace) -> Result<(Program,
         .kill_on_drop(true)
         .spawn()
         .map_err(|error| match error.kind() {
-            std::io::ErrorKind::NotFound => format!("program `{command}` not found"),
-            _ => format!("cannot start `{command}`: {error}"),
+            std::io::ErrorKind::NotFound => ConnectError::ProgramNotFound {
+                command: command.clone(),
+            },
+            _ => ConnectError::Spawn {
+                command: command.clone(),
+                why: error.to_string(),
+            },
         })?;
     let group = child
         .id()
         .and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
     let pipes = (child.stdout.take(), child.stdin.take(), child.stderr.take());
     let (Some(output), Some(input), Some(errors)) = pipes else {
-        return Err("cannot open its standard streams".to_owned());
+        return Err(ConnectError::Streams);
     };
     let stderr_tail = Arc::new(Mutex::default());
     let listener = Some(tokio::spawn(listen(errors, Arc::clone(&stderr_tail))));

@@ -19,7 +19,8 @@ use rmcp::model::{
 };
 use serde_json::{Value, json};
 
-use super::connection::{Link, LinkError};
+use super::connection::Link;
+use super::error::LinkError;
 
 /// Maximum number of tools of a server.
 const MAX_TOOLS: usize = 512;
@@ -94,7 +95,7 @@ pub(crate) async fn list(
                     tools.push(Arc::new(tool));
                     continue;
                 }
-                Ok(_) => "duplicate name".to_owned(),
+                Ok(_) => RemoteToolError::Duplicate,
                 Err(why) => why,
             };
             if left.len() < MAX_LEFT {
@@ -110,8 +111,21 @@ pub(crate) async fn list(
     Ok((tools, left))
 }
 
+/// Reason why a tool of a server is left out.
+#[derive(Debug, thiserror::Error)]
+enum RemoteToolError {
+    #[error("duplicate name")]
+    Duplicate,
+    #[error("its name must have 1 to {most} characters")]
+    Name { most: usize },
+    #[error("its schema is too large")]
+    SchemaSize,
+    #[error(transparent)]
+    Schema(#[from] SchemaFault),
+}
+
 impl RemoteTool {
-    fn new(link: &Arc<Link>, tool: &rmcp::model::Tool) -> Result<Self, String> {
+    fn new(link: &Arc<Link>, tool: &rmcp::model::Tool) -> Result<Self, RemoteToolError> {
         let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
         let own: String = tool
             .name
@@ -121,15 +135,15 @@ impl RemoteTool {
         let name = format!("mcp__{}__{own}", link.name());
         if own.is_empty() || name.len() > MAX_NAME {
             let most = MAX_NAME - (name.len() - own.len());
-            return Err(format!("its name must have 1 to {most} characters"));
+            return Err(RemoteToolError::Name { most });
         }
         let mut schema = Value::Object((*tool.input_schema).clone());
         let size = schema.to_string().len();
         if size > MAX_SCHEMA {
-            return Err("its schema is too large".to_owned());
+            return Err(RemoteToolError::SchemaSize);
         }
         sanitize_schema(&mut schema, 0);
-        let checks = Schema::new(&schema).map_err(|fault| fault.to_string())?;
+        let checks = Schema::new(&schema)?;
         let text = shorten(
             clean(tool.description.as_deref().unwrap_or_default()).trim(),
             MAX_DESCRIPTION,

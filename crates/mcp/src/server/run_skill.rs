@@ -5,7 +5,9 @@ use std::sync::Arc;
 use prowess_agent::Event;
 use prowess_catalog::Audience;
 use prowess_render::Arguments;
-use prowess_runtime::{Ending, Engine, Finished, RuntimeError, SkillRef, SubRun, Update, Watcher};
+use prowess_runtime::{
+    Ending, Engine, FinishedRun, RuntimeError, SkillRef, SubRun, Update, Watcher,
+};
 use prowess_tools::input::object;
 use prowess_tools::{Loaded, Tool, ToolAnswer, ToolContext, ToolError, ToolErrorKind};
 use rmcp::model::{CallToolResult, ContentBlock, ProgressNotificationParam};
@@ -182,7 +184,7 @@ async fn report(context: &RequestContext<RoleServer>, count: f64, message: Strin
     let _ = context.peer.notify_progress(progress).await;
 }
 
-fn told(finished: &Finished) -> CallToolResult {
+fn told(finished: &FinishedRun) -> CallToolResult {
     let nothing = Value::Null;
     let (outcome, value, text, is_error) = match &finished.ending {
         Ending::Submitted {

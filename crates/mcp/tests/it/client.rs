@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use prowess_catalog::{Scope, Visibility};
-use prowess_config::{McpServer, Reach};
+use prowess_config::{McpServer, McpTransport};
 use prowess_http::{Deadlines, HttpClient};
 use prowess_mcp::{Client, ClientPlace};
 use prowess_policy::{ApprovalAnswer, Effect, Gate, RuleSource};
@@ -77,7 +77,7 @@ impl Hostile {
         let path = |name: &str| self.folder.path().join(name).to_string_lossy().into_owned();
         McpServer {
             name: name.into(),
-            reach: Reach::Program {
+            transport: McpTransport::Program {
                 command: example("hostile").to_string_lossy().into_owned(),
                 args: vec![path("plan"), path("log")],
                 env: std::collections::BTreeMap::default(),
@@ -151,7 +151,7 @@ fn web(port: u16, token: &str) -> McpServer {
     let url = format!("http://127.0.0.1:{port}/mcp");
     McpServer {
         name: "web".into(),
-        reach: Reach::Web {
+        transport: McpTransport::Web {
             url,
             headers: headers.into(),
         },
@@ -605,7 +605,7 @@ fn failed_server_does_not_affect_others() {
         Hostile::honest(),
     );
     let none = McpServer {
-        reach: Reach::Program {
+        transport: McpTransport::Program {
             command: "/nothing/of/this/name".to_owned(),
             args: Vec::new(),
             env: std::collections::BTreeMap::default(),
@@ -668,7 +668,7 @@ fn programs_do_not_inherit_our_environment() {
     let seen = folder.path().join("env");
     let server = McpServer {
         name: "spy".into(),
-        reach: Reach::Program {
+        transport: McpTransport::Program {
             command: "/bin/sh".to_owned(),
             args: vec!["-c".to_owned(), format!("env > {}", seen.display())],
             env: [("OWN".to_owned(), "1".to_owned())].into(),

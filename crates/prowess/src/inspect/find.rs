@@ -10,7 +10,7 @@ use crate::inspect::skill::skill;
 const MOST_REASONS: usize = 6;
 
 /// Returns search results as a document. `has_more` is `true` if the list was truncated.
-pub fn found(
+pub fn search_results(
     catalog: &Catalog,
     query: &str,
     hits: &[(&SearchHit, &CatalogEntry)],

@@ -4,7 +4,7 @@ use prowess_catalog::{Catalog, CatalogChange, CatalogEntry, SkillVisibility};
 use prowess_registry::{ChangeSet, SourceFault};
 use serde_json::{Value, json};
 
-use crate::inspect::skill::{sight, skill};
+use crate::inspect::skill::{skill, visibility_word};
 
 /// Returns a list of skills as a document, with their visibility to models and users, and the
 /// skills that could not be read.
@@ -15,8 +15,8 @@ pub fn list<'a>(
 ) -> Value {
     let row = |(entry, model, people): (&CatalogEntry, SkillVisibility, SkillVisibility)| {
         let mut value = skill(catalog, entry);
-        value["model"] = json!(sight(model));
-        value["people"] = json!(sight(people));
+        value["model"] = json!(visibility_word(model));
+        value["people"] = json!(visibility_word(people));
         value
     };
     let fault = |fault: &SourceFault| {

@@ -12,14 +12,15 @@ mod skill;
 mod stats_and_prompt;
 mod why;
 
-pub use find::{found, reasons};
+pub use find::{reasons, search_results};
 pub use list::{changes, list};
 pub use permissions::{
-    Section, activation, activation_report, became, decision, ran, ran_report, rules, tools, trust,
-    trust_changes, trust_sections, trust_word, trusted,
+    TrustSection, activation, activation_report, command_run, command_run_report, decision,
+    describe_replacement, rules, tools, trust, trust_changes, trust_sections, trust_word,
+    trusted_skills,
 };
-pub use policy_jsonl::answer_lines;
+pub use policy_jsonl::decide_jsonl;
 pub use show::{Heading, Package};
-pub use skill::{from, sight, skill};
+pub use skill::{origin_text, skill, visibility_word};
 pub use stats_and_prompt::{index, usage};
-pub use why::{Answer, Question, SkillExplanation, why};
+pub use why::{SkillExplanation, WhyAnswer, WhyQuestion, why};

@@ -8,7 +8,7 @@ use prowess_render::Replacement;
 use prowess_sandbox::{Captured, CommandOutcome, End, LayerStatus, Stopped};
 use prowess_spec::tokens;
 use prowess_tools::{Activation, ToolSpec};
-use prowess_trust::{Entry, FileChange, TrustState, TrustSummary};
+use prowess_trust::{FileChange, TrustEntry, TrustState, TrustSummary};
 use serde_json::{Value, json};
 
 /// Returns a decision of the gate as a document, with the words of the parsed command.
@@ -105,7 +105,7 @@ pub fn trust(
 
 /// A section of the summary of what trusting a skill would allow.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Section {
+pub struct TrustSection {
     /// The title.
     pub title: &'static str,
     /// The lines; never empty.
@@ -115,7 +115,7 @@ pub struct Section {
 }
 
 /// Summarises what trusting a skill would allow. Empty sections are left out.
-pub fn trust_sections(changes: &[FileChange], summary: &TrustSummary) -> Vec<Section> {
+pub fn trust_sections(changes: &[FileChange], summary: &TrustSummary) -> Vec<TrustSection> {
     let grants = |unrestricted: bool| {
         let sound = summary.grants.iter().filter(|grant| grant.fault.is_none());
         let these = sound.filter(move |grant| grant.unrestricted == unrestricted);
@@ -157,7 +157,7 @@ pub fn trust_sections(changes: &[FileChange], summary: &TrustSummary) -> Vec<Sec
     ];
     let filled = all.into_iter().filter(|(_, lines, _)| !lines.is_empty());
     filled
-        .map(|(title, lines, alarming)| Section {
+        .map(|(title, lines, alarming)| TrustSection {
             title,
             lines,
             alarming,
@@ -166,21 +166,23 @@ pub fn trust_sections(changes: &[FileChange], summary: &TrustSummary) -> Vec<Sec
 }
 
 /// Returns the trusted skills as a document.
-pub fn trusted(entries: &[Entry]) -> Value {
+pub fn trusted_skills(entries: &[TrustEntry]) -> Value {
     let all: Vec<Value> = entries
         .iter()
         .map(|entry| match entry {
-            Entry::Record(record) => {
+            TrustEntry::Record(record) => {
                 json!({ "path": record.path, "digest": record.digest, "since": record.since })
             }
-            Entry::Damaged { path, why } => json!({ "record": path, "damaged": why }),
+            TrustEntry::Damaged { path, why } => {
+                json!({ "record": path, "damaged": why.to_string() })
+            }
         })
         .collect();
     json!({ "schema": "prowess.trust/1", "trusted": all })
 }
 
 /// Returns the outcome of a command as a document, with the state of the sandbox.
-pub fn ran(line: &str, outcome: &CommandOutcome) -> Value {
+pub fn command_run(line: &str, outcome: &CommandOutcome) -> Value {
     let (code, signal) = match outcome.end {
         End::Code(code) => (Some(code), None),
         End::Signal(signal) => (None, Some(signal)),
@@ -214,7 +216,7 @@ pub fn ran(line: &str, outcome: &CommandOutcome) -> Value {
 }
 
 /// Describes the replacement of a placeholder.
-pub fn became(became: Replacement) -> String {
+pub fn describe_replacement(became: Replacement) -> String {
     match became {
         Replacement::Value(bytes) => format!("a value of {bytes} bytes"),
         Replacement::Empty => "empty, no value".to_owned(),
@@ -246,7 +248,7 @@ pub fn activation(activation: &Activation) -> Value {
         "substitutions": activation.report.filled.iter().map(|filled| json!({
             "placeholder": filled.span.of(source),
             "offset": filled.span.start,
-            "became": became(filled.became),
+            "became": describe_replacement(filled.became),
         })).collect::<Vec<_>>(),
         "commands": activation.runs.iter().map(|run| json!({
             "command": run.command,
@@ -287,7 +289,7 @@ pub fn activation_report(activation: &Activation) -> Vec<String> {
         lines.push(format!(
             "  line {line}: `{}`: {}",
             filled.span.of(source),
-            became(filled.became)
+            describe_replacement(filled.became)
         ));
     }
     more(&mut lines, activation.report.filled.len(), "placeholder");
@@ -320,7 +322,7 @@ pub fn activation_report(activation: &Activation) -> Vec<String> {
 
 /// Describes the outcome of a command. The first line says how it ended; the others describe the
 /// sandbox and the output.
-pub fn ran_report(outcome: &CommandOutcome) -> Vec<String> {
+pub fn command_run_report(outcome: &CommandOutcome) -> Vec<String> {
     let end = match (outcome.stopped, outcome.end) {
         (Some(Stopped::Deadline), _) => "timed out".to_owned(),
         (Some(Stopped::Cancelled), _) => "cancelled".to_owned(),

@@ -36,7 +36,7 @@ struct Rules {
 }
 
 /// Writes one answer for each input line. An invalid line is answered with `deny`.
-pub fn answer_lines(mut input: impl BufRead, mut output: impl Write) -> std::io::Result<()> {
+pub fn decide_jsonl(mut input: impl BufRead, mut output: impl Write) -> std::io::Result<()> {
     let mut gates: HashMap<String, Arc<Gate>> = HashMap::new();
     let mut line = Vec::new();
     loop {
@@ -61,7 +61,7 @@ pub fn answer_lines(mut input: impl BufRead, mut output: impl Write) -> std::io:
 
 /// One output line.
 #[derive(Serialize)]
-struct Answer {
+struct WhyAnswer {
     id: Value,
     verdict: &'static str,
     reason: Box<str>,
@@ -69,8 +69,8 @@ struct Answer {
     words: Option<Vec<Vec<Box<str>>>>,
 }
 
-fn answer_line(line: &[u8], gates: &mut HashMap<String, Arc<Gate>>) -> Answer {
-    let refused = |id: Value, why: String| Answer {
+fn answer_line(line: &[u8], gates: &mut HashMap<String, Arc<Gate>>) -> WhyAnswer {
+    let refused = |id: Value, why: String| WhyAnswer {
         id,
         verdict: Verdict::Deny.as_str(),
         reason: why.into(),
@@ -109,7 +109,7 @@ fn answer_line(line: &[u8], gates: &mut HashMap<String, Arc<Gate>>) -> Answer {
         let of = |command: SimpleCommand| command.words.into_iter().map(|word| word.text).collect();
         script.commands.into_iter().map(of).collect()
     };
-    Answer {
+    WhyAnswer {
         id: case.id,
         verdict: decision.verdict.as_str(),
         reason: decision.reason,

@@ -27,7 +27,7 @@ pub fn skill(catalog: &Catalog, entry: &CatalogEntry) -> Value {
 }
 
 /// Returns the visibility of a skill as a word for JSON documents.
-pub fn sight(sight: SkillVisibility) -> &'static str {
+pub fn visibility_word(sight: SkillVisibility) -> &'static str {
     match sight {
         SkillVisibility::Full => "full",
         SkillVisibility::NameOnly => "name-only",
@@ -36,7 +36,7 @@ pub fn sight(sight: SkillVisibility) -> &'static str {
 }
 
 /// Returns the origin of a skill in short form: `project/claude`.
-pub fn from(entry: &CatalogEntry) -> String {
+pub fn origin_text(entry: &CatalogEntry) -> String {
     let origin = &entry.skill.id.origin;
     if origin.vendor.is_empty() {
         origin.scope.as_str().to_owned()

@@ -12,12 +12,12 @@ use prowess_search::SearchHit;
 use serde_json::{Value, json};
 
 use crate::inspect::find::reasons;
-use crate::inspect::skill::{from, sight, skill};
+use crate::inspect::skill::{origin_text, skill, visibility_word};
 
 /// A request to explain one skill.
 #[allow(missing_debug_implementations, reason = "it holds functions")]
 #[derive(Clone, Copy)]
-pub struct Question<'a> {
+pub struct WhyQuestion<'a> {
     /// All skills.
     pub catalog: &'a Catalog,
     /// The visibility of skills.
@@ -36,7 +36,7 @@ pub struct Question<'a> {
 
 /// One line of an explanation.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Answer {
+pub struct WhyAnswer {
     /// The topic, in one or two words.
     pub about: &'static str,
     /// The text.
@@ -47,7 +47,7 @@ pub struct Answer {
 #[derive(Debug)]
 pub struct SkillExplanation {
     /// Lines for people, one for each topic.
-    pub lines: Vec<Answer>,
+    pub lines: Vec<WhyAnswer>,
     /// Its visibility to models.
     pub model: SkillVisibility,
     person: SkillVisibility,
@@ -57,13 +57,13 @@ pub struct SkillExplanation {
 }
 
 /// Explains why a skill is listed, hidden or omitted from the prompt.
-pub fn why(question: &Question<'_>) -> SkillExplanation {
+pub fn why(question: &WhyQuestion<'_>) -> SkillExplanation {
     SkillExplanation::new(question)
 }
 
 impl SkillExplanation {
-    fn new(question: &Question<'_>) -> Self {
-        let Question {
+    fn new(question: &WhyQuestion<'_>) -> Self {
+        let WhyQuestion {
             catalog,
             policy,
             entry,
@@ -73,10 +73,10 @@ impl SkillExplanation {
         let model = CatalogView::new(catalog, policy, Audience::Model).visibility(entry);
         let person = CatalogView::new(catalog, policy, Audience::Person).visibility(entry);
         let mut answers = Vec::new();
-        let mut say = |about, text: String| answers.push(Answer { about, text });
+        let mut say = |about, text: String| answers.push(WhyAnswer { about, text });
         say(
             "place",
-            format!("{} ({})", show(&entry.skill.location), from(entry)),
+            format!("{} ({})", show(&entry.skill.location), origin_text(entry)),
         );
         if let Some(winner) = catalog.winner_over(entry) {
             say(
@@ -226,8 +226,8 @@ impl SkillExplanation {
             .map(|other| &other.skill.location)
             .collect();
         value["shadows"] = json!(shadows);
-        value["model"] = json!(sight(self.model));
-        value["people"] = json!(sight(self.person));
+        value["model"] = json!(visibility_word(self.model));
+        value["people"] = json!(visibility_word(self.person));
         value["prompt"] = json!(self.fate);
         value["rank"] = json!(
             self.rank
@@ -298,7 +298,7 @@ mod tests {
             ..Visibility::default()
         };
         let entry = catalog.resolve("greet").unwrap();
-        let made = why(&Question {
+        let made = why(&WhyQuestion {
             catalog: &catalog,
             policy: &policy,
             entry,
@@ -320,7 +320,7 @@ mod tests {
         let document = made.document(&catalog, entry);
         assert_eq!(document["schema"], "prowess.why/1");
         assert_eq!(document["name"], "greet");
-        assert_eq!(document["model"], sight(made.model));
+        assert_eq!(document["model"], visibility_word(made.model));
         made
     }
 

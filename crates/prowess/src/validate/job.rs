@@ -7,10 +7,10 @@ use prowess_diag::render::diff;
 use prowess_diag::{Applicability, Diagnostic, FileReport, FindingCounts, LineIndex};
 use prowess_lint::{LintRuleSet, LintSubject, check, fix};
 use prowess_registry::replace;
-use prowess_registry::{Found, Notice, WalkOptions, read_path, walk};
+use prowess_registry::{FoundSkill, ScanNotice, WalkOptions, read_path, walk};
 use prowess_spec::{PackageFacts, PackageListing, ReadFault, parse};
 
-use crate::validate::outcome::{Checked, FixedFile, Piece, ValidationOutcome};
+use crate::validate::outcome::{FileFindings, FixedFile, RuleFinding, ValidationOutcome};
 
 /// Maximum number of folders to open below a path. High, because a given path is checked
 /// completely.
@@ -18,7 +18,7 @@ const MAX_FOLDERS: usize = 2_000_000;
 
 /// Handling of findings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Action {
+pub enum ValidationAction {
     /// Reports them.
     Report,
     /// Fixes them, and reports those that remain.
@@ -29,26 +29,30 @@ pub enum Action {
 
 /// A validation job.
 #[derive(Clone, Debug)]
-pub struct Job {
+pub struct ValidationJob {
     /// The rules in force.
     pub rules: LintRuleSet,
     /// Handling of findings.
-    pub action: Action,
+    pub action: ValidationAction,
     /// Minimum applicability of a fix to be applied.
     pub least: Applicability,
 }
 
 /// Presents results. Called from several threads.
-pub trait Surface: Sync {
+pub trait Presenter: Sync {
     /// A finding in the form of the surface.
-    type Piece: Send;
+    type Finding: Send;
 
     /// Formats a path for display.
     fn path(&self, path: &Path) -> String;
 
     /// Converts a finding.
-    fn piece(&self, report: &FileReport, lines: &LineIndex, diagnostic: &Diagnostic)
-    -> Self::Piece;
+    fn present(
+        &self,
+        report: &FileReport,
+        lines: &LineIndex,
+        diagnostic: &Diagnostic,
+    ) -> Self::Finding;
 
     /// Returns `true` if a folder may contain no skill, such as `.agents/skills`.
     fn may_be_empty(&self, _folder: &Path) -> bool {
@@ -60,14 +64,18 @@ pub trait Surface: Sync {
 }
 
 /// Checks every skill at or below the paths. The outcome is deterministic, including its order.
-pub fn run<S: Surface>(job: &Job, paths: Vec<PathBuf>, surface: &S) -> ValidationOutcome<S::Piece> {
+pub fn run<S: Presenter>(
+    job: &ValidationJob,
+    paths: Vec<PathBuf>,
+    presenter: &S,
+) -> ValidationOutcome<S::Finding> {
     let places = paths
         .iter()
         .filter_map(|path| std::fs::canonicalize(path).ok())
         .collect();
     let run = Run {
         job,
-        surface,
+        presenter,
         places,
         outcome: Mutex::default(),
     };
@@ -85,7 +93,7 @@ pub fn run<S: Surface>(job: &Job, paths: Vec<PathBuf>, surface: &S) -> Validatio
 
 /// Outcome of checking a text that is not on disk.
 #[derive(Debug)]
-pub enum Text<P> {
+pub enum TextOutcome<P> {
     /// The text was checked, possibly with the changes that fixes would make.
     Checked(ValidationOutcome<P>),
     /// The text was fixed.
@@ -100,14 +108,19 @@ pub enum Text<P> {
 }
 
 /// Checks a text that is not on disk, such as standard input. `path` is its name in reports.
-pub fn check_text<S: Surface>(job: &Job, bytes: &[u8], path: &str, surface: &S) -> Text<S::Piece> {
+pub fn check_text<S: Presenter>(
+    job: &ValidationJob,
+    bytes: &[u8],
+    path: &str,
+    presenter: &S,
+) -> TextOutcome<S::Finding> {
     let package = PackageListing::default();
     let parsed = parse(bytes);
     let mut findings = check(
         &LintSubject::new(&parsed, &package).at_path(path),
         &job.rules,
     );
-    if job.action == Action::Fix {
+    if job.action == ValidationAction::Fix {
         let is_text = parsed.text.len() == bytes.len();
         let (text, diagnostics) =
             match fix::fix_all(bytes, &package, Some(path), &job.rules, job.least) {
@@ -121,7 +134,7 @@ pub fn check_text<S: Surface>(job: &Job, bytes: &[u8], path: &str, surface: &S) 
             text: shown,
             diagnostics,
         };
-        return Text::FixedFile {
+        return TextOutcome::FixedFile {
             text: is_text.then_some(text),
             report,
             counts,
@@ -129,17 +142,17 @@ pub fn check_text<S: Surface>(job: &Job, bytes: &[u8], path: &str, surface: &S) 
     }
     let run = Run {
         job,
-        surface,
+        presenter,
         places: Vec::new(),
         outcome: Mutex::default(),
     };
-    if job.action == Action::Diff {
+    if job.action == ValidationAction::Diff {
         run.mend(path.to_owned(), Path::new("-"), bytes, &package, findings);
     } else {
         fix::remove_inapplicable_fixes(parsed.text, &package, &job.rules, &mut findings);
         run.keep(Path::new("-"), path.to_owned(), Some(parsed.text), findings);
     }
-    Text::Checked(
+    TextOutcome::Checked(
         run.outcome
             .into_inner()
             .unwrap_or_else(PoisonError::into_inner),
@@ -147,16 +160,16 @@ pub fn check_text<S: Surface>(job: &Job, bytes: &[u8], path: &str, surface: &S) 
 }
 
 /// State shared by the threads.
-struct Run<'a, S: Surface> {
-    job: &'a Job,
-    surface: &'a S,
+struct Run<'a, S: Presenter> {
+    job: &'a ValidationJob,
+    presenter: &'a S,
     /// The canonical paths of the job. Nothing outside them is written.
     places: Vec<PathBuf>,
-    outcome: Mutex<ValidationOutcome<S::Piece>>,
+    outcome: Mutex<ValidationOutcome<S::Finding>>,
 }
 
-impl<S: Surface> Run<'_, S> {
-    fn walk(&self, paths: Vec<PathBuf>) -> Vec<Notice> {
+impl<S: Presenter> Run<'_, S> {
+    fn walk(&self, paths: Vec<PathBuf>) -> Vec<ScanNotice> {
         let mut folders = Vec::new();
         for path in paths {
             if !read_path(&path, &mut |found| self.check(found)) {
@@ -169,20 +182,20 @@ impl<S: Surface> Run<'_, S> {
         };
         let summary = walk(&folders, options, &|found| self.check(found));
         for notice in &summary.notices {
-            if let Notice::Unreadable { path, reason } = notice {
+            if let ScanNotice::Unreadable { path, reason } = notice {
                 self.unread(path, &ReadFault::Unreadable(reason.clone()));
             }
         }
         for (folder, &skills) in folders.iter().zip(&summary.by_root) {
             // If a part of the folder was skipped, it may contain a skill.
-            let is_cut = |notice: &Notice| match notice {
-                Notice::Unreadable { path, .. } | Notice::TooDeep { path } => {
+            let is_cut = |notice: &ScanNotice| match notice {
+                ScanNotice::Unreadable { path, .. } | ScanNotice::TooDeep { path } => {
                     path.starts_with(folder)
                 }
-                Notice::TooMany { root, .. } => root.starts_with(folder),
-                Notice::SeenBefore { .. } | Notice::Reserved { .. } => false,
+                ScanNotice::TooMany { root, .. } => root.starts_with(folder),
+                ScanNotice::SeenBefore { .. } | ScanNotice::Reserved { .. } => false,
             };
-            let is_missing = skills == 0 && !self.surface.may_be_empty(folder);
+            let is_missing = skills == 0 && !self.presenter.may_be_empty(folder);
             if is_missing && !summary.notices.iter().any(is_cut) {
                 self.unread(folder, &ReadFault::Missing);
             }
@@ -195,11 +208,11 @@ impl<S: Surface> Run<'_, S> {
         let package = PackageListing::default();
         let findings = check(&LintSubject::unread(&package, fault), &self.job.rules);
         self.lock().folders += usize::from(!findings.is_empty());
-        self.record(path, self.surface.path(path), None, findings);
+        self.record(path, self.presenter.path(path), None, findings);
     }
 
-    fn check(&self, found: Found<'_>) {
-        let path = self.surface.path(found.path);
+    fn check(&self, found: FoundSkill<'_>) {
+        let path = self.presenter.path(found.path);
         match found.bytes {
             Err(fault) => {
                 let findings = check(
@@ -220,7 +233,7 @@ impl<S: Surface> Run<'_, S> {
                         .as_ref()
                         .is_some_and(|fix| fix.applicability >= self.job.least)
                 };
-                if self.job.action != Action::Report && findings.iter().any(is_wanted) {
+                if self.job.action != ValidationAction::Report && findings.iter().any(is_wanted) {
                     self.mend(path, found.path, bytes, found.package, findings);
                 } else {
                     fix::remove_inapplicable_fixes(
@@ -233,7 +246,7 @@ impl<S: Surface> Run<'_, S> {
                 }
             }
         }
-        self.surface.step();
+        self.presenter.step();
     }
 
     fn mend(
@@ -255,7 +268,7 @@ impl<S: Surface> Run<'_, S> {
                 rules: fixed.applied,
                 diff: String::new(),
             };
-            if self.job.action == Action::Diff {
+            if self.job.action == ValidationAction::Diff {
                 fixed_file.diff = diff::unified(&path, text, &fixed.text);
             } else if let Err(error) =
                 replace::replace_file(file, &self.places, bytes, fixed.text.as_bytes())
@@ -268,7 +281,7 @@ impl<S: Surface> Run<'_, S> {
         self.keep(file, path, Some(&fixed.text), fixed.remaining);
     }
 
-    fn lock(&self) -> MutexGuard<'_, ValidationOutcome<S::Piece>> {
+    fn lock(&self) -> MutexGuard<'_, ValidationOutcome<S::Finding>> {
         self.outcome.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -290,15 +303,15 @@ impl<S: Surface> Run<'_, S> {
         };
         let lines = LineIndex::new(report.text());
         let counts = report.diagnostics.iter().collect();
-        let piece = |diagnostic: &Diagnostic| Piece {
+        let finding = |diagnostic: &Diagnostic| RuleFinding {
             rule: diagnostic.rule,
-            text: self.surface.piece(&report, &lines, diagnostic),
+            text: self.presenter.present(&report, &lines, diagnostic),
         };
-        let pieces = report.diagnostics.iter().map(piece).collect();
-        self.lock().files.push(Checked {
+        let findings = report.diagnostics.iter().map(finding).collect();
+        self.lock().files.push(FileFindings {
             file: file.to_owned(),
             counts,
-            pieces,
+            findings,
         });
     }
 }
@@ -315,12 +328,12 @@ mod tests {
     /// Keeps only the names of rules. Folders called `empty` may be empty.
     struct Rules;
 
-    impl Surface for Rules {
-        type Piece = &'static str;
+    impl Presenter for Rules {
+        type Finding = &'static str;
         fn path(&self, path: &Path) -> String {
             path.display().to_string()
         }
-        fn piece(&self, _: &FileReport, _: &LineIndex, found: &Diagnostic) -> &'static str {
+        fn present(&self, _: &FileReport, _: &LineIndex, found: &Diagnostic) -> &'static str {
             found.rule
         }
         fn may_be_empty(&self, folder: &Path) -> bool {
@@ -328,9 +341,9 @@ mod tests {
         }
     }
 
-    fn job(action: Action) -> Job {
+    fn job(action: ValidationAction) -> ValidationJob {
         let rules = LintRuleSet::new(LintProfile::ClaudeCode, None);
-        Job {
+        ValidationJob {
             rules,
             action,
             least: Applicability::Safe,
@@ -338,7 +351,7 @@ mod tests {
     }
 
     fn found(outcome: &ValidationOutcome<&'static str>) -> Vec<&'static str> {
-        outcome.pieces().map(|piece| piece.text).collect()
+        outcome.findings().map(|finding| finding.text).collect()
     }
 
     #[test]
@@ -348,19 +361,19 @@ mod tests {
         std::fs::create_dir(folder.path().join("pdf")).unwrap();
         std::fs::write(&file, BROKEN).unwrap();
         let paths = || vec![folder.path().to_owned()];
-        let reported = run(&job(Action::Report), paths(), &Rules);
+        let reported = run(&job(ValidationAction::Report), paths(), &Rules);
         assert_eq!(
             (found(&reported), reported.fixed()),
             (vec!["yaml-syntax"], 0)
         );
-        let shown = run(&job(Action::Diff), paths(), &Rules);
+        let shown = run(&job(ValidationAction::Diff), paths(), &Rules);
         assert!(
             shown.fixed_files[0].diff.contains("+description: 'Fills"),
             "{}",
             shown.fixed_files[0].diff
         );
         assert_eq!(std::fs::read_to_string(&file).unwrap(), BROKEN);
-        let fixed = run(&job(Action::Fix), paths(), &Rules);
+        let fixed = run(&job(ValidationAction::Fix), paths(), &Rules);
         assert_eq!((found(&fixed), fixed.fixed()), (vec![], 1));
         assert!(std::fs::read_to_string(&file).unwrap().contains("'Fills"));
     }
@@ -372,16 +385,16 @@ mod tests {
         for path in &paths {
             std::fs::create_dir(path).unwrap();
         }
-        let outcome = run(&job(Action::Report), paths.to_vec(), &Rules);
+        let outcome = run(&job(ValidationAction::Report), paths.to_vec(), &Rules);
         assert_eq!(outcome.by_rule(), [("missing-file", 1, 1)]);
         assert_eq!((outcome.extent().skills, outcome.extent().folders), (0, 1));
     }
 
     #[test]
     fn bytes_that_are_not_text_are_never_fixed() {
-        let fix = |bytes: &[u8]| match check_text(&job(Action::Fix), bytes, "-", &Rules) {
-            Text::FixedFile { text, counts, .. } => (text, counts.total()),
-            Text::Checked(_) => panic!("not fixed"),
+        let fix = |bytes: &[u8]| match check_text(&job(ValidationAction::Fix), bytes, "-", &Rules) {
+            TextOutcome::FixedFile { text, counts, .. } => (text, counts.total()),
+            TextOutcome::Checked(_) => panic!("not fixed"),
         };
         assert!(
             fix(BROKEN.as_bytes())

@@ -1,24 +1,24 @@
 //! Validates and fixes packages on disk.
 //!
 //! [`run`] reads every package at or below the given paths on several threads, runs the rules and
-//! optionally applies fixes. A [`Surface`] presents the findings: it converts each one immediately,
+//! optionally applies fixes. A [`Presenter`] presents the findings: it converts each one immediately,
 //! so that no text has to be kept.
 //!
 //! ```
 //! use std::path::Path;
 //!
-//! use prowess::validate::{Action, Job, Surface, run};
+//! use prowess::validate::{ValidationAction, ValidationJob, Presenter, run};
 //! use prowess_diag::{Applicability, Diagnostic, FileReport, LineIndex};
 //! use prowess_lint::{LintProfile, LintRuleSet};
 //!
 //! struct Rules;
 //!
-//! impl Surface for Rules {
-//!     type Piece = &'static str;
+//! impl Presenter for Rules {
+//!     type Finding = &'static str;
 //!     fn path(&self, path: &Path) -> String {
 //!         path.display().to_string()
 //!     }
-//!     fn piece(&self, _: &FileReport, _: &LineIndex, found: &Diagnostic) -> &'static str {
+//!     fn present(&self, _: &FileReport, _: &LineIndex, found: &Diagnostic) -> &'static str {
 //!         found.rule
 //!     }
 //! }
@@ -29,14 +29,14 @@
 //! #     folder.path().join("pdf/SKILL.md"),
 //! #     "---\nname: PDF\ndescription: Fills in forms. Use when there is one.\n---\nDo it.\n",
 //! # )?;
-//! let job = Job {
+//! let job = ValidationJob {
 //!     rules: LintRuleSet::new(LintProfile::Spec, None),
-//!     action: Action::Report,
+//!     action: ValidationAction::Report,
 //!     least: Applicability::Safe,
 //! };
 //! let outcome = run(&job, vec![folder.path().to_owned()], &Rules);
 //! assert_eq!(outcome.skills, 1);
-//! assert_eq!(outcome.files[0].pieces[0].text, "name-case");
+//! assert_eq!(outcome.files[0].findings[0].text, "name-case");
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
@@ -45,7 +45,7 @@ mod outcome;
 mod targets;
 mod watch;
 
-pub use job::{Action, Job, Surface, Text, check_text, run};
-pub use outcome::{Checked, FixedFile, Piece, ValidationOutcome};
+pub use job::{Presenter, TextOutcome, ValidationAction, ValidationJob, check_text, run};
+pub use outcome::{FileFindings, FixedFile, RuleFinding, ValidationOutcome};
 pub use targets::{distinct, visible_roots};
-pub use watch::Watch;
+pub use watch::PathWatch;

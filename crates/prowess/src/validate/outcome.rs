@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use prowess_diag::render::full::Extent;
 use prowess_diag::{FindingCounts, wording};
-use prowess_registry::Notice;
+use prowess_registry::ScanNotice;
 use prowess_registry::replace;
 
 /// The outcome of a validation job.
@@ -16,29 +16,29 @@ pub struct ValidationOutcome<P> {
     /// The number of folders with findings that are not skills.
     pub folders: usize,
     /// Files with findings, sorted by path.
-    pub files: Vec<Checked<P>>,
+    pub files: Vec<FileFindings<P>>,
     /// Files that were changed or would be changed, sorted by path.
     pub fixed_files: Vec<FixedFile>,
     /// Errors from writing files, which are unchanged.
     pub failures: Vec<replace::ReplaceError>,
     /// Paths that were skipped.
-    pub notices: Vec<Notice>,
+    pub notices: Vec<ScanNotice>,
 }
 
 /// The findings in one file, in the form of the surface. The text is not kept.
 #[derive(Debug)]
-pub struct Checked<P> {
+pub struct FileFindings<P> {
     /// The real path. Different files may have the same display form.
     pub file: PathBuf,
     /// The number of findings of each kind.
     pub counts: FindingCounts,
     /// One piece for each finding.
-    pub pieces: Vec<Piece<P>>,
+    pub findings: Vec<RuleFinding<P>>,
 }
 
 /// One finding.
 #[derive(Debug)]
-pub struct Piece<P> {
+pub struct RuleFinding<P> {
     /// The rule.
     pub rule: &'static str,
     /// The finding in the form of the surface.
@@ -147,8 +147,8 @@ impl<P> ValidationOutcome<P> {
     }
 
     /// Returns all findings, file by file.
-    pub fn pieces(&self) -> impl Iterator<Item = &Piece<P>> {
-        self.files.iter().flat_map(|file| &file.pieces)
+    pub fn findings(&self) -> impl Iterator<Item = &RuleFinding<P>> {
+        self.files.iter().flat_map(|file| &file.findings)
     }
 
     /// Returns the rules with their numbers of findings and files, most findings first.
@@ -156,11 +156,11 @@ impl<P> ValidationOutcome<P> {
         let mut counts: BTreeMap<&'static str, (usize, usize)> = BTreeMap::new();
         for file in &self.files {
             let mut seen: Vec<&str> = Vec::new();
-            for piece in &file.pieces {
-                let entry = counts.entry(piece.rule).or_default();
+            for finding in &file.findings {
+                let entry = counts.entry(finding.rule).or_default();
                 entry.0 += 1;
-                if !seen.contains(&piece.rule) {
-                    seen.push(piece.rule);
+                if !seen.contains(&finding.rule) {
+                    seen.push(finding.rule);
                     entry.1 += 1;
                 }
             }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use prowess_registry::fs::{nested, skill_folders};
-use prowess_registry::{Holds, Place};
+use prowess_registry::{Place, RootContents};
 
 /// Returns all existing folders that may contain skills.
 pub fn visible_roots(place: &Place) -> Vec<PathBuf> {
@@ -11,7 +11,7 @@ pub fn visible_roots(place: &Place) -> Vec<PathBuf> {
     skill_folders::roots(place)
         .into_iter()
         .chain(nested)
-        .filter(|root| root.holds == Holds::Skills && root.path.is_dir())
+        .filter(|root| root.holds == RootContents::Skills && root.path.is_dir())
         .map(|root| root.path)
         .collect()
 }

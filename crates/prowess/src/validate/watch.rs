@@ -3,17 +3,19 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use prowess_registry::{FileOptions, FileSource, Registry, Subscription, WatchOptions, Watching};
+use prowess_registry::{
+    FileOptions, FileSource, Registry, Subscription, WatchHandle, WatchOptions,
+};
 
 /// Watches paths until it is dropped.
 #[derive(Debug)]
-pub struct Watch {
+pub struct PathWatch {
     changes: Subscription,
-    _watching: Watching,
+    _watching: WatchHandle,
     _registry: Registry,
 }
 
-impl Watch {
+impl PathWatch {
     /// Starts watching.
     pub fn start(paths: Vec<PathBuf>, current: &Path) -> Self {
         let registry = Registry::default();

@@ -1,5 +1,6 @@
 //! Skills in folders: locations, discovery, reading and watching.
 
+mod broken_edit;
 mod entries;
 mod location;
 pub mod nested;

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use prowess_catalog::Scope;
 
-use super::skill_folders::{self, Holds, Place, Root, SKILL_FOLDERS};
-use super::walk::{Notice, SKIPPED};
+use super::skill_folders::{self, Place, RootContents, SKILL_FOLDERS, SkillRoot};
+use super::walk::{SKIPPED, ScanNotice};
 
 /// Maximum depth below the current folder.
 const MAX_DEPTH: usize = 6;
@@ -15,7 +15,7 @@ const MAX_ENTRIES: usize = 200_000;
 /// Returns the roots below the current folder, sorted by path. Searches only inside a repository:
 /// elsewhere the current folder could be a home folder or the whole disk. Ignored folders are not
 /// entered.
-pub fn nested_roots(place: &Place) -> (Vec<Root>, Vec<Notice>) {
+pub fn nested_roots(place: &Place) -> (Vec<SkillRoot>, Vec<ScanNotice>) {
     let mut roots = Vec::new();
     let current = &place.current;
     if skill_folders::repository(current).is_none()
@@ -48,7 +48,7 @@ pub fn nested_roots(place: &Place) -> (Vec<Root>, Vec<Notice>) {
     let mut notices = Vec::new();
     for (count, entry) in walk.enumerate() {
         if count >= MAX_ENTRIES {
-            notices.push(Notice::TooMany {
+            notices.push(ScanNotice::TooMany {
                 root: current.clone(),
                 limit: MAX_ENTRIES,
             });
@@ -70,7 +70,7 @@ pub fn nested_roots(place: &Place) -> (Vec<Root>, Vec<Notice>) {
     (roots, notices)
 }
 
-fn root_in(parent: &Path, vendor: &str, current: &Path) -> Option<Root> {
+fn root_in(parent: &Path, vendor: &str, current: &Path) -> Option<SkillRoot> {
     let folder = SKILL_FOLDERS
         .iter()
         .find(|folder| folder.split('/').next() == Some(vendor))?;
@@ -78,11 +78,11 @@ fn root_in(parent: &Path, vendor: &str, current: &Path) -> Option<Root> {
     let nested = super::location::escape(parent.strip_prefix(current).ok()?).into_string();
     // A vendor folder inside another one belongs to that agent.
     let inside_vendor = nested.split('/').any(|part| part.starts_with('.'));
-    (path.is_dir() && !inside_vendor).then(|| Root {
+    (path.is_dir() && !inside_vendor).then(|| SkillRoot {
         scope: Scope::Project,
         path,
         vendor: vendor.trim_start_matches('.').to_owned(),
         nested,
-        holds: Holds::Skills,
+        holds: RootContents::Skills,
     })
 }

@@ -38,7 +38,7 @@ const USUAL_FOLDERS: [&str; 8] = [
 /// A skill's folder on disk. Evaluated lazily: most skills are a single file, and most properties
 /// are never needed.
 #[derive(Debug)]
-pub struct OnDisk<'f> {
+pub struct PackageOnDisk<'f> {
     handle: BorrowedFd<'f>,
     /// Name of the folder inside the open one; `None` if it is the open folder itself.
     name: Option<&'f CStr>,
@@ -65,7 +65,7 @@ impl Inner {
     };
 }
 
-impl<'f> OnDisk<'f> {
+impl<'f> PackageOnDisk<'f> {
     /// Describes the open folder itself.
     pub(super) fn of(
         handle: BorrowedFd<'f>,
@@ -207,7 +207,7 @@ impl<'f> OnDisk<'f> {
     }
 }
 
-impl PackageFacts for OnDisk<'_> {
+impl PackageFacts for PackageOnDisk<'_> {
     fn folder(&self) -> Option<&str> {
         self.folder_name()
     }

@@ -11,14 +11,14 @@ use prowess_spec::{PackageFacts, PackageListing, ReadFault};
 use rustix::fs::{FileType, Mode, OFlags};
 use rustix::io::Errno;
 
-use super::package::OnDisk;
+use super::package::PackageOnDisk;
 
 /// File names of a skill, the canonical one first.
 pub const SKILL_FILES: [&str; 2] = ["SKILL.md", "skill.md"];
 
 /// A skill that was found.
 #[derive(Debug)]
-pub struct Found<'a> {
+pub struct FoundSkill<'a> {
     /// Path of its file, or of its folder if the file is missing.
     pub path: &'a Path,
     /// The content, or the reason why it could not be read.
@@ -32,10 +32,10 @@ pub struct Found<'a> {
     /// The skill's folder.
     pub package: &'a dyn PackageFacts,
     /// The same folder, if it is on disk.
-    pub disk: Option<&'a OnDisk<'a>>,
+    pub disk: Option<&'a PackageOnDisk<'a>>,
 }
 
-impl<'a> Found<'a> {
+impl<'a> FoundSkill<'a> {
     /// Creates a skill from a path given by the caller, not found by a walk.
     pub fn named(
         path: &'a Path,
@@ -58,7 +58,7 @@ impl<'a> Found<'a> {
 /// or a single Markdown file.
 ///
 /// Returns `false` if the path is a folder without SKILL.md, which may contain skills.
-pub fn read_path(path: &Path, visit: &mut dyn FnMut(Found<'_>)) -> bool {
+pub fn read_path(path: &Path, visit: &mut dyn FnMut(FoundSkill<'_>)) -> bool {
     let mut buffer = Vec::new();
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::DIRECTORY;
     let name = path.file_name().unwrap_or(path.as_os_str());
@@ -102,9 +102,9 @@ pub fn read_path(path: &Path, visit: &mut dyn FnMut(Found<'_>)) -> bool {
         ..PackageListing::default()
     };
     let (bytes, stamp) = split(bytes, &buffer);
-    visit(Found {
+    visit(FoundSkill {
         stamp,
-        ..Found::named(path, bytes, &package)
+        ..FoundSkill::named(path, bytes, &package)
     });
     true
 }
@@ -120,16 +120,16 @@ pub(super) fn read_named(
     name: Option<String>,
     file: &'static str,
     buffer: &mut Vec<u8>,
-    visit: &mut dyn FnMut(Found<'_>),
+    visit: &mut dyn FnMut(FoundSkill<'_>),
 ) {
     let bytes = read_file(folder, OsStr::new(file), buffer);
-    let package = OnDisk::of(folder, name, file);
+    let package = PackageOnDisk::of(folder, name, file);
     let (bytes, stamp) = split(bytes, buffer);
     let path = &path.join(file);
-    visit(Found {
+    visit(FoundSkill {
         stamp,
         disk: Some(&package),
-        ..Found::named(path, bytes, &package)
+        ..FoundSkill::named(path, bytes, &package)
     });
 }
 

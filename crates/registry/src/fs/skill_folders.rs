@@ -27,7 +27,7 @@ pub const COMMAND_FOLDERS: &[&str] = &[".claude/commands"];
 
 /// Content of a root.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Holds {
+pub enum RootContents {
     /// Folders with SKILL.md.
     Skills,
     /// Markdown files that are slash commands.
@@ -36,7 +36,7 @@ pub enum Holds {
 
 /// A folder that may contain skills.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Root {
+pub struct SkillRoot {
     /// Scope of the skills.
     pub scope: Scope,
     /// The folder, which may not exist.
@@ -46,11 +46,11 @@ pub struct Root {
     /// For a nested root, the folder of the project that it belongs to: `apps/web`.
     pub nested: String,
     /// Content of the folder.
-    pub holds: Holds,
+    pub holds: RootContents,
 }
 
-impl Root {
-    fn new(scope: Scope, base: &Path, folder: &str, holds: Holds) -> Self {
+impl SkillRoot {
+    fn new(scope: Scope, base: &Path, folder: &str, holds: RootContents) -> Self {
         let vendor = folder
             .strip_prefix('.')
             .and_then(|name| name.split('/').next());
@@ -71,7 +71,7 @@ impl Root {
             path,
             vendor,
             nested,
-            holds: Holds::Skills,
+            holds: RootContents::Skills,
         }
     }
 
@@ -107,12 +107,12 @@ pub struct Place {
 
 /// Returns all folders that may contain skills, highest precedence first. Nested folders of the
 /// project are not included: [`nested_roots`](super::nested::nested_roots) finds those.
-pub fn roots(place: &Place) -> Vec<Root> {
+pub fn roots(place: &Place) -> Vec<SkillRoot> {
     if let Some(only) = &place.only {
-        return vec![Root::bare(Scope::Extra, only.clone())];
+        return vec![SkillRoot::bare(Scope::Extra, only.clone())];
     }
-    let mut roots: Vec<Root> = Vec::new();
-    let mut add = |root: Root| {
+    let mut roots: Vec<SkillRoot> = Vec::new();
+    let mut add = |root: SkillRoot| {
         if !roots.iter().any(|known| known.path == root.path) {
             roots.push(root);
         }
@@ -129,11 +129,15 @@ pub fn roots(place: &Place) -> Vec<Root> {
         folders.push(main);
     }
     let vendor_roots = |scope, base: &Path| {
-        let skills = SKILL_FOLDERS.iter().map(|name| (name, Holds::Skills));
-        let commands = COMMAND_FOLDERS.iter().map(|name| (name, Holds::Commands));
-        let both: Vec<Root> = skills
+        let skills = SKILL_FOLDERS
+            .iter()
+            .map(|name| (name, RootContents::Skills));
+        let commands = COMMAND_FOLDERS
+            .iter()
+            .map(|name| (name, RootContents::Commands));
+        let both: Vec<SkillRoot> = skills
             .chain(commands)
-            .map(|(name, holds)| Root::new(scope, base, name, holds))
+            .map(|(name, holds)| SkillRoot::new(scope, base, name, holds))
             .collect();
         both
     };
@@ -143,11 +147,11 @@ pub fn roots(place: &Place) -> Vec<Root> {
             .for_each(&mut add);
     }
     for folder in &place.project_extra {
-        add(Root::bare(Scope::Project, place.current.join(folder)));
+        add(SkillRoot::bare(Scope::Project, place.current.join(folder)));
     }
     for folder in &place.extra {
         let path = place.current.join(folder);
-        add(Root::bare(Scope::Extra, path));
+        add(SkillRoot::bare(Scope::Extra, path));
     }
     if let Some(home) = &place.home {
         vendor_roots(Scope::User, home)
@@ -155,16 +159,16 @@ pub fn roots(place: &Place) -> Vec<Root> {
             .for_each(&mut add);
     }
     if let Some(config) = &place.config_home {
-        add(Root {
+        add(SkillRoot {
             vendor: "config".into(),
-            ..Root::new(Scope::User, config, "agents/skills", Holds::Skills)
+            ..SkillRoot::new(Scope::User, config, "agents/skills", RootContents::Skills)
         });
     }
     roots
 }
 
 /// Returns `true` if a folder is one of the roots.
-pub(super) fn contains(roots: &[Root], path: &Path) -> bool {
+pub(super) fn contains(roots: &[SkillRoot], path: &Path) -> bool {
     roots.iter().any(|root| root.path == path)
 }
 

@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use super::walk::{Notice, SKIPPED};
+use super::walk::{SKIPPED, ScanNotice};
 use prowess_diag::wording::io_reason;
 
 /// Maximum folder depth.
@@ -16,7 +16,7 @@ const MAX_FOLDERS: usize = 2_000;
 const MAX_FILES: usize = 20_000;
 
 /// Returns the command files below a folder with their names, sorted by path.
-pub fn command_files(root: &Path) -> (Vec<(PathBuf, String)>, Vec<Notice>) {
+pub fn command_files(root: &Path) -> (Vec<(PathBuf, String)>, Vec<ScanNotice>) {
     let mut finder = Finder {
         root,
         found: Vec::new(),
@@ -30,14 +30,14 @@ pub fn command_files(root: &Path) -> (Vec<(PathBuf, String)>, Vec<Notice>) {
 struct Finder<'r> {
     root: &'r Path,
     found: Vec<(PathBuf, String)>,
-    notices: Vec<Notice>,
+    notices: Vec<ScanNotice>,
     /// Folders already entered, to stop link cycles.
     seen: BTreeSet<(u64, u64)>,
 }
 
 impl Finder<'_> {
     fn folder(&mut self, folder: &Path, prefix: &str, depth: usize) {
-        let unreadable = |error: &std::io::Error| Notice::Unreadable {
+        let unreadable = |error: &std::io::Error| ScanNotice::Unreadable {
             path: folder.to_owned(),
             reason: io_reason(error).to_lowercase(),
         };
@@ -47,17 +47,17 @@ impl Finder<'_> {
         };
         if self.seen.len() >= MAX_FOLDERS {
             let limit = MAX_FOLDERS;
-            return self.notices.push(Notice::TooMany {
+            return self.notices.push(ScanNotice::TooMany {
                 root: self.root.to_owned(),
                 limit,
             });
         }
         if !self.seen.insert(id) {
-            return self.notices.push(Notice::SeenBefore {
+            return self.notices.push(ScanNotice::SeenBefore {
                 path: folder.to_owned(),
             });
         }
-        let too_many = || Notice::TooMany {
+        let too_many = || ScanNotice::TooMany {
             root: self.root.to_owned(),
             limit: MAX_FILES,
         };
@@ -87,7 +87,7 @@ impl Finder<'_> {
             }
             if path.is_dir() {
                 if depth + 1 >= MAX_DEPTH {
-                    self.notices.push(Notice::TooDeep {
+                    self.notices.push(ScanNotice::TooDeep {
                         path: folder.to_owned(),
                     });
                 } else {

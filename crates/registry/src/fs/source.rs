@@ -7,14 +7,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use prowess_catalog::{Scope, Skill, SkillForm, SkillId, SkillLocation as SkillPlace, SkillOrigin};
 use prowess_diag::wording::io_reason;
-use prowess_spec::problem::ProblemKind;
 use prowess_spec::sidecar::{SIDECAR_PATH, Sidecar};
-use prowess_spec::{ParsedSkill, ReadFault, parse};
+use prowess_spec::{ReadFault, parse};
 
+use super::broken_edit::is_usable;
 use super::location::{below, escape, folder_of, id_path, unescape};
-use super::read::{self, Found, read_path};
-use super::skill_folders::{self, Holds, Place, Root};
-use super::walk::{Notice, Seen, Visit, WalkOptions, walk_with};
+use super::read::{self, FoundSkill, read_path};
+use super::skill_folders::{self, Place, RootContents, SkillRoot};
+use super::walk::{ScanNotice, Seen, Visit, WalkOptions, walk_with};
 use super::{nested, slash_commands};
 use crate::cache::{Cache, was_at_rest};
 use crate::digest::FactKind;
@@ -74,7 +74,7 @@ pub(crate) struct Rescan {
 /// A root that exists.
 #[derive(Debug)]
 struct Prepared {
-    root: Root,
+    root: SkillRoot,
     origin: Arc<SkillOrigin>,
     real: PathBuf,
 }
@@ -121,11 +121,11 @@ impl FileSource {
     }
 
     /// Returns all roots, including ones that do not exist.
-    pub fn roots(&self) -> Vec<Root> {
+    pub fn roots(&self) -> Vec<SkillRoot> {
         self.all_roots().0
     }
 
-    fn all_roots(&self) -> (Vec<Root>, Vec<Notice>) {
+    fn all_roots(&self) -> (Vec<SkillRoot>, Vec<ScanNotice>) {
         let mut roots = skill_folders::roots(&self.place);
         if !self.options.nested || self.place.only.is_some() {
             return (roots, Vec::new());
@@ -136,13 +136,13 @@ impl FileSource {
         let new = found
             .into_iter()
             .filter(|new| !skill_folders::contains(&roots, &new.path));
-        let new: Vec<Root> = new.collect();
+        let new: Vec<SkillRoot> = new.collect();
         roots.splice(at..at, new);
         (roots, notices)
     }
 
     /// Returns the roots that exist, each real folder once. Missing roots are not reported.
-    fn prepare(&self) -> (Vec<Prepared>, Vec<Notice>) {
+    fn prepare(&self) -> (Vec<Prepared>, Vec<ScanNotice>) {
         let (roots, mut notices) = self.all_roots();
         let mut prepared: Vec<Prepared> = Vec::new();
         let mut orders = Orders::default();
@@ -155,7 +155,7 @@ impl FileSource {
                 Ok(real) => real,
                 Err(error) => {
                     let (path, reason) = (root.path, io_reason(error).to_lowercase());
-                    notices.push(Notice::Unreadable { path, reason });
+                    notices.push(ScanNotice::Unreadable { path, reason });
                     continue;
                 }
             };
@@ -163,7 +163,7 @@ impl FileSource {
                 .iter()
                 .any(|other| other.real == real && other.root.holds == root.holds)
             {
-                notices.push(Notice::SeenBefore { path: root.path });
+                notices.push(ScanNotice::SeenBefore { path: root.path });
                 continue;
             }
             let origin = root.origin(self.options.first_order + order);
@@ -217,7 +217,7 @@ impl FileSource {
                 .iter()
                 .find(|(_, origin)| *origin == skill.id.origin)?;
             let prepared = [Prepared {
-                root: Root::bare(skill.id.origin.scope, root.clone()),
+                root: SkillRoot::bare(skill.id.origin.scope, root.clone()),
                 origin: Arc::clone(origin),
                 real: root.clone(),
             }];
@@ -254,26 +254,26 @@ impl FileSource {
         Some(rescan)
     }
 
-    fn collect(&self, collector: &Collector<'_>) -> Vec<Notice> {
+    fn collect(&self, collector: &Collector<'_>) -> Vec<ScanNotice> {
         let mut notices = Vec::new();
         let mut folders = Vec::new();
         let mut indices = Vec::new();
         for (index, prepared) in collector.roots.iter().enumerate() {
             let path = &prepared.root.path;
             match prepared.root.holds {
-                Holds::Commands => {
+                RootContents::Commands => {
                     let (files, mut found) = slash_commands::command_files(path);
                     notices.append(&mut found);
                     for (file, name) in files {
                         collector.single_file(index, &file, SkillForm::Command, Some(&name));
                     }
                 }
-                Holds::Skills if path.is_dir() => {
+                RootContents::Skills if path.is_dir() => {
                     folders.push(path.clone());
                     indices.push(index);
                 }
                 // An explicitly named Markdown file is a skill.
-                Holds::Skills => {
+                RootContents::Skills => {
                     let stem = path
                         .file_stem()
                         .map(|stem| stem.to_string_lossy().into_owned());
@@ -427,7 +427,7 @@ impl Orders {
     /// Maximum number of roots per scope.
     const ROOM: usize = 100_000;
 
-    fn of(&mut self, root: &Root) -> usize {
+    fn of(&mut self, root: &SkillRoot) -> usize {
         if !root.nested.is_empty() {
             // Skills of different nested folders never share a name; within one folder the table
             // decides.
@@ -573,7 +573,7 @@ impl Visit for Walking<'_> {
         number.inspect(|number| cache.keep(*number)).is_some()
     }
 
-    fn visit(&self, found: Found<'_>) {
+    fn visit(&self, found: FoundSkill<'_>) {
         self.collector.skill(self.root(found.root), &found);
     }
 }
@@ -645,14 +645,14 @@ impl Collector<'_> {
         is_theirs && first.eq_ignore_ascii_case("synced")
     }
 
-    fn skill(&self, root: usize, found: &Found<'_>) {
+    fn skill(&self, root: usize, found: &FoundSkill<'_>) {
         let prepared = &self.roots[root];
         let folder = folder_of(found.path);
         let inner = below(folder, &prepared.root.path);
         let location = escape(found.path);
         if self.is_reserved(root, inner) {
             let path = folder.to_owned();
-            return self.lock().notices.push(Notice::Reserved { path });
+            return self.lock().notices.push(ScanNotice::Reserved { path });
         }
         self.results(found.thread).count(root);
         if self.is_link_to_outside(root, found.path) {
@@ -662,7 +662,9 @@ impl Collector<'_> {
             Ok(bytes) => *bytes,
             Err(fault) => return self.fault(root, location, SourceFaultKind::Read(fault.clone())),
         };
-        let sidecar = found.disk.and_then(super::package::OnDisk::read_sidecar);
+        let sidecar = found
+            .disk
+            .and_then(super::package::PackageOnDisk::read_sidecar);
         let place = SkillPlace {
             id: SkillId {
                 origin: Arc::clone(&prepared.origin),
@@ -780,24 +782,4 @@ impl Collector<'_> {
             kept: last.is_some(),
         });
     }
-}
-
-/// Returns `true` if a text may replace a valid one: not empty, not truncated in the frontmatter,
-/// not unreadable.
-fn is_usable(parsed: &ParsedSkill<'_>) -> bool {
-    // Most commands and some skills have no frontmatter at all; incomplete frontmatter is an error.
-    let may_lack = !"---".starts_with(parsed.text.trim());
-    let is_fatal = |kind: &ProblemKind| {
-        matches!(kind, ProblemKind::FrontmatterMissing if !may_lack)
-            || matches!(
-                kind,
-                ProblemKind::NotUtf8
-                    | ProblemKind::Nul
-                    | ProblemKind::FrontmatterUnclosed
-                    | ProblemKind::FrontmatterTooLarge { .. }
-                    | ProblemKind::NotMapping { .. }
-                    | ProblemKind::YamlInvalid { .. }
-            )
-    };
-    !parsed.text.trim().is_empty() && !parsed.problems.iter().any(|found| is_fatal(&found.kind))
 }

@@ -16,8 +16,8 @@ use prowess_spec::sidecar::SIDECAR_PATH;
 use rustix::fs::{FileType, Mode, OFlags};
 
 use super::entries::{self, Entry};
-use super::package::OnDisk;
-use super::read::{self, Found};
+use super::package::PackageOnDisk;
+use super::read::{self, FoundSkill};
 
 /// Folders that are never entered.
 pub const SKIPPED: &[&str] = &[
@@ -72,7 +72,7 @@ impl Default for WalkOptions {
 
 /// Something that was skipped, with the reason.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Notice {
+pub enum ScanNotice {
     /// A folder that cannot be read.
     Unreadable {
         /// The folder.
@@ -104,7 +104,7 @@ pub enum Notice {
     },
 }
 
-impl Notice {
+impl ScanNotice {
     /// Formats the notice; `show` formats paths.
     pub fn explain(&self, show: &dyn Fn(&Path) -> String) -> String {
         match self {
@@ -134,13 +134,13 @@ impl Notice {
 
 /// Summary of a walk.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Summary {
+pub struct WalkSummary {
     /// Number of skills found.
     pub skills: usize,
     /// Number of skills found below each root, in the order of the roots.
     pub by_root: Vec<usize>,
     /// Skipped folders, sorted.
-    pub notices: Vec<Notice>,
+    pub notices: Vec<ScanNotice>,
 }
 
 /// Receives each skill found by a walk.
@@ -157,7 +157,7 @@ pub trait Visit: Sync {
     }
 
     /// Receives a skill that was read.
-    fn visit(&self, found: Found<'_>);
+    fn visit(&self, found: FoundSkill<'_>);
 }
 
 /// A skill that was found but not read yet.
@@ -176,10 +176,10 @@ pub struct Seen<'a> {
 }
 
 /// Adapts a closure to a visitor that knows no skills.
-struct ClosureVisitor<'v>(&'v (dyn Fn(Found<'_>) + Sync));
+struct ClosureVisitor<'v>(&'v (dyn Fn(FoundSkill<'_>) + Sync));
 
 impl Visit for ClosureVisitor<'_> {
-    fn visit(&self, found: Found<'_>) {
+    fn visit(&self, found: FoundSkill<'_>) {
         (self.0)(found);
     }
 }
@@ -189,17 +189,17 @@ impl Visit for ClosureVisitor<'_> {
 pub fn walk(
     roots: &[PathBuf],
     options: WalkOptions,
-    visit: &(dyn Fn(Found<'_>) + Sync),
-) -> Summary {
+    visit: &(dyn Fn(FoundSkill<'_>) + Sync),
+) -> WalkSummary {
     start(roots, options, &ClosureVisitor(visit), false)
 }
 
 /// Like [`walk`], for a visitor that may already know some skills and that keeps the skills.
-pub fn walk_with(roots: &[PathBuf], options: WalkOptions, visit: &dyn Visit) -> Summary {
+pub fn walk_with(roots: &[PathBuf], options: WalkOptions, visit: &dyn Visit) -> WalkSummary {
     start(roots, options, visit, true)
 }
 
-fn start(roots: &[PathBuf], options: WalkOptions, visit: &dyn Visit, keeps: bool) -> Summary {
+fn start(roots: &[PathBuf], options: WalkOptions, visit: &dyn Visit, keeps: bool) -> WalkSummary {
     let walker = Walker {
         options,
         visit,
@@ -330,7 +330,7 @@ struct Queue {
 /// Results and links that are handled after all threads are done.
 #[derive(Default)]
 struct Late {
-    notices: Vec<Notice>,
+    notices: Vec<ScanNotice>,
     links: Vec<(PathBuf, usize, Arc<Budget>)>,
     /// Device and inode of every skill folder found, to recognize links to them.
     seen: Vec<Id>,
@@ -417,7 +417,7 @@ impl Folders<'_> {
             return ControlFlow::Continue(());
         }
         if self.depth >= self.walker.options.max_depth {
-            worker.late.notices.push(Notice::TooDeep {
+            worker.late.notices.push(ScanNotice::TooDeep {
                 path: self.path.to_owned(),
             });
             return ControlFlow::Break(());
@@ -528,7 +528,7 @@ impl Walker<'_> {
         let granted = job.budget.take(job.names.ends.len());
         if granted < job.names.ends.len() {
             let root = job.budget.root.clone();
-            worker.late.notices.push(Notice::TooMany {
+            worker.late.notices.push(ScanNotice::TooMany {
                 root,
                 limit: job.budget.limit,
             });
@@ -609,10 +609,10 @@ impl Walker<'_> {
         let path = job.join(path, file);
         late.seen.extend(id);
         *skills += 1;
-        let package = OnDisk::inside(parent, name);
+        let package = PackageOnDisk::inside(parent, name);
         let (bytes, stamp) = read::split(bytes, buffer);
         let (root, thread, disk) = (job.budget.index, *thread, Some(&package));
-        self.visit.visit(Found {
+        self.visit.visit(FoundSkill {
             path,
             bytes,
             stamp,
@@ -654,7 +654,7 @@ impl Walker<'_> {
                 file,
                 &mut worker.buffer,
                 &mut |found| {
-                    self.visit.visit(Found {
+                    self.visit.visit(FoundSkill {
                         root,
                         thread,
                         ..found
@@ -713,7 +713,7 @@ impl Walker<'_> {
                 .as_ref()
                 .is_some_and(|known| known.contains(&id))
             {
-                late.notices.push(Notice::SeenBefore { path });
+                late.notices.push(ScanNotice::SeenBefore { path });
                 continue;
             }
             drop(late);
@@ -738,7 +738,7 @@ impl Walker<'_> {
         }
     }
 
-    fn finish(self, by_root: Vec<usize>) -> Summary {
+    fn finish(self, by_root: Vec<usize>) -> WalkSummary {
         let late = self
             .late
             .into_inner()
@@ -746,7 +746,7 @@ impl Walker<'_> {
         let mut notices = late.notices;
         notices.sort();
         notices.dedup();
-        Summary {
+        WalkSummary {
             skills: by_root.iter().sum(),
             by_root,
             notices,
@@ -799,8 +799,8 @@ impl Drop for Working<'_> {
     }
 }
 
-fn unreadable(path: &Path, error: rustix::io::Errno) -> Notice {
-    Notice::Unreadable {
+fn unreadable(path: &Path, error: rustix::io::Errno) -> ScanNotice {
+    ScanNotice::Unreadable {
         path: path.to_owned(),
         reason: io_reason(std::io::Error::from(error)).to_lowercase(),
     }

@@ -70,7 +70,7 @@ pub enum WatchMode {
 
 /// A running watcher. Dropping it stops watching.
 #[derive(Debug)]
-pub struct Watching {
+pub struct WatchHandle {
     inbox: Arc<Inbox>,
     thread: Option<JoinHandle<()>>,
 }
@@ -107,7 +107,7 @@ enum Meaning {
 
 impl Registry {
     /// Watches the folders of this registry until the result is dropped.
-    pub fn watch(&self, options: WatchOptions) -> Watching {
+    pub fn watch(&self, options: WatchOptions) -> WatchHandle {
         let inbox = Arc::<Inbox>::default();
         let mut watch = Watch {
             registry: self.clone(),
@@ -124,11 +124,11 @@ impl Registry {
             let reason = "cannot start a thread".to_owned();
             inbox.lock().mode = Some(WatchMode::Polling { reason });
         }
-        Watching { inbox, thread }
+        WatchHandle { inbox, thread }
     }
 }
 
-impl Watching {
+impl WatchHandle {
     /// Returns how changes are detected.
     pub fn mode(&self) -> WatchMode {
         self.inbox.lock().mode.clone().unwrap_or(WatchMode::Events)
@@ -145,7 +145,7 @@ impl Watching {
     }
 }
 
-impl Drop for Watching {
+impl Drop for WatchHandle {
     fn drop(&mut self) {
         self.inbox.lock().stop = true;
         self.inbox.wake.notify_all();

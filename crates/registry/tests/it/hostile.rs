@@ -4,7 +4,9 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
 use prowess_catalog::{Catalog, Precedence, changes};
-use prowess_registry::{FileOptions, FileSource, Known, Notice, Place, SkillSource, WatchOptions};
+use prowess_registry::{
+    FileOptions, FileSource, Known, Place, ScanNotice, SkillSource, WatchOptions,
+};
 
 use crate::support::{World, catalog, fifo, names, only, registry, text};
 
@@ -216,7 +218,7 @@ fn endless_tree_is_truncated_and_reported() {
     world.skill("skills/good");
     let scan = world.scan_only("skills");
     assert_eq!(world.locations(&scan), ["skills/good/SKILL.md"]);
-    let [Notice::TooDeep { path }] = &*scan.notices else {
+    let [ScanNotice::TooDeep { path }] = &*scan.notices else {
         panic!("{:?}", scan.notices)
     };
     assert!(path.ends_with("folder/folder/folder/folder/folder/folder"));

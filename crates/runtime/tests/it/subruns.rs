@@ -41,7 +41,7 @@ pub(crate) const TESTS: Tests = tests! {
     case_126_named_arguments_reach_forked_skill
 };
 
-fn run(engine: &Engine, sub: SubRun) -> Result<prowess_runtime::Finished, RuntimeError> {
+fn run(engine: &Engine, sub: SubRun) -> Result<prowess_runtime::FinishedRun, RuntimeError> {
     wait(engine.run_skill(sub, &never()))
 }
 

@@ -1,7 +1,7 @@
 //! Typed results: `submit`, validation, and the schemas of different callers.
 
 use prowess_agent::{Event, Reply, RunLimit, StopReason};
-use prowess_runtime::{Ending, Engine, Finished, RuntimeError, SkillRef, SubRun, Task};
+use prowess_runtime::{Ending, Engine, FinishedRun, RuntimeError, SkillRef, SubRun, Task};
 use serde_json::{Value, json};
 
 use crate::harness::{Tests, tests};
@@ -39,7 +39,7 @@ fn world() -> World {
     world
 }
 
-fn run(engine: &Engine, schema: Value) -> Result<Finished, RuntimeError> {
+fn run(engine: &Engine, schema: Value) -> Result<FinishedRun, RuntimeError> {
     let sub = SubRun {
         result: Some(schema),
         ..SubRun::new(SkillRef::Name("sum".into()))

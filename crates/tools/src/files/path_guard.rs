@@ -10,7 +10,7 @@ use std::io::ErrorKind;
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Component, Path, PathBuf};
 
-use crate::{Judging, Loaded, ToolContext, ToolError, ToolErrorKind};
+use crate::{AgentPermissions, Loaded, ToolContext, ToolError, ToolErrorKind};
 use prowess_catalog::SkillForm;
 use prowess_diag::sanitize;
 use prowess_diag::wording::{shorten, tick};
@@ -194,7 +194,12 @@ impl<'w> PathGuard<'w> {
     }
 
     /// Returns the decision of the gate about a resolved path.
-    pub(crate) fn judge(&self, judging: &Judging<'_>, action: FileAction, real: &Path) -> Decision {
+    pub(crate) fn judge(
+        &self,
+        judging: &AgentPermissions<'_>,
+        action: FileAction,
+        real: &Path,
+    ) -> Decision {
         let plain = real.to_string_lossy();
         let spelled = self.spelled(real);
         let decision = judge(judging, action, &spelled);
@@ -352,7 +357,7 @@ fn gate_action(action: FileAction, path: &str) -> GateAction<'_> {
     }
 }
 
-fn judge(judging: &Judging<'_>, action: FileAction, path: &str) -> Decision {
+fn judge(judging: &AgentPermissions<'_>, action: FileAction, path: &str) -> Decision {
     judging.judge(&gate_action(action, path))
 }
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::{Judging, Loaded, ToolContext, ToolError, ToolErrorKind};
+use crate::{AgentPermissions, Loaded, ToolContext, ToolError, ToolErrorKind};
 use globset::{GlobBuilder, GlobMatcher};
 use ignore::WalkBuilder;
 use prowess_diag::wording::{count, tick};
@@ -30,7 +30,7 @@ const RULES: &[&str] = &[".gitignore", ".ignore", ".git/info/exclude"];
 #[derive(Debug)]
 pub(crate) struct Search<'w> {
     pub(crate) guard: PathGuard<'w>,
-    judging: Judging<'w>,
+    judging: AgentPermissions<'w>,
     resolved: ResolvedPath,
     end: Instant,
     /// The rule of the prompt that the user approved, if there was one.

@@ -158,7 +158,10 @@ fn content_changed_during_the_prompt_is_not_replaced() {
         let path = format!("repo/{}", input["path"].as_str().unwrap());
         context.services.approver = Arc::new(Meddles(world.path(&path)));
         let text = told(&context, tool, &input);
-        assert!(text.contains("changed during this call"), "{tool} {path}: {text}");
+        assert!(
+            text.contains("changed during this call"),
+            "{tool} {path}: {text}"
+        );
         assert_eq!(world.get(&path), "theirs");
     }
     assert_eq!(world.names("repo"), ["f", "g"]);

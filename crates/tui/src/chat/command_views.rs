@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use prowess::agent::{Spent, StampedEvent};
-use prowess::inspect::{self, from};
+use prowess::inspect::{self, origin_text};
 use prowess::rank::{self, RankedSkill};
 use prowess::traits::ModelInfo;
 use prowess::traits::usage::UsageQuery;
@@ -67,7 +67,7 @@ pub(crate) fn skills(context: &ToolContext, active: &[(Box<str>, u64)]) -> View 
         };
         rows.push(vec![
             clean(&name),
-            clean(&from(entry)),
+            clean(&origin_text(entry)),
             state,
             loaded.map_or(String::new(), |(_, tokens)| {
                 format!(
@@ -167,7 +167,7 @@ pub(crate) fn why_skill(
     let workspace = &context.settings.paths.workspace;
     let home =
         Some(context.settings.paths.home.as_path()).filter(|home| !home.as_os_str().is_empty());
-    let why = inspect::why(&inspect::Question {
+    let why = inspect::why(&inspect::WhyQuestion {
         catalog: &catalog,
         policy: &context.settings.visibility,
         entry,

@@ -5,7 +5,7 @@ use std::path::Path;
 use prowess_catalog::{Scope, SkillOrigin};
 use prowess_diag::wording;
 use prowess_policy::profile::Strength;
-use prowess_registry::{Notice, Registry, WatchMode, WatchOptions};
+use prowess_registry::{Registry, ScanNotice, WatchMode, WatchOptions};
 use prowess_sandbox::{Runner, SelfTest, Trial};
 
 /// Maximum number of unreadable skills that are listed.
@@ -93,9 +93,9 @@ pub(super) fn folders(registry: &Registry, show: &dyn Fn(&Path) -> String) -> Ve
         .collect();
     for notice in &registry.report().notices {
         let state = match notice {
-            Notice::Unreadable { .. } | Notice::TooMany { .. } => State::Bad,
-            Notice::TooDeep { .. } | Notice::Reserved { .. } => State::Odd,
-            Notice::SeenBefore { .. } => State::Good,
+            ScanNotice::Unreadable { .. } | ScanNotice::TooMany { .. } => State::Bad,
+            ScanNotice::TooDeep { .. } | ScanNotice::Reserved { .. } => State::Odd,
+            ScanNotice::SeenBefore { .. } => State::Good,
         };
         checks.push(Check::new("folder", state, notice.explain(show)));
     }
