@@ -116,6 +116,25 @@ pub fn skip(reason: impl Into<String>) -> ! {
     resume_unwind(Box::new(Skip(reason.into())))
 }
 
+/// Skips the current test like [`skip`]. Fails it instead if the variable `required_by` is `1`.
+pub fn skip_unless_required(reason: &str, required_by: &str) -> ! {
+    assert_not_required(reason, required_by);
+    skip(reason)
+}
+
+/// Prints that a part of the current test does not run. Fails the test if the variable `required_by`
+/// is `1`.
+#[expect(clippy::print_stderr, reason = "no skip is silent")]
+pub fn not_run(what: &str, required_by: &str) {
+    assert_not_required(what, required_by);
+    eprintln!("NOT RUN: {what}");
+}
+
+fn assert_not_required(what: &str, required_by: &str) {
+    let is_required = std::env::var_os(required_by).is_some_and(|value| value == "1");
+    assert!(!is_required, "not run: {what}, and {required_by}=1");
+}
+
 fn execute(test: TestCase) -> Result<Completion, Failed> {
     let (_alone, _together) = if test.serial {
         (

@@ -32,7 +32,8 @@ impl World {
     /// write: a sandbox may hide `/tmp` and may run commands as another user.
     pub fn shared() -> Self {
         let world = Self::create(tempfile::tempdir_in("/var/tmp").unwrap());
-        world.mode("..", 0o755).mode("", 0o777)
+        world.mode("..", 0o755).mode("", 0o777);
+        world
     }
 
     /// Opens a world that another process created and will remove.
@@ -97,8 +98,7 @@ impl World {
     }
 
     /// Sets the permissions of a file or folder.
-    #[must_use]
-    pub fn mode(self, path: impl AsRef<Path>, mode: u32) -> Self {
+    pub fn mode(&self, path: impl AsRef<Path>, mode: u32) -> &Self {
         set_mode(&self.path(path), mode);
         self
     }

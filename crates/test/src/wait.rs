@@ -1,0 +1,88 @@
+//! Waiting for an event with a deadline.
+//!
+//! A test waits for the event itself if it can: a line on a pipe, a message on a channel, the end of
+//! a thread. These functions are for the rest, such as a file that another process creates. No other
+//! code of a test polls.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "test support fails by panicking"
+)]
+
+use std::process::{Child, ExitStatus};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// The deadline of one wait: longer than anything takes, and shorter than the deadline of a test.
+pub const PATIENCE: Duration = Duration::from_mins(1);
+
+/// The time between two looks. The thread waits, because a busy loop would slow down the process
+/// that it waits for.
+const INTERVAL: Duration = Duration::from_millis(1);
+
+/// Waits until `probe` returns a value, and returns it. After [`PATIENCE`] it panics with `what`,
+/// which names the event.
+#[track_caller]
+pub fn wait_for<T>(what: &str, mut probe: impl FnMut() -> Option<T>) -> T {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        if let Some(value) = probe() {
+            return value;
+        }
+        assert!(
+            Instant::now() < deadline,
+            "{what}: did not happen within {PATIENCE:?}"
+        );
+        thread::park_timeout(INTERVAL);
+    }
+}
+
+/// Waits until `condition` is true. After [`PATIENCE`] it panics with `what`, which names the event.
+#[track_caller]
+pub fn wait_until(what: &str, mut condition: impl FnMut() -> bool) {
+    wait_for(what, || condition().then_some(()));
+}
+
+/// Waits until a process exits. After [`PATIENCE`] it kills the process and panics.
+#[track_caller]
+pub fn wait_for_exit(child: &mut Child) -> ExitStatus {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            return status;
+        }
+        if Instant::now() >= deadline {
+            let id = child.id();
+            let _ = child.kill();
+            let _ = child.wait();
+            panic!("process {id} did not exit within {PATIENCE:?}");
+        }
+        thread::park_timeout(INTERVAL);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::{Command, Stdio};
+    use std::sync::mpsc;
+
+    use super::*;
+
+    #[test]
+    fn waits_return_the_value_and_the_status() {
+        let mut looks = 0;
+        let value = wait_for("a third look", || {
+            looks += 1;
+            (looks == 3).then_some("x")
+        });
+        assert_eq!((value, looks), ("x", 3));
+        let (sender, receiver) = mpsc::channel();
+        let other = thread::spawn(move || sender.send(()).unwrap());
+        wait_until("a message", || receiver.try_recv().is_ok());
+        other.join().unwrap();
+        let mut child = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
+        drop(child.stdin.take());
+        assert!(wait_for_exit(&mut child).success());
+    }
+}
