@@ -62,12 +62,18 @@ impl World {
     /// Returns the path of a file or folder.
     pub fn path(&self, path: impl AsRef<Path>) -> PathBuf {
         let path = path.as_ref();
-        if let Ok(rest) = path.strip_prefix("~") {
-            self.root.join("home").join(rest)
+        let (base, rest) = if let Ok(rest) = path.strip_prefix("~") {
+            (self.root.join("home"), rest)
         } else if let Ok(rest) = path.strip_prefix("..") {
-            self.root.join(rest)
+            (self.root.clone(), rest)
         } else {
-            self.root.join("project").join(path)
+            (self.root.join("project"), path)
+        };
+        // Joining an empty path would add a slash.
+        if rest.as_os_str().is_empty() {
+            base
+        } else {
+            base.join(rest)
         }
     }
 
@@ -183,6 +189,12 @@ mod tests {
         assert_eq!(world.path("a/b"), root.join("project/a/b"));
         assert_eq!(world.path("~/a"), root.join("home/a"));
         assert_eq!(world.path("../a"), root.join("a"));
+        for (path, name) in [("", "project"), ("~", "home"), ("..", "")] {
+            assert_eq!(
+                world.text(path),
+                root.join(name).to_str().unwrap().trim_end_matches('/')
+            );
+        }
         assert_eq!(world.names(".."), ["home", "project"]);
         assert_eq!(world.names(""), [".git"]);
         assert_eq!(World::at(root).path("x"), world.path("x"));
