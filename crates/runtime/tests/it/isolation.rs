@@ -64,7 +64,7 @@ fn concurrent_sub_runs_are_independent() {
             ended.unwrap();
         }
     });
-    assert!((0..12).all(|number| world.exists(&format!("n{number}"))));
+    assert!((0..12).all(|number| world.exists(format!("n{number}"))));
 }
 
 fn skill_loaded_in_sub_run_is_not_loaded_in_parent() {

@@ -518,7 +518,7 @@ fn every_prefix_of_a_compacted_session_can_be_resumed() {
     let world = World::new();
     world
         .skill("pdf", "", "Use pdftk.")
-        .file("a.txt", &format!("{}\n", "x".repeat(1_400)).repeat(60));
+        .file("a.txt", format!("{}\n", "x".repeat(1_400)).repeat(60));
     let worker = || {
         let model = Script::new("script/one", |_, request| {
             let said = conversation(request);

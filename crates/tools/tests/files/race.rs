@@ -32,8 +32,8 @@ fn swapping(world: &World, victim: &str, target: &str, mut work: impl FnMut()) {
 
 #[test]
 fn swapped_links_are_not_followed_when_reading() {
-    for (victim, target) in [("repo/d/x", "outside/x"), ("repo/d", "outside")] {
-        let world = World::new().file("repo/d/x", "mine");
+    for (victim, target) in [("d/x", "../outside/x"), ("d", "../outside")] {
+        let world = World::new().with("d/x", "mine");
         let context = world.context(PermissionMode::Ask, &[]);
         swapping(&world, victim, target, || {
             for (tool, input) in [
@@ -52,8 +52,8 @@ fn swapped_links_are_not_followed_when_reading() {
 
 #[test]
 fn swapped_links_are_not_followed_when_writing() {
-    for (victim, target) in [("repo/d/x", "outside/x"), ("repo/d", "outside")] {
-        let world = World::new().file("repo/d/x", "mine");
+    for (victim, target) in [("d/x", "../outside/x"), ("d", "../outside")] {
+        let world = World::new().with("d/x", "mine");
         let context = world.context(PermissionMode::AcceptEdits, &[]);
         swapping(&world, victim, target, || {
             told(
@@ -72,8 +72,8 @@ fn swapped_links_are_not_followed_when_writing() {
                 &json!({ "path": "d/x", "old": "SECRET", "new": "PWNED" }),
             );
         });
-        assert_eq!(world.get("outside/x"), "SECRET");
-        assert_eq!(world.names("outside"), ["x"]);
+        assert_eq!(world.read("../outside/x"), "SECRET");
+        assert_eq!(world.names("../outside"), ["x"]);
     }
 }
 
@@ -82,13 +82,13 @@ fn swapped_links_are_not_followed_when_writing() {
 fn files_are_replaced_atomically() {
     let world = World::new();
     let texts = ["a".repeat(100_000), "b".repeat(150_000)];
-    world.put("repo/f", &texts[0]);
+    world.file("f", &texts[0]);
     let context = world.yolo();
     let done = AtomicBool::new(false);
     std::thread::scope(|scope| {
         scope.spawn(|| {
             while !done.load(Ordering::Relaxed) {
-                let now = world.get("repo/f");
+                let now = world.read("f");
                 assert!(texts.contains(&now), "{} bytes", now.len());
             }
         });
@@ -98,5 +98,5 @@ fn files_are_replaced_atomically() {
         }
         done.store(true, Ordering::Relaxed);
     });
-    assert_eq!(world.names("repo"), ["f"], "no temporary file is left");
+    assert_eq!(world.names(""), ["f"], "no temporary file is left");
 }
