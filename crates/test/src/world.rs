@@ -62,6 +62,7 @@ impl World {
     /// Returns the path of a file or folder.
     pub fn path(&self, path: impl AsRef<Path>) -> PathBuf {
         let path = path.as_ref();
+        assert!(path.is_relative(), "`{}` is absolute", path.display());
         let (base, rest) = if let Ok(rest) = path.strip_prefix("~") {
             (self.root.join("home"), rest)
         } else if let Ok(rest) = path.strip_prefix("..") {
@@ -82,6 +83,21 @@ impl World {
         self.path(path).to_str().unwrap().to_owned()
     }
 
+    /// Returns a path of this world as [`Self::path`] reads it, and any other path as it is.
+    pub fn relative(&self, path: impl AsRef<Path>) -> String {
+        let path = path.as_ref();
+        let bases = [
+            ("", self.path("")),
+            ("~", self.path("~")),
+            ("..", self.root.clone()),
+        ];
+        let inner = bases.iter().find_map(|(name, base)| {
+            let rest = path.strip_prefix(base).ok()?;
+            Some(Path::new(name).join(rest))
+        });
+        inner.as_deref().unwrap_or(path).display().to_string()
+    }
+
     /// Creates a folder and its parents.
     pub fn folder(&self, path: impl AsRef<Path>) -> &Self {
         fs::create_dir_all(self.path(path)).unwrap();
@@ -94,6 +110,16 @@ impl World {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, contents).unwrap();
         self
+    }
+
+    /// Creates a folder and its parents, and returns its path.
+    pub fn make_folder(&self, path: impl AsRef<Path>) -> PathBuf {
+        self.folder(&path).path(path)
+    }
+
+    /// Writes a file, creates its parents, and returns its path.
+    pub fn make_file(&self, path: impl AsRef<Path>, contents: impl AsRef<[u8]>) -> PathBuf {
+        self.file(&path, contents).path(path)
     }
 
     /// Writes an executable Bash script.
@@ -195,6 +221,10 @@ mod tests {
                 root.join(name).to_str().unwrap().trim_end_matches('/')
             );
         }
+        for path in ["a/b", "~/a", "../a"] {
+            assert_eq!(world.relative(world.path(path)), path);
+        }
+        assert_eq!(world.relative("/etc/x"), "/etc/x");
         assert_eq!(world.names(".."), ["home", "project"]);
         assert_eq!(world.names(""), [".git"]);
         assert_eq!(World::at(root).path("x"), world.path("x"));
