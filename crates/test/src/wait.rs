@@ -25,17 +25,8 @@ const INTERVAL: Duration = Duration::from_millis(1);
 /// which names the event.
 #[track_caller]
 pub fn wait_for<T>(what: &str, mut probe: impl FnMut() -> Option<T>) -> T {
-    let deadline = Instant::now() + PATIENCE;
-    loop {
-        if let Some(value) = probe() {
-            return value;
-        }
-        assert!(
-            Instant::now() < deadline,
-            "{what}: did not happen within {PATIENCE:?}"
-        );
-        thread::park_timeout(INTERVAL);
-    }
+    poll(PATIENCE, &mut probe)
+        .unwrap_or_else(|| panic!("{what}: did not happen within {PATIENCE:?}"))
 }
 
 /// Waits until `condition` is true. After [`PATIENCE`] it panics with `what`, which names the event.
@@ -47,16 +38,27 @@ pub fn wait_until(what: &str, mut condition: impl FnMut() -> bool) {
 /// Waits until a process exits. After [`PATIENCE`] it kills the process and panics.
 #[track_caller]
 pub fn wait_for_exit(child: &mut Child) -> ExitStatus {
-    let deadline = Instant::now() + PATIENCE;
+    if let Some(status) = poll(PATIENCE, || child.try_wait().unwrap()) {
+        return status;
+    }
+    let id = child.id();
+    let _ = child.kill();
+    let _ = child.wait();
+    panic!("process {id} did not exit within {PATIENCE:?}");
+}
+
+/// Returns `true` as soon as `condition` is true, and `false` if that takes longer than `limit`. For
+/// a test whose subject is the time; other tests use [`wait_until`].
+pub fn happens_within(limit: Duration, mut condition: impl FnMut() -> bool) -> bool {
+    poll(limit, || condition().then_some(())).is_some()
+}
+
+fn poll<T>(limit: Duration, mut probe: impl FnMut() -> Option<T>) -> Option<T> {
+    let deadline = Instant::now() + limit;
     loop {
-        if let Some(status) = child.try_wait().unwrap() {
-            return status;
-        }
-        if Instant::now() >= deadline {
-            let id = child.id();
-            let _ = child.kill();
-            let _ = child.wait();
-            panic!("process {id} did not exit within {PATIENCE:?}");
+        let value = probe();
+        if value.is_some() || Instant::now() >= deadline {
+            return value;
         }
         thread::park_timeout(INTERVAL);
     }
@@ -77,6 +79,7 @@ mod tests {
             (looks == 3).then_some("x")
         });
         assert_eq!((value, looks), ("x", 3));
+        assert!(!happens_within(Duration::ZERO, || false));
         let (sender, receiver) = mpsc::channel();
         let other = thread::spawn(move || sender.send(()).unwrap());
         wait_until("a message", || receiver.try_recv().is_ok());

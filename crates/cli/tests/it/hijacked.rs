@@ -57,8 +57,8 @@ fn replies_cannot_control_the_terminal() {
         let terminal = || File::options().read(true).write(true).open(&name).unwrap();
         let mut child = Command::new(env!("CARGO_BIN_EXE_prowess"))
             .env_clear()
-            .env("HOME", world.path(""))
-            .env("PROWESS_HOME", world.path(""))
+            .env("HOME", world.path("~"))
+            .env("PROWESS_HOME", world.path("~"))
             .current_dir(world.path(""))
             .args(quiet)
             .args(["run", "--task", "go", "--model", &model])
