@@ -16,5 +16,5 @@ pub mod world;
 pub use clock::ManualClock;
 #[cfg(target_os = "linux")]
 pub use opens::Opens;
-pub use wait::{PATIENCE, happens_within, wait_for, wait_for_exit, wait_until};
+pub use wait::{PATIENCE, StopFlag, happens_within, wait_for, wait_for_exit, wait_until};
 pub use world::World;

@@ -11,6 +11,7 @@
 )]
 
 use std::process::{Child, ExitStatus};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -53,6 +54,32 @@ pub fn happens_within(limit: Duration, mut condition: impl FnMut() -> bool) -> b
     poll(limit, || condition().then_some(())).is_some()
 }
 
+/// Ends a loop on another thread, also if the test fails before: its thread would be joined for ever.
+#[derive(Debug, Default)]
+pub struct StopFlag(AtomicBool);
+
+impl StopFlag {
+    /// Returns `true` once the guard is dropped.
+    pub fn is_set(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// Returns a guard that sets the flag when it is dropped.
+    pub fn set_on_drop(&self) -> StopGuard<'_> {
+        StopGuard(self)
+    }
+}
+
+/// Sets a [`StopFlag`] when it is dropped.
+#[derive(Debug)]
+pub struct StopGuard<'a>(&'a StopFlag);
+
+impl Drop for StopGuard<'_> {
+    fn drop(&mut self) {
+        self.0.0.store(true, Ordering::Relaxed);
+    }
+}
+
 fn poll<T>(limit: Duration, mut probe: impl FnMut() -> Option<T>) -> Option<T> {
     let deadline = Instant::now() + limit;
     loop {
@@ -66,6 +93,7 @@ fn poll<T>(limit: Duration, mut probe: impl FnMut() -> Option<T>) -> Option<T> {
 
 #[cfg(test)]
 mod tests {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
     use std::process::{Command, Stdio};
     use std::sync::mpsc;
 
@@ -87,5 +115,16 @@ mod tests {
         let mut child = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
         drop(child.stdin.take());
         assert!(wait_for_exit(&mut child).success());
+    }
+
+    #[test]
+    fn failing_test_sets_the_flag() {
+        let flag = StopFlag::default();
+        assert!(!flag.is_set());
+        let failed = catch_unwind(AssertUnwindSafe(|| {
+            let _stop = flag.set_on_drop();
+            std::panic::resume_unwind(Box::new(()));
+        }));
+        assert!(failed.is_err() && flag.is_set());
     }
 }

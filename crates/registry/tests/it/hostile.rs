@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 
 use prowess_catalog::{Catalog, Precedence, changes};
 use prowess_registry::{FileOptions, FileSource, Known, Notice, Place, SkillSource, WatchOptions};
-use prowess_test::{PATIENCE, wait_until};
+use prowess_test::{PATIENCE, StopFlag, wait_until};
 
 use crate::support::{World, catalog, fifo, names, only, registry, text};
 
@@ -296,9 +296,10 @@ fn concurrently_changing_files_are_whole_or_reported() {
         world.skill(&format!("skills/s{number}"));
     }
     let registry = registry(vec![only(&world.path("skills"))]);
-    let done = std::sync::atomic::AtomicBool::new(false);
+    let done = StopFlag::default();
     std::thread::scope(|scope| {
         scope.spawn(|| {
+            let _done = done.set_on_drop();
             for round in 0..300 {
                 let name = format!("s{}", round % 20);
                 let file = world.path(format!("skills/{name}/SKILL.md"));
@@ -313,9 +314,8 @@ fn concurrently_changing_files_are_whole_or_reported() {
                     std::fs::write(&file, &whole).unwrap();
                 }
             }
-            done.store(true, std::sync::atomic::Ordering::Relaxed);
         });
-        while !done.load(std::sync::atomic::Ordering::Relaxed) {
+        while !done.is_set() {
             for entry in registry.refresh().listed() {
                 let text = &*entry.skill.description;
                 let whole = text == "what it does"

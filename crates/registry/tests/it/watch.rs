@@ -2,14 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use prowess_catalog::{Catalog, ChangeKind, Precedence};
 use prowess_registry::{
     FileOptions, FileSource, Known, Place, Registry, SkillSource, WatchMode, WatchOptions,
 };
-use prowess_test::{PATIENCE, World, wait_until};
+use prowess_test::{PATIENCE, StopFlag, World, wait_until};
 
 /// Events only, without regular rescans that would hide lost events.
 fn events_only() -> WatchOptions {
@@ -98,13 +97,14 @@ fn ten_thousand_edits_converge_to_the_disk() {
     let registry = open(&root);
     let watching = registry.watch(events_only());
     assert_eq!(watching.mode(), WatchMode::Events);
-    let done = AtomicBool::new(false);
+    let done = StopFlag::default();
     std::thread::scope(|scope| {
+        let stop = done.set_on_drop();
         let reader = scope.spawn(|| {
             // Every intermediate snapshot contains complete versions only.
             let mut generation = 0;
             let mut seen = 0_u32;
-            while !done.load(Ordering::Relaxed) {
+            while !done.is_set() {
                 let catalog = registry.snapshot();
                 assert!(
                     catalog.generation() >= generation,
@@ -167,7 +167,7 @@ fn ten_thousand_edits_converge_to_the_disk() {
             }
         }
         settles(&registry, &root);
-        done.store(true, Ordering::Relaxed);
+        drop(stop);
         assert!(reader.join().unwrap() > 1, "the reader saw changes");
     });
     assert!(watching.looks() > 1);

@@ -1,9 +1,9 @@
 //! Files are swapped for links while the tools access them.
 
 use std::os::unix::fs::symlink;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use prowess_policy::PermissionMode;
+use prowess_test::StopFlag;
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use serde_json::json;
 
@@ -16,17 +16,17 @@ fn swapping(world: &World, victim: &str, target: &str, mut work: impl FnMut()) {
     let (victim, target) = (world.path(victim), world.path(target));
     let link = victim.with_extension("link");
     symlink(&target, &link).unwrap();
-    let done = AtomicBool::new(false);
+    let done = StopFlag::default();
     std::thread::scope(|scope| {
+        let _done = done.set_on_drop();
         scope.spawn(|| {
-            while !done.load(Ordering::Relaxed) {
+            while !done.is_set() {
                 let _ = renameat_with(CWD, &victim, CWD, &link, RenameFlags::EXCHANGE);
             }
         });
         for _ in 0..ROUNDS {
             work();
         }
-        done.store(true, Ordering::Relaxed);
     });
 }
 
@@ -84,10 +84,11 @@ fn files_are_replaced_atomically() {
     let texts = ["a".repeat(100_000), "b".repeat(150_000)];
     world.file("f", &texts[0]);
     let context = world.yolo();
-    let done = AtomicBool::new(false);
+    let done = StopFlag::default();
     std::thread::scope(|scope| {
+        let _done = done.set_on_drop();
         scope.spawn(|| {
-            while !done.load(Ordering::Relaxed) {
+            while !done.is_set() {
                 let now = world.read("f");
                 assert!(texts.contains(&now), "{} bytes", now.len());
             }
@@ -96,7 +97,6 @@ fn files_are_replaced_atomically() {
             let input = json!({ "path": "f", "content": texts[round % 2] });
             assert!(told(&context, "write", &input).starts_with("Replaced"));
         }
-        done.store(true, Ordering::Relaxed);
     });
     assert_eq!(world.names(""), ["f"], "no temporary file is left");
 }
