@@ -26,9 +26,10 @@
 //! A test that is not listed is reported as dead code by the compiler.
 
 use std::any::Any;
+use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::process::ExitCode;
-use std::sync::{PoisonError, RwLock, mpsc};
+use std::sync::{Mutex, PoisonError, RwLock, mpsc};
 use std::thread;
 use std::time::Duration;
 
@@ -122,12 +123,16 @@ pub fn skip_unless_required(reason: &str, required_by: &str) -> ! {
     skip(reason)
 }
 
-/// Prints that a part of the current test does not run. Fails the test if the variable `required_by`
-/// is `1`.
+/// Prints, once per process, that a part of the tests does not run. Fails the test if the variable
+/// `required_by` is `1`.
 #[expect(clippy::print_stderr, reason = "no skip is silent")]
 pub fn not_run(what: &str, required_by: &str) {
+    static PRINTED: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
     assert_not_required(what, required_by);
-    eprintln!("NOT RUN: {what}");
+    let mut printed = PRINTED.lock().unwrap_or_else(PoisonError::into_inner);
+    if printed.insert(what.to_owned()) {
+        eprintln!("NOT RUN: {what}");
+    }
 }
 
 fn assert_not_required(what: &str, required_by: &str) {
