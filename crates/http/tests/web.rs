@@ -4,13 +4,17 @@
 use std::collections::VecDeque;
 use std::io::{Read, Write};
 use std::net::{IpAddr, Ipv4Addr, TcpListener};
+use std::sync::mpsc::{self, Receiver};
 use std::sync::{Arc, Mutex};
-use std::thread::JoinHandle;
+use std::time::Duration;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use prowess_http::{Deadlines, DnsLookup, HttpClient, HttpUrl, Proxy, WebFetcher};
 use prowess_traits::{FetchLimits, Fetched, Fetcher};
+
+/// Longer than anything takes.
+const PATIENCE: Duration = Duration::from_mins(1);
 
 const LIMITS: FetchLimits = FetchLimits {
     bytes: 1_000,
@@ -19,10 +23,11 @@ const LIMITS: FetchLimits = FetchLimits {
 };
 
 /// Sends one of the responses to each connection, and returns the requests.
-fn server(answers: Vec<Vec<u8>>) -> (u16, JoinHandle<Vec<String>>) {
+fn server(answers: Vec<Vec<u8>>) -> (u16, Receiver<Vec<String>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
-    let work = std::thread::spawn(move || {
+    let (sender, requests) = mpsc::channel();
+    std::thread::spawn(move || {
         let mut asked = Vec::new();
         for answer in answers {
             let (mut stream, _) = listener.accept().unwrap();
@@ -35,9 +40,10 @@ fn server(answers: Vec<Vec<u8>>) -> (u16, JoinHandle<Vec<String>>) {
             // The client may close the connection early.
             let _ = stream.write_all(&answer);
         }
-        asked
+        // The test may need only the answer.
+        let _ = sender.send(asked);
     });
-    (port, work)
+    (port, requests)
 }
 
 fn answer(status: &str, headers: &str, body: &[u8]) -> Vec<u8> {
@@ -71,7 +77,11 @@ fn fetch_sends_no_cookies_or_credentials() {
         elsewhere: None,
     };
     assert_eq!(found, expected);
-    let asked = work.join().unwrap().remove(0).to_lowercase();
+    let asked = work
+        .recv_timeout(PATIENCE)
+        .unwrap()
+        .remove(0)
+        .to_lowercase();
     assert!(asked.starts_with("get /x?q=1 http/1.1\r\n"), "{asked}");
     for header in ["cookie", "authorization", "referer"] {
         assert!(!asked.contains(header), "{asked}");
@@ -97,7 +107,7 @@ fn redirects_stay_on_the_host() {
         found.elsewhere.as_deref(),
         Some("https://other.example/there")
     );
-    assert_eq!(work.join().unwrap().len(), 2);
+    assert_eq!(work.recv_timeout(PATIENCE).unwrap().len(), 2);
 }
 
 #[test]
@@ -241,7 +251,7 @@ fn proxy_is_used_for_https_only_and_never_shown() {
         let got = client.get(&plain, &[]).await.unwrap();
         assert_eq!(got.body().await.unwrap(), b"direct");
     });
-    let asked = work.join().unwrap();
+    let asked = work.recv_timeout(PATIENCE).unwrap();
     assert!(
         asked[0].starts_with("CONNECT far.example:443 HTTP/1.1\r\n"),
         "{}",

@@ -7,9 +7,8 @@
 #![expect(clippy::unwrap_used, reason = "helpers of tests may stop a test")]
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use prowess_catalog::Audience;
 use prowess_mcp::{Server, ServerOptions};
@@ -19,13 +18,10 @@ use prowess_registry::counters::{self, Counts};
 use prowess_render::Arguments;
 use prowess_runtime::{CancellationToken, Ending, Engine, Pause, Session, SkillRef, SubRun};
 use prowess_store::{MemorySessions, SystemClock};
-use prowess_test::Opens;
+use prowess_test::{Opens, PATIENCE};
 use prowess_tools::{ActivationRequest, ToolContext, ToolSelection, Toolset, activate, open};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
-
-/// Longer than any test takes.
-const PATIENCE: Duration = Duration::from_mins(1);
 
 const ONCE: Counts = Counts {
     resolved: 1,
@@ -38,36 +34,32 @@ fn take_turns() -> MutexGuard<'static, ()> {
     TURN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Skills in a folder, and a registry that has read their heads.
+/// Skills in the folder `skills`, and a registry that has read their heads.
 struct World {
-    folder: tempfile::TempDir,
+    world: prowess_test::World,
     registry: Arc<Registry>,
 }
 
 impl World {
     /// Each skill has three files; `more` is further frontmatter.
     fn new(skills: &[(&str, &str)]) -> Self {
-        let folder = tempfile::tempdir().unwrap();
+        let world = prowess_test::World::new();
         for (name, more) in skills {
-            let skill = folder.path().join(name);
-            std::fs::create_dir_all(skill.join("references")).unwrap();
-            let text = format!(
-                "---\nname: {name}\ndescription: Does {name}.\n{more}---\nDo $ARGUMENTS.\n"
-            );
-            std::fs::write(skill.join("SKILL.md"), text).unwrap();
-            std::fs::write(skill.join("run.sh"), "echo\n").unwrap();
-            std::fs::write(skill.join("references/a.md"), "More.\n").unwrap();
+            world
+                .skill_in(format!("skills/{name}"), more, "Do $ARGUMENTS.")
+                .file(format!("skills/{name}/run.sh"), "echo\n")
+                .file(format!("skills/{name}/references/a.md"), "More.\n");
         }
         let registry = Registry::default();
-        registry.load_dir(folder.path()).unwrap();
+        registry.load_dir(&world.path("skills")).unwrap();
         Self {
-            folder,
+            world,
             registry: Arc::new(registry),
         }
     }
 
-    fn path(&self) -> &Path {
-        self.folder.path()
+    fn path(&self) -> PathBuf {
+        self.world.path("skills")
     }
 
     fn context(&self) -> ToolContext {
@@ -118,7 +110,7 @@ fn session_reads_a_skill_once() {
     let engine = world.engine(&[load("one"), json!({ "text": "Done." })]);
     wait(async {
         let mut session = Session::start(&engine, "test").await.unwrap();
-        let (opens, before) = (Opens::below(world.path()).unwrap(), counters::now());
+        let (opens, before) = (Opens::below(&world.path()).unwrap(), counters::now());
         say(&mut session, "Begin.").await;
         assert_eq!(counters::now().since(before), ONCE);
         assert_eq!(opens.take(), each_file_once("one"));
@@ -133,7 +125,7 @@ fn session_reads_a_typed_skill_once() {
     let engine = world.engine(&[json!({ "text": "Done." })]);
     wait(async {
         let mut session = Session::start(&engine, "test").await.unwrap();
-        let (opens, before) = (Opens::below(world.path()).unwrap(), counters::now());
+        let (opens, before) = (Opens::below(&world.path()).unwrap(), counters::now());
         say(&mut session, "/one it").await;
         assert_eq!(counters::now().since(before), ONCE);
         assert_eq!(opens.take(), each_file_once("one"));
@@ -153,7 +145,7 @@ fn sixth_load_touches_only_its_own_files() {
         let mut session = Session::start(&engine, "test").await.unwrap();
         say(&mut session, "Load five.").await;
         assert_eq!(session.skills().len(), 5);
-        let (opens, before) = (Opens::below(world.path()).unwrap(), counters::now());
+        let (opens, before) = (Opens::below(&world.path()).unwrap(), counters::now());
         say(&mut session, "Load one more.").await;
         assert_eq!(counters::now().since(before), ONCE);
         assert_eq!(opens.take(), each_file_once("f"));
@@ -167,7 +159,7 @@ fn sub_run_reads_its_skill_once() {
     let world = World::new(&[("one", "allowed-tools: Read\nmax-ticks: 3\n")]);
     let engine = world.engine(&[json!({ "text": "Done." })]);
     wait(async {
-        let (opens, before) = (Opens::below(world.path()).unwrap(), counters::now());
+        let (opens, before) = (Opens::below(&world.path()).unwrap(), counters::now());
         let sub = SubRun::new(SkillRef::from("one"));
         let finished = engine
             .run_skill(sub, &CancellationToken::new())
@@ -196,7 +188,7 @@ fn session_reads_a_forked_skill_once() {
     let engine = world.engine(&script);
     wait(async {
         let mut session = Session::start(&engine, "test").await.unwrap();
-        let (opens, before) = (Opens::below(world.path()).unwrap(), counters::now());
+        let (opens, before) = (Opens::below(&world.path()).unwrap(), counters::now());
         say(&mut session, "Begin.").await;
         assert_eq!(counters::now().since(before), ONCE);
         assert_eq!(opens.take(), each_file_once("one"));
@@ -208,7 +200,7 @@ fn mcp_reads_a_skill_once() {
     let _turn = take_turns();
     let world = World::new(&[("small", ""), ("large", "")]);
     let large = vec![b'x'; 300 * 1024];
-    std::fs::write(world.path().join("large/run.sh"), large).unwrap();
+    world.world.file("skills/large/run.sh", large);
     let options = ServerOptions {
         watch: false,
         ..ServerOptions::default()
@@ -238,7 +230,7 @@ fn mcp_reads_a_skill_once() {
         ask(json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello })).await;
         // The second one is too large for the thread that answers.
         for (id, name) in [(2, "small"), (3, "large")] {
-            let (opens, before) = (Opens::below(world.path()).unwrap(), counters::now());
+            let (opens, before) = (Opens::below(&world.path()).unwrap(), counters::now());
             let params = json!({ "name": "load_skill", "arguments": { "name": name } });
             let call =
                 json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params });
@@ -260,7 +252,7 @@ fn prompt_reads_a_skill_once() {
     let _turn = take_turns();
     let world = World::new(&[("one", "arguments: [what]\n")]);
     let context = world.context();
-    let (opens, before) = (Opens::below(world.path()).unwrap(), counters::now());
+    let (opens, before) = (Opens::below(&world.path()).unwrap(), counters::now());
     let skill = open(&context, "one", Audience::Person).unwrap();
     let request = ActivationRequest::new(Arguments::from_text("it"));
     let activation = activate(&context, &skill, &request).unwrap();

@@ -20,18 +20,10 @@ mod script;
 #[path = "it/world.rs"]
 mod world;
 
-mod harness {
-    use std::sync::OnceLock;
-
-    use prowess_sandbox::Helper;
-
-    pub(crate) static HELPER: OnceLock<Helper> = OnceLock::new();
-}
-
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::PathBuf;
-use std::process::{Child, ChildStdin, Command, Stdio};
+use std::process::{Child, ChildStdin, Command, ExitCode, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
@@ -56,6 +48,8 @@ const DELAY: u64 = 50_000;
 const AT_ONCE: usize = 4;
 /// Number of lines that the session's commands write; the sub-run writes one more.
 const LINES: usize = 4;
+/// Deadline of each of the two tests, which take less than a minute on two cores.
+const DEADLINE: Duration = Duration::from_mins(5);
 const FOLDER: &str = "PROWESS_KILL_FOLDER";
 const SESSION: &str = "PROWESS_KILL_SESSION";
 const STEPS: &str = "PROWESS_KILL_STEPS";
@@ -64,28 +58,17 @@ const SEED: &str = "PROWESS_KILL_SEED";
 /// Part of the message that the model gets about an interrupted call.
 const TOLD: &str = "it is unknown whether it had an effect";
 
-fn main() {
-    harness::HELPER.get_or_init(prowess_sandbox::maybe_run_helper);
+prowess_test::tests! {
+    ; serial: at_every_event at_random_moments
+}
+
+fn main() -> ExitCode {
+    world::HELPER.get_or_init(prowess_sandbox::maybe_run_helper);
     if let Some(folder) = std::env::var_os(FOLDER) {
-        return child(folder.into());
+        child(folder.into());
+        return ExitCode::SUCCESS;
     }
-    let words: Vec<String> = std::env::args().skip(1).collect();
-    if words.iter().any(|word| word == "--list") {
-        return println!("at_every_event: test\nat_random_moments: test");
-    }
-    let wanted = |name: &str| {
-        let mut names = words
-            .iter()
-            .filter(|word| !word.starts_with('-'))
-            .peekable();
-        names.peek().is_none() || names.any(|word| name.contains(&**word))
-    };
-    if wanted("at_every_event") {
-        at_every_event();
-    }
-    if wanted("at_random_moments") {
-        at_random_moments();
-    }
+    prowess_test::harness::run(tests().into_iter().map(|test| test.deadline(DEADLINE)))
 }
 
 /// Decides the next step of the model. It depends only on the request, so that a new process
@@ -163,7 +146,7 @@ fn child(folder: PathBuf) {
     let world = World::at(folder);
     let mut parts = world.parts(Script::by(|_, request| decide(request)));
     mode(&mut parts, PermissionMode::Yolo);
-    parts.services.sessions = Some(Arc::new(SqliteSessions::new(world.path("sessions.db"))));
+    parts.services.sessions = Some(Arc::new(SqliteSessions::new(world.path("../sessions.db"))));
     parts.services.watchers.push(Arc::new(Seeing(
         move |session: &str, update: Update<'_>| {
             let Update::Event(event) = update else { return };
@@ -213,7 +196,7 @@ impl Place {
 
     fn start(&self, steps: bool) -> Child {
         let mut command = Command::new(std::env::current_exe().unwrap());
-        command.env(FOLDER, self.world.path(""));
+        command.env(FOLDER, self.world.root());
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
         if let Some(session) = &self.session {
             command.env(SESSION, session);
@@ -240,7 +223,7 @@ impl Place {
 
     /// Asserts that no acknowledged event is lost and that the stored events are valid.
     fn check_store(&self) {
-        let store = SqliteSessions::new(self.world.path("sessions.db"));
+        let store = SqliteSessions::new(self.world.path("../sessions.db"));
         for (session, said) in &self.said {
             let stored = store.events(session).unwrap();
             let mut rest = stored.iter();
@@ -264,7 +247,7 @@ impl Place {
     /// the number of duplicate lines.
     fn check_end(&self) -> (usize, usize) {
         self.check_store();
-        let store = SqliteSessions::new(self.world.path("sessions.db"));
+        let store = SqliteSessions::new(self.world.path("../sessions.db"));
         let events = store.events(self.session.as_ref().unwrap()).unwrap();
         let run = Run::replay(&events).unwrap();
         assert_eq!(run.answer(), "done");
@@ -274,7 +257,7 @@ impl Place {
             .flat_map(Message::results)
             .filter(|result| result.text.contains(TOLD))
             .count();
-        let log = self.world.read("project/log");
+        let log = self.world.read("log");
         let mut names: Vec<String> = (0..LINES).map(|at| format!("line-{at}")).collect();
         names.push("below".to_owned());
         let mut twice = 0;
@@ -334,7 +317,7 @@ fn at_every_event() {
     });
     let (killed, told, twice) = (killed.into_inner(), told.into_inner(), twice.into_inner());
     println!(
-        "test at_every_event ... ok: {killed} kills, {told} interrupted calls reported, {twice} duplicate lines, {} s",
+        "at_every_event: {killed} kills, {told} interrupted calls reported, {twice} duplicate lines, {} s",
         began.elapsed().as_secs()
     );
     assert!(killed > 30, "{killed} events");
@@ -405,7 +388,7 @@ fn at_random_moments() {
     });
     let sum = |part: fn(&(usize, usize, usize)) -> usize| sums.iter().map(part).sum::<usize>();
     println!(
-        "test at_random_moments ... ok: {} kills of {} sessions, {} interrupted calls reported, {} duplicate lines (all reported), {} s",
+        "at_random_moments: {} kills of {} sessions, {} interrupted calls reported, {} duplicate lines (all reported), {} s",
         kills.into_inner(),
         sum(|one| one.0),
         sum(|one| one.1),

@@ -93,7 +93,6 @@ fn place() -> Box<str> {
 #[cfg(test)]
 mod tests {
     use std::process::{Command, Stdio};
-    use std::time::{Duration, Instant};
 
     use super::*;
 
@@ -129,11 +128,7 @@ mod tests {
         assert!(!elsewhere.lives());
         child.kill().unwrap();
         // Until it is waited for, it is a zombie with the same id.
-        let deadline = Instant::now() + Duration::from_mins(1);
-        while !matches!(see(child.id()), Seen::Gone) {
-            assert!(Instant::now() < deadline, "the process does not end");
-            std::thread::yield_now();
-        }
+        prowess_test::wait_until("the process ends", || matches!(see(child.id()), Seen::Gone));
         assert!(!other.lives());
         child.wait().unwrap();
         assert!(!other.lives());

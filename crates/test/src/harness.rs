@@ -26,9 +26,10 @@
 //! A test that is not listed is reported as dead code by the compiler.
 
 use std::any::Any;
+use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::process::ExitCode;
-use std::sync::{PoisonError, RwLock, mpsc};
+use std::sync::{Mutex, PoisonError, RwLock, mpsc};
 use std::thread;
 use std::time::Duration;
 
@@ -114,6 +115,29 @@ struct Skip(String);
 pub fn skip(reason: impl Into<String>) -> ! {
     // Unlike `panic!`, this does not print a message.
     resume_unwind(Box::new(Skip(reason.into())))
+}
+
+/// Skips the current test like [`skip`]. Fails it instead if the variable `required_by` is `1`.
+pub fn skip_unless_required(reason: &str, required_by: &str) -> ! {
+    assert_not_required(reason, required_by);
+    skip(reason)
+}
+
+/// Prints, once per process, that a part of the tests does not run. Fails the test if the variable
+/// `required_by` is `1`.
+#[expect(clippy::print_stderr, reason = "no skip is silent")]
+pub fn not_run(what: &str, required_by: &str) {
+    static PRINTED: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+    assert_not_required(what, required_by);
+    let mut printed = PRINTED.lock().unwrap_or_else(PoisonError::into_inner);
+    if printed.insert(what.to_owned()) {
+        eprintln!("NOT RUN: {what}");
+    }
+}
+
+fn assert_not_required(what: &str, required_by: &str) {
+    let is_required = std::env::var_os(required_by).is_some_and(|value| value == "1");
+    assert!(!is_required, "not run: {what}, and {required_by}=1");
 }
 
 fn execute(test: TestCase) -> Result<Completion, Failed> {

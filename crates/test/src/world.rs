@@ -32,7 +32,8 @@ impl World {
     /// write: a sandbox may hide `/tmp` and may run commands as another user.
     pub fn shared() -> Self {
         let world = Self::create(tempfile::tempdir_in("/var/tmp").unwrap());
-        world.mode("..", 0o755).mode("", 0o777)
+        world.mode("..", 0o755).mode("", 0o777);
+        world
     }
 
     /// Opens a world that another process created and will remove.
@@ -61,18 +62,40 @@ impl World {
     /// Returns the path of a file or folder.
     pub fn path(&self, path: impl AsRef<Path>) -> PathBuf {
         let path = path.as_ref();
-        if let Ok(rest) = path.strip_prefix("~") {
-            self.root.join("home").join(rest)
+        assert!(path.is_relative(), "`{}` is absolute", path.display());
+        let (base, rest) = if let Ok(rest) = path.strip_prefix("~") {
+            (self.root.join("home"), rest)
         } else if let Ok(rest) = path.strip_prefix("..") {
-            self.root.join(rest)
+            (self.root.clone(), rest)
         } else {
-            self.root.join("project").join(path)
+            (self.root.join("project"), path)
+        };
+        // Joining an empty path would add a slash.
+        if rest.as_os_str().is_empty() {
+            base
+        } else {
+            base.join(rest)
         }
     }
 
     /// Returns the path of a file or folder as text.
     pub fn text(&self, path: impl AsRef<Path>) -> String {
         self.path(path).to_str().unwrap().to_owned()
+    }
+
+    /// Returns a path of this world as [`Self::path`] reads it, and any other path as it is.
+    pub fn relative(&self, path: impl AsRef<Path>) -> String {
+        let path = path.as_ref();
+        let bases = [
+            ("", self.path("")),
+            ("~", self.path("~")),
+            ("..", self.root.clone()),
+        ];
+        let inner = bases.iter().find_map(|(name, base)| {
+            let rest = path.strip_prefix(base).ok()?;
+            Some(Path::new(name).join(rest))
+        });
+        inner.as_deref().unwrap_or(path).display().to_string()
     }
 
     /// Creates a folder and its parents.
@@ -89,6 +112,16 @@ impl World {
         self
     }
 
+    /// Creates a folder and its parents, and returns its path.
+    pub fn make_folder(&self, path: impl AsRef<Path>) -> PathBuf {
+        self.folder(&path).path(path)
+    }
+
+    /// Writes a file, creates its parents, and returns its path.
+    pub fn make_file(&self, path: impl AsRef<Path>, contents: impl AsRef<[u8]>) -> PathBuf {
+        self.file(&path, contents).path(path)
+    }
+
     /// Writes an executable Bash script.
     pub fn script(&self, path: impl AsRef<Path>, text: &str) -> &Self {
         self.file(&path, format!("#!/bin/bash\n{text}\n"));
@@ -97,8 +130,7 @@ impl World {
     }
 
     /// Sets the permissions of a file or folder.
-    #[must_use]
-    pub fn mode(self, path: impl AsRef<Path>, mode: u32) -> Self {
+    pub fn mode(&self, path: impl AsRef<Path>, mode: u32) -> &Self {
         set_mode(&self.path(path), mode);
         self
     }
@@ -183,6 +215,16 @@ mod tests {
         assert_eq!(world.path("a/b"), root.join("project/a/b"));
         assert_eq!(world.path("~/a"), root.join("home/a"));
         assert_eq!(world.path("../a"), root.join("a"));
+        for (path, name) in [("", "project"), ("~", "home"), ("..", "")] {
+            assert_eq!(
+                world.text(path),
+                root.join(name).to_str().unwrap().trim_end_matches('/')
+            );
+        }
+        for path in ["a/b", "~/a", "../a"] {
+            assert_eq!(world.relative(world.path(path)), path);
+        }
+        assert_eq!(world.relative("/etc/x"), "/etc/x");
         assert_eq!(world.names(".."), ["home", "project"]);
         assert_eq!(world.names(""), [".git"]);
         assert_eq!(World::at(root).path("x"), world.path("x"));

@@ -10,10 +10,12 @@ use std::time::Duration;
 use prowess_test::harness;
 
 const FIXTURE: &str = "PROWESS_TEST_FIXTURE";
+const REQUIRED: &str = "PROWESS_TEST_FIXTURE_REQUIRES";
 
 prowess_test::tests! {
     results_are_reported
     filters_select_tests
+    required_skip_fails
     tests_are_listed
 }
 
@@ -36,6 +38,8 @@ mod fixture {
         fails
         hangs
         is_skipped
+        is_skipped_in_part
+        is_skipped_unless_required
         runs_together
         ; serial: runs_alone runs_alone_too
     }
@@ -56,6 +60,14 @@ mod fixture {
 
     fn is_skipped() {
         harness::skip("not on this machine");
+    }
+
+    fn is_skipped_in_part() {
+        harness::not_run("the second half", super::REQUIRED);
+    }
+
+    fn is_skipped_unless_required() {
+        harness::skip_unless_required("no sandbox here", super::REQUIRED);
     }
 
     fn count() -> usize {
@@ -82,27 +94,44 @@ mod fixture {
 
 /// Runs the fixture, and returns its exit code and what it printed.
 fn run(arguments: &[&str]) -> (Option<i32>, String) {
+    run_requiring("0", arguments)
+}
+
+fn run_requiring(required: &str, arguments: &[&str]) -> (Option<i32>, String) {
     let output = Command::new(std::env::current_exe().unwrap())
         .args(arguments)
         .env(FIXTURE, "1")
+        .env(REQUIRED, required)
         .output()
         .unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
-    (output.status.code(), text)
+    let errors = String::from_utf8(output.stderr).unwrap();
+    (output.status.code(), format!("{text}{errors}"))
 }
 
 fn results_are_reported() {
-    let (code, text) = run(&["--nocapture"]);
+    let (code, text) = run(&[]);
     assert_eq!(code, Some(101), "{text}");
     for line in [
         "passes ",
         "did not finish within 500ms",
         "arithmetic",
         "not on this machine",
-        "4 passed; 2 failed; 1 ignored",
+        "no sandbox here",
+        "NOT RUN: the second half",
+        "5 passed; 2 failed; 2 ignored",
     ] {
         assert!(text.contains(line), "{line} in {text}");
     }
+}
+
+fn required_skip_fails() {
+    let (code, text) = run_requiring("1", &["is_skipped"]);
+    assert_eq!(code, Some(101), "{text}");
+    assert!(
+        text.contains("0 passed; 2 failed; 1 ignored"),
+        "only a plain skip is left: {text}"
+    );
 }
 
 fn filters_select_tests() {
@@ -125,6 +154,8 @@ fn tests_are_listed() {
             "fixture::fails: test",
             "fixture::hangs: test",
             "fixture::is_skipped: test",
+            "fixture::is_skipped_in_part: test",
+            "fixture::is_skipped_unless_required: test",
             "fixture::passes: test",
             "fixture::runs_alone: test",
             "fixture::runs_alone_too: test",

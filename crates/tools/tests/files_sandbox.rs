@@ -2,23 +2,17 @@
 //!
 //! This program has its own `main` because it is also the sandbox helper.
 
-#![expect(
-    clippy::unwrap_used,
-    clippy::print_stdout,
-    reason = "all of this is tests"
-)]
+#![expect(clippy::unwrap_used, reason = "all of this is tests")]
 
-mod harness;
-
-use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::ops::Deref;
+use std::process::ExitCode;
+use std::sync::{Arc, OnceLock};
 
 use prowess_catalog::Precedence;
 use prowess_policy::profile::Strength;
 use prowess_policy::{Effect, PermissionMode, PermissionRules, RuleSource};
 use prowess_registry::{FileOptions, Place, Registry};
-use prowess_sandbox::Runner;
+use prowess_sandbox::{Helper, Runner};
 use prowess_test::ManualClock;
 use prowess_tools::files::file_tools;
 use prowess_tools::{
@@ -28,7 +22,7 @@ use prowess_tools::{
 use prowess_trust::TrustStore;
 use serde_json::{Value, json};
 
-const TESTS: &[(&str, fn())] = harness::tests! {
+prowess_test::tests! {
     commands_run_in_the_project
     gate_decides_about_commands
     timeout_can_be_set
@@ -36,43 +30,42 @@ const TESTS: &[(&str, fn())] = harness::tests! {
     files_outside_the_project_are_protected
     scripts_of_a_loaded_skill_run_and_are_read_only
     allowed_tools_of_a_skill_need_no_approval
-};
-
-fn main() {
-    harness::run(TESTS);
 }
 
-struct World {
-    root: tempfile::TempDir,
+/// The sandbox helper: this program.
+static HELPER: OnceLock<Helper> = OnceLock::new();
+
+fn main() -> ExitCode {
+    HELPER.get_or_init(prowess_sandbox::maybe_run_helper);
+    prowess_test::harness::run(tests())
+}
+
+/// A project, and a skill of the user with a script.
+struct World(prowess_test::World);
+
+impl Deref for World {
+    type Target = prowess_test::World;
+
+    fn deref(&self) -> &Self::Target {
+        &self.0
+    }
 }
 
 impl World {
     fn new() -> Self {
-        let world = Self {
-            root: tempfile::tempdir_in("/var/tmp").unwrap(),
-        };
-        open(world.root.path(), 0o755);
-        for (folder, bits) in [("project", 0o777), ("person/.ssh", 0o755)] {
-            std::fs::create_dir_all(world.path(folder)).unwrap();
-            open(&world.path(folder), bits);
-        }
-        std::fs::write(world.path("person/.ssh/id"), "secret").unwrap();
-        let skill = world.path("person/.agents/skills/work");
-        std::fs::create_dir_all(&skill).unwrap();
-        let text =
-            "---\nname: work\ndescription: Works.\nallowed-tools: Read Bash(echo *)\n---\nDo it.\n";
-        std::fs::write(skill.join("SKILL.md"), text).unwrap();
-        std::fs::write(skill.join("run.sh"), "#!/bin/bash\necho from the skill\n").unwrap();
-        open(&skill.join("run.sh"), 0o755);
+        let world = prowess_test::World::shared();
         world
-    }
-
-    fn path(&self, path: &str) -> PathBuf {
-        self.root.path().canonicalize().unwrap().join(path)
+            .file("~/.ssh/id", "secret")
+            .file(
+                "~/.agents/skills/work/SKILL.md",
+                "---\nname: work\ndescription: Works.\nallowed-tools: Read Bash(echo *)\n---\nDo it.\n",
+            )
+            .script("~/.agents/skills/work/run.sh", "echo from the skill");
+        Self(world)
     }
 
     fn context(&self, mode: PermissionMode, rules: &[(Effect, &str)]) -> ToolContext {
-        let (home, current) = (self.path("person"), self.path("project"));
+        let (home, current) = (self.path("~"), self.path(""));
         let place = Place {
             current,
             home: Some(home.clone()),
@@ -80,11 +73,9 @@ impl World {
         };
         let registry = Registry::open(place, FileOptions::default(), Precedence::default());
         let mut context = ToolContext::new(Arc::new(registry), Arc::new(ManualClock::at(1)));
-        context.services.trust = Some(TrustStore::new(self.path("trust")));
-        context.services.runner = Some(Arc::new(Runner::new(
-            harness::HELPER.get().unwrap().clone(),
-        )));
-        let workspace = self.path("project");
+        context.services.trust = Some(TrustStore::new(self.path("../trust")));
+        context.services.runner = Some(Arc::new(Runner::new(HELPER.get().unwrap().clone())));
+        let workspace = self.path("");
         {
             let mut gate = context.gate();
             let mut set = PermissionRules::default();
@@ -109,10 +100,6 @@ impl World {
         };
         context
     }
-}
-
-fn open(path: &Path, bits: u32) {
-    std::fs::set_permissions(path, std::fs::Permissions::from_mode(bits)).unwrap();
 }
 
 /// Calls a tool of a complete toolset: tools about skills and file tools.
@@ -142,18 +129,14 @@ fn commands_run_in_the_project() {
     let world = World::new();
     let context = world.context(PermissionMode::Yolo, &[]);
     let answer = bash(&context, "pwd; echo err >&2; exit 3").unwrap();
-    let folder = world.path("project");
     let expected = format!(
         "Exit code 3.\n<stdout>\n{}\n</stdout>\n<stderr>\nerr\n</stderr>",
-        folder.display()
+        world.text("")
     );
     assert_eq!(answer.text, expected);
     assert_eq!(answer.value["exitCode"], 3);
     bash(&context, "echo new > made.txt").unwrap();
-    assert_eq!(
-        std::fs::read_to_string(folder.join("made.txt")).unwrap(),
-        "new\n"
-    );
+    assert_eq!(world.read("made.txt"), "new\n");
     assert_eq!(
         bash(&context, "true").unwrap().text,
         "Exit code 0. No output."
@@ -231,18 +214,18 @@ fn files_outside_the_project_are_protected() {
     let context = world.context(PermissionMode::Yolo, &[]);
     let answer = bash(
         &context,
-        "cat ../person/.ssh/id; echo x > ../pwned; echo x > .envrc",
+        "cat ../home/.ssh/id; echo x > ../pwned; echo x > .envrc",
     )
     .unwrap();
     assert!(!answer.text.contains("secret"), "{}", answer.text);
-    assert!(!world.path("pwned").exists());
-    assert!(!world.path("project/.envrc").exists());
+    assert!(!world.exists("../pwned"));
+    assert!(!world.exists(".envrc"));
 }
 
 fn scripts_of_a_loaded_skill_run_and_are_read_only() {
     let world = World::new();
     let context = world.context(PermissionMode::Yolo, &[]);
-    let script = world.path("person/.agents/skills/work/run.sh");
+    let script = world.path("~/.agents/skills/work/run.sh");
     let input = json!({ "command": format!("{0}; echo x >> {0}", script.display()) });
     let mut loaded = Loaded::default();
     call(
@@ -267,12 +250,12 @@ fn scripts_of_a_loaded_skill_run_and_are_read_only() {
 /// `allowed-tools: Read Bash(echo *)` refers to the tools `read` and `bash`.
 fn allowed_tools_of_a_skill_need_no_approval() {
     let world = World::new();
-    std::fs::write(world.path("outside"), "x").unwrap();
+    world.file("../outside", "x");
     let context = world.context(PermissionMode::Ask, &[]);
     let mut loaded = Loaded::default();
     let (echo, read) = (
         json!({ "command": "echo hi" }),
-        json!({ "path": world.path("project") }),
+        json!({ "path": world.path("") }),
     );
     assert!(call(&context, &mut loaded, "bash", &echo).is_err());
     call(

@@ -2,19 +2,13 @@
 //!
 //! This program has its own `main` because it is also the sandbox helper.
 
-#![expect(
-    clippy::unwrap_used,
-    clippy::print_stdout,
-    reason = "all of this is tests"
-)]
+#![expect(clippy::unwrap_used, reason = "all of this is tests")]
 
-mod harness;
-
-use std::os::unix::fs::PermissionsExt;
+use std::ops::Deref;
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use prowess_catalog::{Precedence, Scope};
 use prowess_policy::profile::Strength;
@@ -22,7 +16,7 @@ use prowess_policy::{
     ApprovalAnswer, Effect, Gate, PermissionMode, PermissionRules, RuleSource, Verdict,
 };
 use prowess_registry::{FileOptions, Place, Registry};
-use prowess_sandbox::Runner;
+use prowess_sandbox::{Helper, Runner};
 use prowess_spec::parse;
 use prowess_tools::{
     EventName, HookEnd, HookEvent, HookOutcome, HookSet, HookState, HookToolCall, Settings,
@@ -32,8 +26,7 @@ use prowess_traits::{ApprovalRequest, Approver, Clock};
 use prowess_trust::{SkillTrust, TrustStore};
 use serde_json::{Value, json};
 
-/// All tests. Arguments filter them by name.
-const TESTS: &[(&str, fn())] = harness::tests! {
+prowess_test::tests! {
     case_126_hooks_of_a_confined_skill_are_honoured
     case_129_hooks_live_with_their_skill
     case_129_once_fires_once
@@ -59,10 +52,14 @@ const TESTS: &[(&str, fn())] = harness::tests! {
     unread_input_is_not_an_error
     commands_can_be_disabled
     hooks_of_all_active_skills_run
-};
+}
 
-fn main() {
-    harness::run(TESTS);
+/// The sandbox helper: this program.
+static HELPER: OnceLock<Helper> = OnceLock::new();
+
+fn main() -> ExitCode {
+    HELPER.get_or_init(prowess_sandbox::maybe_run_helper);
+    prowess_test::harness::run(tests())
 }
 
 fn case_126_hooks_of_a_confined_skill_are_honoured() {
@@ -72,7 +69,7 @@ fn case_126_hooks_of_a_confined_skill_are_honoured() {
         ("Read", false),
     ] {
         let world = World::with(&hooks, tools, true);
-        world.script("guard.sh", "exit 2");
+        world.skill_script("guard.sh", "exit 2");
         world.trust();
         let mut context = world.context();
         context.settings.confine = true;
@@ -163,12 +160,10 @@ fn case_129_a_timeout_does_not_block() {
         r#"
   PreToolUse:
     - hooks:
-        - {type: command, command: "echo '{\"decision\":\"block\"}'; trap 'exit 2' TERM; sleep 60 & wait", timeout: 0.3}
+        - {type: command, command: "echo '{\"decision\":\"block\"}'; trap 'exit 2' TERM; sleep 1000 & wait", timeout: 0.3}
         - {type: command, command: "true"}"#,
     );
-    let start = Instant::now();
     let outcome = fire(&world.context(), &bash("ls"));
-    assert!(start.elapsed() < Duration::from_secs(20));
     assert_eq!(outcome.runs[0].end, HookEnd::TimedOut, "{outcome:?}");
     assert_eq!(outcome.runs[1].end, HookEnd::Fine);
     assert_eq!(outcome.verdict, None);
@@ -192,17 +187,17 @@ fn untrusted_skills_run_no_hooks() {
         let why = "the skill is not trusted".into();
         assert_eq!(outcome.runs[0].end, HookEnd::NotRun { why });
         assert_eq!(outcome.verdict, None);
-        assert!(!world.path("canary").exists());
+        assert!(!world.exists("canary"));
     }
     // The same hook runs after the user trusts the skill.
     world.trust();
     assert!(fire(&world.context(), &bash("ls")).is_blocked());
-    assert!(world.path("canary").exists());
+    assert!(world.exists("canary"));
 }
 
 fn changed_skills_run_no_hooks() {
     let world = World::new(&hook("PreToolUse", "*", "./guard.sh"));
-    world.script("guard.sh", "exit 2");
+    world.skill_script("guard.sh", "exit 2");
     world.trust();
     let context = world.context();
     let (set, trust) = load(&context);
@@ -215,12 +210,12 @@ fn changed_skills_run_no_hooks() {
         )
     };
     assert!(again().is_blocked());
-    world.script("guard.sh", "echo x > $CLAUDE_PROJECT_DIR/canary");
+    world.skill_script("guard.sh", "echo x > $CLAUDE_PROJECT_DIR/canary");
     assert!(matches!(&again().runs[0].end, HookEnd::NotRun { why } if why.contains("changed")));
     // Trusted again, but the loaded hooks are from the earlier version.
     world.trust();
     assert!(matches!(&again().runs[0].end, HookEnd::NotRun { .. }));
-    assert!(!world.path("canary").exists());
+    assert!(!world.exists("canary"));
 }
 
 fn hooks_receive_the_event() {
@@ -243,7 +238,7 @@ fn hooks_receive_the_event() {
         assert_eq!(outcome.runs[0].end, HookEnd::Fine, "{outcome:?}");
         serde_json::from_str(&world.read(file)).unwrap()
     };
-    let project = world.path("").canonicalize().unwrap();
+    let project = world.path("");
     let pre = seen(&HookEvent::PreToolUse { tool: call }, "pre");
     assert_eq!(
         pre,
@@ -344,11 +339,11 @@ fn updated_input_is_passed_to_the_next_hook() {
         - {type: command, command: "./second.sh", if: "Bash(rm *)"}
         - {type: command, command: "true; exit 2", if: "Bash(never *)"}"#,
     );
-    world.script(
+    world.skill_script(
         "first.sh",
         r#"echo '{"hookSpecificOutput": {"updatedInput": {"command": "rm x"}, "additionalContext": "c"}, "systemMessage": "m"}'"#,
     );
-    world.script("second.sh", "cat > $CLAUDE_PROJECT_DIR/seen");
+    world.skill_script("second.sh", "cat > $CLAUDE_PROJECT_DIR/seen");
     world.trust();
     let outcome = fire(&world.context(), &bash("ls"));
     assert_eq!(outcome.runs.len(), 2, "{outcome:?}");
@@ -363,7 +358,7 @@ fn updated_input_is_passed_to_the_next_hook() {
         ("c", "m")
     );
     assert_eq!(&*outcome.context[0].skill, "guard");
-    world.script("second.sh", "exit 2");
+    world.skill_script("second.sh", "exit 2");
     world.trust();
     let outcome = fire(&world.context(), &bash("ls"));
     assert!(outcome.is_blocked() && outcome.updated_input.is_none());
@@ -385,15 +380,13 @@ fn large_output_is_truncated() {
     assert!(outcome.reason().len() <= 10_000 && outcome.reason().len() > 9_000);
     let long =
         "python3 -c 'import json; print(json.dumps({\\\"systemMessage\\\": \\\"y\\\" * 100000}))'";
-    if Path::new("/usr/bin/python3").exists() {
-        let world = World::new(&hook("PreToolUse", "", long));
-        let outcome = fire(&world.context(), &bash("ls"));
-        assert!(
-            outcome.messages[0].text.len() <= 10_000,
-            "{:?}",
-            outcome.runs
-        );
-    }
+    let world = World::new(&hook("PreToolUse", "", long));
+    let outcome = fire(&world.context(), &bash("ls"));
+    assert!(
+        outcome.messages[0].text.len() <= 10_000,
+        "{:?}",
+        outcome.runs
+    );
 }
 
 fn oversized_json_is_ignored() {
@@ -478,13 +471,13 @@ fn relative_programs_resolve_in_the_skill_folder() {
     ] {
         let hooks = format!("\n  UserPromptSubmit: [{{hooks: [{{type: command, {hook}}}]}}]");
         let world = World::new(&hooks);
-        world.script("guard.sh", "echo $1 >&2; pwd >&2; exit 1");
+        world.skill_script("guard.sh", "echo $1 >&2; pwd >&2; exit 1");
         world.trust();
         // The project contains a program with the same name.
         std::fs::copy("/bin/true", world.path("guard.sh")).unwrap();
         let event = HookEvent::UserPromptSubmit { prompt: "" };
         let outcome = fire(&world.context(), &event);
-        let project = world.path("").canonicalize().unwrap();
+        let project = world.path("");
         let complaint = format!("one\n{}", project.display());
         assert_eq!(
             outcome.runs[0].end,
@@ -511,12 +504,12 @@ fn gate_decides_and_refusal_is_remembered() {
         assert_eq!(outcome.verdict, None);
     }
     assert_eq!(asked.count.load(Ordering::Relaxed), 1);
-    assert!(!world.path("canary").exists());
+    assert!(!world.exists("canary"));
     // Another session prompts again.
     context.services.approver = Arc::new(Always(ApprovalAnswer::Once));
     let outcome = fire(&context, &bash("ls"));
     assert_eq!(outcome.runs[0].end, HookEnd::Fine, "{outcome:?}");
-    assert!(world.path("canary").exists());
+    assert!(world.exists("canary"));
 }
 
 fn session_approval_prompts_once() {
@@ -529,7 +522,7 @@ fn session_approval_prompts_once() {
     ] {
         let hooks = format!("\n  PreToolUse: [{{hooks: [{{type: command, {command}}}]}}]");
         let world = World::with(&hooks, "Read", true);
-        world.script("guard.sh", "echo $1");
+        world.skill_script("guard.sh", "echo $1");
         world.trust();
         let mut context = world.context();
         let asked = Arc::new(Counting::new(ApprovalAnswer::Session));
@@ -554,10 +547,10 @@ fn user_rules_override_hooks() {
     context.gate().mode = PermissionMode::Plan;
     let outcome = fire(&context, &bash("ls"));
     assert!(matches!(&outcome.runs[0].end, HookEnd::NotRun { why } if why.contains("plan")));
-    assert!(!world.path("canary").exists());
+    assert!(!world.exists("canary"));
     context.gate().mode = PermissionMode::Ask;
     assert_eq!(fire(&context, &bash("ls")).runs[0].end, HookEnd::Fine);
-    assert!(world.path("canary").exists());
+    assert!(world.exists("canary"));
 }
 
 fn matchers_and_conditions_select_hooks() {
@@ -693,7 +686,7 @@ fn hooks_run_in_the_sandbox() {
     let world = World::new(&hook(
         "UserPromptSubmit",
         "",
-        "echo x > $CLAUDE_SKILL_DIR/canary; echo x > ../outside/canary; cat ../person/.ssh/id; echo $SECRET_TOKEN; echo done",
+        "echo x > $CLAUDE_SKILL_DIR/canary; echo x > ../outside/canary; cat ../home/.ssh/id; echo $SECRET_TOKEN; echo done",
     ));
     let event = HookEvent::UserPromptSubmit { prompt: "" };
     let mut context = world.context();
@@ -701,7 +694,7 @@ fn hooks_run_in_the_sandbox() {
     let outcome = fire(&context, &event);
     assert_eq!(outcome.context[0].text, "done", "{:?}", outcome.runs);
     assert!(!world.skill_folder().join("canary").exists());
-    let canary = world.root.path().join("outside/canary");
+    let canary = world.path("../outside/canary");
     assert!(!canary.exists());
     // Control: without a sandbox, the same hook succeeds.
     context.settings.strength = Strength::Off;
@@ -746,7 +739,7 @@ fn hooks_of_all_active_skills_run() {
     let outcome = run_hooks(&context, &active, &bash("ls"), &mut HookState::default());
     assert_eq!(outcome.runs[0].end, HookEnd::Fine);
     assert!(matches!(outcome.runs[1].end, HookEnd::NotRun { .. }));
-    TrustStore::new(world.root.path().join("trust"))
+    TrustStore::new(world.path("../trust"))
         .grant(&other.skill_folder(), &second.1.digest, 1)
         .unwrap();
     let outcome = run_hooks(&context, &active, &bash("ls"), &mut HookState::default());
@@ -785,9 +778,18 @@ fn bash(line: &str) -> HookEvent<'static> {
     }
 }
 
+/// The folder of the skill, in the project.
+const SKILL: &str = ".agents/skills/guard";
+
 /// A project with one skill, and a trust store.
-struct World {
-    root: tempfile::TempDir,
+struct World(prowess_test::World);
+
+impl Deref for World {
+    type Target = prowess_test::World;
+
+    fn deref(&self) -> &Self::Target {
+        &self.0
+    }
 }
 
 impl World {
@@ -801,68 +803,47 @@ impl World {
     }
 
     fn with(hooks: &str, tools: &str, trusted: bool) -> Self {
-        let root = tempfile::tempdir_in("/var/tmp").unwrap();
-        open(root.path(), 0o755);
-        let world = Self { root };
-        for (folder, bits) in [
-            ("project", 0o777),
-            ("person/.ssh", 0o755),
-            ("outside", 0o777),
-        ] {
-            let folder = world.root.path().join(folder);
-            std::fs::create_dir_all(&folder).unwrap();
-            open(&folder, bits);
-        }
-        std::fs::write(world.root.path().join("person/.ssh/id"), "secret").unwrap();
-        std::fs::create_dir_all(world.skill_folder()).unwrap();
-        let text = format!(
-            "---\nname: guard\ndescription: Guards.\nallowed-tools: {tools}\nhooks:{hooks}\n---\nbody\n"
-        );
-        std::fs::write(world.skill_folder().join("SKILL.md"), text).unwrap();
+        let world = Self(prowess_test::World::shared());
+        world
+            .folder("../outside")
+            .mode("../outside", 0o777)
+            .file("~/.ssh/id", "secret")
+            .file(
+                format!("{SKILL}/SKILL.md"),
+                format!("---\nname: guard\ndescription: Guards.\nallowed-tools: {tools}\nhooks:{hooks}\n---\nbody\n"),
+            );
         if trusted {
             world.trust();
         }
         world
     }
 
-    fn path(&self, file: &str) -> PathBuf {
-        self.root.path().join("project").join(file)
-    }
-
-    fn read(&self, file: &str) -> String {
-        std::fs::read_to_string(self.path(file)).unwrap()
-    }
-
     fn skill_folder(&self) -> PathBuf {
-        self.path(".agents/skills/guard")
+        self.path(SKILL)
     }
 
-    fn script(&self, name: &str, body: &str) {
-        let file = self.skill_folder().join(name);
-        std::fs::write(&file, format!("#!/bin/bash\n{body}\n")).unwrap();
-        open(&file, 0o755);
+    /// Writes a script of the skill.
+    fn skill_script(&self, name: &str, body: &str) {
+        self.script(format!("{SKILL}/{name}"), body);
     }
 
     fn trust(&self) {
-        let store = TrustStore::new(self.root.path().join("trust"));
+        let store = TrustStore::new(self.path("../trust"));
         let (_, trust) = load(&self.context());
         store.grant(&self.skill_folder(), &trust.digest, 1).unwrap();
     }
 
     fn context(&self) -> ToolContext {
-        let home = self.root.path().join("person");
+        let (home, workspace) = (self.path("~"), self.path(""));
         let place = Place {
-            current: self.path(""),
+            current: workspace.clone(),
             home: Some(home.clone()),
             ..Place::default()
         };
         let registry = Registry::open(place, FileOptions::default(), Precedence::default());
         let mut context = ToolContext::new(Arc::new(registry), Arc::new(NoTime));
-        context.services.trust = Some(TrustStore::new(self.root.path().join("trust")));
-        context.services.runner = Some(Arc::new(Runner::new(
-            harness::HELPER.get().unwrap().clone(),
-        )));
-        let workspace = self.path("").canonicalize().unwrap();
+        context.services.trust = Some(TrustStore::new(self.path("../trust")));
+        context.services.runner = Some(Arc::new(Runner::new(HELPER.get().unwrap().clone())));
         let root = workspace.to_str().unwrap().into();
         let places = prowess_policy::WorkspacePaths {
             root,
@@ -907,10 +888,6 @@ fn fire(context: &ToolContext, event: &HookEvent<'_>) -> HookOutcome {
 fn fire_with(context: &ToolContext, event: &HookEvent<'_>, state: &mut HookState) -> HookOutcome {
     let (set, trust) = load(context);
     run_hooks(context, &[(&set, &trust)], event, state)
-}
-
-fn open(path: &Path, bits: u32) {
-    std::fs::set_permissions(path, PermissionsExt::from_mode(bits)).unwrap();
 }
 
 #[derive(Debug)]

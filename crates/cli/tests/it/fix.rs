@@ -266,7 +266,7 @@ fn several_skills_at_once() {
         output.stderr
     );
     for number in 0..40 {
-        let text = world.read(&format!("skills/tool-{number}/SKILL.md"));
+        let text = world.read(format!("skills/tool-{number}/SKILL.md"));
         assert!(
             text.starts_with(&format!("---\nname: tool-{number}\n")),
             "{text}"

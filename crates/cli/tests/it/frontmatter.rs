@@ -86,7 +86,7 @@ fn all_fixes() {
         .expect(0);
     for (name, _, fixed) in BROKEN {
         assert_eq!(
-            world.read(&format!("skills/{name}/SKILL.md")),
+            world.read(format!("skills/{name}/SKILL.md")),
             format!("---\nname: {name}\n{fixed}\n---\n\nDo it.\n"),
         );
     }
@@ -100,7 +100,7 @@ fn safe_fixes() {
     for (name, line, fixed) in BROKEN {
         let is_safe = matches!(*name, "inner-marks" | "wrapped" | "open" | "block");
         let wanted = if is_safe { fixed } else { line };
-        let text = world.read(&format!("skills/{name}/SKILL.md"));
+        let text = world.read(format!("skills/{name}/SKILL.md"));
         assert!(text.contains(&format!("\n{wanted}\n---\n")), "{text}");
     }
 }

@@ -57,9 +57,9 @@ fn replies_cannot_control_the_terminal() {
         let terminal = || File::options().read(true).write(true).open(&name).unwrap();
         let mut child = Command::new(env!("CARGO_BIN_EXE_prowess"))
             .env_clear()
-            .env("HOME", world.path("~/"))
-            .env("PROWESS_HOME", world.path("~/"))
-            .current_dir(world.path("."))
+            .env("HOME", world.path("~"))
+            .env("PROWESS_HOME", world.path("~"))
+            .current_dir(world.path(""))
             .args(quiet)
             .args(["run", "--task", "go", "--model", &model])
             .stdin(Stdio::null())
@@ -67,7 +67,7 @@ fn replies_cannot_control_the_terminal() {
             .stderr(terminal())
             .spawn()
             .unwrap();
-        assert!(child.wait().unwrap().success());
+        assert!(prowess_test::wait_for_exit(&mut child).success());
         let mut shown = vec![0; 64 * 1024];
         let read = File::from(master).read(&mut shown).unwrap();
         let shown = String::from_utf8_lossy(&shown[..read]);

@@ -56,7 +56,7 @@ fn shadowed_skills_have_qualified_names() {
     let document = world.run(&["list", "--all", "--json"]).expect(0).json();
     assert_eq!(document["schema"], "prowess.list/1");
     let winner = world.path(".agents/skills/pdf/SKILL.md");
-    let home = world.path("~/");
+    let home = world.path("~");
     for name in ["user:pdf", "user/codex:pdf"] {
         let skill = named(&document, name);
         assert_eq!(skill["name"], "pdf", "{name}");

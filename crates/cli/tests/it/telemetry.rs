@@ -280,6 +280,12 @@ mod export {
         (port, taken)
     }
 
+    /// Waits for the export.
+    fn received(taken: JoinHandle<(String, Vec<u8>)>) -> (String, Vec<u8>) {
+        prowess_test::wait_until("the export arrives", || taken.is_finished());
+        taken.join().unwrap()
+    }
+
     #[test]
     fn collector_receives_the_spans_of_a_run() {
         let (port, taken) = collector("200 OK");
@@ -293,7 +299,7 @@ mod export {
             .run()
             .expect(0);
         assert!(!output.stderr.contains("warning"), "{}", output.stderr);
-        let (head, body) = taken.join().unwrap();
+        let (head, body) = received(taken);
         assert!(head.starts_with("post /v1/traces "), "{head}");
         assert!(
             head.contains("content-type: application/x-protobuf"),
@@ -354,7 +360,7 @@ mod export {
         let output = run(&endpoint).expect(0);
         let warning = "warning: cannot send all spans to the collector";
         assert!(output.stderr.contains(warning), "{}", output.stderr);
-        taken.join().unwrap();
+        received(taken);
         // The collector is gone.
         let output = run(&endpoint).expect(0);
         assert!(output.stderr.contains(warning), "{}", output.stderr);

@@ -89,7 +89,7 @@ fn library_call_returns_the_same_bytes() {
 
     let world = world();
     let place = prowess::Place {
-        current: world.path("").components().collect(),
+        current: world.path(""),
         home: Some(world.path("~").components().collect()),
         ..prowess::Place::default()
     };
@@ -99,7 +99,7 @@ fn library_call_returns_the_same_bytes() {
         prowess::Precedence::default(),
     );
     let paths = prowess::HostPaths {
-        workspace: world.path("").components().collect(),
+        workspace: world.path(""),
         ..prowess::HostPaths::default()
     };
     let clock = Arc::new(prowess_store::SystemClock);

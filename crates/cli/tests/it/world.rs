@@ -2,7 +2,8 @@
 
 use std::ffi::{OsStr, OsString};
 use std::io::{BufRead, BufReader, Read, Write};
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::ops::Deref;
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -19,29 +20,24 @@ pub(crate) const NOBODY: u32 = 65534;
 pub(crate) const DESCRIPTION: &str =
     "Fills in PDF forms. Use when the user asks to fill in a form.";
 
-/// A project, used as the current folder, and a home folder; both are deleted when dropped.
+/// A project, used as the current folder, and a home folder.
 #[derive(Debug)]
-pub(crate) struct World {
-    _root: tempfile::TempDir,
-    project: PathBuf,
-    home: PathBuf,
+pub(crate) struct World(prowess_test::World);
+
+impl Deref for World {
+    type Target = prowess_test::World;
+
+    fn deref(&self) -> &Self::Target {
+        &self.0
+    }
 }
 
 impl World {
-    /// Returns an empty world. The project is a repository, so that parent folders are ignored.
     pub(crate) fn new() -> Self {
-        let root = tempfile::tempdir().unwrap();
-        let path = root.path().canonicalize().unwrap();
+        let world = prowess_test::World::new();
         // The sandbox may run as another user, who needs access.
-        std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
-        let (project, home) = (path.join("project"), path.join("home"));
-        std::fs::create_dir_all(project.join(".git")).unwrap();
-        std::fs::create_dir(&home).unwrap();
-        Self {
-            _root: root,
-            project,
-            home,
-        }
+        world.mode("..", 0o755);
+        Self(world)
     }
 
     /// Returns a world with one skill without findings, `skills/release-notes`.
@@ -61,21 +57,9 @@ impl World {
         world
     }
 
-    /// Returns a path in the project. `~/` is the home folder, `../` is the parent of both.
-    pub(crate) fn path(&self, path: impl AsRef<OsStr>) -> PathBuf {
-        let path = Path::new(path.as_ref());
-        match path.strip_prefix("~") {
-            Ok(rest) => self.home.join(rest),
-            Err(_) => self.project.join(path),
-        }
-    }
-
-    /// Writes a file, creating parent folders.
-    pub(crate) fn file(&self, path: impl AsRef<OsStr>, contents: impl AsRef<[u8]>) -> PathBuf {
-        let file = self.path(path);
-        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
-        std::fs::write(&file, contents).unwrap();
-        file
+    /// Writes a file, and returns its path.
+    pub(crate) fn file(&self, path: impl AsRef<Path>, contents: impl AsRef<[u8]>) -> PathBuf {
+        self.make_file(path, contents)
     }
 
     /// Writes a file with permissions.
@@ -85,29 +69,22 @@ impl World {
         contents: impl AsRef<[u8]>,
         mode: u32,
     ) -> PathBuf {
-        let file = self.file(path, contents);
-        std::fs::set_permissions(&file, PermissionsExt::from_mode(mode)).unwrap();
-        file
+        self.0.file(path, contents).mode(path, mode).path(path)
     }
 
-    /// Creates a folder and its parents.
-    pub(crate) fn folder(&self, path: impl AsRef<OsStr>) -> PathBuf {
-        let folder = self.path(path);
-        std::fs::create_dir_all(&folder).unwrap();
-        folder
+    /// Creates a folder, and returns its path.
+    pub(crate) fn folder(&self, path: impl AsRef<Path>) -> PathBuf {
+        self.make_folder(path)
     }
 
-    /// Creates a symbolic link and its parent folders.
+    /// Creates a symbolic link, and returns its path.
     pub(crate) fn link(&self, path: &str, target: &str) -> PathBuf {
-        let link = self.path(path);
-        std::fs::create_dir_all(link.parent().unwrap()).unwrap();
-        std::os::unix::fs::symlink(target, &link).unwrap();
-        link
+        self.0.link(path, target).path(path)
     }
 
     /// Writes a skill with this frontmatter and an ordinary body.
-    pub(crate) fn skill(&self, folder: impl AsRef<OsStr>, frontmatter: &str) -> PathBuf {
-        let file = Path::new(folder.as_ref()).join("SKILL.md");
+    pub(crate) fn skill(&self, folder: impl AsRef<Path>, frontmatter: &str) -> PathBuf {
+        let file = folder.as_ref().join("SKILL.md");
         self.file(
             file,
             format!("---\n{frontmatter}---\n\n# Forms\n\n1. Read the form.\n2. Fill it in.\n"),
@@ -124,16 +101,11 @@ impl World {
     }
 
     /// Writes a skill named `name` in a folder with any name.
-    pub(crate) fn named(&self, folder: impl AsRef<OsStr>, name: &str) -> PathBuf {
+    pub(crate) fn named(&self, folder: impl AsRef<Path>, name: &str) -> PathBuf {
         self.skill(
             folder,
             &format!("name: {name}\ndescription: {DESCRIPTION}\n"),
         )
-    }
-
-    /// Reads a file of the project.
-    pub(crate) fn read(&self, path: &str) -> String {
-        String::from_utf8(std::fs::read(self.path(path)).unwrap()).unwrap()
     }
 
     /// Runs `prowess` with these arguments.
@@ -147,9 +119,9 @@ impl World {
         command
             .env_clear()
             .env("PATH", std::env::var_os("PATH").unwrap_or_default())
-            .env("HOME", &self.home)
-            .env("PROWESS_HOME", &self.home)
-            .current_dir(&self.project)
+            .env("HOME", self.path("~"))
+            .env("PROWESS_HOME", self.path("~"))
+            .current_dir(self.path(""))
             .args(arguments);
         Run {
             world: self,
@@ -239,8 +211,7 @@ impl Run<'_> {
             return self;
         }
         // The other user needs access to the temporary folder.
-        let around = self.world.project.parent().unwrap();
-        std::fs::set_permissions(around, PermissionsExt::from_mode(0o755)).unwrap();
+        self.world.mode("..", 0o755);
         self.uid(NOBODY)
     }
 
@@ -289,8 +260,8 @@ impl Run<'_> {
             code: output.status.code().unwrap(),
             stdout: text(output.stdout),
             stderr: text(output.stderr),
-            project: self.world.project.to_str().unwrap().to_owned(),
-            home: self.world.home.to_str().unwrap().to_owned(),
+            project: self.world.text(""),
+            home: self.world.text("~"),
         })
     }
 }

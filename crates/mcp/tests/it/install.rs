@@ -6,6 +6,7 @@ use std::path::Path;
 use prowess_mcp::install::{
     Homes, InstallChange, InstallError, Launch, McpClientApp, MergeError, install, merge, snippet,
 };
+use prowess_test::World;
 use serde_json::{Value, json};
 
 fn homes(home: &Path) -> Homes {
@@ -95,8 +96,8 @@ fn installing_keeps_everything_else() {
         ),
     ];
     for (client, before) in others {
-        let world = tempfile::tempdir().unwrap();
-        let homes = homes(world.path());
+        let world = World::new();
+        let homes = homes(&world.path("~"));
         let path = client.path(&homes);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(&path, before).unwrap();
@@ -140,8 +141,8 @@ fn installing_keeps_everything_else() {
 #[test]
 fn missing_file_is_created() {
     for client in McpClientApp::ALL {
-        let world = tempfile::tempdir().unwrap();
-        let homes = homes(world.path());
+        let world = World::new();
+        let homes = homes(&world.path("~"));
         let (path, change) = install(client, &launch(), &homes).unwrap();
         assert_eq!(change, InstallChange::Created);
         let text = std::fs::read_to_string(path).unwrap();
@@ -151,19 +152,18 @@ fn missing_file_is_created() {
 
 #[test]
 fn link_is_kept() {
-    let world = tempfile::tempdir().unwrap();
-    let homes = homes(world.path());
-    std::fs::create_dir(world.path().join("dotfiles")).unwrap();
-    let real = world.path().join("dotfiles/claude.json");
-    std::fs::write(&real, "{}").unwrap();
-    std::os::unix::fs::symlink(&real, world.path().join(".claude.json")).unwrap();
+    let world = World::new();
+    let homes = homes(&world.path("~"));
+    world
+        .file("~/dotfiles/claude.json", "{}")
+        .link_to("~/.claude.json", "~/dotfiles/claude.json");
     install(McpClientApp::ClaudeCode, &launch(), &homes).unwrap();
     assert!(
-        std::fs::symlink_metadata(world.path().join(".claude.json"))
+        std::fs::symlink_metadata(world.path("~/.claude.json"))
             .unwrap()
             .is_symlink()
     );
-    assert!(std::fs::read_to_string(real).unwrap().contains("prowess"));
+    assert!(world.read("~/dotfiles/claude.json").contains("prowess"));
 }
 
 #[test]
@@ -176,8 +176,8 @@ fn invalid_file_is_not_changed() {
         (McpClientApp::Goose, "extensions: [a]"),
         (McpClientApp::Goose, "a: &x 1\nb: *x\n"),
     ] {
-        let world = tempfile::tempdir().unwrap();
-        let homes = homes(world.path());
+        let world = World::new();
+        let homes = homes(&world.path("~"));
         let path = client.path(&homes);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(&path, before).unwrap();

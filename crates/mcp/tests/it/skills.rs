@@ -3,8 +3,9 @@
 //! reference. Cases 137 and 138 are about hosts.
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::time::Duration;
 
+use prowess_test::{World, wait_for};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
@@ -53,44 +54,41 @@ fn sha256(bytes: &[u8]) -> String {
 }
 
 /// A skill with files of several kinds, one of which is a skill itself.
-fn rich(folder: &Path) {
+fn rich(world: &World) {
     skill(
-        folder,
+        world,
         "pdf-forms",
         "---\nname: pdf-forms\ndescription: >\n  Fills in\n  forms.\nlicense: MIT\nversion: 1.10\n\
          allowed-tools: [Read, \"Bash(ls:*)\"]\nx-own: {a: [1, null, true]}\n---\nRead templates/.\n",
     );
-    let root = folder.join("pdf-forms");
     for (path, bytes) in [
         ("templates/invoice.md", b"# Invoice\n".as_slice()),
         ("templates/regional/eu invoice#1.md", b"EU\n"),
         ("assets/logo.png", b"\x89PNG\r\n\x1a\n\x00\xff"),
         ("inner/SKILL.md", b"---\nname: inner\ndescription: x\n---\n"),
         ("empty.txt", b""),
+        (".git/config", b"secret"),
     ] {
-        let file = root.join(path);
-        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
-        std::fs::write(file, bytes).unwrap();
+        world.file(format!("skills/pdf-forms/{path}"), bytes);
     }
-    std::fs::create_dir_all(root.join(".git")).unwrap();
-    std::fs::write(root.join(".git/config"), "secret").unwrap();
-    std::fs::write(folder.join("outside"), "secret").unwrap();
-    std::os::unix::fs::symlink("../outside", root.join("leak")).unwrap();
+    world
+        .file("skills/outside", "secret")
+        .link("skills/pdf-forms/leak", "../outside");
 }
 
 #[test]
 fn enumeration() {
-    let world = tempfile::tempdir().unwrap();
+    let world = World::new();
     let names: BTreeSet<String> = (0..120).map(|at| format!("skill-{at:03}")).collect();
     for name in &names {
-        plain(world.path(), name);
+        plain(&world, name);
     }
     skill(
-        world.path(),
+        &world,
         "quiet",
         "---\nname: quiet\ndescription: For people.\ndisable-model-invocation: true\n---\nx\n",
     );
-    let mut raw = Raw::start(world.path(), &[]);
+    let mut raw = Raw::start(&world, &[]);
     let about = raw.request("initialize", handshake("2025-11-25"));
     let capabilities = &about["capabilities"];
     assert_eq!(
@@ -156,9 +154,9 @@ fn enumeration() {
 
 #[test]
 fn manifest() {
-    let world = tempfile::tempdir().unwrap();
-    rich(world.path());
-    let mut raw = Raw::connect(world.path(), &[]);
+    let world = World::new();
+    rich(&world);
+    let mut raw = Raw::connect(&world, &[]);
     let (skills, omitted, _) = all(&mut raw);
     assert_eq!((skills.len(), omitted.len()), (1, 0), "{omitted:?}");
     let entry = skills[0].clone();
@@ -211,13 +209,13 @@ fn manifest() {
     }
 
     // Case 135: a changed file has a new digest; until the client knows it, reads fail.
-    let invoice = world.path().join("pdf-forms/templates/invoice.md");
+    let invoice = world.path("skills/pdf-forms/templates/invoice.md");
     std::fs::write(&invoice, "# INVOICE\n").unwrap();
     assert_eq!(
         raw.refused("resources/read", json!({ "uri": uris[4] })),
         -32603
     );
-    std::fs::write(world.path().join("pdf-forms/new.md"), "new").unwrap();
+    world.file("skills/pdf-forms/new.md", "new");
     let new = "skill://pdf-forms/new.md";
     assert_eq!(
         raw.refused("resources/read", json!({ "uri": new })),
@@ -237,30 +235,30 @@ fn manifest() {
 
 #[test]
 fn unsupported_skills_are_reported_as_omitted() {
-    let world = tempfile::tempdir().unwrap();
-    plain(world.path(), "good");
-    plain(world.path(), "many");
+    let world = World::new();
+    plain(&world, "good");
+    plain(&world, "many");
     for at in 0..512 {
-        std::fs::write(world.path().join(format!("many/{at}")), "x").unwrap();
+        world.file(format!("skills/many/{at}"), "x");
     }
-    plain(world.path(), "large");
-    std::fs::write(world.path().join("large/data"), vec![0; 16 * 1024 * 1024]).unwrap();
+    plain(&world, "large");
+    world.file("skills/large/data", vec![0; 16 * 1024 * 1024]);
     skill(
-        world.path(),
+        &world,
         "silent",
         "---\nname: silent\n---\nNo description.\n",
     );
     skill(
-        world.path(),
+        &world,
         "other-name",
         "---\nname: Other Name\ndescription: x\n---\n",
     );
     skill(
-        world.path(),
+        &world,
         "broken",
         "---\nname: broken\ndescription: a: b: c\n---\n",
     );
-    let mut raw = Raw::connect(world.path(), &[]);
+    let mut raw = Raw::connect(&world, &[]);
     let (skills, omitted, _) = all(&mut raw);
     let names: Vec<&str> = skills
         .iter()
@@ -296,17 +294,12 @@ fn unsupported_skills_are_reported_as_omitted() {
 
 #[test]
 fn directory() {
-    let world = tempfile::tempdir().unwrap();
-    rich(world.path());
-    std::fs::create_dir(world.path().join("pdf-forms/wide")).unwrap();
+    let world = World::new();
+    rich(&world);
     for at in 0..250 {
-        std::fs::write(
-            world.path().join(format!("pdf-forms/wide/{at:03}.txt")),
-            "x",
-        )
-        .unwrap();
+        world.file(format!("skills/pdf-forms/wide/{at:03}.txt"), "x");
     }
-    let mut raw = Raw::connect(world.path(), &[]);
+    let mut raw = Raw::connect(&world, &[]);
     let mut children = |uri: &str, cursor: Option<&Value>| {
         let mut params = json!({ "uri": uri });
         if let Some(cursor) = cursor {
@@ -377,14 +370,14 @@ fn directory() {
 /// Case 136: reading a resource does not run anything.
 #[test]
 fn reading_does_not_activate() {
-    let world = tempfile::tempdir().unwrap();
-    let mark = world.path().join("mark");
+    let world = World::new();
+    let mark = world.path("skills/mark");
     let text = format!(
         "---\nname: runs\ndescription: x\n---\nNow: !`touch {}`\n",
         mark.display()
     );
-    skill(world.path(), "runs", &text);
-    let mut raw = Raw::connect(world.path(), &["--commands"]);
+    skill(&world, "runs", &text);
+    let mut raw = Raw::connect(&world, &["--commands"]);
     let uri = "skill://runs/SKILL.md";
     assert_eq!(
         read(&mut raw, uri),
@@ -401,10 +394,10 @@ fn reading_does_not_activate() {
 
 #[test]
 fn rules_apply_to_resources() {
-    let world = tempfile::tempdir().unwrap();
-    plain(world.path(), "open");
-    plain(world.path(), "secret");
-    let mut raw = Raw::connect(world.path(), &["--deny", "Skill(secret)"]);
+    let world = World::new();
+    plain(&world, "open");
+    plain(&world, "secret");
+    let mut raw = Raw::connect(&world, &["--deny", "Skill(secret)"]);
     assert!(!read(&mut raw, "skill://open/SKILL.md").is_empty());
     let uri = "skill://secret/SKILL.md";
     assert_eq!(raw.refused("resources/read", json!({ "uri": uri })), -32002);
@@ -414,9 +407,9 @@ fn rules_apply_to_resources() {
 
 #[test]
 fn cache_hints_are_sent_to_modern_clients_only() {
-    let world = tempfile::tempdir().unwrap();
-    plain(world.path(), "deploy");
-    let mut raw = Raw::start(world.path(), &[]);
+    let world = World::new();
+    plain(&world, "deploy");
+    let mut raw = Raw::start(&world, &[]);
     let list = raw.request("skills/list", modern(json!({})));
     assert_eq!(
         (&list["ttlMs"], &list["cacheScope"]),
@@ -427,27 +420,27 @@ fn cache_hints_are_sent_to_modern_clients_only() {
         raw.refused("resources/read", modern(json!({ "uri": uri }))),
         -32602
     );
-    let mut raw = Raw::connect(world.path(), &[]);
+    let mut raw = Raw::connect(&world, &[]);
     let list = raw.request("skills/list", json!({}));
     assert!(list.get("ttlMs").is_none() && list.get("cacheScope").is_none());
 }
 
 #[test]
 fn legacy_index_is_served_on_request() {
-    let world = tempfile::tempdir().unwrap();
-    plain(world.path(), "deploy");
+    let world = World::new();
+    plain(&world, "deploy");
     let params = || json!({ "uri": "skill://index.json" });
     assert_eq!(
-        Raw::connect(world.path(), &[]).refused("resources/read", params()),
+        Raw::connect(&world, &[]).refused("resources/read", params()),
         -32002
     );
-    let mut raw = Raw::connect(world.path(), &["--legacy-index"]);
+    let mut raw = Raw::connect(&world, &["--legacy-index"]);
     let index: Value = serde_json::from_slice(&read(&mut raw, "skill://index.json")).unwrap();
     let main = read(&mut raw, "skill://deploy/SKILL.md");
     assert_eq!(
         index["skills"],
         json!([{
-            "name": "deploy", "type": "skill-md", "description": "Does deploy.",
+            "name": "deploy", "type": "skill-md", "description": "Does deploy. Use when asked for deploy.",
             "url": "skill://deploy/SKILL.md", "digest": sha256(&main),
         }])
     );
@@ -455,10 +448,10 @@ fn legacy_index_is_served_on_request() {
 
 #[test]
 fn changes_are_notified() {
-    let world = tempfile::tempdir().unwrap();
-    plain(world.path(), "deploy");
-    std::fs::write(world.path().join("deploy/notes.md"), "one").unwrap();
-    let mut raw = Raw::connect(world.path(), &[]);
+    let world = World::new();
+    plain(&world, "deploy");
+    world.file("skills/deploy/notes.md", "one");
+    let mut raw = Raw::connect(&world, &[]);
     raw.request(
         "resources/subscribe",
         json!({ "uri": "skill://deploy/notes.md" }),
@@ -468,16 +461,15 @@ fn changes_are_notified() {
         -32002
     );
     // A change is missed until the server watches the folder, so change the file until it is seen.
-    let news = (0..120)
-        .find_map(|version| {
-            let text = format!("version {version}");
-            std::fs::write(world.path().join("deploy/notes.md"), text).unwrap();
-            raw.receive_within(std::time::Duration::from_millis(500))
-        })
-        .expect("a notification within a minute");
+    let mut version = 0;
+    let news = wait_for("a notification", || {
+        version += 1;
+        world.file("skills/deploy/notes.md", format!("version {version}"));
+        raw.receive_within(Duration::from_millis(500))
+    });
     assert_eq!(news["method"], "notifications/resources/updated");
     assert_eq!(news["params"]["uri"], "skill://deploy/notes.md");
-    plain(world.path(), "second");
+    plain(&world, "second");
     let mut missing = BTreeSet::from([
         "notifications/resources/list_changed",
         "notifications/prompts/list_changed",
@@ -486,8 +478,8 @@ fn changes_are_notified() {
         missing.remove(text(&raw.receive()["method"]));
     }
     // Without any skill, the tools for skills are missing.
-    std::fs::remove_dir_all(world.path().join("deploy")).unwrap();
-    std::fs::remove_dir_all(world.path().join("second")).unwrap();
+    std::fs::remove_dir_all(world.path("skills/deploy")).unwrap();
+    std::fs::remove_dir_all(world.path("skills/second")).unwrap();
     while text(&raw.receive()["method"]) != "notifications/tools/list_changed" {}
     assert_eq!(raw.request("tools/list", json!({}))["tools"], json!([]));
 }

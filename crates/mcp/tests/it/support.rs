@@ -6,10 +6,8 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
+use prowess_test::{PATIENCE, World, wait_for_exit};
 use serde_json::{Value, json};
-
-/// Longer than anything takes.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Returns the path of the example `serve`, which is built with the tests.
 pub(crate) fn server() -> PathBuf {
@@ -23,20 +21,14 @@ pub(crate) fn server() -> PathBuf {
     built
 }
 
-/// Writes a skill.
-pub(crate) fn skill(folder: &Path, name: &str, text: &str) {
-    let folder = folder.join(name);
-    std::fs::create_dir_all(&folder).unwrap();
-    std::fs::write(folder.join("SKILL.md"), text).unwrap();
+/// Writes a skill into the folder `skills`, which the server serves.
+pub(crate) fn skill(world: &World, name: &str, text: &str) {
+    world.file(format!("skills/{name}/SKILL.md"), text);
 }
 
 /// Writes a simple skill with this name.
-pub(crate) fn plain(folder: &Path, name: &str) {
-    skill(
-        folder,
-        name,
-        &format!("---\nname: {name}\ndescription: Does {name}.\n---\nDo $ARGUMENTS.\n"),
-    );
+pub(crate) fn plain(world: &World, name: &str) {
+    world.skill_in(format!("skills/{name}"), "", "Do $ARGUMENTS.");
 }
 
 /// A client connected by two pipes.
@@ -48,9 +40,9 @@ pub(crate) struct Raw {
 }
 
 impl Raw {
-    pub(crate) fn start(folder: &Path, options: &[&str]) -> Self {
+    pub(crate) fn start(world: &World, options: &[&str]) -> Self {
         let mut child = Command::new(server())
-            .arg(folder)
+            .arg(world.path("skills"))
             .args(options)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -76,8 +68,8 @@ impl Raw {
     }
 
     /// Like `start`, after the handshake of older protocols.
-    pub(crate) fn connect(folder: &Path, options: &[&str]) -> Self {
-        let mut raw = Self::start(folder, options);
+    pub(crate) fn connect(world: &World, options: &[&str]) -> Self {
+        let mut raw = Self::start(world, options);
         raw.request("initialize", handshake("2025-11-25"));
         raw.send(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
         raw
@@ -135,15 +127,10 @@ impl Raw {
             .unwrap_or_else(|| panic!("{method}: {answer}"))
     }
 
-    /// Closes our end, and returns how long the server took to exit.
-    pub(crate) fn close(mut self) -> Duration {
-        let begin = std::time::Instant::now();
+    /// Closes our end, and waits until the server exits.
+    pub(crate) fn close(mut self) {
         drop(self.input.take());
-        while self.child.try_wait().unwrap().is_none() {
-            assert!(begin.elapsed() < PATIENCE, "the server does not exit");
-            std::thread::sleep(Duration::from_millis(5));
-        }
-        begin.elapsed()
+        wait_for_exit(&mut self.child);
     }
 
     /// Returns the peak memory of the server, in MiB.

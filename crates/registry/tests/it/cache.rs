@@ -81,24 +81,24 @@ fn cache_files(cache: &Path) -> Vec<PathBuf> {
 fn world() -> (World, Place) {
     let world = World::new();
     for name in ["a", "b", "group/c"] {
-        world.skill(&format!("repo/.agents/skills/{name}"));
+        world.skill(&format!(".agents/skills/{name}"));
     }
-    world.skill("repo/.claude/skills/a");
-    world.skill("repo/apps/web/.claude/skills/deploy");
-    world.skill("home/.agents/skills/mine");
-    world.file("repo/.claude/commands/cmd.md", "Do it.\n");
-    world.file("home/.agents/skills/lower/skill.md", text("lower", "d"));
-    world.folder("home/.agents/skills/broken/SKILL.md");
-    world.skill("elsewhere/linked");
-    world.link("elsewhere/linked", "home/.agents/skills/linked");
-    let place = world.standing_in("repo");
+    world.skill(".claude/skills/a");
+    world.skill("apps/web/.claude/skills/deploy");
+    world.skill("~/.agents/skills/mine");
+    world.file(".claude/commands/cmd.md", "Do it.\n");
+    world.file("~/.agents/skills/lower/skill.md", text("lower", "d"));
+    world.folder("~/.agents/skills/broken/SKILL.md");
+    world.skill("../elsewhere/linked");
+    world.link_to("~/.agents/skills/linked", "../elsewhere/linked");
+    let place = world.standing_in("");
     (world, place)
 }
 
 #[test]
 fn cached_and_uncached_scans_are_equal() {
     let (world, place) = world();
-    let cache = world.path("deep/er/cache");
+    let cache = world.path("../deep/er/cache");
     same(&place, &cache);
     assert!(!cache_files(&cache).is_empty(), "a cache was written");
 }
@@ -107,7 +107,7 @@ fn cached_and_uncached_scans_are_equal() {
 fn cached_heads_are_used() {
     // Otherwise the other tests would prove nothing.
     let (world, place) = world();
-    let cache = world.path("cache");
+    let cache = world.path("../cache");
     same(&place, &cache);
     rewrite(&cache, |body| {
         let old = b"what it does";
@@ -139,17 +139,17 @@ fn cached_heads_are_used() {
 #[test]
 fn folder_moved_over_its_link_is_found_once() {
     let world = World::new();
-    world.skill("elsewhere/x");
-    world.link("elsewhere", "skills/pack");
+    world.skill("../elsewhere/x");
+    world.link_to("skills/pack", "../elsewhere");
     let place = Place {
         only: Some(world.path("skills")),
         ..Place::default()
     };
-    let cache = world.path("cache");
+    let cache = world.path("../cache");
     same(&place, &cache);
-    std::fs::rename(world.path("elsewhere"), world.path("skills/moved")).unwrap();
+    std::fs::rename(world.path("../elsewhere"), world.path("skills/moved")).unwrap();
     std::fs::remove_file(world.path("skills/pack")).unwrap();
-    world.link("skills/moved", "skills/pack");
+    world.link_to("skills/pack", "skills/moved");
     same(&place, &cache);
     let scan = start(&place, Some(&cache));
     assert_eq!(world.locations(&scan), ["skills/moved/x/SKILL.md"]);
@@ -161,7 +161,7 @@ type Damage = fn(&[u8]) -> Vec<u8>;
 #[test]
 fn damaged_cache_is_ignored() {
     let (world, place) = world();
-    let cache = world.path("cache");
+    let cache = world.path("../cache");
     same(&place, &cache);
     let good: Vec<(PathBuf, Vec<u8>)> = cache_files(&cache)
         .into_iter()
@@ -200,14 +200,14 @@ fn damaged_cache_is_ignored() {
 #[test]
 fn cache_path_of_wrong_type_is_ignored() {
     let (world, place) = world();
-    let file = world.file("cache-file", "not a folder");
+    let file = world.make_file("../cache-file", "not a folder");
     same(&place, &file);
-    same(&place, &world.path("cache-file/below"));
+    same(&place, &world.path("../cache-file/below"));
     same(&place, Path::new("/proc/no-such-folder"));
-    world.link("nowhere", "cache-dangling");
-    same(&place, &world.path("cache-dangling"));
+    world.link_to("../cache-dangling", "../nowhere");
+    same(&place, &world.path("../cache-dangling"));
     // Instead of the files: folders, FIFOs, broken and circular links.
-    let cache = world.path("cache");
+    let cache = world.path("../cache");
     same(&place, &cache);
     let files = cache_files(&cache);
     assert!(files.len() >= 4);
@@ -227,7 +227,7 @@ fn cache_path_of_wrong_type_is_ignored() {
 fn unwritable_cache_is_ignored() {
     use std::os::unix::fs::PermissionsExt;
     let (world, place) = world();
-    let cache = world.folder("cache");
+    let cache = world.make_folder("../cache");
     let mode = |mode| std::fs::set_permissions(&cache, PermissionsExt::from_mode(mode)).unwrap();
     for bits in [0o555, 0o000] {
         mode(bits);
@@ -240,7 +240,7 @@ fn unwritable_cache_is_ignored() {
 #[test]
 fn concurrent_starts_share_a_cache() {
     let (world, place) = world();
-    let cache = world.path("cache");
+    let cache = world.path("../cache");
     let expected = heads(&start(&place, None));
     std::thread::scope(|scope| {
         for _ in 0..4 {
@@ -263,10 +263,10 @@ fn concurrent_starts_share_a_cache() {
 #[test]
 fn recent_change_with_same_size_and_time_is_noticed() {
     let (world, place) = world();
-    let cache = world.path("cache");
+    let cache = world.path("../cache");
     for round in 0..20 {
-        let file = world.file(
-            "repo/.agents/skills/a/SKILL.md",
+        let file = world.make_file(
+            ".agents/skills/a/SKILL.md",
             text("a", &format!("{round:03}")),
         );
         age(&file);
@@ -279,8 +279,8 @@ fn recent_change_with_same_size_and_time_is_noticed() {
 #[test]
 fn sidecar_changes_are_noticed() {
     let (world, place) = world();
-    let cache = world.path("cache");
-    let sidecar = "repo/.agents/skills/a/agents/openai.yaml";
+    let cache = world.path("../cache");
+    let sidecar = ".agents/skills/a/agents/openai.yaml";
     let invocable = || {
         same(&place, &cache);
         let scan = start(&place, Some(&cache));
@@ -306,10 +306,10 @@ fn sidecar_changes_are_noticed() {
 #[test]
 fn cache_is_independent_of_reserved_names() {
     let world = World::new();
-    world.skill("home/.claude/skills/synced/inner");
-    world.skill("home/.claude/skills/other");
-    let place = world.standing_in("repo");
-    let cache = world.path("cache");
+    world.skill("~/.claude/skills/synced/inner");
+    world.skill("~/.claude/skills/other");
+    let place = world.standing_in("");
+    let cache = world.path("../cache");
     let scan = |claude_names, cache: Option<&Path>| {
         let cache = cache.map(Path::to_owned);
         let options = FileOptions {
@@ -330,14 +330,17 @@ fn cache_is_independent_of_reserved_names() {
 #[test]
 fn folder_below_two_roots_keeps_its_root() {
     let world = World::new();
-    world.skill("outer/inner/x");
-    world.skill("outer/y");
-    let cache = world.path("cache");
-    for extra in [["outer", "outer/inner"], ["outer/inner", "outer"]] {
+    world.skill("../outer/inner/x");
+    world.skill("../outer/y");
+    let cache = world.path("../cache");
+    for extra in [
+        ["../outer", "../outer/inner"],
+        ["../outer/inner", "../outer"],
+    ] {
         let extra = extra.map(|path| world.path(path)).to_vec();
         let place = Place {
             extra,
-            ..world.standing_in("repo")
+            ..world.standing_in("")
         };
         same(&place, &cache);
     }
@@ -346,13 +349,9 @@ fn folder_below_two_roots_keeps_its_root() {
 #[test]
 fn random_edits_between_starts_are_noticed() {
     let (world, place) = world();
-    let cache = world.path("cache");
+    let cache = world.path("../cache");
     let mut dice = Rng(0x9E37_79B9_7F4A_7C15);
-    let roots = [
-        "repo/.agents/skills",
-        "repo/.claude/skills",
-        "home/.agents/skills",
-    ];
+    let roots = [".agents/skills", ".claude/skills", "~/.agents/skills"];
     // All versions have different lengths, so that they differ even with coarse time stamps.
     let mut length = 0;
     for round in 0..250 {
@@ -368,7 +367,7 @@ fn random_edits_between_starts_are_noticed() {
                 }
                 3 if folder.exists() => {
                     let _ =
-                        std::fs::rename(&folder, world.path(&format!("{root}/s{}", dice.roll(6))));
+                        std::fs::rename(&folder, world.path(format!("{root}/s{}", dice.roll(6))));
                 }
                 4 => {
                     let _ = std::fs::remove_dir_all(&folder);
@@ -376,7 +375,7 @@ fn random_edits_between_starts_are_noticed() {
                 5 if folder.exists() => {
                     let (flag, note) = (dice.roll(2) == 0, "#".repeat(length));
                     let policy = format!("policy:\n  allow_implicit_invocation: {flag}\n{note}\n");
-                    world.file(&format!("{path}/agents/openai.yaml"), policy);
+                    world.file(format!("{path}/agents/openai.yaml"), policy);
                 }
                 6 => {
                     let _ = std::fs::remove_dir_all(folder.join("agents"));
@@ -387,7 +386,7 @@ fn random_edits_between_starts_are_noticed() {
                     world.folder(&file);
                 }
                 _ => {
-                    let nested = format!("repo/n{}/.claude/skills/s", dice.roll(3));
+                    let nested = format!("n{}/.claude/skills/s", dice.roll(3));
                     if world.path(&nested).exists() {
                         std::fs::remove_dir_all(world.path(&nested)).unwrap();
                     } else {
@@ -407,14 +406,14 @@ fn random_edits_between_starts_are_noticed() {
 fn escaped_ids_are_not_confused() {
     // The id of the first folder looks like the name of the second; both contain the same file.
     let world = World::new();
-    let file = world.file("skills/a\\xb/SKILL.md", "---\ndescription: d\n---\n");
-    let other = world.folder("skills/a\\x5Cxb");
+    let file = world.make_file("skills/a\\xb/SKILL.md", "---\ndescription: d\n---\n");
+    let other = world.make_folder("skills/a\\x5Cxb");
     std::fs::hard_link(file, other.join("SKILL.md")).unwrap();
     let place = Place {
         only: Some(world.path("skills")),
         ..Place::default()
     };
-    let cache = world.path("cache");
+    let cache = world.path("../cache");
     same(&place, &cache);
     let scan = start(&place, Some(&cache));
     let ids: std::collections::BTreeSet<_> = scan.skills.iter().map(|skill| &skill.id).collect();
@@ -425,8 +424,8 @@ fn escaped_ids_are_not_confused() {
 fn cache_is_shared_by_aliases_of_a_root() {
     let world = World::new();
     world.skill("skills/a");
-    world.link("skills", "alias");
-    let cache = world.path("cache");
+    world.link_to("alias", "skills");
+    let cache = world.path("../cache");
     let at = |path: PathBuf| Place {
         only: Some(path),
         ..Place::default()
@@ -434,7 +433,7 @@ fn cache_is_shared_by_aliases_of_a_root() {
     same(&at(world.path("skills")), &cache);
     // Locations use the current path of the root, not the previous one.
     for path in ["alias", "skills", "skills/", "alias/"] {
-        let place = at(PathBuf::from(format!("{}{path}", world.path("").display())));
+        let place = at(PathBuf::from(format!("{}/{path}", world.text(""))));
         same(&place, &cache);
     }
 }

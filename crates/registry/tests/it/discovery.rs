@@ -8,13 +8,13 @@ use crate::support::{World, catalog, names, only, registry, text};
 #[test]
 fn case_105_only_folders_with_skill_file() {
     let world = World::new();
-    world.skill("repo/.agents/skills/x");
-    world.file("repo/.agents/skills/README.md", text("readme", "d"));
-    world.file("repo/.agents/skills/name.md", text("name", "d"));
-    world.skill("repo/.agents/skills/.git/hooks-skill");
-    world.skill("repo/.agents/skills/node_modules/module-skill");
+    world.skill(".agents/skills/x");
+    world.file(".agents/skills/README.md", text("readme", "d"));
+    world.file(".agents/skills/name.md", text("name", "d"));
+    world.skill(".agents/skills/.git/hooks-skill");
+    world.skill(".agents/skills/node_modules/module-skill");
     let scan = world.scan();
-    assert_eq!(world.locations(&scan), ["repo/.agents/skills/x/SKILL.md"]);
+    assert_eq!(world.locations(&scan), [".agents/skills/x/SKILL.md"]);
     assert_eq!(world.faults(&scan), []);
     assert_eq!(world.notices(&scan), [""; 0]);
 }
@@ -23,10 +23,10 @@ fn case_105_only_folders_with_skill_file() {
 fn case_106_limits_give_partial_results_and_a_warning() {
     let world = World::new();
     for number in 0..50 {
-        world.skill(&format!("repo/.agents/skills/s{number}"));
+        world.skill(&format!(".agents/skills/s{number}"));
     }
-    world.skill("repo/.claude/skills/a/b/c/d/e/f/g/deep");
-    world.skill("repo/.claude/skills/shallow");
+    world.skill(".claude/skills/a/b/c/d/e/f/g/deep");
+    world.skill(".claude/skills/shallow");
     let walk = WalkOptions {
         max_folders: 20,
         ..WalkOptions::default()
@@ -35,7 +35,7 @@ fn case_106_limits_give_partial_results_and_a_warning() {
         walk,
         ..FileOptions::default()
     };
-    let scan = FileSource::new(world.standing_in("repo"), options).scan(Known::default());
+    let scan = FileSource::new(world.standing_in(""), options).scan(Known::default());
     let of = |root: &str| {
         world
             .locations(&scan)
@@ -43,13 +43,13 @@ fn case_106_limits_give_partial_results_and_a_warning() {
             .filter(|location| location.starts_with(root))
             .count()
     };
-    assert_eq!(of("repo/.agents"), 20);
-    assert_eq!(of("repo/.claude"), 1, "each root has its own limit");
+    assert_eq!(of(".agents"), 20);
+    assert_eq!(of(".claude"), 1, "each root has its own limit");
     assert_eq!(
         world.notices(&scan),
         [
-            r#"TooDeep { path: "repo/.claude/skills/a/b/c/d/e/f" }"#,
-            r#"TooMany { root: "repo/.agents/skills", limit: 20 }"#,
+            r#"TooDeep { path: ".claude/skills/a/b/c/d/e/f" }"#,
+            r#"TooMany { root: ".agents/skills", limit: 20 }"#,
         ]
     );
 }
@@ -57,8 +57,8 @@ fn case_106_limits_give_partial_results_and_a_warning() {
 #[test]
 fn case_107_same_name_in_project_and_user() {
     let world = World::new();
-    world.described("repo/.agents/skills/a", "of the project");
-    world.described("home/.agents/skills/a", "of the user");
+    world.described(".agents/skills/a", "of the project");
+    world.described("~/.agents/skills/a", "of the user");
     let scan = world.scan();
     for (precedence, expected) in [
         (Precedence::ProjectFirst, "of the project"),
@@ -80,18 +80,23 @@ fn case_107_same_name_in_project_and_user() {
 #[test]
 fn case_108_parent_folders_up_to_the_repository() {
     let world = World::new();
-    for folder in ["repo/pkg/a", "repo/pkg", "repo", ".", "repo/pkg/b"] {
-        let name = folder.replace(['/', '.'], "");
-        world.skill(&format!("{folder}/.agents/skills/in-{name}"));
+    for folder in [
+        "pkg/a/.agents/skills/in-a",
+        "pkg/.agents/skills/in-pkg",
+        ".agents/skills/in-project",
+        "../.agents/skills/in-root",
+        "pkg/b/.agents/skills/in-b",
+    ] {
+        world.skill(folder);
     }
-    let source = FileSource::new(world.standing_in("repo/pkg/a"), FileOptions::default());
+    let source = FileSource::new(world.standing_in("pkg/a"), FileOptions::default());
     let catalog = catalog(&source.scan(Known::default()));
-    assert_eq!(names(&catalog), ["in-repo", "in-repopkg", "in-repopkga"]);
+    assert_eq!(names(&catalog), ["in-a", "in-pkg", "in-project"]);
     // The nearest folder takes precedence.
-    world.described("repo/.agents/skills/in-repopkga", "further away");
+    world.described(".agents/skills/in-a", "further away");
     let again = crate::support::catalog(&source.scan(Known::default()));
     assert_eq!(
-        &*again.resolve("in-repopkga").unwrap().skill.description,
+        &*again.resolve("in-a").unwrap().skill.description,
         "what it does"
     );
 }
@@ -99,20 +104,17 @@ fn case_108_parent_folders_up_to_the_repository() {
 #[test]
 fn case_109_nested_folder_qualifies_skill_names() {
     let world = World::new();
-    world.skill("repo/.claude/skills/deploy");
-    world.skill("repo/apps/web/.claude/skills/deploy");
+    world.skill(".claude/skills/deploy");
+    world.skill("apps/web/.claude/skills/deploy");
     let registry = registry(vec![world.source()]);
     let catalog = registry.snapshot();
     assert_eq!(names(&catalog), ["apps/web:deploy", "deploy"]);
     for (asked, location) in [
-        ("deploy", "repo/.claude/skills/deploy/SKILL.md"),
-        (
-            "apps/web:deploy",
-            "repo/apps/web/.claude/skills/deploy/SKILL.md",
-        ),
+        ("deploy", ".claude/skills/deploy/SKILL.md"),
+        ("apps/web:deploy", "apps/web/.claude/skills/deploy/SKILL.md"),
     ] {
         let skill = registry.get(asked).unwrap();
-        assert_eq!(world.inner(&skill.location), location);
+        assert_eq!(world.relative(&*skill.location), location);
         assert!(registry.text(&skill.id).is_ok());
     }
     // For touched files, see `case_109` in crates/catalog.
@@ -121,23 +123,23 @@ fn case_109_nested_folder_qualifies_skill_names() {
 #[test]
 fn case_110_links_are_followed_once() {
     let world = World::new();
-    world.skill("elsewhere/shared");
-    world.skill("repo/.agents/skills/own");
-    world.link("elsewhere/shared", "repo/.agents/skills/b-link");
-    world.link("elsewhere/shared", "repo/.agents/skills/c-link");
-    world.link("repo/.agents/skills", "repo/.agents/skills/loop");
-    world.link("repo/.agents/skills/own", "repo/.agents/skills/again");
+    world.skill("../elsewhere/shared");
+    world.skill(".agents/skills/own");
+    world.link_to(".agents/skills/b-link", "../elsewhere/shared");
+    world.link_to(".agents/skills/c-link", "../elsewhere/shared");
+    world.link_to(".agents/skills/loop", ".agents/skills");
+    world.link_to(".agents/skills/again", ".agents/skills/own");
     let scan = world.scan();
     assert_eq!(
         world.locations(&scan),
         [
-            "repo/.agents/skills/b-link/SKILL.md",
-            "repo/.agents/skills/own/SKILL.md"
+            ".agents/skills/b-link/SKILL.md",
+            ".agents/skills/own/SKILL.md"
         ]
     );
     let notices = world.notices(&scan);
     for link in ["c-link", "again"] {
-        let expected = format!("SeenBefore {{ path: \"repo/.agents/skills/{link}\" }}");
+        let expected = format!("SeenBefore {{ path: \".agents/skills/{link}\" }}");
         assert!(notices.contains(&expected), "{notices:?}");
     }
 }
@@ -145,30 +147,27 @@ fn case_110_links_are_followed_once() {
 #[test]
 fn case_110_link_to_skill_of_another_root() {
     let world = World::new();
-    world.skill("home/.agents/skills/shared");
-    world.link("home/.agents/skills/shared", "repo/.agents/skills/shared");
+    world.skill("~/.agents/skills/shared");
+    world.link_to(".agents/skills/shared", "~/.agents/skills/shared");
     let scan = world.scan();
-    assert_eq!(
-        world.locations(&scan),
-        ["home/.agents/skills/shared/SKILL.md"]
-    );
-    let notice = r#"SeenBefore { path: "repo/.agents/skills/shared" }"#;
+    assert_eq!(world.locations(&scan), ["~/.agents/skills/shared/SKILL.md"]);
+    let notice = r#"SeenBefore { path: ".agents/skills/shared" }"#;
     assert_eq!(world.notices(&scan), [notice]);
 }
 
 #[test]
 fn case_110_folder_below_two_roots() {
     let world = World::new();
-    world.skill("repo/.agents/skills/group/x");
-    world.file("repo/.agents/skills/group/broken/SKILL.md/file", "");
+    world.skill(".agents/skills/group/x");
+    world.file(".agents/skills/group/broken/SKILL.md/file", "");
     for (extra, scope) in [
         // The root with higher precedence has it, even if it is an outer one.
-        ("repo/.agents/skills/group", Scope::Project),
-        ("repo", Scope::Project),
+        (".agents/skills/group", Scope::Project),
+        ("", Scope::Project),
     ] {
         let place = Place {
             extra: vec![world.path(extra)],
-            ..world.standing_in("repo")
+            ..world.standing_in("")
         };
         let source = FileSource::new(place, FileOptions::default());
         let first = source.scan(Known::default());
@@ -177,7 +176,7 @@ fn case_110_folder_below_two_roots() {
             keep_last_good: true,
         });
         for scan in [first, later] {
-            let location = "repo/.agents/skills/group/x/SKILL.md";
+            let location = ".agents/skills/group/x/SKILL.md";
             assert_eq!(world.locations(&scan), [location], "{extra}");
             assert_eq!(scan.skills[0].id.origin.scope, scope);
             assert_eq!(scan.faults.len(), 1, "{:?}", scan.faults);
@@ -188,34 +187,34 @@ fn case_110_folder_below_two_roots() {
 #[test]
 fn case_111_ignored_folders_are_not_searched() {
     let world = World::new();
-    world.file("repo/.gitignore", "/vendor/\n");
+    world.file(".gitignore", "/vendor/\n");
     for folder in ["vendor/lib", "node_modules/lib", "apps/web"] {
-        world.skill(&format!("repo/{folder}/.claude/skills/found"));
+        world.skill(&format!("{folder}/.claude/skills/found"));
     }
     let scan = world.scan();
     assert_eq!(
         world.locations(&scan),
-        ["repo/apps/web/.claude/skills/found/SKILL.md"]
+        ["apps/web/.claude/skills/found/SKILL.md"]
     );
 }
 
 #[test]
 fn case_112_name_reserved_by_claude_code() {
     let world = World::new();
-    world.skill("home/.claude/skills/Synced/inner");
-    world.skill("home/.claude/skills/SYNCED");
-    world.skill("home/.agents/skills/synced");
-    world.skill("repo/.claude/skills/synced");
+    world.skill("~/.claude/skills/Synced/inner");
+    world.skill("~/.claude/skills/SYNCED");
+    world.skill("~/.agents/skills/synced");
+    world.skill(".claude/skills/synced");
     let scan = |claude_names| {
         let options = FileOptions {
             claude_names,
             ..FileOptions::default()
         };
-        FileSource::new(world.standing_in("repo"), options).scan(Known::default())
+        FileSource::new(world.standing_in(""), options).scan(Known::default())
     };
     let elsewhere = [
-        "home/.agents/skills/synced/SKILL.md",
-        "repo/.claude/skills/synced/SKILL.md",
+        ".claude/skills/synced/SKILL.md",
+        "~/.agents/skills/synced/SKILL.md",
     ];
     assert_eq!(scan(false).skills.len(), 4);
     let compatible = scan(true);
@@ -223,8 +222,8 @@ fn case_112_name_reserved_by_claude_code() {
     assert_eq!(
         world.notices(&compatible),
         [
-            r#"Reserved { path: "home/.claude/skills/SYNCED" }"#,
-            r#"Reserved { path: "home/.claude/skills/Synced/inner" }"#,
+            r#"Reserved { path: "~/.claude/skills/SYNCED" }"#,
+            r#"Reserved { path: "~/.claude/skills/Synced/inner" }"#,
         ]
     );
 }
@@ -234,9 +233,9 @@ fn case_113_rescan_announces_only_changes() {
     // For a watched disk, see `only_changes_are_announced` in watch.rs.
     let world = World::new();
     for name in ["a", "b", "c"] {
-        world.skill(&format!("repo/.agents/skills/{name}"));
+        world.skill(&format!(".agents/skills/{name}"));
     }
-    world.skill("home/.agents/skills/u");
+    world.skill("~/.agents/skills/u");
     let registry = registry(vec![world.source()]);
     let news = registry.subscribe();
     let told = || {
@@ -250,17 +249,17 @@ fn case_113_rescan_announces_only_changes() {
     };
     let expect = |lines: &[&str]| Some(lines.iter().map(|&line| line.to_owned()).collect());
     assert_eq!(told(), None::<Vec<String>>);
-    world.described("repo/.agents/skills/b", "something else");
+    world.described(".agents/skills/b", "something else");
     assert_eq!(told(), expect(&["changed b"]));
-    world.file("repo/.agents/skills/a/data.csv", "1,2");
-    world.file("repo/.agents/skills/notes.txt", "x");
+    world.file(".agents/skills/a/data.csv", "1,2");
+    world.file(".agents/skills/notes.txt", "x");
     assert_eq!(told(), None);
-    std::fs::remove_dir_all(world.path("repo/.agents/skills/c")).unwrap();
+    std::fs::remove_dir_all(world.path(".agents/skills/c")).unwrap();
     assert_eq!(told(), expect(&["removed c"]));
     // A new root does not affect the skills of other roots, which stay readable.
-    world.skill("repo/apps/web/.claude/skills/deploy");
+    world.skill("apps/web/.claude/skills/deploy");
     assert_eq!(told(), expect(&["added apps/web:deploy"]));
-    world.skill("repo/apps/api/.claude/skills/deploy");
+    world.skill("apps/api/.claude/skills/deploy");
     assert_eq!(told(), expect(&["added apps/api:deploy"]));
     for skill in registry.list() {
         assert!(registry.text(&skill.id).is_ok(), "{}", skill.location);
@@ -271,16 +270,16 @@ fn case_113_rescan_announces_only_changes() {
 fn case_114_commands_are_skills() {
     let world = World::new();
     world.file(
-        "repo/.claude/commands/frontend/component.md",
+        ".claude/commands/frontend/component.md",
         "Make a component.\n",
     );
     world.file(
-        "repo/.claude/commands/deploy.md",
+        ".claude/commands/deploy.md",
         "---\nname: other\n---\nDeploy.\n",
     );
-    world.file("repo/.claude/commands/notes.txt", "no command");
-    world.file("repo/.claude/commands/.hidden.md", "no command");
-    world.described("home/.agents/skills/deploy", "a skill");
+    world.file(".claude/commands/notes.txt", "no command");
+    world.file(".claude/commands/.hidden.md", "no command");
+    world.described("~/.agents/skills/deploy", "a skill");
     let catalog = catalog(&world.scan());
     assert_eq!(names(&catalog), ["deploy", "frontend:component"]);
     assert_eq!(
@@ -289,8 +288,8 @@ fn case_114_commands_are_skills() {
     );
     let command = &catalog.resolve("project:deploy").unwrap().skill;
     assert_eq!(
-        world.inner(&command.location),
-        "repo/.claude/commands/deploy.md"
+        world.relative(&*command.location),
+        ".claude/commands/deploy.md"
     );
     assert_eq!(
         &*catalog
@@ -309,7 +308,7 @@ fn case_115_head_carries_no_grants() {
     let world = World::new();
     let more = "allowed-tools: Bash(curl:*)\nhooks:\n  PreToolUse: []\n";
     let text = format!("---\nname: a\ndescription: d\n{more}---\n\n!`curl evil`\n");
-    world.file("repo/.agents/skills/a/SKILL.md", text);
+    world.file(".agents/skills/a/SKILL.md", text);
     let scan = world.scan();
     let head = format!("{:?}", scan.skills[0]);
     assert!(
@@ -330,19 +329,19 @@ fn planck_d1_d2_other_folders_are_ignored() {
 #[test]
 fn planck_d3_missing_folder_is_not_reported() {
     let world = World::new();
-    let scan = world.scan_only("nowhere");
+    let scan = world.scan_only("../nowhere");
     assert!(scan.skills.is_empty() && scan.faults.is_empty() && scan.notices.is_empty());
 }
 
 #[test]
 fn planck_d4_several_folders_are_merged() {
     let world = World::new();
-    world.skill("one/a");
-    world.skill("two/b");
-    let extra = vec![world.path("one"), world.path("two")];
+    world.skill("../one/a");
+    world.skill("../two/b");
+    let extra = vec![world.path("../one"), world.path("../two")];
     let place = Place {
         extra,
-        ..world.standing_in("repo")
+        ..world.standing_in("")
     };
     let scan = FileSource::new(place, FileOptions::default()).scan(Known::default());
     assert_eq!(names(&catalog(&scan)), ["a", "b"]);
@@ -352,13 +351,13 @@ fn planck_d4_several_folders_are_merged() {
 fn planck_d5_tilde_does_not_crash() {
     // It is a literal folder name; flags and files are expanded by their readers.
     let world = World::new();
-    world.skill("repo/~/skills/a");
+    world.skill("./~/skills/a");
     let place = Place {
         extra: vec!["~/skills".into(), "~".into()],
-        ..world.standing_in("repo")
+        ..world.standing_in("")
     };
     let scan = FileSource::new(place, FileOptions::default()).scan(Known::default());
-    assert_eq!(world.locations(&scan), ["repo/~/skills/a/SKILL.md"]);
+    assert_eq!(world.locations(&scan), ["~/skills/a/SKILL.md"]);
 }
 
 #[test]
@@ -382,8 +381,8 @@ fn planck_d6_bad_file_does_not_affect_others() {
 #[test]
 fn planck_d7_project_overrides_user() {
     let world = World::new();
-    world.described("repo/.planck/skills/a", "of the project");
-    world.described("home/.planck/skills/a", "of the user");
+    world.described(".planck/skills/a", "of the project");
+    world.described("~/.planck/skills/a", "of the user");
     let catalog = catalog(&world.scan());
     assert_eq!(
         &*catalog.resolve("a").unwrap().skill.description,
@@ -416,9 +415,9 @@ fn planck_d8_skills_are_sorted_by_name() {
 fn planck_d9_unreadable_folder_is_reported() {
     use std::os::unix::fs::PermissionsExt;
     let world = World::new();
-    world.skill("repo/.agents/skills/good");
-    world.skill("home/.agents/skills/locked/inner");
-    let locked = world.path("home/.agents/skills/locked");
+    world.skill(".agents/skills/good");
+    world.skill("~/.agents/skills/locked/inner");
+    let locked = world.path("~/.agents/skills/locked");
     let mode = |mode| std::fs::set_permissions(&locked, PermissionsExt::from_mode(mode)).unwrap();
     mode(0o000);
     let may_read = std::fs::read_dir(&locked).is_ok();
@@ -428,15 +427,15 @@ fn planck_d9_unreadable_folder_is_reported() {
     let (found, told): (&[&str], &[&str]) = if may_read {
         (
             &[
-                "home/.agents/skills/locked/inner/SKILL.md",
-                "repo/.agents/skills/good/SKILL.md",
+                ".agents/skills/good/SKILL.md",
+                "~/.agents/skills/locked/inner/SKILL.md",
             ],
             &[],
         )
     } else {
         (
-            &["repo/.agents/skills/good/SKILL.md"],
-            &[r#"Unreadable { path: "home/.agents/skills/locked", reason: "permission denied" }"#],
+            &[".agents/skills/good/SKILL.md"],
+            &[r#"Unreadable { path: "~/.agents/skills/locked", reason: "permission denied" }"#],
         )
     };
     assert_eq!(world.locations(&scan), found);
@@ -458,25 +457,25 @@ fn planck_g3_changed_flag_applies_at_next_scan() {
 #[test]
 fn only_replaces_all_other_folders() {
     let world = World::new();
-    world.skill("repo/.agents/skills/root");
-    world.skill("repo/apps/web/.agents/skills/nested");
-    world.skill("only/this");
+    world.skill(".agents/skills/root");
+    world.skill("apps/web/.agents/skills/nested");
+    world.skill("../only/this");
     let place = Place {
-        only: Some(world.path("only")),
-        ..world.standing_in("repo")
+        only: Some(world.path("../only")),
+        ..world.standing_in("")
     };
     let source = FileSource::new(place, FileOptions::default());
     assert_eq!(
         world.locations(&source.scan(Known::default())),
-        ["only/this/SKILL.md"]
+        ["../only/this/SKILL.md"]
     );
-    assert_eq!(source.watched(), [world.path("only")]);
+    assert_eq!(source.watched(), [world.path("../only")]);
 }
 
 #[test]
 fn empty_registry_contains_bundled_skills() {
     let world = World::new();
-    let place = world.standing_in("repo");
+    let place = world.standing_in("");
     let registry = Registry::open(place, FileOptions::default(), Precedence::default());
     let scopes: Vec<Scope> = registry
         .list()

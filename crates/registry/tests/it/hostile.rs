@@ -7,6 +7,7 @@ use prowess_catalog::{Catalog, Precedence, changes};
 use prowess_registry::{
     FileOptions, FileSource, Known, Place, ScanNotice, SkillSource, WatchOptions,
 };
+use prowess_test::{PATIENCE, StopFlag, wait_until};
 
 use crate::support::{World, catalog, fifo, names, only, registry, text};
 
@@ -14,7 +15,7 @@ use crate::support::{World, catalog, fifo, names, only, registry, text};
 fn ten_thousand_broken_skills_do_not_hide_a_good_one() {
     let world = World::new();
     for number in 0..10_000 {
-        let folder = world.folder(&format!("skills/broken-{number}"));
+        let folder = world.make_folder(format!("skills/broken-{number}"));
         match number % 4 {
             0 => std::fs::create_dir(folder.join("SKILL.md")).unwrap(),
             1 => std::os::unix::fs::symlink("nowhere", folder.join("SKILL.md")).unwrap(),
@@ -54,7 +55,7 @@ fn five_thousand_skills_of_one_name_are_kept() {
     let world = World::new();
     for number in 0..5_000 {
         let text = text("same", &format!("number {number}"));
-        world.file(&format!("skills/s{number}/SKILL.md"), text);
+        world.file(format!("skills/s{number}/SKILL.md"), text);
     }
     world.skill("skills/other");
     let scan = world.scan_only("skills");
@@ -80,19 +81,19 @@ fn five_thousand_skills_of_one_name_are_kept() {
 #[test]
 fn roots_linking_to_each_other_terminate() {
     let world = World::new();
-    world.skill("one/a");
-    world.skill("two/b");
-    world.link("two", "one/to-two");
-    world.link("one", "two/to-one");
+    world.skill("../one/a");
+    world.skill("../two/b");
+    world.link_to("../one/to-two", "../two");
+    world.link_to("../two/to-one", "../one");
     let place = Place {
-        extra: vec![world.path("one"), world.path("two")],
-        ..world.standing_in("repo")
+        extra: vec![world.path("../one"), world.path("../two")],
+        ..world.standing_in("")
     };
     let source = FileSource::new(place, FileOptions::default());
     let first = source.scan(Known::default());
     assert_eq!(
         world.locations(&first),
-        ["one/a/SKILL.md", "two/b/SKILL.md"]
+        ["../one/a/SKILL.md", "../two/b/SKILL.md"]
     );
     let second = source.scan(Known {
         skills: &first.skills,
@@ -100,74 +101,74 @@ fn roots_linking_to_each_other_terminate() {
     });
     assert_eq!(
         world.locations(&second),
-        ["one/a/SKILL.md", "two/b/SKILL.md"]
+        ["../one/a/SKILL.md", "../two/b/SKILL.md"]
     );
 }
 
 #[test]
 fn roots_that_are_a_link_cycle_are_reported() {
     let world = World::new();
-    world.link("two", "one");
-    world.link("one", "two");
-    world.skill("good/a");
+    world.link_to("../one", "../two");
+    world.link_to("../two", "../one");
+    world.skill("../good/a");
     let place = Place {
-        extra: ["one", "two", "good"].map(|path| world.path(path)).into(),
-        ..world.standing_in("repo")
+        extra: ["../one", "../two", "../good"]
+            .map(|path| world.path(path))
+            .into(),
+        ..world.standing_in("")
     };
     let scan = FileSource::new(place, FileOptions::default()).scan(Known::default());
-    assert_eq!(world.locations(&scan), ["good/a/SKILL.md"]);
+    assert_eq!(world.locations(&scan), ["../good/a/SKILL.md"]);
     let reason = "too many levels of symbolic links";
     assert_eq!(
         world.notices(&scan),
-        ["one", "two"].map(|path| format!("Unreadable {{ path: {path:?}, reason: {reason:?} }}"))
+        ["../one", "../two"]
+            .map(|path| format!("Unreadable {{ path: {path:?}, reason: {reason:?} }}"))
     );
 }
 
 #[test]
 fn non_folder_roots_are_reported() {
     let world = World::new();
-    world.skill("good/a");
-    fifo(&world.path("fifo"));
-    world.link("nowhere", "dangling");
-    world.file("binary", b"\x7fELF\0\0");
-    world.file("single.md", text("single", "a file that is a skill"));
+    world.skill("../good/a");
+    fifo(&world.path("../fifo"));
+    world.link_to("../dangling", "../nowhere");
+    world.file("../binary", b"\x7fELF\0\0");
+    world.file("../single.md", text("single", "a file that is a skill"));
     let extra = ["fifo", "dangling", "binary", "single.md", "missing", "good"];
     let place = Place {
-        extra: extra.map(|path| world.path(path)).into(),
-        ..world.standing_in("repo")
+        extra: extra.map(|name| world.path(format!("../{name}"))).into(),
+        ..world.standing_in("")
     };
     let scan = FileSource::new(place, FileOptions::default()).scan(Known::default());
     let catalog = catalog(&scan);
     assert!(catalog.resolve("a").is_ok() && catalog.resolve("single").is_ok());
     let faults = world.faults(&scan);
     let fault = (
-        "fifo".to_owned(),
+        "../fifo".to_owned(),
         "it is a FIFO, not a regular file".to_owned(),
     );
     assert!(faults.contains(&fault), "{faults:?}");
-    let dangling = r#"Unreadable { path: "dangling", reason: "no such file or directory" }"#;
+    let dangling = r#"Unreadable { path: "../dangling", reason: "no such file or directory" }"#;
     assert_eq!(world.notices(&scan), [dangling]);
 }
 
 #[test]
 fn non_utf8_names_are_supported() {
     let world = World::new();
-    let odd = |base: &str, name: &[u8]| world.folder(base).join(OsStr::from_bytes(name));
+    let odd = |base: &str, name: &[u8]| world.make_folder(base).join(OsStr::from_bytes(name));
     for name in [&b"caf\xe9"[..], b"\xff\xfe", b"ok"] {
-        let folder = odd("repo/.agents/skills", name);
+        let folder = odd(".agents/skills", name);
         std::fs::create_dir(&folder).unwrap();
         let named = format!("skill-{}", name.len());
         std::fs::write(folder.join("SKILL.md"), text(&named, "d")).unwrap();
         std::fs::write(folder.join("data.txt"), &named).unwrap();
     }
     // A folder whose name looks like an escaped one.
-    world.file(
-        "repo/.agents/skills/caf\\xE9/SKILL.md",
-        text("look-alike", "d"),
-    );
-    let command = odd("repo/.claude/commands", b"cmd-\xe9.md");
+    world.file(".agents/skills/caf\\xE9/SKILL.md", text("look-alike", "d"));
+    let command = odd(".claude/commands", b"cmd-\xe9.md");
     std::fs::write(command, "Do it.\n").unwrap();
-    let nested = odd("repo", b"app-\xe9").join(".claude/skills/deploy");
+    let nested = odd("", b"app-\xe9").join(".claude/skills/deploy");
     std::fs::create_dir_all(&nested).unwrap();
     std::fs::write(nested.join("SKILL.md"), text("deploy", "d")).unwrap();
     let registry = registry(vec![world.source()]);
@@ -208,7 +209,7 @@ fn non_utf8_names_are_supported() {
 #[test]
 fn endless_tree_is_truncated_and_reported() {
     let world = World::new();
-    let mut path = world.folder("skills");
+    let mut path = world.make_folder("skills");
     // Deeper than the maximum path length.
     for _ in 0..60 {
         path.push("folder");
@@ -229,12 +230,12 @@ fn link_mesh_terminates() {
     let world = World::new();
     world.skill("skills/a");
     world.skill("skills/group/b");
-    world.link("skills/me", "skills/me");
-    world.link("skills", "skills/up");
-    world.link("skills", "skills/group/up");
-    world.link("skills/group", "skills/group/self");
-    world.link(".", "skills/world");
-    world.link("skills/a/SKILL.md", "skills/file-link");
+    world.link_to("skills/me", "skills/me");
+    world.link_to("skills/up", "skills");
+    world.link_to("skills/group/up", "skills");
+    world.link_to("skills/group/self", "skills/group");
+    world.link_to("skills/world", "..");
+    world.link_to("skills/file-link", "skills/a/SKILL.md");
     let source = only(&world.path("skills"));
     let first = source.scan(Known::default());
     assert_eq!(
@@ -252,7 +253,7 @@ fn link_mesh_terminates() {
 #[test]
 fn other_files_do_not_count_towards_the_command_limit() {
     let world = World::new();
-    let folder = world.folder("repo/.claude/commands");
+    let folder = world.make_folder(".claude/commands");
     // As many as the limit, in any directory order.
     for number in 0..20_000 {
         std::fs::write(folder.join(format!("{number}.txt")), "").unwrap();
@@ -270,9 +271,9 @@ fn other_files_do_not_count_towards_the_command_limit() {
 #[test]
 fn fault_survives_edit_of_another_command() {
     let world = World::new();
-    world.folder("repo/.claude/commands/");
-    world.file("repo/.claude/commands/big.md", vec![b'x'; 2 * 1024 * 1024]);
-    world.file("repo/.claude/commands/small.md", "One.\n");
+    world.folder(".claude/commands/");
+    world.file(".claude/commands/big.md", vec![b'x'; 2 * 1024 * 1024]);
+    world.file(".claude/commands/small.md", "One.\n");
     let registry = registry(vec![world.source()]);
     assert_eq!(registry.report().faults.len(), 1);
     let options = WatchOptions {
@@ -284,14 +285,9 @@ fn fault_survives_edit_of_another_command() {
     let news = registry.subscribe();
     let watching = registry.watch(options);
     // The first scan covers everything; only later ones read single files.
-    let patience = std::time::Duration::from_mins(1);
-    let deadline = std::time::Instant::now() + patience;
-    while watching.looks() == 0 {
-        assert!(std::time::Instant::now() < deadline);
-        std::thread::yield_now();
-    }
-    world.file("repo/.claude/commands/small.md", "Two, and longer.\n");
-    assert_eq!(news.next_within(patience).unwrap().changes.len(), 1);
+    wait_until("the first scan", || watching.looks() > 0);
+    world.file(".claude/commands/small.md", "Two, and longer.\n");
+    assert_eq!(news.next_within(PATIENCE).unwrap().changes.len(), 1);
     assert_eq!(registry.report().faults.len(), 1);
 }
 
@@ -302,26 +298,26 @@ fn concurrently_changing_files_are_whole_or_reported() {
         world.skill(&format!("skills/s{number}"));
     }
     let registry = registry(vec![only(&world.path("skills"))]);
-    let done = std::sync::atomic::AtomicBool::new(false);
+    let done = StopFlag::default();
     std::thread::scope(|scope| {
         scope.spawn(|| {
+            let _done = done.set_on_drop();
             for round in 0..300 {
                 let name = format!("s{}", round % 20);
-                let file = world.path(&format!("skills/{name}/SKILL.md"));
+                let file = world.path(format!("skills/{name}/SKILL.md"));
                 let whole = text(&name, &format!("round {round}"));
                 // Half, then whole; or removed and restored.
                 if round % 3 == 0 {
-                    let away = world.path(&format!("away-{round}"));
-                    std::fs::rename(world.path(&format!("skills/{name}")), &away).unwrap();
-                    std::fs::rename(&away, world.path(&format!("skills/{name}"))).unwrap();
+                    let away = world.path(format!("../away-{round}"));
+                    std::fs::rename(world.path(format!("skills/{name}")), &away).unwrap();
+                    std::fs::rename(&away, world.path(format!("skills/{name}"))).unwrap();
                 } else {
                     std::fs::write(&file, &whole[..whole.len() / 2]).unwrap();
                     std::fs::write(&file, &whole).unwrap();
                 }
             }
-            done.store(true, std::sync::atomic::Ordering::Relaxed);
         });
-        while !done.load(std::sync::atomic::Ordering::Relaxed) {
+        while !done.is_set() {
             for entry in registry.refresh().listed() {
                 let text = &*entry.skill.description;
                 let whole = text == "what it does"
@@ -349,24 +345,21 @@ fn concurrently_changing_files_are_whole_or_reported() {
 #[test]
 fn link_to_the_outside_is_not_read() {
     let world = World::new();
-    world.file("home/secret", "password");
-    world.file("repo/docs/shared.md", text("shared", "in the repository"));
-    world.link("home/secret", "repo/.agents/skills/leak/SKILL.md");
-    world.link("home/secret", "repo/.claude/commands/leak.md");
-    world.link("repo/docs/shared.md", "repo/.agents/skills/shared/SKILL.md");
+    world.file("~/secret", "password");
+    world.file("docs/shared.md", text("shared", "in the repository"));
+    world.link_to(".agents/skills/leak/SKILL.md", "~/secret");
+    world.link_to(".claude/commands/leak.md", "~/secret");
+    world.link_to(".agents/skills/shared/SKILL.md", "docs/shared.md");
     // In user scope, links to anywhere are allowed.
-    world.link("home/secret", "home/.agents/skills/mine/SKILL.md");
+    world.link_to("~/.agents/skills/mine/SKILL.md", "~/secret");
     let scan = world.scan();
     let expected = [
-        "home/.agents/skills/mine/SKILL.md",
-        "repo/.agents/skills/shared/SKILL.md",
+        ".agents/skills/shared/SKILL.md",
+        "~/.agents/skills/mine/SKILL.md",
     ];
     assert_eq!(world.locations(&scan), expected);
     let why = "it is a link to a file outside the project".to_owned();
-    let faults = [
-        "repo/.agents/skills/leak/SKILL.md",
-        "repo/.claude/commands/leak.md",
-    ];
+    let faults = [".agents/skills/leak/SKILL.md", ".claude/commands/leak.md"];
     assert_eq!(
         world.faults(&scan),
         faults.map(|path| (path.to_owned(), why.clone()))
@@ -395,7 +388,7 @@ fn broken_new_skill_is_accepted_when_unchanged() {
     let world = World::new();
     world.skill("skills/a");
     let registry = registry(vec![only(&world.path("skills"))]);
-    let file = world.file(
+    let file = world.make_file(
         "skills/b/SKILL.md",
         "---\nname: b\ndescription: never closed\n",
     );
@@ -414,8 +407,6 @@ fn broken_new_skill_is_accepted_when_unchanged() {
         ..WatchOptions::default()
     };
     let _watching = registry.watch(options);
-    let set = changes
-        .next_within(std::time::Duration::from_mins(1))
-        .expect("it is accepted");
+    let set = changes.next_within(PATIENCE).expect("it is accepted");
     assert_eq!(&*set.changes[0].name, "b");
 }

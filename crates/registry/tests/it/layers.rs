@@ -29,17 +29,17 @@ fn pairs(expected: &[(&str, &str)]) -> Vec<(String, String)> {
 #[test]
 fn no_folders_is_not_an_error() {
     let world = World::new();
-    assert_eq!(found(world.standing_in("repo")), []);
-    world.folder("repo/.agents/skills");
-    assert_eq!(found(world.standing_in("repo")), []);
-    world.folder("home/.agents");
+    assert_eq!(found(world.standing_in("")), []);
+    world.folder(".agents/skills");
+    assert_eq!(found(world.standing_in("")), []);
+    world.folder("~/.agents");
     assert_eq!(
-        found(world.standing_in("repo")),
+        found(world.standing_in("")),
         [],
         "a place without `skills` is skipped"
     );
     let without_home = Place {
-        current: world.path("repo"),
+        current: world.path(""),
         ..Place::default()
     };
     assert_eq!(found(without_home), []);
@@ -50,9 +50,9 @@ fn keys_of_other_agents_are_accepted() {
     let world = World::new();
     let more = "user-invocable: true\ncompatibility:\n  os: linux\nreferences:\n  - a.md\n";
     let text = format!("---\nname: a\ndescription: what it does\n{more}---\n\nDo it.\n");
-    world.file("repo/.agents/skills/a/SKILL.md", text);
+    world.file(".agents/skills/a/SKILL.md", text);
     assert_eq!(
-        found(world.standing_in("repo")),
+        found(world.standing_in("")),
         pairs(&[("a", "what it does")])
     );
 }
@@ -61,17 +61,17 @@ fn keys_of_other_agents_are_accepted() {
 fn each_layer_shadows_the_next() {
     let world = World::new();
     let layers = [
-        ("project", "repo/.agents/skills"),
-        ("extra-one", "one"),
-        ("extra-two", "two"),
-        ("home-agents", "home/.agents/skills"),
-        ("home-claude", "home/.claude/skills"),
-        ("config", "home/.config/agents/skills"),
+        ("project", ".agents/skills"),
+        ("extra-one", "../one"),
+        ("extra-two", "../two"),
+        ("home-agents", "~/.agents/skills"),
+        ("home-claude", "~/.claude/skills"),
+        ("config", "~/.config/agents/skills"),
     ];
     let place = Place {
-        extra: vec![world.path("one"), world.path("two")],
-        config_home: Some(world.path("home/.config")),
-        ..world.standing_in("repo")
+        extra: vec![world.path("../one"), world.path("../two")],
+        config_home: Some(world.path("~/.config")),
+        ..world.standing_in("")
     };
     for (layer, folder) in layers {
         world.described(&format!("{folder}/shared"), layer);
@@ -93,11 +93,11 @@ fn each_layer_shadows_the_next() {
 
 #[test]
 fn single_layer_works() {
-    for folder in ["repo/.agents/skills", "home/.agents/skills", "extra"] {
+    for folder in [".agents/skills", "~/.agents/skills", "../extra"] {
         let world = World::new();
         let place = Place {
-            extra: vec![world.path("extra")],
-            ..world.standing_in("repo")
+            extra: vec![world.path("../extra")],
+            ..world.standing_in("")
         };
         world.described(&format!("{folder}/a"), folder);
         assert_eq!(found(place), pairs(&[("a", folder)]));
@@ -107,11 +107,11 @@ fn single_layer_works() {
 #[test]
 fn home_is_never_a_project() {
     let world = World::new();
-    world.skill("home/.agents/skills/a");
-    world.folder("home/.git");
-    world.skill("home/work/.agents/skills/nested");
+    world.skill("~/.agents/skills/a");
+    world.folder("~/.git");
+    world.skill("~/work/.agents/skills/nested");
     let scan =
-        FileSource::new(world.standing_in("home"), FileOptions::default()).scan(Known::default());
+        FileSource::new(world.standing_in("~"), FileOptions::default()).scan(Known::default());
     let scopes: Vec<&str> = scan
         .skills
         .iter()
@@ -159,12 +159,12 @@ fn adk_folder_name_is_an_alias() {
 fn adk_first_source_wins() {
     // In the ADK a duplicate name is an error; here the second one is shadowed.
     let world = World::new();
-    world.described("one/a", "first");
-    world.described("two/a", "second");
-    world.described("two/b", "second");
+    world.described("../one/a", "first");
+    world.described("../two/a", "second");
+    world.described("../two/b", "second");
     let registry = registry(Vec::new());
-    registry.load_dir(&world.path("one")).unwrap();
-    registry.load_dir(&world.path("two")).unwrap();
+    registry.load_dir(&world.path("../one")).unwrap();
+    registry.load_dir(&world.path("../two")).unwrap();
     assert_eq!(&*registry.get("a").unwrap().description, "first");
     assert_eq!(&*registry.get("b").unwrap().description, "second");
     let catalog = registry.snapshot();

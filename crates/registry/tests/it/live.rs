@@ -9,19 +9,19 @@ use crate::support::{World, heads, only, registry, text};
 fn reordered_root_keeps_its_skills_readable() {
     // A worktree without skills uses those of its main checkout until it has its own.
     let world = World::new();
-    world.folder("main/.git/worktrees/tree");
-    world.skill("main/.claude/skills/borrowed");
+    world.folder("../main/.git/worktrees/tree");
+    world.skill("../main/.claude/skills/borrowed");
     let gitdir = format!(
         "gitdir: {}\n",
-        world.path("main/.git/worktrees/tree").display()
+        world.path("../main/.git/worktrees/tree").display()
     );
-    world.file("tree/.git", gitdir);
-    world.skill("home/.agents/skills/mine");
+    world.file("../tree/.git", gitdir);
+    world.skill("~/.agents/skills/mine");
     let place = Place {
-        extra: vec![world.path("extra")],
-        ..world.standing_in("tree")
+        extra: vec![world.path("../extra")],
+        ..world.standing_in("../tree")
     };
-    world.skill("extra/more");
+    world.skill("../extra/more");
     let registry = registry(vec![FileSource::new(place, FileOptions::default())]);
     let listed = || -> Vec<String> {
         let skills = registry.list();
@@ -31,7 +31,7 @@ fn reordered_root_keeps_its_skills_readable() {
         skills.iter().map(|skill| skill.name.to_string()).collect()
     };
     assert_eq!(listed(), ["borrowed", "mine", "more"]);
-    world.skill("tree/.agents/skills/own");
+    world.skill("../tree/.agents/skills/own");
     registry.refresh();
     assert_eq!(listed(), ["mine", "more", "own"]);
 }
@@ -39,19 +39,19 @@ fn reordered_root_keeps_its_skills_readable() {
 #[test]
 fn incomplete_skill_of_reordered_root_is_kept() {
     let world = World::new();
-    world.skill("one/a");
+    world.skill("../one/a");
     let place = |first: &[&str]| Place {
         extra: first
             .iter()
-            .chain(&["one"])
+            .chain(&["../one"])
             .map(|path| world.path(path))
             .collect(),
-        ..world.standing_in("repo")
+        ..world.standing_in("")
     };
     let before = FileSource::new(place(&[]), FileOptions::default()).scan(Known::default());
-    world.file("one/a/SKILL.md", "---\nname: a\ndescr");
-    let source = FileSource::new(place(&["two"]), FileOptions::default());
-    world.skill("two/b");
+    world.file("../one/a/SKILL.md", "---\nname: a\ndescr");
+    let source = FileSource::new(place(&["../two"]), FileOptions::default());
+    world.skill("../two/b");
     let scan = source.scan(Known {
         skills: &before.skills,
         keep_last_good: true,
@@ -101,7 +101,7 @@ fn skill_file_replaced_by_another_type_is_reported() {
     }
     let registry = registry(vec![only(&world.path("skills"))]);
     for name in ["a", "b"] {
-        std::fs::remove_file(world.path(&format!("skills/{name}/SKILL.md"))).unwrap();
+        std::fs::remove_file(world.path(format!("skills/{name}/SKILL.md"))).unwrap();
     }
     world.folder("skills/a/SKILL.md");
     crate::support::fifo(&world.path("skills/b/SKILL.md"));
@@ -114,7 +114,7 @@ fn skill_file_replaced_by_another_type_is_reported() {
         .iter()
         .map(|fault| {
             (
-                world.inner(&fault.location),
+                world.relative(&*fault.location),
                 fault.why.to_string(),
                 fault.kept,
             )
@@ -161,10 +161,10 @@ fn rename_is_a_removal_and_an_addition() {
 #[test]
 fn removed_root_removes_only_its_skills() {
     let world = World::new();
-    world.skill("repo/.agents/skills/a");
-    world.skill("home/.agents/skills/b");
+    world.skill(".agents/skills/a");
+    world.skill("~/.agents/skills/b");
     let registry = registry(vec![world.source()]);
-    std::fs::remove_dir_all(world.path("repo/.agents")).unwrap();
+    std::fs::remove_dir_all(world.path(".agents")).unwrap();
     registry.refresh();
     let names: Vec<String> = registry
         .list()
@@ -178,17 +178,17 @@ fn removed_root_removes_only_its_skills() {
 #[test]
 fn command_without_frontmatter_is_accepted() {
     let world = World::new();
-    world.file("repo/.claude/commands/old.md", "First words.\n");
+    world.file(".claude/commands/old.md", "First words.\n");
     let registry = registry(vec![world.source()]);
-    world.file("repo/.claude/commands/old.md", "Other words.\n");
-    world.file("repo/.claude/commands/new.md", "New words.\n");
+    world.file(".claude/commands/old.md", "Other words.\n");
+    world.file(".claude/commands/new.md", "New words.\n");
     registry.refresh();
     assert_eq!(&*registry.get("old").unwrap().description, "Other words.");
     assert_eq!(&*registry.get("new").unwrap().description, "New words.");
     assert!(registry.report().faults.is_empty());
     // Incomplete or empty files do not replace the last good version.
     for begun in ["", "-", "---\n", "---\ndescription: x\n"] {
-        world.file("repo/.claude/commands/old.md", begun);
+        world.file(".claude/commands/old.md", begun);
         registry.refresh();
         assert_eq!(
             &*registry.get("old").unwrap().description,

@@ -2,9 +2,9 @@
 
 use std::os::unix::fs::symlink;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use prowess_registry::resource::*;
+use prowess_test::StopFlag;
 
 /// A skill folder, with a secret next to it.
 fn world() -> (tempfile::TempDir, SkillFolder) {
@@ -158,15 +158,16 @@ fn swapped_folder_never_leads_outside() {
     let skill = world.path().join("skill");
     std::fs::write(world.path().join("a.md"), "SECRET").unwrap();
     symlink("..", skill.join("evil")).unwrap();
-    let stop = AtomicBool::new(false);
+    let stop = StopFlag::default();
     let (mut read, mut refused) = (0, 0);
     std::thread::scope(|scope| {
+        let _stop = stop.set_on_drop();
         scope.spawn(|| {
             let exchange = |a: &Path, b: &Path| {
                 let flags = rustix::fs::RenameFlags::EXCHANGE;
                 let _ = rustix::fs::renameat_with(rustix::fs::CWD, a, rustix::fs::CWD, b, flags);
             };
-            while !stop.load(Ordering::Relaxed) {
+            while !stop.is_set() {
                 exchange(&skill.join("references"), &skill.join("evil"));
             }
         });
@@ -184,7 +185,6 @@ fn swapped_folder_never_leads_outside() {
                 break;
             }
         }
-        stop.store(true, Ordering::Relaxed);
     });
     assert!(
         read > 500 && refused > 500,

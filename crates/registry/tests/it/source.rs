@@ -84,8 +84,8 @@ fn files_conform() {
     world.skill("skills/a");
     world.skill("skills/group/b");
     world.file("skills/other-folder/SKILL.md", text("c", "d"));
-    world.skill("elsewhere/linked");
-    world.link("elsewhere/linked", "skills/linked");
+    world.skill("../elsewhere/linked");
+    world.link_to("skills/linked", "../elsewhere/linked");
     world.file("skills/back\\x41slash\\xE9/SKILL.md", text("odd", "d"));
     let source = only(&world.path("skills"));
     conforms(&source);

@@ -1,41 +1,26 @@
-//! A temporary folder tree for one test.
+//! A world with sources of skills.
 
-use std::path::{Path, PathBuf};
+use std::ops::Deref;
+use std::path::Path;
 use std::sync::Arc;
 
 use prowess_catalog::{Catalog, Precedence, Skill};
 use prowess_registry::{FileOptions, FileSource, Known, Place, Registry, Scan, SkillSource};
 
-/// A temporary folder with a repository and a home, removed on drop.
-pub(crate) struct World {
-    folder: tempfile::TempDir,
+/// A project that is a repository, and a home.
+pub(crate) struct World(prowess_test::World);
+
+impl Deref for World {
+    type Target = prowess_test::World;
+
+    fn deref(&self) -> &Self::Target {
+        &self.0
+    }
 }
 
 impl World {
     pub(crate) fn new() -> Self {
-        let world = Self {
-            folder: tempfile::tempdir().unwrap(),
-        };
-        world.folder("repo/.git");
-        world.folder("home");
-        world
-    }
-
-    pub(crate) fn path(&self, path: &str) -> PathBuf {
-        self.folder.path().join(path)
-    }
-
-    pub(crate) fn folder(&self, path: &str) -> PathBuf {
-        let path = self.path(path);
-        std::fs::create_dir_all(&path).unwrap();
-        path
-    }
-
-    pub(crate) fn file(&self, path: &str, content: impl AsRef<[u8]>) -> PathBuf {
-        let path = self.path(path);
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(&path, content).unwrap();
-        path
+        Self(prowess_test::World::new())
     }
 
     /// Writes a skill in the folder `path`, named like the folder.
@@ -45,26 +30,20 @@ impl World {
 
     pub(crate) fn described(&self, path: &str, description: &str) {
         let name = path.rsplit('/').next().unwrap();
-        self.file(&format!("{path}/SKILL.md"), text(name, description));
-    }
-
-    pub(crate) fn link(&self, target: &str, link: &str) {
-        let link = self.path(link);
-        std::fs::create_dir_all(link.parent().unwrap()).unwrap();
-        std::os::unix::fs::symlink(self.path(target), link).unwrap();
+        self.file(format!("{path}/SKILL.md"), text(name, description));
     }
 
     /// Returns a place with this current folder and the home of the world.
     pub(crate) fn standing_in(&self, current: &str) -> Place {
         Place {
             current: self.path(current),
-            home: Some(self.path("home")),
+            home: Some(self.path("~")),
             ..Place::default()
         }
     }
 
     pub(crate) fn source(&self) -> FileSource {
-        FileSource::new(self.standing_in("repo"), FileOptions::default())
+        FileSource::new(self.standing_in(""), FileOptions::default())
     }
 
     /// Scans everything visible from the repository.
@@ -77,18 +56,12 @@ impl World {
         only(&self.path(path)).scan(Known::default())
     }
 
-    /// Returns a path relative to this world.
-    pub(crate) fn inner(&self, path: &str) -> String {
-        let inner = Path::new(path).strip_prefix(self.folder.path());
-        inner.map_or_else(|_| path.to_owned(), |inner| inner.display().to_string())
-    }
-
     /// Returns the locations of the skills of a scan, sorted.
     pub(crate) fn locations(&self, scan: &Scan) -> Vec<String> {
         let mut found: Vec<String> = scan
             .skills
             .iter()
-            .map(|skill| self.inner(&skill.location))
+            .map(|skill| self.relative(&*skill.location))
             .collect();
         found.sort();
         found
@@ -97,18 +70,22 @@ impl World {
     /// Returns the faults of a scan: location and reason.
     pub(crate) fn faults(&self, scan: &Scan) -> Vec<(String, String)> {
         let told = |fault: &prowess_registry::SourceFault| {
-            (self.inner(&fault.location), fault.why.to_string())
+            (self.relative(&*fault.location), fault.why.to_string())
         };
         scan.faults.iter().map(told).collect()
     }
 
     /// Returns the notices of a scan, with relative paths.
     pub(crate) fn notices(&self, scan: &Scan) -> Vec<String> {
-        let prefix = format!("{}/", self.folder.path().display());
-        scan.notices
-            .iter()
-            .map(|notice| format!("{notice:?}").replace(&prefix, ""))
-            .collect()
+        let bases = [("", ""), ("~", "~/"), ("..", "../")];
+        let shorten = |notice: &prowess_registry::ScanNotice| {
+            bases
+                .iter()
+                .fold(format!("{notice:?}"), |text, (base, short)| {
+                    text.replace(&format!("{}/", self.text(base)), short)
+                })
+        };
+        scan.notices.iter().map(shorten).collect()
     }
 }
 

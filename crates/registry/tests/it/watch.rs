@@ -2,16 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use prowess_catalog::{Catalog, ChangeKind, Precedence};
 use prowess_registry::{
     FileOptions, FileSource, Known, Place, Registry, SkillSource, WatchMode, WatchOptions,
 };
-
-/// Timeout of a test. Never reached unless the test fails.
-const PATIENCE: Duration = Duration::from_mins(1);
+use prowess_test::{PATIENCE, StopFlag, World, wait_until};
 
 /// Events only, without regular rescans that would hide lost events.
 fn events_only() -> WatchOptions {
@@ -72,15 +69,9 @@ fn on_disk(root: &Path) -> BTreeMap<String, String> {
 
 /// Waits until the catalogue equals the disk.
 fn settles(registry: &Registry, root: &Path) {
-    let changes = registry.subscribe();
-    let deadline = std::time::Instant::now() + PATIENCE;
-    while versions(&registry.snapshot()) != on_disk(root) {
-        assert!(
-            std::time::Instant::now() < deadline,
-            "the catalogue never caught up"
-        );
-        changes.next_within(Duration::from_millis(20));
-    }
+    wait_until("the catalogue catches up", || {
+        versions(&registry.snapshot()) == on_disk(root)
+    });
 }
 
 /// A small deterministic random number generator.
@@ -97,23 +88,23 @@ impl Rng {
 
 #[test]
 fn ten_thousand_edits_converge_to_the_disk() {
-    let world = tempfile::tempdir().unwrap();
-    let root = world.path().join("skills");
-    let outside = world.path().join("outside");
-    std::fs::create_dir_all(&outside).unwrap();
+    let world = World::new();
+    let root = world.path("skills");
+    let outside = world.make_folder("../outside");
     for number in 0..40 {
         write(&root, &format!("skill-{number}"), 0);
     }
     let registry = open(&root);
     let watching = registry.watch(events_only());
     assert_eq!(watching.mode(), WatchMode::Events);
-    let done = AtomicBool::new(false);
+    let done = StopFlag::default();
     std::thread::scope(|scope| {
+        let stop = done.set_on_drop();
         let reader = scope.spawn(|| {
             // Every intermediate snapshot contains complete versions only.
             let mut generation = 0;
             let mut seen = 0_u32;
-            while !done.load(Ordering::Relaxed) {
+            while !done.is_set() {
                 let catalog = registry.snapshot();
                 assert!(
                     catalog.generation() >= generation,
@@ -176,7 +167,7 @@ fn ten_thousand_edits_converge_to_the_disk() {
             }
         }
         settles(&registry, &root);
-        done.store(true, Ordering::Relaxed);
+        drop(stop);
         assert!(reader.join().unwrap() > 1, "the reader saw changes");
     });
     assert!(watching.looks() > 1);
@@ -184,8 +175,8 @@ fn ten_thousand_edits_converge_to_the_disk() {
 
 #[test]
 fn queue_overflow_causes_a_rescan() {
-    let world = tempfile::tempdir().unwrap();
-    let root = world.path().to_owned();
+    let world = World::new();
+    let root = world.make_folder("skills");
     write(&root, "a", 1);
     let registry = open(&root);
     let _watching = registry.watch(events_only());
@@ -205,8 +196,8 @@ fn queue_overflow_causes_a_rescan() {
 
 #[test]
 fn incomplete_file_keeps_the_previous_version() {
-    let world = tempfile::tempdir().unwrap();
-    let root = world.path().to_owned();
+    let world = World::new();
+    let root = world.make_folder("skills");
     write(&root, "a", 1);
     let registry = open(&root);
     let file = root.join("a/SKILL.md");
@@ -229,8 +220,8 @@ fn incomplete_file_keeps_the_previous_version() {
 
 #[test]
 fn only_changes_are_announced() {
-    let world = tempfile::tempdir().unwrap();
-    let root = world.path().to_owned();
+    let world = World::new();
+    let root = world.make_folder("skills");
     for name in ["a", "b", "c"] {
         write(&root, name, 1);
     }
@@ -259,28 +250,24 @@ fn only_changes_are_announced() {
 
 #[test]
 fn new_sidecar_changes_its_skill() {
-    let world = tempfile::tempdir().unwrap();
-    let root = world.path().to_owned();
+    let world = World::new();
+    let root = world.make_folder("skills");
     write(&root, "a", 1);
     let registry = open(&root);
     let _watching = registry.watch(events_only());
-    let changes = registry.subscribe();
     assert!(registry.get("a").unwrap().model_invocable);
     std::fs::create_dir(root.join("a/agents")).unwrap();
     let policy = "policy:\n  allow_implicit_invocation: false\n";
     std::fs::write(root.join("a/agents/openai.yaml"), policy).unwrap();
-    let deadline = std::time::Instant::now() + PATIENCE;
-    while registry.get("a").unwrap().model_invocable {
-        assert!(std::time::Instant::now() < deadline);
-        changes.next_within(Duration::from_millis(20));
-    }
+    wait_until("the sidecar is read", || {
+        !registry.get("a").unwrap().model_invocable
+    });
 }
 
 #[test]
 fn added_and_removed_roots_are_noticed() {
-    let world = tempfile::tempdir().unwrap();
-    let project = world.path().join("project");
-    std::fs::create_dir_all(project.join(".git")).unwrap();
+    let world = World::new();
+    let project = world.path("");
     let registry = Registry::new(Precedence::default());
     let place = Place {
         current: project.clone(),
@@ -289,24 +276,14 @@ fn added_and_removed_roots_are_noticed() {
     registry.add_files(FileSource::new(place, FileOptions::default()));
     registry.refresh();
     let _watching = registry.watch(events_only());
-    let changes = registry.subscribe();
     let wait_for = |wanted: &[&str]| {
-        let deadline = std::time::Instant::now() + PATIENCE;
-        loop {
-            let names: Vec<String> = registry
-                .list()
+        wait_until(&format!("exactly {wanted:?} are listed"), || {
+            let skills = registry.list();
+            skills
                 .iter()
-                .map(|skill| skill.name.to_string())
-                .collect();
-            if names == wanted {
-                return;
-            }
-            assert!(
-                std::time::Instant::now() < deadline,
-                "{names:?} instead of {wanted:?}"
-            );
-            changes.next_within(Duration::from_millis(20));
-        }
+                .map(|skill| &*skill.name)
+                .eq(wanted.iter().copied())
+        });
     };
     let root: PathBuf = project.join(".agents/skills");
     write(&root, "late", 1);
@@ -316,25 +293,18 @@ fn added_and_removed_roots_are_noticed() {
     write(&root, "again", 1);
     wait_for(&["again"]);
     write(&root, "again", 2);
-    let deadline = std::time::Instant::now() + PATIENCE;
-    while registry.get("again").unwrap().description.as_ref() != "version 2 of it" {
-        assert!(std::time::Instant::now() < deadline);
-        changes.next_within(Duration::from_millis(20));
-    }
+    wait_until("the second version is read", || {
+        &*registry.get("again").unwrap().description == "version 2 of it"
+    });
 }
 
 #[test]
 fn fresh_scan_accepts_broken_files() {
     // A fresh start has no previous version, so it accepts a broken file as well as it can.
-    let world = tempfile::tempdir().unwrap();
-    std::fs::create_dir(world.path().join("a")).unwrap();
-    std::fs::write(
-        world.path().join("a/SKILL.md"),
-        "---\nname: a\ndescription: cut of",
-    )
-    .unwrap();
+    let world = World::new();
+    world.file("skills/a/SKILL.md", "---\nname: a\ndescription: cut of");
     let place = Place {
-        only: Some(world.path().to_owned()),
+        only: Some(world.path("skills")),
         ..Place::default()
     };
     let source = FileSource::new(place, FileOptions::default());

@@ -6,12 +6,11 @@ use prowess_policy::PermissionMode;
 use prowess_runtime::{Engine, RuntimeError, Session, SkillRef, SubRun};
 use serde_json::json;
 
-use crate::harness::{Tests, tests};
 use crate::script::{Script, bash, call, conversation, load, results, says, tools};
 use crate::talk::{go_on, started, talk};
 use crate::world::{Counter, World, children, events, mode, never, roots, wait};
 
-pub(crate) const TESTS: Tests = tests! {
+prowess_test::tests! {
     case_125_unknown_agent_suggests_similar_name_and_runs_nothing
     case_125_unknown_agent_is_reported_to_users_and_callers
     case_125_background_agent_is_resolved_immediately
@@ -21,7 +20,7 @@ pub(crate) const TESTS: Tests = tests! {
     case_125_agent_cannot_exceed_its_parent
     case_125_agent_does_not_run_denied_skill
     case_125_grant_for_built_in_agent_only_restricts
-};
+}
 
 /// Tools that change something or can start something that does.
 const CHANGING: [&str; 4] = ["bash", "write", "edit", "run_command_line"];
@@ -70,8 +69,8 @@ fn case_125_unknown_agent_suggests_similar_name_and_runs_nothing() {
          agents: `general-purpose`, `Explore`, `Plan` and `writer`"
     );
     assert!(children(&engine, &id).is_empty(), "no session was started");
-    for made in ["project/hooked", "project/rendered"] {
-        assert!(!world.path(made).exists(), "{made}");
+    for made in ["hooked", "rendered"] {
+        assert!(!world.exists(made), "{made}");
     }
     let began = |event: &Event| matches!(event, Event::CallStarted { .. });
     assert_eq!(
@@ -165,7 +164,7 @@ fn case_125_default_agent_is_general_purpose() {
     );
     assert!(conversation(first).contains("Make one.") && !conversation(first).contains("secret"));
     assert!(index(first).contains("other"), "{}", index(first));
-    assert!(world.path("project/made").exists());
+    assert!(world.exists("made"));
     assert!(results(&model.last())[0].contains("It is made."));
     assert!(
         started(&engine, &id).agents.is_empty(),
@@ -221,7 +220,7 @@ fn case_125_explore_and_plan_are_read_only() {
                 "{told}"
             );
         }
-        assert!(counter.inputs().is_empty() && !world.path("project/made").exists());
+        assert!(counter.inputs().is_empty() && !world.exists("made"));
         // The restriction survives a resume, even if the skill has changed.
         let scout = children(&engine, &id)[0].id.clone();
         world.skill("scout", "context: fork\n", "Make something.");
@@ -234,7 +233,7 @@ fn case_125_explore_and_plan_are_read_only() {
 fn case_125_configured_agent_sees_only_its_skills() {
     let world = World::new();
     world.skill("draft", "context: fork\nagent: Writer\n", "Write.");
-    world.file("person/.agents/skills/draft/more.md", "More of it.");
+    world.file("~/.agents/skills/draft/more.md", "More of it.");
     world.skill("notes", "context: fork\n", "Notes.");
     world
         .skill("plain", "", "Plain text.")

@@ -6,12 +6,11 @@ use prowess_runtime::{Engine, Session};
 use prowess_tools::ToolContext;
 use serde_json::json;
 
-use crate::harness::{Tests, tests};
 use crate::script::{Script, bash, call, calls, load, results, says};
 use crate::talk::{self, asking};
 use crate::world::{Person, World, decisions, mode, never, rule, wait};
 
-pub(crate) const TESTS: Tests = tests! {
+prowess_test::tests! {
     user_is_asked_once_and_answer_is_recorded
     missing_approver_denies_with_reason
     denied_call_does_not_end_session
@@ -23,7 +22,7 @@ pub(crate) const TESTS: Tests = tests! {
     file_changes_prompt_like_commands
     yolo_mode_obeys_deny_rules
     denied_tool_is_not_declared
-};
+}
 
 fn talk(parts: ToolContext) -> (Engine, String) {
     let engine = Engine::new(parts).unwrap();
@@ -37,7 +36,7 @@ fn user_is_asked_once_and_answer_is_recorded() {
     let (parts, person) = asking(&world, model, ApprovalAnswer::Once);
     let (engine, id) = talk(parts);
     assert_eq!(person.asked(), ["mkdir made"]);
-    assert!(world.path("project/made").exists());
+    assert!(world.exists("made"));
     let decided = decisions(&engine, &id);
     assert_eq!(decided.len(), 1, "{decided:?}");
     assert_eq!(
@@ -52,7 +51,7 @@ fn missing_approver_denies_with_reason() {
     let world = World::new();
     let model = Script::of([bash("mkdir made"), says("done")]);
     let (engine, id) = talk(world.parts(model.clone()));
-    assert!(!world.path("project/made").exists());
+    assert!(!world.exists("made"));
     let text = &results(&model.last())[0];
     assert!(text.starts_with("The command was refused:"), "{text}");
     assert!(text.contains("The user can change this:"), "{text}");
@@ -65,7 +64,7 @@ fn missing_approver_denies_with_reason() {
 
 fn denied_call_does_not_end_session() {
     let world = World::new();
-    world.file("project/a.txt", "text");
+    world.file("a.txt", "text");
     let model = Script::of([
         calls([
             ("bash", json!({ "command": "mkdir one" })),
@@ -118,7 +117,7 @@ fn denied_by_rule_is_recorded_without_prompt() {
     let (mut parts, person) = asking(&world, model.clone(), ApprovalAnswer::Always);
     rule(&mut parts, Effect::Deny, "Bash(mkdir:*)");
     let (engine, id) = talk(parts);
-    assert!(person.asked().is_empty() && !world.path("project/made").exists());
+    assert!(person.asked().is_empty() && !world.exists("made"));
     assert!(results(&model.last())[0].contains("Bash(mkdir:*)"));
     let decided = decisions(&engine, &id);
     assert_eq!(decided.len(), 1, "a refusal is a decision: {decided:?}");
@@ -156,11 +155,7 @@ fn core_agent_18_plan_mode_runs_nothing() {
     rule(&mut parts, Effect::Allow, "Bash(mkdir:*)");
     mode(&mut parts, PermissionMode::Plan);
     talk(parts);
-    assert!(
-        !world.path("project/made").exists(),
-        "{:?}",
-        results(&model.last())
-    );
+    assert!(!world.exists("made"), "{:?}", results(&model.last()));
 }
 
 fn invalid_input_does_not_prompt() {
@@ -201,7 +196,7 @@ fn file_changes_prompt_like_commands() {
     let (parts, person) = asking(&world, model, ApprovalAnswer::Once);
     let (engine, id) = talk(parts);
     assert_eq!(person.asked().len(), 1, "{:?}", person.asked());
-    assert_eq!(world.read("project/a.txt"), "x");
+    assert_eq!(world.read("a.txt"), "x");
     assert_eq!(
         decisions(&engine, &id)[0].answer,
         Some(RecordedAnswer::Once)
@@ -221,7 +216,7 @@ fn yolo_mode_obeys_deny_rules() {
     mode(&mut parts, PermissionMode::Yolo);
     rule(&mut parts, Effect::Deny, "Bash(rm:*)");
     talk(parts);
-    assert!(world.path("project/made").exists() && !world.path("project/fine").exists());
+    assert!(world.exists("made") && !world.exists("fine"));
 }
 
 fn denied_tool_is_not_declared() {
@@ -234,7 +229,7 @@ fn denied_tool_is_not_declared() {
     let asked = model.asked();
     assert!(!crate::script::tools(&asked[0]).contains(&"load_skill"));
     assert!(
-        !asked[0].system.join("\n").contains("What pdf is for."),
+        !asked[0].system.join("\n").contains("Does pdf."),
         "no list of skills that cannot be loaded"
     );
     assert!(!results(&asked[1])[0].contains("Use pdftk."));

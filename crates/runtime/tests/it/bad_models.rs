@@ -5,12 +5,11 @@ use prowess_runtime::{Engine, Pause, Session};
 use prowess_traits::ModelErrorKind as Kind;
 use serde_json::json;
 
-use crate::harness::{Tests, tests};
 use crate::script::{Act, Script, bash, call, calls, load, results, says};
 use crate::talk::talk;
 use crate::world::{Counter, World, never, wait};
 
-pub(crate) const TESTS: Tests = tests! {
+prowess_test::tests! {
     model_errors_end_turn_but_not_session
     repeated_identical_calls_end_run
     session_continues_after_loop
@@ -21,7 +20,7 @@ pub(crate) const TESTS: Tests = tests! {
     duplicate_call_ids_are_made_unique
     same_skill_loaded_ten_times
     reasoning_is_returned_unchanged
-};
+}
 
 fn ending(pause: Pause) -> Ending {
     match pause {

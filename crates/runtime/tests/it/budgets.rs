@@ -5,11 +5,10 @@ use std::sync::Arc;
 use prowess_agent::{Ending, RunBudget, RunLimit};
 use prowess_runtime::{Engine, Pause, Session};
 
-use crate::harness::{Tests, tests};
 use crate::script::{Act, Script, bash, load, says};
 use crate::world::{World, mode, never, wait};
 
-pub(crate) const TESTS: Tests = tests! {
+prowess_test::tests! {
     turn_limit_ends_session_and_can_be_raised
     token_limit_ends_session
     cost_limit_ends_session
@@ -17,7 +16,7 @@ pub(crate) const TESTS: Tests = tests! {
     limit_keeps_last_answer
     sub_runs_count_against_session_budget
     sub_runs_have_their_own_budget
-};
+}
 
 fn endless() -> impl Fn(usize, &prowess_agent::Request) -> Act + Send + Sync {
     |at, _| bash(&format!("echo {at}"))

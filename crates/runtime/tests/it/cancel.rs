@@ -5,12 +5,12 @@ use std::sync::Arc;
 use prowess_agent::{Ending, EndingKind, Event};
 use prowess_policy::PermissionMode;
 use prowess_runtime::{CancellationToken, Engine, Pause, Session, SkillRef, SubRun, Update};
+use prowess_test::wait_until;
 
-use crate::harness::{Tests, tests};
 use crate::script::{Act, Script, bash, calls, load, results, says};
-use crate::world::{DEADLINE, Seeing, World, children, events, mode, never, wait};
+use crate::world::{Seeing, World, children, events, mode, never, wait};
 
-pub(crate) const TESTS: Tests = tests! {
+prowess_test::tests! {
     cancelled_request_can_be_repeated
     cancelling_kills_command_and_children
     pending_calls_are_not_started_after_cancel
@@ -19,7 +19,7 @@ pub(crate) const TESTS: Tests = tests! {
     new_message_abandons_open_calls
     dropping_session_stops_commands
     skilled_crew_turn_can_be_resumed_midway
-};
+}
 
 /// Creates an engine without prompts.
 fn engine(world: &World, model: Arc<Script>) -> Engine {
@@ -36,13 +36,9 @@ fn cancel_when_created(
 ) -> std::thread::JoinHandle<()> {
     let (path, cancel) = (world.path(file), cancel.clone());
     std::thread::spawn(move || {
-        let start = std::time::Instant::now();
-        while !path.exists() && start.elapsed() < DEADLINE / 2 {
-            std::thread::yield_now();
-        }
         // Cancel in either case, so that the test can end and fail.
-        cancel.cancel();
-        assert!(path.exists(), "`{}` was not created", path.display());
+        let _cancel = cancel.drop_guard();
+        wait_until("the command creates its file", || path.exists());
     })
 }
 
@@ -93,7 +89,7 @@ fn cancelling_kills_command_and_children() {
     let model = Script::of([bash(&slow), says("what now?")]);
     let engine = engine(&world, model.clone());
     let cancel = never();
-    let watcher = cancel_when_created(&world, "project/begun", &cancel);
+    let watcher = cancel_when_created(&world, "begun", &cancel);
     wait(async {
         let mut session = Session::start(&engine, "t").await.unwrap();
         session.say("go", &cancel).await.unwrap();
@@ -106,7 +102,7 @@ fn cancelling_kills_command_and_children() {
         session.proceed(&never()).await.unwrap();
     });
     watcher.join().unwrap();
-    assert!(!world.path("project/never").exists());
+    assert!(!world.exists("never"));
     assert!(
         results(&model.last())[0].contains("cancelled"),
         "{:?}",
@@ -128,12 +124,12 @@ fn pending_calls_are_not_started_after_cancel() {
     });
     let engine = engine(&world, model.clone());
     let cancel = never();
-    let watcher = cancel_when_created(&world, "project/begun2", &cancel);
+    let watcher = cancel_when_created(&world, "begun2", &cancel);
     wait(async {
         let mut session = Session::start(&engine, "t").await.unwrap();
         session.say("go", &cancel).await.unwrap();
         session.proceed(&cancel).await.unwrap();
-        assert!(!world.path("project/second").exists());
+        assert!(!world.exists("second"));
         // After a resume, calls that had not started run once.
         let id = session.id().to_owned();
         drop(session);
@@ -141,7 +137,7 @@ fn pending_calls_are_not_started_after_cancel() {
         session.proceed(&never()).await.unwrap();
     });
     watcher.join().unwrap();
-    assert_eq!(world.read("project/second"), "x\n");
+    assert_eq!(world.read("second"), "x\n");
 }
 
 fn cancelling_session_stops_sub_run() {
@@ -150,7 +146,7 @@ fn cancelling_session_stops_sub_run() {
     let model = Script::of([load("slow"), bash("touch begun3; sleep 616")]);
     let engine = engine(&world, model);
     let cancel = never();
-    let watcher = cancel_when_created(&world, "project/begun3", &cancel);
+    let watcher = cancel_when_created(&world, "begun3", &cancel);
     let id = wait(async {
         let mut session = Session::start(&engine, "t").await.unwrap();
         session.say("go", &cancel).await.unwrap();
@@ -205,7 +201,7 @@ fn new_message_abandons_open_calls() {
         let pause = session.proceed(&never()).await.unwrap();
         assert_eq!(pause, Pause::Answered("fine".into()));
     });
-    assert!(!world.path("project/never").exists());
+    assert!(!world.exists("never"));
     let told = results(&model.last());
     assert!(
         told[0].contains("The user asked for something else. The tool was not run."),
@@ -218,7 +214,7 @@ fn dropping_session_stops_commands() {
     let model = Script::of([bash("touch begun4; sleep 617; touch never")]);
     let engine = engine(&world, model);
     let seen = never();
-    let watcher = cancel_when_created(&world, "project/begun4", &seen);
+    let watcher = cancel_when_created(&world, "begun4", &seen);
     wait(async {
         let mut session = Session::start(&engine, "t").await.unwrap();
         session.say("go", &never()).await.unwrap();
@@ -240,7 +236,7 @@ fn dropping_session_stops_commands() {
         );
     });
     watcher.join().unwrap();
-    assert!(!world.path("project/never").exists());
+    assert!(!world.exists("never"));
 }
 
 fn skilled_crew_turn_can_be_resumed_midway() {
@@ -267,5 +263,5 @@ fn skilled_crew_turn_can_be_resumed_midway() {
         let pause = session.proceed(&never()).await.unwrap();
         assert_eq!(pause, Pause::Answered("done".into()));
     });
-    assert_eq!(world.read("project/log"), "one\ntwo\n");
+    assert_eq!(world.read("log"), "one\ntwo\n");
 }

@@ -6,12 +6,11 @@ use prowess_agent::Event;
 use prowess_policy::ApprovalAnswer;
 use prowess_runtime::{Engine, Session};
 
-use crate::harness::{Tests, tests};
 use crate::script::{Script, bash, call, conversation, load, results, says};
 use crate::talk::{asking, talk};
 use crate::world::{Person, World, decisions, events, never, wait};
 
-pub(crate) const TESTS: Tests = tests! {
+prowess_test::tests! {
     new_changed_and_removed_skills_are_announced
     announced_changes_are_not_repeated_after_resume
     changed_skill_loses_its_grants
@@ -22,7 +21,7 @@ pub(crate) const TESTS: Tests = tests! {
     change_is_announced_after_interrupted_resume
     touched_files_survive_resume
     core_agent_16_skill_added_later_can_be_loaded
-};
+}
 
 fn new_changed_and_removed_skills_are_announced() {
     let world = World::new();
@@ -36,10 +35,10 @@ fn new_changed_and_removed_skills_are_announced() {
         let mut session = Session::start(&engine, "t").await.unwrap();
         session.say("one", &never()).await.unwrap();
         session.proceed(&never()).await.unwrap();
-        std::fs::remove_dir_all(world.path("person/.agents/skills/goes")).unwrap();
+        std::fs::remove_dir_all(world.path("~/.agents/skills/goes")).unwrap();
         let text = "---\nname: changes\ndescription: Does something else.\n---\nC.\n";
         world
-            .file("person/.agents/skills/changes/SKILL.md", text)
+            .file("~/.agents/skills/changes/SKILL.md", text)
             .skill("comes", "", "N.");
         session.context().services.registry.refresh();
         session.say("two", &never()).await.unwrap();
@@ -84,7 +83,7 @@ fn announced_changes_are_not_repeated_after_resume() {
         session.proceed(&never()).await.unwrap();
     });
     let last = model.last();
-    assert_eq!(conversation(&last).matches("What two is for.").count(), 1);
+    assert_eq!(conversation(&last).matches("Does two.").count(), 1);
     assert_eq!(
         last.system,
         model.asked()[0].system,
@@ -95,7 +94,7 @@ fn announced_changes_are_not_repeated_after_resume() {
 fn changed_skill_loses_its_grants() {
     let world = World::new();
     world.skill("maker", "allowed-tools: Bash(mkdir:*)\n", "Make.");
-    let path = world.path("person/.agents/skills/maker/SKILL.md");
+    let path = world.path("~/.agents/skills/maker/SKILL.md");
     let model = Script::by(move |at, _| match at {
         0 => load("maker"),
         1 => bash("mkdir one"),
@@ -108,12 +107,8 @@ fn changed_skill_loses_its_grants() {
     });
     let engine = world.engine(model.clone());
     talk(&engine, "go");
-    assert!(world.path("project/one").exists());
-    assert!(
-        !world.path("project/two").exists(),
-        "{:?}",
-        results(&model.last())
-    );
+    assert!(world.exists("one"));
+    assert!(!world.exists("two"), "{:?}", results(&model.last()));
 }
 
 /// Loads a skill in a session, changes the skill, and resumes the session.
@@ -178,7 +173,7 @@ fn declined_change_is_announced_after_resume() {
 fn removed_skill_is_announced_after_resume() {
     let world = World::new();
     let (_, _, model, _) = resumed(&world, ApprovalAnswer::Once, |world| {
-        std::fs::remove_dir_all(world.path("person/.agents/skills/pdf")).unwrap();
+        std::fs::remove_dir_all(world.path("~/.agents/skills/pdf")).unwrap();
     });
     assert!(conversation(&model.last()).contains("Ignore its instructions above"));
 }
@@ -237,7 +232,7 @@ fn touched_files_survive_resume() {
     world
         .skill("types", "paths: \"src/*.ts\"\n", "Use strict types.")
         .skill("other", "", "O.");
-    world.file("project/src/b.ts", "let a = 1;\n");
+    world.file("src/b.ts", "let a = 1;\n");
     let read = || call("read", serde_json::json!({ "path": "src/b.ts" }));
     let model = Script::by(move |at, _| match at {
         0 => read(),

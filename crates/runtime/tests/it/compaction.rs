@@ -10,12 +10,11 @@ use prowess_tools::ToolContext;
 use prowess_traits::ModelErrorKind;
 use serde_json::json;
 
-use crate::harness::{Tests, tests};
 use crate::script::{Act, Script, call, calls, conversation, load, says, tools};
 use crate::talk::talk_until;
 use crate::world::{Counter, Seeing, World, events, never, wait};
 
-pub(crate) const TESTS: Tests = tests! {
+prowess_test::tests! {
     squadron_4_task_skills_and_call_pairs_survive
     core_agent_13_loaded_skill_and_its_tools_survive
     planck_index_is_unchanged_by_compaction
@@ -27,7 +26,7 @@ pub(crate) const TESTS: Tests = tests! {
     skills_that_do_not_fit_are_reported_and_unloaded
     compacted_session_resumes_unchanged
     case_128_truncated_skill_can_be_loaded_again
-};
+}
 
 fn is_summary(request: &Request) -> bool {
     conversation(request).starts_with("Below is the start of a conversation")

@@ -5,12 +5,11 @@ use prowess_runtime::{Engine, Pause, RuntimeError, Session, SkillRef, SubRun};
 use prowess_tools::ToolContext;
 use serde_json::json;
 
-use crate::harness::{Tests, tests};
 use crate::script::{Script, bash, call, conversation, load, results, says, tools};
 use crate::talk::{go_on, talk_until};
 use crate::world::{Person, World, decisions, mode, never, wait};
 
-pub(crate) const TESTS: Tests = tests! {
+prowess_test::tests! {
     hooks_run_only_while_skill_is_loaded
     hook_blocks_call
     hook_prompt_is_recorded
@@ -27,7 +26,7 @@ pub(crate) const TESTS: Tests = tests! {
     post_hook_of_forked_skill_stops_run
     tool_aliases_share_restrictions_and_hooks
     case_129_once_hook_runs_once_across_resume
-};
+}
 
 /// Frontmatter with one hook that runs a script of the skill.
 fn hook(event: &str, matcher: &str, script: &str) -> String {
@@ -51,7 +50,10 @@ fn talk(parts: ToolContext) -> (Engine, String, Pause) {
 fn hooks_run_only_while_skill_is_loaded() {
     let world = World::new();
     world.skill("guard", &hook("PreToolUse", "Bash", "log.sh"), "Guard.");
-    world.script("guard/log.sh", "echo x >> $CLAUDE_PROJECT_DIR/seen");
+    world.script(
+        "~/.agents/skills/guard/log.sh",
+        "echo x >> $CLAUDE_PROJECT_DIR/seen",
+    );
     let model = Script::of([
         bash("mkdir one"),
         load("guard"),
@@ -62,21 +64,20 @@ fn hooks_run_only_while_skill_is_loaded() {
         says("done"),
     ]);
     talk(free(&world, model));
-    assert_eq!(
-        world.read("project/seen"),
-        "x\n",
-        "only for the matching call"
-    );
-    assert!(world.path("project/three").exists());
+    assert_eq!(world.read("seen"), "x\n", "only for the matching call");
+    assert!(world.exists("three"));
 }
 
 fn hook_blocks_call() {
     let world = World::new();
     world.skill("guard", &hook("PreToolUse", "Bash", "no.sh"), "Guard.");
-    world.script("guard/no.sh", "echo 'not on Mondays' >&2; exit 2");
+    world.script(
+        "~/.agents/skills/guard/no.sh",
+        "echo 'not on Mondays' >&2; exit 2",
+    );
     let model = Script::of([load("guard"), bash("mkdir made"), says("done")]);
     talk(free(&world, model.clone()));
-    assert!(!world.path("project/made").exists());
+    assert!(!world.exists("made"));
     let told = &results(&model.last())[0];
     assert!(
         told.contains("A hook of skill `guard` refused this call: not on Mondays"),
@@ -89,7 +90,7 @@ fn hook_prompt_is_recorded() {
         let world = World::new();
         world.skill("guard", &hook("PreToolUse", "Bash", "ask.sh"), "Guard.");
         world.script(
-            "guard/ask.sh",
+            "~/.agents/skills/guard/ask.sh",
             r#"echo '{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"ask","permissionDecisionReason":"it is Monday"}}'"#,
         );
         let model = Script::of([load("guard"), bash("mkdir made"), says("done")]);
@@ -98,7 +99,7 @@ fn hook_prompt_is_recorded() {
         parts.services.approver = person.clone();
         let (engine, id, _) = talk(parts);
         assert_eq!(person.asked().len(), 1, "{:?}", person.asked());
-        assert_eq!(world.path("project/made").exists(), made);
+        assert_eq!(world.exists("made"), made);
         let decided = decisions(&engine, &id);
         let asked = decided
             .iter()
@@ -116,27 +117,23 @@ fn hook_changes_input_and_rules_still_apply() {
             r#"echo '{{"hookSpecificOutput":{{"hookEventName":"PreToolUse","permissionDecision":"allow","updatedInput":{{"command":"{command}"}}}}}}'"#
         )
     };
-    world.script("guard/other.sh", &other("mkdir other"));
+    world.script("~/.agents/skills/guard/other.sh", &other("mkdir other"));
     let model = Script::of([load("guard"), bash("mkdir made"), says("done")]);
     talk(free(&world, model));
-    assert!(world.path("project/other").exists() && !world.path("project/made").exists());
-    world.script("guard/other.sh", &other("rm -rf other"));
+    assert!(world.exists("other") && !world.exists("made"));
+    world.script("~/.agents/skills/guard/other.sh", &other("rm -rf other"));
     let model = Script::of([load("guard"), bash("mkdir made"), says("done")]);
     let mut parts = free(&world, model.clone());
     crate::world::rule(&mut parts, prowess_policy::Effect::Deny, "Bash(rm:*)");
     talk(parts);
-    assert!(
-        world.path("project/other").exists(),
-        "{:?}",
-        results(&model.last())
-    );
+    assert!(world.exists("other"), "{:?}", results(&model.last()));
 }
 
 fn hook_context_is_appended_to_result() {
     let world = World::new();
     world.skill("guard", &hook("PostToolUse", "Glob", "add.sh"), "Guard.");
     world.script(
-        "guard/add.sh",
+        "~/.agents/skills/guard/add.sh",
         r#"echo '{"hookSpecificOutput":{"hookEventName":"PostToolUse","additionalContext":"mind the gap"}}'"#,
     );
     let model = Script::of([
@@ -156,7 +153,7 @@ fn hook_blocks_message() {
     let world = World::new();
     world.skill("guard", &hook("UserPromptSubmit", "", "no.sh"), "Guard.");
     world.script(
-        "guard/no.sh",
+        "~/.agents/skills/guard/no.sh",
         "if grep -q secret; then echo 'no secrets' >&2; exit 2; fi",
     );
     let model = Script::by(|_, _| says("fine"));
@@ -179,7 +176,10 @@ fn hook_blocks_message() {
 fn stop_hook_cannot_block_forever() {
     let world = World::new();
     world.skill("guard", &hook("Stop", "", "go.sh"), "Guard.");
-    world.script("guard/go.sh", "echo 'the tests do not pass' >&2; exit 2");
+    world.script(
+        "~/.agents/skills/guard/go.sh",
+        "echo 'the tests do not pass' >&2; exit 2",
+    );
     let model = Script::by(|at, _| if at == 0 { load("guard") } else { says("done") });
     let (_, _, pause) = talk(free(&world, model.clone()));
     assert_eq!(pause, Pause::Answered("done".into()));
@@ -193,7 +193,7 @@ fn hook_stops_run() {
         let world = World::new();
         world.skill("guard", &hook(event, "Bash", "stop.sh"), "Guard.");
         world.script(
-            "guard/stop.sh",
+            "~/.agents/skills/guard/stop.sh",
             r#"echo '{"continue": false, "stopReason": "enough"}'"#,
         );
         let model = Script::of([
@@ -208,8 +208,8 @@ fn hook_stops_run() {
             panic!("{pause:?}")
         };
         assert_eq!(why, "A hook of skill `guard` stopped the run: enough");
-        assert_eq!(world.path("project/one").exists(), first, "{event}");
-        assert!(!world.path("project/two").exists(), "{event}");
+        assert_eq!(world.exists("one"), first, "{event}");
+        assert!(!world.exists("two"), "{event}");
     }
 }
 
@@ -217,7 +217,7 @@ fn hook_applies_to_forked_skill() {
     let world = World::new();
     world.skill("guard", &hook("PreToolUse", "Skill", "no.sh"), "Guard.");
     world.script(
-        "guard/no.sh",
+        "~/.agents/skills/guard/no.sh",
         "grep -q '\"look\"' || exit 0; echo 'not that one' >&2; exit 2",
     );
     world
@@ -247,22 +247,22 @@ fn untrusted_skill_hooks_do_not_run() {
     let world = World::new();
     world.project_skill("guard", &hook("PreToolUse", "Bash", "no.sh"), "Guard.");
     world.file(
-        "project/.agents/skills/guard/no.sh",
+        ".agents/skills/guard/no.sh",
         "#!/bin/bash\ntouch pwned; exit 2\n",
     );
     let model = Script::of([load("guard"), bash("mkdir made"), says("done")]);
     talk(free(&world, model));
-    assert!(world.path("project/made").exists() && !world.path("project/pwned").exists());
+    assert!(world.exists("made") && !world.exists("pwned"));
 }
 
 fn case_126_hooks_of_a_fork_run_in_the_fork() {
     let world = World::new();
     world.skill("guard", &hook("PreToolUse", "Bash", "no.sh"), "Guard.");
-    world.script("guard/no.sh", "echo no >&2; exit 2");
+    world.script("~/.agents/skills/guard/no.sh", "echo no >&2; exit 2");
     let model = Script::of([bash("mkdir made"), says("done")]);
     let engine = Engine::new(free(&world, model.clone())).unwrap();
     wait(engine.run_skill(SubRun::new(SkillRef::Name("guard".into())), &never())).unwrap();
-    assert!(!world.path("project/made").exists());
+    assert!(!world.exists("made"));
     assert!(results(&model.last())[0].contains("A hook of skill `guard` refused"));
 }
 
@@ -270,7 +270,10 @@ fn case_126_hooks_of_a_fork_run_in_the_fork() {
 fn calls_with_hooks_are_never_repeated() {
     let world = World::new();
     world.skill("guard", &hook("PreToolUse", "Glob", "log.sh"), "Guard.");
-    world.script("guard/log.sh", "echo x >> $CLAUDE_PROJECT_DIR/seen");
+    world.script(
+        "~/.agents/skills/guard/log.sh",
+        "echo x >> $CLAUDE_PROJECT_DIR/seen",
+    );
     let model = Script::of([
         load("guard"),
         call("glob", json!({ "pattern": "*" })),
@@ -291,7 +294,7 @@ fn post_hooks_see_result_of_forked_skill() {
     let world = World::new();
     world.skill("guard", &hook("PostToolUse", "Skill", "hear.sh"), "Guard.");
     world.script(
-        "guard/hear.sh",
+        "~/.agents/skills/guard/hear.sh",
         "grep -q 'It is red' || exit 0; echo 'red is wrong' >&2; exit 2",
     );
     world
@@ -323,7 +326,7 @@ fn post_hook_of_forked_skill_stops_run() {
     let world = World::new();
     world.skill("guard", &hook("PostToolUse", "Skill", "end.sh"), "Guard.");
     world.script(
-        "guard/end.sh",
+        "~/.agents/skills/guard/end.sh",
         "grep -q 'It is red' && echo '{\"continue\": false, \"stopReason\": \"enough\"}'; exit 0",
     );
     world.skill("look", "context: fork\n", "Look.");
@@ -355,7 +358,7 @@ fn tool_aliases_share_restrictions_and_hooks() {
         );
         let world = World::new();
         world.skill("guard", &hook("PreToolUse", said, "no.sh"), "Guard.");
-        world.script("guard/no.sh", "echo no >&2; exit 2");
+        world.script("~/.agents/skills/guard/no.sh", "echo no >&2; exit 2");
         let model = Script::of([load("guard"), call(called, input.clone()), says("done")]);
         talk(free(&world, model.clone()));
         let told = &results(&model.last())[0];
@@ -378,18 +381,21 @@ fn case_129_once_hook_runs_once_across_resume() {
         log("said", ", once: true"),
     );
     world.skill("guard", &hooks, "Guard.");
-    world.script("guard/log.sh", "echo $1 >> $CLAUDE_PROJECT_DIR/seen");
+    world.script(
+        "~/.agents/skills/guard/log.sh",
+        "echo $1 >> $CLAUDE_PROJECT_DIR/seen",
+    );
     let model = Script::by(|at, request| match at {
         0 => load("guard"),
         _ if results(request).len() == 1 && at % 2 == 0 => says("done"),
         _ => bash(&format!("mkdir -p d{at}")),
     });
     let (engine, id, _) = talk(free(&world, model));
-    assert_eq!(world.read("project/seen"), "each\ncall\n");
+    assert_eq!(world.read("seen"), "each\ncall\n");
     for _ in 0..2 {
         go_on(&engine, &id);
     }
-    let seen = world.read("project/seen");
+    let seen = world.read("seen");
     let count = |name: &str| seen.lines().filter(|line| *line == name).count();
     assert_eq!(
         (count("each"), count("call"), count("said")),

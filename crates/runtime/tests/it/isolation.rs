@@ -5,12 +5,11 @@ use prowess_render::Arguments;
 use prowess_runtime::{Engine, Session, SkillRef, SubRun};
 use serde_json::json;
 
-use crate::harness::{Tests, tests};
 use crate::script::{Script, bash, call, conversation, load, results, says, tools};
 use crate::talk::{asking, talk};
 use crate::world::{World, children, events, mode, never, wait};
 
-pub(crate) const TESTS: Tests = tests! {
+prowess_test::tests! {
     concurrent_sub_runs_are_independent
     skill_loaded_in_sub_run_is_not_loaded_in_parent
     approval_in_sub_run_does_not_apply_to_parent
@@ -18,7 +17,7 @@ pub(crate) const TESTS: Tests = tests! {
     skill_tools_of_parent_are_not_inherited
     sub_run_permissions_never_exceed_parent
     each_sub_run_has_its_own_record
-};
+}
 
 fn sub(name: &str, with: &str) -> SubRun {
     SubRun {
@@ -65,7 +64,7 @@ fn concurrent_sub_runs_are_independent() {
             ended.unwrap();
         }
     });
-    assert!((0..12).all(|number| world.path(&format!("project/n{number}")).exists()));
+    assert!((0..12).all(|number| world.exists(format!("n{number}"))));
 }
 
 fn skill_loaded_in_sub_run_is_not_loaded_in_parent() {
@@ -163,11 +162,7 @@ fn sub_run_permissions_never_exceed_parent() {
     mode(&mut parts, PermissionMode::Plan);
     let engine = Engine::new(parts).unwrap();
     talk(&engine, "go");
-    assert!(
-        !world.path("project/below").exists(),
-        "{:?}",
-        results(&model.asked()[2])
-    );
+    assert!(!world.exists("below"), "{:?}", results(&model.asked()[2]));
 }
 
 fn each_sub_run_has_its_own_record() {

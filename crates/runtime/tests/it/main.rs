@@ -18,7 +18,6 @@ mod budgets;
 mod cancel;
 mod changes;
 mod compaction;
-mod harness;
 mod hooks;
 mod isolation;
 mod keys;
@@ -35,26 +34,39 @@ mod telemetry;
 mod typed;
 mod world;
 
-fn main() {
-    harness::run(&[
-        ("agents", agents::TESTS),
-        ("approvals", approvals::TESTS),
-        ("bad_models", bad_models::TESTS),
-        ("budgets", budgets::TESTS),
-        ("cancel", cancel::TESTS),
-        ("changes", changes::TESTS),
-        ("compaction", compaction::TESTS),
-        ("hooks", hooks::TESTS),
-        ("isolation", isolation::TESTS),
-        ("keys", keys::TESTS),
-        ("processes", processes::TESTS),
-        ("resume", resume::TESTS),
-        ("rights", rights::TESTS),
-        ("sessions", sessions::TESTS),
-        ("skills", skills::TESTS),
-        ("stores", stores::TESTS),
-        ("subruns", subruns::TESTS),
-        ("telemetry", telemetry::TESTS),
-        ("typed", typed::TESTS),
-    ]);
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    world::HELPER.get_or_init(prowess_sandbox::maybe_run_helper);
+    if processes::is_other() {
+        processes::other();
+        return ExitCode::SUCCESS;
+    }
+    // `tracing` caches the interest of each callsite at its first use. A global subscriber keeps a
+    // callsite from being cached as disabled by a test without one.
+    tracing::subscriber::set_global_default(tracing_subscriber::registry()).unwrap();
+    prowess_test::harness::run(
+        [
+            agents::tests(),
+            approvals::tests(),
+            bad_models::tests(),
+            budgets::tests(),
+            cancel::tests(),
+            changes::tests(),
+            compaction::tests(),
+            hooks::tests(),
+            isolation::tests(),
+            keys::tests(),
+            processes::tests(),
+            resume::tests(),
+            rights::tests(),
+            sessions::tests(),
+            skills::tests(),
+            stores::tests(),
+            subruns::tests(),
+            telemetry::tests(),
+            typed::tests(),
+        ]
+        .concat(),
+    )
 }

@@ -8,14 +8,13 @@ use prowess_runtime::{Engine, RuntimeError, Session};
 use prowess_store::SqliteSessions;
 use prowess_traits::SessionError;
 
-use crate::harness::{Tests, tests};
 use crate::script::{Script, conversation, says};
 use crate::talk::talk;
 use crate::world::{World, never, wait};
 
-pub(crate) const TESTS: Tests = tests! {
+prowess_test::tests! {
     session_is_leased_to_one_process
-};
+}
 
 const STORE: &str = "PROWESS_TEST_STORE";
 const SESSION: &str = "PROWESS_TEST_SESSION";
@@ -50,7 +49,7 @@ pub(crate) fn other() {
 
 fn session_is_leased_to_one_process() {
     let world = World::new();
-    let store = world.path("state/sessions.db");
+    let store = world.path("../state/sessions.db");
     let (engine, model) = engine(&world, &store);
     let id = talk(&engine, "from here");
     let mut other = Command::new(std::env::current_exe().unwrap())

@@ -6,15 +6,15 @@ use prowess_agent::{Event, Message, RunBudget, StampedEvent, VERSION};
 use prowess_policy::PermissionMode;
 use prowess_runtime::{Engine, Pause, RuntimeError, Session, SkillRef, SubRun};
 use prowess_store::MemorySessions;
+use prowess_test::wait_until;
 use prowess_traits::SessionStore;
 use serde_json::json;
 
-use crate::harness::{Tests, tests};
 use crate::script::{Script, bash, call, calls, conversation, load, results, says, tools};
 use crate::talk::talk;
 use crate::world::{Counter, World, events, mode, never, wait};
 
-pub(crate) const TESTS: Tests = tests! {
+prowess_test::tests! {
     resume_at_every_event_neither_repeats_nor_loses_commands
     squadron_2_loaded_skills_and_tools_survive_resume
     squadron_3_resumed_sub_run_keeps_its_permissions
@@ -30,7 +30,7 @@ pub(crate) const TESTS: Tests = tests! {
     lost_background_run_is_reported_once
     every_prefix_of_a_typed_run_ends_with_its_value
     every_prefix_of_a_compacted_session_can_be_resumed
-};
+}
 
 /// Copies events into a new store and releases the session.
 fn copy(events: &[StampedEvent]) -> (Arc<dyn SessionStore>, Box<str>) {
@@ -79,7 +79,7 @@ fn resume_at_every_event_neither_repeats_nor_loses_commands() {
         session.id().to_owned()
     });
     let all = events(&whole, &id);
-    assert_eq!(world.read("project/log"), "one\ntwo\nthree\n");
+    assert_eq!(world.read("log"), "one\ntwo\nthree\n");
     let mut interrupted = 0;
     for cut in 1..=all.len() {
         let before = &all[..cut];
@@ -97,7 +97,7 @@ fn resume_at_every_event_neither_repeats_nor_loses_commands() {
             .map(|(_, line)| line)
             .collect();
         let log: String = lines.iter().map(|line| format!("{line}\n")).collect();
-        world.file("project/log", &log);
+        world.file("log", &log);
         let (store, id) = copy(before);
         let model = worker();
         let engine = engine(&world, model.clone(), store);
@@ -132,11 +132,7 @@ fn resume_at_every_event_neither_repeats_nor_loses_commands() {
             interrupted += told;
             assert_eq!(session.skills().len(), 1, "cut at {cut}");
         });
-        let mut found: Vec<String> = world
-            .read("project/log")
-            .lines()
-            .map(str::to_owned)
-            .collect();
+        let mut found: Vec<String> = world.read("log").lines().map(str::to_owned).collect();
         found.sort();
         assert_eq!(
             found,
@@ -206,7 +202,7 @@ fn squadron_2_loaded_skills_and_tools_survive_resume() {
     assert_eq!(asked[2].system, asked[0].system);
     assert!(conversation(&asked[2]).contains("Use stamp."));
     assert_eq!(stamp.inputs().len(), 1);
-    assert!(world.path("project/made").exists(), "and what it grants");
+    assert!(world.exists("made"), "and what it grants");
     assert!(results(&asked[3])[2].contains("already loaded"));
 }
 
@@ -232,11 +228,7 @@ fn squadron_3_resumed_sub_run_keeps_its_permissions() {
     });
     let asked = model.asked();
     assert_eq!(tools(&asked[1]), tools(&asked[0]));
-    assert!(
-        !world.path("project/other").exists(),
-        "{:?}",
-        results(&asked[2])
-    );
+    assert!(!world.exists("other"), "{:?}", results(&asked[2]));
 }
 
 /// The skill determines the permissions of a sub-run. Resuming without it would grant all tools.
@@ -248,7 +240,7 @@ fn sub_run_with_missing_skill_cannot_be_resumed() {
     let engine = world.engine(Script::of([says("done")]));
     let finished =
         wait(engine.run_skill(SubRun::new(SkillRef::Name("maker".into())), &never())).unwrap();
-    std::fs::remove_dir_all(world.path("person/.agents/skills/maker")).unwrap();
+    std::fs::remove_dir_all(world.path("~/.agents/skills/maker")).unwrap();
     engine.context().services.registry.refresh();
     let error = wait(Session::resume(&engine, &finished.session, None)).unwrap_err();
     assert!(matches!(error, RuntimeError::Skill(_)), "{error}");
@@ -337,7 +329,7 @@ fn resume_keeps_or_replaces_budget() {
 
 fn interrupted_read_is_repeated() {
     let world = World::new();
-    world.file("project/a.txt", "the text");
+    world.file("a.txt", "the text");
     let model = Script::of([call("read", json!({ "path": "a.txt" })), says("done")]);
     let whole = world.free(model);
     let id = wait(async {
@@ -422,10 +414,10 @@ fn session_start_hooks_run_on_resume() {
         session.proceed(&never()).await.unwrap();
         let id = session.id().to_owned();
         drop(session);
-        assert_eq!(world.read("project/started"), "");
+        assert!(!world.exists("started"));
         Session::resume(&engine, &id, None).await.unwrap();
     });
-    let heard = world.read("project/started");
+    let heard = world.read("started");
     assert!(
         heard.contains("\"source\":\"resume\"") || heard.contains("\"source\": \"resume\""),
         "{heard}"
@@ -451,13 +443,12 @@ fn lost_background_run_is_reported_once() {
         session.say("go", &never()).await.unwrap();
         session.proceed(&never()).await.unwrap();
         // The sub-run has started once its model is asked.
-        while !model
-            .asked()
-            .iter()
-            .any(|one| conversation(one).starts_with("Run skill"))
-        {
-            tokio::task::yield_now().await;
-        }
+        wait_until("the sub-run asks its model", || {
+            let asked = model.asked();
+            asked
+                .iter()
+                .any(|one| conversation(one).starts_with("Run skill"))
+        });
         session.id().to_owned()
     });
     for _ in 0..2 {
@@ -474,7 +465,7 @@ fn lost_background_run_is_reported_once() {
 
 fn every_prefix_of_a_typed_run_ends_with_its_value() {
     let world = World::new();
-    world.skill("sum", "", "Add.").file("project/a.txt", "2");
+    world.skill("sum", "", "Add.").file("a.txt", "2");
     let schema = json!({
         "type": "object", "properties": { "n": { "type": "integer" } }, "required": ["n"],
     });
@@ -525,10 +516,9 @@ fn every_prefix_of_a_typed_run_ends_with_its_value() {
 /// The scripted model checks each request. An interrupted summary is requested again.
 fn every_prefix_of_a_compacted_session_can_be_resumed() {
     let world = World::new();
-    world.skill("pdf", "", "Use pdftk.").file(
-        "project/a.txt",
-        &format!("{}\n", "x".repeat(1_400)).repeat(60),
-    );
+    world
+        .skill("pdf", "", "Use pdftk.")
+        .file("a.txt", format!("{}\n", "x".repeat(1_400)).repeat(60));
     let worker = || {
         let model = Script::new("script/one", |_, request| {
             let said = conversation(request);

@@ -5,12 +5,11 @@ use prowess_policy::{ApprovalAnswer, Effect, PermissionMode};
 use prowess_runtime::{Engine, MAX_TICKS, Session, SkillRef, SubRun};
 use serde_json::json;
 
-use crate::harness::{Tests, tests};
 use crate::script::{Act, Script, bash, call, load, results, says, tools};
 use crate::talk::{asking, started, talk};
 use crate::world::{World, children, mode, never, rule, wait};
 
-pub(crate) const TESTS: Tests = tests! {
+prowess_test::tests! {
     untrusted_skill_cannot_raise_effort_or_turns
     untrusted_skill_cannot_start_another
     sub_run_uses_only_listed_skills
@@ -20,7 +19,7 @@ pub(crate) const TESTS: Tests = tests! {
     sub_runs_share_remaining_budget
     approval_shows_input_changed_by_hook
     bash_ban_covers_all_shell_tools
-};
+}
 
 fn untrusted_skill_cannot_raise_effort_or_turns() {
     let world = World::new();
@@ -123,7 +122,7 @@ fn skill_restrictions_apply_to_sub_runs() {
             told.contains("Bash(mkdir:*)") && told.contains("careful"),
             "{told}"
         );
-        assert!(!world.path("project/made").exists(), "{more}");
+        assert!(!world.exists("made"), "{more}");
     }
 }
 
@@ -139,7 +138,7 @@ fn caller_restrictions_apply_to_sub_runs() {
     };
     wait(engine.run_skill(sub, &never())).unwrap();
     assert!(!tools(&model.asked()[1]).contains(&"bash"));
-    assert!(!world.path("project/made").exists());
+    assert!(!world.exists("made"));
 }
 
 fn resumed_sub_run_gains_no_permissions() {
@@ -162,7 +161,7 @@ fn resumed_sub_run_gains_no_permissions() {
     });
     let told = results(&model.last());
     assert!(told.last().unwrap().contains("careful"), "{told:?}");
-    assert!(!world.path("project/made").exists());
+    assert!(!world.exists("made"));
 }
 
 fn sub_runs_share_remaining_budget() {
@@ -188,7 +187,7 @@ fn approval_shows_input_changed_by_hook() {
     let hook = "hooks:\n  PreToolUse:\n    - matcher: Bash\n      hooks:\n        - type: command\n          command: ${CLAUDE_SKILL_DIR}/other.sh\n";
     world.skill("guard", hook, "Guard.");
     world.script(
-        "guard/other.sh",
+        "~/.agents/skills/guard/other.sh",
         r#"echo '{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"ask","updatedInput":{"command":"mkdir other"}}}'"#,
     );
     let (mut parts, person) = asking(
@@ -220,8 +219,8 @@ fn bash_ban_covers_all_shell_tools() {
             let mut parts = world.parts(Script::of([load("maker"), act, says("done")]));
             rule(&mut parts, Effect::Deny, ban);
             talk(&Engine::new(parts).unwrap(), "go");
-            let made = ["project/made", "person/.agents/skills/maker/made"];
-            assert!(made.iter().all(|made| !world.path(made).exists()), "{ban}");
+            let made = ["made", "~/.agents/skills/maker/made"];
+            assert!(made.iter().all(|made| !world.exists(made)), "{ban}");
         }
     }
 }

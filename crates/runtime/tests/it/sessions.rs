@@ -6,12 +6,11 @@ use prowess_runtime::{Engine, Pause, RuntimeError, Session};
 use prowess_traits::SessionError;
 use serde_json::json;
 
-use crate::harness::{Tests, tests};
 use crate::script::{Act, Script, bash, call, calls, conversation, load, results, says, tools};
 use crate::talk::talk;
 use crate::world::{Counter, World, events, never, roots, wait};
 
-pub(crate) const TESTS: Tests = tests! {
+prowess_test::tests! {
     index_is_in_system_prompt_once_and_never_changes
     no_skills_means_no_index_and_no_tools
     skill_and_tool_order_is_deterministic
@@ -26,7 +25,7 @@ pub(crate) const TESTS: Tests = tests! {
     truncated_reply_is_continued
     empty_reply_ends_turn
     host_tool_receives_its_input
-};
+}
 
 fn index_is_in_system_prompt_once_and_never_changes() {
     let world = World::new();
@@ -51,12 +50,7 @@ fn index_is_in_system_prompt_once_and_never_changes() {
     let asked = model.asked();
     assert_eq!(asked.len(), 4);
     let index = asked[0].system.last().unwrap();
-    for part in [
-        "pdf",
-        "What pdf is for.",
-        "git-notes",
-        "What git-notes is for.",
-    ] {
+    for part in ["pdf", "Does pdf.", "git-notes", "Does git-notes."] {
         assert!(index.contains(part), "{part} in {index}");
     }
     assert!(!index.contains("SKILL.md"), "no paths: {index}");
@@ -66,9 +60,9 @@ fn index_is_in_system_prompt_once_and_never_changes() {
             "the system prompt is byte-identical"
         );
         let all = request.system.join("\n");
-        assert_eq!(all.matches("What pdf is for.").count(), 1);
+        assert_eq!(all.matches("Does pdf.").count(), 1);
         assert!(
-            !conversation(request).contains("What pdf is for."),
+            !conversation(request).contains("Does pdf."),
             "not in the conversation"
         );
     }

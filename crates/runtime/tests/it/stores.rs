@@ -9,18 +9,17 @@ use prowess_runtime::{Engine, RuntimeError, Session};
 use prowess_store::MemorySessions;
 use prowess_traits::{Lease, SessionError, SessionQuery, SessionStore, SessionSummary};
 
-use crate::harness::{Tests, tests};
 use crate::script::{Script, bash, conversation, load, says};
 use crate::world::{World, mode, never, wait};
 
-pub(crate) const TESTS: Tests = tests! {
+prowess_test::tests! {
     no_step_runs_without_being_recorded
     unrecorded_load_does_not_count
     failed_session_creation_is_a_store_error
     oversized_event_is_an_error
     store_failure_in_sub_run_ends_session
     abandoned_write_releases_session
-};
+}
 
 /// A store that is full after a number of writes.
 #[derive(Debug)]
@@ -143,7 +142,8 @@ fn no_step_runs_without_being_recorded() {
             let text = serde_json::to_string(events).unwrap();
             text.matches("call_started").count()
         };
-        let lines = world.read("project/log").lines().count();
+        let log = || std::fs::read_to_string(world.path("log")).unwrap_or_default();
+        let lines = log().lines().count();
         let events = store.events(&session.id).unwrap();
         assert!(
             lines <= started(&events),
@@ -159,7 +159,7 @@ fn no_step_runs_without_being_recorded() {
             }
             session.proceed(&never()).await.unwrap();
         });
-        let log = world.read("project/log");
+        let log = log();
         let told = conversation(&model.last()).contains("it is unknown whether it had an effect");
         for line in ["one", "two"] {
             let times = log.lines().filter(|known| *known == line).count();
@@ -223,7 +223,7 @@ fn oversized_event_is_an_error() {
         session.say("go", &never()).await.unwrap();
         session.proceed(&never()).await.unwrap();
     });
-    assert_eq!(world.read("project/log"), "one\ntwo\n");
+    assert_eq!(world.read("log"), "one\ntwo\n");
 }
 
 fn store_failure_in_sub_run_ends_session() {

@@ -10,13 +10,12 @@ use prowess_render::Arguments;
 use prowess_runtime::{Ending, Engine, MAX_TICKS, Pause, RuntimeError, Session, SkillRef, SubRun};
 use serde_json::{Value, json};
 
-use crate::harness::{Tests, tests};
 use crate::keys::{Known, another};
 use crate::script::{Act, Script, bash, call, conversation, load, results, says, tools};
 use crate::talk::talk;
 use crate::world::{Counter, World, children, events, mode, never, rule, wait};
 
-pub(crate) const TESTS: Tests = tests! {
+prowess_test::tests! {
     sub_run_without_schema_returns_text
     forked_skill_does_not_see_conversation
     user_invokes_forked_skill
@@ -39,7 +38,7 @@ pub(crate) const TESTS: Tests = tests! {
     failed_sub_run_is_reported_and_session_continues
     unrenderable_skill_does_not_run
     case_126_named_arguments_reach_forked_skill
-};
+}
 
 fn run(engine: &Engine, sub: SubRun) -> Result<prowess_runtime::FinishedRun, RuntimeError> {
     wait(engine.run_skill(sub, &never()))
@@ -169,14 +168,14 @@ fn allowed_tools_limit_sub_run() {
         ["load_skill_resource", "run_command_line", "read", "bash"],
         "no other tool is declared"
     );
-    assert!(world.path("project/made").exists());
+    assert!(world.exists("made"));
     assert!(
         results(&asked[2])[0].contains("was refused"),
         "{:?}",
         results(&asked[2])
     );
     assert!(results(&asked[3])[0].starts_with("Unknown tool: write."));
-    assert!(!world.path("project/other").exists());
+    assert!(!world.exists("other"));
 }
 
 fn caller_can_only_remove_tools() {

@@ -14,17 +14,16 @@ use tracing_subscriber::Layer;
 use tracing_subscriber::layer::{Context, SubscriberExt};
 use tracing_subscriber::registry::LookupSpan;
 
-use crate::harness::{Tests, tests};
 use crate::script::{Act, Script, bash, call, load, says};
 use crate::talk;
 use crate::world::{World, children};
 
-pub(crate) const TESTS: Tests = tests! {
+prowess_test::tests! {
     spans_follow_opentelemetry_conventions
     sub_run_span_is_inside_its_call
     failures_have_an_error_type
     spans_contain_no_message_text
-};
+}
 
 /// A closed span.
 #[derive(Clone, Debug, Default)]
@@ -238,7 +237,7 @@ fn failures_have_an_error_type() {
 fn spans_contain_no_message_text() {
     let world = World::new();
     world.skill("greet", "", "INSTRUCTIONS-marker");
-    world.file("project/file.txt", "CONTENT-marker");
+    world.file("file.txt", "CONTENT-marker");
     let model = Script::of([
         load("greet"),
         bash("echo COMMAND-marker"),

@@ -4,11 +4,10 @@ use prowess_agent::{Event, Reply, RunLimit, StopReason};
 use prowess_runtime::{Ending, Engine, FinishedRun, RuntimeError, SkillRef, SubRun, Task};
 use serde_json::{Value, json};
 
-use crate::harness::{Tests, tests};
 use crate::script::{Act, Script, bash, call, calls, conversation, results, says, tools};
 use crate::world::{Counter, World, events, never, wait};
 
-pub(crate) const TESTS: Tests = tests! {
+prowess_test::tests! {
     submit_returns_a_value
     invalid_result_is_reported_and_can_be_corrected
     three_invalid_results_end_run
@@ -22,7 +21,7 @@ pub(crate) const TESTS: Tests = tests! {
     task_has_a_typed_result
     mismatched_result_type_is_an_error
     submit_is_always_available
-};
+}
 
 fn schema() -> Value {
     json!({

@@ -1,8 +1,8 @@
-//! A temporary project and home folder, with an engine.
+//! A world with an engine.
 
-use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::ops::Deref;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, OnceLock};
 
 use prowess_agent::{DecisionRecord, Event, StampedEvent};
 use prowess_catalog::Precedence;
@@ -10,9 +10,10 @@ use prowess_policy::profile::Strength;
 use prowess_policy::{ApprovalAnswer, Effect, PermissionMode, RuleSource};
 use prowess_registry::{FileOptions, FileSource, Place, Registry};
 use prowess_runtime::{CancellationToken, Engine, Update, Watcher};
-use prowess_sandbox::Runner;
+use prowess_sandbox::{Helper, Runner};
 use prowess_store::{MemorySessions, SqliteSessions};
 use prowess_test::ManualClock;
+use prowess_test::harness::DEADLINE;
 use prowess_tools::{Loaded, Tool, ToolAnswer, ToolContext, ToolError, ToolPaths};
 use prowess_traits::{
     ApprovalRequest, Approver, Model, SessionQuery, SessionStore, SessionSummary,
@@ -20,10 +21,8 @@ use prowess_traits::{
 use prowess_trust::TrustStore;
 use serde_json::{Value, json};
 
-use crate::harness::HELPER;
-
-/// Deadline of a test: far more than any test needs, but it ends one that would hang.
-pub(crate) const DEADLINE: std::time::Duration = std::time::Duration::from_mins(2);
+/// This program, as its own sandbox helper.
+pub(crate) static HELPER: OnceLock<Helper> = OnceLock::new();
 
 /// Runs a future to completion, for at most [`DEADLINE`].
 pub(crate) fn wait<T>(work: impl Future<Output = T>) -> T {
@@ -45,78 +44,31 @@ pub(crate) fn never() -> CancellationToken {
     CancellationToken::new()
 }
 
-/// A temporary folder with a project and a user's home.
-pub(crate) struct World {
-    folder: PathBuf,
-    _root: Option<tempfile::TempDir>,
+/// A project and a home, with an engine.
+pub(crate) struct World(prowess_test::World);
+
+impl Deref for World {
+    type Target = prowess_test::World;
+
+    fn deref(&self) -> &Self::Target {
+        &self.0
+    }
 }
 
 impl World {
     pub(crate) fn new() -> Self {
-        let root = tempfile::tempdir_in("/var/tmp").unwrap();
-        let world = Self {
-            folder: root.path().to_owned(),
-            _root: Some(root),
-        };
-        open(&world.folder, 0o755);
-        for folder in ["project/.git", "person"] {
-            std::fs::create_dir_all(world.path(folder)).unwrap();
-        }
-        open(&world.path("project"), 0o777);
-        world
-    }
-
-    pub(crate) fn path(&self, path: &str) -> PathBuf {
-        self.folder.join(path)
+        Self(prowess_test::World::shared())
     }
 
     /// Opens a world that another process created and will remove.
     #[allow(dead_code, reason = "for the other process of `kill.rs`")]
-    pub(crate) fn at(folder: PathBuf) -> Self {
-        Self {
-            folder,
-            _root: None,
-        }
-    }
-
-    pub(crate) fn file(&self, path: &str, content: &str) -> &Self {
-        let path = self.path(path);
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(&path, content).unwrap();
-        self
-    }
-
-    pub(crate) fn read(&self, path: &str) -> String {
-        std::fs::read_to_string(self.path(path)).unwrap_or_default()
-    }
-
-    /// Adds a skill in the user's home, which is trusted. `more` is additional frontmatter.
-    pub(crate) fn skill(&self, name: &str, more: &str, body: &str) -> &Self {
-        self.file(
-            &format!("person/.agents/skills/{name}/SKILL.md"),
-            &skill(name, more, body),
-        )
-    }
-
-    /// Adds a skill in the project, which is not trusted.
-    pub(crate) fn project_skill(&self, name: &str, more: &str, body: &str) -> &Self {
-        self.file(
-            &format!("project/.agents/skills/{name}/SKILL.md"),
-            &skill(name, more, body),
-        )
-    }
-
-    /// Adds an executable script to a skill in the user's home.
-    pub(crate) fn script(&self, path: &str, text: &str) -> &Self {
-        let path = format!("person/.agents/skills/{path}");
-        self.file(&path, &format!("#!/bin/bash\n{text}\n"));
-        open(&self.path(&path), 0o755);
-        self
+    pub(crate) fn at(root: PathBuf) -> Self {
+        Self(prowess_test::World::at(root))
     }
 
     pub(crate) fn context(&self) -> ToolContext {
-        let home = self.path("person");
-        let workspace = self.path("project").canonicalize().unwrap();
+        let home = self.path("~");
+        let workspace = self.path("");
         let place = Place {
             current: workspace.clone(),
             home: Some(home.clone()),
@@ -127,7 +79,7 @@ impl World {
         registry.add_files(FileSource::new(place, FileOptions::default()));
         registry.refresh();
         let mut context = ToolContext::new(Arc::new(registry), Arc::new(ManualClock::at(1)));
-        context.services.trust = Some(TrustStore::new(self.path("trust")));
+        context.services.trust = Some(TrustStore::new(self.path("../trust")));
         context.services.runner = Some(Arc::new(Runner::new(HELPER.get().unwrap().clone())));
         context.gate().places.root = workspace.to_str().unwrap().into();
         context.gate().places.home = home.to_str().unwrap().into();
@@ -166,16 +118,8 @@ impl World {
     }
 
     pub(crate) fn sqlite(&self) -> Arc<dyn SessionStore> {
-        Arc::new(SqliteSessions::new(self.path("state/sessions.db")))
+        Arc::new(SqliteSessions::new(self.path("../state/sessions.db")))
     }
-}
-
-fn skill(name: &str, more: &str, body: &str) -> String {
-    format!("---\nname: {name}\ndescription: What {name} is for.\n{more}---\n{body}\n")
-}
-
-fn open(path: &Path, bits: u32) {
-    std::fs::set_permissions(path, std::fs::Permissions::from_mode(bits)).unwrap();
 }
 
 pub(crate) fn mode(parts: &mut ToolContext, mode: PermissionMode) {

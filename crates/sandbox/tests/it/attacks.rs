@@ -13,6 +13,12 @@ use crate::support::{
     Lacking, Place, Runtime, as_ordinary_user, mode, private_helper, probe, root, strong_sets,
 };
 
+prowess_test::tests! {
+    scripts_that_work_without_the_sandbox_fail_inside
+    place_holders_are_gone_afterwards
+    a_protected_link_is_protected_too
+}
+
 /// A name, and a script that ends with 0 if the attack worked. Names in braces are replaced.
 const ATTACKS: &[(&str, &str)] = &[
     ("read a key in home", "cat {home}/.ssh/id_rsa"),
@@ -373,7 +379,6 @@ fn nothing_works(sets: &[(&str, Lacking<'_>)]) {
     );
 }
 
-#[test]
 fn scripts_that_work_without_the_sandbox_fail_inside() {
     nothing_works(&strong_sets());
     if root() {
@@ -384,13 +389,10 @@ fn scripts_that_work_without_the_sandbox_fail_inside() {
     }
 }
 
-#[test]
-#[ignore = "started as uid 65534 by the test above"]
-fn as_a_user() {
+pub(crate) fn as_a_user() {
     nothing_works(&strong_sets()[..1]);
 }
 
-#[test]
 fn place_holders_are_gone_afterwards() {
     let scene = Scene::new(Strength::Required, (&[]).into());
     let outcome = scene.place.run("ls -la; echo fine");
@@ -408,7 +410,6 @@ fn place_holders_are_gone_afterwards() {
     assert!(work.join(".git/config").exists());
 }
 
-#[test]
 fn a_protected_link_is_protected_too() {
     for (name, without) in strong_sets() {
         let mut place = Place::new(Strength::Required).without(without);

@@ -7,7 +7,12 @@ use prowess_sandbox::Note;
 
 use crate::support::{Place, Runtime, strong_sets};
 
-#[test]
+prowess_test::tests! {
+    only_the_list_arrives
+    no_process_shows_the_runtimes_keys
+    a_program_in_the_workspace_is_not_taken_for_the_systems
+}
+
 fn only_the_list_arrives() {
     let mut sets = strong_sets();
     sets.push(("layer 0", (&[]).into()));
@@ -87,7 +92,6 @@ fn only_the_list_arrives() {
     }
 }
 
-#[test]
 fn no_process_shows_the_runtimes_keys() {
     let runtime = Runtime::start();
     // Everything that can be read of every process, ours and the helper's among them.
@@ -108,7 +112,6 @@ fn no_process_shows_the_runtimes_keys() {
     }
 }
 
-#[test]
 fn a_program_in_the_workspace_is_not_taken_for_the_systems() {
     for (name, without) in strong_sets() {
         let mut place = Place::new(Strength::Required).without(without);

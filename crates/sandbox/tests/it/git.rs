@@ -9,7 +9,24 @@ use prowess_policy::profile::{
 };
 use prowess_sandbox::{CommandOutcome, End, Layer, Note};
 
-use crate::support::{Folder, Place, as_ordinary_user, mode, root, strong_sets};
+use crate::support::{Folder, Place, as_ordinary_user, mode, need_root, root, strong_sets};
+
+prowess_test::tests! {
+    nothing_that_git_executes_can_be_planted
+    folder_without_a_repository_cannot_become_one
+    git_and_ordinary_programs_work
+    git_reads_without_namespaces
+    checked_git_commands_write_the_repository
+    identity_of_a_commit_comes_from_the_home_folder
+    only_checked_git_commands_write_the_repository
+    filter_of_a_repository_cannot_redirect_git
+    adding_everything_adds_no_placeholder
+    linked_worktrees_and_submodules_work
+    what_tools_execute_later_cannot_be_changed
+    protected_link_does_not_close_the_project
+    home_folder_keeps_its_keys
+    named_folders_are_searched_for_programs
+}
 
 /// A project with a repository, a home folder, and the profile of ordinary work.
 struct Project {
@@ -221,7 +238,6 @@ fn plants(sets: &[(&'static str, crate::support::Lacking<'static>)]) {
     }
 }
 
-#[test]
 fn nothing_that_git_executes_can_be_planted() {
     plants(&strong_sets());
     if root() {
@@ -229,13 +245,10 @@ fn nothing_that_git_executes_can_be_planted() {
     }
 }
 
-#[test]
-#[ignore = "started as uid 65534 by the test above"]
-fn plants_as_a_user() {
+pub(crate) fn plants_as_a_user() {
     plants(&strong_sets()[..1]);
 }
 
-#[test]
 fn folder_without_a_repository_cannot_become_one() {
     let way = PLANTS[1].1;
     let control = Project::empty();
@@ -299,7 +312,6 @@ fn ordinary_work() {
     }
 }
 
-#[test]
 fn git_and_ordinary_programs_work() {
     ordinary_work();
     if root() {
@@ -307,17 +319,12 @@ fn git_and_ordinary_programs_work() {
     }
 }
 
-#[test]
-#[ignore = "started as uid 65534 by the test above"]
-fn ordinary_work_as_a_user() {
+pub(crate) fn ordinary_work_as_a_user() {
     ordinary_work();
 }
 
-#[test]
 fn git_reads_without_namespaces() {
-    if !crate::support::can_identity() {
-        return;
-    }
+    need_root();
     let mut project = Project::new(true);
     // Git can see that the file exists, and cannot open it.
     std::fs::write(project.home().join(".gitconfig"), "[user]\n\tname = X\n").unwrap();
@@ -397,7 +404,6 @@ fn committing(edits: bool) {
     assert!(!project.canary.exists());
 }
 
-#[test]
 fn checked_git_commands_write_the_repository() {
     committing(true);
     committing(false);
@@ -406,14 +412,11 @@ fn checked_git_commands_write_the_repository() {
     }
 }
 
-#[test]
-#[ignore = "started as uid 65534 by the test above"]
-fn committing_as_a_user() {
+pub(crate) fn committing_as_a_user() {
     committing(true);
     committing(false);
 }
 
-#[test]
 fn identity_of_a_commit_comes_from_the_home_folder() {
     let project = Project::new(true);
     project.git(&["config", "--unset", "user.name"]);
@@ -428,7 +431,6 @@ fn identity_of_a_commit_comes_from_the_home_folder() {
     assert!(!other.success());
 }
 
-#[test]
 fn only_checked_git_commands_write_the_repository() {
     let project = Project::new(true);
     let before = project.git(&["rev-parse", "HEAD"]);
@@ -452,7 +454,6 @@ fn only_checked_git_commands_write_the_repository() {
 
 /// A program that git runs because the person configured it has the rights of the command. What
 /// redirects git is removed again.
-#[test]
 fn filter_of_a_repository_cannot_redirect_git() {
     let project = Project::new(true);
     let script = project.fill(
@@ -479,7 +480,6 @@ fn filter_of_a_repository_cannot_redirect_git() {
     assert_eq!(std::fs::read(git.join("config")).unwrap(), before);
 }
 
-#[test]
 fn adding_everything_adds_no_placeholder() {
     let project = Project::new(true);
     project.write("new", "x\n");
@@ -489,7 +489,6 @@ fn adding_everything_adds_no_placeholder() {
     assert_eq!(staged, "file\nnew\n");
 }
 
-#[test]
 fn linked_worktrees_and_submodules_work() {
     let mut project = Project::new(true);
     let here = project.place.here();
@@ -567,7 +566,6 @@ fn linked_worktrees_and_submodules_work() {
 }
 
 /// Every path of the lists, absent and present.
-#[test]
 fn what_tools_execute_later_cannot_be_changed() {
     for present in [false, true] {
         let project = Project::new(true);
@@ -614,7 +612,6 @@ fn what_tools_execute_later_cannot_be_changed() {
     }
 }
 
-#[test]
 fn protected_link_does_not_close_the_project() {
     let project = Project::new(true);
     project.write("AGENTS.md", "before\n");
@@ -684,7 +681,6 @@ fn home_as_project() {
     assert_eq!(String::from_utf8_lossy(&planted.stdout), "");
 }
 
-#[test]
 fn home_folder_keeps_its_keys() {
     home_as_project();
     if root() {
@@ -692,13 +688,10 @@ fn home_folder_keeps_its_keys() {
     }
 }
 
-#[test]
-#[ignore = "started as uid 65534 by the test above"]
-fn home_as_a_user() {
+pub(crate) fn home_as_a_user() {
     home_as_project();
 }
 
-#[test]
 fn named_folders_are_searched_for_programs() {
     let mut project = Project::new(false);
     let folder = Folder::new();

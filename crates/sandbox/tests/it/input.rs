@@ -3,7 +3,22 @@
 use prowess_policy::profile::Strength;
 use prowess_sandbox::{CommandOptions, End, ExecError, Note, Stopped};
 
-use crate::support::{Place, approved, as_ordinary_user, can_identity, mode, root, strong_sets};
+use crate::support::{
+    Place, approved, as_ordinary_user, can_identity, in_role, mode, root, strong_sets,
+};
+
+prowess_test::tests! {
+    words_that_cannot_be_passed
+    folders_that_cannot_be_entered
+    bytes_that_are_no_text
+    ten_gibibytes_of_output_need_no_memory
+    both_pipes_full_and_one_endless_line
+    no_descriptor_is_left_after_a_thousand_runs
+    a_fork_bomb_stays_within_its_limit
+    a_fork_bomb_of_an_ordinary_user_too
+    every_limit_binds
+    a_deadline_of_nothing_ends_at_once
+}
 
 /// Memory of this process in KiB.
 fn resident() -> u64 {
@@ -23,7 +38,6 @@ fn descriptors() -> usize {
     std::fs::read_dir("/proc/self/fd").unwrap().count()
 }
 
-#[test]
 fn words_that_cannot_be_passed() {
     let place = Place::new(Strength::Off);
     let long = format!("echo {}", "x".repeat(1 << 20));
@@ -50,7 +64,6 @@ fn words_that_cannot_be_passed() {
     assert!(matches!(stuck, ExecError::NotExecutable { .. }), "{stuck}");
 }
 
-#[test]
 fn folders_that_cannot_be_entered() {
     let mut place = Place::new(Strength::Off);
     place.profile.cwd = place.outside().join("absent");
@@ -73,14 +86,12 @@ fn folders_that_cannot_be_entered() {
     }
 }
 
-#[test]
 fn bytes_that_are_no_text() {
     let outcome = Place::new(Strength::Off).run(r"printf 'a\xff\xfeb\0c'");
     assert_eq!(outcome.stdout.text(), "a\u{FFFD}\u{FFFD}b\0c");
     assert_eq!(outcome.stdout.head, b"a\xff\xfeb\0c");
 }
 
-#[test]
 fn ten_gibibytes_of_output_need_no_memory() {
     let mut place = Place::new(Strength::Off);
     place.profile.limits.deadline_ms = 600_000;
@@ -112,7 +123,6 @@ fn ten_gibibytes_of_output_need_no_memory() {
     assert!(most - before < 200 * 1024, "{before} KiB, then {most} KiB");
 }
 
-#[test]
 fn both_pipes_full_and_one_endless_line() {
     for (name, without) in strong_sets() {
         let place = Place::new(Strength::Required).without(without);
@@ -130,26 +140,17 @@ fn both_pipes_full_and_one_endless_line() {
     }
 }
 
-#[test]
 fn no_descriptor_is_left_after_a_thousand_runs() {
     // In a process of its own: other tests open and close descriptors here.
-    if std::env::var_os("PROWESS_TEST_ALONE").is_none() {
-        let output = std::process::Command::new(std::env::current_exe().unwrap())
-            .args([
-                "--exact",
-                "input::no_descriptor_is_left_after_a_thousand_runs",
-                "--nocapture",
-            ])
-            .env("PROWESS_TEST_ALONE", "1")
-            .output()
-            .unwrap();
-        assert!(
-            output.status.success(),
-            "{}",
-            String::from_utf8_lossy(&output.stderr)
-        );
-        return;
-    }
+    let output = in_role("input::thousand_runs").output().unwrap();
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+}
+
+pub(crate) fn thousand_runs() {
     let mut place = Place::new(Strength::BestEffort);
     // As root, joining a control group takes most of the time of a run.
     if root() {
@@ -168,7 +169,6 @@ fn no_descriptor_is_left_after_a_thousand_runs() {
     assert_eq!(descriptors(), before);
 }
 
-#[test]
 fn a_fork_bomb_stays_within_its_limit() {
     for (name, without) in strong_sets() {
         let mut place = Place::new(Strength::Required).without(without);
@@ -195,7 +195,6 @@ fn a_fork_bomb_stays_within_its_limit() {
     }
 }
 
-#[test]
 fn a_fork_bomb_of_an_ordinary_user_too() {
     if root() {
         as_ordinary_user("input::as_a_user");
@@ -204,9 +203,7 @@ fn a_fork_bomb_of_an_ordinary_user_too() {
     }
 }
 
-#[test]
-#[ignore = "started as uid 65534 by the test above"]
-fn as_a_user() {
+pub(crate) fn as_a_user() {
     let mut place = Place::new(Strength::Required);
     place.profile.limits.processes = 40;
     place.profile.limits.deadline_ms = 5_000;
@@ -215,7 +212,6 @@ fn as_a_user() {
     assert!(got < 45, "{got} processes");
 }
 
-#[test]
 fn every_limit_binds() {
     for (name, without) in strong_sets() {
         let mut place = Place::new(Strength::Required).without(without);
@@ -239,7 +235,6 @@ fn every_limit_binds() {
     }
 }
 
-#[test]
 fn a_deadline_of_nothing_ends_at_once() {
     let mut place = Place::new(Strength::Off);
     place.profile.limits.deadline_ms = 0;

@@ -3,9 +3,20 @@
 use prowess_policy::profile::Strength;
 use prowess_sandbox::{ExecError, Layer, LayerStatus, Note, layers};
 
-use crate::support::{Lacking, Place, as_ordinary_user, can_bwrap, helper, root};
+use crate::support::{Lacking, Place, as_ordinary_user, helper, need_bwrap, need_root, root};
 
-#[test]
+prowess_test::tests! {
+    a_missing_layer_is_refused_before_anything_runs
+    a_missing_layer_is_reported_where_it_is_not_required
+    bwrap_is_used_where_the_kernel_refuses
+    missing_or_broken_bwrap_is_a_missing_layer
+    users_without_namespaces_are_never_the_same
+    off_says_so
+    the_doctor_tries_every_layer
+    an_ordinary_user_has_the_same_layers
+    a_helper_that_is_none_is_an_error
+}
+
 fn a_missing_layer_is_refused_before_anything_runs() {
     for layer in [Layer::Capabilities, Layer::Landlock, Layer::Seccomp] {
         let place = Place::new(Strength::Required).without(&[layer]);
@@ -25,7 +36,6 @@ fn a_missing_layer_is_refused_before_anything_runs() {
     assert!(!place.work().join("ran").exists());
 }
 
-#[test]
 fn a_missing_layer_is_reported_where_it_is_not_required() {
     for layer in [
         Layer::Capabilities,
@@ -62,11 +72,8 @@ fn a_missing_layer_is_reported_where_it_is_not_required() {
     );
 }
 
-#[test]
 fn bwrap_is_used_where_the_kernel_refuses() {
-    if !can_bwrap() {
-        return;
-    }
+    need_bwrap();
     let place = Place::new(Strength::Required).without(NO_KERNEL);
     let outcome = place.run("id -u; echo x > made; cat made; ls /proc | grep -c '^[0-9]'");
     let user = rustix::process::getuid().as_raw();
@@ -80,7 +87,6 @@ const NO_KERNEL: Lacking<'static> = Lacking {
     kernel: true,
 };
 
-#[test]
 fn missing_or_broken_bwrap_is_a_missing_layer() {
     let empty = tempfile::tempdir().unwrap();
     let mut place = Place::new(Strength::Required).without(NO_KERNEL);
@@ -122,11 +128,8 @@ fn missing_or_broken_bwrap_is_a_missing_layer() {
     assert!(!place.work().join("ran").exists());
 }
 
-#[test]
 fn users_without_namespaces_are_never_the_same() {
-    if !crate::support::can_identity() {
-        return;
-    }
+    need_root();
     let place = Place::new(Strength::Required).without(&[Layer::Namespaces]);
     let users: Vec<String> = std::thread::scope(|scope| {
         let runs: Vec<_> = (0..4)
@@ -146,7 +149,6 @@ fn users_without_namespaces_are_never_the_same() {
     assert_eq!(different.len(), 4, "{users:?}");
 }
 
-#[test]
 fn off_says_so() {
     let outcome = Place::new(Strength::Off).run("echo x");
     for layer in [
@@ -162,7 +164,6 @@ fn off_says_so() {
     }
 }
 
-#[test]
 fn the_doctor_tries_every_layer() {
     let here = Place::new(Strength::Off);
     let found = layers(&here.runner).unwrap();
@@ -202,7 +203,6 @@ fn the_doctor_tries_every_layer() {
     }
 }
 
-#[test]
 fn an_ordinary_user_has_the_same_layers() {
     if root() {
         as_ordinary_user("layers::as_a_user");
@@ -211,12 +211,11 @@ fn an_ordinary_user_has_the_same_layers() {
     }
 }
 
-#[test]
-#[ignore = "started as uid 65534 by the test above"]
-fn as_a_user() {
+pub(crate) fn as_a_user() {
     let place = Place::new(Strength::Required);
     let outcome = place.run("id -u; echo x > made; cat made");
-    assert_eq!(outcome.stdout.text(), "65534\nx\n");
+    let user = rustix::process::getuid().as_raw();
+    assert_eq!(outcome.stdout.text(), format!("{user}\nx\n"));
     assert_eq!(outcome.layer(Layer::Namespaces), Some(&LayerStatus::On));
     assert!(
         !outcome.notes.contains(&Note::ProcessesUnlimited),
@@ -244,7 +243,6 @@ fn as_a_user() {
     }
 }
 
-#[test]
 fn a_helper_that_is_none_is_an_error() {
     let mut place = Place::new(Strength::Off);
     place.runner = prowess_sandbox::Runner::with_helper("/nonexistent/helper");

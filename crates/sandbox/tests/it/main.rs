@@ -1,19 +1,80 @@
 //! The runner and the sandbox, on this machine.
-#![cfg(target_os = "linux")]
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    clippy::print_stdout,
-    clippy::print_stderr,
-    reason = "a test fails by panicking, and says on the terminal what it could not run"
+//!
+//! This program has its own `main` because tests start it again as another user or process.
+#![cfg_attr(
+    target_os = "linux",
+    allow(
+        clippy::unwrap_used,
+        clippy::expect_used,
+        clippy::panic,
+        clippy::print_stdout,
+        clippy::print_stderr,
+        reason = "a test fails by panicking, and says on the terminal what it could not run"
+    )
 )]
 
+#[cfg(target_os = "linux")]
 mod attacks;
+#[cfg(target_os = "linux")]
 mod environment;
+#[cfg(target_os = "linux")]
 mod git;
+#[cfg(target_os = "linux")]
 mod input;
+#[cfg(target_os = "linux")]
 mod layers;
+#[cfg(target_os = "linux")]
 mod orphans;
+#[cfg(target_os = "linux")]
 mod runs;
+#[cfg(target_os = "linux")]
 mod support;
+#[cfg(target_os = "linux")]
 mod table;
+
+use std::process::ExitCode;
+
+/// The parts that this program plays for a test, as another user or in a process of its own.
+#[cfg(target_os = "linux")]
+const ROLES: &[(&str, fn())] = &[
+    ("attacks::as_a_user", attacks::as_a_user),
+    ("git::committing_as_a_user", git::committing_as_a_user),
+    ("git::home_as_a_user", git::home_as_a_user),
+    ("git::ordinary_work_as_a_user", git::ordinary_work_as_a_user),
+    ("git::plants_as_a_user", git::plants_as_a_user),
+    ("input::as_a_user", input::as_a_user),
+    ("input::thousand_runs", input::thousand_runs),
+    ("layers::as_a_user", layers::as_a_user),
+    ("orphans::host", orphans::host),
+    ("table::as_a_user", table::as_a_user),
+];
+
+#[cfg(target_os = "linux")]
+fn main() -> ExitCode {
+    use std::time::Duration;
+
+    if let Some(role) = support::role() {
+        let known = ROLES.iter().find(|(name, _)| *name == role);
+        known.expect("a known role").1();
+        println!("{}", support::role_finished(&role));
+        return ExitCode::SUCCESS;
+    }
+    let tests = [
+        attacks::tests(),
+        environment::tests(),
+        git::tests(),
+        input::tests(),
+        layers::tests(),
+        orphans::tests(),
+        runs::tests(),
+        table::tests(),
+    ];
+    // Some try hundreds of commands in every set of layers.
+    let patient = |test: prowess_test::harness::TestCase| test.deadline(Duration::from_mins(5));
+    prowess_test::harness::run(tests.concat().into_iter().map(patient))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn main() -> ExitCode {
+    ExitCode::SUCCESS
+}

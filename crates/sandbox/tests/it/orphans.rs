@@ -1,12 +1,24 @@
 //! Nothing outlives its run, whatever it does.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use prowess_policy::profile::Strength;
 use prowess_sandbox::CommandOptions;
+use prowess_test::{happens_within, wait_until};
 
-use crate::support::{Place, approved, strong_sets};
+use crate::support::{Place, approved, in_role, strong_sets};
+
+prowess_test::tests! {
+    the_control_sees_survivors
+    two_hundred_rounds_leave_none_without_a_sandbox
+    two_hundred_rounds_leave_none_in_every_set_of_layers
+    a_deadline_leaves_none_either
+    a_host_that_is_killed_leaves_none
+}
+
+/// The variable with the mark of the commands of [`host`].
+const MARK: &str = "PROWESS_TEST_MARK";
 
 /// Each leaves orphaned processes behind and prints the number that marks them.
 const ORPHANING: &[&str] = &[
@@ -63,20 +75,16 @@ fn survivors(place: &mut Place, rounds: usize, deadline: bool) -> usize {
             .runner
             .run(&approved(&line), &place.profile, CommandOptions::default())
             .unwrap();
-        let start = Instant::now();
-        while !surely_alive(&mark).is_empty() {
-            if start.elapsed() > Duration::from_secs(1) {
-                eprintln!("{line} left {:?}", alive(&mark));
-                left += 1;
-                break;
-            }
-            std::thread::yield_now();
+        // A process that was killed may need a moment to disappear.
+        let is_gone = || surely_alive(&mark).is_empty();
+        if !happens_within(Duration::from_secs(1), is_gone) {
+            eprintln!("{line} left {:?}", alive(&mark));
+            left += 1;
         }
     }
     left
 }
 
-#[test]
 fn the_control_sees_survivors() {
     // The same scripts in a bare shell leave processes behind, and `alive` finds them.
     for (round, script) in ORPHANING.iter().enumerate() {
@@ -91,33 +99,25 @@ fn the_control_sees_survivors() {
             .stdout(null())
             .stderr(null());
         let _ = shell.status().unwrap();
-        let start = Instant::now();
-        let mut found = alive(&mark);
-        while found.is_empty() && start.elapsed() < Duration::from_secs(10) {
-            std::thread::yield_now();
-            found = alive(&mark);
-        }
-        assert!(
-            !found.is_empty(),
-            "`{line}` leaves nothing behind: it tests nothing"
-        );
-        while !found.is_empty() {
-            for stat in found {
+        wait_until(&format!("`{line}` leaves something behind"), || {
+            !alive(&mark).is_empty()
+        });
+        wait_until("all of it is killed", || {
+            let found = surely_alive(&mark);
+            for stat in &found {
                 let pid = stat.split(' ').next().unwrap().parse().unwrap();
                 let pid = rustix::process::Pid::from_raw(pid).unwrap();
                 let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
             }
-            found = surely_alive(&mark);
-        }
+            found.is_empty()
+        });
     }
 }
 
-#[test]
 fn two_hundred_rounds_leave_none_without_a_sandbox() {
     assert_eq!(survivors(&mut Place::new(Strength::Off), 200, false), 0);
 }
 
-#[test]
 fn two_hundred_rounds_leave_none_in_every_set_of_layers() {
     for (name, without) in strong_sets() {
         let mut place = Place::new(Strength::Required).without(without);
@@ -125,7 +125,6 @@ fn two_hundred_rounds_leave_none_in_every_set_of_layers() {
     }
 }
 
-#[test]
 fn a_deadline_leaves_none_either() {
     assert_eq!(survivors(&mut Place::new(Strength::Off), 24, true), 0);
     for (name, without) in strong_sets() {
@@ -134,39 +133,26 @@ fn a_deadline_leaves_none_either() {
     }
 }
 
-#[test]
 fn a_host_that_is_killed_leaves_none() {
-    // The helper is the host here: this test started as another process, which is then killed.
-    if std::env::var_os("PROWESS_TEST_HOST").is_some() {
-        let place = Place::new(Strength::Off);
-        let mark = std::env::var("PROWESS_TEST_HOST").unwrap();
-        place.run(&format!("setsid sleep {mark} & sleep {mark}"));
-        return;
-    }
     let mark = format!("7{:07}", std::process::id());
     // What the other process leaves behind goes with this.
     let place = Place::new(Strength::Off);
-    let mut host = std::process::Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "orphans::a_host_that_is_killed_leaves_none"])
-        .env("PROWESS_TEST_HOST", &mark)
+    let mut host = in_role("orphans::host")
+        .env(MARK, &mark)
         .env("PROWESS_TEST_BASE", place.here())
         .stdout(std::process::Stdio::null())
         .spawn()
         .unwrap();
-    let wait = |until: &dyn Fn(usize) -> bool| {
-        let start = Instant::now();
-        // The helper's own argument is not the mark, so only the commands count.
-        while !until(alive(&mark).len()) {
-            assert!(
-                start.elapsed() < Duration::from_secs(20),
-                "{:?}",
-                alive(&mark)
-            );
-            std::thread::yield_now();
-        }
-    };
-    wait(&|count| count >= 2);
+    // The helper's own argument is not the mark, so only the commands count.
+    wait_until("both commands run", || alive(&mark).len() >= 2);
     host.kill().unwrap();
     host.wait().unwrap();
-    wait(&|count| count == 0);
+    wait_until("no command is left", || alive(&mark).is_empty());
+}
+
+/// Runs a command until it is killed.
+pub(crate) fn host() {
+    let place = Place::new(Strength::Off);
+    let mark = std::env::var(MARK).unwrap();
+    place.run(&format!("setsid sleep {mark} & sleep {mark}"));
 }

@@ -5,7 +5,22 @@ use std::sync::mpsc;
 use prowess_policy::profile::Strength;
 use prowess_sandbox::{Cancel, CommandOptions, End, Layer, LayerStatus, Stopped, Stream};
 
-use crate::support::{Place, approved, can_identity, strong_sets};
+use crate::support::{Place, approved, need_root, strong_sets};
+
+prowess_test::tests! {
+    a_command_runs_in_every_set_of_layers
+    plain_words_run_without_a_shell
+    the_command_can_work_where_it_may
+    standard_input_is_empty_or_what_was_given
+    a_signal_is_a_signal_and_not_an_exit_code
+    the_process_is_what_it_should_be
+    output_is_streamed_and_counted
+    the_deadline_ends_it_politely_and_then_not
+    cancelling_ends_it_from_another_thread
+    children_of_the_host_are_left_alone
+    scratch_folders_go_away
+    a_scratch_folder_with_a_mount_in_it_is_left
+}
 
 /// A place for each set of layers, the weakest first.
 fn places() -> Vec<Place> {
@@ -21,7 +36,6 @@ fn places() -> Vec<Place> {
     places
 }
 
-#[test]
 fn a_command_runs_in_every_set_of_layers() {
     for place in places() {
         let outcome = place.run("echo hello; echo there >&2; exit 3");
@@ -39,7 +53,6 @@ fn a_command_runs_in_every_set_of_layers() {
     }
 }
 
-#[test]
 fn plain_words_run_without_a_shell() {
     for place in places() {
         let outcome = place.run("printf '%s|' 'a b' '$HOME' ';' ''");
@@ -49,7 +62,6 @@ fn plain_words_run_without_a_shell() {
     }
 }
 
-#[test]
 fn the_command_can_work_where_it_may() {
     for place in places() {
         let outcome = place.run(
@@ -66,7 +78,6 @@ fn the_command_can_work_where_it_may() {
     }
 }
 
-#[test]
 fn standard_input_is_empty_or_what_was_given() {
     for place in places() {
         assert_eq!(place.run("cat; echo end").stdout.text(), "end\n");
@@ -83,7 +94,6 @@ fn standard_input_is_empty_or_what_was_given() {
     }
 }
 
-#[test]
 fn a_signal_is_a_signal_and_not_an_exit_code() {
     for place in places() {
         assert_eq!(place.run("kill -9 $$").end, End::Signal(9));
@@ -91,7 +101,6 @@ fn a_signal_is_a_signal_and_not_an_exit_code() {
     }
 }
 
-#[test]
 fn the_process_is_what_it_should_be() {
     for place in places() {
         let outcome = place.run(
@@ -111,7 +120,6 @@ fn the_process_is_what_it_should_be() {
     }
 }
 
-#[test]
 fn output_is_streamed_and_counted() {
     for mut place in places() {
         place.profile.limits.head_bytes = 10;
@@ -138,7 +146,6 @@ fn output_is_streamed_and_counted() {
     }
 }
 
-#[test]
 fn the_deadline_ends_it_politely_and_then_not() {
     for mut place in places() {
         place.profile.limits.deadline_ms = 300;
@@ -158,7 +165,6 @@ fn the_deadline_ends_it_politely_and_then_not() {
     }
 }
 
-#[test]
 fn cancelling_ends_it_from_another_thread() {
     for place in places() {
         let cancel = Cancel::new().unwrap();
@@ -199,7 +205,6 @@ fn cancelling_ends_it_from_another_thread() {
     }
 }
 
-#[test]
 fn children_of_the_host_are_left_alone() {
     let place = Place::new(Strength::Off);
     let mut own = std::process::Command::new("/bin/cat")
@@ -215,7 +220,6 @@ fn children_of_the_host_are_left_alone() {
     assert!(own.wait().unwrap().success());
 }
 
-#[test]
 fn scratch_folders_go_away() {
     let place = Place::new(Strength::Off);
     let outcome = place.run("touch \"$TMPDIR/x\"; mkdir \"$TMPDIR/y\"; echo -n \"$TMPDIR\"");
@@ -224,11 +228,8 @@ fn scratch_folders_go_away() {
     assert!(!std::path::Path::new(&text).exists());
 }
 
-#[test]
 fn a_scratch_folder_with_a_mount_in_it_is_left() {
-    if !can_identity() {
-        return;
-    }
+    need_root();
     // A file system of its own, with one file: nothing else is ever in reach of a removal.
     let place = Place::new(Strength::Off);
     let line = "mkdir \"$TMPDIR/m\" && mount -t tmpfs none \"$TMPDIR/m\" && touch \"$TMPDIR/m/x\"; \

@@ -10,6 +10,7 @@ use std::sync::OnceLock;
 use prowess_policy::profile::{Profile, Strength};
 use prowess_policy::{Actor, ApprovalAnswer, Approved, Command, Gate};
 use prowess_sandbox::{CommandOptions, CommandOutcome, ExecError, Layer, Runner};
+use prowess_test::harness::{not_run, skip_unless_required};
 
 /// A user that owns nothing.
 pub(crate) const NOBODY: u32 = 65534;
@@ -227,58 +228,88 @@ pub(crate) fn root() -> bool {
     rustix::process::geteuid().is_root()
 }
 
-/// Says that something could not be run here. `PROWESS_TEST_REQUIRE_BWRAP=1` and
-/// `PROWESS_TEST_REQUIRE_SANDBOX=1` make it a failure, for the machine that decides about a change.
-fn not_run(what: &str, required_by: &str) {
-    eprintln!("NOT RUN: {what}");
-    let is_required = std::env::var_os(required_by).is_some_and(|value| value == "1");
-    assert!(!is_required, "{what}, and {required_by}=1");
+/// The variables that turn a skip into a failure, for the machine that decides about a change.
+pub(crate) const REQUIRE_SANDBOX: &str = "PROWESS_TEST_REQUIRE_SANDBOX";
+const REQUIRE_BWRAP: &str = "PROWESS_TEST_REQUIRE_BWRAP";
+const NO_BWRAP: &str = "the tests of the fallback: `bwrap` is not installed";
+const NO_ROOT: &str = "what only root can do";
+
+fn has_bwrap() -> bool {
+    let found = Path::new("/usr/bin/bwrap").metadata();
+    found.is_ok_and(|facts| facts.permissions().mode() & 0o111 != 0)
 }
 
 /// Returns `true` if `bwrap` is installed and can be executed.
 pub(crate) fn can_bwrap() -> bool {
-    use std::os::unix::fs::PermissionsExt;
-    let found = Path::new("/usr/bin/bwrap").metadata();
-    let found = found.is_ok_and(|facts| facts.permissions().mode() & 0o111 != 0);
-    if !found {
-        let what = "the tests of the fallback: `bwrap` is not installed";
-        not_run(what, "PROWESS_TEST_REQUIRE_BWRAP");
+    if !has_bwrap() {
+        not_run(NO_BWRAP, REQUIRE_BWRAP);
     }
-    found
+    has_bwrap()
+}
+
+/// Skips the test without `bwrap`.
+pub(crate) fn need_bwrap() {
+    if !has_bwrap() {
+        skip_unless_required(NO_BWRAP, REQUIRE_BWRAP);
+    }
 }
 
 /// Returns `true` if this process is root and can act as other users.
 pub(crate) fn can_identity() -> bool {
     if !root() {
-        not_run("what only root can do", "PROWESS_TEST_REQUIRE_SANDBOX");
+        not_run(NO_ROOT, REQUIRE_SANDBOX);
     }
     root()
 }
 
-/// Runs an ignored test of this program as a user that owns nothing.
-pub(crate) fn as_ordinary_user(test: &str) -> String {
+/// Skips the test unless this process is root.
+pub(crate) fn need_root() {
+    if !root() {
+        skip_unless_required(NO_ROOT, REQUIRE_SANDBOX);
+    }
+}
+
+/// The variable with the role of a process that does not run the tests.
+const ROLE: &str = "PROWESS_TEST_ROLE";
+
+/// Returns the role of this process, or `None` if it runs the tests.
+pub(crate) fn role() -> Option<String> {
+    std::env::var(ROLE).ok()
+}
+
+/// Prepares this program as another process with a role of `main.rs`.
+pub(crate) fn in_role(role: &str) -> std::process::Command {
+    let mut command = std::process::Command::new(std::env::current_exe().unwrap());
+    command.env(ROLE, role);
+    command
+}
+
+/// Runs a role as a user that owns nothing, and returns its output.
+pub(crate) fn as_ordinary_user(role: &str) -> String {
     use std::os::unix::process::CommandExt;
     let program = for_everybody(&std::env::current_exe().unwrap());
     let output = std::process::Command::new(program)
-        .args([
-            "--ignored",
-            "--exact",
-            test,
-            "--nocapture",
-            "--test-threads=1",
-        ])
+        .env(ROLE, role)
         .uid(NOBODY)
         .gid(NOBODY)
         .current_dir("/")
         .env("HOME", "/nonexistent")
-        .env_remove("PROWESS_TEST_REQUIRE_SANDBOX")
+        .env_remove(REQUIRE_SANDBOX)
         .output()
         .unwrap();
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "as {NOBODY}: {text}\n{errors}");
-    assert!(text.contains("1 passed"), "`{test}` did not run: {text}");
+    assert!(
+        text.contains(&role_finished(role)),
+        "`{role}` did not run: {text}"
+    );
     format!("{text}\n{errors}")
+}
+
+/// Returns the last line of a process with a role.
+pub(crate) fn role_finished(role: &str) -> String {
+    format!("role {role} finished")
 }
 
 /// The sets of layers that are strong enough to be required, as far as this user can have them.

@@ -9,7 +9,15 @@ use std::path::Path;
 use prowess_policy::profile::Strength;
 use prowess_sandbox::{CommandOptions, Layer};
 
-use crate::support::{Place, Runtime, approved, as_ordinary_user, mode, probe, root};
+use prowess_test::harness::not_run;
+
+use crate::support::{
+    Place, REQUIRE_SANDBOX, Runtime, approved, as_ordinary_user, mode, probe, root,
+};
+
+prowess_test::tests! {
+    every_set_of_layers_stops_what_the_document_says
+}
 
 /// A row: its title and its attacks.
 const ROWS: &[(&str, &[&str])] = &[
@@ -327,7 +335,6 @@ fn nothing_gets_through(table: &str) {
     }
 }
 
-#[test]
 fn every_set_of_layers_stops_what_the_document_says() {
     if root() {
         let measured = table(ROOT);
@@ -335,15 +342,16 @@ fn every_set_of_layers_stops_what_the_document_says() {
         compare("root", &measured);
         as_ordinary_user("table::as_a_user");
     } else {
-        eprintln!("NOT RUN: the columns of root; this is an ordinary user");
+        not_run(
+            "the columns of root; this is an ordinary user",
+            REQUIRE_SANDBOX,
+        );
         let measured = table(USER);
         nothing_gets_through(&measured);
     }
 }
 
-#[test]
-#[ignore = "started as uid 65534 by the test above"]
-fn as_a_user() {
+pub(crate) fn as_a_user() {
     let measured = table(USER);
     nothing_gets_through(&measured);
     compare("user", &measured);

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 
 use prowess_store::{SqliteSessions, SqliteUsage};
 use prowess_test::conformance::sessions::{all, noted, started};
-use prowess_test::harness::skip;
+use prowess_test::harness::skip_unless_required;
 use prowess_traits::{Lease, SessionError, SessionStore, SkillUse, UsageQuery, UsageStore};
 use rusqlite::Connection;
 use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
@@ -410,11 +410,7 @@ fn full_disk() {
     };
     let mount = "mount -t tmpfs -o size=600k none \"$FOLDER\"";
     if !in_shell(alone(), mount, "full", &path).status.success() {
-        assert!(
-            std::env::var_os("PROWESS_TEST_REQUIRE_SANDBOX").is_none(),
-            "required by PROWESS_TEST_REQUIRE_SANDBOX"
-        );
-        skip("cannot mount a small disk");
+        skip_unless_required("cannot mount a small disk", "PROWESS_TEST_REQUIRE_SANDBOX");
     }
     let output = in_shell(alone(), &format!("{mount} && \"$@\""), "full", &path);
     assert!(

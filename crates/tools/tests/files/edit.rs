@@ -6,11 +6,11 @@ use serde_json::json;
 use crate::support::{Says, World, call, told};
 
 fn edited(content: impl AsRef<[u8]>, old: &str, new: &str, all: bool) -> (String, Vec<u8>) {
-    let world = World::new().file("repo/f", content);
+    let world = World::new().with("f", content);
     let input = json!({ "path": "f", "old": old, "new": new, "all": all });
     let text = told(&world.yolo(), "edit", &input);
-    assert_eq!(world.names("repo"), ["f"]);
-    (text, std::fs::read(world.path("repo/f")).unwrap())
+    assert_eq!(world.names(""), ["f"]);
+    (text, std::fs::read(world.path("f")).unwrap())
 }
 
 #[test]
@@ -21,14 +21,14 @@ fn single_match_is_replaced() {
         "Edited `f`: 1 replacement, first at line 2.\n@@ -1,3 +1,3 @@\n one\n-two\n+2\n three\n"
     );
     assert_eq!(after, b"one\n2\nthree\n");
-    let world = World::new().file("repo/f", "ab ab");
+    let world = World::new().with("f", "ab ab");
     let input = json!({ "path": "f", "old": "ab", "new": "c", "all": true });
     let answer = call(&world.yolo(), "edit", &input).unwrap();
     assert_eq!(
         answer.value,
         json!({ "path": "f", "replaced": 2, "line": 1, "size": 3, "before": 5 })
     );
-    assert_eq!(world.get("repo/f"), "c c");
+    assert_eq!(world.read("f"), "c c");
 }
 
 #[test]
@@ -84,7 +84,7 @@ fn only_matched_bytes_change() {
 
 #[test]
 fn uneditable_files_are_errors() {
-    let world = World::new().file("repo/b", b"a\0b").file("repo/d/x", "");
+    let world = World::new().with("b", b"a\0b").with("d/x", "");
     let context = world.yolo();
     let edit = |path: &str| {
         told(
@@ -96,9 +96,9 @@ fn uneditable_files_are_errors() {
     assert_eq!(edit("b"), "`b` is not a text file.");
     assert_eq!(edit("d"), "`d` is a folder, not a file.");
     assert_eq!(edit("none"), "File not found: `none`.");
-    world.put("repo/big", "ab".repeat(6 * 1024 * 1024));
+    world.file("big", "ab".repeat(6 * 1024 * 1024));
     assert!(edit("big").contains("too large to edit (limit: 10.4 MB)"));
-    world.put("repo/grow", "a".repeat(9 * 1024 * 1024));
+    world.file("grow", "a".repeat(9 * 1024 * 1024));
     let input = json!({ "path": "grow", "old": "a", "new": "aaa", "all": true });
     assert!(told(&context, "edit", &input).contains("would be larger"));
 }
@@ -106,7 +106,7 @@ fn uneditable_files_are_errors() {
 /// No prompt for an edit that cannot be made, and no hints about unreadable content.
 #[test]
 fn prompts_do_not_leak_unreadable_content() {
-    let world = World::new().file("repo/f", "one\n");
+    let world = World::new().with("f", "one\n");
     let mut context = world.context(PermissionMode::Ask, &[]);
     let says = Says::new(ApprovalAnswer::Once);
     context.services.approver = says.clone();
@@ -132,7 +132,7 @@ fn prompts_do_not_leak_unreadable_content() {
         told(
             &context,
             "edit",
-            &json!({ "path": world.text("outside/x"), "old": old, "new": "x" }),
+            &json!({ "path": world.text("../outside/x"), "old": old, "new": "x" }),
         )
     };
     assert_eq!(guess("SECRET"), guess("secret"));

@@ -9,17 +9,17 @@ use crate::support::{Says, World, call, told};
 
 fn world() -> World {
     World::new()
-        .file("repo/src/b.rs", "")
-        .file("repo/src/a.rs", "")
-        .file("repo/src/deep/er/c.rs", "")
-        .file("repo/x.toml", "")
-        .file("repo/.hidden/h.rs", "")
-        .file("repo/.git/x.rs", "")
-        .file("repo/target/t.rs", "")
-        .file("repo/.gitignore", "target/\n*.log\n")
-        .file("repo/a.log", "")
-        .link("repo/out", "@/outside")
-        .link("repo/l.rs", "src/a.rs")
+        .with("src/b.rs", "")
+        .with("src/a.rs", "")
+        .with("src/deep/er/c.rs", "")
+        .with("x.toml", "")
+        .with(".hidden/h.rs", "")
+        .with(".git/x.rs", "")
+        .with("target/t.rs", "")
+        .with(".gitignore", "target/\n*.log\n")
+        .with("a.log", "")
+        .with_link_to("out", "../outside")
+        .with_link("l.rs", "src/a.rs")
 }
 
 fn files(context: &prowess_tools::ToolContext, input: &Value) -> Vec<String> {
@@ -81,7 +81,7 @@ fn denied_files_are_hidden() {
 
 #[test]
 fn folder_outside_the_project_prompts_once() {
-    let world = world().file("outside/deep/y", "");
+    let world = world().with("../outside/deep/y", "");
     let mut context = world.context(PermissionMode::Ask, &[]);
     let input = json!({ "pattern": "*", "path": "out" });
     assert!(told(&context, "glob", &input).contains("was refused"));
@@ -89,7 +89,7 @@ fn folder_outside_the_project_prompts_once() {
     context.services.approver = says.clone();
     assert_eq!(
         files(&context, &input),
-        [world.text("outside/deep/y"), world.text("outside/x")]
+        [world.text("../outside/deep/y"), world.text("../outside/x")]
     );
     assert_eq!(says.questions().len(), 1);
     assert!(says.questions()[0].starts_with("Search all files in `"));
@@ -114,11 +114,11 @@ fn invalid_patterns_and_folders_are_errors() {
 fn results_are_limited_and_names_are_escaped() {
     let world = World::new();
     for n in 0..600 {
-        world.put(&format!("repo/{n:03}"), "");
+        world.file(format!("{n:03}"), "");
     }
     let name = std::ffi::OsStr::from_bytes(b"\xff\n");
-    std::fs::create_dir(world.path("repo/odd")).unwrap();
-    std::fs::write(world.path("repo/odd").join(name), "").unwrap();
+    std::fs::create_dir(world.path("odd")).unwrap();
+    std::fs::write(world.path("odd").join(name), "").unwrap();
     let context = world.yolo();
     let answer = call(&context, "glob", &json!({ "pattern": "*" })).unwrap();
     assert_eq!(answer.value["files"].as_array().unwrap().len(), 500);
@@ -134,8 +134,8 @@ fn results_are_limited_and_names_are_escaped() {
 /// The walk opens these files itself and would block forever.
 #[test]
 fn fifo_as_ignore_file_does_not_block_the_search() {
-    let world = World::new().file("repo/sub/a", "").file("repo/b", "");
-    for path in ["repo/sub/.gitignore", "repo/.ignore"] {
+    let world = World::new().with("sub/a", "").with("b", "");
+    for path in ["sub/.gitignore", ".ignore"] {
         rustix::fs::mknodat(
             rustix::fs::CWD,
             world.path(path),
@@ -152,13 +152,13 @@ fn fifo_as_ignore_file_does_not_block_the_search() {
 #[test]
 fn parent_ignore_files_count_up_to_the_repository() {
     let world = World::new()
-        .file(".gitignore", "*\n")
-        .file("repo/sub/a", "")
-        .file("repo/b", "");
+        .with("../.gitignore", "*\n")
+        .with("sub/a", "")
+        .with("b", "");
     let context = world.yolo();
     assert_eq!(files(&context, &json!({ "pattern": "*" })), ["b", "sub/a"]);
-    world.put("repo/.gitignore", "a\n.*\n");
-    std::fs::create_dir(world.path("repo/.git")).unwrap();
+    world.file(".gitignore", "a\n.*\n");
+    std::fs::create_dir(world.path(".git")).unwrap();
     assert_eq!(files(&context, &json!({ "pattern": "*" })), ["b"]);
     assert!(files(&context, &json!({ "pattern": "*", "path": "sub" })).is_empty());
 }

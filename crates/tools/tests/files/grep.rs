@@ -7,12 +7,12 @@ use crate::support::{World, call, told};
 
 fn world() -> World {
     World::new()
-        .file("repo/a.rs", "fn one() {}\nfn two() {}\n\nfn Three() {}\n")
-        .file("repo/sub/b.txt", "one\r\ntwo\r\n")
-        .file("repo/ignored.txt", "one\n")
-        .file("repo/.gitignore", "ignored.txt\n")
-        .file("repo/binary", b"one\0one\n")
-        .link("repo/link", "@/outside/x")
+        .with("a.rs", "fn one() {}\nfn two() {}\n\nfn Three() {}\n")
+        .with("sub/b.txt", "one\r\ntwo\r\n")
+        .with("ignored.txt", "one\n")
+        .with(".gitignore", "ignored.txt\n")
+        .with("binary", b"one\0one\n")
+        .with_link_to("link", "../outside/x")
 }
 
 #[test]
@@ -63,7 +63,7 @@ fn matching_lines_are_returned() {
 #[test]
 fn context_groups_are_separated() {
     let lines: String = (1..=20).map(|n| format!("{n}\n")).collect();
-    let world = World::new().file("repo/f", lines);
+    let world = World::new().with("f", lines);
     let text = told(
         &world.yolo(),
         "grep",
@@ -77,7 +77,7 @@ fn context_groups_are_separated() {
 
 #[test]
 fn denied_files_are_hidden() {
-    let world = world().file("repo/.env", "one\n");
+    let world = world().with(".env", "one\n");
     let context = world.context(PermissionMode::Ask, &[(Effect::Deny, "Read(.env)")]);
     let answer = call(&context, "grep", &json!({ "pattern": "one" })).unwrap();
     assert!(
@@ -100,7 +100,7 @@ fn denied_files_are_hidden() {
 fn long_lines_and_many_matches_are_truncated() {
     let wide = format!("{}needle{}", "é".repeat(5_000), "x".repeat(5_000));
     let many = "needle\n".repeat(5_000);
-    let world = World::new().file("repo/a", wide).file("repo/b", many);
+    let world = World::new().with("a", wide).with("b", many);
     let context = world.yolo();
     let text = told(
         &context,
@@ -118,7 +118,7 @@ fn long_lines_and_many_matches_are_truncated() {
     )
     .unwrap();
     assert_eq!(answer.value["matches"].as_array().unwrap().len(), 1_000);
-    world.put("repo/c", vec![b'x'; 17 * 1024 * 1024]);
+    world.file("c", vec![b'x'; 17 * 1024 * 1024]);
     let text = told(&context, "grep", &json!({ "pattern": "x", "glob": "c" }));
     assert!(
         text.ends_with("[not searched: 1 file larger than 16.7 MB]\n"),
@@ -128,7 +128,7 @@ fn long_lines_and_many_matches_are_truncated() {
 
 #[test]
 fn expensive_expressions_are_rejected() {
-    let world = World::new().file("repo/a", format!("{}\n", "a".repeat(100_000)));
+    let world = World::new().with("a", format!("{}\n", "a".repeat(100_000)));
     let context = world.yolo();
     let grep = |pattern: &str| told(&context, "grep", &json!({ "pattern": pattern }));
     assert!(grep("(a+)+$x").starts_with("No lines in"));

@@ -9,15 +9,15 @@ use crate::support::{Says, World, call, told};
 
 fn world() -> World {
     World::new()
-        .file("repo/in", "fine")
-        .link("repo/out", "@/outside/x")
-        .link("repo/folder", "@/outside")
-        .link("repo/up", "..")
-        .link("repo/hop", "up/outside")
-        .link("repo/loop", "loop")
-        .link("repo/nowhere", "@/outside/new")
-        .link("repo/root", "/")
-        .link("repo/keys", "@/house/.ssh")
+        .with("in", "fine")
+        .with_link_to("out", "../outside/x")
+        .with_link_to("folder", "../outside")
+        .with_link("up", "..")
+        .with_link("hop", "up/outside")
+        .with_link("loop", "loop")
+        .with_link_to("nowhere", "../outside/new")
+        .with_link("root", "/")
+        .with_link_to("keys", "~/.ssh")
 }
 
 /// Paths that lead out of the project, in many spellings.
@@ -65,9 +65,9 @@ fn paths_outside_the_project_always_prompt() {
             );
         }
     }
-    assert_eq!(world.get("outside/x"), "SECRET");
-    assert_eq!(world.names("outside"), ["x"]);
-    assert_eq!(world.names("house"), [".ssh"]);
+    assert_eq!(world.read("../outside/x"), "SECRET");
+    assert_eq!(world.names("../outside"), ["x"]);
+    assert_eq!(world.names("~"), [".ssh"]);
 }
 
 /// Private keys and our own folders stay hidden even if everything is allowed and every prompt is
@@ -82,7 +82,7 @@ fn protected_paths_are_never_accessible() {
     for path in [
         "~/.ssh/id",
         "keys/id",
-        "../house/.ssh/id",
+        "../home/.ssh/id",
         "../ours/state",
         "up/ours/state",
     ] {
@@ -120,9 +120,9 @@ fn protected_paths_are_never_accessible() {
 fn protected_files_are_never_written() {
     let skill = "---\nname: s\ndescription: d\n---\nBody\n";
     let world = world()
-        .file("repo/.git/config", "")
-        .file("repo/.agents/skills/s/SKILL.md", skill)
-        .file("repo/sub/.git/config", "");
+        .with(".git/config", "")
+        .with(".agents/skills/s/SKILL.md", skill)
+        .with("sub/.git/config", "");
     let mut context = world.yolo();
     context.services.approver = Says::new(ApprovalAnswer::Always);
     for path in [
@@ -146,7 +146,7 @@ fn protected_files_are_never_written() {
         let error = call(&context, "write", &input).unwrap_err();
         assert_eq!(error.why(), Some(ToolErrorKind::Denied), "{path}: {error}");
     }
-    assert_eq!(world.get("repo/.agents/skills/s/SKILL.md"), skill);
+    assert_eq!(world.read(".agents/skills/s/SKILL.md"), skill);
     // They can still be read.
     assert!(
         call(
@@ -180,7 +180,7 @@ fn invalid_paths_are_errors() {
             assert!(text.contains(why), "{tool} {path:?}: {text}");
         }
     }
-    assert_eq!(world.names("outside"), ["x"]);
+    assert_eq!(world.names("../outside"), ["x"]);
     // Paths are literal: no decoding, variables or patterns.
     for path in [
         "%2e%2e/outside/x",
@@ -202,7 +202,7 @@ fn prompt_shows_the_target_of_a_link() {
     let says = Says::new(ApprovalAnswer::Once);
     context.services.approver = says.clone();
     told(&context, "read", &json!({ "path": "out" }));
-    let (link, target) = (world.text("repo/out"), world.text("outside/x"));
+    let (link, target) = (world.text("out"), world.text("../outside/x"));
     assert_eq!(
         says.questions(),
         [format!("Read `{link}` (link to `{target}`)")]
@@ -212,24 +212,20 @@ fn prompt_shows_the_target_of_a_link() {
 /// The gate may know the project by a path that contains a link.
 #[test]
 fn project_path_may_contain_a_link() {
-    let world = world().link("alias", "repo").file("repo/.env", "KEY");
+    let world = world().with_link("../alias", "project").with(".env", "KEY");
     let mut context = world.context(
         PermissionMode::AcceptEdits,
         &[(Effect::Deny, "Read(/.env)")],
     );
-    context.settings.paths.workspace = world.path("alias");
-    context.gate().places.root = world.text("alias").into();
+    context.settings.paths.workspace = world.path("../alias");
+    context.gate().places.root = world.text("../alias").into();
     assert_eq!(
         told(&context, "read", &json!({ "path": "in" })),
         "1\tfine\n"
     );
-    let absolute = json!({ "path": world.text("repo/in"), "content": "new" });
+    let absolute = json!({ "path": world.text("in"), "content": "new" });
     assert!(told(&context, "write", &absolute).starts_with("Replaced `in`"));
-    let denied = told(
-        &context,
-        "read",
-        &json!({ "path": world.text("repo/.env") }),
-    );
+    let denied = told(&context, "read", &json!({ "path": world.text(".env") }));
     assert!(denied.contains("deny rule"), "{denied}");
 }
 
@@ -237,9 +233,9 @@ fn project_path_may_contain_a_link() {
 #[test]
 fn skill_opened_as_project_can_be_written() {
     let skill = "---\nname: s\ndescription: d\n---\nBody\n";
-    let world = World::new().file("repo/.agents/skills/s/SKILL.md", skill);
+    let world = World::new().with(".agents/skills/s/SKILL.md", skill);
     let mut context = world.yolo();
-    context.settings.paths.workspace = world.path("repo/.agents/skills/s");
+    context.settings.paths.workspace = world.path(".agents/skills/s");
     let input = json!({ "path": "SKILL.md", "content": "new" });
     assert!(call(&context, "write", &input).is_ok());
 }

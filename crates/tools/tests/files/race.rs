@@ -1,9 +1,9 @@
 //! Files are swapped for links while the tools access them.
 
 use std::os::unix::fs::symlink;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use prowess_policy::PermissionMode;
+use prowess_test::StopFlag;
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use serde_json::json;
 
@@ -16,24 +16,24 @@ fn swapping(world: &World, victim: &str, target: &str, mut work: impl FnMut()) {
     let (victim, target) = (world.path(victim), world.path(target));
     let link = victim.with_extension("link");
     symlink(&target, &link).unwrap();
-    let done = AtomicBool::new(false);
+    let done = StopFlag::default();
     std::thread::scope(|scope| {
+        let _done = done.set_on_drop();
         scope.spawn(|| {
-            while !done.load(Ordering::Relaxed) {
+            while !done.is_set() {
                 let _ = renameat_with(CWD, &victim, CWD, &link, RenameFlags::EXCHANGE);
             }
         });
         for _ in 0..ROUNDS {
             work();
         }
-        done.store(true, Ordering::Relaxed);
     });
 }
 
 #[test]
 fn swapped_links_are_not_followed_when_reading() {
-    for (victim, target) in [("repo/d/x", "outside/x"), ("repo/d", "outside")] {
-        let world = World::new().file("repo/d/x", "mine");
+    for (victim, target) in [("d/x", "../outside/x"), ("d", "../outside")] {
+        let world = World::new().with("d/x", "mine");
         let context = world.context(PermissionMode::Ask, &[]);
         swapping(&world, victim, target, || {
             for (tool, input) in [
@@ -52,8 +52,8 @@ fn swapped_links_are_not_followed_when_reading() {
 
 #[test]
 fn swapped_links_are_not_followed_when_writing() {
-    for (victim, target) in [("repo/d/x", "outside/x"), ("repo/d", "outside")] {
-        let world = World::new().file("repo/d/x", "mine");
+    for (victim, target) in [("d/x", "../outside/x"), ("d", "../outside")] {
+        let world = World::new().with("d/x", "mine");
         let context = world.context(PermissionMode::AcceptEdits, &[]);
         swapping(&world, victim, target, || {
             told(
@@ -72,8 +72,8 @@ fn swapped_links_are_not_followed_when_writing() {
                 &json!({ "path": "d/x", "old": "SECRET", "new": "PWNED" }),
             );
         });
-        assert_eq!(world.get("outside/x"), "SECRET");
-        assert_eq!(world.names("outside"), ["x"]);
+        assert_eq!(world.read("../outside/x"), "SECRET");
+        assert_eq!(world.names("../outside"), ["x"]);
     }
 }
 
@@ -82,13 +82,14 @@ fn swapped_links_are_not_followed_when_writing() {
 fn files_are_replaced_atomically() {
     let world = World::new();
     let texts = ["a".repeat(100_000), "b".repeat(150_000)];
-    world.put("repo/f", &texts[0]);
+    world.file("f", &texts[0]);
     let context = world.yolo();
-    let done = AtomicBool::new(false);
+    let done = StopFlag::default();
     std::thread::scope(|scope| {
+        let _done = done.set_on_drop();
         scope.spawn(|| {
-            while !done.load(Ordering::Relaxed) {
-                let now = world.get("repo/f");
+            while !done.is_set() {
+                let now = world.read("f");
                 assert!(texts.contains(&now), "{} bytes", now.len());
             }
         });
@@ -96,7 +97,6 @@ fn files_are_replaced_atomically() {
             let input = json!({ "path": "f", "content": texts[round % 2] });
             assert!(told(&context, "write", &input).starts_with("Replaced"));
         }
-        done.store(true, Ordering::Relaxed);
     });
-    assert_eq!(world.names("repo"), ["f"], "no temporary file is left");
+    assert_eq!(world.names(""), ["f"], "no temporary file is left");
 }

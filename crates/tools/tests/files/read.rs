@@ -10,7 +10,7 @@ use crate::support::{Says, World, call, told};
 
 #[test]
 fn lines_are_numbered() {
-    let world = World::new().file("repo/a.txt", "one\ntwo\r\nthree");
+    let world = World::new().with("a.txt", "one\ntwo\r\nthree");
     let context = world.context(PermissionMode::Ask, &[]);
     let answer = call(&context, "read", &json!({ "path": "a.txt" })).unwrap();
     assert_eq!(answer.text, "1\tone\n2\ttwo\n3\tthree\n");
@@ -20,9 +20,9 @@ fn lines_are_numbered() {
         (&json!(3), &json!(null))
     );
     let all = [
-        world.text("repo/a.txt"),
+        world.text("a.txt"),
         "./a.txt".into(),
-        "../repo/a.txt".into(),
+        "../project/a.txt".into(),
     ];
     for path in all {
         assert_eq!(
@@ -36,7 +36,7 @@ fn lines_are_numbered() {
 #[test]
 fn long_files_are_paged() {
     let lines: String = (1..=5_000).map(|n| format!("line {n}\n")).collect();
-    let world = World::new().file("repo/long", lines);
+    let world = World::new().with("long", lines);
     let context = world.yolo();
     let (mut next, mut whole) = (json!(1), String::new());
     while !next.is_null() {
@@ -45,7 +45,7 @@ fn long_files_are_paged() {
         whole.push_str(part.value["content"].as_str().unwrap());
         next = part.value["next"].clone();
     }
-    assert_eq!(whole, world.get("repo/long"));
+    assert_eq!(whole, world.read("long"));
     let two = told(
         &context,
         "read",
@@ -69,7 +69,7 @@ fn long_files_are_paged() {
 
 #[test]
 fn wide_lines_are_truncated() {
-    let world = World::new().file("repo/wide", format!("{}\nend\n", "é".repeat(100_000)));
+    let world = World::new().with("wide", format!("{}\nend\n", "é".repeat(100_000)));
     let text = told(&world.yolo(), "read", &json!({ "path": "wide" }));
     assert!(
         text.ends_with(" [198,001 more bytes]\n2\tend\n") && text.len() < 3_000,
@@ -81,7 +81,7 @@ fn wide_lines_are_truncated() {
 fn only_the_beginning_of_a_huge_file_is_read() {
     let world = World::new();
     // A sparse file of one terabyte takes no space. Its content is NUL, so put text before it.
-    let file = std::fs::File::create(world.path("repo/huge")).unwrap();
+    let file = std::fs::File::create(world.path("huge")).unwrap();
     std::io::Write::write_all(&mut &file, "text\n".repeat(10_000).as_bytes()).unwrap();
     file.set_len(1 << 40).unwrap();
     let answer = call(
@@ -107,10 +107,10 @@ fn only_the_beginning_of_a_huge_file_is_read() {
 #[test]
 fn byte_order_marks_and_legacy_encodings() {
     let world = World::new()
-        .file("repo/bom", b"\xef\xbb\xbfone\n")
-        .file("repo/latin", b"caf\xe9\n")
-        .file("repo/empty", "")
-        .file("repo/binary", b"a\0b");
+        .with("bom", b"\xef\xbb\xbfone\n")
+        .with("latin", b"caf\xe9\n")
+        .with("empty", "")
+        .with("binary", b"a\0b");
     let context = world.yolo();
     let read = |path: &str| told(&context, "read", &json!({ "path": path }));
     assert_eq!(read("bom"), "1\tone\n");
@@ -131,12 +131,12 @@ fn images_are_shown() {
     let mut large = png.clone();
     large.resize(5_000_001, 0);
     let world = World::new()
-        .file("repo/p.png", &png)
-        .file("repo/p.jpg", b"\xff\xd8\xff\xe0abc")
-        .file("repo/p.gif", b"GIF89a")
-        .file("repo/p.webp", b"RIFF\0\0\0\0WEBPVP8 ")
-        .file("repo/large.png", large)
-        .file("repo/p.pdf", b"%PDF-1.7\n\0");
+        .with("p.png", &png)
+        .with("p.jpg", b"\xff\xd8\xff\xe0abc")
+        .with("p.gif", b"GIF89a")
+        .with("p.webp", b"RIFF\0\0\0\0WEBPVP8 ")
+        .with("large.png", large)
+        .with("p.pdf", b"%PDF-1.7\n\0");
     let context = world.yolo();
     let cases = [
         ("p.png", "image/png", 1),
@@ -162,19 +162,19 @@ fn images_are_shown() {
 #[test]
 fn folders_are_listed() {
     let world = World::new()
-        .file("repo/b/x", "")
-        .file("repo/a", "")
-        .link("repo/l", "a");
+        .with("b/x", "")
+        .with("a", "")
+        .with_link("l", "a");
     let context = world.yolo();
     assert_eq!(
         told(&context, "read", &json!({ "path": "." })),
         "`.` is a folder.\na\nb/\nl@\n"
     );
     for n in 0..1_500 {
-        world.put(&format!("repo/many/{n:04}"), "");
+        world.file(format!("many/{n:04}"), "");
     }
     let name = std::ffi::OsStr::from_bytes(b"not-\xff-utf8\n");
-    std::fs::write(world.path("repo/b").join(name), "").unwrap();
+    std::fs::write(world.path("b").join(name), "").unwrap();
     let many = told(&context, "read", &json!({ "path": "many" }));
     assert!(
         many.contains("0999\n[1,000 of 1,500 items shown; use `glob`"),
@@ -187,7 +187,7 @@ fn folders_are_listed() {
 #[test]
 fn special_files_are_refused_without_blocking() {
     let world = World::new();
-    let fifo = CString::new(world.text("repo/fifo")).unwrap();
+    let fifo = CString::new(world.text("fifo")).unwrap();
     rustix::fs::mknodat(
         rustix::fs::CWD,
         &fifo,
@@ -196,10 +196,10 @@ fn special_files_are_refused_without_blocking() {
         0,
     )
     .unwrap();
-    let _socket = std::os::unix::net::UnixListener::bind(world.path("repo/socket")).unwrap();
+    let _socket = std::os::unix::net::UnixListener::bind(world.path("socket")).unwrap();
     let world = world
-        .link("repo/tty", "/dev/tty")
-        .link("repo/self", "/proc/self/environ");
+        .with_link("tty", "/dev/tty")
+        .with_link("self", "/proc/self/environ");
     let context = world.yolo();
     let cases = [
         ("fifo", "it is a FIFO"),
@@ -228,7 +228,7 @@ fn special_files_are_refused_without_blocking() {
 
 #[test]
 fn system_errors_are_reported() {
-    let world = World::new().file("repo/file.txt", "x");
+    let world = World::new().with("file.txt", "x");
     let context = world.yolo();
     let read = |path: &str| told(&context, "read", &json!({ "path": path }));
     assert_eq!(
@@ -243,10 +243,10 @@ fn system_errors_are_reported() {
 #[test]
 fn reads_are_checked_by_the_gate() {
     let world = World::new()
-        .file("repo/.env", "KEY")
-        .file("repo/a", "x")
-        .link("repo/l", ".env")
-        .file("repo/d/x", "");
+        .with(".env", "KEY")
+        .with("a", "x")
+        .with_link("l", ".env")
+        .with("d/x", "");
     let rules = [(Effect::Deny, "Read(.env)"), (Effect::Ask, "Read(a)")];
     let mut context = world.context(PermissionMode::Yolo, &rules);
     for path in [".env", "l", "./d/../.env"] {
@@ -257,7 +257,7 @@ fn reads_are_checked_by_the_gate() {
     context = world.context(PermissionMode::Ask, &[(Effect::Deny, "Read(l)")]);
     assert!(told(&context, "read", &json!({ "path": "l" })).contains("deny rule `Read(l)`"));
     // Reads outside the project prompt.
-    let outside = world.text("outside/x");
+    let outside = world.text("../outside/x");
     let text = told(&context, "read", &json!({ "path": outside }));
     assert!(
         text.contains("was refused: no rule allows reading"),
@@ -276,10 +276,10 @@ fn reads_are_checked_by_the_gate() {
 
 #[test]
 fn saved_long_output_can_be_read() {
-    let world = World::new().file("ours/outputs/output-1.txt", "all of it");
+    let world = World::new().with("../ours/outputs/output-1.txt", "all of it");
     let context = world.context(PermissionMode::Allow, &[]);
-    let input = json!({ "path": world.text("ours/outputs/output-1.txt") });
+    let input = json!({ "path": world.text("../ours/outputs/output-1.txt") });
     assert_eq!(told(&context, "read", &input), "1\tall of it\n");
-    let write = json!({ "path": world.text("ours/outputs/output-1.txt"), "content": "x" });
+    let write = json!({ "path": world.text("../ours/outputs/output-1.txt"), "content": "x" });
     assert!(told(&world.yolo(), "write", &write).contains("was refused"));
 }

@@ -1,6 +1,6 @@
 //! A project, a home folder, and a context for them.
 
-use std::path::PathBuf;
+use std::ops::Deref;
 use std::sync::{Arc, Mutex};
 
 use prowess_catalog::Precedence;
@@ -12,82 +12,62 @@ use prowess_tools::{Loaded, ToolAnswer, ToolContext, ToolError, ToolPaths};
 use prowess_traits::{ApprovalRequest, Approver, FetchError, FetchLimits, Fetched, Fetcher};
 use serde_json::Value;
 
-/// A temporary folder, removed on drop.
-pub(crate) struct World {
-    folder: tempfile::TempDir,
+/// A project that is not a repository, a home with a key, a folder of ours and one outside of all
+/// these.
+pub(crate) struct World(prowess_test::World);
+
+impl Deref for World {
+    type Target = prowess_test::World;
+
+    fn deref(&self) -> &Self::Target {
+        &self.0
+    }
 }
 
 impl World {
     pub(crate) fn new() -> Self {
-        let world = Self {
-            folder: tempfile::tempdir().unwrap(),
-        };
-        for folder in ["repo", "house/.ssh", "ours", "outside"] {
-            std::fs::create_dir_all(world.path(folder)).unwrap();
-        }
+        let world = prowess_test::World::new();
+        std::fs::remove_dir(world.path(".git")).unwrap();
         world
-            .file("house/.ssh/id", "SECRET")
-            .file("ours/state", "SECRET")
-            .file("outside/x", "SECRET")
+            .file("~/.ssh/id", "SECRET")
+            .file("../ours/state", "SECRET")
+            .file("../outside/x", "SECRET");
+        Self(world)
     }
 
-    /// Returns the real path of a file.
-    pub(crate) fn path(&self, path: &str) -> PathBuf {
-        self.folder.path().canonicalize().unwrap().join(path)
-    }
-
-    pub(crate) fn text(&self, path: &str) -> String {
-        self.path(path).to_str().unwrap().to_owned()
-    }
-
-    pub(crate) fn file(self, path: &str, content: impl AsRef<[u8]>) -> Self {
-        self.put(path, content);
+    /// Adds a file.
+    pub(crate) fn with(self, path: &str, content: impl AsRef<[u8]>) -> Self {
+        self.file(path, content);
         self
     }
 
-    pub(crate) fn put(&self, path: &str, content: impl AsRef<[u8]>) {
-        let path = self.path(path);
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(&path, content).unwrap();
-    }
-
-    pub(crate) fn link(self, path: &str, target: &str) -> Self {
-        let target = target
-            .strip_prefix("@/")
-            .map_or_else(|| target.into(), |inner| self.path(inner));
-        std::os::unix::fs::symlink(target, self.path(path)).unwrap();
+    /// Adds a link with exactly this target.
+    pub(crate) fn with_link(self, path: &str, target: &str) -> Self {
+        self.link(path, target);
         self
     }
 
-    pub(crate) fn get(&self, path: &str) -> String {
-        std::fs::read_to_string(self.path(path)).unwrap()
-    }
-
-    /// Returns the names of the entries of a folder, to detect leftover temporary files.
-    pub(crate) fn names(&self, folder: &str) -> Vec<String> {
-        let mut names: Vec<String> = std::fs::read_dir(self.path(folder))
-            .unwrap()
-            .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
-            .collect();
-        names.sort();
-        names
+    /// Adds a link to a file or folder of this world.
+    pub(crate) fn with_link_to(self, path: &str, target: &str) -> Self {
+        self.link_to(path, target);
+        self
     }
 
     pub(crate) fn context(&self, mode: PermissionMode, rules: &[(Effect, &str)]) -> ToolContext {
         let registry = Registry::new(Precedence::default());
         let place = Place {
-            current: self.path("repo"),
-            home: Some(self.path("house")),
+            current: self.path(""),
+            home: Some(self.path("~")),
             ..Place::default()
         };
         registry.add_files(FileSource::new(place, FileOptions::default()));
         registry.refresh();
         let mut context = ToolContext::new(Arc::new(registry), Arc::new(ManualClock::at(1)));
         context.settings.paths = ToolPaths {
-            workspace: self.path("repo"),
-            home: self.path("house"),
-            ours: vec![self.path("ours")],
-            outputs: Some(self.path("ours/outputs")),
+            workspace: self.path(""),
+            home: self.path("~"),
+            ours: vec![self.path("../ours")],
+            outputs: Some(self.path("../ours/outputs")),
         };
         let mut set = PermissionRules::default();
         for (effect, rule) in rules {
@@ -98,8 +78,8 @@ impl World {
             let mut gate = context.gate();
             gate.rules = set;
             gate.mode = mode;
-            gate.places.root = self.text("repo").into();
-            gate.places.home = self.text("house").into();
+            gate.places.root = self.text("").into();
+            gate.places.home = self.text("~").into();
         }
         context
     }

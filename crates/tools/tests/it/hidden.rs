@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::support::World;
 
-fn others(world: &World) -> &World {
+fn others(world: &World) -> &prowess_test::World {
     world
         .skill("deploy", "", "Ship.")
         .skill("secrets", "", "Do it.")
@@ -25,7 +25,7 @@ fn answers(world: &World, policy: Visibility) -> String {
         ("list_skills", json!({})),
         ("list_skills", json!({"query": "secret"})),
         ("search_skills", json!({"query": "secret"})),
-        ("search_skills", json!({"query": "what it does"})),
+        ("search_skills", json!({"query": "asked for"})),
         (
             "search_skills",
             json!({"query": "", "metadata": {"team": "x"}}),
@@ -53,7 +53,7 @@ fn answers(world: &World, policy: Visibility) -> String {
         let answer = answer.map(|answer| (answer.text, answer.value.to_string()));
         all.push_str(&format!("{tool} {input}: {answer:?}\n"));
     }
-    all.replace(&world.path("").display().to_string(), "WORLD/")
+    all.replace(&world.text(".."), "WORLD")
 }
 
 #[test]
@@ -63,7 +63,7 @@ fn core_agent_a_hidden_skill_and_a_missing_one_give_the_same_bytes() {
     let with = World::new();
     others(&with)
         .skill("secret", "metadata:\n  team: x\n", "Hidden.")
-        .resource("secret/a.txt", "a");
+        .file("~/.agents/skills/secret/a.txt", "a");
     let grant = |allow: Option<&[&str]>, deny: &[&str]| {
         let own = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
         Visibility {
@@ -102,11 +102,11 @@ fn core_agent_scoping_subset_none_and_all() {
     };
     assert_eq!(
         list(None),
-        "- **deploy**: what deploy does\n- **secrets**: what secrets does"
+        "- **deploy**: Does deploy. Use when asked for deploy.\n- **secrets**: Does secrets. Use when asked for secrets."
     );
     assert_eq!(
         list(Some(vec!["deploy".into()])),
-        "- **deploy**: what deploy does"
+        "- **deploy**: Does deploy. Use when asked for deploy."
     );
     assert_eq!(
         list(Some(Vec::new())),

@@ -14,7 +14,7 @@ fn world() -> World {
     let world = World::new();
     world
         .skill("pdf", "version: 2.0\n", "Fill $ARGUMENTS.")
-        .resource("pdf/references/forms.md", "Forms.")
+        .file("~/.agents/skills/pdf/references/forms.md", "Forms.")
         .skill("deploy", "", "Ship.");
     world
 }
@@ -150,9 +150,9 @@ fn quick_calls_need_no_prompt_no_command_and_no_large_read() {
         .skill("heavy", "", "Much.")
         .skill("asked", "", "Ask.");
     for at in 0..64 {
-        world.resource(&format!("wide/{at}.md"), "x");
+        world.file(format!("~/.agents/skills/wide/{at}.md"), "x");
     }
-    world.resource("heavy/data.bin", vec![0; 256 * 1024]);
+    world.file("~/.agents/skills/heavy/data.bin", vec![0; 256 * 1024]);
     let (mut context, runner) = world.running();
     let (store, person) = (
         Arc::new(Counted::default()),
@@ -245,7 +245,7 @@ fn arguments_are_text_lists_or_objects() {
 fn core_agent_framing_closes_the_tool_result() {
     let world = world();
     world.file(
-        "home/.agents/skills/empty/SKILL.md",
+        "~/.agents/skills/empty/SKILL.md",
         "---\nname: empty\ndescription: x\n---\n",
     );
     let mut context = world.context();
@@ -265,7 +265,7 @@ fn only_the_body_of_a_long_skill_is_truncated() {
     let world = World::new();
     world
         .skill("long", "", &"one line of many\n".repeat(5_000))
-        .resource("long/a.txt", "a");
+        .file("~/.agents/skills/long/a.txt", "a");
     let mut context = world.context();
     context.settings.closing = Some(CLOSING.to_owned());
     for tool in ["load_skill", "skill"] {

@@ -15,7 +15,7 @@ static APPROVING: LazyLock<(World, ToolContext, std::sync::Arc<crate::support::R
         let world = World::new();
         world
             .skill("pdf", "arguments: [a, b]\n", "$ARGUMENTS $0 $a")
-            .resource("pdf/x.md", "x");
+            .file("~/.agents/skills/pdf/x.md", "x");
         let (mut context, runner) = world.running();
         context.gate = gate(PermissionMode::Yolo, &[]);
         context.services.approver = Says::new(ApprovalAnswer::Always);
@@ -102,7 +102,7 @@ proptest! {
         }
         // Without a loaded skill, no input can run a command.
         prop_assert_eq!(runner.ran(), 0);
-        prop_assert!(!world.path("repo/pwned").exists());
+        prop_assert!(!world.exists("pwned"));
     }
 
     #[test]

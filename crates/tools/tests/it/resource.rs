@@ -10,9 +10,15 @@ fn world() -> World {
     let world = World::new();
     world
         .skill("pdf", "", "Do it.")
-        .resource("pdf/references/forms.md", "Forms.\nMore forms.\n")
-        .resource("pdf/assets/logo.png", b"\x89PNG\r\n\x1a\nxyz")
-        .resource("pdf/scripts/fill.py", "print(1)\n");
+        .file(
+            "~/.agents/skills/pdf/references/forms.md",
+            "Forms.\nMore forms.\n",
+        )
+        .file(
+            "~/.agents/skills/pdf/assets/logo.png",
+            b"\x89PNG\r\n\x1a\nxyz",
+        )
+        .file("~/.agents/skills/pdf/scripts/fill.py", "print(1)\n");
     world
 }
 
@@ -47,7 +53,7 @@ fn core_agent_any_file_of_the_package() {
 fn long_files_are_paged() {
     let world = world();
     let content: String = (0..30_000).map(|n| format!("line {n} é\n")).collect();
-    world.resource("pdf/long.txt", &content);
+    world.file("~/.agents/skills/pdf/long.txt", &content);
     let context = world.context();
     let (mut offset, mut whole, mut parts) = (json!(0), String::new(), 0);
     while !offset.is_null() {
@@ -129,10 +135,10 @@ fn missing_files_have_suggestions_and_a_list() {
 #[test]
 fn core_agent_and_skilled_crew_escapes_are_refused() {
     let world = world();
-    world.file("home/secret", "secret");
+    world.file("~/secret", "secret");
     std::os::unix::fs::symlink(
-        world.path("home/secret"),
-        world.path("home/.agents/skills/pdf/link"),
+        world.path("~/secret"),
+        world.path("~/.agents/skills/pdf/link"),
     )
     .unwrap();
     for (path, error) in [

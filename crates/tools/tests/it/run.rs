@@ -26,7 +26,7 @@ fn world() -> World {
             "allowed-tools: Bash(cat:*) Bash(pwd) Bash(sh run.sh)\n",
             "Do it.",
         )
-        .resource("tools/data.txt", "content\n")
+        .file("~/.agents/skills/tools/data.txt", "content\n")
         .skill("free", "", "Do it.");
     world
 }
@@ -57,7 +57,10 @@ fn skilled_crew_e1_and_the_skill_s_folder() {
 #[test]
 fn skilled_crew_e2_e3_e4_a_failure_is_an_answer() {
     let world = world();
-    world.resource("tools/run.sh", "echo out; echo err >&2; exit 3\n");
+    world.file(
+        "~/.agents/skills/tools/run.sh",
+        "echo out; echo err >&2; exit 3\n",
+    );
     let (context, _) = world.running();
     let mut loaded = with_skill(&context, "tools");
     let answer = call(
@@ -73,7 +76,7 @@ fn skilled_crew_e2_e3_e4_a_failure_is_an_answer() {
         (&json!("out"), &json!("err"))
     );
     // Skilled Crew drops `stderr` on success.
-    world.resource("tools/run.sh", "echo err >&2\n");
+    world.file("~/.agents/skills/tools/run.sh", "echo err >&2\n");
     let mut loaded = with_skill(&context, "tools");
     let answer = call(
         &context,
@@ -91,7 +94,7 @@ fn skilled_crew_e2_e3_e4_a_failure_is_an_answer() {
 #[test]
 fn skilled_crew_e5_e8_time_and_output_are_bounded() {
     let world = world();
-    world.resource("tools/run.sh", "exec sleep 30\n");
+    world.file("~/.agents/skills/tools/run.sh", "exec sleep 30\n");
     let (mut context, _) = world.running();
     context.settings.deadline_ms = 100;
     let mut loaded = with_skill(&context, "tools");
@@ -112,7 +115,7 @@ fn skilled_crew_e5_e8_time_and_output_are_bounded() {
         "head -c 300000 /dev/zero",
         "seq 1 5000",
     ] {
-        world.resource("tools/run.sh", flood);
+        world.file("~/.agents/skills/tools/run.sh", flood);
         let mut loaded = with_skill(&context, "tools");
         let answer = call(
             &context,
@@ -194,13 +197,13 @@ fn invalid_allowed_tools_are_a_ceiling_too() {
 fn untrusted_skills_run_no_commands() {
     let world = World::new();
     world.file(
-        "repo/.agents/skills/theirs/SKILL.md",
+        ".agents/skills/theirs/SKILL.md",
         "---\nname: theirs\ndescription: x\nallowed-tools: Bash(pwd)\n---\n\nDo it.\n",
     );
     let (mut context, runner) = world.running();
     context.services.approver = Says::new(ApprovalAnswer::Always);
     context.gate = gate(PermissionMode::Yolo, &[]);
-    context.services.trust = Some(TrustStore::new(world.path("trust")));
+    context.services.trust = Some(TrustStore::new(world.path("../trust")));
     let mut loaded = with_skill(&context, "theirs");
     let no = call(&context, &mut loaded, "run_command_line", &input("pwd")).unwrap_err();
     assert_eq!(
@@ -246,7 +249,7 @@ fn commands_need_a_loaded_skill() {
     assert_eq!(runner.ran(), 0);
     assert_eq!(run(&mut loaded, &named("tools")).unwrap(), "content");
     // The files must be the ones that the model has read.
-    world.resource("tools/data.txt", "other\n");
+    world.file("~/.agents/skills/tools/data.txt", "other\n");
     let changed = run(&mut loaded, &named("tools")).unwrap_err();
     assert_eq!(
         changed.to_string(),
@@ -303,18 +306,18 @@ fn skilled_crew_t1_t2_t3_both_fields_are_needed() {
 fn file_rules_resolve_paths_from_the_skill_folder() {
     let world = world();
     world
-        .file("repo/secret.txt", "secret")
-        .resource("tools/secret.txt", "not secret");
+        .file("secret.txt", "secret")
+        .file("~/.agents/skills/tools/secret.txt", "not secret");
     let (mut context, runner) = world.running();
     context.gate = gate(PermissionMode::Ask, &[(Effect::Deny, "Read(/secret.txt)")]);
-    let root = world.path("repo").to_string_lossy().into_owned();
+    let root = world.text("");
     context.gate().places.root = root.into();
     let mut loaded = with_skill(&context, "tools");
     let mut run = |command: &str| {
         let answer = call(&context, &mut loaded, "run_command_line", &input(command));
         answer.map(|answer| answer.value["stdout"].clone())
     };
-    let no = run("cat ../../../../repo/secret.txt").unwrap_err();
+    let no = run("cat ../../../../project/secret.txt").unwrap_err();
     assert!(
         no.to_string().contains("the deny rule `Read(/secret.txt)`"),
         "{no}"

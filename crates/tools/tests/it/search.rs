@@ -10,11 +10,11 @@ fn best_match_comes_first() {
     let world = World::new();
     world
         .file(
-            "home/.agents/skills/pdf/SKILL.md",
+            "~/.agents/skills/pdf/SKILL.md",
             "---\nname: pdf\ndescription: Fill forms in PDF files\n---\nx\n",
         )
         .file(
-            "home/.agents/skills/forms/SKILL.md",
+            "~/.agents/skills/forms/SKILL.md",
             "---\nname: forms\ndescription: Design web pages\n---\nAlso forms.\n",
         )
         .skill("deploy", "", "Ship.");

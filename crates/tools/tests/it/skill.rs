@@ -24,7 +24,7 @@ fn agentick_description_has_every_name_and_description() {
         .skill("a", "", "x");
     let text = description(&world);
     assert!(
-        text.ends_with("Available skills:\n- **a**: what a does\n- **b**: what b does On Mondays."),
+        text.ends_with("Available skills:\n- **a**: Does a. Use when asked for a.\n- **b**: Does b. Use when asked for b. On Mondays."),
         "{text}"
     );
 }
@@ -38,7 +38,7 @@ fn agentick_description_fits_8000_characters() {
             "---\nname: {name}\ndescription: {}\n---\nx\n",
             "word ".repeat(200)
         );
-        world.file(&format!("home/.agents/skills/{name}/SKILL.md"), text);
+        world.file(format!("~/.agents/skills/{name}/SKILL.md"), text);
     }
     let text = description(&world);
     assert!(
@@ -60,7 +60,7 @@ fn agentick_handler_returns_the_body_filled_in() {
     let world = World::new();
     world
         .skill("greet", "arguments: [who]\n", "Hello $who, $ARGUMENTS!")
-        .resource("greet/a", "a");
+        .file("~/.agents/skills/greet/a", "a");
     let context = world.context();
     let folder = world.folder_of("greet");
     let skill = |input| told(&context, "skill", &input);

@@ -1,10 +1,10 @@
 //! A temporary world of folders, and tool contexts in it.
 
-use std::path::PathBuf;
+use std::ops::Deref;
 use std::process::{Command as Process, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::sync::{Arc, Mutex, mpsc};
+use std::time::Duration;
 
 use prowess_catalog::Precedence;
 use prowess_policy::{
@@ -12,7 +12,7 @@ use prowess_policy::{
     Profile, RuleSource,
 };
 use prowess_registry::{FileOptions, FileSource, Place, Registry};
-use prowess_test::ManualClock;
+use prowess_test::{ManualClock, PATIENCE};
 use prowess_tools::{
     Loaded, ToolAnswer, ToolContext, ToolError, ToolPaths, ToolSelection, Toolset,
 };
@@ -22,54 +22,31 @@ use prowess_traits::{
 };
 use serde_json::Value;
 
-/// A temporary folder with a repository and a home folder.
-pub(crate) struct World {
-    folder: tempfile::TempDir,
+/// A project and a home, with tool contexts.
+pub(crate) struct World(prowess_test::World);
+
+impl Deref for World {
+    type Target = prowess_test::World;
+
+    fn deref(&self) -> &Self::Target {
+        &self.0
+    }
 }
 
 impl World {
     pub(crate) fn new() -> Self {
-        let world = Self {
-            folder: tempfile::tempdir().unwrap(),
-        };
-        std::fs::create_dir_all(world.path("repo/.git")).unwrap();
-        std::fs::create_dir_all(world.path("home")).unwrap();
-        world
-    }
-
-    pub(crate) fn path(&self, path: &str) -> PathBuf {
-        self.folder.path().join(path)
-    }
-
-    pub(crate) fn file(&self, path: &str, content: impl AsRef<[u8]>) -> &Self {
-        let path = self.path(path);
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(&path, content).unwrap();
-        self
-    }
-
-    /// Writes a skill of the user.
-    pub(crate) fn skill(&self, name: &str, more: &str, body: &str) -> &Self {
-        let text = format!("---\nname: {name}\ndescription: what {name} does\n{more}---\n{body}\n");
-        self.file(&format!("home/.agents/skills/{name}/SKILL.md"), text)
-    }
-
-    /// Writes a file of a skill of the user.
-    pub(crate) fn resource(&self, path: &str, content: impl AsRef<[u8]>) -> &Self {
-        self.file(&format!("home/.agents/skills/{path}"), content)
+        Self(prowess_test::World::new())
     }
 
     pub(crate) fn folder_of(&self, skill: &str) -> String {
-        self.path(&format!("home/.agents/skills/{skill}"))
-            .display()
-            .to_string()
+        self.text(format!("~/.agents/skills/{skill}"))
     }
 
     pub(crate) fn context(&self) -> ToolContext {
         let registry = Registry::new(Precedence::default());
         let place = Place {
-            current: self.path("repo"),
-            home: Some(self.path("home")),
+            current: self.path(""),
+            home: Some(self.path("~")),
             ..Place::default()
         };
         registry.add_files(FileSource::new(place, FileOptions::default()));
@@ -77,8 +54,8 @@ impl World {
         let mut context =
             ToolContext::new(Arc::new(registry), Arc::new(ManualClock::at(1_000_000_000)));
         context.settings.paths = ToolPaths {
-            workspace: self.path("repo"),
-            home: self.path("home"),
+            workspace: self.path(""),
+            home: self.path("~"),
             ..ToolPaths::default()
         };
         context.settings.closing = None;
@@ -194,8 +171,7 @@ impl CommandRunner for Really {
         let failed = |error: std::io::Error| CommandError {
             message: error.to_string(),
         };
-        let start = Instant::now();
-        let mut child = Process::new(&words[0])
+        let child = Process::new(&words[0])
             .args(&words[1..])
             .current_dir(&profile.cwd)
             .stdin(Stdio::null())
@@ -203,18 +179,18 @@ impl CommandRunner for Really {
             .stderr(Stdio::piped())
             .spawn()
             .map_err(failed)?;
-        let mut stopped = None;
-        if profile.limits.deadline_ms < 10_000 {
-            while child.try_wait().map_err(failed)?.is_none() {
-                if start.elapsed() > Duration::from_millis(profile.limits.deadline_ms) {
-                    child.kill().map_err(failed)?;
-                    stopped = Some("deadline");
-                    break;
-                }
-                std::thread::sleep(Duration::from_millis(5));
-            }
-        }
-        let output = child.wait_with_output().map_err(failed)?;
+        let id = child.id().to_string();
+        let (sender, ended) = mpsc::channel();
+        std::thread::spawn(move || sender.send(child.wait_with_output()));
+        let deadline = Duration::from_millis(profile.limits.deadline_ms);
+        let (output, stopped) = if let Ok(output) = ended.recv_timeout(deadline) {
+            (output, None)
+        } else {
+            let kill = Process::new("kill").args(["-9", &id]).status();
+            kill.map_err(failed)?;
+            (ended.recv_timeout(PATIENCE).unwrap(), Some("deadline"))
+        };
+        let output = output.map_err(failed)?;
         let stream = |bytes: Vec<u8>| CommandOutput {
             bytes: bytes.len() as u64,
             text: String::from_utf8_lossy(&bytes).into_owned(),

@@ -17,7 +17,10 @@ use super::session_task::Work;
 use super::state::{Message, Report};
 use super::{ChatStart, serve};
 
-/// Never finishes a reply.
+/// Longer than any step takes.
+const PATIENCE: Duration = Duration::from_mins(1);
+
+/// Begins a reply with three pieces, and never finishes it.
 #[derive(Debug, Default)]
 struct Endless(EchoModel);
 
@@ -32,10 +35,10 @@ impl Model for Endless {
         deltas: OnDelta<'a>,
     ) -> BoxFuture<'a, Result<Reply, ModelError>> {
         Box::pin(async move {
-            loop {
+            for _ in 0..3 {
                 deltas(Delta::Text("on and ".to_owned()));
-                tokio::time::sleep(Duration::from_millis(5)).await;
             }
+            std::future::pending().await
         })
     }
 }
@@ -62,7 +65,7 @@ fn read(
 ) -> std::thread::JoinHandle<(Receiver<Incoming>, Vec<Incoming>)> {
     std::thread::spawn(move || {
         let mut all = Vec::new();
-        while let Ok(incoming) = receiver.recv_timeout(Duration::from_secs(20)) {
+        while let Ok(incoming) = receiver.recv_timeout(PATIENCE) {
             let over = until(&incoming);
             all.push(incoming);
             if over {
@@ -71,6 +74,11 @@ fn read(
         }
         (receiver, all)
     })
+}
+
+/// Awaits a step, which must not take longer than [`PATIENCE`].
+async fn within<T>(step: impl Future<Output = T>) -> T {
+    tokio::time::timeout(PATIENCE, step).await.unwrap()
 }
 
 fn done(times: usize) -> impl FnMut(&Incoming) -> bool {
@@ -111,7 +119,7 @@ async fn orders_are_executed_and_a_new_session_starts() {
         Mutex::new(CancellationToken::new()),
         CancellationToken::new(),
     );
-    let end = serve(link.sender(), wanted, work, &current, &left).await;
+    let end = within(serve(link.sender(), wanted, work, &current, &left)).await;
     assert_ne!(end.session, first);
     let (receiver, all) = reader.join().unwrap();
     drop(receiver);
@@ -178,7 +186,7 @@ async fn quitting_stops_the_turn() {
         }
         pieces == 3
     });
-    let end = serve(link.sender(), wanted, work, &current, &left).await;
+    let end = within(serve(link.sender(), wanted, work, &current, &left)).await;
     drop(reader.join().unwrap());
     let events = store.events(&end.session).unwrap();
     let last = &events.last().unwrap().event;
@@ -218,7 +226,7 @@ async fn question_is_answered_or_dropped() {
     let reader = std::thread::spawn(move || {
         let mut asked = Vec::new();
         let mut over = done(2);
-        while let Ok(incoming) = receiver.recv_timeout(Duration::from_secs(20)) {
+        while let Ok(incoming) = receiver.recv_timeout(PATIENCE) {
             if over(&incoming) {
                 break;
             }
@@ -236,14 +244,15 @@ async fn question_is_answered_or_dropped() {
         Mutex::new(CancellationToken::new()),
         CancellationToken::new(),
     );
-    serve(link.sender(), wanted, work, &current, &left).await;
+    within(serve(link.sender(), wanted, work, &current, &left)).await;
     assert_eq!(reader.join().unwrap().len(), 2);
     assert!(folder.path().join("a.txt").exists() && !folder.path().join("b.txt").exists());
 }
 
-/// Starts a background skill, replies, and replies again when it finishes.
-#[derive(Debug, Default)]
-struct Patient(EchoModel);
+/// Starts a background skill, replies, and replies again when it finishes. The skill finishes when
+/// the token is cancelled.
+#[derive(Debug)]
+struct Patient(EchoModel, CancellationToken);
 
 impl Model for Patient {
     fn about(&self) -> &ModelInfo {
@@ -258,7 +267,7 @@ impl Model for Patient {
         Box::pin(async move {
             let said = format!("{:?}", request.messages);
             if said.contains("DIG DEEP") && !said.contains("go on") {
-                tokio::time::sleep(Duration::from_millis(300)).await;
+                self.1.cancelled().await;
                 return Ok(Reply::text("gold"));
             }
             if said.contains("gold") {
@@ -290,7 +299,9 @@ async fn background_skill_continues_the_turn() {
     .unwrap();
     let (link, inbox) = Bridge::new();
     link.set_live(true);
-    let runtime = runtime(&link, folder.path(), Arc::new(Patient::default()));
+    let finish = CancellationToken::new();
+    let model = Patient(EchoModel::default(), finish.clone());
+    let runtime = runtime(&link, folder.path(), Arc::new(model));
     let work = Work::begin(runtime, ChatStart::New { title: "t".into() })
         .await
         .unwrap();
@@ -306,13 +317,18 @@ async fn background_skill_continues_the_turn() {
     let leave = left.clone();
     let mut over = done(3);
     let reader = read(inbox.take().unwrap(), move |incoming| {
+        if let Incoming::Message(Message::Report(Report::Facts(facts))) = incoming
+            && facts.background == 1
+        {
+            finish.cancel();
+        }
         let is_over = over(incoming);
         if is_over {
             leave.cancel();
         }
         is_over
     });
-    serve(link.sender(), wanted, work, &current, &left).await;
+    within(serve(link.sender(), wanted, work, &current, &left)).await;
     let (_, all) = reader.join().unwrap();
     let mut seen = Vec::new();
     for incoming in &all {
