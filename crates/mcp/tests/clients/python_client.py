@@ -12,6 +12,7 @@ import re
 import subprocess
 import sys
 import warnings
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import httpx2
@@ -201,6 +202,22 @@ async def check_questions(client: Client, folder: pathlib.Path, questions: list[
         assert ran.is_error and not mark.exists(), ran
 
 
+@contextlib.asynccontextmanager
+async def edited_until_heard(edit: Callable[[], None]) -> AsyncIterator[None]:
+    """Repeats an edit: the server may not be watching yet when the first one is made."""
+
+    async def repeat() -> None:
+        while True:
+            edit()
+            await asyncio.sleep(0.5)
+
+    task = asyncio.create_task(repeat())
+    try:
+        yield
+    finally:
+        task.cancel()
+
+
 async def check_news(client: Client, folder: pathlib.Path, heard: asyncio.Queue, modern: bool) -> None:
     def edit() -> None:
         deploy = folder / "deploy/SKILL.md"
@@ -208,16 +225,15 @@ async def check_news(client: Client, folder: pathlib.Path, heard: asyncio.Queue,
 
     if not modern:
         await client.subscribe_resource("skill://deploy/SKILL.md")
-        await asyncio.sleep(1.0)
-        edit()
         wanted = {
             "notifications/resources/list_changed",
             "notifications/prompts/list_changed",
             "notifications/resources/updated",
         }
-        while wanted:
-            message = await asyncio.wait_for(heard.get(), 20)
-            wanted.discard(getattr(message, "method", None))
+        async with asyncio.timeout(20), edited_until_heard(edit):
+            while wanted:
+                message = await heard.get()
+                wanted.discard(getattr(message, "method", None))
         return
     listening = client.listen(
         prompts_list_changed=True,
@@ -225,10 +241,8 @@ async def check_news(client: Client, folder: pathlib.Path, heard: asyncio.Queue,
         resource_subscriptions=["skill://deploy/SKILL.md"],
     )
     async with listening as events:
-        await asyncio.sleep(1.0)
-        edit()
         wanted = {"PromptsListChanged", "ResourcesListChanged", "ResourceUpdated"}
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(20), edited_until_heard(edit):
             async for event in events:
                 wanted.discard(type(event).__name__)
                 if not wanted:
