@@ -231,7 +231,14 @@ impl Setup {
         key_command::with_commands(Arc::clone(&self.variables), &self.config.keys)
     }
 
-    /// Returns the context of tools, without an approver.
+    /// Applies the flags that give permissions.
+    pub(crate) fn permit(&mut self, approve: &[String], edits: bool) -> Result<(), Failure> {
+        self.settings.approvals = permissions::approvals(approve)?;
+        self.settings.edits = edits;
+        Ok(())
+    }
+
+    /// Returns the context of tools, which prompts on the terminal.
     pub(crate) fn context(&self) -> ToolContext {
         self.paths
             .context(&self.config, self.services.clone(), self.settings.clone())
@@ -254,11 +261,10 @@ impl Setup {
         watchers: Vec<Arc<dyn Watcher>>,
         change: impl FnOnce(&mut Settings),
     ) -> Result<Runtime, Failure> {
-        let approvals = permissions::approvals(&args.approve)?;
+        self.permit(&args.approve, args.edits)?;
         let configured = self.config.effort.as_deref().and_then(Effort::parse);
         self.settings.effort = args.effort()?.or(configured);
         self.settings.index = self.config.budget(None, Some(window(&model)));
-        self.settings.edits = args.edits;
         change(&mut self.settings);
         let fetcher: Arc<dyn prowess::traits::Fetcher> =
             Arc::new(WebFetcher::new(AGENT).map_err(|error| {
@@ -275,7 +281,6 @@ impl Setup {
         self.services.approver = approver;
         self.services.watchers = watchers;
         Runtime::builder()
-            .approvals(approvals)
             .paths(self.paths)
             .config(self.config)
             .services(self.services)

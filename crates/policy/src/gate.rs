@@ -63,6 +63,8 @@ pub struct Gate {
     pub rules: PermissionRules,
     /// The mode, for requests that no rule matches.
     pub mode: PermissionMode,
+    /// Deny rules of the loaded skills: their `disallowed-tools`.
+    pub restrictions: PermissionRules,
     /// Allow rules from `--approve`: approval given in advance. They also answer the prompts that
     /// ask rules require.
     pub approvals: PermissionRules,
@@ -258,7 +260,7 @@ impl Gate {
 
     /// Returns the sets of rules that apply to an actor, the gate's own first.
     fn sets<'a>(&'a self, actor: &'a Actor<'_>) -> impl Iterator<Item = &'a PermissionRules> {
-        [&self.rules, &self.approvals]
+        [&self.rules, &self.restrictions, &self.approvals]
             .into_iter()
             .chain(actor.skill.as_ref().map(|skill| skill.tools))
     }

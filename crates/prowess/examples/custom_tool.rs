@@ -38,6 +38,10 @@ impl Tool for Tickets {
         json!({ "type": "string" })
     }
 
+    fn is_read_only(&self, _context: &ToolContext) -> bool {
+        true
+    }
+
     fn answer(
         &self,
         _context: &ToolContext,

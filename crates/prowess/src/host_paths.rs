@@ -88,10 +88,12 @@ impl HostPaths {
     ) -> ToolContext {
         self.apply(config, &mut settings);
         services.trust = self.trust();
+        let mut gate = self.gate(config);
+        gate.approvals = settings.approvals.clone();
         ToolContext {
             services,
             settings,
-            gate: Mutex::new(self.gate(config)),
+            gate: Mutex::new(gate),
             acting: None,
         }
     }

@@ -214,7 +214,6 @@ pub struct RuntimeBuilder {
     paths: HostPaths,
     registry: Option<Registry>,
     config: Config,
-    approvals: PermissionRules,
     services: Services,
     settings: Settings,
 }
@@ -227,7 +226,6 @@ impl Default for RuntimeBuilder {
             paths: HostPaths::default(),
             registry: None,
             config: Config::default(),
-            approvals: PermissionRules::default(),
             services,
             settings: Settings::default(),
         }
@@ -315,7 +313,7 @@ impl RuntimeBuilder {
     /// prompts that ask rules require; deny rules still apply.
     #[must_use]
     pub fn approvals(mut self, rules: PermissionRules) -> Self {
-        self.approvals = rules;
+        self.settings.approvals = rules;
         self
     }
 
@@ -401,7 +399,6 @@ impl RuntimeBuilder {
         let context = self
             .paths
             .context(&self.config, self.services, self.settings);
-        context.gate().approvals = self.approvals;
         let engine = Engine::new(context)?;
         Ok(Runtime { engine })
     }

@@ -56,13 +56,13 @@ impl Session {
     }
 }
 
-/// Adds the restrictions of trusted skills to the rules of a context.
+/// Adds the restrictions of skills to the rules of a context.
 pub(crate) fn restrict<'s>(
     context: &ToolContext,
     skills: impl IntoIterator<Item = &'s Arc<SkillSnapshot>>,
 ) {
     let mut gate = context.gate();
-    for skill in skills.into_iter().filter(|skill| skill.is_trusted()) {
+    for skill in skills {
         gate.rules.restrict(&skill.trust.tools);
     }
 }

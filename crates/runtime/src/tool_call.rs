@@ -48,8 +48,8 @@ struct FinishedCall {
 
 /// The decision of the hooks before a call.
 enum BeforeCall {
-    /// The call is made with this input, and `context` is added to its result.
-    Proceed { input: Value, context: Vec<Said> },
+    /// The call is made with this input, and the messages are added to its result.
+    Proceed { input: Value, messages: Vec<Said> },
     /// The call is not made.
     Refuse(String),
     /// The call is not made, and the run ends.
@@ -80,26 +80,54 @@ impl Session {
             trace::failed(span, trace::REFUSED);
             return self.answered(ToolResult::error(&call, text)).await;
         }
-        let skill = self.resolve(&call).await?;
-        if let Some((skill, snapshot)) = skill.as_ref().and_then(forked) {
-            trace::skill(span, &snapshot.name, Some(snapshot.digest()));
-            return self.fork(&call, skill, &snapshot, cancel, span).await;
+        let mut skill = self.resolve(&call).await?;
+        // A hook may change the skill that a call loads. Everything after this uses the final input.
+        let (call, before) = if self.has_hooks() && arguments_field(&call.name).is_some() {
+            // No hook runs for a skill whose agent does not exist.
+            let agents = skill
+                .as_ref()
+                .and_then(forked)
+                .map(|it| self.agents_of(&it));
+            if let Some(Err(why)) = agents {
+                trace::failed(span, trace::REFUSED);
+                return self.answered(ToolResult::error(&call, why)).await;
+            }
+            self.started(&call, false).await?;
+            match self.hooks_before(&call).await? {
+                BeforeCall::Proceed { input, messages } => {
+                    let changed = input != call.input;
+                    let call = ToolCall { input, ..call };
+                    if changed {
+                        skill = self.resolve(&call).await?;
+                    }
+                    (call, Some(messages))
+                }
+                BeforeCall::Refuse(text) => {
+                    return self.answered(ToolResult::error(&call, text)).await;
+                }
+                BeforeCall::Stop(why) => {
+                    self.answered(ToolResult::error(&call, why.clone())).await?;
+                    self.end(Ending::Declined { why }).await?;
+                    return Ok(());
+                }
+            }
+        } else {
+            (call, None)
+        };
+        if let Some(skill) = skill.as_ref().filter(|skill| forked(skill).is_some()) {
+            return self.fork(&call, skill, before, cancel, span).await;
         }
-        let read_only = !self.has_hooks()
-            && self
-                .tools
-                .tools(&self.context)
-                .find(|tool| *tool.name() == *call.name)
-                .is_some_and(|tool| tool.is_read_only(&self.context));
-        self.journal
-            .write(Event::CallStarted {
-                call: call.id.clone(),
-                read_only,
-                child: None,
-            })
-            .await?;
+        if before.is_none() {
+            let read_only = !self.has_hooks()
+                && self
+                    .tools
+                    .tools(&self.context)
+                    .find(|tool| *tool.name() == *call.name)
+                    .is_some_and(|tool| tool.is_read_only(&self.context));
+            self.started(&call, read_only).await?;
+        }
         let began = Instant::now();
-        let Some(called) = self.work(&call, skill, cancel).await? else {
+        let Some(called) = self.work(&call, skill, before, cancel).await? else {
             // The tool did not stop when it was cancelled. Its effect is unknown, so the call stays
             // open in the record.
             trace::failed(span, trace::CANCELLED);
@@ -107,6 +135,16 @@ impl Session {
         };
         let milliseconds = milliseconds_since(began);
         self.ended(&call, called, milliseconds, span).await
+    }
+
+    /// Records that a call starts to have effects.
+    async fn started(&mut self, call: &ToolCall, read_only: bool) -> Result<(), RuntimeError> {
+        let started = Event::CallStarted {
+            call: call.id.clone(),
+            read_only,
+            child: None,
+        };
+        self.journal.write(started).await
     }
 
     /// Returns a message if a call is answered without being run.
@@ -148,11 +186,13 @@ impl Session {
         self.journal.write_all(events).await
     }
 
-    /// Runs the call on a blocking thread. Returns `None` if it did not stop when cancelled.
+    /// Runs the call on a blocking thread. `before` has the messages of the hooks before the call,
+    /// if they ran already. Returns `None` if the call did not stop when cancelled.
     async fn work(
         &mut self,
         call: &ToolCall,
         skill: Option<SkillHandle>,
+        before: Option<Vec<Said>>,
         cancel: &CancellationToken,
     ) -> Result<Option<FinishedCall>, RuntimeError> {
         // A tool that only a skill can provide is unknown until such a skill is loaded.
@@ -170,7 +210,7 @@ impl Session {
             loaded.set_resolved(skill);
         }
         let call = call.clone();
-        let work = move || work(&context, &tools, &skills, loaded, hooks, &call);
+        let work = move || work(&context, &tools, &skills, loaded, hooks, &call, before);
         let mut work = tokio::spawn(blocking(work).in_current_span());
         let ended = tokio::select! {
             biased;
@@ -337,7 +377,7 @@ impl Session {
         .await
     }
 
-    /// Runs the hooks of loaded skills before a call that no tool answers.
+    /// Runs the hooks of loaded skills before a call that loads a skill.
     async fn hooks_before(&mut self, call: &ToolCall) -> Result<BeforeCall, RuntimeError> {
         let asked = call.clone();
         let outcome = self
@@ -349,7 +389,7 @@ impl Session {
         let Some(outcome) = outcome else {
             return Ok(BeforeCall::Proceed {
                 input: call.input.clone(),
-                context: Vec::new(),
+                messages: Vec::new(),
             });
         };
         if let Some(said) = &outcome.stop {
@@ -359,7 +399,7 @@ impl Session {
         blocking(move || match hook_verdict(&context, &asked, &outcome) {
             Ok(()) => BeforeCall::Proceed {
                 input: outcome.updated_input.unwrap_or(asked.input),
-                context: outcome.context,
+                messages: outcome.context,
             },
             Err(refusal) => BeforeCall::Refuse(refusal.to_string()),
         })
@@ -371,13 +411,12 @@ impl Session {
     async fn hooks_after(
         &mut self,
         call: &ToolCall,
-        input: Value,
         result: &mut ToolResult,
     ) -> Result<Option<String>, RuntimeError> {
         let (asked, response) = (call.clone(), Value::String(result.text.clone()));
         let outcome = self
             .run_hooks(move |run| {
-                let tool = hook_call(&asked, rule_names(&asked.name), &input);
+                let tool = hook_call(&asked, rule_names(&asked.name), &asked.input);
                 run(&HookEvent::PostToolUse {
                     tool,
                     response: &response,
@@ -391,68 +430,38 @@ impl Session {
         Ok(outcome.stop.as_ref().map(stop_message))
     }
 
-    /// Runs a skill in a separate conversation and records its result.
+    /// Runs a skill in a separate conversation and records its result. `before` has the messages
+    /// of the hooks before the call, if they ran already.
     async fn fork(
         &mut self,
         call: &ToolCall,
         skill: &SkillHandle,
-        snapshot: &Arc<SkillSnapshot>,
+        before: Option<Vec<Said>>,
         cancel: &CancellationToken,
         span: &Span,
     ) -> Result<(), RuntimeError> {
         // The permission rules and the schema of the tool apply here as well.
         let (tools, context) = (Arc::clone(&self.tools), Arc::clone(&self.context));
         let (asked, resolved) = (call.clone(), Some(skill.clone()));
-        let admitted = blocking(move || {
-            let admitted = tools.admit(&context, &asked.name, &asked.input, resolved);
-            admitted.map(|_| ())
-        })
-        .await?;
-        let above = self
-            .journal
-            .run
-            .started()
-            .map_or(&[][..], |started| &started.agents);
-        let known = self.engine.agents_of(snapshot, above);
-        let refused = admitted.err().map(|error| error.to_string());
-        if let Some(why) = refused.or_else(|| known.err().map(|error| error.to_string())) {
-            trace::failed(span, trace::REFUSED);
-            return self.answered(ToolResult::error(call, why)).await;
-        }
-        self.journal
-            .write(Event::CallStarted {
-                call: call.id.clone(),
-                read_only: false,
-                child: None,
-            })
-            .await?;
-        let began = Instant::now();
-        let (input, said) = match self.hooks_before(call).await? {
-            BeforeCall::Proceed { input, context } => (input, context),
-            BeforeCall::Refuse(text) => return self.answered(ToolResult::error(call, text)).await,
-            BeforeCall::Stop(why) => {
-                self.answered(ToolResult::error(call, why.clone())).await?;
-                self.end(Ending::Declined { why }).await?;
-                return Ok(());
+        let admitted =
+            blocking(move || tools.admit(&context, &asked.name, &asked.input, resolved)).await?;
+        let admitted = match admitted {
+            Ok(skill) => self.forkable(skill),
+            Err(error) => Err(error.to_string()),
+        };
+        let (skill, snapshot) = match admitted {
+            Ok(admitted) => admitted,
+            Err(why) => {
+                trace::failed(span, trace::REFUSED);
+                return self.answered(ToolResult::error(call, why)).await;
             }
         };
-        if input != call.input {
-            // A hook changed the arguments, so the rules apply to the new ones.
-            let (tools, context) = (Arc::clone(&self.tools), Arc::clone(&self.context));
-            let (name, changed) = (call.name.clone(), input.clone());
-            let resolved = Some(skill.clone());
-            let admitted = blocking(move || {
-                let admitted = tools.admit(&context, &name, &changed, resolved);
-                admitted.map(|_| ())
-            });
-            if let Err(error) = admitted.await? {
-                trace::failed(span, trace::REFUSED);
-                return self
-                    .answered(ToolResult::error(call, error.to_string()))
-                    .await;
-            }
+        trace::skill(span, &snapshot.name, Some(snapshot.digest()));
+        if before.is_none() {
+            self.started(call, false).await?;
         }
-        let arguments = arguments_field(&call.name).and_then(|field| input.get(field));
+        let began = Instant::now();
+        let arguments = arguments_field(&call.name).and_then(|field| call.input.get(field));
         let sub = SubRun {
             arguments: arguments
                 .cloned()
@@ -463,7 +472,7 @@ impl Session {
                 depth: self.journal.depth + 1,
             }),
             who: Audience::Model,
-            ..self.child_run(skill.clone())
+            ..self.child_run(skill)
         };
         let background_allowed = self.engine.settings().background
             && self.journal.depth == 0
@@ -491,8 +500,8 @@ impl Session {
                 Err(error) => (ToolResult::error(call, error.to_string()), None),
             }
         };
-        append_hook_messages(&mut result, &said);
-        let stop = self.hooks_after(call, input, &mut result).await?;
+        append_hook_messages(&mut result, before.iter().flatten());
+        let stop = self.hooks_after(call, &mut result).await?;
         if result.is_error {
             trace::failed(span, trace::TOOL_ERROR);
         }
@@ -512,6 +521,21 @@ impl Session {
         Ok(())
     }
 
+    /// Returns an admitted skill with its snapshot, or the reason why it cannot run.
+    fn forkable(&self, skill: SkillHandle) -> Result<(SkillHandle, Arc<SkillSnapshot>), String> {
+        let snapshot = forked(&skill).ok_or("The skill changed during the call.")?;
+        self.agents_of(&snapshot)?;
+        Ok((skill, snapshot))
+    }
+
+    /// Checks the agent that a skill runs as. Returns the reason if it cannot.
+    fn agents_of(&self, snapshot: &SkillSnapshot) -> Result<(), String> {
+        let started = self.journal.run.started();
+        let above = started.map_or(&[][..], |started| &started.agents);
+        let known = self.engine.agents_of(snapshot, above);
+        known.map(|_| ()).map_err(|error| error.to_string())
+    }
+
     /// Answers calls that are still open when the user asks for something else.
     pub(crate) async fn close_calls(&mut self, why: &str) -> Result<(), RuntimeError> {
         for open in self.journal.run.open_calls() {
@@ -527,13 +551,13 @@ impl Session {
     }
 }
 
-/// Returns the skill and its snapshot if it runs in a separate conversation.
-fn forked(skill: &SkillHandle) -> Option<(&SkillHandle, Arc<SkillSnapshot>)> {
+/// Returns the snapshot of a skill that runs in a separate conversation.
+fn forked(skill: &SkillHandle) -> Option<Arc<SkillSnapshot>> {
     let snapshot = skill.snapshot().filter(|_| !skill.is_served())?;
-    snapshot.effects.forked.then_some((skill, snapshot))
+    snapshot.effects.forked.then_some(snapshot)
 }
 
-/// Runs the hooks before a call, the tool, and the hooks after it. Blocks.
+/// Runs the hooks before a call unless they ran already, the tool, and the hooks after it. Blocks.
 fn work(
     context: &ToolContext,
     tools: &Toolset,
@@ -541,16 +565,25 @@ fn work(
     mut loaded: Loaded,
     mut hooks: HookState,
     call: &ToolCall,
+    before: Option<Vec<Said>>,
 ) -> FinishedCall {
     let active: Vec<_> = skills
         .iter()
         .map(|skill| (&skill.effects.hooks, &skill.trust))
         .collect();
     let also = rule_names(&call.name);
-    let before = HookEvent::PreToolUse {
-        tool: hook_call(call, also, &call.input),
+    let before = match before {
+        Some(context) => HookOutcome {
+            context,
+            ..HookOutcome::default()
+        },
+        None => {
+            let event = HookEvent::PreToolUse {
+                tool: hook_call(call, also, &call.input),
+            };
+            run_hooks(context, &active, &event, &mut hooks)
+        }
     };
-    let before = run_hooks(context, &active, &before, &mut hooks);
     let mut messages: Vec<String> = Vec::new();
     let mut say = |outcome: &HookOutcome| {
         let said = outcome.messages.iter().chain(&outcome.stop);

@@ -11,7 +11,7 @@ use super::document::{SearchDocument, SearchPart, SearchPartBuilder};
 use super::fuzzy_names::{NameWords, name_length};
 use super::score::{SearchWeights, Statistics};
 use super::segment::{LENGTHS, Segment, merge, small};
-use super::{SearchHit, SearchMode, SearchQuery, score, substring};
+use super::{SearchHit, SearchMode, SearchQuery, filter, score, substring};
 use prowess_catalog::{Skill, SkillId};
 
 /// Segments are not merged below this number of changes.
@@ -309,7 +309,7 @@ impl SearchIndex {
             SearchMode::Ranked if query.text.trim().is_empty() => {
                 let mut skills: Vec<_> = self
                     .skills()
-                    .filter(|skill| substring::admits(query, skill))
+                    .filter(|skill| filter::admits(query, skill))
                     .collect();
                 skills.sort_by(|one, other| score::by_name(one, other));
                 substring::search(skills, query)

@@ -1,7 +1,7 @@
 //! Full-text search over skills.
 //!
 //! [`SearchIndex`] ranks skills by words in fields (BM25F); `substring` searches for a substring,
-//! as Agentick does. `tokens` splits text into words, `document` tokenises documents, `segment`
+//! as Agentick does. `filter` applies to both. `tokens` splits text into words, `document` tokenises documents, `segment`
 //! stores them compactly, `index` combines segments, `query_terms` parses a query, `score` ranks,
 //! and `fuzzy_names` matches misspelt names. `docs/concepts/search.md` explains how the weights were
 //! chosen.
@@ -10,6 +10,7 @@
 
 mod cache_format;
 mod document;
+mod filter;
 mod fuzzy_names;
 mod index;
 mod query_terms;

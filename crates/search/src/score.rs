@@ -9,7 +9,7 @@ use std::sync::Arc;
 use super::index::IndexView;
 use super::query_terms::{QueryTerm, plan};
 use super::segment::{BODY, Counts, FIELDS, LENGTHS, Lengths, NAME, WHOLE};
-use super::{MatchForm, MatchReason, SearchField, SearchHit, SearchQuery, substring};
+use super::{MatchForm, MatchReason, SearchField, SearchHit, SearchQuery, filter};
 use prowess_catalog::Skill;
 
 /// Maximum number of hits with an explanation.
@@ -196,7 +196,7 @@ pub(super) fn search(
         let Some(skill) = view.skill(document) else {
             continue;
         };
-        if substring::admits(query, skill) {
+        if filter::admits(query, skill) {
             let cover = cover(points.named[document as usize], view.name_length(document));
             found.push((score * (1.0 + weights.name_cover * cover), document, skill));
         }

@@ -1,5 +1,6 @@
 //! Substring search without ranking, as in Agentick.
 
+use super::filter::admits;
 use super::{SearchHit, SearchQuery};
 use prowess_catalog::Skill;
 use std::sync::Arc;
@@ -7,7 +8,7 @@ use std::sync::Arc;
 /// Returns the skills that contain the text, in the order given.
 ///
 /// The text is trimmed and lower-cased, and searched for in name, description, `when_to_use` and
-/// the metadata values. Applies the filters of [`admits`], and stops at the limit (0 for none).
+/// the metadata values. Applies the filters of the query, and stops at the limit (0 for none).
 pub fn search<'a>(
     skills: impl IntoIterator<Item = &'a Arc<Skill>>,
     query: &SearchQuery<'_>,
@@ -28,20 +29,6 @@ pub fn search<'a>(
             explanation: Vec::new(),
         })
         .collect()
-}
-
-/// Returns `true` if a skill passes the filters of a query: its scope and every metadata pair.
-pub fn admits(query: &SearchQuery<'_>, skill: &Skill) -> bool {
-    let has = |(key, value): &(&str, &str)| {
-        skill
-            .metadata
-            .iter()
-            .any(|(own, content)| **own == **key && **content == **value)
-    };
-    query
-        .scope
-        .is_none_or(|scope| skill.id.origin.scope == scope)
-        && query.metadata.iter().all(has)
 }
 
 fn contains(skill: &Skill, wanted: &str) -> bool {

@@ -7,12 +7,15 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use prowess_policy::{Actor, ApprovalAnswer, Approved, Command, Decision, GateAction, Verdict};
+use prowess_policy::{
+    Actor, ApprovalAnswer, Approved, Command, Decision, GateAction, PermissionRules, Verdict,
+};
 use prowess_traits::ApprovalRequest;
 use prowess_trust::{SkillRole, SkillTrust};
 
 use crate::context::ToolContext;
 use crate::loaded::Loaded;
+use crate::names::SUBMIT;
 use crate::skill_access;
 use crate::snapshot::{SkillHandle, SkillSnapshot};
 use crate::tool::ToolError;
@@ -89,6 +92,20 @@ impl ToolContext {
             }
             None => self.approve_in(folder, text, &Actor::default()),
         }
+    }
+
+    /// Applies the `disallowed-tools` of the loaded skills until they are unloaded. A restriction
+    /// needs no trust, and an edit of the skill's files does not lift it; what a skill grants does
+    /// need both.
+    pub(crate) fn apply_restrictions(&self, tool: &str, loaded: &Loaded) {
+        let mut restrictions = PermissionRules::default();
+        // `submit` belongs to the caller of a run; a skill cannot remove it.
+        if tool != SUBMIT {
+            for skill in loaded.snapshots().filter(|skill| !skill.is_served()) {
+                restrictions.restrict(&skill.trust.tools);
+            }
+        }
+        self.gate().restrictions = restrictions;
     }
 
     /// Looks up the loaded skills once, for several decisions about one call.

@@ -9,7 +9,7 @@ use prowess_catalog::{SkillGrant, Visibility, index};
 use prowess_policy::profile::{Setting, Strength};
 use prowess_policy::{
     Actor, ApprovalAnswer, Approved, BoundScript, Command, Decision, Gate, GateAction, GateOutcome,
-    Profile,
+    PermissionRules, Profile,
 };
 use prowess_registry::Registry;
 use prowess_render::Compat;
@@ -139,6 +139,9 @@ pub struct Settings {
     pub network: bool,
     /// `true` if commands may write to the project.
     pub edits: bool,
+    /// Allow rules that approve requests in advance, like `--approve`. They also answer the prompts
+    /// that ask rules require; deny rules still apply.
+    pub approvals: PermissionRules,
     /// The text after every loaded skill, if any.
     pub closing: Option<String>,
     /// Timeout of a command in milliseconds.
@@ -184,6 +187,7 @@ impl Default for Settings {
             strength: Strength::default(),
             network: false,
             edits: false,
+            approvals: PermissionRules::default(),
             closing: Some(CLOSING.to_owned()),
             deadline_ms: 30_000,
             instructions: None,

@@ -28,10 +28,9 @@ pub trait Tool: Send + Sync + Debug {
     /// Returns the JSON Schema of [`ToolAnswer::value`].
     fn output_schema(&self) -> Value;
 
-    /// Returns `true` if the tool changes nothing outside the conversation.
-    fn is_read_only(&self, _context: &ToolContext) -> bool {
-        true
-    }
+    /// Returns `true` if the tool changes nothing outside the conversation. Such tools are offered
+    /// to agents that only read, and are repeated after a crash.
+    fn is_read_only(&self, context: &ToolContext) -> bool;
 
     /// Returns `true` if the tool may make changes that cannot be undone.
     fn is_destructive(&self, context: &ToolContext) -> bool {

@@ -189,6 +189,7 @@ impl Toolset {
         };
         // Validate the input before any prompt.
         offer.check(input)?;
+        context.apply_restrictions(wanted, loaded);
         permit_tool(context, wanted, input)?;
         tool::answer(&*offer.tool, context, loaded, input)
     }

@@ -122,7 +122,7 @@ fn case_107_configured_winner_shadows_the_other() {
         assert_eq!(&*second.skill.id.origin.root, loser);
         assert_eq!(catalog.winner_over(second), Some(first));
         assert_eq!(catalog.listed().len(), 1);
-        // The one change event names both locations.
+        // The shadowed skill names the location of the winner.
         let news = changes(&Catalog::default(), &catalog);
         let by = first.skill.location.clone();
         let told: Vec<(&SkillId, &ChangeKind)> = news

@@ -75,10 +75,9 @@ pub(crate) fn run(
     let snapshot = permissions::read(&entry, &library, environment)?;
     let runner = environment.runner(&library.config);
     let mut setup = Setup::new(library, None, environment)?;
-    setup.settings.edits = args.write;
+    setup.permit(&args.approve, args.write)?;
     setup.settings.network = args.network;
     let context = setup.context();
-    context.gate().approvals = permissions::approvals(&args.approve)?;
     let profile = profile(args, &context, &snapshot.trust, environment)?;
     let line = permissions::line(&args.line);
     let skill = SkillHandle::new(&args.skill, &entry);

@@ -94,10 +94,11 @@ pub(crate) fn run(
 
 fn serve(
     args: &McpArgs,
-    setup: Setup,
+    mut setup: Setup,
     environment: &Environment,
     printer: &Printer,
 ) -> Result<Exit, Failure> {
+    setup.permit(&args.model.approve, args.model.edits)?;
     let mut options = ServerOptions {
         commands: args.allow_commands,
         legacy_index: args.legacy_index,

@@ -70,7 +70,7 @@ impl Setup {
             return found;
         };
         let file = found.file(&path);
-        // Check trust before and after reading, so that the trusted contents are used.
+        // Read the file again after the trust check: the contents in use must be the trusted ones.
         let trusted = self
             .paths
             .trust()

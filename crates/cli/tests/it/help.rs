@@ -115,9 +115,9 @@ fn every_help_command_prints_the_same_text() {
     }
 }
 
-/// The help must state the depth at which the search really stops.
+/// The search stops at a depth, so the help must not promise otherwise.
 #[test]
-fn help_states_the_real_search_depth() {
+fn help_does_not_promise_unlimited_depth() {
     let help = World::new().run(&["help", "validate"]).expect(0).stdout;
     assert!(!help.contains("at any depth"), "{help}");
 }

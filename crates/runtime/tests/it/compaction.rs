@@ -68,6 +68,10 @@ impl prowess_tools::Tool for Flood {
         json!({ "type": "object" })
     }
 
+    fn is_read_only(&self, _context: &ToolContext) -> bool {
+        true
+    }
+
     fn answer(
         &self,
         _context: &ToolContext,

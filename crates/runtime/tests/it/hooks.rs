@@ -14,6 +14,7 @@ prowess_test::tests! {
     hook_blocks_call
     hook_prompt_is_recorded
     hook_changes_input_and_rules_still_apply
+    hook_changes_skill_and_rules_apply_to_the_new_one
     hook_context_is_appended_to_result
     hook_blocks_message
     stop_hook_cannot_block_forever
@@ -127,6 +128,38 @@ fn hook_changes_input_and_rules_still_apply() {
     crate::world::rule(&mut parts, prowess_policy::Effect::Deny, "Bash(rm:*)");
     talk(parts);
     assert!(world.exists("other"), "{:?}", results(&model.last()));
+}
+
+/// What the gate checks is what runs, also if a hook changes the skill that a call loads.
+fn hook_changes_skill_and_rules_apply_to_the_new_one() {
+    // (frontmatter of `a`, of `b`, the rule, text of `b` is used)
+    for (a, b, deny, used) in [
+        ("context: fork\n", "", "skill:a/load:prod*", true),
+        ("", "context: fork\n", "skill:a/load:prod*", true),
+        ("context: fork\n", "context: fork\n", "skill:b", false),
+        ("context: fork\n", "", "skill:b", false),
+    ] {
+        let world = World::new();
+        world.skill("guard", &hook("PreToolUse", "load_skill", "other.sh"), "G.");
+        world.skill("a", a, "Text of A: $ARGUMENTS.");
+        world.skill("b", b, "Text of B: $ARGUMENTS.");
+        world.script(
+            "~/.agents/skills/guard/other.sh",
+            r#"echo '{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"allow","updatedInput":{"name":"b","arguments":"prod"}}}'"#,
+        );
+        let model = Script::by(|at, _| match at {
+            0 => load("guard"),
+            1 => call("load_skill", json!({ "name": "a", "arguments": "test" })),
+            _ => says("done"),
+        });
+        let mut parts = free(&world, model.clone());
+        crate::world::rule(&mut parts, prowess_policy::Effect::Deny, deny);
+        talk(parts);
+        let all: String = model.asked().iter().map(conversation).collect();
+        let case = format!("{a:?} {b:?} {deny}");
+        assert!(!all.contains("Text of A"), "{case}");
+        assert_eq!(all.contains("Text of B: prod"), used, "{case}");
+    }
 }
 
 fn hook_context_is_appended_to_result() {

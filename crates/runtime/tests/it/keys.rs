@@ -16,6 +16,7 @@ use crate::world::{Seeing, World, mode};
 prowess_test::tests! {
     disallowed_tools_are_neither_declared_nor_called
     disallowed_tools_pattern_becomes_deny_rule
+    edit_of_loaded_skill_does_not_lift_its_restrictions
     skill_model_is_used_after_load
     missing_skill_model_is_ignored
     effort_reaches_the_provider
@@ -99,6 +100,27 @@ fn disallowed_tools_pattern_becomes_deny_rule() {
         results(&asked[2])
     );
     assert!(!world.exists("pwned") && world.exists("fine"));
+}
+
+/// What a skill grants lapses if its files change; what it forbids does not.
+fn edit_of_loaded_skill_does_not_lift_its_restrictions() {
+    let world = World::new();
+    world.skill("careful", "disallowed-tools: Bash(touch:*)\n", "Look only.");
+    let file = world.path("~/.agents/skills/careful/notes.md");
+    let model = Script::by(move |at, _| match at {
+        0 => load("careful"),
+        1 => {
+            std::fs::write(&file, "changed").unwrap();
+            bash("touch pwned")
+        }
+        _ => says("done"),
+    });
+    let mut parts = world.parts(model.clone());
+    mode(&mut parts, PermissionMode::Yolo);
+    let asked = talk(parts, &model, "go");
+    let told = &results(&asked[2])[0];
+    assert!(told.contains("Bash(touch:*)"), "{told}");
+    assert!(!world.exists("pwned"));
 }
 
 fn skill_model_is_used_after_load() {

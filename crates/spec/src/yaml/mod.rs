@@ -260,7 +260,7 @@ pub enum YamlFeature {
     ComplexKey,
     /// `%YAML` and other directives.
     Directive,
-    /// `\r\n`...` followed by more text.
+    /// `---` or `...` followed by more text.
     SecondDocument,
     /// More than [`MAX_DEPTH`] levels.
     Depth,

@@ -57,6 +57,10 @@ impl Tool for Glob {
         )
     }
 
+    fn is_read_only(&self, _context: &ToolContext) -> bool {
+        true
+    }
+
     fn answer(
         &self,
         context: &ToolContext,

@@ -100,6 +100,10 @@ impl Tool for Grep {
         )
     }
 
+    fn is_read_only(&self, _context: &ToolContext) -> bool {
+        true
+    }
+
     fn answer(
         &self,
         context: &ToolContext,

@@ -81,6 +81,10 @@ impl Tool for HttpGet {
         )
     }
 
+    fn is_read_only(&self, _context: &ToolContext) -> bool {
+        true
+    }
+
     fn answer(
         &self,
         context: &ToolContext,

@@ -94,6 +94,10 @@ impl Tool for LoadSkillResource {
         )
     }
 
+    fn is_read_only(&self, _context: &ToolContext) -> bool {
+        true
+    }
+
     fn answer(
         &self,
         context: &ToolContext,

@@ -72,6 +72,10 @@ impl Tool for SearchSkills {
         )
     }
 
+    fn is_read_only(&self, _context: &ToolContext) -> bool {
+        true
+    }
+
     fn answer(
         &self,
         context: &ToolContext,

@@ -52,6 +52,10 @@ impl Tool for Submit {
         Ok(self.schema.clone())
     }
 
+    fn is_read_only(&self, _context: &ToolContext) -> bool {
+        true
+    }
+
     fn answer(
         &self,
         _context: &ToolContext,

@@ -51,7 +51,7 @@ pub(crate) struct DemoArgs {
     pub json: bool,
 }
 
-/// Runs the demo. `own` is the user's setup: its skills are counted, but not used.
+/// Runs the demo. The skills of the user are counted, but not used.
 pub(crate) fn run(
     args: &DemoArgs,
     global: &GlobalArgs,
