@@ -572,17 +572,16 @@ fn work(
         .map(|skill| (&skill.effects.hooks, &skill.trust))
         .collect();
     let also = rule_names(&call.name);
-    let before = match before {
-        Some(context) => HookOutcome {
+    let before = if let Some(context) = before {
+        HookOutcome {
             context,
             ..HookOutcome::default()
-        },
-        None => {
-            let event = HookEvent::PreToolUse {
-                tool: hook_call(call, also, &call.input),
-            };
-            run_hooks(context, &active, &event, &mut hooks)
         }
+    } else {
+        let event = HookEvent::PreToolUse {
+            tool: hook_call(call, also, &call.input),
+        };
+        run_hooks(context, &active, &event, &mut hooks)
     };
     let mut messages: Vec<String> = Vec::new();
     let mut say = |outcome: &HookOutcome| {
