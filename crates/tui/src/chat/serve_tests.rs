@@ -119,7 +119,7 @@ async fn orders_are_executed_and_a_new_session_starts() {
         Mutex::new(CancellationToken::new()),
         CancellationToken::new(),
     );
-    let end = within(serve(link.sender(), wanted, work, &current, &left)).await;
+    let end = Box::pin(within(serve(link.sender(), wanted, work, &current, &left))).await;
     assert_ne!(end.session, first);
     let (receiver, all) = reader.join().unwrap();
     drop(receiver);
@@ -186,7 +186,7 @@ async fn quitting_stops_the_turn() {
         }
         pieces == 3
     });
-    let end = within(serve(link.sender(), wanted, work, &current, &left)).await;
+    let end = Box::pin(within(serve(link.sender(), wanted, work, &current, &left))).await;
     drop(reader.join().unwrap());
     let events = store.events(&end.session).unwrap();
     let last = &events.last().unwrap().event;
@@ -244,7 +244,7 @@ async fn question_is_answered_or_dropped() {
         Mutex::new(CancellationToken::new()),
         CancellationToken::new(),
     );
-    within(serve(link.sender(), wanted, work, &current, &left)).await;
+    Box::pin(within(serve(link.sender(), wanted, work, &current, &left))).await;
     assert_eq!(reader.join().unwrap().len(), 2);
     assert!(folder.path().join("a.txt").exists() && !folder.path().join("b.txt").exists());
 }
@@ -328,7 +328,7 @@ async fn background_skill_continues_the_turn() {
         }
         is_over
     });
-    within(serve(link.sender(), wanted, work, &current, &left)).await;
+    Box::pin(within(serve(link.sender(), wanted, work, &current, &left))).await;
     let (_, all) = reader.join().unwrap();
     let mut seen = Vec::new();
     for incoming in &all {
