@@ -85,6 +85,9 @@ pub fn is_invisible(c: char) -> bool {
 }
 
 fn needs_escape(c: char) -> bool {
+    if c.is_ascii() {
+        return c.is_ascii_control();
+    }
     // Joiners and variation selectors are part of ordinary emoji and scripts and cannot move text,
     // so terminals may receive them.
     let harmless = matches!(c, '\u{200c}' | '\u{200d}' | '\u{fe00}'..='\u{fe0f}');
@@ -94,8 +97,13 @@ fn needs_escape(c: char) -> bool {
         || matches!(c, '\u{2028}' | '\u{2029}')
 }
 
+/// Returns `true` if a text is printable ASCII, which is never escaped.
+fn is_plain(text: &str) -> bool {
+    text.bytes().all(|byte| matches!(byte, b' '..=b'~'))
+}
+
 fn escape(text: &str, wanted: impl Fn(char) -> bool) -> Cow<'_, str> {
-    if !text.chars().any(&wanted) {
+    if is_plain(text) || !text.chars().any(&wanted) {
         return Cow::Borrowed(text);
     }
     let mut result = String::with_capacity(text.len() + 16);
