@@ -253,9 +253,28 @@ pub struct DecisionRecord {
     /// The rule that decided, with its location.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rule: Option<String>,
-    /// The answer of the user, if there was a prompt.
+    /// The answer to the prompt, if there was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer: Option<RecordedAnswer>,
+    /// Who or what decided. `None` in records of older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<DecidedBy>,
+}
+
+/// The origin of a decision.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DecidedBy {
+    /// The user answered a prompt.
+    Person,
+    /// A rule of the configuration or of a skill.
+    Rule,
+    /// A rule given with `--approve`.
+    Flag,
+    /// The permission mode: no rule matched.
+    Mode,
+    /// A prompt was needed, and nobody was there to ask.
+    Nobody,
 }
 
 /// The verdict of the gate, as an event records it.
@@ -276,6 +295,8 @@ pub enum RecordedVerdict {
 pub enum RecordedAnswer {
     /// Denied.
     No,
+    /// Denied: nobody was there to ask.
+    Unavailable,
     /// Allowed once.
     Once,
     /// Allowed until the session ends.
@@ -310,6 +331,7 @@ impl RecordedAnswer {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::No => "no",
+            Self::Unavailable => "unavailable",
             Self::Once => "once",
             Self::Session => "session",
             Self::Tool => "tool",

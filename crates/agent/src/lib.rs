@@ -16,7 +16,7 @@ mod usage;
 
 pub use compact::{CompactPlan, digest, estimate};
 pub use event::{
-    ActiveSkill, DecisionRecord, Ending, EndingKind, Event, FailureKind, ParentSession,
+    ActiveSkill, DecidedBy, DecisionRecord, Ending, EndingKind, Event, FailureKind, ParentSession,
     RecordedAnswer, RecordedVerdict, RunLimits, SkillListing, StampedEvent, Started, VERSION,
 };
 pub use message::{

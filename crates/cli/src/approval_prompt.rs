@@ -37,7 +37,7 @@ pub(crate) struct Terminal;
 impl Approver for Terminal {
     fn ask(&self, question: &ApprovalRequest<'_>) -> ApprovalAnswer {
         if question.is_too_long() {
-            return ApprovalAnswer::No;
+            return ApprovalAnswer::Unavailable;
         }
         let who = question
             .skill
@@ -51,7 +51,8 @@ impl Approver for Terminal {
         match ask(&text, "y = once, s = this session, N").as_deref() {
             Some("y" | "yes") => ApprovalAnswer::Once,
             Some("s") => ApprovalAnswer::Session,
-            _ => ApprovalAnswer::No,
+            Some(_) => ApprovalAnswer::No,
+            None => ApprovalAnswer::Unavailable,
         }
     }
 }

@@ -1,6 +1,8 @@
 //! Decisions of the gate: a verdict and its reason.
 
+use crate::grant::ApprovalAnswer;
 use crate::rule::Effect;
+use crate::rule_set::RuleSource;
 
 /// The verdict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -65,8 +67,8 @@ pub struct CitedRule {
     pub text: Box<str>,
     /// The effect of the rule.
     pub effect: Effect,
-    /// The source of the rule, as text.
-    pub source: Box<str>,
+    /// The source of the rule.
+    pub source: RuleSource,
 }
 
 impl Decision {
@@ -77,6 +79,18 @@ impl Decision {
             reason: reason.into(),
             rule: None,
             remedy: None,
+        }
+    }
+
+    /// Returns what to report about a prompt that was not answered with an approval.
+    #[must_use]
+    pub fn refused(&self, answer: ApprovalAnswer) -> Self {
+        if answer == ApprovalAnswer::No {
+            return Self::new(self.verdict, "the user denied it");
+        }
+        Self {
+            reason: format!("{}, and nobody was there to ask", self.reason).into(),
+            ..self.clone()
         }
     }
 

@@ -63,8 +63,6 @@ pub struct Gate {
     pub rules: PermissionRules,
     /// The mode, for requests that no rule matches.
     pub mode: PermissionMode,
-    /// Deny rules of the loaded skills: their `disallowed-tools`.
-    pub restrictions: PermissionRules,
     /// Allow rules from `--approve`: approval given in advance. They also answer the prompts that
     /// ask rules require.
     pub approvals: PermissionRules,
@@ -132,12 +130,8 @@ impl Pending {
         answer: ApprovalAnswer,
     ) -> Result<(Approved<Command>, Option<PermissionGrant>), Decision> {
         let (lifetime, what) = match answer {
-            ApprovalAnswer::No => {
-                return Err(Decision {
-                    verdict: Verdict::Deny,
-                    reason: "denied by a person".into(),
-                    ..self.decision
-                });
+            ApprovalAnswer::No | ApprovalAnswer::Unavailable => {
+                return Err(self.decision.refused(answer));
             }
             ApprovalAnswer::Once => {
                 return Ok((Approved::new(self.command, "a person, this once"), None));
@@ -260,8 +254,9 @@ impl Gate {
 
     /// Returns the sets of rules that apply to an actor, the gate's own first.
     fn sets<'a>(&'a self, actor: &'a Actor<'_>) -> impl Iterator<Item = &'a PermissionRules> {
-        [&self.rules, &self.restrictions, &self.approvals]
+        [&self.rules, &self.approvals]
             .into_iter()
+            .chain(actor.restrictions)
             .chain(actor.skill.as_ref().map(|skill| skill.tools))
     }
 

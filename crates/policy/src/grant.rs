@@ -37,6 +37,8 @@ pub enum GrantScope {
 pub enum ApprovalAnswer {
     /// Deny.
     No,
+    /// Deny: nobody was there to ask, or the request cannot be shown.
+    Unavailable,
     /// Allow this once.
     Once,
     /// Allow this request until the session ends.
@@ -45,4 +47,14 @@ pub enum ApprovalAnswer {
     Tool,
     /// Allow this request from now on.
     Always,
+}
+
+impl ApprovalAnswer {
+    /// Returns `true` if the answer allows the request.
+    pub fn allows(self) -> bool {
+        match self {
+            Self::No | Self::Unavailable => false,
+            Self::Once | Self::Session | Self::Tool | Self::Always => true,
+        }
+    }
 }

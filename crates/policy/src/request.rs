@@ -92,6 +92,19 @@ impl SkillAction {
 pub struct Actor<'a> {
     /// The skill that makes the request; `None` for the agent itself.
     pub skill: Option<SkillActor<'a>>,
+    /// The deny rules of the loaded skills: their `disallowed-tools`.
+    pub restrictions: Option<&'a PermissionRules>,
+}
+
+impl<'a> Actor<'a> {
+    /// Applies the restrictions of the loaded skills.
+    #[must_use]
+    pub fn within(self, restrictions: &'a PermissionRules) -> Self {
+        Self {
+            restrictions: Some(restrictions),
+            ..self
+        }
+    }
 }
 
 /// A skill that makes a request.

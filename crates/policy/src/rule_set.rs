@@ -53,7 +53,7 @@ impl SourcedRule {
         CitedRule {
             text: self.rule.text.clone(),
             effect: self.effect,
-            source: self.source.to_string().into(),
+            source: self.source.clone(),
         }
     }
 }

@@ -8,7 +8,7 @@ use prowess_agent::{
 };
 use prowess_catalog::Audience;
 use prowess_catalog::index::ShownSkills;
-use prowess_policy::{ApprovalAnswer, Decision, Verdict};
+use prowess_policy::{Decision, Verdict};
 use prowess_tools::{
     ActivationError, HookEvent, HookState, Loaded, Role, SkillHandle, ToolSelection, open, read,
 };
@@ -117,7 +117,7 @@ impl Session {
                 Event::Replied { reply, .. } => calls = reply.calls().collect(),
                 Event::CallEnded { result, .. } => {
                     if let Some(call) = calls.iter().find(|call| call.id == result.call) {
-                        self.touch(call, result);
+                        self.touch(&call.name, &call.input, result);
                     }
                 }
                 _ => {}
@@ -258,7 +258,8 @@ impl Session {
         .await?;
         let mut said = PendingMessage::default();
         let fresh = match (answer, found) {
-            (ApprovalAnswer::No, _) | (_, None) => None,
+            (answer, _) if !answer.allows() => None,
+            (_, None) => None,
             (_, Some(found)) => self.activate(found, "").await.ok(),
         };
         match fresh {

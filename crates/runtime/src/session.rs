@@ -3,11 +3,11 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use prowess_agent::{
-    ActiveSkill, DecisionRecord, Effort, Event, MessagePart, RecordedAnswer, RecordedVerdict, Run,
-    RunBudget, RunLimits, Spent, Started, ToolDeclaration, VERSION,
+    ActiveSkill, DecidedBy, DecisionRecord, Effort, Event, MessagePart, RecordedAnswer,
+    RecordedVerdict, Run, RunBudget, RunLimits, Spent, Started, ToolDeclaration, VERSION,
 };
 use prowess_catalog::index::ShownSkills;
-use prowess_policy::{ApprovalAnswer, Verdict};
+use prowess_policy::{ApprovalAnswer, RuleSource, Verdict};
 use prowess_tools::names::SUBMIT;
 use prowess_tools::{HookState, Loaded, SkillSnapshot, ToolContext, ToolSelection, Toolset};
 use prowess_traits::{DecisionRecorder, Model, RecordedDecision, Stoppable, Update};
@@ -336,14 +336,24 @@ impl DecisionRecorder for Notes {
                 Verdict::Deny => RecordedVerdict::Deny,
             },
             reason: decision.reason.to_string(),
-            rule: rule
-                .map(|rule| format!("{} {} ({})", rule.effect.as_str(), rule.text, rule.source)),
+            rule: rule.map(|rule| match &rule.source {
+                RuleSource::Approval => format!("--approve {}", rule.text),
+                source => format!("{} {} ({source})", rule.effect.as_str(), rule.text),
+            }),
             answer: noted.answer.map(|answer| match answer {
                 ApprovalAnswer::No => RecordedAnswer::No,
+                ApprovalAnswer::Unavailable => RecordedAnswer::Unavailable,
                 ApprovalAnswer::Once => RecordedAnswer::Once,
                 ApprovalAnswer::Session => RecordedAnswer::Session,
                 ApprovalAnswer::Tool => RecordedAnswer::Tool,
                 ApprovalAnswer::Always => RecordedAnswer::Always,
+            }),
+            by: Some(match (noted.answer, rule.map(|rule| &rule.source)) {
+                (Some(ApprovalAnswer::Unavailable), _) => DecidedBy::Nobody,
+                (Some(_), _) => DecidedBy::Person,
+                (None, Some(RuleSource::Approval)) => DecidedBy::Flag,
+                (None, Some(_)) => DecidedBy::Rule,
+                (None, None) => DecidedBy::Mode,
             }),
         };
         self.decided

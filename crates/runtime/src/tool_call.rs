@@ -8,7 +8,7 @@ use prowess_agent::{
     ActiveSkill, CallState, Ending, Event, OpenCall, ParentSession, ToolCall, ToolResult,
 };
 use prowess_catalog::Audience;
-use prowess_policy::{ApprovalAnswer, Decision, Verdict};
+use prowess_policy::{Decision, Verdict};
 use prowess_render::Arguments;
 use prowess_tools::names::{SUBMIT, arguments_field, is_file_tool};
 use prowess_tools::{
@@ -42,6 +42,8 @@ struct FinishedCall {
     loaded: Loaded,
     hooks: HookState,
     messages: Vec<String>,
+    /// The input of the tool, if a hook changed it.
+    changed: Option<Value>,
     /// The reason, if a hook stops the run.
     stop: Option<String>,
 }
@@ -253,6 +255,7 @@ impl Session {
             loaded: after,
             hooks,
             messages,
+            changed: changed_input,
             stop,
         } = called;
         let mut loaded: Vec<ActiveSkill> = Vec::new();
@@ -278,7 +281,11 @@ impl Session {
             trace::failed(span, trace::TOOL_ERROR);
         }
         let changed = !loaded.is_empty() || !unloaded.is_empty();
-        self.touch(call, &result);
+        self.touch(
+            &call.name,
+            changed_input.as_ref().unwrap_or(&call.input),
+            &result,
+        );
         let mut events = self.notes.take(Some(&call.id));
         events.extend(self.take_hooks(hooks));
         events.push(Event::CallEnded {
@@ -338,11 +345,11 @@ impl Session {
     }
 
     /// Notes a file that was read or written: some skills are visible only for certain files.
-    pub(crate) fn touch(&mut self, call: &ToolCall, result: &ToolResult) {
-        let Some(path) = call.input.get("path").and_then(Value::as_str) else {
+    pub(crate) fn touch(&mut self, tool: &str, input: &Value, result: &ToolResult) {
+        let Some(path) = input.get("path").and_then(Value::as_str) else {
             return;
         };
-        if result.is_error || !is_file_tool(&call.name) {
+        if result.is_error || !is_file_tool(tool) {
             return;
         }
         let Some(context) = Arc::get_mut(&mut self.context) else {
@@ -443,8 +450,10 @@ impl Session {
         // The permission rules and the schema of the tool apply here as well.
         let (tools, context) = (Arc::clone(&self.tools), Arc::clone(&self.context));
         let (asked, resolved) = (call.clone(), Some(skill.clone()));
+        let loaded = self.loaded.clone();
         let admitted =
-            blocking(move || tools.admit(&context, &asked.name, &asked.input, resolved)).await?;
+            blocking(move || tools.admit(&context, &loaded, &asked.name, &asked.input, resolved))
+                .await?;
         let admitted = match admitted {
             Ok(skill) => self.forkable(skill),
             Err(error) => Err(error.to_string()),
@@ -603,6 +612,7 @@ fn work(
             loaded,
             hooks,
             messages,
+            changed: None,
             stop,
         };
     }
@@ -645,6 +655,7 @@ fn work(
         loaded,
         hooks,
         messages,
+        changed: before.updated_input,
         stop,
     }
 }
@@ -712,9 +723,10 @@ fn hook_verdict(
             };
             let answer = context.services.approver.ask(&question);
             context.note(&what, &decision, Some(answer), skill);
-            match answer {
-                ApprovalAnswer::No => Err(refused()),
-                _ => Ok(()),
+            if answer.allows() {
+                Ok(())
+            } else {
+                Err(refused())
             }
         }
         Some(Verdict::Allow) | None => Ok(()),

@@ -7,18 +7,17 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use prowess_policy::{
-    Actor, ApprovalAnswer, Approved, Command, Decision, GateAction, PermissionRules, Verdict,
-};
+use prowess_policy::{Actor, Approved, Command, Decision, GateAction, PermissionRules, Verdict};
 use prowess_traits::ApprovalRequest;
 use prowess_trust::{SkillRole, SkillTrust};
 
 use crate::context::ToolContext;
 use crate::loaded::Loaded;
-use crate::names::SUBMIT;
 use crate::skill_access;
 use crate::snapshot::{SkillHandle, SkillSnapshot};
 use crate::tool::ToolError;
+
+const LAPSED: &str = "the skill of this run changed since the run started, or is no longer trusted";
 
 impl ToolContext {
     /// Decides about an action of the agent.
@@ -54,9 +53,8 @@ impl ToolContext {
             (decision.verdict == Verdict::Ask).then(|| self.services.approver.ask(question));
         self.note(question.what, decision, answer, question.skill);
         match (decision.verdict, answer) {
-            (Verdict::Deny, _) | (Verdict::Ask, None | Some(ApprovalAnswer::No)) => {
-                Err(decision.clone())
-            }
+            (Verdict::Deny, _) | (Verdict::Ask, None) => Err(decision.clone()),
+            (Verdict::Ask, Some(answer)) if !answer.allows() => Err(decision.refused(answer)),
             (Verdict::Allow, _) | (Verdict::Ask, Some(_)) => Ok(()),
         }
     }
@@ -65,14 +63,17 @@ impl ToolContext {
     /// gate requires it: first the rules about the skill, then those about the command.
     pub fn approve_as_skill(
         &self,
+        loaded: &Loaded,
         skill: &SkillHandle,
         trust: &SkillTrust,
         role: SkillRole,
         folder: &Path,
         text: &str,
     ) -> Result<Approved<Command>, Decision> {
-        skill_access::permit_run(self, skill, text)?;
+        skill_access::permit_run(self, loaded, skill, text)?;
+        let restrictions = loaded.restrictions();
         let actor = trust.actor(role, self.settings.confine);
+        let actor = actor.within(&restrictions);
         self.approve_in(folder, text, &actor)
     }
 
@@ -84,35 +85,26 @@ impl ToolContext {
         folder: &Path,
         text: &str,
     ) -> Result<Approved<Command>, Decision> {
-        let (_, skill) = self.judge_as(loaded, &GateAction::Command { text });
-        match skill {
-            Some(skill) => {
-                let actor = self.actor_for(&skill.trust);
-                self.approve_in(folder, text, &actor)
-            }
-            None => self.approve_in(folder, text, &Actor::default()),
+        let permissions = self.judging(loaded);
+        if let Some(lapsed) = permissions.lapsed {
+            self.note(text, &lapsed, None, None);
+            return Err(lapsed);
         }
-    }
-
-    /// Applies the `disallowed-tools` of the loaded skills until they are unloaded. A restriction
-    /// needs no trust, and an edit of the skill's files does not lift it; what a skill grants does
-    /// need both.
-    pub(crate) fn apply_restrictions(&self, tool: &str, loaded: &Loaded) {
-        let mut restrictions = PermissionRules::default();
-        // `submit` belongs to the caller of a run; a skill cannot remove it.
-        if tool != SUBMIT {
-            for skill in loaded.snapshots().filter(|skill| !skill.is_served()) {
-                restrictions.restrict(&skill.trust.tools);
-            }
-        }
-        self.gate().restrictions = restrictions;
+        let (_, skill) = permissions.judge_as(&GateAction::Command { text });
+        let actor = skill.as_ref().map(|skill| self.actor_for(&skill.trust));
+        let actor = actor.unwrap_or_default().within(&permissions.restrictions);
+        self.approve_in(folder, text, &actor)
     }
 
     /// Looks up the loaded skills once, for several decisions about one call.
     pub fn judging(&self, loaded: &Loaded) -> AgentPermissions<'_> {
-        let mut skills = Vec::new();
-        if self.acting.is_none() {
-            let (registry, store) = (&self.services.registry, self.services.trust.as_ref());
+        let (registry, store) = (&self.services.registry, self.services.trust.as_ref());
+        let (mut skills, mut lapsed) = (Vec::new(), None);
+        if let Some(acting) = &self.acting {
+            if acting.is_trusted() && !acting.is_unchanged(registry, store) {
+                lapsed = Some(Decision::new(Verdict::Deny, LAPSED));
+            }
+        } else {
             // Skills of servers grant nothing; do not read them again.
             let current = loaded
                 .snapshots()
@@ -121,7 +113,9 @@ impl ToolContext {
         }
         AgentPermissions {
             context: self,
+            restrictions: loaded.restrictions(),
             skills,
+            lapsed,
         }
     }
 
@@ -149,7 +143,12 @@ impl ToolContext {
 #[derive(Debug)]
 pub struct AgentPermissions<'w> {
     context: &'w ToolContext,
+    /// The restrictions of all loaded skills.
+    restrictions: PermissionRules,
+    /// The loaded skills whose grants apply.
     skills: Vec<Arc<SkillSnapshot>>,
+    /// The decision about everything if the skill of this sub-run changed or lost its trust.
+    lapsed: Option<Decision>,
 }
 
 impl AgentPermissions<'_> {
@@ -159,26 +158,29 @@ impl AgentPermissions<'_> {
     }
 
     /// Returns the decision, and the skill that it was made for.
-    fn judge_as(&self, action: &GateAction<'_>) -> (Decision, Option<Arc<SkillSnapshot>>) {
+    fn judge_as<'s>(&'s self, action: &GateAction<'_>) -> (Decision, Option<Arc<SkillSnapshot>>) {
         let context = self.context;
+        let actor_for =
+            |skill: &'s SkillSnapshot| context.actor_for(&skill.trust).within(&self.restrictions);
         if let Some(acting) = &context.acting {
-            let actor = context.actor_for(&acting.trust);
-            return (
-                context.gate().decide(action, &actor),
-                Some(Arc::clone(acting)),
-            );
+            let decision = match &self.lapsed {
+                Some(lapsed) => lapsed.clone(),
+                None => context.gate().decide(action, &actor_for(acting)),
+            };
+            return (decision, Some(Arc::clone(acting)));
         }
-        let mut decision = context.gate().decide(action, &Actor::default());
+        let agent = Actor::default().within(&self.restrictions);
+        let mut decision = context.gate().decide(action, &agent);
         let mut taken = None;
         for skill in &self.skills {
-            if decision.verdict == Verdict::Deny {
+            // A skill may allow what no rule of the user allows, but nothing that one denies.
+            if decision.verdict == Verdict::Deny && decision.rule.is_some() {
                 break;
             }
-            let actor = context.actor_for(&skill.trust);
-            let other = context.gate().decide(action, &actor);
+            let other = context.gate().decide(action, &actor_for(skill));
             let counts = match other.verdict {
-                Verdict::Deny => true,
-                Verdict::Allow => decision.verdict == Verdict::Ask,
+                Verdict::Deny => other.rule.is_some() || decision.verdict != Verdict::Deny,
+                Verdict::Allow => decision.verdict != Verdict::Allow,
                 Verdict::Ask => false,
             };
             if counts {

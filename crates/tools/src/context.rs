@@ -299,16 +299,10 @@ impl ToolContext {
                     skill,
                     action: Some(&GateAction::Command { text: &text }),
                 });
-                let unanswered = pending.decision().clone();
-                self.note(&pending.command().text, &unanswered, Some(answer), skill);
-                match pending.answer(answer) {
-                    Ok((approved, grant)) => {
-                        self.gate().grants.extend(grant);
-                        Ok(approved)
-                    }
-                    // The reason for the prompt is more helpful than "declined".
-                    Err(_) => Err(unanswered),
-                }
+                self.note(&text, pending.decision(), Some(answer), skill);
+                let (approved, grant) = pending.answer(answer)?;
+                self.gate().grants.extend(grant);
+                Ok(approved)
             }
         }
     }

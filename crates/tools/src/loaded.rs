@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use prowess_agent::ActiveSkill;
+use prowess_policy::PermissionRules;
 
 use crate::activate::Activation;
 use crate::snapshot::{SkillHandle, SkillSnapshot};
@@ -86,6 +87,17 @@ impl Loaded {
         self.skills
             .values()
             .filter_map(|entry| entry.snapshot.as_ref())
+    }
+
+    /// Returns the deny rules of the loaded skills: their `disallowed-tools`, until they are
+    /// unloaded. A restriction needs no trust, and an edit of the skill's files does not lift it;
+    /// what a skill grants does need both.
+    pub(crate) fn restrictions(&self) -> PermissionRules {
+        let mut restrictions = PermissionRules::default();
+        for skill in self.snapshots().filter(|skill| !skill.is_served()) {
+            restrictions.restrict(&skill.trust.tools);
+        }
+        restrictions
     }
 
     /// Keeps a resolved skill for the next call, so that the call does not resolve it again.

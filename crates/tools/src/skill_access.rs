@@ -7,11 +7,13 @@
 use prowess_catalog::visibility::{Audience, CatalogView, HiddenReason, LookupRefusal};
 use prowess_diag::sanitize;
 use prowess_diag::wording::{either, shorten, tick};
-use prowess_policy::{Actor, Decision, GateAction, SkillAction, Verdict};
+use prowess_policy::{Actor, Decision, GateAction, PermissionRules, SkillAction, Verdict};
 use prowess_traits::ApprovalRequest;
 use serde_json::Value;
 
 use crate::context::ToolContext;
+use crate::loaded::Loaded;
+use crate::names::{SUBMIT, rule_names};
 use crate::snapshot::SkillHandle;
 use crate::tool::{ToolError, ToolErrorKind};
 
@@ -81,34 +83,48 @@ pub(crate) fn refused(view: &CatalogView<'_>, asked: &str, refusal: &LookupRefus
 /// commands, an `ask` rule prompts every time: approval is valid once.
 pub(crate) fn permit(
     context: &ToolContext,
+    loaded: &Loaded,
     skill: &SkillHandle,
     action_kind: SkillAction,
     arguments: &str,
 ) -> Result<(), ToolError> {
     let (name, also) = (skill.name(), names_of(skill));
-    permit_name(context, name, &also, action_kind, arguments)
+    permit_name(context, loaded, name, &also, action_kind, arguments)
         .map_err(|decision| ToolError::denied(&subject(action_kind, name), &decision))
 }
 
 /// Applies the rules about running commands as a skill.
 pub(crate) fn permit_run(
     context: &ToolContext,
+    loaded: &Loaded,
     skill: &SkillHandle,
     command: &str,
 ) -> Result<(), Decision> {
     let also = names_of(skill);
-    permit_name(context, skill.name(), &also, SkillAction::Run, command)
+    permit_name(
+        context,
+        loaded,
+        skill.name(),
+        &also,
+        SkillAction::Run,
+        command,
+    )
 }
 
 /// Decides about an action on all skills.
-pub(crate) fn permit_all(context: &ToolContext, action_kind: SkillAction) -> Result<(), ToolError> {
-    permit_name(context, "*", &[], action_kind, "")
+pub(crate) fn permit_all(
+    context: &ToolContext,
+    loaded: &Loaded,
+    action_kind: SkillAction,
+) -> Result<(), ToolError> {
+    permit_name(context, loaded, "*", &[], action_kind, "")
         .map_err(|decision| ToolError::denied(&subject(action_kind, "*"), &decision))
 }
 
 /// Returns `true` if a skill can be loaded without a prompt and without recording the decision.
 pub(crate) fn may_load_unasked(
     context: &ToolContext,
+    loaded: &Loaded,
     skill: &SkillHandle,
     arguments: &str,
 ) -> bool {
@@ -119,24 +135,43 @@ pub(crate) fn may_load_unasked(
         action: action_kind,
         arguments,
     };
-    let decision = decide(context, name, action_kind, &action);
+    let decision = decide(context, loaded, name, action_kind, &action);
     decision.verdict == Verdict::Allow && context.services.recorder.is_none()
 }
 
 /// Returns the decision of the rules about a tool, or `None` if no rule matches it. Without a rule,
-/// the tool itself asks for permission.
-pub(crate) fn tool_rules(context: &ToolContext, tool: &str, input: &Value) -> Option<Decision> {
+/// the tool itself asks for permission. A deny or ask rule may use any of the tool's names.
+pub(crate) fn tool_rules(
+    context: &ToolContext,
+    loaded: &Loaded,
+    tool: &str,
+    input: &Value,
+) -> Option<Decision> {
     let fields = plain_fields(input);
     let arguments: Vec<(&str, &str)> = fields
         .iter()
         .map(|(name, value)| (name.as_str(), value.as_str()))
         .collect();
-    let action = GateAction::Tool {
-        name: tool,
-        arguments: &arguments,
+    // `submit` belongs to the caller of a run; a skill cannot remove it.
+    let restrictions = match tool {
+        SUBMIT => PermissionRules::default(),
+        _ => loaded.restrictions(),
     };
-    let decision = context.gate().decide(&action, &Actor::default());
-    decision.rule.is_some().then_some(decision)
+    let actor = Actor::default().within(&restrictions);
+    let decide = |name: &str| {
+        let action = GateAction::Tool {
+            name,
+            arguments: &arguments,
+        };
+        let decision = context.gate().decide(&action, &actor);
+        decision.rule.is_some().then_some(decision)
+    };
+    let also = rule_names(tool).iter().filter_map(|name| decide(name));
+    let also = also.filter(|decision| decision.verdict != Verdict::Allow);
+    decide(tool)
+        .into_iter()
+        .chain(also)
+        .max_by_key(|decision| decision.verdict)
 }
 
 /// Returns the input fields that rules can match: strings, numbers and booleans.
@@ -157,10 +192,11 @@ pub fn plain_fields(input: &Value) -> Vec<(String, String)> {
 /// Applies the rules about a tool to a call, and prompts the user if a rule requires it.
 pub(crate) fn permit_tool(
     context: &ToolContext,
+    loaded: &Loaded,
     tool: &str,
     input: &Value,
 ) -> Result<(), ToolError> {
-    let Some(decision) = tool_rules(context, tool, input) else {
+    let Some(decision) = tool_rules(context, loaded, tool, input) else {
         return Ok(());
     };
     let what = format!("Calling {tool}");
@@ -192,6 +228,7 @@ pub(crate) fn is_forbidden(context: &ToolContext) -> bool {
 
 fn permit_name(
     context: &ToolContext,
+    loaded: &Loaded,
     name: &str,
     also: &[&str],
     action_kind: SkillAction,
@@ -203,7 +240,7 @@ fn permit_name(
         action: action_kind,
         arguments,
     };
-    let decision = decide(context, name, action_kind, &action);
+    let decision = decide(context, loaded, name, action_kind, &action);
     if action_kind.is_left_to_rules() && decision.rule.is_none() {
         return Ok(());
     }
@@ -234,6 +271,7 @@ fn names_of(skill: &SkillHandle) -> Vec<&str> {
 /// Returns the decision of the gate about an action on a skill.
 fn decide(
     context: &ToolContext,
+    loaded: &Loaded,
     name: &str,
     action_kind: SkillAction,
     action: &GateAction<'_>,
@@ -246,7 +284,8 @@ fn decide(
     let actor = acting
         .map(|acting| context.actor_for(&acting.trust))
         .unwrap_or_default();
-    context.gate().decide(action, &actor)
+    let restrictions = loaded.restrictions();
+    context.gate().decide(action, &actor.within(&restrictions))
 }
 
 /// Lists the visible skills, as many as fit: ` Available: a, b, …`.

@@ -143,7 +143,8 @@ impl Toolset {
         let no_skills = is_forbidden(context);
         self.available(context)
             .filter(move |offer| {
-                let rules = tool_rules(context, offer.tool.name(), &Value::Null);
+                let rules =
+                    tool_rules(context, &Loaded::default(), offer.tool.name(), &Value::Null);
                 let denied = rules.is_some_and(|decision| decision.verdict == Verdict::Deny);
                 !denied && (offer.needs == Needs::Nothing || !no_skills)
             })
@@ -189,8 +190,7 @@ impl Toolset {
         };
         // Validate the input before any prompt.
         offer.check(input)?;
-        context.apply_restrictions(wanted, loaded);
-        permit_tool(context, wanted, input)?;
+        permit_tool(context, loaded, wanted, input)?;
         tool::answer(&*offer.tool, context, loaded, input)
     }
 
@@ -208,7 +208,7 @@ impl Toolset {
             .available(context)
             .find(|offer| offer.tool.name() == name);
         offer.is_some_and(|offer| {
-            tool_rules(context, name, input).is_none()
+            tool_rules(context, loaded, name, input).is_none()
                 && offer.tool.is_quick(context, loaded, input)
         })
     }
@@ -219,6 +219,7 @@ impl Toolset {
     pub fn admit(
         &self,
         context: &ToolContext,
+        loaded: &Loaded,
         name: &str,
         input: &Value,
         resolved: Option<SkillHandle>,
@@ -231,7 +232,7 @@ impl Toolset {
             return Err(unknown(name, &tools));
         };
         offer.check(input)?;
-        permit_tool(context, name, input)?;
+        permit_tool(context, loaded, name, input)?;
         let asked = tool::text(input, "name");
         let skill = match resolved.filter(|skill| skill.asked() == asked) {
             Some(skill) => skill,
@@ -243,6 +244,7 @@ impl Toolset {
         let arguments = arguments.map_or_else(Arguments::none, Arguments::from_json);
         permit(
             context,
+            loaded,
             &skill,
             SkillAction::Load,
             arguments.raw().unwrap_or_default(),

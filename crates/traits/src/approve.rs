@@ -6,7 +6,9 @@ use prowess_policy::{ApprovalAnswer, Decision, GateAction};
 
 /// Asks a person for approval.
 pub trait Approver: Send + Sync + Debug {
-    /// Asks and waits for the answer. Returns [`ApprovalAnswer::No`] if no user is present.
+    /// Asks and waits for the answer. Returns
+    /// [`ApprovalAnswer::Unavailable`] if no user is present, or if the request is too long to be
+    /// reviewed.
     fn ask(&self, question: &ApprovalRequest<'_>) -> ApprovalAnswer;
 }
 
@@ -52,12 +54,12 @@ pub struct RecordedDecision<'a> {
     pub skill: Option<&'a str>,
 }
 
-/// An approver that denies everything.
+/// An approver for programs without a user: nobody is there to ask.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct DenyAll;
 
 impl Approver for DenyAll {
     fn ask(&self, _question: &ApprovalRequest<'_>) -> ApprovalAnswer {
-        ApprovalAnswer::No
+        ApprovalAnswer::Unavailable
     }
 }

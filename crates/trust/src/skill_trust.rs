@@ -104,6 +104,7 @@ impl SkillTrust {
                 tools: &self.tools,
                 ceiling,
             }),
+            restrictions: None,
         }
     }
 }

@@ -1,7 +1,7 @@
 //! A session as text: messages, actions and reasons.
 
 use prowess::agent::{
-    DecisionRecord, Ending, Event, Message, MessagePart, MessageRole, RecordedAnswer,
+    DecidedBy, DecisionRecord, Ending, Event, Message, MessagePart, MessageRole, RecordedAnswer,
     RecordedVerdict, SkillListing, StampedEvent, TokenUsage,
 };
 use prowess_diag::sanitize;
@@ -468,6 +468,17 @@ fn last_said(events: &[StampedEvent]) -> Option<String> {
 }
 
 fn decision(decided: &DecisionRecord) -> String {
+    let what = tick(shorten(&clean(&decided.what), SHORT_LINE));
+    match (decided.by, &decided.rule) {
+        (Some(DecidedBy::Flag), Some(rule)) => {
+            return format!("allowed {what} by {}", tick(clean(rule)));
+        }
+        (Some(DecidedBy::Nobody), _) => {
+            let reason = clean(&decided.reason);
+            return format!("denied {what}: {reason}; nobody was there to ask");
+        }
+        _ => {}
+    }
     let mut text = format!(
         "{} {}: {}",
         match decided.verdict {
@@ -475,7 +486,7 @@ fn decision(decided: &DecisionRecord) -> String {
             RecordedVerdict::Deny => "denied",
             RecordedVerdict::Ask => "asked about",
         },
-        tick(shorten(&clean(&decided.what), SHORT_LINE)),
+        what,
         clean(&decided.reason)
     );
     if let Some(rule) = &decided.rule {
@@ -483,7 +494,7 @@ fn decision(decided: &DecisionRecord) -> String {
     }
     if let Some(answer) = decided.answer {
         let said = match answer {
-            RecordedAnswer::No => "denied it".to_owned(),
+            RecordedAnswer::No | RecordedAnswer::Unavailable => "denied it".to_owned(),
             other => format!("allowed it {}", answered(other)),
         };
         text.push_str(&format!("; the user {said}"));
@@ -606,6 +617,7 @@ mod tests {
                 reason: "no rule allows it".into(),
                 rule: Some("ask Bash(git:*) (a flag)".into()),
                 answer: Some(RecordedAnswer::Once),
+                by: None,
             }),
             Event::CallStarted {
                 call: "1".into(),

@@ -11,7 +11,7 @@ use prowess_diag::{sanitize, wording};
 use prowess_policy::profile::Strength;
 use prowess_policy::{Approved, Command, Profile, Remedy};
 use prowess_sandbox::{CommandOptions, CommandOutcome, End, ExecError, Runner, Stream};
-use prowess_tools::{SkillHandle, ToolContext};
+use prowess_tools::{Loaded, SkillHandle, ToolContext};
 use prowess_trust::{SkillRole, SkillTrust};
 use serde_json::json;
 
@@ -82,11 +82,17 @@ pub(crate) fn run(
     let line = permissions::line(&args.line);
     let skill = SkillHandle::new(&args.skill, &entry);
     let role = SkillRole::Author;
-    let approved =
-        match context.approve_as_skill(&skill, &snapshot.trust, role, &profile.cwd, &line) {
-            Ok(approved) => approved,
-            Err(decision) => return refused(args, &decision, printer),
-        };
+    let approved = match context.approve_as_skill(
+        &Loaded::default(),
+        &skill,
+        &snapshot.trust,
+        role,
+        &profile.cwd,
+        &line,
+    ) {
+        Ok(approved) => approved,
+        Err(decision) => return refused(args, &decision, printer),
+    };
     let outcome = start(&approved, &profile, args, runner)?;
     if args.json {
         printer.json(&prowess::inspect::command_run(&line, &outcome))?;

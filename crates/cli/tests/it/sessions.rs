@@ -432,3 +432,31 @@ fn case_125_skills_can_only_name_configured_agents() {
     );
     assert_eq!(lines[0]["event"]["agents"], json!(["writer"]));
 }
+
+/// The record says who decided: a flag, or nobody because there was no terminal.
+#[test]
+fn record_names_the_flag_and_the_missing_user() {
+    for (approve, expected) in [
+        (
+            Some("Bash(mkdir:*)"),
+            "allowed `mkdir made` by `--approve Bash(mkdir:*)`",
+        ),
+        (None, "nobody was there to ask"),
+    ] {
+        let world = World::new();
+        world.file("~/config.toml", "[sandbox]\nstrength = 'best-effort'\n");
+        world.file(
+            "script.jsonl",
+            "{\"calls\":[{\"name\":\"bash\",\"input\":{\"command\":\"mkdir made\"}}]}\n{\"text\":\"done\"}\n",
+        );
+        let mut args = vec!["run", "--task", "go", "--model", "scripted:script.jsonl"];
+        args.extend(approve.iter().flat_map(|rule| ["--approve", *rule]));
+        world.run(&args);
+        let listed = world.run(&["session", "list", "--json"]).expect(0).json();
+        let id = listed["sessions"][0]["id"].as_str().unwrap().to_owned();
+        let shown = world.run(&["session", "show", &id]).expect(0).stdout;
+        let shown = shown.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(shown.contains(expected), "{shown}");
+        assert!(!shown.contains("the user"), "{shown}");
+    }
+}

@@ -50,9 +50,9 @@ impl Approver for Asker {
         let text = question_text(question);
         let (answer, wait) = oneshot::channel();
         if self.sender.blocking_send(Asked { text, answer }).is_err() {
-            return ApprovalAnswer::No;
+            return ApprovalAnswer::Unavailable;
         }
-        wait.blocking_recv().unwrap_or(ApprovalAnswer::No)
+        wait.blocking_recv().unwrap_or(ApprovalAnswer::Unavailable)
     }
 }
 
@@ -125,7 +125,7 @@ pub(crate) async fn working<T: Send + 'static>(
 pub(crate) async fn put(context: &RequestContext<RoleServer>, asked: Asked) {
     let answer = elicit(context, asked.text)
         .await
-        .unwrap_or(ApprovalAnswer::No);
+        .unwrap_or(ApprovalAnswer::Unavailable);
     // Ignore send errors: the asking thread may have ended.
     let _ = asked.answer.send(answer);
 }

@@ -106,7 +106,7 @@ impl Approver for Rounds {
             Some(Word::No) => ApprovalAnswer::No,
             None => {
                 state.open.get_or_insert(text);
-                ApprovalAnswer::No
+                ApprovalAnswer::Unavailable
             }
         }
     }

@@ -374,8 +374,11 @@ impl ServerHandler for Handler {
         let name = request.name;
         if let Some(engine) = self.shared.engine.as_ref().filter(|_| name == RUN_SKILL) {
             let asked = input.clone();
-            let admitted = self.work(&context, move |shared, tool_context, _| {
-                shared.tools.admit(tool_context, RUN_SKILL, &asked, None)
+            let admitted = self.work(&context, move |shared, tool_context, session| {
+                let loaded = session.loaded().clone();
+                shared
+                    .tools
+                    .admit(tool_context, &loaded, RUN_SKILL, &asked, None)
             });
             if let Err(error) = admitted.await? {
                 return Ok(tools::told(RUN_SKILL, Err(error))?.into());

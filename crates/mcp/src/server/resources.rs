@@ -146,7 +146,7 @@ fn may_read(tool_context: &ToolContext, served: &ServedSkill, path: &str) -> boo
                 skill: Some(&served.name),
                 action: Some(&action),
             };
-            tool_context.services.approver.ask(&question) != prowess_policy::ApprovalAnswer::No
+            tool_context.services.approver.ask(&question).allows()
         }
     }
 }

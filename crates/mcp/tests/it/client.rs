@@ -691,7 +691,7 @@ fn errors_have_kinds_for_the_model() {
     let ToolError::ForModel { text, .. } = error else {
         panic!("{error:?}")
     };
-    assert!(text.contains("no rule allows"), "{text}");
+    assert!(text.contains("the user denied it"), "{text}");
 }
 
 #[test]

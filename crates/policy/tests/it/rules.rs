@@ -51,6 +51,7 @@ fn skill(tools: &PermissionRules, trusted: bool, ceiling: bool) -> Actor<'_> {
             tools,
             ceiling,
         }),
+        restrictions: None,
     }
 }
 
@@ -614,7 +615,10 @@ fn approvals_answer_prompts_and_nothing_else() {
             let decision = decide(text);
             assert_eq!(decision.verdict, Allow, "{mode:?} {text}: {decision:?}");
         }
-        assert_eq!(&*decide("git push").rule.unwrap().source, "--approve");
+        assert_eq!(
+            decide("git push").rule.unwrap().source,
+            RuleSource::Approval
+        );
         // An ask rule matches one part, and the approval does not cover the other one.
         assert_ne!(decide("ls && git push").verdict, Allow, "{mode:?}");
         assert_eq!(decide("rm x").verdict, Deny, "{mode:?}");
@@ -701,6 +705,7 @@ fn grants_depend_on_the_digest_of_the_skill() {
             tools: &tools,
             ceiling: false,
         }),
+        restrictions: None,
     };
     let mut gate = gate(&[], &[], &[]);
     let GateOutcome::Ask(pending) = gate.command("id", &actor("1")) else {

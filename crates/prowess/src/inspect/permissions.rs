@@ -17,7 +17,7 @@ pub fn decision(decision: &Decision, words: Option<&[Vec<String>]>) -> Value {
         "verdict": decision.verdict.as_str(),
         "reason": decision.reason,
         "rule": decision.rule.as_ref().map(|rule| &rule.text),
-        "source": decision.rule.as_ref().map(|rule| &rule.source),
+        "source": decision.rule.as_ref().map(|rule| rule.source.to_string()),
         "remedy": decision.remedy.as_ref().map(ToString::to_string),
         "words": words,
     })

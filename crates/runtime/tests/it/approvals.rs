@@ -58,7 +58,7 @@ fn missing_approver_denies_with_reason() {
     let decided = decisions(&engine, &id);
     assert_eq!(
         (decided[0].verdict, decided[0].answer),
-        (RecordedVerdict::Ask, Some(RecordedAnswer::No))
+        (RecordedVerdict::Ask, Some(RecordedAnswer::Unavailable))
     );
 }
 

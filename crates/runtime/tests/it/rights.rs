@@ -14,6 +14,9 @@ prowess_test::tests! {
     untrusted_skill_cannot_start_another
     sub_run_uses_only_listed_skills
     skill_restrictions_apply_to_sub_runs
+    restriction_about_a_skill_applies_to_its_fork
+    sub_run_loses_its_permissions_when_its_skill_changes
+    grants_of_loaded_skill_count_in_mode_allow
     caller_restrictions_apply_to_sub_runs
     resumed_sub_run_gains_no_permissions
     sub_runs_share_remaining_budget
@@ -94,6 +97,63 @@ fn sub_run_uses_only_listed_skills() {
         let told = &results(&model.asked()[at])[0];
         assert!(told.contains(part), "{told}");
     }
+}
+
+fn restriction_about_a_skill_applies_to_its_fork() {
+    let world = World::new();
+    world.skill("careful", "disallowed-tools: Skill(deploy)\n", "Look.");
+    world.skill("deploy", "context: fork\n", "Deploy.");
+    let model = Script::of([load("careful"), load("deploy"), says("done")]);
+    let engine = world.free(model.clone());
+    let id = talk(&engine, "go");
+    assert_eq!(children(&engine, &id).len(), 0);
+    let told = &results(&model.last())[0];
+    assert!(told.contains("Skill(deploy)"), "{told}");
+}
+
+/// Trust covers exactly the files that were trusted, also while a skill runs.
+fn sub_run_loses_its_permissions_when_its_skill_changes() {
+    for changes in [false, true] {
+        let world = World::new();
+        world.skill(
+            "maker",
+            "context: fork\nallowed-tools: Bash(mkdir:*)\n",
+            "Make.",
+        );
+        let file = world.path("~/.agents/skills/maker/notes.md");
+        let model = Script::by(move |at, _| match at {
+            0 => load("maker"),
+            1 => {
+                if changes {
+                    std::fs::write(&file, "changed").unwrap();
+                }
+                bash("mkdir made")
+            }
+            _ => says("done"),
+        });
+        talk(&world.engine(model.clone()), "go");
+        assert_eq!(world.exists("made"), !changes);
+        let told = &results(&model.asked()[2])[0];
+        let lapsed = "changed since the run started";
+        assert_eq!(told.contains(lapsed), changes, "{told}");
+    }
+}
+
+fn grants_of_loaded_skill_count_in_mode_allow() {
+    let world = World::new();
+    world.skill("maker", "allowed-tools: Bash(mkdir:*)\n", "Make.");
+    let model = Script::of([
+        bash("mkdir early"),
+        load("maker"),
+        bash("mkdir made"),
+        bash("touch other"),
+        says("done"),
+    ]);
+    let mut parts = world.parts(model.clone());
+    mode(&mut parts, PermissionMode::Allow);
+    talk(&Engine::new(parts).unwrap(), "go");
+    let made = ["early", "made", "other"].map(|name| world.exists(name));
+    assert_eq!(made, [false, true, false]);
 }
 
 fn skill_restrictions_apply_to_sub_runs() {

@@ -229,6 +229,7 @@ pub fn every_kind_of_event_round_trips(store: &dyn SessionStore) {
             reason: "r".into(),
             rule: None,
             answer: None,
+            by: None,
         }),
         Event::Listed(SkillListing {
             hidden: vec![("a".into(), "b".into())],

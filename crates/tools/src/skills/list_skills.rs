@@ -86,7 +86,7 @@ impl Tool for ListSkills {
         loaded: &mut Loaded,
         input: &Value,
     ) -> Result<ToolAnswer, ToolError> {
-        permit_all(context, SkillAction::List)?;
+        permit_all(context, loaded, SkillAction::List)?;
         let query = text(input, "query").trim();
         let scope = Scope::parse(text(input, "scope"));
         let offset = usize::try_from(number(input, "offset").unwrap_or(0)).unwrap_or(usize::MAX);

@@ -139,7 +139,7 @@ impl Tool for LoadSkill {
         };
         let arguments = self.arguments(input);
         let raw = arguments.raw().unwrap_or_default();
-        permit(context, &skill, SkillAction::Load, raw)?;
+        permit(context, loaded, &skill, SkillAction::Load, raw)?;
         let snapshot = read(context, &skill).map_err(|error| failed(&error))?;
         let request = ActivationRequest::new(arguments);
         let activation = activate(context, &snapshot, &request).map_err(|error| failed(&error))?;
@@ -152,7 +152,7 @@ impl Tool for LoadSkill {
         };
         let raw = self.arguments(input);
         let raw = raw.raw().unwrap_or_default();
-        let is_quick = may_load_unasked(context, &skill, raw)
+        let is_quick = may_load_unasked(context, loaded, &skill, raw)
             && skill.read_if_small(context).is_some_and(|snapshot| {
                 let runs = !self.is_read_only(context) && snapshot.is_trusted();
                 !runs || !snapshot.document.may_have_commands()

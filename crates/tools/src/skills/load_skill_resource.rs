@@ -101,7 +101,7 @@ impl Tool for LoadSkillResource {
     fn answer(
         &self,
         context: &ToolContext,
-        _loaded: &mut Loaded,
+        loaded: &mut Loaded,
         input: &Value,
     ) -> Result<ToolAnswer, ToolError> {
         let (asked, raw) = (text(input, "skill_name"), text(input, "resource_path"));
@@ -114,7 +114,7 @@ impl Tool for LoadSkillResource {
         // Rules match the normalized path: `references/././x` is the same file as `references/x`.
         let path = ResourcePath::new(raw).map_err(|fault| wrong_path(raw, fault))?;
         let path = path.as_str();
-        permit(context, &skill, SkillAction::Read, path)?;
+        permit(context, loaded, &skill, SkillAction::Read, path)?;
         let read = context
             .services
             .registry

@@ -105,7 +105,14 @@ impl Tool for RunCommandLine {
         }
         let profile = context.profile(Some(trust));
         let approved = context
-            .approve_as_skill(&skill, trust, SkillRole::CommandTool, &profile.cwd, command)
+            .approve_as_skill(
+                loaded,
+                &skill,
+                trust,
+                SkillRole::CommandTool,
+                &profile.cwd,
+                command,
+            )
             .map_err(|decision| {
                 ToolError::denied(&format!("The command of the skill {name}"), &decision)
             })?;

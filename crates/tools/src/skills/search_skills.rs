@@ -82,7 +82,7 @@ impl Tool for SearchSkills {
         loaded: &mut Loaded,
         input: &Value,
     ) -> Result<ToolAnswer, ToolError> {
-        permit_all(context, SkillAction::List)?;
+        permit_all(context, loaded, SkillAction::List)?;
         let words = text(input, "query");
         let limit = number(input, "limit").and_then(|limit| usize::try_from(limit).ok());
         let limit = limit.unwrap_or(USUAL_LIMIT).clamp(1, MAX_LIMIT);

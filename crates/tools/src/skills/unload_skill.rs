@@ -63,7 +63,7 @@ impl Tool for UnloadSkill {
         // A loaded skill can be unloaded even if it was removed or hidden since.
         let name = match find(context, asked) {
             Ok(skill) => {
-                permit(context, &skill, SkillAction::Unload, "")?;
+                permit(context, loaded, &skill, SkillAction::Unload, "")?;
                 skill.name().to_owned()
             }
             Err(_) if loaded.get(asked).is_some() => asked.to_owned(),

@@ -121,12 +121,17 @@ pub(crate) fn of_event(event: &Event) -> Option<DisplayEvent> {
         Event::Decided(decided) => {
             let answer = decided.answer?;
             // The call itself shows that it was denied.
-            if answer == RecordedAnswer::No && decided.call.is_some() {
+            let denied = matches!(answer, RecordedAnswer::No | RecordedAnswer::Unavailable);
+            if denied && decided.call.is_some() {
                 return None;
             }
             let what = shorten(&decided.what, MAX_REASON);
             Some(match answer {
                 RecordedAnswer::No => line(Tone::Bad, "denied", &format!("{what} (by you)")),
+                RecordedAnswer::Unavailable => {
+                    let text = format!("{what} (nobody was there to ask)");
+                    line(Tone::Bad, "denied", &text)
+                }
                 _ => line(
                     Tone::Good,
                     "allowed",
@@ -172,7 +177,7 @@ fn ended(ending: &Ending) -> Option<DisplayEvent> {
 /// Describes an answer.
 pub(crate) fn answered(answer: RecordedAnswer) -> &'static str {
     match answer {
-        RecordedAnswer::No => "no",
+        RecordedAnswer::No | RecordedAnswer::Unavailable => "no",
         RecordedAnswer::Once => "once",
         RecordedAnswer::Session => "for this session",
         RecordedAnswer::Tool => "for this tool in this session",
@@ -242,6 +247,7 @@ mod tests {
                 reason: evil.into(),
                 rule: None,
                 answer: Some(RecordedAnswer::Once),
+                by: None,
             }),
         ];
         let mut seen = 0;

@@ -4,7 +4,7 @@
 //! their events:
 //!
 //! ```no_run
-//! # async fn example(builder: prowess::Builder) -> Result<(), Box<dyn std::error::Error>> {
+//! # async fn example(builder: prowess::RuntimeBuilder) -> Result<(), Box<dyn std::error::Error>> {
 //! use prowess_tui::chat::{ChatStart, ChatLink, ChatOptions, ChatMode};
 //!
 //! let link = ChatLink::new(ChatMode::choose(false));

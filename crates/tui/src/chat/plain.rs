@@ -197,11 +197,11 @@ impl Approver for Plain {
             self.aside(&format!(
                 "  denied: {what}: {why}; approval requires a terminal\n"
             ));
-            return ApprovalAnswer::No;
+            return ApprovalAnswer::Unavailable;
         }
         if question.is_too_long() {
             self.line(0, &format!("denied: {}", too_long(question)));
-            return ApprovalAnswer::No;
+            return ApprovalAnswer::Unavailable;
         }
         // Waits while the user types a message.
         let mut input = self.input();
@@ -220,7 +220,9 @@ impl Approver for Plain {
         match (read, line.trim().to_lowercase().as_str()) {
             (Ok(_), "y" | "yes") => ApprovalAnswer::Once,
             (Ok(_), "s") => ApprovalAnswer::Session,
-            _ => ApprovalAnswer::No,
+            // The input has ended.
+            (Ok(0) | Err(_), _) => ApprovalAnswer::Unavailable,
+            (Ok(_), _) => ApprovalAnswer::No,
         }
     }
 }

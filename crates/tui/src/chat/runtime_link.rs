@@ -95,7 +95,7 @@ impl Watcher for Bridge {
 impl Approver for Bridge {
     fn ask(&self, question: &ApprovalRequest<'_>) -> ApprovalAnswer {
         if !self.live.load(Ordering::SeqCst) {
-            return ApprovalAnswer::No;
+            return ApprovalAnswer::Unavailable;
         }
         if question.is_too_long() {
             let text = too_long(question);
@@ -110,14 +110,14 @@ impl Approver for Bridge {
                 event,
             };
             let _ = self.sender.send(Incoming::Message(message));
-            return ApprovalAnswer::No;
+            return ApprovalAnswer::Unavailable;
         }
         let (sender, answer) = sync_channel(1);
         let asked = asked(self.next.fetch_add(1, Ordering::SeqCst), question);
         if self.sender.send(Incoming::Ask(asked, sender)).is_err() {
-            return ApprovalAnswer::No;
+            return ApprovalAnswer::Unavailable;
         }
-        answer.recv().unwrap_or(ApprovalAnswer::No)
+        answer.recv().unwrap_or(ApprovalAnswer::Unavailable)
     }
 }
 
