@@ -71,15 +71,31 @@ fn beyond(words: &[Word], agreed: usize) -> Fit {
     }
 }
 
-/// Returns `true` if a command runs code in which deny rules cannot be looked for.
+/// Returns `true` if a command, or one that it starts, runs code in which deny rules cannot be looked
+/// for: code of another language, or code from its input.
 pub(crate) fn is_opaque(words: &[Word]) -> bool {
-    let report = programs::inspect(words);
+    let loose: Vec<LooseWord> = words
+        .iter()
+        .map(|word| LooseWord {
+            text: word.text.to_string(),
+            pattern: word.is_glob(),
+            unknown: false,
+        })
+        .collect();
+    let mut all = Everything::default();
+    unwrap(&loose, 0, &mut all);
+    all.incomplete || all.commands.iter().any(|words| is_opaque_itself(words))
+}
+
+fn is_opaque_itself(words: &[LooseWord]) -> bool {
+    let plain: Vec<Word> = words.iter().map(|word| Word::plain(&*word.text)).collect();
+    let report = programs::inspect(&plain);
     let is_visible = !report.starts.is_empty() || !report.attached.is_empty();
-    report
+    let runs = report
         .hits
         .iter()
-        .any(|hit| hit.effect == ProgramEffect::Runs)
-        && (!is_visible || programs::is_opaque(&words[0].text))
+        .any(|hit| hit.effect == ProgramEffect::Runs);
+    report.takes_input || runs && (!is_visible || programs::is_opaque(&plain[0].text))
 }
 
 /// Returns `true` if a redirection is harmless with any rule.

@@ -128,14 +128,16 @@ const REMOTE: Operand = operand(
     "is an address, not a configured remote",
     "git push ext::x",
 )
-.to(1);
+.to(1)
+.globs();
 const REFSPEC: Operand = operand(
     1,
     transport,
     Sends,
     "is an address, not a branch",
     "git fetch origin https://x/y",
-);
+)
+.globs();
 
 const SUBS: &[Program] = &[
     Program {
@@ -889,7 +891,8 @@ fn config(words: &[Word], at: usize, report: &mut ProgramReport) -> bool {
         {
             None
         }
-        _ => second,
+        // It may become a name and a value.
+        _ => first.filter(|&index| words[index].is_glob()).or(second),
     };
     if let Some(index) = write {
         report.hit(index, Configures, "changes git's configuration");

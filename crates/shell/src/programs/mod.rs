@@ -94,6 +94,10 @@ pub struct ProgramReport {
     pub attached: Vec<AttachedScript>,
     /// Index of the first of the words that are joined to a script: `eval`.
     pub joined: Option<usize>,
+    /// `true` if it takes code from standard input although a word names a program, a script or a
+    /// file: `bash /dev/stdin`, `sed -f -`, `xargs sh -c`. A program that is in the table as an
+    /// interpreter and has no script has a hit instead.
+    pub takes_input: bool,
     /// Indices of words that are code or name a program or a file of code, as far as the table alone
     /// can tell.
     pub(crate) code: Vec<usize>,
