@@ -229,6 +229,25 @@ pub(crate) fn takes_only_code(program: &str) -> bool {
     find(program).is_some_and(|(_, program)| matches!(program.code, Code::Everything | Code::File))
 }
 
+/// Returns `true` if a command takes words after `--` for data, and does not pass them on to a
+/// program that could take them for options.
+pub(crate) fn ends_options_at_dashes(words: &[Word]) -> bool {
+    /// Programs that pass such words on to what they run.
+    const FORWARD: &str = "bazel bun cmake composer deno dotnet go just mix rake task";
+    let Some((name, program)) = words.first().and_then(|word| find(&word.text)) else {
+        return true;
+    };
+    let passes = program.passes || program.subs.iter().any(|sub| sub.passes);
+    let is_safe = !matches!(
+        program.code,
+        Code::Options {
+            protects: false,
+            ..
+        }
+    );
+    is_safe && !passes && !engine::listed(FORWARD, name) && inspect(words).starts.is_empty()
+}
+
 /// Returns the name under which a program is listed, and the positions in which it takes code.
 pub(crate) fn code_of(program: &str) -> Option<(&'static str, Code)> {
     find(program).map(|(name, program)| (name, program.code))
