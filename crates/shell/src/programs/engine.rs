@@ -350,6 +350,7 @@ pub(super) fn look(words: &[Word], at: usize, depth: usize, report: &mut Program
         level: 0,
         unsure: false,
         peeking: false,
+        has_globs: words.iter().any(Word::is_glob),
         supplied: false,
         shifted: false,
         scripted: false,
@@ -368,6 +369,8 @@ struct Walk<'a> {
     unsure: bool,
     /// `true` while a value is inspected as an option.
     peeking: bool,
+    /// `true` if a word is a shell pattern.
+    has_globs: bool,
     /// `true` after an option that holds the program text.
     supplied: bool,
     /// `true` after an unknown option whose value the next operand may be.
@@ -398,12 +401,12 @@ impl Walk<'_> {
         }
         let commands = !program.subs.is_empty() || !program.quiet.is_empty();
         // The number of operands up to which patterns are a reason to ask.
-        let texts = program
-            .operands
-            .iter()
-            .filter(|rule| rule.globs)
-            .map(|rule| rule.to)
-            .max();
+        let texts = if self.has_globs {
+            let texts = program.operands.iter().filter(|rule| rule.globs);
+            texts.map(|rule| rule.to).max()
+        } else {
+            None
+        };
         let (mut operands, mut seen, mut only_operands, mut index) = (0, false, false, at + 1);
         // Operands that may be values of unknown options.
         let mut doubtful = 0;
@@ -446,7 +449,9 @@ impl Walk<'_> {
                     self.report.subcommand = Some(index);
                 }
                 self.candidates(index);
-                self.patterns(at + 1..index + 1);
+                if self.has_globs {
+                    self.patterns(at + 1..index + 1);
+                }
                 if let Some(sub) = program.subs.iter().find(|sub| sub.names.has(text)) {
                     self.enter(program, sub);
                     return self.program(sub, index, true);
@@ -500,7 +505,8 @@ impl Walk<'_> {
                 break;
             }
         }
-        if commands && !seen || texts.is_some_and(|to| to > 1 || !self.supplied) {
+        let is_open = commands && !seen || texts.is_some_and(|to| to > 1 || !self.supplied);
+        if self.has_globs && is_open {
             // A pattern that is the value of an option may become more words than one.
             self.patterns(at + 1..last_text.unwrap_or(last));
         }
@@ -648,22 +654,17 @@ impl Walk<'_> {
             }
             return self.behind(index, takes, dashed == Some(true) && level == self.level);
         }
-        self.foreign(index, name, known);
-        self.shifted |= value.is_none() && !self.is_flag(name);
+        self.shifted |= self.foreign(index, name, known) && value.is_none();
         index + 1
     }
 
-    /// Returns `true` for an option that is known to take no value.
-    fn is_flag(&self, name: &str) -> bool {
+    /// Handles an option that is in no list of options or values. Returns `true` if it is unknown,
+    /// so that it may take a value.
+    fn foreign(&mut self, index: usize, name: &str, known: bool) -> bool {
         let program = self.levels[self.level];
-        listed(program.safe, name) || listed(program.flags, name)
-    }
-
-    /// Handles an option that is in no list.
-    fn foreign(&mut self, index: usize, name: &str, known: bool) {
-        let program = self.levels[self.level];
-        if self.is_flag(name) {
-            return;
+        let is_flag = !program.flags.is_empty() && listed(program.flags, name);
+        if is_flag || listed(program.safe, name) {
+            return false;
         }
         self.unsure = true;
         if let Some(reason) = &program.unknown
@@ -671,6 +672,7 @@ impl Walk<'_> {
         {
             self.report.reason(index, reason);
         }
+        true
     }
 
     /// Reads option letters after one dash.
@@ -721,8 +723,7 @@ impl Walk<'_> {
             let mut name = [b'-', 0, 0, 0, 0];
             let end = 1 + letter.encode_utf8(&mut name[1..]).len();
             let name = str::from_utf8(&name[..end]).unwrap_or("-");
-            self.foreign(index, name, true);
-            self.shifted |= rest.is_empty() && !old && !self.is_flag(name);
+            self.shifted |= self.foreign(index, name, true) && rest.is_empty() && !old;
         }
         next
     }
@@ -756,8 +757,10 @@ impl Walk<'_> {
             (None, Takes::Values(_)) => next,
             (None, _) => None,
         };
-        let is_apart = attached.is_none() && matches!(takes, Takes::Values(_));
-        let is_pattern = is_apart && self.words.get(index + 1).is_some_and(Word::is_glob);
+        let is_pattern = self.has_globs
+            && attached.is_none()
+            && matches!(takes, Takes::Values(_))
+            && self.words.get(index + 1).is_some_and(Word::is_glob);
         self.supplied |= option.program;
         self.report.takes_input |= option.program && value.is_some_and(is_input);
         let bare = takes == Takes::Attached && option.when.is_some() && value.is_none();
