@@ -573,6 +573,8 @@ impl Walk<'_> {
             }
             Starts::Script | Starts::Command => self.report.starts.push(index),
         }
+        // `crontab -`
+        self.report.takes_input |= is_input(&rest[0].text);
         if starts == Starts::Script {
             return None;
         }
@@ -762,7 +764,8 @@ impl Walk<'_> {
             && matches!(takes, Takes::Values(_))
             && self.words.get(index + 1).is_some_and(Word::is_glob);
         self.supplied |= option.program;
-        self.report.takes_input |= option.program && value.is_some_and(is_input);
+        self.report.takes_input |=
+            option.program && value.is_some_and(|value| is_input(value) || value.contains(UNKNOWN));
         let bare = takes == Takes::Attached && option.when.is_some() && value.is_none();
         let runs = option.reason.effect == ProgramEffect::Runs;
         let hit = !bare
@@ -774,6 +777,9 @@ impl Walk<'_> {
             self.patterns(index + 1..index + 2);
         }
         self.scripted |= hit && matches!(option.starts, Starts::Script | Starts::Command);
+        if hit && option.starts == Starts::Script {
+            self.report.takes_input |= value.is_some_and(|value| reads_alone(value, self.depth));
+        }
         let mut end = None;
         if hit && (runs || option.starts != Starts::No) {
             self.report.code.extend(match (attached, takes) {
@@ -940,6 +946,13 @@ pub(super) fn is_input(text: &str) -> bool {
     text == "-" || parts.clone().any(|part| matches!(part, "dev" | "proc")) && parts.any(device)
 }
 
+/// Returns `true` if a command without arguments takes code from its input: `git rebase -x sh`.
+pub(super) fn reads_alone(command: &str, depth: usize) -> bool {
+    let mut report = ProgramReport::default();
+    look(&[Word::plain(command)], 0, depth + 1, &mut report);
+    report.takes_input
+}
+
 /// Returns the text that `xargs` replaces, if its options name one.
 fn marker(options: &[Word]) -> Option<&str> {
     options.iter().enumerate().rev().find_map(|(at, word)| {
@@ -983,6 +996,15 @@ pub(super) fn takes_filled_code(
             .is_some_and(|word| word.text.contains(UNKNOWN))
     };
     if is_filled(0) {
+        return true;
+    }
+    // The words may be options, and some of those run something: `xargs find .`.
+    let has_code_options = super::find(&words[0].text).is_some_and(|(_, program)| {
+        program.unrestricted || matches!(program.code, Code::Options { .. })
+    });
+    let is_free = |word: &Word| *word.text == *unknown;
+    let is_data = words.iter().any(|word| &*word.text == "--");
+    if has_code_options && !is_data && words.iter().any(is_free) {
         return true;
     }
     let mut report = ProgramReport::default();

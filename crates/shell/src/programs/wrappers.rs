@@ -4,7 +4,7 @@ use super::ProgramEffect::{Configures, Elsewhere, Reads, Runs};
 use super::code::{Code, OPTIONS, WRAPPER, wrapper};
 use super::engine::{
     NONE, Operand, Program, Starts, any, because, is_input, list, listed, operand, opt,
-    takes_filled_code,
+    reads_alone, takes_filled_code,
 };
 use super::{AttachedScript, Network, ProgramReport};
 use crate::word::Word;
@@ -138,11 +138,11 @@ pub(super) const WRAPPERS: &[Program] = &[
             "caffeinate proxychains proxychains4 tsocks torsocks winpty \
              dbus-launch xvfb-run rlwrap unbuffer catchsegv perf gdbserver \
              run0 prlimit choom cgexec numactl eatmydata faketime ts-node tsx hyperfine retry \
-             sshpass dotenv direnv mise asdf nix conda micromamba start-stop-daemon \
+             sshpass dotenv direnv mise asdf conda micromamba start-stop-daemon \
              run-parts daemonize tini dumb-init su-exec gosu bwrap \
-             systemd-nspawn machinectl sem watchexec nodemon inotifywait watchman screen \
+             systemd-nspawn sem watchexec nodemon inotifywait watchman screen \
              ld.so ld-linux-x86-64.so multitime chpst softlimit setuidgid envdir with xdg-open open \
-             gio crontab anacron vagrant cpulimit chronic ifne pee mispipe zrun ccache runc ctr \
+             gio crontab anacron vagrant cpulimit chronic ifne zrun ccache runc ctr \
              msgfilter msgexec ldd foreman overmind concurrently",
         ),
         ..STARTER
@@ -153,12 +153,21 @@ pub(super) const WRAPPERS: &[Program] = &[
         ..STARTER
     },
     Program {
+        names: list("pee mispipe"),
+        special: Some(|words, at, report| {
+            let mut commands = words[at + 1..].iter();
+            report.takes_input |= commands.any(|word| reads_alone(&word.text, 1));
+            true
+        }),
+        ..STARTER
+    },
+    Program {
         names: list("setarch sg"),
         shell_below: 2,
         ..STARTER
     },
     Program {
-        names: list("newgrp capsh nix-shell"),
+        names: list("newgrp capsh nix nix-shell machinectl toolbox distrobox login"),
         options: &[opt(
             "-c: --command: --run:",
             Runs,
@@ -416,6 +425,11 @@ pub(super) const WRAPPERS: &[Program] = &[
     },
     Program {
         names: list("trap"),
+        special: Some(|words, at, report| {
+            let command = words.get(at + 1);
+            report.takes_input |= command.is_some_and(|word| reads_alone(&word.text, 1));
+            true
+        }),
         code: Code::Everything,
         ..RUNNER
     },
@@ -433,7 +447,13 @@ pub(super) const WRAPPERS: &[Program] = &[
         ..NONE
     },
     Program {
-        names: list("let enable complete bind fc"),
+        names: list("enable"),
+        options: &[opt("-f:", Runs, "loads code", "enable -f ./x.so y")],
+        code: Code::Everything,
+        ..DECLARATION
+    },
+    Program {
+        names: list("let complete bind fc"),
         code: Code::Everything,
         ..DECLARATION
     },
