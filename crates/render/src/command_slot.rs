@@ -198,18 +198,15 @@ pub(crate) fn read(
             writer.script.push('"');
         }
         let text = &written[range];
-        let argument = match item {
-            Some(item) => {
-                writer.item(text, item, found.quoting);
-                match &item.kind {
-                    BodyItemKind::Placeholder(placeholder) => Some(placeholder.clone()),
-                    _ => None,
-                }
+        let argument = if let Some(item) = item {
+            writer.item(text, item, found.quoting);
+            match &item.kind {
+                BodyItemKind::Placeholder(placeholder) => Some(placeholder.clone()),
+                _ => None,
             }
-            None => {
-                writer.script.push_str(text);
-                native
-            }
+        } else {
+            writer.script.push_str(text);
+            native
         };
         if is_quoted {
             writer.script.push('"');
