@@ -2,7 +2,7 @@
 
 use crate::rule::{CommandRule, like};
 use prowess_shell::finder::{self, LooseWord};
-use prowess_shell::programs::{self, EffectHit, ProgramEffect};
+use prowess_shell::programs::{self, EffectHit, ProgramEffect, ProgramReport};
 use prowess_shell::script::canonical;
 use prowess_shell::{Redirect, ShellLine, SimpleCommand, Word};
 
@@ -71,15 +71,48 @@ fn beyond(words: &[Word], agreed: usize) -> Fit {
     }
 }
 
-/// Returns `true` if a command runs code in which deny rules cannot be looked for.
+/// Returns `true` if a command, or one that it starts, runs code in which deny rules cannot be looked
+/// for: code of another language, or code from its input.
 pub(crate) fn is_opaque(words: &[Word]) -> bool {
-    let report = programs::inspect(words);
+    let mut words = words;
+    // Most commands start none, or one that is not a script.
+    loop {
+        let report = programs::inspect(words);
+        if is_opaque_itself(words, &report) {
+            return true;
+        }
+        match (report.starts.as_slice(), report.attached.is_empty()) {
+            ([], true) => return false,
+            (&[at], true) if at > 0 && at < words.len() && !is_script(&words[at].text) => {
+                words = &words[at..];
+            }
+            _ => break,
+        }
+    }
+    let loose: Vec<LooseWord> = words
+        .iter()
+        .map(|word| LooseWord {
+            text: word.text.to_string(),
+            pattern: word.is_glob(),
+            unknown: false,
+        })
+        .collect();
+    let mut all = Everything::default();
+    unwrap(&loose, 0, &mut all);
+    all.incomplete
+        || all.commands.iter().any(|words| {
+            let plain: Vec<Word> = words.iter().map(|word| Word::plain(&*word.text)).collect();
+            is_opaque_itself(&plain, &programs::inspect(&plain))
+        })
+}
+
+fn is_opaque_itself(words: &[Word], report: &ProgramReport) -> bool {
     let is_visible = !report.starts.is_empty() || !report.attached.is_empty();
-    report
+    let runs = report
         .hits
         .iter()
-        .any(|hit| hit.effect == ProgramEffect::Runs)
-        && (!is_visible || programs::is_opaque(&words[0].text))
+        .any(|hit| hit.effect == ProgramEffect::Runs);
+    report.takes_input || runs && (!is_visible || programs::is_opaque(&words[0].text))
 }
 
 /// Returns `true` if a redirection is harmless with any rule.
@@ -157,9 +190,14 @@ fn unwrap(words: &[LooseWord], depth: usize, all: &mut Everything) {
     }
 }
 
+/// Returns `true` if a word may be more than the name of a program.
+fn is_script(text: &str) -> bool {
+    text.contains(|c: char| c.is_whitespace() || ";&|()<>`$'\"\\".contains(c))
+}
+
 /// Collects the commands of a word that may be a script.
 fn script(text: &str, depth: usize, all: &mut Everything) {
-    if !text.contains(|c: char| c.is_whitespace() || ";&|()<>`$'\"\\".contains(c)) {
+    if !is_script(text) {
         return;
     }
     if depth >= MAX_DEPTH {

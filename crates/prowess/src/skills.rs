@@ -222,6 +222,7 @@ fn render(
         RenderedPart::Text(text) => text,
         RenderedPart::Command(slot) => format!("[command not run: {}]", slot.display),
         RenderedPart::Withheld(held) => format!("[command not run: {}]", held.display),
+        RenderedPart::Refused(refused) => format!("[command not run: {}]", refused.display),
         _ => String::new(),
     };
     Ok(rendered.parts.into_iter().map(piece).collect())

@@ -9,8 +9,8 @@ use prowess_spec::body::{BodyItem, BodyItemKind, Placeholder};
 
 use crate::{Compat, Variable};
 use prowess_shell::placeholders::{
-    self, JudgedPosition, Quoting, UnsafePosition, ValueKind, ValuePosition, expanded_name,
-    exported_name,
+    self, JudgedPosition, PlainWord, Quoting, UnsafePosition, ValueKind, ValuePosition,
+    expanded_name, exported_name,
 };
 
 /// A command whose output is inserted into the body.
@@ -19,7 +19,8 @@ use prowess_shell::placeholders::{
 /// caller's environment. The text of an argument is never part of the script.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CommandSlot {
-    /// The author's script; placeholders are references to positionals and variables.
+    /// The author's script; placeholders are references to positionals and variables. A reference
+    /// that was unquoted in a word of a command is in double quotes, so that it stays one word.
     pub script: Arc<str>,
     /// The command as the author wrote it, for messages.
     pub display: Arc<str>,
@@ -42,6 +43,30 @@ pub struct WithheldCommand {
     pub block: bool,
     /// Its position in the file, including the markup.
     pub span: Span,
+}
+
+/// A command that must not run with these values.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RefusedCommand {
+    /// The command as the author wrote it.
+    pub display: Arc<str>,
+    /// The placeholder whose value begins with `-`, as it is written.
+    pub placeholder: Arc<str>,
+    /// `true` if it is a block of lines.
+    pub block: bool,
+    /// Its position in the file, including the markup.
+    pub span: Span,
+}
+
+impl RefusedCommand {
+    /// Returns the reason, and what the author can do about it.
+    pub fn reason(&self) -> String {
+        let name = &self.placeholder;
+        format!(
+            "the value of `{name}` begins with `-`, so it could be taken for an option; write \
+             `-- {name}` if the program supports it, or `\"{name}\"` if the value may be an option"
+        )
+    }
 }
 
 /// A value that a command refers to.
@@ -71,6 +96,8 @@ pub(crate) struct Command {
     pub(crate) positions: Option<usize>,
     /// The items in it, for the report.
     pub(crate) items: Vec<(Span, What)>,
+    /// Unquoted values that must not begin with `-`, each with its text.
+    pub(crate) leading: Vec<(Arc<str>, Placeholder)>,
 }
 
 /// An item in a command.
@@ -132,19 +159,63 @@ pub(crate) fn read(
         ..Writer::default()
     };
     let mut copied = 0;
-    let mut quotings = vec![Quoting::Bare; positions.len()];
-    for found in &found {
-        if let Some(quoting) = found.given.and_then(|given| quotings.get_mut(given)) {
-            *quoting = found.quoting;
-        }
+    let given: Vec<&BodyItem> = inside.iter().filter(|item| is_filled(&item.kind)).collect();
+    let is_judged = |index| found.iter().any(|found| found.given == Some(index));
+    if let Some(missing) = (0..given.len()).find(|&index| !is_judged(index)) {
+        let lost = JudgedPosition {
+            range: positions[missing].range.clone(),
+            kind: positions[missing].kind,
+            given: Some(missing),
+            quoting: Quoting::Bare,
+            plain: None,
+            reason: None,
+        };
+        return Err(vec![refusal(
+            written,
+            start,
+            &lost,
+            UnsafePosition::Unclear,
+        )]);
     }
-    let given = inside.iter().filter(|item| is_filled(&item.kind));
-    for (number, item) in given.enumerate() {
-        let range = local(item.span);
+    let mut in_order: Vec<&JudgedPosition> = found.iter().collect();
+    in_order.sort_by_key(|found| found.range.start);
+    for found in in_order {
+        let item = found.given.and_then(|index| given.get(index));
+        let native = (item.is_none() && found.plain.is_some())
+            .then(|| writer.argument(expanded_name(&written[found.range.clone()])))
+            .flatten();
+        let mut range = found.range.clone();
+        if native.is_some() && written[range.clone()].starts_with("${") {
+            range.end += 1;
+        }
+        if range.start < copied || item.is_none() && native.is_none() {
+            continue;
+        }
         writer.copy(written, copied..range.start, block);
         copied = range.end;
-        let quoting = quotings.get(number).copied().unwrap_or(Quoting::Bare);
-        writer.item(&written[range], item, quoting);
+        let is_quoted = found.plain.is_some() && found.kind != ValueKind::Escape;
+        if is_quoted {
+            writer.script.push('"');
+        }
+        let text = &written[range];
+        let argument = if let Some(item) = item {
+            writer.item(text, item, found.quoting);
+            match &item.kind {
+                BodyItemKind::Placeholder(placeholder) => Some(placeholder.clone()),
+                _ => None,
+            }
+        } else {
+            writer.script.push_str(text);
+            native
+        };
+        if is_quoted {
+            writer.script.push('"');
+        }
+        if found.plain == Some(PlainWord::Leading)
+            && let Some(argument) = argument
+        {
+            writer.leading.push((text.into(), argument));
+        }
     }
     writer.copy(written, copied..written.len(), block);
     for found in found.iter().filter(|found| found.given.is_none()) {
@@ -162,6 +233,7 @@ pub(crate) fn read(
         variables: writer.variables,
         positions: writer.positions,
         items: writer.items,
+        leading: writer.leading,
     })
 }
 
@@ -208,6 +280,7 @@ struct Writer<'a> {
     variables: Vec<Variable>,
     positions: Option<usize>,
     items: Vec<(Span, What)>,
+    leading: Vec<(Arc<str>, Placeholder)>,
 }
 
 impl Default for Writer<'_> {
@@ -220,6 +293,7 @@ impl Default for Writer<'_> {
             variables: Vec::new(),
             positions: Some(0),
             items: Vec::new(),
+            leading: Vec::new(),
         }
     }
 }
@@ -293,6 +367,18 @@ impl Writer<'_> {
 
     fn sees(&mut self, position: usize) {
         self.positions = self.positions.map(|positions| positions.max(position + 1));
+    }
+
+    /// Returns the argument that a name of the author's own shell syntax refers to.
+    fn argument(&self, name: &str) -> Option<Placeholder> {
+        if let Ok(position) = name.parse::<usize>() {
+            return Some(Placeholder::Element(position));
+        }
+        if name == "ARGUMENTS" {
+            return Some(Placeholder::All);
+        }
+        let index = self.exported.iter().position(|known| **known == *name)?;
+        Some(Placeholder::Named(index))
     }
 
     /// Records what the author's own shell syntax refers to: `${1}`, `"$@"`, `${issue}`.

@@ -9,7 +9,9 @@ use prowess_spec::body::Placeholder;
 use crate::arguments::Resolved;
 use crate::command_slot::{Command, Source, What};
 use crate::template::PieceKind;
-use crate::{Arguments, CommandSlot, Compat, SkillVariables, Template, WithheldCommand};
+use crate::{
+    Arguments, CommandSlot, Compat, RefusedCommand, SkillVariables, Template, WithheldCommand,
+};
 
 /// Most bytes of text and values in one rendering.
 pub const MAX_OUTPUT: usize = 8 * 1024 * 1024;
@@ -37,6 +39,8 @@ pub enum RenderedPart {
     Command(CommandSlot),
     /// A command that is not run.
     Withheld(WithheldCommand),
+    /// A command that must not run with these values.
+    Refused(RefusedCommand),
 }
 
 /// The replacement of each placeholder.
@@ -249,8 +253,12 @@ impl<'a> Filler<'a> {
             PieceKind::Command(index) => {
                 self.flush();
                 self.report.commands.push(span);
-                let slot = self.slot(&self.template.commands[*index])?;
-                self.parts.push(RenderedPart::Command(slot));
+                let command = &self.template.commands[*index];
+                let slot = self.slot(command)?;
+                self.parts.push(match self.refused(command) {
+                    Some(refused) => RenderedPart::Refused(refused),
+                    None => RenderedPart::Command(slot),
+                });
                 Ok(())
             }
             PieceKind::Withheld(index) => {
@@ -403,6 +411,20 @@ impl<'a> Filler<'a> {
             display: command.display.clone(),
             positionals,
             variables,
+            block: command.block,
+            span: command.span,
+        })
+    }
+
+    /// Returns the refusal of a command if an unquoted value could be an option.
+    fn refused(&self, command: &Command) -> Option<RefusedCommand> {
+        let (placeholder, _) = command.leading.iter().find(|(_, placeholder)| {
+            let (value, _) = self.argument(placeholder);
+            value.is_some_and(|value| value.starts_with('-'))
+        })?;
+        Some(RefusedCommand {
+            display: command.display.clone(),
+            placeholder: placeholder.clone(),
             block: command.block,
             span: command.span,
         })

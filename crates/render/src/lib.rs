@@ -21,7 +21,7 @@ mod template;
 mod variables;
 
 pub use arguments::Arguments;
-pub use command_slot::{CommandSlot, WithheldCommand};
+pub use command_slot::{CommandSlot, RefusedCommand, WithheldCommand};
 pub use compat::Compat;
 pub use fill::{
     FillError, FillReport, Filled, MAX_BINDING, MAX_OUTPUT, Rendered, RenderedPart, Replacement,

@@ -423,9 +423,15 @@ impl<'a> Lexer<'a> {
                 }
                 '$' => {
                     let value = self.variable()?;
-                    // The shell would split other values or expand them to file names.
-                    if value.is_empty() || !value.chars().all(is_plain) || value.starts_with('-') {
-                        return self.refuse("an argument outside double quotes");
+                    if value.is_empty() {
+                        return self.refuse("an unquoted argument without a value");
+                    }
+                    if value.starts_with('-') {
+                        return self.refuse("an unquoted argument that could become an option");
+                    }
+                    if !value.chars().all(is_plain) {
+                        return self
+                            .refuse("an unquoted argument that the shell would split or expand");
                     }
                     text.push_str(value);
                     after_plain = false;

@@ -101,6 +101,16 @@ pub(crate) fn expand(
                 text.push_str(&output);
                 runs.push(run);
             }
+            RenderedPart::Refused(refused) if execution == Execution::Show => {
+                text.push_str(&format!("[command not run: {}]", refused.display));
+                runs.push(not_run(&refused.display, "not run"));
+            }
+            RenderedPart::Refused(refused) => {
+                return Err(ExpandError::NotRun {
+                    command: refused.display.as_ref().into(),
+                    why: refused.reason().into(),
+                });
+            }
             RenderedPart::Withheld(withheld) => {
                 let why = if context.settings.commands {
                     NOT_TRUSTED

@@ -179,3 +179,74 @@ fn very_long_line_is_answered() {
     assert_eq!(output.stdout.lines().count(), 2);
     assert!(output.stdout.lines().nth(1).unwrap().contains("\"id\":2"));
 }
+
+/// The lines of the security audit (findings M6, L1 and L2), as they were reported.
+#[test]
+fn audited_lines_are_not_allowed() {
+    let allow = |rule: &'static str, lines: &[&str]| {
+        let rules = json!({"allow": [rule]});
+        lines
+            .iter()
+            .map(|line| json!({"id": line, "rules": rules, "cmd": line}).to_string())
+            .collect::<Vec<_>>()
+    };
+    let ban = json!({"allow": ["Bash"], "deny": ["Bash(rm:*)"]});
+    let banned = [
+        "echo 'rm x' | env sh",
+        "echo 'rm x' | timeout 5 sh",
+        "echo 'rm x' | command sh",
+        "echo 'rm x' | exec sh",
+        "echo 'rm x' | nice sh",
+        "echo 'rm x' | setsid sh",
+        "echo 'rm x' | busybox sh",
+        "echo 'rm x' | bash /dev/stdin",
+        "echo 'rm x' | . /dev/stdin",
+        "echo '1e rm x' | sed -f - f",
+        "echo 'BEGIN{system(\"rm x\")}' | awk -f - f",
+        "echo 'a:;rm x' | make -f -",
+        "echo 'rm x' | xargs -I% sh -c %",
+        "hash -p /bin/rm y; y x",
+        "socat - 'EXEC:rm x'",
+        "ncat -e 'rm x' h 1",
+        "coreutils rm x",
+    ];
+    let mut input: Vec<String> = banned
+        .iter()
+        .map(|line| json!({"id": line, "rules": ban, "cmd": line}).to_string())
+        .collect();
+    for (rule, lines) in [
+        ("Bash(awk:*)", &["awk B* f"][..]),
+        ("Bash(tar:*)", &["tar c*"]),
+        ("Bash(sqlite3:*)", &["sqlite3 db s*"]),
+        (
+            "Bash(python3:*)",
+            &["python3 --check-hash-based-pycs always -c CODE"],
+        ),
+        ("Bash(eslint:*)", &["eslint -c x.js"]),
+        ("Bash(jest:*)", &["jest -c x.js"]),
+        ("Bash(mocha:*)", &["mocha -r x.js"]),
+        ("Bash(webpack:*)", &["webpack -c x.js"]),
+        ("Bash(vite:*)", &["vite build -c x.js"]),
+        ("Bash(rollup:*)", &["rollup -c x.js"]),
+        ("Bash(vitest:*)", &["vitest -c x.js"]),
+        ("Bash(meson:*)", &["meson test --wrapper=x"]),
+        ("Bash(cmake:*)", &["cmake --build . -- SHELL=x"]),
+        ("Bash(clang-tidy:*)", &["clang-tidy -load=x"]),
+        ("Bash(pytest:*)", &["pytest /elsewhere"]),
+        ("Bash(tsc:*)", &["tsc -p /elsewhere"]),
+    ] {
+        input.extend(allow(rule, lines));
+    }
+    let output = World::new()
+        .command(&["policy", "check", "--jsonl"])
+        .stdin(input.join("\n"))
+        .run()
+        .expect(0);
+    let mut answers = 0;
+    for line in output.stdout.lines() {
+        let answer: Value = serde_json::from_str(line).unwrap();
+        assert_ne!(answer["verdict"], json!("allow"), "{line}");
+        answers += 1;
+    }
+    assert_eq!(answers, input.len());
+}

@@ -102,6 +102,54 @@ fn case_095_argument_cannot_break_out_of_quotes() {
     assert!(!world.path("pwned").exists());
 }
 
+/// An unquoted value is one word, whatever it contains (audit, "over-strict").
+#[test]
+fn unquoted_argument_is_one_word() {
+    for value in [
+        "a b",
+        " a  b ",
+        "*",
+        "a; touch pwned",
+        "$(touch pwned)",
+        "a\nb",
+        "'",
+        "~ {a,b} ?",
+        "",
+    ] {
+        for tools in ["Bash(printf:*)", ANY] {
+            let world = world(tools, "!`printf '[%s]' a $ARGUMENTS b`\n");
+            world.file("list", "");
+            let document = render(&world, &["--arguments", value]).expect(0).json();
+            let body = document["body"].as_str().unwrap().trim_end_matches('\n');
+            assert_eq!(body, format!("[a][{value}][b]"), "{tools}");
+            assert!(!world.path("pwned").exists());
+        }
+    }
+}
+
+#[test]
+fn unquoted_argument_cannot_be_an_option() {
+    for tools in ["Bash(ls:*)", ANY] {
+        let output = render(
+            &world(tools, "!`ls $ARGUMENTS`\n"),
+            &["--arguments", "-R /"],
+        )
+        .expect(2);
+        assert_eq!(output.stdout, "", "a model gets nothing");
+        assert!(
+            output
+                .stderr
+                .contains("the value of `$ARGUMENTS` begins with `-`"),
+            "{}",
+            output.stderr
+        );
+        let world = world(tools, "!`ls -- $ARGUMENTS`\n");
+        world.file("-R x", "");
+        let document = render(&world, &["--arguments", "-R x"]).expect(0).json();
+        assert_eq!(document["body"].as_str().unwrap().trim_end(), "-R x");
+    }
+}
+
 #[test]
 fn case_096_failure_aborts() {
     let stderr = refused(ANY, "Before\n!`false`\n", 2);

@@ -7,7 +7,9 @@
 )]
 
 mod attacks_git;
+mod attacks_input;
 mod attacks_options;
+mod attacks_patterns;
 mod attacks_programs;
 mod attacks_shell;
 mod attacks_wrappers;

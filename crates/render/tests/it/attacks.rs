@@ -398,7 +398,10 @@ fn positionals_and_variables_have_the_expected_values() {
         ),
         ("f() { echo \"$1:$ARGUMENTS[1]\"; }; f x y", "a b", "x:b\n"),
         ("echo \\$1 \"\\$1\" '\\$1'", "a b", "$1 $1 $1\n"),
-        ("echo $0", "'a   b'", "a b\n"),
+        ("echo $0", "'a   b'", "a   b\n"),
+        ("echo x$0y ${0} $1", "'a   b' '*'", "xa   by a   b *\n"),
+        ("echo ${CLAUDE_SKILL_DIR}/x", "", "/s p/x\n"),
+        ("for x in $0; do echo $x; done", "'a   b'", "a\nb\n"),
         ("echo \"${PROWESS_SKILL_DIR}/x\"", "", "/s p/x\n"),
         ("cat <<< \"${CLAUDE_SKILL_DIR} $0\"", "a", "/s p a\n"),
     ] {

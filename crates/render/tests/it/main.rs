@@ -11,3 +11,4 @@ mod attacks;
 mod properties;
 mod random;
 mod substitution;
+mod unquoted;

@@ -332,7 +332,7 @@ const CASES: &[Case] = &[
         &[],
         "```\n!`ls $ARGUMENTS`\n```",
         Some("x"),
-        "```\n<ls ${ARGUMENTS}||ARGUMENTS=x>\n```",
+        "```\n<ls \"${ARGUMENTS}\"||ARGUMENTS=x>\n```",
     ),
     Case(
         "link",
@@ -348,7 +348,7 @@ const CASES: &[Case] = &[
         &[],
         "!`cmp $1 $10 ${2} $ARGUMENTS[0]`",
         Some("a b c d"),
-        "<cmp ${1} ${10} ${2} ${ARGUMENTS_0}|a,b,c,d|ARGUMENTS_0=a>",
+        "<cmp \"${1}\" \"${10}\" \"${2}\" \"${ARGUMENTS_0}\"|a,b,c,d|ARGUMENTS_0=a>",
     ),
     Case(
         "command: only what it can see",
@@ -356,7 +356,7 @@ const CASES: &[Case] = &[
         &[],
         "!`echo $0`",
         Some("a b c"),
-        "<echo ${0}|a|>",
+        "<echo \"${0}\"|a|>",
     ),
     Case(
         "command: all",
@@ -372,7 +372,7 @@ const CASES: &[Case] = &[
         &["issue", "PATH", "a-b"],
         "!`echo $issue $PATH $a-b`",
         Some("1 2 3"),
-        "<echo ${issue} ${PROWESS_ARGUMENT_1} ${PROWESS_ARGUMENT_2}||PROWESS_ARGUMENT_1=2,PROWESS_ARGUMENT_2=3,issue=1>",
+        "<echo \"${issue}\" \"${PROWESS_ARGUMENT_1}\" \"${PROWESS_ARGUMENT_2}\"||PROWESS_ARGUMENT_1=2,PROWESS_ARGUMENT_2=3,issue=1>",
     ),
     Case(
         "command: missing",
@@ -380,7 +380,7 @@ const CASES: &[Case] = &[
         &["issue"],
         "!`echo $1 $issue $ARGUMENTS $ARGUMENTS[3]`",
         None,
-        "<echo ${1} ${issue} ${ARGUMENTS} ${ARGUMENTS_3}||ARGUMENTS=,ARGUMENTS_3=,issue=>",
+        "<echo \"${1}\" \"${issue}\" \"${ARGUMENTS}\" \"${ARGUMENTS_3}\"||ARGUMENTS=,ARGUMENTS_3=,issue=>",
     ),
     Case(
         "command: variables",
@@ -388,7 +388,7 @@ const CASES: &[Case] = &[
         &[],
         "!`${CLAUDE_SKILL_DIR}/x.sh ${env:REGION}`",
         None,
-        "<${PROWESS_SKILL_DIR}/x.sh ${PROWESS_ENV_REGION}||PROWESS_ENV_REGION=eu,PROWESS_SKILL_DIR=/skills/a b>",
+        "<\"${PROWESS_SKILL_DIR}\"/x.sh \"${PROWESS_ENV_REGION}\"||PROWESS_ENV_REGION=eu,PROWESS_SKILL_DIR=/skills/a b>",
     ),
     Case(
         "command: escapes",
@@ -404,7 +404,7 @@ const CASES: &[Case] = &[
         &[],
         "!`echo $0`",
         Some("a"),
-        "<echo ${0}|a|>",
+        "<echo \"${0}\"|a|>",
     ),
     Case(
         "command: takes none",
@@ -412,7 +412,7 @@ const CASES: &[Case] = &[
         &[],
         "!`echo $1`",
         Some("a"),
-        "<echo ${1}|a|>\n\nARGUMENTS: a",
+        "<echo \"${1}\"|a|>\n\nARGUMENTS: a",
     ),
     Case(
         "huge index",
@@ -420,7 +420,7 @@ const CASES: &[Case] = &[
         &[],
         "!`echo $99999999999999999999`",
         None,
-        "<echo ${2147483647}||>",
+        "<echo \"${2147483647}\"||>",
     ),
     Case(
         "command: its own variables",
@@ -554,7 +554,7 @@ const CASES: &[Case] = &[
         &[],
         "!`echo $1 $0`",
         Some("a b"),
-        "<echo ${0} ${2147483647}|a,b|>",
+        "<echo \"${0}\" \"${2147483647}\"|a,b|>",
     ),
     // core-agent, section 3: environment.
     Case(

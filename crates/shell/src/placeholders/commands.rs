@@ -1,7 +1,7 @@
 //! Reads commands: pipelines, groups, redirections, `case`, `[[ … ]]`.
 
-use super::UnsafePosition;
 use super::scan::{Scanner, Word};
+use super::{PlainWord, UnsafePosition};
 
 /// The end of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -355,6 +355,11 @@ impl Scanner<'_> {
         self.blanks();
         let word = self.word();
         self.is_broken |= word.range.is_empty();
+        for &(index, _) in &word.bare {
+            if let Some(found) = self.found.get_mut(index) {
+                found.plain = Some(PlainWord::Data);
+            }
+        }
         if let Some(simple) = input {
             simple.inputs.push(word);
         }

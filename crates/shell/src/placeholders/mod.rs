@@ -132,12 +132,22 @@ fn code_remedy(program: &str, placeholder: &str) -> String {
 /// The quoting at a position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Quoting {
-    /// None: the value is split into words.
+    /// None: the shell splits the value into words, unless it is a [`PlainWord`].
     Bare,
     /// Double quotes.
     Double,
     /// The shell expands nothing.
     Literal,
+}
+
+/// An unquoted position that is part of a word of a command, or of the target of a redirection.
+/// Double quotes around the value there make it one word, or part of one, and change nothing else.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PlainWord {
+    /// The word begins with the value, so a value that begins with `-` could be an option.
+    Leading,
+    /// The value cannot be an option: other text or `--` comes before it, or it is a target.
+    Data,
 }
 
 /// The value at a position.
@@ -172,6 +182,8 @@ pub struct JudgedPosition {
     pub given: Option<usize>,
     /// The quoting at the position.
     pub quoting: Quoting,
+    /// The role of the value, if it is unquoted and quotes may be added.
+    pub plain: Option<PlainWord>,
     /// The reason why it is unsafe, if it is.
     pub reason: Option<UnsafePosition>,
 }
@@ -309,6 +321,7 @@ fn all(positions: &[ValuePosition], reason: UnsafePosition) -> Vec<JudgedPositio
         kind: position.kind,
         given: Some(given),
         quoting: Quoting::Bare,
+        plain: None,
         reason: Some(reason),
     };
     positions.iter().enumerate().map(judged).collect()

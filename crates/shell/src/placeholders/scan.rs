@@ -115,6 +115,8 @@ pub(super) struct Word {
     pub(super) text: String,
     /// The positions in it, including nested ones.
     pub(super) found: Range<usize>,
+    /// The unquoted values directly in it, each with `true` if nothing but values comes before it.
+    pub(super) bare: Vec<(usize, bool)>,
     /// `true` if a part is quoted; then it is not a reserved word.
     pub(super) is_quoted: bool,
     /// The bytes of the word.
@@ -234,6 +236,7 @@ impl Scanner<'_> {
             kind,
             given,
             quoting,
+            plain: None,
             reason: None,
         });
     }
@@ -299,8 +302,11 @@ impl Scanner<'_> {
         let first = self.found.len();
         let mut text = String::new();
         let mut is_quoted = false;
+        let mut bare = Vec::new();
         loop {
+            let leads = text.bytes().all(|byte| byte == 0);
             if self.reach(Quoting::Bare, &mut text) {
+                bare.push((self.found.len() - 1, leads));
                 continue;
             }
             match self.peek(0) {
@@ -321,7 +327,13 @@ impl Scanner<'_> {
                     self.double(&mut text);
                 }
                 Some(b'`') => self.backticks(&mut text),
-                Some(b'$') => self.dollar(Quoting::Bare, &mut text),
+                Some(b'$') => {
+                    let from = self.found.len();
+                    self.dollar(Quoting::Bare, &mut text);
+                    if self.is_reference(from) {
+                        bare.push((from, leads));
+                    }
+                }
                 Some(b'<' | b'>') if self.peek(1) == Some(b'(') => {
                     // Output to another process, perhaps by a later command, is not followed.
                     self.is_broken |= self.peek(0) == Some(b'>');
@@ -345,9 +357,24 @@ impl Scanner<'_> {
         Word {
             text,
             found: first..self.found.len(),
+            bare,
             is_quoted,
             range: start..self.at,
         }
+    }
+
+    /// Returns `true` if the only position since `from` is `$name` or `${name}`, just read.
+    fn is_reference(&self, from: usize) -> bool {
+        let Some([found]) = self.found.get(from..) else {
+            return false;
+        };
+        let end = found.range.end;
+        let text = &self.bytes[found.range.clone()];
+        let name = text.strip_prefix(b"${").or_else(|| text.strip_prefix(b"$"));
+        let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
+        let closes = text.starts_with(b"${") && self.bytes.get(end) == Some(&b'}');
+        let ends = self.at == end + usize::from(closes) && closes == text.starts_with(b"${");
+        ends && name.is_some_and(|name| name.iter().all(is_plain))
     }
 
     /// Reads an ordinary character.

@@ -2,9 +2,9 @@
 
 use super::commands::SimpleCommand;
 use super::scan::{Scan, Scanner, Word, name_length};
-use super::{JudgedPosition, Quoting, UnsafePosition, ValueKind, judge_script};
+use super::{JudgedPosition, PlainWord, Quoting, UnsafePosition, ValueKind, judge_script};
 use crate::programs::code::{Code, decides_for_others};
-use crate::programs::{UNKNOWN, code_of, inspect};
+use crate::programs::{UNKNOWN, code_of, ends_options_at_dashes, inspect};
 
 /// Deepest nesting of code inside code that is judged.
 const DEEPEST_CODE: usize = 3;
@@ -23,6 +23,7 @@ impl Scanner<'_> {
             && (first.is_quoted || !matches!(first.text.as_str(), "case" | "for" | "select"))
         {
             self.commands.push(first.range.start..simple.end);
+            self.note_plain(words);
         }
         let mut reads_code = simple.reads_code;
         match words.first().map(|word| word.text.as_str()) {
@@ -39,6 +40,24 @@ impl Scanner<'_> {
             for input in &simple.inputs {
                 self.mark(input.found.clone(), self.code());
             }
+        }
+    }
+
+    /// Records the unquoted values in the words of a command, which may be quoted.
+    fn note_plain(&mut self, words: &[Word]) {
+        let mut is_protected = false;
+        for (at, word) in words.iter().enumerate() {
+            for &(index, leads) in &word.bare {
+                let plain = if leads && at > 0 && !is_protected {
+                    PlainWord::Leading
+                } else {
+                    PlainWord::Data
+                };
+                if let Some(found) = self.found.get_mut(index) {
+                    found.plain = Some(plain);
+                }
+            }
+            is_protected |= at > 0 && word.text == "--" && ends_options(words);
         }
     }
 
@@ -387,6 +406,7 @@ impl Scanner<'_> {
                 kind,
                 given: None,
                 quoting,
+                plain: None,
                 reason,
             });
         }
@@ -659,6 +679,18 @@ impl Scanner<'_> {
         });
         interpreter.is_some_and(|at| self.program(&words[at..]))
     }
+}
+
+/// Returns `true` if words after `--` are never options of the program, nor of one that it starts.
+fn ends_options(words: &[Word]) -> bool {
+    if words.len() > MAX_WORDS {
+        return false;
+    }
+    let plain: Vec<crate::Word> = words
+        .iter()
+        .map(|word| crate::Word::plain(&*word.text))
+        .collect();
+    ends_options_at_dashes(&plain)
 }
 
 /// Returns `true` if the word after this one is its value, whatever it begins with.

@@ -2,8 +2,11 @@
 
 use super::ProgramEffect::{Elsewhere, Reads, Runs, Sends, Writes};
 use super::code::{Code, OPTIONS};
-use super::engine::{NONE, Program, Starts, list, operand, opt, outside};
+use super::engine::{NONE, Operand, PATTERN, Program, Starts, list, none, operand, opt, outside};
 use super::text::at_file;
+
+/// The first operand is a command, of letters without a dash.
+const COMMAND_LETTERS: Operand = operand(0, none, Runs, PATTERN, "7z x* y").to(1).globs();
 
 pub(super) const ARCHIVES: &[Program] = &[
     Program {
@@ -182,18 +185,15 @@ pub(super) const ARCHIVES: &[Program] = &[
             opt("-sdel -df", Writes, "removes the files", "7z a x y -sdel"),
         ],
         words: true,
-        operands: &[operand(
-            0,
-            at_file,
-            Reads,
-            "takes names from a file",
-            "7z a x @y",
-        )],
+        operands: &[
+            operand(0, at_file, Reads, "takes names from a file", "7z a x @y"),
+            COMMAND_LETTERS,
+        ],
         plain: &["7z l x", "7z x y -oout"],
         ..NONE
     },
     Program {
-        names: list("cpio pax ar gar llvm-ar shar"),
+        names: list("cpio pax shar"),
         options: &[
             opt(
                 "--to-command: --rsh-command:",
@@ -213,17 +213,28 @@ pub(super) const ARCHIVES: &[Program] = &[
                 "writes wherever the archive says",
                 "cpio -i --absolute-filenames",
             ),
-            opt("--plugin:", Runs, "loads code", "ar --plugin=x t y"),
         ],
-        operands: &[operand(
-            0,
-            at_file,
-            Reads,
-            "takes options from a file",
-            "ar @x",
-        )],
         safe: "--no-absolute-filenames",
-        plain: &["cpio -it", "ar t x.a"],
+        plain: &["cpio -it"],
+        ..NONE
+    },
+    Program {
+        names: list("ar gar llvm-ar"),
+        options: &[
+            opt("--plugin:", Runs, "loads code", "ar --plugin=x t y"),
+            opt(
+                "--output:",
+                Elsewhere,
+                "writes to the given path",
+                "ar x y --output /tmp",
+            )
+            .when(outside),
+        ],
+        operands: &[
+            operand(0, at_file, Reads, "takes options from a file", "ar @x"),
+            COMMAND_LETTERS,
+        ],
+        plain: &["ar t x.a", "ar t x*.a"],
         ..NONE
     },
     Program {

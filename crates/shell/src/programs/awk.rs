@@ -12,7 +12,8 @@ pub(super) const AWK: &[Program] = &[Program {
             Reads,
             "takes its program from a file",
             "awk -f x y",
-        ),
+        )
+        .program(),
         opt("-l: --load:", Runs, "loads code", "gawk -l x '{}'"),
         opt(
             "-o? --pretty-print? -p? --profile? -d? --dump-variables?",
@@ -33,7 +34,8 @@ pub(super) const AWK: &[Program] = &[Program {
             "is a program of its own",
             "gawk -e '{print > $1}' x",
         )
-        .when(active),
+        .when(active)
+        .program(),
     ],
     values: list("-v! -F! --assign! --field-separator!"),
     operands: &[operand(
@@ -43,7 +45,8 @@ pub(super) const AWK: &[Program] = &[Program {
         "starts programs, or reads or writes files",
         "awk '{system($1)}'",
     )
-    .to(1)],
+    .to(1)
+    .globs()],
     code: Code::First {
         code: "e",
         file: "fEil",

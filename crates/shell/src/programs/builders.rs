@@ -1,10 +1,48 @@
 //! Build tools and compilers.
 
-use super::Network;
 use super::ProgramEffect::{Configures, Elsewhere, Reads, Runs, Sends, Writes};
 use super::code::OPTIONS;
-use super::engine::{NONE, Program, Starts, any, because, list, operand, opt, outside};
+use super::engine::{
+    NONE, Operand, Opt, Program, Starts, any, because, list, operand, opt, outside,
+};
 use super::text::at_file;
+use super::{Network, ProgramReport};
+use crate::word::Word;
+
+/// Options of checkers, bundlers and test runners that load code.
+const LOADS: Opt = opt(
+    "--plugin: --rulesdir: --resolve-plugins-relative-to: --require: --import: --loader: \
+     --globalSetup: --setupFiles: --setupFilesAfterEnv: --load-plugins: --python-executable: \
+     --init-hook: --bootstrap: --load: --testRunner: --testEnvironment: --reporters:",
+    Runs,
+    "loads code",
+    "eslint --rulesdir x src",
+);
+/// Their settings, which are often code.
+const SETTINGS: Opt = opt(
+    "--config: --rcfile: --project: --rootDir: --config-file: --config-path: --configuration:",
+    Runs,
+    "takes settings, and code, from there",
+    "eslint --config /tmp/x src",
+)
+.when(unusual_settings);
+/// Files that they write.
+const OUTPUTS: Opt = opt(
+    "-o: --output-file: --outDir: --outfile: --outdir: --output:",
+    Writes,
+    "writes to the given path",
+    "eslint -o /tmp/x src",
+)
+.when(outside);
+const AT_FILE: Operand = operand(0, at_file, Reads, "takes options from a file", "protoc @x").to(1);
+/// They take settings, and code, from the folder of the files that they are given.
+const ANOTHER_PROJECT: Operand = operand(
+    0,
+    outside,
+    Runs,
+    "is elsewhere, with settings that may be code",
+    "eslint /tmp/x",
+);
 
 pub(super) const BUILDERS: &[Program] = &[
     Program {
@@ -88,10 +126,10 @@ pub(super) const BUILDERS: &[Program] = &[
         subs: &[
             Program {
                 names: list("run"),
-                operands: &[operand(0, |path| path.contains('@') || outside(path), Runs,
+                operands: &[operand(0, runs_foreign, Runs,
                     "runs code from elsewhere", "go run example.com/x@latest").to(1)],
                 words: true,
-                plain: &["go run ./cmd/x", "go run ."],
+                plain: &["go run ./cmd/x", "go run .", "go run cmd/x*.go"],
                 ..NONE
             },
             Program {
@@ -119,7 +157,7 @@ pub(super) const BUILDERS: &[Program] = &[
         options: &[
             opt("-E: --eval:", Runs, "evaluates its value", "make --ev='$(shell x)'"),
             opt("-f: --file: --makefile: -I: --include-dir:", Reads, "reads rules from the given file",
-                "make -f x"),
+                "make -f x").program(),
             opt("-C: --directory:", Elsewhere, "works elsewhere", "make -C /tmp/x").when(outside),
             opt("-e --environment-overrides", Runs, "changes what is run", "make -e all"),
         ],
@@ -139,7 +177,7 @@ pub(super) const BUILDERS: &[Program] = &[
         names: list("just task ninja samu"),
         options: &[
             opt("-f: --justfile: -t: --taskfile: -d: --dotenv-path: --global-justfile -g", Reads,
-                "reads rules from the given file", "just -f x"),
+                "reads rules from the given file", "just -f x").program(),
             opt("-C: --working-directory: --dir:", Elsewhere, "works elsewhere", "ninja -C /x")
                 .when(outside),
             opt("-c: --command: --set:: --shell: --shell-arg: -e --edit --choose --chooser:", Runs,
@@ -174,10 +212,17 @@ pub(super) const BUILDERS: &[Program] = &[
             opt("--toolchain: --install:", Runs, "reads a toolchain file or installs files", "cmake --toolchain x"),
             opt("-S: -B: --build:", Elsewhere, "works elsewhere", "cmake -B /x").when(outside),
             opt("-D:", Runs, "may name a program", "cmake -DCMAKE_C_COMPILER=x .").when(names_tool),
+            // After `--`, words are for the build tool.
+            opt("-f: --file: --makefile: --eval: -I:", Reads, "reads rules from the given file",
+                "cmake --build x -- -f y"),
         ],
         values: list("-G -T -A -j? -R -U --target --config --parallel? --preset"),
-        operands: &[operand(0, outside, Elsewhere, "builds something elsewhere", "cmake ../x")],
+        operands: &[
+            operand(0, outside, Elsewhere, "builds something elsewhere", "cmake ../x"),
+            operand(0, assigns, Runs, "changes what is run", "cmake --build x -- SHELL=y").globs(),
+        ],
         plain: &[
+            "cmake --build build -- -j4",
             "cmake -B build -S .",
             "cmake --build build -j 4",
             "cmake -LA -N build",
@@ -199,6 +244,9 @@ pub(super) const BUILDERS: &[Program] = &[
             opt("--run_under* --bazelrc* --shell_executable* --action_env* --override_* \
                  --spawn_strategy* --override-* -buildfile* -lib* --define*", Configures,
                 "changes what is run", "bazel test --run_under=x //y"),
+            opt("--wrapper: --gdb-path: --gdb --native-file: --cross-file:", Runs, "names a program",
+                "meson test --wrap=x"),
+            opt("-C:", Elsewhere, "works elsewhere", "meson test -C /x").when(outside),
         ],
         quiet: "build test check compile package verify assemble lint clean tasks dependencies \
                 --version version help validate info query format restore setup install",
@@ -228,30 +276,102 @@ pub(super) const BUILDERS: &[Program] = &[
         ..NONE
     },
     Program {
-        names: list("protoc tsc eslint prettier jest vitest mocha webpack vite rollup esbuild \
-                     babel black ruff mypy pylint flake8 tslint stylelint biome rubocop rspec \
-                     phpunit shellcheck clang-format clang-tidy pre-commit ava playwright \
-                     cypress"),
-        options: &[
-            opt("--plugin: --rulesdir: --resolve-plugins-relative-to: --require: --import: \
-                 --loader: --globalSetup: --setupFiles: --setupFilesAfterEnv: --load-plugins: \
-                 --python-executable: --init-hook: --bootstrap: --load: --testRunner: \
-                 --testEnvironment: --reporters:", Runs, "loads code", "eslint --rulesdir x src"),
-            opt("--config: --rcfile: --project: --rootDir: --config-file:", Runs,
-                "takes settings, and code, from elsewhere", "eslint --config /tmp/x src")
-                .when(outside),
-            opt("-o: --output-file: --outDir: --outfile: --outdir: --output:", Writes,
-                "writes to the given path", "eslint -o /tmp/x src").when(outside),
-        ],
+        names: list("protoc prettier esbuild babel black ruff mypy pylint flake8 stylelint biome \
+                     shellcheck pre-commit ava"),
+        options: &[LOADS, SETTINGS, OUTPUTS],
         safe: "--load-none",
-        operands: &[operand(0, at_file, Reads, "takes options from a file", "protoc @x").to(1)],
+        operands: &[AT_FILE, ANOTHER_PROJECT],
+        plain: &["prettier --check .", "ruff check --fix", "mypy --config-file mypy.ini src"],
+        ..NONE
+    },
+    Program {
+        names: list("eslint jest vitest webpack vite playwright cypress phpunit tslint"),
+        options: &[
+            LOADS,
+            opt("-c: -C:", Runs, "takes settings, and code, from there", "eslint -c x.js src")
+                .when(unusual_settings),
+            opt("--parser: --resolver: --transform: --runner: --filter: --preset: --globalTeardown: \
+                 --testSequencer: --snapshotSerializers: --watchPlugins: --prettierPath: \
+                 --formatters-dir: --rules-dir: --environment: --reporter: --browser:", Runs,
+                "loads code", "jest --resolver ./x.js").when(is_path),
+            opt("-f: --format: --formatter: -s: -t:", Runs, "loads code", "eslint -f ./x.js src")
+                .when(is_path),
+            opt("-r: -p:", Runs, "loads code or works elsewhere", "tslint -r ./x src").when(is_path),
+            SETTINGS,
+            opt("--root: --dir:", Elsewhere, "works elsewhere", "vitest --root /x").when(outside),
+            OUTPUTS,
+        ],
+        values: list("-t --testNamePattern"),
+        safe: "--load-none --reporter-none",
+        operands: &[AT_FILE, ANOTHER_PROJECT],
         plain: &[
             "eslint src --fix",
-            "tsc --noEmit -p tsconfig.json",
-            "prettier --check .",
-            "ruff check --fix",
+            "eslint -f json src",
             "jest --config jest.config.js",
+            "jest -c jest.config.js -t name",
+            "webpack -c webpack.config.js",
         ],
+        ..NONE
+    },
+    Program {
+        names: list("tsc"),
+        options: &[
+            opt("-p: --project: -b: --build: --rootDir: --typeRoots:", Runs,
+                "takes settings from elsewhere", "tsc -p /tmp/x").when(outside),
+            LOADS,
+            OUTPUTS,
+        ],
+        operands: &[AT_FILE, ANOTHER_PROJECT],
+        plain: &["tsc --noEmit -p tsconfig.json", "tsc -b packages/a"],
+        ..NONE
+    },
+    Program {
+        names: list("mocha rspec"),
+        options: &[
+            LOADS,
+            opt("-r: --file: -I: --node-option: -n: --opts: --spec: --plugin:", Runs, "loads code",
+                "mocha -r x.js"),
+            opt("-R: --reporter: -u: --ui: -f: --format: --formatter:", Runs, "loads code",
+                "mocha -R ./x.js").when(is_path),
+            opt("-O: --options: -P: --package:", Runs, "takes settings, and code, from elsewhere",
+                "rspec -O /tmp/x").when(outside),
+            SETTINGS,
+            OUTPUTS,
+        ],
+        operands: &[AT_FILE, ANOTHER_PROJECT],
+        plain: &["mocha -c -R dot test", "rspec -c -f d spec", "rubocop -c .rubocop.yml"],
+        ..NONE
+    },
+    Program {
+        names: list("rollup rubocop"),
+        options: &[
+            LOADS,
+            opt("-p: -r: --configPlugin:", Runs, "loads code", "rollup -p ./x.js").when(is_path),
+            opt("-f: --format:", Runs, "loads code", "rubocop -f ./x.rb").when(is_path),
+            SETTINGS,
+            OUTPUTS,
+        ],
+        special: Some(settings_after_c),
+        operands: &[AT_FILE, ANOTHER_PROJECT],
+        plain: &["rollup -c", "rollup -c -p typescript", "rubocop -c .rubocop.yml"],
+        ..NONE
+    },
+    Program {
+        names: list("clang-tidy clang-format"),
+        options: &[
+            opt("-load: -plugin: -extra-arg: -extra-arg-before: -vfsoverlay:", Runs, "loads code",
+                "clang-tidy -load=x y.c"),
+            opt("-config-file: -p: -style: -header-filter-file:", Runs, "takes settings from elsewhere",
+                "clang-tidy -p /tmp/x y.c").when(|value| outside(value.trim_start_matches("file:"))),
+            opt("-export-fixes: -store-check-profile:", Writes, "writes to the given path",
+                "clang-tidy -export-fixes=/tmp/x y.c").when(outside),
+        ],
+        values: list("-checks -config -format-style -header-filter -line-filter -warnings-as-errors \
+                 -fallback-style -assume-filename -cursor -length -offset -lines -sort-includes"),
+        words: true,
+        passes: true,
+        operands: &[AT_FILE, ANOTHER_PROJECT],
+        plain: &["clang-tidy -p build x.c", "clang-format -i src/x.c", "clang-tidy x.c -- -Iinclude"],
         ..NONE
     },
     Program {
@@ -267,7 +387,10 @@ pub(super) const BUILDERS: &[Program] = &[
         ],
         values: list("-k -m -n -W -r --tb --maxfail --durations --cov?"),
         safe: "--trace-config",
-        operands: &[operand(0, at_file, Reads, "takes options from a file", "javac @x")],
+        operands: &[
+            operand(0, at_file, Reads, "takes options from a file", "javac @x"),
+            operand(0, outside, Runs, "is elsewhere, with code that runs first", "pytest /tmp/x"),
+        ],
         plain: &["pytest -k x -q tests", "pytest -p no:cacheprovider", "javac -d out Main.java"],
         ..NONE
     },
@@ -384,7 +507,8 @@ pub(super) const BUILDERS: &[Program] = &[
                 "aws s3 ls --endpoint-url=x"),
         ],
         operands: &[
-            operand(0, changes, Sends, "changes, sends or reveals something", "aws s3 cp x s3://y"),
+            operand(0, changes, Sends, "changes, sends or reveals something", "aws s3 cp x s3://y")
+                .globs(),
         ],
         network: Network::CommonWord,
         plain: &["aws s3 ls", "aws ec2 describe-instances", "gcloud projects list", "aws --version",
@@ -423,6 +547,44 @@ fn listed_secrets(word: &str) -> bool {
     ]
     .iter()
     .any(|name| word.starts_with(name))
+}
+
+/// Settings from elsewhere, or from a file of code that is not named like a file of settings.
+fn unusual_settings(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or(path).to_ascii_lowercase();
+    let is_code = [
+        ".js", ".cjs", ".mjs", ".jsx", ".ts", ".cts", ".mts", ".tsx", ".py", ".rb", ".php",
+    ]
+    .iter()
+    .any(|ending| name.ends_with(ending));
+    outside(path) || is_code && !name.contains("config") && !name.contains("rc.")
+}
+
+/// Judges the file after `-c`, which may be missing: `rollup -c`.
+fn settings_after_c(words: &[Word], at: usize, report: &mut ProgramReport) -> bool {
+    for (index, word) in words.iter().enumerate().skip(at + 1) {
+        let Some(attached) = word.text.strip_prefix("-c") else {
+            continue;
+        };
+        let next = words.get(index + 1).map(|word| &*word.text);
+        let value = Some(attached).filter(|value| !value.is_empty()).or(next);
+        if value.is_some_and(unusual_settings) {
+            report.hit(index, Runs, "takes settings, and code, from there");
+        }
+    }
+    true
+}
+
+/// A path, not the name of something built in or installed.
+fn is_path(value: &str) -> bool {
+    value.contains(['/', '.', '\\'])
+}
+
+/// A module from elsewhere, or a pattern that may become its name: `x*` may be `x.org@latest`.
+fn runs_foreign(path: &str) -> bool {
+    path.contains('@')
+        || outside(path)
+        || path.contains(['*', '?']) && path.strip_suffix(".go").is_none()
 }
 
 /// make takes any word with `=` in it for an assignment.

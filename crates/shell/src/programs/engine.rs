@@ -14,8 +14,11 @@ pub(super) struct Program {
     pub(super) options: &'static [Opt],
     /// Other options that take a value, so that the value is not taken for an operand.
     pub(super) values: List,
-    /// Options that look like abbreviations of listed ones but are not.
+    /// Options that look like abbreviations of listed ones but are not, and options that only
+    /// inform.
     pub(super) safe: &'static str,
+    /// Other options that take no value, so that the word after them is an operand.
+    pub(super) flags: &'static str,
     /// Operands that do more than the name says.
     pub(super) operands: &'static [Operand],
     /// Number of operands after which options end; 0 if they never do.
@@ -46,6 +49,11 @@ pub(super) struct Program {
     pub(super) bare: Option<Reason>,
     /// Number of operands without which it reads from standard input.
     pub(super) least: usize,
+    /// Number of operands without which it starts a shell that reads standard input, unless an
+    /// option names a command.
+    pub(super) shell_below: usize,
+    /// Words from its input are added to the command that it starts: `xargs`.
+    pub(super) fills: bool,
     /// `_` in an option equals `-`.
     pub(super) underscores: bool,
     /// A function for what lists cannot express. If it returns `false`, the lists are skipped.
@@ -79,6 +87,7 @@ pub(super) const NONE: Program = Program {
     options: &[],
     values: list(""),
     safe: "",
+    flags: "",
     operands: &[],
     stops: 0,
     passes: false,
@@ -94,6 +103,8 @@ pub(super) const NONE: Program = Program {
     script: false,
     bare: None,
     least: 1,
+    shell_below: 0,
+    fills: false,
     underscores: false,
     special: None,
     code: Code::AsListed,
@@ -187,6 +198,8 @@ pub(super) struct Opt {
     /// Values that are a reason to ask; `None` for all.
     pub(super) when: Option<fn(&str) -> bool>,
     pub(super) starts: Starts,
+    /// Its value is the program text or the file with it, so the first operand is not.
+    pub(super) program: bool,
 }
 
 /// A range of operands.
@@ -197,7 +210,8 @@ pub(super) struct Operand {
     pub(super) when: fn(&str) -> bool,
     pub(super) reason: Reason,
     pub(super) starts: Starts,
-    /// A shell pattern may expand to such an operand.
+    /// The operand is a program text, options or a subcommand, so a shell pattern in its place is a
+    /// reason to ask.
     pub(super) globs: bool,
 }
 
@@ -240,6 +254,7 @@ pub(super) const fn opt(
         reason: because(effect, why, example),
         when: None,
         starts: Starts::No,
+        program: false,
     }
 }
 
@@ -269,6 +284,11 @@ impl Opt {
 
     pub(super) const fn starts(mut self, starts: Starts) -> Self {
         self.starts = starts;
+        self
+    }
+
+    pub(super) const fn program(mut self) -> Self {
+        self.program = true;
         self
     }
 }
@@ -303,6 +323,9 @@ impl ProgramReport {
 /// Replaces text in a word that is only known when the command runs.
 pub(crate) const UNKNOWN: char = '\0';
 
+/// The reason for a shell pattern where a program text, options or a subcommand is expected.
+pub(super) const PATTERN: &str = "is a pattern, so the names of files would decide what runs";
+
 /// Deepest nesting of commands; each level is a hit by itself.
 const DEPTH: usize = 6;
 
@@ -327,6 +350,10 @@ pub(super) fn look(words: &[Word], at: usize, depth: usize, report: &mut Program
         level: 0,
         unsure: false,
         peeking: false,
+        has_globs: words.iter().any(Word::is_glob),
+        supplied: false,
+        shifted: false,
+        scripted: false,
     }
     .program(program, at, false);
 }
@@ -342,6 +369,14 @@ struct Walk<'a> {
     unsure: bool,
     /// `true` while a value is inspected as an option.
     peeking: bool,
+    /// `true` if a word is a shell pattern.
+    has_globs: bool,
+    /// `true` after an option that holds the program text.
+    supplied: bool,
+    /// `true` after an unknown option whose value the next operand may be.
+    shifted: bool,
+    /// `true` after an option that names a command.
+    scripted: bool,
 }
 
 impl Walk<'_> {
@@ -365,7 +400,17 @@ impl Walk<'_> {
             }
         }
         let commands = !program.subs.is_empty() || !program.quiet.is_empty();
+        // The number of operands up to which patterns are a reason to ask.
+        let texts = if self.has_globs {
+            let texts = program.operands.iter().filter(|rule| rule.globs);
+            texts.map(|rule| rule.to).max()
+        } else {
+            None
+        };
         let (mut operands, mut seen, mut only_operands, mut index) = (0, false, false, at + 1);
+        // Operands that may be values of unknown options.
+        let mut doubtful = 0;
+        let mut last_text = None;
         while let Some(word) = self.words.get(index) {
             let text = &*word.text;
             if text == "--" && program.passes {
@@ -377,6 +422,7 @@ impl Walk<'_> {
                 continue;
             }
             if program.bundle && index == at + 1 && !text.starts_with('-') {
+                self.patterns(index..index + 1);
                 index = self.cluster(index, text);
                 continue;
             }
@@ -403,6 +449,9 @@ impl Walk<'_> {
                     self.report.subcommand = Some(index);
                 }
                 self.candidates(index);
+                if self.has_globs {
+                    self.patterns(at + 1..index + 1);
+                }
                 if let Some(sub) = program.subs.iter().find(|sub| sub.names.has(text)) {
                     self.enter(program, sub);
                     return self.program(sub, index, true);
@@ -419,8 +468,12 @@ impl Walk<'_> {
                 continue;
             }
             for rule in program.operands {
-                let reached = operands >= rule.from || word.is_glob();
-                let meant = (rule.when)(text) || rule.globs && word.is_glob();
+                let reached = operands + doubtful >= rule.from || word.is_glob();
+                let meant = (rule.when)(text)
+                    || rule.globs && (word.is_glob() || text.contains(UNKNOWN)) && {
+                        // After `awk -f x`, operands are data.
+                        rule.to > 1 || !self.supplied
+                    };
                 if reached && operands < rule.to && meant {
                     self.report.reason(index, &rule.reason);
                     if rule.starts != Starts::No && program.code == Code::AsListed {
@@ -435,27 +488,56 @@ impl Walk<'_> {
                 }
                 self.start(index, Starts::Script);
             }
+            index += 1;
+            if program.stops > 0 && std::mem::take(&mut self.shifted) {
+                doubtful += 1;
+                continue;
+            }
             operands += if word.is_glob() {
                 usize::from(u16::MAX)
             } else {
                 1
             };
-            index += 1;
+            if last_text.is_none() && texts.is_some_and(|to| operands >= to) {
+                last_text = Some(index);
+            }
             if program.stops > 0 && operands >= program.stops {
                 break;
             }
+        }
+        let is_open = commands && !seen || texts.is_some_and(|to| to > 1 || !self.supplied);
+        if self.has_globs && is_open {
+            // A pattern that is the value of an option may become more words than one.
+            self.patterns(at + 1..last_text.unwrap_or(last));
         }
         let informs = |word: &Word| {
             listed("--version --help -version -help", &word.text)
                 || listed(program.safe, &word.text)
         };
-        if operands < program.least
-            && !seen
-            && let Some(reason) = &program.bare
-            && self.report.hits.is_empty()
+        if operands + doubtful < program.shell_below
+            && !self.scripted
             && !self.words[at + 1..].iter().any(informs)
         {
-            self.report.reason(last, reason);
+            self.report.takes_input = true;
+        }
+        if operands + doubtful < program.least
+            && !seen
+            && let Some(reason) = &program.bare
+            && !self.words[at + 1..].iter().any(informs)
+        {
+            self.report.takes_input |= reason.effect == ProgramEffect::Runs && !self.supplied;
+            if self.report.hits.is_empty() {
+                self.report.reason(last, reason);
+            }
+        }
+    }
+
+    /// Reports shell patterns among these words.
+    fn patterns(&mut self, range: std::ops::Range<usize>) {
+        for index in range {
+            if self.words.get(index).is_some_and(Word::is_glob) {
+                self.report.hit(index, ProgramEffect::Runs, PATTERN);
+            }
         }
     }
 
@@ -491,6 +573,8 @@ impl Walk<'_> {
             }
             Starts::Script | Starts::Command => self.report.starts.push(index),
         }
+        // `crontab -`
+        self.report.takes_input |= is_input(&rest[0].text);
         if starts == Starts::Script {
             return None;
         }
@@ -501,8 +585,20 @@ impl Walk<'_> {
             _ => false,
         };
         let end = index + (0..rest.len()).find(mark).unwrap_or(rest.len());
+        if self.levels[0].fills {
+            let marker = marker(&self.words[..index]);
+            self.fill(&self.words[index..end], marker, marker.is_none());
+        } else if rest.iter().any(|word| word.text.contains("{}")) {
+            self.fill(&self.words[index..end], Some("{}"), false);
+        }
         look(&self.words[..end], index, self.depth + 1, self.report);
         Some(end)
+    }
+
+    /// Records whether a command takes code from the words that are filled into it: those that
+    /// replace the marker, or are appended.
+    fn fill(&mut self, command: &[Word], marker: Option<&str>, appends: bool) {
+        self.report.takes_input |= takes_filled_code(command, marker, appends, self.depth + 1);
     }
 
     /// Records a script at the end of a word.
@@ -560,15 +656,17 @@ impl Walk<'_> {
             }
             return self.behind(index, takes, dashed == Some(true) && level == self.level);
         }
-        self.foreign(index, name, known);
+        self.shifted |= self.foreign(index, name, known) && value.is_none();
         index + 1
     }
 
-    /// Handles an option that is in no list.
-    fn foreign(&mut self, index: usize, name: &str, known: bool) {
+    /// Handles an option that is in no list of options or values. Returns `true` if it is unknown,
+    /// so that it may take a value.
+    fn foreign(&mut self, index: usize, name: &str, known: bool) -> bool {
         let program = self.levels[self.level];
-        if listed(program.safe, name) {
-            return;
+        let is_flag = !program.flags.is_empty() && listed(program.flags, name);
+        if is_flag || listed(program.safe, name) {
+            return false;
         }
         self.unsure = true;
         if let Some(reason) = &program.unknown
@@ -576,6 +674,7 @@ impl Walk<'_> {
         {
             self.report.reason(index, reason);
         }
+        true
     }
 
     /// Reads option letters after one dash.
@@ -625,7 +724,8 @@ impl Walk<'_> {
             }
             let mut name = [b'-', 0, 0, 0, 0];
             let end = 1 + letter.encode_utf8(&mut name[1..]).len();
-            self.foreign(index, str::from_utf8(&name[..end]).unwrap_or("-"), true);
+            let name = str::from_utf8(&name[..end]).unwrap_or("-");
+            self.shifted |= self.foreign(index, name, true) && rest.is_empty() && !old;
         }
         next
     }
@@ -659,6 +759,13 @@ impl Walk<'_> {
             (None, Takes::Values(_)) => next,
             (None, _) => None,
         };
+        let is_pattern = self.has_globs
+            && attached.is_none()
+            && matches!(takes, Takes::Values(_))
+            && self.words.get(index + 1).is_some_and(Word::is_glob);
+        self.supplied |= option.program;
+        self.report.takes_input |=
+            option.program && value.is_some_and(|value| is_input(value) || value.contains(UNKNOWN));
         let bare = takes == Takes::Attached && option.when.is_some() && value.is_none();
         let runs = option.reason.effect == ProgramEffect::Runs;
         let hit = !bare
@@ -666,6 +773,13 @@ impl Walk<'_> {
                 .when
                 .zip(value)
                 .is_none_or(|(when, value)| when(value) || runs && value.contains(UNKNOWN));
+        if is_pattern && !hit && (runs || option.reason.effect == ProgramEffect::Configures) {
+            self.patterns(index + 1..index + 2);
+        }
+        self.scripted |= hit && matches!(option.starts, Starts::Script | Starts::Command);
+        if hit && option.starts == Starts::Script {
+            self.report.takes_input |= value.is_some_and(|value| reads_alone(value, self.depth));
+        }
         let mut end = None;
         if hit && (runs || option.starts != Starts::No) {
             self.report.code.extend(match (attached, takes) {
@@ -810,6 +924,97 @@ pub(super) fn listed(list: &str, word: &str) -> bool {
 /// Accepts any text.
 pub(super) fn any(_: &str) -> bool {
     true
+}
+
+/// Accepts no text: only a shell pattern is a reason to ask.
+pub(super) fn none(_: &str) -> bool {
+    false
+}
+
+/// Returns `true` if a word, which may be a shell pattern, may become `name`.
+pub(super) fn may_be(text: &str, name: &str) -> bool {
+    let literal = text.find(['*', '?']).map(|at| &text[..at]);
+    text == name || literal.is_some_and(|start| name.starts_with(start))
+}
+
+/// Returns `true` for a name of standard input or of another open file.
+pub(super) fn is_input(text: &str) -> bool {
+    let mut parts = text
+        .split('/')
+        .filter(|part| !part.is_empty() && *part != ".");
+    let device = |part: &str| matches!(part, "stdin" | "fd" | "tty");
+    text == "-" || parts.clone().any(|part| matches!(part, "dev" | "proc")) && parts.any(device)
+}
+
+/// Returns `true` if a command without arguments takes code from its input: `git rebase -x sh`.
+pub(super) fn reads_alone(command: &str, depth: usize) -> bool {
+    let mut report = ProgramReport::default();
+    look(&[Word::plain(command)], 0, depth + 1, &mut report);
+    report.takes_input
+}
+
+/// Returns the text that `xargs` replaces, if its options name one.
+fn marker(options: &[Word]) -> Option<&str> {
+    options.iter().enumerate().rev().find_map(|(at, word)| {
+        let text = &*word.text;
+        let next = options.get(at + 1).map(|word| &*word.text);
+        let value = if let Some(value) = text.strip_prefix("-I").or_else(|| text.strip_prefix("-J"))
+        {
+            Some(value).filter(|value| !value.is_empty()).or(next)
+        } else if let Some(rest) = text.strip_prefix("--rep") {
+            rest.split_once('=').map(|(_, value)| value)
+        } else {
+            Some(text.strip_prefix("-i")?)
+        };
+        Some(value.filter(|value| !value.is_empty()).unwrap_or("{}"))
+    })
+}
+
+/// Returns `true` if a command takes code from the words that are filled into it: those that replace
+/// the marker, or are appended.
+pub(super) fn takes_filled_code(
+    command: &[Word],
+    marker: Option<&str>,
+    appends: bool,
+    depth: usize,
+) -> bool {
+    let unknown = UNKNOWN.to_string();
+    let marker = marker.filter(|marker| !marker.is_empty());
+    let mut words: Vec<Word> = command
+        .iter()
+        .map(|word| match marker {
+            Some(marker) => Word::plain(word.text.replace(marker, &unknown)),
+            None => word.clone(),
+        })
+        .collect();
+    if appends {
+        words.push(Word::plain(&*unknown));
+    }
+    let is_filled = |at: usize| {
+        words
+            .get(at)
+            .is_some_and(|word| word.text.contains(UNKNOWN))
+    };
+    if is_filled(0) {
+        return true;
+    }
+    // The words may be options, and some of those run something: `xargs find .`.
+    let has_code_options = super::find(&words[0].text).is_some_and(|(_, program)| {
+        program.unrestricted || matches!(program.code, Code::Options { .. })
+    });
+    let is_free = |word: &Word| *word.text == *unknown;
+    let is_data = words.iter().any(|word| &*word.text == "--");
+    if has_code_options && !is_data && words.iter().any(is_free) {
+        return true;
+    }
+    let mut report = ProgramReport::default();
+    look(&words, 0, depth, &mut report);
+    let runs = |hit: &EffectHit| hit.effect == ProgramEffect::Runs && is_filled(hit.at);
+    report.takes_input
+        || report.starts.into_iter().any(is_filled)
+        || report.code.into_iter().any(is_filled)
+        || report.attached.iter().any(|script| is_filled(script.word))
+        || report.hits.iter().any(runs)
 }
 
 /// Returns `true` for `NAME=value`.

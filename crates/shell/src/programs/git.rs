@@ -128,14 +128,16 @@ const REMOTE: Operand = operand(
     "is an address, not a configured remote",
     "git push ext::x",
 )
-.to(1);
+.to(1)
+.globs();
 const REFSPEC: Operand = operand(
     1,
     transport,
     Sends,
     "is an address, not a branch",
     "git fetch origin https://x/y",
-);
+)
+.globs();
 
 const SUBS: &[Program] = &[
     Program {
@@ -215,10 +217,19 @@ const SUBS: &[Program] = &[
         ..NONE
     },
     Program {
-        names: list("stash range-diff"),
+        names: list("range-diff"),
+        options: &[OUTPUT, EXT_DIFF, TEXTCONV],
+        plain: &["git range-diff a b c"],
+        ..NONE
+    },
+    Program {
+        names: list("stash"),
         options: &[OUTPUT, EXT_DIFF, TEXTCONV],
         values: list("-m! --message!"),
+        quiet: "push save pop apply list show drop clear branch create store",
         plain: &[
+            "git stash",
+            "git stash -m wip",
             "git stash push -m wip",
             "git stash pop",
             "git stash show -p",
@@ -889,7 +900,12 @@ fn config(words: &[Word], at: usize, report: &mut ProgramReport) -> bool {
         {
             None
         }
-        _ => second,
+        // A pattern may become a name and a value.
+        _ => words[at + 1..first.map_or(words.len(), |index| index + 1)]
+            .iter()
+            .position(Word::is_glob)
+            .map(|index| at + 1 + index)
+            .or(second),
     };
     if let Some(index) = write {
         report.hit(index, Configures, "changes git's configuration");

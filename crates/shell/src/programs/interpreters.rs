@@ -3,7 +3,8 @@
 use super::ProgramEffect::{Configures, Reads, Runs, Sends, Writes};
 use super::code::{Code, interpreter};
 use super::engine::{
-    NONE, Opt, Program, Reason, Starts, because, list, listed, operand, opt, outside,
+    NONE, Opt, Program, Reason, Starts, because, is_input, list, listed, may_be, operand, opt,
+    outside,
 };
 use super::{Changes, Network};
 
@@ -25,7 +26,8 @@ const DATABASE: &[Opt] = &[
         Reads,
         "runs commands from a file",
         "psql -f x",
-    ),
+    )
+    .program(),
     opt(
         "-o: --output: -L: --log-file: --tee: -A: --rdb: --functions-rdb:",
         Writes,
@@ -70,8 +72,9 @@ pub(super) const INTERPRETERS: &[Program] = &[
             )
             .when(|value| value.contains("presite") || value.contains("prefix")),
         ],
-        values: list("-W"),
+        values: list("-W --check-hash-based-pycs"),
         safe: "-V -VV -h",
+        flags: "-b -B -d -E -I -O -P -q -R -s -S -t -u -v -x",
         operands: &[operand(
             0,
             stdin,
@@ -138,9 +141,13 @@ pub(super) const INTERPRETERS: &[Program] = &[
             "-C --conditions --stack-trace-limit --max-old-space-size? --test-name-pattern",
         ),
         safe: "-v -h --env --print-none --test --watch --experimental-strip-types",
+        flags: "-c --check --no-warnings --no-deprecation --trace-warnings --trace-deprecation \
+                --trace-uncaught --enable-source-maps --expose-gc --throw-deprecation \
+                --pending-deprecation --preserve-symlinks --use-strict --harmony \
+                --experimental-vm-modules --experimental-modules --no-addons --frozen-intrinsics",
         operands: &[operand(
             0,
-            |text| stdin(text) || text == "inspect",
+            |text| stdin(text) || may_be(text, "inspect"),
             Runs,
             "runs code from its input",
             "node -",
@@ -176,6 +183,13 @@ pub(super) const INTERPRETERS: &[Program] = &[
                 "deno test --preload x",
             ),
         ],
+        operands: &[operand(
+            0,
+            stdin,
+            Runs,
+            "runs code from its input",
+            "deno run -",
+        )],
         quiet: "test fmt lint check doc info bench run task --version help",
         other: Some(because(Runs, "runs code or installs", "deno eval x")),
         bare: Some(because(Runs, "runs code from its input", "deno")),
@@ -199,6 +213,7 @@ pub(super) const INTERPRETERS: &[Program] = &[
         ],
         values: list("-E -F?"),
         safe: "-v -h",
+        flags: "-a -c -l -w -y -W",
         operands: &[operand(
             0,
             stdin,
@@ -235,6 +250,7 @@ pub(super) const INTERPRETERS: &[Program] = &[
         ],
         values: list("-F?"),
         safe: "-v -V -h",
+        flags: "-a -c -f -g -l -t -T -u -U -w -W -X",
         operands: &[operand(
             0,
             stdin,
@@ -281,6 +297,7 @@ pub(super) const INTERPRETERS: &[Program] = &[
             ),
         ],
         safe: "-v -i -m -h",
+        flags: "-C -e -f -l -n -q -s -w -H",
         operands: &[operand(0, stdin, Runs, "runs code from its input", "php -")],
         stops: 1,
         script: true,
@@ -301,7 +318,7 @@ pub(super) const INTERPRETERS: &[Program] = &[
         ),
         options: &[
             opt(
-                "-e: -E: --eval: --expr: --expression: -eval: --execute: -x: --run: -g: -s",
+                "-e: -E: --eval: --print: --expr: --expression: -eval: --execute: -x: --run: -g: -s",
                 Runs,
                 "runs its value as code",
                 "lua -e x",
@@ -353,13 +370,7 @@ pub(super) const INTERPRETERS: &[Program] = &[
             opt("-i", Runs, "reads code from its input", "osascript -i"),
             opt("-l:", Runs, "chooses the language", "osascript -l x y"),
         ],
-        operands: &[operand(
-            0,
-            stdin,
-            Runs,
-            "runs code from its input",
-            "osascript -",
-        )],
+        operands: &[operand(0, stdin, Runs, "runs code from its input", "osascript -").globs()],
         stops: 1,
         script: true,
         bare: Some(because(Runs, "runs code from its input", "osascript")),
@@ -455,7 +466,8 @@ pub(super) const INTERPRETERS: &[Program] = &[
             Runs,
             "is a command of its own language",
             "psql x '\\! ls'",
-        )],
+        )
+        .globs()],
         bare: Some(because(Runs, "reads commands from its input", "psql mydb")),
         least: usize::MAX,
         code: Code::Everything,
@@ -473,7 +485,8 @@ pub(super) const INTERPRETERS: &[Program] = &[
             Runs,
             "does more than read and write data",
             "redis-cli eval x",
-        )],
+        )
+        .globs()],
         bare: Some(because(Runs, "reads commands", "redis-cli")),
         opaque: true,
         network: Network::Yes,
@@ -495,7 +508,8 @@ pub(super) const INTERPRETERS: &[Program] = &[
                 Reads,
                 "runs commands from a file",
                 "sqlite3 -init x y z",
-            ),
+            )
+            .program(),
             opt(
                 "-interactive",
                 Runs,
@@ -519,7 +533,8 @@ pub(super) const INTERPRETERS: &[Program] = &[
                 Runs,
                 "is a command of its own language",
                 "sqlite3 x '.shell ls'",
-            ),
+            )
+            .globs(),
             operand(
                 1,
                 dot_command,
@@ -549,13 +564,7 @@ pub(super) const INTERPRETERS: &[Program] = &[
 ];
 
 fn stdin(text: &str) -> bool {
-    let mut parts = text
-        .split('/')
-        .filter(|part| !part.is_empty() && *part != ".");
-    let device = |part: &str| matches!(part, "stdin" | "fd" | "tty");
-    text == "-"
-        || text.contains("://")
-        || parts.clone().any(|part| matches!(part, "dev" | "proc")) && parts.any(device)
+    is_input(text) || text.contains("://")
 }
 
 /// Commands of database shells that reach beyond the database.

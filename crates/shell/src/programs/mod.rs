@@ -94,6 +94,10 @@ pub struct ProgramReport {
     pub attached: Vec<AttachedScript>,
     /// Index of the first of the words that are joined to a script: `eval`.
     pub joined: Option<usize>,
+    /// `true` if it takes code from standard input although a word names a program, a script or a
+    /// file: `bash /dev/stdin`, `sed -f -`, `xargs sh -c`. A program that is in the table as an
+    /// interpreter and has no script has a hit instead.
+    pub takes_input: bool,
     /// Indices of words that are code or name a program or a file of code, as far as the table alone
     /// can tell.
     pub(crate) code: Vec<usize>,
@@ -223,6 +227,25 @@ pub fn names_network_program(word: &str) -> bool {
 /// Returns `true` if all words of a program are code, or its first word is a file of code.
 pub(crate) fn takes_only_code(program: &str) -> bool {
     find(program).is_some_and(|(_, program)| matches!(program.code, Code::Everything | Code::File))
+}
+
+/// Returns `true` if a command takes words after `--` for data, and does not pass them on to a
+/// program that could take them for options.
+pub(crate) fn ends_options_at_dashes(words: &[Word]) -> bool {
+    /// Programs that pass such words on to what they run.
+    const FORWARD: &str = "bazel bun cmake composer deno dotnet go just mix rake task";
+    let Some((name, program)) = words.first().and_then(|word| find(&word.text)) else {
+        return true;
+    };
+    let passes = program.passes || program.subs.iter().any(|sub| sub.passes);
+    let is_safe = !matches!(
+        program.code,
+        Code::Options {
+            protects: false,
+            ..
+        }
+    );
+    is_safe && !passes && !engine::listed(FORWARD, name) && inspect(words).starts.is_empty()
 }
 
 /// Returns the name under which a program is listed, and the positions in which it takes code.

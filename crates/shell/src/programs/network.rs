@@ -3,7 +3,8 @@
 use super::ProgramEffect::{Configures, Elsewhere, Reads, Runs, Sends, Writes};
 use super::code::{Code, OPTIONS};
 use super::engine::{NONE, Program, Starts, any, because, list, operand, opt, outside};
-use super::{Changes, Network};
+use super::{AttachedScript, Changes, Network, ProgramReport};
+use crate::word::Word;
 
 /// A program whose purpose is to communicate with other machines.
 const TALKER: Program = Program {
@@ -242,6 +243,8 @@ pub(super) const NETWORK: &[Program] = &[
             opt("-E: -y", Writes, "writes to a file", "ssh -E x h"),
         ],
         values: list("-p -l -i -c -m -e -Q -P"),
+        safe: "-V",
+        shell_below: 2,
         operands: &[
             operand(1, any, Runs, "runs on the remote machine", "ssh h rm x")
                 .to(2)
@@ -356,12 +359,32 @@ pub(super) const NETWORK: &[Program] = &[
         names: list("nc ncat netcat"),
         // `nc -e` starts a program, `nc -l` gives another machine what follows.
         code: OPTIONS,
+        options: &[opt(
+            "-e: -c: --exec: --sh-exec: --lua-exec:",
+            Runs,
+            "starts a program",
+            "ncat -e 'rm x' h 1",
+        )
+        .starts(Starts::Script)],
+        special: Some(|words, at, report| {
+            // The program reads what the other machine sends.
+            report.takes_input |= words[at + 1..].iter().any(|word| {
+                let text = &*word.text;
+                let is_cluster = text.starts_with('-') && !text.starts_with("--");
+                is_cluster && text.contains(['e', 'c'])
+                    || ["--e", "--sh", "--lua"]
+                        .iter()
+                        .any(|name| text.starts_with(name))
+            });
+            true
+        }),
         unrestricted: true,
         ..TALKER
     },
     Program {
         names: list("socat"),
         code: Code::Everything,
+        special: Some(socat),
         ..TALKER
     },
     Program {
@@ -462,6 +485,28 @@ pub(super) const NETWORK: &[Program] = &[
 /// Returns `true` for a file, not standard output or `/dev/null`.
 fn is_file(name: &str) -> bool {
     !matches!(name, "-" | "/dev/null" | "/dev/stdout")
+}
+
+/// Reports addresses that start a program: `EXEC:rm x`.
+fn socat(words: &[Word], at: usize, report: &mut ProgramReport) -> bool {
+    for (word, text) in words
+        .iter()
+        .map(|word| &*word.text)
+        .enumerate()
+        .skip(at + 1)
+    {
+        let lower = text.to_ascii_lowercase();
+        for kind in ["exec:", "system:", "shell:"] {
+            for (from, _) in lower.match_indices(kind) {
+                let offset = from + kind.len();
+                report.attached.push(AttachedScript { word, offset });
+                report.hit(word, Runs, "starts a program");
+                // The program reads what comes from the other address.
+                report.takes_input = true;
+            }
+        }
+    }
+    true
 }
 
 fn leaves(text: &str) -> bool {

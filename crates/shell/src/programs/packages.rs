@@ -3,7 +3,9 @@
 use super::Network;
 use super::ProgramEffect::{Configures, Elsewhere, Reads, Runs, Sends, Writes};
 use super::code::{WRAPPER, interpreter, wrapper};
-use super::engine::{NONE, Program, Starts, any, because, list, listed, operand, opt, outside};
+use super::engine::{
+    NONE, Program, Starts, any, because, is_input, list, listed, operand, opt, outside,
+};
 use crate::word::Word;
 
 /// A program that fetches, runs or changes packages; its first operand says what.
@@ -126,7 +128,8 @@ pub(super) const PACKAGES: &[Program] = &[
                     Sends,
                     "is packed from elsewhere",
                     "npm pack https://x",
-                )],
+                )
+                .globs()],
                 plain: &["npm pack", "npm pack ./sub --dry-run"],
                 ..NONE
             },
@@ -196,6 +199,13 @@ pub(super) const PACKAGES: &[Program] = &[
                 "bun --cwd /x test",
             ),
         ],
+        operands: &[operand(
+            0,
+            is_input,
+            Runs,
+            "runs code from its input",
+            "bun run -",
+        )],
         quiet: "run test build pm outdated install --version",
         code: interpreter("ep", &["--eval", "--print"], "r"),
         opaque: true,

@@ -4,7 +4,7 @@ use super::Changes;
 use super::ProgramEffect::{Reads, Runs, Writes};
 use super::ProgramReport;
 use super::code::Code;
-use super::engine::{NONE, Program, list, opt};
+use super::engine::{NONE, PATTERN, Program, list, opt};
 use crate::word::Word;
 
 pub(super) const SED: &[Program] = &[Program {
@@ -27,7 +27,8 @@ pub(super) const SED: &[Program] = &[Program {
             Reads,
             "takes its script from a file",
             "sed -f x y",
-        ),
+        )
+        .program(),
     ],
     values: list("-e -l --expression --line-length"),
     special: Some(script),
@@ -107,6 +108,12 @@ fn script(words: &[Word], at: usize, report: &mut ProgramReport) -> bool {
         index += 1;
     }
     if let Some(index) = operand {
+        for (earlier, word) in words.iter().enumerate().take(index).skip(at + 1) {
+            // It may become more words than one, and the second one is the script.
+            if word.is_glob() {
+                report.hit(earlier, Runs, PATTERN);
+            }
+        }
         judge(None, words, index, report);
     }
     true
@@ -119,7 +126,7 @@ fn is_number(text: &str) -> bool {
 fn judge(value: Option<&str>, words: &[Word], index: usize, report: &mut ProgramReport) {
     let Some(word) = words.get(index) else { return };
     match read(value.unwrap_or(&word.text)) {
-        _ if word.is_glob() => report.hit(index, Runs, "is a script made of file names"),
+        _ if word.is_glob() => report.hit(index, Runs, PATTERN),
         Read::Quiet => {}
         Read::Runs => report.hit(index, Runs, "has a command that runs programs"),
         Read::Writes => report.hit(index, Writes, "has a command that writes a file"),

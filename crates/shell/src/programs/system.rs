@@ -55,7 +55,8 @@ pub(super) const SYSTEM: &[Program] = &[
             Configures,
             "changes the kernel",
             "sysctl a.b=c",
-        )],
+        )
+        .globs()],
         plain: &["sysctl -a", "sysctl kernel.ostype"],
         ..NONE
     },
@@ -107,7 +108,8 @@ pub(super) const SYSTEM: &[Program] = &[
             Configures,
             "changes the network",
             "ip l set x",
-        )],
+        )
+        .globs()],
         values: list("-f -family"),
         words: true,
         plain: &["ip addr show", "ip -br a", "ifconfig eth0"],
@@ -158,7 +160,8 @@ pub(super) const SYSTEM: &[Program] = &[
             Writes,
             "reads or writes a device or elsewhere",
             "dd of=/dev/sda if=x",
-        )],
+        )
+        .globs()],
         plain: &["dd if=a of=b bs=1M count=1"],
         ..NONE
     },

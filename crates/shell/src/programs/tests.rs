@@ -1,5 +1,6 @@
 //! Every entry is proved by its own line, and by each of its spellings.
 
+use super::ProgramEffect::{Configures, Runs};
 use super::engine::{NONE, Program};
 use super::*;
 
@@ -247,4 +248,116 @@ fn possible_subcommands_are_reported() {
         Some(2)
     );
     assert_eq!(inspect(&split("npm --tag x publish")).subcommand, Some(3));
+}
+
+/// Reasons about operands that are files, folders or hosts. A pattern is an ordinary operand there,
+/// and its literal beginning decides about the reason: `@x*`, `/x*`.
+const FILES: &[&str] = &[
+    "is a file",
+    "is a file elsewhere",
+    "is a folder elsewhere",
+    "is another server",
+    "is elsewhere, with code that runs first",
+    "is elsewhere, with settings that may be code",
+    "is not a web address",
+    "is on another machine",
+    "leaves the working folder",
+    "patches elsewhere",
+    "queries a server of its choice",
+    "runs code from its input",
+    "takes names from a file",
+    "takes options from a file",
+    "works elsewhere",
+    "writes elsewhere",
+];
+
+/// Programs that evaluate the values of options, but no operands.
+const OPTIONS_ONLY: &[&str] = &["compgen", "jobs"];
+
+/// Every entry that has a place for a program text, options or a subcommand asks about a shell
+/// pattern in that place.
+#[test]
+fn patterns_in_place_of_code_are_asked_about() {
+    let mut failures = Vec::new();
+    let mut places = 0;
+    let mut check = |line: String| {
+        places += 1;
+        if inspect(&split(&line)).hits.is_empty() {
+            failures.push(line);
+        }
+    };
+    for (path, program) in programs() {
+        let takes_first = matches!(
+            program.code,
+            Code::Everything | Code::File | Code::First { .. } | Code::Shell | Code::Wrapper { .. }
+        ) && !OPTIONS_ONLY.contains(&&*path);
+        let has_commands = !program.subs.is_empty() || !program.quiet.is_empty();
+        if has_commands || program.bundle || program.code == Code::Command || takes_first {
+            check(format!("{path} x*"));
+        }
+        let values = program.values.words().chain(
+            program
+                .options
+                .iter()
+                .filter(|option| matches!(option.reason.effect, Runs | Configures))
+                .flat_map(|option| option.names.words()),
+        );
+        for spelling in values {
+            let is_value = program.values.words().any(|value| value == spelling);
+            let name = spelling.trim_end_matches(':').trim_end_matches('!');
+            let takes_value = !name.ends_with(['?', '*']) && (is_value || spelling.ends_with(':'));
+            // A pattern that is the value of an option may become more words than one.
+            if takes_value && (!is_value || has_commands) {
+                check(format!("{path} {name} x* y z"));
+            }
+        }
+        for rule in program.operands {
+            if !FILES.contains(&rule.reason.why) {
+                check(format!("{path} {}x*", "y ".repeat(rule.from)));
+            }
+        }
+        if let Code::Interpreter { letters, long, .. } = program.code {
+            for letter in letters.chars() {
+                check(format!("{path} -{letter} x*"));
+            }
+            for name in long {
+                check(format!("{path} {name} x*"));
+            }
+        }
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+    assert!(places > 1_000, "{places}");
+}
+
+/// Every program that reads code from its input is known to do so if it is started by another one,
+/// and every option that names a file of code is compared with the names of standard input.
+#[test]
+fn code_from_input_is_known() {
+    let mut checked = 0;
+    for (path, program) in programs() {
+        for option in program.options.iter().filter(|option| option.program) {
+            for spelling in option.names.words().filter(|name| name.ends_with(':')) {
+                let name = spelling.trim_end_matches(':');
+                for input in ["-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"] {
+                    let line = format!("{path} {name} {input} x");
+                    assert!(inspect(&split(&line)).takes_input, "{line}");
+                    let line = format!("env {path} {name} {input} x");
+                    assert!(inspect(&split(&line)).takes_input, "{line}");
+                    checked += 2;
+                }
+                let line = format!("{path} {name} file x");
+                assert!(!inspect(&split(&line)).takes_input, "{line}");
+            }
+        }
+        let reads = program
+            .bare
+            .is_some_and(|reason| reason.effect == Runs && program.least > 0);
+        if reads || program.code == Code::Shell || program.shell_below > 0 {
+            for line in [path.clone(), format!("env {path}"), format!("nice {path}")] {
+                assert!(inspect(&split(&line)).takes_input, "{line}");
+                checked += 1;
+            }
+        }
+    }
+    assert!(checked > 100, "{checked}");
 }

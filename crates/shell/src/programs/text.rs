@@ -2,8 +2,12 @@
 
 use super::Changes;
 use super::ProgramEffect::{Configures, Reads, Runs, Sends, Writes};
+use super::ProgramReport;
 use super::code::{Code, OPTIONS};
-use super::engine::{NONE, Program, Starts, any, because, list, operand, opt, outside};
+use super::engine::{
+    NONE, PATTERN, Program, Starts, any, because, is_input, list, listed, operand, opt, outside,
+};
+use crate::word::Word;
 
 /// An editor.
 const EDITOR: Program = Program {
@@ -307,7 +311,8 @@ pub(super) const TEXT: &[Program] = &[
             "reads variables or modules",
             "jq -n env",
         )
-        .to(1)],
+        .to(1)
+        .globs()],
         plain: &[
             "jq -r .env.name x",
             "jq --arg a b '{env: $a}' x",
@@ -330,7 +335,7 @@ pub(super) const TEXT: &[Program] = &[
                 "writes files",
                 "yq -s .a x",
             )
-            .when(|value| !super::engine::listed("json yaml props csv tsv xml j y", value)),
+            .when(|value| !listed("json yaml props csv tsv xml j y", value)),
             opt(
                 "--from-file:",
                 Reads,
@@ -345,8 +350,15 @@ pub(super) const TEXT: &[Program] = &[
             "reads files or variables",
             "yq 'load(\"x\")'",
         )],
+        special: Some(yq_pattern),
         changes: Changes::InPlace,
-        plain: &["yq .a x.yaml", "yq -o json . x", "yq eval .a x"],
+        plain: &[
+            "yq .a x.yaml",
+            "yq -o json . x",
+            "yq eval .a x",
+            "yq eval .a x*",
+            "yq -o json .a x*",
+        ],
         ..NONE
     },
     Program {
@@ -410,7 +422,7 @@ pub(super) const TEXT: &[Program] = &[
     Program {
         names: list(
             "ctags dot groff troff tex latex pdflatex xelatex lualatex latexmk \
-                     gnuplot exiftool gs",
+                     exiftool",
         ),
         options: &[
             opt(
@@ -423,7 +435,7 @@ pub(super) const TEXT: &[Program] = &[
                 "-e: -E --eval: -p -c:",
                 Runs,
                 "runs its value",
-                "gnuplot -e 'system(1)'",
+                "exiftool -p x y",
             ),
             opt(
                 "-U --unsafe --options: -config: -@: --shell-escape -shell-escape \
@@ -435,6 +447,30 @@ pub(super) const TEXT: &[Program] = &[
         ],
         plain: &["pdflatex x.tex", "dot -Tsvg x"],
         words: true,
+        ..NONE
+    },
+    Program {
+        names: list("gnuplot gs"),
+        options: &[
+            opt(
+                "-e: -c: -d -p --persist -dNOSAFER -f:",
+                Runs,
+                "runs its value",
+                "gnuplot -e 'system(1)'",
+            ),
+            opt("-o: -sOutputFile*", Writes, "writes to a file", "gs -o x y"),
+        ],
+        operands: &[operand(
+            0,
+            is_input,
+            Runs,
+            "runs code from its input",
+            "gnuplot -",
+        )],
+        words: true,
+        bare: Some(because(Runs, "runs code from its input", "gnuplot")),
+        opaque: true,
+        plain: &["gnuplot x.plt"],
         ..NONE
     },
     Program {
@@ -638,6 +674,24 @@ fn not_format(text: &str) -> bool {
 /// `@file`: options or more names from a file.
 pub(super) fn at_file(text: &str) -> bool {
     text.starts_with('@')
+}
+
+/// Reports a shell pattern before or in the place of the expression.
+fn yq_pattern(words: &[Word], at: usize, report: &mut ProgramReport) -> bool {
+    for (index, word) in words.iter().enumerate().skip(at + 1) {
+        if word.is_glob() {
+            report.hit(index, Runs, PATTERN);
+        }
+        let is_value = listed(
+            "-o -p -I --output-format --input-format --indent",
+            &words[index - 1].text,
+        );
+        let is_command = listed("e ea eval eval-all", &word.text);
+        if !word.text.starts_with('-') && !is_value && !is_command {
+            break;
+        }
+    }
+    true
 }
 
 fn yq_reads(text: &str) -> bool {

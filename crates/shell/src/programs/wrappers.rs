@@ -2,7 +2,10 @@
 
 use super::ProgramEffect::{Configures, Elsewhere, Reads, Runs};
 use super::code::{Code, OPTIONS, WRAPPER, wrapper};
-use super::engine::{NONE, Operand, Program, Starts, any, because, list, listed, operand, opt};
+use super::engine::{
+    NONE, Operand, Program, Starts, any, because, is_input, list, listed, operand, opt,
+    reads_alone, takes_filled_code,
+};
 use super::{AttachedScript, Network, ProgramReport};
 use crate::word::Word;
 
@@ -105,6 +108,7 @@ pub(super) const WRAPPERS: &[Program] = &[
     },
     Program {
         names: list("xargs gxargs"),
+        fills: true,
         options: &[
             opt(
                 "-a: --arg-file:",
@@ -131,20 +135,70 @@ pub(super) const WRAPPERS: &[Program] = &[
     },
     Program {
         names: list(
-            "caffeinate linux32 linux64 setarch proxychains proxychains4 tsocks torsocks winpty \
-             dbus-launch dbus-run-session xvfb-run rlwrap unbuffer catchsegv perf gdbserver pkexec \
+            "caffeinate proxychains proxychains4 tsocks torsocks winpty \
+             dbus-launch xvfb-run rlwrap unbuffer catchsegv perf gdbserver \
              run0 prlimit choom cgexec numactl eatmydata faketime ts-node tsx hyperfine retry \
-             sshpass dotenv direnv mise asdf nix-shell nix conda micromamba start-stop-daemon \
-             run-parts daemonize tini dumb-init su-exec gosu capsh proot bwrap firejail \
-             systemd-nspawn machinectl sg newgrp sem watchexec nodemon inotifywait watchman screen \
+             sshpass dotenv direnv mise asdf conda micromamba start-stop-daemon \
+             run-parts daemonize tini dumb-init su-exec gosu bwrap \
+             systemd-nspawn sem watchexec nodemon inotifywait watchman screen \
              ld.so ld-linux-x86-64.so multitime chpst softlimit setuidgid envdir with xdg-open open \
-             gio crontab anacron vagrant cpulimit chronic ifne pee mispipe zrun ccache runc ctr \
+             gio crontab anacron vagrant cpulimit chronic ifne zrun ccache runc ctr \
              msgfilter msgexec ldd foreman overmind concurrently",
         ),
         ..STARTER
     },
     Program {
-        names: list("fakeroot setpriv unshare valgrind busybox toybox"),
+        names: list("linux32 linux64 dbus-run-session pkexec proot firejail"),
+        shell_below: 1,
+        ..STARTER
+    },
+    Program {
+        names: list("pee mispipe"),
+        special: Some(|words, at, report| {
+            let mut commands = words[at + 1..].iter();
+            report.takes_input |= commands.any(|word| reads_alone(&word.text, 1));
+            true
+        }),
+        ..STARTER
+    },
+    Program {
+        names: list("setarch sg"),
+        shell_below: 2,
+        ..STARTER
+    },
+    Program {
+        names: list("newgrp capsh nix nix-shell machinectl toolbox distrobox login"),
+        options: &[opt(
+            "-c: --command: --run:",
+            Runs,
+            "runs its value",
+            "nix-shell --run 'rm x'",
+        )
+        .starts(Starts::Script)],
+        shell_below: usize::MAX,
+        ..STARTER
+    },
+    Program {
+        names: list("setpriv valgrind"),
+        code: WRAPPER,
+        ..STARTER
+    },
+    Program {
+        names: list("fakeroot unshare"),
+        values: list("-R -w -S -G -l -i -s -b --root --wd --setuid --setgid --lib --faked"),
+        code: WRAPPER,
+        shell_below: 1,
+        ..STARTER
+    },
+    Program {
+        names: list("busybox toybox coreutils uutils"),
+        options: &[opt(
+            "--coreutils-prog: --coreutils-prog-shebang:",
+            Runs,
+            "names the program to run",
+            "coreutils --coreutils-prog=rm x",
+        )
+        .starts(Starts::Script)],
         code: WRAPPER,
         ..STARTER
     },
@@ -155,6 +209,8 @@ pub(super) const WRAPPERS: &[Program] = &[
     },
     Program {
         names: list("nsenter"),
+        values: list("-t -S -G --target --setuid --setgid"),
+        shell_below: 1,
         code: wrapper("t", 0),
         ..STARTER
     },
@@ -164,7 +220,13 @@ pub(super) const WRAPPERS: &[Program] = &[
         ..STARTER
     },
     Program {
-        names: list("chroot chrt taskset"),
+        names: list("chroot"),
+        code: wrapper("", 1),
+        shell_below: 2,
+        ..STARTER
+    },
+    Program {
+        names: list("chrt taskset"),
         code: wrapper("", 1),
         ..STARTER
     },
@@ -174,8 +236,43 @@ pub(super) const WRAPPERS: &[Program] = &[
         ..STARTER
     },
     Program {
-        names: list("su runuser parallel entr script tmux watch wsl"),
+        names: list("parallel"),
+        special: Some(|words, at, report| {
+            let words = words
+                .split(|word| &*word.text == ":::")
+                .next()
+                .unwrap_or(words);
+            let appends = !words.iter().any(|word| word.text.contains("{}"));
+            for start in at + 1..words.len().min(at + 12) {
+                report.takes_input |= !words[start].text.starts_with('-')
+                    && takes_filled_code(&words[start..], Some("{}"), appends, 1);
+            }
+            true
+        }),
         code: Code::Everything,
+        ..STARTER
+    },
+    Program {
+        names: list("entr tmux watch"),
+        code: Code::Everything,
+        ..STARTER
+    },
+    Program {
+        names: list("su"),
+        code: Code::Everything,
+        shell_below: usize::MAX,
+        ..STARTER
+    },
+    Program {
+        names: list("runuser script"),
+        code: Code::Everything,
+        shell_below: 2,
+        ..STARTER
+    },
+    Program {
+        names: list("wsl"),
+        code: Code::Everything,
+        shell_below: 1,
         ..STARTER
     },
     Program {
@@ -319,11 +416,20 @@ pub(super) const WRAPPERS: &[Program] = &[
     },
     Program {
         names: list("source ."),
+        special: Some(|words, at, report| {
+            report.takes_input |= words.get(at + 1).is_some_and(|word| is_input(&word.text));
+            true
+        }),
         code: Code::File,
         ..RUNNER
     },
     Program {
         names: list("trap"),
+        special: Some(|words, at, report| {
+            let command = words.get(at + 1);
+            report.takes_input |= command.is_some_and(|word| reads_alone(&word.text, 1));
+            true
+        }),
         code: Code::Everything,
         ..RUNNER
     },
@@ -341,7 +447,32 @@ pub(super) const WRAPPERS: &[Program] = &[
         ..NONE
     },
     Program {
-        names: list("let enable alias complete bind fc"),
+        names: list("enable"),
+        options: &[opt("-f:", Runs, "loads code", "enable -f ./x.so y")],
+        code: Code::Everything,
+        ..DECLARATION
+    },
+    Program {
+        names: list("let complete bind fc"),
+        code: Code::Everything,
+        ..DECLARATION
+    },
+    Program {
+        names: list("alias"),
+        special: Some(|words, at, report| {
+            for (word, text) in words
+                .iter()
+                .map(|word| &*word.text)
+                .enumerate()
+                .skip(at + 1)
+            {
+                if let Some(equals) = text.find('=') {
+                    let offset = equals + 1;
+                    report.attached.push(AttachedScript { word, offset });
+                }
+            }
+            true
+        }),
         code: Code::Everything,
         ..DECLARATION
     },
@@ -401,7 +532,8 @@ pub(super) const WRAPPERS: &[Program] = &[
             Configures,
             "sets where a program is",
             "hash -p /tmp/x git",
-        )],
+        )
+        .starts(Starts::Script)],
         code: OPTIONS,
         plain: &["hash -r", "hash"],
         ..NONE
@@ -497,9 +629,14 @@ fn inside(words: &[Word], word: usize, report: &mut ProgramReport) {
     }
 }
 
+/// Long options of shells that take no value.
+const FLAGS: &str = "--login --posix --norc --noprofile --restricted --verbose --version --help \
+                     --debug --debugger --dump-strings --dump-po-strings --noediting --interactive \
+                     --no-config --private --rcs --no-rcs --no-globalrcs --pretty-print";
+
 /// Behind `-c` is a script, the first operand otherwise is a file of one.
 fn shell(words: &[Word], at: usize, report: &mut ProgramReport) -> bool {
-    let mut value = false;
+    let (mut value, mut unsure, from) = (false, false, report.starts.len());
     for (index, word) in words.iter().enumerate().skip(at + 1) {
         let text = &*word.text;
         if std::mem::replace(&mut value, listed("-o +o -O +O --rcfile --init-file", text)) {
@@ -522,11 +659,22 @@ fn shell(words: &[Word], at: usize, report: &mut ProgramReport) -> bool {
             }
             break;
         }
-        if !text.starts_with(['-', '+']) {
-            report.starts.push(index);
-            break;
+        if text == "-" || letters && text.contains('s') {
+            report.takes_input = true;
         }
+        if !text.starts_with(['-', '+']) {
+            report.takes_input |= is_input(text);
+            report.starts.push(index);
+            // After an unknown option it may be the value: `zsh --emulate sh -c x`.
+            if !std::mem::take(&mut unsure) {
+                break;
+            }
+        }
+        unsure |=
+            text.len() > 2 && text.starts_with("--") && !text.contains('=') && !listed(FLAGS, text);
     }
+    // Without a script, it reads one.
+    report.takes_input |= report.starts.len() == from;
     false
 }
 
