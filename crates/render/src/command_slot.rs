@@ -98,6 +98,26 @@ pub(crate) struct Command {
     pub(crate) items: Vec<(Span, What)>,
     /// Unquoted values that must not begin with `-`, each with its text.
     pub(crate) leading: Vec<(Arc<str>, Placeholder)>,
+    /// Each unquoted `$ARGUMENTS` that is the last word of a command: its range in the script, with
+    /// quotes.
+    pub(crate) optional: Vec<Range<usize>>,
+}
+
+impl Command {
+    /// Returns the script for a call without arguments: without the words that are `$ARGUMENTS`,
+    /// because `git log $ARGUMENTS` means `git log` then.
+    pub(crate) fn without_arguments(&self) -> Arc<str> {
+        if self.optional.is_empty() {
+            return Arc::clone(&self.script);
+        }
+        let (mut script, mut from) = (String::with_capacity(self.script.len()), 0);
+        for range in &self.optional {
+            script.push_str(&self.script[from..range.start]);
+            from = range.end;
+        }
+        script.push_str(&self.script[from..]);
+        script.into()
+    }
 }
 
 /// An item in a command.
@@ -194,9 +214,11 @@ pub(crate) fn read(
         writer.copy(written, copied..range.start, block);
         copied = range.end;
         let is_quoted = found.plain.is_some() && found.kind != ValueKind::Escape;
+        let begin = writer.script.len();
         if is_quoted {
             writer.script.push('"');
         }
+        let is_last = is_last_word(written, &range);
         let text = &written[range];
         let argument = if let Some(item) = item {
             writer.item(text, item, found.quoting);
@@ -210,6 +232,10 @@ pub(crate) fn read(
         };
         if is_quoted {
             writer.script.push('"');
+            let is_optional = is_last && found.plain == Some(PlainWord::Leading);
+            if is_optional && argument == Some(Placeholder::All) {
+                writer.optional.push(begin..writer.script.len());
+            }
         }
         if found.plain == Some(PlainWord::Leading)
             && let Some(argument) = argument
@@ -234,7 +260,15 @@ pub(crate) fn read(
         positions: writer.positions,
         items: writer.items,
         leading: writer.leading,
+        optional: writer.optional,
     })
+}
+
+/// Returns `true` if a range is the last word of its command: no later word can take its place.
+fn is_last_word(written: &str, range: &Range<usize>) -> bool {
+    let after = written[range.end..].trim_start_matches([' ', '\t']);
+    written[..range.start].ends_with([' ', '\t'])
+        && (after.is_empty() || after.starts_with(['\r', '\n', '|', ';', '&']))
 }
 
 pub(crate) fn is_filled(kind: &BodyItemKind) -> bool {
@@ -281,6 +315,7 @@ struct Writer<'a> {
     positions: Option<usize>,
     items: Vec<(Span, What)>,
     leading: Vec<(Arc<str>, Placeholder)>,
+    optional: Vec<Range<usize>>,
 }
 
 impl Default for Writer<'_> {
@@ -294,6 +329,7 @@ impl Default for Writer<'_> {
             positions: Some(0),
             items: Vec::new(),
             leading: Vec::new(),
+            optional: Vec::new(),
         }
     }
 }

@@ -406,8 +406,14 @@ impl<'a> Filler<'a> {
             });
         }
         self.grow(bytes + command.script.len())?;
+        let (all, _) = self.argument(&Placeholder::All);
+        let script = if all.is_none_or(|all| all.is_empty()) {
+            command.without_arguments()
+        } else {
+            Arc::clone(&command.script)
+        };
         Ok(CommandSlot {
-            script: command.script.clone(),
+            script,
             display: command.display.clone(),
             positionals,
             variables,

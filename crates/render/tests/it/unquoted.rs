@@ -102,15 +102,19 @@ fn run(slot: &CommandSlot, folder: &Path) -> Vec<u8> {
 }
 
 fn render(script: &str, names: &[&str], value: &str) -> RenderedPart {
+    let arguments = Arguments::from_words(vec![value.into()]);
+    render_with(script, names, &arguments)
+}
+
+fn render_with(script: &str, names: &[&str], arguments: &Arguments) -> RenderedPart {
     let body = format!("```!\n{script}\n```\n");
     let options = PrepareOptions {
         names,
         ..PrepareOptions::default()
     };
     let template = prepare(&body, Span::new(0, body.len()), &options).unwrap();
-    let arguments = Arguments::from_words(vec![value.into()]);
     let rendered = template
-        .fill(&arguments, &SkillVariables::default())
+        .fill(arguments, &SkillVariables::default())
         .unwrap();
     rendered.parts.into_iter().next().unwrap()
 }
@@ -267,4 +271,23 @@ fn unquoted_values_split_without_the_quotes() {
         split += usize::from(printed != format!("[a][{value}][b]"));
     }
     assert!(split >= 10, "{split}");
+}
+
+/// `git log $ARGUMENTS` without arguments is `git log`. Anywhere else, an empty word keeps the
+/// places of the words after it.
+#[test]
+fn missing_arguments_are_left_out_at_the_end_of_a_command() {
+    for (script, expected) in [
+        ("args a $ARGUMENTS", "args a "),
+        ("args $ARGUMENTS | cat", "args  | cat"),
+        ("args $ARGUMENTS b", "args \"${ARGUMENTS}\" b"),
+        ("args > $ARGUMENTS", "args > \"${ARGUMENTS}\""),
+        ("args -- $ARGUMENTS", "args -- \"${ARGUMENTS}\""),
+        ("args x$ARGUMENTS", "args x\"${ARGUMENTS}\""),
+    ] {
+        let RenderedPart::Command(slot) = render_with(script, &[], &Arguments::none()) else {
+            panic!("`{script}` is not a command");
+        };
+        assert_eq!(slot.script.trim_end_matches('\n'), expected, "{script}");
+    }
 }
