@@ -213,6 +213,12 @@ impl Skill {
     }
 }
 
+/// Returns a text on one line without control, direction and invisible characters, for models and
+/// clients.
+pub fn clean_line(text: &str) -> String {
+    crate::index::tidy(text).into_owned()
+}
+
 /// Replaces each run of whitespace with one space.
 pub fn one_line(text: &str) -> String {
     let mut line = String::with_capacity(text.len());

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use prowess_catalog::{Catalog, CatalogEntry, SkillForm};
 use prowess_diag::{suggest, wording};
+use prowess_registry::resource::SkillFolder;
 
 use crate::args::GlobalArgs;
 use crate::env::Environment;
@@ -19,6 +20,13 @@ const MOST_NEIGHBOURS: usize = 2000;
 pub(crate) enum Meant {
     /// A file or a folder.
     Path(PathBuf),
+    /// The folder of a visible skill.
+    Skill {
+        /// Its path.
+        path: PathBuf,
+        /// The folder that was found, even if the path leads elsewhere meanwhile.
+        folder: SkillFolder,
+    },
     /// A skill that is not on disk.
     Memory {
         /// Its location.
@@ -95,12 +103,16 @@ pub(crate) fn resolve(
         }
         Ok(entry) => {
             let file = PathBuf::from(&*entry.skill.location);
-            let folder = file
-                .parent()
-                .filter(|_| entry.skill.form == SkillForm::Folder);
-            Ok(Meant::Path(
-                folder.map_or_else(|| file.clone(), Path::to_owned),
-            ))
+            let Some(folder) = library.registry.open_folder(&entry.skill) else {
+                return Ok(Meant::Path(file));
+            };
+            let folder = folder.map_err(|error| {
+                Failure::new(format!("cannot read {}", wording::tick(name))).cause(error)
+            })?;
+            Ok(Meant::Skill {
+                path: file.parent().map_or_else(|| file.clone(), Path::to_owned),
+                folder,
+            })
         }
         Err(fault) if fault.near.is_empty() && near.is_some() => {
             let error = Failure::new(format!("no path or skill named `{name}`"));

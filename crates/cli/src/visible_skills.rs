@@ -4,8 +4,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use prowess_catalog::visibility::SkillGrantFault;
-use prowess_catalog::{Catalog, Precedence, SkillNotFound, Visibility};
-use prowess_config::{AgentError, Config, ConfigError, LoadedConfig};
+use prowess_catalog::{
+    Catalog, CatalogEntry, Precedence, Scope, SkillNotFound, Visibility, VisibilityOverride,
+};
+use prowess_config::{AgentError, Config, ConfigError, LoadedConfig, PROJECT_FILE};
 use prowess_diag::{FileReport, wording};
 use prowess_registry::{FileOptions, Place, Registry, ScanNotice};
 
@@ -86,10 +88,34 @@ impl Library {
         })
     }
 
+    /// Returns the skills of the user that the project hides, with a description of each.
+    pub(crate) fn hidden_by_project(&self) -> Vec<(CatalogEntry, String)> {
+        let catalog = self.catalog();
+        let settings = self.config.hidden_by_project.iter();
+        settings
+            .filter_map(|(name, setting)| {
+                let entry = catalog.resolve(name).ok()?;
+                let is_own = matches!(entry.skill.id.origin.scope, Scope::User | Scope::Extra);
+                let verb = match setting {
+                    VisibilityOverride::Off => "hides",
+                    _ => "restricts",
+                };
+                let (name, setting) = (wording::tick(name), setting.as_str());
+                let text = format!(
+                    "the project {verb} your skill {name}: it is `{setting}` in `{PROJECT_FILE}`"
+                );
+                is_own.then(|| (entry.clone(), text))
+            })
+            .collect()
+    }
+
     /// Prints a warning for each kind of file that was skipped or could not be read.
     pub(crate) fn warn(&self, environment: &Environment, printer: &Printer) {
         let report = self.registry.report();
         let show = |path: &Path| targets::display(path, environment);
+        for (_, text) in self.hidden_by_project().iter().take(MOST_NOTICES) {
+            printer.warn(text);
+        }
         for (written, fault) in self.config.unknown_names(&self.catalog()) {
             let near = wording::either(fault.near.iter().map(wording::tick));
             printer.warn(&format!(

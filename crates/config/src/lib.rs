@@ -31,7 +31,10 @@ pub const SCHEMA_NAME: &str = "config";
 pub const SCHEMA_SUMMARY: &str = "The configuration files `prowess.toml` and `config.toml`";
 
 /// The configuration file of a project.
-const PROJECT_FILE: &str = ".agents/prowess.toml";
+pub const PROJECT_FILE: &str = ".agents/prowess.toml";
+
+/// The timeout of a command in seconds, unless the user sets another.
+const DEFAULT_TIMEOUT: usize = 30;
 
 /// The settings. An absent setting is `None`, so that files can be merged.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -54,6 +57,8 @@ pub struct Config {
     pub precedence: Option<Precedence>,
     /// `skills.visibility`
     pub visibility: BTreeMap<String, VisibilityOverride>,
+    /// The settings of `skills.visibility` with which the project hides more than the user does
+    pub hidden_by_project: BTreeMap<String, VisibilityOverride>,
     /// `prompt.window`, in tokens
     pub window: Option<usize>,
     /// `prompt.budget`, in tokens
@@ -112,6 +117,13 @@ impl Config {
                 Some(Precedence::UserFirst) => base.precedence,
                 _ => self.precedence.or(base.precedence),
             },
+            hidden_by_project: (self.visibility.iter())
+                .filter(|(name, near)| {
+                    let far = base.visibility.get(*name).copied().unwrap_or_default();
+                    **near > far
+                })
+                .map(|(name, near)| (name.clone(), *near))
+                .collect(),
             visibility: stricter(self.visibility, base.visibility),
             window: self.window.or(base.window),
             budget: self.budget.or(base.budget),
@@ -133,8 +145,8 @@ impl Config {
                 .collect(),
             // A project may shorten the timeout, not extend it.
             timeout: match (self.timeout, base.timeout) {
-                (Some(near), Some(far)) => Some(near.min(far)),
-                (near, far) => near.or(far),
+                (Some(near), far) => Some(near.min(far.unwrap_or(DEFAULT_TIMEOUT))),
+                (None, far) => far,
             },
             model: self.model.or(base.model),
             effort: self.effort.or(base.effort),

@@ -13,6 +13,50 @@ pub fn block(text: &str) -> Cow<'_, str> {
     escape(text, |c| !matches!(c, '\n' | '\t') && needs_escape(c))
 }
 
+/// Escapes JSON for a terminal: a JSON writer leaves DEL, eight-bit control characters, direction
+/// marks and invisible characters as they are. The result is the same document.
+pub fn json(text: &str) -> Cow<'_, str> {
+    let wanted = |c: char| !matches!(c, '\n' | '\t') && needs_escape(c);
+    if !text.chars().any(wanted) {
+        return Cow::Borrowed(text);
+    }
+    let mut result = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        if wanted(c) {
+            let mut units = [0; 2];
+            for unit in c.encode_utf16(&mut units) {
+                result.push_str(&format!("\\u{unit:04x}"));
+            }
+        } else {
+            result.push(c);
+        }
+    }
+    Cow::Owned(result)
+}
+
+/// Escapes like [`block`], but keeps colours: text that is laid out, with its parts from others
+/// already escaped. The last guard before a terminal.
+pub fn styled(text: &str) -> Cow<'_, str> {
+    if !text.contains('\u{1b}') {
+        return block(text);
+    }
+    let mut result = String::with_capacity(text.len());
+    for (number, part) in text.split('\u{1b}').enumerate() {
+        let end = part.strip_prefix('[').and_then(|codes| {
+            let end = codes.find(|c: char| !c.is_ascii_digit() && c != ';')?;
+            codes[end..].starts_with('m').then_some(end + 2)
+        });
+        // The first part has no escape character before it.
+        let kept = end.filter(|_| number > 0).unwrap_or(0);
+        if number > 0 {
+            result.push_str(if kept > 0 { "\u{1b}" } else { "\\u{1b}" });
+        }
+        result.push_str(&part[..kept]);
+        result.push_str(&block(&part[kept..]));
+    }
+    Cow::Owned(result)
+}
+
 /// Writes control and invisible characters as code points, e.g. `<U+200B>`. Used for quoted text
 /// such as source lines; line breaks and tabs are kept.
 pub fn visible(text: &str) -> VisibleText<'_> {
@@ -133,6 +177,27 @@ mod tests {
         assert_eq!(line("a\x1b[31mb"), "a\\u{1b}[31mb");
         assert_eq!(line("x\u{202e}y\u{200b}z\n"), "x\\u{202e}y\\u{200b}z\\n");
         assert_eq!(block("x\u{202e}\n\ty"), "x\\u{202e}\n\ty");
+    }
+
+    #[test]
+    fn json_stays_the_same_document() {
+        let text = "{\n\t\"é\": \"a\u{7f}\u{9b}\u{202e}\u{e0041}z\"\n}";
+        assert_eq!(
+            json(text),
+            "{\n\t\"é\": \"a\\u007f\\u009b\\u202e\\udb40\\udc41z\"\n}"
+        );
+        assert!(matches!(json("{\"a\": 1}\n"), Cow::Borrowed(_)));
+    }
+
+    #[test]
+    fn only_colours_are_kept_in_styled_text() {
+        let fine = "\u{1b}[1;31mred\u{1b}[0m\tx\u{1b}[m\n";
+        assert_eq!(styled(fine), fine);
+        assert_eq!(styled("[1mx\u{7}"), "[1mx\\u{7}");
+        assert_eq!(
+            styled("a\u{1b}[2Jb\u{1b}]8;;u\u{7}\u{1b}[1mc\u{1b}"),
+            "a\\u{1b}[2Jb\\u{1b}]8;;u\\u{7}\u{1b}[1mc\\u{1b}"
+        );
     }
 
     #[test]

@@ -7,9 +7,12 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use prowess_catalog::{Skill, SkillForm};
+use prowess_spec::ReadFault;
 
 use crate::digest::{self, FactKind, FileFacts};
 use crate::registry::{ReadError, Registry};
+use crate::resource::{ResourceError, SkillFolder};
+use crate::source::SourceFaultKind;
 
 /// Most files of a skill that [`Registry::read_if_small`] reads.
 const SMALL_FILES: usize = 64;
@@ -60,7 +63,20 @@ impl Registry {
         let Some(path) = skill_path(skill) else {
             return self.read_from_source(skill);
         };
-        match read_path(&path, main_file(skill)) {
+        let read = match self.open_folder(skill) {
+            Some(Ok(folder)) => read_folder(&folder, main_file(skill)),
+            Some(Err(ReadError::File(ResourceError::Missing { .. }))) => {
+                return Err(ReadError::Text(SourceFaultKind::Read(ReadFault::Missing)).into());
+            }
+            Some(Err(ReadError::File(ResourceError::Read { source, .. })))
+                if source.kind() == io::ErrorKind::NotFound =>
+            {
+                return Err(ReadError::Text(SourceFaultKind::Read(ReadFault::Missing)).into());
+            }
+            Some(Err(error)) => return Err(error.into()),
+            None => read_path(&path, main_file(skill)),
+        };
+        match read {
             Ok(Read {
                 text: Some(text),
                 files,
@@ -83,10 +99,13 @@ impl Registry {
     /// Reads the contents of a skill that is a folder with a few small files. Returns `None` for
     /// any other skill, and if reading fails; [`Registry::read`] reports the error.
     pub fn read_if_small(&self, skill: &Skill) -> Option<SkillContents> {
-        let folder = skill_path(skill).filter(|_| skill.form == SkillForm::Folder)?;
-        let files = digest::files_within(&folder, SMALL_FILES, SMALL_BYTES).ok()?;
+        // Without the scan after an error: the caller reads again, and gets the error.
+        let source = self.source_of(&skill.id).ok();
+        let source = source.filter(|_| skill.form == SkillForm::Folder)?;
+        let folder = source.open_folder(&skill.id)?.ok()?;
+        let files = folder.files_within(SMALL_FILES, SMALL_BYTES).ok()?;
         let main = Path::new(main_file(skill)?);
-        let (digest, text) = digest::digest_and_text(&folder, &files, main).ok()?;
+        let (digest, text) = folder.digest_and_text(&files, main).ok()?;
         Some(SkillContents {
             text: text?,
             files,
@@ -96,12 +115,31 @@ impl Registry {
 
     /// Returns the digest of a skill as it is now, without keeping its text.
     pub fn digest(&self, skill: &Skill) -> Result<String, ContentsError> {
+        if let Some(folder) = self.open_folder(skill) {
+            return read_folder(&folder.map_err(ContentsError::from)?, None)
+                .map(|read| read.digest);
+        }
         if let Some(path) = skill_path(skill) {
             return digest_of(&path);
         }
         let catalog = self.snapshot();
         let entry = catalog.entry_of(skill).ok_or(ReadError::Gone)?;
         Ok(digest_in_memory(&entry.skill))
+    }
+
+    /// Opens the folder of a skill, which must still be the one that the last scan found. Returns
+    /// `None` if the skill is a single file or not on disk.
+    pub fn open_folder(&self, skill: &Skill) -> Option<Result<SkillFolder, ReadError>> {
+        if skill.form != SkillForm::Folder {
+            return None;
+        }
+        let Ok(source) = self.source_of(&skill.id) else {
+            // A skill that was given by the caller, not found by a source.
+            let folder = skill_path(skill)?;
+            return Some(SkillFolder::open(&folder).map_err(ReadError::from));
+        };
+        let folder = source.open_folder(&skill.id)?;
+        Some(folder.map_err(|error| self.unread(error)))
     }
 
     /// Reads a skill that is not on disk.
@@ -182,15 +220,33 @@ struct Read {
 /// Reads every file below a path once, and keeps the content of the main file.
 fn read_path(path: &Path, main: Option<&OsStr>) -> Result<Read, ContentsError> {
     let (folder, files) = files_of(path)?;
+    let folder = SkillFolder::open(&folder).map_err(ReadError::from)?;
+    read_files(&folder, files, main)
+}
+
+/// Reads every file of an open folder once, and keeps the content of the main file.
+fn read_folder(folder: &SkillFolder, main: Option<&OsStr>) -> Result<Read, ContentsError> {
+    let files = folder.files().map_err(|source| ContentsError::Hash {
+        path: folder.path().to_owned(),
+        source,
+    })?;
+    read_files(folder, files, main)
+}
+
+fn read_files(
+    folder: &SkillFolder,
+    files: Vec<FileFacts>,
+    main: Option<&OsStr>,
+) -> Result<Read, ContentsError> {
     let main = main
         .map(Path::new)
         .or(files.first().map(|file| &*file.path));
     let main = main.unwrap_or(Path::new(""));
-    let (digest, text) =
-        digest::digest_and_text(&folder, &files, main).map_err(|source| ContentsError::Hash {
-            path: path.to_owned(),
-            source,
-        })?;
+    let read = folder.digest_and_text(&files, main);
+    let (digest, text) = read.map_err(|source| ContentsError::Hash {
+        path: folder.path().to_owned(),
+        source,
+    })?;
     Ok(Read {
         files,
         digest,

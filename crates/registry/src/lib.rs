@@ -25,7 +25,7 @@ pub mod subscribe;
 
 pub use contents::{ContentsError, SkillContents, digest_of, files_of, skill_path};
 pub use fs::package::PackageOnDisk;
-pub use fs::read::{FoundSkill, read_path};
+pub use fs::read::{FoundSkill, read_folder, read_path};
 pub use fs::skill_folders::{Place, RootContents, SkillRoot};
 pub use fs::source::{FileOptions, FileSource};
 pub use fs::walk::{ScanNotice, WalkOptions, WalkSummary, walk};

@@ -71,6 +71,29 @@ fn at_once(
     part_by_part(root, parts, flags, mode)
 }
 
+/// Opens a relative path below an open folder. No component may be a link or `..`.
+pub fn open_at(folder: BorrowedFd<'_>, path: &Path, flags: OFlags) -> Result<OwnedFd, Errno> {
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::fs::ResolveFlags;
+        let resolve =
+            ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+        let flags = flags | OFlags::CLOEXEC;
+        match rustix::fs::openat2(folder, path, flags, Mode::empty(), resolve) {
+            Err(Errno::NOSYS | Errno::PERM) => {}
+            result => return result,
+        }
+    }
+    let parts: Vec<&OsStr> = path
+        .components()
+        .map(|part| match part {
+            Component::Normal(name) => Ok(name),
+            _ => Err(Errno::INVAL),
+        })
+        .collect::<Result<_, _>>()?;
+    part_by_part(folder, &parts, flags, Mode::empty())
+}
+
 /// Opens a path below a folder component by component, without following links.
 pub fn part_by_part(
     folder: BorrowedFd<'_>,

@@ -424,12 +424,14 @@ impl Registry {
         offset: u64,
         limit: usize,
     ) -> Result<Resource, ReadError> {
-        Ok(self.source_of(id)?.file(id, path, offset, limit)?)
+        let read = self.source_of(id)?.file(id, path, offset, limit);
+        read.map_err(|error| self.unread(error))
     }
 
     /// Reads all of one of a skill's files from its source.
     pub fn bytes(&self, id: &SkillId, path: &str, most: u64) -> Result<Vec<u8>, ReadError> {
-        Ok(self.source_of(id)?.bytes(id, path, most)?)
+        let read = self.source_of(id)?.bytes(id, path, most);
+        read.map_err(|error| self.unread(error))
     }
 
     /// Lists a skill's files with their sizes, including SKILL.md, sorted by path. Returns `None`
@@ -438,7 +440,16 @@ impl Registry {
         self.source_of(id).ok()?.files(id)
     }
 
-    fn source_of(&self, id: &SkillId) -> Result<Arc<dyn SkillSource>, ReadError> {
+    /// Converts an error from reading a file. If the folder of a skill was replaced, the folders are
+    /// scanned again, because no event may tell of it.
+    pub(crate) fn unread(&self, error: ResourceError) -> ReadError {
+        if matches!(error, ResourceError::Replaced { .. }) {
+            self.refresh();
+        }
+        ReadError::File(error)
+    }
+
+    pub(crate) fn source_of(&self, id: &SkillId) -> Result<Arc<dyn SkillSource>, ReadError> {
         let sources = self
             .shared
             .sources

@@ -6,13 +6,14 @@
 
 use std::convert::Infallible;
 use std::ffi::OsStr;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use prowess_spec::{PathFault, ResourcePath};
 use rustix::fs::{FileType, Mode, OFlags};
 use rustix::io::Errno;
 
+use crate::digest;
 use crate::media_type::{SAMPLE, binary_kind};
 use crate::nofollow;
 
@@ -26,10 +27,15 @@ pub const MAX_LIMIT: usize = 1024 * 1024;
 /// cause forever.
 const MAX_TRIES: usize = 8;
 
-/// An open skill folder. Stays the same folder even if it is renamed.
+/// An open skill folder. Stays the same folder even if it is renamed or replaced.
 #[derive(Debug)]
 pub struct SkillFolder {
     handle: OwnedFd,
+    /// Its path, for messages.
+    path: PathBuf,
+    /// The folder that a link of the text may point into, besides the skill's own. `None` allows any
+    /// target.
+    links_within: Option<PathBuf>,
 }
 
 /// A part of a file.
@@ -79,6 +85,18 @@ pub enum ResourceError {
         /// The requested path.
         path: String,
     },
+    /// The path is in the skill's repository, which is not part of the skill.
+    #[error("`{path}` is in the `.git` folder of the skill, which trust does not cover")]
+    NotCovered {
+        /// The requested path.
+        path: String,
+    },
+    /// The folder of the skill was replaced by a link, or by another folder, since it was found.
+    #[error("the folder `{path}` was replaced; its skill must be found again")]
+    Replaced {
+        /// The folder.
+        path: String,
+    },
     /// The path is a folder, a device, a FIFO or a socket.
     #[error("`{path}` is {kind}, not a file")]
     NotAFile {
@@ -106,15 +124,109 @@ pub enum ResourceError {
 }
 
 impl SkillFolder {
-    /// Opens a skill's folder.
+    /// Opens the folder at a path, following links.
     pub fn open(folder: &Path) -> Result<Self, ResourceError> {
-        let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::DIRECTORY;
-        match rustix::fs::open(folder, flags, Mode::empty()) {
-            Ok(handle) => Ok(Self { handle }),
+        match rustix::fs::open(folder, OPEN_FOLDER, Mode::empty()) {
+            Ok(handle) => Ok(Self::new(handle, folder)),
             Err(error) => Err(ResourceError::Read {
                 path: folder.display().to_string(),
                 source: error.into(),
             }),
+        }
+    }
+
+    /// Opens the folder at a real path. A link in the path is an error: it was put there since the
+    /// path was resolved.
+    pub fn open_real(real: &Path, shown: &Path) -> Result<Self, ResourceError> {
+        match nofollow::open(real, OPEN_FOLDER | OFlags::NOFOLLOW, Mode::empty()) {
+            Ok(handle) => Ok(Self::new(handle, shown)),
+            Err(Errno::LOOP | Errno::NOTDIR) => Err(Self::replaced(shown)),
+            Err(error) => Err(ResourceError::Read {
+                path: shown.display().to_string(),
+                source: error.into(),
+            }),
+        }
+    }
+
+    /// Opens the folder `inner` below `link`, which must lead to the folder with this device and
+    /// inode.
+    pub(crate) fn open_linked(
+        link: &Path,
+        (device, inode): (u64, u64),
+        inner: &Path,
+        shown: &Path,
+    ) -> Result<Self, ResourceError> {
+        let read = |error: Errno| ResourceError::Read {
+            path: shown.display().to_string(),
+            source: error.into(),
+        };
+        let handle = rustix::fs::open(link, OPEN_FOLDER, Mode::empty()).map_err(read)?;
+        let stat = rustix::fs::fstat(&handle).map_err(read)?;
+        if (stat.st_dev, stat.st_ino) != (device, inode) {
+            return Err(Self::replaced(shown));
+        }
+        if inner.as_os_str().is_empty() {
+            return Ok(Self::new(handle, shown));
+        }
+        match nofollow::open_at(handle.as_fd(), inner, OPEN_FOLDER | OFlags::NOFOLLOW) {
+            Ok(handle) => Ok(Self::new(handle, shown)),
+            Err(Errno::LOOP | Errno::NOTDIR) => Err(Self::replaced(shown)),
+            Err(error) => Err(read(error)),
+        }
+    }
+
+    fn new(handle: OwnedFd, path: &Path) -> Self {
+        Self {
+            handle,
+            path: path.to_owned(),
+            links_within: None,
+        }
+    }
+
+    fn replaced(path: &Path) -> ResourceError {
+        ResourceError::Replaced {
+            path: path.display().to_string(),
+        }
+    }
+
+    /// Limits the targets of a text that is a link to a folder and the skill's own.
+    #[must_use]
+    pub(crate) fn with_links_within(mut self, folder: Option<PathBuf>) -> Self {
+        self.links_within = folder;
+        self
+    }
+
+    /// Returns the descriptor of the folder.
+    pub(crate) fn handle(&self) -> BorrowedFd<'_> {
+        self.handle.as_fd()
+    }
+
+    /// Returns the path of the folder, for messages.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Returns `true` if the text of the skill may be a link to this open file.
+    pub(crate) fn may_link_to(&self, file: &impl AsFd) -> bool {
+        let Some(within) = &self.links_within else {
+            return true;
+        };
+        real_path(file.as_fd()).is_some_and(|real| {
+            real.starts_with(within)
+                || real_path(self.handle()).is_some_and(|folder| real.starts_with(folder))
+        })
+    }
+
+    /// Returns `true` if an open file is in the repository of the skill.
+    fn is_left_out(&self, path: &str, file: &OwnedFd) -> bool {
+        if !digest::has_left_out(self.handle()) {
+            return false;
+        }
+        let first = path.split('/').next().unwrap_or_default();
+        match (real_path(self.handle()), real_path(file.as_fd())) {
+            (Some(folder), Some(real)) => real.starts_with(folder.join(digest::LEFT_OUT)),
+            // Without the real path, links were not followed.
+            _ => first.eq_ignore_ascii_case(digest::LEFT_OUT),
         }
     }
 
@@ -170,6 +282,11 @@ impl SkillFolder {
             source: error.into(),
         };
         let file = self.open_beneath(path)?;
+        if self.is_left_out(path, &file) {
+            return Err(ResourceError::NotCovered {
+                path: path.to_owned(),
+            });
+        }
         let stat = rustix::fs::fstat(&file).map_err(failed)?;
         let kind = FileType::from_raw_mode(stat.st_mode);
         if kind != FileType::RegularFile {
@@ -218,13 +335,16 @@ impl SkillFolder {
     }
 }
 
+const OPEN_FOLDER: OFlags = OFlags::RDONLY
+    .union(OFlags::CLOEXEC)
+    .union(OFlags::DIRECTORY);
 const OPEN_FILE: OFlags = OFlags::RDONLY
     .union(OFlags::CLOEXEC)
     .union(OFlags::NONBLOCK)
     .union(OFlags::NOCTTY);
 
 #[cfg(target_os = "linux")]
-fn open_once(folder: std::os::fd::BorrowedFd<'_>, path: &str) -> Result<OwnedFd, Errno> {
+fn open_once(folder: BorrowedFd<'_>, path: &str) -> Result<OwnedFd, Errno> {
     use rustix::fs::ResolveFlags;
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
     match rustix::fs::openat2(folder, path, OPEN_FILE, Mode::empty(), resolve) {
@@ -235,15 +355,30 @@ fn open_once(folder: std::os::fd::BorrowedFd<'_>, path: &str) -> Result<OwnedFd,
 }
 
 #[cfg(not(target_os = "linux"))]
-fn open_once(folder: std::os::fd::BorrowedFd<'_>, path: &str) -> Result<OwnedFd, Errno> {
+fn open_once(folder: BorrowedFd<'_>, path: &str) -> Result<OwnedFd, Errno> {
     open_parts(folder, path)
 }
 
 /// Opens a path component by component and rejects links, for systems that cannot resolve them
 /// safely.
-fn open_parts(folder: std::os::fd::BorrowedFd<'_>, path: &str) -> Result<OwnedFd, Errno> {
+fn open_parts(folder: BorrowedFd<'_>, path: &str) -> Result<OwnedFd, Errno> {
     let parts: Vec<&OsStr> = path.split('/').map(OsStr::new).collect();
     nofollow::part_by_part(folder, &parts, OPEN_FILE, Mode::empty())
+}
+
+/// Returns the current path of an open file. `None` where the system does not tell.
+#[cfg(target_os = "linux")]
+fn real_path(file: BorrowedFd<'_>) -> Option<PathBuf> {
+    use std::os::fd::AsRawFd;
+    std::fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd())).ok()
+}
+
+/// Returns the current path of an open file. `None` where the system does not tell.
+#[cfg(not(target_os = "linux"))]
+fn real_path(file: BorrowedFd<'_>) -> Option<PathBuf> {
+    use std::os::unix::ffi::OsStringExt;
+    let path = rustix::fs::getpath(file).ok()?;
+    Some(std::ffi::OsString::from_vec(path.into_bytes()).into())
 }
 
 /// Reads up to `length` bytes at an offset; fewer only at the end of the file.

@@ -11,7 +11,7 @@ use prowess_spec::ReadFault;
 
 use crate::fs::read::SKILL_FILES;
 use crate::fs::walk::ScanNotice;
-use crate::resource::{Resource, ResourceError};
+use crate::resource::{Resource, ResourceError, SkillFolder};
 
 /// A source of skills.
 ///
@@ -39,6 +39,12 @@ pub trait SkillSource: Send + Sync + Debug {
     /// Lists a skill's files with their sizes, including SKILL.md, sorted by path. Returns `None`
     /// if a file name is not UTF-8 or there are too many files.
     fn files(&self, id: &SkillId) -> Option<Vec<(String, u64)>>;
+
+    /// Opens the folder of a skill, which must still be the one that the last scan found. Returns
+    /// `None` if the skill has no folder.
+    fn open_folder(&self, _id: &SkillId) -> Option<Result<SkillFolder, ResourceError>> {
+        None
+    }
 
     /// Returns `true` if a skill comes from this source.
     fn owns(&self, id: &SkillId) -> bool;

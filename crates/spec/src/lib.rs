@@ -12,6 +12,7 @@ pub mod body;
 #[cfg(feature = "counters")]
 #[doc(hidden)]
 pub mod counters;
+pub mod escapes;
 pub mod fields;
 pub mod frontmatter;
 pub mod identity;

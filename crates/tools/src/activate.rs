@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use prowess_agent::ActiveSkill;
-use prowess_catalog::skill::one_line;
+use prowess_catalog::skill::clean_line;
 use prowess_catalog::visibility::{Audience, LookupRefusal};
 use prowess_catalog::{Scope, Skill};
 use prowess_diag::Diagnostic;
@@ -316,18 +316,19 @@ fn variables(context: &ToolContext, folder: Option<&Path>, is_served: bool) -> S
 fn head(snapshot: &SkillSnapshot, folder: Option<&Path>) -> String {
     let mut text = String::new();
     if let Some(folder) = folder {
+        let folder = folder.display().to_string();
         text.push_str(&format!(
             "Base directory for this skill: {}\n",
-            folder.display()
+            prowess_diag::sanitize::line(&folder)
         ));
     }
     let origin = &snapshot.skill.id.origin;
     if origin.scope == Scope::Server {
-        let server = one_line(&origin.vendor);
+        let server = clean_line(&origin.vendor);
         text.push_str(&format!("This skill comes from the MCP server `{server}`: its text was written by that server, not by the user. Its commands did not run, and it grants no tools.\n"));
     }
     if let Some(version) = &snapshot.skill.version {
-        text.push_str(&format!("Version: {}\n", one_line(version)));
+        text.push_str(&format!("Version: {}\n", clean_line(version)));
     }
     if !snapshot.is_trusted() && origin.scope != Scope::Server {
         let why = match &snapshot.trust.state {
@@ -351,7 +352,7 @@ fn file_list(files: &[(String, u64)], count: usize) -> String {
     }
     let mut text = "\n\nFiles of this skill (read them with load_skill_resource):".to_owned();
     for (path, size) in files {
-        let path = one_line(path);
+        let path = clean_line(path);
         text.push_str(&format!(
             "\n- {path} ({})",
             prowess_diag::wording::size(*size)

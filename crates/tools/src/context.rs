@@ -131,6 +131,9 @@ pub struct Settings {
     pub compat: Compat,
     /// `true` if the commands in skills run.
     pub commands: bool,
+    /// The reason to show in place of a command if `commands` is `false`. `None` for Claude Code's
+    /// text.
+    pub no_commands: Option<Box<str>>,
     /// `true` if skills are limited to their `allowed-tools` outside of sub-runs too.
     pub confine: bool,
     /// The required strength of the sandbox.
@@ -183,6 +186,7 @@ impl Default for Settings {
             environment: BTreeMap::new(),
             compat: Compat::default(),
             commands: true,
+            no_commands: None,
             confine: false,
             strength: Strength::default(),
             network: false,
@@ -228,6 +232,11 @@ impl ToolContext {
             Some(parent) if place.is_file() => parent.to_owned(),
             _ => place,
         });
+        // Trust does not cover a skill's repository, so commands cannot use it.
+        let repository = folder
+            .as_deref()
+            .filter(|folder| *folder != self.settings.paths.workspace)
+            .and_then(prowess_registry::digest::repository_of);
         let mut profile = Profile::for_work(&Setting {
             skill: folder,
             workspace: self.settings.paths.workspace.clone(),
@@ -235,6 +244,7 @@ impl ToolContext {
             home: self.settings.paths.home.clone(),
             ours: self.settings.paths.ours.clone(),
         });
+        profile.hidden.extend(repository);
         profile.strength = self.settings.strength;
         profile.network = self.settings.network;
         profile.limits.deadline_ms = self.settings.deadline_ms;

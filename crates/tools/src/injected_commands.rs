@@ -112,12 +112,16 @@ pub(crate) fn expand(
                 });
             }
             RenderedPart::Withheld(withheld) => {
-                let why = if context.settings.commands {
-                    NOT_TRUSTED
-                } else {
-                    SWITCHED_OFF
+                let settings = &context.settings;
+                let (shown, why) = match &settings.no_commands {
+                    _ if settings.commands => (NOT_TRUSTED.to_owned(), NOT_TRUSTED),
+                    None => (SWITCHED_OFF.to_owned(), SWITCHED_OFF),
+                    Some(why) => {
+                        let command = &withheld.display;
+                        (format!("[command not run: {command} ({why})]"), &**why)
+                    }
                 };
-                text.push_str(why);
+                text.push_str(&shown);
                 runs.push(not_run(&withheld.display, why.trim_matches(['[', ']'])));
             }
             _ => {}

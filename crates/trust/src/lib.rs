@@ -5,6 +5,7 @@
 //! each skill, and is bound to a digest over every file of the skill: if one byte changes, the
 //! trust lapses, and the changed files are listed.
 
+mod disguise;
 mod skill_trust;
 mod store;
 mod summary;

@@ -110,7 +110,7 @@ impl SkillTrust {
 }
 
 /// Replaces the variable for the skill's own folder: `Bash(${CLAUDE_SKILL_DIR}/scripts/x.sh:*)`.
-fn with_folder(rule: &str, place: Option<&Path>) -> String {
+pub(crate) fn with_folder(rule: &str, place: Option<&Path>) -> String {
     let Some(folder) = place.and_then(Path::to_str) else {
         return rule.to_owned();
     };

@@ -11,9 +11,11 @@ use prowess_registry::digest::FactKind;
 use prowess_registry::files_of;
 use prowess_shell::{Word, finder, programs};
 use prowess_spec::body::{self, BodyItemKind, ItemContext, ScanDetail};
+use prowess_spec::escapes::escaped_characters;
 use prowess_spec::parse;
 use prowess_spec::vocabulary::SCRIPT_ENDINGS;
 
+use crate::disguise;
 use crate::store::{TrustError, digest_of};
 
 /// Maximum number of bytes to search in a file.
@@ -86,6 +88,15 @@ pub fn summarise(skill: &Path) -> Result<TrustSummary, TrustError> {
     };
     let text = read(&main).map_err(failed)?;
     manifest(&text, &mut summary);
+    let name = main.file_name().map(PathBuf::from).unwrap_or_default();
+    escaped(&name, &text, &mut summary);
+    for grant in summary
+        .grants
+        .iter_mut()
+        .filter(|grant| !grant.unrestricted)
+    {
+        grant.unrestricted = disguise::is_interpreter(&grant.text, folder);
+    }
     if skill.is_dir() {
         let (_, files) = files_of(skill)?;
         for file in files {
@@ -206,39 +217,55 @@ fn network(text: &str, found: &mut BTreeSet<String>) {
     }
 }
 
+/// Collects characters that the frontmatter writes as escapes.
+fn escaped(path: &Path, content: &[u8], summary: &mut TrustSummary) {
+    let parsed = parse(content);
+    for (span, c) in escaped_characters(parsed.text, &parsed.manifest.entries) {
+        if let Some(what) = hidden_character(c) {
+            let line = parsed.text[..span.range().start].matches('\n').count() + 1;
+            note(path, line, what, summary);
+        }
+    }
+}
+
+/// Describes a character that is not visible to a reader. Returns `None` for any other.
+fn hidden_character(c: char) -> Option<&'static str> {
+    // Joiners and variation selectors are part of ordinary emoji.
+    let ordinary = matches!(c, '\u{200c}' | '\u{200d}' | '\u{fe00}'..='\u{fe0f}');
+    match c {
+        c if sanitize::is_bidi(c) => Some("characters that reverse the text direction"),
+        c if sanitize::is_invisible(c) && !ordinary => Some("invisible characters"),
+        '\u{1b}' | '\u{80}'..='\u{9f}' => Some("terminal escape sequences"),
+        _ => None,
+    }
+}
+
+/// Adds a finding about hidden text, one of each kind for a file.
+fn note(path: &Path, line: usize, what: &'static str, summary: &mut TrustSummary) {
+    const MOST: usize = 64;
+    let hidden = &mut summary.hidden;
+    if hidden.len() < MOST && !hidden.iter().any(|h| h.file == path && h.what == what) {
+        hidden.push(HiddenText {
+            file: path.to_owned(),
+            line,
+            what,
+        });
+    }
+}
+
 /// Collects text that is not visible to a reader.
 fn hidden(path: &Path, content: &[u8], summary: &mut TrustSummary) {
-    const MOST: usize = 64;
     let text = String::from_utf8_lossy(content);
-    let mut note = |line: usize, what| {
-        if summary.hidden.len() < MOST
-            && !summary
-                .hidden
-                .iter()
-                .any(|h| h.file == path && h.what == what)
-        {
-            summary.hidden.push(HiddenText {
-                file: path.to_owned(),
-                line,
-                what,
-            });
-        }
-    };
     for (at, line) in text.lines().enumerate() {
         for c in line.chars() {
-            // Joiners and variation selectors are part of ordinary emoji.
-            let ordinary = matches!(c, '\u{200c}' | '\u{200d}' | '\u{fe00}'..='\u{fe0f}');
-            if sanitize::is_bidi(c) {
-                note(at + 1, "characters that reverse the text direction");
-            } else if c == '\u{feff}' && at == 0 || ordinary {
-            } else if sanitize::is_invisible(c) {
-                note(at + 1, "invisible characters");
-            } else if c == '\u{1b}' {
-                note(at + 1, "terminal escape sequences");
+            let is_mark = c == '\u{feff}' && at == 0;
+            if let Some(what) = hidden_character(c).filter(|_| !is_mark) {
+                note(path, at + 1, what, summary);
             }
         }
         if path.extension().is_some_and(|extension| extension == "md") && line.contains("<!--") {
-            note(at + 1, "a comment that is hidden on a rendered page");
+            let what = "a comment that is hidden on a rendered page";
+            note(path, at + 1, what, summary);
         }
     }
 }

@@ -26,6 +26,7 @@ use layout::Lines;
 pub use budget::{DEFAULT_ENTRY_CHARS, DEFAULT_FRACTION, DEFAULT_WINDOW, IndexBudget, IndexLimit};
 pub use change_note::{IndexNote, NoteOptions, ShownSkills, note};
 pub use rows::{IndexRow, IndexRows};
+pub(crate) use text::tidy;
 
 /// Maximum length of a displayed name, in characters. Names are never shortened, because calls must
 /// use them.

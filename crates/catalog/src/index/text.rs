@@ -76,7 +76,7 @@ pub(super) fn description(skill: &Skill) -> Cow<'_, str> {
 
 /// Returns a text on one line without hidden characters. Each run of whitespace and control
 /// characters becomes one space, and invisible characters are removed unless they join others.
-fn tidy(text: &str) -> Cow<'_, str> {
+pub(crate) fn tidy(text: &str) -> Cow<'_, str> {
     if is_tidy(text) {
         return Cow::Borrowed(text);
     }

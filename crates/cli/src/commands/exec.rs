@@ -96,10 +96,10 @@ pub(crate) fn run(
     let outcome = start(&approved, &profile, args, runner)?;
     if args.json {
         printer.json(&prowess::inspect::command_run(&line, &outcome))?;
-        return Ok(Exit::Done);
-    }
-    for line in prowess::inspect::command_run_report(&outcome) {
-        printer.status(&sanitize::line(&line));
+    } else {
+        for line in prowess::inspect::command_run_report(&outcome) {
+            printer.status(&sanitize::line(&line));
+        }
     }
     Ok(match outcome.end {
         // Same as `timeout`.

@@ -74,7 +74,7 @@ pub(crate) fn run(
     });
     let catalog = library.catalog();
     if args.json && args.watch {
-        printer.answer(&format!("{}\n", listing.json(&catalog, &library)))?;
+        printer.verbatim(format!("{}\n", listing.json(&catalog, &library)).as_bytes())?;
     } else if args.json {
         printer.json(&listing.json(&catalog, &library))?;
     } else {
@@ -329,14 +329,13 @@ fn print_changes(
     if set.changes.is_empty() && !(as_json && set.lagged) {
         return Ok(());
     }
-    let text = if as_json {
-        format!("{}\n", inspect::changes(set))
-    } else {
-        set.changes
-            .iter()
-            .map(|change| change_line(change, environment))
-            .collect()
-    };
+    if as_json {
+        return printer.verbatim(format!("{}\n", inspect::changes(set)).as_bytes());
+    }
+    let lines = set.changes.iter();
+    let text: String = lines
+        .map(|change| change_line(change, environment))
+        .collect();
     printer.answer(&text)
 }
 

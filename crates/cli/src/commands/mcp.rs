@@ -34,7 +34,7 @@ pub(crate) struct McpArgs {
     /// Serve over HTTP at this address (default: 127.0.0.1:8971)
     #[arg(long, value_name = "ADDR", num_args = 0..=1, default_missing_value = USUAL_ADDRESS)]
     pub http: Option<SocketAddr>,
-    /// Let clients run commands as a skill, subject to the rules
+    /// Let clients run commands of skills, subject to the rules
     #[arg(long, help_heading = "Permissions")]
     pub allow_commands: bool,
     /// Let clients run skills with a model configured here

@@ -379,6 +379,7 @@ fn summary(file: &str, digest: &str, servers: &[McpServer], state: &TrustState) 
         TrustState::Lapsed(_) => "changed since it was trusted",
         TrustState::Damaged { .. } => "not trusted: the record is damaged",
     };
+    let file = sanitize::line(file);
     let mut text = format!("{strong}{file}{strong:#}  {dim}{word}, {short}{dim:#}\n");
     let mut takes_variables = false;
     for server in servers {
@@ -386,7 +387,8 @@ fn summary(file: &str, digest: &str, servers: &[McpServer], state: &TrustState) 
             McpTransport::Program { env, cwd, .. } => ("runs", cwd.as_ref(), env),
             McpTransport::Web { headers, .. } => ("connects to", None, headers),
         };
-        text.push_str(&format!("\n{strong}{}{strong:#} {what}\n", server.name));
+        let name = sanitize::line(&server.name);
+        text.push_str(&format!("\n{strong}{name}{strong:#} {what}\n"));
         // Unexpanded, as written: trust covers the contents of the file.
         let folder = folder.map(|folder| format!("in {}", folder.display()));
         let pairs = pairs

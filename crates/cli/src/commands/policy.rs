@@ -1,7 +1,7 @@
 //! `prowess policy`
 
 use crate::commands::completions;
-use crate::output::{Cell, Exit, Failure, Printer, Table, wrap};
+use crate::output::{Cell, Exit, Failure, JsonLines, Printer, Table, wrap};
 use anstyle::Style;
 use clap::{Args, Subcommand};
 use clap_complete::ArgValueCandidates;
@@ -210,7 +210,8 @@ fn text(line: &str, decision: &Decision, words: Option<&[Vec<String>]>, width: u
 
 /// Reads JSON Lines from standard input and prints one result per line.
 fn check_lines() -> Result<Exit, Failure> {
-    let output = std::io::BufWriter::with_capacity(1 << 16, std::io::stdout().lock());
+    let output = JsonLines::new(std::io::stdout().lock());
+    let output = std::io::BufWriter::with_capacity(1 << 16, output);
     match prowess::inspect::decide_jsonl(std::io::stdin().lock(), output) {
         // A closed pipe is not an error.
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(Exit::Done),

@@ -149,10 +149,8 @@ pub(crate) fn run(
     }
     if made.text.is_empty() {
         // An empty listing adds nothing to the prompt, not even a line break.
-    } else if printer.width().is_some() {
-        printer.answer(&prowess_diag::sanitize::block(&format!("{}\n", made.text)))?;
     } else {
-        printer.verbatim(format!("{}\n", made.text).as_bytes())?;
+        printer.foreign(&format!("{}\n", made.text))?;
     }
     report(&made, args.recent, printer);
     library.warn(environment, printer);

@@ -52,12 +52,7 @@ pub(crate) fn run(
         printer.json(&prowess::inspect::activation(&activation))?;
         return Ok(Exit::Done);
     }
-    let text = activation.text();
-    if printer.width().is_some() {
-        printer.answer(&sanitize::block(&text))?;
-    } else {
-        printer.verbatim(text.as_bytes())?;
-    }
+    printer.foreign(&activation.text())?;
     report(&activation, printer);
     Ok(Exit::Done)
 }

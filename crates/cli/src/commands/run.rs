@@ -235,7 +235,7 @@ pub(crate) fn print(
         }
         Ending::Submitted { value } => {
             let text = serde_json::to_string_pretty(value).unwrap_or_else(|_| value.to_string());
-            printer.verbatim(format!("{}\n", sanitize::block(&text)).as_bytes())?;
+            printer.verbatim(format!("{text}\n").as_bytes())?;
         }
         Ending::Declined { why } => {
             let failure = Failure::new("the model gave no result").cause(sanitize::line(why));

@@ -9,8 +9,9 @@ use prowess::inspect;
 use prowess_catalog::outline::headings;
 use prowess_diag::{Diagnostic, Severity, sanitize, theme, wording};
 use prowess_lint::{LintProfile, LintRuleSet, LintSubject, check, skills_ref};
-use prowess_registry::digest::{self, FactKind};
-use prowess_registry::{FoundSkill, read_path};
+use prowess_registry::digest::{self, FactKind, FileFacts};
+use prowess_registry::resource::SkillFolder;
+use prowess_registry::{FoundSkill, read_folder, read_path};
 use prowess_spec::identity::{IdentitySource, identify};
 use prowess_spec::yaml::{YamlEntry, YamlNode, YamlValue as Yaml};
 use prowess_spec::{PackageListing, ParsedSkill, parse, tokens};
@@ -70,8 +71,9 @@ pub(crate) fn run(
                 .hint("expected `spec`, `claude-code` or `lenient`")
         })?,
     };
-    let path = match targets::resolve(&args.path, global, environment, printer)? {
-        Meant::Path(path) => path,
+    let (path, folder) = match targets::resolve(&args.path, global, environment, printer)? {
+        Meant::Path(path) => (path, None),
+        Meant::Skill { path, folder } => (path, Some(folder)),
         Meant::Memory { location, text } => {
             if args.file.as_deref().is_some_and(|file| file != "SKILL.md") {
                 return Err(Failure::new("a bundled skill consists of SKILL.md only"));
@@ -82,16 +84,21 @@ pub(crate) fn run(
             }
             let (path, package) = (Path::new(&location), PackageListing::default());
             let found = FoundSkill::named(path, Ok(text.as_slice()), &package);
-            return show(found, args, profile, environment, printer);
+            return show(found, None, args, profile, environment, printer);
         }
     };
     if let Some(file) = &args.file {
-        return super::show_file::run(&path, file, args, environment, printer);
+        return super::show_file::run(&path, folder, file, args, environment, printer);
     }
     let mut outcome = None;
-    let mut visit =
-        |found: FoundSkill<'_>| outcome = Some(show(found, args, profile, environment, printer));
-    read_path(&path, &mut visit);
+    let mut visit = |found: FoundSkill<'_>| {
+        let shown = show(found, folder.as_ref(), args, profile, environment, printer);
+        outcome = Some(shown);
+    };
+    match &folder {
+        Some(folder) => read_folder(folder, &mut visit),
+        None => read_path(&path, &mut visit),
+    };
     outcome.unwrap_or_else(|| {
         let shown = targets::display(&path, environment);
         let hint = format!("check the skills in subfolders with `prowess validate {shown}`");
@@ -101,6 +108,7 @@ pub(crate) fn run(
 
 fn show(
     found: FoundSkill<'_>,
+    opened: Option<&SkillFolder>,
     args: &ShowArgs,
     profile: LintProfile,
     environment: &Environment,
@@ -131,13 +139,13 @@ fn show(
             folder
         }
     });
-    let files = match folder {
-        Some(folder) => digest::files(folder).map_err(|error| no_digest(&error))?,
-        None => Vec::new(),
-    };
-    let digest = match folder {
-        Some(folder) => Some(digest::digest(folder, &files).map_err(|error| no_digest(&error))?),
-        None => None,
+    let (files, digest) = match (opened, folder) {
+        (Some(opened), Some(_)) => hashed(opened)?,
+        (None, Some(folder)) => {
+            let opened = SkillFolder::open(folder);
+            hashed(&opened.map_err(|error| Failure::new(error.to_string()))?)?
+        }
+        (_, None) => (Vec::new(), None),
     };
     let count = |severity| {
         findings
@@ -355,6 +363,14 @@ fn flat(node: &YamlNode) -> String {
             .collect::<Vec<_>>()
             .join(", "),
     }
+}
+
+/// Lists and hashes the files of a skill.
+fn hashed(folder: &SkillFolder) -> Result<(Vec<FileFacts>, Option<String>), Failure> {
+    let files = folder.files().map_err(|error| no_digest(&error))?;
+    let hashed = folder.digest_and_text(&files, Path::new(""));
+    let (digest, _) = hashed.map_err(|error| no_digest(&error))?;
+    Ok((files, Some(digest)))
 }
 
 /// Converts a digest error, keeping its cause.

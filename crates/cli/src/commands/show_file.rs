@@ -2,8 +2,7 @@
 
 use std::path::Path;
 
-use prowess_diag::{sanitize, suggest, wording};
-use prowess_registry::digest;
+use prowess_diag::{suggest, wording};
 use prowess_registry::resource::{self, Resource, ResourceError, SkillFolder, USUAL_LIMIT};
 use serde_json::json;
 
@@ -14,16 +13,19 @@ use crate::targets;
 
 pub(crate) fn run(
     skill: &Path,
+    opened: Option<SkillFolder>,
     file: &str,
     args: &ShowArgs,
     environment: &Environment,
     printer: &Printer,
 ) -> Result<Exit, Failure> {
     let folder = resource::folder_of(skill);
-    let opened = SkillFolder::open(&folder);
-    let read =
-        opened.and_then(|open| open.read(file, args.offset, args.limit.unwrap_or(USUAL_LIMIT)));
-    match read.map_err(|error| explain(error, &folder, environment))? {
+    let opened = match opened {
+        Some(opened) => opened,
+        None => SkillFolder::open(&folder).map_err(|error| explain(error, None, environment))?,
+    };
+    let read = opened.read(file, args.offset, args.limit.unwrap_or(USUAL_LIMIT));
+    match read.map_err(|error| explain(error, Some(&opened), environment))? {
         Resource::Text {
             text,
             offset,
@@ -37,12 +39,7 @@ pub(crate) fn run(
                 }))?;
                 return Ok(Exit::Done);
             }
-            // Escape control characters on a terminal; a pipe gets the bytes unchanged.
-            if printer.width().is_some() {
-                printer.answer(&sanitize::block(&text))?;
-            } else {
-                printer.verbatim(text.as_bytes())?;
-            }
+            printer.foreign(&text)?;
             if let Some(next) = next {
                 let (shown, size) = (wording::size(text.len() as u64), wording::size(size));
                 printer.status(&format!(
@@ -65,11 +62,16 @@ pub(crate) fn run(
     }
 }
 
-fn explain(error: ResourceError, folder: &Path, environment: &Environment) -> Failure {
+fn explain(
+    error: ResourceError,
+    folder: Option<&SkillFolder>,
+    environment: &Environment,
+) -> Failure {
     let base = Failure::new(error.to_string());
     match error {
         ResourceError::Missing { path } => {
-            let files = digest::files(folder).unwrap_or_default();
+            let files = folder.and_then(|folder| folder.files().ok());
+            let files = files.unwrap_or_default();
             let names: Vec<String> = files
                 .iter()
                 .map(|file| file.path.to_string_lossy().into_owned())
@@ -77,7 +79,8 @@ fn explain(error: ResourceError, folder: &Path, environment: &Environment) -> Fa
             if let Some(near) = suggest::nearest(&path, names.iter().map(String::as_str)) {
                 return base.hint(format!("did you mean `{near}`?"));
             }
-            let shown = wording::shell_word(&targets::display(folder, environment));
+            let shown = folder.map_or(Path::new("."), SkillFolder::path);
+            let shown = wording::shell_word(&targets::display(shown, environment));
             base.hint(format!("list its files with `prowess show {shown}`"))
         }
         ResourceError::Path { .. } => {

@@ -166,12 +166,7 @@ fn call(
             Ok(Exit::Done)
         }
         Ok(answer) => {
-            let text = format!("{}\n", answer.text.trim_end_matches('\n'));
-            if printer.width().is_some() {
-                printer.answer(&sanitize::block(&text))?;
-            } else {
-                printer.verbatim(text.as_bytes())?;
-            }
+            printer.foreign(&format!("{}\n", answer.text.trim_end_matches('\n')))?;
             Ok(Exit::Done)
         }
         Err(ToolError::ForModel { why, text }) => {

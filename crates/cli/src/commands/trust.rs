@@ -197,7 +197,7 @@ fn folder(
         Meant::Path(path) if path.file_name().is_some_and(|name| name == "SKILL.md") => {
             Ok(path.parent().map_or_else(|| path.clone(), Path::to_owned))
         }
-        Meant::Path(path) => Ok(path),
+        Meant::Path(path) | Meant::Skill { path, .. } => Ok(path),
         Meant::Memory { .. } => Err(Failure::new(format!(
             "`{typed}` is bundled with Prowess and needs no trust"
         ))
@@ -237,7 +237,7 @@ fn text(
     let (strong, bad, dim) = (theme::STRONG, theme::bold(theme::BAD), theme::DIM);
     let mut text = format!(
         "{strong}{}{strong:#}  {dim}{}, {}, {}{dim:#}\n",
-        targets::display(path, environment),
+        sanitize::line(&targets::display(path, environment)),
         inspect::trust_word(state),
         wording::count(summary.files, "file"),
         short(&summary.digest),
@@ -245,7 +245,7 @@ fn text(
     if let TrustState::Damaged { path, why } = state {
         text.push_str(&format!(
             "{bad}damaged{bad:#}  {}: {}\n",
-            targets::display(path, environment),
+            sanitize::line(&targets::display(path, environment)),
             sanitize::line(&why.to_string())
         ));
     }

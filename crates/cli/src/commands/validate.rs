@@ -314,7 +314,7 @@ fn sources(
     let mut paths = Vec::new();
     for typed in typed {
         match targets::resolve(typed, global, environment, printer)? {
-            Meant::Path(path) => paths.push(path),
+            Meant::Path(path) | Meant::Skill { path, .. } => paths.push(path),
             Meant::Memory { location, .. } => {
                 let message = format!("cannot check {}: not on disk", wording::tick(location));
                 return Err(Failure::new(message).hint("pass a folder that contains skills"));

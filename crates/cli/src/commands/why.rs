@@ -83,7 +83,7 @@ pub(crate) fn run(
             ..SearchQuery::new(words)
         })
     });
-    let answers = inspect::why(&WhyQuestion {
+    let mut answers = inspect::why(&WhyQuestion {
         catalog: &catalog,
         policy: &policy,
         entry,
@@ -92,6 +92,12 @@ pub(crate) fn run(
         query: args.query.as_deref().zip(hits.as_deref()),
         show: &|path| targets::display(path, environment),
     });
+    let hidden = library.hidden_by_project().into_iter();
+    let hidden = hidden.filter(|(hidden, _)| hidden.skill.id == entry.skill.id);
+    answers.lines.extend(hidden.map(|(_, text)| WhyAnswer {
+        about: "project",
+        text,
+    }));
     if args.json {
         printer.json(&answers.document(&catalog, entry))?;
     } else {

@@ -17,4 +17,4 @@ pub(crate) use printer::{Look, Printer, json_line, wrap};
 pub(crate) use progress::Progress;
 pub(crate) use stderr::Aside;
 pub(crate) use table::{Cell, Table, cut};
-pub(crate) use untrusted::Foreign;
+pub(crate) use untrusted::{Foreign, JsonLines};

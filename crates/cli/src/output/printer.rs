@@ -1,5 +1,6 @@
 //! Prints results to standard output and everything else to standard error.
 
+use std::borrow::Cow;
 use std::cell::Cell;
 use std::io::{IsTerminal, Write};
 
@@ -113,11 +114,13 @@ impl Printer {
         self.width().unwrap_or(80).clamp(40, MAX_WIDTH)
     }
 
-    /// Writes the result. A broken pipe is not an error.
+    /// Writes the result: text that is laid out, with its parts from others already escaped. A broken
+    /// pipe is not an error.
     pub(crate) fn answer(&self, text: &str) -> Result<(), Failure> {
         if self.look.quiet >= 2 {
             return Ok(());
         }
+        let text = guarded(&std::io::stdout(), text, sanitize::styled);
         let mut stream = AutoStream::new(std::io::stdout().lock(), self.look.color);
         self.finish(
             stream
@@ -126,10 +129,19 @@ impl Printer {
         )
     }
 
-    /// Writes the result without any conversion.
-    pub(crate) fn verbatim(&self, text: &[u8]) -> Result<(), Failure> {
+    /// Writes the result: unchanged to a pipe, and with control characters escaped as in JSON to a
+    /// terminal.
+    pub(crate) fn verbatim(&self, bytes: &[u8]) -> Result<(), Failure> {
+        if std::io::stdout().is_terminal() {
+            let text = String::from_utf8_lossy(bytes);
+            return self.raw(sanitize::json(&text).as_bytes());
+        }
+        self.raw(bytes)
+    }
+
+    fn raw(&self, bytes: &[u8]) -> Result<(), Failure> {
         let mut stream = std::io::stdout().lock();
-        self.finish(stream.write_all(text).and_then(|()| stream.flush()))
+        self.finish(stream.write_all(bytes).and_then(|()| stream.flush()))
     }
 
     /// Writes untrusted text as the result: unchanged to a pipe, and with control characters escaped to
@@ -149,7 +161,14 @@ impl Printer {
         if !std::io::stdout().is_terminal() && !layout.color {
             return self.verbatim(text.as_bytes());
         }
-        self.verbatim(diff::shown(text, layout).as_bytes())
+        self.raw(
+            guarded(
+                &std::io::stdout(),
+                &diff::shown(text, layout),
+                sanitize::styled,
+            )
+            .as_bytes(),
+        )
     }
 
     fn finish(&self, result: std::io::Result<()>) -> Result<(), Failure> {
@@ -172,13 +191,16 @@ impl Printer {
     pub(crate) fn json(&self, value: &serde_json::Value) -> Result<(), Failure> {
         let text = serde_json::to_string_pretty(value)
             .map_err(|error| Failure::new("cannot write JSON").cause(error))?;
-        self.answer(&format!("{text}\n"))
+        if self.look.quiet >= 2 {
+            return Ok(());
+        }
+        self.verbatim(format!("{text}\n").as_bytes())
     }
 
     /// Prints a status line to standard error.
     pub(crate) fn status(&self, text: &str) {
         if self.look.quiet == 0 {
-            self.say(text, 2);
+            self.say(&sanitize::block(text), 2);
         }
     }
 
@@ -272,9 +294,23 @@ impl Printer {
     }
 
     fn stderr(&self, text: &str) {
+        let text = guarded(&std::io::stderr(), text, sanitize::styled);
         // There is no way to report that standard error is closed.
         let _ =
             AutoStream::new(std::io::stderr().lock(), self.look.color).write_all(text.as_bytes());
+    }
+}
+
+/// Escapes a text if the stream is a terminal.
+fn guarded<'t>(
+    stream: &impl IsTerminal,
+    text: &'t str,
+    escape: fn(&str) -> Cow<'_, str>,
+) -> Cow<'t, str> {
+    if stream.is_terminal() {
+        escape(text)
+    } else {
+        Cow::Borrowed(text)
     }
 }
 
@@ -314,8 +350,9 @@ pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
 /// Prints a JSON value as one line to standard output, from any thread. Ignores a broken pipe, so that
 /// the run is not interrupted.
 pub(crate) fn json_line(value: &serde_json::Value) {
-    let mut out = std::io::stdout().lock();
-    let _ = writeln!(out, "{value}");
+    let text = format!("{value}\n");
+    let text = guarded(&std::io::stdout(), &text, sanitize::json);
+    let _ = std::io::stdout().lock().write_all(text.as_bytes());
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! Streams untrusted output.
 
+use std::borrow::Cow;
 use std::io::{IsTerminal, Write};
 
 use prowess_diag::sanitize;
@@ -10,6 +11,7 @@ use prowess_diag::sanitize;
 pub(crate) struct Foreign<W> {
     stream: W,
     is_terminal: bool,
+    escape: fn(&str) -> Cow<'_, str>,
     /// An incomplete UTF-8 sequence at the end of the input so far.
     rest: Vec<u8>,
 }
@@ -20,6 +22,7 @@ impl<W: Write + IsTerminal> Foreign<W> {
         Self {
             is_terminal: stream.is_terminal(),
             stream,
+            escape: sanitize::block,
             rest: Vec::new(),
         }
     }
@@ -32,7 +35,7 @@ impl<W: Write> Foreign<W> {
             self.rest.extend_from_slice(bytes);
             let whole = complete(&self.rest);
             let text = String::from_utf8_lossy(&self.rest[..whole]);
-            self.stream.write_all(sanitize::block(&text).as_bytes())?;
+            self.stream.write_all((self.escape)(&text).as_bytes())?;
             self.rest.drain(..whole);
         } else {
             self.stream.write_all(bytes)?;
@@ -43,8 +46,33 @@ impl<W: Write> Foreign<W> {
     /// Writes what is left at the end of the input.
     pub(crate) fn finish(mut self) -> std::io::Result<()> {
         let text = String::from_utf8_lossy(&self.rest);
-        self.stream.write_all(sanitize::block(&text).as_bytes())?;
+        self.stream.write_all((self.escape)(&text).as_bytes())?;
         self.stream.flush()
+    }
+}
+
+/// Writes JSON: unchanged to a pipe, and with control characters escaped as in JSON to a terminal.
+#[derive(Debug)]
+pub(crate) struct JsonLines<W>(Foreign<W>);
+
+impl<W: Write + IsTerminal> JsonLines<W> {
+    /// Wraps a stream.
+    pub(crate) fn new(stream: W) -> Self {
+        Self(Foreign {
+            escape: sanitize::json,
+            ..Foreign::new(stream)
+        })
+    }
+}
+
+impl<W: Write> Write for JsonLines<W> {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.write(bytes)?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.0.stream.flush()
     }
 }
 
@@ -77,6 +105,7 @@ mod tests {
         let mut foreign = Foreign {
             stream: &mut stream,
             is_terminal,
+            escape: sanitize::block,
             rest: Vec::new(),
         };
         for piece in pieces {

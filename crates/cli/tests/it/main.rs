@@ -12,6 +12,7 @@
     reason = "helpers of tests are tests"
 )]
 
+mod audit;
 mod bad_input;
 mod completions;
 mod config;
@@ -38,6 +39,7 @@ mod sessions;
 mod show;
 mod stats;
 mod telemetry;
+mod terminal;
 mod tool;
 mod trust;
 mod unsafe_fixes;

@@ -13,12 +13,8 @@ rule!(
 
 fn check(skill: &LintSubject<'_>, out: &mut FindingSink<'_>) {
     let Some(parsed) = skill.parsed else { return };
-    let found: Vec<_> = skill
-        .deceptive()
-        .iter()
-        .copied()
-        .filter(|&(_, c)| sanitize::is_bidi(c))
-        .collect();
+    let is_bidi = |_, c, _, _| sanitize::is_bidi(c);
+    let found = super::invisible_characters::deceptive(skill, is_bidi);
     if let Some(finding) = super::invisible_characters::describe(
         parsed.text,
         &found,

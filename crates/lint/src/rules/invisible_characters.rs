@@ -1,6 +1,7 @@
 //! Invisible characters.
 
 use prowess_diag::{Fix, LineIndex, Span, TextEdit, sanitize, wording};
+use prowess_spec::escapes::escaped_characters;
 
 use super::{FindingSink, LintFinding, LintSubject, RuleLevels};
 
@@ -17,24 +18,64 @@ rule!(
 fn check(skill: &LintSubject<'_>, out: &mut FindingSink<'_>) {
     let Some(parsed) = skill.parsed else { return };
     let text = parsed.text;
-    let found: Vec<_> = skill
-        .deceptive()
-        .iter()
-        .copied()
-        .filter(|&(at, c)| {
-            (at > 0 || c != '\u{feff}') && sanitize::is_invisible(c) && !is_harmless(text, at, c)
-        })
-        .collect();
+    let found = deceptive(skill, |at, c, before, after| {
+        (at > 0 || c != '\u{feff}')
+            && sanitize::is_invisible(c)
+            && !is_harmless(text, at, c, before, after)
+    });
     if let Some(finding) = describe(text, &found, "is invisible: models read it, people do not") {
         out.report(finding);
     }
 }
 
+/// Returns the characters that `wanted` selects by their offset, themselves and their neighbours: those
+/// in the text, and those that the frontmatter writes as escapes. Sorted by position.
+pub(super) fn deceptive(
+    skill: &LintSubject<'_>,
+    wanted: impl Fn(usize, char, Option<char>, Option<char>) -> bool,
+) -> Vec<(Span, char)> {
+    let Some(parsed) = skill.parsed else {
+        return Vec::new();
+    };
+    let text = parsed.text;
+    let mut found: Vec<(Span, char)> = skill
+        .deceptive()
+        .iter()
+        .map(|&(at, c)| (Span::new(at, at + c.len_utf8()), c))
+        .filter(|&(span, c)| {
+            let before = text[..span.range().start].chars().next_back();
+            wanted(
+                span.range().start,
+                c,
+                before,
+                text[span.range().end..].chars().next(),
+            )
+        })
+        .collect();
+    let escapes = escaped_characters(text, &parsed.manifest.entries);
+    for (index, &(span, c)) in escapes.iter().enumerate() {
+        let escaped = |index: Option<usize>| index.and_then(|index| escapes.get(index));
+        let before = escaped(index.checked_sub(1)).filter(|(other, _)| other.end == span.start);
+        let after = escaped(index.checked_add(1)).filter(|(other, _)| other.start == span.end);
+        let before = before.map_or_else(
+            || text[..span.range().start].chars().next_back(),
+            |(_, c)| Some(*c),
+        );
+        let after = after.map_or_else(
+            || text[span.range().end..].chars().next(),
+            |(_, c)| Some(*c),
+        );
+        if wanted(span.range().start, c, before, after) {
+            found.push((span, c));
+        }
+    }
+    found.sort_by_key(|(span, _)| span.start);
+    found
+}
+
 /// Returns `true` for joiners between emoji or letters of scripts that need them, and for variation
 /// selectors after a visible character.
-fn is_harmless(text: &str, at: usize, c: char) -> bool {
-    let before = text[..at].chars().next_back();
-    let after = text[at + c.len_utf8()..].chars().next();
+fn is_harmless(text: &str, at: usize, c: char, before: Option<char>, after: Option<char>) -> bool {
     let visible = |c: Option<char>| {
         c.is_some_and(|c| {
             !c.is_ascii() && !c.is_control() && (c == '\u{fe0f}' || !sanitize::is_invisible(c))
@@ -61,16 +102,16 @@ fn is_flag(before: &str) -> bool {
 }
 
 /// Creates one finding for all characters, at the first of them.
-pub(super) fn describe(text: &str, found: &[(usize, char)], what: &str) -> Option<LintFinding> {
-    let &(at, c) = found.first()?;
+pub(super) fn describe(text: &str, found: &[(Span, char)], what: &str) -> Option<LintFinding> {
+    let &(span, c) = found.first()?;
     let others = others(text, &found[1..]);
     let edits = found
         .iter()
-        .map(|&(at, c)| TextEdit::delete(Span::new(at, at + c.len_utf8())))
+        .map(|&(span, _)| TextEdit::delete(span))
         .collect();
     Some(
         LintFinding::at(
-            Span::new(at, at + c.len_utf8()),
+            span,
             format!("the character U+{:04X}{others} {what}", u32::from(c)),
         )
         .fix(Fix::suggested(
@@ -85,14 +126,14 @@ pub(super) fn describe(text: &str, found: &[(usize, char)], what: &str) -> Optio
 }
 
 /// Returns the number and the lines of the other characters.
-fn others(text: &str, found: &[(usize, char)]) -> String {
+fn others(text: &str, found: &[(Span, char)]) -> String {
     if found.is_empty() {
         return String::new();
     }
     let index = LineIndex::new(text);
     let mut lines: Vec<usize> = found
         .iter()
-        .map(|&(at, _)| index.position(text, at).line)
+        .map(|&(span, _)| index.position(text, span.range().start).line)
         .collect();
     lines.dedup();
     let mut named: Vec<String> = lines

@@ -230,7 +230,15 @@ async fn write_all<W: AsyncWrite + Unpin>(mut output: W, mut lines: mpsc::Receiv
 }
 
 fn line(message: &ServerJsonRpcMessage) -> io::Result<Vec<u8>> {
-    let mut line = serde_json::to_vec(message)?;
+    let mut line = match message {
+        // JSON-RPC requires an id; `rmcp` leaves it out.
+        JsonRpcMessage::Error(error) if error.id.is_none() => {
+            let mut value = serde_json::to_value(message)?;
+            value["id"] = Value::Null;
+            serde_json::to_vec(&value)?
+        }
+        _ => serde_json::to_vec(message)?,
+    };
     line.push(b'\n');
     Ok(line)
 }

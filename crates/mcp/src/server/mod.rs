@@ -32,10 +32,14 @@ use self::handler::{Handler, Shared};
 use self::json_lines::Lines;
 use self::run_skill::RunSkill;
 
+/// The reason that clients read in place of a command.
+const NO_COMMANDS: &str = "this server runs no commands unless it is started with --allow-commands";
+
 /// Options of a server.
 #[derive(Clone, Debug)]
 pub struct ServerOptions {
-    /// Allows clients to run commands of a skill. The gate checks each one.
+    /// Allows clients to run commands: as a skill, and those inside a skill that they load. The gate
+    /// checks each one.
     pub commands: bool,
     /// Runs skills as separate sessions; `None` disables `run_skill`.
     pub engine: Option<Engine>,
@@ -89,10 +93,16 @@ impl Server {
     /// Creates a server. Clients get the tools that read skills and the tools of the host; tools
     /// that run something depend on the options.
     pub fn new(
-        tool_context: Arc<ToolContext>,
+        mut tool_context: Arc<ToolContext>,
         mut tools: Toolset,
         options: &ServerOptions,
     ) -> Self {
+        if !options.commands {
+            let mut reading = tool_context.derive();
+            reading.settings.commands = false;
+            reading.settings.no_commands = Some(NO_COMMANDS.into());
+            tool_context = Arc::new(reading);
+        }
         tools::keep(&mut tools, options.commands);
         if options.engine.is_some() {
             tools.add(Arc::new(RunSkill));

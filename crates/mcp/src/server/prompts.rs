@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use prowess_catalog::SkillId;
-use prowess_catalog::skill::one_line;
+use prowess_catalog::skill::clean_line;
 use prowess_catalog::visibility::Audience;
 use prowess_registry::Registry;
 use prowess_render::Arguments;
@@ -71,7 +71,7 @@ pub(crate) fn list(
     let Page { items, next } = paging::page(seen, PROMPTS, |served| &served.root);
     let prompts = items.into_iter().map(|served| {
         let names = declared.of(&tool_context.services.registry, served);
-        let description = one_line(&served.skill.description);
+        let description = clean_line(&served.skill.description);
         Prompt::new(
             served.name.clone(),
             Some(description),
@@ -84,7 +84,7 @@ pub(crate) fn list(
 }
 
 fn arguments(served: &ServedSkill, names: &[String]) -> Vec<PromptArgument> {
-    let hint = served.skill.argument_hint.as_deref().map(one_line);
+    let hint = served.skill.argument_hint.as_deref().map(clean_line);
     if names.is_empty() {
         let hint = hint.unwrap_or_else(|| "Arguments of the skill, as one string".to_owned());
         return vec![
@@ -127,7 +127,7 @@ pub(crate) fn get(
     let request = ActivationRequest::new(arguments);
     let activation = activate(tool_context, &skill, &request).map_err(failed)?;
     let message = PromptMessage::new_text(Role::User, activation.text());
-    let description = one_line(&skill.skill.description);
+    let description = clean_line(&skill.skill.description);
     Ok(GetPromptResult::new(vec![message]).with_description(description))
 }
 

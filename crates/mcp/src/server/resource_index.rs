@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use prowess_catalog::skill::{clean_line, one_line};
 use prowess_catalog::visibility::{Audience, CatalogView, SkillVisibility};
 use prowess_catalog::{Catalog, CatalogEntry, FileStamp, Skill, SkillForm, SkillId, Visibility};
 use prowess_registry::{ReadError, Registry, file_stamp, is_at_rest};
@@ -97,6 +98,8 @@ pub(crate) enum Fault {
     Name,
     #[error("its frontmatter has no description")]
     Description,
+    #[error("its frontmatter contains invisible or control characters")]
+    Hidden,
     #[error("it has {0} files; the limit is {MAX_FILES}")]
     Files(usize),
     #[error("it has {0} bytes; the limit is {MAX_BYTES}")]
@@ -383,9 +386,29 @@ impl ServedFiles {
             }
             (None, _) => Some(Fault::Name),
             (_, None | Some("")) => Some(Fault::Description),
+            _ if self
+                .frontmatter
+                .iter()
+                .any(|(key, value)| hides_text(key, value)) =>
+            {
+                Some(Fault::Hidden)
+            }
             _ => None,
         };
     }
+}
+
+/// Returns `true` if a key or a value contains characters that a reader does not see.
+fn hides_text(key: &str, value: &Value) -> bool {
+    let hides = |text: &str| one_line(text) != clean_line(text);
+    hides(key)
+        || match value {
+            Value::String(text) => hides(text),
+            // The depth is bounded by the YAML readers.
+            Value::Array(items) => items.iter().any(|item| hides_text("", item)),
+            Value::Object(map) => map.iter().any(|(key, value)| hides_text(key, value)),
+            _ => false,
+        }
 }
 
 fn serve(catalog: &Catalog, visibility: &Visibility) -> ServedSkills {

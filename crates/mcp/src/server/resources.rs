@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
-use prowess_catalog::skill::one_line;
+use prowess_catalog::skill::clean_line;
 use prowess_policy::{Actor, GateAction, SkillAction, Verdict};
 use prowess_tools::ToolContext;
 use prowess_traits::ApprovalRequest;
@@ -53,7 +53,7 @@ fn resource(served: &Arc<ServedSkill>) -> Resource {
     let skill = &served.skill;
     Resource::new(served.main(), &*skill.name)
         .with_title(served.name.clone())
-        .with_description(one_line(&skill.description))
+        .with_description(clean_line(&skill.description))
         .with_mime_type("text/markdown")
         .with_size(skill.stamp.size)
 }

@@ -68,6 +68,9 @@ fn rich(world: &World) {
         ("inner/SKILL.md", b"---\nname: inner\ndescription: x\n---\n"),
         ("empty.txt", b""),
         (".git/config", b"secret"),
+        (".git/HEAD", b"ref: refs/heads/main"),
+        (".git/objects/info/x", b""),
+        (".git/refs/heads/main", b""),
     ] {
         world.file(format!("skills/pdf-forms/{path}"), bytes);
     }

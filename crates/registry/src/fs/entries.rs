@@ -9,14 +9,14 @@ use rustix::io::Errno;
 
 /// A folder entry.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Entry<'a> {
-    pub(super) name: &'a CStr,
-    pub(super) file_type: FileType,
-    pub(super) inode: u64,
+pub(crate) struct Entry<'a> {
+    pub(crate) name: &'a CStr,
+    pub(crate) file_type: FileType,
+    pub(crate) inode: u64,
 }
 
 /// Calls `visit` for every entry except `.` and `..`, in directory order, until it breaks.
-pub(super) fn for_each(
+pub(crate) fn for_each(
     folder: BorrowedFd<'_>,
     visit: &mut dyn FnMut(Entry<'_>) -> ControlFlow<()>,
 ) -> Result<(), Errno> {

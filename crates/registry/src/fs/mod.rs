@@ -1,7 +1,7 @@
 //! Skills in folders: locations, discovery, reading and watching.
 
 mod broken_edit;
-mod entries;
+pub(crate) mod entries;
 mod location;
 pub mod nested;
 pub mod package;

@@ -12,6 +12,7 @@ use rustix::fs::{FileType, Mode, OFlags};
 use rustix::io::Errno;
 
 use super::package::PackageOnDisk;
+use crate::resource::SkillFolder;
 
 /// File names of a skill, the canonical one first.
 pub const SKILL_FILES: [&str; 2] = ["SKILL.md", "skill.md"];
@@ -109,6 +110,23 @@ pub fn read_path(path: &Path, visit: &mut dyn FnMut(FoundSkill<'_>)) -> bool {
     true
 }
 
+/// Reads the skill in an open folder and passes it to `visit`, like [`read_path`].
+pub fn read_folder(folder: &SkillFolder, visit: &mut dyn FnMut(FoundSkill<'_>)) -> bool {
+    let Some(file) = skill_file(folder.handle()) else {
+        return false;
+    };
+    let mut buffer = Vec::new();
+    let bytes = read_checked(folder, OsStr::new(file), &mut buffer);
+    let package = PackageOnDisk::of(folder.handle(), folder_name(folder.path()), file);
+    let (bytes, stamp) = split(bytes, &buffer);
+    visit(FoundSkill {
+        stamp,
+        disk: Some(&package),
+        ..FoundSkill::named(&folder.path().join(file), bytes, &package)
+    });
+    true
+}
+
 /// Returns the name of the skill file in an open folder.
 pub(super) fn skill_file(folder: BorrowedFd<'_>) -> Option<&'static str> {
     SKILL_FILES.into_iter().find(|file| exists(folder, file))
@@ -201,6 +219,27 @@ pub(crate) fn read_file(
     name: &OsStr,
     buffer: &mut Vec<u8>,
 ) -> Result<FileStamp, ReadFault> {
+    read_if(folder, name, buffer, |_| true)
+}
+
+/// Like [`read_file`], for the text of a skill. Fails if it is a link to a file that the skill may
+/// not show.
+pub(super) fn read_checked(
+    folder: &SkillFolder,
+    name: &OsStr,
+    buffer: &mut Vec<u8>,
+) -> Result<FileStamp, ReadFault> {
+    read_if(folder.handle(), name, buffer, |file| {
+        folder.may_link_to(file)
+    })
+}
+
+fn read_if(
+    folder: BorrowedFd<'_>,
+    name: &OsStr,
+    buffer: &mut Vec<u8>,
+    may_read: impl FnOnce(&OwnedFd) -> bool,
+) -> Result<FileStamp, ReadFault> {
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
     let file = rustix::fs::openat(folder, name, flags, Mode::empty())
         .map_err(|error| open_fault(folder, name, error))?;
@@ -208,6 +247,10 @@ pub(crate) fn read_file(
     let kind = FileType::from_raw_mode(stat.st_mode);
     if kind != FileType::RegularFile {
         return Err(ReadFault::NotAFile(describe_kind(kind)));
+    }
+    if !may_read(&file) {
+        let why = "it is a link to a file outside the project";
+        return Err(ReadFault::Unreadable(why.to_owned()));
     }
     let size = u64::try_from(stat.st_size).unwrap_or(0);
     if size > MAX_FILE as u64 {

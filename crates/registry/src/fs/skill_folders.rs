@@ -105,6 +105,15 @@ pub struct Place {
     pub only: Option<PathBuf>,
 }
 
+/// Returns a path without `.` and `..`, which the sandbox does not accept. Links are resolved only if
+/// there is a `..`, which may follow a link.
+fn without_dots(path: &Path) -> PathBuf {
+    let is_up = |part| matches!(part, std::path::Component::ParentDir);
+    let real = (path.components().any(is_up)).then(|| std::fs::canonicalize(path).ok());
+    real.flatten()
+        .unwrap_or_else(|| path.components().collect())
+}
+
 /// Returns all folders that may contain skills, highest precedence first. Nested folders of the
 /// project are not included: [`nested_roots`](super::nested::nested_roots) finds those.
 pub fn roots(place: &Place) -> Vec<SkillRoot> {
@@ -150,7 +159,7 @@ pub fn roots(place: &Place) -> Vec<SkillRoot> {
         add(SkillRoot::bare(Scope::Project, place.current.join(folder)));
     }
     for folder in &place.extra {
-        let path = place.current.join(folder);
+        let path = without_dots(&place.current.join(folder));
         add(SkillRoot::bare(Scope::Extra, path));
     }
     if let Some(home) = &place.home {

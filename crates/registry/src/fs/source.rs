@@ -1,6 +1,7 @@
 //! Skills in folders on disk.
 
 use std::collections::HashMap;
+use std::ffi::OsStr;
 use std::path::{Component, Path, PathBuf};
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,7 +15,7 @@ use super::broken_edit::is_usable;
 use super::location::{below, escape, folder_of, id_path, unescape};
 use super::read::{self, FoundSkill, read_path};
 use super::skill_folders::{self, Place, RootContents, SkillRoot};
-use super::walk::{ScanNotice, Seen, Visit, WalkOptions, walk_with};
+use super::walk::{FollowedLink, ScanNotice, Seen, Visit, WalkOptions, walk_with};
 use super::{nested, slash_commands};
 use crate::cache::{Cache, was_at_rest};
 use crate::digest::FactKind;
@@ -57,7 +58,7 @@ pub struct FileSource {
     place: Place,
     options: FileOptions,
     /// The roots that existed at the last scan.
-    last: Mutex<Vec<(PathBuf, Arc<SkillOrigin>)>>,
+    last: Mutex<LastScan>,
     /// Start of the last scan.
     began: AtomicI64,
 }
@@ -117,7 +118,8 @@ impl FileSource {
 
     /// Returns `true` if a file is below one of the roots.
     pub(crate) fn has_root_of(&self, file: &Path) -> bool {
-        self.last().iter().any(|(root, _)| file.starts_with(root))
+        let last = self.last();
+        last.roots.iter().any(|root| file.starts_with(&root.path))
     }
 
     /// Returns all roots, including ones that do not exist.
@@ -173,14 +175,16 @@ impl FileSource {
                 real,
             });
         }
-        let roots = prepared
-            .iter()
-            .map(|root| (root.root.path.clone(), Arc::clone(&root.origin)));
-        *self.last() = roots.collect();
+        let roots = prepared.iter().map(|root| LastRoot {
+            path: root.root.path.clone(),
+            real: root.real.clone(),
+            origin: Arc::clone(&root.origin),
+        });
+        self.last().roots = roots.collect();
         (prepared, notices)
     }
 
-    fn last(&self) -> std::sync::MutexGuard<'_, Vec<(PathBuf, Arc<SkillOrigin>)>> {
+    fn last(&self) -> std::sync::MutexGuard<'_, LastScan> {
         self.last.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -189,8 +193,9 @@ impl FileSource {
     fn shared(&self, origin: SkillOrigin) -> Arc<SkillOrigin> {
         let last = self.last();
         let same = last
+            .roots
             .iter()
-            .map(|(_, known)| known)
+            .map(|root| &root.origin)
             .find(|known| ***known == origin);
         same.map_or_else(|| Arc::new(origin), Arc::clone)
     }
@@ -204,7 +209,7 @@ impl FileSource {
         places: &mut Places,
         files: &[PathBuf],
     ) -> Option<Rescan> {
-        let roots = self.last().clone();
+        let roots = self.last().roots.clone();
         let mut rescan = Rescan::default();
         for file in files {
             let is_sidecar = file.ends_with(SIDECAR_PATH);
@@ -213,13 +218,11 @@ impl FileSource {
             let location = file.to_str()?;
             let place = places.find(known, location)?;
             let skill = &known[place];
-            let (root, origin) = roots
-                .iter()
-                .find(|(_, origin)| *origin == skill.id.origin)?;
+            let root = roots.iter().find(|root| root.origin == skill.id.origin)?;
             let prepared = [Prepared {
-                root: SkillRoot::bare(skill.id.origin.scope, root.clone()),
-                origin: Arc::clone(origin),
-                real: root.clone(),
+                root: SkillRoot::bare(skill.id.origin.scope, root.path.clone()),
+                origin: Arc::clone(&root.origin),
+                real: root.real.clone(),
             }];
             let collector = Collector {
                 roots: &prepared,
@@ -282,7 +285,9 @@ impl FileSource {
             }
         }
         let walker = Walking { collector, indices };
-        notices.append(&mut walk_with(&folders, self.options.walk, &walker).notices);
+        let mut walked = walk_with(&folders, self.options.walk, &walker);
+        notices.append(&mut walked.notices);
+        self.last().links = walked.links;
         notices
     }
 }
@@ -331,6 +336,7 @@ impl SkillSource for FileSource {
             scan.faults.dedup();
             scan.skills = each_folder_once(&roots, scan.skills);
         }
+        self.last().note_links(&scan.skills);
         if let Some(folder) = cache {
             for ((root, cache), fresh) in roots.iter().zip(&caches).zip(fresh) {
                 let found = (began, scan.skills.as_slice());
@@ -342,6 +348,9 @@ impl SkillSource for FileSource {
 
     fn text(&self, id: &SkillId) -> Result<Vec<u8>, ReadFault> {
         let path = self.path_of(id).ok_or(ReadFault::Missing)?;
+        if path.symlink_metadata().is_ok_and(|facts| !facts.is_file()) {
+            return self.text_in_folder(id);
+        }
         let mut result = Err(ReadFault::Missing);
         read_path(&path, &mut |found| result = found.bytes.map(<[u8]>::to_vec));
         result
@@ -354,26 +363,17 @@ impl SkillSource for FileSource {
         offset: u64,
         limit: usize,
     ) -> Result<Resource, ResourceError> {
-        let folder = self.path_of(id).filter(|path| path.is_dir());
-        let folder = folder.ok_or_else(|| ResourceError::Missing {
-            path: path.to_owned(),
-        })?;
-        SkillFolder::open(&folder)?.read(path, offset, limit)
+        self.folder_for(id, path)?.read(path, offset, limit)
     }
 
     fn bytes(&self, id: &SkillId, path: &str, most: u64) -> Result<Vec<u8>, ResourceError> {
-        let folder = self.path_of(id).filter(|path| path.is_dir());
-        let folder = folder.ok_or_else(|| ResourceError::Missing {
-            path: path.to_owned(),
-        })?;
-        SkillFolder::open(&folder)?.bytes(path, most)
+        self.folder_for(id, path)?.bytes(path, most)
     }
 
     fn files(&self, id: &SkillId) -> Option<Vec<(String, u64)>> {
-        let folder = self.path_of(id).filter(|path| path.is_dir())?;
-        let held = SkillFolder::open(&folder).ok()?;
+        let held = self.open_folder(id)?.ok()?;
         let mut files = Vec::new();
-        for fact in crate::digest::files(&folder).ok()? {
+        for fact in held.files().ok()? {
             let path = fact.path.into_os_string().into_string().ok()?;
             match fact.kind {
                 // A link counts as its target, if that is inside the skill.
@@ -384,8 +384,45 @@ impl SkillSource for FileSource {
         Some(files)
     }
 
+    fn open_folder(&self, id: &SkillId) -> Option<Result<SkillFolder, ResourceError>> {
+        let path = self.path_of(id)?;
+        let last = self.last();
+        let root = last.root_of(id)?;
+        let within = (id.origin.scope == Scope::Project).then(|| {
+            let project = skill_folders::repository(&root.real).unwrap_or(&root.real);
+            project.to_owned()
+        });
+        let link = last.linked.get(&path).cloned();
+        let inner = path.strip_prefix(&root.path).unwrap_or(Path::new(""));
+        let real = if inner.as_os_str().is_empty() {
+            root.real.clone()
+        } else {
+            root.real.join(inner)
+        };
+        drop(last);
+        // A single file has no folder.
+        if path.symlink_metadata().is_ok_and(|facts| facts.is_file()) {
+            return None;
+        }
+        let opened = match link {
+            Some(link) => {
+                let inner = path.strip_prefix(&link.path).unwrap_or(Path::new(""));
+                SkillFolder::open_linked(&link.path, link.id, inner, &path)
+            }
+            None => SkillFolder::open_real(&real, &path),
+        };
+        // A folder without a text is none that a scan found: the id is from before the last one.
+        let is_skill = |folder: SkillFolder| match read::skill_file(folder.handle()) {
+            Some(_) => Ok(folder.with_links_within(within)),
+            None => Err(ResourceError::Missing {
+                path: read::SKILL_FILES[0].to_owned(),
+            }),
+        };
+        Some(opened.and_then(is_skill))
+    }
+
     fn owns(&self, id: &SkillId) -> bool {
-        self.last().iter().any(|(_, origin)| *origin == id.origin)
+        self.last().root_of(id).is_some()
     }
 
     fn watched(&self) -> Vec<PathBuf> {
@@ -401,7 +438,7 @@ impl FileSource {
     /// Returns the folder or file of a skill.
     pub fn path_of(&self, id: &SkillId) -> Option<PathBuf> {
         let last = self.last();
-        let (root, _) = last.iter().find(|(_, origin)| *origin == id.origin)?;
+        let root = &last.root_of(id)?.path;
         let inner = unescape(&id.path);
         // Reject ids that were made up and point outside the root.
         let stays = |part| matches!(part, Component::Normal(_) | Component::CurDir);
@@ -413,6 +450,86 @@ impl FileSource {
                 root.join(inner)
             }
         })
+    }
+}
+
+/// Roots and links of the last scan.
+#[derive(Debug, Default)]
+struct LastScan {
+    roots: Vec<LastRoot>,
+    /// Links to folders that were searched.
+    links: Vec<FollowedLink>,
+    /// The folders of skills that were found through a link, with the nearest one.
+    linked: HashMap<PathBuf, FollowedLink>,
+}
+
+/// A root of the last scan.
+#[derive(Clone, Debug)]
+struct LastRoot {
+    path: PathBuf,
+    /// The path without links.
+    real: PathBuf,
+    origin: Arc<SkillOrigin>,
+}
+
+impl LastScan {
+    /// Notes which skills were found through a link.
+    fn note_links(&mut self, skills: &[Arc<Skill>]) {
+        self.linked.clear();
+        let links: HashMap<&Path, &FollowedLink> = (self.links.iter())
+            .map(|link| (&*link.path, link))
+            .collect();
+        if links.is_empty() {
+            return;
+        }
+        for skill in skills {
+            let file = unescape(&skill.location);
+            let Some(folder) = file.parent() else {
+                continue;
+            };
+            let link = folder.ancestors().find_map(|above| links.get(above));
+            if let Some(link) = link {
+                self.linked.insert(folder.to_owned(), (*link).clone());
+            }
+        }
+    }
+
+    fn root_of(&self, id: &SkillId) -> Option<&LastRoot> {
+        self.roots.iter().find(|root| root.origin == id.origin)
+    }
+}
+
+impl FileSource {
+    /// Opens the folder of a skill to read one of its files.
+    fn folder_for(&self, id: &SkillId, file: &str) -> Result<SkillFolder, ResourceError> {
+        let missing = || ResourceError::Missing {
+            path: file.to_owned(),
+        };
+        match self.open_folder(id) {
+            Some(Err(ResourceError::Read { source, .. }))
+                if source.kind() == std::io::ErrorKind::NotFound =>
+            {
+                Err(missing())
+            }
+            Some(folder) => folder,
+            None => Err(missing()),
+        }
+    }
+
+    /// Reads the text of a skill that is a folder.
+    fn text_in_folder(&self, id: &SkillId) -> Result<Vec<u8>, ReadFault> {
+        let unreadable = |error: ResourceError| match error {
+            ResourceError::Missing { .. } => ReadFault::Missing,
+            ResourceError::Read { source, .. } => {
+                ReadFault::Unreadable(io_reason(source).to_lowercase())
+            }
+            error => ReadFault::Unreadable(error.to_string()),
+        };
+        let folder = self.folder_for(id, "SKILL.md").map_err(unreadable)?;
+        let file = read::skill_file(folder.handle()).ok_or(ReadFault::Missing)?;
+        let mut text = Vec::new();
+        read::read_checked(&folder, OsStr::new(file), &mut text)?;
+        Ok(text)
     }
 }
 

@@ -141,6 +141,17 @@ pub struct WalkSummary {
     pub by_root: Vec<usize>,
     /// Skipped folders, sorted.
     pub notices: Vec<ScanNotice>,
+    /// Links to folders that were searched.
+    pub links: Vec<FollowedLink>,
+}
+
+/// A link to a folder that was searched.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FollowedLink {
+    /// The link.
+    pub path: PathBuf,
+    /// Device and inode of the folder that it led to.
+    pub id: (u64, u64),
 }
 
 /// Receives each skill found by a walk.
@@ -334,6 +345,7 @@ struct Late {
     links: Vec<(PathBuf, usize, Arc<Budget>)>,
     /// Device and inode of every skill folder found, to recognize links to them.
     seen: Vec<Id>,
+    followed: Vec<FollowedLink>,
 }
 
 struct Walker<'v> {
@@ -726,7 +738,11 @@ impl Walker<'_> {
                 skills: Arc::clone(&budget.skills),
             });
             match rustix::fs::open(&path, OPEN_FOLDER, Mode::empty()) {
-                Ok(folder) => self.folder(&mut worker, folder, &path, Some(id), depth, &budget),
+                Ok(folder) => {
+                    self.folder(&mut worker, folder, &path, Some(id), depth, &budget);
+                    let mut late = self.late.lock().unwrap_or_else(PoisonError::into_inner);
+                    late.followed.push(FollowedLink { path, id });
+                }
                 Err(error) => worker.late.notices.push(unreadable(&path, error)),
             }
             worker.count(&budget);
@@ -750,6 +766,7 @@ impl Walker<'_> {
             skills: by_root.iter().sum(),
             by_root,
             notices,
+            links: late.followed,
         }
     }
 }

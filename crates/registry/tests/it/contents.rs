@@ -6,6 +6,8 @@ use std::os::unix::fs::symlink;
 use prowess_catalog::Precedence;
 use prowess_registry::{Registry, digest_of};
 
+use crate::support::{World, registry};
+
 #[test]
 fn text_files_and_digest_come_from_one_read() {
     let world = tempfile::tempdir().unwrap();
@@ -49,4 +51,94 @@ fn text_files_and_digest_come_from_one_read() {
     assert_eq!(registry.read_if_small(&skill), None);
     let gone = registry.read(&skill).unwrap_err();
     assert_eq!(gone.to_string(), "there is no such file");
+}
+
+/// A skill's folder is the one that the scan found: a link in its place, in the place of a folder
+/// around it, or another target of a link that was there before, is an error.
+#[test]
+fn replaced_folder_is_never_read() {
+    let world = World::new();
+    for path in [".agents/skills/direct", "kept/linked", "../outside/skill"] {
+        world.skill(path);
+        world.file(format!("{path}/a.md"), path);
+    }
+    world.link_to(".agents/skills/linked", "kept/linked");
+    let registry = registry(vec![world.source()]);
+    let outside = world.path("../outside/skill");
+    let check = |name: &str, replace: &dyn Fn(), restore: &dyn Fn()| {
+        let skill = registry.get(name).unwrap();
+        let read = || {
+            registry
+                .file(&skill.id, "a.md", 0, 100)
+                .map(|read| format!("{read:?}"))
+        };
+        assert!(read().unwrap().contains(name), "{name}");
+        replace();
+        // Two reads before a scan: small skills are read first without an error.
+        assert_eq!(registry.read_if_small(&skill), None, "{name}");
+        assert!(registry.open_folder(&skill).unwrap().is_err(), "{name}");
+        for result in [
+            read(),
+            registry
+                .bytes(&skill.id, "a.md", 100)
+                .map(|_| String::new()),
+            registry.text(&skill.id).map(|_| String::new()),
+        ] {
+            // After the error the skill was found again, perhaps as a link.
+            let shown = format!("{result:?}");
+            assert!(
+                result.is_err() || !shown.contains("outside"),
+                "{name}: {shown}"
+            );
+        }
+        restore();
+        registry.refresh();
+        assert!(read().unwrap().contains(name), "{name}");
+    };
+    let [direct, linked, root] = [
+        ".agents/skills/direct",
+        ".agents/skills/linked",
+        ".agents/skills",
+    ]
+    .map(|path| world.path(path));
+    let away = world.path("../away");
+    check(
+        "direct",
+        &|| {
+            fs::rename(&direct, &away).unwrap();
+            // It has no SKILL.md, so that it is no skill.
+            fs::rename(outside.join("SKILL.md"), outside.join("S")).unwrap();
+            symlink(&outside, &direct).unwrap();
+        },
+        &|| {
+            fs::remove_file(&direct).unwrap();
+            fs::rename(outside.join("S"), outside.join("SKILL.md")).unwrap();
+            fs::rename(&away, &direct).unwrap();
+        },
+    );
+    let other = world.path("../other");
+    fs::create_dir_all(other.join("direct")).unwrap();
+    fs::write(other.join("direct/a.md"), "outside").unwrap();
+    check(
+        "direct",
+        &|| {
+            fs::rename(&root, &away).unwrap();
+            symlink(&other, &root).unwrap();
+        },
+        &|| {
+            fs::remove_file(&root).unwrap();
+            fs::rename(&away, &root).unwrap();
+        },
+    );
+    check(
+        "linked",
+        &|| {
+            fs::remove_file(&linked).unwrap();
+            symlink(&other, &linked).unwrap();
+        },
+        &|| {
+            fs::remove_file(&linked).unwrap();
+            symlink(world.path("kept/linked"), &linked).unwrap();
+        },
+    );
 }

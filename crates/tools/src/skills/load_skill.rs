@@ -7,6 +7,7 @@
 //! no frontmatter and a limited size, and errors are errors rather than text. Loading the same text
 //! again returns a short result, as in Squadron.
 
+use prowess_catalog::skill::clean_line;
 use prowess_catalog::visibility::{Audience, CatalogView};
 use prowess_diag::wording::count;
 use prowess_render::Arguments;
@@ -186,7 +187,7 @@ impl LoadSkill {
             "skill_name": activation.name(),
             "status": if is_loaded { "already_loaded" } else { "loaded" },
             "folder": activation.folder.as_ref().map(|folder| folder.to_string_lossy()),
-            "version": activation.skill().version.as_deref(),
+            "version": activation.skill().version.as_deref().map(clean_line),
             "digest": activation.digest(),
             "trusted": activation.is_trusted(),
         });

@@ -6,13 +6,11 @@
 //! notice. The registry opens files relative to the skill's folder; no path and no symbolic link
 //! can leave it.
 
-use std::path::Path;
-
-use prowess_catalog::{CatalogEntry, Scope, SkillForm};
+use prowess_catalog::{CatalogEntry, Scope};
 use prowess_diag::suggest;
 use prowess_diag::wording::{size, tick};
+use prowess_registry::ReadError;
 use prowess_registry::resource::{Resource, ResourceError};
-use prowess_registry::{ReadError, digest};
 use prowess_spec::{PathFault, ResourcePath};
 use serde_json::{Value, json};
 
@@ -119,7 +117,7 @@ impl Tool for LoadSkillResource {
             .services
             .registry
             .file(&entry.skill.id, path, offset, limit);
-        let resource = read.map_err(|error| unread(entry, path, &error))?;
+        let resource = read.map_err(|error| unread(context, entry, path, &error))?;
         Ok(answer(entry, path, resource))
     }
 }
@@ -194,7 +192,7 @@ fn wrong_path(raw: &str, fault: PathFault) -> ToolError {
     ToolError::new(ToolErrorKind::NoFile, text)
 }
 
-fn unread(entry: &CatalogEntry, path: &str, error: &ReadError) -> ToolError {
+fn unread(context: &ToolContext, entry: &CatalogEntry, path: &str, error: &ReadError) -> ToolError {
     let name = shown(entry.name());
     let text = match error {
         ReadError::File(ResourceError::Missing { .. } | ResourceError::NotAFile { .. }) => {
@@ -207,7 +205,7 @@ fn unread(entry: &CatalogEntry, path: &str, error: &ReadError) -> ToolError {
                 }
                 _ => format!("The skill {name} has no file {}.", tick(shown(path))),
             };
-            format!("{what}{}", others(entry, path))
+            format!("{what}{}", others(context, entry, path))
         }
         ReadError::File(ResourceError::Read { source, .. }) => {
             format!(
@@ -224,10 +222,9 @@ fn unread(entry: &CatalogEntry, path: &str, error: &ReadError) -> ToolError {
 }
 
 /// Suggests a similar path and lists the files of the skill.
-fn others(entry: &CatalogEntry, path: &str) -> String {
-    let folder = Path::new(&*entry.skill.location).parent();
-    let folder = folder.filter(|_| entry.skill.form == SkillForm::Folder);
-    let Some(files) = folder.and_then(|folder| digest::files(folder).ok()) else {
+fn others(context: &ToolContext, entry: &CatalogEntry, path: &str) -> String {
+    let folder = context.services.registry.open_folder(&entry.skill);
+    let Some(files) = folder.and_then(|folder| folder.ok()?.files().ok()) else {
         return String::new();
     };
     let paths: Vec<String> = files

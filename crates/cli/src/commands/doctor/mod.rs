@@ -50,10 +50,16 @@ pub(crate) fn run(
     let loaded = visible_skills::load(environment);
     let mut checks = settings(&loaded, environment);
     // An invalid configuration file is reported as a check; the other checks still run.
-    let Library { registry, config } = Library::with(loaded.config, global, environment)?;
+    let library = Library::with(loaded.config, global, environment)?;
+    let hidden = library.hidden_by_project();
+    let Library { registry, config } = library;
     let show = |path: &Path| targets::display(path, environment);
     checks.extend(health::folders(&registry, &show));
     checks.extend(health::skills(&registry, &show));
+    checks.extend(hidden.into_iter().map(|(_, text)| {
+        let hint = "set it in your own settings, or ask the project why";
+        Check::new("skill", State::Odd, text).hint(hint)
+    }));
     checks.push(health::watching(&registry));
     let cache = environment.cache_folder().filter(|_| !global.no_cache);
     checks.push(health::cache(cache.as_deref(), &show));
