@@ -24,6 +24,12 @@ pub enum RuntimeError {
     /// A skill could not be activated.
     #[error(transparent)]
     Skill(#[from] ActivationError),
+    /// A sub-run cannot continue without the restrictions of a skill.
+    #[error("skill `{name}`, whose restrictions apply to this run, was changed or removed")]
+    RestrictionsLost {
+        /// The skill.
+        name: Box<str>,
+    },
     /// A user typed the name of a skill that does not exist or that users cannot invoke.
     #[error(transparent)]
     NoSkill(LookupRefusal),

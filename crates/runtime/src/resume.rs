@@ -6,11 +6,10 @@ use std::sync::Arc;
 use prowess_agent::{
     ActiveSkill, Event, MessagePart, Run, RunBudget, StampedEvent, Started, ToolCall,
 };
-use prowess_catalog::Audience;
 use prowess_catalog::index::ShownSkills;
 use prowess_policy::{Decision, Verdict};
 use prowess_tools::{
-    ActivationError, HookEvent, HookState, Loaded, Role, SkillHandle, ToolSelection, open, read,
+    ActivationError, HookEvent, HookState, Loaded, Role, SkillHandle, ToolSelection, read,
 };
 use prowess_traits::{ApprovalRequest, DecisionRecorder, Model, SessionError, SessionQuery};
 
@@ -149,24 +148,29 @@ impl Session {
         let above = skills_above(engine, started).await?;
         let derived = context.derive();
         let above = blocking(move || {
-            let skills = above
-                .iter()
-                .filter_map(|name| open(&derived, name, Audience::Person).ok());
-            skills.collect::<Vec<_>>()
+            let read = |(name, digest): (Box<str>, Box<str>)| {
+                let skill = derived.resolve_recorded(&name).ok();
+                let snapshot = skill.and_then(|(skill, _)| skill.read(&derived).ok());
+                snapshot
+                    .filter(|snapshot| *snapshot.digest() == *digest)
+                    .ok_or(RuntimeError::RestrictionsLost { name })
+            };
+            above.into_iter().map(read).collect::<Result<Vec<_>, _>>()
         });
-        subrun_limits::restrict(&context, &above.await?);
+        subrun_limits::restrict(&context, &above.await??);
         if let Some(name) = started.skill.clone() {
             let derived = context.derive();
             // The skill determines the permissions of the run, so it must still exist.
-            let (skill, snapshot) = blocking(move || {
-                let skill = derived.resolve(&name, Audience::Person);
-                let skill = skill.map_err(ActivationError::NotFound)?;
+            let (skill, who, snapshot) = blocking(move || {
+                let (skill, who) = derived
+                    .resolve_recorded(&name)
+                    .map_err(ActivationError::NotFound)?;
                 let snapshot = read(&derived, &skill)?;
-                Ok::<_, ActivationError>((skill, snapshot))
+                Ok::<_, ActivationError>((skill, who, snapshot))
             })
             .await??;
             let agents = engine.agents_of(&snapshot, &started.agents)?;
-            agents::narrow(&agents, &mut context, &skill, Audience::Person)?;
+            agents::narrow(&agents, &mut context, &skill, who)?;
             let chosen = started.tools.as_deref();
             subrun::confine(&mut tools, &mut context, &snapshot, chosen, &agents);
         }
@@ -213,7 +217,8 @@ impl Session {
         let active = self.journal.run.active().to_vec();
         let found = blocking(move || {
             let read = |active: ActiveSkill| {
-                let skill = context.resolve(&active.name, Audience::Person).ok();
+                let skill = context.resolve_recorded(&active.name).ok();
+                let skill = skill.map(|(skill, _)| skill);
                 let snapshot = skill.as_ref().and_then(|skill| skill.read(&context).ok());
                 let same = snapshot.filter(|snapshot| *snapshot.digest() == *active.digest);
                 (active, skill, same)
@@ -282,8 +287,8 @@ impl Session {
 async fn skills_above(
     engine: &Engine,
     started: &Started,
-) -> Result<BTreeSet<Box<str>>, RuntimeError> {
-    let mut names = BTreeSet::new();
+) -> Result<BTreeSet<(Box<str>, Box<str>)>, RuntimeError> {
+    let mut skills = BTreeSet::new();
     let mut parent = started.parent.as_ref().map(|parent| parent.session.clone());
     for _ in 0..=MAX_DEPTH {
         let Some(id) = parent else { break };
@@ -291,11 +296,12 @@ async fn skills_above(
         let events = blocking(move || store.events(&asked)).await??;
         let run =
             Run::replay(&events).map_err(|fault| RuntimeError::Fold { session: id, fault })?;
-        names.extend(run.active().iter().map(|skill| skill.name.clone()));
+        let active = run.active().iter();
+        skills.extend(active.map(|skill| (skill.name.clone(), skill.digest.clone())));
         let above = run.started().and_then(|started| started.parent.as_ref());
         parent = above.map(|parent| parent.session.clone());
     }
-    Ok(names)
+    Ok(skills)
 }
 
 /// Returns the model of a session. If it is not available, returns the engine's model and a message.

@@ -248,6 +248,13 @@ impl<'t> EntryRepair<'t> {
     fn finish(mut self) -> Option<Repaired<'t>> {
         let (reason, title, place) = self.first?;
         self.edits.sort_by_key(|edit| edit.span);
+        // Two repairs may concern one place: the first one counts.
+        let mut end = 0;
+        self.edits.retain(|edit| {
+            let is_free = edit.span.start >= end;
+            end = if is_free { edit.span.end } else { end };
+            is_free
+        });
         let fix = prowess_diag::Fix::safe("", self.edits.clone());
         let (text, _) = prowess_diag::fix::apply(self.text, [&fix]);
         let document = full::read(&text, 0).ok()?;
@@ -605,6 +612,23 @@ mod tests {
             ),
             "{text}"
         );
+    }
+
+    /// Two repairs of one place: found by the property test of the linter.
+    #[test]
+    fn edits_of_one_repair_do_not_overlap() {
+        let text = "a:\n  - h: i\n      - g\n      - v: w # x\n";
+        let result = recover(text, 0, None);
+        for problem in &result.problems {
+            if let ProblemKind::YamlRepaired { edits, .. } = &problem.kind {
+                let ends = edits.iter().map(|edit| edit.span.end);
+                let starts = edits.iter().skip(1).map(|edit| edit.span.start);
+                assert!(
+                    ends.zip(starts).all(|(end, start)| end <= start),
+                    "{edits:?}"
+                );
+            }
+        }
     }
 
     #[test]

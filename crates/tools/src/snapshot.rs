@@ -348,6 +348,12 @@ impl ToolContext {
         Ok(SkillHandle::new(asked, view.resolve(asked)?))
     }
 
+    /// Resolves the name of a skill that a session used before, for whoever may use it now.
+    pub fn resolve_recorded(&self, name: &str) -> Result<(SkillHandle, Audience), LookupRefusal> {
+        let by = |who| self.resolve(name, who).map(|skill| (skill, who));
+        by(Audience::Person).or_else(|refusal| by(Audience::Model).map_err(|_| refusal))
+    }
+
     /// Reads a skill.
     pub fn read(&self, skill: &Arc<Skill>) -> Result<SkillSnapshot, prowess_trust::TrustError> {
         self.read_as(&skill.name, skill)

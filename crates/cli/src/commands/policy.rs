@@ -137,6 +137,15 @@ fn check(
     let actor = skill.as_ref().map_or_else(Actor::default, |skill| {
         skill.trust.actor(SkillRole::Author, confine)
     });
+    // Commands of a skill start in its folder, to which their relative paths refer.
+    let place = skill
+        .as_ref()
+        .and_then(|skill| skill.trust.place.as_deref());
+    let folder = place.map(|place| match place.parent() {
+        Some(parent) if place.is_file() => parent,
+        _ => place,
+    });
+    gate.places.cwd = folder.map(|folder| folder.to_string_lossy().into());
     let line = permissions::line(&args.line);
     let decision = gate.decide(&GateAction::Command { text: &line }, &actor);
     let words = lex(&line).ok().map(|script| words(&script));

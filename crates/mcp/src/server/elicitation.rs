@@ -7,7 +7,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use prowess_diag::sanitize;
-use prowess_diag::wording::shorten;
 use prowess_policy::{ApprovalAnswer, PermissionGrant};
 use prowess_tools::ToolContext;
 use prowess_traits::{ApprovalRequest, Approver};
@@ -21,8 +20,6 @@ use tokio::sync::{mpsc, oneshot};
 
 /// Timeout of a prompt.
 const PATIENCE: Duration = Duration::from_mins(5);
-/// Maximum number of characters of a question.
-const MAX_QUESTION: usize = 2_000;
 
 /// A pending question.
 #[derive(Debug)]
@@ -47,6 +44,10 @@ impl Asker {
 
 impl Approver for Asker {
     fn ask(&self, question: &ApprovalRequest<'_>) -> ApprovalAnswer {
+        // The user must see everything that is approved.
+        if question.is_too_long() {
+            return ApprovalAnswer::Unavailable;
+        }
         let text = question_text(question);
         let (answer, wait) = oneshot::channel();
         if self.sender.blocking_send(Asked { text, answer }).is_err() {
@@ -56,14 +57,18 @@ impl Approver for Asker {
     }
 }
 
-/// Formats a question for the user.
+/// Formats a question for the user. The action is last: it may have several lines, and none of them
+/// can pass for the reason.
 pub(crate) fn question_text(question: &ApprovalRequest<'_>) -> String {
-    let mut text = format!("Allow this? {}", sanitize::block(question.what));
+    let mut text = format!(
+        "Approval is needed: {}.\n",
+        sanitize::line(&question.decision.reason)
+    );
     if let Some(skill) = question.skill {
-        text.push_str(&format!("\nRequested by skill {}.", sanitize::line(skill)));
+        text.push_str(&format!("Requested by skill {}.\n", sanitize::line(skill)));
     }
-    text.push_str(&format!("\nReason: {}", question.decision.reason));
-    shorten(&text, MAX_QUESTION)
+    text.push_str(&format!("Allow this?\n{}", sanitize::block(question.what)));
+    text
 }
 
 /// Returns `true` if the server can send a prompt during a request. From protocol 2026-07-28 on, a

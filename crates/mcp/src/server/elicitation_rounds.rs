@@ -93,6 +93,10 @@ impl Rounds {
 
 impl Approver for Rounds {
     fn ask(&self, question: &ApprovalRequest<'_>) -> ApprovalAnswer {
+        // The user must see everything that is approved.
+        if question.is_too_long() {
+            return ApprovalAnswer::Unavailable;
+        }
         let text = question_text(question);
         let mut state = self.state();
         let known = state

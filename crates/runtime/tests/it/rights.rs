@@ -19,6 +19,7 @@ prowess_test::tests! {
     grants_of_loaded_skill_count_in_mode_allow
     caller_restrictions_apply_to_sub_runs
     resumed_sub_run_gains_no_permissions
+    resumed_sub_run_keeps_restrictions_of_any_skill
     sub_runs_share_remaining_budget
     approval_shows_input_changed_by_hook
     bash_ban_covers_all_shell_tools
@@ -222,6 +223,42 @@ fn resumed_sub_run_gains_no_permissions() {
     let told = results(&model.last());
     assert!(told.last().unwrap().contains("careful"), "{told:?}");
     assert!(!world.exists("made"));
+}
+
+/// Skills that only models may load keep their restrictions, and a run does not continue without
+/// those of a skill that is gone.
+fn resumed_sub_run_keeps_restrictions_of_any_skill() {
+    for (more, change, resumes) in [("user-invocable: false\n", false, true), ("", true, false)] {
+        let world = World::new();
+        let restricted = format!("{more}disallowed-tools: Bash(mkdir:*)\n");
+        world.skill("careful", &restricted, "Look.");
+        world.skill("maker", &format!("{more}context: fork\n"), "Make.");
+        let model = Script::by(|at, _| match at {
+            0 => load("careful"),
+            1 => load("maker"),
+            4 => bash("mkdir made"),
+            _ => says("done"),
+        });
+        let engine = world.free(model.clone());
+        let id = talk(&engine, "go");
+        let child = children(&engine, &id)[0].id.clone();
+        if change {
+            world.file(
+                "~/.agents/skills/careful/SKILL.md",
+                "---\nname: careful\ndescription: Looks.\n---\nLook.\n",
+            );
+            engine.context().services.registry.refresh();
+        }
+        wait(async {
+            let session = Session::resume(&engine, &child, None).await;
+            assert_eq!(session.is_ok(), resumes, "{more}");
+            if let Ok(mut session) = session {
+                session.say("go on", &never()).await.unwrap();
+                session.proceed(&never()).await.unwrap();
+            }
+        });
+        assert!(!world.exists("made"), "{more}");
+    }
 }
 
 fn sub_runs_share_remaining_budget() {

@@ -159,7 +159,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn answer_is_no_without_a_chat() {
+    fn nobody_answers_without_a_chat() {
         let (link, inbox) = Bridge::new();
         let decision = Decision::new(Verdict::Ask, "x\x1b[2J");
         let question = ApprovalRequest {
@@ -170,7 +170,7 @@ mod tests {
         };
         assert_eq!(
             link.ask(&question),
-            ApprovalAnswer::No,
+            ApprovalAnswer::Unavailable,
             "before the chat starts"
         );
         link.set_live(true);
@@ -180,7 +180,7 @@ mod tests {
             what: &long,
             ..question
         };
-        assert_eq!(link.ask(&huge), ApprovalAnswer::No, "too long");
+        assert_eq!(link.ask(&huge), ApprovalAnswer::Unavailable, "too long");
         assert!(matches!(
             receiver.recv().unwrap(),
             Incoming::Message(Message::Event { .. })
@@ -199,11 +199,11 @@ mod tests {
         };
         // The channel is dropped without an answer.
         drop(receiver.recv().unwrap());
-        assert_eq!(thread.join().unwrap(), ApprovalAnswer::No);
+        assert_eq!(thread.join().unwrap(), ApprovalAnswer::Unavailable);
         drop(receiver);
         assert_eq!(
             link.ask(&question),
-            ApprovalAnswer::No,
+            ApprovalAnswer::Unavailable,
             "after the chat has ended"
         );
         let safe = asked(1, &question);
