@@ -273,8 +273,8 @@ pub enum DecidedBy {
     Flag,
     /// The permission mode: no rule matched.
     Mode,
-    /// A prompt was needed, and nobody was there to ask.
-    Nobody,
+    /// The prompt was denied because no user was available.
+    Unattended,
 }
 
 /// The verdict of the gate, as an event records it.
@@ -295,7 +295,7 @@ pub enum RecordedVerdict {
 pub enum RecordedAnswer {
     /// Denied.
     No,
-    /// Denied: nobody was there to ask.
+    /// Denied because no user was available.
     Unavailable,
     /// Allowed once.
     Once,

@@ -89,7 +89,7 @@ impl Decision {
             return Self::new(self.verdict, "the user denied it");
         }
         Self {
-            reason: format!("{}, and nobody was there to ask", self.reason).into(),
+            reason: format!("{}, and no user was available to approve it", self.reason).into(),
             ..self.clone()
         }
     }

@@ -37,7 +37,7 @@ pub enum GrantScope {
 pub enum ApprovalAnswer {
     /// Deny.
     No,
-    /// Deny: nobody was there to ask, or the request cannot be shown.
+    /// Deny, because no user is available or the request cannot be shown.
     Unavailable,
     /// Allow this once.
     Once,

@@ -6,7 +6,6 @@ use prowess_catalog::rank::{self, RankedSkill};
 use prowess_catalog::{Audience, CatalogView, SkillVisibility};
 use prowess_tools::ToolContext;
 use prowess_tools::names::{LIST_SKILLS, LOAD_SKILL, SEARCH_SKILLS};
-use prowess_traits::UsageQuery;
 
 /// The default instructions for a model.
 pub const INSTRUCTIONS: &str = include_str!("prompts/system.md");
@@ -104,18 +103,10 @@ pub(crate) fn prompt(context: &ToolContext, tools: &[Box<str>]) -> Prompt {
 
 /// Ranks the visible skills by recorded usage. Returns an empty list if usage is not recorded.
 fn ranked(context: &ToolContext, view: &CatalogView<'_>) -> Vec<RankedSkill> {
-    let Some(store) = &context.services.usage else {
+    if context.services.usage.is_none() {
         return Vec::new();
-    };
-    let project = context
-        .settings
-        .paths
-        .workspace
-        .to_string_lossy()
-        .into_owned();
-    let rows = store
-        .rows(&UsageQuery::project(project))
-        .unwrap_or_default();
+    }
+    let rows = context.project_usage();
     let used = rank::union(rows.iter().map(|row| &row.usage));
     let skills: Vec<_> = view
         .visible()

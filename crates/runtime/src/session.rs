@@ -349,7 +349,7 @@ impl DecisionRecorder for Notes {
                 ApprovalAnswer::Always => RecordedAnswer::Always,
             }),
             by: Some(match (noted.answer, rule.map(|rule| &rule.source)) {
-                (Some(ApprovalAnswer::Unavailable), _) => DecidedBy::Nobody,
+                (Some(ApprovalAnswer::Unavailable), _) => DecidedBy::Unattended,
                 (Some(_), _) => DecidedBy::Person,
                 (None, Some(RuleSource::Approval)) => DecidedBy::Flag,
                 (None, Some(_)) => DecidedBy::Rule,

@@ -35,7 +35,8 @@ enum Asked {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum DeltaAudience {
     Watchers,
-    Nobody,
+    /// The text is not shown.
+    Hidden,
 }
 
 impl Session {
@@ -286,7 +287,7 @@ impl Session {
             },
             tools: Vec::new(),
         };
-        let answer = match self.question(&request, cancel, DeltaAudience::Nobody).await {
+        let answer = match self.question(&request, cancel, DeltaAudience::Hidden).await {
             Asked::Answer(reply, _) => Some(reply),
             Asked::Failed(_) | Asked::Cancelled | Asked::OutOfTime => None,
         };

@@ -15,7 +15,7 @@ use prowess_registry::Registry;
 use prowess_render::Compat;
 use prowess_traits::{
     ApprovalRequest, Approver, Clock, CommandRunner, DecisionRecorder, DenyAll, Model, Models,
-    RecordedDecision, SessionStore, SkillUse, UsageStore, Watcher,
+    RecordedDecision, SessionStore, SkillUse, UsageQuery, UsageRow, UsageStore, Watcher,
 };
 use prowess_trust::{SkillTrust, TrustStore};
 
@@ -345,6 +345,17 @@ impl ToolContext {
             gate: Mutex::new(self.gate().clone()),
             acting: self.acting.clone(),
         }
+    }
+
+    /// Returns the recorded use of skills in this project. Errors of the store are ignored.
+    pub fn project_usage(&self) -> Vec<UsageRow> {
+        let Some(store) = &self.services.usage else {
+            return Vec::new();
+        };
+        let project = self.settings.paths.workspace.to_string_lossy().into_owned();
+        store
+            .rows(&UsageQuery::project(project))
+            .unwrap_or_default()
     }
 
     /// Records the use of a skill. Errors of the store are ignored.

@@ -348,7 +348,8 @@ impl ToolContext {
         Ok(SkillHandle::new(asked, view.resolve(asked)?))
     }
 
-    /// Resolves the name of a skill that a session used before, for whoever may use it now.
+    /// Resolves the name of a skill that a session used before: as a user, or else as a model.
+    /// Returns the audience that it is visible to.
     pub fn resolve_recorded(&self, name: &str) -> Result<(SkillHandle, Audience), LookupRefusal> {
         let by = |who| self.resolve(name, who).map(|skill| (skill, who));
         by(Audience::Person).or_else(|refusal| by(Audience::Model).map_err(|_| refusal))

@@ -54,7 +54,7 @@ pub struct RecordedDecision<'a> {
     pub skill: Option<&'a str>,
 }
 
-/// An approver for programs without a user: nobody is there to ask.
+/// An approver for programs that run without a user. Every prompt is denied.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct DenyAll;
 

@@ -473,9 +473,9 @@ fn decision(decided: &DecisionRecord) -> String {
         (Some(DecidedBy::Flag), Some(rule)) => {
             return format!("allowed {what} by {}", tick(clean(rule)));
         }
-        (Some(DecidedBy::Nobody), _) => {
+        (Some(DecidedBy::Unattended), _) => {
             let reason = clean(&decided.reason);
-            return format!("denied {what}: {reason}; nobody was there to ask");
+            return format!("denied {what}: {reason}; no user was available to approve it");
         }
         _ => {}
     }

@@ -343,7 +343,7 @@ fn rules_match_every_name_of_a_skill() {
     let text = told(&context, "load_skill", &json!({"name": "pdf"}));
     assert_eq!(
         text,
-        "Loading the skill pdf was refused: a rule requires approval, and nobody was there to ask. It matched the ask rule `skill:pdf` (the command line)."
+        "Loading the skill pdf was refused: a rule requires approval, and no user was available to approve it. It matched the ask rule `skill:pdf` (the command line)."
     );
     let yes = Says::new(ApprovalAnswer::Session);
     context.services.approver = yes.clone();

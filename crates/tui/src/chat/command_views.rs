@@ -6,7 +6,6 @@ use prowess::agent::{Spent, StampedEvent};
 use prowess::inspect::{self, origin_text};
 use prowess::rank::{self, RankedSkill};
 use prowess::traits::ModelInfo;
-use prowess::traits::usage::UsageQuery;
 use prowess::{
     Audience, Catalog, CatalogEntry, CatalogView as Look, HiddenReason, SkillVisibility,
     ToolContext, index,
@@ -117,7 +116,7 @@ fn word(why: HiddenReason) -> &'static str {
 
 fn last_used(context: &ToolContext) -> BTreeMap<Box<str>, i64> {
     let mut last = BTreeMap::new();
-    for row in usage(context) {
+    for row in context.project_usage() {
         let at = last
             .entry(row.usage.skill.clone())
             .or_insert(row.usage.last_used);
@@ -126,24 +125,9 @@ fn last_used(context: &ToolContext) -> BTreeMap<Box<str>, i64> {
     last
 }
 
-fn usage(context: &ToolContext) -> Vec<prowess::traits::usage::UsageRow> {
-    let Some(store) = &context.services.usage else {
-        return Vec::new();
-    };
-    let project = context
-        .settings
-        .paths
-        .workspace
-        .to_string_lossy()
-        .into_owned();
-    store
-        .rows(&UsageQuery::project(project))
-        .unwrap_or_default()
-}
-
 fn ranked(context: &ToolContext, catalog: &Catalog) -> Vec<RankedSkill> {
     let look = Look::new(catalog, &context.settings.visibility, Audience::Model);
-    let used = rank::union(usage(context).iter().map(|row| &row.usage));
+    let used = rank::union(context.project_usage().iter().map(|row| &row.usage));
     let skills: Vec<_> = look
         .visible()
         .map(|(entry, _)| entry.skill.clone())

@@ -129,7 +129,7 @@ pub(crate) fn of_event(event: &Event) -> Option<DisplayEvent> {
             Some(match answer {
                 RecordedAnswer::No => line(Tone::Bad, "denied", &format!("{what} (by you)")),
                 RecordedAnswer::Unavailable => {
-                    let text = format!("{what} (nobody was there to ask)");
+                    let text = format!("{what} (no user was available)");
                     line(Tone::Bad, "denied", &text)
                 }
                 _ => line(

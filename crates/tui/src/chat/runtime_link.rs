@@ -159,7 +159,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nobody_answers_without_a_chat() {
+    fn prompt_is_denied_without_a_chat() {
         let (link, inbox) = Bridge::new();
         let decision = Decision::new(Verdict::Ask, "x\x1b[2J");
         let question = ApprovalRequest {
