@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use prowess_spec::name;
+use prowess_spec::wildcard::like;
 
 use crate::catalog::{Catalog, CatalogEntry, SkillNotFound};
 use crate::path_globs::PathGlobs;
@@ -87,9 +88,37 @@ pub struct Visibility {
     pub overrides: BTreeMap<String, VisibilityOverride>,
     /// The skills granted to the agent.
     pub grant: SkillGrant,
+    /// Lists of the only skills that exist here: a skill must be in each of them.
+    pub only: Vec<Vec<String>>,
+    /// The permission rules about loading skills.
+    pub rules: LoadRules,
     /// Files that were read or written, relative to the current folder like nested folders. `None`
     /// if they are not tracked; skills with `paths` are then listed with their condition.
     pub touched: Option<Vec<String>>,
+}
+
+/// The names in permission rules about loading skills; `*` in a name matches any text. Skills that
+/// cannot be loaded are not listed for models. A lookup still finds them, so that the gate can name
+/// the rule.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LoadRules {
+    /// Skills that models may not load.
+    pub denied: Vec<Box<str>>,
+    /// The only skills that models may load; `None` for all.
+    pub allowed: Option<Vec<Box<str>>>,
+}
+
+impl LoadRules {
+    /// Returns `true` if a model may not load a skill with these names.
+    fn forbids<'n>(&self, names: impl Iterator<Item = &'n str> + Clone) -> bool {
+        let bare = |name: &'n str| name.rsplit(':').next().unwrap_or(name);
+        let is_denied = |pattern: &Box<str>| {
+            (names.clone()).any(|name| like(pattern, name) || like(pattern, bare(name)))
+        };
+        let is_allowed = |pattern: &Box<str>| names.clone().any(|name| like(pattern, name));
+        self.denied.iter().any(is_denied)
+            || (self.allowed.as_ref()).is_some_and(|allowed| !allowed.iter().any(is_allowed))
+    }
 }
 
 /// The audience of a listing or lookup.
@@ -121,6 +150,10 @@ pub enum HiddenReason {
     NotGranted,
     /// The user disabled it.
     SwitchedOff,
+    /// `skills.only` does not list it.
+    NotListed,
+    /// The permissions do not allow models to load it.
+    Denied,
     /// The user restricted it to users.
     LeftToPeople,
     /// Its author restricted it to users: `disable-model-invocation`.
@@ -138,6 +171,8 @@ impl HiddenReason {
             Self::Shadowed => "another skill of the same name takes precedence",
             Self::NotGranted => "it is not granted to the agent",
             Self::SwitchedOff => "it is disabled in the configuration",
+            Self::NotListed => "`skills.only` does not list it",
+            Self::Denied => "the permissions do not allow loading it",
             Self::LeftToPeople => "the configuration restricts it to users",
             Self::NotForModels => "its author restricted it to users (`disable-model-invocation`)",
             Self::NotForPeople => "its author restricted it to models (`user-invocable: false`)",
@@ -151,6 +186,8 @@ impl HiddenReason {
             Self::Shadowed => "shadowed",
             Self::NotGranted => "not-granted",
             Self::SwitchedOff => "switched-off",
+            Self::NotListed => "not-listed",
+            Self::Denied => "denied",
             Self::LeftToPeople => "left-to-people",
             Self::NotForModels => "not-for-models",
             Self::NotForPeople => "not-for-people",
@@ -199,6 +236,8 @@ pub struct CatalogView<'c> {
     who: Audience,
     /// The granted skills; `None` for all.
     granted: Option<BTreeSet<&'c SkillId>>,
+    /// The skills of each list in `only`.
+    only: Vec<BTreeSet<&'c SkillId>>,
     /// Denied names, in normal form.
     denied: BTreeSet<Cow<'c, str>>,
     /// Denied skills.
@@ -255,6 +294,7 @@ impl<'c> CatalogView<'c> {
             policy,
             who,
             granted: allow.as_deref().map(ids),
+            only: policy.only.iter().map(|names| ids(names)).collect(),
             denied: deny.iter().map(|denied| name::normalise(denied)).collect(),
             denied_skills: ids(deny),
             settings: BTreeMap::new(),
@@ -300,15 +340,7 @@ impl<'c> CatalogView<'c> {
     /// shadowed one would take its place.
     fn is_granted(&self, entry: &CatalogEntry) -> bool {
         let skill = &entry.skill;
-        let names = [
-            Some(entry.name()),
-            Some(&skill.name),
-            skill.alias.as_deref(),
-        ];
-        let denied = names
-            .into_iter()
-            .flatten()
-            .any(|name| self.denied.contains(name))
+        let denied = names_of(entry).any(|name| self.denied.contains(name))
             || self.denied_skills.contains(&skill.id);
         !denied
             && self
@@ -329,12 +361,13 @@ impl<'c> CatalogView<'c> {
 
     /// Returns `true` if a caller that names the skill may use it.
     pub fn admits(&self, entry: &CatalogEntry) -> bool {
-        // Callers may name a skill that waits for its files; only a listing leaves it out.
+        // Callers may name a skill that waits for its files; only a listing leaves it out. The gate
+        // decides about denied skills.
         matches!(
             self.direct_visibility(entry),
             SkillVisibility::Full
                 | SkillVisibility::NameOnly
-                | SkillVisibility::Hidden(HiddenReason::Waiting)
+                | SkillVisibility::Hidden(HiddenReason::Waiting | HiddenReason::Denied)
         )
     }
 
@@ -343,6 +376,9 @@ impl<'c> CatalogView<'c> {
         let skill = &entry.skill;
         if !self.is_granted(entry) {
             return SkillVisibility::Hidden(HiddenReason::NotGranted);
+        }
+        if !self.only.iter().all(|listed| listed.contains(&skill.id)) {
+            return SkillVisibility::Hidden(HiddenReason::NotListed);
         }
         let setting = self.setting(entry);
         match (self.who, setting) {
@@ -361,6 +397,9 @@ impl<'c> CatalogView<'c> {
             Audience::Model if !skill.model_invocable => {
                 SkillVisibility::Hidden(HiddenReason::NotForModels)
             }
+            Audience::Model if self.policy.rules.forbids(names_of(entry)) => {
+                SkillVisibility::Hidden(HiddenReason::Denied)
+            }
             Audience::Model if !self.is_awake(entry) => {
                 SkillVisibility::Hidden(HiddenReason::Waiting)
             }
@@ -375,15 +414,7 @@ impl<'c> CatalogView<'c> {
         }
         // The strictest setting for any name of the skill applies.
         let skill = &entry.skill;
-        let names = [
-            Some(entry.name()),
-            Some(&skill.name),
-            skill.alias.as_deref(),
-        ];
-        let by_name = names
-            .into_iter()
-            .flatten()
-            .filter_map(|name| self.settings.get(name));
+        let by_name = names_of(entry).filter_map(|name| self.settings.get(name));
         let by_skill = self.skill_settings.get(&skill.id);
         by_name.chain(by_skill).copied().max().unwrap_or_default()
     }
@@ -433,17 +464,29 @@ impl<'c> CatalogView<'c> {
         };
         let entry = self.catalog.lookup(asked).ok_or_else(absent)?;
         match self.direct_visibility(entry) {
-            SkillVisibility::Hidden(HiddenReason::NotGranted | HiddenReason::SwitchedOff) => {
-                Err(absent())
-            }
+            SkillVisibility::Hidden(
+                HiddenReason::NotGranted | HiddenReason::NotListed | HiddenReason::SwitchedOff,
+            ) => Err(absent()),
             // Users and models may name a skill directly; only listings wait for a matching file.
+            // The gate decides about denied skills.
             SkillVisibility::Full
             | SkillVisibility::NameOnly
-            | SkillVisibility::Hidden(HiddenReason::Waiting) => Ok(entry),
+            | SkillVisibility::Hidden(HiddenReason::Waiting | HiddenReason::Denied) => Ok(entry),
             SkillVisibility::Hidden(why) => Err(LookupRefusal::NotForYou {
                 name: entry.name().into(),
                 why,
             }),
         }
     }
+}
+
+/// Returns the names of a skill.
+fn names_of(entry: &CatalogEntry) -> impl Iterator<Item = &str> + Clone {
+    let skill = &entry.skill;
+    let names = [
+        Some(entry.name()),
+        Some(&*skill.name),
+        skill.alias.as_deref(),
+    ];
+    names.into_iter().flatten()
 }

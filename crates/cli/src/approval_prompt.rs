@@ -23,11 +23,7 @@ pub(crate) fn ask(question: &str, choices: &str) -> Option<String> {
 
 /// Formats the reason for a decision.
 pub(crate) fn explain(decision: &Decision) -> String {
-    let mut text = decision.reason.to_string();
-    if let Some(rule) = &decision.rule {
-        text.push_str(&format!(" (rule `{}`, {})", rule.text, rule.source));
-    }
-    sanitize::line(&text).into_owned()
+    sanitize::line(&decision.explain()).into_owned()
 }
 
 /// Prompts on the terminal; denies if there is none.

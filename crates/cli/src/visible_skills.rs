@@ -116,6 +116,11 @@ impl Library {
         for (_, text) in self.hidden_by_project().iter().take(MOST_NOTICES) {
             printer.warn(text);
         }
+        if self.config.limited_by_project {
+            printer.warn(&format!(
+                "the project limits the available skills: `skills.only` in `{PROJECT_FILE}`"
+            ));
+        }
         for (written, fault) in self.config.unknown_names(&self.catalog()) {
             let near = wording::either(fault.near.iter().map(wording::tick));
             printer.warn(&format!(

@@ -59,6 +59,10 @@ pub struct Config {
     pub visibility: BTreeMap<String, VisibilityOverride>,
     /// The settings of `skills.visibility` with which the project hides more than the user does
     pub hidden_by_project: BTreeMap<String, VisibilityOverride>,
+    /// `skills.only` of the user and of the project: a skill must be in each list
+    pub only: Vec<Vec<String>>,
+    /// `true` if the project sets `skills.only`
+    pub limited_by_project: bool,
     /// `prompt.window`, in tokens
     pub window: Option<usize>,
     /// `prompt.budget`, in tokens
@@ -125,6 +129,8 @@ impl Config {
                 .map(|(name, near)| (name.clone(), *near))
                 .collect(),
             visibility: stricter(self.visibility, base.visibility),
+            limited_by_project: !self.only.is_empty(),
+            only: base.only.into_iter().chain(self.only).collect(),
             window: self.window.or(base.window),
             budget: self.budget.or(base.budget),
             entry_characters: self.entry_characters.or(base.entry_characters),

@@ -27,7 +27,7 @@ const SECTIONS: [&str; 8] = [
 ];
 const MODEL_KEYS: [&str; 3] = ["name", "effort", "keys"];
 const EFFORTS: [&str; 5] = ["low", "medium", "high", "xhigh", "max"];
-const SKILLS_KEYS: [&str; 3] = ["dirs", "precedence", "visibility"];
+const SKILLS_KEYS: [&str; 4] = ["dirs", "only", "precedence", "visibility"];
 const PROMPT_KEYS: [&str; 3] = ["window", "budget", "entry-characters"];
 const AGENT_KEYS: [&str; 2] = ["skills", "deny"];
 const PERMISSION_KEYS: [&str; 6] = ["mode", "allow", "ask", "deny", "skill-commands", "confine"];
@@ -165,6 +165,10 @@ impl Reader {
                     let dirs = self.texts(value, "dirs").unwrap_or_default();
                     self.config.dirs = dirs.into_iter().map(Into::into).collect();
                 }
+                "only" => {
+                    let only = self.texts(value, "only");
+                    self.config.only.extend(only);
+                }
                 "precedence" => {
                     let word = self.word(value, "precedence", &["project", "user"]);
                     self.config.precedence = word.map(|word| match word.as_str() {
@@ -185,6 +189,12 @@ impl Reader {
         };
         for (key, value) in table {
             let name = key.get_ref().to_string();
+            if name.contains('*') {
+                let message = "`visibility` takes names of skills, not patterns".into();
+                let label = "to see only some skills, use `only`".to_owned();
+                self.report(Severity::Error, key.span(), message, Some(label));
+                continue;
+            }
             let word = self.word(
                 value,
                 &name,

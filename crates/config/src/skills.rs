@@ -3,8 +3,10 @@
 use std::path::PathBuf;
 
 use prowess_catalog::index::{self, IndexBudget, IndexLimit};
-use prowess_catalog::visibility::SkillGrantFault;
+use prowess_catalog::visibility::{LoadRules, SkillGrantFault};
 use prowess_catalog::{Catalog, SkillGrant, SkillNotFound, Visibility};
+use prowess_policy::rule::{ArgumentRule, RuleSubject};
+use prowess_policy::{Effect, PermissionMode, SourcedRule};
 use prowess_registry::Place;
 
 use crate::Config;
@@ -62,8 +64,39 @@ impl Config {
         Ok(Visibility {
             overrides: self.visibility.clone(),
             grant,
+            only: self.only.clone(),
+            rules: self.load_rules(),
             touched: None,
         })
+    }
+
+    /// Returns the names in the rules about loading skills. In mode `allow`, allow rules for skills
+    /// are a list of the only skills that may be loaded.
+    fn load_rules(&self) -> LoadRules {
+        let names = |effect| {
+            (self.permissions.of(effect)).filter_map(move |placed| match &placed.rule.subject {
+                RuleSubject::Skill {
+                    name,
+                    action,
+                    arguments,
+                } if action.as_deref().is_none_or(|action| action == "load")
+                    && (effect == Effect::Allow || !matches!(arguments, ArgumentRule::Like(_))) =>
+                {
+                    Some(name.clone())
+                }
+                _ => None,
+            })
+        };
+        let about_skills = |placed: &SourcedRule| {
+            placed.effect == Effect::Allow
+                && matches!(placed.rule.subject, RuleSubject::Skill { .. })
+        };
+        let is_list = self.mode == Some(PermissionMode::Allow)
+            && self.permissions.all().iter().any(about_skills);
+        LoadRules {
+            denied: names(Effect::Deny).collect(),
+            allowed: is_list.then(|| names(Effect::Allow).collect()),
+        }
     }
 
     /// Returns the maximum size of the skill index in a prompt: the requested number of tokens, the
@@ -87,6 +120,8 @@ impl Config {
             .visibility
             .keys()
             .map(|name| (format!("`skills.visibility.{name}`"), name));
+        let only =
+            (self.only.iter().flatten()).map(|name| (format!("`{name}` in `skills.only`"), name));
         let denied = self.agents.iter().flat_map(|(agent, grant)| {
             grant
                 .deny
@@ -94,6 +129,7 @@ impl Config {
                 .map(move |name| (format!("`{name}` in `agents.{agent}.deny`"), name))
         });
         let faults = settings
+            .chain(only)
             .chain(denied)
             .filter_map(|(written, name)| Some((written, catalog.resolve(name).err()?)));
         faults.filter(|(_, fault)| !fault.near.is_empty()).collect()

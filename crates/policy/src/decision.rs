@@ -82,6 +82,14 @@ impl Decision {
         }
     }
 
+    /// Returns the reason with the rule that decided: `reason (rule RULE, SOURCE)`.
+    pub fn explain(&self) -> String {
+        match &self.rule {
+            Some(rule) => format!("{} (rule `{}`, {})", self.reason, rule.text, rule.source),
+            None => self.reason.to_string(),
+        }
+    }
+
     /// Returns what to report about a prompt that was not answered with an approval.
     #[must_use]
     pub fn refused(&self, answer: ApprovalAnswer) -> Self {

@@ -6,13 +6,12 @@ use crate::grant::{ApprovalAnswer, GrantScope, Lifetime, PermissionGrant};
 use crate::matching::{self, Fit};
 use crate::mode::PermissionMode;
 use crate::path_pattern::{self, LocatedPath, WorkspacePaths};
-use crate::request::{Actor, GateAction, SkillActor};
-use crate::rule::{ArgumentRule, CommandRule, Effect, PermissionRule, RuleSubject, like};
+use crate::request::{Actor, GateAction, SkillAction, SkillActor};
+use crate::rule::{ArgumentRule, CommandRule, Effect, PermissionRule, RuleSubject};
 use crate::rule_set::{PermissionRules, SourcedRule};
 use prowess_shell::script::{self, canonical};
-use prowess_shell::{
-    LexRefusal, Redirect, ShellLine, SimpleCommand, finder, lex, lex_bound, programs,
-};
+use prowess_shell::{LexRefusal, Redirect, ShellLine, SimpleCommand, finder, lex, lex_bound};
+use prowess_spec::wildcard::like;
 
 /// A script of a skill and the values of its variables.
 #[derive(Clone, Copy, Debug)]
@@ -222,8 +221,15 @@ impl Gate {
             text: bound.display.into(),
             plan: bound.plan(),
         };
-        let (mut decision, _) = self.examine(bound.script, actor);
-        let restricted = self.restricted(bound.script, None, actor);
+        let restricted = self.restricted_bound(bound, actor);
+        if let Some(decision) = restricted.as_ref().filter(|d| d.verdict == Verdict::Deny) {
+            return GateOutcome::Denied(decision.clone());
+        }
+        let (decision, _) = self.examine(bound.script, actor);
+        let action = GateAction::Command {
+            text: bound.display,
+        };
+        let mut decision = self.settle(stricter(decision, restricted.clone()), &action);
         let anything = actor
             .skill
             .as_ref()
@@ -338,16 +344,53 @@ impl Gate {
         script: Option<&ShellLine>,
         actor: &Actor<'_>,
     ) -> Option<Decision> {
+        self.restricted_by(|| finder::find(text), &[], script, actor)
+    }
+
+    /// Applies the deny and ask rules to a script that cannot be parsed strictly, and to its
+    /// values. The script may pass a value on through other variables, so every value counts as a
+    /// file that it names, and as a command if the script runs a command from a variable.
+    fn restricted_bound(&self, bound: &BoundScript<'_>, actor: &Actor<'_>) -> Option<Decision> {
+        let values: Vec<&str> = bound
+            .positionals
+            .iter()
+            .copied()
+            .chain(bound.variables.iter().map(|(_, value)| *value))
+            .collect();
+        let find = || {
+            let mut findings = finder::find_bound(bound.script, &|name| bound.value(name));
+            let is_variable =
+                |words: &Vec<finder::LooseWord>| words.first().is_some_and(|word| word.unknown);
+            if findings.commands.iter().any(is_variable) {
+                let all = bound.positionals.join(" ");
+                for value in values.iter().copied().chain([&*all]) {
+                    let inner = finder::find(value);
+                    findings.commands.extend(inner.commands);
+                }
+            }
+            findings
+        };
+        self.restricted_by(find, &values, None, actor)
+    }
+
+    /// Applies the deny and ask rules to what a line was found to do.
+    fn restricted_by(
+        &self,
+        find: impl FnOnce() -> finder::Findings,
+        values: &[&str],
+        script: Option<&ShellLine>,
+        actor: &Actor<'_>,
+    ) -> Option<Decision> {
         let lost = self.lost(actor);
         let any = |effect| self.sets(actor).any(|set| set.has_command_rules(effect));
         let (denies, asks) = (any(Effect::Deny), any(Effect::Ask));
         if !denies && !asks {
             return lost;
         }
-        let findings = finder::find(text);
+        let findings = find();
         let everything = matching::every_command(&findings);
         let commands = &everything.commands;
-        let files = self.files(&findings, commands, actor);
+        let files = self.files(&findings, commands, values, actor);
         let found = |effect| {
             self.restricting(actor, effect).find_map(|placed| {
                 self.hits(placed, script, commands, &files)
@@ -395,6 +438,7 @@ impl Gate {
         &self,
         findings: &'f finder::Findings,
         commands: &'f [Vec<finder::LooseWord>],
+        values: &[&'f str],
         actor: &Actor<'_>,
     ) -> Files<'f> {
         let about = |wanted: fn(&RuleSubject) -> bool| {
@@ -404,6 +448,7 @@ impl Gate {
         };
         let locate =
             |(path, pattern): (&'f str, bool)| (LocatedPath::new(path, &self.places), pattern);
+        let values = || values.iter().map(|value| (*value, false));
         let mut files = Files::default();
         if about(|subject| matches!(subject, RuleSubject::Read(_))) {
             let operands = commands
@@ -411,6 +456,7 @@ impl Gate {
                 .flat_map(|words| matching::file_words(words));
             files.read = operands
                 .chain(findings.reads.iter().map(|path| (&**path, false)))
+                .chain(values())
                 .map(locate)
                 .collect();
         }
@@ -418,9 +464,14 @@ impl Gate {
             let changing = commands
                 .iter()
                 .filter(|words| matching::changes_files(words));
-            let operands = changing.flat_map(|words| matching::file_words(words));
+            let changing: Vec<_> = changing.collect();
+            let may_write = !changing.is_empty() || !findings.writes.is_empty();
+            let operands = changing
+                .into_iter()
+                .flat_map(|words| matching::file_words(words));
             files.written = operands
                 .chain(findings.writes.iter().map(|path| (&**path, false)))
+                .chain(values().filter(|_| may_write))
                 .map(locate)
                 .collect();
         }
@@ -589,7 +640,7 @@ impl Gate {
                         .allowed_with(rule)
                 }
                 None => Decision::new(Verdict::Ask, format!("no rule allows `{}`", cut(&line)))
-                    .allowed_with(suggest(command)),
+                    .allowed_with(exact_rule(&line)),
             });
         };
         for redirect in command
@@ -754,9 +805,17 @@ impl Gate {
             return Decision::new(Verdict::Allow, "a rule allows it").by(placed.cite());
         }
         match (action, self.mode) {
+            (GateAction::Skill { .. }, _) if self.is_unlisted(action) => {
+                let reason = format!("no rule allows {}", cut(&name_of(action)));
+                self.by_mode(Decision::new(Verdict::Ask, reason).allowed_with(rule_for(action)))
+            }
             (GateAction::Skill { .. }, _) if looks => {
                 Decision::new(Verdict::Allow, "looking at a skill changes nothing")
             }
+            (GateAction::Skill { .. }, _) => Decision::new(
+                Verdict::Allow,
+                "the commands of a skill are approved one by one",
+            ),
             (GateAction::Read { path }, _) if path_pattern::is_inside(path, &self.places) => {
                 Decision::new(Verdict::Allow, "it is inside the project")
             }
@@ -774,6 +833,34 @@ impl Gate {
                     Decision::new(Verdict::Ask, format!("no rule allows {}", cut(&name)))
                         .allowed_with(rule_for(action)),
                 )
+            }
+        }
+    }
+
+    /// Returns `true` for a use of a skill that an allowlist leaves out: there are allow rules for
+    /// skills, and none is about this one.
+    fn is_unlisted(&self, action: &GateAction<'_>) -> bool {
+        let GateAction::Skill {
+            name, action: used, ..
+        } = action
+        else {
+            return false;
+        };
+        let listed = || {
+            self.rules
+                .of(Effect::Allow)
+                .filter_map(|placed| match &placed.rule.subject {
+                    RuleSubject::Skill { name, .. } => Some(name),
+                    _ => None,
+                })
+        };
+        match used {
+            SkillAction::List | SkillAction::Unload => false,
+            _ if *name == "*" => false,
+            // A rule that allows exactly this was looked for already.
+            SkillAction::Load => listed().next().is_some(),
+            SkillAction::Read | SkillAction::Run => {
+                listed().next().is_some() && !listed().any(|pattern| like(pattern, name))
             }
         }
     }
@@ -912,7 +999,14 @@ fn name_of(action: &GateAction<'_>) -> String {
         GateAction::Fetch { host, .. } => format!("connecting to {host}"),
         GateAction::Tool { name, .. } => format!("the tool {name}"),
         GateAction::Skill { name, action, .. } => {
-            format!("to {} the skill {name}", action.as_str())
+            let verb = match action {
+                SkillAction::List => "listing",
+                SkillAction::Load => "loading",
+                SkillAction::Unload => "unloading",
+                SkillAction::Read => "reading the files of",
+                SkillAction::Run => "running",
+            };
+            format!("{verb} the skill {name}")
         }
     }
 }
@@ -934,23 +1028,7 @@ fn file_rule(tool: &str, path: &str) -> String {
     format!("{tool}({slash}{path})")
 }
 
-/// Suggests a rule: the program with its subcommand, or the exact command if that would allow too
-/// much.
-fn suggest(command: &SimpleCommand) -> String {
-    let line = canonical(&command.words);
-    let report = programs::inspect(&command.words);
-    let risky =
-        !report.hits.is_empty() || !report.starts.is_empty() || command.words[0].text.contains('/');
-    if risky {
-        return exact_rule(&line);
-    }
-    let length = report
-        .subcommand
-        .map_or(1, |at| at + 1)
-        .min(command.words.len());
-    format!("Bash({}:*)", canonical(&command.words[..length]))
-}
-
+/// Suggests a rule for exactly this line. A wider rule is for the user to write.
 fn exact_rule(line: &str) -> String {
     format!("Bash({})", cut(line))
 }

@@ -15,7 +15,6 @@ pub mod profile;
 mod request;
 pub mod rule;
 mod rule_set;
-mod wildcard;
 
 pub use approved::{Approved, Command, Plan};
 pub use decision::{CitedRule, Decision, Remedy, Verdict};

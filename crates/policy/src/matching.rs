@@ -1,10 +1,11 @@
 //! Matches rules against commands: strictly for allow rules, widely for deny and ask rules.
 
-use crate::rule::{CommandRule, like};
+use crate::rule::CommandRule;
 use prowess_shell::finder::{self, LooseWord};
 use prowess_shell::programs::{self, EffectHit, ProgramEffect, ProgramReport};
 use prowess_shell::script::canonical;
 use prowess_shell::{Redirect, ShellLine, SimpleCommand, Word};
+use prowess_spec::wildcard::like;
 
 /// Deepest nesting of scripts inside words.
 const MAX_DEPTH: usize = 8;

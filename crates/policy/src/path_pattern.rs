@@ -4,7 +4,7 @@
 //! and `a/x` to the project's root. A name without a slash matches at any depth. A pattern that
 //! names a folder covers its contents.
 
-use crate::wildcard::walk;
+use prowess_spec::wildcard::walk;
 
 /// The folders that relative patterns and paths start from. Absolute, with forward slashes.
 #[derive(Clone, Debug, PartialEq, Eq)]

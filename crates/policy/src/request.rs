@@ -59,7 +59,7 @@ pub enum SkillAction {
     Unload,
     /// Read one of its files.
     Read,
-    /// Run a command as the skill.
+    /// Run it: its commands, or the skill as a whole in a conversation of its own.
     Run,
 }
 
@@ -78,12 +78,6 @@ impl SkillAction {
     /// Returns `true` if the action changes nothing, so that it needs no approval.
     pub fn is_read_only(self) -> bool {
         matches!(self, Self::List | Self::Load | Self::Read)
-    }
-
-    /// Returns `true` if only a rule about the skill can restrict the action. Commands are approved
-    /// separately, and unloading needs no approval.
-    pub fn is_left_to_rules(self) -> bool {
-        matches!(self, Self::Unload | Self::Run)
     }
 }
 

@@ -6,7 +6,6 @@
 
 use prowess_spec::tool_pattern::{PatternToken, ToolPattern, parse_list};
 
-use crate::wildcard::walk;
 use prowess_shell::{ShellLine, Word, lex, programs, suggest};
 
 /// Longest rule, in bytes.
@@ -371,12 +370,4 @@ fn one_command(text: &str) -> Result<Vec<Word>, Box<str>> {
         }
         _ => Err("a rule with `:*` matches one command; write one rule for each command".into()),
     }
-}
-
-/// Returns `true` if a text matches a pattern in which `*` is any text.
-pub fn like(pattern: &str, text: &str) -> bool {
-    let (pattern, text) = (pattern.as_bytes(), text.as_bytes());
-    let same = |p: usize, t: usize| (pattern.get(p) == Some(&text[t])).then_some(1);
-    walk(text.len(), |p| pattern.get(p) == Some(&b'*'), same)
-        .is_some_and(|(end, _)| pattern[end..].iter().all(|&byte| byte == b'*'))
 }

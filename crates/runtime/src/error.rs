@@ -2,6 +2,7 @@
 
 use prowess_agent::FoldError;
 use prowess_catalog::visibility::LookupRefusal;
+use prowess_policy::Decision;
 use prowess_tools::{ActivationError, SchemaFault};
 use prowess_traits::{FindModelError, SessionError};
 
@@ -29,6 +30,14 @@ pub enum RuntimeError {
     RestrictionsLost {
         /// The skill.
         name: Box<str>,
+    },
+    /// The permissions deny a skill that a user invoked.
+    #[error("skill `{skill}` was not used: {}", decision.explain())]
+    Denied {
+        /// The skill.
+        skill: Box<str>,
+        /// The decision, with the rule.
+        decision: Box<Decision>,
     },
     /// A user typed the name of a skill that does not exist or that users cannot invoke.
     #[error(transparent)]

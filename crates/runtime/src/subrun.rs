@@ -125,6 +125,11 @@ pub(crate) async fn run_in(
     }
     let mut context = parent.derive();
     let skill = resolve(&mut context, &sub)?;
+    // What a model runs was permitted when it called the tool.
+    if sub.who == Audience::Person {
+        let arguments = sub.arguments.raw().unwrap_or_default();
+        permit_user(&context, &skill, true, arguments)?;
+    }
     let snapshot = {
         let (derived, skill) = (context.derive(), skill.clone());
         blocking(move || read(&derived, &skill)).await??
@@ -161,6 +166,21 @@ pub(crate) async fn run_in(
     session.write_said(said, None).await?;
     let pause = session.proceed(cancel).await?;
     finish(session, pause).await
+}
+
+/// Applies the rules about skills to one that a user invokes.
+pub(crate) fn permit_user(
+    context: &ToolContext,
+    skill: &SkillHandle,
+    forked: bool,
+    arguments: &str,
+) -> Result<(), RuntimeError> {
+    context
+        .permit_user(skill, forked, arguments)
+        .map_err(|decision| RuntimeError::Denied {
+            skill: skill.name().into(),
+            decision: Box::new(decision),
+        })
 }
 
 /// Resolves the skill of a run. A definition is put into a new registry, which replaces the one of

@@ -134,6 +134,7 @@ impl Session {
         one: &InvokedSkill,
         said: &mut PendingMessage,
     ) -> Result<(), RuntimeError> {
+        subrun::permit_user(&self.context, &one.skill, false, &one.arguments)?;
         let activation = self.activate(&one.skill, &one.arguments).await?;
         self.add_activation(&activation, said);
         Ok(())

@@ -4,6 +4,8 @@
 //! too much rather than too little. A line that it cannot read to its end is reported as
 //! unreadable; the gate denies such a line if there are deny rules.
 
+use crate::lexer::VariableLookup;
+
 /// Longest line that is searched, in bytes.
 const MAX_BYTES: usize = 256 * 1024;
 /// Most commands that are collected.
@@ -44,6 +46,12 @@ const OPENERS: &[&str] = &[
 
 /// Searches a line for commands.
 pub fn find(text: &str) -> Findings {
+    find_bound(text, &|_| None)
+}
+
+/// Searches a line whose variables may be known: `lookup` returns the value of `name` in `$name`,
+/// `${name}` and `$1`.
+pub fn find_bound<'l>(text: &str, lookup: VariableLookup<'l>) -> Findings {
     let mut findings = Findings::default();
     if text.len() > MAX_BYTES {
         findings.unreadable = Some("it is longer than 256 KiB");
@@ -54,6 +62,7 @@ pub fn find(text: &str) -> Findings {
         at: 0,
         found: &mut findings,
         comments: true,
+        lookup,
     }
     .list(None, 0);
     if text.contains('#') {
@@ -64,6 +73,7 @@ pub fn find(text: &str) -> Findings {
             at: 0,
             found: &mut behind,
             comments: false,
+            lookup,
         }
         .list(None, 0);
         findings.commands.append(&mut behind.commands);
@@ -72,14 +82,15 @@ pub fn find(text: &str) -> Findings {
     findings
 }
 
-struct Scan<'a, 'f> {
+struct Scan<'a, 'f, 'l> {
     text: &'a str,
     at: usize,
     found: &'f mut Findings,
     comments: bool,
+    lookup: VariableLookup<'l>,
 }
 
-impl Scan<'_, '_> {
+impl Scan<'_, '_, '_> {
     fn rest(&self) -> &str {
         &self.text[self.at..]
     }
@@ -215,6 +226,7 @@ impl Scan<'_, '_> {
                         at: 0,
                         found: self.found,
                         comments: self.comments,
+                        lookup: self.lookup,
                     }
                     .list(None, depth + 1);
                     return;
@@ -231,6 +243,13 @@ impl Scan<'_, '_> {
     }
 
     fn dollar(&mut self, word: &mut LooseWord, depth: usize) {
+        if let Some((value, length)) = self.known_value() {
+            // Outside quotes, the shell may split or expand the value.
+            word.unknown |= value.contains(|c: char| c.is_whitespace() || "*?[".contains(c));
+            word.text.push_str(value);
+            self.at += length;
+            return;
+        }
         match self.rest().chars().next() {
             Some('(') => {
                 self.at += 1;
@@ -285,6 +304,26 @@ impl Scan<'_, '_> {
             }
             _ => word.text.push('$'),
         }
+    }
+
+    /// Returns the value of the variable after a `$`, and the length of its name.
+    fn known_value(&self) -> Option<(&str, usize)> {
+        let rest = self.rest();
+        let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        let (name, length) = match rest.strip_prefix('{') {
+            Some(inner) => {
+                let end = inner.find(|c| !is_name(c))?;
+                inner[end..].starts_with('}').then_some(())?;
+                (&inner[..end], end + 2)
+            }
+            // `$10` is `${1}0` for a shell.
+            None if rest.starts_with(|c: char| c.is_ascii_digit()) => (&rest[..1], 1),
+            None => {
+                let end = rest.find(|c| !is_name(c)).unwrap_or(rest.len());
+                (&rest[..end], end)
+            }
+        };
+        Some(((self.lookup)(name)?, length))
     }
 
     /// `$'\x72m'`: escapes of C.
@@ -367,6 +406,7 @@ impl Scan<'_, '_> {
                 at: 0,
                 found: self.found,
                 comments: self.comments,
+                lookup: self.lookup,
             }
             .list(None, depth + 1);
         }
@@ -409,6 +449,7 @@ impl Scan<'_, '_> {
                             at: 0,
                             found: self.found,
                             comments: self.comments,
+                            lookup: self.lookup,
                         }
                         .list(None, depth + 1);
                         start += 1;

@@ -29,6 +29,7 @@ pub mod sidecar;
 pub mod tokens;
 pub mod tool_pattern;
 pub mod vocabulary;
+pub mod wildcard;
 pub mod yaml;
 
 pub use identity::{Identity, identify};

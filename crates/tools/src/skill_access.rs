@@ -25,19 +25,23 @@ const MAX_ASKED: usize = 100;
 /// Maximum length of arguments in a prompt, in characters.
 const MAX_QUESTION: usize = 500;
 
-/// Describes an action on a skill, as the subject of a sentence.
-fn subject(action: SkillAction, name: &str) -> String {
+/// A skill that runs in a conversation of its own is loaded there, and runs.
+const RUN_AS_A_WHOLE: &[SkillAction] = &[SkillAction::Load, SkillAction::Run];
+
+/// Describes actions on a skill, as the subject of a sentence.
+fn subject(actions: &[SkillAction], name: &str) -> String {
     let name = if name == "*" {
         "skills".to_owned()
     } else {
         format!("the skill {}", shown(name))
     };
-    match action {
-        SkillAction::List => format!("Listing {name}"),
-        SkillAction::Load => format!("Loading {name}"),
-        SkillAction::Unload => format!("Unloading {name}"),
-        SkillAction::Read => format!("Reading a file of {name}"),
-        SkillAction::Run => format!("Running a command as {name}"),
+    match actions {
+        [SkillAction::List] => format!("Listing {name}"),
+        [SkillAction::Load] => format!("Loading {name}"),
+        [SkillAction::Unload] => format!("Unloading {name}"),
+        [SkillAction::Read] => format!("Reading a file of {name}"),
+        [SkillAction::Run] => format!("Running a command as {name}"),
+        _ => format!("Running {name}"),
     }
 }
 
@@ -88,9 +92,68 @@ pub(crate) fn permit(
     action_kind: SkillAction,
     arguments: &str,
 ) -> Result<(), ToolError> {
-    let (name, also) = (skill.name(), names_of(skill));
-    permit_name(context, loaded, name, &also, action_kind, arguments)
-        .map_err(|decision| ToolError::denied(&subject(action_kind, name), &decision))
+    let (name, also, actions) = (skill.name(), names_of(skill), [action_kind]);
+    permit_name(context, loaded, name, &also, &actions, arguments)
+        .map_err(|decision| ToolError::denied(&subject(&actions, name), &decision))
+}
+
+/// Decides about a skill that a model runs in a conversation of its own.
+pub(crate) fn permit_sub_run(
+    context: &ToolContext,
+    loaded: &Loaded,
+    skill: &SkillHandle,
+    arguments: &str,
+) -> Result<(), ToolError> {
+    let (name, also, actions) = (skill.name(), names_of(skill), RUN_AS_A_WHOLE);
+    permit_name(context, loaded, name, &also, actions, arguments)
+        .map_err(|decision| ToolError::denied(&subject(actions, name), &decision))
+}
+
+impl ToolContext {
+    /// Decides about a skill that a user invokes: `forked` is `true` if it runs in a conversation
+    /// of its own. The invocation itself is the answer to ask rules; a denial is recorded and
+    /// returned.
+    pub fn permit_user(
+        &self,
+        skill: &SkillHandle,
+        forked: bool,
+        arguments: &str,
+    ) -> Result<(), Decision> {
+        let actions = if forked {
+            RUN_AS_A_WHOLE
+        } else {
+            &[SkillAction::Load]
+        };
+        let (name, also) = (skill.name(), names_of(skill));
+        let decision = strictest(actions, |action| {
+            let action = GateAction::Skill {
+                name,
+                also: &also,
+                action,
+                arguments,
+            };
+            self.gate().decide(&action, &Actor::default())
+        });
+        if decision.verdict != Verdict::Deny {
+            return Ok(());
+        }
+        self.note(&subject(actions, name), &decision, None, Some(name));
+        Err(decision)
+    }
+}
+
+/// Returns the strictest of the decisions about several actions.
+fn strictest(actions: &[SkillAction], decide: impl Fn(SkillAction) -> Decision) -> Decision {
+    let first = actions.first().copied().unwrap_or(SkillAction::Run);
+    let rest = actions.iter().skip(1).copied();
+    rest.fold(decide(first), |strictest, action| {
+        let decision = decide(action);
+        if decision.verdict > strictest.verdict {
+            decision
+        } else {
+            strictest
+        }
+    })
 }
 
 /// Applies the rules about running commands as a skill.
@@ -106,7 +169,7 @@ pub(crate) fn permit_run(
         loaded,
         skill.name(),
         &also,
-        SkillAction::Run,
+        &[SkillAction::Run],
         command,
     )
 }
@@ -117,8 +180,9 @@ pub(crate) fn permit_all(
     loaded: &Loaded,
     action_kind: SkillAction,
 ) -> Result<(), ToolError> {
-    permit_name(context, loaded, "*", &[], action_kind, "")
-        .map_err(|decision| ToolError::denied(&subject(action_kind, "*"), &decision))
+    let actions = [action_kind];
+    permit_name(context, loaded, "*", &[], &actions, "")
+        .map_err(|decision| ToolError::denied(&subject(&actions, "*"), &decision))
 }
 
 /// Returns `true` if a skill can be loaded without a prompt and without recording the decision.
@@ -231,20 +295,26 @@ fn permit_name(
     loaded: &Loaded,
     name: &str,
     also: &[&str],
-    action_kind: SkillAction,
+    actions: &[SkillAction],
     arguments: &str,
 ) -> Result<(), Decision> {
-    let action = GateAction::Skill {
+    let action = |action| GateAction::Skill {
         name,
         also,
-        action: action_kind,
+        action,
         arguments,
     };
-    let decision = decide(context, loaded, name, action_kind, &action);
-    if action_kind.is_left_to_rules() && decision.rule.is_none() {
+    let decision = strictest(actions, |kind| {
+        decide(context, loaded, name, kind, &action(kind))
+    });
+    // Without a rule about the skill, unloading needs no approval, and the user is asked about each
+    // command instead.
+    let [first, ..] = actions else { return Ok(()) };
+    let is_minor = matches!(actions, [SkillAction::Unload | SkillAction::Run]);
+    if is_minor && decision.rule.is_none() && decision.verdict != Verdict::Deny {
         return Ok(());
     }
-    let what = subject(action_kind, name);
+    let what = subject(actions, name);
     let long = match arguments {
         "" => what,
         arguments => format!(
@@ -256,7 +326,7 @@ fn permit_name(
         what: &long,
         decision: &decision,
         skill: Some(name),
-        action: Some(&action),
+        action: Some(&action(*first)),
     };
     context.settle(&question)
 }

@@ -13,13 +13,12 @@ use crate::context::ToolContext;
 use crate::loaded::Loaded;
 use crate::names::{LOAD_SKILL_RESOURCE, LOAD_SKILL_RESOURCES, arguments_field};
 use crate::schema::{Schema, SchemaFault};
-use crate::skill_access::{find, is_forbidden, permit, permit_tool, shown, tool_rules};
+use crate::skill_access::{find, is_forbidden, permit_sub_run, permit_tool, shown, tool_rules};
 use crate::skills::{
     ListSkills, LoadSkill, LoadSkillResource, RunCommandLine, SearchSkills, Submit, UnloadSkill,
 };
 use crate::snapshot::SkillHandle;
 use crate::tool::{self, Tool, ToolAnswer, ToolError, ToolErrorKind, ToolSpec};
-use prowess_policy::SkillAction;
 
 /// The role of an agent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -213,9 +212,9 @@ impl Toolset {
         })
     }
 
-    /// Checks a call without running the tool: the schema, and the rules about the tool and the
-    /// skill that it names. For hosts that implement the tool themselves. Returns the skill;
-    /// `resolved` is the skill if the caller has resolved it already.
+    /// Checks a call that runs a skill in a conversation of its own: the schema, and the rules about
+    /// the tool and the skill that it names. Returns the skill; `resolved` is the skill if the
+    /// caller has resolved it already.
     pub fn admit(
         &self,
         context: &ToolContext,
@@ -242,13 +241,7 @@ impl Toolset {
         let field = arguments_field(name).unwrap_or("arguments");
         let arguments = input.get(field).cloned();
         let arguments = arguments.map_or_else(Arguments::none, Arguments::from_json);
-        permit(
-            context,
-            loaded,
-            &skill,
-            SkillAction::Load,
-            arguments.raw().unwrap_or_default(),
-        )?;
+        permit_sub_run(context, loaded, &skill, arguments.raw().unwrap_or_default())?;
         Ok(skill)
     }
 }

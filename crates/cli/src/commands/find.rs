@@ -75,7 +75,10 @@ pub(crate) fn run(
     let catalog = library.catalog();
     let view = CatalogView::new(&catalog, &policy, Audience::Person);
     let is_off = |entry: &CatalogEntry| {
-        view.visibility(entry) == SkillVisibility::Hidden(HiddenReason::SwitchedOff)
+        matches!(
+            view.visibility(entry),
+            SkillVisibility::Hidden(HiddenReason::SwitchedOff | HiddenReason::NotListed)
+        )
     };
     // Disabled skills are dropped below; one extra result shows whether there are more.
     let beyond = catalog.listed().filter(|entry| is_off(entry)).count() + 1;

@@ -165,6 +165,7 @@ impl Listing<'_> {
                         sight,
                         SkillVisibility::Hidden(
                             prowess_catalog::HiddenReason::NotGranted
+                                | prowess_catalog::HiddenReason::NotListed
                                 | prowess_catalog::HiddenReason::SwitchedOff
                         )
                     ))
@@ -308,7 +309,9 @@ fn status(sight: SkillVisibility) -> &'static str {
         SkillVisibility::Hidden(why) => match why {
             prowess_catalog::HiddenReason::Shadowed => "shadowed",
             prowess_catalog::HiddenReason::NotGranted => "not granted",
-            prowess_catalog::HiddenReason::SwitchedOff => "off",
+            prowess_catalog::HiddenReason::SwitchedOff
+            | prowess_catalog::HiddenReason::NotListed => "off",
+            prowess_catalog::HiddenReason::Denied => "denied",
             prowess_catalog::HiddenReason::LeftToPeople
             | prowess_catalog::HiddenReason::NotForModels => "people only",
             prowess_catalog::HiddenReason::NotForPeople => "models only",

@@ -2,15 +2,16 @@
 
 use crate::output::{Exit, Failure, Printer};
 use crate::runtime_setup::{self, Setup};
-use prowess::{Activation, ActivationRequest, SkillSnapshot, activate, open};
+use prowess::{Activation, ActivationRequest, RuntimeError, SkillSnapshot, activate};
 use prowess_catalog::visibility::{Audience, LookupRefusal};
 use prowess_diag::{FileReport, sanitize};
 use prowess_render::{Arguments, Compat};
-use prowess_tools::{ActivationError, Execution, ExpandError};
+use prowess_tools::{ActivationError, Execution, ExpandError, read};
 use serde_json::Value;
 
 use crate::args::GlobalArgs;
 use crate::commands::prompt::PromptArgs;
+use crate::commands::run::failure;
 use crate::env::Environment;
 use crate::permissions;
 use crate::visible_skills::{self, Library};
@@ -40,7 +41,18 @@ pub(crate) fn run(
         },
         arguments: arguments(args)?,
     };
-    let skill = match open(&context, name, Audience::Person) {
+    let resolved = context.resolve(name, Audience::Person);
+    let skill = match resolved.map_err(ActivationError::NotFound) {
+        Ok(skill) => skill,
+        Err(error) => return refused(name, error, None, environment, printer),
+    };
+    let given = request.arguments.raw().unwrap_or_default();
+    if let Err(decision) = context.permit_user(&skill, false, given) {
+        let skill = skill.name().into();
+        let decision = Box::new(decision);
+        return Err(failure(&RuntimeError::Denied { skill, decision }));
+    }
+    let skill = match read(&context, &skill) {
         Ok(skill) => skill,
         Err(error) => return refused(name, error, None, environment, printer),
     };

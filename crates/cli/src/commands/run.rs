@@ -19,6 +19,7 @@ use serde_json::{Value, json};
 use crate::args::GlobalArgs;
 use crate::async_runtime;
 use crate::env::Environment;
+use crate::permissions;
 use crate::runtime_setup::{ModelArgs, Setup, arguments};
 use prowess_tui::run_output::{AnswerDisplay, Live};
 
@@ -405,6 +406,16 @@ pub(crate) fn failure(error: &RuntimeError) -> Failure {
             failure.hint(format!("did you mean {}?", wording::either(near)))
         }
         RuntimeError::Skill(_) => failure.hint("list skills with `prowess list`"),
+        RuntimeError::Denied { skill, decision } => {
+            let skill = sanitize::line(skill);
+            let failure = Failure::new(format!("skill `{skill}` was not used"))
+                .cause(permissions::explain(decision))
+                .exit(Exit::Denied);
+            match &decision.remedy {
+                Some(remedy) => failure.hint(sanitize::line(&remedy.to_string()).into_owned()),
+                None => failure.hint("see the rules with `prowess policy show`"),
+            }
+        }
         RuntimeError::NoAgent { name, .. } => {
             let name = sanitize::line(name);
             failure.hint(format!("define it in the configuration: `[agents.{name}]`"))

@@ -7,6 +7,7 @@ use crate::output::{Cell, Exit, Failure, Printer, Table, wrap};
 use clap::Args;
 use clap_complete::ArgValueCompleter;
 use prowess::inspect::{self, TrustSection};
+use prowess_catalog::Scope;
 use prowess_diag::{sanitize, theme, wording};
 use prowess_registry::skill_path;
 use prowess_trust::{
@@ -69,6 +70,7 @@ pub(crate) fn run(
     }
     let mut exit = Exit::Done;
     let mut documents = Vec::new();
+    let library = Library::open(global, environment, printer)?;
     for typed in &args.skills {
         if args.revoke {
             let path = revoked(typed, global, environment, printer)?;
@@ -85,7 +87,8 @@ pub(crate) fn run(
             continue;
         }
         let path = folder(typed, global, environment, printer)?;
-        let (document, ended) = one(&path, typed, args, &store, environment, printer)?;
+        let exempt = exemption(&path, &library);
+        let (document, ended) = one(&path, typed, exempt, args, &store, environment, printer)?;
         documents.push(document);
         if ended != Exit::Done {
             exit = ended;
@@ -101,6 +104,7 @@ pub(crate) fn run(
 fn one(
     path: &Path,
     typed: &str,
+    exempt: Option<&'static str>,
     args: &TrustArgs,
     store: &TrustStore,
     environment: &Environment,
@@ -110,16 +114,23 @@ fn one(
     let changes = store.changes(path, &state).map_err(|error| fault(&error))?;
     let summary = summarise(path).map_err(|error| fault(&error))?;
     let mut document = inspect::trust(path, &state, &changes, &summary);
-    if state.is_trusted() {
+    let word = match exempt {
+        Some(_) => "needs no trust",
+        None => inspect::trust_word(&state),
+    };
+    document["state"] = word.into();
+    let show = || {
+        let state = (word, &state, &*changes);
+        let width = printer.list_width();
+        printer.answer(&text(path, state, &summary, environment, width))
+    };
+    if exempt.is_some() || state.is_trusted() {
         if !args.json {
-            printer.answer(&text(
-                path,
-                (&state, &changes),
-                &summary,
-                environment,
-                printer.list_width(),
-            ))?;
-            printer.status("Already trusted");
+            show()?;
+            printer.status(&match exempt {
+                Some(why) => format!("Needs no trust: {why}"),
+                None => "Already trusted".to_owned(),
+            });
         }
         return Ok((document, Exit::Done));
     }
@@ -134,13 +145,7 @@ fn one(
         }
         None if args.json => false,
         None => {
-            printer.answer(&text(
-                path,
-                (&state, &changes),
-                &summary,
-                environment,
-                printer.list_width(),
-            ))?;
+            show()?;
             let Some(answer) = permissions::ask("Trust this exact version?", "y/N") else {
                 let short = short(&summary.digest);
                 printer.note(
@@ -166,6 +171,21 @@ fn one(
         return Ok((document, Exit::Done));
     }
     Ok((document, if args.json { Exit::Done } else { Exit::No }))
+}
+
+/// Returns the reason why a skill needs no trust, or `None` if it does.
+fn exemption(path: &Path, library: &Library) -> Option<&'static str> {
+    let catalog = library.catalog();
+    let entry = (catalog.entries().iter())
+        .find(|entry| skill_path(&entry.skill).is_some_and(|known| known == path))?;
+    if is_required(&entry.skill) {
+        return None;
+    }
+    Some(match entry.skill.id.origin.scope {
+        Scope::User => "it is in your home folder",
+        Scope::Extra => "you added its folder",
+        _ => "it is part of the program",
+    })
 }
 
 /// Shortens a digest for display.
@@ -229,7 +249,7 @@ fn fault(error: &prowess_trust::TrustError) -> Failure {
 /// Describes what trusting the skill would allow.
 fn text(
     path: &Path,
-    (state, changes): (&TrustState, &[FileChange]),
+    (word, state, changes): (&str, &TrustState, &[FileChange]),
     summary: &TrustSummary,
     environment: &Environment,
     width: usize,
@@ -238,7 +258,7 @@ fn text(
     let mut text = format!(
         "{strong}{}{strong:#}  {dim}{}, {}, {}{dim:#}\n",
         sanitize::line(&targets::display(path, environment)),
-        inspect::trust_word(state),
+        word,
         wording::count(summary.files, "file"),
         short(&summary.digest),
     );

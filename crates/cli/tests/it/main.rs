@@ -37,6 +37,7 @@ mod schema;
 mod servers;
 mod sessions;
 mod show;
+mod skill_rules;
 mod stats;
 mod telemetry;
 mod terminal;

@@ -217,7 +217,7 @@ fn use_skill(gate: &Gate, name: &str, also: &[&str], arguments: &str) -> Verdict
         &GateAction::Skill {
             name,
             also,
-            action: SkillAction::Run,
+            action: SkillAction::Load,
             arguments,
         },
         &Actor::default(),
@@ -260,7 +260,11 @@ fn core_agent_rules_per_skill_and_action() {
     };
     assert_eq!(decide("jira-triage", SkillAction::Run), Allow);
     assert_eq!(decide("report", SkillAction::Run), Allow);
-    assert_eq!(decide("report", SkillAction::Unload), Ask);
+    // The allow rules are a list: other skills and actions need approval.
+    assert_eq!(decide("report", SkillAction::Load), Ask);
+    assert_eq!(decide("other", SkillAction::Load), Ask);
+    assert_eq!(decide("other", SkillAction::Run), Ask);
+    assert_eq!(decide("other", SkillAction::Unload), Allow);
     assert_eq!(decide("jira-triage", SkillAction::Read), Deny);
 }
 
@@ -766,6 +770,63 @@ fn every_decision_has_a_reason_and_a_remedy() {
         decision.reason.contains("a variable or substitution"),
         "{decision:?}"
     );
+}
+
+/// A script that cannot be parsed strictly, or a value that makes it so, does not lift a deny rule.
+#[test]
+fn deny_rules_apply_to_values_of_unprovable_scripts() {
+    use prowess_policy::BoundScript;
+    let any = PermissionRules::of_skill("x", "Bash", "");
+    let gate = gate(
+        &[],
+        &[],
+        &["Read(.env)", "Edit(keys/**)", "Bash(git push:*)"],
+    );
+    let decide = |script: &str, positionals: &[&str], variables: &[(&str, &str)]| {
+        let bound = BoundScript {
+            script,
+            display: "shown",
+            positionals,
+            variables,
+        };
+        let outcome = gate.bound(&bound, &skill(&any, true, false));
+        outcome.decision().verdict
+    };
+    let denied: &[(&str, &[&str])] = &[
+        ("grep -- \"$0\" \"$1\"", &["x", ".env"]),
+        ("grep -- \"$0\" \"$1\"", &["x\u{200b}", ".env"]),
+        ("for f in a; do cat \"$0\"; done", &[".env"]),
+        ("for f in a; do cat \"${0}\"; done", &["./.env"]),
+        ("for f in \"$@\"; do cat \"$f\"; done", &["", ".env"]),
+        ("f=$1; cat \"$(echo $f)\"", &["", ".env"]),
+        ("for f in a; do cat <\"$0\"; done", &[".env"]),
+        ("for f in a; do rm \"$0\"; done", &["keys/a"]),
+        ("for f in a; do echo x >\"$0\"; done", &["keys/a"]),
+        ("for f in \"$@\"; do rm \"$f\"; done", &["", "keys/a"]),
+        ("for f in a; do git \"$0\"; done", &["push"]),
+        ("for f in a; do \"$0\" push; done", &["git"]),
+        ("for f in a; do bash -c \"$0\"; done", &["git push"]),
+        ("for f in a; do eval \"$0\"; done", &["git push"]),
+        ("for f in a; do $0; done", &["git push"]),
+        ("for f in a; do \"$@\"; done", &["", "git", "push"]),
+        ("c=$1; for f in a; do $c; done", &["", "git push"]),
+    ];
+    for (script, values) in denied {
+        assert_eq!(decide(script, values, &[]), Deny, "{script} {values:?}");
+    }
+    let named = [("file", ".env")];
+    let script = "for f in a; do cat \"$file\"; done";
+    assert_eq!(decide(script, &[], &named), Deny);
+    let allowed: &[(&str, &[&str])] = &[
+        ("grep -- \"$0\" \"$1\"", &["x\u{200b}", "notes.md"]),
+        ("for f in a; do cat \"$0\"; done", &["env"]),
+        ("for f in a; do cat \"$0\"; done", &["keys/a"]),
+        ("for f in a; do echo \"$0\"; done", &["git push"]),
+        ("for f in a; do git commit -m \"$0\"; done", &["push"]),
+    ];
+    for (script, values) in allowed {
+        assert_eq!(decide(script, values, &[]), Allow, "{script} {values:?}");
+    }
 }
 
 #[test]

@@ -250,6 +250,8 @@ fn remedy(why: HiddenReason, entry: &CatalogEntry) -> String {
             format!("; change `skills.visibility.{}`", entry.name())
         }
         HiddenReason::NotGranted => "; add it to the agent's `skills`".to_owned(),
+        HiddenReason::NotListed => "; add it to `skills.only`".to_owned(),
+        HiddenReason::Denied => "; see `prowess policy show`".to_owned(),
         HiddenReason::Shadowed
         | HiddenReason::NotForModels
         | HiddenReason::NotForPeople

@@ -108,6 +108,8 @@ fn word(why: HiddenReason) -> &'static str {
         HiddenReason::Shadowed => "shadowed",
         HiddenReason::NotGranted => "not granted to the agent",
         HiddenReason::SwitchedOff => "disabled",
+        HiddenReason::NotListed => "not in `skills.only`",
+        HiddenReason::Denied => "denied by a rule",
         HiddenReason::LeftToPeople | HiddenReason::NotForModels => "for users only",
         HiddenReason::NotForPeople => "for models only",
         HiddenReason::Waiting => "waiting for its files",

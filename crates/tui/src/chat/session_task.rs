@@ -281,7 +281,8 @@ fn problem(error: &RuntimeError) -> Problem {
                 sanitize::line(name)
             )]
         }
-        RuntimeError::Skill(ActivationError::Command(ExpandError::Denied { decision, .. })) => {
+        RuntimeError::Skill(ActivationError::Command(ExpandError::Denied { decision, .. }))
+        | RuntimeError::Denied { decision, .. } => {
             let remedy = decision.remedy.as_ref();
             remedy
                 .map(|remedy| sanitize::line(&remedy.to_string()).into_owned())
@@ -294,6 +295,7 @@ fn problem(error: &RuntimeError) -> Problem {
         error,
         RuntimeError::Refused { .. }
             | RuntimeError::NoSkill(_)
+            | RuntimeError::Denied { .. }
             | RuntimeError::Skill(ActivationError::Command(ExpandError::Denied { .. }))
     );
     let lines: Vec<&str> = message

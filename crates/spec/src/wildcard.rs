@@ -5,7 +5,7 @@
 /// piece of the text, if they do. Only the last star is tried again, so the time is at most the
 /// product of both lengths, which are bounded. Returns the position in the pattern at which the
 /// text ended, and `true` if a star was used.
-pub(crate) fn walk(
+pub fn walk(
     length: usize,
     is_star: impl Fn(usize) -> bool,
     step: impl Fn(usize, usize) -> Option<usize>,
@@ -27,4 +27,12 @@ pub(crate) fn walk(
         }
     }
     Some((p, back.is_some()))
+}
+
+/// Returns `true` if a text matches a pattern in which `*` is any text.
+pub fn like(pattern: &str, text: &str) -> bool {
+    let (pattern, text) = (pattern.as_bytes(), text.as_bytes());
+    let same = |p: usize, t: usize| (pattern.get(p) == Some(&text[t])).then_some(1);
+    walk(text.len(), |p| pattern.get(p) == Some(&b'*'), same)
+        .is_some_and(|(end, _)| pattern[end..].iter().all(|&byte| byte == b'*'))
 }

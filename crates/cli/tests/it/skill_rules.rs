@@ -1,0 +1,296 @@
+//! Permission rules about skills apply to every way of using one, whoever asks for it.
+
+use serde_json::{Value, json};
+
+use crate::world::{Output, World};
+
+/// A way of using a skill.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Door {
+    /// A model loads it.
+    Load,
+    /// A model reads one of its files.
+    Resource,
+    /// A model loads a skill that runs in its own conversation.
+    Fork,
+    /// `prowess run NAME`.
+    Run,
+    /// `/name` in a chat.
+    Slash,
+    /// `/name` of a skill that runs in its own conversation.
+    SlashFork,
+    /// `prowess prompt --skill NAME`.
+    Prompt,
+    /// An MCP client loads it.
+    McpLoad,
+    /// An MCP client runs it.
+    McpRun,
+    /// `prowess exec NAME`.
+    Exec,
+}
+
+use Door::{Exec, Fork, Load, McpLoad, McpRun, Prompt, Resource, Run, Slash, SlashFork};
+
+const DOORS: [Door; 10] = [
+    Load, Resource, Fork, Run, Slash, SlashFork, Prompt, McpLoad, McpRun, Exec,
+];
+
+/// Creates a home with three skills. `forky` runs in its own conversation.
+fn world(settings: &str) -> World {
+    let world = World::new();
+    let text = |name: &str, more: &str| {
+        format!(
+            "---\nname: {name}\ndescription: Repeats. Use for echoes.\nallowed-tools: Bash(echo:*)\n{more}---\nSECRET BODY\n"
+        )
+    };
+    world.file("~/.agents/skills/echo/SKILL.md", text("echo", ""));
+    world.file("~/.agents/skills/echo/notes.md", "SECRET NOTES\n");
+    world.file(
+        "~/.agents/skills/forky/SKILL.md",
+        text("forky", "context: fork\n"),
+    );
+    world.file("~/.agents/skills/other/SKILL.md", text("other", ""));
+    let sandbox = "[sandbox]\nstrength = 'best-effort'\n";
+    world.file("~/config.toml", format!("{settings}{sandbox}"));
+    world
+}
+
+fn script(world: &World, lines: &[Value]) -> String {
+    let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    format!("scripted:{}", world.file("script.jsonl", text).display())
+}
+
+fn chat(world: &World, line: &str) -> Output {
+    let model = script(world, &[json!({"text": "a"}), json!({"text": "b"})]);
+    let command = world.command(&["chat", "--model", &model]);
+    command.stdin(format!("{line}\n")).run()
+}
+
+fn mcp(world: &World, tool: &str, name: &str) -> String {
+    let model = script(world, &[json!({"text": "done"})]);
+    let lines = [
+        json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}}),
+        json!({"jsonrpc": "2.0", "method": "notifications/initialized"}),
+        json!({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": tool, "arguments": {"name": name}}}),
+    ];
+    let input: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    let arguments = ["mcp", "--allow-run", "--model", &model];
+    let output = world.command(&arguments).stdin(input).run().expect(0);
+    let answer = output.stdout.lines().find(|line| {
+        serde_json::from_str::<Value>(line).is_ok_and(|answer| answer["id"] == json!(2))
+    });
+    answer.expect("an answer").to_owned()
+}
+
+/// Uses a skill in one way. Returns the text that names the rule if it was refused.
+fn refusal(world: &World, door: Door) -> Option<String> {
+    let called = |tool: &str, input: &str| {
+        let output = world.run(&["tool", "call", tool, "--json", input]);
+        let text = format!("{}{}", output.stdout, output.stderr);
+        (!text.contains("SECRET")).then_some(text)
+    };
+    let exit = |output: Output| match output.code {
+        3 => Some(output.stderr),
+        0 => None,
+        code => panic!("{door:?}: {code}\n{}", output.stderr),
+    };
+    let typed = |line: &str| {
+        let output = chat(world, line);
+        (output.code != 0).then_some(output.stderr)
+    };
+    match door {
+        Load => called("load_skill", r#"{"name": "echo"}"#),
+        Resource => called(
+            "load_skill_resource",
+            r#"{"skill_name": "echo", "resource_path": "notes.md"}"#,
+        ),
+        Fork => {
+            let call = json!({"calls": [{"name": "load_skill", "input": {"name": "forky"}}]});
+            let rest = [json!({"text": "one"}), json!({"text": "two"})];
+            let model = script(world, &[&[call][..], &rest].concat());
+            let arguments = ["run", "--task", "go", "--model", &model, "--json"];
+            let output = world.run(&arguments).expect(0).stdout;
+            (!output.contains("SECRET")).then_some(output)
+        }
+        Run => exit(world.run(&["run", "echo", "--model", "echo"])),
+        Slash => typed("/echo hi"),
+        SlashFork => typed("/forky hi"),
+        Prompt => exit(world.run(&["prompt", "--skill", "echo"])),
+        McpLoad => {
+            let answer = mcp(world, "load_skill", "echo");
+            (!answer.contains("SECRET")).then_some(answer)
+        }
+        McpRun => {
+            let answer = mcp(world, "run_skill", "echo");
+            answer.contains("\"isError\":true").then_some(answer)
+        }
+        Exec => exit(world.run(&["exec", "echo", "--", "echo", "hi"])),
+    }
+}
+
+/// Checks that rules about an action stop these doors, in the user's and in the project's settings.
+fn assert_stops(action: &str, stopped: &[Door], mode: &str) {
+    let rules = format!("deny = ['skill:echo{action}', 'skill:forky{action}']\n");
+    for in_project in [false, true] {
+        let world = if in_project {
+            world(&format!("[permissions]\nmode = '{mode}'\n"))
+        } else {
+            world(&format!("[permissions]\nmode = '{mode}'\n{rules}"))
+        };
+        if in_project {
+            world.file(".agents/prowess.toml", format!("[permissions]\n{rules}"));
+        }
+        for door in DOORS {
+            let refused = refusal(&world, door);
+            let is_stopped = stopped.contains(&door);
+            assert_eq!(
+                refused.is_some(),
+                is_stopped,
+                "{rules} {mode} {door:?}: {refused:?}"
+            );
+            let names = ["echo", "forky"].map(|name| format!("skill:{name}{action}`"));
+            let names_rule = |text: &String| names.iter().any(|name| text.contains(name.as_str()));
+            assert!(
+                refused.as_ref().is_none_or(names_rule),
+                "{door:?}: {refused:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn deny_rule_for_skills_stops_every_door() {
+    for mode in ["ask", "yolo"] {
+        assert_stops("", &DOORS, mode);
+    }
+}
+
+#[test]
+fn deny_rule_for_one_action_stops_that_action() {
+    let loads = [Load, Fork, Run, Slash, SlashFork, Prompt, McpLoad, McpRun];
+    assert_stops("/load", &loads, "ask");
+    assert_stops("/read", &[Resource], "ask");
+    assert_stops("/run", &[Fork, Run, SlashFork, McpRun, Exec], "ask");
+}
+
+#[test]
+fn run_is_refused_with_the_rule_before_any_model_is_asked() {
+    let world = world("[permissions]\ndeny = ['skill:echo']\n");
+    let model = script(&world, &[json!({"text": "no", "expect": ["never"]})]);
+    let output = world.run(&["run", "echo", "--model", &model]).expect(3);
+    let text = output.stderr.split_whitespace().collect::<Vec<_>>();
+    let text = text.join(" ");
+    assert!(text.contains("skill `echo` was not used"), "{text}");
+    assert!(
+        text.contains("a rule forbids it (rule `skill:echo`,"),
+        "{text}"
+    );
+    // A skill that a rule forbids is not described to models.
+    let prompt = world.run(&["prompt"]).expect(0).stdout;
+    assert!(
+        !prompt.contains("**echo**") && prompt.contains("**forky**"),
+        "{prompt}"
+    );
+    let why = world.run(&["why", "echo"]).expect(1).stdout;
+    assert!(why.contains("the permissions do not allow"), "{why}");
+    let list = world.run(&["list"]).expect(0).stdout;
+    let row = list.lines().find(|line| line.starts_with("echo "));
+    assert!(row.is_some_and(|row| row.contains("denied")), "{list}");
+}
+
+/// As soon as an allow rule names skills, other skills are treated as the mode says.
+#[test]
+fn allowlist_restricts_other_skills() {
+    let listed = |mode: &str| {
+        let settings = format!("[permissions]\nmode = '{mode}'\nallow = ['skill:forky']\n");
+        world(&settings)
+    };
+    let allow = listed("allow");
+    for door in [Load, Resource, Run, Slash, Prompt, McpLoad, McpRun, Exec] {
+        let text = refusal(&allow, door).unwrap_or_else(|| panic!("{door:?}"));
+        assert!(text.contains("no rule allows"), "{door:?}: {text}");
+    }
+    for door in [Fork, SlashFork] {
+        assert_eq!(refusal(&allow, door), None, "{door:?}");
+    }
+    let prompt = allow.run(&["prompt"]).expect(0).stdout;
+    assert!(
+        !prompt.contains("**echo**") && prompt.contains("**forky**"),
+        "{prompt}"
+    );
+    // In mode `ask`, a model needs approval; a user gave it with the call.
+    let ask = listed("ask");
+    for door in [Load, Resource, McpLoad] {
+        assert!(refusal(&ask, door).is_some(), "{door:?}");
+    }
+    for door in [Fork, SlashFork, Run, Slash, Prompt] {
+        assert_eq!(refusal(&ask, door), None, "{door:?}");
+    }
+    assert!(ask.run(&["prompt"]).expect(0).stdout.contains("**echo**"));
+    let yolo = listed("yolo");
+    for door in DOORS {
+        assert_eq!(refusal(&yolo, door), None, "{door:?}");
+    }
+}
+
+#[test]
+fn only_lists_the_skills_that_exist() {
+    let world = world("[skills]\nonly = ['forky']\n");
+    let prompt = world.run(&["prompt"]).expect(0).stdout;
+    assert!(
+        !prompt.contains("**echo**") && prompt.contains("**forky**"),
+        "{prompt}"
+    );
+    let output = world.run(&["run", "echo", "--model", "echo"]).expect(2);
+    assert!(
+        output.stderr.contains("no skill named `echo`"),
+        "{}",
+        output.stderr
+    );
+    let why = world.run(&["why", "echo"]).expect(1).stdout;
+    assert!(why.contains("`skills.only` does not list it"), "{why}");
+    // A project can restrict further, and says so.
+    world.file(".agents/prowess.toml", "[skills]\nonly = ['echo']\n");
+    let output = world.run(&["list"]).expect(0);
+    assert!(
+        output
+            .stderr
+            .contains("the project limits the available skills"),
+        "{}",
+        output.stderr
+    );
+    assert!(!output.stdout.contains("forky"), "{}", output.stdout);
+    world.run(&["run", "echo", "--model", "echo"]).expect(2);
+    world.run(&["run", "forky", "--model", "echo"]).expect(2);
+}
+
+#[test]
+fn pattern_in_visibility_is_an_error() {
+    let world = world("[skills.visibility]\n'*' = 'off'\n");
+    let output = world.run(&["list"]).expect(2);
+    assert!(output.stderr.contains("use `only`"), "{}", output.stderr);
+}
+
+#[test]
+fn trust_of_a_skill_in_the_home_folder_is_not_needed() {
+    let world = World::new();
+    world.file(
+        "~/.claude/skills/any/SKILL.md",
+        "---\nname: any\ndescription: Does it. Use it.\nallowed-tools: [Bash]\n---\nGo.\n",
+    );
+    let output = world.run(&["trust", "any"]).expect(0);
+    assert!(
+        output
+            .stderr
+            .contains("Needs no trust: it is in your home folder"),
+        "{}",
+        output.stderr
+    );
+    assert!(
+        output.stdout.contains("May do anything without approval"),
+        "{}",
+        output.stdout
+    );
+    let found = world.run(&["trust", "any", "--json"]).expect(0).json();
+    assert_eq!(found["skills"][0]["state"], "needs no trust");
+}
