@@ -161,6 +161,8 @@ impl Work {
                 Ok(done) => {
                     let text = if done {
                         "The start of the conversation was summarized."
+                    } else if cancel.is_cancelled() {
+                        "Cancelled. The conversation is unchanged."
                     } else {
                         "There is nothing to summarize yet."
                     };
