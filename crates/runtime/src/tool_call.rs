@@ -485,6 +485,7 @@ impl Session {
         };
         let background_allowed = self.engine.settings().background
             && self.journal.depth == 0
+            && !self.has_shared_budget()
             && self.background() < MAX_BACKGROUND;
         let (mut result, usage) = if snapshot.effects.background && background_allowed {
             self.run_in_background(&snapshot.name, sub, cancel);
