@@ -377,8 +377,8 @@ impl Session {
             (outcome, state)
         })
         .await?;
-        let mut happened = self.notes.take(None);
-        happened.extend(self.take_hooks(state));
+        self.journal.decisions.check()?;
+        let happened = self.take_hooks(state);
         if !happened.is_empty() {
             self.journal.write_all(happened).await?;
         }
