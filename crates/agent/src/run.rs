@@ -330,7 +330,7 @@ impl Run {
     }
 
     /// Returns the next step of a conversation without messages. A conversation waits for its first
-    /// one; a run that was interrupted before that cannot continue, because its task was not stored.
+    /// one; a run that stopped before that cannot continue, because its task was not stored.
     fn without_messages(&self) -> RunStep {
         let started = self.started.as_deref();
         let skill = started.and_then(|started| started.skill.as_deref());
@@ -338,16 +338,16 @@ impl Run {
             Some(skill) if self.activated => (
                 FailureKind::Skill,
                 format!(
-                    "the run was interrupted while skill `{skill}` was being loaded; its commands may have run"
+                    "the run stopped while skill `{skill}` was being loaded; its commands may have run"
                 ),
             ),
             Some(skill) => (
                 FailureKind::Skill,
-                format!("the run was interrupted before skill `{skill}` was loaded"),
+                format!("the run stopped before skill `{skill}` was loaded"),
             ),
             None if started.is_some_and(|started| started.result.is_some()) => (
                 FailureKind::Other,
-                "the run was interrupted before its task was stored".to_owned(),
+                "the run stopped before its task was stored".to_owned(),
             ),
             None => return RunStep::Wait,
         };

@@ -165,8 +165,8 @@ pub struct Settings {
     pub skill_tool: bool,
     /// `true` if providers are asked to cache the beginning of conversations.
     pub cache: bool,
-    /// `true` if skills with `background: true` run in the background. Otherwise the caller waits
-    /// for them.
+    /// `true` if skills with `background: true` run in the background, unless the session has a
+    /// budget of tokens or money. Otherwise the caller waits for them.
     pub background: bool,
     /// Maximum number of tokens in one reply of the model.
     pub max_tokens: Option<u32>,

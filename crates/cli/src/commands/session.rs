@@ -403,7 +403,7 @@ fn resume(args: &SessionResumeArgs, mut setup: Setup, printer: &Printer) -> Resu
     })
 }
 
-/// Returns an error if a session was interrupted before its first message, so that there is no task
+/// Returns an error if a session stopped before its first message, so that there is no task
 /// to continue. A message starts a conversation, but not the run of a skill.
 fn without_task(id: &str, events: &[StampedEvent], has_text: bool) -> Option<Failure> {
     let mut skill = None;
@@ -417,19 +417,19 @@ fn without_task(id: &str, events: &[StampedEvent], has_text: bool) -> Option<Fai
         }
     }
     let Some(skill) = skill.map(sanitize::line) else {
-        let text = format!("session `{id}` was interrupted before its first message");
+        let text = format!("session `{id}` stopped before its first message");
         let hint = format!("add a message: `prowess session resume {id} MESSAGE`");
         return (!has_text).then(|| Failure::new(text).hint(hint));
     };
     let again = format!("run it again with `prowess run {skill}`");
     Some(if loading {
         let text = format!(
-            "session `{id}` was interrupted while skill `{skill}` was being loaded; its commands may have run"
+            "session `{id}` stopped while skill `{skill}` was being loaded; its commands may have run"
         );
         let shown = format!("see what was decided with `prowess session show {id}`");
         Failure::new(text).hint(shown).hint(again)
     } else {
-        let text = format!("session `{id}` was interrupted before skill `{skill}` was loaded");
+        let text = format!("session `{id}` stopped before skill `{skill}` was loaded");
         Failure::new(text).hint(again)
     })
 }

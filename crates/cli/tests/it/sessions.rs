@@ -551,7 +551,7 @@ fn run_killed_while_its_skill_was_loaded_cannot_be_resumed() {
         let output = world.run(&arguments).expect(2);
         assert_eq!(output.stdout, "");
         let expected = format!(
-            "error: session `{id}` was interrupted while skill `steps` was being loaded; its commands may have run\n\
+            "error: session `{id}` stopped while skill `steps` was being loaded; its commands may have run\n\
              hint: see what was decided with `prowess session show {id}`\n\
              hint: run it again with `prowess run steps`\n"
         );

@@ -501,8 +501,7 @@ fn every_prefix_of_a_typed_run_ends_with_its_value() {
                 panic!("cut at {cut}: {pause:?}");
             };
             assert_eq!(kind, FailureKind::Skill, "cut at {cut}");
-            let loading =
-                "interrupted while skill `sum` was being loaded; its commands may have run";
+            let loading = "stopped while skill `sum` was being loaded; its commands may have run";
             assert_eq!(message.contains(loading), cut == said, "{cut}: {message}");
             assert!(model.asked().is_empty(), "cut at {cut}");
             continue;
@@ -550,7 +549,7 @@ fn task_interrupted_before_its_message_fails() {
         });
         let failed = Pause::Ended(Ending::Failed {
             kind: FailureKind::Other,
-            message: "the run was interrupted before its task was stored".to_owned(),
+            message: "the run stopped before its task was stored".to_owned(),
         });
         let waits = Pause::Answered(String::new());
         assert_eq!(pause, if result.is_some() { failed } else { waits });
