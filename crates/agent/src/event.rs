@@ -44,6 +44,17 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         usage: Option<TokenUsage>,
     },
+    /// A skill that a user invoked is being activated: its commands run next. A message with its
+    /// text follows if they succeed.
+    ActivationStarted {
+        /// The skill.
+        skill: Box<str>,
+        /// The digest of its files.
+        digest: Box<str>,
+        /// Its arguments, in one line; `None` if it has none.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        arguments: Option<String>,
+    },
     /// A note for the model, such as a changed skill.
     Noted {
         /// The text for the model.
@@ -102,7 +113,8 @@ pub enum Event {
         #[serde(default)]
         milliseconds: u64,
     },
-    /// A permission decision. Recorded for `why`; has no effect.
+    /// A permission decision, stored before the action it allows. Recorded for `why`; has no
+    /// effect on the conversation.
     Decided(DecisionRecord),
     /// The state of the skills when the index was written. Recorded for `why`; has no effect.
     Listed(SkillListing),

@@ -6,7 +6,7 @@ use prowess_spec::tokens;
 use serde_json::Value;
 
 use crate::compact::{self, CompactPlan};
-use crate::event::{ActiveSkill, Ending, Event, StampedEvent, Started, VERSION};
+use crate::event::{ActiveSkill, Ending, Event, FailureKind, StampedEvent, Started, VERSION};
 use crate::message::{Message, MessagePart, MessageRole, Messages, ToolCall, ToolResult, text_of};
 use crate::request::{Reply, Request, RequestOptions, StopReason, ToolDeclaration};
 use crate::usage::{RunLimit, Spent};
@@ -47,6 +47,8 @@ pub struct Run {
     reminded: bool,
     cut: u32,
     last_stop: StopReason,
+    /// `true` if the activation of a skill was started.
+    activated: bool,
     repeated: Option<(Signature, u32)>,
     ending: Option<Ending>,
 }
@@ -167,6 +169,7 @@ impl Run {
                 self.check_closed()
             }
             Event::Started(_)
+            | Event::ActivationStarted { .. }
             | Event::Asked { .. }
             | Event::Decided(_)
             | Event::HookFired { .. }
@@ -195,6 +198,7 @@ impl Run {
                 self.submitted = None;
                 self.reminded = false;
             }
+            Event::ActivationStarted { .. } => self.activated = true,
             Event::Noted { text, usage, .. } => {
                 self.spent.usage += usage.unwrap_or_default();
                 self.reminded |= text == REMINDER;
@@ -299,7 +303,7 @@ impl Run {
             });
         }
         let Some(last) = self.messages.last() else {
-            return RunStep::Wait;
+            return self.without_messages();
         };
         let limit = limits.budget.reached(&self.spent);
         if last.role == MessageRole::Assistant {
@@ -323,6 +327,31 @@ impl Run {
     /// Returns the calls without a result, even after the run has ended.
     pub fn open_calls(&self) -> Vec<OpenCall> {
         self.unanswered()
+    }
+
+    /// Returns the next step of a conversation without messages. A conversation waits for its first
+    /// one; a run that stopped before that cannot continue, because its task was not stored.
+    fn without_messages(&self) -> RunStep {
+        let started = self.started.as_deref();
+        let skill = started.and_then(|started| started.skill.as_deref());
+        let (kind, message) = match skill {
+            Some(skill) if self.activated => (
+                FailureKind::Skill,
+                format!(
+                    "the run stopped while skill `{skill}` was being loaded; its commands may have run"
+                ),
+            ),
+            Some(skill) => (
+                FailureKind::Skill,
+                format!("the run stopped before skill `{skill}` was loaded"),
+            ),
+            None if started.is_some_and(|started| started.result.is_some()) => (
+                FailureKind::Other,
+                "the run stopped before its task was stored".to_owned(),
+            ),
+            None => return RunStep::Wait,
+        };
+        RunStep::End(Ending::Failed { kind, message })
     }
 
     /// Returns the next step after a reply without tool calls.

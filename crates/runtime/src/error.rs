@@ -56,6 +56,12 @@ pub enum RuntimeError {
         /// The reason given by the hook.
         reason: String,
     },
+    /// The caller cancelled the activation of a skill. Its commands were stopped.
+    #[error("cancelled while skill `{skill}` was being loaded")]
+    Cancelled {
+        /// The skill.
+        skill: Box<str>,
+    },
     /// The schema of the result is invalid.
     #[error(transparent)]
     Schema(#[from] SchemaFault),

@@ -1,10 +1,11 @@
 //! Records events before the runtime acts on them.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use prowess_agent::{Event, Run, StampedEvent};
-use prowess_traits::{Lease, SessionStore, Update};
+use prowess_traits::{Lease, SessionError, SessionStore, Update};
 
+use crate::decision_log::DecisionLog;
 use crate::engine::Engine;
 use crate::error::RuntimeError;
 
@@ -16,6 +17,34 @@ pub(crate) struct Journal {
     pub(crate) id: Box<str>,
     pub(crate) depth: u8,
     pub(crate) run: Run,
+    pub(crate) decisions: Arc<DecisionLog>,
+}
+
+/// Writes to a journal from other threads, as long as the journal exists.
+#[derive(Debug)]
+pub(crate) struct JournalHandle {
+    engine: Engine,
+    held: Weak<Held>,
+    id: Box<str>,
+    depth: u8,
+}
+
+impl JournalHandle {
+    /// Records an event that does not change the state of the run. Blocks. Returns `None` if the
+    /// journal was dropped.
+    pub(crate) fn record(&self, event: Event) -> Option<Result<(), SessionError>> {
+        let held = self.held.upgrade()?;
+        let stamped = StampedEvent {
+            at: self.engine.services().clock.now(),
+            event,
+        };
+        let stored = held.append(std::slice::from_ref(&stamped));
+        if stored.is_ok() {
+            let update = Update::Event(&stamped);
+            self.engine.tell(&self.id, self.depth, update);
+        }
+        Some(stored)
+    }
 }
 
 /// The lease on a session. It is released when the last reference is dropped, which may be in a
@@ -33,6 +62,13 @@ impl Held {
             lease: Some(lease),
         })
     }
+
+    fn append(&self, events: &[StampedEvent]) -> Result<(), SessionError> {
+        match &self.lease {
+            Some(lease) => self.store.append(lease, events),
+            None => Ok(()),
+        }
+    }
 }
 
 impl Drop for Held {
@@ -44,11 +80,12 @@ impl Drop for Held {
 }
 
 impl Journal {
-    /// Creates a session in the store.
+    /// Creates a session in the store, and connects its log of decisions.
     pub(crate) async fn begin(
         engine: &Engine,
         first: Event,
         depth: u8,
+        decisions: Arc<DecisionLog>,
     ) -> Result<Self, RuntimeError> {
         let first = StampedEvent {
             at: engine.services().clock.now(),
@@ -64,8 +101,10 @@ impl Journal {
             id,
             depth,
             run: Run::default(),
+            decisions,
         };
         journal.fold(&first)?;
+        journal.decisions.open(journal.handle());
         Ok(journal)
     }
 
@@ -94,6 +133,7 @@ impl Journal {
             id: id.clone(),
             depth: 0,
             run: Run::default(),
+            decisions: Arc::default(),
         };
         // If the replay fails, dropping the journal releases the lease.
         journal.run =
@@ -103,7 +143,17 @@ impl Journal {
             .started()
             .and_then(|started| started.parent.as_ref());
         journal.depth = parent.map_or(0, |parent| parent.depth);
+        journal.decisions.open(journal.handle());
         Ok((journal, events))
+    }
+
+    fn handle(&self) -> JournalHandle {
+        JournalHandle {
+            engine: self.engine.clone(),
+            held: Arc::downgrade(&self.held),
+            id: self.id.clone(),
+            depth: self.depth,
+        }
     }
 
     /// Records one event.
@@ -111,8 +161,9 @@ impl Journal {
         self.write_all(vec![event]).await
     }
 
-    /// Records several events, all or none.
+    /// Records several events, all or none. Fails if a decision could not be recorded before.
     pub(crate) async fn write_all(&mut self, events: Vec<Event>) -> Result<(), RuntimeError> {
+        self.decisions.check()?;
         for event in &events {
             self.run.check(event).map_err(|fault| RuntimeError::Fold {
                 session: self.id.clone(),
@@ -127,11 +178,7 @@ impl Journal {
                 .collect(),
         );
         let (held, written) = (Arc::clone(&self.held), Arc::clone(&stamped));
-        blocking(move || match &held.lease {
-            Some(lease) => held.store.append(lease, &written),
-            None => Ok(()),
-        })
-        .await??;
+        blocking(move || held.append(&written)).await??;
         for event in &*stamped {
             self.fold(event)?;
         }

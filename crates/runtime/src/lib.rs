@@ -8,6 +8,7 @@
 
 mod agents;
 mod background;
+mod decision_log;
 mod engine;
 mod error;
 mod journal;

@@ -12,13 +12,14 @@ use prowess_tools::{
     ActivationError, HookEvent, HookState, Loaded, Role, SkillHandle, ToolSelection, read,
 };
 use prowess_traits::{ApprovalRequest, DecisionRecorder, Model, SessionError, SessionQuery};
+use tokio_util::sync::CancellationToken;
 
 use crate::agents;
 use crate::background::{Background, MAX_BACKGROUND};
 use crate::engine::Engine;
 use crate::error::RuntimeError;
 use crate::journal::{Journal, blocking};
-use crate::session::{Notes, Session, toolset};
+use crate::session::{Session, toolset};
 use crate::subrun::{self, MAX_DEPTH};
 use crate::subrun_limits;
 use crate::user_message::PendingMessage;
@@ -131,8 +132,8 @@ impl Session {
         events: &[StampedEvent],
     ) -> Result<Self, RuntimeError> {
         let mut context = engine.context().derive();
-        let notes = Arc::new(Notes::default());
-        context.services.recorder = Some(Arc::clone(&notes) as Arc<dyn DecisionRecorder>);
+        let recorder: Arc<dyn DecisionRecorder> = Arc::clone(&journal.decisions) as _;
+        context.services.recorder = Some(recorder);
         context.settings.effort = started.effort;
         context.settings.visibility.touched.get_or_insert_default();
         let mut choice = ToolSelection {
@@ -190,7 +191,6 @@ impl Session {
             tools: Arc::new(tools),
             loaded,
             hooks: fired(events),
-            notes,
             generation: 0,
             touched: true,
             pending: Vec::new(),
@@ -247,7 +247,7 @@ impl Session {
         let what = format!("Load the new version of skill `{}`", skill.name);
         let (context, asked) = (Arc::clone(&self.context), what.clone());
         let name = skill.name.clone();
-        let answer = blocking(move || {
+        let accepted = blocking(move || {
             let reason = "it changed after this session loaded it";
             let decision = Decision::new(Verdict::Ask, reason);
             let question = ApprovalRequest {
@@ -257,15 +257,19 @@ impl Session {
                 action: None,
             };
             let answer = context.services.approver.ask(&question);
-            context.note(&asked, &decision, Some(answer), Some(&name));
-            answer
+            let recorded = context.note(&asked, &decision, Some(answer), Some(&name));
+            recorded.is_ok() && answer.allows()
         })
         .await?;
+        self.journal.decisions.check()?;
         let mut said = PendingMessage::default();
-        let fresh = match (answer, found) {
-            (answer, _) if !answer.allows() => None,
-            (_, None) => None,
-            (_, Some(found)) => self.activate(found, "").await.ok(),
+        let fresh = match found.filter(|_| accepted) {
+            None => None,
+            Some(found) => match self.load(found, "", &CancellationToken::new()).await {
+                Ok(activation) => Some(activation),
+                Err(error @ RuntimeError::Store(_)) => return Err(error),
+                Err(_) => None,
+            },
         };
         match fresh {
             Some(activation) => {

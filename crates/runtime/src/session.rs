@@ -1,18 +1,18 @@
 //! Sessions: conversations with a model.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use prowess_agent::{
-    ActiveSkill, DecidedBy, DecisionRecord, Effort, Event, MessagePart, RecordedAnswer,
-    RecordedVerdict, Run, RunBudget, RunLimits, Spent, Started, ToolDeclaration, VERSION,
+    ActiveSkill, Effort, Event, MessagePart, Run, RunBudget, RunLimits, Spent, Started,
+    ToolDeclaration, VERSION,
 };
 use prowess_catalog::index::ShownSkills;
-use prowess_policy::{ApprovalAnswer, RuleSource, Verdict};
 use prowess_tools::names::SUBMIT;
 use prowess_tools::{HookState, Loaded, SkillSnapshot, ToolContext, ToolSelection, Toolset};
-use prowess_traits::{DecisionRecorder, Model, RecordedDecision, Stoppable, Update};
+use prowess_traits::{DecisionRecorder, Model, Stoppable, Update};
 
 use crate::background::Background;
+use crate::decision_log::DecisionLog;
 use crate::engine::Engine;
 use crate::error::RuntimeError;
 use crate::journal::{Journal, blocking};
@@ -30,7 +30,6 @@ pub struct Session {
     pub(crate) tools: Arc<Toolset>,
     pub(crate) loaded: Loaded,
     pub(crate) hooks: HookState,
-    pub(crate) notes: Arc<Notes>,
     pub(crate) known: ShownSkills,
     pub(crate) generation: u64,
     /// `true` if a file was touched after the model was last told about its skills.
@@ -90,8 +89,8 @@ impl Session {
     ) -> Result<Self, RuntimeError> {
         let (parent, effort) = (started.parent.as_ref(), started.effort);
         let depth = parent.map_or(0, |parent| parent.depth);
-        let notes = Arc::new(Notes::default());
-        context.services.recorder = Some(Arc::clone(&notes) as Arc<dyn DecisionRecorder>);
+        let decisions = Arc::new(DecisionLog::default());
+        context.services.recorder = Some(Arc::clone(&decisions) as Arc<dyn DecisionRecorder>);
         context.settings.effort = effort;
         context.settings.visibility.touched.get_or_insert_default();
         let stop = make_stoppable(&mut context);
@@ -117,7 +116,8 @@ impl Session {
         started.project = context.settings.paths.workspace.to_string_lossy().into();
         started.model = model.about().name.clone();
         started.system = system;
-        let mut journal = Journal::begin(engine, Event::Started(Box::new(started)), depth).await?;
+        let first = Event::Started(Box::new(started));
+        let mut journal = Journal::begin(engine, first, depth, decisions).await?;
         journal.write(Event::Listed(listed)).await?;
         let mut session = Self {
             engine: engine.clone(),
@@ -126,7 +126,6 @@ impl Session {
             tools,
             loaded: Loaded::default(),
             hooks: HookState::default(),
-            notes,
             known,
             generation,
             touched: false,
@@ -300,65 +299,5 @@ pub(crate) fn one_line(text: &str) -> String {
     match line.char_indices().nth(MAX_TITLE) {
         Some((at, _)) => format!("{}…", &line[..at]),
         None => line,
-    }
-}
-
-/// Buffers permission decisions until they are recorded.
-#[derive(Debug, Default)]
-pub(crate) struct Notes {
-    decided: Mutex<Vec<DecisionRecord>>,
-}
-
-impl Notes {
-    /// Takes the buffered decisions, as events.
-    pub(crate) fn take(&self, call: Option<&str>) -> Vec<Event> {
-        let mut decided = self.decided.lock().unwrap_or_else(PoisonError::into_inner);
-        std::mem::take(&mut *decided)
-            .into_iter()
-            .map(|mut decided| {
-                decided.call = call.map(Into::into);
-                Event::Decided(decided)
-            })
-            .collect()
-    }
-}
-
-impl DecisionRecorder for Notes {
-    fn decided(&self, noted: &RecordedDecision<'_>) {
-        let decision = noted.decision;
-        let rule = decision.rule.as_ref();
-        let decided = DecisionRecord {
-            call: None,
-            what: noted.what.to_owned(),
-            verdict: match decision.verdict {
-                Verdict::Allow => RecordedVerdict::Allow,
-                Verdict::Ask => RecordedVerdict::Ask,
-                Verdict::Deny => RecordedVerdict::Deny,
-            },
-            reason: decision.reason.to_string(),
-            rule: rule.map(|rule| match &rule.source {
-                RuleSource::Approval => format!("--approve {}", rule.text),
-                source => format!("{} {} ({source})", rule.effect.as_str(), rule.text),
-            }),
-            answer: noted.answer.map(|answer| match answer {
-                ApprovalAnswer::No => RecordedAnswer::No,
-                ApprovalAnswer::Unavailable => RecordedAnswer::Unavailable,
-                ApprovalAnswer::Once => RecordedAnswer::Once,
-                ApprovalAnswer::Session => RecordedAnswer::Session,
-                ApprovalAnswer::Tool => RecordedAnswer::Tool,
-                ApprovalAnswer::Always => RecordedAnswer::Always,
-            }),
-            by: Some(match (noted.answer, rule.map(|rule| &rule.source)) {
-                (Some(ApprovalAnswer::Unavailable), _) => DecidedBy::Unattended,
-                (Some(_), _) => DecidedBy::Person,
-                (None, Some(RuleSource::Approval)) => DecidedBy::Flag,
-                (None, Some(_)) => DecidedBy::Rule,
-                (None, None) => DecidedBy::Mode,
-            }),
-        };
-        self.decided
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .push(decided);
     }
 }

@@ -86,7 +86,11 @@ impl Session {
                     self.journal.write(Event::note(text)).await?;
                 }
                 RunStep::Prune { before } => self.journal.write(Event::Pruned { before }).await?,
-                RunStep::Compact(plan) => self.compact(&plan, cancel).await?,
+                RunStep::Compact(plan) => {
+                    if let Some(ending) = self.compact(&plan, cancel).await? {
+                        return self.end(ending).await;
+                    }
+                }
                 RunStep::Wait => {
                     if let Some(reason) = self.stop_hooks().await? {
                         self.journal.write(Event::note(reason)).await?;
@@ -159,8 +163,10 @@ impl Session {
                     .flatten();
                 if let Some(plan) = plan {
                     self.too_long += 1;
-                    self.compact(&plan, cancel).await?;
-                    return Ok(None);
+                    return match self.compact(&plan, cancel).await? {
+                        Some(ending) => Ok(Some(self.end(ending).await?)),
+                        None => Ok(None),
+                    };
                 }
                 let ending = Ending::Failed {
                     kind: error.kind.failure(),
@@ -261,22 +267,24 @@ impl Session {
     }
 
     /// Summarizes the beginning of the conversation now. Returns `false` if the conversation is too
-    /// short for that.
+    /// short for that, or if the summary was cancelled.
     pub async fn shorten(&mut self, cancel: &CancellationToken) -> Result<bool, RuntimeError> {
         self.close_calls("The user asked for something else.")
             .await?;
         let Some(plan) = self.journal.run.compaction() else {
             return Ok(false);
         };
-        self.compact(&plan, cancel).await?;
-        Ok(true)
+        let stopped = self.compact(&plan, cancel).await?;
+        Ok(stopped.is_none())
     }
 
+    /// Replaces the beginning of the conversation with a summary. If that is cancelled or takes too
+    /// long, returns the ending and leaves the conversation unchanged.
     async fn compact(
         &mut self,
         plan: &CompactPlan,
         cancel: &CancellationToken,
-    ) -> Result<(), RuntimeError> {
+    ) -> Result<Option<Ending>, RuntimeError> {
         self.tell("The conversation is long; summarizing its beginning");
         let request = Request {
             system: vec!["You summarize conversations so that the work can continue.".to_owned()],
@@ -289,7 +297,13 @@ impl Session {
         };
         let answer = match self.question(&request, cancel, DeltaAudience::Hidden).await {
             Asked::Answer(reply, _) => Some(reply),
-            Asked::Failed(_) | Asked::Cancelled | Asked::OutOfTime => None,
+            Asked::Failed(_) => None,
+            Asked::Cancelled => return Ok(Some(Ending::Cancelled)),
+            Asked::OutOfTime => {
+                return Ok(Some(Ending::Exhausted {
+                    limit: RunLimit::Time,
+                }));
+            }
         };
         // Count the cost even if the summary cannot be used.
         let usage = answer.as_ref().map(|reply| reply.usage).unwrap_or_default();
@@ -324,7 +338,7 @@ impl Session {
                 plan.cut.join(", ")
             ));
         }
-        Ok(())
+        Ok(None)
     }
 
     /// Runs the `Stop` hooks of loaded skills. Returns a reason if one of them blocks the stop.
@@ -363,8 +377,8 @@ impl Session {
             (outcome, state)
         })
         .await?;
-        let mut happened = self.notes.take(None);
-        happened.extend(self.take_hooks(state));
+        self.journal.decisions.check()?;
+        let happened = self.take_hooks(state);
         if !happened.is_empty() {
             self.journal.write_all(happened).await?;
         }

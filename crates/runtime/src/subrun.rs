@@ -8,8 +8,8 @@ use prowess_registry::{NewSkill, Registry};
 use prowess_render::Arguments;
 use prowess_tools::names::SUBMIT;
 use prowess_tools::{
-    Activation, ActivationError, ActivationRequest, Role, SkillHandle, SkillSnapshot, Tool,
-    ToolContext, ToolSelection, Toolset, activate, read,
+    Activation, ActivationError, Role, SkillHandle, SkillSnapshot, Tool, ToolContext,
+    ToolSelection, Toolset, read,
 };
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
@@ -146,21 +146,14 @@ pub(crate) async fn run_in(
     let agents = engine.agents_of(&snapshot, &sub.agents)?;
     agents::narrow(&agents, &mut context, &skill, sub.who)?;
     let mut session = begin(engine, context, &sub, &snapshot, &agents).await?;
-    let activation = {
-        let (context, snapshot) = (Arc::clone(&session.context), Arc::clone(&snapshot));
-        let request = ActivationRequest::new(sub.arguments.clone());
-        blocking(move || activate(&context, &snapshot, &request)).await?
-    };
-    let activation = match activation {
+    let activated = session.activate(&snapshot, sub.arguments.clone(), cancel);
+    let activation = match activated.await {
         Ok(activation) => activation,
-        Err(error) => {
-            let ending = Ending::Failed {
-                kind: FailureKind::Skill,
-                message: error.to_string(),
-            };
-            session.end(ending).await?;
-            return Err(error.into());
+        Err(RuntimeError::Cancelled { .. }) => {
+            let pause = session.end(Ending::Cancelled).await?;
+            return finish(session, pause).await;
         }
+        Err(error) => return Err(not_started(&mut session, error).await),
     };
     let said = opening(&mut session, &activation, sub.result.is_some());
     session.write_said(said, None).await?;
@@ -312,6 +305,18 @@ fn opening(session: &mut Session, activation: &Activation, typed: bool) -> Pendi
         loaded,
         ..PendingMessage::default()
     }
+}
+
+/// Records that a run could not start because of an error, and returns the error.
+pub(crate) async fn not_started(session: &mut Session, error: RuntimeError) -> RuntimeError {
+    if matches!(error, RuntimeError::Store(_)) {
+        return error;
+    }
+    let ending = Ending::Failed {
+        kind: FailureKind::Skill,
+        message: error.to_string(),
+    };
+    session.end(ending).await.err().unwrap_or(error)
 }
 
 /// Records the end of a run and returns its outcome.

@@ -48,6 +48,16 @@ impl Session {
         }
     }
 
+    /// Returns `true` if the session and its sub-runs share a budget of tokens or money. Only one of
+    /// them can run at a time then, because each may spend all that is left.
+    pub(crate) fn has_shared_budget(&self) -> bool {
+        let started = self.journal.run.started();
+        let budget = started
+            .map(|started| started.limits.budget)
+            .unwrap_or_default();
+        budget.tokens.is_some() || budget.micros.is_some()
+    }
+
     /// Returns the context for a sub-run, with the restrictions of loaded skills applied.
     pub(crate) fn confined(&self) -> ToolContext {
         let context = self.context.derive();

@@ -2,16 +2,16 @@
 
 use std::sync::Arc;
 
-use prowess_agent::{Effort, RunBudget, Started};
+use prowess_agent::{Effort, Ending, RunBudget, Started};
 use prowess_tools::ToolSelection;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::engine::Engine;
 use crate::error::RuntimeError;
-use crate::outcome::FinishedRun;
+use crate::outcome::{FinishedRun, Pause};
 use crate::session::{Session, limits, one_line, toolset};
-use crate::subrun::finish;
+use crate::subrun::{finish, not_started};
 
 /// A task for a model that finds the skills it needs by itself.
 #[derive(Clone, Debug, Default)]
@@ -70,8 +70,11 @@ impl Engine {
         };
         let (context, tools) = (self.context().derive(), toolset(self, &choice)?);
         let mut session = Session::begin(self, context, tools, model, started).await?;
-        session.say(&task.text, cancel).await?;
-        let pause = session.proceed(cancel).await?;
+        let pause = match session.say(&task.text, cancel).await {
+            Ok(_) => session.proceed(cancel).await?,
+            Err(RuntimeError::Cancelled { .. }) => Pause::Ended(Ending::Cancelled),
+            Err(error) => return Err(not_started(&mut session, error).await),
+        };
         finish(session, pause).await
     }
 }

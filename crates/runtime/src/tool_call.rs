@@ -66,9 +66,13 @@ impl Session {
         cancel: &CancellationToken,
     ) -> Result<(), RuntimeError> {
         let span = trace::tool(self, &open.call);
-        self.call_within(open, cancel, &span)
+        self.journal.decisions.set_call(Some(&open.call.id));
+        let called = self
+            .call_within(open, cancel, &span)
             .instrument(span.clone())
-            .await
+            .await;
+        self.journal.decisions.set_call(None);
+        called
     }
 
     async fn call_within(
@@ -183,9 +187,7 @@ impl Session {
 
     /// Records the result of a call that no tool answered.
     async fn answered(&mut self, result: ToolResult) -> Result<(), RuntimeError> {
-        let mut events = self.notes.take(Some(&result.call));
-        events.push(Event::answer(result));
-        self.journal.write_all(events).await
+        self.journal.write(Event::answer(result)).await
     }
 
     /// Runs the call on a blocking thread. `before` has the messages of the hooks before the call,
@@ -213,6 +215,16 @@ impl Session {
         }
         let call = call.clone();
         let work = move || work(&context, &tools, &skills, loaded, hooks, &call, before);
+        self.run_stoppable(work, cancel).await
+    }
+
+    /// Runs work on a blocking thread, and stops its commands if it is cancelled. Returns `None` if
+    /// it did not stop then.
+    pub(crate) async fn run_stoppable<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+        cancel: &CancellationToken,
+    ) -> Result<Option<T>, RuntimeError> {
         let mut work = tokio::spawn(blocking(work).in_current_span());
         let ended = tokio::select! {
             biased;
@@ -286,8 +298,7 @@ impl Session {
             changed_input.as_ref().unwrap_or(&call.input),
             &result,
         );
-        let mut events = self.notes.take(Some(&call.id));
-        events.extend(self.take_hooks(hooks));
+        let mut events = self.take_hooks(hooks);
         events.push(Event::CallEnded {
             result,
             loaded,
@@ -485,6 +496,7 @@ impl Session {
         };
         let background_allowed = self.engine.settings().background
             && self.journal.depth == 0
+            && !self.has_shared_budget()
             && self.background() < MAX_BACKGROUND;
         let (mut result, usage) = if snapshot.effects.background && background_allowed {
             self.run_in_background(&snapshot.name, sub, cancel);
@@ -514,16 +526,15 @@ impl Session {
         if result.is_error {
             trace::failed(span, trace::TOOL_ERROR);
         }
-        let mut events = self.notes.take(Some(&call.id));
-        events.push(Event::CallEnded {
+        let ended = Event::CallEnded {
             result,
             loaded: Vec::new(),
             unloaded: Vec::new(),
             submitted: None,
             usage,
             milliseconds: milliseconds_since(began),
-        });
-        self.journal.write_all(events).await?;
+        };
+        self.journal.write(ended).await?;
         if let Some(why) = stop {
             self.end(Ending::Declined { why }).await?;
         }
@@ -722,11 +733,9 @@ fn hook_verdict(
                 action: None,
             };
             let answer = context.services.approver.ask(&question);
-            context.note(&what, &decision, Some(answer), skill);
-            if answer.allows() {
-                Ok(())
-            } else {
-                Err(refused())
+            match context.note(&what, &decision, Some(answer), skill) {
+                Ok(()) if answer.allows() => Ok(()),
+                Ok(()) | Err(_) => Err(refused()),
             }
         }
         Some(Verdict::Allow) | None => Ok(()),

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use prowess_agent::{ActiveSkill, Event, MessagePart, ParentSession, TokenUsage};
+use prowess_agent::{ActiveSkill, Ending, Event, MessagePart, ParentSession, TokenUsage};
 use prowess_catalog::Audience;
 use prowess_render::Arguments;
 use prowess_tools::{
-    Activation, ActivationRequest, HookEvent, HookOutcome, InvokedSkill, SkillHandle, Typed,
-    activate, read, typed,
+    Activation, ActivationRequest, HookEvent, HookOutcome, InvokedSkill, SkillHandle,
+    SkillSnapshot, Typed, activate, read, typed,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -28,6 +28,7 @@ pub struct UserMessageEffects {
 impl Session {
     /// Adds a user message. `/name text` loads a skill, or runs it if it is forked; `$name` anywhere
     /// in the text loads the skill that it mentions. Tool calls that are still open are abandoned.
+    /// Cancelling stops the commands of the skills; the session then ends without the message.
     pub async fn say(
         &mut self,
         text: &str,
@@ -35,9 +36,13 @@ impl Session {
     ) -> Result<UserMessageEffects, RuntimeError> {
         let before = self.loaded.clone();
         let spoken = self.say_typed(text, cancel).await;
-        if spoken.is_err() {
+        if let Err(error) = &spoken {
             // The message was not recorded, so its skills are not loaded.
             self.loaded = before;
+            self.journal.decisions.check()?;
+            if matches!(error, RuntimeError::Cancelled { .. }) {
+                self.end(Ending::Cancelled).await?;
+            }
         }
         spoken
     }
@@ -73,7 +78,7 @@ impl Session {
             if one.forked {
                 self.fork_typed(&one, &mut said, cancel).await?;
             } else {
-                self.load_typed(&one, &mut said).await?;
+                self.load_typed(&one, &mut said, cancel).await?;
             }
         }
         said.add_hook_context(hooked.as_ref());
@@ -103,7 +108,7 @@ impl Session {
         loaded.extend(said.loaded);
         let names = loaded.iter().map(|skill| skill.name.clone()).collect();
         let changed = !loaded.is_empty();
-        let mut events = self.notes.take(None);
+        let mut events = Vec::new();
         if !self.pending_gone.is_empty() {
             events.push(Event::Resumed {
                 budget: None,
@@ -133,9 +138,10 @@ impl Session {
         &mut self,
         one: &InvokedSkill,
         said: &mut PendingMessage,
+        cancel: &CancellationToken,
     ) -> Result<(), RuntimeError> {
         subrun::permit_user(&self.context, &one.skill, false, &one.arguments)?;
-        let activation = self.activate(&one.skill, &one.arguments).await?;
+        let activation = self.load(&one.skill, &one.arguments, cancel).await?;
         self.add_activation(&activation, said);
         Ok(())
     }
@@ -157,23 +163,52 @@ impl Session {
         said.loaded.push(self.loaded.insert(activation));
     }
 
-    /// Renders a skill for a user.
-    pub(crate) async fn activate(
-        &self,
+    /// Reads and activates a skill for a user.
+    pub(crate) async fn load(
+        &mut self,
         skill: &SkillHandle,
         arguments: &str,
+        cancel: &CancellationToken,
     ) -> Result<Activation, RuntimeError> {
         let (context, skill) = (Arc::clone(&self.context), skill.clone());
+        let snapshot = blocking(move || read(&context, &skill)).await??;
         let arguments = match arguments {
             "" => Arguments::none(),
             text => Arguments::from_text(text),
         };
-        let activation = blocking(move || {
-            let snapshot = read(&context, &skill)?;
-            activate(&context, &snapshot, &ActivationRequest::new(arguments))
-        })
-        .await?;
-        Ok(activation?)
+        self.activate(&snapshot, arguments, cancel).await
+    }
+
+    /// Renders a skill, which runs its commands, after recording that it will. Cancelling stops the
+    /// commands.
+    pub(crate) async fn activate(
+        &mut self,
+        snapshot: &Arc<SkillSnapshot>,
+        arguments: Arguments,
+        cancel: &CancellationToken,
+    ) -> Result<Activation, RuntimeError> {
+        let cancelled = || RuntimeError::Cancelled {
+            skill: snapshot.name.clone(),
+        };
+        if cancel.is_cancelled() {
+            return Err(cancelled());
+        }
+        let started = Event::ActivationStarted {
+            skill: snapshot.name.clone(),
+            digest: snapshot.digest().into(),
+            arguments: arguments.raw().map(Into::into),
+        };
+        self.journal.write(started).await?;
+        let (context, skill) = (Arc::clone(&self.context), Arc::clone(snapshot));
+        let request = ActivationRequest::new(arguments);
+        let work = move || activate(&context, &skill, &request);
+        let activation = self.run_stoppable(work, cancel).await?;
+        self.journal.decisions.check()?;
+        match activation {
+            Some(Ok(activation)) => Ok(activation),
+            Some(Err(error)) if !cancel.is_cancelled() => Err(error.into()),
+            Some(Err(_)) | None => Err(cancelled()),
+        }
     }
 
     async fn fork_typed(

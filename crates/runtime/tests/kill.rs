@@ -6,6 +6,9 @@
 //! After each kill another child resumes the session. The test checks that all acknowledged events
 //! are in the store, that every line is in the file, and that no line is there twice unless the model
 //! was told that it is unknown whether the command had an effect.
+//!
+//! Another child runs a skill that a user invoked, with two commands in its text. It is killed once
+//! at every event, and no command has run whose decision is not in the store.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -28,9 +31,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
-use prowess_agent::{Message, Request, Run, StampedEvent};
+use prowess_agent::{Ending, Event, Message, Request, Run, RunBudget, StampedEvent};
 use prowess_policy::PermissionMode;
-use prowess_runtime::{Engine, Pause, Session, Update};
+use prowess_runtime::{Engine, Pause, Session, SkillRef, SubRun, Update};
 use prowess_store::SqliteSessions;
 use prowess_traits::SessionStore;
 use serde_json::{Value, json};
@@ -48,18 +51,20 @@ const DELAY: u64 = 50_000;
 const AT_ONCE: usize = 4;
 /// Number of lines that the session's commands write; the sub-run writes one more.
 const LINES: usize = 4;
-/// Deadline of each of the two tests, which take less than a minute on two cores.
+/// Deadline of each of the tests, which take less than a minute on two cores.
 const DEADLINE: Duration = Duration::from_mins(5);
 const FOLDER: &str = "PROWESS_KILL_FOLDER";
 const SESSION: &str = "PROWESS_KILL_SESSION";
 const STEPS: &str = "PROWESS_KILL_STEPS";
 const SEED: &str = "PROWESS_KILL_SEED";
+/// The skill to run, instead of the session of the other tests.
+const SKILL: &str = "PROWESS_KILL_SKILL";
 
 /// Part of the message that the model gets about an interrupted call.
 const TOLD: &str = "it is unknown whether it had an effect";
 
 prowess_test::tests! {
-    ; serial: at_every_event at_random_moments
+    ; serial: at_every_event at_every_event_of_an_invoked_skill at_random_moments
 }
 
 fn main() -> ExitCode {
@@ -74,6 +79,9 @@ fn main() -> ExitCode {
 /// Decides the next step of the model. It depends only on the request, so that a new process
 /// continues in the same way. After an interrupted command the model first reads the log.
 fn decide(request: &Request) -> Act {
+    if conversation(request).starts_with("Run skill: invoked") {
+        return says("done");
+    }
     if conversation(request).starts_with("Run skill: below") {
         return if conversation(request).contains("echo below") {
             says("done below")
@@ -146,6 +154,8 @@ fn child(folder: PathBuf) {
     let world = World::at(folder);
     let mut parts = world.parts(Script::by(|_, request| decide(request)));
     mode(&mut parts, PermissionMode::Yolo);
+    // Each interrupted command costs two turns, and a session may be killed very often.
+    parts.settings.budget = RunBudget::turns(1_000);
     parts.services.sessions = Some(Arc::new(SqliteSessions::new(world.path("../sessions.db"))));
     parts.services.watchers.push(Arc::new(Seeing(
         move |session: &str, update: Update<'_>| {
@@ -160,6 +170,12 @@ fn child(folder: PathBuf) {
         },
     )));
     let engine = Engine::new(parts).unwrap();
+    if let Ok(skill) = std::env::var(SKILL) {
+        let sub = SubRun::new(SkillRef::Name(skill.into()));
+        let finished = wait(engine.run_skill(sub, &never())).unwrap();
+        assert_eq!(finished.text, "done");
+        return;
+    }
     wait(async {
         let mut session = match std::env::var(SESSION) {
             Ok(id) => Session::resume(&engine, &id, None).await.unwrap(),
@@ -180,6 +196,8 @@ struct Place {
     session: Option<String>,
     /// The acknowledged events, by session.
     said: BTreeMap<String, Vec<StampedEvent>>,
+    /// The skill to run, if any.
+    skill: Option<&'static str>,
 }
 
 impl Place {
@@ -191,6 +209,7 @@ impl Place {
             world,
             session: None,
             said: BTreeMap::new(),
+            skill: None,
         }
     }
 
@@ -203,6 +222,9 @@ impl Place {
         }
         if steps {
             command.env(STEPS, "1");
+        }
+        if let Some(skill) = self.skill {
+            command.env(SKILL, skill);
         }
         command.spawn().unwrap()
     }
@@ -323,6 +345,70 @@ fn at_every_event() {
     assert!(killed > 30, "{killed} events");
     assert_eq!(twice, 0, "every command had either finished or not started");
     assert!(told >= LINES, "{told}");
+}
+
+/// Kills a child that runs a skill with two commands, once at each event.
+fn at_every_event_of_an_invoked_skill() {
+    let (mut lines_seen, mut interrupted) = (Vec::new(), 0);
+    for event in 1.. {
+        let mut place = Place::new();
+        place.skill = Some("invoked");
+        place.world.skill(
+            "invoked",
+            "",
+            "Lines: !`echo one >> log` !`echo two >> log`",
+        );
+        if !kill_at(&mut place, event) {
+            break;
+        }
+        place.check_store();
+        let store = SqliteSessions::new(place.world.path("../sessions.db"));
+        let id = place.session.clone().unwrap();
+        let events = store.events(&id).unwrap();
+        let log = || std::fs::read_to_string(place.world.path("log")).unwrap_or_default();
+        let lines = log().lines().count();
+        let has = |wanted: fn(&Event) -> bool| {
+            let found = events.iter().filter(|stamped| wanted(&stamped.event));
+            found.count()
+        };
+        let decided = has(|event| matches!(event, Event::Decided(_)));
+        // The process waited after its last event, so a command that was just allowed has not run.
+        let pending = matches!(events.last().unwrap().event, Event::Decided(_));
+        assert_eq!(lines, decided - usize::from(pending), "event {event}");
+        assert!(
+            lines == 0 || has(|event| matches!(event, Event::ActivationStarted { .. })) == 1,
+            "event {event}"
+        );
+        lines_seen.push(lines);
+        // Another process resumes the run. It does not run the commands again.
+        let model = Script::by(|_, request| decide(request));
+        let mut parts = place.world.parts(model);
+        mode(&mut parts, PermissionMode::Yolo);
+        parts.services.sessions = Some(Arc::new(store));
+        let engine = Engine::new(parts).unwrap();
+        let pause = wait(async {
+            let mut session = Session::resume(&engine, &id, None).await.unwrap();
+            session.proceed(&never()).await.unwrap()
+        });
+        if has(|event| matches!(event, Event::Said { .. })) == 0 {
+            interrupted += 1;
+            assert!(
+                matches!(pause, Pause::Ended(Ending::Failed { .. })),
+                "event {event}: {pause:?}"
+            );
+        } else {
+            assert_eq!(pause, Pause::Answered("done".into()), "event {event}");
+        }
+        assert_eq!(log().lines().count(), lines, "event {event}");
+    }
+    println!(
+        "at_every_event_of_an_invoked_skill: {} kills, {interrupted} before the first message",
+        lines_seen.len()
+    );
+    for lines in 0..=2 {
+        assert!(lines_seen.contains(&lines), "{lines_seen:?}");
+    }
+    assert!(interrupted >= 4, "{interrupted}");
 }
 
 /// Kills a child at its n-th event. Returns `false` if it has fewer events.

@@ -41,6 +41,7 @@ pub(crate) fn follow(ending: &mut Option<EndingKind>, event: &Event) {
         Event::Ended { ending: how } => *ending = Some(how.kind()),
         Event::Decided(_) | Event::HookFired { .. } | Event::Listed(_) => {}
         Event::Started(_)
+        | Event::ActivationStarted { .. }
         | Event::Said { .. }
         | Event::Noted { .. }
         | Event::Asked { .. }

@@ -51,7 +51,7 @@ impl ToolContext {
         let decision = question.decision;
         let answer =
             (decision.verdict == Verdict::Ask).then(|| self.services.approver.ask(question));
-        self.note(question.what, decision, answer, question.skill);
+        self.note(question.what, decision, answer, question.skill)?;
         match (decision.verdict, answer) {
             (Verdict::Deny, _) | (Verdict::Ask, None) => Err(decision.clone()),
             (Verdict::Ask, Some(answer)) if !answer.allows() => Err(decision.refused(answer)),
@@ -87,7 +87,7 @@ impl ToolContext {
     ) -> Result<Approved<Command>, Decision> {
         let permissions = self.judging(loaded);
         if let Some(lapsed) = permissions.lapsed {
-            self.note(text, &lapsed, None, None);
+            self.note(text, &lapsed, None, None)?;
             return Err(lapsed);
         }
         let (_, skill) = permissions.judge_as(&GateAction::Command { text });

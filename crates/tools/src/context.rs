@@ -9,7 +9,7 @@ use prowess_catalog::{SkillGrant, Visibility, index};
 use prowess_policy::profile::{Setting, Strength};
 use prowess_policy::{
     Actor, ApprovalAnswer, Approved, BoundScript, Command, Decision, Gate, GateAction, GateOutcome,
-    PermissionRules, Profile,
+    PermissionRules, Profile, Verdict,
 };
 use prowess_registry::Registry;
 use prowess_render::Compat;
@@ -56,7 +56,7 @@ pub struct Services {
     pub runner: Option<Arc<dyn CommandRunner>>,
     /// Answers prompts.
     pub approver: Arc<dyn Approver>,
-    /// Records every decision.
+    /// Records every decision before it takes effect.
     pub recorder: Option<Arc<dyn DecisionRecorder>>,
     /// Records the use of skills.
     pub usage: Option<Arc<dyn UsageStore>>,
@@ -165,8 +165,8 @@ pub struct Settings {
     pub skill_tool: bool,
     /// `true` if providers are asked to cache the beginning of conversations.
     pub cache: bool,
-    /// `true` if skills with `background: true` run in the background. Otherwise the caller waits
-    /// for them.
+    /// `true` if skills with `background: true` run in the background, unless the session has a
+    /// budget of tokens or money. Otherwise the caller waits for them.
     pub background: bool,
     /// Maximum number of tokens in one reply of the model.
     pub max_tokens: Option<u32>,
@@ -293,11 +293,11 @@ impl ToolContext {
         let skill = actor.skill.as_ref().map(|skill| skill.name);
         match outcome {
             GateOutcome::Allowed(approved, decision) => {
-                self.note(&approved.value().text, &decision, None, skill);
+                self.note(&approved.value().text, &decision, None, skill)?;
                 Ok(approved)
             }
             GateOutcome::Denied(decision) => {
-                self.note(text, &decision, None, skill);
+                self.note(text, &decision, None, skill)?;
                 Err(decision)
             }
             GateOutcome::Ask(pending) => {
@@ -309,7 +309,7 @@ impl ToolContext {
                     skill,
                     action: Some(&GateAction::Command { text: &text }),
                 });
-                self.note(&text, pending.decision(), Some(answer), skill);
+                self.note(&text, pending.decision(), Some(answer), skill)?;
                 let (approved, grant) = pending.answer(answer)?;
                 self.gate().grants.extend(grant);
                 Ok(approved)
@@ -317,22 +317,25 @@ impl ToolContext {
         }
     }
 
-    /// Records a decision.
+    /// Records a decision before it takes effect. If that fails, returns a denial: what cannot be
+    /// recorded is not done.
     pub fn note(
         &self,
         what: &str,
         decision: &Decision,
         answer: Option<ApprovalAnswer>,
         skill: Option<&str>,
-    ) {
-        if let Some(recorder) = &self.services.recorder {
-            recorder.decided(&RecordedDecision {
-                what,
-                decision,
-                answer,
-                skill,
-            });
-        }
+    ) -> Result<(), Decision> {
+        let Some(recorder) = &self.services.recorder else {
+            return Ok(());
+        };
+        let recorded = recorder.decided(&RecordedDecision {
+            what,
+            decision,
+            answer,
+            skill,
+        });
+        recorded.map_err(|error| Decision::new(Verdict::Deny, error.to_string()))
     }
 
     /// Returns a copy for another session. Answers given so far apply to both; new answers apply

@@ -37,8 +37,17 @@ impl ApprovalRequest<'_> {
 
 /// Records decisions, so that they can be explained later.
 pub trait DecisionRecorder: Send + Sync + Debug {
-    /// Records one decision.
-    fn decided(&self, noted: &RecordedDecision<'_>);
+    /// Records one decision. Called before the action is carried out, which it must not be if this
+    /// fails.
+    fn decided(&self, noted: &RecordedDecision<'_>) -> Result<(), RecordError>;
+}
+
+/// A decision that could not be recorded.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the decision cannot be recorded: {reason}")]
+pub struct RecordError {
+    /// The reason.
+    pub reason: String,
 }
 
 /// A decision and the answer to it.

@@ -16,7 +16,9 @@ pub mod telemetry;
 pub mod usage;
 pub mod watch;
 
-pub use approve::{ApprovalRequest, Approver, DecisionRecorder, DenyAll, RecordedDecision};
+pub use approve::{
+    ApprovalRequest, Approver, DecisionRecorder, DenyAll, RecordError, RecordedDecision,
+};
 pub use clock::Clock;
 pub use command::{CommandError, CommandOutput, CommandResult, CommandRunner, Stoppable};
 pub use fetch::{FetchError, FetchLimits, Fetched, Fetcher};

@@ -225,6 +225,15 @@ impl Page {
                     self.line(2, &format!("loaded: {}", clean(&skill.name)));
                 }
             }
+            Event::ActivationStarted {
+                skill, arguments, ..
+            } => {
+                let mut text = format!("loading skill {}", tick(clean(skill)));
+                if let Some(arguments) = arguments {
+                    text.push_str(&format!(": {}", shorten(&clean(arguments), SHORT_LINE)));
+                }
+                self.head(stamped.at, &text);
+            }
             Event::Noted { text, .. } => {
                 self.head(stamped.at, "note to the model");
                 self.block(2, text, true);

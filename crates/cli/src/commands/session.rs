@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use crate::output::{Cell, Exit, Failure, Printer, Table};
-use prowess::agent::{Ending, EndingKind, Event};
+use prowess::agent::{Ending, EndingKind, Event, StampedEvent};
 use prowess::traits::{SessionQuery, SessionStore, SessionSummary};
-use prowess::{Pause, Session, Watcher};
+use prowess::{Pause, RuntimeError, Session, Watcher};
 use prowess_diag::{sanitize, wording};
 use serde_json::{Value, json};
 
@@ -329,6 +329,9 @@ fn resume(args: &SessionResumeArgs, mut setup: Setup, printer: &Printer) -> Resu
     let id = find(&*store, &args.id)?;
     let events = store.events(&id).map_err(|error| failure(&error.into()))?;
     drop(store);
+    if let Some(failure) = without_task(&id, &events, !args.text.is_empty()) {
+        return Err(failure);
+    }
     let mut limits = None;
     let mut had = None;
     let mut typed = false;
@@ -373,16 +376,17 @@ fn resume(args: &SessionResumeArgs, mut setup: Setup, printer: &Printer) -> Resu
         let mut session = Session::resume(runtime.engine(), &id, Some(budget))
             .await
             .map_err(|error| failure(&error))?;
-        if !text.is_empty() {
-            session
-                .say(&text, &cancel)
-                .await
-                .map_err(|error| failure(&error))?;
-        }
-        let pause = session
-            .proceed(&cancel)
-            .await
-            .map_err(|error| failure(&error))?;
+        let said = if text.is_empty() {
+            Ok(())
+        } else {
+            session.say(&text, &cancel).await.map(|_| ())
+        };
+        let pause = match said {
+            Ok(()) => session.proceed(&cancel).await,
+            Err(RuntimeError::Cancelled { .. }) => Ok(Pause::Ended(Ending::Cancelled)),
+            Err(error) => Err(error),
+        };
+        let pause = pause.map_err(|error| failure(&error))?;
         let finished = prowess::FinishedRun {
             session: session.id().into(),
             ending: match pause {
@@ -396,6 +400,37 @@ fn resume(args: &SessionResumeArgs, mut setup: Setup, printer: &Printer) -> Resu
             spent: *session.spent(),
         };
         print(&finished, typed, args.json, printer)
+    })
+}
+
+/// Returns an error if a session stopped before its first message, so that there is no task
+/// to continue. A message starts a conversation, but not the run of a skill.
+fn without_task(id: &str, events: &[StampedEvent], has_text: bool) -> Option<Failure> {
+    let mut skill = None;
+    let mut loading = false;
+    for stamped in events {
+        match &stamped.event {
+            Event::Said { .. } | Event::Noted { .. } => return None,
+            Event::Started(started) => skill = started.skill.as_deref(),
+            Event::ActivationStarted { .. } => loading = true,
+            _ => {}
+        }
+    }
+    let Some(skill) = skill.map(sanitize::line) else {
+        let text = format!("session `{id}` stopped before its first message");
+        let hint = format!("add a message: `prowess session resume {id} MESSAGE`");
+        return (!has_text).then(|| Failure::new(text).hint(hint));
+    };
+    let again = format!("run it again with `prowess run {skill}`");
+    Some(if loading {
+        let text = format!(
+            "session `{id}` stopped while skill `{skill}` was being loaded; its commands may have run"
+        );
+        let shown = format!("see what was decided with `prowess session show {id}`");
+        Failure::new(text).hint(shown).hint(again)
+    } else {
+        let text = format!("session `{id}` stopped before skill `{skill}` was loaded");
+        Failure::new(text).hint(again)
     })
 }
 

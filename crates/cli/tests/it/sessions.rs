@@ -1,8 +1,9 @@
 //! `prowess run`, `session`, `chat` and `demo`, with real skills and commands and a scripted model.
 
+use prowess_test::wait_until;
 use serde_json::{Value, json};
 
-use crate::world::{Output, World};
+use crate::world::{Output, Running, World};
 
 const SCHEMA: &str = r#"{"type": "object", "properties": {"total": {"type": "number"}}, "required": ["total"], "additionalProperties": false}"#;
 
@@ -462,4 +463,100 @@ fn record_names_the_flag_and_the_missing_user() {
             "{shown}"
         );
     }
+}
+
+/// Returns a world with a skill in the home folder whose text runs two commands.
+fn with_commands(first: &str, second: &str) -> World {
+    let world = World::new();
+    world.file("~/config.toml", "[sandbox]\nstrength = 'best-effort'\n");
+    world.file(
+        "~/.agents/skills/steps/SKILL.md",
+        format!("---\nname: steps\ndescription: Takes steps. Use for steps.\nallowed-tools: Bash(touch:*) Bash(cat:*) Bash(sleep:*)\n---\n!`{first}`\n\n!`{second}`\n"),
+    );
+    world
+}
+
+/// Returns the id of the latest session.
+fn latest(world: &World) -> String {
+    let list = world.run(&["session", "list", "--json"]).expect(0).json();
+    list["sessions"][0]["id"].as_str().unwrap().to_owned()
+}
+
+/// The first command of the skill runs and the second one fails.
+#[test]
+fn decisions_of_a_failed_skill_are_in_the_record() {
+    let ways: [(&[&str], &str); 3] = [
+        (&["run", "steps", "--model", "echo"], ""),
+        (&["run", "--task", "/steps now", "--model", "echo"], ""),
+        (&["chat", "--plain", "--model", "echo"], "/steps now\n"),
+    ];
+    for (arguments, typed) in ways {
+        let world = with_commands("touch made", "cat missing.txt");
+        let arguments = [arguments, &["--edits"]].concat();
+        let output = world.command(&arguments).stdin(typed).run();
+        assert_eq!(output.code, 2, "{}", output.snapshot());
+        assert!(world.path("made").exists(), "{}", output.snapshot());
+        assert!(
+            output.stderr.contains("cat missing.txt"),
+            "{}",
+            output.stderr
+        );
+        let shown = world
+            .run(&["session", "show", &latest(&world)])
+            .expect(0)
+            .stdout;
+        let at = |part: &str| {
+            let at = shown.find(part);
+            at.unwrap_or_else(|| panic!("{part}\n{shown}"))
+        };
+        let order = [
+            at("loading skill `steps`"),
+            at("allowed `touch made`"),
+            at("allowed `cat missing.txt`"),
+        ];
+        assert!(order.is_sorted(), "{shown}");
+    }
+}
+
+/// Starts `prowess run` and waits until the second command of the skill runs.
+fn start_second_command(world: &World) -> Running {
+    let arguments = ["run", "steps", "--model", "echo", "--edits"];
+    let running = world.command(&arguments).start();
+    wait_until("the first command runs", || world.path("made").exists());
+    running
+}
+
+#[test]
+fn first_interrupt_stops_commands_of_a_skill() {
+    let world = with_commands("touch made", "sleep 619");
+    let running = start_second_command(&world);
+    assert_eq!(running.interrupt(), Some(130));
+    let list = world.run(&["session", "list", "--json"]).expect(0).json();
+    assert_eq!(list["sessions"][0]["ending"], "cancelled");
+    let shown = world
+        .run(&["session", "show", &latest(&world)])
+        .expect(0)
+        .stdout;
+    assert!(shown.contains("allowed `touch made`"), "{shown}");
+}
+
+/// The process is killed while the skill is loaded. Resuming does not report an empty result.
+#[test]
+fn run_killed_while_its_skill_was_loaded_cannot_be_resumed() {
+    let world = with_commands("touch made", "sleep 619");
+    drop(start_second_command(&world));
+    let id = latest(&world);
+    for more in [&[][..], &["More."]] {
+        let arguments = [&["session", "resume", &id, "--model", "echo"], more].concat();
+        let output = world.run(&arguments).expect(2);
+        assert_eq!(output.stdout, "");
+        let expected = format!(
+            "error: session `{id}` stopped while skill `steps` was being loaded; its commands may have run\n\
+             hint: see what was decided with `prowess session show {id}`\n\
+             hint: run it again with `prowess run steps`\n"
+        );
+        assert_eq!(output.stderr, expected);
+    }
+    let shown = world.run(&["session", "show", &id]).expect(0).stdout;
+    assert!(shown.contains("allowed `touch made`"), "{shown}");
 }

@@ -290,6 +290,16 @@ impl Running {
     }
 }
 
+impl Running {
+    /// Sends an interrupt, as Ctrl-C does, and returns the exit code.
+    pub(crate) fn interrupt(mut self) -> Option<i32> {
+        let pid = self.child.id().to_string();
+        let sent = Command::new("kill").args(["-INT", &pid]).status().unwrap();
+        assert!(sent.success());
+        prowess_test::wait_for_exit(&mut self.child).code()
+    }
+}
+
 impl Drop for Running {
     fn drop(&mut self) {
         let _ = self.child.kill();

@@ -4,15 +4,18 @@ use std::sync::Arc;
 
 use prowess_agent::{Ending, EndingKind, Event};
 use prowess_policy::PermissionMode;
-use prowess_runtime::{CancellationToken, Engine, Pause, Session, SkillRef, SubRun, Update};
+use prowess_runtime::{
+    CancellationToken, Engine, Pause, RuntimeError, Session, SkillRef, SubRun, Task, Update,
+};
 use prowess_test::wait_until;
 
 use crate::script::{Act, Script, bash, calls, load, results, says};
-use crate::world::{Seeing, World, children, events, mode, never, wait};
+use crate::world::{Seeing, World, children, events, mode, never, roots, wait};
 
 prowess_test::tests! {
     cancelled_request_can_be_repeated
     cancelling_kills_command_and_children
+    cancelling_stops_commands_of_invoked_skill
     pending_calls_are_not_started_after_cancel
     cancelling_session_stops_sub_run
     cancelled_before_start_makes_no_request
@@ -108,6 +111,66 @@ fn cancelling_kills_command_and_children() {
         "{:?}",
         results(&model.last())
     );
+}
+
+/// A skill that a user runs or types is stopped while its first command runs.
+fn cancelling_stops_commands_of_invoked_skill() {
+    for way in ["run", "task", "message"] {
+        let world = World::new();
+        world.skill(
+            "slow",
+            "",
+            "!`touch begun; sleep 618; touch never` !`touch second`",
+        );
+        let model = Script::of([says("hello")]);
+        let engine = engine(&world, model.clone());
+        let cancel = never();
+        let watcher = cancel_when_created(&world, "begun", &cancel);
+        wait(async {
+            match way {
+                "run" => {
+                    let sub = SubRun::new(SkillRef::Name("slow".into()));
+                    let finished = engine.run_skill(sub, &cancel).await.unwrap();
+                    assert_eq!(finished.ending, Ending::Cancelled, "{way}");
+                }
+                "task" => {
+                    let task = Task::new("/slow");
+                    let finished = engine.run_task(task, &cancel).await.unwrap();
+                    assert_eq!(finished.ending, Ending::Cancelled, "{way}");
+                }
+                _ => {
+                    let mut session = Session::start(&engine, "t").await.unwrap();
+                    let error = session.say("/slow", &cancel).await.unwrap_err();
+                    assert!(matches!(error, RuntimeError::Cancelled { .. }), "{error}");
+                    assert!(session.skills().is_empty());
+                }
+            }
+        });
+        watcher.join().unwrap();
+        assert!(!world.exists("never") && !world.exists("second"), "{way}");
+        assert!(model.asked().is_empty(), "{way}");
+        let session = roots(&engine).pop().unwrap();
+        assert_eq!(session.ending, Some(EndingKind::Cancelled), "{way}");
+        let events = events(&engine, &session.id);
+        let at = |wanted: fn(&Event) -> bool| {
+            events
+                .iter()
+                .position(|stamped| wanted(&stamped.event))
+                .unwrap()
+        };
+        let started = at(|event| matches!(event, Event::ActivationStarted { .. }));
+        let decided = at(|event| matches!(event, Event::Decided(_)));
+        assert!(started < decided, "{way}");
+        // A conversation can continue.
+        if way == "message" {
+            wait(async {
+                let mut session = Session::resume(&engine, &session.id, None).await.unwrap();
+                session.say("hi", &never()).await.unwrap();
+                let pause = session.proceed(&never()).await.unwrap();
+                assert_eq!(pause, Pause::Answered("hello".into()));
+            });
+        }
+    }
 }
 
 fn pending_calls_are_not_started_after_cancel() {

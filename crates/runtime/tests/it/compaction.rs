@@ -4,7 +4,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use prowess_agent::{Event, Request, RunBudget};
+use prowess_agent::{Ending, Event, Request, RunBudget};
 use prowess_runtime::{Engine, Pause, Session, Update};
 use prowess_tools::ToolContext;
 use prowess_traits::ModelErrorKind;
@@ -21,6 +21,8 @@ prowess_test::tests! {
     long_results_are_pruned_first
     context_too_long_is_retried_twice
     failed_summary_falls_back_to_facts
+    cancelled_summary_keeps_the_conversation
+    summary_without_time_keeps_the_conversation
     summary_does_not_look_like_new_request
     summary_cost_counts
     skills_that_do_not_fit_are_reported_and_unloaded
@@ -204,7 +206,7 @@ fn context_too_long_is_retried_twice() {
         assert!(
             matches!(
                 &ending,
-                prowess_agent::Ending::Failed {
+                Ending::Failed {
                     kind: prowess_agent::FailureKind::ContextTooLong,
                     ..
                 }
@@ -236,6 +238,57 @@ fn failed_summary_falls_back_to_facts() {
         assert!(last.contains("tools called: flood"), "{last}");
         assert!(last.contains("Fill in the forms in inbox/."));
     }
+}
+
+/// The summary is cancelled while the model works on it, in a run and by `shorten`.
+fn cancelled_summary_keeps_the_conversation() {
+    let world = World::new();
+    let cancel = never();
+    let token = cancel.clone();
+    let model = Script::new("script/one", move |at, request| {
+        if is_summary(request) {
+            token.cancel();
+            return Act::Hang;
+        }
+        call("flood", json!({ "bytes": 1_500, "at": at }))
+    });
+    let model = Arc::new(model.window(12_000).counting());
+    let engine = engine(&world, model);
+    wait(async {
+        let mut session = Session::start(&engine, "t").await.unwrap();
+        session.say("go", &cancel).await.unwrap();
+        let pause = session.proceed(&cancel).await.unwrap();
+        assert_eq!(pause, Pause::Ended(Ending::Cancelled));
+        let before = session.run().messages().to_vec();
+        assert!(before.len() > 10, "{}", before.len());
+        assert!(!session.shorten(&cancel).await.unwrap());
+        assert_eq!(session.run().messages(), before);
+        assert_eq!(compactions(&engine, session.id()), 0);
+    });
+}
+
+/// No time is left for the summary.
+fn summary_without_time_keeps_the_conversation() {
+    let world = World::new();
+    let model = Script::new("script/one", |at, request| match at {
+        _ if is_summary(request) => Act::Hang,
+        at if at < 12 => call("flood", json!({ "bytes": 100, "at": at })),
+        _ => says("done"),
+    });
+    let engine = engine(&world, Arc::new(model));
+    let id = talk(&engine);
+    let budget = RunBudget {
+        milliseconds: Some(0),
+        ..RunBudget::default()
+    };
+    wait(async {
+        let mut session = Session::resume(&engine, &id, Some(budget)).await.unwrap();
+        let before = session.run().messages().to_vec();
+        assert!(session.run().compaction().is_some());
+        assert!(!session.shorten(&never()).await.unwrap());
+        assert_eq!(session.run().messages(), before);
+    });
+    assert_eq!(compactions(&engine, &id), 0);
 }
 
 /// Reference §5.6: the arguments of a restored skill must not look like a new request.

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use prowess_agent::{Event, Message, RunBudget, StampedEvent, VERSION};
+use prowess_agent::{Ending, Event, FailureKind, Message, RunBudget, StampedEvent, VERSION};
 use prowess_policy::PermissionMode;
-use prowess_runtime::{Engine, Pause, RuntimeError, Session, SkillRef, SubRun};
+use prowess_runtime::{Engine, Pause, RuntimeError, Session, SkillRef, SubRun, Task};
 use prowess_store::MemorySessions;
 use prowess_test::wait_until;
 use prowess_traits::SessionStore;
@@ -29,6 +29,7 @@ prowess_test::tests! {
     session_start_hooks_run_on_resume
     lost_background_run_is_reported_once
     every_prefix_of_a_typed_run_ends_with_its_value
+    task_interrupted_before_its_message_fails
     every_prefix_of_a_compacted_session_can_be_resumed
 }
 
@@ -371,10 +372,7 @@ fn submitted_result_does_not_end_later_messages() {
         session.say_plainly("Once more.").await.unwrap();
         let pause = session.proceed(&never()).await.unwrap();
         let value = json!({ "n": 1 });
-        assert_eq!(
-            pause,
-            Pause::Ended(prowess_agent::Ending::Submitted { value })
-        );
+        assert_eq!(pause, Pause::Ended(Ending::Submitted { value }));
     });
 }
 
@@ -487,7 +485,7 @@ fn every_prefix_of_a_typed_run_ends_with_its_value() {
         .iter()
         .position(|event| matches!(event.event, Event::Said { .. }))
         .unwrap();
-    for cut in said + 1..=all.len() {
+    for cut in 1..=all.len() {
         let (store, id) = copy(&all[..cut]);
         let model = worker();
         let mut parts = world.parts(model.clone());
@@ -497,10 +495,21 @@ fn every_prefix_of_a_typed_run_ends_with_its_value() {
             let mut session = Session::resume(&engine, &id, None).await.unwrap();
             session.proceed(&never()).await.unwrap()
         });
+        if cut <= said {
+            // The task is not in the record, so the run cannot continue.
+            let Pause::Ended(Ending::Failed { kind, message }) = pause else {
+                panic!("cut at {cut}: {pause:?}");
+            };
+            assert_eq!(kind, FailureKind::Skill, "cut at {cut}");
+            let loading = "stopped while skill `sum` was being loaded; its commands may have run";
+            assert_eq!(message.contains(loading), cut == said, "{cut}: {message}");
+            assert!(model.asked().is_empty(), "cut at {cut}");
+            continue;
+        }
         let value = json!({ "n": 2 });
         assert_eq!(
             pause,
-            Pause::Ended(prowess_agent::Ending::Submitted { value }),
+            Pause::Ended(Ending::Submitted { value }),
             "cut at {cut}"
         );
         assert!(
@@ -510,6 +519,40 @@ fn every_prefix_of_a_typed_run_ends_with_its_value() {
                 .all(|one| tools(one).contains(&"submit")),
             "cut at {cut}"
         );
+    }
+}
+
+/// A task that needs a value fails; a conversation without messages waits for one.
+fn task_interrupted_before_its_message_fails() {
+    let world = World::new();
+    for result in [Some(json!({ "type": "object" })), None] {
+        let model = Script::by(|_, _| call("submit", json!({})));
+        let whole = world.engine(if result.is_some() {
+            model
+        } else {
+            Script::of([says("done")])
+        });
+        let task = Task {
+            result: result.clone(),
+            ..Task::new("go")
+        };
+        let finished = wait(whole.run_task(task, &never())).unwrap();
+        let all = events(&whole, &finished.session);
+        let (store, id) = copy(&all[..2]);
+        let model = Script::of([]);
+        let mut parts = world.parts(model.clone());
+        parts.services.sessions = Some(store);
+        let engine = Engine::new(parts).unwrap();
+        let pause = wait(async {
+            let mut session = Session::resume(&engine, &id, None).await.unwrap();
+            session.proceed(&never()).await.unwrap()
+        });
+        let failed = Pause::Ended(Ending::Failed {
+            kind: FailureKind::Other,
+            message: "the run stopped before its task was stored".to_owned(),
+        });
+        let waits = Pause::Answered(String::new());
+        assert_eq!(pause, if result.is_some() { failed } else { waits });
     }
 }
 

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use prowess_agent::StampedEvent;
+use prowess_agent::{Event, RecordedVerdict, StampedEvent};
 use prowess_policy::PermissionMode;
-use prowess_runtime::{Engine, RuntimeError, Session};
+use prowess_runtime::{Engine, RuntimeError, Session, SkillRef, SubRun, Task};
 use prowess_store::MemorySessions;
 use prowess_traits::{Lease, SessionError, SessionQuery, SessionStore, SessionSummary};
 
@@ -14,6 +14,8 @@ use crate::world::{World, mode, never, wait};
 
 prowess_test::tests! {
     no_step_runs_without_being_recorded
+    no_command_of_invoked_skill_runs_without_being_recorded
+    failed_record_of_a_decision_refuses_the_command
     unrecorded_load_does_not_count
     failed_session_creation_is_a_store_error
     oversized_event_is_an_error
@@ -146,7 +148,7 @@ fn no_step_runs_without_being_recorded() {
         let lines = log().lines().count();
         let events = store.events(&session.id).unwrap();
         assert!(
-            lines <= started(&events),
+            lines <= started(&events) && lines <= allowed(&events),
             "{writes}: a command ran that is not in the record"
         );
         assert!(!session.live, "{writes}: the lease was not released");
@@ -172,6 +174,114 @@ fn no_step_runs_without_being_recorded() {
     assert!(failures >= 10, "{failures} writes");
 }
 
+/// Returns the number of decisions that allow a command.
+fn allowed(events: &[StampedEvent]) -> usize {
+    let is_allowed = |stamped: &&StampedEvent| match &stamped.event {
+        Event::Decided(decided) => {
+            decided.verdict == RecordedVerdict::Allow && decided.what.starts_with("echo ")
+        }
+        _ => false,
+    };
+    events.iter().filter(is_allowed).count()
+}
+
+/// The ways in which a user invokes a skill.
+#[derive(Clone, Copy, Debug)]
+enum Way {
+    Run,
+    Task,
+    Message,
+}
+
+impl Way {
+    const ALL: [Self; 3] = [Self::Run, Self::Task, Self::Message];
+
+    async fn invoke(self, engine: &Engine, skill: &str) -> Result<(), RuntimeError> {
+        let typed = format!("/{skill}");
+        match self {
+            Self::Run => {
+                let sub = SubRun::new(SkillRef::Name(skill.into()));
+                engine.run_skill(sub, &never()).await.map(drop)
+            }
+            Self::Task => engine.run_task(Task::new(typed), &never()).await.map(drop),
+            Self::Message => {
+                let mut session = Session::start(engine, "t").await?;
+                session.say(&typed, &never()).await?;
+                session.proceed(&never()).await.map(drop)
+            }
+        }
+    }
+}
+
+/// Fails at each write in turn. A command of the skill runs only if the activation and the decision
+/// about the command are in the store.
+fn no_command_of_invoked_skill_runs_without_being_recorded() {
+    for way in Way::ALL {
+        let mut failures = 0;
+        for writes in 0.. {
+            let world = World::new();
+            world.skill("two", "", "Lines: !`echo one >> log` !`echo two >> log`");
+            let store = Full::after(writes);
+            let engine = engine(&world, Script::of([says("done")]), store.clone());
+            let Err(error) = wait(way.invoke(&engine, "two")) else {
+                break;
+            };
+            failures += 1;
+            assert!(
+                matches!(error, RuntimeError::Store(SessionError::Unwritable { .. })),
+                "{way:?} {writes}: {error:?}"
+            );
+            let lines = std::fs::read_to_string(world.path("log")).unwrap_or_default();
+            let lines = lines.lines().count();
+            let Some(session) = crate::world::roots(&engine).pop() else {
+                assert_eq!(lines, 0, "{way:?} {writes}");
+                continue;
+            };
+            let events = store.events(&session.id).unwrap();
+            let is_start =
+                |stamped: &StampedEvent| matches!(stamped.event, Event::ActivationStarted { .. });
+            assert!(
+                lines <= allowed(&events),
+                "{way:?} {writes}: a command ran that is not in the record"
+            );
+            assert!(
+                lines == 0 || events.iter().any(is_start),
+                "{way:?} {writes}: the activation is not in the record"
+            );
+            assert!(
+                !session.live,
+                "{way:?} {writes}: the lease was not released"
+            );
+        }
+        // Two decisions, the activation, and at least the start, the listing and the message.
+        assert!(failures >= 6, "{way:?}: {failures} writes");
+    }
+}
+
+/// The write of one decision fails, and then the store has room again.
+fn failed_record_of_a_decision_refuses_the_command() {
+    let world = World::new();
+    let model = worker();
+    // Started, listed, said, asked, replied, call started; the seventh event is the decision.
+    let store = Full::after(6);
+    let engine = engine(&world, model.clone(), store.clone());
+    wait(async {
+        let mut session = Session::start(&engine, "t").await.unwrap();
+        session.say("go", &never()).await.unwrap();
+        let error = session.proceed(&never()).await.unwrap_err();
+        assert!(
+            matches!(error, RuntimeError::Store(SessionError::Unwritable { .. })),
+            "{error:?}"
+        );
+        assert!(!world.exists("log"), "the command did not run");
+        assert_eq!(model.asked().len(), 1, "the session did not continue");
+        store.fill_up(1_000);
+        session.proceed(&never()).await.unwrap();
+    });
+    let told = conversation(&model.last());
+    assert!(told.contains("it is unknown whether it had an effect"));
+}
+
 /// The result with the text of a skill is lost, and then the store has room again.
 fn unrecorded_load_does_not_count() {
     let world = World::new();
@@ -183,8 +293,8 @@ fn unrecorded_load_does_not_count() {
             load("pdf")
         }
     });
-    // Started, listed, said, asked, replied, call started; the seventh event is the result.
-    let store = Full::after(6);
+    // Started, listed, said, asked, replied, call started, decided; the eighth event is the result.
+    let store = Full::after(7);
     let engine = engine(&world, model, store.clone());
     wait(async {
         let mut session = Session::start(&engine, "t").await.unwrap();
@@ -236,13 +346,15 @@ fn store_failure_in_sub_run_ends_session() {
             load("look")
         }
     });
-    // Exactly the writes that the session needs before its skill starts.
-    let engine = engine(&world, model.clone(), Full::after(8));
-    let error = wait(work(&engine)).unwrap_err();
-    assert!(
-        matches!(error, RuntimeError::Store(SessionError::Unwritable { .. })),
-        "{error:?}"
-    );
+    // The session needs seven writes before the sub-run starts, which begins with four.
+    for writes in 7..11 {
+        let engine = engine(&world, model.clone(), Full::after(writes));
+        let error = wait(work(&engine)).unwrap_err();
+        assert!(
+            matches!(error, RuntimeError::Store(SessionError::Unwritable { .. })),
+            "{writes}: {error:?}"
+        );
+    }
 }
 
 /// A store whose writes block until a lock is released.

@@ -11,7 +11,7 @@ use prowess_runtime::{Ending, Engine, MAX_TICKS, Pause, RuntimeError, Session, S
 use serde_json::{Value, json};
 
 use crate::keys::{Known, another};
-use crate::script::{Act, Script, bash, call, conversation, load, results, says, tools};
+use crate::script::{Act, Script, bash, call, calls, conversation, load, results, says, tools};
 use crate::talk::talk;
 use crate::world::{Counter, World, children, events, mode, never, rule, wait};
 
@@ -34,6 +34,7 @@ prowess_test::tests! {
     deny_rule_about_arguments_applies_to_forked_skill
     background_result_is_reported_when_done
     background_skill_is_awaited_if_disabled
+    background_skills_do_not_exceed_a_shared_budget
     sub_run_cost_counts_in_parent
     failed_sub_run_is_reported_and_session_continues
     unrenderable_skill_does_not_run
@@ -455,6 +456,51 @@ fn background_skill_is_awaited_if_disabled() {
     let engine = world.engine(model.clone());
     talk(&engine, "go");
     assert!(results(&model.last())[0].contains("It is red."));
+}
+
+/// Two background skills are started at once and never finish on their own. Each request costs 110
+/// tokens or 110 millionths of a dollar.
+fn background_skills_do_not_exceed_a_shared_budget() {
+    let limit = Some(1_000);
+    let tokens = RunBudget {
+        tokens: limit,
+        ..RunBudget::default()
+    };
+    let micros = RunBudget {
+        micros: limit,
+        ..RunBudget::default()
+    };
+    for budget in [tokens, micros] {
+        let world = World::new();
+        for name in ["one", "two"] {
+            world.skill(name, "context: fork\nbackground: true\n", "Look.");
+        }
+        let model = Script::new("script/one", |at, request| {
+            if conversation(request).starts_with("Run skill") {
+                return call("glob", json!({ "pattern": format!("{at}*") }));
+            }
+            let load = |name| ("load_skill", json!({ "name": name }));
+            calls([load("one"), load("two")])
+        });
+        let mut parts = world.parts(Arc::new(model.price(1.0)));
+        parts.settings.background = true;
+        parts.settings.budget = budget;
+        let engine = Engine::new(parts).unwrap();
+        wait(async {
+            let mut session = Session::start(&engine, "t").await.unwrap();
+            session.say("go", &never()).await.unwrap();
+            let pause = session.proceed(&never()).await.unwrap();
+            assert!(
+                matches!(pause, Pause::Ended(Ending::Exhausted { .. })),
+                "{pause:?}"
+            );
+            assert_eq!(session.background(), 0);
+            // A run ends with the request that reaches the limit.
+            let spent = session.spent().usage;
+            assert!(spent.tokens() <= 1_000 + 110, "{}", spent.tokens());
+            assert_eq!(children(&engine, session.id()).len(), 2);
+        });
+    }
 }
 
 fn sub_run_cost_counts_in_parent() {

@@ -206,6 +206,11 @@ pub fn every_kind_of_event_round_trips(store: &dyn SessionStore) {
         parts: vec![text("so far")],
     };
     let events: Vec<StampedEvent> = [
+        Event::ActivationStarted {
+            skill: "do".into(),
+            digest: "d".into(),
+            arguments: Some("\u{0}ü".into()),
+        },
         Event::Said {
             parts: vec![text("do")],
             typed: Some("/do".into()),

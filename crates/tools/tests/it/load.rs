@@ -5,7 +5,7 @@ use std::sync::Arc;
 use prowess_policy::{ApprovalAnswer, Effect, PermissionMode};
 use prowess_registry::NewSkill;
 use prowess_tools::{CLOSING, Loaded, ToolContext, ToolErrorKind, ToolSelection, Toolset};
-use prowess_traits::{DecisionRecorder, RecordedDecision};
+use prowess_traits::{DecisionRecorder, RecordError, RecordedDecision};
 use serde_json::{Value, json};
 
 use crate::support::{Counted, Says, World, call, gate, told};
@@ -203,7 +203,9 @@ fn quick_calls_need_no_prompt_no_command_and_no_large_read() {
 struct Silent;
 
 impl DecisionRecorder for Silent {
-    fn decided(&self, _noted: &RecordedDecision<'_>) {}
+    fn decided(&self, _noted: &RecordedDecision<'_>) -> Result<(), RecordError> {
+        Ok(())
+    }
 }
 
 #[test]

@@ -161,6 +161,8 @@ impl Work {
                 Ok(done) => {
                     let text = if done {
                         "The start of the conversation was summarized."
+                    } else if cancel.is_cancelled() {
+                        "Cancelled. The conversation is unchanged."
                     } else {
                         "There is nothing to summarize yet."
                     };
@@ -183,10 +185,13 @@ impl Work {
     }
 
     async fn say(&mut self, text: &str, cancel: &CancellationToken) -> OrderResult {
-        if let Err(error) = self.session.say(text, cancel).await {
-            return OrderResult::Problem(problem(&error));
+        match self.session.say(text, cancel).await {
+            Ok(_) => became(self.session.proceed(cancel).await),
+            Err(RuntimeError::Cancelled { .. }) => {
+                OrderResult::Paused(Pause::Ended(Ending::Cancelled))
+            }
+            Err(error) => OrderResult::Problem(problem(&error)),
         }
-        became(self.session.proceed(cancel).await)
     }
 
     async fn why(&self, name: String) -> OrderResult {
