@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use prowess_catalog::index::{self, IndexBudget, IndexLimit};
+use prowess_catalog::index::{self, IndexBudget, IndexLimit, Listing};
 use prowess_catalog::visibility::SkillGrantFault;
 use prowess_catalog::{Catalog, SkillGrant, SkillNotFound, Visibility};
 use prowess_registry::Place;
@@ -78,6 +78,21 @@ impl Config {
             budget.entry_chars = characters;
         }
         budget
+    }
+
+    /// Returns the skills that the index lists: all, or the pinned and last used ones.
+    pub fn listing(&self) -> Listing {
+        if self.sections == Some(true) {
+            self.sections()
+        } else {
+            Listing::All
+        }
+    }
+
+    /// Returns a listing of the pinned and last used skills.
+    pub fn sections(&self) -> Listing {
+        let last_used = self.last_used.unwrap_or(index::LAST_USED);
+        Listing::Sections { last_used }
     }
 
     /// Returns the names in the settings that are not skills but similar to one, as written. A name

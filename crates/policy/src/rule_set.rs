@@ -163,6 +163,33 @@ impl PermissionRules {
         );
     }
 
+    /// Returns these rules, restricted by the rules that the settings files have now: deny and ask
+    /// rules of both sets, but only those allow rules of settings files that are still there.
+    #[must_use]
+    pub fn within(&self, now: &Self) -> Self {
+        let is_from_file =
+            |source: &RuleSource| matches!(source, RuleSource::User(_) | RuleSource::Project(_));
+        let is_kept = |rule: &&SourcedRule| {
+            rule.effect != Effect::Allow || !is_from_file(&rule.source) || now.rules.contains(rule)
+        };
+        let is_new =
+            |rule: &&SourcedRule| rule.effect != Effect::Allow && !self.rules.contains(rule);
+        let is_lost =
+            |rule: &&InvalidRule| rule.effect != Effect::Allow && !self.unread.contains(rule);
+        let rules = self.rules.iter().filter(is_kept);
+        let unread = self.unread.iter();
+        Self {
+            rules: rules
+                .chain(now.rules.iter().filter(is_new))
+                .cloned()
+                .collect(),
+            unread: unread
+                .chain(now.unread.iter().filter(is_lost))
+                .cloned()
+                .collect(),
+        }
+    }
+
     /// Returns the rules with one effect, in the order in which they were added.
     pub fn of(&self, effect: Effect) -> impl Iterator<Item = &SourcedRule> {
         self.rules
