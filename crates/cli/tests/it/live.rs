@@ -148,7 +148,7 @@ fn chat_screen_sees_a_new_skill() {
             says("②", &["The body of late."]),
         ],
     );
-    let typed = [("scripted", "hello\r"), ("①", "now\r"), ("②", "\u{3}")];
+    let typed = [("Type a message", "hello\r"), ("①", "now\r"), ("②", "\u{3}")];
     let shown = on_terminal_with(
         &world,
         90,

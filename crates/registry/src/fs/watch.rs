@@ -32,10 +32,10 @@ const EVENT_MASK: EventKindMask = EventKindMask::CORE.union(EventKindMask::ACCES
 const MAX_DEPTH: usize = 12;
 /// A scan takes at most one part in this many of the time between regular scans.
 const SCAN_SHARE: u32 = 20;
-/// Maximum time that [`Registry::settle`] waits for the watches to be set up.
-const SETUP_WAIT: Duration = Duration::from_millis(250);
+/// Maximum time that [`Registry::settle`] waits for the watches to be set up, once.
+const SETUP_WAIT: Duration = Duration::from_secs(1);
 /// Maximum time that [`Registry::settle`] waits for the event of a marker.
-const MARKER_WAIT: Duration = Duration::from_millis(500);
+const MARKER_WAIT: Duration = Duration::from_secs(2);
 /// Maximum time that [`Registry::settle`] waits for a scan.
 const SCAN_WAIT: Duration = Duration::from_secs(2);
 /// Markers are given up after so many lost ones.
@@ -96,6 +96,8 @@ struct Pending {
     stop: bool,
     /// `true` once the watches are set up.
     ready: bool,
+    /// `true` if a caller has waited for the watches in vain. The others do not wait.
+    waited: bool,
     /// `true` during a scan.
     busy: bool,
     /// Markers whose event has not arrived yet.
@@ -178,13 +180,11 @@ impl Registry {
         WatchHandle { inbox, thread }
     }
 
-    /// Waits until changes that were made before this call are in the catalogue. Returns at once
-    /// if no watcher runs, and without a scan if nothing changed. The wait is bounded: if it ends
-    /// early, or if the watcher polls, the changes follow later.
-    pub fn settle(&self) {
-        if let Some(inbox) = self.watched_by() {
-            inbox.settle();
-        }
+    /// Waits until changes that were made before this call are in the catalogue. Returns without a
+    /// scan if nothing changed. Returns `false` if changes may follow later: no watcher runs, it
+    /// polls, it was started without a folder for markers, or the wait took too long.
+    pub fn settle(&self) -> bool {
+        self.watched_by().is_some_and(|inbox| inbox.settle())
     }
 }
 
@@ -255,30 +255,36 @@ impl Inbox {
         self.wake.notify_all();
     }
 
-    /// Waits while the state satisfies `waits`, up to a limit.
-    fn wait_while(&self, limit: Duration, mut waits: impl FnMut(&Pending) -> bool) {
-        let waits = |pending: &mut Pending| !pending.stop && waits(pending);
-        let waited = self.wake.wait_timeout_while(self.lock(), limit, waits);
-        drop(waited.unwrap_or_else(PoisonError::into_inner));
+    /// Waits while the state satisfies `waits`, up to a limit. Returns `true` if it no longer does.
+    fn wait_while(&self, limit: Duration, mut waits: impl FnMut(&Pending) -> bool) -> bool {
+        let goes_on = |pending: &mut Pending| !pending.stop && waits(pending);
+        let waited = self.wake.wait_timeout_while(self.lock(), limit, goes_on);
+        let (pending, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        !pending.stop && !waits(&pending)
     }
 
-    fn settle(&self) {
-        self.wait_while(SETUP_WAIT, |pending| !pending.ready);
-        if !self.lock().ready {
-            return;
+    fn settle(&self) -> bool {
+        if !self.wait_while(SETUP_WAIT, |pending| !pending.ready && !pending.waited) {
+            self.lock().waited = true;
         }
-        self.wait_for_marker();
-        self.wait_while(SCAN_WAIT, |pending| pending.first.is_some() || pending.busy);
+        if !self.lock().ready {
+            return false;
+        }
+        let is_marked = self.wait_for_marker();
+        let is_idle = self.wait_while(SCAN_WAIT, |pending| pending.first.is_some() || pending.busy);
+        is_marked && is_idle
     }
 
     /// Creates a file and waits for its event. Events arrive in order, so those of earlier changes
-    /// have arrived as well.
-    fn wait_for_marker(&self) {
-        let Some(folder) = &self.markers else { return };
+    /// have arrived as well. Returns `false` if the event did not arrive.
+    fn wait_for_marker(&self) -> bool {
+        let Some(folder) = &self.markers else {
+            return false;
+        };
         let marker = {
             let mut pending = self.lock();
             if pending.lost >= MAX_LOST {
-                return;
+                return false;
             }
             pending.marked += 1;
             let name = format!("{}-{}", std::process::id(), pending.marked);
@@ -294,6 +300,7 @@ impl Inbox {
         let mut pending = self.lock();
         let is_lost = pending.markers.remove(&marker);
         pending.lost = if is_lost { pending.lost + 1 } else { 0 };
+        !is_lost
     }
 
     /// Handles a file system event.
