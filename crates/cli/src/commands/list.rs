@@ -154,6 +154,7 @@ impl Listing<'_> {
     fn rows<'c>(&self, catalog: &'c Catalog) -> Vec<(&'c CatalogEntry, Sight)> {
         let models = CatalogView::new(catalog, self.policy, Audience::Model);
         let people = CatalogView::new(catalog, self.policy, Audience::Person);
+        let has_tools = models.has_skills();
         let in_scope = |entry: &&CatalogEntry| {
             self.scope
                 .is_none_or(|scope| entry.skill.id.origin.scope == scope)
@@ -177,6 +178,7 @@ impl Listing<'_> {
                 let sight = Sight {
                     model: models.visibility(entry),
                     people: people.visibility(entry),
+                    has_tools,
                 };
                 (entry, sight)
             })
@@ -313,6 +315,8 @@ fn name(catalog: &Catalog, entry: &CatalogEntry) -> String {
 struct Sight {
     model: SkillVisibility,
     people: SkillVisibility,
+    /// `false` if models get no tools about skills, because only bundled skills are visible.
+    has_tools: bool,
 }
 
 /// The status of a skill without restrictions.
@@ -321,6 +325,7 @@ const LISTED: &str = "listed";
 fn status(sight: Sight) -> &'static str {
     let for_people = sight.people != SkillVisibility::Hidden(HiddenReason::NotForPeople);
     match sight.model {
+        SkillVisibility::Full | SkillVisibility::NameOnly if !sight.has_tools => "people only",
         SkillVisibility::Full | SkillVisibility::NameOnly if !for_people => "models only",
         SkillVisibility::Full => LISTED,
         SkillVisibility::NameOnly => "name only",

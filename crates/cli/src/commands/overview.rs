@@ -145,7 +145,7 @@ fn facts(
     let shown = rows.iter().filter(|row| row.fate.is_shown()).count();
     let number = wording::thousands;
     let cost = match short {
-        _ if rows.is_empty() => "a model sees none of them".to_owned(),
+        _ if rows.is_empty() => "a model sees none".to_owned(),
         _ if shown < rows.len() => {
             format!(
                 "a model sees {} of {} in {tokens}",

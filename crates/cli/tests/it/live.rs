@@ -51,17 +51,14 @@ fn events(world: &World) -> Vec<Value> {
     let listed = world.run(&["session", "list", "--json"]).expect(0).json();
     let id = listed["sessions"][0]["id"].as_str().unwrap().to_owned();
     let replayed = world.run(&["session", "replay", &id]).expect(0).stdout;
-    let parse = |line: &str| serde_json::from_str::<Value>(line).unwrap();
+    let parse = |line: &str| serde_json::from_str::<Value>(line).unwrap()["event"].clone();
     replayed.lines().map(parse).collect()
 }
 
-fn notes(events: &[Value]) -> Vec<String> {
-    let text = |event: &Value| event.to_string();
-    events
-        .iter()
-        .filter(|event| event.to_string().contains("\"event\":\"noted\""))
-        .map(text)
-        .collect()
+/// Returns the events of a kind.
+fn of<'e>(events: &'e [Value], kind: &str) -> Vec<&'e Value> {
+    let is_it = |event: &&Value| event["event"] == kind;
+    events.iter().filter(is_it).collect()
 }
 
 /// S-B2, row K24.
@@ -129,12 +126,10 @@ fn chat_sees_skills_that_come_change_and_go() {
     turn(&mut chat, "/typed at once", "eight");
     chat.close();
     let events = events(&world);
-    let notes = notes(&events);
+    let notes = of(&events, "noted");
     assert_eq!(notes.len(), 4, "each change is told once: {notes:#?}");
-    let started = events
-        .iter()
-        .filter(|event| event.to_string().contains("\"event\":\"started\""));
-    assert_eq!(started.count(), 1, "the index is not written again");
+    let started = of(&events, "started");
+    assert_eq!(started.len(), 1, "the index is not written again");
 }
 
 #[test]
@@ -148,7 +143,11 @@ fn chat_screen_sees_a_new_skill() {
             says("②", &["The body of late."]),
         ],
     );
-    let typed = [("Type a message", "hello\r"), ("①", "now\r"), ("②", "\u{3}")];
+    let typed = [
+        ("Type a message", "hello\r"),
+        ("①", "now\r"),
+        ("②", "\u{3}"),
+    ];
     let shown = on_terminal_with(
         &world,
         90,
@@ -336,23 +335,8 @@ fn chat_follows_permission_rules() {
     let events = events(&world);
     let decided: Vec<(&str, &str)> = events
         .iter()
-        .map(|event| &event["event"])
-        .map(|event| {
-            if event.is_object() {
-                event
-            } else {
-                &Value::Null
-            }
-        })
         .filter_map(|event| Some((event["what"].as_str()?, event["verdict"].as_str()?)))
         .collect();
-    let decided = if decided.is_empty() {
-        let flat = events.iter();
-        flat.filter_map(|event| Some((event["what"].as_str()?, event["verdict"].as_str()?)))
-            .collect()
-    } else {
-        decided
-    };
     let expected = [
         ("echo first", "allow"),
         ("echo second", "ask"),
@@ -461,7 +445,7 @@ fn bundled_skill_alone_registers_no_tools() {
     assert!(!system.join("\n").contains("**prowess**"), "{system:?}");
     // People still have it.
     let listed = world.run(&["list"]).expect(0).stdout;
-    assert!(listed.contains("prowess"), "{listed}");
+    assert!(listed.contains("prowess  bundled  people only"), "{listed}");
     let typed = world
         .command(&["chat", "--model", "echo"])
         .stdin("/prowess\n")

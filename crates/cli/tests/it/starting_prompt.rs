@@ -379,8 +379,10 @@ fn view_of_the_library_has_no_waiting_skill() {
     };
     let registry = Registry::open(place, FileOptions::default(), Precedence::default());
     let catalog = registry.snapshot();
-    let mut policy = prowess::Visibility::default();
-    policy.touched = Some(Vec::new());
+    let policy = prowess::Visibility {
+        touched: Some(Vec::new()),
+        ..prowess::Visibility::default()
+    };
     let view = CatalogView::new(&catalog, &policy, Audience::Model);
     assert!(!view.has_skills(), "only the bundled skill is visible");
     assert_eq!(same(&world), "");

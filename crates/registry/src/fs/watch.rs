@@ -4,7 +4,7 @@
 //! changed. A lost or duplicate event can therefore delay an update, but never make it wrong.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -151,7 +151,10 @@ impl Registry {
         options: WatchOptions,
         markers: Option<PathBuf>,
     ) -> WatchHandle {
-        let markers = markers.filter(|folder| std::fs::create_dir_all(folder).is_ok());
+        // The folder may be the first one inside the state folder of the user.
+        let mut builder = std::fs::DirBuilder::new();
+        builder.recursive(true).mode(0o700);
+        let markers = markers.filter(|folder| builder.create(folder).is_ok());
         let inbox = Arc::new(Inbox {
             markers,
             ..Inbox::default()
@@ -292,7 +295,7 @@ impl Inbox {
             pending.markers.insert(marker.clone());
             marker
         };
-        if std::fs::File::create(&marker).is_ok() {
+        if std::fs::File::create_new(&marker).is_ok() {
             self.wait_while(MARKER_WAIT, |pending| pending.markers.contains(&marker));
             // Ignore errors: an empty file that stays behind does no harm.
             let _ = std::fs::remove_file(&marker);
