@@ -8,6 +8,7 @@ use prowess_spec::wildcard::like;
 
 use crate::catalog::{Catalog, CatalogEntry, SkillNotFound};
 use crate::path_globs::PathGlobs;
+use crate::scope::Scope;
 use crate::skill::SkillId;
 
 /// A user's setting for one skill, strictest last.
@@ -449,6 +450,13 @@ impl<'c> CatalogView<'c> {
                 SkillVisibility::Hidden(_) => None,
                 sight => Some((entry, sight)),
             })
+    }
+
+    /// Returns `true` if a skill other than the bundled ones is visible. Otherwise there is nothing
+    /// to list or load: models get no index and no tools about skills.
+    pub fn has_skills(&self) -> bool {
+        self.visible()
+            .any(|(entry, _)| entry.skill.id.origin.scope != Scope::Bundled)
     }
 
     /// Resolves a name. A skill that is not granted or is disabled is indistinguishable from one

@@ -6,6 +6,7 @@ mod async_runtime;
 mod commands;
 mod env;
 mod key_command;
+mod live_config;
 mod output;
 mod permissions;
 mod runtime_setup;

@@ -9,7 +9,9 @@ use prowess::agent::{Effort, RunBudget};
 use prowess::config::Config;
 use prowess::store::{MemorySessions, SqliteSessions, SystemClock, TolerantUsage};
 use prowess::traits::{Approver, FindModelError, Model, SessionStore, UsageStore};
-use prowess::{HostPaths, Models, Runtime, Services, Settings, ToolContext, Watcher};
+use prowess::{
+    HostPaths, Models, Runtime, Services, Settings, ToolContext, WatchHandle, WatchOptions, Watcher,
+};
 use prowess_http::WebFetcher;
 use prowess_models::{ChooseError, ChosenModel, RecordingModel};
 use serde_json::{Map, Value};
@@ -17,6 +19,7 @@ use serde_json::{Map, Value};
 use crate::args::GlobalArgs;
 use crate::env::Environment;
 use crate::key_command;
+use crate::live_config::ConfigFiles;
 use crate::permissions::{self, Terminal};
 use crate::usage_store;
 use crate::visible_skills::Library;
@@ -38,6 +41,8 @@ pub(crate) struct Setup {
     pub config_file: Option<PathBuf>,
     /// Looks up a variable.
     pub variables: Variables,
+    /// The folder of markers. See [`Registry::settle`](prowess::Registry::settle).
+    pub markers: Option<PathBuf>,
 }
 
 impl Debug for Setup {
@@ -182,6 +187,7 @@ impl Setup {
             ..Settings::default()
         };
         let mut services = Services::new(Arc::new(library.registry), Arc::new(SystemClock));
+        services.live = Some(Arc::new(ConfigFiles::new(environment, &library.config)));
         services.approver = Arc::new(Terminal);
         services.runner = environment
             .runner(&library.config)
@@ -201,7 +207,30 @@ impl Setup {
             paths: permissions::paths(environment),
             config_file: environment.settings().user,
             variables: variables(environment),
+            markers: environment
+                .state_folder()
+                .map(|folder| folder.join("watch")),
         })
+    }
+
+    /// Watches the skill folders, so that sessions notice changes.
+    pub(crate) fn watch(&self) -> Watching {
+        let registry = &self.services.registry;
+        let watching = registry.watch_in_background(WatchOptions::default(), self.markers.clone());
+        Watching(Some(watching))
+    }
+
+    /// Returns the context that a session would start with, unless flags say otherwise: with the
+    /// size and the kind of listing that the configuration selects, before any file was used.
+    pub(crate) fn starting_context(&self) -> ToolContext {
+        let model = (self.variables)("PROWESS_MODEL").or_else(|| self.config.model.clone());
+        let window = index_window(&self.config, model.as_deref());
+        let mut context = self.context();
+        let settings = &mut context.settings;
+        settings.index = self.config.budget(None, window);
+        settings.listing = self.config.listing();
+        settings.visibility.touched.get_or_insert_default();
+        context
     }
 
     /// Selects the model.
@@ -264,7 +293,9 @@ impl Setup {
         self.permit(&args.approve, args.edits)?;
         let configured = self.config.effort.as_deref().and_then(Effort::parse);
         self.settings.effort = args.effort()?.or(configured);
-        self.settings.index = self.config.budget(None, Some(window(&model)));
+        let window = index_window(&self.config, Some(&model.about().name));
+        self.settings.index = self.config.budget(None, window);
+        self.settings.listing = self.config.listing();
         change(&mut self.settings);
         let fetcher: Arc<dyn prowess::traits::Fetcher> =
             Arc::new(WebFetcher::new(AGENT).map_err(|error| {
@@ -329,8 +360,27 @@ pub(crate) use prowess_models::variable_list;
 /// User agent of our HTTP requests.
 const AGENT: &str = concat!("prowess/", env!("CARGO_PKG_VERSION"));
 
-fn window(model: &Arc<dyn Model>) -> usize {
-    usize::try_from(model.about().window).unwrap_or(usize::MAX)
+/// Returns the context window that the size of the skill index depends on: the configured one, or
+/// that of a well-known model. `None` for the default.
+pub(crate) fn index_window(config: &Config, model: Option<&str>) -> Option<usize> {
+    let known = model.and_then(|name| {
+        let name = name.split_once('/').map_or(name, |(_, name)| name);
+        usize::try_from(prowess_models::known(name)?.window).ok()
+    });
+    config.window.or(known)
+}
+
+/// Watches the skill folders until it is dropped.
+#[derive(Debug)]
+pub(crate) struct Watching(Option<WatchHandle>);
+
+impl Drop for Watching {
+    /// Does not wait for a scan: the command is about to exit.
+    fn drop(&mut self) {
+        if let Some(watching) = self.0.take() {
+            watching.detach();
+        }
+    }
 }
 
 pub(crate) fn model_settings(

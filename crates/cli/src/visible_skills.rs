@@ -21,7 +21,7 @@ use crate::targets;
 const MOST_NOTICES: usize = 10;
 
 /// The skills visible from the current folder, with the configuration.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Library {
     pub(crate) registry: Registry,
     pub(crate) config: Config,
@@ -86,6 +86,14 @@ impl Library {
                 _ => error,
             }
         })
+    }
+
+    /// Returns the visibility policy at the start of a session, where skills with `paths` wait until
+    /// a matching file is used.
+    pub(crate) fn starting_policy(&self, agent: Option<&str>) -> Result<Visibility, Failure> {
+        let mut policy = self.policy(agent)?;
+        policy.touched.get_or_insert_default();
+        Ok(policy)
     }
 
     /// Returns the skills of the user that the project hides, with a description of each.

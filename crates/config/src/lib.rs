@@ -69,6 +69,10 @@ pub struct Config {
     pub budget: Option<usize>,
     /// `prompt.entry-characters`
     pub entry_characters: Option<usize>,
+    /// `prompt.listing`: `true` for `sections`, `false` for `all`
+    pub sections: Option<bool>,
+    /// `prompt.last-used`
+    pub last_used: Option<usize>,
     /// `agents.NAME`
     pub agents: BTreeMap<String, SkillGrant>,
     /// `permissions.mode`
@@ -134,6 +138,8 @@ impl Config {
             window: self.window.or(base.window),
             budget: self.budget.or(base.budget),
             entry_characters: self.entry_characters.or(base.entry_characters),
+            sections: self.sections.or(base.sections),
+            last_used: self.last_used.or(base.last_used),
             agents: narrower(self.agents, base.agents),
             mode: self.mode.or(base.mode),
             permissions: {
@@ -312,6 +318,19 @@ pub fn load(sources: &ConfigPaths, show: &dyn Fn(&Path) -> String) -> LoadedConf
         loaded.config = found.over(loaded.config);
     }
     loaded
+}
+
+/// Returns the texts of the configuration files that exist and can be read, with their paths, to
+/// find out whether they changed.
+pub fn texts(sources: &ConfigPaths) -> Vec<(PathBuf, String)> {
+    let files = sources
+        .user
+        .clone()
+        .into_iter()
+        .chain(project_file(sources));
+    files
+        .filter_map(|file| std::fs::read_to_string(&file).ok().map(|text| (file, text)))
+        .collect()
 }
 
 /// Returns `true` if a folder is inside of another, with links resolved if it exists.

@@ -28,7 +28,15 @@ const SECTIONS: [&str; 8] = [
 const MODEL_KEYS: [&str; 3] = ["name", "effort", "keys"];
 const EFFORTS: [&str; 5] = ["low", "medium", "high", "xhigh", "max"];
 const SKILLS_KEYS: [&str; 4] = ["dirs", "only", "precedence", "visibility"];
-const PROMPT_KEYS: [&str; 3] = ["window", "budget", "entry-characters"];
+const PROMPT_KEYS: [&str; 5] = [
+    "window",
+    "budget",
+    "entry-characters",
+    "listing",
+    "last-used",
+];
+/// Maximum of `prompt.last-used`.
+const MAX_LAST_USED: usize = 100;
 const AGENT_KEYS: [&str; 2] = ["skills", "deny"];
 const PERMISSION_KEYS: [&str; 6] = ["mode", "allow", "ask", "deny", "skill-commands", "confine"];
 const SANDBOX_KEYS: [&str; 3] = ["path", "strength", "timeout"];
@@ -213,6 +221,22 @@ impl Reader {
                 "budget" => self.config.budget = self.number(value, "budget"),
                 "entry-characters" => {
                     self.config.entry_characters = self.number(value, "entry-characters");
+                }
+                "listing" => {
+                    let word = self.word(value, "listing", &["all", "sections"]);
+                    self.config.sections = word.map(|word| word == "sections");
+                }
+                "last-used" => {
+                    self.config.last_used = self.number(value, "last-used");
+                    if self
+                        .config
+                        .last_used
+                        .take_if(|many| *many > MAX_LAST_USED)
+                        .is_some()
+                    {
+                        let message = format!("`last-used` must be at most {MAX_LAST_USED}");
+                        self.report(Severity::Error, value.span(), message, None);
+                    }
                 }
                 _ => self.unknown(key, &PROMPT_KEYS),
             }

@@ -2,11 +2,10 @@
 
 use std::path::PathBuf;
 
-use prowess_catalog::index::{self, IndexBudget, IndexLimit};
+use prowess_catalog::index::{self, IndexBudget, IndexLimit, Listing};
 use prowess_catalog::visibility::{LoadRules, SkillGrantFault};
 use prowess_catalog::{Catalog, SkillGrant, SkillNotFound, Visibility};
-use prowess_policy::rule::{ArgumentRule, RuleSubject};
-use prowess_policy::{Effect, PermissionMode, SourcedRule};
+use prowess_policy::LoadableSkills;
 use prowess_registry::Place;
 
 use crate::Config;
@@ -65,38 +64,13 @@ impl Config {
             overrides: self.visibility.clone(),
             grant,
             only: self.only.clone(),
-            rules: self.load_rules(),
+            rules: {
+                let mode = self.mode.unwrap_or_default();
+                let LoadableSkills { denied, allowed } = self.permissions.loadable_skills(mode);
+                LoadRules { denied, allowed }
+            },
             touched: None,
         })
-    }
-
-    /// Returns the names in the rules about loading skills. In mode `allow`, allow rules for skills
-    /// are a list of the only skills that may be loaded.
-    fn load_rules(&self) -> LoadRules {
-        let names = |effect| {
-            (self.permissions.of(effect)).filter_map(move |placed| match &placed.rule.subject {
-                RuleSubject::Skill {
-                    name,
-                    action,
-                    arguments,
-                } if action.as_deref().is_none_or(|action| action == "load")
-                    && (effect == Effect::Allow || !matches!(arguments, ArgumentRule::Like(_))) =>
-                {
-                    Some(name.clone())
-                }
-                _ => None,
-            })
-        };
-        let about_skills = |placed: &SourcedRule| {
-            placed.effect == Effect::Allow
-                && matches!(placed.rule.subject, RuleSubject::Skill { .. })
-        };
-        let is_list = self.mode == Some(PermissionMode::Allow)
-            && self.permissions.all().iter().any(about_skills);
-        LoadRules {
-            denied: names(Effect::Deny).collect(),
-            allowed: is_list.then(|| names(Effect::Allow).collect()),
-        }
     }
 
     /// Returns the maximum size of the skill index in a prompt: the requested number of tokens, the
@@ -111,6 +85,21 @@ impl Config {
             budget.entry_chars = characters;
         }
         budget
+    }
+
+    /// Returns the skills that the index lists: all, or the pinned and last used ones.
+    pub fn listing(&self) -> Listing {
+        if self.sections == Some(true) {
+            self.sections()
+        } else {
+            Listing::All
+        }
+    }
+
+    /// Returns a listing of the pinned and last used skills.
+    pub fn sections(&self) -> Listing {
+        let last_used = self.last_used.unwrap_or(index::LAST_USED);
+        Listing::Sections { last_used }
     }
 
     /// Returns the names in the settings that are not skills but similar to one, as written. A name

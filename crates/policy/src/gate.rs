@@ -846,22 +846,18 @@ impl Gate {
         else {
             return false;
         };
-        let listed = || {
-            self.rules
-                .of(Effect::Allow)
-                .filter_map(|placed| match &placed.rule.subject {
-                    RuleSubject::Skill { name, .. } => Some(name),
-                    _ => None,
-                })
+        if !self.rules.lists_skills() || *name == "*" {
+            return false;
+        }
+        let names_skill = |placed: &SourcedRule| match &placed.rule.subject {
+            RuleSubject::Skill { name: pattern, .. } => like(pattern, name),
+            _ => false,
         };
         match used {
             SkillAction::List | SkillAction::Unload => false,
-            _ if *name == "*" => false,
             // A rule that allows exactly this was looked for already.
-            SkillAction::Load => listed().next().is_some(),
-            SkillAction::Read | SkillAction::Run => {
-                listed().next().is_some() && !listed().any(|pattern| like(pattern, name))
-            }
+            SkillAction::Load => true,
+            SkillAction::Read | SkillAction::Run => !self.rules.of(Effect::Allow).any(names_skill),
         }
     }
 

@@ -25,4 +25,4 @@ pub use path_pattern::WorkspacePaths;
 pub use profile::Profile;
 pub use request::{Actor, GateAction, SkillAction, SkillActor};
 pub use rule::{Effect, PermissionRule, RuleFault};
-pub use rule_set::{InvalidRule, PermissionRules, RuleSource, SourcedRule};
+pub use rule_set::{InvalidRule, LoadableSkills, PermissionRules, RuleSource, SourcedRule};

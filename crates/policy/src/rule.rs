@@ -120,6 +120,11 @@ impl Effect {
 }
 
 impl PermissionRule {
+    /// Returns `true` if the rule names skills.
+    pub fn is_about_skills(&self) -> bool {
+        matches!(self.subject, RuleSubject::Skill { .. })
+    }
+
     /// Parses a rule in either spelling.
     pub fn parse(text: &str, effect: Effect) -> Result<Self, RuleFault> {
         let subject = if text.len() > MAX_BYTES {

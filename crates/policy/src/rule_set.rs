@@ -3,7 +3,10 @@
 use prowess_spec::tool_pattern::{PatternToken, parse_list};
 
 use crate::decision::CitedRule;
-use crate::rule::{CommandRule, Effect, MAX_RULES, PermissionRule, RuleFault, RuleSubject};
+use crate::mode::PermissionMode;
+use crate::rule::{
+    ArgumentRule, CommandRule, Effect, MAX_RULES, PermissionRule, RuleFault, RuleSubject,
+};
 
 /// The source of a rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -74,6 +77,17 @@ pub struct InvalidRule {
 pub struct PermissionRules {
     rules: Vec<SourcedRule>,
     unread: Vec<InvalidRule>,
+    /// `true` if allow rules list the skills that may be used, even if none of them is left.
+    lists_skills: bool,
+}
+
+/// The skills that rules allow or forbid models to load. `*` in a name matches any text.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LoadableSkills {
+    /// Skills that may not be loaded.
+    pub denied: Vec<Box<str>>,
+    /// The only skills that may be loaded; `None` for all.
+    pub allowed: Option<Vec<Box<str>>>,
 }
 
 impl PermissionRules {
@@ -114,11 +128,14 @@ impl PermissionRules {
             });
         }
         match parsed {
-            Ok(rule) => self.rules.push(SourcedRule {
-                effect,
-                rule,
-                source,
-            }),
+            Ok(rule) => {
+                self.lists_skills |= effect == Effect::Allow && rule.is_about_skills();
+                self.rules.push(SourcedRule {
+                    effect,
+                    rule,
+                    source,
+                });
+            }
             Err(fault) => self.unread.push(InvalidRule {
                 effect,
                 fault,
@@ -140,6 +157,7 @@ impl PermissionRules {
 
     /// Adds the rules of another set after these.
     pub fn extend(&mut self, other: &Self) {
+        self.lists_skills |= other.lists_skills;
         self.rules.extend(other.rules.iter().cloned());
         self.unread.extend(other.unread.iter().cloned());
     }
@@ -161,6 +179,72 @@ impl PermissionRules {
                 .filter(|rule| restricts(rule.effect))
                 .cloned(),
         );
+    }
+
+    /// Returns these rules, restricted by the rules that the settings files have now: deny and ask
+    /// rules of both sets, but only those allow rules of settings files that are still there. A new
+    /// list of skills restricts too.
+    #[must_use]
+    pub fn within(&self, now: &Self) -> Self {
+        let is_from_file =
+            |source: &RuleSource| matches!(source, RuleSource::User(_) | RuleSource::Project(_));
+        let is_kept = |rule: &&SourcedRule| {
+            rule.effect != Effect::Allow || !is_from_file(&rule.source) || now.rules.contains(rule)
+        };
+        let is_new = |rule: &&SourcedRule| {
+            let restricts = match rule.effect {
+                Effect::Allow => rule.rule.is_about_skills() && !self.lists_skills,
+                Effect::Ask | Effect::Deny => true,
+            };
+            restricts && !self.rules.contains(rule)
+        };
+        let is_lost =
+            |rule: &&InvalidRule| rule.effect != Effect::Allow && !self.unread.contains(rule);
+        let rules = self.rules.iter().filter(is_kept);
+        let unread = self.unread.iter();
+        Self {
+            rules: rules
+                .chain(now.rules.iter().filter(is_new))
+                .cloned()
+                .collect(),
+            unread: unread
+                .chain(now.unread.iter().filter(is_lost))
+                .cloned()
+                .collect(),
+            lists_skills: self.lists_skills || now.lists_skills,
+        }
+    }
+
+    /// Returns `true` if allow rules list the skills that may be used. Other skills are then treated
+    /// as the mode says.
+    pub fn lists_skills(&self) -> bool {
+        self.lists_skills
+    }
+
+    /// Returns the skills that models may load in a mode, as far as the names alone decide.
+    pub fn loadable_skills(&self, mode: PermissionMode) -> LoadableSkills {
+        let names = |effect| {
+            self.of(effect)
+                .filter_map(move |placed| match &placed.rule.subject {
+                    RuleSubject::Skill {
+                        name,
+                        action,
+                        arguments,
+                    } if action.as_deref().is_none_or(|action| action == "load")
+                        && (effect == Effect::Allow
+                            || !matches!(arguments, ArgumentRule::Like(_))) =>
+                    {
+                        Some(name.clone())
+                    }
+                    _ => None,
+                })
+                .collect()
+        };
+        let is_list = mode == PermissionMode::Allow && self.lists_skills;
+        LoadableSkills {
+            denied: names(Effect::Deny),
+            allowed: is_list.then(|| names(Effect::Allow)),
+        }
     }
 
     /// Returns the rules with one effect, in the order in which they were added.

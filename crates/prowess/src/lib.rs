@@ -115,7 +115,8 @@ pub use prowess_registry::{
 pub use prowess_render as render;
 pub use prowess_runtime::{
     CancellationToken, Ending, EndingKind, Engine, FailureKind, FinishedRun, Models, Pause,
-    RuntimeError, Services, Session, Settings, SkillRef, Update, Watcher,
+    RuntimeError, Services, Session, Settings, SkillRef, Update, Watcher, ranked_skills,
+    skill_index,
 };
 pub use prowess_sandbox as sandbox;
 pub use prowess_search as search;

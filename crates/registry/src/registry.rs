@@ -1,7 +1,7 @@
 //! The live registry of skills.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, Weak};
 
 use prowess_catalog::{
     Catalog, CatalogPart, Precedence, Scope, Skill, SkillId, SkillNotFound, SkillOrigin, changes,
@@ -11,6 +11,7 @@ use prowess_spec::ReadFault;
 use crate::fs::skill_folders::Place;
 use crate::fs::source::{FileOptions, FileSource};
 use crate::fs::walk::ScanNotice;
+use crate::fs::watch::Inbox;
 use crate::memory::{MemorySource, NewSkill};
 use crate::resource::{Resource, ResourceError};
 use crate::search_index::Searching;
@@ -43,6 +44,8 @@ struct Shared {
     report: RwLock<Arc<Report>>,
     subscribers: Subscribers,
     searching: Searching,
+    /// The latest watcher.
+    watched_by: RwLock<Weak<Inbox>>,
 }
 
 /// State of the writer.
@@ -147,6 +150,7 @@ impl Registry {
             report: RwLock::default(),
             subscribers: Subscribers::default(),
             searching: Searching::default(),
+            watched_by: RwLock::default(),
         };
         let registry = Self {
             shared: Arc::new(shared),
@@ -467,6 +471,22 @@ impl Registry {
         self.file_sources()
             .iter()
             .find_map(|source| source.cache_folder().map(Path::to_owned))
+    }
+
+    pub(crate) fn watched_by(&self) -> Option<Arc<Inbox>> {
+        self.shared
+            .watched_by
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .upgrade()
+    }
+
+    pub(crate) fn set_watched_by(&self, inbox: &Arc<Inbox>) {
+        *self
+            .shared
+            .watched_by
+            .write()
+            .unwrap_or_else(PoisonError::into_inner) = Arc::downgrade(inbox);
     }
 
     pub(crate) fn searching(&self) -> &Searching {

@@ -1,7 +1,9 @@
 //! The system prompt: instructions, the project's notes and the index of skills.
 
 use prowess_agent::SkillListing;
-use prowess_catalog::index::{self, IndexLimit, IndexOptions, ShownSkills};
+use prowess_catalog::index::{
+    self, IndexEntry, IndexFormat, IndexLimit, IndexOptions, IndexText, ShownSkills,
+};
 use prowess_catalog::rank::{self, RankedSkill};
 use prowess_catalog::{Audience, CatalogView, SkillVisibility};
 use prowess_tools::ToolContext;
@@ -10,8 +12,6 @@ use prowess_tools::names::{LIST_SKILLS, LOAD_SKILL, SEARCH_SKILLS};
 /// The default instructions for a model.
 pub const INSTRUCTIONS: &str = include_str!("prompts/system.md");
 
-/// Number of skills that count as recently used.
-const LAST_USED: usize = 5;
 /// Maximum number of skills named in the record of an index.
 const MOST_NAMED: usize = 5_000;
 
@@ -38,21 +38,9 @@ pub(crate) fn prompt(context: &ToolContext, tools: &[Box<str>]) -> Prompt {
             "Project instructions for agents (AGENTS.md):\n\n{notes}"
         ));
     }
-    let has = |name: &'static str| tools.iter().any(|tool| **tool == *name).then_some(name);
     let catalog = context.services.registry.snapshot();
     let view = CatalogView::new(&catalog, &context.settings.visibility, Audience::Model);
-    let entries = index::entries(&view, &ranked(context, &view));
-    let made = index::index(
-        &entries,
-        &IndexOptions {
-            budget: settings.index,
-            listing: settings.listing,
-            discovery_tool: has(LIST_SKILLS).or(has(SEARCH_SKILLS)),
-            load_tool: has(LOAD_SKILL),
-            generation: catalog.generation(),
-            ..IndexOptions::default()
-        },
-    );
+    let (made, known) = index_of(context, &view, tools, IndexFormat::default());
     let shown: Vec<Box<str>> = made
         .report
         .rows
@@ -68,7 +56,6 @@ pub(crate) fn prompt(context: &ToolContext, tools: &[Box<str>]) -> Prompt {
             SkillVisibility::Hidden(why) => Some((entry.name().into(), why.as_str().into())),
             SkillVisibility::Full | SkillVisibility::NameOnly => None,
         });
-    let known = ShownSkills::of(&entries);
     let listed = SkillListing {
         tokens: made.tokens as u64,
         budget: match made.report.limit {
@@ -89,8 +76,7 @@ pub(crate) fn prompt(context: &ToolContext, tools: &[Box<str>]) -> Prompt {
             Vec::new()
         },
     };
-    // The list is useless without a tool that loads a skill.
-    if !made.text.is_empty() && has(LOAD_SKILL).is_some() {
+    if !made.text.is_empty() {
         system.push(made.text);
     }
     Prompt {
@@ -101,8 +87,46 @@ pub(crate) fn prompt(context: &ToolContext, tools: &[Box<str>]) -> Prompt {
     }
 }
 
-/// Ranks the visible skills by recorded usage. Returns an empty list if usage is not recorded.
-fn ranked(context: &ToolContext, view: &CatalogView<'_>) -> Vec<RankedSkill> {
+/// Returns the index of skills that a session with this context would start with. `tools` are the
+/// names of the model's tools; without `load_skill`, the index is empty.
+pub fn skill_index(context: &ToolContext, tools: &[Box<str>], format: IndexFormat) -> IndexText {
+    let mut visibility = context.settings.visibility.clone();
+    visibility.touched.get_or_insert_default();
+    let catalog = context.services.registry.snapshot();
+    let view = CatalogView::new(&catalog, &visibility, Audience::Model);
+    index_of(context, &view, tools, format).0
+}
+
+/// Writes the index, and returns it with the skills that the model then knows.
+fn index_of(
+    context: &ToolContext,
+    view: &CatalogView<'_>,
+    tools: &[Box<str>],
+    format: IndexFormat,
+) -> (IndexText, ShownSkills) {
+    let has = |name: &'static str| tools.iter().any(|tool| **tool == *name).then_some(name);
+    let load_tool = has(LOAD_SKILL);
+    // The list is useless without a tool that loads a skill.
+    let entries: Vec<IndexEntry<'_>> = match load_tool {
+        Some(_) => index::entries(view, &ranked_skills(context, view)),
+        None => Vec::new(),
+    };
+    let options = IndexOptions {
+        format,
+        budget: context.settings.index,
+        listing: context.settings.listing,
+        discovery_tool: has(LIST_SKILLS).or(has(SEARCH_SKILLS)),
+        load_tool,
+        generation: context.services.registry.snapshot().generation(),
+        ..IndexOptions::default()
+    };
+    let made = index::index(&entries, &options);
+    (made, ShownSkills::of(&entries))
+}
+
+/// Ranks the visible skills by recorded usage, as the listing requires. Returns an empty list if
+/// usage is not recorded.
+pub fn ranked_skills(context: &ToolContext, view: &CatalogView<'_>) -> Vec<RankedSkill> {
     if context.services.usage.is_none() {
         return Vec::new();
     }
@@ -112,9 +136,6 @@ fn ranked(context: &ToolContext, view: &CatalogView<'_>) -> Vec<RankedSkill> {
         .visible()
         .map(|(entry, _)| entry.skill.clone())
         .collect();
-    rank::rank(
-        &skills,
-        &used,
-        &rank::RankOptions::new(context.services.clock.now(), LAST_USED),
-    )
+    let now = context.services.clock.now();
+    rank::rank(&skills, &used, &context.settings.listing.ranking(now))
 }

@@ -9,7 +9,8 @@ use prowess_agent::{
 use prowess_catalog::index::ShownSkills;
 use prowess_policy::{Decision, Verdict};
 use prowess_tools::{
-    ActivationError, HookEvent, HookState, Loaded, Role, SkillHandle, ToolSelection, read,
+    ActivationError, HookEvent, HookState, LiveSettings, Loaded, Role, SkillHandle, ToolSelection,
+    read,
 };
 use prowess_traits::{ApprovalRequest, DecisionRecorder, Model, SessionError, SessionQuery};
 use tokio_util::sync::CancellationToken;
@@ -176,6 +177,8 @@ impl Session {
             subrun::confine(&mut tools, &mut context, &snapshot, chosen, &agents);
         }
         let stop = crate::session::make_stoppable(&mut context);
+        let base = LiveSettings::of(&context);
+        let settings_version = crate::session::restrict(&base, &mut context).await?;
         let mut loaded = Loaded::default();
         for skill in journal.run.active() {
             loaded.restore(skill.clone(), None);
@@ -192,6 +195,8 @@ impl Session {
             loaded,
             hooks: fired(events),
             generation: 0,
+            base,
+            settings_version,
             touched: true,
             pending: Vec::new(),
             pending_skills: Vec::new(),

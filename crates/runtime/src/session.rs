@@ -8,7 +8,10 @@ use prowess_agent::{
 };
 use prowess_catalog::index::ShownSkills;
 use prowess_tools::names::SUBMIT;
-use prowess_tools::{HookState, Loaded, SkillSnapshot, ToolContext, ToolSelection, Toolset};
+use prowess_tools::{
+    HookState, LiveSettings, Loaded, SettingsVersion, SkillSnapshot, ToolContext, ToolSelection,
+    Toolset,
+};
 use prowess_traits::{DecisionRecorder, Model, Stoppable, Update};
 
 use crate::background::Background;
@@ -32,6 +35,10 @@ pub struct Session {
     pub(crate) hooks: HookState,
     pub(crate) known: ShownSkills,
     pub(crate) generation: u64,
+    /// The settings at the start, which later ones can only restrict.
+    pub(crate) base: LiveSettings,
+    /// The version of the settings in use.
+    pub(crate) settings_version: u64,
     /// `true` if a file was touched after the model was last told about its skills.
     pub(crate) touched: bool,
     /// Parts to put before the next user message.
@@ -94,6 +101,8 @@ impl Session {
         context.settings.effort = effort;
         context.settings.visibility.touched.get_or_insert_default();
         let stop = make_stoppable(&mut context);
+        let base = LiveSettings::of(&context);
+        let settings_version = restrict(&base, &mut context).await?;
         let (context, tools) = (Arc::new(context), Arc::new(tools));
         let made = {
             let (context, tools) = (Arc::clone(&context), Arc::clone(&tools));
@@ -128,6 +137,8 @@ impl Session {
             hooks: HookState::default(),
             known,
             generation,
+            base,
+            settings_version,
             touched: false,
             pending: Vec::new(),
             pending_skills: Vec::new(),
@@ -140,6 +151,35 @@ impl Session {
         };
         session.name_context();
         Ok(session)
+    }
+
+    /// Applies the changes of skills and settings that were made since the last call. Skills are
+    /// scanned again only if something changed.
+    pub(crate) async fn refresh(&mut self) -> Result<(), RuntimeError> {
+        let services = &self.context.services;
+        let (registry, live) = (Arc::clone(&services.registry), services.live.clone());
+        let version = blocking(move || {
+            registry.settle();
+            live.map(|live| live.current())
+        })
+        .await?;
+        let is_new = |version: &SettingsVersion| version.number != self.settings_version;
+        let Some(version) = version.filter(is_new) else {
+            return Ok(());
+        };
+        // A tool that did not stop when it was cancelled still has the context.
+        if Arc::get_mut(&mut self.context).is_none() {
+            self.context = Arc::new(self.context.derive());
+        }
+        if let Some(context) = Arc::get_mut(&mut self.context) {
+            self.base.within(&version.settings).apply(context);
+            self.settings_version = version.number;
+            self.touched = true;
+        }
+        if let Some(message) = version.message.filter(|_| self.journal.depth == 0) {
+            self.tell(&message);
+        }
+        Ok(())
     }
 
     /// Sets the session id in the context.
@@ -262,6 +302,20 @@ impl Drop for Session {
     fn drop(&mut self) {
         self.stop_commands();
     }
+}
+
+/// Applies settings that changed since the program started to the context of a new session. Returns
+/// their version.
+pub(crate) async fn restrict(
+    base: &LiveSettings,
+    context: &mut ToolContext,
+) -> Result<u64, RuntimeError> {
+    let Some(live) = context.services.live.clone() else {
+        return Ok(0);
+    };
+    let version = blocking(move || live.current()).await?;
+    base.within(&version.settings).apply(context);
+    Ok(version.number)
 }
 
 /// Gives a context its own command runner, so that stopping it does not affect other sessions.

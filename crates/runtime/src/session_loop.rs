@@ -116,6 +116,7 @@ impl Session {
 
     async fn ask(&mut self, cancel: &CancellationToken) -> Result<Option<Pause>, RuntimeError> {
         self.note_background().await?;
+        self.refresh().await?;
         self.note_changes().await?;
         let declarations = self.declared();
         let tools: Vec<Box<str>> = declarations.iter().map(|tool| tool.name.clone()).collect();
@@ -239,20 +240,24 @@ impl Session {
             return Ok(());
         }
         (self.generation, self.touched) = (catalog.generation(), false);
+        let can_load = self
+            .tools
+            .tools(&self.context)
+            .any(|tool| tool.name() == LOAD_SKILL);
         let (note, now) = {
             let view =
                 CatalogView::new(&catalog, &self.context.settings.visibility, Audience::Model);
-            let entries = index::entries(&view, &[]);
+            let entries = if can_load {
+                index::entries(&view, &[])
+            } else {
+                Vec::new()
+            };
             (
                 index::note(&self.known, &entries, &NoteOptions::default()),
                 ShownSkills::of(&entries),
             )
         };
-        let can_load = self
-            .tools
-            .tools(&self.context)
-            .any(|tool| tool.name() == LOAD_SKILL);
-        if let Some(note) = note.filter(|_| can_load || !self.known.skills.is_empty()) {
+        if let Some(note) = note {
             let text = format!("[{}]", note.text.trim_end());
             self.journal
                 .write(Event::Noted {

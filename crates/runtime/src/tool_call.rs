@@ -86,6 +86,7 @@ impl Session {
             trace::failed(span, trace::REFUSED);
             return self.answered(ToolResult::error(&call, text)).await;
         }
+        self.refresh().await?;
         let mut skill = self.resolve(&call).await?;
         // A hook may change the skill that a call loads. Everything after this uses the final input.
         let (call, before) = if self.has_hooks() && arguments_field(&call.name).is_some() {

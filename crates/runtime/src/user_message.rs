@@ -52,6 +52,7 @@ impl Session {
         text: &str,
         cancel: &CancellationToken,
     ) -> Result<UserMessageEffects, RuntimeError> {
+        self.refresh().await?;
         let (context, message) = (Arc::clone(&self.context), text.to_owned());
         let what = blocking(move || typed(&context, &message)).await?;
         let prompt = text.to_owned();

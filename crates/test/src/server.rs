@@ -4,6 +4,7 @@
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use serde_json::Value;
@@ -13,6 +14,8 @@ use serde_json::Value;
 pub enum ServerStep {
     /// Sends bytes.
     Send(Vec<u8>),
+    /// Writes a file, whose folder is created if needed.
+    Write(PathBuf, String),
     /// Sends nothing until the client closes the connection.
     Hold,
     /// Sends single bytes until the client closes the connection.
@@ -99,6 +102,10 @@ fn serve(mut stream: TcpStream, steps: Vec<ServerStep>, seen: &Mutex<Vec<Receive
                 if stream.write_all(&bytes).is_err() {
                     return;
                 }
+            }
+            ServerStep::Write(path, text) => {
+                std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+                std::fs::write(path, text).unwrap();
             }
             ServerStep::Hold => {
                 let _ = stream.read(&mut byte);

@@ -19,6 +19,7 @@ use prowess_traits::{
 };
 use prowess_trust::{SkillTrust, TrustStore};
 
+use crate::live_settings::SettingsSource;
 use crate::snapshot::SkillSnapshot;
 use crate::tool::Tool;
 
@@ -74,6 +75,8 @@ pub struct Services {
     pub skill_tools: Vec<Arc<dyn Tool>>,
     /// Receive the updates of sessions.
     pub watchers: Vec<Arc<dyn Watcher>>,
+    /// Provides changed settings to running sessions.
+    pub live: Option<Arc<dyn SettingsSource>>,
 }
 
 impl Services {
@@ -94,6 +97,7 @@ impl Services {
             tools: Vec::new(),
             skill_tools: Vec::new(),
             watchers: Vec::new(),
+            live: None,
         }
     }
 }

@@ -14,6 +14,7 @@ mod hooks;
 mod injected_commands;
 mod invocation;
 mod listing;
+mod live_settings;
 mod loaded;
 pub mod names;
 mod result_limit;
@@ -34,6 +35,7 @@ pub use hooks::{
 };
 pub use injected_commands::{CommandRun, Execution, ExpandError};
 pub use invocation::{InvokedSkill, MAX_STACKED, Typed, typed};
+pub use live_settings::{LiveSettings, SettingsSource, SettingsVersion};
 pub use loaded::Loaded;
 pub use names::rule_names;
 pub use result_limit::{MAX_BYTES, MAX_LINES};

@@ -137,7 +137,8 @@ impl ToolContext {
         if decision.verdict != Verdict::Deny {
             return Ok(());
         }
-        self.note(&subject(actions, name), &decision, None, Some(name));
+        // The skill is refused whether or not the decision can be recorded.
+        let _ = self.note(&subject(actions, name), &decision, None, Some(name));
         Err(decision)
     }
 }

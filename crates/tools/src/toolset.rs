@@ -135,8 +135,8 @@ impl Toolset {
         self.tools.retain(|known| wanted(known.tool.name()));
     }
 
-    /// Returns the tools to declare now, in a fixed order. Tools about skills need a visible skill,
-    /// and tools that run commands need a runner. As in Claude Code, tools that a rule denies by
+    /// Returns the tools to declare now, in a fixed order. Tools about skills need a visible skill
+    /// that is not bundled, and tools that run commands need a runner. As in Claude Code, tools that a rule denies by
     /// name are left out: one tool (`run_command_line`), or all tools about skills (`Skill`).
     pub fn tools<'t>(&'t self, context: &ToolContext) -> impl Iterator<Item = &'t dyn Tool> {
         let no_skills = is_forbidden(context);
@@ -154,7 +154,7 @@ impl Toolset {
     fn available<'t>(&'t self, context: &ToolContext) -> impl Iterator<Item = &'t Offer> {
         let catalog = context.services.registry.snapshot();
         let view = CatalogView::new(&catalog, &context.settings.visibility, Audience::Model);
-        let skills = view.visible().next().is_some();
+        let skills = view.has_skills();
         let runner = context.services.runner.is_some();
         self.tools.iter().filter(move |offer| match offer.needs {
             Needs::Nothing => true,

@@ -8,7 +8,7 @@ use prowess_diag::wording;
 use prowess_spec::tokens;
 
 use crate::catalog;
-use crate::rank::RankedSkill;
+use crate::rank::{RankOptions, RankedSkill};
 use crate::skill::Skill;
 use crate::visibility::{CatalogView, SkillVisibility};
 
@@ -31,6 +31,8 @@ pub(crate) use text::tidy;
 /// Maximum length of a displayed name, in characters. Names are never shortened, because calls must
 /// use them.
 const MAX_NAME: usize = 256;
+/// Default number of skills that count as last used.
+pub const LAST_USED: usize = 5;
 
 /// A skill that the model may see.
 #[derive(Clone, Copy, Debug)]
@@ -157,7 +159,7 @@ pub enum Bullets {
 /// The skills to list.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Listing {
-    /// All skills, in the order of the entries.
+    /// All skills: the pinned ones first, then the others, in the order of the entries.
     #[default]
     All,
     /// The pinned skills, then the recently used ones; the others are counted.
@@ -165,6 +167,18 @@ pub enum Listing {
         /// Maximum number of skills under "Last used skills".
         last_used: usize,
     },
+}
+
+impl Listing {
+    /// Returns how the skills of this listing are ranked. Sections show the last used skills, so
+    /// the last use decides (Planck's rule). In a complete listing the rank only distributes the
+    /// space: frequent use counts, and one place in five rotates.
+    pub fn ranking(self, now: i64) -> RankOptions {
+        match self {
+            Self::All => RankOptions::new(now, LAST_USED),
+            Self::Sections { last_used } => RankOptions::planck(now, last_used),
+        }
+    }
 }
 
 /// An index with its report.
@@ -531,7 +545,11 @@ fn listed(
     let sound =
         (0..entries.len()).filter(|&i| fates[i] == EntryOutcome::Cut(OmissionReason::NotListed));
     let Listing::Sections { last_used } = listing else {
-        return sound.map(|i| (i, Section::All)).collect();
+        let all = sound.map(|i| (i, Section::All));
+        let is_pinned = |&(i, _): &(usize, Section)| entries[i].rank == EntryRank::Pinned;
+        let (mut pinned, others): (Vec<_>, Vec<_>) = all.partition(is_pinned);
+        pinned.extend(others);
+        return pinned;
     };
     let (mut pinned, mut used) = (Vec::new(), Vec::new());
     for i in sound {

@@ -44,6 +44,7 @@ pub(crate) fn run(
         .map(|folder| folder.join("history"));
     let limits = args.model.limits()?;
     let _servers = setup.connect(printer)?;
+    let _watching = setup.watch();
     let ChatLink {
         watcher,
         approver,

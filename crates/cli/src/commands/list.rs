@@ -7,7 +7,7 @@ use clap::Args;
 use clap_complete::ArgValueCandidates;
 use prowess::inspect::{self, origin_text};
 use prowess_catalog::{
-    Audience, Catalog, CatalogChange, CatalogEntry, CatalogView, ChangeKind, Scope,
+    Audience, Catalog, CatalogChange, CatalogEntry, CatalogView, ChangeKind, HiddenReason, Scope,
     SkillVisibility, Visibility,
 };
 use prowess_diag::{sanitize, suggest, theme, wording};
@@ -58,7 +58,7 @@ pub(crate) fn run(
     printer: &Printer,
 ) -> Result<Exit, Failure> {
     let library = Library::open(global, environment, printer)?;
-    let policy = library.policy(args.agent.as_deref())?;
+    let policy = library.starting_policy(args.agent.as_deref())?;
     let listing = Listing {
         scope: args.scope.as_deref().map(parse_scope).transpose()?,
         args,
@@ -150,9 +150,11 @@ impl Listing<'_> {
         changes.iter().filter(is_asked).cloned().collect()
     }
 
-    /// Returns the entries that match the filters, with their visibility to models.
-    fn rows<'c>(&self, catalog: &'c Catalog) -> Vec<(&'c CatalogEntry, SkillVisibility)> {
-        let view = CatalogView::new(catalog, self.policy, Audience::Model);
+    /// Returns the entries that match the filters, with their visibility.
+    fn rows<'c>(&self, catalog: &'c Catalog) -> Vec<(&'c CatalogEntry, Sight)> {
+        let models = CatalogView::new(catalog, self.policy, Audience::Model);
+        let people = CatalogView::new(catalog, self.policy, Audience::Person);
+        let has_tools = models.has_skills();
         let in_scope = |entry: &&CatalogEntry| {
             self.scope
                 .is_none_or(|scope| entry.skill.id.origin.scope == scope)
@@ -164,9 +166,9 @@ impl Listing<'_> {
                     || matches!(
                         sight,
                         SkillVisibility::Hidden(
-                            prowess_catalog::HiddenReason::NotGranted
-                                | prowess_catalog::HiddenReason::NotListed
-                                | prowess_catalog::HiddenReason::SwitchedOff
+                            HiddenReason::NotGranted
+                                | HiddenReason::NotListed
+                                | HiddenReason::SwitchedOff
                         )
                     ))
         };
@@ -174,8 +176,15 @@ impl Listing<'_> {
             .entries()
             .iter()
             .filter(in_scope)
-            .map(|entry| (entry, view.visibility(entry)))
-            .filter(|(entry, sight)| asked(entry, *sight))
+            .map(|entry| {
+                let sight = Sight {
+                    model: models.visibility(entry),
+                    people: people.visibility(entry),
+                    has_tools,
+                };
+                (entry, sight)
+            })
+            .filter(|(entry, sight)| asked(entry, sight.model))
             .collect()
     }
 
@@ -205,15 +214,16 @@ impl Listing<'_> {
         Ok(())
     }
 
-    fn table(&self, catalog: &Catalog, rows: &[(&CatalogEntry, SkillVisibility)]) -> Table {
+    fn table(&self, catalog: &Catalog, rows: &[(&CatalogEntry, Sight)]) -> Table {
         let (accent, dim) = (theme::ACCENT.on_default(), theme::DIM);
         let wide = self.args.wide;
+        let with_status = self.has_status(rows);
         let mut head = vec!["NAME"];
         if wide {
             head.push("VERSION");
         }
         head.push("FROM");
-        if self.args.all {
+        if with_status {
             head.push("STATUS");
         }
         if wide {
@@ -232,7 +242,7 @@ impl Listing<'_> {
                 row.push(Cell::new(skill.version.as_deref().unwrap_or("-")));
             }
             row.push(Cell::styled(&origin_text(entry), dim));
-            if self.args.all {
+            if with_status {
                 row.push(Cell::new(status(*sight)));
             }
             if wide {
@@ -246,13 +256,9 @@ impl Listing<'_> {
     }
 
     /// Formats each skill as a wrapped block, because a table would be too wide.
-    fn blocks(
-        &self,
-        catalog: &Catalog,
-        rows: &[(&CatalogEntry, SkillVisibility)],
-        width: usize,
-    ) -> String {
+    fn blocks(&self, catalog: &Catalog, rows: &[(&CatalogEntry, Sight)], width: usize) -> String {
         let (accent, dim) = (theme::ACCENT.on_default(), theme::DIM);
+        let with_status = self.has_status(rows);
         let mut text = String::new();
         for (entry, sight) in rows {
             let skill = &entry.skill;
@@ -260,7 +266,7 @@ impl Listing<'_> {
                 .version
                 .as_deref()
                 .map(|version| format!(" {version}"));
-            let status = if self.args.all {
+            let status = if with_status {
                 format!(", {}", status(*sight))
             } else {
                 String::new()
@@ -284,10 +290,14 @@ impl Listing<'_> {
         text
     }
 
+    /// Returns `true` if the status is shown: on request, or if one of the skills is restricted.
+    fn has_status(&self, rows: &[(&CatalogEntry, Sight)]) -> bool {
+        self.args.all || rows.iter().any(|(_, sight)| status(*sight) != LISTED)
+    }
+
     fn json(&self, catalog: &Catalog, library: &Library) -> Value {
-        let people = CatalogView::new(catalog, self.policy, Audience::Person);
         let rows = self.rows(catalog).into_iter();
-        let rows = rows.map(|(entry, sight)| (entry, sight, people.visibility(entry)));
+        let rows = rows.map(|(entry, sight)| (entry, sight.model, sight.people));
         inspect::list(catalog, rows, &library.registry.report().faults)
     }
 }
@@ -302,20 +312,34 @@ fn name(catalog: &Catalog, entry: &CatalogEntry) -> String {
     }
 }
 
-fn status(sight: SkillVisibility) -> &'static str {
-    match sight {
-        SkillVisibility::Full => "listed",
+/// The visibility of a skill.
+#[derive(Clone, Copy)]
+struct Sight {
+    model: SkillVisibility,
+    people: SkillVisibility,
+    /// `false` if models get no tools about skills, because only bundled skills are visible.
+    has_tools: bool,
+}
+
+/// The status of a skill without restrictions.
+const LISTED: &str = "listed";
+
+fn status(sight: Sight) -> &'static str {
+    let for_people = sight.people != SkillVisibility::Hidden(HiddenReason::NotForPeople);
+    match sight.model {
+        SkillVisibility::Full | SkillVisibility::NameOnly if !sight.has_tools => "people only",
+        SkillVisibility::Full | SkillVisibility::NameOnly if !for_people => "models only",
+        SkillVisibility::Full => LISTED,
         SkillVisibility::NameOnly => "name only",
         SkillVisibility::Hidden(why) => match why {
-            prowess_catalog::HiddenReason::Shadowed => "shadowed",
-            prowess_catalog::HiddenReason::NotGranted => "not granted",
-            prowess_catalog::HiddenReason::SwitchedOff
-            | prowess_catalog::HiddenReason::NotListed => "off",
-            prowess_catalog::HiddenReason::Denied => "denied",
-            prowess_catalog::HiddenReason::LeftToPeople
-            | prowess_catalog::HiddenReason::NotForModels => "people only",
-            prowess_catalog::HiddenReason::NotForPeople => "models only",
-            prowess_catalog::HiddenReason::Waiting => "waiting",
+            HiddenReason::Shadowed => "shadowed",
+            HiddenReason::NotGranted => "not granted",
+            HiddenReason::SwitchedOff | HiddenReason::NotListed => "off",
+            HiddenReason::Denied => "denied",
+            HiddenReason::LeftToPeople | HiddenReason::NotForModels if for_people => "people only",
+            HiddenReason::LeftToPeople | HiddenReason::NotForModels => "hidden",
+            HiddenReason::NotForPeople => "models only",
+            HiddenReason::Waiting => "waiting",
         },
     }
 }

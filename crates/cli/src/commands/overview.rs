@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use prowess_catalog::index::{EntryOutcome, IndexOptions};
+use prowess_catalog::index::{EntryOutcome, IndexFormat};
 use prowess_catalog::{Catalog, Scope, SkillOrigin};
 use prowess_diag::{sanitize, theme, wording};
 
@@ -10,6 +10,7 @@ use super::prompt;
 use crate::args::GlobalArgs;
 use crate::env::Environment;
 use crate::output::{Exit, Failure, Printer, cut};
+use crate::runtime_setup::Setup;
 use crate::targets;
 use crate::visible_skills::Library;
 
@@ -100,7 +101,6 @@ fn facts(
     environment: &Environment,
 ) -> Result<String, Failure> {
     let report = library.registry.report();
-    let policy = library.policy(None)?;
     let shadowed = catalog
         .entries()
         .iter()
@@ -111,12 +111,8 @@ fn facts(
         .iter()
         .filter(|entry| entry.skill.problems > 0)
         .count();
-    let ranked = prompt::ranked(catalog, &policy, environment, None);
-    let options = IndexOptions {
-        budget: library.config.budget(None, None),
-        ..IndexOptions::default()
-    };
-    let index = prompt::make(catalog, &policy, &ranked, &options);
+    let setup = Setup::new(library.clone(), None, environment)?;
+    let index = prompt::listing(&setup.starting_context(), IndexFormat::default())?;
     let rows = &index.report.rows;
     let short = rows
         .iter()
@@ -149,6 +145,7 @@ fn facts(
     let shown = rows.iter().filter(|row| row.fate.is_shown()).count();
     let number = wording::thousands;
     let cost = match short {
+        _ if rows.is_empty() => "a model sees none".to_owned(),
         _ if shown < rows.len() => {
             format!(
                 "a model sees {} of {} in {tokens}",

@@ -2,23 +2,24 @@
 
 use clap::{Args, ValueEnum};
 use clap_complete::ArgValueCandidates;
+use prowess::ToolContext;
 use prowess_catalog::index::{
     self, EntryOutcome, IndexFormat, IndexLimit, IndexOptions, IndexText, Listing,
 };
-use prowess_catalog::rank::{self, RankedSkill};
-use prowess_catalog::{Audience, Catalog, CatalogView, Visibility};
+use prowess_catalog::{Audience, CatalogView};
 use prowess_diag::wording;
+use prowess_tools::{ToolSelection, Toolset};
 
 use crate::args::GlobalArgs;
 use crate::commands::completions;
 use crate::env::Environment;
 use crate::output::{Exit, Failure, Printer, wrap};
-use crate::usage_store;
+use crate::runtime_setup::Setup;
 use crate::visible_skills::Library;
 
 #[derive(Debug, Args)]
 #[command(
-    about = "Print exactly what a model would see\n\nPrints the skill listing that is added to the prompt, within its token budget. Reports on standard error what was shortened or omitted, and why.",
+    about = "Print exactly what a model would see\n\nPrints the skill listing of the system prompt of a session that starts now, within its token budget. Reports on standard error what was shortened or omitted, and why.",
     after_help = "\
 Examples:
   prowess prompt                          print the listing
@@ -95,8 +96,6 @@ pub(crate) enum PromptFormatArg {
     Json,
 }
 
-/// Number of skills that count as recently used.
-const LAST_USED: usize = 5;
 /// Maximum number of skills named in the report.
 const MOST_NAMED: usize = 10;
 
@@ -121,28 +120,20 @@ pub(crate) fn run(
         return Err(Failure::new("`--compat` requires `--format xml`").hint("add `--format xml`"));
     }
     let library = Library::open(global, environment, printer)?;
-    let policy = library.policy(args.agent.as_deref())?;
-    let catalog = library.catalog();
-    let ranked = ranked(&catalog, &policy, environment, args.agent.as_deref());
-    let options = IndexOptions {
-        format: match args.format {
-            PromptFormatArg::Markdown => IndexFormat::default(),
-            PromptFormatArg::Xml if compat => IndexFormat::XmlCompat,
-            PromptFormatArg::Xml => IndexFormat::Xml,
-            PromptFormatArg::Json => IndexFormat::Json,
-        },
-        listing: if args.recent {
-            Listing::Sections {
-                last_used: LAST_USED,
-            }
-        } else {
-            Listing::All
-        },
-        budget: library.config.budget(args.budget, args.window),
-        generation: catalog.generation(),
-        ..IndexOptions::default()
+    let setup = Setup::new(library.clone(), args.agent.as_deref(), environment)?;
+    let mut context = setup.starting_context();
+    if args.budget.is_some() || args.window.is_some() {
+        context.settings.index = library.config.budget(args.budget, args.window);
+    }
+    if args.recent {
+        context.settings.listing = library.config.sections();
+    }
+    let made = match args.format {
+        PromptFormatArg::Xml if compat => reference_listing(&context),
+        PromptFormatArg::Xml => listing(&context, IndexFormat::Xml)?,
+        PromptFormatArg::Markdown => listing(&context, IndexFormat::default())?,
+        PromptFormatArg::Json => listing(&context, IndexFormat::Json)?,
     };
-    let made = make(&catalog, &policy, &ranked, &options);
     if args.json {
         printer.json(&prowess::inspect::index(&made))?;
         return Ok(Exit::Done);
@@ -152,44 +143,37 @@ pub(crate) fn run(
     } else {
         printer.foreign(&format!("{}\n", made.text))?;
     }
-    report(&made, args.recent, printer);
+    let is_whole = context.settings.listing == Listing::All;
+    report(&made, is_whole, printer);
     library.warn(environment, printer);
     Ok(Exit::Done)
 }
 
-/// Returns the skills, ranked by recorded usage.
-pub(crate) fn ranked(
-    catalog: &Catalog,
-    policy: &Visibility,
-    environment: &Environment,
-    agent: Option<&str>,
-) -> Vec<RankedSkill> {
-    let view = CatalogView::new(catalog, policy, Audience::Model);
-    let skills: Vec<_> = view
-        .visible()
-        .map(|(entry, _)| entry.skill.clone())
+/// Returns the listing of a session that starts with this context.
+pub(crate) fn listing(context: &ToolContext, format: IndexFormat) -> Result<IndexText, Failure> {
+    let tools =
+        Toolset::new(&ToolSelection::default()).map_err(|fault| Failure::new(fault.to_string()))?;
+    let names: Vec<Box<str>> = tools
+        .tools(context)
+        .map(|tool| tool.name().into())
         .collect();
-    let used = usage_store::of_project(environment, agent);
-    rank::rank(
-        &skills,
-        &used,
-        &rank::RankOptions::new(usage_store::now(), LAST_USED),
-    )
+    Ok(prowess::skill_index(context, &names, format))
 }
 
-/// Builds the listing that a model sees.
-pub(crate) fn make(
-    catalog: &Catalog,
-    policy: &Visibility,
-    ranked: &[RankedSkill],
-    options: &IndexOptions<'_>,
-) -> IndexText {
-    let view = CatalogView::new(catalog, policy, Audience::Model);
-    index::index(&index::entries(&view, ranked), options)
+/// Returns the listing of the reference tool.
+fn reference_listing(context: &ToolContext) -> IndexText {
+    let catalog = context.services.registry.snapshot();
+    let view = CatalogView::new(&catalog, &context.settings.visibility, Audience::Model);
+    let options = IndexOptions {
+        format: IndexFormat::XmlCompat,
+        generation: catalog.generation(),
+        ..IndexOptions::default()
+    };
+    index::index(&index::entries(&view, &[]), &options)
 }
 
 /// Reports the size of the listing and what was omitted.
-fn report(made: &IndexText, recent: bool, printer: &Printer) {
+fn report(made: &IndexText, is_whole: bool, printer: &Printer) {
     let rows = &made.report.rows;
     let limit = match made.report.limit {
         IndexLimit::Tokens(tokens) => format!(" of {}", wording::thousands(tokens)),
@@ -218,8 +202,8 @@ fn report(made: &IndexText, recent: bool, printer: &Printer) {
         }
     }
     printer.status(&line);
-    // With `--recent`, omitted skills are expected.
-    if !cut.is_empty() && !recent {
+    // In sections, omitted skills are expected.
+    if !cut.is_empty() && is_whole {
         let named: Vec<String> = cut.iter().take(MOST_NAMED).map(wording::tick).collect();
         let more = cut.len().saturating_sub(MOST_NAMED);
         let more = if more > 0 {

@@ -91,6 +91,7 @@ pub(crate) fn run(
     let given = arguments(text.as_deref(), args.args_json.as_deref(), &args.arg)?;
     let task = args.task.as_deref().map(task).transpose()?;
     let _servers = setup.connect(printer)?;
+    let _watching = setup.watch();
     async_runtime::on(|cancel| async move {
         let chosen = setup.model(&args.model).await?;
         if !args.json {

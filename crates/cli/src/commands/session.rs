@@ -363,6 +363,7 @@ fn resume(args: &SessionResumeArgs, mut setup: Setup, printer: &Printer) -> Resu
     };
     let text = args.text.join(" ");
     let _servers = setup.connect(printer)?;
+    let _watching = setup.watch();
     async_runtime::on(|cancel| async move {
         let chosen = setup.model(&model).await?;
         printer.status(&about(

@@ -5,13 +5,15 @@ use std::path::Path;
 use clap::Args;
 use clap_complete::{ArgValueCandidates, ArgValueCompleter};
 use prowess::inspect::{self, WhyAnswer, WhyQuestion};
-use prowess_catalog::{Catalog, CatalogEntry, SkillForm, SkillNotFound, SkillVisibility};
+use prowess_catalog::{
+    Audience, Catalog, CatalogEntry, CatalogView, HiddenReason, SkillForm, SkillNotFound,
+    SkillVisibility,
+};
 use prowess_diag::{sanitize, theme, wording};
 use prowess_registry::fs::skill_folders;
 use prowess_search::SearchQuery;
 use serde_json::json;
 
-use super::prompt;
 use crate::args::GlobalArgs;
 use crate::commands::completions;
 use crate::env::Environment;
@@ -64,7 +66,9 @@ pub(crate) fn run(
     }
     let name = args.name.as_deref().unwrap_or_default();
     let library = Library::open(global, environment, printer)?;
-    let policy = library.policy(args.agent.as_deref())?;
+    let setup = Setup::new(library.clone(), args.agent.as_deref(), environment)?;
+    let context = setup.starting_context();
+    let policy = &context.settings.visibility;
     let catalog = library.catalog();
     let entry = match catalog.resolve(name) {
         Ok(entry) => entry,
@@ -76,7 +80,10 @@ pub(crate) fn run(
             }
         },
     };
-    let ranked = || prompt::ranked(&catalog, &policy, environment, args.agent.as_deref());
+    let ranked = || {
+        let view = CatalogView::new(&catalog, policy, Audience::Model);
+        prowess::ranked_skills(&context, &view)
+    };
     let hits = args.query.as_deref().map(|words| {
         library.registry.search(&SearchQuery {
             limit: 0,
@@ -85,9 +92,10 @@ pub(crate) fn run(
     });
     let mut answers = inspect::why(&WhyQuestion {
         catalog: &catalog,
-        policy: &policy,
+        policy,
         entry,
-        budget: library.config.budget(None, None),
+        budget: context.settings.index,
+        listing: context.settings.listing,
         ranked: &ranked,
         query: args.query.as_deref().zip(hits.as_deref()),
         show: &|path| targets::display(path, environment),
@@ -103,7 +111,11 @@ pub(crate) fn run(
     } else {
         printer.answer(&text(entry.name(), &answers.lines, printer))?;
     }
-    let seen = !matches!(answers.model, SkillVisibility::Hidden(_));
+    let seen = match answers.model {
+        SkillVisibility::Full | SkillVisibility::NameOnly => true,
+        // It appears when a file that it is for is used.
+        SkillVisibility::Hidden(why) => why == HiddenReason::Waiting,
+    };
     Ok(if seen { Exit::Done } else { Exit::No })
 }
 

@@ -125,6 +125,17 @@ type Typed<'t> = (&'t str, &'t str);
 /// Runs the command on a pseudo-terminal, and returns what it printed. Standard input is the terminal
 /// if something is typed.
 fn on_terminal(world: &World, columns: u16, arguments: &[&str], typed: &[Typed<'_>]) -> String {
+    on_terminal_with(world, columns, arguments, typed, |_| {})
+}
+
+/// Like [`on_terminal`], and calls `act` with the expected text before something is typed.
+pub(crate) fn on_terminal_with(
+    world: &World,
+    columns: u16,
+    arguments: &[&str],
+    typed: &[Typed<'_>],
+    act: impl Fn(&str),
+) -> String {
     let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
     grantpt(&master).unwrap();
     unlockpt(&master).unwrap();
@@ -176,6 +187,7 @@ fn on_terminal(world: &World, columns: u16, arguments: &[&str], typed: &[Typed<'
         prowess_test::wait_until(expected, || {
             text(&shown).contains(expected) || is_over(&mut child)
         });
+        act(expected);
         typing.write_all(keys.as_bytes()).unwrap();
     }
     // The last keys end the command, perhaps after several questions.

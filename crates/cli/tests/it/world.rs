@@ -6,7 +6,7 @@ use std::ops::Deref;
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
@@ -161,9 +161,18 @@ impl Run<'_> {
     }
 
     /// Starts the command, to read its lines as they are printed.
-    pub(crate) fn start(mut self) -> Running {
+    pub(crate) fn start(self) -> Running {
+        self.spawn(Stdio::null())
+    }
+
+    /// Starts the command, to type lines and read what it prints.
+    pub(crate) fn talk(self) -> Running {
+        self.spawn(Stdio::piped())
+    }
+
+    fn spawn(mut self, stdin: Stdio) -> Running {
         self.command
-            .stdin(Stdio::null())
+            .stdin(stdin)
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
         let mut child = self.command.spawn().unwrap();
@@ -183,7 +192,12 @@ impl Run<'_> {
                     .count()
             });
         }
-        Running { child, lines }
+        let stdin = child.stdin.take();
+        Running {
+            child,
+            stdin,
+            lines,
+        }
     }
 
     /// Sets the timeout.
@@ -270,6 +284,7 @@ impl Run<'_> {
 #[derive(Debug)]
 pub(crate) struct Running {
     child: Child,
+    stdin: Option<ChildStdin>,
     lines: mpsc::Receiver<String>,
 }
 
@@ -297,6 +312,30 @@ impl Running {
         let sent = Command::new("kill").args(["-INT", &pid]).status().unwrap();
         assert!(sent.success());
         prowess_test::wait_for_exit(&mut self.child).code()
+    }
+
+    /// Types a line, and waits for a matching line of output.
+    #[track_caller]
+    pub(crate) fn say(&mut self, text: &str, fits: impl Fn(&str) -> bool) -> String {
+        let stdin = self.stdin.as_mut().unwrap();
+        writeln!(stdin, "{text}").unwrap();
+        self.line(fits)
+    }
+
+    /// Ends the input, and waits until the command has printed everything.
+    #[track_caller]
+    pub(crate) fn close(mut self) -> Vec<String> {
+        self.stdin = None;
+        let deadline = Instant::now() + PATIENCE;
+        let mut rest = Vec::new();
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            match self.lines.recv_timeout(left) {
+                Ok(line) => rest.push(line),
+                Err(mpsc::RecvTimeoutError::Disconnected) => return rest,
+                Err(error) => panic!("{error}; these lines came:\n{}", rest.join("\n")),
+            }
+        }
     }
 }
 

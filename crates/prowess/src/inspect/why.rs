@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
-use prowess_catalog::index::{self, EntryOutcome, IndexBudget, IndexOptions, OmissionReason};
+use prowess_catalog::index::{
+    self, EntryOutcome, IndexBudget, IndexOptions, Listing, OmissionReason,
+};
 use prowess_catalog::rank::{RankReason, RankedSkill};
 use prowess_catalog::{
     Audience, Catalog, CatalogEntry, CatalogView, HiddenReason, SkillVisibility, Visibility,
@@ -26,6 +28,8 @@ pub struct WhyQuestion<'a> {
     pub entry: &'a CatalogEntry,
     /// The budget of the index in a prompt.
     pub budget: IndexBudget,
+    /// The skills that the index lists.
+    pub listing: Listing,
     /// Returns the skills ranked by use. Called only if needed.
     pub ranked: &'a dyn Fn() -> Vec<RankedSkill>,
     /// A query and its search results.
@@ -118,6 +122,7 @@ impl SkillExplanation {
             match model {
                 SkillVisibility::Full => "may see name and description".to_owned(),
                 SkillVisibility::NameOnly => "may see only the name, as configured".to_owned(),
+                SkillVisibility::Hidden(HiddenReason::Waiting) => waiting(entry),
                 SkillVisibility::Hidden(why) => {
                     format!("do not see it: {}{}", why.reason(), remedy(why, entry))
                 }
@@ -135,14 +140,20 @@ impl SkillExplanation {
         }
         let mut fate = None;
         let mut rank = None;
-        if !matches!(model, SkillVisibility::Hidden(_)) {
+        let view = CatalogView::new(catalog, policy, Audience::Model);
+        let is_hidden = matches!(model, SkillVisibility::Hidden(_));
+        if !is_hidden && !view.has_skills() {
+            let text = "not shown: no other skill is visible, so models get no skill tools";
+            fate = Some(text.to_owned());
+            say("prompt", text.to_owned());
+        } else if !is_hidden {
             let ranked = (question.ranked)();
             let options = IndexOptions {
                 budget: question.budget,
+                listing: question.listing,
                 generation: catalog.generation(),
                 ..IndexOptions::default()
             };
-            let view = CatalogView::new(catalog, policy, Audience::Model);
             let made = index::index(&index::entries(&view, &ranked), &options);
             let row = made
                 .report
@@ -243,6 +254,17 @@ impl SkillExplanation {
     }
 }
 
+/// Explains what a skill waits for: a file that matches its `paths`, or one in its nested folder.
+fn waiting(entry: &CatalogEntry) -> String {
+    let nested = &entry.skill.id.origin.nested;
+    let what = match (nested.is_empty(), entry.skill.paths.is_empty()) {
+        (false, true) => format!("in {}", wording::tick(nested)),
+        (false, false) => format!("in {} that matches its `paths`", wording::tick(nested)),
+        (true, _) => "that matches its `paths`".to_owned(),
+    };
+    format!("waiting: they see it after a file {what} is used, and can load it by name")
+}
+
 /// Returns a hint how to make a hidden skill visible.
 fn remedy(why: HiddenReason, entry: &CatalogEntry) -> String {
     match why {
@@ -305,6 +327,7 @@ mod tests {
             policy: &policy,
             entry,
             budget: IndexBudget::of_window(index::DEFAULT_WINDOW, index::DEFAULT_FRACTION),
+            listing: Listing::All,
             ranked: &|| {
                 let reason = RankReason::Used {
                     count: 3,

@@ -4,7 +4,7 @@
 //! changed. A lost or duplicate event can therefore delay an update, but never make it wrong.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -30,6 +30,16 @@ const RETRY_DELAY: Duration = Duration::from_millis(500);
 const EVENT_MASK: EventKindMask = EventKindMask::CORE.union(EventKindMask::ACCESS_CLOSE);
 /// Maximum depth below a root at which an event can concern a skill.
 const MAX_DEPTH: usize = 12;
+/// A scan takes at most one part in this many of the time between regular scans.
+const SCAN_SHARE: u32 = 20;
+/// Maximum time that [`Registry::settle`] waits for the watches to be set up, once.
+const SETUP_WAIT: Duration = Duration::from_secs(1);
+/// Maximum time that [`Registry::settle`] waits for the event of a marker.
+const MARKER_WAIT: Duration = Duration::from_secs(2);
+/// Maximum time that [`Registry::settle`] waits for a scan.
+const SCAN_WAIT: Duration = Duration::from_secs(2);
+/// Markers are given up after so many lost ones.
+const MAX_LOST: u32 = 3;
 
 /// Options of a watcher.
 #[derive(Clone, Copy, Debug)]
@@ -84,17 +94,32 @@ struct Pending {
     first: Option<Instant>,
     last: Option<Instant>,
     stop: bool,
+    /// `true` once the watches are set up.
+    ready: bool,
+    /// `true` if a caller has waited for the watches in vain. The others do not wait.
+    waited: bool,
+    /// `true` during a scan.
+    busy: bool,
+    /// Markers whose event has not arrived yet.
+    markers: BTreeSet<PathBuf>,
+    /// Number of the last marker.
+    marked: u64,
+    /// Number of consecutive markers whose event never arrived.
+    lost: u32,
     /// Number of scans.
     looks: u64,
     mode: Option<WatchMode>,
 }
 
+/// Events of one watcher.
 #[derive(Debug, Default)]
-struct Inbox {
+pub(crate) struct Inbox {
     pending: Mutex<Pending>,
     wake: Condvar,
     /// All roots, including ones that do not exist.
     roots: Mutex<Vec<PathBuf>>,
+    /// The folder of markers. See [`Registry::settle`].
+    markers: Option<PathBuf>,
 }
 
 /// Effect of an event.
@@ -109,22 +134,60 @@ impl Registry {
     /// Watches the folders of this registry until the result is dropped.
     pub fn watch(&self, options: WatchOptions) -> WatchHandle {
         let inbox = Arc::<Inbox>::default();
-        let mut watch = Watch {
-            registry: self.clone(),
-            inbox: Arc::clone(&inbox),
-            watcher: None,
-            watched: BTreeMap::new(),
-            options,
-        };
+        let mut watch = Watch::new(self, &inbox, options);
         // Set up the watches here, so that everything after this call is noticed.
         watch.start();
+        // Catch changes between the last scan and the first watch.
+        inbox.tell(Meaning::Everything);
+        inbox.update(|pending| pending.ready = true);
+        self.run_watch(&inbox, move || watch.run())
+    }
+
+    /// Watches the folders of this registry like [`Registry::watch`], but returns at once: the
+    /// watches are set up on the thread of the watcher, followed by a scan that finds what changed
+    /// before. [`Registry::settle`] creates short-lived files in the folder `markers`.
+    pub fn watch_in_background(
+        &self,
+        options: WatchOptions,
+        markers: Option<PathBuf>,
+    ) -> WatchHandle {
+        // The folder may be the first one inside the state folder of the user.
+        let mut builder = std::fs::DirBuilder::new();
+        builder.recursive(true).mode(0o700);
+        let markers = markers.filter(|folder| builder.create(folder).is_ok());
+        let inbox = Arc::new(Inbox {
+            markers,
+            ..Inbox::default()
+        });
+        let mut watch = Watch::new(self, &inbox, options);
+        self.run_watch(&inbox, move || {
+            watch.start();
+            watch.scan(None);
+            watch.inbox.update(|pending| pending.ready = true);
+            watch.run();
+        })
+    }
+
+    fn run_watch(&self, inbox: &Arc<Inbox>, run: impl FnOnce() + Send + 'static) -> WatchHandle {
         let thread = std::thread::Builder::new().name("skill-watch".to_owned());
-        let thread = thread.spawn(move || watch.run()).ok();
+        let thread = thread.spawn(run).ok();
         if thread.is_none() {
             let reason = "cannot start a thread".to_owned();
-            inbox.lock().mode = Some(WatchMode::Polling { reason });
+            inbox.update(|pending| {
+                pending.mode = Some(WatchMode::Polling { reason });
+                pending.stop = true;
+            });
         }
+        self.set_watched_by(inbox);
+        let inbox = Arc::clone(inbox);
         WatchHandle { inbox, thread }
+    }
+
+    /// Waits until changes that were made before this call are in the catalogue. Returns without a
+    /// scan if nothing changed. Returns `false` if changes may follow later: no watcher runs, it
+    /// polls, it was started without a folder for markers, or the wait took too long.
+    pub fn settle(&self) -> bool {
+        self.watched_by().is_some_and(|inbox| inbox.settle())
     }
 }
 
@@ -143,12 +206,16 @@ impl WatchHandle {
     pub fn look_again(&self) {
         self.inbox.tell(Meaning::Everything);
     }
+
+    /// Stops watching without waiting for a scan in progress. For programs that are about to exit.
+    pub fn detach(mut self) {
+        self.thread = None;
+    }
 }
 
 impl Drop for WatchHandle {
     fn drop(&mut self) {
-        self.inbox.lock().stop = true;
-        self.inbox.wake.notify_all();
+        self.inbox.update(|pending| pending.stop = true);
         if let Some(thread) = self.thread.take() {
             // Ignore a panic of the watcher thread.
             let _ = thread.join();
@@ -185,11 +252,74 @@ impl Inbox {
         self.wake.notify_all();
     }
 
+    /// Changes the state and wakes all threads that wait for it.
+    fn update(&self, change: impl FnOnce(&mut Pending)) {
+        change(&mut self.lock());
+        self.wake.notify_all();
+    }
+
+    /// Waits while the state satisfies `waits`, up to a limit. Returns `true` if it no longer does.
+    fn wait_while(&self, limit: Duration, mut waits: impl FnMut(&Pending) -> bool) -> bool {
+        let goes_on = |pending: &mut Pending| !pending.stop && waits(pending);
+        let waited = self.wake.wait_timeout_while(self.lock(), limit, goes_on);
+        let (pending, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        !pending.stop && !waits(&pending)
+    }
+
+    fn settle(&self) -> bool {
+        if !self.wait_while(SETUP_WAIT, |pending| !pending.ready && !pending.waited) {
+            self.lock().waited = true;
+        }
+        if !self.lock().ready {
+            return false;
+        }
+        let is_marked = self.wait_for_marker();
+        let is_idle = self.wait_while(SCAN_WAIT, |pending| pending.first.is_some() || pending.busy);
+        is_marked && is_idle
+    }
+
+    /// Creates a file and waits for its event. Events arrive in order, so those of earlier changes
+    /// have arrived as well. Returns `false` if the event did not arrive.
+    fn wait_for_marker(&self) -> bool {
+        let Some(folder) = &self.markers else {
+            return false;
+        };
+        let marker = {
+            let mut pending = self.lock();
+            if pending.lost >= MAX_LOST {
+                return false;
+            }
+            pending.marked += 1;
+            let name = format!("{}-{}", std::process::id(), pending.marked);
+            let marker = folder.join(name);
+            pending.markers.insert(marker.clone());
+            marker
+        };
+        if std::fs::File::create_new(&marker).is_ok() {
+            self.wait_while(MARKER_WAIT, |pending| pending.markers.contains(&marker));
+            // Ignore errors: an empty file that stays behind does no harm.
+            let _ = std::fs::remove_file(&marker);
+        }
+        let mut pending = self.lock();
+        let is_lost = pending.markers.remove(&marker);
+        pending.lost = if is_lost { pending.lost + 1 } else { 0 };
+        !is_lost
+    }
+
     /// Handles a file system event.
     fn hear(&self, event: notify::Result<Event>) {
         match event {
             Ok(event) if event.need_rescan() => self.tell(Meaning::Everything),
             Ok(event) => {
+                if let Some(folder) = &self.markers
+                    && event.paths.iter().any(|path| path.starts_with(folder))
+                {
+                    self.update(|pending| {
+                        pending
+                            .markers
+                            .retain(|marker| !event.paths.contains(marker));
+                    });
+                }
                 let roots = self.roots().clone();
                 for path in &event.paths {
                     self.tell(meaning(event.kind, path, &roots));
@@ -293,6 +423,16 @@ struct Watch {
 }
 
 impl Watch {
+    fn new(registry: &Registry, inbox: &Arc<Inbox>, options: WatchOptions) -> Self {
+        Self {
+            registry: registry.clone(),
+            inbox: Arc::clone(inbox),
+            watcher: None,
+            watched: BTreeMap::new(),
+            options,
+        }
+    }
+
     fn start(&mut self) {
         let inbox = Arc::clone(&self.inbox);
         // Do not follow links inside a skill: they may lead to the whole disk.
@@ -308,8 +448,20 @@ impl Watch {
             }
         }
         self.rewatch();
-        // Catch changes between the last scan and the first watch.
-        self.inbox.tell(Meaning::Everything);
+    }
+
+    /// Scans these files, or everything.
+    fn scan(&mut self, files: Option<&[PathBuf]>) {
+        match files {
+            Some(files) => {
+                self.registry.refresh_files(files);
+            }
+            None => self.look_at_everything(),
+        }
+        self.inbox.update(|pending| {
+            pending.looks += 1;
+            pending.busy = false;
+        });
     }
 
     fn run(mut self) {
@@ -318,14 +470,12 @@ impl Watch {
             let Some((files, everything)) = self.wait(next_net) else {
                 return;
             };
-            if everything || files.is_empty() {
-                self.look_at_everything();
-            } else {
-                let files: Vec<PathBuf> = files.into_iter().collect();
-                self.registry.refresh_files(&files);
-            }
-            self.inbox.lock().looks += 1;
-            next_net = Instant::now() + self.interval();
+            let began = Instant::now();
+            let files: Vec<PathBuf> = files.into_iter().collect();
+            self.scan((!everything && !files.is_empty()).then_some(&files));
+            // Large libraries are scanned less often.
+            let pause = began.elapsed().saturating_mul(SCAN_SHARE);
+            next_net = Instant::now() + self.interval().max(pause);
             // Retry files that were being written: their last event may already be consumed.
             let moving = |fault: &crate::source::SourceFault| fault.why == SourceFaultKind::Moving;
             if self.registry.report().faults.iter().any(moving) {
@@ -359,6 +509,7 @@ impl Watch {
             if now >= due {
                 pending.first = None;
                 pending.last = None;
+                pending.busy = true;
                 let everything = std::mem::take(&mut pending.everything);
                 return Some((std::mem::take(&mut pending.files), everything));
             }
@@ -425,6 +576,12 @@ impl Watch {
             {
                 wanted.entry(above.to_owned()).or_insert((false, inode));
             }
+        }
+        if let Some(folder) = &self.inbox.markers
+            && let Ok(facts) = std::fs::metadata(folder)
+        {
+            let here = (false, facts.ino());
+            wanted.entry(folder.clone()).or_insert(here);
         }
         let Some(watcher) = &mut self.watcher else {
             return false;

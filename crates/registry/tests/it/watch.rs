@@ -316,3 +316,71 @@ fn fresh_scan_accepts_broken_files() {
     let scan = source.scan(later);
     assert_eq!((scan.skills.len(), scan.faults.len()), (0, 1));
 }
+
+/// A caller that settles first sees every change that it made before, without waiting itself.
+#[test]
+fn settled_catalogue_equals_the_disk() {
+    let world = World::new();
+    let root = world.path("skills");
+    write(&root, "skill-0", 0);
+    let registry = open(&root);
+    assert!(!registry.settle(), "not watched yet");
+    // Found by the first scan, although it is not watched when it is written.
+    write(&root, "skill-1", 0);
+    let markers = world.path("../markers");
+    let watching = registry.watch_in_background(events_only(), Some(markers.clone()));
+    let mut dice = Rng(0x9E37_79B9_7F4A_7C15);
+    let mut settled = 0;
+    for version in 1..=200 {
+        if registry.settle() {
+            settled += 1;
+            assert_eq!(versions(&registry.snapshot()), on_disk(&root), "{version}");
+        }
+        let name = format!("skill-{}", dice.roll(8));
+        let folder = root.join(&name);
+        match dice.roll(4) {
+            0 => drop(std::fs::remove_dir_all(&folder)),
+            1 => {
+                let renamed = root.join(format!("skill-{}", dice.roll(8)));
+                drop(std::fs::rename(&folder, renamed));
+            }
+            _ => write(&root, &name, version),
+        }
+    }
+    assert!(
+        settled > 100,
+        "the wait ended early {} times",
+        200 - settled
+    );
+    assert_eq!(watching.mode(), WatchMode::Events);
+    let left: Vec<_> = std::fs::read_dir(&markers).unwrap().collect();
+    assert!(left.is_empty(), "{left:?}");
+}
+
+#[test]
+fn settling_scans_only_after_changes() {
+    let world = World::new();
+    let root = world.path("skills");
+    write(&root, "a", 0);
+    let registry = open(&root);
+    let watching = registry.watch_in_background(events_only(), Some(world.path("../markers")));
+    wait_until("it is settled", || registry.settle());
+    let looks = watching.looks();
+    for name in ["4913", ".SKILL.md.swp", "SKILL.md~"] {
+        for _ in 0..10 {
+            assert!(registry.settle());
+        }
+        // Temporary files of an editor are no change.
+        std::fs::write(root.join("a").join(name), "x").unwrap();
+        assert!(registry.settle());
+        std::fs::remove_file(root.join("a").join(name)).unwrap();
+    }
+    assert!(registry.settle());
+    assert_eq!(watching.looks(), looks);
+    write(&root, "a", 1);
+    assert!(registry.settle());
+    assert_eq!(watching.looks(), looks + 1);
+    assert_eq!(&*registry.get("a").unwrap().description, "version 1 of it");
+    watching.detach();
+    assert!(!registry.settle(), "no longer watched");
+}

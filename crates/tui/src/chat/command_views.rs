@@ -4,11 +4,9 @@ use std::collections::BTreeMap;
 
 use prowess::agent::{Spent, StampedEvent};
 use prowess::inspect::{self, origin_text};
-use prowess::rank::{self, RankedSkill};
 use prowess::traits::ModelInfo;
 use prowess::{
-    Audience, Catalog, CatalogEntry, CatalogView as Look, HiddenReason, SkillVisibility,
-    ToolContext, index,
+    Audience, CatalogEntry, CatalogView as Look, HiddenReason, SkillVisibility, ToolContext, index,
 };
 use prowess_diag::sanitize;
 use prowess_diag::wording::{ago, count, shorten, thousands};
@@ -22,8 +20,6 @@ use crate::transcript;
 const MAX_DECISIONS: usize = 20;
 /// The maximum number of skills.
 const MAX_SKILLS: usize = 500;
-/// The number of recently used skills, as in the prompt.
-const LAST_USED: usize = 5;
 
 /// Returns the names that can be completed.
 pub(crate) fn names(context: &ToolContext) -> Vec<Name> {
@@ -44,6 +40,7 @@ pub(crate) fn names(context: &ToolContext) -> Vec<Name> {
 pub(crate) fn skills(context: &ToolContext, active: &[(Box<str>, u64)]) -> View {
     let catalog = context.services.registry.snapshot();
     let look = Look::new(&catalog, &context.settings.visibility, Audience::Model);
+    let people = Look::new(&catalog, &context.settings.visibility, Audience::Person);
     let used = last_used(context);
     let now = context.services.clock.now();
     let mut rows = Vec::new();
@@ -54,11 +51,15 @@ pub(crate) fn skills(context: &ToolContext, active: &[(Box<str>, u64)]) -> View 
             look.name(entry).to_owned()
         };
         let loaded = active.iter().find(|(active, _)| **active == *name);
-        let sight = match look.visibility(entry) {
+        let mut sight = match look.visibility(entry) {
             SkillVisibility::Full => "listed".to_owned(),
             SkillVisibility::NameOnly => "name only".to_owned(),
             SkillVisibility::Hidden(why) => format!("hidden: {}", word(why)),
         };
+        let for_people = people.visibility(entry);
+        if for_people == SkillVisibility::Hidden(HiddenReason::NotForPeople) {
+            sight.push_str(&format!(", {}", word(HiddenReason::NotForPeople)));
+        }
         let state = if is_untrusted(context, entry) {
             format!("{sight}, untrusted")
         } else {
@@ -127,20 +128,6 @@ fn last_used(context: &ToolContext) -> BTreeMap<Box<str>, i64> {
     last
 }
 
-fn ranked(context: &ToolContext, catalog: &Catalog) -> Vec<RankedSkill> {
-    let look = Look::new(catalog, &context.settings.visibility, Audience::Model);
-    let used = rank::union(context.project_usage().iter().map(|row| &row.usage));
-    let skills: Vec<_> = look
-        .visible()
-        .map(|(entry, _)| entry.skill.clone())
-        .collect();
-    rank::rank(
-        &skills,
-        &used,
-        &rank::RankOptions::new(context.services.clock.now(), LAST_USED),
-    )
-}
-
 /// Explains why a skill is listed, hidden or truncated. Returns similar names if it does not exist.
 pub(crate) fn why_skill(
     context: &ToolContext,
@@ -149,7 +136,10 @@ pub(crate) fn why_skill(
 ) -> Result<View, Vec<Box<str>>> {
     let catalog = context.services.registry.snapshot();
     let entry = catalog.resolve(name).map_err(|fault| fault.near)?;
-    let ranked = || ranked(context, &catalog);
+    let ranked = || {
+        let look = Look::new(&catalog, &context.settings.visibility, Audience::Model);
+        prowess::ranked_skills(context, &look)
+    };
     let workspace = &context.settings.paths.workspace;
     let home =
         Some(context.settings.paths.home.as_path()).filter(|home| !home.as_os_str().is_empty());
@@ -158,6 +148,7 @@ pub(crate) fn why_skill(
         policy: &context.settings.visibility,
         entry,
         budget,
+        listing: context.settings.listing,
         ranked: &ranked,
         query: None,
         show: &|path| prowess_diag::path::display_path(path, workspace, home),

@@ -107,6 +107,7 @@ pub(crate) fn run(
         },
         config_file: None,
         variables: Arc::clone(&own.variables),
+        markers: None,
     };
     let model = ScriptedModel::parse("demo", SCRIPT)
         .map_err(|error| Failure::new("invalid demo script").cause(error))?;
