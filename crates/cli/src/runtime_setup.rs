@@ -9,9 +9,13 @@ use prowess::agent::{Effort, RunBudget};
 use prowess::config::Config;
 use prowess::store::{MemorySessions, SqliteSessions, SystemClock, TolerantUsage};
 use prowess::traits::{Approver, FindModelError, Model, SessionStore, UsageStore};
-use prowess::{HostPaths, Models, Runtime, Services, Settings, ToolContext, Watcher};
+use prowess::{
+    HostPaths, Models, Runtime, Services, Settings, SkillSnapshot, ToolContext, Watcher,
+};
+use prowess_diag::{sanitize, wording};
 use prowess_http::WebFetcher;
 use prowess_models::{ChooseError, ChosenModel, RecordingModel};
+use prowess_render::Arguments;
 use serde_json::{Map, Value};
 
 use crate::args::GlobalArgs;
@@ -321,6 +325,57 @@ pub(crate) fn arguments(
     } else {
         Value::Object(object)
     })
+}
+
+/// Compares the given arguments with those that a skill declares. A pair with another name is an
+/// error; arguments without a value are reported.
+pub(crate) fn check_declared(
+    skill: &SkillSnapshot,
+    pairs: &[String],
+    given: &Arguments,
+    printer: &Printer,
+) -> Result<(), Failure> {
+    let declared: Vec<&str> = (skill.document.arguments.iter())
+        .map(AsRef::as_ref)
+        .collect();
+    if declared.is_empty() {
+        return Ok(());
+    }
+    let name = wording::tick(sanitize::line(&skill.name));
+    let list =
+        |names: &[&str]| wording::all(names.iter().map(|name| wording::tick(sanitize::line(name))));
+    let typed = pairs.iter().filter_map(|pair| pair.split_once('='));
+    let unknown = typed
+        .map(|(name, _)| name)
+        .find(|name| !declared.contains(name));
+    if let Some(unknown) = unknown {
+        let unknown = wording::tick(sanitize::line(unknown));
+        let noun = if declared.len() == 1 {
+            "argument is"
+        } else {
+            "arguments are"
+        };
+        return Err(
+            Failure::new(format!("skill {name} has no argument {unknown}"))
+                .hint(format!("its {noun} {}", list(&declared))),
+        );
+    }
+    let missing = given.missing(&declared);
+    if let Some(first) = missing.first() {
+        let noun = if missing.len() == 1 {
+            "argument"
+        } else {
+            "arguments"
+        };
+        printer.note(
+            &format!(
+                "note: skill {name} got no value for the {noun} {}",
+                list(&missing)
+            ),
+            &format!("pass one with `--arg {first}=VALUE`"),
+        );
+    }
+    Ok(())
 }
 
 /// Environment variables that select or configure models.

@@ -44,6 +44,10 @@ pub(crate) fn run(
         Ok(skill) => skill,
         Err(error) => return refused(name, error, None, environment, printer),
     };
+    // Other runtimes accept any name.
+    if context.settings.compat == Compat::Prowess {
+        runtime_setup::check_declared(&skill, &args.arg, &request.arguments, printer)?;
+    }
     let activation = match activate(&context, &skill, &request) {
         Ok(activation) => activation,
         Err(error) => return refused(name, error, Some(&skill), environment, printer),

@@ -10,16 +10,17 @@ use prowess::LookupRefusal;
 use prowess::agent::StampedEvent;
 use prowess::tools::ActivationError;
 use prowess::{
-    CancellationToken, Ending, EndingKind, FailureKind, FinishedRun, Runtime, RuntimeError, Update,
-    Watcher,
+    Audience, CancellationToken, Ending, EndingKind, FailureKind, FinishedRun, Runtime,
+    RuntimeError, Update, Watcher, open,
 };
 use prowess_diag::{sanitize, theme, wording};
+use prowess_render::Arguments;
 use serde_json::{Value, json};
 
 use crate::args::GlobalArgs;
 use crate::async_runtime;
 use crate::env::Environment;
-use crate::runtime_setup::{ModelArgs, Setup, arguments};
+use crate::runtime_setup::{self, ModelArgs, Setup, arguments};
 use prowess_tui::run_output::{AnswerDisplay, Live};
 
 /// Maximum size of a schema.
@@ -90,6 +91,13 @@ pub(crate) fn run(
     let given = arguments(text.as_deref(), args.args_json.as_deref(), &args.arg)?;
     let task = args.task.as_deref().map(task).transpose()?;
     let _servers = setup.connect(printer)?;
+    // A skill that cannot be used is reported by the run.
+    if let Some(name) = &args.name
+        && let Ok(skill) = open(&setup.context(), name, Audience::Person)
+    {
+        let given = Arguments::from_json(given.clone());
+        runtime_setup::check_declared(&skill, &args.arg, &given, printer)?;
+    }
     async_runtime::on(|cancel| async move {
         let chosen = setup.model(&args.model).await?;
         if !args.json {

@@ -12,6 +12,7 @@
     reason = "helpers of tests are tests"
 )]
 
+mod arguments;
 mod audit;
 mod bad_input;
 mod completions;
@@ -37,6 +38,7 @@ mod schema;
 mod servers;
 mod sessions;
 mod show;
+mod skill_folders;
 mod stats;
 mod telemetry;
 mod terminal;
