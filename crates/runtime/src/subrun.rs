@@ -9,7 +9,7 @@ use prowess_render::Arguments;
 use prowess_tools::names::SUBMIT;
 use prowess_tools::{
     Activation, ActivationError, ActivationRequest, Role, SkillHandle, SkillSnapshot, Tool,
-    ToolContext, ToolSelection, Toolset, activate, read,
+    ToolContext, ToolSelection, Toolset, activate, check_arguments, read,
 };
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
@@ -138,6 +138,7 @@ pub(crate) async fn run_in(
             return Err(RuntimeError::Untrusted { running, skill });
         }
     }
+    check_arguments(&snapshot, &sub.arguments)?;
     let agents = engine.agents_of(&snapshot, &sub.agents)?;
     agents::narrow(&agents, &mut context, &skill, sub.who)?;
     let mut session = begin(engine, context, &sub, &snapshot, &agents).await?;
