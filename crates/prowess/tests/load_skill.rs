@@ -1,6 +1,10 @@
 //! `load_skill` and `parse_skill` accept what a registry accepts, keep the folder, and never block.
 
-#![allow(clippy::print_stderr, reason = "`cargo xtask load` shows the counts")]
+#![allow(
+    clippy::print_stderr,
+    clippy::unwrap_used,
+    reason = "helpers of tests are tests; `cargo xtask load` shows the counts"
+)]
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -39,17 +39,18 @@ pub fn check_arguments(
 /// Returns the words of arguments as the values of declared names. A word for a field that is not a
 /// string is read as JSON.
 fn by_name(names: &[Box<str>], arguments: &Arguments, schema: &Value) -> Value {
-    let field = |(name, word): (&Box<str>, &str)| {
-        let kind = &schema["properties"][&**name]["type"];
+    let field = |(name, word): (&str, &str)| {
+        let kind = &schema["properties"][name]["type"];
         let is_text = |kind: &Value| kind == "string";
         let is_string =
             is_text(kind) || kind.as_array().is_some_and(|some| some.iter().any(is_text));
         let read = serde_json::from_str(word)
             .ok()
             .filter(|_| !is_string && !kind.is_null());
-        (name.to_string(), read.unwrap_or_else(|| Value::from(word)))
+        (name.to_owned(), read.unwrap_or_else(|| Value::from(word)))
     };
     let words = arguments.words();
-    let fields = names.iter().zip(words.iter().map(AsRef::as_ref)).map(field);
+    let names = names.iter().map(AsRef::as_ref);
+    let fields = names.zip(words.iter().map(AsRef::as_ref)).map(field);
     Value::Object(fields.collect())
 }
