@@ -327,55 +327,51 @@ pub(crate) fn arguments(
     })
 }
 
-/// Compares the given arguments with those that a skill declares. A pair with another name is an
-/// error; arguments without a value are reported.
-pub(crate) fn check_declared(
-    skill: &SkillSnapshot,
-    pairs: &[String],
-    given: &Arguments,
-    printer: &Printer,
-) -> Result<(), Failure> {
-    let declared: Vec<&str> = (skill.document.arguments.iter())
-        .map(AsRef::as_ref)
-        .collect();
-    if declared.is_empty() {
-        return Ok(());
-    }
-    let name = wording::tick(sanitize::line(&skill.name));
-    let list =
-        |names: &[&str]| wording::all(names.iter().map(|name| wording::tick(sanitize::line(name))));
+/// Returns an error if a pair names an argument that a skill with declared arguments does not have.
+pub(crate) fn check_pairs(skill: &SkillSnapshot, pairs: &[String]) -> Result<(), Failure> {
+    let declared = declared(skill);
     let typed = pairs.iter().filter_map(|pair| pair.split_once('='));
-    let unknown = typed
-        .map(|(name, _)| name)
-        .find(|name| !declared.contains(name));
-    if let Some(unknown) = unknown {
-        let unknown = wording::tick(sanitize::line(unknown));
-        let noun = if declared.len() == 1 {
-            "argument is"
-        } else {
-            "arguments are"
-        };
-        return Err(
-            Failure::new(format!("skill {name} has no argument {unknown}"))
-                .hint(format!("its {noun} {}", list(&declared))),
-        );
-    }
-    let missing = given.missing(&declared);
-    if let Some(first) = missing.first() {
-        let noun = if missing.len() == 1 {
-            "argument"
-        } else {
-            "arguments"
-        };
-        printer.note(
-            &format!(
-                "note: skill {name} got no value for the {noun} {}",
-                list(&missing)
-            ),
-            &format!("pass one with `--arg {first}=VALUE`"),
-        );
-    }
-    Ok(())
+    let mut unknown = typed.filter(|(name, _)| !declared.contains(name));
+    let Some((unknown, _)) = unknown.next().filter(|_| !declared.is_empty()) else {
+        return Ok(());
+    };
+    let (skill, unknown) = (shown(&skill.name), shown(unknown));
+    let noun = match declared.len() {
+        1 => "argument is",
+        _ => "arguments are",
+    };
+    let declared = wording::all(declared.into_iter().map(shown));
+    Err(
+        Failure::new(format!("skill {skill} has no argument {unknown}"))
+            .hint(format!("its {noun} {declared}")),
+    )
+}
+
+/// Prints a note if declared arguments of a skill have no value.
+pub(crate) fn note_missing(skill: &SkillSnapshot, given: &Arguments, printer: &Printer) {
+    let missing = given.missing(&declared(skill));
+    let noun = match missing.len() {
+        0 => return,
+        1 => "argument",
+        _ => "arguments",
+    };
+    let (skill, missing) = (
+        shown(&skill.name),
+        wording::all(missing.into_iter().map(shown)),
+    );
+    printer.note(
+        &format!("note: skill {skill} got no value for the {noun} {missing}"),
+        "pass each value with `--arg NAME=VALUE`",
+    );
+}
+
+fn declared(skill: &SkillSnapshot) -> Vec<&str> {
+    let names = skill.document.arguments.iter();
+    names.map(AsRef::as_ref).collect()
+}
+
+fn shown(name: &str) -> String {
+    wording::tick(sanitize::line(name))
 }
 
 /// Environment variables that select or configure models.

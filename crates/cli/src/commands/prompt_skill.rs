@@ -46,12 +46,15 @@ pub(crate) fn run(
     };
     // Other runtimes accept any name.
     if context.settings.compat == Compat::Prowess {
-        runtime_setup::check_declared(&skill, &args.arg, &request.arguments, printer)?;
+        runtime_setup::check_pairs(&skill, &args.arg)?;
     }
     let activation = match activate(&context, &skill, &request) {
         Ok(activation) => activation,
         Err(error) => return refused(name, error, Some(&skill), environment, printer),
     };
+    if context.settings.compat == Compat::Prowess {
+        runtime_setup::note_missing(&skill, &request.arguments, printer);
+    }
     if args.json {
         printer.json(&prowess::inspect::activation(&activation))?;
         return Ok(Exit::Done);

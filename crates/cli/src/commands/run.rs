@@ -95,8 +95,8 @@ pub(crate) fn run(
     if let Some(name) = &args.name
         && let Ok(skill) = open(&setup.context(), name, Audience::Person)
     {
-        let given = Arguments::from_json(given.clone());
-        runtime_setup::check_declared(&skill, &args.arg, &given, printer)?;
+        runtime_setup::check_pairs(&skill, &args.arg)?;
+        runtime_setup::note_missing(&skill, &Arguments::from_json(given.clone()), printer);
     }
     async_runtime::on(|cancel| async move {
         let chosen = setup.model(&args.model).await?;
