@@ -14,6 +14,7 @@ mod compat;
 mod corpus;
 mod eval_search;
 mod generate;
+mod load;
 mod mcp_clients;
 mod pictures;
 mod render;
@@ -36,6 +37,7 @@ Usage: cargo xtask COMMAND
   bench-start                measure the start-up time, compared with `true`
   bench-mcp [SKILLS]         measure the MCP server, compared with FastMCP (default: 1000 skills)
   corpus FOLDER...           read all skills below the folders, count findings, try all fixes
+  load FOLDER...             load all skills below the folders one by one, compare with a registry
   render FOLDER...           render all skills below the folders, without running commands
   compat PYTHON FOLDER...    compare verdicts with the reference tool, run by this Python
   mcp-clients                test the MCP server with the SDKs for Python and TypeScript
@@ -77,6 +79,7 @@ fn main() -> Result<()> {
             true,
         ),
         ["corpus", folders @ ..] if !folders.is_empty() => corpus::run(folders),
+        ["load", folders @ ..] if !folders.is_empty() => load::run(&root()?, folders),
         ["render", folders @ ..] if !folders.is_empty() => render::run(folders),
         ["compat", python, folders @ ..] if !folders.is_empty() => {
             compat::run(&root()?, python, folders)

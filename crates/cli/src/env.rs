@@ -21,7 +21,7 @@ pub(crate) const VARIABLES: &[(&str, &str)] = &[
     ),
     (
         "PROWESS_SKILLS_PATH",
-        "Additional skill folders, separated like `PATH`",
+        "Additional skill folders, separated like `PATH`; `~` is the home folder",
     ),
     (
         "PROWESS_NO_PROGRESS",

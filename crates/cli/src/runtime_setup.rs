@@ -10,10 +10,13 @@ use prowess::config::Config;
 use prowess::store::{MemorySessions, SqliteSessions, SystemClock, TolerantUsage};
 use prowess::traits::{Approver, FindModelError, Model, SessionStore, UsageStore};
 use prowess::{
-    HostPaths, Models, Runtime, Services, Settings, ToolContext, WatchHandle, WatchOptions, Watcher,
+    HostPaths, Models, Runtime, Services, Settings, SkillSnapshot, ToolContext, WatchHandle,
+    WatchOptions, Watcher,
 };
+use prowess_diag::{sanitize, wording};
 use prowess_http::WebFetcher;
 use prowess_models::{ChooseError, ChosenModel, RecordingModel};
+use prowess_render::Arguments;
 use serde_json::{Map, Value};
 
 use crate::args::GlobalArgs;
@@ -352,6 +355,53 @@ pub(crate) fn arguments(
     } else {
         Value::Object(object)
     })
+}
+
+/// Returns an error if a pair names an argument that a skill with declared arguments does not have.
+pub(crate) fn check_pairs(skill: &SkillSnapshot, pairs: &[String]) -> Result<(), Failure> {
+    let declared = declared(skill);
+    let typed = pairs.iter().filter_map(|pair| pair.split_once('='));
+    let mut unknown = typed.filter(|(name, _)| !declared.contains(name));
+    let Some((unknown, _)) = unknown.next().filter(|_| !declared.is_empty()) else {
+        return Ok(());
+    };
+    let (skill, unknown) = (shown(&skill.name), shown(unknown));
+    let noun = match declared.len() {
+        1 => "argument is",
+        _ => "arguments are",
+    };
+    let declared = wording::all(declared.into_iter().map(shown));
+    Err(
+        Failure::new(format!("skill {skill} has no argument {unknown}"))
+            .hint(format!("its {noun} {declared}")),
+    )
+}
+
+/// Prints a note if declared arguments of a skill have no value.
+pub(crate) fn note_missing(skill: &SkillSnapshot, given: &Arguments, printer: &Printer) {
+    let missing = given.missing(&declared(skill));
+    let noun = match missing.len() {
+        0 => return,
+        1 => "argument",
+        _ => "arguments",
+    };
+    let (skill, missing) = (
+        shown(&skill.name),
+        wording::all(missing.into_iter().map(shown)),
+    );
+    printer.note(
+        &format!("note: skill {skill} got no value for the {noun} {missing}"),
+        "pass each value with `--arg NAME=VALUE`",
+    );
+}
+
+fn declared(skill: &SkillSnapshot) -> Vec<&str> {
+    let names = skill.document.arguments.iter();
+    names.map(AsRef::as_ref).collect()
+}
+
+fn shown(name: &str) -> String {
+    wording::tick(sanitize::line(name))
 }
 
 /// Environment variables that select or configure models.

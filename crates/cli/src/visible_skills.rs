@@ -1,6 +1,6 @@
 //! The skills visible from the current folder, shared by all commands.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use prowess_catalog::visibility::SkillGrantFault;
@@ -38,6 +38,7 @@ impl Library {
         for report in warnings.iter().filter(|_| !printer.is_quiet()) {
             printer.findings(report);
         }
+        warn_of_missing_folders(environment, printer);
         Self::with(config, global, environment)
     }
 
@@ -47,7 +48,7 @@ impl Library {
         global: &GlobalArgs,
         environment: &Environment,
     ) -> Result<Self, Failure> {
-        check_flags(global)?;
+        check_flags(global, environment)?;
         let place = place(global, &config, environment);
         let precedence = config.precedence.unwrap_or_default();
         let options = FileOptions {
@@ -194,12 +195,27 @@ fn unusable(fault: ConfigError) -> Failure {
     }
 }
 
+/// Prints a warning for each entry of `PROWESS_SKILLS_PATH` that does not exist.
+pub(crate) fn warn_of_missing_folders(environment: &Environment, printer: &Printer) {
+    let place = environment.place();
+    let is_missing = |folder: &&PathBuf| !place.resolve(folder).exists();
+    let missing = environment.skills_path.iter().filter(is_missing);
+    for folder in missing.take(MOST_NOTICES) {
+        printer.warn(&format!(
+            "`{}` in `PROWESS_SKILLS_PATH` does not exist",
+            folder.display()
+        ));
+    }
+}
+
 /// Returns an error if a folder given with `--skills-dir` does not exist.
-pub(crate) fn check_flags(global: &GlobalArgs) -> Result<(), Failure> {
-    let Some(folder) = global.skills_dir.iter().find(|folder| !folder.is_dir()) else {
+pub(crate) fn check_flags(global: &GlobalArgs, environment: &Environment) -> Result<(), Failure> {
+    let place = environment.place();
+    let mut folders = global.skills_dir.iter();
+    let Some(folder) = folders.find(|folder| !place.resolve(folder).is_dir()) else {
         return Ok(());
     };
-    let is = if folder.exists() {
+    let is = if place.resolve(folder).exists() {
         "is not a folder"
     } else {
         "does not exist"

@@ -107,10 +107,10 @@ pub use prowess_lint as lint;
 pub use prowess_models as models;
 pub use prowess_policy as policy;
 pub use prowess_registry::{
-    ChangeSet, FileOptions, FileSource, Known, LoadError, LoadReport, MemorySource, NewSkill,
-    Place, ReadError, RegisterError, Registry, Report, Scan, ScanNotice, SkillBuilder, SkillSource,
-    SourceFault, SourceFaultKind, Subscription, WalkOptions, WatchHandle, WatchMode, WatchOptions,
-    resource,
+    ChangeSet, FileOptions, FileSource, InvalidSkill, Known, LoadError, LoadReport, MemorySource,
+    NewSkill, Place, ReadError, RegisterError, Registry, Report, Scan, ScanNotice, SkillBuilder,
+    SkillSource, SourceFault, SourceFaultKind, Subscription, WalkOptions, WatchHandle, WatchMode,
+    WatchOptions, resource,
 };
 pub use prowess_render as render;
 pub use prowess_runtime::{
@@ -129,5 +129,6 @@ pub use prowess_traits as traits;
 pub use prowess_trust as trust;
 pub use runtime::{BuildError, RunError, Runtime, RuntimeBuilder, SkillRun, TaskRun};
 pub use skills::{
-    LoadSkillError, RenderError, TypedSkill, define_skill, load_skill, parse_skill, render_skill,
+    LoadSkillError, RenderError, TypedSkill, define_skill, load_skill, load_typed_skill,
+    parse_skill, parse_skill_named, render_skill,
 };

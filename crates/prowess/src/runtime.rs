@@ -15,9 +15,10 @@ use prowess_runtime::{
     SubRun, Task, Update, Watcher,
 };
 use prowess_store::{MemorySessions, SystemClock};
-use prowess_tools::{Services, Settings, Tool};
+use prowess_tools::{ActivationError, Services, Settings, Tool};
 use prowess_traits::{Approver, Clock, CommandRunner, Model, SessionStore, UsageStore};
 use schemars::JsonSchema;
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
@@ -62,12 +63,13 @@ impl Runtime {
         }
     }
 
-    /// Prepares a run of a skill: a name in the registry, or a definition.
+    /// Prepares a run of a skill: a name in the registry, or a skill that was defined or loaded.
     pub fn run_skill(&self, skill: impl Into<SkillRef>) -> SkillRun<'_> {
         SkillRun {
             runtime: self,
             sub: SubRun::new(skill.into()),
             named: Map::new(),
+            fault: None,
             cancel: CancellationToken::new(),
         }
     }
@@ -80,6 +82,8 @@ pub struct SkillRun<'r> {
     runtime: &'r Runtime,
     sub: SubRun,
     named: Map<String, Value>,
+    /// The reason why the input is no JSON.
+    fault: Option<serde_json::Error>,
     cancel: CancellationToken,
 }
 
@@ -100,6 +104,34 @@ impl SkillRun<'_> {
         self
     }
 
+    /// Sets all arguments: the fields of a value, usually the type of a
+    /// [`TypedSkill`](crate::TypedSkill). An error in the conversion to JSON is returned when the run
+    /// starts.
+    pub fn input<T: Serialize>(self, input: &T) -> Self {
+        match serde_json::to_value(input) {
+            Ok(value) => self.args(value),
+            Err(error) => Self {
+                fault: Some(error),
+                ..self
+            },
+        }
+    }
+
+    /// Runs it, with or without a result schema, and returns all details of the outcome.
+    pub async fn finish(mut self, schema: Option<Value>) -> Result<FinishedRun, RuntimeError> {
+        if let Some(fault) = self.fault {
+            let name = match &self.sub.skill {
+                SkillRef::Name(name) => name.clone(),
+                SkillRef::Definition(skill) => skill.name().into(),
+                SkillRef::Resolved(skill) => skill.name().into(),
+            };
+            let errors = vec![fault.to_string()];
+            return Err(ActivationError::Arguments { name, errors }.into());
+        }
+        self.sub.result = schema;
+        self.runtime.engine.run_skill(self.sub, &self.cancel).await
+    }
+
     /// Restricts the run to these of its tools.
     pub fn tools<'t>(mut self, names: impl IntoIterator<Item = &'t str>) -> Self {
         self.sub.tools = Some(names.into_iter().map(Into::into).collect());
@@ -116,9 +148,17 @@ pub struct TaskRun<'r> {
     cancel: CancellationToken,
 }
 
+impl TaskRun<'_> {
+    /// Runs it, with or without a result schema, and returns all details of the outcome.
+    pub async fn finish(mut self, schema: Option<Value>) -> Result<FinishedRun, RuntimeError> {
+        self.task.result = schema;
+        self.runtime.engine.run_task(self.task, &self.cancel).await
+    }
+}
+
 /// Implements the options and the start of a run.
 macro_rules! run {
-    ($run:ident, $what:ident, $begin:ident) => {
+    ($run:ident, $what:ident) => {
         impl $run<'_> {
             /// Sets the budget. Unset limits come from the skill or the runtime.
             pub fn budget(mut self, budget: RunBudget) -> Self {
@@ -159,21 +199,12 @@ macro_rules! run {
                 let ending = self.finish(Some(schema)).await?.ending;
                 Ok(ending.try_map(serde_json::from_value)?)
             }
-
-            /// Runs it, with or without a result schema, and returns all details of the outcome.
-            pub async fn finish(
-                mut self,
-                schema: Option<Value>,
-            ) -> Result<FinishedRun, RuntimeError> {
-                self.$what.result = schema;
-                self.runtime.engine.$begin(self.$what, &self.cancel).await
-            }
         }
     };
 }
 
-run!(SkillRun, sub, run_skill);
-run!(TaskRun, task, run_task);
+run!(SkillRun, sub);
+run!(TaskRun, task);
 
 /// Error from a run with a typed result.
 #[derive(Debug, thiserror::Error)]

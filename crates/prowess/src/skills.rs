@@ -3,18 +3,20 @@
 use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
 
-use prowess_registry::{InvalidSkill, NewSkill, SkillBuilder, read_path};
+use prowess_registry::{InvalidSkill, NewSkill, SkillBuilder, SourceFaultKind};
 use prowess_render::{
     Arguments, CommandHandling, FillError, PrepareOptions, RefusedTemplate, RenderedPart,
     SkillVariables, prepare,
 };
+use prowess_runtime::SkillRef;
 use prowess_spec::parse::MAX_FILE;
 use prowess_spec::{ReadFault, parse};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
-/// Parses the text of a `SKILL.md`. The same rules apply as for a file.
+/// Parses the text of a `SKILL.md`, as tolerantly as a file is read: unknown keys, broken YAML and a
+/// missing description are no errors. The name must be in the frontmatter.
 ///
 /// ```
 /// let skill = prowess::parse_skill("---\nname: greet\ndescription: Greets people.\n---\nSay hello.\n")?;
@@ -22,7 +24,13 @@ use serde_json::Value;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn parse_skill(text: impl Into<String>) -> Result<NewSkill, InvalidSkill> {
-    NewSkill::from_text(text)
+    NewSkill::from_file_text(text, None)
+}
+
+/// Parses the text of a `SKILL.md` like [`parse_skill`]. `name` is used if the frontmatter has no
+/// valid name, like that of a folder.
+pub fn parse_skill_named(name: &str, text: impl Into<String>) -> Result<NewSkill, InvalidSkill> {
+    NewSkill::from_file_text(text, Some(name))
 }
 
 /// Error from loading a skill.
@@ -43,48 +51,95 @@ pub enum LoadSkillError {
         /// The path.
         path: PathBuf,
     },
-    /// The skill is invalid.
-    #[error(transparent)]
-    InvalidSkill(#[from] InvalidSkill),
+    /// The frontmatter has another name than the folder.
+    #[error("the folder `{folder}` has a skill named `{name}`; both names must be the same")]
+    NameMismatch {
+        /// The name of the folder.
+        folder: Box<str>,
+        /// The name in the frontmatter.
+        name: Box<str>,
+    },
 }
 
-/// Reads one skill: a folder with a `SKILL.md`, or a Markdown file.
+/// Reads one skill: a folder with a `SKILL.md`, or a Markdown file. It is read as tolerantly as the
+/// skills of a registry, and its files can be used when it runs, where `${PROWESS_SKILL_DIR}` is its
+/// folder. The text is read again then.
+///
+/// A folder must have the name of its skill. A file need not: a missing name is that of its folder
+/// or file, and a missing description is the first line of the text.
 ///
 /// ```
-/// # let folder = tempfile::tempdir()?;
-/// # std::fs::write(folder.path().join("SKILL.md"), "---\nname: greet\ndescription: Greets.\n---\nSay hello.\n")?;
-/// let skill = prowess::load_skill(folder.path())?;
+/// # let world = tempfile::tempdir()?;
+/// # let greet = world.path().join("greet");
+/// # std::fs::create_dir(&greet)?;
+/// # std::fs::write(greet.join("SKILL.md"), "---\nname: greet\ndescription: Greets.\n---\nSay hello.\n")?;
+/// let skill = prowess::load_skill(&greet)?;
 /// assert_eq!(skill.name(), "greet");
 /// assert!(prowess::load_skill("nowhere").is_err());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn load_skill(path: impl AsRef<Path>) -> Result<NewSkill, LoadSkillError> {
     let path = path.as_ref();
-    let mut loaded = None;
-    let is_skill = read_path(path, &mut |found| {
-        let is_markdown = found
-            .path
-            .extension()
-            .is_some_and(|ending| ending.eq_ignore_ascii_case("md"));
-        loaded = match found.bytes {
-            Err(fault) => Some(Err(LoadSkillError::Read {
-                path: found.path.to_owned(),
-                source: read_error(&fault),
-            })),
-            Ok(bytes) if is_markdown => {
-                let text = String::from_utf8_lossy(bytes).into_owned();
-                Some(parse_skill(text).map_err(LoadSkillError::from))
-            }
-            Ok(_) => None,
-        };
-    });
-    loaded
-        .filter(|_| is_skill)
-        .unwrap_or_else(|| Err(LoadSkillError::NotASkill { path: path.into() }))
+    let skill = match NewSkill::from_path(path) {
+        Ok(Some(skill)) => skill,
+        Ok(None) => return Err(LoadSkillError::NotASkill { path: path.into() }),
+        Err(fault) => {
+            return Err(LoadSkillError::Read {
+                path: path.into(),
+                source: read_error(&fault.why),
+            });
+        }
+    };
+    if skill.text().trim().is_empty() {
+        return Err(LoadSkillError::NotASkill { path: path.into() });
+    }
+    match skill.alias().filter(|_| path.is_dir()) {
+        Some(alias) => {
+            let parsed = parse(skill.text().as_bytes());
+            let written = parsed.manifest.name.as_ref();
+            let written = written.map(|written| prowess_spec::name::normalise(&written.value));
+            // One of them is the folder's name, the other one is written in the file.
+            let (folder, name) = if written.as_deref() == Some(alias) {
+                (skill.name(), alias)
+            } else {
+                (alias, skill.name())
+            };
+            Err(LoadSkillError::NameMismatch {
+                folder: folder.into(),
+                name: name.into(),
+            })
+        }
+        None => Ok(skill),
+    }
 }
 
-fn read_error(fault: &ReadFault) -> std::io::Error {
+/// Reads one skill like [`load_skill`], with typed arguments: the fields of a type. Arguments that do
+/// not match its schema are an error before a model is asked.
+///
+/// ```
+/// # let world = tempfile::tempdir()?;
+/// # let triage = world.path().join("triage.md");
+/// # std::fs::write(&triage, "---\nname: triage\narguments: [issue]\n---\nLook at issue $issue.\n")?;
+/// #[derive(serde::Serialize, schemars::JsonSchema)]
+/// struct Triage {
+///     issue: u32,
+/// }
+///
+/// let skill = prowess::load_typed_skill::<Triage>(&triage)?;
+/// assert_eq!(skill.render(&Triage { issue: 42 })?.trim(), "Look at issue 42.");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn load_typed_skill<T: JsonSchema + Serialize>(
+    path: impl AsRef<Path>,
+) -> Result<TypedSkill<T>, LoadSkillError> {
+    load_skill(path).map(TypedSkill::new)
+}
+
+fn read_error(why: &SourceFaultKind) -> std::io::Error {
     use std::io::{Error, ErrorKind};
+    let SourceFaultKind::Read(fault) = why else {
+        return Error::other(why.to_string());
+    };
     match fault {
         ReadFault::Missing => Error::new(ErrorKind::NotFound, "no such file"),
         ReadFault::NotAFile(kind) => {
@@ -101,7 +156,7 @@ fn read_error(fault: &ReadFault) -> std::io::Error {
 /// A skill with typed arguments.
 #[derive(Clone, Debug)]
 pub struct TypedSkill<T> {
-    /// The skill, to be registered.
+    /// The skill, to be registered. It has the schema of the arguments.
     pub skill: NewSkill,
     schema: Value,
     input: PhantomData<fn(&T)>,
@@ -137,12 +192,31 @@ pub fn define_skill<T: JsonSchema + Serialize>(
         .as_object()
         .map(|properties| properties.keys().cloned().collect())
         .unwrap_or_default();
-    let skill = builder.arguments(&names).build()?;
-    Ok(TypedSkill {
-        skill,
-        schema,
-        input: PhantomData,
-    })
+    builder.arguments(&names).build().map(TypedSkill::new)
+}
+
+impl<T: JsonSchema> TypedSkill<T> {
+    /// Gives a skill typed arguments.
+    pub fn new(skill: NewSkill) -> Self {
+        let schema = schemars::schema_for!(T).to_value();
+        Self {
+            skill: skill.with_input_schema(schema.clone()),
+            schema,
+            input: PhantomData,
+        }
+    }
+}
+
+impl<T> From<TypedSkill<T>> for SkillRef {
+    fn from(typed: TypedSkill<T>) -> Self {
+        typed.skill.into()
+    }
+}
+
+impl<T> From<&TypedSkill<T>> for SkillRef {
+    fn from(typed: &TypedSkill<T>) -> Self {
+        typed.skill.clone().into()
+    }
 }
 
 impl<T: Serialize> TypedSkill<T> {

@@ -1,6 +1,7 @@
-//! Skills built in code, and skills bundled with the program.
+//! Skills that a program defines or loads itself, and skills bundled with the program.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use prowess_catalog::{FileStamp, Skill, SkillForm, SkillId, SkillLocation, SkillOrigin};
@@ -8,18 +9,40 @@ use prowess_diag::{Diagnostic, Severity};
 use prowess_lint::{LintProfile, LintRuleSet, LintSubject, check};
 use prowess_spec::manifest::SpannedText;
 use prowess_spec::yaml::write;
-use prowess_spec::{PackageListing, ReadFault, ResourcePath, name, parse};
+use prowess_spec::{PackageListing, ReadFault, ResourcePath, identify, name, parse};
+use serde_json::Value;
 
-use crate::resource::{self, Resource, ResourceError};
-use crate::source::{Known, Scan, SkillSource};
+use crate::fs::source::FileSource;
+use crate::resource::{self, Resource, ResourceError, SkillFolder};
+use crate::source::{Known, Scan, SkillSource, SourceFault};
 
-/// A skill in memory: its text and its files.
+/// A skill that a program defines or loads: its text and its files, in memory or on disk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewSkill {
     name: Box<str>,
+    /// The name that its location gives it.
+    given: Option<Box<str>>,
     text: Box<str>,
     files: BTreeMap<ResourcePath, Vec<u8>>,
+    disk: Option<SkillOnDisk>,
+    /// The JSON Schema of its arguments.
+    input: Option<Arc<Value>>,
 }
+
+/// A skill that was read from disk. Its text and files are read again when it is used.
+#[derive(Clone, Debug)]
+struct SkillOnDisk {
+    source: Arc<FileSource>,
+    skill: Arc<Skill>,
+}
+
+impl PartialEq for SkillOnDisk {
+    fn eq(&self, other: &Self) -> bool {
+        self.skill == other.skill
+    }
+}
+
+impl Eq for SkillOnDisk {}
 
 /// Error for an invalid skill.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -51,6 +74,77 @@ impl NewSkill {
     /// Creates a skill from the text of a `SKILL.md`, checked by the rules of the open standard.
     pub fn from_text(text: impl Into<String>) -> Result<Self, InvalidSkill> {
         Self::checked(text.into(), BTreeMap::new(), LintProfile::Spec)
+    }
+
+    /// Creates a skill from the text of a `SKILL.md`, read as tolerantly as a file in a folder:
+    /// unknown keys, broken YAML, an invalid name and a missing description are no errors. `given`
+    /// is the name of its folder, which is used if the text has no valid name.
+    pub fn from_file_text(
+        text: impl Into<String>,
+        given: Option<&str>,
+    ) -> Result<Self, InvalidSkill> {
+        let text = text.into();
+        let parsed = parse(text.as_bytes());
+        let name = identify(&parsed.manifest, given, parsed.body_text()).name;
+        let missing = if parsed.text.trim().is_empty() {
+            Some("body-empty")
+        } else {
+            name.is_empty().then_some("name-missing")
+        };
+        if let Some(rule) = missing {
+            let rules = LintRuleSet::new(LintProfile::Spec, None).select(&[rule]);
+            let package = PackageListing::default();
+            let findings = check(&LintSubject::new(&parsed, &package), &rules);
+            return Err(InvalidSkill { findings });
+        }
+        Ok(Self {
+            name: name.into(),
+            given: given.map(Into::into),
+            text: text.into(),
+            files: BTreeMap::new(),
+            disk: None,
+            input: None,
+        })
+    }
+
+    /// Reads the skill at a path as a scan of its folder would: a folder with a `SKILL.md`, the
+    /// `SKILL.md` itself, or another Markdown file. Its text and files are read again when it is
+    /// used. Returns `None` if the path is neither.
+    pub fn from_path(path: &Path) -> Result<Option<Self>, SourceFault> {
+        let Some((source, skill)) = FileSource::of_skill(path)? else {
+            return Ok(None);
+        };
+        let text = source.text(&skill.id).unwrap_or_default();
+        let text = parse(&text).text.into();
+        Ok(Some(Self {
+            name: skill.name.clone(),
+            given: None,
+            text,
+            files: BTreeMap::new(),
+            disk: Some(SkillOnDisk {
+                source: Arc::new(source),
+                skill,
+            }),
+            input: None,
+        }))
+    }
+
+    /// Sets the JSON Schema of the arguments. Arguments that do not match it are an error when the
+    /// skill is used.
+    #[must_use]
+    pub fn with_input_schema(mut self, schema: Value) -> Self {
+        self.input = Some(Arc::new(schema));
+        self
+    }
+
+    /// Returns the JSON Schema of the arguments.
+    pub fn input_schema(&self) -> Option<&Value> {
+        self.input.as_deref()
+    }
+
+    /// Returns the other name of a skill on disk whose folder and frontmatter have different ones.
+    pub fn alias(&self) -> Option<&str> {
+        self.disk.as_ref()?.skill.alias.as_deref()
     }
 
     fn checked(
@@ -88,8 +182,11 @@ impl NewSkill {
         match name {
             Some(name) if findings.is_empty() => Ok(Self {
                 name,
+                given: None,
                 text: text.into(),
                 files,
+                disk: None,
+                input: None,
             }),
             _ => Err(InvalidSkill { findings }),
         }
@@ -314,15 +411,29 @@ impl MemorySource {
         }
     }
 
+    /// Returns where a skill is on disk.
+    fn on_disk(&self, id: &SkillId) -> Option<SkillOnDisk> {
+        let skills = self.lock();
+        let held = skills.get(&id.path).filter(|_| self.owns(id));
+        held.and_then(|(_, skill)| skill.disk.clone())
+    }
+
     fn head(&self, skill: &NewSkill) -> Arc<Skill> {
+        let id = SkillId {
+            origin: Arc::clone(&self.origin),
+            path: skill.name.clone(),
+        };
+        if let Some(disk) = &skill.disk {
+            return Arc::new(Skill {
+                id,
+                ..Skill::clone(&disk.skill)
+            });
+        }
         let place = SkillLocation {
-            id: SkillId {
-                origin: Arc::clone(&self.origin),
-                path: skill.name.clone(),
-            },
+            id,
             form: SkillForm::Memory,
             location: format!("{}:{}", self.origin.scope.as_str(), skill.name).into(),
-            given: None,
+            given: skill.given.as_deref(),
             stamp: FileStamp {
                 size: skill.text.len() as u64,
                 ..FileStamp::default()
@@ -348,6 +459,9 @@ impl SkillSource for MemorySource {
     }
 
     fn text(&self, id: &SkillId) -> Result<Vec<u8>, ReadFault> {
+        if let Some(disk) = self.on_disk(id) {
+            return disk.source.text(&disk.skill.id);
+        }
         let skills = self.lock();
         let held = skills.get(&id.path).filter(|_| self.owns(id));
         let (_, skill) = held.ok_or(ReadFault::Missing)?;
@@ -361,12 +475,18 @@ impl SkillSource for MemorySource {
         offset: u64,
         limit: usize,
     ) -> Result<Resource, ResourceError> {
+        if let Some(disk) = self.on_disk(id) {
+            return disk.source.file(&disk.skill.id, path, offset, limit);
+        }
         self.with_content(id, path, |content| {
             Ok(resource::page(content, offset, limit))
         })
     }
 
     fn bytes(&self, id: &SkillId, path: &str, most: u64) -> Result<Vec<u8>, ResourceError> {
+        if let Some(disk) = self.on_disk(id) {
+            return disk.source.bytes(&disk.skill.id, path, most);
+        }
         self.with_content(id, path, |content| match content.len() as u64 {
             size if size > most => Err(ResourceError::TooLarge {
                 path: path.to_owned(),
@@ -377,6 +497,9 @@ impl SkillSource for MemorySource {
     }
 
     fn files(&self, id: &SkillId) -> Option<Vec<(String, u64)>> {
+        if let Some(disk) = self.on_disk(id) {
+            return disk.source.files(&disk.skill.id);
+        }
         let skills = self.lock();
         let (_, skill) = skills.get(&id.path).filter(|_| self.owns(id))?;
         let mut files = vec![("SKILL.md".to_owned(), skill.text.len() as u64)];
@@ -387,6 +510,17 @@ impl SkillSource for MemorySource {
         files.extend(others.map(|(path, size)| (path.as_str().to_owned(), size)));
         files.sort();
         Some(files)
+    }
+
+    fn open_folder(&self, id: &SkillId) -> Option<Result<SkillFolder, ResourceError>> {
+        let disk = self.on_disk(id)?;
+        disk.source.open_folder(&disk.skill.id)
+    }
+
+    fn input_schema(&self, id: &SkillId) -> Option<Arc<Value>> {
+        let skills = self.lock();
+        let (_, skill) = skills.get(&id.path).filter(|_| self.owns(id))?;
+        skill.input.clone()
     }
 
     fn owns(&self, id: &SkillId) -> bool {

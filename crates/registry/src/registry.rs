@@ -444,6 +444,11 @@ impl Registry {
         self.source_of(id).ok()?.files(id)
     }
 
+    /// Returns the JSON Schema of a skill's arguments, if the program that defined it gave one.
+    pub fn input_schema(&self, id: &SkillId) -> Option<Arc<serde_json::Value>> {
+        self.source_of(id).ok()?.input_schema(id)
+    }
+
     /// Converts an error from reading a file. If the folder of a skill was replaced, the folders are
     /// scanned again, because no event may tell of it.
     pub(crate) fn unread(&self, error: ResourceError) -> ReadError {

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use prowess_catalog::{Skill, SkillId};
 use prowess_spec::ReadFault;
+use serde_json::Value;
 
 use crate::fs::read::SKILL_FILES;
 use crate::fs::walk::ScanNotice;
@@ -43,6 +44,11 @@ pub trait SkillSource: Send + Sync + Debug {
     /// Opens the folder of a skill, which must still be the one that the last scan found. Returns
     /// `None` if the skill has no folder.
     fn open_folder(&self, _id: &SkillId) -> Option<Result<SkillFolder, ResourceError>> {
+        None
+    }
+
+    /// Returns the JSON Schema of a skill's arguments, if the program that defined it gave one.
+    fn input_schema(&self, _id: &SkillId) -> Option<Arc<Value>> {
         None
     }
 

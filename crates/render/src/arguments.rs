@@ -1,6 +1,7 @@
 //! The arguments of an invocation, and their positions.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 
 use serde_json::Value;
 
@@ -69,9 +70,49 @@ impl Arguments {
         }
     }
 
+    /// Returns the JSON value; `None` if the arguments are text or words, or none were given.
+    pub fn json(&self) -> Option<&Value> {
+        match &self.0 {
+            Given::Json { value, .. } => Some(value),
+            _ => None,
+        }
+    }
+
+    /// Returns the values by position: the words of a text, or the items of an array. An object has
+    /// names instead.
+    pub fn words(&self) -> Vec<Cow<'_, str>> {
+        match &self.0 {
+            Given::Nothing => Vec::new(),
+            Given::Text(text) => split(text).words,
+            Given::Words { words, .. } => words.iter().map(|word| word.as_str().into()).collect(),
+            Given::Json { value, raw } => match value {
+                Value::Object(_) => Vec::new(),
+                Value::Array(items) => items.iter().map(text_of).collect(),
+                _ => vec![raw.as_str().into()],
+            },
+        }
+    }
+
+    /// Returns those of the declared names that have no value.
+    pub fn missing<'n>(&self, names: &[&'n str]) -> Vec<&'n str> {
+        match self.json() {
+            Some(Value::Object(members)) => (names.iter().copied())
+                .filter(|name| !members.contains_key(*name))
+                .collect(),
+            // The items of an array have no names.
+            Some(Value::Array(_)) => names.to_vec(),
+            _ => names.iter().copied().skip(self.words().len()).collect(),
+        }
+    }
+
     /// Assigns positions and names to the values for a template with these declared names. A
     /// template that only has `$ARGUMENTS` needs no positions.
-    pub(crate) fn resolve(&self, names: &[Box<str>], compat: Compat, counts: bool) -> Resolved<'_> {
+    pub(crate) fn resolve<'a>(
+        &'a self,
+        names: &'a [Box<str>],
+        compat: Compat,
+        counts: bool,
+    ) -> Resolved<'a> {
         let raw = self.raw().unwrap_or_default();
         let mut resolved = Resolved {
             raw,
@@ -98,8 +139,10 @@ impl Arguments {
             } => {
                 resolved.members = Some(members);
                 resolved.positions = if names.is_empty() {
+                    resolved.keys = members.keys().map(String::as_str).collect();
                     members.values().map(text_of).collect()
                 } else {
+                    resolved.keys = names.iter().map(AsRef::as_ref).collect();
                     let value = |name: &str| members.get(name).map(text_of);
                     names
                         .iter()
@@ -130,7 +173,66 @@ pub(crate) struct Resolved<'a> {
     /// Offset in the text of an unbalanced quote or backslash.
     pub(crate) unbalanced: Option<usize>,
     members: Option<&'a serde_json::Map<String, Value>>,
+    /// The key of each position of an object.
+    keys: Vec<&'a str>,
     is_unnamed: bool,
+}
+
+/// The values that the placeholders of a template used.
+#[derive(Debug, Default)]
+pub(crate) struct UsedValues<'a> {
+    all: bool,
+    positions: Vec<bool>,
+    keys: BTreeSet<&'a str>,
+}
+
+impl<'a> UsedValues<'a> {
+    /// Records that `$ARGUMENTS` was used.
+    pub(crate) fn use_all(&mut self) {
+        self.all = true;
+    }
+
+    /// Records that the value at a position was used.
+    pub(crate) fn use_position(&mut self, resolved: &Resolved<'a>, index: usize) {
+        if resolved.members.is_some() {
+            self.keys.extend(resolved.keys.get(index));
+        } else if index < resolved.positions.len() {
+            self.positions.resize(resolved.positions.len(), false);
+            self.positions[index] = true;
+        }
+    }
+
+    /// Records that the value of a declared name was used.
+    pub(crate) fn use_name(&mut self, resolved: &Resolved<'a>, index: usize, name: &'a str) {
+        if resolved.members.is_some() {
+            self.keys.insert(name);
+        } else if !resolved.is_unnamed {
+            self.use_position(resolved, index);
+        }
+    }
+}
+
+impl<'a> Resolved<'a> {
+    /// Returns the text to append so that no value is lost: the unused members of an object as JSON,
+    /// otherwise all arguments as they were given. `None` if every value was used.
+    pub(crate) fn unused(&self, used: &UsedValues<'a>) -> Option<Cow<'a, str>> {
+        if used.all || self.raw.trim().is_empty() {
+            return None;
+        }
+        if let Some(members) = self.members.filter(|_| !used.keys.is_empty()) {
+            let rest: serde_json::Map<String, Value> = members
+                .iter()
+                .filter(|(key, _)| !used.keys.contains(key.as_str()))
+                .map(|(key, value)| (key.clone(), value.clone()))
+                .collect();
+            return (!rest.is_empty()).then(|| Cow::Owned(Value::Object(rest).to_string()));
+        }
+        // Either every position is recorded, or none was used.
+        let mut values = self.positions.iter().zip(&used.positions);
+        let is_lost = used.positions.is_empty()
+            || values.any(|(value, is_used)| !value.is_empty() && !is_used);
+        is_lost.then_some(Cow::Borrowed(self.raw))
+    }
 }
 
 impl Resolved<'_> {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use prowess_diag::Span;
 use prowess_spec::body::Placeholder;
 
-use crate::arguments::Resolved;
+use crate::arguments::{Resolved, UsedValues};
 use crate::command_slot::{Command, Source, What};
 use crate::template::PieceKind;
 use crate::{
@@ -48,7 +48,7 @@ pub enum RenderedPart {
 pub struct FillReport {
     /// The placeholders, in the order of the file.
     pub filled: Vec<Filled>,
-    /// `true` if the arguments were appended because no placeholder used them.
+    /// `true` if arguments were appended because no placeholder used them.
     pub appended: bool,
     /// Offset in the arguments of an unbalanced quote or backslash, which was used as an ordinary
     /// character.
@@ -150,6 +150,7 @@ impl Template {
                 ..FillReport::default()
             },
             received: false,
+            used: UsedValues::default(),
             size: 0,
         };
         filler.report.filled.reserve(self.pieces.len());
@@ -181,6 +182,7 @@ struct Filler<'a> {
     report: FillReport,
     /// `true` if any placeholder used an argument.
     received: bool,
+    used: UsedValues<'a>,
     size: usize,
 }
 
@@ -234,7 +236,7 @@ impl<'a> Filler<'a> {
         match kind {
             PieceKind::Argument(placeholder) => {
                 let (value, without) = self.argument(placeholder);
-                self.received |= receives(placeholder, value.is_some());
+                self.receive(placeholder, value.is_some());
                 self.value(span, value.as_deref(), without)
             }
             PieceKind::Variable(variable) => {
@@ -321,17 +323,43 @@ impl<'a> Filler<'a> {
         })
     }
 
-    /// Appends the arguments if no placeholder used them.
+    /// Records that a placeholder used its argument. In other runtimes a declared name counts, even
+    /// without a value.
+    fn receive(&mut self, placeholder: &Placeholder, has_value: bool) {
+        self.received |= receives(placeholder, has_value);
+        if !has_value {
+            return;
+        }
+        match *placeholder {
+            Placeholder::All => self.used.use_all(),
+            Placeholder::Element(index) => self.used.use_position(self.resolved, index),
+            Placeholder::Index(index) => {
+                if let Some(index) = self.template.compat.position(index) {
+                    self.used.use_position(self.resolved, index);
+                }
+            }
+            Placeholder::Named(index) => {
+                let name = self.template.names.get(index).map_or("", AsRef::as_ref);
+                self.used.use_name(self.resolved, index, name);
+            }
+        }
+    }
+
+    /// Appends arguments that no placeholder used, so that none is lost. The other runtimes append
+    /// all arguments or none.
     fn append(&mut self) -> Result<(), FillError> {
         let resolved = self.resolved;
-        let is_due = if self.template.compat == Compat::Agentick {
-            resolved.is_given && !self.template.mentions
-        } else {
-            !resolved.raw.trim().is_empty() && !self.received
+        let all = Cow::Borrowed(resolved.raw);
+        let unused = match self.template.compat {
+            Compat::Prowess => resolved.unused(&self.used),
+            Compat::Agentick => (resolved.is_given && !self.template.mentions).then_some(all),
+            Compat::ClaudeCode | Compat::Goose => {
+                (!resolved.raw.trim().is_empty() && !self.received).then_some(all)
+            }
         };
-        if !is_due {
+        let Some(unused) = unused else {
             return Ok(());
-        }
+        };
         let is_empty = self.text.is_empty() && self.parts.is_empty();
         let breaks = match self.template.compat {
             Compat::Prowess if is_empty || self.text.ends_with("\n\n") => "",
@@ -340,7 +368,7 @@ impl<'a> Filler<'a> {
         };
         self.push(breaks)?;
         self.push("ARGUMENTS: ")?;
-        self.push(resolved.raw)?;
+        self.push(&unused)?;
         self.report.appended = true;
         Ok(())
     }
@@ -351,7 +379,7 @@ impl<'a> Filler<'a> {
                 What::Escape => Replacement::Escaped,
                 What::Argument(placeholder) => {
                     let (value, _) = self.argument(placeholder);
-                    self.received |= receives(placeholder, value.is_some());
+                    self.receive(placeholder, value.is_some());
                     value.map_or(Replacement::Unset, |value| Replacement::Bound(value.len()))
                 }
                 What::Variable(index) => {
@@ -458,8 +486,8 @@ impl<'a> Filler<'a> {
     }
 }
 
-/// Returns `true` if a placeholder counts as using an argument. A declared name does, even without
-/// a value.
+/// Returns `true` if a placeholder counts as using an argument in other runtimes. A declared name
+/// does, even without a value.
 fn receives(placeholder: &Placeholder, has_value: bool) -> bool {
     matches!(placeholder, Placeholder::Named(_) | Placeholder::All) || has_value
 }

@@ -9,7 +9,7 @@ use prowess_render::Arguments;
 use prowess_tools::names::SUBMIT;
 use prowess_tools::{
     Activation, ActivationError, Role, SkillHandle, SkillSnapshot, Tool, ToolContext,
-    ToolSelection, Toolset, read,
+    ToolSelection, Toolset, check_arguments, read,
 };
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
@@ -143,6 +143,7 @@ pub(crate) async fn run_in(
             return Err(RuntimeError::Untrusted { running, skill });
         }
     }
+    check_arguments(&snapshot, &sub.arguments)?;
     let agents = engine.agents_of(&snapshot, &sub.agents)?;
     agents::narrow(&agents, &mut context, &skill, sub.who)?;
     let mut session = begin(engine, context, &sub, &snapshot, &agents).await?;

@@ -19,6 +19,7 @@ use sha2::{Digest, Sha256};
 use crate::context::ToolContext;
 use crate::injected_commands::{CommandRun, Execution, ExpandError, expand};
 use crate::snapshot::{SkillDocument, SkillHandle, SkillSnapshot};
+use crate::typed_arguments::check_arguments;
 
 /// Maximum number of files to list.
 const MAX_FILES: usize = 100;
@@ -153,7 +154,15 @@ pub enum ActivationError {
         /// One diagnostic for each unsafe placeholder, with a safe form.
         diagnostics: Vec<Diagnostic>,
     },
-    /// The arguments are invalid.
+    /// The arguments do not match the input schema of the skill.
+    #[error("invalid arguments for skill `{name}`: {}", .errors.join("; "))]
+    Arguments {
+        /// Its name.
+        name: Box<str>,
+        /// One message for each wrong field.
+        errors: Vec<String>,
+    },
+    /// The arguments cannot be filled in.
     #[error(transparent)]
     Fill(#[from] FillError),
     /// The shell that it requires is not installed.
@@ -219,6 +228,10 @@ fn render(
         trust,
         ..
     } = &**snapshot;
+    // Without arguments, the skill is only read. A run checks that none is missing.
+    if request.arguments.raw().is_some() {
+        check_arguments(snapshot, &request.arguments)?;
+    }
     let template = template(context, snapshot)?;
     if template.commands() > 0 && request.execution == Execution::Run {
         check_shell(name, document)?;

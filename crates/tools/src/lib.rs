@@ -24,6 +24,7 @@ mod skills;
 mod snapshot;
 mod tool;
 mod toolset;
+mod typed_arguments;
 
 pub use activate::{
     Activation, ActivationError, ActivationRequest, ActivationText, activate, open, read,
@@ -58,3 +59,4 @@ pub mod answer {
 
 pub use context::{CLOSING, Services, Settings, ToolContext, ToolPaths};
 pub use toolset::{Role, ToolSelection, Toolset};
+pub use typed_arguments::check_arguments;

@@ -14,6 +14,7 @@ use prowess_spec::manifest::{SpannedText, ToolList};
 use prowess_spec::tool_pattern::ToolPattern;
 use prowess_spec::{Manifest, parse};
 use prowess_trust::{SkillTrust, TrustStore};
+use serde_json::Value;
 
 use crate::context::ToolContext;
 use crate::hooks::HookSet;
@@ -35,6 +36,8 @@ pub struct SkillSnapshot {
     pub trust: SkillTrust,
     /// Effects on the session that loads the skill.
     pub effects: SkillEffects,
+    /// The JSON Schema of its arguments, if the program that defined it gave one.
+    pub input: Option<Arc<Value>>,
 }
 
 /// The text of a SKILL.md, and what is needed to render it.
@@ -81,13 +84,15 @@ impl SkillSnapshot {
         registry: &Registry,
         store: Option<&TrustStore>,
     ) -> Result<Self, prowess_trust::TrustError> {
-        Self::new(name, skill, registry.read(skill)?, store)
+        let input = registry.input_schema(&skill.id);
+        Self::new(name, skill, registry.read(skill)?, input, store)
     }
 
     fn new(
         name: &str,
         skill: &Arc<Skill>,
         contents: SkillContents,
+        input: Option<Arc<Value>>,
         store: Option<&TrustStore>,
     ) -> Result<Self, prowess_trust::TrustError> {
         let SkillContents {
@@ -121,6 +126,7 @@ impl SkillSnapshot {
             files,
             trust,
             effects,
+            input,
         })
     }
 
@@ -333,9 +339,11 @@ impl SkillHandle {
             return Some(Arc::clone(snapshot));
         }
         let skill = &self.entry.skill;
-        let contents = context.services.registry.read_if_small(skill)?;
+        let registry = &context.services.registry;
+        let contents = registry.read_if_small(skill)?;
+        let input = registry.input_schema(&skill.id);
         let store = context.services.trust.as_ref();
-        let snapshot = SkillSnapshot::new(self.name(), skill, contents, store).ok()?;
+        let snapshot = SkillSnapshot::new(self.name(), skill, contents, input, store).ok()?;
         Some(Arc::clone(self.snapshot.get_or_init(|| Arc::new(snapshot))))
     }
 }

@@ -56,10 +56,17 @@ pub(crate) fn run(
         Ok(skill) => skill,
         Err(error) => return refused(name, error, None, environment, printer),
     };
+    // Other runtimes accept any name.
+    if context.settings.compat == Compat::Prowess {
+        runtime_setup::check_pairs(&skill, &args.arg)?;
+    }
     let activation = match activate(&context, &skill, &request) {
         Ok(activation) => activation,
         Err(error) => return refused(name, error, Some(&skill), environment, printer),
     };
+    if context.settings.compat == Compat::Prowess {
+        runtime_setup::note_missing(&skill, &request.arguments, printer);
+    }
     if args.json {
         printer.json(&prowess::inspect::activation(&activation))?;
         return Ok(Exit::Done);

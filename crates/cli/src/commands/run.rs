@@ -10,17 +10,18 @@ use prowess::LookupRefusal;
 use prowess::agent::StampedEvent;
 use prowess::tools::ActivationError;
 use prowess::{
-    CancellationToken, Ending, EndingKind, FailureKind, FinishedRun, Runtime, RuntimeError, Update,
-    Watcher,
+    Audience, CancellationToken, Ending, EndingKind, FailureKind, FinishedRun, Runtime,
+    RuntimeError, SkillRef, ToolContext, Update, Watcher,
 };
 use prowess_diag::{sanitize, theme, wording};
+use prowess_render::Arguments;
 use serde_json::{Value, json};
 
 use crate::args::GlobalArgs;
 use crate::async_runtime;
 use crate::env::Environment;
 use crate::permissions;
-use crate::runtime_setup::{ModelArgs, Setup, arguments};
+use crate::runtime_setup::{self, ModelArgs, Setup, arguments};
 use prowess_tui::run_output::{AnswerDisplay, Live};
 
 /// Maximum size of a schema.
@@ -92,6 +93,17 @@ pub(crate) fn run(
     let task = args.task.as_deref().map(task).transpose()?;
     let _servers = setup.connect(printer)?;
     let _watching = setup.watch();
+    let skill = match &args.name {
+        Some(name) => Some(resolve(name, &setup.context())),
+        None => None,
+    };
+    // A skill that cannot be read is reported by the run.
+    if let Some(SkillRef::Resolved(skill)) = &skill
+        && let Ok(skill) = skill.read(&setup.context())
+    {
+        runtime_setup::check_pairs(&skill, &args.arg)?;
+        runtime_setup::note_missing(&skill, &Arguments::from_json(given.clone()), printer);
+    }
     async_runtime::on(|cancel| async move {
         let chosen = setup.model(&args.model).await?;
         if !args.json {
@@ -109,7 +121,7 @@ pub(crate) fn run(
             Arc::new(live(printer, schema.is_some()))
         };
         let runtime = setup.runtime(&args.model, chosen.model, approver, vec![watcher], |_| {})?;
-        let done = match (task, &args.name) {
+        let done = match (task, skill) {
             (Some(task), _) => {
                 runtime
                     .task(task)
@@ -118,8 +130,8 @@ pub(crate) fn run(
                     .finish(schema.clone())
                     .await
             }
-            (None, Some(name)) => {
-                skill(&runtime, name, given, budget, &cancel, schema.clone()).await
+            (None, Some(skill)) => {
+                run_skill(&runtime, skill, given, budget, &cancel, schema.clone()).await
             }
             (None, None) => {
                 return Err(Failure::new(
@@ -132,15 +144,23 @@ pub(crate) fn run(
     })
 }
 
-async fn skill(
+/// Resolves the skill once, for the checks here and for the run. The run reports an unknown name.
+fn resolve(name: &str, context: &ToolContext) -> SkillRef {
+    match context.resolve(name, Audience::Person) {
+        Ok(skill) => skill.into(),
+        Err(_) => name.into(),
+    }
+}
+
+async fn run_skill(
     runtime: &Runtime,
-    name: &str,
+    skill: SkillRef,
     given: Value,
     budget: prowess::agent::RunBudget,
     cancel: &CancellationToken,
     schema: Option<Value>,
 ) -> Result<FinishedRun, RuntimeError> {
-    let run = runtime.run_skill(name).budget(budget).cancelled_by(cancel);
+    let run = runtime.run_skill(skill).budget(budget).cancelled_by(cancel);
     let run = if given.is_null() {
         run
     } else {

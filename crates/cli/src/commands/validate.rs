@@ -302,7 +302,8 @@ fn sources(
         return Ok(None);
     }
     if typed.is_empty() {
-        visible_skills::check_flags(global)?;
+        visible_skills::check_flags(global, environment)?;
+        visible_skills::warn_of_missing_folders(environment, printer);
         let roots = validation::visible_roots(&visible_skills::place(global, config, environment));
         if roots.is_empty() {
             return Err(Failure::new("no skills are visible from here")

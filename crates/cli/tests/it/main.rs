@@ -12,6 +12,7 @@
     reason = "helpers of tests are tests"
 )]
 
+mod arguments;
 mod audit;
 mod bad_input;
 mod completions;
@@ -38,6 +39,7 @@ mod schema;
 mod servers;
 mod sessions;
 mod show;
+mod skill_folders;
 mod skill_rules;
 mod starting_prompt;
 mod stats;

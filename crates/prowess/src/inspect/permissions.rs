@@ -295,7 +295,8 @@ pub fn activation_report(activation: &Activation) -> Vec<String> {
     more(&mut lines, activation.report.filled.len(), "placeholder");
     if activation.report.appended {
         lines.push(
-            "  arguments appended at the end: the skill has no placeholder for them".to_owned(),
+            "  arguments appended at the end: the skill has no placeholder for some of them"
+                .to_owned(),
         );
     }
     for run in activation.runs.iter().take(MOST) {

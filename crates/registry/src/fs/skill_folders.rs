@@ -97,12 +97,24 @@ pub struct Place {
     pub home: Option<PathBuf>,
     /// `$XDG_CONFIG_HOME`, or its default.
     pub config_home: Option<PathBuf>,
-    /// Folders given by flag, configuration or environment.
+    /// Folders given by flag, configuration or environment: see [`Place::resolve`].
     pub extra: Vec<PathBuf>,
     /// Folders given by the project's own configuration, all of them inside the project.
     pub project_extra: Vec<PathBuf>,
     /// A single folder to search instead of all others.
     pub only: Option<PathBuf>,
+}
+
+impl Place {
+    /// Resolves a folder that was named in [`Place::extra`]: `~` and `~/x` are in [`Place::home`], if
+    /// there is one, and other relative paths are below [`Place::current`].
+    pub fn resolve(&self, folder: &Path) -> PathBuf {
+        let path = match (folder.strip_prefix("~"), &self.home) {
+            (Ok(rest), Some(home)) => home.join(rest),
+            _ => self.current.join(folder),
+        };
+        without_dots(&path)
+    }
 }
 
 /// Returns a path without `.` and `..`, which the sandbox does not accept. Links are resolved only if
@@ -159,8 +171,7 @@ pub fn roots(place: &Place) -> Vec<SkillRoot> {
         add(SkillRoot::bare(Scope::Project, place.current.join(folder)));
     }
     for folder in &place.extra {
-        let path = without_dots(&place.current.join(folder));
-        add(SkillRoot::bare(Scope::Extra, path));
+        add(SkillRoot::bare(Scope::Extra, place.resolve(folder)));
     }
     if let Some(home) = &place.home {
         vendor_roots(Scope::User, home)

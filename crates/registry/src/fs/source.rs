@@ -106,6 +106,54 @@ impl FileSource {
         )
     }
 
+    /// Reads the skill at a path: a folder with a `SKILL.md`, the `SKILL.md` itself, or another
+    /// Markdown file. Returns it with a source for its files, or `None` if the path is neither.
+    pub(crate) fn of_skill(path: &Path) -> Result<Option<(Self, Arc<Skill>)>, SourceFault> {
+        let fault = |why: ReadFault| SourceFault {
+            location: escape(path),
+            why: SourceFaultKind::Read(why),
+            kept: false,
+        };
+        let file = path.file_name().unwrap_or_default();
+        let is_text = read::SKILL_FILES
+            .iter()
+            .any(|name| file == OsStr::new(name));
+        let folder = path.parent().filter(|_| is_text).unwrap_or(path);
+        // The parent of a bare file name is an empty path.
+        let folder = std::path::absolute(Path::new(".").join(folder))
+            .map_err(|error| fault(ReadFault::Unreadable(io_reason(error))))?;
+        let folder = Place::default().resolve(&folder);
+        let source = Self::of_folder(folder, FileOptions::default());
+        let (roots, notices) = source.prepare();
+        let Some(prepared) = roots.first() else {
+            let reason = notices.into_iter().find_map(|notice| match notice {
+                ScanNotice::Unreadable { reason, .. } => Some(reason),
+                _ => None,
+            });
+            return Err(fault(
+                reason.map_or(ReadFault::Missing, ReadFault::Unreadable),
+            ));
+        };
+        let collector = Collector::of_one(&roots, HashMap::new(), false);
+        let path = &prepared.root.path;
+        let ending = path.extension().unwrap_or_default();
+        if path.is_dir() {
+            if !read_path(path, &mut |found| collector.skill(0, &found)) {
+                return Ok(None);
+            }
+        } else if ending.eq_ignore_ascii_case("md") {
+            let stem = path.file_stem().map(OsStr::to_string_lossy);
+            collector.single_file(0, path, SkillForm::File, stem.as_deref());
+        } else {
+            return Ok(None);
+        }
+        let (mut scan, _) = collector.finish();
+        match (scan.skills.pop(), scan.faults.pop()) {
+            (Some(skill), _) => Ok(Some((source, skill))),
+            (None, found) => Err(found.unwrap_or_else(|| fault(ReadFault::Missing))),
+        }
+    }
+
     /// Returns the cache folder.
     pub(crate) fn cache_folder(&self) -> Option<&Path> {
         self.options.cache.as_deref()
@@ -224,16 +272,8 @@ impl FileSource {
                 origin: Arc::clone(&root.origin),
                 real: root.real.clone(),
             }];
-            let collector = Collector {
-                roots: &prepared,
-                known: vec![HashMap::from([(&*skill.location, skill)])],
-                caches: &[],
-                at_rest_before: i64::MIN,
-                keep_last_good: true,
-                claude_names: false,
-                scan: Mutex::default(),
-                results: vec![Mutex::default()],
-            };
+            let known = HashMap::from([(&*skill.location, skill)]);
+            let collector = Collector::of_one(&prepared, known, true);
             match skill.form {
                 SkillForm::Folder => {
                     read_path(&file, &mut |found| collector.skill(0, &found));
@@ -698,6 +738,22 @@ impl Visit for Walking<'_> {
 impl Walking<'_> {
     fn root(&self, walked: usize) -> usize {
         self.indices.get(walked).copied().unwrap_or_default()
+    }
+}
+
+impl<'s> Collector<'s> {
+    /// Creates a collector for skills of one root that are read again, or on their own.
+    fn of_one(roots: &'s [Prepared], known: ByLocation<'s>, keep_last_good: bool) -> Self {
+        Self {
+            roots,
+            known: vec![known],
+            caches: &[],
+            at_rest_before: i64::MIN,
+            keep_last_good,
+            claude_names: false,
+            scan: Mutex::default(),
+            results: vec![Mutex::default()],
+        }
     }
 }
 

@@ -348,16 +348,33 @@ fn planck_d4_several_folders_are_merged() {
 }
 
 #[test]
-fn planck_d5_tilde_does_not_crash() {
-    // It is a literal folder name; flags and files are expanded by their readers.
+fn planck_d5_tilde_is_the_home_folder() {
     let world = World::new();
-    world.skill("./~/skills/a");
-    let place = Place {
-        extra: vec!["~/skills".into(), "~".into()],
-        ..world.standing_in("")
+    for folder in [
+        "~/skills/a",
+        "~/skills/deep/b",
+        "./~/skills/literal",
+        "~user/c",
+    ] {
+        world.skill(folder);
+    }
+    let check = |extra: &str, has_home: bool, expected: &[&str]| {
+        let mut place = Place {
+            extra: vec![extra.into()],
+            ..world.standing_in("")
+        };
+        place.home = place.home.filter(|_| has_home);
+        let scan = FileSource::new(place, FileOptions::default()).scan(Known::default());
+        assert_eq!(names(&catalog(&scan)), expected, "{extra}");
     };
-    let scan = FileSource::new(place, FileOptions::default()).scan(Known::default());
-    assert_eq!(world.locations(&scan), ["~/skills/a/SKILL.md"]);
+    check("~/skills", true, &["a", "b"]);
+    check("~/skills/deep/", true, &["b"]);
+    check("~", true, &["a", "b"]);
+    check("./~/skills", true, &["literal"]);
+    check("~user", true, &["c"]);
+    check("~/absent", true, &[]);
+    // Without a home folder, it is a name like any other.
+    check("~/skills", false, &["literal"]);
 }
 
 #[test]

@@ -101,7 +101,34 @@ fn memory_conforms() {
         source.add(skill.file("data.txt", "x").build().unwrap());
     }
     source.add(NewSkill::from_text(text("ⅷ", "d")).unwrap());
+    source.add(NewSkill::from_file_text("Do it.", Some("untitled")).unwrap());
     conforms(&source);
+}
+
+/// A skill that was loaded from a folder has the files of the folder.
+#[test]
+fn loaded_skills_conform() {
+    let world = World::new();
+    world.skill("skills/a");
+    world.file("skills/a/data/table.csv", "1,2\n");
+    world.skill("skills/b");
+    let source = MemorySource::new(SkillOrigin::new(Scope::Program, 0, "program"));
+    for name in ["skills/a", "skills/b/SKILL.md"] {
+        let skill = NewSkill::from_path(&world.path(name)).unwrap();
+        assert!(source.add(skill.unwrap()));
+    }
+    conforms(&source);
+    let scan = source.scan(Known::default());
+    let skill = scan
+        .skills
+        .iter()
+        .find(|skill| &*skill.name == "a")
+        .unwrap();
+    let files = source.files(&skill.id).unwrap();
+    let paths: Vec<&str> = files.iter().map(|(path, _)| path.as_str()).collect();
+    assert_eq!(paths, ["SKILL.md", "data/table.csv"]);
+    let folder = source.open_folder(&skill.id).unwrap().unwrap();
+    assert_eq!(folder.bytes("data/table.csv", 100).unwrap(), b"1,2\n");
 }
 
 #[test]

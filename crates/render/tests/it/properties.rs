@@ -6,6 +6,7 @@ use prowess_render::{
     Arguments, CommandHandling, Compat, FillError, PrepareOptions, Rendered, RenderedPart,
     Replacement, SkillVariables, prepare,
 };
+use serde_json::Value;
 
 fn variables() -> SkillVariables {
     SkillVariables {
@@ -79,6 +80,28 @@ fn value() -> impl Strategy<Value = String> {
     ]
 }
 
+/// Arguments of every kind, with values that no body contains.
+fn given() -> impl Strategy<Value = Arguments> {
+    let word = "q[0-9]{3}[ '\"\\\\é]?[0-9]?";
+    let key = prop::sample::select(vec!["name", "a-b", "other", "0", "ARGUMENTS"]);
+    let member = prop_oneof![
+        word.prop_map(Value::from),
+        (100_000..u32::MAX).prop_map(Value::from)
+    ];
+    prop_oneof![
+        prop::collection::vec(word, 0..5).prop_map(|words| Arguments::from_text(words.join(" "))),
+        prop::collection::vec(word, 0..5).prop_map(Arguments::from_words),
+        prop::collection::vec(member.clone(), 0..4)
+            .prop_map(|items| Arguments::from_json(Value::Array(items))),
+        prop::collection::vec((key, member), 0..5).prop_map(|members| {
+            let members = members
+                .into_iter()
+                .map(|(key, value)| (key.to_owned(), value));
+            Arguments::from_json(Value::Object(members.collect()))
+        }),
+    ]
+}
+
 fn render(body: &str, compat: Compat, arguments: &Arguments) -> Option<Rendered> {
     let options = PrepareOptions {
         names: &["name", "a-b"],
@@ -123,6 +146,45 @@ proptest! {
         let text = Arguments::from_text(value.clone());
         let rendered = render("<$ARGUMENTS>", compat, &text).unwrap();
         prop_assert_eq!(&rendered.parts, &[RenderedPart::Text(format!("<{value}>"))]);
+    }
+
+    /// No argument is lost: each value is in the text, in a value of a command, or in the line
+    /// `ARGUMENTS:`.
+    #[test]
+    fn no_argument_is_lost(body in body(), arguments in given()) {
+        let Some(rendered) = render(&body, Compat::Prowess, &arguments) else { return Ok(()) };
+        let refused = rendered.parts.iter().any(|part| matches!(part, RenderedPart::Refused(_)));
+        if refused {
+            return Ok(());
+        }
+        let mut shown = String::new();
+        for part in &rendered.parts {
+            match part {
+                RenderedPart::Text(text) => shown.push_str(text),
+                RenderedPart::Command(slot) => {
+                    let values = slot.variables.iter().map(|(_, value)| value);
+                    values.chain(&slot.positionals).for_each(|value| shown.push_str(&format!("\n{value}\n")));
+                }
+                _ => {}
+            }
+        }
+        let line = shown.rfind("ARGUMENTS: ").filter(|_| rendered.report.appended);
+        let line = line.map(|at| &shown[at + "ARGUMENTS: ".len()..]);
+        let raw = arguments.raw().unwrap_or_default();
+        if raw.trim().is_empty() || shown.contains(raw) {
+            return Ok(());
+        }
+        if let Some(Value::Object(members)) = arguments.json() {
+            let rest: Value = line.map_or(Value::Null, |line| serde_json::from_str(line).unwrap());
+            for (key, value) in members {
+                let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+                prop_assert!(shown.contains(&text) || rest.get(key) == Some(value), "{key}: {shown}");
+            }
+        } else {
+            for word in arguments.words() {
+                prop_assert!(shown.contains(&*word), "{word}: {shown}");
+            }
+        }
     }
 
     #[test]

@@ -139,7 +139,15 @@ const CASES: &[Case] = &[
         Some("7"),
         "$issues 7",
     ),
-    Case("79 digits", P, &[], "$10 $0", Some("a b"), "$10 a"),
+    Case("79 digits", C, &[], "$10 $0", Some("a b"), "$10 a"),
+    Case(
+        "79 digits, ours",
+        P,
+        &[],
+        "$10 $0",
+        Some("a b"),
+        "$10 a\n\nARGUMENTS: a b",
+    ),
     Case(
         "79 price",
         C,
@@ -148,9 +156,11 @@ const CASES: &[Case] = &[
         Some("a b"),
         "$200K bM a.01",
     ),
-    Case("80", P, &[], "\\$1.00 $0", Some("a b"), "$1.00 a"),
+    Case("80", P, &[], "\\$1.00 $0", Some("a"), "$1.00 a"),
+    Case("80 claude", C, &[], "\\$1.00 $0", Some("a b"), "$1.00 a"),
     Case("80 none", P, &[], "\\$1.00", None, "$1.00"),
-    Case("81", P, &[], "\\\\$1", Some("a b"), "\\\\b"),
+    Case("81", P, &[], "\\\\$1 $0", Some("a b"), "\\\\b a"),
+    Case("81 claude", C, &[], "\\\\$1", Some("a b"), "\\\\b"),
     Case("81 other", P, &[], "\\$HOME $0", Some("a"), "\\$HOME a"),
     Case(
         "81 variable",
@@ -193,7 +203,26 @@ const CASES: &[Case] = &[
         "Do $1\n\nARGUMENTS: SOLO",
     ),
     Case("84", P, &[], "Do $0", Some("SOLO"), "Do SOLO"),
-    Case("84 name", P, &["a", "b"], "Do $b.", Some("SOLO"), "Do ."),
+    Case("84 name", C, &["a", "b"], "Do $b.", Some("SOLO"), "Do ."),
+    Case(
+        "84 name, ours",
+        P,
+        &["a", "b"],
+        "Do $b.",
+        Some("SOLO"),
+        "Do .\n\nARGUMENTS: SOLO",
+    ),
+    Case("84 all words", P, &["a"], "$a $1", Some("x 'y z'"), "x y z"),
+    Case("84 empty word", P, &[], "$0.", Some("x ''"), "x."),
+    Case(
+        "84 some words",
+        P,
+        &["a"],
+        "Do $a.",
+        Some("1 2 3"),
+        "Do 1.\n\nARGUMENTS: 1 2 3",
+    ),
+    Case("84 goose", G, &[], "Do $1.", Some("1 2"), "Do 1."),
     Case("85", P, &[], "Do it.", Some(""), "Do it."),
     Case("85 blank", P, &[], "Do it.", Some("  "), "Do it."),
     Case(
@@ -348,7 +377,7 @@ const CASES: &[Case] = &[
         &[],
         "!`cmp $1 $10 ${2} $ARGUMENTS[0]`",
         Some("a b c d"),
-        "<cmp \"${1}\" \"${10}\" \"${2}\" \"${ARGUMENTS_0}\"|a,b,c,d|ARGUMENTS_0=a>",
+        "<cmp \"${1}\" \"${10}\" \"${2}\" \"${ARGUMENTS_0}\"|a,b,c,d|ARGUMENTS_0=a>\n\nARGUMENTS: a b c d",
     ),
     Case(
         "command: only what it can see",
@@ -356,7 +385,7 @@ const CASES: &[Case] = &[
         &[],
         "!`echo $0`",
         Some("a b c"),
-        "<echo \"${0}\"|a|>",
+        "<echo \"${0}\"|a|>\n\nARGUMENTS: a b c",
     ),
     Case(
         "command: all",
@@ -676,8 +705,35 @@ fn objects_have_names_and_positions() {
         ("keys are names", A, &[], "$a $b $zz $0", "x y 2 $zz 2"),
         ("a hyphen ends a name", A, &[], "$a-b $0", "x y-b 2"),
         ("missing", A, &["zz", "a"], "<$0> $zz", "<> $zz"),
-        ("ours", P, &["a", "b"], "$a $b $1 $o", "x y 2 2 $o"),
-        ("ours, missing", P, &["zz"], "<$zz>", "<>"),
+        (
+            "ours",
+            P,
+            &["a", "b"],
+            "$a $b $1 $o",
+            "x y 2 2 $o\n\nARGUMENTS: {\"n\":null,\"o\":{\"k\":[1]}}",
+        ),
+        (
+            "ours, by position",
+            P,
+            &[],
+            "$1 $2 $3",
+            "x y  {\"k\":[1]}\n\nARGUMENTS: {\"b\":2}",
+        ),
+        (
+            "ours, all",
+            P,
+            &[],
+            "$ARGUMENTS",
+            r#"{"b":2,"a":"x y","n":null,"o":{"k":[1]}}"#,
+        ),
+        (
+            "ours, missing",
+            P,
+            &["zz"],
+            "<$zz>",
+            "<>\n\nARGUMENTS: {\"b\":2,\"a\":\"x y\",\"n\":null,\"o\":{\"k\":[1]}}",
+        ),
+        ("claude, missing", C, &["zz"], "<$zz>", "<>"),
         (
             "named only, agentick",
             A,
@@ -701,6 +757,43 @@ fn objects_have_names_and_positions() {
     assert_eq!(of(json!("p q"), "$0 $a $ARGUMENTS"), "p p p q");
     assert_eq!(of(json!(42), "$0 $ARGUMENTS"), "42 42");
     assert_eq!(of(json!(null), "<$ARGUMENTS>"), "<>");
+}
+
+/// S-B7, as reported: `b`, `note` and `2 3` were gone.
+#[test]
+fn arguments_without_a_placeholder_are_appended() {
+    let of = |value| show(&fill("Use $a.", &["a"], P, &Arguments::from_json(value)));
+    assert_eq!(
+        of(json!({"a": 1, "b": 2, "note": "important"})),
+        "Use 1.\n\nARGUMENTS: {\"b\":2,\"note\":\"important\"}"
+    );
+    assert_eq!(of(json!({"a": 1})), "Use 1.");
+    assert_eq!(of(json!("1 2 3")), "Use 1.\n\nARGUMENTS: 1 2 3");
+    // The items of an array have positions, but no names.
+    assert_eq!(of(json!([1, 2])), "Use .\n\nARGUMENTS: [1,2]");
+    let second = fill("$1", &[], P, &Arguments::from_json(json!([1, 2])));
+    assert_eq!(show(&second), "2\n\nARGUMENTS: [1,2]");
+}
+
+#[test]
+fn declared_names_without_a_value_are_missing() {
+    let check = |arguments: Arguments, expected: &[&str]| {
+        assert_eq!(
+            arguments.missing(&["file", "format"]),
+            expected,
+            "{arguments:?}"
+        );
+    };
+    check(Arguments::none(), &["file", "format"]);
+    check(Arguments::from_text("a.pdf"), &["format"]);
+    check(Arguments::from_text("a.pdf 'plain text' more"), &[]);
+    check(Arguments::from_words(vec!["a b".into()]), &["format"]);
+    check(Arguments::from_json(json!({"format": "md"})), &["file"]);
+    check(
+        Arguments::from_json(json!({"format": 1, "file": null})),
+        &[],
+    );
+    check(Arguments::from_json(json!(["a", "b"])), &["file", "format"]);
 }
 
 #[test]

@@ -268,13 +268,10 @@ fn failed(error: &ActivationError) -> ToolError {
         }
         error => error.to_string(),
     };
-    let denied = matches!(error, ActivationError::Command(ExpandError::Denied { .. }));
-    ToolError::new(
-        if denied {
-            ToolErrorKind::Denied
-        } else {
-            ToolErrorKind::Failed
-        },
-        text,
-    )
+    let kind = match error {
+        ActivationError::Command(ExpandError::Denied { .. }) => ToolErrorKind::Denied,
+        ActivationError::Arguments { .. } => ToolErrorKind::Input,
+        _ => ToolErrorKind::Failed,
+    };
+    ToolError::new(kind, text)
 }
