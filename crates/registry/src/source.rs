@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use prowess_catalog::{Skill, SkillId};
-use prowess_spec::ReadFault;
+use prowess_spec::{NotASkill, ReadFault};
 
 use crate::fs::read::SKILL_FILES;
 use crate::fs::walk::ScanNotice;
@@ -108,6 +108,8 @@ pub enum SourceFaultKind {
     Moving,
     /// The file is a link to a target outside the project.
     Outside,
+    /// The file is not a skill.
+    NotASkill(NotASkill),
 }
 
 impl SourceFaultKind {
@@ -118,6 +120,7 @@ impl SourceFaultKind {
             Self::Broken => "broken",
             Self::Moving => "moving",
             Self::Outside => "outside",
+            Self::NotASkill(_) => "not-a-skill",
         }
     }
 }
@@ -138,6 +141,7 @@ impl std::fmt::Display for SourceFaultKind {
             Self::Broken => f.write_str("its frontmatter is invalid"),
             Self::Moving => f.write_str("it changed while it was being read"),
             Self::Outside => f.write_str("it is a link to a file outside the project"),
+            Self::NotASkill(why) => write!(f, "{why}"),
         }
     }
 }

@@ -20,6 +20,7 @@ use crate::args::GlobalArgs;
 use crate::async_runtime;
 use crate::env::Environment;
 use crate::runtime_setup::{ModelArgs, Setup, arguments};
+use crate::visible_skills::warn_unusable;
 use prowess_tui::run_output::{AnswerDisplay, Live};
 
 /// Maximum size of a schema.
@@ -83,6 +84,7 @@ pub(crate) fn run(
     printer: &Printer,
 ) -> Result<Exit, Failure> {
     let mut setup = Setup::open(global, environment, printer)?;
+    warn_unusable(&setup.services.registry, environment, printer);
     let approver = Arc::clone(&setup.services.approver);
     let schema = schema(args)?;
     let budget = args.model.limits()?;
