@@ -14,6 +14,7 @@ mod compat;
 mod corpus;
 mod eval_search;
 mod generate;
+mod lint_sample;
 mod mcp_clients;
 mod pictures;
 mod render;
@@ -36,6 +37,8 @@ Usage: cargo xtask COMMAND
   bench-start                measure the start-up time, compared with `true`
   bench-mcp [SKILLS]         measure the MCP server, compared with FastMCP (default: 1000 skills)
   corpus FOLDER...           read all skills below the folders, count findings, try all fixes
+  lint-sample FOLDER... [--seed N] [--count N]
+                             draw findings at random, with the lines around them (default: 200)
   render FOLDER...           render all skills below the folders, without running commands
   compat PYTHON FOLDER...    compare verdicts with the reference tool, run by this Python
   mcp-clients                test the MCP server with the SDKs for Python and TypeScript
@@ -77,6 +80,7 @@ fn main() -> Result<()> {
             true,
         ),
         ["corpus", folders @ ..] if !folders.is_empty() => corpus::run(folders),
+        ["lint-sample", arguments @ ..] => lint_sample::run(arguments),
         ["render", folders @ ..] if !folders.is_empty() => render::run(folders),
         ["compat", python, folders @ ..] if !folders.is_empty() => {
             compat::run(&root()?, python, folders)
