@@ -54,7 +54,7 @@ pub(crate) fn run(arguments: &[&str]) -> Result<()> {
         ..WalkOptions::default()
     };
     let summary = walk(&folders, options, &|found| {
-        draw(&found, &rules, seed, &drawn)
+        draw(&found, &rules, seed, &drawn);
     });
     let drawn = drawn.into_inner().unwrap_or_else(PoisonError::into_inner);
     let mut all: Vec<(u64, &str, &String)> = drawn
@@ -115,7 +115,7 @@ fn draw(found: &FoundSkill<'_>, rules: &LintRuleSet, seed: u64, drawn: &Mutex<Dr
     }
 }
 
-/// Hashes a finding with the seed (FNV-1a, mixed by SplitMix64).
+/// Hashes a finding with the seed (FNV-1a, mixed by `SplitMix64`).
 fn random(seed: u64, path: &str, index: usize) -> u64 {
     let bytes = path.bytes().chain(index.to_le_bytes());
     let hash = bytes.fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {

@@ -85,7 +85,7 @@ pub(super) fn fix_name(
     }
 }
 
-/// Returns `true` if a profile accepts a name. In skilled_crew, underscores and all hyphens are
+/// Returns `true` if a profile accepts a name. In `skilled_crew`, underscores and all hyphens are
 /// valid.
 fn is_valid(name: &str, faults: &[NameFault], profile: LintProfile) -> bool {
     faults.iter().all(|fault| {

@@ -360,6 +360,7 @@ fn suggested_pattern_covers_no_more_than_the_command_needs() {
         // Without an argument, the exact command is enough.
         ("wc -l x.txt", Some("wc -l x.txt")),
         ("git log --oneline", Some("git log --oneline")),
+        ("echo 'no PR'", Some("echo 'no PR'")),
         // A command that must be changed needs no permission.
         ("grep '$1' x.txt", None),
         ("sh -c '$1'", None),
