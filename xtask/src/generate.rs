@@ -111,12 +111,19 @@ fn named_commands(overview: &str) -> impl Iterator<Item = &str> {
     lines.filter_map(|line| line.strip_prefix("  ")?.split_whitespace().next())
 }
 
+/// The profiles whose severities are listed. `crew` has those of `claude-code`.
+const PROFILES: [LintProfile; 3] = [
+    LintProfile::Spec,
+    LintProfile::ClaudeCode,
+    LintProfile::Lenient,
+];
+
 fn rule_index() -> String {
     let mut text = format!(
-        "{NOTE}# Rules\n\n`prowess explain RULE` shows the same page in the terminal. Severities are those of the profiles `spec`, `claude-code` and `lenient`; a dash means that the rule is silent.\n\n| rule | spec | claude-code | lenient | fix | what it finds |\n|---|---|---|---|---|---|\n"
+        "{NOTE}# Rules\n\n`prowess explain RULE` shows the same page in the terminal. Severities are those of the profiles `spec`, `claude-code` and `lenient`; a dash means that the rule is silent. The profile `crew` has those of `claude-code`.\n\n| rule | spec | claude-code | lenient | fix | what it finds |\n|---|---|---|---|---|---|\n"
     );
     for rule in RULES {
-        let [spec, claude_code, lenient] = LintProfile::ALL.map(|profile| level(rule, profile));
+        let [spec, claude_code, lenient] = PROFILES.map(|profile| level(rule, profile));
         let summary = rule.summary.replace('|', "\\|");
         text.push_str(&format!(
             "| [{0}]({0}.md) | {spec} | {claude_code} | {lenient} | {1} | {summary} |\n",
@@ -129,7 +136,7 @@ fn rule_index() -> String {
 }
 
 fn rule_page(rule: &LintRule) -> String {
-    let levels: Vec<String> = LintProfile::ALL
+    let levels: Vec<String> = PROFILES
         .map(|profile| format!("{} in `{}`", level(rule, profile), profile.as_str()))
         .into();
     let target = rule

@@ -14,6 +14,7 @@ mod compat;
 mod corpus;
 mod eval_search;
 mod generate;
+mod lint_sample;
 mod load;
 mod mcp_clients;
 mod pictures;
@@ -38,6 +39,8 @@ Usage: cargo xtask COMMAND
   bench-mcp [SKILLS]         measure the MCP server, compared with FastMCP (default: 1000 skills)
   corpus FOLDER...           read all skills below the folders, count findings, try all fixes
   load FOLDER...             load all skills below the folders one by one, compare with a registry
+  lint-sample FOLDER... [--seed N] [--count N]
+                             draw findings at random, with the lines around them (default: 200)
   render FOLDER...           render all skills below the folders, without running commands
   compat PYTHON FOLDER...    compare verdicts with the reference tool, run by this Python
   mcp-clients                test the MCP server with the SDKs for Python and TypeScript
@@ -80,6 +83,7 @@ fn main() -> Result<()> {
         ),
         ["corpus", folders @ ..] if !folders.is_empty() => corpus::run(folders),
         ["load", folders @ ..] if !folders.is_empty() => load::run(&root()?, folders),
+        ["lint-sample", arguments @ ..] => lint_sample::run(arguments),
         ["render", folders @ ..] if !folders.is_empty() => render::run(folders),
         ["compat", python, folders @ ..] if !folders.is_empty() => {
             compat::run(&root()?, python, folders)

@@ -120,6 +120,12 @@ impl Library {
 
     /// Prints a warning for each kind of file that was skipped or could not be read.
     pub(crate) fn warn(&self, environment: &Environment, printer: &Printer) {
+        self.warn_skipped(environment, printer);
+        warn_unusable(&self.registry, environment, printer);
+    }
+
+    /// Prints a warning for each kind of folder or setting that was skipped.
+    pub(crate) fn warn_skipped(&self, environment: &Environment, printer: &Printer) {
         let report = self.registry.report();
         let show = |path: &Path| targets::display(path, environment);
         for (_, text) in self.hidden_by_project().iter().take(MOST_NOTICES) {
@@ -145,18 +151,24 @@ impl Library {
             }
             printer.warn(&notice.explain(&show));
         }
-        match report.faults.as_slice() {
-            [] => {}
-            [fault] => {
-                let path = show(Path::new(&*fault.location));
-                printer.warn(&format!("cannot read `{path}`: {}", fault.why));
-            }
-            faults => printer.warn(&format!(
-                "cannot read {}; run `prowess doctor`",
-                wording::count(faults.len(), "skill")
-            )),
-        }
     }
+}
+
+/// Prints one warning about all files that could not be read or are not skills.
+pub(crate) fn warn_unusable(registry: &Registry, environment: &Environment, printer: &Printer) {
+    let report = registry.report();
+    let Some(first) = report.faults.first() else {
+        return;
+    };
+    let path = targets::display(Path::new(&*first.location), environment);
+    let reason = &first.why;
+    printer.warn(&match report.faults.len() {
+        1 => format!("cannot read `{path}`: {reason}; run `prowess list --all`"),
+        count => format!(
+            "cannot read {}, the first is `{path}`: {reason}; run `prowess list --all`",
+            wording::count(count, "skill file")
+        ),
+    });
 }
 
 /// Returns the places that are searched for skills. Flags override the environment, which overrides

@@ -6,6 +6,7 @@ use std::cell::OnceCell;
 use memchr::memmem;
 use prowess_diag::{Diagnostic, Fix, Severity, Span, sanitize, wording};
 
+use crate::known_tools::TOOLS;
 use crate::profile::{LintProfile, LintRuleSet, LintTarget};
 use crate::rules::{LintRule, RULES};
 use crate::scripts::{self, Script};
@@ -18,6 +19,8 @@ use prowess_spec::package::{PackageFacts, ReadFault};
 use prowess_spec::parse::ParsedSkill;
 use prowess_spec::resource_path::{PathFault, ResourcePath};
 use prowess_spec::sidecar::Sidecar;
+use prowess_spec::tool_pattern::{self, PatternToken, ToolPattern};
+use prowess_spec::yaml::{YamlEntry, YamlNode};
 
 /// A skill to check.
 #[derive(Debug)]
@@ -153,11 +156,52 @@ impl<'a> LintSubject<'a> {
             let entries = self
                 .parsed
                 .map_or(&[][..], |parsed| &parsed.manifest.entries);
-            entries
-                .iter()
-                .map(|entry| fields::meant(&entry.key))
-                .collect()
+            let meant = |entry: &YamlEntry<'_>| {
+                fields::meant(&entry.key).filter(|_| self.may_be_meant(entry))
+            };
+            entries.iter().map(meant).collect()
         })
+    }
+
+    /// Returns `false` for a key of another format whose value does not fit the key that it
+    /// resembles: `tools: [cursor, gemini]`, `args: "[--verbose]"`.
+    fn may_be_meant(&self, entry: &YamlEntry<'_>) -> bool {
+        let items = || match entry.value.items() {
+            Some(items) => items.iter().map(YamlNode::text).collect(),
+            None => entry.value.text().map(|text| vec![text]),
+        };
+        match &*entry.key {
+            "tools" => {
+                let tokens = |text: &str| tool_pattern::parse_list(text);
+                let is_tool = |token: PatternToken| match token.pattern {
+                    Ok(ToolPattern::Mcp { .. }) => true,
+                    Ok(pattern) => {
+                        let name = pattern.tool();
+                        TOOLS.iter().any(|tool| tool.eq_ignore_ascii_case(name))
+                    }
+                    Err(_) => false,
+                };
+                let texts: Option<Vec<&str>> = items();
+                let mut tokens = texts.into_iter().flatten().flat_map(tokens).peekable();
+                tokens.peek().is_some() && tokens.all(is_tool)
+            }
+            "args" => {
+                let hint =
+                    |parsed: &ParsedSkill<'_>| parsed.manifest.entry("argument-hint").is_some();
+                let is_name = |word: &str| {
+                    let is_part = |c: char| c.is_alphanumeric() || c == '_' || c == '-';
+                    word.starts_with(char::is_alphabetic) && word.chars().all(is_part)
+                };
+                let texts: Option<Vec<&str>> = items();
+                let mut words = texts
+                    .into_iter()
+                    .flatten()
+                    .flat_map(str::split_whitespace)
+                    .peekable();
+                !self.parsed.is_some_and(hint) && words.peek().is_some() && words.all(is_name)
+            }
+            _ => true,
+        }
     }
 
     /// Returns the items of the body: placeholders, commands and links to files with the code

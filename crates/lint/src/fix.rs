@@ -2,10 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use prowess_diag::{Applicability, Diagnostic, Fix, Severity, Span, TextEdit, fix};
+use prowess_diag::{Applicability, Diagnostic, Fix, Severity, Span, TextEdit, fix, wording};
 
 use crate::check::{LintSubject, check};
 use crate::profile::LintRuleSet;
+use prowess_spec::manifest::{Manifest, ToolList, ToolToken};
+use prowess_spec::name;
 use prowess_spec::package::PackageFacts;
 use prowess_spec::parse::{ParsedSkill, parse};
 use prowess_spec::problem::{Problem, ProblemKind};
@@ -33,10 +35,11 @@ type Refused = (Diagnostic, String);
 
 /// Applies every fix whose applicability is at least `least`, and changes nothing else.
 ///
-/// A safe fix that would change the value of another key is not applied and becomes a suggestion. A
-/// suggestion is applied unless it would cause a new error; one that another suggestion reveals is
-/// left for the next run. The remaining findings offer only fixes that would be applied. Returns
-/// `None` for text that is not UTF-8. `path` is the path of the file for display.
+/// A safe fix that would change the value of another key or the skill's name is not applied and
+/// becomes a suggestion. A suggestion is applied unless it would cause a new error; those that other
+/// fixes reveal are applied in further rounds. No fix permits anything that the text did not permit
+/// before. The remaining findings offer only fixes that would be applied. Returns `None` for text
+/// that is not UTF-8. `path` is the path of the file for display.
 pub fn fix_all(
     bytes: &[u8],
     package: &dyn PackageFacts,
@@ -51,22 +54,29 @@ pub fn fix_all(
         rules,
     };
     let mut fixed = fix_safely(text.to_owned(), context);
-    let (next, refused) = fix_suggested(&fixed, context);
     if least == Applicability::Safe {
+        let (_, refused) = fix_suggested(&fixed, context);
         turn_into_advice(&mut fixed.remaining, &refused);
         return Some(fixed);
     }
-    if let Some(next) = next {
+    let mut texts = vec![fixed.text.clone()];
+    let mut refused = Vec::new();
+    for _ in 0..MAX_ROUNDS {
+        let (next, more) = fix_suggested(&fixed, context);
+        refused.extend(more);
+        let Some(next) = next.filter(|next| !texts.contains(&next.text)) else {
+            break;
+        };
+        texts.push(next.text.clone());
         fixed = FixedText {
             applied: [fixed.applied, next.applied].concat(),
             ..next
         };
     }
     turn_into_advice(&mut fixed.remaining, &refused);
-    // Suggestions revealed by another suggestion were never shown to the user.
-    let later = |finding: &Diagnostic| (finding.clone(), "the next run will try it".to_owned());
-    let later: Vec<Refused> = fixed.remaining.iter().map(later).collect();
-    turn_into_advice(&mut fixed.remaining, &later);
+    let undone = |finding: &Diagnostic| (finding.clone(), "another fix undoes it".to_owned());
+    let undone: Vec<Refused> = fixed.remaining.iter().map(undone).collect();
+    turn_into_advice(&mut fixed.remaining, &undone);
     Some(fixed)
 }
 
@@ -192,14 +202,19 @@ fn fix_suggested(before: &FixedText, context: Context<'_>) -> (Option<FixedText>
             own,
         ]
     };
-    let broken_before = broken(&parse(before.text.as_bytes()));
+    let parsed_before = parse(before.text.as_bytes());
+    let broken_before = broken(&parsed_before);
     let faults = both(before);
     let attempt = |offers: &[&Diagnostic]| {
         let fixes = offers.iter().copied().filter_map(named);
         let (text, names) = fix::apply_named(&before.text, fixes);
         let next = fix_safely(text, context);
-        if broken(&parse(next.text.as_bytes())) > broken_before {
+        let after = parse(next.text.as_bytes());
+        if broken(&after) > broken_before {
             return Err("the frontmatter would not be valid YAML".to_owned());
+        }
+        if let Some(right) = new_right(&parsed_before, &after) {
+            return Err(format!("it would {right}"));
         }
         for (before, after) in faults.iter().zip(both(&next)) {
             if let Some((rule, _)) = after
@@ -258,7 +273,8 @@ fn apply(text: &str, fixes: &[Named<'_>]) -> (String, Vec<&'static str>) {
     }
 }
 
-/// Returns `true` if every key outside the edits keeps its value and no YAML becomes invalid.
+/// Returns `true` if every key outside the edits keeps its value, the skill keeps its name and its
+/// rights, and no YAML becomes invalid.
 fn keeps_meaning(before: &str, after: &str, fixes: &[Named<'_>]) -> bool {
     let (old, new) = (parse(before.as_bytes()), parse(after.as_bytes()));
     let touched = |span: Span| {
@@ -270,7 +286,45 @@ fn keeps_meaning(before: &str, after: &str, fixes: &[Named<'_>]) -> bool {
         touched(entry.key_span.cover(entry.value.span))
             || new.manifest.entry(&entry.key).is_some_and(is_same)
     });
-    kept && broken(&new) <= broken(&old)
+    let name = |parsed: &ParsedSkill<'_>| {
+        let name = parsed.manifest.name.as_ref()?;
+        Some(name::normalise(&name.value).into_owned())
+    };
+    // The folder's name is used if there is none.
+    let is_called_the_same = name(&old).is_none_or(|before| name(&new) == Some(before));
+    kept && broken(&new) <= broken(&old) && is_called_the_same && new_right(&old, &new).is_none()
+}
+
+/// Returns what a changed text permits and the text before did not, as a verb phrase. Fixes never
+/// widen rights; the author must do that by hand.
+fn new_right(before: &ParsedSkill<'_>, after: &ParsedSkill<'_>) -> Option<String> {
+    let (old, new) = (&before.manifest, &after.manifest);
+    let tokens = |list: &Option<ToolList<'_>>| -> Vec<ToolToken> {
+        let tokens = list.iter().flat_map(ToolList::tokens);
+        tokens
+            .filter(|token| token.pattern.is_ok())
+            .cloned()
+            .collect()
+    };
+    let granted = tokens(&old.allowed_tools);
+    let is_new = |token: &ToolToken| granted.iter().all(|other| other.pattern != token.pattern);
+    if let Some(token) = tokens(&new.allowed_tools).into_iter().find(is_new) {
+        return Some(format!("grant {}", wording::tick(&token.text)));
+    }
+    if tokens(&new.disallowed_tools).len() < tokens(&old.disallowed_tools).len() {
+        return Some("make a disallowed tool available".to_owned());
+    }
+    if old.model_invocation_disabled() && !new.model_invocation_disabled() {
+        return Some("let models invoke the skill".to_owned());
+    }
+    if !old.is_user_invocable() && new.is_user_invocable() {
+        return Some("let users invoke the skill".to_owned());
+    }
+    let has_hooks = |manifest: &Manifest<'_>| {
+        let entry = manifest.entry("hooks");
+        entry.is_some_and(|entry| !entry.value.is_null())
+    };
+    (has_hooks(new) && !has_hooks(old)).then(|| "add hooks".to_owned())
 }
 
 /// Counts the parts of the frontmatter that are invalid or rejected YAML.

@@ -6,6 +6,10 @@ pub(crate) const TOOLS: &[&str] = &[
     "AskUserQuestion",
     "Bash",
     "BashOutput",
+    "Config",
+    "CronCreate",
+    "CronDelete",
+    "CronList",
     "Edit",
     "EndConversation",
     "EnterPlanMode",
@@ -18,17 +22,25 @@ pub(crate) const TOOLS: &[&str] = &[
     "KillShell",
     "LS",
     "LSP",
+    "ListMcpResources",
     "ListMcpResourcesTool",
     "Monitor",
     "MultiEdit",
     "NotebookEdit",
     "NotebookRead",
     "PowerShell",
+    "PushNotification",
     "Read",
+    "ReadMcpResource",
     "ReadMcpResourceTool",
+    "RemoteTrigger",
+    "ScheduleWakeup",
     "SendMessage",
+    "SendUserFile",
+    "ShareOnboardingGuide",
     "Skill",
     "SlashCommand",
+    "Sleep",
     "StructuredOutput",
     "Task",
     "TaskCreate",
@@ -37,13 +49,22 @@ pub(crate) const TOOLS: &[&str] = &[
     "TaskOutput",
     "TaskStop",
     "TaskUpdate",
+    "TeamCreate",
+    "TeamDelete",
     "TodoRead",
     "TodoWrite",
     "ToolSearch",
+    "WaitForMcpServers",
     "WebFetch",
     "WebSearch",
+    "Workflow",
     "Write",
 ];
+
+/// Returns `true` if a tool of this exact name is common.
+pub(crate) fn is_known(name: &str) -> bool {
+    TOOLS.binary_search(&name).is_ok()
+}
 
 #[cfg(test)]
 mod tests {

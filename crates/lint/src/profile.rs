@@ -14,11 +14,14 @@ pub enum LintProfile {
     ClaudeCode,
     /// Everything that the Prowess loader accepts; each recovery is reported.
     Lenient,
+    /// Skills of `skilled_crew`: as [`Self::ClaudeCode`], but a name may contain underscores and
+    /// any hyphens, and `compatibility` may be a list of strings.
+    Crew,
 }
 
 impl LintProfile {
     /// All profiles.
-    pub const ALL: [Self; 3] = [Self::Spec, Self::ClaudeCode, Self::Lenient];
+    pub const ALL: [Self; 4] = [Self::Spec, Self::ClaudeCode, Self::Lenient, Self::Crew];
 
     /// Returns the name used on the command line.
     pub fn as_str(self) -> &'static str {
@@ -26,6 +29,7 @@ impl LintProfile {
             Self::Spec => "spec",
             Self::ClaudeCode => "claude-code",
             Self::Lenient => "lenient",
+            Self::Crew => "crew",
         }
     }
 
@@ -58,7 +62,7 @@ impl LintTarget {
 pub struct RuleLevels {
     /// Under [`LintProfile::Spec`].
     pub spec: Option<Severity>,
-    /// Under [`LintProfile::ClaudeCode`].
+    /// Under [`LintProfile::ClaudeCode`] and [`LintProfile::Crew`].
     pub claude_code: Option<Severity>,
     /// Under [`LintProfile::Lenient`].
     pub lenient: Option<Severity>,
@@ -94,7 +98,7 @@ impl RuleLevels {
     pub fn under(self, profile: LintProfile, target: Option<LintTarget>) -> Option<Severity> {
         let base = match profile {
             LintProfile::Spec => self.spec,
-            LintProfile::ClaudeCode => self.claude_code,
+            LintProfile::ClaudeCode | LintProfile::Crew => self.claude_code,
             LintProfile::Lenient => self.lenient,
         };
         match target {

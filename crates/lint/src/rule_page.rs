@@ -65,6 +65,7 @@ pub fn rule(rule: &LintRule) -> Value {
             "spec": level(LintProfile::Spec),
             "claude-code": level(LintProfile::ClaudeCode),
             "lenient": level(LintProfile::Lenient),
+            "crew": level(LintProfile::Crew),
             "claude-ai": rule.levels.claude_ai.map(Severity::as_str),
         },
         "fix": rule.fix.describe(),
@@ -75,19 +76,18 @@ pub fn rule(rule: &LintRule) -> Value {
 /// Returns the severities and the kind of fix of a rule, on one line.
 fn facts(rule: &LintRule) -> String {
     let under = |profile| rule.levels.under(profile, None);
+    // `crew` has the severities of `claude-code` and is not listed.
+    let listed = || {
+        let profiles = LintProfile::ALL.into_iter();
+        profiles.filter(|profile| *profile != LintProfile::Crew)
+    };
     let named = |severity: Severity| {
-        let alike = LintProfile::ALL
-            .into_iter()
-            .filter(|profile| under(*profile) == Some(severity));
+        let alike = listed().filter(|profile| under(*profile) == Some(severity));
         let names: Vec<&str> = alike.map(LintProfile::as_str).collect();
         (!names.is_empty()).then(|| format!("{} in {}", severity.as_str(), wording::all(names)))
     };
     let levels: Vec<String> = match under(LintProfile::Spec) {
-        Some(same)
-            if LintProfile::ALL
-                .into_iter()
-                .all(|profile| under(profile) == Some(same)) =>
-        {
+        Some(same) if listed().all(|profile| under(profile) == Some(same)) => {
             vec![format!("{} in every profile", same.as_str())]
         }
         _ => {

@@ -14,6 +14,8 @@ pub struct Script {
     pub span: Span,
     /// `true` if it is used as a program, without an interpreter.
     pub run_directly: bool,
+    /// `true` if the path begins with the skill's folder: `${CLAUDE_SKILL_DIR}/`, `{baseDir}/`.
+    pub names_skill_folder: bool,
 }
 
 /// Built once, not for each skill.
@@ -61,6 +63,7 @@ pub fn find(text: &str, body: Span) -> Vec<Script> {
             found.push(Script {
                 span,
                 run_directly: is_run(prefix, before),
+                names_skill_folder: before.ends_with("}/") || before.ends_with("_DIR/"),
             });
         }
     }

@@ -7,7 +7,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use prowess_catalog::{FileStamp, Skill, SkillForm, SkillId, SkillLocation, SkillOrigin};
 use prowess_diag::{Diagnostic, Severity};
 use prowess_lint::{LintProfile, LintRuleSet, LintSubject, check};
-use prowess_spec::manifest::SpannedText;
 use prowess_spec::yaml::write;
 use prowess_spec::{PackageListing, ReadFault, ResourcePath, identify, name, parse};
 use serde_json::Value;
@@ -163,15 +162,11 @@ impl NewSkill {
             let rules = LintRuleSet::new(LintProfile::ClaudeCode, None).select(&["body-empty"]);
             findings.extend(check(&LintSubject::new(&parsed, &package), &rules));
         }
-        // Without a folder, the name must be in the frontmatter, whatever the profile says.
-        if parsed
-            .manifest
-            .name
-            .as_ref()
-            .is_none_or(SpannedText::is_blank)
-            && findings.is_empty()
-        {
-            let rules = LintRuleSet::new(LintProfile::Spec, None).select(&["name-missing"]);
+        // Without a folder, the name must be in the frontmatter and follow the standard, whatever
+        // the profile says.
+        if findings.is_empty() {
+            let rules = LintRuleSet::new(LintProfile::Spec, None)
+                .select(&["name-missing", "name-characters"]);
             findings.extend(check(&LintSubject::new(&parsed, &package), &rules));
         }
         let name = parsed

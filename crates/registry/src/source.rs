@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use prowess_catalog::{Skill, SkillId};
-use prowess_spec::ReadFault;
+use prowess_spec::{NotASkill, ReadFault};
 use serde_json::Value;
 
 use crate::fs::read::SKILL_FILES;
@@ -114,6 +114,8 @@ pub enum SourceFaultKind {
     Moving,
     /// The file is a link to a target outside the project.
     Outside,
+    /// The file is not a skill.
+    NotASkill(NotASkill),
 }
 
 impl SourceFaultKind {
@@ -124,6 +126,7 @@ impl SourceFaultKind {
             Self::Broken => "broken",
             Self::Moving => "moving",
             Self::Outside => "outside",
+            Self::NotASkill(_) => "not-a-skill",
         }
     }
 }
@@ -144,6 +147,7 @@ impl std::fmt::Display for SourceFaultKind {
             Self::Broken => f.write_str("its frontmatter is invalid"),
             Self::Moving => f.write_str("it changed while it was being read"),
             Self::Outside => f.write_str("it is a link to a file outside the project"),
+            Self::NotASkill(why) => write!(f, "{why}"),
         }
     }
 }

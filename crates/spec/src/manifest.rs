@@ -61,7 +61,7 @@ pub struct Manifest<'t> {
     pub creator: Option<SpannedText<'t>>,
     /// `planck_version`.
     pub planck_version: Option<SpannedText<'t>>,
-    /// `version`, or `metadata.version`.
+    /// `version`, else `metadata.version`, else `planck_version`.
     pub version: Option<SpannedText<'t>>,
     /// `true` if part of the frontmatter was rejected, so a missing field may be in that part.
     pub incomplete: bool,
@@ -205,7 +205,8 @@ impl<'t> Manifest<'t> {
             let metadata = entries.iter().find(|entry| &*entry.key == "metadata");
             manifest.version = metadata
                 .and_then(|entry| entry.value.get("version"))
-                .and_then(|node| SpannedText::of(node, source));
+                .and_then(|node| SpannedText::of(node, source))
+                .or_else(|| manifest.planck_version.clone());
         }
         manifest.entries = entries;
         manifest

@@ -7,6 +7,7 @@ use crate::async_runtime;
 use crate::commands::run::about;
 use crate::env::Environment;
 use crate::runtime_setup::{ModelArgs, Setup};
+use crate::visible_skills::warn_unusable;
 use prowess_tui::chat::{ChatError, ChatLink, ChatMode, ChatOptions, ChatStart};
 
 /// Arguments of `chat`.
@@ -38,6 +39,7 @@ pub(crate) fn run(
     printer: &Printer,
 ) -> Result<Exit, Failure> {
     let mut setup = Setup::open(global, environment, printer)?;
+    warn_unusable(&setup.services.registry, environment, printer);
     let colours = printer.has_colours();
     let history = environment
         .state_folder()

@@ -73,6 +73,8 @@ Profiles of `prowess validate --profile`
                 warnings (default)
   lenient       what Prowess can load: invalid files are loaded as far as
                 possible, and each repair is reported
+  crew          skills of `skilled_crew`: as `claude-code`, but a name may
+                contain `_`, and `compatibility` may be a list of strings
 
 `--target claude-ai` adds the checks that claude.ai runs on upload. Change the
 severity of a rule with `--severity RULE=LEVEL`, or in the configuration:

@@ -11,7 +11,7 @@ use prowess_catalog::{
     SkillVisibility, Visibility,
 };
 use prowess_diag::{sanitize, suggest, theme, wording};
-use prowess_registry::{ChangeSet, WatchOptions};
+use prowess_registry::{ChangeSet, SourceFault, SourceFaultKind, WatchOptions};
 use serde_json::Value;
 
 use crate::args::GlobalArgs;
@@ -19,7 +19,7 @@ use crate::commands::completions;
 use crate::env::Environment;
 use crate::output::{Cell, Exit, Failure, Printer, Table, wrap};
 use crate::targets;
-use crate::visible_skills::Library;
+use crate::visible_skills::{Library, warn_unusable};
 
 #[derive(Debug, Args)]
 #[command(
@@ -78,8 +78,14 @@ pub(crate) fn run(
     } else if args.json {
         printer.json(&listing.json(&catalog, &library))?;
     } else {
-        listing.print(&catalog, printer)?;
-        library.warn(environment, printer);
+        let report = library.registry.report();
+        let faults = listing.faults(&report.faults);
+        listing.print(&catalog, &faults, printer)?;
+        library.warn_skipped(environment, printer);
+        // Listed faults need no warning.
+        if faults.is_empty() {
+            warn_unusable(&library.registry, environment, printer);
+        }
     }
     let Some((changes, _watching)) = watched else {
         return Ok(Exit::Done);
@@ -188,9 +194,22 @@ impl Listing<'_> {
             .collect()
     }
 
-    fn print(&self, catalog: &Catalog, printer: &Printer) -> Result<(), Failure> {
+    /// Returns the files to list that could not be read or are not skills. They belong to no scope.
+    fn faults<'f>(&self, faults: &'f [SourceFault]) -> Vec<&'f SourceFault> {
+        let is_asked = self.args.all && self.scope.is_none();
+        // A skill whose last good version is in use is already listed.
+        let is_unlisted = |fault: &&SourceFault| is_asked && !fault.kept;
+        faults.iter().filter(is_unlisted).collect()
+    }
+
+    fn print(
+        &self,
+        catalog: &Catalog,
+        faults: &[&SourceFault],
+        printer: &Printer,
+    ) -> Result<(), Failure> {
         let rows = self.rows(catalog);
-        if rows.is_empty() {
+        if rows.is_empty() && faults.is_empty() {
             printer.status(if catalog.entries().is_empty() {
                 "No skills are visible from here; create one with `prowess new .agents/skills/NAME`"
             } else {
@@ -199,11 +218,20 @@ impl Listing<'_> {
             return Ok(());
         }
         match printer.width() {
-            Some(width) if self.args.wide => printer.answer(&self.blocks(catalog, &rows, width))?,
-            width => printer.answer(&self.table(catalog, &rows).render(width))?,
+            Some(width) if self.args.wide => {
+                let text = self.blocks(catalog, &rows, width) + &self.fault_blocks(faults);
+                printer.answer(&text)?;
+            }
+            width => printer.answer(&self.table(catalog, &rows, faults).render(width))?,
         }
         let hidden = catalog.entries().len() - rows.len();
-        let count = wording::count(rows.len(), "skill");
+        let mut count = wording::count(rows.len(), "skill");
+        if !faults.is_empty() {
+            count.push_str(&format!(
+                ", {} that cannot be used",
+                wording::count(faults.len(), "file")
+            ));
+        }
         printer.status(&match hidden {
             0 => count,
             hidden if self.scope.is_none() => {
@@ -214,7 +242,12 @@ impl Listing<'_> {
         Ok(())
     }
 
-    fn table(&self, catalog: &Catalog, rows: &[(&CatalogEntry, Sight)]) -> Table {
+    fn table(
+        &self,
+        catalog: &Catalog,
+        rows: &[(&CatalogEntry, Sight)],
+        faults: &[&SourceFault],
+    ) -> Table {
         let (accent, dim) = (theme::ACCENT.on_default(), theme::DIM);
         let wide = self.args.wide;
         let with_status = self.has_status(rows);
@@ -252,7 +285,37 @@ impl Listing<'_> {
             row.push(Cell::new(&skill.listing_text()));
             table.row(row);
         }
+        for fault in faults {
+            let mut row = vec![Cell::styled(&fault_name(fault), dim)];
+            if wide {
+                row.push(Cell::new("-"));
+            }
+            row.push(Cell::styled("-", dim));
+            row.push(Cell::new(fault_status(fault)));
+            if wide {
+                let place = targets::display(Path::new(&*fault.location), self.environment);
+                row.push(Cell::styled(&place, dim));
+            }
+            row.push(Cell::new(&fault.why.to_string()));
+            table.row(row);
+        }
         table
+    }
+
+    /// Formats each file that could not be used as a block.
+    fn fault_blocks(&self, faults: &[&SourceFault]) -> String {
+        let dim = theme::DIM;
+        let block = |fault: &&SourceFault| {
+            let place = targets::display(Path::new(&*fault.location), self.environment);
+            format!(
+                "{dim}{}  {}{dim:#}\n    {dim}{}{dim:#}\n    {}\n",
+                sanitize::line(&fault_name(fault)),
+                fault_status(fault),
+                sanitize::line(&place),
+                sanitize::line(&fault.why.to_string()),
+            )
+        };
+        faults.iter().map(block).collect()
     }
 
     /// Formats each skill as a wrapped block, because a table would be too wide.
@@ -309,6 +372,24 @@ fn name(catalog: &Catalog, entry: &CatalogEntry) -> String {
         entry.name().to_owned()
     } else {
         name
+    }
+}
+
+/// Returns the name of the folder or file of an unusable skill.
+fn fault_name(fault: &SourceFault) -> String {
+    let path = Path::new(&*fault.location);
+    let is_skill_file = path
+        .file_name()
+        .is_some_and(|name| name.eq_ignore_ascii_case("SKILL.md"));
+    let named = path.parent().filter(|_| is_skill_file).unwrap_or(path);
+    let name = named.file_name().unwrap_or(named.as_os_str());
+    name.to_string_lossy().into_owned()
+}
+
+fn fault_status(fault: &SourceFault) -> &'static str {
+    match fault.why {
+        SourceFaultKind::NotASkill(_) => "not a skill",
+        _ => "unreadable",
     }
 }
 

@@ -22,6 +22,7 @@ use crate::async_runtime;
 use crate::env::Environment;
 use crate::permissions;
 use crate::runtime_setup::{self, ModelArgs, Setup, arguments};
+use crate::visible_skills::warn_unusable;
 use prowess_tui::run_output::{AnswerDisplay, Live};
 
 /// Maximum size of a schema.
@@ -85,6 +86,7 @@ pub(crate) fn run(
     printer: &Printer,
 ) -> Result<Exit, Failure> {
     let mut setup = Setup::open(global, environment, printer)?;
+    warn_unusable(&setup.services.registry, environment, printer);
     let approver = Arc::clone(&setup.services.approver);
     let schema = schema(args)?;
     let budget = args.model.limits()?;

@@ -32,7 +32,7 @@ use crate::visible_skills;
 
 #[derive(Debug, Args)]
 #[command(
-    about = "Check skills against the specification\n\nChecks every skill in the given folders, up to six levels deep. Files are only changed with `--fix`.",
+    about = "Check skills against the specification\n\nChecks every skill in the given folders. Files are only changed with `--fix`.",
     after_help = "\
 Exit codes:
   0  no findings at or above `--fail-on`; with `--diff`, no changes
@@ -57,7 +57,7 @@ pub(crate) struct ValidateArgs {
     /// Print what `--fix` would change, without changing files
     #[arg(long, conflicts_with_all = ["format", "json", "statistics"])]
     pub(crate) diff: bool,
-    /// Rule set to apply: spec, claude-code, lenient (default: claude-code)
+    /// Rule set to apply: spec, claude-code, lenient, crew (default: claude-code)
     #[arg(long, value_name = "PROFILE", help_heading = "Rules")]
     pub(crate) profile: Option<String>,
     /// Also check the requirements of this target: claude-ai
@@ -209,6 +209,7 @@ fn once(
         } else {
             Applicability::Safe
         },
+        deep: !args.paths.is_empty(),
     };
     let screen = Screen {
         format,
@@ -262,8 +263,7 @@ fn once(
         printer.warn(&notice.explain(&|path| targets::display(path, environment)));
     }
     if outcome.skills == 0 && too_deep {
-        return Err(Failure::new("no skill was checked")
-            .hint("folders are searched six levels deep; pass a folder closer to the skills"));
+        return Err(Failure::new("no skill was checked").hint("pass a folder closer to the skills"));
     }
     if job.action == ValidationAction::Diff {
         return print_diff(&outcome, printer);
@@ -401,9 +401,17 @@ struct Screen<'a> {
 }
 
 enum FormattedFinding {
+    /// A line, or several.
     Line(String),
-    Value(Value),
+    /// A JSON value as compact text, which takes much less memory than the value.
+    Json(Box<str>),
     Nothing,
+}
+
+impl FormattedFinding {
+    fn json(value: &Value) -> Self {
+        Self::Json(value.to_string().into_boxed_str())
+    }
 }
 
 impl Presenter for Screen<'_> {
@@ -432,8 +440,8 @@ impl Presenter for Screen<'_> {
             }
             FormatArg::Concise => FormattedFinding::Line(concise::line(report, lines, diagnostic)),
             FormatArg::Github => FormattedFinding::Line(github::line(report, lines, diagnostic)),
-            FormatArg::Json => FormattedFinding::Value(json::finding(report, lines, diagnostic)),
-            FormatArg::Sarif => FormattedFinding::Value(sarif::result(report, lines, diagnostic)),
+            FormatArg::Json => FormattedFinding::json(&json::finding(report, lines, diagnostic)),
+            FormatArg::Sarif => FormattedFinding::json(&sarif::result(report, lines, diagnostic)),
         }
     }
 
@@ -521,18 +529,12 @@ fn print_results(
     if statistics {
         return print_statistics(results, format, printer);
     }
-    let values = || {
-        results
-            .findings()
-            .filter_map(|finding| {
-                if let FormattedFinding::Value(value) = &finding.text {
-                    Some(value.clone())
-                } else {
-                    None
-                }
-            })
-            .collect::<Vec<Value>>()
-    };
+    let values = results
+        .findings()
+        .filter_map(|finding| match &finding.text {
+            FormattedFinding::Json(text) => Some(&**text),
+            _ => None,
+        });
     match format {
         FormatArg::Full => {
             let lines = results
@@ -555,7 +557,7 @@ fn print_results(
         }
         FormatArg::Json => {
             let counts = results.counts();
-            printer.json(&json!({
+            let document = json!({
                 "schema": "prowess.validate/1",
                 "profile": rules.profile().as_str(),
                 "summary": {
@@ -568,8 +570,9 @@ fn print_results(
                     "fixed": results.fixed(),
                     "suggested": counts.suggested,
                 },
-                "findings": values(),
-            }))
+                "findings": [],
+            });
+            printer.json_with_list(&document, "findings", values)
         }
         FormatArg::Sarif => {
             let used: Vec<sarif::RuleInfo<'_>> = RULES
@@ -581,7 +584,8 @@ fn print_results(
                     page: rule.page,
                 })
                 .collect();
-            printer.json(&sarif::log(env!("CARGO_PKG_VERSION"), &used, &values()))
+            let document = sarif::log(env!("CARGO_PKG_VERSION"), &used, &[]);
+            printer.json_with_list(&document, "results", values)
         }
     }
 }

@@ -10,6 +10,7 @@ use prowess_catalog::{
     SkillVisibility,
 };
 use prowess_diag::{sanitize, theme, wording};
+use prowess_registry::SourceFaultKind;
 use prowess_registry::fs::skill_folders;
 use prowess_search::SearchQuery;
 use serde_json::json;
@@ -127,9 +128,17 @@ fn unreadable(
     printer: &Printer,
 ) -> Option<Result<Exit, Failure>> {
     let report = library.registry.report();
+    let typed = args.name.as_deref().map(Path::new)?;
+    let real = std::fs::canonicalize(typed).ok();
     let is_meant = |location: &str| {
-        let folder = Path::new(location).parent().and_then(Path::file_name);
-        folder.is_some_and(|folder| folder.to_str() == args.name.as_deref())
+        let file = Path::new(location);
+        let folder = file.parent();
+        let is_path = real.as_deref().is_some_and(|real| {
+            let place = [Some(file), folder];
+            let mut places = place.into_iter().flatten();
+            places.any(|place| std::fs::canonicalize(place).is_ok_and(|place| place == real))
+        });
+        is_path || folder.and_then(Path::file_name) == Some(typed.as_os_str())
     };
     let fault = report
         .faults
@@ -145,16 +154,20 @@ fn unreadable(
     } else {
         let path = targets::display(Path::new(&*fault.location), environment);
         let command = format!("prowess validate {}", wording::shell_word(&path));
-        let answers = [
-            WhyAnswer {
-                about: "place",
-                text: path,
-            },
-            WhyAnswer {
-                about: "problem",
-                text: format!("{}; run `{command}`", fault.why),
-            },
-        ];
+        let is_no_skill = matches!(fault.why, SourceFaultKind::NotASkill(_));
+        let models = is_no_skill.then(|| WhyAnswer {
+            about: "models",
+            text: "do not see it: it is not a skill".to_owned(),
+        });
+        let place = WhyAnswer {
+            about: "place",
+            text: path,
+        };
+        let problem = WhyAnswer {
+            about: "problem",
+            text: format!("{}; run `{command}`", fault.why),
+        };
+        let answers: Vec<WhyAnswer> = [place].into_iter().chain(models).chain([problem]).collect();
         printer.answer(&text(
             args.name.as_deref().unwrap_or_default(),
             &answers,

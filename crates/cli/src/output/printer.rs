@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use std::cell::Cell;
-use std::io::{IsTerminal, Write};
+use std::io::{BufWriter, IsTerminal, Write};
 
 use anstream::{AutoStream, ColorChoice};
 use prowess_diag::render::wrap::{hang, words};
@@ -197,6 +197,30 @@ impl Printer {
         self.verbatim(format!("{text}\n").as_bytes())
     }
 
+    /// Writes a JSON document whose empty list `key` is filled with `items`, each the text of a JSON
+    /// value. The bytes are those of [`Self::json`] for the whole document, which is never in
+    /// memory.
+    pub(crate) fn json_with_list<'a>(
+        &self,
+        document: &serde_json::Value,
+        key: &str,
+        items: impl Iterator<Item = &'a str>,
+    ) -> Result<(), Failure> {
+        if self.look.quiet >= 2 {
+            return Ok(());
+        }
+        let is_terminal = std::io::stdout().is_terminal();
+        let mut out = BufWriter::new(std::io::stdout().lock());
+        let result = write_json_with_list(document, key, items, &mut |text| {
+            if is_terminal {
+                out.write_all(sanitize::json(text).as_bytes())
+            } else {
+                out.write_all(text.as_bytes())
+            }
+        });
+        self.finish(result.and_then(|()| out.flush()))
+    }
+
     /// Prints a status line to standard error.
     pub(crate) fn status(&self, text: &str) {
         if self.look.quiet == 0 {
@@ -355,9 +379,62 @@ pub(crate) fn json_line(value: &serde_json::Value) {
     let _ = std::io::stdout().lock().write_all(text.as_bytes());
 }
 
+/// Passes a document to `write` in pieces, with `items` in its empty list `key`.
+fn write_json_with_list<'a>(
+    document: &serde_json::Value,
+    key: &str,
+    mut items: impl Iterator<Item = &'a str>,
+    write: &mut dyn FnMut(&str) -> std::io::Result<()>,
+) -> std::io::Result<()> {
+    let text = serde_json::to_string_pretty(document)?;
+    // Texts contain no line breaks, so this line is the list itself.
+    let list = format!("\"{key}\": []");
+    let place = text.match_indices(&list).find_map(|(at, _)| {
+        let line = text[..at].rfind('\n')? + 1;
+        text[line..at].trim().is_empty().then_some((line, at))
+    });
+    let (Some((line, at)), Some(first)) = (place, items.next()) else {
+        return write(&format!("{text}\n"));
+    };
+    let indent = &text[line..at];
+    let end = at + list.len();
+    write(&text[..end - 1])?;
+    for (number, item) in std::iter::once(first).chain(items).enumerate() {
+        let value: serde_json::Value = serde_json::from_str(item)?;
+        let item = serde_json::to_string_pretty(&value)?;
+        let separator = if number == 0 { "" } else { "," };
+        let item = item.replace('\n', &format!("\n{indent}  "));
+        write(&format!("{separator}\n{indent}  {item}"))?;
+    }
+    write(&format!("\n{indent}]{}\n", &text[end..]))
+}
+
 #[cfg(test)]
 mod tests {
-    use super::wrap;
+    use serde_json::json;
+
+    use super::{wrap, write_json_with_list};
+
+    #[test]
+    fn streamed_document_has_the_same_bytes() {
+        for items in [
+            vec![],
+            vec![json!({ "a": "x\n\"list\": []", "b": { "c": [1, 2], "d": [] } })],
+            vec![json!(1), json!({}), json!({ "e": null })],
+        ] {
+            let document = |list: &[serde_json::Value]| json!({ "note": "\n  \"list\": []", "runs": [{ "list": list, "z": {} }], "end": 1 });
+            let texts: Vec<String> = items.iter().map(ToString::to_string).collect();
+            let mut streamed = String::new();
+            let all = texts.iter().map(String::as_str);
+            write_json_with_list(&document(&[]), "list", all, &mut |text| {
+                streamed.push_str(text);
+                Ok(())
+            })
+            .unwrap();
+            let whole = serde_json::to_string_pretty(&document(&items)).unwrap();
+            assert_eq!(streamed, format!("{whole}\n"));
+        }
+    }
 
     #[test]
     fn code_spans_are_not_broken_if_they_fit_a_line() {

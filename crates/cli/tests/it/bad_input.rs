@@ -119,12 +119,9 @@ fn found_once(link: &str, target: &str) {
     let output = check_with_a_good_skill(&world, 1);
     assert_eq!(
         output.stdout,
-        "skills/group/bad/SKILL.md:2:7: error[name-folder-mismatch] skill name differs from its folder [suggestion]\n"
+        "skills/group/bad/SKILL.md:2:7: error[name-folder-mismatch] skill name differs from its folder\n"
     );
-    assert_eq!(
-        output.stderr,
-        "1 error in 1 of 2 skills (1 fixable with `--fix --unsafe-fixes`)\n"
-    );
+    assert_eq!(output.stderr, "1 error in 1 of 2 skills\n");
 }
 
 #[test]
@@ -338,7 +335,8 @@ fn unreadable_folder_and_file() {
 #[test]
 fn fix_in_a_read_only_folder() {
     let world = World::new();
-    let file = world.named("skills/pdf-tools", "PDF_tools");
+    let text = "name: pdf-tools\nname: pdf-tools\ndescription: Fills in forms. Use when asked.\n";
+    let file = world.skill("skills/pdf-tools", text);
     let before = std::fs::read(&file).unwrap();
     let folder = file.parent().unwrap();
     let set = |path: &std::path::Path, mode| {
@@ -372,7 +370,7 @@ fn fix_in_a_read_only_folder() {
             }
             // The findings remain.
             assert!(
-                output.stdout.contains("error[name-case]"),
+                output.stdout.contains("error[duplicate-key]"),
                 "{}",
                 output.snapshot()
             );
@@ -621,21 +619,23 @@ fn million_keys() {
 #[test]
 fn deeply_nested_folders() {
     let world = World::new();
-    let path: Vec<String> = (1..=12).map(|level| format!("d{level}")).collect();
+    let path: Vec<String> = (1..=200).map(|level| format!("d{level}")).collect();
     world.named(format!("skills/{}", path.join("/")), "wrong");
     world.good("skills/zz-good");
     let output = world.run(&["validate", "skills"]).expect(0);
-    assert_eq!(
-        output.errors(),
-        "warning: folders below `skills/d1/d2/d3/d4/d5/d6` are nested too deeply and were not searched\nValidated 1 skill in [TIME], no findings\n"
+    let last = path[..128].join("/");
+    let warning = format!(
+        "warning: folders below `skills/{last}` are nested too deeply and were not searched\n"
     );
+    let summary = "Validated 1 skill in [TIME], no findings\n";
+    assert_eq!(output.errors(), warning + summary);
 }
 
 /// If the search was incomplete, the absence of skills is not certain.
 #[test]
 fn only_deeply_nested_folders() {
     let world = World::new();
-    let path: Vec<String> = (1..=12).map(|level| format!("d{level}")).collect();
+    let path: Vec<String> = (1..=200).map(|level| format!("d{level}")).collect();
     world.named(format!("skills/{}", path.join("/")), "wrong");
     let output = world.run(&["validate", "skills"]);
     assert_ne!(output.code, 0, "nothing was checked");

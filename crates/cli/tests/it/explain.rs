@@ -77,7 +77,7 @@ fn one_rule_as_json() {
     assert_eq!(rule["id"], "name-folder-mismatch");
     assert_eq!(
         rule["severity"],
-        serde_json::json!({ "spec": "error", "claude-code": "error", "lenient": "warning", "claude-ai": null })
+        serde_json::json!({ "spec": "error", "claude-code": "error", "lenient": "warning", "crew": "error", "claude-ai": null })
     );
 }
 

@@ -5,10 +5,11 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use crate::world::World;
 
 /// Comments, unusual order and spacing, no final line break: all of it must be kept.
-const ODD: &str = "---\n# who wrote this\ndescription:   Fills in forms. Use when asked.   # short\n\nlicense: 'MIT'\nname:  \"PDF_tools\"   # ours\nmetadata:\n    owner:   'docs'\n---\n\n\n# Forms  \n\n* Fill\tit in.\n\n---\nname: PDF_tools\n---\nend without line break";
+const ODD: &str = "---\n# who wrote this\ndescription:   Fills in forms. Use when asked.   # short\n\nlicense: 'MIT'\nname:  \"pdf-tools\"   # ours\nlicense:  'MIT'\nmetadata:\n    owner:   'docs'\n---\n\n\n# Forms  \n\n* Fill\tit in.\n\n---\nname: PDF_tools\n---\nend without line break";
 
 fn fixed(text: &str) -> String {
-    text.replacen("\"PDF_tools\"", "pdf-tools", 1)
+    text.replacen("license:  'MIT'\r\n", "", 1)
+        .replacen("license:  'MIT'\n", "", 1)
 }
 
 fn fix(world: &World) -> crate::world::Output {
@@ -147,7 +148,7 @@ fn no_temporary_file_is_left() {
 fn nothing_is_written_without_fixable_findings() {
     let world = World::new();
     let good = world.good("skills/release-notes");
-    let suggested = world.named("skills/pdf-tools", "csv-report");
+    let suggested = world.named("skills/pdf-tools", "pdf-toolkit");
     let hopeless = world.file("skills/hopeless/SKILL.md", "no frontmatter");
     let not_text = world.file("skills/bytes/SKILL.md", b"---\nname: BY_TES\n\xff---\n");
     let facts = || {
@@ -184,12 +185,15 @@ fn without_the_flag_nothing_is_written() {
 #[test]
 fn unfixable_findings_remain() {
     let world = World::new();
-    world.skill("skills/pdf-tools", "name: PDF_tools\n");
+    world.skill(
+        "skills/pdf-tools",
+        "name: pdf-tools\nlicense: MIT\nlicense: MIT\n",
+    );
     let output = fix(&world).expect(1);
     assert!(
         world
             .read("skills/pdf-tools/SKILL.md")
-            .starts_with("---\nname: pdf-tools\n---\n")
+            .starts_with("---\nname: pdf-tools\nlicense: MIT\n---\n")
     );
     insta::assert_snapshot!(output.snapshot());
 }
@@ -199,12 +203,12 @@ fn remaining_warnings_do_not_fail() {
     let world = World::new();
     world.skill(
         "skills/pdf-tools",
-        "name: PDF_tools\ndescription: Fills in forms.\n",
+        "name: pdf-tools\nname: pdf-tools\ndescription: Fills in forms.\n",
     );
     fix(&world).expect(0);
     world.skill(
         "skills/pdf-tools",
-        "name: PDF_tools\ndescription: Fills in forms.\n",
+        "name: pdf-tools\nname: pdf-tools\ndescription: Fills in forms.\n",
     );
     world
         .run(&["validate", "skills", "--fix", "--fail-on", "warning"])
@@ -245,19 +249,21 @@ fn json_counts_fixes() {
 #[test]
 fn fixed_count_equals_fixable_count() {
     let world = World::new();
-    world.named("skills/pdf-tools", "PDF_tools");
+    world.file("skills/pdf-tools/SKILL.md", ODD);
     let promised =
         world.run(&["validate", "skills", "--json"]).json()["summary"]["fixable"].clone();
     let fixed =
         world.run(&["validate", "skills", "--fix", "--json"]).json()["summary"]["fixed"].clone();
-    assert_eq!(fixed, promised);
+    assert_eq!((&fixed, &promised), (&1.into(), &1.into()));
 }
 
 #[test]
 fn several_skills_at_once() {
     let world = World::new();
     for number in 0..40 {
-        world.named(format!("skills/tool-{number}"), &format!("Tool_{number}"));
+        let name = format!("name: tool-{number}\n");
+        let text = format!("{name}{name}description: Fills in forms. Use when asked.\n");
+        world.skill(format!("skills/tool-{number}"), &text);
     }
     let output = fix(&world).expect(0);
     assert!(
@@ -268,7 +274,7 @@ fn several_skills_at_once() {
     for number in 0..40 {
         let text = world.read(format!("skills/tool-{number}/SKILL.md"));
         assert!(
-            text.starts_with(&format!("---\nname: tool-{number}\n")),
+            text.starts_with(&format!("---\nname: tool-{number}\ndescription")),
             "{text}"
         );
     }

@@ -144,7 +144,10 @@ fn root_help_names_every_topic() {
 fn prepared() -> World {
     let world = World::new();
     world.good("skills/release-notes");
-    world.named("skills/pdf-tools", "PDF_tools");
+    world.skill(
+        "skills/pdf-tools",
+        "name: pdf-tools\nname: pdf-tools\ndescription: Fills in forms. Use when asked.\n",
+    );
     world.good(".agents/skills/csv-report");
     world.skill(
         ".agents/skills/release-notes",

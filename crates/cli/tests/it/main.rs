@@ -51,5 +51,6 @@ mod unsafe_fixes;
 mod validate;
 mod watch;
 mod why;
+mod wild;
 mod wire;
 mod world;

@@ -9,7 +9,8 @@ const FILE: &str = "skills/pdf-tools/SKILL.md";
 /// One safe fix (spaces after `---`) and one suggested fix (the name).
 fn world() -> World {
     let world = World::new();
-    let text = format!("---\nname: csv-report\ndescription: {DESCRIPTION}\n---  \n\nFill it in.\n");
+    let text =
+        format!("---\nname: pdf-toolkit\ndescription: {DESCRIPTION}\n---  \n\nFill it in.\n");
     world.file(FILE, text);
     world
 }
@@ -24,7 +25,7 @@ fn suggested_fixes_are_applied_on_request() {
     let before = world.read(FILE);
     let output = validate(&world, &["--fix", "--unsafe-fixes"]).expect(0);
     let after = before
-        .replace("csv-report", "pdf-tools")
+        .replace("pdf-toolkit", "pdf-tools")
         .replace("---  ", "---");
     assert_eq!(world.read(FILE), after);
     insta::assert_snapshot!(output.snapshot());
@@ -104,8 +105,8 @@ fn suggestion_that_would_cause_an_error_is_skipped() {
 fn harmful_suggestion_is_not_counted_and_explained() {
     let world = World::new();
     world.skill(
-        "skills/pdf_tools",
-        &format!("Name: pdf_tools\ndescription: {DESCRIPTION}\n"),
+        "skills/pdf.tools",
+        &format!("Name: pdf.tools\ndescription: {DESCRIPTION}\n"),
     );
     for flags in [&[][..], &["--fix"], &["--fix", "--unsafe-fixes"]] {
         let output = validate(&world, flags).expect(0);
@@ -159,11 +160,11 @@ fn safe_fixes_revealed_by_suggestions_are_applied() {
     let world = World::new();
     world.skill(
         "skills/pdf-tools",
-        &format!("nmae: PDF_tools\ndescription: {DESCRIPTION}\n"),
+        &format!("name: pdf-tools\ndescription: {DESCRIPTION}\nmetdata:\n  number: 10\n"),
     );
     validate(&world, &["--fix", "--unsafe-fixes"]).expect(0);
     assert!(
-        world.read(FILE).starts_with("---\nname: pdf-tools\n"),
+        world.read(FILE).contains("\nmetadata:\n  number: \"10\"\n"),
         "{}",
         world.read(FILE)
     );
@@ -183,7 +184,7 @@ fn code_fence_around_the_file_is_removed() {
 #[test]
 fn symlink_out_of_the_skill_is_not_followed() {
     let world = World::new();
-    let text = format!("---\nname: csv-report\ndescription: {DESCRIPTION}\n---\n\nFill it in.\n");
+    let text = format!("---\nname: pdf-toolkit\ndescription: {DESCRIPTION}\n---\n\nFill it in.\n");
     world.file("shared/original.md", &text);
     world.link(FILE, "../../shared/original.md");
     validate(&world, &["--fix", "--unsafe-fixes"]).expect(2);
@@ -208,7 +209,7 @@ fn json_counts_suggestions() {
 
 #[test]
 fn standard_input_is_fixed() {
-    let text = "---\nname: a\ndescription: Fills in forms. Use when asked.\nalowed-tools: Read\n---\n\nFill it in.\n";
+    let text = "---\nname: a\ndescription: Fills in forms. Use when asked.\nlisence: MIT\n---\n\nFill it in.\n";
     let world = World::new();
     let run = |flags: &[&str]| {
         world
@@ -221,7 +222,7 @@ fn standard_input_is_fixed() {
     assert_eq!(run(&["--fix"]), text);
     assert_eq!(
         run(&["--fix", "--unsafe-fixes"]),
-        text.replace("alowed", "allowed")
+        text.replace("lisence", "license")
     );
 }
 
@@ -268,9 +269,12 @@ fn empty_diff() {
 fn diff_can_be_applied() {
     for flags in [&[][..], &["--unsafe-fixes"]] {
         let world = World::new();
-        let odd = "name: csv-report\r\ndescription: Fills in: forms \x1b[31m. Use when asked.";
+        let odd = "name: pdf-toolkit\r\ndescription: Fills in: forms \x1b[31m. Use when asked.";
         world.file(FILE, format!("---\r\n{odd}\r\n---  \r\n\r\nend"));
-        world.named("skills/tool-1", "Tool_1");
+        world.skill(
+            "skills/tool-1",
+            "name: tool-1\nname: tool-1\ndescription: Fills in forms. Use when asked.\n",
+        );
         let diff = validate(&world, &[&["--diff"], flags].concat())
             .expect(1)
             .stdout;

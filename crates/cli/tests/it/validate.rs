@@ -4,10 +4,10 @@ use serde_json::{Value, json};
 
 use crate::world::{DESCRIPTION, Output, World};
 
-/// Returns a world with a valid skill, one with a fixable error, and one with a warning.
+/// Returns a world with a valid skill, one with two errors, and one with a warning.
 fn mixed() -> World {
     let world = World::with_a_good_skill();
-    world.named("skills/pdf-tools", "PDF_tools");
+    world.named("skills/pdf-tools", "PDF tools");
     world.skill("skills/terse", "name: terse\ndescription: Does things.\n");
     world
 }
@@ -39,7 +39,10 @@ fn clean_folder() {
 #[test]
 fn full_with_a_safe_fix() {
     let world = World::with_a_good_skill();
-    world.named("skills/pdf-tools", "pdf_tools");
+    world.skill(
+        "skills/pdf-tools",
+        &format!("name: pdf-tools\ndescription: {DESCRIPTION}\nlicense: MIT\nlicense: MIT\n"),
+    );
     insta::assert_snapshot!(world.run(&["validate", "skills"]).expect(1).snapshot());
 }
 
@@ -60,7 +63,7 @@ fn full_with_many_kinds() {
     let world = World::new();
     world.file(
         "skills/many/SKILL.md",
-        "---\nname: many\ndescription: Does: things\ndiscription: twice\nuser-invocable: yes please\nallowed-tools: Bash, Raed\nmodle: opus\n--- \n\n# Many\n\nSee [this](references/gone.md) and run `./scripts/gone.sh`.\n",
+        "---\nname: many\ndescription: Does: things\ndiscription: twice\nuser-invocable: yes please\nallowed-tools: Bash, Raed\nmodle: opus\n--- \n\n# Many\n\nSee [this](references/gone.md) and run `${CLAUDE_SKILL_DIR}/scripts/gone.sh`.\n",
     );
     insta::assert_snapshot!(world.run(&["validate", "skills"]).snapshot());
 }
@@ -98,7 +101,7 @@ fn json_format() {
     let world = World::with_a_good_skill();
     world.skill(
         "skills/pdf-tools",
-        &format!("description: {DESCRIPTION}\nname: 'pdf_tools' # ours\n"),
+        &format!("description: {DESCRIPTION}\nname: 'pdf tools' # ours\n"),
     );
     let output = world.run(&["validate", "skills", "--json"]).expect(1);
     let document = output.json();
@@ -106,11 +109,11 @@ fn json_format() {
     assert_eq!(document["profile"], "claude-code");
     assert_eq!(
         document["summary"],
-        json!({ "skills": 2, "affected": 1, "errors": 1, "warnings": 0, "notes": 0, "fixable": 1, "fixed": 0, "suggested": 0 })
+        json!({ "skills": 2, "affected": 1, "errors": 1, "warnings": 0, "notes": 0, "fixable": 0, "fixed": 0, "suggested": 1 })
     );
     let text = world.read("skills/pdf-tools/SKILL.md");
     let (start, end) = (
-        text.find("'pdf_tools'").unwrap(),
+        text.find("'pdf tools'").unwrap(),
         text.find(" # ours").unwrap(),
     );
     let place = |at: usize, column: usize| json!({ "line": 3, "column": column, "offset": at });
@@ -121,15 +124,17 @@ fn json_format() {
         assert_eq!(finding["severity"], "error");
         assert_eq!(finding["path"], "skills/pdf-tools/SKILL.md");
         let edit = &finding["fix"]["edits"][0];
-        assert_eq!(finding["fix"]["applicability"], "safe");
+        assert_eq!(finding["fix"]["applicability"], "suggested");
         assert_eq!(edit["start"], place(start, 7));
         assert_eq!(edit["end"], place(end, 18));
-        // Applying the edit like an editor gives the result of `--fix`.
+        // Applying the edit like an editor gives the result of `--fix --unsafe-fixes`.
         let mut edited = text.clone();
         edited.replace_range(start..end, edit["replacement"].as_str().unwrap());
         let fixed = World::new();
         fixed.file("pdf-tools/SKILL.md", &text);
-        fixed.run(&["validate", "pdf-tools", "--fix"]).expect(0);
+        fixed
+            .run(&["validate", "pdf-tools", "--fix", "--unsafe-fixes"])
+            .expect(0);
         assert_eq!(fixed.read("pdf-tools/SKILL.md"), edited);
     }
     insta::assert_snapshot!(output.snapshot());
@@ -550,13 +555,10 @@ fn nested_folders_are_searched() {
     let output = concise(&world, &[]).expect(1);
     assert_eq!(
         output.stdout,
-        "skills/a/b/c/deep/SKILL.md:2:7: error[name-folder-mismatch] skill name differs from its folder [suggestion]\n\
-         skills/shallow/SKILL.md:2:7: error[name-folder-mismatch] skill name differs from its folder [suggestion]\n"
+        "skills/a/b/c/deep/SKILL.md:2:7: error[name-folder-mismatch] skill name differs from its folder\n\
+         skills/shallow/SKILL.md:2:7: error[name-folder-mismatch] skill name differs from its folder\n"
     );
-    assert_eq!(
-        output.stderr,
-        "2 errors in 2 skills (2 fixable with `--fix --unsafe-fixes`)\n"
-    );
+    assert_eq!(output.stderr, "2 errors in 2 skills\n");
 }
 
 #[test]
@@ -575,7 +577,7 @@ fn several_paths_are_all_checked() {
     assert_eq!(output.stdout.lines().collect::<Vec<_>>(), sorted);
     assert_eq!(
         output.stderr,
-        "2 errors and 1 warning in 2 skills (2 fixable with `--fix`)\n"
+        "2 errors and 1 warning in 2 skills (2 fixable with `--fix --unsafe-fixes`)\n"
     );
 }
 
@@ -626,12 +628,9 @@ fn all_visible_skills() {
     let home = home.trim_end_matches('/');
     assert_eq!(
         output.stdout.replace(home, "[HOME]"),
-        "[HOME]/.claude/skills/four/SKILL.md:2:7: error[name-folder-mismatch] skill name differs from its folder [suggestion]\n"
+        "[HOME]/.claude/skills/four/SKILL.md:2:7: error[name-folder-mismatch] skill name differs from its folder\n"
     );
-    assert_eq!(
-        output.stderr,
-        "1 error in 1 of 4 skills (1 fixable with `--fix --unsafe-fixes`)\n"
-    );
+    assert_eq!(output.stderr, "1 error in 1 of 4 skills\n");
     let more = world
         .command(&["validate", "-q"])
         .env("PROWESS_SKILLS_PATH", "elsewhere")
@@ -705,10 +704,7 @@ fn folder_names_of_misnamed_skills() {
             "{}",
             output.snapshot()
         );
-        assert_eq!(
-            output.errors(),
-            "1 error in 1 skill (1 fixable with `--fix --unsafe-fixes`)\n"
-        );
+        assert_eq!(output.errors(), "1 error in 1 skill\n");
     }
     // `csv-report` now resolves to this skill, with a warning.
     world.good("~/.agents/skills/csv-report");
@@ -825,8 +821,5 @@ fn order_of_findings_does_not_depend_on_threads() {
     for _ in 0..3 {
         assert_eq!(concise(&world, &[]).stdout, first.stdout);
     }
-    assert_eq!(
-        first.stderr,
-        "200 errors in 200 skills (200 fixable with `--fix --unsafe-fixes`)\n"
-    );
+    assert_eq!(first.stderr, "200 errors in 200 skills\n");
 }

@@ -4,7 +4,7 @@ use prowess_diag::Span;
 use prowess_shell::placeholders::{UnsafePosition, simple_commands};
 use prowess_shell::suggest::covering_pattern;
 use prowess_spec::body::{BodyItemKind, ItemContext};
-use prowess_spec::tool_pattern::ToolPattern;
+use prowess_spec::tool_pattern::{CommandShape, ToolPattern, parse_token};
 
 use super::unsafe_placeholder::unsafe_positions;
 use super::{FindingSink, LintFinding, LintSubject, RuleLevels, excerpt};
@@ -72,7 +72,19 @@ fn check(skill: &LintSubject<'_>, out: &mut FindingSink<'_>) {
                         found.reason == UnsafePosition::HereDocument && command.contains("<<");
                     span.contains(found.span) || is_text
                 });
+            // A hint grants no more than the command needs: the words before an argument, else
+            // the exact command.
+            let has_argument = items[index + 1..]
+                .iter()
+                .take_while(|other| other.span.start < span.end)
+                .any(|other| {
+                    matches!(other.kind, BodyItemKind::Placeholder(_)) && span.contains(other.span)
+                });
             let pattern = covering_pattern(command).filter(|_| !is_unsafe);
+            let pattern = pattern.map(|pattern| match exact_pattern(command, shell_tool) {
+                Some(exact) if !has_argument => exact,
+                _ => pattern,
+            });
             let finding = LintFinding::at(
                 span,
                 format!(
@@ -92,4 +104,18 @@ fn check(skill: &LintSubject<'_>, out: &mut FindingSink<'_>) {
             });
         }
     }
+}
+
+/// Returns a pattern that covers exactly this command, if it can be written as one.
+fn exact_pattern(command: &str, shell_tool: &str) -> Option<String> {
+    let is_exact = |pattern: &ToolPattern| match pattern {
+        ToolPattern::Command(pattern) => {
+            pattern.shape == CommandShape::Exact && pattern.covers(command)
+        }
+        _ => false,
+    };
+    let token = format!("{shell_tool}({command})");
+    let is_plain = !command.contains(['\n', '$', '`', '#']) && !command.contains(": ");
+    let pattern = parse_token(&token).ok().filter(|_| is_plain)?;
+    is_exact(&pattern).then(|| command.to_owned())
 }

@@ -43,6 +43,13 @@ fn check(skill: &LintSubject<'_>, out: &mut FindingSink<'_>) {
                     "did you mean `{meant}`? That is not part of the standard either"
                 ))
                 .help("remove it, or move it below `metadata:`, which accepts any key"),
+            // No fix grants anything.
+            None if meant == "allowed-tools" => finding
+                .label("did you mean `allowed-tools`? This key has no effect")
+                .help(
+                    "rename it to `allowed-tools` if the skill needs these tools without asking; \
+                     name commands as in `Bash(git status:*)`",
+                ),
             None => finding
                 .label(format!("did you mean `{meant}`? This key has no effect"))
                 .fix(Fix::suggested(

@@ -145,6 +145,7 @@ mod unreadable_file;
 mod unrestricted_tool;
 mod unsafe_placeholder;
 mod unused_argument;
+mod version_mismatch;
 mod yaml_feature;
 mod yaml_invalid;
 mod yaml_syntax;
@@ -194,6 +195,7 @@ pub static RULES: &[LintRule] = &[
     compatibility_length::RULE,
     metadata_not_a_map::RULE,
     metadata_value::RULE,
+    version_mismatch::RULE,
     tool_syntax::RULE,
     tool_list_form::RULE,
     unrestricted_tool::RULE,

@@ -7,7 +7,7 @@ use prowess_spec::name::NameFault;
 rule!(
     "name-case",
     RuleLevels::of("EEW"),
-    Safe,
+    Suggested,
     "the name contains upper-case letters"
 );
 
@@ -17,9 +17,7 @@ fn check(skill: &LintSubject<'_>, out: &mut FindingSink<'_>) {
     };
     if faults.contains(&NameFault::NotLowercase) {
         let finding = LintFinding::at(text.span, "the name must be lowercase");
-        out.report(fix_name(
-            skill,
-            finding.label("contains upper-case letters"),
-        ));
+        let finding = finding.label("contains upper-case letters");
+        out.report(fix_name(skill, finding, out.profile()));
     }
 }

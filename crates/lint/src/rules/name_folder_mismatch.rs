@@ -3,7 +3,8 @@
 use prowess_diag::{Fix, TextEdit};
 
 use super::{FindingSink, LintFinding, LintSubject, RuleLevels};
-use prowess_spec::name;
+use crate::profile::LintProfile;
+use prowess_spec::name::{self, NameFault};
 use prowess_spec::yaml::write;
 
 rule!(
@@ -20,68 +21,198 @@ fn check(skill: &LintSubject<'_>, out: &mut FindingSink<'_>) {
     let Some(folder) = skill.package.folder() else {
         return;
     };
+    let profile = out.profile();
     let (name, folder_name) = (name::normalise(&text.value), name::normalise(folder));
     // Another rule reports a name that is only a misspelling of the folder's.
-    let only_misspelt = !faults.is_empty() && name::repair(&name).as_deref() == Some(&*folder_name);
+    let only_misspelt =
+        !is_valid(&name, faults, profile) && name::repair(&name).as_deref() == Some(&*folder_name);
     if name == folder_name || only_misspelt {
         return;
     }
-    let finding = LintFinding::at(text.span, "skill name differs from its folder");
-    let finding = fix_name(skill, finding.label(format!("the folder is `{folder}`")));
-    let folder_is_valid = name::faults(&folder_name).is_empty();
-    out.report(if !folder_is_valid && faults.is_empty() {
-        finding.help(format!("rename the folder to `{name}`"))
-    } else {
-        finding
-    });
+    let finding = LintFinding::at(text.span, "skill name differs from its folder")
+        .label(format!("the folder is `{folder}`"));
+    out.report(fix_name(skill, finding, profile));
 }
 
-/// Adds the same fix for every fault of a name, so that rules agree: the folder's name if it is
-/// valid, else the nearest valid name.
+/// Adds the same advice for every fault of a name, so that rules agree: the folder's name if it is
+/// valid and says as much, else the nearest valid name.
 ///
-/// It is safe only if nothing but the spelling changes: `PDF_tools` in a folder `pdf-tools`. If
-/// both name and folder are invalid there is no fix, because both must be renamed together.
-pub(super) fn fix_name(skill: &LintSubject<'_>, finding: LintFinding) -> LintFinding {
-    let name = skill
-        .parsed
-        .and_then(|parsed| parsed.manifest.name.as_ref());
+/// A fix is only suggested, because it changes the name that the skill is called by. If the folder
+/// must be renamed too there is no fix, because a fix changes only the text.
+pub(super) fn fix_name(
+    skill: &LintSubject<'_>,
+    finding: LintFinding,
+    profile: LintProfile,
+) -> LintFinding {
+    let Some((text, faults)) = skill.name() else {
+        return finding;
+    };
+    let name = name::normalise(&text.value);
+    let repaired = if is_valid(&name, faults, profile) {
+        Some(name.to_string())
+    } else {
+        name::repair(&name)
+    };
+    let rename = |title: &str, to: &str| {
+        // The marker of a block scalar is outside its span; leave it to the author.
+        let parsed = skill.parsed?;
+        let entry = parsed.manifest.entry("name")?;
+        entry.value.verbatim_start(parsed.text)?;
+        let edit = TextEdit::replace(text.span, write::scalar(to));
+        Some(Fix::suggested(title, vec![edit]))
+    };
     let folder = skill.package.folder().map(name::normalise);
-    let is_wrong = folder.is_some_and(|folder| !name::faults(&folder).is_empty());
-    match name
-        .filter(|_| is_wrong)
-        .and_then(|text| name::repair(&text.value))
-    {
+    let Some(folder) = folder else {
+        let better = repaired.filter(|better| *better != *name);
+        return finding.fix(better.and_then(|better| rename("rename the skill", &better)));
+    };
+    let folder_is_valid = is_valid(&folder, &name::faults(&folder), profile);
+    match repaired {
+        Some(better) if folder_is_valid && *folder == better => {
+            finding.fix(rename("spell it like the folder", &folder))
+        }
+        None if folder_is_valid => {
+            finding.fix(rename("change the name to that of the folder", &folder))
+        }
+        Some(better) if folder_is_valid && is_as_specific(&folder, &better) => {
+            finding.fix(rename("change the name to that of the folder", &folder))
+        }
+        Some(better) if better == *name => finding.help(format!("rename the folder to `{better}`")),
         Some(better) => finding.help(format!(
             "rename both the skill and its folder to `{better}`"
         )),
-        None => finding.fix(name_fix(skill)),
+        None => finding,
     }
 }
 
-fn name_fix(skill: &LintSubject<'_>) -> Option<Fix> {
-    let parsed = skill.parsed?;
-    let text = parsed.manifest.name.as_ref()?;
-    let entry = parsed.manifest.entry("name")?;
-    // The marker of a block scalar is outside its span; leave it to the author.
-    entry.value.verbatim_start(parsed.text)?;
-    let repaired = name::repair(&text.value);
-    let folder = skill
-        .package
-        .folder()
-        .map(name::normalise)
-        .filter(|folder| name::faults(folder).is_empty());
-    let rename = |to: &str| vec![TextEdit::replace(text.span, write::scalar(to))];
-    match (folder, repaired) {
-        (Some(folder), Some(repaired)) if *folder == repaired => {
-            Some(Fix::safe("spell it like the folder", rename(&folder)))
+/// Returns `true` if a profile accepts a name. In `skilled_crew`, underscores and all hyphens are
+/// valid.
+fn is_valid(name: &str, faults: &[NameFault], profile: LintProfile) -> bool {
+    faults.iter().all(|fault| {
+        profile == LintProfile::Crew
+            && name.is_ascii()
+            && matches!(
+                fault,
+                NameFault::EdgeHyphen
+                    | NameFault::DoubleHyphen
+                    | NameFault::Characters {
+                        only_underscores: true,
+                        ..
+                    }
+            )
+    })
+}
+
+/// Names of folders that say nothing about a skill.
+const GENERIC: &[&str] = &[
+    "agent",
+    "agents",
+    "app",
+    "assets",
+    "build",
+    "claude",
+    "claude-skill",
+    "claude-skills",
+    "code",
+    "codex",
+    "command",
+    "commands",
+    "common",
+    "content",
+    "core",
+    "default",
+    "demo",
+    "dist",
+    "doc",
+    "docs",
+    "example",
+    "examples",
+    "lib",
+    "main",
+    "master",
+    "misc",
+    "my-skill",
+    "new",
+    "new-skill",
+    "package",
+    "packages",
+    "plugin",
+    "plugins",
+    "project",
+    "prompt",
+    "prompts",
+    "public",
+    "reference",
+    "references",
+    "repo",
+    "resources",
+    "root",
+    "scripts",
+    "shared",
+    "skill",
+    "skill-adapter",
+    "skill-md",
+    "skill-name",
+    "skill-template",
+    "skills",
+    "source",
+    "src",
+    "temp",
+    "template",
+    "templates",
+    "test",
+    "tests",
+    "tmp",
+    "tool",
+    "tools",
+    "untitled",
+    "workspace",
+];
+
+/// Returns `true` if the folder's name is about the same thing as the skill's and says no less:
+/// `pdf-tools` for `pdf-toolkit`, but not `security` for `api-security-catalog`, nor `skills` or `1`
+/// for anything.
+fn is_as_specific(folder: &str, name: &str) -> bool {
+    let is_generic = GENERIC.contains(&folder) || !folder.chars().any(char::is_alphabetic);
+    let (ours, theirs): (Vec<&str>, Vec<&str>) =
+        (folder.split('-').collect(), name.split('-').collect());
+    let is_like = |a: &str, b: &str| {
+        a == b || (a.len().min(b.len()) >= LEAST_COMMON && (a.starts_with(b) || b.starts_with(a)))
+    };
+    let shares = |word: &&&str| theirs.iter().any(|other| is_like(word, other));
+    let common = ours.iter().filter(shares).count();
+    let says_less = common == ours.len() && ours.len() < theirs.len();
+    !is_generic && common > 0 && !says_less
+}
+
+/// Minimum length of a word to be recognised as the beginning of another.
+const LEAST_COMMON: usize = 4;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn folder_name_is_taken_only_if_it_says_as_much() {
+        for (folder, name, expected) in [
+            ("pdf-tools", "pdf-toolkit", true),
+            ("deploy", "deployer", true),
+            ("release-notes-writer", "release-notes", true),
+            ("skills", "musescore", false),
+            ("skill", "skill-writer", false),
+            ("src", "src-tools", false),
+            ("1", "release-notes", false),
+            ("2024", "report-2024", false),
+            ("security", "webiny-api-security-catalog", false),
+            ("skill-adapter", "monitoring-cpu-usage", false),
+            ("invoices", "csv-report", false),
+        ] {
+            assert_eq!(is_as_specific(folder, name), expected, "{folder} {name}");
         }
-        (Some(folder), _) => Some(Fix::suggested(
-            "change the name to that of the folder",
-            rename(&folder),
-        )),
-        (None, Some(repaired)) if repaired != *text.value => {
-            Some(Fix::suggested("rename the skill", rename(&repaired)))
-        }
-        (None, _) => None,
+    }
+
+    #[test]
+    fn list_is_sorted() {
+        assert!(GENERIC.is_sorted());
     }
 }

@@ -7,7 +7,7 @@ use prowess_spec::name::{MAX_NAME, NameFault};
 rule!(
     "name-length",
     RuleLevels::of("EEW"),
-    Safe,
+    Suggested,
     "the name is longer than 64 characters"
 );
 
@@ -18,7 +18,8 @@ fn check(skill: &LintSubject<'_>, out: &mut FindingSink<'_>) {
     for fault in faults {
         if let NameFault::TooLong { characters } = fault {
             let message = super::too_long("the name", *characters, MAX_NAME);
-            out.report(fix_name(skill, LintFinding::at(text.span, message)));
+            let finding = LintFinding::at(text.span, message);
+            out.report(fix_name(skill, finding, out.profile()));
         }
     }
 }

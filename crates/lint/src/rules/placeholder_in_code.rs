@@ -1,14 +1,12 @@
 //! `$1` in a code example.
 
-use prowess_diag::{Fix, TextEdit};
-
 use super::{FindingSink, LintFinding, LintSubject, RuleLevels};
 use prowess_spec::body::{BodyItemKind, Placeholder};
 
 rule!(
     "placeholder-in-code",
     RuleLevels::of("NWN"),
-    AllSuggested,
+    None,
     "code contains `$1`, which some clients replace with an argument"
 );
 
@@ -30,16 +28,15 @@ fn check(skill: &LintSubject<'_>, out: &mut FindingSink<'_>) {
         1 => " (and 1 more)".to_owned(),
         n => format!(" (and {n} more)"),
     };
-    let edits = places
-        .iter()
-        .map(|place| TextEdit::insert(place.start as usize, "\\"))
-        .collect();
     out.report(
         LintFinding::at(
             first,
             format!("`{written}` in code{others}: Claude Code replaces it with an argument"),
         )
         .label("Prowess does not replace it")
-        .fix(Fix::suggested("escape it for Claude Code", edits)),
+        // Not a fix: clients without placeholders show the backslash to the model.
+        .help(format!(
+            "move the code to a script, or write `\\{written}` if only Claude Code and Prowess use the skill"
+        )),
     );
 }

@@ -1,8 +1,9 @@
 //! A list or map where the standard requires a string.
 
-use prowess_diag::{Fix, Span, TextEdit};
+use prowess_diag::{Fix, Severity, Span, TextEdit};
 
 use super::{FindingSink, LintFinding, LintSubject, RuleLevels};
+use crate::profile::LintProfile;
 use prowess_spec::yaml::{YamlLayout, YamlNode, YamlValue, write};
 
 rule!(
@@ -23,6 +24,7 @@ fn check(skill: &LintSubject<'_>, out: &mut FindingSink<'_>) {
             .value
             .items()
             .and_then(|items| items.iter().map(YamlNode::text).collect());
+        let is_list_of_text = items.is_some();
         let (colon, end) = (
             entry.key_span.end as usize + 1,
             entry.value.span.end as usize,
@@ -46,12 +48,21 @@ fn check(skill: &LintSubject<'_>, out: &mut FindingSink<'_>) {
             }
             _ => None,
         };
-        if entry.value.text().is_none() && !entry.value.is_null() {
-            out.report(
-                LintFinding::at(entry.value.span, format!("field `{key}` must be a string"))
-                    .label(format!("this is {}", entry.value.kind()))
-                    .fix_or_help(fix, format!("write it as a string: `{key}: …`")),
-            );
+        if entry.value.text().is_some() || entry.value.is_null() {
+            continue;
         }
+        // In skilled_crew, `compatibility` is a list of strings.
+        let is_crew_list = key == "compatibility" && is_list_of_text;
+        let severity = match out.profile() {
+            LintProfile::Crew if is_crew_list => continue,
+            LintProfile::ClaudeCode | LintProfile::Lenient if is_crew_list => Severity::Note,
+            _ => Severity::Error,
+        };
+        out.report(
+            LintFinding::at(entry.value.span, format!("field `{key}` must be a string"))
+                .label(format!("this is {}", entry.value.kind()))
+                .fix_or_help(fix, format!("write it as a string: `{key}: …`"))
+                .at_most(severity),
+        );
     }
 }

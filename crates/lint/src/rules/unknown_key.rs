@@ -205,8 +205,6 @@ fn join(text: &str, above: &YamlEntry, entry: &YamlEntry) -> Option<Fix> {
 pub(super) fn is_known(key: &str, profile: LintProfile) -> bool {
     fields::find(key).is_some_and(|field| match profile {
         LintProfile::Spec => field.home == FieldOrigin::Standard,
-        // `version` is common enough to be reported; the other keys are deliberate.
-        LintProfile::ClaudeCode => field.home != FieldOrigin::Other || field.key != "version",
-        LintProfile::Lenient => true,
+        LintProfile::ClaudeCode | LintProfile::Lenient | LintProfile::Crew => true,
     })
 }

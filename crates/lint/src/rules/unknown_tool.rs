@@ -3,7 +3,8 @@
 use prowess_diag::{Fix, TextEdit, suggest, wording};
 
 use super::{FindingSink, LintFinding, LintSubject, RuleLevels};
-use crate::known_tools::TOOLS;
+use crate::known_tools::{TOOLS, is_known};
+use prowess_spec::manifest::ToolToken;
 use prowess_spec::tool_pattern::ToolPattern;
 
 rule!(
@@ -13,49 +14,87 @@ rule!(
     "a tool list names an unknown tool"
 );
 
+/// At most one character in this many may differ from a known name: `TeamCreate` is not a misspelt
+/// `TaskCreate`.
+const SHARE: usize = 5;
+/// Minimum length of a name to be a misspelling of another: `Ask` is not a misspelt `Task`.
+const LEAST: usize = 4;
+
 fn check(skill: &LintSubject<'_>, out: &mut FindingSink<'_>) {
     let Some(manifest) = skill.parsed.map(|parsed| &parsed.manifest) else {
         return;
     };
-    let lists = [&manifest.allowed_tools, &manifest.disallowed_tools];
-    for token in lists
-        .into_iter()
-        .flatten()
-        .flat_map(prowess_spec::manifest::ToolList::tokens)
-    {
-        let Ok(pattern) = &token.pattern else {
-            continue;
-        };
-        let name = pattern.tool();
-        if matches!(pattern, ToolPattern::Mcp { .. }) || name == "*" || TOOLS.contains(&name) {
-            continue;
-        }
-        let finding = LintFinding::at(token.span, format!("unknown tool {}", wording::tick(name)));
-        out.report(match suggest::nearest(name, TOOLS.iter().copied()) {
-            Some(near) => {
-                // `Read: true` is not followed by a second tool.
-                let verbatim = token.span.len() == token.text.len() && !name.ends_with(':');
-                let fix = token.text.strip_prefix(name).filter(|_| verbatim);
-                let fix = fix.map(|rest| {
-                    Fix::suggested(
-                        format!("use `{near}`"),
-                        vec![TextEdit::replace(token.span, format!("{near}{rest}"))],
-                    )
-                });
-                let is_case = near.eq_ignore_ascii_case(name);
-                let why = if is_case {
-                    " Names are case-sensitive"
-                } else {
-                    ""
-                };
-                finding
-                    .label(format!("did you mean `{near}`?{why}"))
-                    .fix(fix)
+    for (list, grants) in [
+        (&manifest.allowed_tools, true),
+        (&manifest.disallowed_tools, false),
+    ] {
+        for token in list
+            .iter()
+            .flat_map(prowess_spec::manifest::ToolList::tokens)
+        {
+            let Ok(pattern) = &token.pattern else {
+                continue;
+            };
+            let name = pattern.tool();
+            if matches!(pattern, ToolPattern::Mcp { .. }) || name == "*" || is_known(name) {
+                continue;
             }
-            None => finding
-                .label("no common agent has this tool")
-                .help("check the spelling; a tool of an MCP server is called `mcp__server__tool`")
-                .at_most(prowess_diag::Severity::Note),
-        });
+            let finding =
+                LintFinding::at(token.span, format!("unknown tool {}", wording::tick(name)));
+            out.report(match nearest(name) {
+                Some(near) => suggest_near(finding, token, name, near, grants),
+                None => finding
+                    .label("no common agent has this tool")
+                    .help(
+                        "check the spelling; a tool of an MCP server is called `mcp__server__tool`",
+                    )
+                    .at_most(prowess_diag::Severity::Note),
+            });
+        }
     }
+}
+
+/// Returns the known tool that differs only in letter case or by a typo.
+fn nearest(name: &str) -> Option<&'static str> {
+    let near = suggest::nearest_within(name, TOOLS.iter().copied(), SHARE)?;
+    (name.len() >= LEAST || near.eq_ignore_ascii_case(name)).then_some(near)
+}
+
+/// Suggests a known tool. There is a fix only where the name restricts: a fix never grants.
+fn suggest_near(
+    finding: LintFinding,
+    token: &ToolToken,
+    name: &str,
+    near: &str,
+    grants: bool,
+) -> LintFinding {
+    let rest = token.text.strip_prefix(name).unwrap_or_default();
+    let why = if near.eq_ignore_ascii_case(name) {
+        " Names are case-sensitive"
+    } else {
+        ""
+    };
+    // Never propose a shell without a pattern.
+    if grants && rest.is_empty() && matches!(near, "Bash" | "PowerShell") {
+        let label = if why.is_empty() {
+            "no common agent has this tool; it grants nothing"
+        } else {
+            "names are case-sensitive; this grants nothing"
+        };
+        return finding.label(label).help(format!(
+            "name the commands the skill needs, such as `{near}(git status:*)`"
+        ));
+    }
+    let finding = finding.label(format!("did you mean `{near}`?{why}"));
+    if grants {
+        return finding.help(format!("write `{near}{rest}` if the skill needs it"));
+    }
+    // `Read: true` is not followed by a second tool.
+    let verbatim = token.span.len() == token.text.len() && !name.ends_with(':');
+    finding.fix(verbatim.then(|| {
+        Fix::suggested(
+            format!("use `{near}`"),
+            vec![TextEdit::replace(token.span, format!("{near}{rest}"))],
+        )
+    }))
 }

@@ -24,6 +24,20 @@ fn check(skill: &LintSubject<'_>, out: &mut FindingSink<'_>) {
         let Ok(pattern) = &token.pattern else {
             continue;
         };
+        if is_windows_shell(pattern) {
+            out.report(
+                LintFinding::at(
+                    token.span,
+                    format!(
+                        "{} allows every command on Windows, and none elsewhere",
+                        wording::tick(&token.text)
+                    ),
+                )
+                .label("`cmd` is the command interpreter of Windows, not a placeholder")
+                .help("name the commands the skill needs, such as `Bash(git status:*)`"),
+            );
+            continue;
+        }
         let Some(why) = why(pattern) else { continue };
         out.report(
             LintFinding::at(
@@ -33,6 +47,17 @@ fn check(skill: &LintSubject<'_>, out: &mut FindingSink<'_>) {
             .label(why)
             .help("name the commands the skill needs, such as `Bash(git status:*)`"),
         );
+    }
+}
+
+/// Returns `true` for `Bash(cmd:*)`, which is often copied from a template.
+fn is_windows_shell(pattern: &ToolPattern) -> bool {
+    let ToolPattern::Command(pattern) = pattern else {
+        return false;
+    };
+    match &pattern.shape {
+        CommandShape::Words(words) => matches!(&**words, "cmd" | "cmd.exe"),
+        _ => false,
     }
 }
 

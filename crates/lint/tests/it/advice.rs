@@ -43,7 +43,9 @@ fn offered_and_applied(text: &str, folder: &str) -> (usize, usize) {
 #[test]
 fn all_suggested_fixes_can_be_applied() {
     for (text, folder, count) in [
-        (text("alowed-tools: Read\nallowed_tools: Grep\n"), "x", 1),
+        // No fix grants a tool.
+        (text("alowed-tools: Read\nallowed_tools: Grep\n"), "x", 0),
+        (text("lisence: MIT\nlicence: BSD\n"), "x", 1),
         (
             text("alowed-tools: Read\nallowed_tools: Grep\nallowed-tools: Glob\n"),
             "x",
@@ -52,7 +54,7 @@ fn all_suggested_fixes_can_be_applied() {
         (
             text("alowed-tools: Read\ndisable_model_invocation: true\n"),
             "x",
-            2,
+            1,
         ),
         (text("").replace("name: x", "nam: x\nnaem: y"), "x", 1),
         (text("").replace("name: x", "name: x_y"), "x_y", 0),
@@ -89,14 +91,16 @@ fn all_suggested_fixes_can_be_applied() {
 
 #[test]
 fn only_the_first_of_two_misspellings_is_renamed() {
-    let text = text("alowed-tools: Read\nallowed_tools: Grep\n");
+    let text = text("lisence: MIT\nlicence: BSD\n");
     let found = findings(&text, "x", LintProfile::ClaudeCode);
     assert!(found[0].fix.is_some(), "{found:?}");
     assert_eq!(
         found[1].label.as_deref(),
-        Some("no effect: line 4 also looks like `allowed-tools`")
+        Some("no effect: line 4 also looks like `license`")
     );
-    let text = text.replace("alowed-tools: Read", "user_invocable: true");
+    let text = text
+        .replace("lisence: MIT", "user_invocable: true")
+        .replace("licence: BSD", "allowed_tools: Grep");
     assert!(
         findings(&text, "x", LintProfile::ClaudeCode)[0]
             .fix
@@ -104,11 +108,10 @@ fn only_the_first_of_two_misspellings_is_renamed() {
     );
     let strict = findings(&text, "x", LintProfile::Spec);
     assert_eq!((strict[0].rule, &strict[0].fix), ("misspelt-key", &None));
-    let text = text.replace("user_invocable: true", "alowed-tools: Read");
     // The finding about the missing name covers the first, so the second has its own.
     let text = text
         .replace("name: x", "nam: x\nnaem: y")
-        .replace("alowed-tools: Read\n", "");
+        .replace("user_invocable: true\n", "");
     let rules: Vec<&str> = findings(&text, "x", LintProfile::ClaudeCode)
         .iter()
         .map(|finding| finding.rule)
@@ -163,20 +166,21 @@ fn unknown_keys_of_one_kind_get_advice_once() {
     );
     assert_eq!(
         help(
-            "version: 1.0\nauthor: me\nmetadata:\n  a: b\n  version: 2.0\n",
+            "tags: a\nauthor: me\nmetadata:\n  a: b\n  tags: c\n",
             LintProfile::ClaudeCode
         ),
         [
-            some("`metadata` already has a `version` (line 8); remove this one"),
+            some("`metadata` already has a `tags` (line 8); remove this one"),
             some("move `author` below `metadata:`, indented"),
         ]
     );
     assert_eq!(
-        help("version: 1.0\n", LintProfile::ClaudeCode),
+        help("version: 1.0\n", LintProfile::Spec),
         [some(
             "add a line `metadata:`, and move `version` below it as a string: `version: \"1.0\"`"
         )]
     );
+    assert_eq!(help("version: 1.0\n", LintProfile::ClaudeCode), []);
     assert_eq!(
         help(
             "tags: [a, b]\nzebra:\n  - 'x: y'\n",
@@ -292,11 +296,11 @@ fn value_after_a_tool_is_removed() {
 
 #[test]
 fn harmful_fix_becomes_advice_with_a_reason() {
-    let harmful = text("").replace("name: x", "Name: x_y");
+    let harmful = text("").replace("name: x", "Name: x y");
     let rules = LintRuleSet::new(LintProfile::ClaudeCode, None);
-    let package = PackageListing::named("x_y");
+    let package = PackageListing::named("x y");
     let why = "rename it to `name` (not applied: it would cause a new error, name-characters)";
-    let mut found = findings(&harmful, "x_y", LintProfile::ClaudeCode);
+    let mut found = findings(&harmful, "x y", LintProfile::ClaudeCode);
     assert!(found[0].fix.is_some());
     fix::remove_inapplicable_fixes(&harmful, &package, &rules, &mut found);
     assert_eq!(
@@ -316,7 +320,7 @@ fn harmful_fix_becomes_advice_with_a_reason() {
     }
     // Only harmful fixes are removed.
     let both = harmful.replace("description:", "Description:");
-    let mut found = findings(&both, "x_y", LintProfile::ClaudeCode);
+    let mut found = findings(&both, "x y", LintProfile::ClaudeCode);
     fix::remove_inapplicable_fixes(&both, &package, &rules, &mut found);
     let offers: Vec<bool> = found.iter().map(|finding| finding.fix.is_some()).collect();
     assert_eq!(offers, [false, true], "{found:?}");
@@ -349,12 +353,14 @@ fn advice_names_only_existing_lines() {
 }
 
 #[test]
-fn suggested_pattern_uses_the_plain_words_of_a_command() {
+fn suggested_pattern_covers_no_more_than_the_command_needs() {
     for (command, advice) in [
         ("cat \"$1\"", Some("cat:*")),
         ("head -n 3 \"$1\"", Some("head:*")),
-        ("wc -l x.txt", Some("wc:*")),
-        ("git log --oneline", Some("git log:*")),
+        // Without an argument, the exact command is enough.
+        ("wc -l x.txt", Some("wc -l x.txt")),
+        ("git log --oneline", Some("git log --oneline")),
+        ("echo 'no PR'", Some("echo 'no PR'")),
         // A command that must be changed needs no permission.
         ("grep '$1' x.txt", None),
         ("sh -c '$1'", None),
@@ -525,10 +531,10 @@ fn message_names_the_misspelt_required_key() {
 
 #[test]
 fn advice_names_the_key_to_move() {
-    let found = findings(&text("version: v1\n"), "x", LintProfile::ClaudeCode);
+    let found = findings(&text("author: me\n"), "x", LintProfile::ClaudeCode);
     assert_eq!(
         found[0].help.as_deref(),
-        Some("add a line `metadata:`, and move `version` below it, indented")
+        Some("add a line `metadata:`, and move `author` below it, indented")
     );
 }
 

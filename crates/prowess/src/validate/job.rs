@@ -16,6 +16,10 @@ use crate::validate::outcome::{FileFindings, FixedFile, RuleFinding, ValidationO
 /// completely.
 const MAX_FOLDERS: usize = 2_000_000;
 
+/// Maximum depth of folders below a path that is checked completely. Each level keeps a folder
+/// open.
+pub(super) const MAX_DEPTH: usize = 128;
+
 /// Handling of findings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ValidationAction {
@@ -36,6 +40,8 @@ pub struct ValidationJob {
     pub action: ValidationAction,
     /// Minimum applicability of a fix to be applied.
     pub least: Applicability,
+    /// Searches folders at any depth. If `false`, only as deep as the catalogue.
+    pub deep: bool,
 }
 
 /// Presents results. Called from several threads.
@@ -176,10 +182,13 @@ impl<S: Presenter> Run<'_, S> {
                 folders.push(path);
             }
         }
-        let options = WalkOptions {
+        let mut options = WalkOptions {
             max_folders: MAX_FOLDERS,
             ..WalkOptions::default()
         };
+        if self.job.deep {
+            options.max_depth = MAX_DEPTH;
+        }
         let summary = walk(&folders, options, &|found| self.check(found));
         for notice in &summary.notices {
             if let ScanNotice::Unreadable { path, reason } = notice {
@@ -347,6 +356,7 @@ mod tests {
             rules,
             action,
             least: Applicability::Safe,
+            deep: true,
         }
     }
 

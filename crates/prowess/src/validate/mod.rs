@@ -33,6 +33,7 @@
 //!     rules: LintRuleSet::new(LintProfile::Spec, None),
 //!     action: ValidationAction::Report,
 //!     least: Applicability::Safe,
+//!     deep: true,
 //! };
 //! let outcome = run(&job, vec![folder.path().to_owned()], &Rules);
 //! assert_eq!(outcome.skills, 1);

@@ -4,8 +4,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use prowess_registry::{
-    FileOptions, FileSource, Registry, Subscription, WatchHandle, WatchOptions,
+    FileOptions, FileSource, Registry, Subscription, WalkOptions, WatchHandle, WatchOptions,
 };
+
+use crate::validate::job::MAX_DEPTH;
 
 /// Watches paths until it is dropped.
 #[derive(Debug)]
@@ -23,7 +25,15 @@ impl PathWatch {
             // A SKILL.md is watched with its folder.
             let folder = path.parent().filter(|_| path.is_file()).map(Path::to_owned);
             let folder = current.join(folder.unwrap_or(path));
-            registry.add_files(FileSource::of_folder(folder, FileOptions::default()));
+            let walk = WalkOptions {
+                max_depth: MAX_DEPTH,
+                ..WalkOptions::default()
+            };
+            let options = FileOptions {
+                walk,
+                ..FileOptions::default()
+            };
+            registry.add_files(FileSource::of_folder(folder, options));
         }
         let watching = registry.watch(WatchOptions::default());
         registry.refresh();

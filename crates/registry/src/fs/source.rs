@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use prowess_catalog::{Scope, Skill, SkillForm, SkillId, SkillLocation as SkillPlace, SkillOrigin};
 use prowess_diag::wording::io_reason;
 use prowess_spec::sidecar::{SIDECAR_PATH, Sidecar};
-use prowess_spec::{ReadFault, parse};
+use prowess_spec::{NotASkill, ReadFault, parse};
 
 use super::broken_edit::is_usable;
 use super::location::{below, escape, folder_of, id_path, unescape};
@@ -678,7 +678,8 @@ struct Collector<'s> {
 #[derive(Default)]
 struct ThreadResult {
     skills: Vec<Arc<Skill>>,
-    /// Number of skills read (not cached) per root.
+    /// Number of usable skills read (not cached) per root. Unusable ones are not cached, so they do
+    /// not make the cache outdated.
     fresh: Vec<usize>,
 }
 
@@ -827,7 +828,6 @@ impl Collector<'_> {
             let path = folder.to_owned();
             return self.lock().notices.push(ScanNotice::Reserved { path });
         }
-        self.results(found.thread).count(root);
         if self.is_link_to_outside(root, found.path) {
             return self.fault(root, location, SourceFaultKind::Outside);
         }
@@ -851,7 +851,9 @@ impl Collector<'_> {
             fingerprint: fingerprint(bytes),
         };
         let sidecar = sidecar.map(|(_, text)| Sidecar::parse(&text));
-        self.add((root, found.thread), place, bytes, sidecar.as_ref());
+        if self.add((root, found.thread), place, bytes, sidecar.as_ref()) {
+            self.results(found.thread).count(root);
+        }
     }
 
     fn single_file(&self, root: usize, path: &Path, form: SkillForm, name: Option<&str>) {
@@ -885,32 +887,39 @@ impl Collector<'_> {
         self.add((root, 0), place, &buffer, None);
     }
 
-    /// Adds the text of a skill.
+    /// Adds the text of a skill. Returns `false` if it is not usable.
     fn add(
         &self,
         (root, thread): (usize, usize),
         place: SkillPlace<'_>,
         bytes: &[u8],
         sidecar: Option<&Sidecar>,
-    ) {
+    ) -> bool {
         let parsed = parse(bytes);
         // During edits, accept only complete files that are not being written. At the start there
         // is no previous version to keep, so everything readable is accepted.
         if self.keep_last_good {
             let now = read::stamp(rustix::fs::CWD, unescape(&place.location).as_os_str());
             if now != Some(place.stamp) || place.stamp.size != bytes.len() as u64 {
-                return self.fault(root, place.location, SourceFaultKind::Moving);
+                self.fault(root, place.location, SourceFaultKind::Moving);
+                return false;
             }
             if !is_usable(&parsed) {
                 // A new file that is not being written any more stays broken: accept it, as at a
                 // fresh start.
                 let latest = place.stamp.modified.max(place.stamp.changed);
                 if self.known[root].contains_key(&*place.location) {
-                    return self.fault(root, place.location, SourceFaultKind::Broken);
+                    self.fault(root, place.location, SourceFaultKind::Broken);
+                    return false;
                 } else if latest > crate::cache::now().saturating_sub(AT_REST) {
-                    return self.fault(root, place.location, SourceFaultKind::Moving);
+                    self.fault(root, place.location, SourceFaultKind::Moving);
+                    return false;
                 }
             }
+        }
+        if let Some(why) = NotASkill::of(&parsed) {
+            self.fault(root, place.location, SourceFaultKind::NotASkill(why));
+            return false;
         }
         let skill = Arc::new(Skill::from_text(place, &parsed, sidecar));
         let last = self.known[root]
@@ -918,6 +927,7 @@ impl Collector<'_> {
             .filter(|last| ***last == skill);
         let skill = last.map_or(skill, |last| Arc::clone(last));
         self.results(thread).skills.push(skill);
+        true
     }
 
     /// Returns `true` if a file of the project is a link to the outside. A repository must not be

@@ -12,6 +12,52 @@ use prowess_test::{PATIENCE, StopFlag, wait_until};
 use crate::support::{World, catalog, fifo, names, only, registry, text};
 
 #[test]
+fn files_that_are_no_skills_are_faults_and_leave_the_cache_alone() {
+    let world = World::new();
+    for (name, bytes) in [
+        ("empty", &b""[..]),
+        ("blank", b" \n\n"),
+        ("bare", b"---\n---\n"),
+        ("latin", b"---\nname: latin\ndescription: Caf\xe9\n---\nx\n"),
+        ("nul", b"---\nname: nul\ndescription: d\n---\n\0\n"),
+    ] {
+        let folder = world.make_folder(format!("skills/{name}"));
+        std::fs::write(folder.join("SKILL.md"), bytes).unwrap();
+    }
+    world.skill("skills/good");
+    let options = || FileOptions {
+        cache: Some(world.path("cache")),
+        ..FileOptions::default()
+    };
+    let source = || FileSource::of_folder(world.path("skills"), options());
+    for _ in 0..2 {
+        let scan = source().scan(Known::default());
+        assert_eq!(scan.skills.len(), 1);
+        let faults: Vec<(String, String)> = world.faults(&scan);
+        let faults: Vec<(&str, &str)> = faults
+            .iter()
+            .map(|(location, why)| (&**location, &**why))
+            .collect();
+        assert_eq!(
+            faults,
+            [
+                (
+                    "skills/bare/SKILL.md",
+                    "it has neither frontmatter nor a body"
+                ),
+                ("skills/blank/SKILL.md", "it is empty"),
+                ("skills/empty/SKILL.md", "it is empty"),
+                ("skills/latin/SKILL.md", "it is not UTF-8 text"),
+                ("skills/nul/SKILL.md", "it contains NUL bytes"),
+            ]
+        );
+    }
+    // A file that becomes a skill appears.
+    world.skill("skills/empty");
+    assert_eq!(source().scan(Known::default()).skills.len(), 2);
+}
+
+#[test]
 fn ten_thousand_broken_skills_do_not_hide_a_good_one() {
     let world = World::new();
     for number in 0..10_000 {
@@ -26,14 +72,15 @@ fn ten_thousand_broken_skills_do_not_hide_a_good_one() {
     world.skill("skills/good");
     let registry = registry(vec![only(&world.path("skills"))]);
     assert_eq!(&*registry.get("good").unwrap().description, "what it does");
-    // Readable skills are accepted at the start; each of the others is a fault.
-    assert_eq!(registry.list().len(), 2_501);
+    // No file without a skill is listed; each is a fault.
+    assert_eq!(registry.list().len(), 1);
     let report = registry.report();
-    assert_eq!(report.faults.len(), 7_500);
+    assert_eq!(report.faults.len(), 10_000);
     for (kind, why) in [
         (0, "it is a folder, not a regular file"),
         (1, "it is a broken link, not a regular file"),
         (2, "it is a circular link, not a regular file"),
+        (3, "it is not UTF-8 text"),
     ] {
         let ending = format!("/broken-{kind}/SKILL.md");
         let fault = report

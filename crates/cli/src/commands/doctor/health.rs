@@ -5,7 +5,7 @@ use std::path::Path;
 use prowess_catalog::{Scope, SkillOrigin};
 use prowess_diag::wording;
 use prowess_policy::profile::Strength;
-use prowess_registry::{Registry, ScanNotice, WatchMode, WatchOptions};
+use prowess_registry::{Registry, ScanNotice, SourceFaultKind, WatchMode, WatchOptions};
 use prowess_sandbox::{Runner, SelfTest, Trial};
 
 /// Maximum number of unreadable skills that are listed.
@@ -109,7 +109,11 @@ pub(super) fn skills(registry: &Registry, show: &dyn Fn(&Path) -> String) -> Vec
     let mut checks = Vec::new();
     for fault in report.faults.iter().take(MOST_FAULTS) {
         let path = show(Path::new(&*fault.location));
-        let mut found = Check::new("skill", State::Bad, format!("{path}: {}", fault.why));
+        let state = match fault.why {
+            SourceFaultKind::NotASkill(_) => State::Odd,
+            _ => State::Bad,
+        };
+        let mut found = Check::new("skill", state, format!("{path}: {}", fault.why));
         found.hint = Some(format!(
             "run `prowess validate {}`",
             wording::shell_word(&path)

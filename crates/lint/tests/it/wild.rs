@@ -1,0 +1,335 @@
+//! Findings on real skills that were wrong, and fixes that gave rights.
+
+use prowess_diag::{Applicability, Diagnostic, Severity};
+use prowess_lint::{LintProfile, LintRuleSet, LintSubject, check, fix};
+use prowess_spec::{FileKind, PackageFile, PackageListing, parse};
+
+fn skill(keys: &str, body: &str) -> String {
+    format!(
+        "---\nname: x\ndescription: Reads forms. Use when a form is there.\n{keys}---\n\n{body}\n"
+    )
+}
+
+fn package(folder: &str, files: &[&str]) -> PackageListing {
+    let file = |path: &&str| PackageFile {
+        path: (*path).into(),
+        kind: FileKind::File,
+        executable: Some(true),
+    };
+    PackageListing {
+        files: Some(files.iter().map(file).collect()),
+        ..PackageListing::named(folder)
+    }
+}
+
+fn findings(text: &str, package: &PackageListing, profile: LintProfile) -> Vec<Diagnostic> {
+    let rules = LintRuleSet::new(profile, None);
+    check(&LintSubject::new(&parse(text.as_bytes()), package), &rules)
+}
+
+/// Returns the rules with findings in the profile `claude-code`.
+fn rules(text: &str, files: &[&str]) -> Vec<&'static str> {
+    let found = findings(text, &package("x", files), LintProfile::ClaudeCode);
+    found.iter().map(|finding| finding.rule).collect()
+}
+
+fn fix_everything(text: &str, folder: &str) -> String {
+    let rules = LintRuleSet::new(LintProfile::ClaudeCode, None);
+    let package = package(folder, &[]);
+    let least = Applicability::Suggested;
+    let fixed = fix::fix_all(text.as_bytes(), &package, None, &rules, least);
+    fixed.unwrap().text
+}
+
+#[test]
+fn tools_is_a_misspelt_key_only_if_its_values_are_tools() {
+    for (keys, expected) in [
+        ("tools: [Read, Glob]\n", "misspelt-key"),
+        ("tools: Read, Bash(git log:*), mcp__a__b\n", "misspelt-key"),
+        ("tools:\n  - Read\n  - write\n", "misspelt-key"),
+        ("tools: [claude, cursor, gemini]\n", "unknown-key"),
+        ("tools: [computer, code_execution]\n", "unknown-key"),
+        ("tools:\n", "unknown-key"),
+        (
+            "tools:\n  - name: choose\n    description: d\n",
+            "unknown-key",
+        ),
+        ("args: file format\n", "misspelt-key"),
+        ("args: [file, format]\n", "misspelt-key"),
+        ("args: \"[--verbose]\"\n", "unknown-key"),
+        ("args: \"[text or file path]\"\n", "unknown-key"),
+        ("args: file\nargument-hint: file\n", "unknown-key"),
+        ("args:\n  - name: target\n", "unknown-key"),
+    ] {
+        assert_eq!(rules(&skill(keys, "Do it."), &[]), [expected], "{keys}");
+    }
+}
+
+#[test]
+fn tools_of_claude_code_are_known_and_unrelated_ones_get_no_suggestion() {
+    for tool in [
+        "TeamCreate",
+        "CronCreate",
+        "CronList",
+        "CronDelete",
+        "Workflow",
+    ] {
+        let text = skill(&format!("allowed-tools: {tool}\n"), "Do it.");
+        assert_eq!(rules(&text, &[]), Vec::<&str>::new(), "{tool}");
+    }
+    for tool in ["TeamUpdate", "Ask", "Search", "Run", "FileCreate"] {
+        let text = skill(&format!("allowed-tools: {tool}\n"), "Do it.");
+        let found = findings(&text, &package("x", &[]), LintProfile::ClaudeCode);
+        assert_eq!(found.len(), 1, "{tool}");
+        let label = found[0].label.as_deref();
+        assert_eq!(label, Some("no common agent has this tool"), "{tool}");
+        assert_eq!(found[0].severity, Severity::Note, "{tool}");
+    }
+}
+
+#[test]
+fn scripts_of_the_repository_are_not_missing() {
+    let own = ["scripts/fill.py"];
+    for (body, files, expected) in [
+        // The skill has no scripts: it means those of the repository.
+        ("Run `./scripts/dev.sh`.", &[][..], false),
+        ("## See also\n\n- `scripts/check.py`", &[], false),
+        ("Run the bundled `scripts/fill.py`.", &[], true),
+        ("Run `python {baseDir}/scripts/fill.py`.", &[], true),
+        ("Run `${CLAUDE_SKILL_DIR}/scripts/fill.py`.", &[], true),
+        ("Run `python scripts/other.py`.", &own, true),
+        ("Run `python scripts/train/run.py`.", &own, false),
+        ("## See also\n\n- `scripts/check.py`", &own, false),
+        ("```sh\n# scripts/new.sh\necho\n```", &own, false),
+        ("```ts\n// scripts/new.ts\n```", &own, false),
+    ] {
+        let found = rules(&skill("", body), files).contains(&"missing-script");
+        assert_eq!(found, expected, "{body}");
+    }
+}
+
+#[test]
+fn text_about_another_agent_uses_no_tool() {
+    for (body, expected) in [
+        (
+            "A `general-purpose` subagent carries the `Skill` tool.",
+            false,
+        ),
+        ("Start an agent with the `Skill` tool.", false),
+        ("- \u{274c} `Write` tool", false),
+        ("The dedicated `Glob` tools are unavailable.", false),
+        ("Use the `Write` tool.", true),
+    ] {
+        let found = rules(&skill("allowed-tools: Read\n", body), &[]);
+        assert_eq!(found.contains(&"tool-not-allowed"), expected, "{body}");
+    }
+}
+
+#[test]
+fn windows_shell_is_described_as_such() {
+    let text = skill("allowed-tools: Bash(cmd:*)\n", "Do it.");
+    let found = findings(&text, &package("x", &[]), LintProfile::ClaudeCode);
+    assert_eq!(
+        found[0].message,
+        "`Bash(cmd:*)` allows every command on Windows, and none elsewhere"
+    );
+}
+
+#[test]
+fn worthless_folder_name_is_not_taken() {
+    for (folder, name) in [
+        ("skills", "musescore"),
+        ("1", "musescore"),
+        ("security", "api-security-catalog"),
+        ("skill-adapter", "monitoring-cpu"),
+    ] {
+        let text = skill("", "Do it.").replace("name: x", &format!("name: {name}"));
+        let found = findings(&text, &package(folder, &[]), LintProfile::ClaudeCode);
+        assert_eq!(found[0].rule, "name-folder-mismatch");
+        let help = format!("rename the folder to `{name}`");
+        assert_eq!(
+            (found[0].help.as_deref(), &found[0].fix),
+            (Some(&*help), &None),
+            "{folder}"
+        );
+        assert_eq!(fix_everything(&text, folder), text, "{folder}");
+    }
+}
+
+#[test]
+fn name_is_never_changed_by_a_safe_fix() {
+    let rules = LintRuleSet::new(LintProfile::ClaudeCode, None);
+    for (name, folder) in [
+        ("ce:compound", "ce-compound"),
+        ("Release Notes", "release-notes"),
+        ("release--notes", "release-notes"),
+        ("release\u{200b}notes", "releasenotes"),
+        ("\u{201c}notes\u{201d}", "notes"),
+    ] {
+        let text = skill("", "Do it.").replace("name: x", &format!("name: {name}"));
+        let package = package(folder, &[]);
+        let fixed = fix::fix_all(text.as_bytes(), &package, None, &rules, Applicability::Safe);
+        assert_eq!(fixed.unwrap().text, text, "{name}");
+        let better = fix_everything(&text, folder);
+        assert!(better.contains(&format!("name: {folder}\n")), "{better}");
+    }
+}
+
+#[test]
+fn placeholders_in_code_are_not_escaped_in_bulk() {
+    let text = skill("", "```sh\nawk '{ print $1 }'\n```");
+    assert_eq!(rules(&text, &[]), ["placeholder-in-code"]);
+    assert_eq!(fix_everything(&text, "x"), text);
+}
+
+#[test]
+fn no_fix_gives_rights() {
+    for keys in [
+        "tools: [bash]\n",
+        "tools: [Bash]\n",
+        "tools: Read, Bash\n",
+        "alowed-tools: Read\n",
+        "allowed_tools: Bash(git log:*)\n",
+        "allowed-tools: [bash]\n",
+        "allowed-tools: bash(git log:*) read\n",
+        "allowed-tools: Bash (git log:*)\n",
+        "allowed-tools: \"Read\", \"Bash\"\n",
+        "allowed-tools:\n  - Bash: true\n",
+        "allowed-tools: Read # Bash\n",
+        "allowed-tools: Read\nallowed-tools: Bash\n",
+        "allowed-tools = Bash\n",
+        "hook:\n  Stop:\n    - hooks:\n        - type: command\n          command: ls\n",
+        "disable-model-invocation: flase\n",
+        "disallowed-tools: Bash\ndisallowed-tools: Read\n",
+    ] {
+        let text = skill(keys, "Do it.");
+        let before = parse(text.as_bytes()).manifest;
+        let granted = |list: &Option<prowess_spec::manifest::ToolList<'_>>| -> Vec<String> {
+            let tokens = list.iter().flat_map(|list| list.tokens());
+            let valid = tokens.filter(|token| token.pattern.is_ok());
+            valid.map(|token| token.text.to_string()).collect()
+        };
+        let mut fixed = text.clone();
+        for _ in 0..3 {
+            fixed = fix_everything(&fixed, "x");
+        }
+        let after = parse(fixed.as_bytes()).manifest;
+        let old = granted(&before.allowed_tools);
+        for tool in granted(&after.allowed_tools) {
+            assert!(old.contains(&tool), "{keys} grants {tool}:\n{fixed}");
+        }
+        assert!(after.entry("hooks").is_none(), "{fixed}");
+        assert!(
+            granted(&after.disallowed_tools).len() >= granted(&before.disallowed_tools).len(),
+            "{fixed}"
+        );
+        assert_eq!(
+            after.model_invocation_disabled(),
+            before.model_invocation_disabled(),
+            "{fixed}"
+        );
+    }
+}
+
+#[test]
+fn no_hint_proposes_a_shell_without_a_pattern() {
+    for (keys, body) in [
+        ("tools: [bash]\n", "Do it."),
+        ("allowed-tools: [bash]\n", "Do it."),
+        ("allowed-tools: Bahs\n", "Do it."),
+        ("allowed-tools: Read\n", "Use the `Bash` tool."),
+        ("allowed-tools: Read\n", "Now: !`git log --oneline`"),
+    ] {
+        let text = skill(keys, body);
+        let found = findings(&text, &package("x", &[]), LintProfile::ClaudeCode);
+        assert!(!found.is_empty(), "{text}");
+        for finding in found {
+            let said = [finding.label, finding.help];
+            for said in said.into_iter().flatten() {
+                assert!(!said.contains("`Bash`"), "{said}");
+            }
+        }
+    }
+}
+
+#[test]
+fn suggestions_that_fixes_reveal_are_applied_in_the_same_run() {
+    // The key must be renamed before its value can be corrected.
+    let text = skill("disalowed-tools: WebSerach\n", "Do it.");
+    let fixed = fix_everything(&text, "x");
+    assert!(fixed.contains("disallowed-tools: WebSearch\n"), "{fixed}");
+    assert_eq!(fix_everything(&fixed, "x"), fixed);
+}
+
+#[test]
+fn crew_profile_accepts_names_and_lists_of_skilled_crew() {
+    let text = |name: &str| {
+        skill(
+            "license: MIT\ncompatibility:\n  - openai\n  - anthropic\nallowed-tools: Bash(node:*)\n",
+            "Create the task.",
+        )
+        .replace("name: x", &format!("name: {name}"))
+    };
+    let found = |name: &str, profile| -> Vec<(&'static str, Severity)> {
+        let found = findings(&text(name), &package(name, &[]), profile);
+        found
+            .into_iter()
+            .filter(|finding| finding.rule != "unrestricted-tool")
+            .map(|finding| (finding.rule, finding.severity))
+            .collect()
+    };
+    for name in ["create-task", "create_task", "-a--b_", "a1"] {
+        assert_eq!(found(name, LintProfile::Crew), [], "{name}");
+    }
+    assert_eq!(
+        found("caf\u{e9}", LintProfile::Crew),
+        [("name-characters", Severity::Error)]
+    );
+    assert_eq!(
+        found("Task", LintProfile::Crew),
+        [("name-case", Severity::Error)]
+    );
+    let long = "a".repeat(65);
+    assert_eq!(
+        found(&long, LintProfile::Crew),
+        [("name-length", Severity::Error)]
+    );
+    for profile in [LintProfile::ClaudeCode, LintProfile::Lenient] {
+        assert_eq!(
+            found("create_task", profile),
+            [
+                ("name-characters", Severity::Note),
+                ("text-expected", Severity::Note)
+            ]
+        );
+    }
+    assert_eq!(
+        found("create_task", LintProfile::Spec),
+        [
+            ("name-characters", Severity::Error),
+            ("text-expected", Severity::Error)
+        ]
+    );
+    // The folder must still have the same name.
+    let mismatch = findings(
+        &text("create_task"),
+        &package("create-task", &[]),
+        LintProfile::Crew,
+    );
+    assert_eq!(mismatch[0].rule, "name-folder-mismatch");
+}
+
+#[test]
+fn versions_that_differ_are_reported() {
+    for (keys, expected) in [
+        ("version: 3\n", &[][..]),
+        ("version: '1.4'\nmetadata:\n  version: '1.4'\n", &[]),
+        (
+            "version: '1.5'\nmetadata:\n  version: '1.4'\n",
+            &["version-mismatch"],
+        ),
+        ("version:\nmetadata:\n  version: '1.4'\n", &[]),
+    ] {
+        assert_eq!(rules(&skill(keys, "Do it."), &[]), expected, "{keys}");
+    }
+}
