@@ -89,6 +89,10 @@ pub struct Config {
     pub timeout: Option<usize>,
     /// `sandbox.path`: folders whose programs commands may run, in the user's file only
     pub program_folders: Vec<PathBuf>,
+    /// `sandbox.write`: folders that commands may write to, in the user's file only
+    pub writable_folders: Vec<PathBuf>,
+    /// `tools.skill`: `true` adds Agentick's `skill` to the tools of sessions
+    pub skill_tool: Option<bool>,
     /// `model.name`, in the user's file only
     pub model: Option<String>,
     /// `model.effort`, in the user's file only
@@ -155,6 +159,12 @@ impl Config {
                 .into_iter()
                 .chain(self.program_folders)
                 .collect(),
+            writable_folders: base
+                .writable_folders
+                .into_iter()
+                .chain(self.writable_folders)
+                .collect(),
+            skill_tool: self.skill_tool.or(base.skill_tool),
             // A project may shorten the timeout, not extend it.
             timeout: match (self.timeout, base.timeout) {
                 (Some(near), far) => Some(near.min(far.unwrap_or(DEFAULT_TIMEOUT))),
@@ -288,6 +298,9 @@ pub fn load(sources: &ConfigPaths, show: &dyn Fn(&Path) -> String) -> LoadedConf
         for folder in found.dirs.iter_mut().chain(&mut found.program_folders) {
             *folder = expand(folder, &base, sources.home.as_deref());
         }
+        for folder in &mut found.writable_folders {
+            *folder = without_dots(&expand(folder, &base, sources.home.as_deref()));
+        }
         // Folders named by a project must be inside of it.
         if is_project {
             let inside = std::mem::take(&mut found.dirs)
@@ -362,6 +375,21 @@ fn expand(folder: &Path, base: &Path, home: Option<&Path>) -> PathBuf {
         (Ok(rest), Some(home)) => home.join(rest),
         _ => base.join(folder),
     }
+}
+
+/// Returns a path without `.` and `..`, which the sandbox does not accept. Links are not followed.
+fn without_dots(path: &Path) -> PathBuf {
+    let mut plain = PathBuf::new();
+    for part in path.components() {
+        match part {
+            std::path::Component::CurDir => {}
+            std::path::Component::ParentDir => {
+                plain.pop();
+            }
+            part => plain.push(part),
+        }
+    }
+    plain
 }
 
 /// Returns the nearest configuration file of the project, in the folders that are searched for

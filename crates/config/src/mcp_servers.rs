@@ -24,8 +24,17 @@ const MAX_NAME: usize = 32;
 pub(crate) const MAX_TIMEOUT: u64 = 3_600;
 
 /// The keys of a server in our own settings.
-pub(crate) const KEYS: [&str; 8] = [
-    "command", "args", "env", "cwd", "url", "headers", "timeout", "enabled",
+pub(crate) const KEYS: [&str; 10] = [
+    "command",
+    "args",
+    "env",
+    "cwd",
+    "url",
+    "headers",
+    "timeout",
+    "enabled",
+    "on-demand",
+    "in-skills",
 ];
 
 /// A configured MCP server.
@@ -37,6 +46,11 @@ pub struct McpServer {
     pub transport: McpTransport,
     /// The timeout of a call in seconds.
     pub timeout: Option<u64>,
+    /// `true` if its tools are declared only after a trusted skill that names them was loaded.
+    pub on_demand: bool,
+    /// `true` if sub-runs have its tools although the `allowed-tools` of their skill do not name
+    /// them.
+    pub in_skills: bool,
 }
 
 /// The transport of a server.
@@ -152,6 +166,8 @@ impl McpServer {
             name: name.into(),
             transport,
             timeout: None,
+            on_demand: false,
+            in_skills: false,
         }))
     }
 
@@ -190,9 +206,8 @@ impl McpServer {
             },
         };
         Ok(Self {
-            name: self.name.clone(),
             transport,
-            timeout: self.timeout,
+            ..self.clone()
         })
     }
 

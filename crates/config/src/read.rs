@@ -15,13 +15,14 @@ use crate::mcp_servers::{self, McpServer};
 
 use super::Config;
 
-const SECTIONS: [&str; 8] = [
+const SECTIONS: [&str; 9] = [
     "validate",
     "skills",
     "prompt",
     "agents",
     "permissions",
     "sandbox",
+    "tools",
     "model",
     "mcp",
 ];
@@ -39,7 +40,8 @@ const PROMPT_KEYS: [&str; 5] = [
 const MAX_LAST_USED: usize = 100;
 const AGENT_KEYS: [&str; 2] = ["skills", "deny"];
 const PERMISSION_KEYS: [&str; 6] = ["mode", "allow", "ask", "deny", "skill-commands", "confine"];
-const SANDBOX_KEYS: [&str; 3] = ["path", "strength", "timeout"];
+const SANDBOX_KEYS: [&str; 4] = ["path", "strength", "timeout", "write"];
+const TOOLS_KEYS: [&str; 1] = ["skill"];
 const KEYS: [&str; 5] = ["profile", "fail-on", "select", "ignore", "severity"];
 
 /// Parses a file. Unknown keys are warnings, invalid values are errors. A project's file cannot
@@ -122,6 +124,7 @@ impl Reader {
                 ("agents", DeValue::Table(table)) => self.agents(table),
                 ("permissions", DeValue::Table(table)) => self.permissions(table),
                 ("sandbox", DeValue::Table(table)) => self.sandbox(table),
+                ("tools", DeValue::Table(table)) => self.tools(table),
                 // A project must not choose where conversations are sent, or the keys for it.
                 ("model", DeValue::Table(_)) if self.is_project => {
                     self.own_settings_only(key.span(), "model");
@@ -327,7 +330,24 @@ impl Reader {
                         self.config.program_folders = folders.into_iter().map(Into::into).collect();
                     }
                 }
+                "write" => {
+                    let folders = self.texts(value, "write").unwrap_or_default();
+                    self.own_settings_only(key.span(), "write");
+                    if !self.is_project {
+                        self.config.writable_folders =
+                            folders.into_iter().map(Into::into).collect();
+                    }
+                }
                 _ => self.unknown(key, &SANDBOX_KEYS),
+            }
+        }
+    }
+
+    fn tools(&mut self, table: &DeTable<'_>) {
+        for (key, value) in table {
+            match key.get_ref().as_ref() {
+                "skill" => self.config.skill_tool = self.boolean(value, "skill"),
+                _ => self.unknown(key, &TOOLS_KEYS),
             }
         }
     }
@@ -377,13 +397,15 @@ impl Reader {
             return self.report(Severity::Error, value.span(), message, None);
         };
         let mut keys = serde_json::Map::new();
-        let mut timeout = None;
+        let (mut timeout, mut on_demand, mut in_skills) = (None, false, false);
         for (key, value) in table {
             match key.get_ref().as_ref() {
                 "timeout" => {
                     let seconds = self.number(value, "timeout");
                     timeout = seconds.map(|seconds| (seconds as u64).min(mcp_servers::MAX_TIMEOUT));
                 }
+                "on-demand" => on_demand = self.boolean(value, "on-demand").unwrap_or_default(),
+                "in-skills" => in_skills = self.boolean(value, "in-skills").unwrap_or_default(),
                 known if mcp_servers::KEYS.contains(&known) => {
                     keys.insert(known.to_owned(), json(value.get_ref()));
                 }
@@ -395,9 +417,12 @@ impl Reader {
             .insert(name.get_ref().as_ref().to_owned());
         match McpServer::read(name.get_ref().as_ref(), &keys) {
             Ok(server) => {
-                self.config
-                    .servers
-                    .extend(server.map(|server| McpServer { timeout, ..server }));
+                self.config.servers.extend(server.map(|server| McpServer {
+                    timeout,
+                    on_demand,
+                    in_skills,
+                    ..server
+                }));
             }
             // An invalid server does not affect the others.
             Err(why) => {
@@ -603,21 +628,25 @@ mod tests {
     #[test]
     fn permissions_are_read() {
         let text = "[permissions]\nmode = 'accept-edits'\nallow = ['Bash(git:*)', 'Bash(ls']\n\
-                    deny = ['Read(.env)']\n[sandbox]\nstrength = 'off'\npath = ['~/bin']\n";
+                    deny = ['Read(.env)']\n[sandbox]\nstrength = 'off'\npath = ['~/bin']\nwrite = ['~/data']\n";
         let config = check(text, &["invalid allow rule"]);
         assert_eq!(
             (config.mode, config.sandbox),
             (Some(PermissionMode::AcceptEdits), Some(Strength::Off))
         );
         assert_eq!(config.program_folders, [std::path::PathBuf::from("~/bin")]);
+        assert_eq!(
+            config.writable_folders,
+            [std::path::PathBuf::from("~/data")]
+        );
         assert_eq!(config.permissions.all().len(), 2);
         // The same file in a project loosens nothing.
         let (config, report) = read("prowess.toml", text.to_owned(), true);
         assert_eq!((config.mode, config.sandbox), (None, None));
-        assert!(config.program_folders.is_empty());
+        assert!(config.program_folders.is_empty() && config.writable_folders.is_empty());
         assert_eq!(config.permissions.of(Effect::Allow).count(), 0);
         assert_eq!(config.permissions.of(Effect::Deny).count(), 1);
-        assert_eq!(report.diagnostics.len(), 5);
+        assert_eq!(report.diagnostics.len(), 6);
     }
 
     #[test]

@@ -62,6 +62,12 @@ impl HostPaths {
         if let Some(strength) = config.sandbox {
             settings.strength = strength;
         }
+        settings
+            .writable
+            .extend(config.writable_folders.iter().cloned());
+        if let Some(skill_tool) = config.skill_tool {
+            settings.skill_tool = skill_tool;
+        }
         if let Some(commands) = config.skill_commands {
             settings.commands = commands;
         }

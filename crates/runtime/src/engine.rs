@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use prowess_tools::names::SKILL_TOOLS;
 use prowess_tools::{Services, Settings, ToolContext};
 use prowess_traits::{FindModelError, Model, SessionStore, Update};
 
@@ -23,7 +24,8 @@ struct Shared {
 impl Engine {
     /// Creates an engine. The services must include a model and a session store. Each session works
     /// with a copy of the context.
-    pub fn new(context: ToolContext) -> Result<Self, RuntimeError> {
+    pub fn new(mut context: ToolContext) -> Result<Self, RuntimeError> {
+        context.settings.known_tools = Some(tool_names(&context.services));
         let Services {
             model, sessions, ..
         } = &context.services;
@@ -90,4 +92,11 @@ impl Engine {
             watcher.update(session, depth, update);
         }
     }
+}
+
+/// Returns the names of all tools that a session can have.
+fn tool_names(services: &Services) -> Arc<[Box<str>]> {
+    let own = services.tools.iter().chain(&services.skill_tools);
+    let own = own.map(|tool| tool.name());
+    SKILL_TOOLS.into_iter().chain(own).map(Into::into).collect()
 }

@@ -144,6 +144,7 @@ impl Session {
         choice.result = started.result.clone();
         if let Some(skill) = &started.skill {
             choice.role = Role::Worker;
+            choice.list = true;
             choice.runs_as = Some(skill.clone());
         }
         let mut tools = toolset(engine, &choice)?;

@@ -263,9 +263,11 @@ impl Session {
             .skill_tools
             .iter()
             .any(|known| known.name() == tool);
-        let mut trusted = self.active_skills().filter(|skill| skill.is_trusted());
+        let (acting, settings) = (&self.context.acting, &self.context.settings);
+        let skills = self.active_skills().chain(acting);
+        let mut trusted = skills.filter(|skill| skill.is_trusted());
         let available = !by_skill
-            || self.context.acting.is_some()
+            || acting.is_some() && settings.tools_in_skills.contains(tool)
             || trusted.any(|skill| skill.effects.allows(tool));
         let mut active = self.active_skills();
         available && !active.any(|skill| skill.effects.forbids(tool))
@@ -287,6 +289,16 @@ impl Session {
     pub(crate) fn stop_commands(&self) {
         if let Some(stoppable) = &self.stop {
             (stoppable.stop)();
+        }
+    }
+
+    /// Tells the watchers which tools of a skill do not exist.
+    pub(crate) fn tell_missing_tools(&self, skill: &SkillSnapshot) {
+        if let Some(missing) = skill.effects.missing_tools().filter(|_| !skill.is_served()) {
+            let name = &skill.name;
+            self.tell(&format!(
+                "skill `{name}` names tools in `allowed-tools` that are not available: {missing}"
+            ));
         }
     }
 

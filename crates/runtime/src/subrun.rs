@@ -6,7 +6,7 @@ use prowess_agent::{Effort, Ending, FailureKind, MessagePart, ParentSession, Run
 use prowess_catalog::Audience;
 use prowess_registry::{NewSkill, Registry};
 use prowess_render::Arguments;
-use prowess_tools::names::SUBMIT;
+use prowess_tools::names::{LOAD_SKILL_RESOURCES, SUBMIT};
 use prowess_tools::{
     Activation, ActivationError, Role, SkillHandle, SkillSnapshot, Tool, ToolContext,
     ToolSelection, Toolset, check_arguments, read,
@@ -156,6 +156,7 @@ pub(crate) async fn run_in(
         }
         Err(error) => return Err(not_started(&mut session, error).await),
     };
+    session.tell_missing_tools(&snapshot);
     let said = opening(&mut session, &activation, sub.result.is_some());
     session.write_said(said, None).await?;
     let pause = session.proceed(cancel).await?;
@@ -203,6 +204,7 @@ async fn begin(
 ) -> Result<Session, RuntimeError> {
     let choice = ToolSelection {
         role: Role::Worker,
+        list: true,
         runs_as: Some(skill.name.clone()),
         result: sub.result.clone(),
         ..ToolSelection::default()
@@ -273,14 +275,21 @@ pub(crate) fn confine(
     wanted: Option<&[Box<str>]>,
     agents: &[Agent],
 ) {
-    tools.retain(|tool| is_within(&skill.effects, tool, wanted));
+    let in_skills = &context.settings.tools_in_skills;
+    tools.retain(|tool| is_within(&skill.effects, tool, wanted, in_skills));
+    if skill.effects.names(LOAD_SKILL_RESOURCES) {
+        tools.declare_resources();
+    }
     if agents.iter().any(|agent| agent.read_only) {
         let read_only: Vec<Box<str>> = tools
             .tools(context)
             .filter(|tool| Tool::is_read_only(*tool, context))
             .map(|tool| tool.name().into())
             .collect();
-        tools.retain(|tool| read_only.iter().any(|name| **name == *tool) || tool == SUBMIT);
+        tools.retain(|tool| {
+            matches!(tool, SUBMIT | LOAD_SKILL_RESOURCES)
+                || read_only.iter().any(|name| **name == *tool)
+        });
     }
     if let Some(agent) = agents.last() {
         context.settings.agent = agent.name.clone();

@@ -1,10 +1,11 @@
 //! The limits of sub-runs: the tools that a skill has, and the rest of the budget and the
 //! restrictions of the session.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use prowess_agent::RunBudget;
-use prowess_tools::names::{LOAD_SKILL_RESOURCE, SUBMIT};
+use prowess_tools::names::{LIST_SKILLS, LOAD_SKILL_RESOURCE, LOAD_SKILL_RESOURCES, SUBMIT};
 use prowess_tools::{SkillEffects, SkillHandle, SkillSnapshot, ToolContext};
 
 use crate::session::Session;
@@ -78,12 +79,23 @@ pub(crate) fn restrict<'s>(
 }
 
 /// Returns `true` if a sub-run of a skill has a tool: it must be one of `wanted`, in
-/// `allowed-tools`, and not in `disallowed-tools`.
-pub(crate) fn is_within(effects: &SkillEffects, tool: &str, wanted: Option<&[Box<str>]>) -> bool {
+/// `allowed-tools` or given to all skills by the user, and not in `disallowed-tools`.
+pub(crate) fn is_within(
+    effects: &SkillEffects,
+    tool: &str,
+    wanted: Option<&[Box<str>]>,
+    in_skills: &BTreeSet<Box<str>>,
+) -> bool {
     // Every skill can submit its result and read its own files.
-    if tool == SUBMIT || tool == LOAD_SKILL_RESOURCE {
+    if matches!(tool, SUBMIT | LOAD_SKILL_RESOURCE | LOAD_SKILL_RESOURCES) {
         return true;
     }
     let asked = wanted.is_none_or(|wanted| wanted.iter().any(|name| **name == *tool));
-    asked && (effects.allowed.is_none() || effects.allows(tool)) && !effects.forbids(tool)
+    let allowed = match tool {
+        // As in Planck, a worker lists skills only if that is asked for: usually it is given the
+        // names of the skills that it needs.
+        LIST_SKILLS => effects.names(tool),
+        _ => effects.allowed.is_none() || effects.allows(tool) || in_skills.contains(tool),
+    };
+    asked && allowed && !effects.forbids(tool)
 }

@@ -294,6 +294,11 @@ impl Session {
             trace::failed(span, trace::TOOL_ERROR);
         }
         let changed = !loaded.is_empty() || !unloaded.is_empty();
+        let new: Vec<Arc<SkillSnapshot>> = after
+            .snapshots()
+            .filter(|skill| loaded.iter().any(|one| one.name == skill.name))
+            .map(Arc::clone)
+            .collect();
         self.touch(
             &call.name,
             changed_input.as_ref().unwrap_or(&call.input),
@@ -313,6 +318,9 @@ impl Session {
         self.loaded = after;
         for message in messages {
             self.tell(&message);
+        }
+        for skill in new {
+            self.tell_missing_tools(&skill);
         }
         if changed {
             self.follow_skills();

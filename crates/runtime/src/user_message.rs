@@ -161,6 +161,7 @@ impl Session {
             text,
             keep: Some(name.into()),
         });
+        self.tell_missing_tools(&activation.snapshot);
         said.loaded.push(self.loaded.insert(activation));
     }
 

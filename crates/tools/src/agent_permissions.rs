@@ -13,6 +13,7 @@ use prowess_trust::{SkillRole, SkillTrust};
 
 use crate::context::ToolContext;
 use crate::loaded::Loaded;
+use crate::names;
 use crate::skill_access;
 use crate::snapshot::{SkillHandle, SkillSnapshot};
 use crate::tool::ToolError;
@@ -128,6 +129,29 @@ impl ToolContext {
         self.judging(loaded).judge_as(action)
     }
 
+    /// Returns the decision of the gate. A rule may use core-agent's name of an MCP tool
+    /// (`jira_get_issue` for `mcp__jira__get_issue`) if no other tool has that name.
+    fn decide(&self, action: &GateAction<'_>, actor: &Actor<'_>) -> Decision {
+        let mut decision = self.gate().decide(action, actor);
+        let known = self.settings.known_tools.as_deref().unwrap_or_default();
+        if let GateAction::Tool { name, arguments } = action {
+            for name in names::server_names(name, known) {
+                let action = GateAction::Tool {
+                    name: &name,
+                    arguments,
+                };
+                let other = self.gate().decide(&action, actor);
+                // Without a rule, the name makes no difference.
+                if other.rule.is_some()
+                    && (decision.rule.is_none() || other.verdict > decision.verdict)
+                {
+                    decision = other;
+                }
+            }
+        }
+        decision
+    }
+
     /// Returns a skill as the actor of what the agent does.
     pub(crate) fn actor_for<'t>(&self, trust: &'t SkillTrust) -> Actor<'t> {
         let role = if self.acting.is_some() {
@@ -163,21 +187,29 @@ impl AgentPermissions<'_> {
         let actor_for =
             |skill: &'s SkillSnapshot| context.actor_for(&skill.trust).within(&self.restrictions);
         if let Some(acting) = &context.acting {
-            let decision = match &self.lapsed {
-                Some(lapsed) => lapsed.clone(),
-                None => context.gate().decide(action, &actor_for(acting)),
+            let decision = if let Some(lapsed) = &self.lapsed {
+                lapsed.clone()
+            } else {
+                let mut actor = actor_for(acting);
+                // The user gave this tool to all skills; the rules decide about the call.
+                if let (GateAction::Tool { name, .. }, Some(skill)) = (action, &mut actor.skill)
+                    && context.settings.tools_in_skills.contains(*name)
+                {
+                    skill.ceiling = false;
+                }
+                context.decide(action, &actor)
             };
             return (decision, Some(Arc::clone(acting)));
         }
         let agent = Actor::default().within(&self.restrictions);
-        let mut decision = context.gate().decide(action, &agent);
+        let mut decision = context.decide(action, &agent);
         let mut taken = None;
         for skill in &self.skills {
             // A skill may allow what no rule of the user allows, but nothing that one denies.
             if decision.verdict == Verdict::Deny && decision.rule.is_some() {
                 break;
             }
-            let other = context.gate().decide(action, &actor_for(skill));
+            let other = context.decide(action, &actor_for(skill));
             let counts = match other.verdict {
                 Verdict::Deny => other.rule.is_some() || decision.verdict != Verdict::Deny,
                 Verdict::Allow => decision.verdict != Verdict::Allow,

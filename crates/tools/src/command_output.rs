@@ -1,5 +1,8 @@
 //! Results of the tools that run commands.
 
+use std::path::{Component, Path, PathBuf};
+
+use prowess_policy::Profile;
 use prowess_traits::CommandResult;
 use serde_json::{Value, json};
 
@@ -16,6 +19,7 @@ pub(crate) struct CommandOutput<'r> {
     pub(crate) stdout: String,
     pub(crate) stderr: String,
     truncated: bool,
+    hint: Option<&'static str>,
 }
 
 impl<'r> CommandOutput<'r> {
@@ -37,12 +41,18 @@ impl<'r> CommandOutput<'r> {
             stdout,
             stderr,
             truncated,
+            hint: None,
         }
+    }
+
+    /// Adds a hint to the result.
+    pub(crate) fn hint(self, hint: Option<&'static str>) -> Self {
+        Self { hint, ..self }
     }
 
     /// Returns the result as JSON.
     pub(crate) fn value(&self) -> Value {
-        json!({
+        let mut value = json!({
             "exitCode": self.ran.code,
             "stdout": self.stdout,
             "stderr": self.stderr,
@@ -50,7 +60,11 @@ impl<'r> CommandOutput<'r> {
             "signal": self.ran.signal,
             "truncated": self.truncated,
             "durationMs": self.ran.milliseconds,
-        })
+        });
+        if let Some(hint) = self.hint {
+            value["hint"] = hint.into();
+        }
+        value
     }
 
     /// Returns the schema of [`CommandOutput::value`].
@@ -65,6 +79,66 @@ impl<'r> CommandOutput<'r> {
             ("durationMs", json!({ "type": "integer", "minimum": 0 })),
         ];
         let required = fields.each_ref().map(|(name, _)| *name);
+        let hint = ("hint", json!({ "type": "string" }));
+        let fields: Vec<_> = fields.into_iter().chain([hint]).collect();
         object(&fields, &required)
     }
+}
+
+/// Returns a hint if a command failed and its output looks as if the sandbox denied access to a
+/// file.
+pub(crate) fn write_hint(ran: &CommandResult, profile: &Profile) -> Option<&'static str> {
+    let streams = [&ran.stderr.text, &ran.stdout.text];
+    let denied = streams.iter().any(|text| looks_denied(text, profile));
+    (!ran.is_success() && denied).then_some(WRITE_HINT)
+}
+
+/// The hint about commands that could not write.
+const WRITE_HINT: &str = "The sandbox may have denied access to a file. Commands can write to the \
+    project only with `--edits`, and to another folder only if the user lists it in `[sandbox] \
+    write` of their settings.";
+
+/// Returns `true` if the output of a failed command looks as if the sandbox denied access to a file:
+/// it was not permitted, or it does not exist in the sandbox because no folder of the profile
+/// contains it. Looks at names only, and so reveals nothing about files outside.
+pub fn looks_denied(output: &str, profile: &Profile) -> bool {
+    const DENIED: [&str; 4] = [
+        "Read-only file system",
+        "EROFS",
+        "Permission denied",
+        "EACCES",
+    ];
+    const ABSENT: [&str; 3] = ["No such file or directory", "nonexistent", "ENOENT"];
+    let has = |line: &str, signs: &[&str]| signs.iter().any(|sign| line.contains(sign));
+    output.lines().any(|line| {
+        has(line, &DENIED)
+            || has(line, &ABSENT)
+                && line
+                    .split(|c: char| c.is_whitespace() || "'\"`:,()".contains(c))
+                    .any(|word| is_outside(word, profile))
+    })
+}
+
+/// Returns `true` if a word is a path outside of the folders of a profile and of the system.
+fn is_outside(word: &str, profile: &Profile) -> bool {
+    const SYSTEM: [&str; 8] = [
+        "/usr", "/bin", "/sbin", "/lib", "/lib64", "/etc", "/dev", "/proc",
+    ];
+    if !word.starts_with('/') && !word.contains("../") {
+        return false;
+    }
+    let mut path = PathBuf::new();
+    for part in profile.cwd.join(word).components() {
+        match part {
+            Component::ParentDir => {
+                path.pop();
+            }
+            part => path.push(part),
+        }
+    }
+    let folders = profile.readable.iter().chain(&profile.writable);
+    let mut known = folders
+        .map(PathBuf::as_path)
+        .chain(SYSTEM.iter().map(Path::new));
+    path.components().count() > 1 && !known.any(|folder| path.starts_with(folder))
 }

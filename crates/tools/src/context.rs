@@ -1,6 +1,6 @@
 //! The context of tool calls: services, settings and the state of a session.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -146,6 +146,8 @@ pub struct Settings {
     pub network: bool,
     /// `true` if commands may write to the project.
     pub edits: bool,
+    /// Other folders that commands may write to.
+    pub writable: Vec<PathBuf>,
     /// Allow rules that approve requests in advance, like `--approve`. They also answer the prompts
     /// that ask rules require; deny rules still apply.
     pub approvals: PermissionRules,
@@ -167,6 +169,12 @@ pub struct Settings {
     pub listing: index::Listing,
     /// `true` if the tools include Agentick's `skill` in addition to `load_skill`.
     pub skill_tool: bool,
+    /// The names of all tools that sessions have. An engine sets them. `None` if the tools belong to
+    /// another program, such as an MCP client.
+    pub known_tools: Option<Arc<[Box<str>]>>,
+    /// Tools that sub-runs have although the `allowed-tools` of their skill do not name them. Each
+    /// call needs a rule or approval.
+    pub tools_in_skills: BTreeSet<Box<str>>,
     /// `true` if providers are asked to cache the beginning of conversations.
     pub cache: bool,
     /// `true` if skills with `background: true` run in the background, unless the session has a
@@ -195,6 +203,7 @@ impl Default for Settings {
             strength: Strength::default(),
             network: false,
             edits: false,
+            writable: Vec::new(),
             approvals: PermissionRules::default(),
             closing: Some(CLOSING.to_owned()),
             deadline_ms: 30_000,
@@ -205,6 +214,8 @@ impl Default for Settings {
             index: index::IndexBudget::default(),
             listing: index::Listing::default(),
             skill_tool: false,
+            known_tools: None,
+            tools_in_skills: BTreeSet::new(),
             cache: true,
             background: false,
             max_tokens: None,
@@ -248,6 +259,9 @@ impl ToolContext {
             home: self.settings.paths.home.clone(),
             ours: self.settings.paths.ours.clone(),
         });
+        profile
+            .writable
+            .extend(self.settings.writable.iter().cloned());
         profile.hidden.extend(repository);
         profile.strength = self.settings.strength;
         profile.network = self.settings.network;

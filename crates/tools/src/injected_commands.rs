@@ -8,6 +8,7 @@ use prowess_shell::lex;
 use prowess_traits::CommandResult;
 use prowess_trust::{SkillRole, SkillTrust};
 
+use crate::command_output::write_hint;
 use crate::context::ToolContext;
 
 /// Replaces a command if commands are disabled. Claude Code's wording.
@@ -187,7 +188,7 @@ fn run(
         return Err(ExpandError::Failed {
             command: command.clone(),
             how: how(&ran).into(),
-            output: failure(&ran).into(),
+            output: failure(&ran, write_hint(&ran, &profile)).into(),
         });
     }
     let output = joined(&ran);
@@ -261,7 +262,7 @@ fn how(ran: &CommandResult) -> String {
     }
 }
 
-fn failure(ran: &CommandResult) -> String {
+fn failure(ran: &CommandResult, hint: Option<&str>) -> String {
     let mut text = ran.stdout.text.trim_end().to_owned();
     if !ran.stderr.text.trim().is_empty() {
         if !text.is_empty() {
@@ -269,6 +270,9 @@ fn failure(ran: &CommandResult) -> String {
         }
         text.push_str("[stderr]\n");
         text.push_str(ran.stderr.text.trim_end());
+    }
+    if let Some(hint) = hint {
+        text.push_str(&format!("\n{hint}"));
     }
     let count = text.chars().count();
     if count <= MAX_FAILURE {

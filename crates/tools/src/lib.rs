@@ -17,6 +17,7 @@ mod listing;
 mod live_settings;
 mod loaded;
 pub mod names;
+mod other_keys;
 mod result_limit;
 mod schema;
 mod skill_access;
@@ -30,6 +31,7 @@ pub use activate::{
     Activation, ActivationError, ActivationRequest, ActivationText, activate, open, read,
 };
 pub use agent_permissions::AgentPermissions;
+pub use command_output::looks_denied;
 pub use hooks::{
     EventName, Handler, HookEnd, HookEvent, HookOutcome, HookRun, HookSet, HookState, HookToolCall,
     MAX_HANDLERS, Matcher, Said, run_hooks,
@@ -42,7 +44,8 @@ pub use names::rule_names;
 pub use result_limit::{MAX_BYTES, MAX_LINES};
 pub use schema::{Schema, SchemaFault};
 pub use skills::{
-    ListSkills, LoadSkill, LoadSkillResource, RunCommandLine, SearchSkills, Submit, UnloadSkill,
+    ListSkills, LoadSkill, LoadSkillResource, LoadSkillResources, RunCommandLine, SearchSkills,
+    Submit, UnloadSkill,
 };
 pub use snapshot::{SkillDocument, SkillEffects, SkillHandle, SkillSnapshot};
 pub use tool::{Tool, ToolAnswer, ToolError, ToolErrorKind, ToolSpec};

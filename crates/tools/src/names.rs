@@ -50,6 +50,74 @@ pub fn rule_names(tool: &str) -> &'static [&'static str] {
     }
 }
 
+/// The tools about skills, and `submit`. Sessions add the tools of the host.
+pub const SKILL_TOOLS: [&str; 8] = [
+    LIST_SKILLS,
+    SEARCH_SKILLS,
+    LOAD_SKILL,
+    UNLOAD_SKILL,
+    LOAD_SKILL_RESOURCE,
+    LOAD_SKILL_RESOURCES,
+    RUN_COMMAND_LINE,
+    SUBMIT,
+];
+
+/// Returns our tool for a name that `allowed-tools` of another system uses, or for its own name in
+/// lower case. Only tools that read: none that writes, connects or runs commands.
+pub(crate) fn reading_tool(name: &str) -> Option<&'static str> {
+    Some(match name {
+        READ | "read_file" | "read_text_file" | "view_file" => READ,
+        GREP | "grep_files" | "grep_search" | "search_file_content" | "search_files" => GREP,
+        GLOB | "file_search" | "list_dir" | "list_directory" | "list_files" => GLOB,
+        _ => return None,
+    })
+}
+
+/// Returns the tool of an MCP server that a name in core-agent's spelling (`server_tool`) stands
+/// for: `mcp__jira__get_issue` or `mcp__jira__jira_get_issue` for `jira_get_issue`. `None` unless
+/// exactly one of the known tools has that name, or if a tool has exactly this name.
+pub(crate) fn server_tool<'k, T: AsRef<str>>(name: &str, known: &'k [T]) -> Option<&'k str> {
+    let mut known = known.iter().map(AsRef::as_ref);
+    let mut found = None;
+    if known.clone().any(|tool| tool == name) {
+        return None;
+    }
+    for tool in known.by_ref().filter(|tool| is_called(tool, name)) {
+        if found.replace(tool).is_some() {
+            return None;
+        }
+    }
+    found
+}
+
+/// Returns `true` if core-agent calls a tool of an MCP server by this name.
+fn is_called(tool: &str, name: &str) -> bool {
+    let parts = tool
+        .strip_prefix("mcp__")
+        .and_then(|rest| rest.split_once("__"));
+    parts.is_some_and(|(server, own)| {
+        let rest = name
+            .strip_prefix(server)
+            .and_then(|rest| rest.strip_prefix('_'));
+        rest.is_some_and(|rest| rest == own) || rest.is_some() && name == own
+    })
+}
+
+/// Returns the names in core-agent's spelling that stand for a tool of an MCP server.
+pub(crate) fn server_names<T: AsRef<str>>(tool: &str, known: &[T]) -> Vec<String> {
+    let parts = tool
+        .strip_prefix("mcp__")
+        .and_then(|rest| rest.split_once("__"));
+    let Some((server, own)) = parts else {
+        return Vec::new();
+    };
+    let names = [format!("{server}_{own}"), own.to_owned()];
+    names
+        .into_iter()
+        .filter(|name| server_tool(name, known) == Some(tool))
+        .collect()
+}
+
 /// Kind of action of a tool, for matching rules about commands or files.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum ActionKind {
@@ -121,4 +189,41 @@ fn is_of_server(pattern: &str, tool: &str) -> bool {
     let pattern = pattern.strip_suffix("__*").unwrap_or(pattern);
     tool.strip_prefix(pattern)
         .is_some_and(|rest| rest.is_empty() || rest.starts_with("__"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn server_names_stand_for_exactly_one_tool() {
+        let check = |name: &str, known: &[&str], expected: Option<&str>| {
+            assert_eq!(server_tool(name, known), expected, "{name} {known:?}");
+        };
+        let (plain, twice) = ("mcp__jira__get_issue", "mcp__jira__jira_get_issue");
+        check("jira_get_issue", &[plain, "read"], Some(plain));
+        check("jira_get_issue", &[twice], Some(twice));
+        // Ambiguous, or the name of another tool.
+        check("jira_get_issue", &[plain, twice], None);
+        check("a_b_c", &["mcp__a__b_c", "mcp__a_b__c"], None);
+        check("jira_get_issue", &[plain, "jira_get_issue"], None);
+        // Never more than one tool, never by a part of the name.
+        for name in [
+            "jira",
+            "jira_",
+            "jira_*",
+            "get_issue",
+            "jira_get",
+            "jira__get_issue",
+            "",
+        ] {
+            check(name, &[plain], None);
+        }
+        assert_eq!(server_names(plain, &[plain]), ["jira_get_issue"]);
+        assert_eq!(
+            server_names(twice, &[twice]),
+            ["jira_jira_get_issue", "jira_get_issue"]
+        );
+        assert_eq!(server_names("read", &["read"]), [] as [&str; 0]);
+    }
 }

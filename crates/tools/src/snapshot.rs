@@ -2,12 +2,15 @@
 
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::slice;
 use std::sync::{Arc, OnceLock};
 
 use prowess_agent::Effort;
 use prowess_catalog::visibility::{Audience, CatalogView, LookupRefusal};
 use prowess_catalog::{CatalogEntry, Scope, Skill, SkillForm};
 use prowess_diag::Span;
+use prowess_diag::wording::tick;
+use prowess_policy::{Effect, RuleSource};
 use prowess_registry::digest::FileFacts;
 use prowess_registry::{Registry, SkillContents};
 use prowess_spec::manifest::{SpannedText, ToolList};
@@ -19,6 +22,11 @@ use serde_json::Value;
 use crate::context::ToolContext;
 use crate::hooks::HookSet;
 use crate::names::{self, SUBMIT};
+use crate::other_keys;
+use crate::skill_access::{listed, shown};
+
+/// Maximum length of a list of missing tools, in characters.
+const MAX_MISSING: usize = 300;
 
 /// A skill at the time of one read. It is resolved, read, hashed and parsed once, and passed on as
 /// an `Arc`.
@@ -51,6 +59,8 @@ pub struct SkillDocument {
     pub arguments: Vec<Box<str>>,
     /// The shell that its commands need.
     pub shell: Option<Box<str>>,
+    /// The keys of the frontmatter that nothing else uses or shows, one line each.
+    pub other_keys: Vec<String>,
 }
 
 /// Effects of a skill on the session that loads it.
@@ -62,6 +72,10 @@ pub struct SkillEffects {
     pub allowed: Option<Vec<Box<str>>>,
     /// The tools that `disallowed-tools` removes entirely.
     pub disallowed: Vec<Box<str>>,
+    /// Tools in `allowed-tools` that no tool of the session is called.
+    pub missing: Vec<Box<str>>,
+    /// Names in `allowed-tools` from other systems, each with the name of the tool here.
+    pub renamed: Vec<(Box<str>, Box<str>)>,
     /// The model it asks for.
     pub model: Option<Box<str>>,
     /// The effort it asks for.
@@ -109,6 +123,7 @@ impl SkillSnapshot {
             .iter()
             .map(|text| text.value.as_ref().into());
         let (arguments, shell) = (arguments.collect(), word(manifest.shell.as_ref()));
+        let other_keys = other_keys::lines(manifest);
         let (body, length) = (parsed.body, parsed.text.len());
         drop(parsed);
         let mut text = text;
@@ -118,6 +133,7 @@ impl SkillSnapshot {
             body,
             arguments,
             shell,
+            other_keys,
         };
         Ok(Self {
             name: name.into(),
@@ -128,6 +144,63 @@ impl SkillSnapshot {
             effects,
             input,
         })
+    }
+
+    /// Resolves tool names of other systems, and notes the tools that do not exist. Does nothing if
+    /// the tools are not known because another program has them, such as an MCP client.
+    fn resolve_tools(&mut self, context: &ToolContext) {
+        let Some(known) = context.settings.known_tools.as_deref() else {
+            return;
+        };
+        let has = |name: &str| known.iter().any(|tool| **tool == *name);
+        let meant = |name: &str| {
+            let reading = names::reading_tool(name);
+            let reading = reading.filter(|tool| has(tool) && (*tool == name || !has(name)));
+            reading.or_else(|| names::server_tool(name, known))
+        };
+        let effects = &mut self.effects;
+        let mut reads = false;
+        let mut renamed: Vec<(Box<str>, Box<str>)> = Vec::new();
+        let mut missing = Vec::new();
+        for name in effects.allowed.iter().flatten() {
+            let exists = || {
+                known
+                    .iter()
+                    .any(|tool| names::is_named(slice::from_ref(name), tool))
+            };
+            match meant(name) {
+                Some(tool) => {
+                    reads |= names::reading_tool(name) == Some(tool);
+                    if *tool != **name {
+                        renamed.push((name.clone(), Box::from(tool)));
+                    }
+                }
+                // A pattern may match no tool.
+                None if exists() || name.trim_end_matches("__*").contains('*') => {}
+                None => missing.push(name.clone()),
+            }
+        }
+        let tools = renamed.iter().map(|(_, tool)| tool.clone());
+        effects
+            .allowed
+            .iter_mut()
+            .for_each(|allowed| allowed.extend(tools.clone()));
+        let bans: Vec<Box<str>> = effects
+            .disallowed
+            .iter()
+            .filter_map(|name| meant(name))
+            .map(Box::from)
+            .collect();
+        effects.disallowed.extend(bans);
+        missing.sort();
+        missing.dedup();
+        (effects.renamed, effects.missing) = (renamed, missing);
+        if reads {
+            // These names grant reading, but not outside the project.
+            let source = RuleSource::Skill(self.skill.name.clone());
+            let rule = read_project(&context.settings.paths.workspace);
+            self.trust.tools.add(Effect::Allow, &rule, source);
+        }
     }
 
     /// Returns the digest over all its files.
@@ -202,6 +275,8 @@ impl SkillEffects {
             hooks: HookSet::read(manifest).0,
             allowed: manifest.allowed_tools.as_ref().map(tool_names),
             disallowed: bare_names(manifest),
+            missing: Vec::new(),
+            renamed: Vec::new(),
             model: word(manifest.model.as_ref()),
             effort: effort.and_then(|word| Effort::parse(&word)),
             agent: word(manifest.agent.as_ref()),
@@ -216,6 +291,23 @@ impl SkillEffects {
         self.allowed
             .as_deref()
             .is_some_and(|allowed| names::is_named(allowed, tool))
+    }
+
+    /// Lists the tools in `allowed-tools` that do not exist, as many as fit. Returns `None` if there
+    /// are none.
+    pub fn missing_tools(&self) -> Option<String> {
+        let names: Vec<String> = self.missing.iter().map(|name| tick(shown(name))).collect();
+        let (list, more) = listed(&names, MAX_MISSING);
+        match (names.is_empty(), more) {
+            (true, _) => None,
+            (false, 0) => Some(list),
+            (false, more) => Some(format!("{list}, and {more} more")),
+        }
+    }
+
+    /// Returns `true` if `allowed-tools` has exactly this name.
+    pub fn names(&self, tool: &str) -> bool {
+        self.allowed.iter().flatten().any(|name| **name == *tool)
     }
 
     /// Returns `true` if `disallowed-tools` removes a tool. The gate applies rules about some uses
@@ -254,6 +346,18 @@ fn bare_names(manifest: &Manifest<'_>) -> Vec<Box<str>> {
             _ => None,
         })
         .collect()
+}
+
+/// Returns the rule that allows reading the project and everything in it.
+fn read_project(workspace: &Path) -> String {
+    let plain = |path: &&str| {
+        path.len() < 400 && !path.contains(|c: char| "*?[]\\()".contains(c) || c.is_control())
+    };
+    match workspace.to_str().filter(plain) {
+        Some(path) => format!("Read(/{path})"),
+        // Does not cover the project's root itself.
+        None => "Read(./**)".to_owned(),
+    }
 }
 
 fn is_served(skill: &Skill) -> bool {
@@ -343,7 +447,8 @@ impl SkillHandle {
         let contents = registry.read_if_small(skill)?;
         let input = registry.input_schema(&skill.id);
         let store = context.services.trust.as_ref();
-        let snapshot = SkillSnapshot::new(self.name(), skill, contents, input, store).ok()?;
+        let mut snapshot = SkillSnapshot::new(self.name(), skill, contents, input, store).ok()?;
+        snapshot.resolve_tools(context);
         Some(Arc::clone(self.snapshot.get_or_init(|| Arc::new(snapshot))))
     }
 }
@@ -373,11 +478,9 @@ impl ToolContext {
         name: &str,
         skill: &Arc<Skill>,
     ) -> Result<SkillSnapshot, prowess_trust::TrustError> {
-        SkillSnapshot::read(
-            name,
-            skill,
-            &self.services.registry,
-            self.services.trust.as_ref(),
-        )
+        let (registry, store) = (&self.services.registry, self.services.trust.as_ref());
+        let mut snapshot = SkillSnapshot::read(name, skill, registry, store)?;
+        snapshot.resolve_tools(self);
+        Ok(snapshot)
     }
 }

@@ -11,11 +11,12 @@ use serde_json::Value;
 
 use crate::context::ToolContext;
 use crate::loaded::Loaded;
-use crate::names::{LOAD_SKILL_RESOURCE, LOAD_SKILL_RESOURCES, arguments_field};
+use crate::names::{self, LOAD_SKILL_RESOURCE, LOAD_SKILL_RESOURCES, arguments_field};
 use crate::schema::{Schema, SchemaFault};
 use crate::skill_access::{find, is_forbidden, permit_sub_run, permit_tool, shown, tool_rules};
 use crate::skills::{
-    ListSkills, LoadSkill, LoadSkillResource, RunCommandLine, SearchSkills, Submit, UnloadSkill,
+    ListSkills, LoadSkill, LoadSkillResource, LoadSkillResources, RunCommandLine, SearchSkills,
+    Submit, UnloadSkill,
 };
 use crate::snapshot::SkillHandle;
 use crate::tool::{self, Tool, ToolAnswer, ToolError, ToolErrorKind, ToolSpec};
@@ -69,6 +70,8 @@ pub struct Toolset {
 struct Offer {
     needs: Needs,
     tool: Arc<dyn Tool>,
+    /// `true` if the tool can be called but is not declared.
+    hidden: bool,
     /// Compiled on the first call.
     schema: OnceLock<Result<Schema, SchemaFault>>,
 }
@@ -78,6 +81,7 @@ impl Offer {
         Self {
             needs,
             tool,
+            hidden: false,
             schema: OnceLock::new(),
         }
     }
@@ -114,12 +118,19 @@ impl Toolset {
             offer(Needs::Skills, Arc::new(LoadSkill::Agentick));
         }
         offer(Needs::Skills, Arc::new(LoadSkillResource));
+        let several = LoadSkillResources {
+            skill: choice.runs_as.clone(),
+        };
+        offer(Needs::Skills, Arc::new(several));
         let run = RunCommandLine {
             skill: choice.runs_as.clone(),
         };
         offer(Needs::SkillsAndRunner, Arc::new(run));
         if let Some(schema) = &choice.result {
             offer(Needs::Nothing, Arc::new(Submit::new(schema.clone())?));
+        }
+        for offer in &mut tools {
+            offer.hidden = offer.tool.name() == LOAD_SKILL_RESOURCES;
         }
         Ok(Self { tools })
     }
@@ -135,6 +146,14 @@ impl Toolset {
         self.tools.retain(|known| wanted(known.tool.name()));
     }
 
+    /// Declares `load_skill_resources`, which otherwise can be called but is not declared: its work
+    /// can be done with `load_skill_resource`.
+    pub fn declare_resources(&mut self) {
+        for offer in &mut self.tools {
+            offer.hidden = false;
+        }
+    }
+
     /// Returns the tools to declare now, in a fixed order. Tools about skills need a visible skill
     /// that is not bundled, and tools that run commands need a runner. As in Claude Code, tools that a rule denies by
     /// name are left out: one tool (`run_command_line`), or all tools about skills (`Skill`).
@@ -145,7 +164,7 @@ impl Toolset {
                 let rules =
                     tool_rules(context, &Loaded::default(), offer.tool.name(), &Value::Null);
                 let denied = rules.is_some_and(|decision| decision.verdict == Verdict::Deny);
-                !denied && (offer.needs == Needs::Nothing || !no_skills)
+                !offer.hidden && !denied && (offer.needs == Needs::Nothing || !no_skills)
             })
             .map(|offer| &*offer.tool)
     }
@@ -177,7 +196,7 @@ impl Toolset {
         input: &Value,
     ) -> Result<ToolAnswer, ToolError> {
         let wanted = match name {
-            LOAD_SKILL_RESOURCES => LOAD_SKILL_RESOURCE,
+            LOAD_SKILL_RESOURCES if input.get("resources").is_none() => LOAD_SKILL_RESOURCE,
             name => name,
         };
         let Some(offer) = self
@@ -189,7 +208,10 @@ impl Toolset {
         };
         // Validate the input before any prompt.
         offer.check(input)?;
-        permit_tool(context, loaded, wanted, input)?;
+        // It asks about each file, as `load_skill_resource` does.
+        if wanted != LOAD_SKILL_RESOURCES {
+            permit_tool(context, loaded, wanted, input)?;
+        }
         tool::answer(&*offer.tool, context, loaded, input)
     }
 
@@ -249,7 +271,9 @@ impl Toolset {
 fn unknown(name: &str, tools: &[&dyn Tool]) -> ToolError {
     let names: Vec<&str> = tools.iter().map(|tool| tool.name()).collect();
     let mut text = format!("Unknown tool: {}.", shown(name));
-    if let Some(near) = suggest::nearest(name, names.iter().copied()) {
+    let near =
+        names::server_tool(name, &names).or_else(|| suggest::nearest(name, names.iter().copied()));
+    if let Some(near) = near {
         text.push_str(&format!(" Did you mean {}?", tick(near)));
     }
     text.push_str(&match &*names {

@@ -13,6 +13,7 @@ use prowess_lint::rules::RULES;
 use prowess_registry::{FileOptions, Registry};
 
 use crate::args;
+use crate::commands::list::Creator;
 use crate::env::Environment;
 use crate::output::{Exit, Failure, Printer};
 use crate::visible_skills;
@@ -114,6 +115,12 @@ pub(crate) fn scopes() -> Vec<CompletionCandidate> {
     scopes
         .map(|scope| CompletionCandidate::new(scope.as_str()))
         .collect()
+}
+
+/// Returns the creators accepted by `--creator`.
+pub(crate) fn creators() -> Vec<CompletionCandidate> {
+    let words = Creator::WORDS.into_iter();
+    words.map(CompletionCandidate::new).collect()
 }
 
 /// Returns the names of supported shells.

@@ -11,7 +11,7 @@ use prowess_diag::{sanitize, wording};
 use prowess_policy::profile::Strength;
 use prowess_policy::{Approved, Command, Profile, Remedy};
 use prowess_sandbox::{CommandOptions, CommandOutcome, End, ExecError, Runner, Stream};
-use prowess_tools::{Loaded, SkillHandle, ToolContext};
+use prowess_tools::{Loaded, SkillHandle, ToolContext, looks_denied};
 use prowess_trust::{SkillRole, SkillTrust};
 use serde_json::json;
 
@@ -99,6 +99,17 @@ pub(crate) fn run(
     } else {
         for line in prowess::inspect::command_run_report(&outcome) {
             printer.status(&sanitize::line(&line));
+        }
+        let streams = [&outcome.stdout, &outcome.stderr];
+        if !outcome.success()
+            && streams
+                .iter()
+                .any(|stream| looks_denied(&stream.text(), &profile))
+        {
+            printer.note(
+                "the sandbox may have denied access to a file",
+                "allow writing to the project with `--write`, or list a folder in `[sandbox] write` of your settings",
+            );
         }
     }
     Ok(match outcome.end {

@@ -8,7 +8,7 @@ use clap_complete::ArgValueCandidates;
 use prowess::inspect::{self, origin_text};
 use prowess_catalog::{
     Audience, Catalog, CatalogChange, CatalogEntry, CatalogView, ChangeKind, HiddenReason, Scope,
-    SkillVisibility, Visibility,
+    Skill, SkillVisibility, Visibility,
 };
 use prowess_diag::{sanitize, suggest, theme, wording};
 use prowess_registry::{ChangeSet, SourceFault, SourceFaultKind, WatchOptions};
@@ -37,6 +37,9 @@ pub(crate) struct ListArgs {
     /// Only skills of this scope: project, extra, user, bundled
     #[arg(long, value_name = "SCOPE", add = ArgValueCandidates::new(completions::scopes))]
     pub(crate) scope: Option<String>,
+    /// Only skills by this creator: agent, user
+    #[arg(long, value_name = "CREATOR", add = ArgValueCandidates::new(completions::creators))]
+    pub(crate) creator: Option<String>,
     /// Show what this configured agent sees
     #[arg(long, value_name = "AGENT", add = ArgValueCandidates::new(completions::agents))]
     pub(crate) agent: Option<String>,
@@ -61,6 +64,7 @@ pub(crate) fn run(
     let policy = library.starting_policy(args.agent.as_deref())?;
     let listing = Listing {
         scope: args.scope.as_deref().map(parse_scope).transpose()?,
+        creator: args.creator.as_deref().map(parse_creator).transpose()?,
         args,
         policy: &policy,
         environment,
@@ -132,9 +136,48 @@ pub(crate) fn parse_scope(word: &str) -> Result<Scope, Failure> {
         })
 }
 
+/// The creator of a skill.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Creator {
+    Agent,
+    User,
+}
+
+impl Creator {
+    /// The words for creators.
+    pub(crate) const WORDS: [&str; 2] = ["agent", "user"];
+
+    /// Returns the creator of a skill. A skill whose frontmatter names none is the user's.
+    fn of(skill: &Skill) -> Self {
+        match skill.creator.as_deref() {
+            Some("agent") => Self::Agent,
+            _ => Self::User,
+        }
+    }
+}
+
+/// Parses the name of a creator.
+fn parse_creator(word: &str) -> Result<Creator, Failure> {
+    match word {
+        "agent" => Ok(Creator::Agent),
+        "user" => Ok(Creator::User),
+        word => {
+            let list = wording::either(Creator::WORDS.iter().map(wording::tick));
+            let error = Failure::new(format!(
+                "invalid value `{word}` for `--creator`: expected {list}"
+            ));
+            Err(match suggest::nearest(word, Creator::WORDS) {
+                Some(near) => error.hint(format!("did you mean `--creator {near}`?")),
+                None => error,
+            })
+        }
+    }
+}
+
 struct Listing<'a> {
     args: &'a ListArgs,
     scope: Option<Scope>,
+    creator: Option<Creator>,
     policy: &'a Visibility,
     environment: &'a Environment,
 }
@@ -164,6 +207,9 @@ impl Listing<'_> {
         let in_scope = |entry: &&CatalogEntry| {
             self.scope
                 .is_none_or(|scope| entry.skill.id.origin.scope == scope)
+                && self
+                    .creator
+                    .is_none_or(|creator| Creator::of(&entry.skill) == creator)
         };
         // Without `--all`, only skip entries that are shadowed, disabled or not granted.
         let asked = |entry: &CatalogEntry, sight: SkillVisibility| {
@@ -234,7 +280,7 @@ impl Listing<'_> {
         }
         printer.status(&match hidden {
             0 => count,
-            hidden if self.scope.is_none() => {
+            hidden if self.scope.is_none() && self.creator.is_none() => {
                 format!("{count}; {} more with `--all`", wording::thousands(hidden))
             }
             _ => count,

@@ -104,7 +104,22 @@ impl Setup {
             }
         }
         client.add_skills(&self.services.registry);
-        self.services.tools.extend(client.tools());
+        for tool in client.tools() {
+            let of_server = |server: &&McpServer| {
+                let rest = tool.name().strip_prefix("mcp__");
+                let rest = rest.and_then(|rest| rest.strip_prefix(&*server.name));
+                rest.is_some_and(|rest| rest.starts_with("__"))
+            };
+            let server = found.usable.iter().find(of_server);
+            if server.is_some_and(|server| server.in_skills) {
+                self.settings.tools_in_skills.insert(tool.name().into());
+            }
+            if server.is_some_and(|server| server.on_demand) {
+                self.services.skill_tools.push(tool);
+            } else {
+                self.services.tools.push(tool);
+            }
+        }
         Ok(Some(client))
     }
 

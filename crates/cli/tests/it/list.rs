@@ -529,3 +529,29 @@ fn watch_respects_filters() {
         "{line}"
     );
 }
+
+#[test]
+fn skills_are_filtered_by_creator() {
+    let world = World::new();
+    world.good("~/.agents/skills/mine");
+    let keys = |name: &str, creator: &str| {
+        format!("name: {name}\ndescription: {DESCRIPTION}\ncreator: {creator}\n")
+    };
+    world.skill("~/.agents/skills/learned", &keys("learned", "agent"));
+    world.skill("~/.agents/skills/typed", &keys("typed", "user"));
+    let listed = |creator: &str| {
+        let arguments = ["list", "--scope", "user", "--creator", creator, "--json"];
+        names(&world.run(&arguments).expect(0))
+    };
+    assert_eq!(listed("agent"), ["learned"]);
+    assert_eq!(listed("user"), ["mine", "typed"]);
+    let output = world.run(&["list", "--creator", "agent"]).expect(0);
+    assert!(output.stdout.contains("learned") && !output.stdout.contains("mine"));
+    assert_eq!(output.stderr, "1 skill\n");
+    let output = world.run(&["list", "--creator", "agnet"]).expect(2);
+    assert!(
+        output.stderr.contains("did you mean `--creator agent`?"),
+        "{}",
+        output.stderr
+    );
+}

@@ -46,6 +46,7 @@ mod stats;
 mod telemetry;
 mod terminal;
 mod tool;
+mod tools_of_skills;
 mod trust;
 mod unsafe_fixes;
 mod validate;

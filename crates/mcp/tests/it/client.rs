@@ -82,6 +82,8 @@ impl Hostile {
                 cwd: None,
             },
             timeout: None,
+            on_demand: false,
+            in_skills: false,
         }
     }
 
@@ -154,6 +156,8 @@ fn web(port: u16, token: &str) -> McpServer {
             headers: headers.into(),
         },
         timeout: Some(5),
+        on_demand: false,
+        in_skills: false,
     }
 }
 
@@ -664,6 +668,8 @@ fn programs_do_not_inherit_our_environment() {
             cwd: None,
         },
         timeout: None,
+        on_demand: false,
+        in_skills: false,
     };
     // Cargo sets this variable for every test, like a shell that sets a key.
     assert!(std::env::var("CARGO_MANIFEST_DIR").is_ok());

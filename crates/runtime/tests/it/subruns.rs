@@ -21,6 +21,8 @@ prowess_test::tests! {
     user_invokes_forked_skill
     allowed_tools_limit_sub_run
     caller_can_only_remove_tools
+    host_tool_is_preferred_to_a_similar_one
+    worker_keeps_list_skills_when_resumed
     skill_cannot_start_itself
     case_125_sub_runs_are_nested_three_deep
     max_ticks_ends_sub_run
@@ -177,6 +179,48 @@ fn allowed_tools_limit_sub_run() {
     );
     assert!(results(&asked[3])[0].starts_with("Unknown tool: write."));
     assert!(!world.exists("other"));
+}
+
+/// A name that a tool of the host has stands for that tool alone.
+fn host_tool_is_preferred_to_a_similar_one() {
+    let world = World::new();
+    world.skill("reader", "allowed-tools: read_file\n", "Read.");
+    let declared = |host: Option<&'static str>| {
+        let model = Script::of([says("done")]);
+        let mut parts = world.parts(model.clone());
+        parts
+            .services
+            .tools
+            .extend(host.map(|name| Counter::new(name) as _));
+        let engine = Engine::new(parts).unwrap();
+        run(&engine, named("reader")).unwrap();
+        tools(&model.last())
+            .iter()
+            .map(|name| (*name).to_owned())
+            .collect::<Vec<String>>()
+    };
+    assert_eq!(
+        declared(Some("read_file")),
+        ["load_skill_resource", "read_file"]
+    );
+    assert_eq!(declared(None), ["load_skill_resource", "read"]);
+}
+
+fn worker_keeps_list_skills_when_resumed() {
+    let world = World::new();
+    world.skill("lister", "allowed-tools: list_skills\n", "List.");
+    let model = Script::by(|_, _| says("done"));
+    let engine = world.free(model.clone());
+    let finished = run(&engine, named("lister")).unwrap();
+    let expected = ["list_skills", "load_skill_resource"];
+    assert_eq!(tools(&model.last()), expected);
+    wait(async {
+        let session = Session::resume(&engine, &finished.session, None).await;
+        let mut session = session.unwrap();
+        session.say_plainly("again").await.unwrap();
+        session.proceed(&never()).await.unwrap();
+    });
+    assert_eq!(tools(&model.last()), expected);
 }
 
 fn caller_can_only_remove_tools() {

@@ -4,7 +4,7 @@
 //! in the project root with a fresh environment. The folders of loaded skills are readable, so that
 //! their scripts can be run, but not writable.
 
-use crate::command_output::{CommandOutput, MAX_COMMAND};
+use crate::command_output::{CommandOutput, MAX_COMMAND, write_hint};
 use crate::input::{number, object, text};
 use crate::{Loaded, MAX_BYTES, Tool, ToolAnswer, ToolContext, ToolError, ToolErrorKind};
 use prowess_traits::CommandResult;
@@ -92,12 +92,12 @@ impl Tool for Bash {
         let ran = runner
             .run(&approved, &profile, None)
             .map_err(|error| failed(format!("The command did not run: {error}.")))?;
-        Ok(answer(&ran))
+        Ok(answer(&ran, write_hint(&ran, &profile)))
     }
 }
 
-fn answer(ran: &CommandResult) -> ToolAnswer {
-    let output = CommandOutput::new(ran, str::trim_end, STREAM, STREAM_LINES);
+fn answer(ran: &CommandResult, hint: Option<&'static str>) -> ToolAnswer {
+    let output = CommandOutput::new(ran, str::trim_end, STREAM, STREAM_LINES).hint(hint);
     let mut text = match (ran.stopped, ran.code, ran.signal) {
         (Some("deadline"), ..) => {
             format!("Timed out after {} ms.", ran.milliseconds)
@@ -114,6 +114,9 @@ fn answer(ran: &CommandResult) -> ToolAnswer {
     }
     if output.stdout.is_empty() && output.stderr.is_empty() {
         text.push_str(" No output.");
+    }
+    if let Some(hint) = hint {
+        text.push_str(&format!("\n{hint}"));
     }
     debug_assert!(text.len() < MAX_BYTES);
     ToolAnswer::new(text, output.value())

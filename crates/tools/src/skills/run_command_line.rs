@@ -14,7 +14,7 @@ use prowess_traits::CommandResult;
 use prowess_trust::SkillRole;
 use serde_json::{Value, json};
 
-use crate::command_output::{CommandOutput, MAX_COMMAND};
+use crate::command_output::{CommandOutput, MAX_COMMAND, write_hint};
 use crate::context::ToolContext;
 use crate::loaded::Loaded;
 use crate::names::RUN_COMMAND_LINE;
@@ -122,11 +122,12 @@ impl Tool for RunCommandLine {
         let ran = runner
             .run(&approved, &profile, None)
             .map_err(|error| failed(format!("The command did not run: {error}.")))?;
-        Ok(answer(&ran))
+        Ok(answer(&ran, write_hint(&ran, &profile)))
     }
 }
 
-fn the_only(loaded: &Loaded) -> Result<&str, ToolError> {
+/// Returns the name of the only loaded skill.
+pub(crate) fn the_only(loaded: &Loaded) -> Result<&str, ToolError> {
     let names: Vec<&str> = loaded.names().collect();
     match &*names {
         [only] => Ok(only),
@@ -146,10 +147,11 @@ fn the_only(loaded: &Loaded) -> Result<&str, ToolError> {
 }
 
 /// Returns the result. The streams are truncated until it fits.
-fn answer(ran: &CommandResult) -> ToolAnswer {
+fn answer(ran: &CommandResult, hint: Option<&'static str>) -> ToolAnswer {
     let mut bytes = STREAM;
     loop {
-        let value = CommandOutput::new(ran, str::trim, bytes, STREAM_LINES).value();
+        let output = CommandOutput::new(ran, str::trim, bytes, STREAM_LINES).hint(hint);
+        let value = output.value();
         let text = value.to_string();
         // Escaping can make it longer: a control character takes six bytes in JSON.
         if text.len() <= result_limit::MAX_BYTES || bytes < 100 {

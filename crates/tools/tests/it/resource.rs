@@ -1,8 +1,8 @@
 //! `load_skill_resource`.
 
 use prowess_policy::{Effect, PermissionMode};
-use prowess_tools::{Loaded, ToolErrorKind};
-use serde_json::json;
+use prowess_tools::{Loaded, ToolErrorKind, ToolSelection, Toolset};
+use serde_json::{Value, json};
 
 use crate::support::{World, call, gate, told};
 
@@ -199,4 +199,111 @@ fn invalid_input_and_unknown_skills() {
         read(json!({"skill_name": "pfd", "resource_path": "x"})),
         "Unknown skill: pfd. Did you mean `pdf`? Available: pdf"
     );
+}
+
+/// Reads several files of a skill, and returns the result by path.
+fn several(world: &World, rules: &[(Effect, &str)], paths: &[&str]) -> Value {
+    let mut context = world.context();
+    context.gate = gate(PermissionMode::Ask, rules);
+    let tools = Toolset::new(&ToolSelection::everything()).unwrap();
+    let resources: Vec<Value> = paths.iter().map(|path| json!({ "path": path })).collect();
+    let input = json!({ "skill_name": "pdf", "resources": resources });
+    let answer = tools
+        .call(
+            &context,
+            &mut Loaded::default(),
+            "load_skill_resources",
+            &input,
+        )
+        .unwrap();
+    assert!(
+        answer.text.len() <= prowess_tools::MAX_BYTES,
+        "{}",
+        answer.text.len()
+    );
+    let value: Value = serde_json::from_str(&answer.text).unwrap();
+    assert_eq!(value, answer.value["resources"]);
+    value
+}
+
+#[test]
+fn skilled_crew_several_files_are_bounded() {
+    let world = world();
+    for name in ["one", "two", "three"] {
+        let path = format!("~/.agents/skills/pdf/{name}.txt");
+        world.file(path, format!("{}\n", "\"".repeat(15)).repeat(1_000));
+    }
+    world.file("~/.agents/skills/pdf/huge.txt", "x".repeat(100_000));
+    let told = several(
+        &world,
+        &[],
+        &["one.txt", "two.txt", "three.txt", "huge.txt", "SKILL.md"],
+    );
+    let error = |path: &str| told[path]["error"].as_str().unwrap_or_default();
+    assert_eq!(told["one.txt"].as_str().unwrap().len(), 16_000);
+    assert!(
+        error("two.txt").contains("the result is full"),
+        "{}",
+        error("two.txt")
+    );
+    assert!(
+        error("huge.txt").contains("too long"),
+        "{}",
+        error("huge.txt")
+    );
+    assert!(
+        told["SKILL.md"]
+            .as_str()
+            .unwrap()
+            .starts_with("---\nname: pdf")
+    );
+    // Long names and errors do not exceed the limit either.
+    let long: Vec<String> = (0..20)
+        .map(|at| format!("{at}{}", "\u{1}".repeat(298)))
+        .collect();
+    let long: Vec<&str> = long.iter().map(String::as_str).collect();
+    assert_eq!(several(&world, &[], &long).as_object().unwrap().len(), 20);
+    let context = world.context();
+    for resources in [json!([]), json!(vec![json!({ "path": "SKILL.md" }); 21])] {
+        let input = json!({ "skill_name": "pdf", "resources": resources });
+        let tools = Toolset::new(&ToolSelection::everything()).unwrap();
+        let called = tools.call(
+            &context,
+            &mut Loaded::default(),
+            "load_skill_resources",
+            &input,
+        );
+        assert_eq!(called.unwrap_err().why(), Some(ToolErrorKind::Input));
+    }
+}
+
+#[test]
+fn rules_about_one_file_apply_to_several() {
+    let world = world();
+    let paths = [
+        "references/forms.md",
+        "references/./../scripts/fill.py",
+        "assets/logo.png",
+    ];
+    for rules in [
+        &[(Effect::Deny, "load_skill_resource(resource_path:*fill.py)")][..],
+        &[(Effect::Deny, "skill:pdf/read:scripts/*")],
+    ] {
+        let told = several(&world, rules, &paths);
+        assert_eq!(told[paths[0]], "Forms.\nMore forms.\n");
+        let refused = told[paths[1]]["error"].as_str().unwrap();
+        assert!(refused.contains("refused"), "{rules:?} {refused}");
+        let binary = told[paths[2]]["error"].as_str().unwrap();
+        assert!(binary.contains("is not text"), "{binary}");
+    }
+    for name in ["load_skill_resource", "load_skill_resources"] {
+        let told = several(&world, &[(Effect::Deny, name)], &paths);
+        assert!(
+            told.as_object()
+                .unwrap()
+                .values()
+                .all(|one| one["error"].is_string()),
+            "{told}"
+        );
+    }
 }
