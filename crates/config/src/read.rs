@@ -689,7 +689,7 @@ mod tests {
         check("[validate]\nprofil = 'spec'\n", &["unknown key `profil`"]);
         check(
             "[validate]\nprofile = 'strict'\n",
-            &["`profile` must be `spec`, `claude-code` or `lenient`"],
+            &["`profile` must be `spec`, `claude-code`, `lenient` or `crew`"],
         );
         check(
             "[validate]\nignore = ['body-lenght', 3]\n",
