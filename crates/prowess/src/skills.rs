@@ -45,11 +45,13 @@ pub enum LoadSkillError {
         /// The cause.
         source: std::io::Error,
     },
-    /// The path is neither a folder with a SKILL.md nor a Markdown file.
-    #[error("`{}` is neither a skill folder nor a Markdown file", path.display())]
+    /// The path is neither a folder with a SKILL.md nor a Markdown file, or the file has no content.
+    #[error("`{}` is not a skill: {why}", path.display())]
     NotASkill {
         /// The path.
         path: PathBuf,
+        /// The reason.
+        why: Box<str>,
     },
     /// The frontmatter has another name than the folder.
     #[error("the folder `{folder}` has a skill named `{name}`; both names must be the same")]
@@ -82,17 +84,26 @@ pub fn load_skill(path: impl AsRef<Path>) -> Result<NewSkill, LoadSkillError> {
     let path = path.as_ref();
     let skill = match NewSkill::from_path(path) {
         Ok(Some(skill)) => skill,
-        Ok(None) => return Err(LoadSkillError::NotASkill { path: path.into() }),
-        Err(fault) => {
-            return Err(LoadSkillError::Read {
+        Ok(None) => {
+            return Err(LoadSkillError::NotASkill {
                 path: path.into(),
-                source: read_error(&fault.why),
+                why: "it is neither a skill folder nor a Markdown file".into(),
+            });
+        }
+        Err(fault) => {
+            let path = path.into();
+            return Err(match &fault.why {
+                SourceFaultKind::NotASkill(why) => LoadSkillError::NotASkill {
+                    path,
+                    why: why.to_string().into(),
+                },
+                why => LoadSkillError::Read {
+                    path,
+                    source: read_error(why),
+                },
             });
         }
     };
-    if skill.text().trim().is_empty() {
-        return Err(LoadSkillError::NotASkill { path: path.into() });
-    }
     match skill.alias().filter(|_| path.is_dir()) {
         Some(alias) => {
             let parsed = parse(skill.text().as_bytes());

@@ -9,8 +9,16 @@ use crate::outcome::FinishedRun;
 use crate::session::Session;
 use crate::subrun::{self, SubRun};
 
+/// The name and the outcome of a background skill.
+type EndedSkill = Result<(Box<str>, Result<FinishedRun, RuntimeError>), JoinError>;
+
 /// The skills running in the background. They are aborted when the session is dropped.
-pub(crate) type Background = JoinSet<(Box<str>, Result<FinishedRun, RuntimeError>)>;
+#[derive(Debug, Default)]
+pub(crate) struct Background {
+    running: JoinSet<(Box<str>, Result<FinishedRun, RuntimeError>)>,
+    /// Skills that ended and are not recorded yet.
+    ended: Vec<EndedSkill>,
+}
 
 /// Maximum number of skills running in the background at once.
 pub(crate) const MAX_BACKGROUND: usize = 20;
@@ -25,7 +33,7 @@ impl Session {
     ) {
         let (engine, context) = (self.engine.clone(), self.confined());
         let (name, cancel): (Box<str>, _) = (name.into(), cancel.child_token());
-        self.background.spawn(async move {
+        self.background.running.spawn(async move {
             let ended = Box::pin(subrun::run_in(&engine, &context, sub, &cancel)).await;
             (name, ended)
         });
@@ -33,35 +41,46 @@ impl Session {
 
     /// Returns the number of skills running in the background.
     pub fn background(&self) -> usize {
-        self.background.len()
+        self.background.running.len() + self.background.ended.len()
+    }
+
+    /// Waits until a background skill ends. Returns `false` if none is running, or if tool calls are
+    /// still open. Dropping the future loses nothing.
+    pub async fn background_ended(&mut self) -> bool {
+        // The note cannot be placed between a tool call and its result.
+        if !self.journal.run.open_calls().is_empty() {
+            return false;
+        }
+        if self.background.ended.is_empty()
+            && let Some(ended) = self.background.running.join_next().await
+        {
+            self.background.ended.push(ended);
+        }
+        !self.background.ended.is_empty()
     }
 
     /// Waits until a background skill finishes and records its result, which the model reads at the
     /// next [`Session::proceed`]. Returns `false` if no skill is running in the background, or if
     /// tool calls are still open.
     pub async fn wait_for_background(&mut self) -> Result<bool, RuntimeError> {
-        // The note cannot be placed between a tool call and its result.
-        if !self.journal.run.open_calls().is_empty() {
+        if !self.background_ended().await {
             return Ok(false);
         }
-        match self.background.join_next().await {
-            Some(ended) => self.note_ended(ended).await.map(|()| true),
-            None => Ok(false),
-        }
+        self.note_background().await.map(|()| true)
     }
 
-    /// Records the results of background skills that have finished.
-    pub(crate) async fn note_background(&mut self) -> Result<(), RuntimeError> {
-        while let Some(ended) = self.background.try_join_next() {
+    /// Records the results of background skills that have ended.
+    pub async fn note_background(&mut self) -> Result<(), RuntimeError> {
+        while let Some(ended) = self.background.running.try_join_next() {
+            self.background.ended.push(ended);
+        }
+        for ended in std::mem::take(&mut self.background.ended) {
             self.note_ended(ended).await?;
         }
         Ok(())
     }
 
-    async fn note_ended(
-        &mut self,
-        ended: Result<(Box<str>, Result<FinishedRun, RuntimeError>), JoinError>,
-    ) -> Result<(), RuntimeError> {
+    async fn note_ended(&mut self, ended: EndedSkill) -> Result<(), RuntimeError> {
         let (text, usage) = match ended {
             Ok((name, Ok(finished))) => {
                 let (text, _) = subrun::report(&name, &finished);

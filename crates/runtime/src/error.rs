@@ -14,6 +14,12 @@ pub enum RuntimeError {
     /// The store could not record an event, so the step was not carried out.
     #[error(transparent)]
     Store(#[from] SessionError),
+    /// An earlier write was interrupted, so it is unknown what the record contains.
+    #[error("a write to session `{session}` was interrupted; resume the session to continue")]
+    Interrupted {
+        /// The session.
+        session: Box<str>,
+    },
     /// The recorded events do not form a valid session.
     #[error("invalid event in session `{session}`: {fault}")]
     Fold {

@@ -18,6 +18,10 @@ pub(crate) struct Journal {
     pub(crate) depth: u8,
     pub(crate) run: Run,
     pub(crate) decisions: Arc<DecisionLog>,
+    /// `true` while events may be in the store that are not in `run`. If a write fails without
+    /// saying whether it had an effect, or its future is dropped, this stays `true` and nothing more
+    /// is written: the state would not follow from the record.
+    behind: bool,
 }
 
 /// Writes to a journal from other threads, as long as the journal exists.
@@ -102,6 +106,7 @@ impl Journal {
             depth,
             run: Run::default(),
             decisions,
+            behind: false,
         };
         journal.fold(&first)?;
         journal.decisions.open(journal.handle());
@@ -134,6 +139,7 @@ impl Journal {
             depth: 0,
             run: Run::default(),
             decisions: Arc::default(),
+            behind: false,
         };
         // If the replay fails, dropping the journal releases the lease.
         journal.run =
@@ -161,9 +167,14 @@ impl Journal {
         self.write_all(vec![event]).await
     }
 
-    /// Records several events, all or none. Fails if a decision could not be recorded before.
+    /// Records several events, all or none. Fails if a decision could not be recorded before, or if
+    /// an earlier write was interrupted.
     pub(crate) async fn write_all(&mut self, events: Vec<Event>) -> Result<(), RuntimeError> {
         self.decisions.check()?;
+        if self.behind {
+            let session = self.id.clone();
+            return Err(RuntimeError::Interrupted { session });
+        }
         for event in &events {
             self.run.check(event).map_err(|fault| RuntimeError::Fold {
                 session: self.id.clone(),
@@ -178,10 +189,18 @@ impl Journal {
                 .collect(),
         );
         let (held, written) = (Arc::clone(&self.held), Arc::clone(&stamped));
-        blocking(move || held.append(&written)).await??;
+        self.behind = true;
+        match blocking(move || held.append(&written)).await? {
+            Ok(()) => {}
+            Err(error) => {
+                self.behind = !error.wrote_nothing();
+                return Err(error.into());
+            }
+        }
         for event in &*stamped {
             self.fold(event)?;
         }
+        self.behind = false;
         Ok(())
     }
 

@@ -206,7 +206,7 @@ impl Session {
             effort: started.effort,
             too_long: 0,
             stop,
-            background: Background::new(),
+            background: Background::default(),
         };
         if let Some(missing) = missing {
             session.tell(&missing);
@@ -314,8 +314,12 @@ async fn skills_above(
     Ok(skills)
 }
 
-/// Returns the model of a session. If it is not available, returns the engine's model and a message.
+/// Returns the model of a session: the one that the user chose now, or the one that it had. If it is
+/// not available, returns the engine's model and a message.
 fn model_of(engine: &Engine, started: &Started) -> (Arc<dyn Model>, Option<String>) {
+    if engine.settings().is_model_chosen {
+        return (Arc::clone(engine.model()), None);
+    }
     if let Ok(model) = engine.find_model(&started.model) {
         return (model, None);
     }

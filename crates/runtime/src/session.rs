@@ -147,7 +147,7 @@ impl Session {
             effort,
             too_long: 0,
             stop,
-            background: Background::new(),
+            background: Background::default(),
         };
         session.name_context();
         Ok(session)

@@ -31,9 +31,10 @@ const TABLES: Tables = Tables {
 
 /// Stores sessions in a SQLite file, which may also hold the use of skills.
 ///
-/// If [`append`](SessionStore::append) fails with [`SessionError::Busy`], nothing was written and
-/// the call can be retried. After another error it is unknown whether the events were written:
-/// release the session, take it again and read it.
+/// If [`append`](SessionStore::append) fails with [`SessionError::Busy`] or
+/// [`SessionError::Unwritable`], nothing was written and the call can be retried. After another
+/// error of the file it is unknown whether the events were written: release the session, take it
+/// again and read it.
 #[derive(Debug)]
 pub struct SqliteSessions {
     database: Database,

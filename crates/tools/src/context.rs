@@ -129,6 +129,9 @@ pub struct Settings {
     pub session: Option<String>,
     /// The effort of models.
     pub effort: Option<Effort>,
+    /// `true` if the user chose the model now. Resumed sessions then use it instead of the model
+    /// that they had.
+    pub is_model_chosen: bool,
     /// The environment variables that the user granted to skills.
     pub environment: BTreeMap<String, String>,
     /// The program whose substitution rules apply.
@@ -195,6 +198,7 @@ impl Default for Settings {
             agent: "orchestrator".into(),
             session: None,
             effort: None,
+            is_model_chosen: false,
             environment: BTreeMap::new(),
             compat: Compat::default(),
             commands: true,

@@ -20,7 +20,8 @@ pub trait SessionStore: Send + Sync + Debug {
     /// Leases an existing session. Fails if a running process holds it.
     fn take(&self, id: &str) -> Result<Lease, SessionError>;
 
-    /// Appends events atomically, in order.
+    /// Appends events atomically, in order. After an error other than those of
+    /// [`SessionError::wrote_nothing`] it is unknown whether they were written.
     fn append(&self, lease: &Lease, events: &[StampedEvent]) -> Result<(), SessionError>;
 
     /// Releases a session. A process that exits releases all of its sessions.
@@ -136,7 +137,7 @@ pub enum SessionError {
         /// The path.
         store: Box<str>,
     },
-    /// The store is read-only, or the disk is full.
+    /// The store is read-only, or the disk is full. Nothing was written.
     #[error("cannot write the store `{store}`: {reason}")]
     Unwritable {
         /// The path.
@@ -160,4 +161,20 @@ pub enum SessionError {
         /// The cause.
         source: Box<dyn Error + Send + Sync>,
     },
+}
+
+impl SessionError {
+    /// Returns `true` if a failed [`SessionStore::append`] certainly wrote nothing. After another
+    /// error, the session must be released, taken again and read.
+    pub fn wrote_nothing(&self) -> bool {
+        match self {
+            Self::NotFound { .. }
+            | Self::InUse { .. }
+            | Self::Lost { .. }
+            | Self::TooLarge { .. }
+            | Self::Busy { .. }
+            | Self::Unwritable { .. } => true,
+            Self::Unreadable { .. } | Self::Unusable { .. } | Self::Failed { .. } => false,
+        }
+    }
 }

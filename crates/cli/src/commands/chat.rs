@@ -64,6 +64,7 @@ pub(crate) fn run(
             vec![watcher],
             |settings| {
                 settings.background = true;
+                settings.is_model_chosen = args.model.model.is_some();
                 // The user can stop it at any time, so only explicit limits apply.
                 settings.budget = limits;
             },

@@ -11,7 +11,7 @@ use prowess::agent::StampedEvent;
 use prowess::tools::ActivationError;
 use prowess::{
     Audience, CancellationToken, Ending, EndingKind, FailureKind, FinishedRun, Runtime,
-    RuntimeError, SkillRef, ToolContext, Update, Watcher,
+    RuntimeError, Update, Watcher, open,
 };
 use prowess_diag::{sanitize, theme, wording};
 use prowess_render::Arguments;
@@ -95,13 +95,9 @@ pub(crate) fn run(
     let task = args.task.as_deref().map(task).transpose()?;
     let _servers = setup.connect(printer)?;
     let _watching = setup.watch();
-    let skill = match &args.name {
-        Some(name) => Some(resolve(name, &setup.context())),
-        None => None,
-    };
-    // A skill that cannot be read is reported by the run.
-    if let Some(SkillRef::Resolved(skill)) = &skill
-        && let Ok(skill) = skill.read(&setup.context())
+    // A skill that cannot be used is reported by the run, which reads it with its own tools.
+    if let Some(name) = &args.name
+        && let Ok(skill) = open(&setup.context(), name, Audience::Person)
     {
         runtime_setup::check_pairs(&skill, &args.arg)?;
         runtime_setup::note_missing(&skill, &Arguments::from_json(given.clone()), printer);
@@ -123,7 +119,7 @@ pub(crate) fn run(
             Arc::new(live(printer, schema.is_some()))
         };
         let runtime = setup.runtime(&args.model, chosen.model, approver, vec![watcher], |_| {})?;
-        let done = match (task, skill) {
+        let done = match (task, &args.name) {
             (Some(task), _) => {
                 runtime
                     .task(task)
@@ -132,8 +128,8 @@ pub(crate) fn run(
                     .finish(schema.clone())
                     .await
             }
-            (None, Some(skill)) => {
-                run_skill(&runtime, skill, given, budget, &cancel, schema.clone()).await
+            (None, Some(name)) => {
+                run_skill(&runtime, name, given, budget, &cancel, schema.clone()).await
             }
             (None, None) => {
                 return Err(Failure::new(
@@ -146,23 +142,15 @@ pub(crate) fn run(
     })
 }
 
-/// Resolves the skill once, for the checks here and for the run. The run reports an unknown name.
-fn resolve(name: &str, context: &ToolContext) -> SkillRef {
-    match context.resolve(name, Audience::Person) {
-        Ok(skill) => skill.into(),
-        Err(_) => name.into(),
-    }
-}
-
 async fn run_skill(
     runtime: &Runtime,
-    skill: SkillRef,
+    name: &str,
     given: Value,
     budget: prowess::agent::RunBudget,
     cancel: &CancellationToken,
     schema: Option<Value>,
 ) -> Result<FinishedRun, RuntimeError> {
-    let run = runtime.run_skill(skill).budget(budget).cancelled_by(cancel);
+    let run = runtime.run_skill(name).budget(budget).cancelled_by(cancel);
     let run = if given.is_null() {
         run
     } else {

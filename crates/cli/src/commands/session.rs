@@ -373,7 +373,9 @@ fn resume(args: &SessionResumeArgs, mut setup: Setup, printer: &Printer) -> Resu
         ));
         let watcher: Arc<dyn Watcher> = Arc::new(live(printer, typed));
         let approver = Arc::clone(&setup.services.approver);
-        let runtime = setup.runtime(&model, chosen.model, approver, vec![watcher], |_| {})?;
+        let runtime = setup.runtime(&model, chosen.model, approver, vec![watcher], |settings| {
+            settings.is_model_chosen = args.model.model.is_some();
+        })?;
         let mut session = Session::resume(runtime.engine(), &id, Some(budget))
             .await
             .map_err(|error| failure(&error))?;

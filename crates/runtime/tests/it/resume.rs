@@ -293,10 +293,11 @@ fn resume_uses_original_model() {
         crate::keys::another("script/old", "o"),
         crate::keys::another("script/new", "n"),
     );
-    for (known, answer) in [(true, "o"), (false, "n")] {
+    for (known, chosen, answer) in [(true, false, "o"), (false, false, "n"), (true, true, "n")] {
         let (store, id) = copy(&events(&engine, &id));
         let mut parts = world.parts(new.clone());
         parts.services.sessions = Some(store);
+        parts.settings.is_model_chosen = chosen;
         if known {
             parts.services.models = Some(Arc::new(crate::keys::Known(vec![old.clone()])));
         }

@@ -21,6 +21,7 @@ prowess_test::tests! {
     oversized_event_is_an_error
     store_failure_in_sub_run_ends_session
     abandoned_write_releases_session
+    session_does_not_continue_after_an_interrupted_write
 }
 
 /// A store that is full after a number of writes.
@@ -417,6 +418,51 @@ fn abandoned_write_releases_session() {
     let guard = store.gate.lock().unwrap();
     let id = abandon_write(&engine, &store, guard);
     assert!(store.take(&id).is_ok(), "the lease is free");
+}
+
+/// The event of an abandoned write may be stored although the session did not see it. Writing on
+/// could make the record invalid.
+fn session_does_not_continue_after_an_interrupted_write() {
+    let world = World::new();
+    let store = Arc::new(Slow {
+        inner: MemorySessions::new(),
+        gate: std::sync::Mutex::default(),
+        waiting: tokio::sync::Notify::new(),
+        is_blocked: false.into(),
+    });
+    let engine = engine(&world, worker(), store.clone());
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .unwrap();
+    let guard = store.gate.lock().unwrap();
+    let mut session = runtime.block_on(async {
+        let mut session = Session::start(&engine, "t").await.unwrap();
+        store.is_blocked.store(true, Ordering::SeqCst);
+        tokio::select! {
+            said = session.say_plainly("one") => panic!("{said:?}"),
+            () = store.waiting.notified() => {}
+        }
+        session
+    });
+    store.is_blocked.store(false, Ordering::SeqCst);
+    drop(guard);
+    let error = runtime.block_on(session.say_plainly("two")).unwrap_err();
+    assert!(matches!(error, RuntimeError::Interrupted { .. }), "{error}");
+    let id = session.id().to_owned();
+    drop(session);
+    // The write that was abandoned ends before the lease is free.
+    prowess_test::wait_until("the lease is free", || {
+        store.take(&id).map(|lease| store.release(lease)).is_ok()
+    });
+    let said = |event: &StampedEvent| matches!(event.event, Event::Said { .. });
+    let events = store.events(&id).unwrap();
+    assert_eq!(events.iter().filter(|event| said(event)).count(), 1);
+    let mut resumed = runtime
+        .block_on(Session::resume(&engine, &id, None))
+        .unwrap();
+    runtime.block_on(resumed.say_plainly("two")).unwrap();
 }
 
 /// Starts a write, drops its future, and releases the lock only then.

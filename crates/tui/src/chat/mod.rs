@@ -63,8 +63,6 @@ use state::{Message, Report};
 pub(crate) use display::answered;
 pub(crate) use lines::{money, took};
 
-/// The time for a started step to finish when another order arrives.
-const GRACE: Duration = Duration::from_millis(100);
 /// The time for the current work to finish when the user quits.
 const LEAVE: Duration = Duration::from_secs(6);
 
@@ -425,14 +423,12 @@ async fn next(
     if work.background() == 0 {
         return orders.recv().await.map(ordered);
     }
-    let mut wait = std::pin::pin!(work.wait());
     tokio::select! {
         biased;
-        order = orders.recv() => {
-            // Store a finished background result before the next order.
-            let _ = tokio::time::timeout(GRACE, &mut wait).await;
-            order.map(ordered)
-        }
-        _ = &mut wait => Some((None, CancellationToken::new())),
+        order = orders.recv() => return order.map(ordered),
+        _ = work.background_ended() => {}
     }
+    // Outside of the selection: a write must not be abandoned. The next step reports an error.
+    let _ = work.note_background().await;
+    Some((None, CancellationToken::new()))
 }

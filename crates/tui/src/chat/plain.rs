@@ -267,7 +267,9 @@ pub(crate) async fn talk(
         }
     }
     // Wait for background skills; otherwise their results would be lost.
-    while work.background() > 0 && work.wait().await.unwrap_or(false) {
+    while work.background() > 0 && work.background_ended().await {
+        // The next step reports an error.
+        let _ = work.note_background().await;
         let became = work.proceed(&CancellationToken::new()).await;
         end = worse(end, code(&became));
         if !tell(&face, became) {

@@ -123,9 +123,14 @@ impl Work {
         self.session.background()
     }
 
-    /// Waits for a skill in the background.
-    pub(crate) async fn wait(&mut self) -> Result<bool, RuntimeError> {
-        self.session.wait_for_background().await
+    /// Waits for a skill in the background. Dropping the future loses nothing.
+    pub(crate) async fn background_ended(&mut self) -> bool {
+        self.session.background_ended().await
+    }
+
+    /// Records the skills in the background that have ended.
+    pub(crate) async fn note_background(&mut self) -> Result<(), RuntimeError> {
+        self.session.note_background().await
     }
 
     /// Continues after a background skill has finished.
@@ -272,6 +277,9 @@ fn problem(error: &RuntimeError) -> Problem {
                 hints.push("type `/skills` to list skills, or `/help` for commands".to_owned());
             }
             hints
+        }
+        RuntimeError::Interrupted { session } => {
+            vec![format!("continue with `prowess chat --resume {session}`")]
         }
         RuntimeError::Store(SessionError::NotFound { near, .. }) => {
             let mut hints = did_you_mean(near.iter().map(ToString::to_string), "");
