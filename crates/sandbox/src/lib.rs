@@ -18,6 +18,7 @@
 
 #[cfg(target_os = "linux")]
 mod bwrap;
+mod bounded_read;
 mod cancel;
 #[cfg(target_os = "linux")]
 mod capabilities;
@@ -27,6 +28,8 @@ mod doctor;
 mod environment;
 mod error;
 mod git;
+mod git_config;
+mod git_index;
 mod granted_paths;
 mod helper;
 mod host_loop;

@@ -2,7 +2,7 @@
 //! may.
 
 use std::os::unix::fs::PermissionsExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Folders of the system that every command may read.
 pub(crate) const SYSTEM: &[&str] = &[
@@ -17,8 +17,11 @@ pub(crate) const SYSTEM: &[&str] = &[
     "/nix/store",
 ];
 
-/// Secrets in those folders. Files of `/etc` itself that not every user may read are found by their
-/// mode.
+/// Depth and number of entries of `/etc` that are looked at.
+const MAX_DEPTH: usize = 4;
+const MAX_ENTRIES: usize = 20_000;
+
+/// Secrets in those folders. Files of `/etc` that not every user may read are found by their mode.
 const SECRET: &[&str] = &[
     "/etc/NetworkManager/system-connections",
     "/etc/docker",
@@ -51,14 +54,32 @@ pub(crate) fn secrets() -> Vec<PathBuf> {
         .map(PathBuf::from)
         .filter(|path| path.exists())
         .collect();
-    let entries = |folder| std::fs::read_dir(folder).into_iter().flatten().flatten();
-    for entry in entries("/etc") {
-        let facts = entry.metadata();
-        if facts.is_ok_and(|f| !f.is_symlink() && f.permissions().mode() & 0o004 == 0) {
-            found.push(entry.path());
+    let entries = |folder: &Path| std::fs::read_dir(folder).into_iter().flatten().flatten();
+    // In subfolders, the mode is enough for every user but the owner, who is root.
+    let depth = if rustix::process::geteuid().is_root() {
+        MAX_DEPTH
+    } else {
+        0
+    };
+    let mut todo = vec![(PathBuf::from("/etc"), 0)];
+    let mut left = MAX_ENTRIES;
+    while let Some((folder, level)) = todo.pop() {
+        for entry in entries(&folder).take(left) {
+            left -= 1;
+            let Ok(facts) = entry.metadata() else {
+                continue;
+            };
+            if facts.is_symlink() {
+                continue;
+            }
+            if facts.permissions().mode() & 0o004 == 0 {
+                found.push(entry.path());
+            } else if facts.is_dir() && level < depth {
+                todo.push((entry.path(), level + 1));
+            }
         }
     }
-    for entry in entries("/etc/ssh") {
+    for entry in entries(Path::new("/etc/ssh")) {
         if entry.file_name().as_encoded_bytes().ends_with(b"_key") {
             found.push(entry.path());
         }

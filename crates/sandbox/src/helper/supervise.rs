@@ -14,8 +14,9 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::Mode;
-use rustix::process::{Pid, WaitStatus};
+use rustix::process::{Pid, Resource, Rlimit, WaitStatus, getrlimit, setrlimit};
 
+use super::index_watch::IndexWatch;
 use super::{ARGUMENT, stage, stubs, sweep};
 use crate::error::Step;
 use crate::outcome::End;
@@ -70,6 +71,17 @@ fn prepare(control: &mut UnixStream) -> Result<(), Report> {
                 .unsigned_abs();
         spec.identity = Some(Identity::Fixed(unused, unused));
     }
+    // Every placeholder and every mount needs a descriptor for a while.
+    let files = getrlimit(Resource::Nofile);
+    let _ = setrlimit(
+        Resource::Nofile,
+        Rlimit {
+            current: files.maximum.or(files.current),
+            ..files
+        },
+    );
+    let index = spec.written.as_ref().map(IndexWatch::new).transpose();
+    let index = index.map_err(at(Step::Index))?;
     let held = stubs::hold(&spec.stubs).map_err(at(Step::Stubs))?;
     if let Some(namespaces) = &mut spec.namespaces {
         namespaces.mounts.retain(|mount| match mount {
@@ -80,6 +92,12 @@ fn prepare(control: &mut UnixStream) -> Result<(), Report> {
     let scratch = scratch(&mut spec).map_err(at(Step::Scratch))?;
     let outcome = run(control, &spec);
     drop(scratch);
+    if let Some((path, restored)) = index.and_then(|index| index.check()) {
+        let why = restored.err().map(|error| error.to_string().into());
+        let report = Report::IndexRestored(protocol::bytes(path), why);
+        let frame = protocol::frame(&report).map_err(at(Step::Spec))?;
+        let _ = control.write_all(&frame);
+    }
     for path in held.release() {
         let removed =
             protocol::frame(&Report::Removed(protocol::bytes(path))).map_err(at(Step::Spec))?;

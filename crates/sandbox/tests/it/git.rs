@@ -640,8 +640,7 @@ fn home_as_project() {
     let keys: Vec<PathBuf> = KEYS_IN_HOME
         .iter()
         .map(|name| {
-            let is_file =
-                name.contains('.') && !["ssh", "aws"].iter().any(|end| name.ends_with(end));
+            let is_file = !name.ends_with('/');
             put(
                 &if is_file {
                     (*name).to_owned()
