@@ -45,14 +45,7 @@ mod tests {
         assert!(bounded_read(&file, 4).is_err());
         let fifo = folder.path().join("fifo");
         let mode = rustix::fs::Mode::from_raw_mode(0o600);
-        rustix::fs::mknodat(
-            rustix::fs::CWD,
-            &fifo,
-            rustix::fs::FileType::Fifo,
-            mode,
-            0,
-        )
-        .unwrap();
+        rustix::fs::mknodat(rustix::fs::CWD, &fifo, rustix::fs::FileType::Fifo, mode, 0).unwrap();
         assert!(bounded_read(&fifo, 5).is_err());
         assert!(bounded_read(folder.path(), 5).is_err());
     }

@@ -152,7 +152,9 @@ pub(super) fn look(
             git.protected.extend(found.map(|path| (path, Guard::File)));
         }
         todo.extend(found.repositories);
-        todo.extend(submodules(root));
+        for place in submodules(root) {
+            git.protect_submodule(place, &mut todo);
+        }
         todo.push(root.clone());
         // A repository around the project enters its submodules in the project too.
         let around = root.ancestors().skip(1);
@@ -164,7 +166,8 @@ pub(super) fn look(
             continue;
         }
         if seen.len() > MAX_REPOSITORIES {
-            let why = format!("more than {MAX_REPOSITORIES} repositories were found in the project");
+            let why =
+                format!("more than {MAX_REPOSITORIES} repositories were found in the project");
             git.unknown.push((folder, why.into()));
             break;
         }
@@ -201,7 +204,10 @@ impl Git {
             return;
         };
         let common = common(&own);
-        let settings = self.settings(folder, &[common.join("config"), own.join("config.worktree")]);
+        let settings = self.settings(
+            folder,
+            &[common.join("config"), own.join("config.worktree")],
+        );
         let is_ours = within(folder, writable);
         let places = match git_index::places(&own, hash_length(&settings).into()) {
             Ok(places) => places,
@@ -214,23 +220,28 @@ impl Git {
             }
         };
         for place in places.links {
-            let place = folder.join(place);
-            match place.symlink_metadata() {
-                Ok(facts) if facts.is_dir() => {
-                    let there = real(&place);
-                    // Git does not follow a link on the way, which must not be replaced by a folder.
-                    if there != place {
-                        self.protected.push((place.join(".git"), Guard::Folder));
-                    }
-                    todo.push(there);
-                }
-                Ok(_) => self.protected.push((place, Guard::File)),
-                Err(_) => self.protected.push((place, Guard::Folder)),
-            }
+            self.protect_submodule(folder.join(place), todo);
         }
         let sparse = places.sparse.into_iter();
         self.protected
             .extend(sparse.map(|place| (folder.join(place), Guard::Folder)));
+    }
+
+    /// Protects the place of a submodule, which git enters as soon as there is a repository.
+    ///
+    /// A placeholder for `.git` would be fatal to git. So one that was not fetched is protected as a
+    /// whole; it is an empty folder.
+    fn protect_submodule(&mut self, place: PathBuf, todo: &mut Vec<PathBuf>) {
+        let there = real(&place);
+        if exists(&there.join(".git")) {
+            // Git does not follow a link on the way, which must not be replaced by a folder.
+            if there != place {
+                self.protected.push((place.join(".git"), Guard::Folder));
+            }
+            todo.push(there);
+        } else {
+            self.protected.push((place, Guard::Folder));
+        }
     }
 
     /// Reads configuration files and those that they include, and protects what they name.
@@ -271,7 +282,8 @@ impl Git {
                         self.protected.push((path, Guard::Folder));
                     }
                     "core.attributesfile" => {
-                        self.protected.push((folder.join(entry.path()), Guard::File));
+                        self.protected
+                            .push((folder.join(entry.path()), Guard::File));
                     }
                     key if COMMANDS.contains(&key) || key.starts_with("alias.") => {
                         let named = entry.words().map(|word| folder.join(word));
@@ -493,7 +505,11 @@ fn submodules(root: &Path) -> Vec<PathBuf> {
     git_config::entries(&text)
         .iter()
         .filter(|entry| entry.key == "submodule.path")
-        .filter_map(|entry| root.join(git_index::place(&entry.value)?).canonicalize().ok())
+        .filter_map(|entry| {
+            root.join(git_index::place(&entry.value)?)
+                .canonicalize()
+                .ok()
+        })
         .filter(|path| {
             let inside = path.strip_prefix(root).map(Path::as_os_str);
             inside.is_ok_and(|inside| git_index::place(inside.as_bytes()).is_some())
@@ -570,8 +586,7 @@ mod tests {
         for line in [
             "Folder w/.git",
             "Folder w/a/b/.git",
-            "Folder w/sub/.git",
-            "File w/sub/HEAD",
+            "Folder w/sub",
             "File w/bare/HEAD",
             "File w/bare/config",
             "Folder w/bare/hooks",

@@ -98,9 +98,7 @@ fn value(bytes: &mut Bytes<'_>) -> Vec<u8> {
         match byte {
             b'\n' => break,
             b'"' => is_quoted = !is_quoted,
-            b'#' | b';' if !is_quoted => {
-                while bytes.next_if(|byte| *byte != b'\n').is_some() {}
-            }
+            b'#' | b';' if !is_quoted => while bytes.next_if(|byte| *byte != b'\n').is_some() {},
             b'\\' => {
                 bytes.next_if_eq(&b'\r');
                 match bytes.next() {
@@ -158,6 +156,9 @@ mod tests {
             value: b"!sh 'tools/a' && ./b --c=d/e".to_vec(),
         };
         let words: Vec<PathBuf> = entry.words().collect();
-        assert_eq!(words, ["sh", "tools/a", "./b", "--c", "d/e"].map(PathBuf::from));
+        assert_eq!(
+            words,
+            ["sh", "tools/a", "./b", "--c", "d/e"].map(PathBuf::from)
+        );
     }
 }

@@ -98,9 +98,9 @@ fn parse(bytes: &[u8], hash: usize, places: &mut Places) -> io::Result<Option<St
 /// never in a git folder.
 pub(crate) fn place(name: &[u8]) -> Option<PathBuf> {
     let path = Path::new(OsStr::from_bytes(name));
-    let plain = path.components().all(|part| {
-        matches!(part, Component::Normal(name) if !name.eq_ignore_ascii_case(".git"))
-    });
+    let plain = path
+        .components()
+        .all(|part| matches!(part, Component::Normal(name) if !name.eq_ignore_ascii_case(".git")));
     (plain && !name.is_empty() && !name.contains(&0)).then(|| path.components().collect())
 }
 
@@ -183,7 +183,11 @@ mod tests {
         };
         git(&["init", "-q", "--object-format", format]);
         for setting in settings {
-            git(&["config", setting.split_once('=').unwrap().0, setting.split_once('=').unwrap().1]);
+            git(&[
+                "config",
+                setting.split_once('=').unwrap().0,
+                setting.split_once('=').unwrap().1,
+            ]);
         }
         for at in 0..50 {
             std::fs::write(folder.path().join(format!("file-{at}")), "").unwrap();
@@ -209,8 +213,16 @@ mod tests {
             let folder = repository(settings, format);
             let hash = if format == "sha1" { 20 } else { 32 };
             let places = places(&folder.path().join(".git"), hash).unwrap();
-            let links: Vec<_> = places.links.iter().map(|path| path.to_str().unwrap()).collect();
-            assert_eq!(links, ["module", "vendor/a long name of a folder/x"], "{settings:?}");
+            let links: Vec<_> = places
+                .links
+                .iter()
+                .map(|path| path.to_str().unwrap())
+                .collect();
+            assert_eq!(
+                links,
+                ["module", "vendor/a long name of a folder/x"],
+                "{settings:?}"
+            );
             assert_eq!(places.sparse.len(), 0);
         }
     }

@@ -16,9 +16,9 @@
 //! | 3 | another user, if the host program is root and layer 2 is missing | Linux |
 //! | – | seatbelt | macOS, instead of 1 to 3 |
 
+mod bounded_read;
 #[cfg(target_os = "linux")]
 mod bwrap;
-mod bounded_read;
 mod cancel;
 #[cfg(target_os = "linux")]
 mod capabilities;

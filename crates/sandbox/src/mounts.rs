@@ -405,7 +405,14 @@ mod tests {
     #[test]
     fn nothing_is_writable_below_a_closed_path() {
         let disk = disk(
-            &["/w", "/w/.agents", "/w/.agents/skills", "/w/.agents/skills/s", "/w/a", "/w/a/b"],
+            &[
+                "/w",
+                "/w/.agents",
+                "/w/.agents/skills",
+                "/w/.agents/skills/s",
+                "/w/a",
+                "/w/a/b",
+            ],
             &["/w/a/b/key", "/w/.agents/skills/key"],
             &[],
         );
