@@ -604,6 +604,65 @@ mod tests {
     }
 
     #[test]
+    fn search_that_is_cut_is_reported() {
+        let tree = Tree::new(&["w/a", "w/b", "w/c", "w/z/.git"], &[]);
+        let found = Nested::below(&tree.at("w"), 5);
+        assert!(!found.is_cut && found.repositories.len() == 1, "{found:?}");
+        assert!(Nested::below(&tree.at("w"), 4).is_cut);
+    }
+
+    #[test]
+    fn settings_in_subfolders_are_found() {
+        let files = ["w/a/CLAUDE.md", "w/a/x.code-workspace", "w/CLAUDE.md"];
+        let tree = Tree::new(&["w/a/b/.vscode"], &files.map(|file| (file, "")));
+        let found = tree.look("w", &["w"], GitAccess::Read);
+        let settings = found.iter().filter(|line| line.contains("w/a/"));
+        assert_eq!(
+            settings.collect::<Vec<_>>(),
+            [
+                "File w/a/CLAUDE.md",
+                "File w/a/b/.vscode",
+                "File w/a/x.code-workspace"
+            ]
+        );
+    }
+
+    #[test]
+    fn configuration_names_what_is_protected() {
+        let config = "[core]\n hooksPath = scripts/hooks\n fsmonitor = \"sh tools/m -x\"\n\
+            attributesFile = attrs\n[include]\n path = ../one.inc\n[alias]\n x = !tools/alias\n\
+            [remote \"o\"]\n url = tools/m2\n";
+        let tree = Tree::new(
+            &["w/.git", "w/tools"],
+            &[
+                ("w/.git/HEAD", "ref: refs/heads/main\n"),
+                ("w/.git/config", config),
+                ("w/one.inc", "[includeIf \"gitdir:x\"]\n path = two.inc\n"),
+                ("w/two.inc", "[filter \"f\"]\n clean = tools/clean %f\n"),
+                ("w/tools/m", ""),
+                ("w/tools/m2", ""),
+                ("w/tools/alias", ""),
+                ("w/tools/clean", ""),
+            ],
+        );
+        let found = tree.look("w", &["w"], GitAccess::Read);
+        let found: Vec<&str> = found.iter().map(String::as_str).collect();
+        assert_eq!(
+            found,
+            [
+                "File w/.git/../one.inc",
+                "File w/.git/../two.inc",
+                "File w/attrs",
+                "File w/tools/alias",
+                "File w/tools/clean",
+                "File w/tools/m",
+                "Folder w/.git",
+                "Folder w/scripts/hooks"
+            ]
+        );
+    }
+
+    #[test]
     fn git_commands_may_write_what_git_does_not_execute() {
         let tree = Tree::new(&["w/.git", "w/src"], &[]);
         let found = tree.look("w/src", &["w"], GitAccess::Write);

@@ -1,6 +1,7 @@
 //! Linux: the system's folders that every command may read, and the secrets in them that no command
 //! may.
 
+use std::fs::DirEntry;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
@@ -54,14 +55,31 @@ pub(crate) fn secrets() -> Vec<PathBuf> {
         .map(PathBuf::from)
         .filter(|path| path.exists())
         .collect();
-    let entries = |folder: &Path| std::fs::read_dir(folder).into_iter().flatten().flatten();
     // In subfolders, the mode is enough for every user but the owner, who is root.
     let depth = if rustix::process::geteuid().is_root() {
         MAX_DEPTH
     } else {
         0
     };
-    let mut todo = vec![(PathBuf::from("/etc"), 0)];
+    found.extend(not_for_everybody(Path::new("/etc"), depth));
+    for entry in entries(Path::new("/etc/ssh")) {
+        if entry.file_name().as_encoded_bytes().ends_with(b"_key") {
+            found.push(entry.path());
+        }
+    }
+    found.sort();
+    found.dedup();
+    found
+}
+
+fn entries(folder: &Path) -> impl Iterator<Item = DirEntry> {
+    std::fs::read_dir(folder).into_iter().flatten().flatten()
+}
+
+/// Returns the files and folders in a folder that not every user may read.
+fn not_for_everybody(root: &Path, depth: usize) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut todo = vec![(root.to_owned(), 0)];
     let mut left = MAX_ENTRIES;
     while let Some((folder, level)) = todo.pop() {
         for entry in entries(&folder).take(left) {
@@ -79,10 +97,32 @@ pub(crate) fn secrets() -> Vec<PathBuf> {
             }
         }
     }
-    for entry in entries(Path::new("/etc/ssh")) {
-        if entry.file_name().as_encoded_bytes().ends_with(b"_key") {
-            found.push(entry.path());
-        }
-    }
     found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn secrets_in_subfolders_are_found_by_their_mode() {
+        let root = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(root.path().join("a/b")).unwrap();
+        for (name, mode) in [("a/b/key", 0o600), ("a/b/open", 0o644), ("a/group", 0o640)] {
+            let path = root.path().join(name);
+            std::fs::write(&path, "").unwrap();
+            std::fs::set_permissions(&path, PermissionsExt::from_mode(mode)).unwrap();
+        }
+        for folder in ["a", "a/b"] {
+            let path = root.path().join(folder);
+            std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
+        }
+        let mut found = not_for_everybody(root.path(), 4);
+        found.sort();
+        assert_eq!(
+            found,
+            ["a/b/key", "a/group"].map(|name| root.path().join(name))
+        );
+        assert_eq!(not_for_everybody(root.path(), 0), [] as [PathBuf; 0]);
+    }
 }

@@ -298,6 +298,46 @@ mod tests {
         assert!(!folder.exists(), "nothing is left behind");
     }
 
+    /// A command of another run replaces the folder by a link meanwhile.
+    #[test]
+    fn links_are_not_followed() {
+        let root = tempfile::tempdir().unwrap();
+        let at = |path: &str| root.path().canonicalize().unwrap().join(path);
+        for folder in ["outside", "work/sub"] {
+            std::fs::create_dir_all(at(folder)).unwrap();
+        }
+        let absent = Stub {
+            path: protocol::bytes(at("work/sub/commondir")),
+            kind: StubKind::Absent,
+        };
+        let planned = [
+            stub(&at("work/sub/file"), false),
+            stub(&at("work/sub/folder"), true),
+            absent,
+        ];
+        // After the placeholders were created: they are removed where they are, and nothing else.
+        let held = hold(&planned).unwrap();
+        std::fs::rename(at("work/sub"), at("work/moved")).unwrap();
+        std::os::unix::fs::symlink(at("outside"), at("work/sub")).unwrap();
+        let theirs = ["file", "commondir"].map(|name| at("outside").join(name));
+        for path in &theirs {
+            std::fs::write(path, "").unwrap();
+            std::fs::set_permissions(path, PermissionsExt::from_mode(FILE_MODE)).unwrap();
+        }
+        std::fs::write(at("work/moved/commondir"), "").unwrap();
+        assert_eq!(held.release(), [at("work/sub/commondir")]);
+        assert!(theirs.iter().all(|path| path.exists()));
+        assert_eq!(std::fs::read_dir(at("work/moved")).unwrap().count(), 0);
+        // Before: nothing is created outside, and the run is refused.
+        for path in &theirs {
+            std::fs::remove_file(path).unwrap();
+        }
+        for stub in &planned {
+            assert!(hold(std::slice::from_ref(stub)).is_err(), "{stub:?}");
+        }
+        assert_eq!(std::fs::read_dir(at("outside")).unwrap().count(), 0);
+    }
+
     #[test]
     fn files_of_a_person_stay() {
         let root = tempfile::tempdir().unwrap();
