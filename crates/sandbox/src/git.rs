@@ -219,12 +219,18 @@ impl Git {
                 return;
             }
         };
-        for place in places.links {
-            self.protect_submodule(folder.join(place), todo);
+        // The working tree is usually the folder, but the configuration can name another one.
+        let named = settings.iter().filter(|it| it.key == "core.worktree");
+        let named = named.map(|entry| real(&own.join(entry.path())));
+        let trees: BTreeSet<PathBuf> = named.chain([folder.to_owned()]).collect();
+        for tree in trees {
+            for place in &places.links {
+                self.protect_submodule(tree.join(place), todo);
+            }
+            let sparse = places.sparse.iter();
+            self.protected
+                .extend(sparse.map(|place| (tree.join(place), Guard::Folder)));
         }
-        let sparse = places.sparse.into_iter();
-        self.protected
-            .extend(sparse.map(|place| (folder.join(place), Guard::Folder)));
     }
 
     /// Protects the place of a submodule, which git enters as soon as there is a repository.

@@ -157,10 +157,10 @@ fn submodule_in(project: &Project, repository: &Path, path: &str, folder: bool) 
 }
 
 /// Lets every user write in the project, so that only the sandbox is in the way.
-fn open_up(project: &Project) {
+fn open_up(folder: &Path) {
     let done = std::process::Command::new("chmod")
         .args(["-R", "a+rwX"])
-        .arg(project.work())
+        .arg(folder)
         .status();
     assert!(done.unwrap().success());
 }
@@ -192,7 +192,7 @@ fn ways(sets: &[(&'static str, Lacking<'static>)]) {
             let mut project = Project::new(true);
             (way.prepare)(&project);
             project.write("src/keep", "");
-            open_up(&project);
+            open_up(&project.work());
             project.place = project.place.without(*lacking);
             let before = project.git(&["status", "--porcelain"]);
             // Without namespaces nothing can be created at the top of a project.
@@ -239,7 +239,7 @@ fn protected_folder_stays_closed_around_inner_paths() {
             project.git_in(&project.work().join(folder), &["init", "-q"]);
         }
         project.write("src/keep", "");
-        open_up(&project);
+        open_up(&project.work());
         project.place.profile = Profile::for_work(&Setting {
             skill: Some(project.work().join(".agents/skills/s")),
             workspace: project.work(),
@@ -283,7 +283,7 @@ fn links_to_protected_paths_cannot_be_replaced() {
         project.write("gh/workflows/keep", "x");
         project.write("src/keep", "");
         project.write("free/keep", "");
-        open_up(&project);
+        open_up(&project.work());
         project.place = project.place.without(lacking);
         let outcome = project.script(
             "for l in .vscode .claude .github .idea .zed; do (rm $l || mv $l moved); mkdir -p $l/workflows; \
@@ -326,7 +326,7 @@ fn new_embedded_repository_is_not_added() {
     for (set, lacking) in strong_sets() {
         let mut project = Project::new(true);
         project.write("src/new", "x\n");
-        open_up(&project);
+        open_up(&project.work());
         project.place = project.place.without(lacking);
         project.git(&["add", "src/new"]);
         let before = project.git(&["diff", "--cached"]);
@@ -397,7 +397,7 @@ fn many_folders_do_not_hide_a_repository() {
             std::fs::create_dir(project.work().join(format!("d{at}"))).unwrap();
         }
         project.write("src/keep", "");
-        open_up(&project);
+        open_up(&project.work());
         project.place = project.place.without(lacking);
         let outcome = project.script(&project.fill(
             "printf '[core]\\n fsmonitor=\"touch {canary}; false\"\\n' >> z/mine/.git/config; \
@@ -447,8 +447,8 @@ fn fifo_instead_of_a_file_is_not_waited_for() {
 }
 
 /// The home folder as the project, with folders of our own that exist and that do not.
-fn home_as_project() {
-    for present in [false, true] {
+fn home_as_project(sets: &[(&'static str, Lacking<'static>)]) {
+    for ((set, lacking), present) in sets.iter().flat_map(|set| [(set, false), (set, true)]) {
         let mut project = Project::empty();
         let home = project.home();
         let put = |name: &str| {
@@ -463,9 +463,12 @@ fn home_as_project() {
         ] {
             put(name);
         }
+        put("free/keep");
+        std::fs::write(home.join("free/keep"), "").unwrap();
         if present {
             put(".local/state/prowess/trust/x");
         }
+        open_up(&home);
         project.place.profile = Profile::for_work(&Setting {
             skill: None,
             workspace: home.clone(),
@@ -473,15 +476,16 @@ fn home_as_project() {
             home: home.clone(),
             ours: vec![home.join(".local/state/prowess/"), home.join("a/b/ours")],
         });
+        project.place = project.place.without(*lacking);
         let outcome = project.script(
             "for d in .m2 .cache/huggingface .cache a/b a .local/state .local; do mv $d $d-moved; done; \
              mkdir -p .local/state/prowess/trust .ssh .aws; \
              echo PLANTED > .local/state/prowess/trust/x; echo PLANTED > .ssh/config; \
-             echo PLANTED > .aws/config; echo PLANTED > .netrc; echo plain > written",
+             echo PLANTED > .aws/config; echo PLANTED > .netrc; echo plain > free/written",
         );
-        assert!(home.join("written").exists(), "{outcome:?}");
+        assert!(home.join("free/written").exists(), "{set}: {outcome:?}");
         let after = project.place.run("grep -rl SECRET . ; echo searched");
-        assert_eq!(after.stdout.text(), "searched\n", "{outcome:?}");
+        assert_eq!(after.stdout.text(), "searched\n", "{set}: {outcome:?}");
         let planted = std::process::Command::new("grep")
             .args(["-rl", "PLANTED"])
             .arg(&home)
@@ -495,14 +499,14 @@ fn home_as_project() {
 }
 
 fn folders_around_keys_cannot_be_moved() {
-    home_as_project();
+    home_as_project(&strong_sets());
     if root() {
         as_ordinary_user("ways_out::home_as_a_user");
     }
 }
 
 pub(crate) fn home_as_a_user() {
-    home_as_project();
+    home_as_project(&strong_sets()[..1]);
 }
 
 /// 5,000 folders, a fetched submodule and 300 that were not fetched.
