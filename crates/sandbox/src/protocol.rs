@@ -46,6 +46,8 @@ pub(crate) struct Spec {
     pub(crate) stubs: Vec<Stub>,
     /// The repository that the command may write.
     pub(crate) written: Option<Written>,
+    /// The host paths that `bwrap` has to mount, by device and inode.
+    pub(crate) mounted: Vec<(Bytes, u64, u64)>,
     /// The layers whose state is already known.
     pub(crate) layers: Vec<LayerState>,
     /// Refuse to run if a layer cannot be applied.

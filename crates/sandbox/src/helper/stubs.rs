@@ -125,9 +125,14 @@ pub(super) fn open_folder(path: &Path) -> rustix::io::Result<OwnedFd> {
     }
 }
 
+/// Returns a mode in the type that the system uses.
+fn raw(mode: u32) -> Mode {
+    Mode::from_bits_truncate(mode as _)
+}
+
 fn hold_one(place: &Place, folder: bool) -> io::Result<Option<File>> {
     let (at, name): (&OwnedFd, &OsStr) = (&place.folder, &place.name);
-    let mode = Mode::from_raw_mode(if folder { FOLDER_MODE } else { FILE_MODE } as _);
+    let mode = raw(if folder { FOLDER_MODE } else { FILE_MODE });
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     // Another run may remove it between two steps, once.
     for _ in 0..100 {
@@ -139,10 +144,9 @@ fn hold_one(place: &Place, folder: bool) -> io::Result<Option<File>> {
         };
         match made {
             Ok(()) | Err(Errno::EXIST) => {}
-            // Where the helper cannot create it, the command of the same user cannot either.
-            Err(Errno::ACCESS | Errno::PERM | Errno::ROFS) => return Ok(None),
-            // Neither could the folder that would contain it.
-            Err(Errno::NOENT) => return Ok(None),
+            // Where the helper cannot create it, or the folder that would contain it, the command of
+            // the same user cannot either.
+            Err(Errno::ACCESS | Errno::PERM | Errno::ROFS | Errno::NOENT) => return Ok(None),
             Err(error) => return Err(error.into()),
         }
         let file = match openat(at, name, OFlags::RDONLY | flags, Mode::empty()) {
@@ -227,12 +231,12 @@ impl Drop for Held {
             if !alone || !place.is(&facts) {
                 continue;
             }
-            let mode = u32::from(Mode::from_raw_mode(facts.st_mode).as_raw_mode());
+            let mode = Mode::from_raw_mode(facts.st_mode);
             match FileType::from_raw_mode(facts.st_mode) {
-                FileType::Directory if mode == FOLDER_MODE => {
+                FileType::Directory if mode == raw(FOLDER_MODE) => {
                     let _ = place.remove(AtFlags::REMOVEDIR);
                 }
-                FileType::RegularFile if mode == FILE_MODE && facts.st_size == 0 => {
+                FileType::RegularFile if mode == raw(FILE_MODE) && facts.st_size == 0 => {
                     let _ = place.remove(AtFlags::empty());
                 }
                 _ => {}

@@ -179,6 +179,12 @@ fn start_bwrap(
 ) -> io::Result<std::convert::Infallible> {
     let mut inner = spec.clone();
     inner.stdin = None;
+    for mount in &namespaces.mounts {
+        if let Mount::Read(path) | Mount::Write(path) = mount {
+            let (device, inode) = numbers(path)?;
+            inner.mounted.push((path.clone(), device, inode));
+        }
+    }
     let mut message = anonymous_file()?;
     message.write_all(&protocol::frame(&inner)?)?;
     message.rewind()?;
@@ -225,7 +231,35 @@ pub(super) fn inside(message: &str, reporter: &str) -> i32 {
         }
     };
     drop(message);
+    #[cfg(target_os = "linux")]
+    if let Err(error) = check_mounts(&spec) {
+        // It is inside, so this is not a reason to try again with fewer layers.
+        say(&reporter, &Report::Inside);
+        say(&reporter, &refused(Step::Mount, &error));
+        return 125;
+    }
     first_process(&spec, &reporter)
+}
+
+/// Returns the device and inode of a path, in which no part may be a link.
+#[cfg(target_os = "linux")]
+fn numbers(path: &[u8]) -> io::Result<(u64, u64)> {
+    let facts = rustix::fs::fstat(super::namespaces::open(&protocol::path(path))?)?;
+    Ok((facts.st_dev, facts.st_ino))
+}
+
+/// Fails if `bwrap` mounted something else: it follows links, and a command of another run may have
+/// replaced a folder by one in the meantime.
+#[cfg(target_os = "linux")]
+fn check_mounts(spec: &Spec) -> io::Result<()> {
+    for (path, device, inode) in &spec.mounted {
+        if numbers(path).ok() != Some((*device, *inode)) {
+            let path = protocol::path(path);
+            let why = format!("`{}` changed while it was mounted", path.display());
+            return Err(io::Error::other(why));
+        }
+    }
+    Ok(())
 }
 
 /// Sends a report; a host that is gone needs none.

@@ -8,7 +8,9 @@ use prowess_policy::profile::{Profile, Setting};
 use prowess_sandbox::{End, ExecError, Note};
 
 use crate::git::Project;
-use crate::support::{Lacking, as_ordinary_user, mode, root, strong_sets};
+use crate::support::{
+    Folder, Lacking, as_ordinary_user, mode, need_bwrap, need_root, root, strong_sets,
+};
 
 prowess_test::tests! {
     ways_that_lead_to_the_next_git_status_are_closed
@@ -21,6 +23,7 @@ prowess_test::tests! {
     fifo_instead_of_a_file_is_not_waited_for
     folders_around_keys_cannot_be_moved
     large_project_with_submodules_works
+    bwrap_that_follows_a_link_is_noticed
 }
 
 /// A way to have the person's git execute something.
@@ -551,4 +554,36 @@ fn large_project_with_submodules_works() {
     let links = project.git(&["ls-files", "--stage"]);
     let links = links.lines().filter(|line| line.starts_with("160000"));
     assert_eq!(links.count(), 301);
+}
+
+/// `bwrap` mounts by name. Here a folder is replaced by a link just before it starts.
+fn bwrap_that_follows_a_link_is_noticed() {
+    need_root();
+    need_bwrap();
+    for replace in [false, true] {
+        let mut project = Project::new(true);
+        for folder in ["lib", "other"] {
+            project.write(&format!("{folder}/keep"), "x\n");
+            project.git_in(&project.work().join(folder), &["init", "-q"]);
+        }
+        let programs = Folder::new();
+        mode(programs.path(), 0o755);
+        let program = programs.path().join("bwrap");
+        let work = project.work();
+        let work = work.display();
+        let swap = format!("/bin/mv {work}/lib {work}/moved; /bin/ln -s other {work}/lib");
+        let swap = if replace { &*swap } else { "true" };
+        let script = format!("#!/bin/sh\n{swap}\nexec /usr/bin/bwrap \"$@\"\n");
+        std::fs::write(&program, script).unwrap();
+        mode(&program, 0o755);
+        let runner = project.place.runner.clone().without_kernel_namespaces();
+        project.place.runner = runner.bwrap_in([programs.path().to_owned()]);
+        let outcome = project.place.try_run("cat lib/keep");
+        if replace {
+            let error = outcome.unwrap_err().to_string();
+            assert!(error.contains("changed while it was mounted"), "{error}");
+        } else {
+            assert_eq!(outcome.unwrap().stdout.text(), "x\n", "the control");
+        }
+    }
 }
