@@ -153,13 +153,13 @@ impl Environment {
     pub(crate) fn store_file(&self) -> Option<PathBuf> {
         let named = self.store_url.as_deref();
         let named = named.map(|url| PathBuf::from(url.strip_prefix("sqlite:").unwrap_or(url)));
-        let in_home = || self.prowess_home.as_ref().map(|home| home.join("data"));
-        let usual = || self.data_home.as_ref().map(|home| home.join("prowess"));
-        named.or_else(|| {
-            in_home()
-                .or_else(usual)
-                .map(|folder| folder.join("prowess.db"))
-        })
+        named.or_else(|| self.data_folder().map(|folder| folder.join("prowess.db")))
+    }
+
+    /// Returns the folder for data, or `None` without a home folder.
+    pub(crate) fn data_folder(&self) -> Option<PathBuf> {
+        let in_home = self.prowess_home.as_ref().map(|home| home.join("data"));
+        in_home.or_else(|| self.data_home.as_ref().map(|home| home.join("prowess")))
     }
 
     /// Returns the runner for sandboxed commands, with the program folders of the configuration.

@@ -24,10 +24,13 @@ pub(crate) fn workspace(environment: &Environment) -> PathBuf {
 
 /// Returns the folders and files that the library works with.
 pub(crate) fn paths(environment: &Environment) -> HostPaths {
+    // A path that ends in `/` is a folder.
+    let as_folder = |folder: PathBuf| folder.join("");
     let mut ours = vec![
-        environment.cache_folder(),
+        environment.cache_folder().map(as_folder),
         // Only the file: its folder may contain files of other programs.
         environment.settings().user,
+        environment.data_folder().map(as_folder),
     ];
     // SQLite trusts the contents of these files next to its database.
     ours.extend(["", "-wal", "-shm", "-journal"].map(|end| {

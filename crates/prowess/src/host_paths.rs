@@ -51,7 +51,9 @@ impl HostPaths {
 
     /// Applies these folders and a configuration to settings.
     pub fn apply(&self, config: &Config, settings: &mut Settings) {
-        let mut ours: Vec<PathBuf> = self.state.iter().cloned().collect();
+        // A path that ends in `/` is a folder.
+        let state = self.state.iter().map(|folder| folder.join(""));
+        let mut ours: Vec<PathBuf> = state.collect();
         ours.extend(self.ours.iter().cloned());
         settings.paths = ToolPaths {
             workspace: self.workspace.clone(),

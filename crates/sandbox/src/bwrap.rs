@@ -21,6 +21,10 @@ pub(super) fn find(folders: &[PathBuf], closed: &[PathBuf]) -> Result<PathBuf, B
             continue;
         };
         let Ok(facts) = real.metadata() else { continue };
+        // Something else that has the name, such as an empty file mounted over it.
+        if !facts.is_file() || facts.len() == 0 || facts.mode() & 0o111 == 0 {
+            continue;
+        }
         if within(&real, closed) || facts.uid() != 0 || facts.mode() & 0o022 != 0 {
             return Err(
                 format!("`{}` is writable by users other than root", path.display()).into(),
@@ -138,7 +142,15 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let absent = find(&[folder.path().into()], &[]).unwrap_err();
         assert_eq!(&*absent, "`bwrap` is not installed");
-        std::fs::write(folder.path().join("bwrap"), "").unwrap();
+        let program = folder.path().join("bwrap");
+        let mode = |bits| std::os::unix::fs::PermissionsExt::from_mode(bits);
+        for (content, bits) in [("", 0o755), ("x", 0o644)] {
+            std::fs::write(&program, content).unwrap();
+            std::fs::set_permissions(&program, mode(bits)).unwrap();
+            let absent = find(&[folder.path().into()], &[]).unwrap_err();
+            assert_eq!(&*absent, "`bwrap` is not installed");
+        }
+        std::fs::set_permissions(&program, mode(0o755)).unwrap();
         let closed = [folder.path().canonicalize().unwrap()];
         assert!(
             find(&[folder.path().into()], &closed).is_err(),

@@ -107,6 +107,8 @@ pub enum Step {
     Scratch,
     /// Creating placeholders for protected paths.
     Stubs,
+    /// Reading the index of git.
+    Index,
     /// Preparing standard input.
     Input,
     /// Starting a process.
@@ -139,6 +141,7 @@ impl std::fmt::Display for Step {
             Self::Spec => "read the specification",
             Self::Scratch => "create a scratch folder",
             Self::Stubs => "create a placeholder for a protected path",
+            Self::Index => "read the index of git",
             Self::Input => "prepare standard input",
             Self::Fork => "start a process",
             Self::Namespaces => "start `bwrap`",

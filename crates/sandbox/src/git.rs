@@ -2,27 +2,46 @@
 //!
 //! Write access to `.git/config`, a hook, `.git/commondir` or a `.git` file decides what the next
 //! `git status` executes outside of the sandbox. So all of `.git` is read-only, and stays absent
-//! where it is absent. A checked git command ([`GitAccess::Write`]) may write the rest of the one
-//! repository that it runs in.
+//! where it is absent. The same holds for every place that the index of a repository names as a
+//! submodule, because git enters it, and for files that the configuration of a repository names. A
+//! checked git command ([`GitAccess::Write`]) may write the rest of the one repository that it runs
+//! in.
 
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use prowess_policy::profile::GitAccess;
+use prowess_policy::profile::{GitAccess, PROTECTED_IN_SUBFOLDERS};
 
+use crate::bounded_read::bounded_read;
+use crate::git_config::{self, Entry};
+use crate::git_index;
 use crate::granted_paths::within;
 use crate::granted_paths::{Guard, real};
+use crate::protocol::{Written, bytes};
 
 /// Depth below a writable root down to which repositories are looked for.
 const MAX_DEPTH: usize = 4;
 
-/// Folders that are read in that search.
-const MAX_FOLDERS: usize = 2000;
+/// Folders that are read in that search. Where there are more, nothing is writable.
+const MAX_FOLDERS: usize = 100_000;
+
+/// Repositories of one run.
+const MAX_REPOSITORIES: usize = 10_000;
 
 /// Folders that are not searched: they are large and contain no repository to work on.
 const SKIPPED: &[&str] = &[".git", "node_modules", "target", ".venv"];
 
 /// Bytes that are read of a file that points to another folder.
-const MAX_POINTER: usize = 8 << 10;
+const MAX_POINTER: u64 = 8 << 10;
+
+/// Bytes that are read of a configuration file.
+const MAX_CONFIG: u64 = 1 << 20;
+
+/// Configuration files that are read of one repository.
+const MAX_CONFIGS: usize = 100;
 
 /// The parts of a git folder that decide what git executes.
 const EXECUTED: &[(&str, Guard)] = &[
@@ -36,12 +55,55 @@ const EXECUTED: &[(&str, Guard)] = &[
     ("gitdir", Guard::Watch),
 ];
 
+/// Settings whose values are commands.
+const COMMANDS: &[&str] = &[
+    "core.fsmonitor",
+    "core.sshcommand",
+    "core.editor",
+    "core.pager",
+    "core.askpass",
+    "core.gitproxy",
+    "core.alternaterefscommand",
+    "sequence.editor",
+    "diff.external",
+    "diff.command",
+    "diff.textconv",
+    "difftool.cmd",
+    "difftool.path",
+    "mergetool.cmd",
+    "mergetool.path",
+    "merge.driver",
+    "filter.clean",
+    "filter.smudge",
+    "filter.process",
+    "credential.helper",
+    "gpg.program",
+    "gpg.defaultkeycommand",
+    "interactive.difffilter",
+    "trailer.command",
+    "trailer.cmd",
+    "uploadpack.packobjectshook",
+    "remote.uploadpack",
+    "remote.receivepack",
+    "sendemail.sendmailcmd",
+    "web.browser",
+    "browser.cmd",
+    "browser.path",
+    "man.cmd",
+    "man.path",
+    "hook.command",
+];
+
 /// Paths that the repositories add to a profile.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Git {
     pub(super) readable: Vec<PathBuf>,
     pub(super) writable: Vec<PathBuf>,
     pub(super) protected: Vec<(PathBuf, Guard)>,
+    /// Files and folders that could not be read, so that paths to protect may be missing, and why.
+    pub(super) unknown: Vec<(PathBuf, Box<str>)>,
+    /// The repository that the command may write.
+    pub(super) written: Option<Written>,
 }
 
 /// The folders to which a `.git` file points.
@@ -54,11 +116,14 @@ struct Linked {
 }
 
 /// Looks for repositories in and around the granted folders, which exist and have no links.
+///
+/// With `settings`, settings of editors and agents in subfolders are protected as well.
 pub(super) fn look(
     cwd: &Path,
     readable: &[PathBuf],
     writable: &[PathBuf],
     access: GitAccess,
+    settings: bool,
 ) -> Git {
     let mut git = Git::default();
     let granted = || readable.iter().chain(writable);
@@ -71,21 +136,53 @@ pub(super) fn look(
         git.readable
             .extend(linked(folder).into_iter().flat_map(both));
     }
+    // Folders that are repositories, or would be entered as one.
+    let mut todo: Vec<PathBuf> = own.map(Path::to_owned).into_iter().collect();
     for root in writable {
-        let mut folders = nested(root);
-        folders.extend(submodules(root));
-        folders.push(root.clone());
-        for folder in folders.iter().filter(|folder| own != Some(folder)) {
+        let found = Nested::below(root, MAX_FOLDERS);
+        if found.is_cut {
+            let why = format!(
+                "it has more than {MAX_FOLDERS} folders, so not every repository in it can be \
+                 found; use a subfolder as the project"
+            );
+            git.unknown.push((root.clone(), why.into()));
+        }
+        if settings {
+            let found = found.settings.into_iter();
+            git.protected.extend(found.map(|path| (path, Guard::File)));
+        }
+        todo.extend(found.repositories);
+        for place in submodules(root) {
+            git.protect_submodule(place, &mut todo);
+        }
+        todo.push(root.clone());
+        // A repository around the project enters its submodules in the project too.
+        let around = root.ancestors().skip(1);
+        todo.extend(around.filter(|it| has_repository(it)).map(Path::to_owned));
+    }
+    let mut seen = BTreeSet::new();
+    while let Some(folder) = todo.pop() {
+        if !seen.insert(folder.clone()) {
+            continue;
+        }
+        if seen.len() > MAX_REPOSITORIES {
+            let why =
+                format!("more than {MAX_REPOSITORIES} repositories were found in the project");
+            git.unknown.push((folder, why.into()));
+            break;
+        }
+        let is_git_folder = looks_like_git_folder(&folder);
+        if own != Some(&folder) && within(&folder, writable) {
             git.protected.push((folder.join(".git"), Guard::Folder));
-            let is_git_folder = looks_like_git_folder(folder);
             // Without a repository of its own, a folder becomes one with the file `HEAD`.
-            if is_git_folder || !has_repository(folder) {
+            if is_git_folder || !has_repository(&folder) {
                 git.protected.push((folder.join("HEAD"), Guard::File));
             }
             if is_git_folder {
-                git.protect_executed(folder);
+                git.protect_executed(&folder);
             }
         }
+        git.examine(&folder, is_git_folder, writable, &mut todo);
     }
     if let Some(folder) = own {
         git.open(folder);
@@ -94,6 +191,119 @@ pub(super) fn look(
 }
 
 impl Git {
+    /// Protects what the index and the configuration of a repository name.
+    fn examine(
+        &mut self,
+        folder: &Path,
+        is_git_folder: bool,
+        writable: &[PathBuf],
+        todo: &mut Vec<PathBuf>,
+    ) {
+        let Some(own) = git_folder(folder).or_else(|| is_git_folder.then(|| folder.to_owned()))
+        else {
+            return;
+        };
+        let common = common(&own);
+        let settings = self.settings(
+            folder,
+            &[common.join("config"), own.join("config.worktree")],
+        );
+        let is_ours = within(folder, writable);
+        let places = match git_index::places(&own, hash_length(&settings).into()) {
+            Ok(places) => places,
+            // A repository around the project that this user cannot read cannot be used either.
+            Err(error) if !is_ours && error.kind() == io::ErrorKind::PermissionDenied => return,
+            Err(error) => {
+                let why = format!("{error}, so the submodules are not known");
+                self.unknown.push((own.join("index"), why.into()));
+                return;
+            }
+        };
+        // The working tree is usually the folder, but the configuration can name another one.
+        let named = settings.iter().filter(|it| it.key == "core.worktree");
+        let named = named.map(|entry| real(&own.join(entry.path())));
+        let trees: BTreeSet<PathBuf> = named.chain([folder.to_owned()]).collect();
+        for tree in trees {
+            for place in &places.links {
+                self.protect_submodule(tree.join(place), todo);
+            }
+            let sparse = places.sparse.iter();
+            self.protected
+                .extend(sparse.map(|place| (tree.join(place), Guard::Folder)));
+        }
+    }
+
+    /// Protects the place of a submodule, which git enters as soon as there is a repository.
+    ///
+    /// A placeholder for `.git` would be fatal to git. So one that was not fetched is protected as a
+    /// whole; it is an empty folder.
+    fn protect_submodule(&mut self, place: PathBuf, todo: &mut Vec<PathBuf>) {
+        let there = real(&place);
+        if exists(&there.join(".git")) {
+            // Git does not follow a link on the way, which must not be replaced by a folder.
+            if there != place {
+                self.protected.push((place.join(".git"), Guard::Folder));
+            }
+            todo.push(there);
+        } else {
+            self.protected.push((place, Guard::Folder));
+        }
+    }
+
+    /// Reads configuration files and those that they include, and protects what they name.
+    fn settings(&mut self, folder: &Path, files: &[PathBuf]) -> Vec<Entry> {
+        let mut all = Vec::new();
+        let mut todo = files.to_vec();
+        let mut seen = BTreeSet::new();
+        while let Some(file) = todo.pop() {
+            if !seen.insert(file.clone()) {
+                continue;
+            }
+            let text = match bounded_read(&file, MAX_CONFIG) {
+                Ok(_) if seen.len() > MAX_CONFIGS => Err("too many files are included".into()),
+                Ok(text) => Ok(text),
+                // Git skips a file that does not exist, and stops at one that it cannot read.
+                Err(error) if error.kind() == io::ErrorKind::FileTooLarge => {
+                    Err(error.to_string().into())
+                }
+                Err(_) => continue,
+            };
+            let text = match text {
+                Ok(text) => text,
+                Err(why) => {
+                    self.unknown.push((file, why));
+                    break;
+                }
+            };
+            let entries = git_config::entries(&text);
+            for entry in entries.iter().filter(|entry| !entry.value.is_empty()) {
+                match &*entry.key {
+                    "include.path" | "includeif.path" => {
+                        let included = file.parent().unwrap_or(folder).join(entry.path());
+                        self.protected.push((included.clone(), Guard::File));
+                        todo.push(included);
+                    }
+                    "core.hookspath" => {
+                        let path = folder.join(entry.path());
+                        self.protected.push((path, Guard::Folder));
+                    }
+                    "core.attributesfile" => {
+                        self.protected
+                            .push((folder.join(entry.path()), Guard::File));
+                    }
+                    key if COMMANDS.contains(&key) || key.starts_with("alias.") => {
+                        let named = entry.words().map(|word| folder.join(word));
+                        let named = named.filter(|path| exists(path) && !path.is_dir());
+                        self.protected.extend(named.map(|path| (path, Guard::File)));
+                    }
+                    _ => {}
+                }
+            }
+            all.extend(entries);
+        }
+        all
+    }
+
     /// Makes the repository of a working tree writable, but for what git executes.
     fn open(&mut self, folder: &Path) {
         let pointer = folder.join(".git");
@@ -101,6 +311,7 @@ impl Git {
             self.protect_executed(&pointer);
             self.protected
                 .push((pointer.join("worktrees"), Guard::Folder));
+            self.write(folder, &pointer, &pointer);
             self.writable.push(pointer);
             return;
         }
@@ -123,7 +334,18 @@ impl Git {
                     .map(|other| (other, Guard::Folder)),
             );
         }
+        self.write(folder, &linked.own, &linked.common);
         self.writable.extend(both(linked));
+    }
+
+    fn write(&mut self, folder: &Path, own: &Path, common: &Path) {
+        let text = bounded_read(&common.join("config"), MAX_CONFIG).unwrap_or_default();
+        self.written = Some(Written {
+            tree: bytes(folder),
+            own: bytes(own),
+            common: bytes(common),
+            hash: hash_length(&git_config::entries(&text)),
+        });
     }
 
     fn protect_executed(&mut self, folder: &Path) {
@@ -133,6 +355,14 @@ impl Git {
                 .map(|(name, guard)| (folder.join(name), *guard)),
         );
     }
+}
+
+/// Returns the length of an object's name in bytes.
+fn hash_length(settings: &[Entry]) -> u8 {
+    let is_long = |entry: &Entry| {
+        entry.key == "extensions.objectformat" && entry.value.eq_ignore_ascii_case(b"sha256")
+    };
+    if settings.iter().any(is_long) { 32 } else { 20 }
 }
 
 fn both(linked: Linked) -> [PathBuf; 2] {
@@ -157,6 +387,33 @@ fn looks_like_git_folder(folder: &Path) -> bool {
             || (folder.join("objects").is_dir() && folder.join("refs").is_dir()))
 }
 
+/// Returns the git folder of a working tree as git finds it, wherever it is.
+fn git_folder(folder: &Path) -> Option<PathBuf> {
+    let pointer = folder.join(".git");
+    if pointer.is_dir() {
+        return Some(pointer);
+    }
+    Some(folder.join(pointer_target(&pointer)?))
+}
+
+/// Returns the folder that a git folder shares with its other working trees, or itself.
+fn common(own: &Path) -> PathBuf {
+    match read(&own.join("commondir")) {
+        Some(common) => own.join(trimmed(&common)),
+        None => own.to_owned(),
+    }
+}
+
+/// Returns the path in a `.git` file.
+pub(crate) fn pointer_target(pointer: &Path) -> Option<PathBuf> {
+    let text = read(pointer)?;
+    Some(trimmed(text.strip_prefix(b"gitdir:")?).to_owned())
+}
+
+fn trimmed(text: &[u8]) -> &Path {
+    Path::new(OsStr::from_bytes(text.trim_ascii()))
+}
+
 /// Follows the `.git` file of a linked working tree or a submodule.
 ///
 /// The folder it names must point back, and have the place that git gives it. Otherwise a project
@@ -169,74 +426,102 @@ fn linked(folder: &Path) -> Option<Linked> {
     {
         return None;
     }
-    let own = folder.join(read(&pointer)?.strip_prefix("gitdir:")?.trim());
-    let own = own.canonicalize().ok()?;
+    let own = folder.join(pointer_target(&pointer)?).canonicalize().ok()?;
     let Some(common) = read(&own.join("commondir")) else {
-        let names_folder = || {
-            let config = read(&own.join("config"))?;
-            let named = config.lines().find_map(|line| {
-                let (key, value) = line.split_once('=')?;
-                (key.trim() == "worktree").then(|| own.join(value.trim()))
-            })?;
-            Some(named.canonicalize().ok()? == folder)
-        };
-        return (names_folder() == Some(true)).then(|| Linked {
+        let config = bounded_read(&own.join("config"), MAX_CONFIG).ok()?;
+        let config = git_config::entries(&config);
+        let named = config.iter().find(|entry| entry.key == "core.worktree")?;
+        let is_ours = own.join(named.path()).canonicalize().ok()? == folder;
+        return is_ours.then(|| Linked {
             common: own.clone(),
             own,
         });
     };
-    let common = own.join(common.trim()).canonicalize().ok()?;
-    let back = own.join(read(&own.join("gitdir"))?.trim());
+    let common = own.join(trimmed(&common)).canonicalize().ok()?;
+    let back = read(&own.join("gitdir"))?;
+    let back = own.join(trimmed(&back));
     let is_theirs = own.parent() == Some(&common.join("worktrees"));
     (is_theirs && real(&back) == pointer).then_some(Linked { own, common })
 }
 
-/// Reads a small text file.
-fn read(path: &Path) -> Option<String> {
-    use std::io::Read as _;
-    let file = std::fs::File::open(path).ok()?;
-    let mut text = String::new();
-    let read = file.take(MAX_POINTER as u64).read_to_string(&mut text);
-    read.is_ok().then_some(text)
+/// Reads a small file.
+fn read(path: &Path) -> Option<Vec<u8>> {
+    bounded_read(path, MAX_POINTER).ok()
 }
 
-/// Finds the folders below a root that are repositories.
-fn nested(root: &Path) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    let mut todo = std::collections::VecDeque::from([(root.to_owned(), 0)]);
-    let mut read = 0;
-    while let Some((folder, depth)) = todo.pop_front() {
-        read += 1;
-        if read > MAX_FOLDERS {
-            break;
-        }
-        for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
-            let name = entry.file_name();
-            let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
-            let is_repository =
-                name == ".git" || (name == "HEAD" && looks_like_git_folder(&folder));
-            if is_repository && folder != root && !found.contains(&folder) {
-                found.push(folder.clone());
+/// Paths that were found below a root.
+#[derive(Debug, Default)]
+struct Nested {
+    /// Folders that are repositories.
+    repositories: BTreeSet<PathBuf>,
+    /// Settings of editors and agents.
+    settings: Vec<PathBuf>,
+    /// There are more folders than were read.
+    is_cut: bool,
+}
+
+impl Nested {
+    /// Searches the folders below a root, the outer ones first.
+    fn below(root: &Path, most: usize) -> Self {
+        let mut found = Self::default();
+        let mut todo = std::collections::VecDeque::from([(root.to_owned(), 0)]);
+        let mut seen = 1;
+        while let Some((folder, depth)) = todo.pop_front() {
+            for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
+                let name = entry.file_name();
+                let is_repository =
+                    name == ".git" || (name == "HEAD" && looks_like_git_folder(&folder));
+                if is_repository && folder != root {
+                    found.repositories.insert(folder.clone());
+                }
+                if depth > 0 && is_setting(&name) {
+                    found.settings.push(entry.path());
+                }
+                if depth == MAX_DEPTH || SKIPPED.iter().any(|skipped| name == *skipped) {
+                    continue;
+                }
+                if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                    if seen == most {
+                        found.is_cut = true;
+                        return found;
+                    }
+                    seen += 1;
+                    todo.push_back((entry.path(), depth + 1));
+                }
             }
-            if is_folder && depth < MAX_DEPTH && !SKIPPED.iter().any(|skipped| name == *skipped) {
-                todo.push_back((entry.path(), depth + 1));
-            }
         }
+        found
     }
-    found
 }
 
-/// Returns the folders of the submodules that `.gitmodules` names: git looks into each for `.git`.
+fn is_setting(name: &OsStr) -> bool {
+    PROTECTED_IN_SUBFOLDERS.iter().any(|setting| {
+        let name = name.as_encoded_bytes();
+        match setting.strip_prefix('*') {
+            Some(end) => name.ends_with(end.as_bytes()),
+            None => name == setting.as_bytes(),
+        }
+    })
+}
+
+/// Returns the folders of the submodules that `.gitmodules` names: `git submodule` enters each that
+/// is a repository, also if the index does not name it.
 fn submodules(root: &Path) -> Vec<PathBuf> {
-    let text = read(&root.join(".gitmodules")).unwrap_or_default();
-    let paths = text.lines().filter_map(|line| {
-        let (key, value) = line.split_once('=')?;
-        (key.trim() == "path").then(|| root.join(value.trim().trim_matches('"')))
-    });
-    paths
-        .filter_map(|path| path.canonicalize().ok())
-        .filter(|path| within(path, &[root.to_owned()]) && path.is_dir() && path != root)
-        .take(MAX_FOLDERS)
+    let text = bounded_read(&root.join(".gitmodules"), MAX_CONFIG).unwrap_or_default();
+    git_config::entries(&text)
+        .iter()
+        .filter(|entry| entry.key == "submodule.path")
+        .filter_map(|entry| {
+            root.join(git_index::place(&entry.value)?)
+                .canonicalize()
+                .ok()
+        })
+        .filter(|path| {
+            let inside = path.strip_prefix(root).map(Path::as_os_str);
+            inside.is_ok_and(|inside| git_index::place(inside.as_bytes()).is_some())
+                && path.is_dir()
+        })
+        .take(MAX_REPOSITORIES)
         .collect()
 }
 
@@ -265,7 +550,7 @@ mod tests {
 
         fn look(&self, cwd: &str, writable: &[&str], access: GitAccess) -> Vec<String> {
             let writable: Vec<PathBuf> = writable.iter().map(|path| self.at(path)).collect();
-            let git = look(&self.at(cwd), &[self.at(cwd)], &writable, access);
+            let git = look(&self.at(cwd), &[self.at(cwd)], &writable, access, true);
             let short = |path: &Path| {
                 path.strip_prefix(self.at(""))
                     .unwrap()
@@ -307,8 +592,7 @@ mod tests {
         for line in [
             "Folder w/.git",
             "Folder w/a/b/.git",
-            "Folder w/sub/.git",
-            "File w/sub/HEAD",
+            "Folder w/sub",
             "File w/bare/HEAD",
             "File w/bare/config",
             "Folder w/bare/hooks",
@@ -323,6 +607,65 @@ mod tests {
             ["File w/HEAD", "Folder w/.git"]
         );
         assert_eq!(none.look("w", &[], GitAccess::Read), [] as [&str; 0]);
+    }
+
+    #[test]
+    fn search_that_is_cut_is_reported() {
+        let tree = Tree::new(&["w/a", "w/b", "w/c", "w/z/.git"], &[]);
+        let found = Nested::below(&tree.at("w"), 5);
+        assert!(!found.is_cut && found.repositories.len() == 1, "{found:?}");
+        assert!(Nested::below(&tree.at("w"), 4).is_cut);
+    }
+
+    #[test]
+    fn settings_in_subfolders_are_found() {
+        let files = ["w/a/CLAUDE.md", "w/a/x.code-workspace", "w/CLAUDE.md"];
+        let tree = Tree::new(&["w/a/b/.vscode"], &files.map(|file| (file, "")));
+        let found = tree.look("w", &["w"], GitAccess::Read);
+        let settings = found.iter().filter(|line| line.contains("w/a/"));
+        assert_eq!(
+            settings.collect::<Vec<_>>(),
+            [
+                "File w/a/CLAUDE.md",
+                "File w/a/b/.vscode",
+                "File w/a/x.code-workspace"
+            ]
+        );
+    }
+
+    #[test]
+    fn configuration_names_what_is_protected() {
+        let config = "[core]\n hooksPath = scripts/hooks\n fsmonitor = \"sh tools/m -x\"\n\
+            attributesFile = attrs\n[include]\n path = ../one.inc\n[alias]\n x = !tools/alias\n\
+            [remote \"o\"]\n url = tools/m2\n";
+        let tree = Tree::new(
+            &["w/.git", "w/tools"],
+            &[
+                ("w/.git/HEAD", "ref: refs/heads/main\n"),
+                ("w/.git/config", config),
+                ("w/one.inc", "[includeIf \"gitdir:x\"]\n path = two.inc\n"),
+                ("w/two.inc", "[filter \"f\"]\n clean = tools/clean %f\n"),
+                ("w/tools/m", ""),
+                ("w/tools/m2", ""),
+                ("w/tools/alias", ""),
+                ("w/tools/clean", ""),
+            ],
+        );
+        let found = tree.look("w", &["w"], GitAccess::Read);
+        let found: Vec<&str> = found.iter().map(String::as_str).collect();
+        assert_eq!(
+            found,
+            [
+                "File w/.git/../one.inc",
+                "File w/.git/../two.inc",
+                "File w/attrs",
+                "File w/tools/alias",
+                "File w/tools/clean",
+                "File w/tools/m",
+                "Folder w/.git",
+                "Folder w/scripts/hooks"
+            ]
+        );
     }
 
     #[test]

@@ -3,10 +3,15 @@
 use std::path::{Component, Path, PathBuf};
 
 use prowess_policy::Profile;
+use prowess_policy::profile::Strength;
 
 use crate::error::ExecError;
 use crate::git;
 use crate::outcome::Note;
+use crate::protocol::Written;
+
+/// Most links that are followed in one path, as in the kernel.
+const MAX_LINKS: usize = 40;
 
 /// Most entries of one folder that are granted one by one.
 const MOST_SIBLINGS: usize = 4096;
@@ -24,6 +29,8 @@ pub(crate) struct Roots {
     pub(crate) hidden: Vec<PathBuf>,
     /// Notes for the record of the run.
     pub(crate) notes: Vec<Note>,
+    /// The repository that the command may write.
+    pub(crate) written: Option<Written>,
 }
 
 /// A path that stays unwritable.
@@ -77,32 +84,31 @@ impl Roots {
         }
         let mut writable = roots.existing(writable);
         let mut readable = roots.existing(readable);
-        let git = git::look(&real(cwd), &readable, &writable, profile.git);
+        // Settings in subfolders are protected only for a profile that protects settings at all.
+        let settings = !protected.is_empty();
+        let git = git::look(&real(cwd), &readable, &writable, profile.git, settings);
+        roots.cannot_protect(git.unknown, profile.strength)?;
+        roots.written = git.written;
         readable.extend(git.readable);
         writable.extend(git.writable);
-        roots.hidden = hidden
-            .iter()
-            .filter_map(|path| path.canonicalize().ok())
-            .collect();
         let named = protected
             .iter()
             .map(|path| (path.clone(), guard(path), false));
         let found = git.protected.into_iter();
         let found = found.map(|(path, guard)| (path, guard, true));
         for (path, guard, found) in named.chain(found) {
-            let link = path.is_symlink();
-            let place = if link { beside(&path) } else { real(&path) };
-            let mut protect = |path, link| {
-                roots.protected.push(Protected {
-                    path,
-                    link,
-                    guard,
-                    found,
-                });
-            };
-            protect(place, link);
-            if link {
-                protect(real(&path), false);
+            let (links, place) = follow(&path);
+            roots.protect(links, Guard::File, found, true);
+            roots.protect([place], guard, found, false);
+        }
+        for path in hidden {
+            let (links, place) = follow(path);
+            roots.protect(links, Guard::File, true, true);
+            if place.symlink_metadata().is_ok() {
+                roots.hidden.push(place);
+            } else if guard(path) == Guard::Folder || place.parent().is_some_and(Path::is_dir) {
+                // What does not exist cannot be read, but a tool would use what is created there.
+                roots.protect([place], guard(path), true, false);
             }
         }
         // Protecting a folder as a whole overrides granting it.
@@ -123,6 +129,38 @@ impl Roots {
             list.dedup();
         }
         Ok(roots)
+    }
+
+    fn protect(
+        &mut self,
+        paths: impl IntoIterator<Item = PathBuf>,
+        guard: Guard,
+        found: bool,
+        link: bool,
+    ) {
+        let paths = paths.into_iter();
+        self.protected.extend(paths.map(|path| Protected {
+            path,
+            link,
+            guard,
+            found,
+        }));
+    }
+
+    /// Refuses to run if paths to protect may be unknown, or notes it where that is enough.
+    fn cannot_protect(
+        &mut self,
+        unknown: Vec<(PathBuf, Box<str>)>,
+        strength: Strength,
+    ) -> Result<(), ExecError> {
+        for (path, why) in unknown {
+            match strength {
+                Strength::Required => return Err(ExecError::Unprotectable { path, why }),
+                Strength::BestEffort => self.notes.push(Note::Unprotected { path, why }),
+                Strength::Off => {}
+            }
+        }
+        Ok(())
     }
 
     /// Grants more paths for reading.
@@ -237,6 +275,37 @@ fn check(path: &Path) -> Result<(), ExecError> {
         });
     }
     Ok(())
+}
+
+/// Follows a path, link by link. Returns every link on the way and the place at the end, which need
+/// not exist. None of the links may be replaced if the place is to keep its meaning.
+fn follow(path: &Path) -> (Vec<PathBuf>, PathBuf) {
+    let mut links = Vec::new();
+    let mut place = PathBuf::from("/");
+    let mut todo: Vec<PathBuf> = vec![path.to_owned()];
+    while let Some(rest) = todo.pop() {
+        let mut parts = rest.components();
+        let Some(part) = parts.next() else { continue };
+        todo.push(parts.as_path().to_owned());
+        match part {
+            Component::RootDir => place = "/".into(),
+            Component::ParentDir => {
+                place.pop();
+            }
+            Component::CurDir | Component::Prefix(_) => {}
+            Component::Normal(name) => {
+                let next = place.join(name);
+                match next.read_link() {
+                    Ok(target) if links.len() < MAX_LINKS => {
+                        links.push(next);
+                        todo.push(target);
+                    }
+                    _ => place = next,
+                }
+            }
+        }
+    }
+    (links, place)
 }
 
 /// Resolves links in the part of a path that exists.

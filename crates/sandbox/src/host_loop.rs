@@ -303,6 +303,7 @@ impl Run {
     ) -> Result<Done, Failure> {
         let [stdout, stderr] = self.collectors.map(Collector::finish);
         let (mut end, mut layers, mut notes, mut inside) = (None, Vec::new(), Vec::new(), false);
+        let mut undone = false;
         for report in self.reports {
             match report {
                 Report::Inside => inside = true,
@@ -310,6 +311,16 @@ impl Run {
                 Report::SharedProc => notes.push(Note::SharedProc),
                 Report::Removed(path) => notes.push(Note::Removed {
                     path: protocol::path(&path),
+                }),
+                Report::IndexRestored(path, None) => {
+                    undone = true;
+                    notes.push(Note::IndexRestored {
+                        path: protocol::path(&path),
+                    });
+                }
+                Report::IndexRestored(path, Some(why)) => notes.push(Note::Unprotected {
+                    path: protocol::path(&path),
+                    why,
                 }),
                 Report::Ready(states) => layers = states,
                 Report::Refused {
@@ -348,6 +359,8 @@ impl Run {
         }
         // The host ended the run before the command could start or report.
         let end = match (end, self.stopped) {
+            // What it did was undone.
+            (Some(End::Code(0)), _) if undone => End::Code(1),
             (Some(end), _) => end,
             (None, Some(_)) => End::Signal(9),
             (None, None) => {

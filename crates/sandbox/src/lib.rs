@@ -16,6 +16,7 @@
 //! | 3 | another user, if the host program is root and layer 2 is missing | Linux |
 //! | – | seatbelt | macOS, instead of 1 to 3 |
 
+mod bounded_read;
 #[cfg(target_os = "linux")]
 mod bwrap;
 mod cancel;
@@ -27,6 +28,8 @@ mod doctor;
 mod environment;
 mod error;
 mod git;
+mod git_config;
+mod git_index;
 mod granted_paths;
 mod helper;
 mod host_loop;

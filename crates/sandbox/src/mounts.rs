@@ -3,7 +3,7 @@
 //! [`mounts`] is pure: it looks at the disk only through the function it is given. Both builders, the
 //! kernel's own namespaces and `bwrap`, carry out the same list.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
@@ -105,6 +105,15 @@ pub(crate) fn mounts(
     for path in &roots.writable {
         put(path, Access::Write);
     }
+    let visible = |path: &Path| {
+        within(path, &roots.readable) || within(path, &roots.writable) || in_system(path, system)
+    };
+    let hidden: Vec<&Path> = hidden
+        .iter()
+        .map(PathBuf::as_path)
+        .filter(|path| visible(path))
+        .collect();
+    let closed = Closed::new(roots, &hidden);
     let mut stubs: Vec<Stub> = Vec::new();
     for protected in &roots.protected {
         if protected.guard == Guard::Watch {
@@ -115,8 +124,12 @@ pub(crate) fn mounts(
             }
             continue;
         }
+        // Whatever closes a folder closes everything in it.
+        if closed.above(&protected.path) {
+            continue;
+        }
         for folder in between(&protected.path, &roots.writable, kind) {
-            put(&folder, Access::Write);
+            put(folder, Access::Write);
         }
         let path = first_missing(&protected.path, kind);
         match kind(&path) {
@@ -133,10 +146,12 @@ pub(crate) fn mounts(
         }
         put(&path, Access::Read);
     }
-    let visible = |path: &Path| {
-        within(path, &roots.readable) || within(path, &roots.writable) || in_system(path, system)
-    };
-    for path in hidden.iter().filter(|path| visible(path)) {
+    for path in hidden {
+        // The folder around a hidden path could be moved, and the path read in the next run.
+        let folders = between(path, &roots.writable, kind);
+        for folder in folders.filter(|folder| !closed.contains(folder)) {
+            put(folder, Access::Write);
+        }
         put(path, Access::Hide);
     }
     for (path, access) in &granted {
@@ -202,16 +217,47 @@ fn excludes(stubs: &[Stub], writable: &[PathBuf]) -> Vec<u8> {
 ///
 /// They are mounted on themselves, because a folder that is a mount point cannot be renamed.
 /// Otherwise the folder around a protected path could be moved aside and created again.
-fn between(protected: &Path, writable: &[PathBuf], kind: &dyn Fn(&Path) -> Kind) -> Vec<PathBuf> {
-    protected
-        .ancestors()
-        .skip(1)
-        .filter(|folder| {
-            let below = |root: &PathBuf| folder.starts_with(root) && *folder != root;
-            writable.iter().any(below) && kind(folder) == Kind::Folder
-        })
-        .map(Path::to_owned)
-        .collect()
+fn between<'a>(
+    protected: &'a Path,
+    writable: &[PathBuf],
+    kind: &dyn Fn(&Path) -> Kind,
+) -> impl Iterator<Item = &'a Path> {
+    protected.ancestors().skip(1).filter(move |folder| {
+        let below = |root: &PathBuf| folder.starts_with(root) && *folder != root;
+        writable.iter().any(below) && kind(folder) == Kind::Folder
+    })
+}
+
+/// The paths in writable folders that are mounted read-only or hidden. Nothing in them may become
+/// writable again.
+struct Closed<'a> {
+    paths: BTreeSet<&'a Path>,
+    writable: &'a [PathBuf],
+}
+
+impl<'a> Closed<'a> {
+    fn new(roots: &'a Roots, hidden: &[&'a Path]) -> Self {
+        let protected = roots.protected.iter();
+        let whole = protected.filter(|protected| protected.guard != Guard::Watch);
+        let whole = whole.map(|protected| protected.path.as_path());
+        Self {
+            paths: whole.chain(hidden.iter().copied()).collect(),
+            writable: &roots.writable,
+        }
+    }
+
+    /// Returns `true` if a folder around the path is closed, and is not outside of the writable
+    /// folder that contains the path.
+    fn above(&self, path: &Path) -> bool {
+        path.parent().is_some_and(|folder| self.contains(folder))
+    }
+
+    /// Returns `true` if the path is closed, or is in a folder that is.
+    fn contains(&self, path: &Path) -> bool {
+        path.ancestors()
+            .take_while(|folder| !self.writable.iter().any(|root| root == folder))
+            .any(|folder| self.paths.contains(folder))
+    }
 }
 
 /// Returns the outermost part of a path that does not exist or may disappear, or the path.
@@ -354,6 +400,44 @@ mod tests {
             matches!(excludes, Some(Mount::Text { content, .. }) if content == b"/.envrc\n"),
             "{excludes:?}"
         );
+    }
+
+    #[test]
+    fn nothing_is_writable_below_a_closed_path() {
+        let disk = disk(
+            &[
+                "/w",
+                "/w/.agents",
+                "/w/.agents/skills",
+                "/w/.agents/skills/s",
+                "/w/a",
+                "/w/a/b",
+            ],
+            &["/w/a/b/key", "/w/.agents/skills/key"],
+            &[],
+        );
+        let roots = Roots {
+            writable: vec!["/w".into()],
+            protected: vec![
+                protect("/w/.agents", Guard::Folder),
+                protect("/w/.agents/skills/absent/x", Guard::Folder),
+                protect("/w/.agents/skills/s", Guard::File),
+            ],
+            ..Roots::default()
+        };
+        let hidden = ["/w/a/b/key", "/w/.agents/skills/key"].map(PathBuf::from);
+        let (steps, stubs) = shown(&mounts(&[], &roots, &hidden, None, &disk));
+        assert_eq!(
+            steps,
+            "proc /proc\ndev /dev\nscratch /tmp\n\
+             write /w\n\
+             read /w/.agents\n\
+             hide-file /w/.agents/skills/key\n\
+             write /w/a\n\
+             write /w/a/b\n\
+             hide-file /w/a/b/key"
+        );
+        assert_eq!(stubs, "Folder /w/.agents");
     }
 
     #[test]

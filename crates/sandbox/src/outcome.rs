@@ -192,6 +192,11 @@ pub enum Note {
         /// The path.
         path: PathBuf,
     },
+    /// The command added a repository as a submodule. The index of git has been restored.
+    IndexRestored {
+        /// The repository.
+        path: PathBuf,
+    },
     /// The kernel allows no new `/proc`, so the command can see the host's processes.
     SharedProc,
     /// Nothing limits the number of processes.
@@ -221,6 +226,12 @@ impl fmt::Display for Note {
             Self::Removed { path } => write!(
                 f,
                 "removed `{}`, which the command created and git would follow",
+                path.display()
+            ),
+            Self::IndexRestored { path } => write!(
+                f,
+                "undid the changes to the index of git: the command added the repository `{}`, which \
+                 git would enter; add it yourself, or add other files by name",
                 path.display()
             ),
             Self::SharedProc => f.write_str(

@@ -44,10 +44,27 @@ pub(crate) struct Spec {
     pub(crate) scratch: Option<Bytes>,
     /// Protected paths that do not exist.
     pub(crate) stubs: Vec<Stub>,
+    /// The repository that the command may write.
+    pub(crate) written: Option<Written>,
+    /// The host paths that `bwrap` has to mount, by device and inode.
+    pub(crate) mounted: Vec<(Bytes, u64, u64)>,
     /// The layers whose state is already known.
     pub(crate) layers: Vec<LayerState>,
     /// Refuse to run if a layer cannot be applied.
     pub(crate) strict: bool,
+}
+
+/// A repository that the command may write.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Written {
+    /// Its working tree.
+    pub(crate) tree: Bytes,
+    /// The folder with its index.
+    pub(crate) own: Bytes,
+    /// The folder with its submodules.
+    pub(crate) common: Bytes,
+    /// Length of an object's name in bytes.
+    pub(crate) hash: u8,
 }
 
 /// A protected path that does not exist.
@@ -207,6 +224,8 @@ pub(crate) enum Report {
     SharedProc,
     /// A path that has to stay absent was created during the run and is removed.
     Removed(Bytes),
+    /// The index named this repository as a new submodule and is restored, or cannot be.
+    IndexRestored(Bytes, Option<Box<str>>),
     /// The layers are applied; the program starts next.
     Ready(Vec<LayerState>),
     /// A step failed; nothing ran.

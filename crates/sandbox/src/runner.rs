@@ -313,6 +313,8 @@ impl Runner {
             namespaces: sandbox.namespaces.take(),
             scratch: (!own_tmp && !own_scratch).then(|| bytes(&self.scratch)),
             stubs: sandbox.stubs,
+            mounted: Vec::new(),
+            written: roots.written.filter(|_| profile.strength != Strength::Off),
             layers: sandbox.layers,
             strict: profile.strength == Strength::Required,
         };

@@ -6,6 +6,7 @@
 
 #[cfg(target_os = "linux")]
 mod cgroup;
+mod index_watch;
 #[cfg(target_os = "linux")]
 mod namespaces;
 mod probe;

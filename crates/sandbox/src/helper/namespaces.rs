@@ -221,7 +221,7 @@ fn failed(what: &str, error: &io::Error) -> Report {
 }
 
 /// Opens a path without following a link anywhere in it: another run may write in a folder above.
-fn open(path: &Path) -> io::Result<OwnedFd> {
+pub(super) fn open(path: &Path) -> io::Result<OwnedFd> {
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let opened = openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS);
     Ok(opened?)

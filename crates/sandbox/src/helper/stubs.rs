@@ -4,13 +4,24 @@
 //! missing, covered read-only inside, and removed afterwards. Two runs can share one: each holds a
 //! shared lock while it needs it, and the one that gets an exclusive lock removes it. Removing it
 //! under another run would uncover the path there.
+//!
+//! The helper is not in the sandbox, and commands of other runs may replace folders by links
+//! meanwhile. So every path is reached without following a link, and what was created is removed
+//! through the same open folder.
 
-use std::fs::{DirBuilder, File, Metadata};
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
-use rustix::fs::{FlockOperation, OFlags, flock};
+use rustix::fs::{
+    AtFlags, CWD, FileType, FlockOperation, Mode, OFlags, Stat, fchmod, flock, fstat, mkdirat,
+    openat, statat, unlinkat,
+};
+use rustix::io::Errno;
 
 use crate::protocol::{self, Stub, StubKind};
 
@@ -21,11 +32,38 @@ pub(crate) const FOLDER_MODE: u32 = 0o505;
 /// Placeholders in use.
 #[derive(Default)]
 pub(super) struct Held {
-    stubs: Vec<(PathBuf, File)>,
+    stubs: Vec<(Place, File)>,
     /// Paths that must not exist after the run.
-    absent: Vec<PathBuf>,
+    absent: Vec<Place>,
     /// Paths that neither exist nor can be created by this user, and need no cover.
     impossible: Vec<PathBuf>,
+    /// The folders that were opened, by their paths.
+    folders: BTreeMap<PathBuf, Rc<OwnedFd>>,
+}
+
+/// A path in an open folder.
+#[derive(Clone)]
+struct Place {
+    folder: Rc<OwnedFd>,
+    name: OsString,
+    path: PathBuf,
+}
+
+impl Place {
+    /// Returns what is there now.
+    fn facts(&self) -> rustix::io::Result<Stat> {
+        statat(&*self.folder, &*self.name, AtFlags::SYMLINK_NOFOLLOW)
+    }
+
+    /// Returns `true` if it is the file that was opened.
+    fn is(&self, file: &Stat) -> bool {
+        self.facts()
+            .is_ok_and(|now| (now.st_dev, now.st_ino) == (file.st_dev, file.st_ino))
+    }
+
+    fn remove(&self, flags: AtFlags) -> rustix::io::Result<()> {
+        unlinkat(&*self.folder, &*self.name, flags)
+    }
 }
 
 /// Creates and locks the placeholders.
@@ -34,9 +72,12 @@ pub(super) fn hold(stubs: &[Stub]) -> io::Result<Held> {
     for stub in stubs {
         let path = protocol::path(&stub.path);
         if stub.kind == StubKind::Absent {
+            let Some(place) = held.place(&path)? else {
+                continue;
+            };
             // Another run may have created it meanwhile; then it is not this run's to remove.
-            if path.symlink_metadata().is_err() {
-                held.absent.push(path);
+            if place.facts().is_err() {
+                held.absent.push(place);
             }
             continue;
         }
@@ -57,55 +98,69 @@ pub(super) fn hold(stubs: &[Stub]) -> io::Result<Held> {
 /// Returns `true` if a folder is missing or is the placeholder of a run that may end.
 fn may_go(folder: &Path) -> bool {
     match folder.symlink_metadata() {
-        Ok(facts) => facts.is_dir() && facts.mode() & 0o7777 == FOLDER_MODE,
+        Ok(facts) => {
+            use std::os::unix::fs::MetadataExt;
+            facts.is_dir() && facts.mode() & 0o7777 == FOLDER_MODE
+        }
         Err(error) => error.kind() == io::ErrorKind::NotFound,
     }
 }
 
-fn hold_one(path: &Path, folder: bool) -> io::Result<Option<File>> {
+/// Opens a folder without following a link anywhere in its path.
+pub(super) fn open_folder(path: &Path) -> rustix::io::Result<OwnedFd> {
+    let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::fs::{ResolveFlags, openat2};
+        let flags = flags | OFlags::PATH;
+        openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS)
+    }
+    #[cfg(not(target_os = "linux"))]
+    {
+        let mut folder = openat(CWD, "/", flags, Mode::empty())?;
+        for part in path.components().skip(1) {
+            folder = openat(&folder, part.as_os_str(), flags, Mode::empty())?;
+        }
+        Ok(folder)
+    }
+}
+
+/// Returns a mode in the type that the system uses.
+fn raw(mode: u32) -> Mode {
+    Mode::from_bits_truncate(mode as _)
+}
+
+fn hold_one(place: &Place, folder: bool) -> io::Result<Option<File>> {
+    let (at, name): (&OwnedFd, &OsStr) = (&place.folder, &place.name);
+    let mode = raw(if folder { FOLDER_MODE } else { FILE_MODE });
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     // Another run may remove it between two steps, once.
     for _ in 0..100 {
         let made = if folder {
-            DirBuilder::new().mode(FOLDER_MODE).create(path)
+            mkdirat(at, name, mode)
         } else {
-            let flags = OFlags::NOFOLLOW.bits().cast_signed();
-            let file = File::options()
-                .write(true)
-                .create_new(true)
-                .mode(FILE_MODE)
-                .custom_flags(flags)
-                .open(path);
-            file.map(drop)
+            let create = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | flags;
+            openat(at, name, create, mode).map(drop)
         };
         match made {
-            Ok(()) => {
-                // The mode above passed through the umask.
-                let mode = if folder { FOLDER_MODE } else { FILE_MODE };
-                let _ = std::fs::set_permissions(path, PermissionsExt::from_mode(mode));
-            }
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-            // Where the helper cannot create it, the command of the same user cannot either.
-            Err(error)
-                if matches!(
-                    error.kind(),
-                    io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem
-                ) =>
-            {
-                return Ok(None);
-            }
-            // Neither could the folder that would contain it.
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(error),
+            Ok(()) | Err(Errno::EXIST) => {}
+            // Where the helper cannot create it, or the folder that would contain it, the command of
+            // the same user cannot either.
+            Err(Errno::ACCESS | Errno::PERM | Errno::ROFS | Errno::NOENT) => return Ok(None),
+            Err(error) => return Err(error.into()),
         }
-        let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
-        let file = match File::options().read(true).custom_flags(flags).open(path) {
-            Ok(file) => file,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+        let file = match openat(at, name, OFlags::RDONLY | flags, Mode::empty()) {
+            Ok(file) => File::from(file),
+            Err(Errno::NOENT) => continue,
             // It belongs to another user and is not readable; it exists, so it will be covered.
             Err(_) => return Ok(None),
         };
+        if made.is_ok() {
+            // The mode above passed through the umask.
+            let _ = fchmod(&file, mode);
+        }
         flock(&file, FlockOperation::LockShared)?;
-        if same(path, &file.metadata()?) {
+        if place.is(&fstat(&file)?) {
             return Ok(Some(file));
         }
     }
@@ -113,14 +168,39 @@ fn hold_one(path: &Path, folder: bool) -> io::Result<Option<File>> {
 }
 
 impl Held {
+    /// Opens the folder of a path. Returns `None` if there is none.
+    fn place(&mut self, path: &Path) -> io::Result<Option<Place>> {
+        let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
+            return Err(io::ErrorKind::InvalidInput.into());
+        };
+        let folder = match self.folders.get(parent) {
+            Some(folder) => Rc::clone(folder),
+            None => match open_folder(parent) {
+                Ok(folder) => Rc::new(folder),
+                Err(Errno::NOENT | Errno::ACCESS) => return Ok(None),
+                Err(error) => return Err(error.into()),
+            },
+        };
+        self.folders.insert(parent.to_owned(), Rc::clone(&folder));
+        Ok(Some(Place {
+            folder,
+            name: name.to_owned(),
+            path: path.to_owned(),
+        }))
+    }
+
     /// Creates and locks one placeholder, once: two locks of one run would block each other.
     fn add(&mut self, path: &Path, folder: bool) -> io::Result<()> {
-        if self.stubs.iter().any(|(known, _)| known == path) {
+        if self.stubs.iter().any(|(known, _)| known.path == path) {
             return Ok(());
         }
-        match hold_one(path, folder)? {
-            Some(file) => self.stubs.push((path.to_owned(), file)),
-            None if path.symlink_metadata().is_err() => self.impossible.push(path.to_owned()),
+        let Some(place) = self.place(path)? else {
+            self.impossible.push(path.to_owned());
+            return Ok(());
+        };
+        match hold_one(&place, folder)? {
+            Some(file) => self.stubs.push((place, file)),
+            None if place.facts().is_err() => self.impossible.push(path.to_owned()),
             None => {}
         }
         Ok(())
@@ -133,39 +213,42 @@ impl Held {
 
     /// Removes the placeholders, and what was created where nothing may be. Returns the latter.
     pub(super) fn release(mut self) -> Vec<PathBuf> {
-        let mut removed = std::mem::take(&mut self.absent);
+        let absent = std::mem::take(&mut self.absent);
         // A folder of that name does nothing, and is not removed with all that is in it.
-        removed.retain(|path| std::fs::remove_file(path).is_ok());
-        removed
+        let removed = absent
+            .into_iter()
+            .filter(|place| place.remove(AtFlags::empty()).is_ok());
+        removed.map(|place| place.path).collect()
     }
 }
 
 impl Drop for Held {
     fn drop(&mut self) {
         // Deepest first, so that a folder is empty when its turn comes.
-        for (path, file) in self.stubs.iter().rev() {
-            let Ok(facts) = file.metadata() else { continue };
+        for (place, file) in self.stubs.iter().rev() {
+            let Ok(facts) = fstat(file) else { continue };
             let alone = flock(file, FlockOperation::NonBlockingLockExclusive).is_ok();
-            if !alone || !same(path, &facts) {
+            if !alone || !place.is(&facts) {
                 continue;
             }
-            if facts.is_dir() && facts.mode() & 0o7777 == FOLDER_MODE {
-                let _ = std::fs::remove_dir(path);
-            } else if facts.is_file() && facts.len() == 0 && facts.mode() & 0o7777 == FILE_MODE {
-                let _ = std::fs::remove_file(path);
+            let mode = Mode::from_raw_mode(facts.st_mode);
+            match FileType::from_raw_mode(facts.st_mode) {
+                FileType::Directory if mode == raw(FOLDER_MODE) => {
+                    let _ = place.remove(AtFlags::REMOVEDIR);
+                }
+                FileType::RegularFile if mode == raw(FILE_MODE) && facts.st_size == 0 => {
+                    let _ = place.remove(AtFlags::empty());
+                }
+                _ => {}
             }
         }
     }
 }
 
-fn same(path: &Path, facts: &Metadata) -> bool {
-    path.symlink_metadata()
-        .is_ok_and(|now| (now.dev(), now.ino()) == (facts.dev(), facts.ino()))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::fs::PermissionsExt;
 
     fn stub(path: &Path, folder: bool) -> Stub {
         let kind = if folder {
@@ -217,6 +300,46 @@ mod tests {
         assert!(folder.is_dir() && is_there());
         drop(second);
         assert!(!folder.exists(), "nothing is left behind");
+    }
+
+    /// A command of another run replaces the folder by a link meanwhile.
+    #[test]
+    fn links_are_not_followed() {
+        let root = tempfile::tempdir().unwrap();
+        let at = |path: &str| root.path().canonicalize().unwrap().join(path);
+        for folder in ["outside", "work/sub"] {
+            std::fs::create_dir_all(at(folder)).unwrap();
+        }
+        let absent = Stub {
+            path: protocol::bytes(at("work/sub/commondir")),
+            kind: StubKind::Absent,
+        };
+        let planned = [
+            stub(&at("work/sub/file"), false),
+            stub(&at("work/sub/folder"), true),
+            absent,
+        ];
+        // After the placeholders were created: they are removed where they are, and nothing else.
+        let held = hold(&planned).unwrap();
+        std::fs::rename(at("work/sub"), at("work/moved")).unwrap();
+        std::os::unix::fs::symlink(at("outside"), at("work/sub")).unwrap();
+        let theirs = ["file", "commondir"].map(|name| at("outside").join(name));
+        for path in &theirs {
+            std::fs::write(path, "").unwrap();
+            std::fs::set_permissions(path, PermissionsExt::from_mode(FILE_MODE)).unwrap();
+        }
+        std::fs::write(at("work/moved/commondir"), "").unwrap();
+        assert_eq!(held.release(), [at("work/sub/commondir")]);
+        assert!(theirs.iter().all(|path| path.exists()));
+        assert_eq!(std::fs::read_dir(at("work/moved")).unwrap().count(), 0);
+        // Before: nothing is created outside, and the run is refused.
+        for path in &theirs {
+            std::fs::remove_file(path).unwrap();
+        }
+        for stub in &planned {
+            assert!(hold(std::slice::from_ref(stub)).is_err(), "{stub:?}");
+        }
+        assert_eq!(std::fs::read_dir(at("outside")).unwrap().count(), 0);
     }
 
     #[test]

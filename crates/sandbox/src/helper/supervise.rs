@@ -14,8 +14,9 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::Mode;
-use rustix::process::{Pid, WaitStatus};
+use rustix::process::{Pid, Resource, Rlimit, WaitStatus, getrlimit, setrlimit};
 
+use super::index_watch::IndexWatch;
 use super::{ARGUMENT, stage, stubs, sweep};
 use crate::error::Step;
 use crate::outcome::End;
@@ -70,6 +71,17 @@ fn prepare(control: &mut UnixStream) -> Result<(), Report> {
                 .unsigned_abs();
         spec.identity = Some(Identity::Fixed(unused, unused));
     }
+    // Every placeholder and every mount needs a descriptor for a while.
+    let files = getrlimit(Resource::Nofile);
+    let _ = setrlimit(
+        Resource::Nofile,
+        Rlimit {
+            current: files.maximum.or(files.current),
+            ..files
+        },
+    );
+    let index = spec.written.as_ref().map(IndexWatch::new).transpose();
+    let index = index.map_err(at(Step::Index))?;
     let held = stubs::hold(&spec.stubs).map_err(at(Step::Stubs))?;
     if let Some(namespaces) = &mut spec.namespaces {
         namespaces.mounts.retain(|mount| match mount {
@@ -80,6 +92,12 @@ fn prepare(control: &mut UnixStream) -> Result<(), Report> {
     let scratch = scratch(&mut spec).map_err(at(Step::Scratch))?;
     let outcome = run(control, &spec);
     drop(scratch);
+    if let Some((path, restored)) = index.and_then(|index| index.check()) {
+        let why = restored.err().map(|error| error.to_string().into());
+        let report = Report::IndexRestored(protocol::bytes(path), why);
+        let frame = protocol::frame(&report).map_err(at(Step::Spec))?;
+        let _ = control.write_all(&frame);
+    }
     for path in held.release() {
         let removed =
             protocol::frame(&Report::Removed(protocol::bytes(path))).map_err(at(Step::Spec))?;
@@ -161,6 +179,12 @@ fn start_bwrap(
 ) -> io::Result<std::convert::Infallible> {
     let mut inner = spec.clone();
     inner.stdin = None;
+    for mount in &namespaces.mounts {
+        if let Mount::Read(path) | Mount::Write(path) = mount {
+            let (device, inode) = numbers(path)?;
+            inner.mounted.push((path.clone(), device, inode));
+        }
+    }
     let mut message = anonymous_file()?;
     message.write_all(&protocol::frame(&inner)?)?;
     message.rewind()?;
@@ -207,7 +231,35 @@ pub(super) fn inside(message: &str, reporter: &str) -> i32 {
         }
     };
     drop(message);
+    #[cfg(target_os = "linux")]
+    if let Err(error) = check_mounts(&spec) {
+        // It is inside, so this is not a reason to try again with fewer layers.
+        say(&reporter, &Report::Inside);
+        say(&reporter, &refused(Step::Mount, &error));
+        return 125;
+    }
     first_process(&spec, &reporter)
+}
+
+/// Returns the device and inode of a path, in which no part may be a link.
+#[cfg(target_os = "linux")]
+fn numbers(path: &[u8]) -> io::Result<(u64, u64)> {
+    let facts = rustix::fs::fstat(super::namespaces::open(&protocol::path(path))?)?;
+    Ok((facts.st_dev, facts.st_ino))
+}
+
+/// Fails if `bwrap` mounted something else: it follows links, and a command of another run may have
+/// replaced a folder by one in the meantime.
+#[cfg(target_os = "linux")]
+fn check_mounts(spec: &Spec) -> io::Result<()> {
+    for (path, device, inode) in &spec.mounted {
+        if numbers(path).ok() != Some((*device, *inode)) {
+            let path = protocol::path(path);
+            let why = format!("`{}` changed while it was mounted", path.display());
+            return Err(io::Error::other(why));
+        }
+    }
+    Ok(())
 }
 
 /// Sends a report; a host that is gone needs none.

@@ -29,15 +29,15 @@ prowess_test::tests! {
 }
 
 /// A project with a repository, a home folder, and the profile of ordinary work.
-struct Project {
-    place: Place,
+pub(crate) struct Project {
+    pub(crate) place: Place,
     /// The file that whatever was planted creates.
-    canary: PathBuf,
+    pub(crate) canary: PathBuf,
 }
 
 impl Project {
     /// A project with one commit and one change.
-    fn new(edits: bool) -> Self {
+    pub(crate) fn new(edits: bool) -> Self {
         let mut project = Self::empty();
         project.git(&["init", "-q", "-b", "main"]);
         project.git(&["config", "user.name", "A. Person"]);
@@ -50,7 +50,7 @@ impl Project {
         project
     }
 
-    fn empty() -> Self {
+    pub(crate) fn empty() -> Self {
         let mut place = Place::new(Strength::Required);
         let home = place.here().join("home");
         std::fs::create_dir(&home).unwrap();
@@ -62,20 +62,20 @@ impl Project {
         project
     }
 
-    fn home(&self) -> PathBuf {
+    pub(crate) fn home(&self) -> PathBuf {
         self.place.here().join("home")
     }
 
-    fn work(&self) -> PathBuf {
+    pub(crate) fn work(&self) -> PathBuf {
         self.place.here().join("work")
     }
 
     /// Sets the profile that `prowess exec` uses, with `--write` if `edits`.
-    fn grant(&mut self, edits: bool) {
+    pub(crate) fn grant(&mut self, edits: bool) {
         self.grant_in(&self.work(), edits);
     }
 
-    fn grant_in(&mut self, workspace: &Path, edits: bool) {
+    pub(crate) fn grant_in(&mut self, workspace: &Path, edits: bool) {
         let profile = Profile::for_work(&Setting {
             skill: None,
             workspace: workspace.to_owned(),
@@ -86,14 +86,14 @@ impl Project {
         self.place.profile = profile;
     }
 
-    fn write(&self, path: &str, text: &str) {
+    pub(crate) fn write(&self, path: &str, text: &str) {
         let path = self.work().join(path);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, text).unwrap();
     }
 
     /// Runs git outside, as the person does. Returns what it printed.
-    fn git_in(&self, folder: &Path, arguments: &[&str]) -> String {
+    pub(crate) fn git_in(&self, folder: &Path, arguments: &[&str]) -> String {
         let output = std::process::Command::new("git")
             .args(arguments)
             .current_dir(folder)
@@ -107,17 +107,17 @@ impl Project {
         text + &String::from_utf8_lossy(&output.stderr)
     }
 
-    fn git(&self, arguments: &[&str]) -> String {
+    pub(crate) fn git(&self, arguments: &[&str]) -> String {
         self.git_in(&self.work(), arguments)
     }
 
     /// Runs a script with the rights of `prowess exec --write`.
-    fn script(&self, text: &str) -> CommandOutcome {
+    pub(crate) fn script(&self, text: &str) -> CommandOutcome {
         self.place.run(&format!("({text}) 2>&1; true"))
     }
 
     /// Returns `true` if anything that the person's git executes was planted.
-    fn is_planted(&self) -> bool {
+    pub(crate) fn is_planted(&self) -> bool {
         for arguments in [&["status"][..], &["diff", "HEAD"], &["log", "-1"]] {
             self.git(arguments);
         }
@@ -131,7 +131,7 @@ impl Project {
     }
 
     /// Fills in the path of the canary.
-    fn fill(&self, script: &str) -> String {
+    pub(crate) fn fill(&self, script: &str) -> String {
         script.replace("{canary}", self.canary.to_str().unwrap())
     }
 }
@@ -640,8 +640,7 @@ fn home_as_project() {
     let keys: Vec<PathBuf> = KEYS_IN_HOME
         .iter()
         .map(|name| {
-            let is_file =
-                name.contains('.') && !["ssh", "aws"].iter().any(|end| name.ends_with(end));
+            let is_file = !name.ends_with('/');
             put(
                 &if is_file {
                     (*name).to_owned()

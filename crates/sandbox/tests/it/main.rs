@@ -31,6 +31,8 @@ mod runs;
 mod support;
 #[cfg(target_os = "linux")]
 mod table;
+#[cfg(target_os = "linux")]
+mod ways_out;
 
 use std::process::ExitCode;
 
@@ -47,6 +49,8 @@ const ROLES: &[(&str, fn())] = &[
     ("layers::as_a_user", layers::as_a_user),
     ("orphans::host", orphans::host),
     ("table::as_a_user", table::as_a_user),
+    ("ways_out::home_as_a_user", ways_out::home_as_a_user),
+    ("ways_out::ways_as_a_user", ways_out::ways_as_a_user),
 ];
 
 #[cfg(target_os = "linux")]
@@ -68,6 +72,7 @@ fn main() -> ExitCode {
         orphans::tests(),
         runs::tests(),
         table::tests(),
+        ways_out::tests(),
     ];
     // Some try hundreds of commands in every set of layers.
     let patient = |test: prowess_test::harness::TestCase| test.deadline(Duration::from_mins(5));

@@ -1,0 +1,589 @@
+//! Ways out of the sandbox that an attacker found once: what a command leaves behind is executed by
+//! the person's next `git status`.
+
+use std::os::unix::fs::symlink;
+use std::path::Path;
+
+use prowess_policy::profile::{Profile, Setting};
+use prowess_sandbox::{End, ExecError, Note};
+
+use crate::git::Project;
+use crate::support::{
+    Folder, Lacking, as_ordinary_user, mode, need_bwrap, need_root, root, strong_sets,
+};
+
+prowess_test::tests! {
+    ways_that_lead_to_the_next_git_status_are_closed
+    protected_folder_stays_closed_around_inner_paths
+    links_to_protected_paths_cannot_be_replaced
+    new_embedded_repository_is_not_added
+    fetched_submodule_comes_back_with_its_branch
+    many_folders_do_not_hide_a_repository
+    unreadable_index_refuses_write_access
+    fifo_instead_of_a_file_is_not_waited_for
+    folders_around_keys_cannot_be_moved
+    large_project_with_submodules_works
+    bwrap_that_follows_a_link_is_noticed
+}
+
+/// A way to have the person's git execute something.
+struct Way {
+    name: &'static str,
+    prepare: fn(&Project),
+    script: &'static str,
+}
+
+/// Makes the repository `$d` with a monitor.
+const REPOSITORY: &str = "plant() { git init -q $1 && git -C $1 config core.fsmonitor 'touch {canary}; false' && \
+     (cd $1 && git -c core.fsmonitor= -c user.name=a -c user.email=a commit -q --allow-empty -m x); }\n";
+
+const HOOK: &str = "printf '#!/bin/sh\\ntouch {canary}\\n' > h; chmod 755 h\n";
+
+const WAYS: &[Way] = &[
+    Way {
+        name: "hooks as a submodule",
+        prepare: |project| {
+            let text = "[submodule \"x\"]\n\tpath = .git/hooks\n\turl = x\n";
+            project.write(".gitmodules", text);
+            std::fs::create_dir_all(project.work().join(".git/hooks")).unwrap();
+        },
+        script: "cp h .git/hooks/post-index-change",
+    },
+    Way {
+        name: "a link to the hooks",
+        prepare: |project| {
+            project.write("tools/hooks/keep", "");
+            symlink("tools/hooks", project.work().join(".githooks")).unwrap();
+            project.git(&["config", "core.hooksPath", ".githooks"]);
+        },
+        script: "rm .githooks; mkdir .githooks; cp h .githooks/post-index-change; \
+                 cp h tools/hooks/post-index-change",
+    },
+    Way {
+        name: "a link to a link to the hooks",
+        prepare: |project| {
+            project.write("tools/hooks/keep", "");
+            symlink("tools/hooks", project.work().join("second")).unwrap();
+            symlink("second", project.work().join(".githooks")).unwrap();
+            project.git(&["config", "core.hooksPath", ".githooks"]);
+        },
+        script: "rm second; mkdir second; cp h second/post-index-change",
+    },
+    Way {
+        name: "hooks in a folder that the configuration names",
+        prepare: |project| {
+            project.write("scripts/hooks/keep", "");
+            project.git(&["config", "core.hooksPath", "scripts/hooks"]);
+        },
+        script: "cp h scripts/hooks/post-index-change; mv scripts s; mkdir -p scripts/hooks; \
+                 cp h scripts/hooks/post-index-change",
+    },
+    Way {
+        name: "a configuration file that the configuration includes",
+        prepare: |project| {
+            project.git(&["config", "include.path", "../.gitconfig"]);
+        },
+        script: "printf '[core]\\n fsmonitor=\"touch {canary}; false\"\\n' > .gitconfig",
+    },
+    Way {
+        name: "a program that the configuration names",
+        prepare: |project| {
+            project.write("tools/monitor", "#!/bin/sh\nfalse\n");
+            mode(&project.work().join("tools/monitor"), 0o777);
+            project.git(&["config", "core.fsmonitor", "tools/monitor"]);
+        },
+        script: "cp h tools/monitor; mv tools t; mkdir tools; cp h tools/monitor",
+    },
+    Way {
+        name: "a submodule of the index that `.gitmodules` does not name",
+        prepare: |project| submodule(project, "deep/module", true),
+        script: "plant deep/module",
+    },
+    Way {
+        name: "a submodule whose folder was removed",
+        prepare: |project| submodule(project, "gone/module", false),
+        script: "mkdir -p gone/module; plant gone/module",
+    },
+    Way {
+        name: "a submodule behind a link",
+        prepare: |project| {
+            submodule(project, "here/module", false);
+            project.write("there/module/keep", "");
+            symlink("there", project.work().join("here")).unwrap();
+        },
+        script: "rm here; mkdir -p here/module; plant here/module",
+    },
+    Way {
+        name: "a submodule in a `.gitmodules` that is hard to read",
+        prepare: |project| {
+            submodule(project, "module", true);
+            let mut text = vec![b'#'; 9000];
+            text.extend_from_slice(
+                b"\n# caf\xe9\n[SubModule \"m\"]\n\tPATH = module # first\n\turl = x\n",
+            );
+            std::fs::write(project.work().join(".gitmodules"), text).unwrap();
+        },
+        script: "plant module",
+    },
+    Way {
+        name: "a submodule of a fetched submodule",
+        prepare: |project| {
+            let module = project.work().join("outer");
+            std::fs::create_dir(&module).unwrap();
+            project.git_in(&module, &["init", "-q"]);
+            let identity = ["-c", "user.name=x", "-c", "user.email=x@y"];
+            let commit = ["commit", "-q", "--allow-empty", "-m", "x"];
+            project.git_in(&module, &[&identity[..], &commit].concat());
+            submodule_in(project, &module, "inner", true);
+            project.git_in(&module, &[&identity[..], &commit].concat());
+            project.git(&["-c", "advice.addEmbeddedRepo=false", "add", "outer"]);
+        },
+        script: "plant outer/inner",
+    },
+];
+
+/// Adds a submodule to the index that was never fetched.
+fn submodule(project: &Project, path: &str, folder: bool) {
+    submodule_in(project, &project.work(), path, folder);
+}
+
+fn submodule_in(project: &Project, repository: &Path, path: &str, folder: bool) {
+    let commit = project.git_in(repository, &["rev-parse", "HEAD"]);
+    let entry = format!("160000,{},{path}", commit.trim());
+    project.git_in(
+        repository,
+        &["update-index", "--add", "--cacheinfo", &entry],
+    );
+    if folder {
+        std::fs::create_dir_all(repository.join(path)).unwrap();
+    }
+}
+
+/// Lets every user write in the project, so that only the sandbox is in the way.
+fn open_up(folder: &Path) {
+    let done = std::process::Command::new("chmod")
+        .args(["-R", "a+rwX"])
+        .arg(folder)
+        .status();
+    assert!(done.unwrap().success());
+}
+
+/// Returns `true` if the person's next commands execute what was planted.
+fn is_planted(project: &Project) -> bool {
+    project.git(&["add", "file"]);
+    project.git(&["reset", "-q", "file"]);
+    project.is_planted()
+}
+
+fn ways(sets: &[(&'static str, Lacking<'static>)]) {
+    for way in WAYS {
+        let script = format!("{REPOSITORY}{HOOK}{}\ntrue", way.script);
+        let control = Project::new(true);
+        (way.prepare)(&control);
+        let outside = std::process::Command::new("bash")
+            .args(["-c", &control.fill(&script)])
+            .current_dir(control.work())
+            .env("GIT_CONFIG_GLOBAL", "/dev/null")
+            .output()
+            .unwrap();
+        assert!(
+            is_planted(&control),
+            "{}: no control: {outside:?}",
+            way.name
+        );
+        for (set, lacking) in sets {
+            let mut project = Project::new(true);
+            (way.prepare)(&project);
+            project.write("src/keep", "");
+            open_up(&project.work());
+            project.place = project.place.without(*lacking);
+            let before = project.git(&["status", "--porcelain"]);
+            // Without namespaces nothing can be created at the top of a project.
+            let script = project.fill(&script).replace("> h;", "> src/h;");
+            let script = script
+                .replace("755 h", "755 src/h")
+                .replace("cp h ", "cp src/h ");
+            let outcome = project.script(&format!("{script}\necho plain > src/written"));
+            assert!(!is_planted(&project), "{set}: {}: {outcome:?}", way.name);
+            let written = std::fs::read_to_string(project.work().join("src/written"));
+            assert_eq!(
+                written.ok().as_deref(),
+                Some("plain\n"),
+                "{set}: {}: {outcome:?}",
+                way.name
+            );
+            let after = project.git(&["status", "--porcelain"]);
+            assert!(
+                before.lines().all(|line| after.contains(line)),
+                "{set}: {}: {before}\n{after}",
+                way.name
+            );
+        }
+    }
+}
+
+fn ways_that_lead_to_the_next_git_status_are_closed() {
+    ways(&strong_sets());
+    if root() {
+        as_ordinary_user("ways_out::ways_as_a_user");
+    }
+}
+
+pub(crate) fn ways_as_a_user() {
+    ways(&strong_sets()[..1]);
+}
+
+fn protected_folder_stays_closed_around_inner_paths() {
+    for (set, lacking) in strong_sets() {
+        let mut project = Project::new(true);
+        project.write(".agents/skills/s/SKILL.md", "x");
+        for folder in [".claude/plugins/cloned", ".cursor/a/b"] {
+            project.write(&format!("{folder}/keep"), "x");
+            project.git_in(&project.work().join(folder), &["init", "-q"]);
+        }
+        project.write("src/keep", "");
+        open_up(&project.work());
+        project.place.profile = Profile::for_work(&Setting {
+            skill: Some(project.work().join(".agents/skills/s")),
+            workspace: project.work(),
+            edits: true,
+            home: project.home(),
+            ours: Vec::new(),
+        });
+        project.place = project.place.without(lacking);
+        let outcome = project.script(
+            "cd ../../..; for d in .agents .agents/skills .agents/skills/s .claude .claude/plugins \
+             .claude/plugins/cloned .cursor .cursor/a .cursor/a/b; do touch $d/planted; \
+             mv $d $d-moved; done; echo plain > src/written",
+        );
+        let found = std::process::Command::new("find")
+            .arg(project.work())
+            .args(["-name", "planted", "-o", "-name", "*-moved"])
+            .output()
+            .unwrap();
+        let found = String::from_utf8_lossy(&found.stdout);
+        assert_eq!(found, "", "{set}: {outcome:?}");
+        assert!(project.work().join("src/written").exists(), "{outcome:?}");
+    }
+}
+
+fn links_to_protected_paths_cannot_be_replaced() {
+    for (set, lacking) in strong_sets() {
+        let mut project = Project::new(true);
+        let links = [
+            (".vscode", "tools/vs"),
+            (".claude", "shared"),
+            (".github", "gh"),
+            (".idea", "absent"),
+            (".zed", "src/absent"),
+        ];
+        for (link, target) in links {
+            if !target.ends_with("absent") {
+                project.write(&format!("{target}/keep"), "x");
+            }
+            symlink(target, project.work().join(link)).unwrap();
+        }
+        project.write("gh/workflows/keep", "x");
+        project.write("src/keep", "");
+        project.write("free/keep", "");
+        open_up(&project.work());
+        project.place = project.place.without(lacking);
+        let outcome = project.script(
+            "for l in .vscode .claude .github .idea .zed; do (rm $l || mv $l moved); mkdir -p $l/workflows; \
+             touch $l/planted $l/workflows/planted; done; mkdir absent src/absent; touch absent/planted \
+             src/absent/planted gh/workflows/planted tools/vs/planted; mv tools moved; \
+             echo plain > free/written",
+        );
+        for (link, target) in links {
+            let read = project.work().join(link).read_link();
+            assert_eq!(
+                read.ok().as_deref(),
+                Some(Path::new(target)),
+                "{set}: {outcome:?}"
+            );
+        }
+        for path in [
+            "absent",
+            "src/absent",
+            "gh/workflows/planted",
+            "tools/vs/planted",
+        ] {
+            let path = project.work().join(path);
+            assert!(!path.exists(), "{set}: {}: {outcome:?}", path.display());
+        }
+        assert!(project.work().join("free/written").exists(), "{outcome:?}");
+    }
+}
+
+fn new_embedded_repository_is_not_added() {
+    let plant = format!("{REPOSITORY}mkdir -p src/lib; plant src/lib");
+    let control = Project::new(true);
+    let run = std::process::Command::new("bash")
+        .args(["-c", &control.fill(&plant)])
+        .current_dir(control.work())
+        .env("GIT_CONFIG_GLOBAL", "/dev/null")
+        .status();
+    assert!(run.unwrap().success() && !control.is_planted());
+    control.git(&["add", "src"]);
+    assert!(control.is_planted(), "no control");
+    for (set, lacking) in strong_sets() {
+        let mut project = Project::new(true);
+        project.write("src/new", "x\n");
+        open_up(&project.work());
+        project.place = project.place.without(lacking);
+        project.git(&["add", "src/new"]);
+        let before = project.git(&["diff", "--cached"]);
+        project.script(&project.fill(&plant));
+        // As root the files of the other user of layer 3 are readable.
+        assert!(project.work().join("src/lib/.git/config").exists(), "{set}");
+        for line in ["git add .", "git add -A", "git add src/lib"] {
+            let outcome = project.place.run(line);
+            assert!(!project.is_planted(), "{set}: {line}: {outcome:?}");
+            assert_eq!(project.git(&["diff", "--cached"]), before, "{set}: {line}");
+            // In layer 3, git itself may refuse the repository of another user.
+            assert_ne!(outcome.end, End::Code(0), "{set}: {line}");
+        }
+        let outcome = project.place.run("git add .");
+        let is_noted = |note: &Note| matches!(note, Note::IndexRestored { .. });
+        if !lacking.layers.is_empty() {
+            continue;
+        }
+        assert!(outcome.notes.iter().any(is_noted), "{set}: {outcome:?}");
+        assert!(project.place.run("git add file").success(), "{set}");
+        assert_eq!(
+            project.git(&["diff", "--cached", "--name-only"]),
+            "file\nsrc/new\n"
+        );
+    }
+}
+
+/// A branch with a submodule, one without, and back: its repository is in `.git/modules`.
+fn fetched_submodule_comes_back_with_its_branch() {
+    let project = Project::new(true);
+    let library = project.place.here().join("library");
+    std::fs::create_dir(&library).unwrap();
+    project.git_in(&library, &["init", "-q", "-b", "main"]);
+    let identity = ["-c", "user.name=x", "-c", "user.email=x@y"];
+    let commit = ["commit", "-q", "--allow-empty", "-m", "x"];
+    project.git_in(&library, &[&identity[..], &commit].concat());
+    project.git(&["checkout", "-q", "file"]);
+    project.git(&["switch", "-q", "-c", "with"]);
+    let add = [
+        "-c",
+        "protocol.file.allow=always",
+        "submodule",
+        "--quiet",
+        "add",
+    ];
+    project.git(&[&add[..], &[library.to_str().unwrap(), "module"]].concat());
+    project.git(&["commit", "-q", "-m", "with a submodule"]);
+    project.git(&["switch", "-q", "main"]);
+    // Git leaves the folder of the submodule; only a person can change `.gitmodules`.
+    assert!(project.work().join("module/.git").is_file());
+    project.git(&["update-index", "--force-remove", "module"]);
+    project.write(
+        ".gitmodules",
+        "[submodule \"module\"]\n\tpath = module\n\turl = x\n",
+    );
+    let outcome = project.place.run("git add module");
+    assert!(outcome.success(), "{outcome:?}");
+    let staged = project.git(&["diff", "--cached", "--name-only"]);
+    assert_eq!(staged, "module\n");
+}
+
+fn many_folders_do_not_hide_a_repository() {
+    for (set, lacking) in strong_sets() {
+        let mut project = Project::new(true);
+        std::fs::create_dir_all(project.work().join("z/mine")).unwrap();
+        project.git_in(&project.work().join("z/mine"), &["init", "-q"]);
+        for at in 0..2500 {
+            std::fs::create_dir(project.work().join(format!("d{at}"))).unwrap();
+        }
+        project.write("src/keep", "");
+        open_up(&project.work());
+        project.place = project.place.without(lacking);
+        let outcome = project.script(&project.fill(
+            "printf '[core]\\n fsmonitor=\"touch {canary}; false\"\\n' >> z/mine/.git/config; \
+             echo plain > src/written",
+        ));
+        project.git_in(&project.work().join("z/mine"), &["status"]);
+        assert!(!project.canary.exists(), "{set}: {outcome:?}");
+        assert!(project.work().join("src/written").exists(), "{set}");
+    }
+}
+
+fn unreadable_index_refuses_write_access() {
+    let mut project = Project::new(true);
+    std::fs::write(project.work().join(".git/index"), "DIRC\0\0\0\x09").unwrap();
+    let error = project.place.try_run("true").unwrap_err();
+    assert!(
+        matches!(&error, ExecError::Unprotectable { path, .. } if path.ends_with(".git/index")),
+        "{error}"
+    );
+    assert!(error.to_string().contains("submodules"), "{error}");
+    project.grant(false);
+    assert!(project.place.run("true").success(), "reading is possible");
+}
+
+fn fifo_instead_of_a_file_is_not_waited_for() {
+    for name in [
+        ".gitmodules",
+        "a/.git",
+        ".git/config.worktree",
+        ".git/commondir",
+        ".envrc",
+    ] {
+        let project = Project::new(true);
+        let path = project.work().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        let made = std::process::Command::new("mkfifo").arg(&path).status();
+        assert!(made.unwrap().success());
+        let outcome = project.place.run("echo ran");
+        assert_eq!(outcome.stdout.text(), "ran\n", "{name}: {outcome:?}");
+    }
+    let project = Project::new(true);
+    std::fs::remove_file(project.work().join(".git/index")).unwrap();
+    let index = project.work().join(".git/index");
+    let made = std::process::Command::new("mkfifo").arg(&index).status();
+    assert!(made.unwrap().success());
+    assert!(project.place.try_run("true").is_err());
+}
+
+/// The home folder as the project, with folders of our own that exist and that do not.
+fn home_as_project(sets: &[(&'static str, Lacking<'static>)]) {
+    for ((set, lacking), present) in sets.iter().flat_map(|set| [(set, false), (set, true)]) {
+        let mut project = Project::empty();
+        let home = project.home();
+        let put = |name: &str| {
+            let path = home.join(name);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, "SECRET\n").unwrap();
+        };
+        for name in [
+            ".m2/settings.xml",
+            ".cache/huggingface/token",
+            "a/b/ours/file",
+        ] {
+            put(name);
+        }
+        put("free/keep");
+        std::fs::write(home.join("free/keep"), "").unwrap();
+        if present {
+            put(".local/state/prowess/trust/x");
+        }
+        open_up(&home);
+        project.place.profile = Profile::for_work(&Setting {
+            skill: None,
+            workspace: home.clone(),
+            edits: true,
+            home: home.clone(),
+            ours: vec![home.join(".local/state/prowess/"), home.join("a/b/ours")],
+        });
+        project.place = project.place.without(*lacking);
+        let outcome = project.script(
+            "for d in .m2 .cache/huggingface .cache a/b a .local/state .local; do mv $d $d-moved; done; \
+             mkdir -p .local/state/prowess/trust .ssh .aws; \
+             echo PLANTED > .local/state/prowess/trust/x; echo PLANTED > .ssh/config; \
+             echo PLANTED > .aws/config; echo PLANTED > .netrc; echo plain > free/written",
+        );
+        assert!(home.join("free/written").exists(), "{set}: {outcome:?}");
+        let after = project.place.run("grep -rl SECRET . ; echo searched");
+        assert_eq!(after.stdout.text(), "searched\n", "{set}: {outcome:?}");
+        let planted = std::process::Command::new("grep")
+            .args(["-rl", "PLANTED"])
+            .arg(&home)
+            .output()
+            .unwrap();
+        assert_eq!(String::from_utf8_lossy(&planted.stdout), "", "{outcome:?}");
+        for name in [".ssh", ".aws", ".netrc"] {
+            assert!(!home.join(name).exists(), "{name} is left");
+        }
+    }
+}
+
+fn folders_around_keys_cannot_be_moved() {
+    home_as_project(&strong_sets());
+    if root() {
+        as_ordinary_user("ways_out::home_as_a_user");
+    }
+}
+
+pub(crate) fn home_as_a_user() {
+    home_as_project(&strong_sets()[..1]);
+}
+
+/// 5,000 folders, a fetched submodule and 300 that were not fetched.
+fn large_project_with_submodules_works() {
+    let mut project = Project::new(true);
+    for at in 0..5000 {
+        let folder = format!("d{}/e{}/f{at}", at % 10, at % 100);
+        std::fs::create_dir_all(project.work().join(folder)).unwrap();
+    }
+    for at in 0..300 {
+        submodule(&project, &format!("d{}/module-{at}", at % 10), at % 2 == 0);
+    }
+    let add = [
+        "-c",
+        "protocol.file.allow=always",
+        "submodule",
+        "--quiet",
+        "add",
+    ];
+    let library = project.place.here().join("library");
+    project.git(&["clone", "-q", ".", library.to_str().unwrap()]);
+    project.git(&[&add[..], &[library.to_str().unwrap(), "module"]].concat());
+    project.git(&["commit", "-q", "-m", "submodules"]);
+    project.grant(true);
+    for line in [
+        "git status --porcelain",
+        "git diff HEAD",
+        "python3 -c 'print(6 * 7)'",
+        "mkdir -p d1/new && echo x > d1/new/file && echo x > top",
+        "git add file d1/new",
+        "git commit -q -m inside",
+        "git tag v1",
+        "git stash",
+        "git switch -q -c topic",
+    ] {
+        let outcome = project.place.run(line);
+        assert_eq!(outcome.end, End::Code(0), "{line}: {outcome:?}");
+        assert_eq!(outcome.stderr.text(), "", "{line}");
+    }
+    let log = project.git(&["log", "--format=%s", "-1"]);
+    assert_eq!(log, "inside\n");
+    let links = project.git(&["ls-files", "--stage"]);
+    let links = links.lines().filter(|line| line.starts_with("160000"));
+    assert_eq!(links.count(), 301);
+}
+
+/// `bwrap` mounts by name. Here a folder is replaced by a link just before it starts.
+fn bwrap_that_follows_a_link_is_noticed() {
+    need_root();
+    need_bwrap();
+    for replace in [false, true] {
+        let mut project = Project::new(true);
+        for folder in ["lib", "other"] {
+            project.write(&format!("{folder}/keep"), "x\n");
+            project.git_in(&project.work().join(folder), &["init", "-q"]);
+        }
+        let programs = Folder::new();
+        mode(programs.path(), 0o755);
+        let program = programs.path().join("bwrap");
+        let work = project.work();
+        let work = work.display();
+        let swap = format!("/bin/mv {work}/lib {work}/moved; /bin/ln -s other {work}/lib");
+        let swap = if replace { &*swap } else { "true" };
+        let script = format!("#!/bin/sh\n{swap}\nexec /usr/bin/bwrap \"$@\"\n");
+        std::fs::write(&program, script).unwrap();
+        mode(&program, 0o755);
+        let runner = project.place.runner.clone().without_kernel_namespaces();
+        project.place.runner = runner.bwrap_in([programs.path().to_owned()]);
+        let outcome = project.place.try_run("cat lib/keep");
+        if replace {
+            let error = outcome.unwrap_err().to_string();
+            assert!(error.contains("changed while it was mounted"), "{error}");
+        } else {
+            assert_eq!(outcome.unwrap().stdout.text(), "x\n", "the control");
+        }
+    }
+}
