@@ -24,8 +24,24 @@ fn check(skill: &LintSubject<'_>, out: &mut FindingSink<'_>) {
                     ),
                 )
                 .label("a skill is installed without the files around it; this one may be missing")
-                .help("copy the file into the skill, or mention the other skill by name"),
+                .help(advice(&link.path)),
             );
         }
+    }
+}
+
+fn advice(path: &str) -> String {
+    let file = path.rsplit('/').next().unwrap_or_default();
+    let is_markdown = file.to_ascii_lowercase().ends_with(".md");
+    let what = if file.contains('.') { "file" } else { "files" };
+    if file.eq_ignore_ascii_case("SKILL.md") {
+        "mention the other skill by name instead, or copy what is needed into this one".to_owned()
+    } else if is_markdown {
+        "copy the file into the skill, or mention the other skill by name".to_owned()
+    } else {
+        format!(
+            "copy the {what} into the skill, or mention the other skill by name; write the path \
+             of a file of the user's project in backticks"
+        )
     }
 }

@@ -12,7 +12,7 @@ use crate::profile::RuleLevels;
 use prowess_spec::manifest::Manifest;
 use prowess_spec::parse::ParsedSkill;
 use prowess_spec::repair::is_lost_text;
-use prowess_spec::yaml::{self, YamlEntry, YamlStyle};
+use prowess_spec::yaml::{self, YamlEntry, YamlNode, YamlStyle, write};
 
 /// A lint rule.
 #[derive(Debug)]
@@ -319,6 +319,42 @@ fn quote_lost(text: &str, entry: &YamlEntry, lost: Span) -> Fix {
         "quote the whole value",
         vec![TextEdit::replace(span, quoted)],
     )
+}
+
+/// Returns the first value inside a map as the string it could be under `metadata`, where values
+/// cannot be maps: `requires-mcp: rube` for `requires: {mcp: [rube]}`. A list becomes one string.
+fn as_flat_text(key: &str, node: &YamlNode) -> Option<String> {
+    let mut path = key.to_owned();
+    let mut node = node;
+    while let Some(entry) = node.entries().and_then(|entries| entries.first()) {
+        path = format!("{path}-{}", entry.key);
+        node = &entry.value;
+    }
+    let text = match node.items() {
+        Some(items) => {
+            let items: Option<Vec<&str>> = items.iter().map(YamlNode::text).collect();
+            items?.join(", ")
+        }
+        None => node.text().filter(|_| !node.is_null())?.to_owned(),
+    };
+    let written = if write::looks_typed(&text) {
+        write::quoted(&text)
+    } else {
+        write::scalar(&text)
+    };
+    let line = format!("{path}: {written}");
+    Some(wording::tick(wording::shorten(&line, MOST_SHOWN)))
+}
+
+/// Maximum number of characters of a value that are shown in advice.
+const MOST_SHOWN: usize = 50;
+
+/// Returns `true` for a map or a list that contains one.
+fn is_nested(node: &YamlNode) -> bool {
+    node.entries().is_some()
+        || node
+            .items()
+            .is_some_and(|items| items.iter().any(|item| item.text().is_none()))
 }
 
 /// YAML quotation marks. They have no meaning around an entry of a tool list.
