@@ -294,6 +294,11 @@ fn lost_text(text: &str, entry: &YamlEntry) -> Option<Span> {
     let yaml::YamlValue::Scalar(value, YamlStyle::Plain) = &entry.value.value else {
         return None;
     };
+    comment_after(text, entry).filter(|comment| is_lost_text(value, comment.of(text)))
+}
+
+/// Returns the range of a YAML comment after a value.
+fn comment_after(text: &str, entry: &YamlEntry) -> Option<Span> {
     let before = if entry.value.is_null() {
         entry.key_span
     } else {
@@ -302,8 +307,9 @@ fn lost_text(text: &str, entry: &YamlEntry) -> Option<Span> {
     let start = before.end as usize;
     let line = text.get(start..)?.lines().next()?.trim_end();
     let gap = line.len() - line.trim_start_matches([':', ' ', '\t']).len();
-    let comment = line[gap..].starts_with('#').then(|| &line[gap..])?;
-    is_lost_text(value, comment).then(|| Span::new(start + gap, start + line.len()))
+    line[gap..]
+        .starts_with('#')
+        .then(|| Span::new(start + gap, start + line.len()))
 }
 
 /// Quotes a value together with the text that it lost to a comment.
