@@ -238,7 +238,7 @@ fn no_hint_proposes_a_shell_without_a_pattern() {
         ("allowed-tools: [bash]\n", "Do it."),
         ("allowed-tools: Bahs\n", "Do it."),
         ("allowed-tools: Read\n", "Use the `Bash` tool."),
-        ("allowed-tools: Read\n", "Now: !`git log --oneline`"),
+        ("allowed-tools: Read\n", "Now: !`git fetch --all`"),
     ] {
         let text = skill(keys, body);
         let found = findings(&text, &package("x", &[]), LintProfile::ClaudeCode);
@@ -358,7 +358,8 @@ fn maps_of_clients_below_metadata_are_kept() {
             LintProfile::ClaudeCode,
             LintProfile::Lenient,
         ] {
-            let found = findings(&text, &package("x", &[]), profile);
+            let mut found = findings(&text, &package("x", &[]), profile);
+            found.retain(|finding| finding.rule == "metadata-value");
             assert_eq!(found.len(), 1, "{key} {profile:?}");
             assert_eq!(found[0].severity, Severity::Note, "{key} {profile:?}");
             assert!(help(&found[0]).starts_with("keep it if"), "{key}");
