@@ -118,6 +118,11 @@ fn first_paragraph(body: &str) -> Option<String> {
         .map(str::trim)
         .collect();
     let text = lines.join(" ").replace("**", "");
+    // A last sentence that introduces a list is incomplete.
+    let text = match text.strip_suffix(':') {
+        Some(whole) => whole.rfind(". ").map(|end| whole[..=end].to_owned())?,
+        None => text,
+    };
     let has_end = text.contains(['.', '\u{3002}']) || text.split(' ').count() > 3;
     if !has_end {
         return None;

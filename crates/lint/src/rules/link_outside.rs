@@ -32,16 +32,13 @@ fn check(skill: &LintSubject<'_>, out: &mut FindingSink<'_>) {
 
 fn advice(path: &str) -> String {
     let file = path.rsplit('/').next().unwrap_or_default();
-    let is_markdown = file.to_ascii_lowercase().ends_with(".md");
-    let what = if file.contains('.') { "file" } else { "files" };
     if file.eq_ignore_ascii_case("SKILL.md") {
-        "mention the other skill by name instead, or copy what is needed into this one".to_owned()
-    } else if is_markdown {
-        "copy the file into the skill, or mention the other skill by name".to_owned()
-    } else {
-        format!(
-            "copy the {what} into the skill, or mention the other skill by name; write the path \
-             of a file of the user's project in backticks"
-        )
+        return "mention the other skill by name instead, or copy what is needed into this one"
+            .to_owned();
     }
+    let what = if file.contains('.') { "file" } else { "files" };
+    format!(
+        "copy the {what} into the skill; or mention another skill by name, and a path in the \
+         user's project in backticks"
+    )
 }

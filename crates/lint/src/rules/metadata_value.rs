@@ -38,6 +38,17 @@ fn check(skill: &LintSubject<'_>, out: &mut FindingSink<'_>) {
             )
         };
         match &item.value.value {
+            // The command `npx skills` hides the skill only for the boolean.
+            YamlValue::Scalar(text, YamlStyle::Plain)
+                if &*item.key == "internal" && matches!(&**text, "true" | "false") =>
+            {
+                out.report(
+                    LintFinding::at(item.value.span, message())
+                        .label("strict parsers read a boolean")
+                        .help("keep it if `npx skills` should hide the skill, which needs a boolean; remove it otherwise")
+                        .at_most(Severity::Note),
+                );
+            }
             YamlValue::Scalar(text, YamlStyle::Plain)
                 if !item.value.is_null() && write::looks_typed(text) =>
             {

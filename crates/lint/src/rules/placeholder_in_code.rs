@@ -45,8 +45,17 @@ fn check(skill: &LintSubject<'_>, out: &mut FindingSink<'_>) {
         String::new()
     };
     let rest = parsed.text.get(span.end as usize..).unwrap_or_default();
+    let before = parsed.text.get(..span.start as usize).unwrap_or_default();
     let instead = if is_price(rest) {
-        format!("write `USD {}`", &written[1..])
+        let sum = rest.trim_start_matches(|c: char| c.is_alphanumeric() || ",.".contains(c));
+        let sum = rest[..rest.len() - sum.len()].trim_end_matches([',', '.']);
+        format!("write `USD {}{sum}`", &written[1..])
+    } else if before.ends_with('`') && rest.starts_with('`') {
+        "write it without backticks if an argument is meant".to_owned()
+    } else if parsed.manifest.entry("argument-hint").is_some()
+        || parsed.manifest.entry("arguments").is_some()
+    {
+        "write it outside the code if an argument is meant, move the code to a script".to_owned()
     } else {
         "move the code to a script".to_owned()
     };
@@ -60,7 +69,7 @@ fn check(skill: &LintSubject<'_>, out: &mut FindingSink<'_>) {
         .label("Prowess does not replace it")
         // Not a fix: clients without placeholders show the backslash to the model.
         .help(format!(
-            "{instead}, or `\\{written}` if only Claude Code and Prowess use the skill"
+            "{instead}, or write `\\{written}` if only Claude Code and Prowess use the skill"
         )),
     );
 }

@@ -427,12 +427,12 @@ fn prices_are_no_code_and_high_indexes_are_no_arguments() {
         (
             "from $125 down to $8.20",
             Some("`$8` in code: Claude Code replaces it with an argument if there are 9 or more"),
-            "write `USD 8`, or `\\$8`",
+            "write `USD 8.20`, or write `\\$8`",
         ),
         (
             "awk '{ print $3, $1 }'",
             Some("`$1` in code (and 1 more): Claude Code replaces it with an argument"),
-            "move the code to a script, or `\\$1`",
+            "move the code to a script, or write `\\$1`",
         ),
         (
             "echo \"$1/month.txt\" $2.log",
@@ -560,12 +560,63 @@ fn suggested_description_is_the_first_paragraph() {
             "Searches job boards for open positions.",
         ),
         ("# Job search\n\n- one\n", "Job search"),
+        (
+            "# Job search\n\nSearches job boards. Use it when:\n\n- a\n",
+            "Searches job boards.",
+        ),
         ("# Job search\n\n```sh\nls a b c d\n```\n", "Job search"),
     ] {
         let fixed = fix_everything(body, "job-search");
         assert!(
             fixed.contains(&format!("\ndescription: {expected}\n")),
             "{fixed}"
+        );
+    }
+}
+
+#[test]
+fn boolean_that_an_installer_needs_is_not_quoted() {
+    let text = skill("metadata:\n  internal: true\n", "Do it.");
+    let found = only(&text, &package("x", &[]), "metadata-value");
+    assert_eq!((found.severity, &found.fix), (Severity::Note, &None));
+    assert_eq!(fix_everything(&text, "x"), text);
+}
+
+#[test]
+fn advice_is_about_what_was_written() {
+    for (keys, rule, expected) in [
+        (
+            "context: webiny-api\n",
+            "choice-value",
+            "remove it, or move `context` below `metadata:` if it is a key of your own",
+        ),
+        (
+            "hooks:\n  SessionStart: ls\n",
+            "invalid-hooks",
+            "use `SessionStart:` with a list of `matcher` and `hooks`, each hook with a `type`",
+        ),
+    ] {
+        let found = only(&skill(keys, "Do it."), &package("x", &[]), rule);
+        assert_eq!(help(&found), expected);
+    }
+    for (body, start) in [
+        ("- `$0`: the task", "write it without backticks if"),
+        ("`ls $0`", "move the code to a script, or write"),
+    ] {
+        let found = only(&skill("", body), &package("x", &[]), "placeholder-in-code");
+        assert!(help(&found).starts_with(start), "{body}: {}", help(&found));
+    }
+    for (target, start) in [
+        ("../style/SKILL.md", "mention the other skill by name"),
+        ("../../docs/style.md", "copy the file into the skill; or"),
+        ("../shared", "copy the files into the skill; or"),
+    ] {
+        let text = skill("", &format!("Read [this]({target})."));
+        let found = only(&text, &package("x", &[]), "link-outside");
+        assert!(
+            help(&found).starts_with(start),
+            "{target}: {}",
+            help(&found)
         );
     }
 }
