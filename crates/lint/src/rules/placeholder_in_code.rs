@@ -87,7 +87,7 @@ fn is_price(rest: &str) -> bool {
     };
     match first {
         Some(',' | '.') => is_digit(second),
-        Some('k' | 'K' | 'm' | 'M' | 'b' | 'B') => ends(second),
+        Some('k' | 'K' | 'M' | 'B') => ends(second) && second != Some('$'),
         Some('/') => matches!(
             &*word(&rest[1..]),
             "mo" | "month"

@@ -602,6 +602,8 @@ fn advice_is_about_what_was_written() {
     for (body, start) in [
         ("- `$0`: the task", "write it without backticks if"),
         ("`ls $0`", "move the code to a script, or write"),
+        ("`$2b$12abc`", "move the code to a script, or write"),
+        ("`costs $2M`", "write `USD 2M`, or write"),
     ] {
         let found = only(&skill("", body), &package("x", &[]), "placeholder-in-code");
         assert!(help(&found).starts_with(start), "{body}: {}", help(&found));
