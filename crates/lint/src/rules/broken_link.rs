@@ -35,11 +35,12 @@ fn check(skill: &LintSubject<'_>, out: &mut FindingSink<'_>) {
         }
         let file = resource.as_str().rsplit('/').next().unwrap_or_default();
         let paths = skill.package.paths();
-        let same_name = paths
-            .iter()
-            .copied()
-            .find(|path| path.rsplit('/').next() == Some(file));
-        let near = same_name.or_else(|| suggest::nearest(resource.as_str(), paths.iter().copied()));
+        // A link to the skill itself is never meant.
+        let others = || paths.iter().copied().filter(|path| *path != "SKILL.md");
+        let same_name = others()
+            .find(|path| path.rsplit('/').next() == Some(file))
+            .filter(|_| !is_generic(file));
+        let near = same_name.or_else(|| suggest::nearest(resource.as_str(), others()));
         let finding = LintFinding::at(
             target,
             format!(
@@ -64,6 +65,9 @@ fn check(skill: &LintSubject<'_>, out: &mut FindingSink<'_>) {
                 });
                 finding.label(format!("did you mean `{near}`?")).fix(fix)
             }
+            None if file.eq_ignore_ascii_case("SKILL.md") => finding
+                .label("no such file in the skill's folder")
+                .help("mention the other skill by name, or remove the link"),
             None => finding
                 .label("no such file in the skill's folder")
                 .help(format!(
@@ -72,4 +76,12 @@ fn check(skill: &LintSubject<'_>, out: &mut FindingSink<'_>) {
                 )),
         });
     }
+}
+
+/// Returns `true` for a name that many folders have, so that it does not identify a file.
+fn is_generic(file: &str) -> bool {
+    let stem = file.split('.').next().unwrap_or_default();
+    ["__init__", "index", "main", "readme", "skill"]
+        .iter()
+        .any(|generic| stem.eq_ignore_ascii_case(generic))
 }

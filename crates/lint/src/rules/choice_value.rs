@@ -41,7 +41,13 @@ fn check(skill: &LintSubject<'_>, out: &mut FindingSink<'_>) {
                 ),
             )
             .label("this value has no effect")
-            .fix(fix),
+            .fix_or_help(
+                fix,
+                format!(
+                    "remove it, or move `{}` below `metadata:` if it is a key of your own",
+                    field.key
+                ),
+            ),
         );
     }
 }

@@ -1,8 +1,8 @@
 //! A missing description.
 
 use super::{
-    FindingSink, LintFinding, LintSubject, RuleLevels, complete_frontmatter, frontmatter_start,
-    lost_text, missing_key, misspelling, quote_lost,
+    FindingSink, LintFinding, LintSubject, RuleLevels, comment_after, complete_frontmatter,
+    frontmatter_start, lost_text, missing_key, misspelling, quote_lost,
 };
 use crate::profile::LintProfile;
 use prowess_spec::identity;
@@ -44,10 +44,13 @@ fn check(skill: &LintSubject<'_>, out: &mut FindingSink<'_>) {
         Some(_) => return,
     };
     if let Some(entry) = manifest.entry("description")
-        && let Some(lost) = lost_text(parsed.text, entry)
+        && let Some(comment) = comment_after(parsed.text, entry)
     {
-        let finding = LintFinding::at(lost, message).label("YAML reads this as a comment");
-        out.report(finding.fix(quote_lost(parsed.text, entry, lost)));
+        let finding = LintFinding::at(comment, message).label("YAML reads this as a comment");
+        out.report(match lost_text(parsed.text, entry) {
+            Some(lost) => finding.fix(quote_lost(parsed.text, entry, lost)),
+            None => finding.help("remove the `#`, or put the text in quotation marks"),
+        });
         return;
     }
     let stand_in = match identity::first_line(parsed.body_text()) {

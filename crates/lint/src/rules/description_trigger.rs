@@ -47,6 +47,6 @@ fn check(skill: &LintSubject<'_>, out: &mut FindingSink<'_>) {
             "the description does not say when to use the skill",
         )
         .label("models choose skills by this text alone")
-        .help("add a sentence that starts with `Use when`"),
+        .help("add a sentence that says when to use it, such as `Use when …`"),
     );
 }

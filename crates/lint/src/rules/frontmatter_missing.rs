@@ -79,7 +79,9 @@ fn insertion(skill: &LintSubject<'_>) -> Option<Fix> {
         .package
         .folder()
         .filter(|folder| name::faults(folder).is_empty())?;
-    let description = identity::first_line(parsed.body_text())?;
+    let body = parsed.body_text();
+    let description = first_paragraph(body)
+        .or_else(|| identity::first_line(body).map(std::borrow::Cow::into_owned))?;
     let eol = line_break(parsed.text);
     let block = format!(
         "---{eol}name: {name}{eol}description: {}{eol}---{eol}{eol}",
@@ -89,4 +91,47 @@ fn insertion(skill: &LintSubject<'_>) -> Option<Fix> {
         "start with name and description",
         vec![TextEdit::insert(parsed.body.start as usize, block)],
     ))
+}
+
+/// Maximum number of characters of a suggested description.
+const MOST_CHARACTERS: usize = 300;
+
+/// Returns the first sentences of ordinary text in a body, without headings, lists and code.
+fn first_paragraph(body: &str) -> Option<String> {
+    let is_text = |line: &str| {
+        let line = line.trim_start();
+        line.starts_with("**") || line.starts_with(|c: char| c.is_alphanumeric())
+    };
+    let is_list = |line: &str| {
+        line.trim_start_matches(|c: char| c.is_ascii_digit())
+            .starts_with(". ")
+    };
+    let mut in_code = false;
+    let mut lines = body.lines().skip_while(|line| {
+        let is_fence = line.trim_start().starts_with("```") || line.trim_start().starts_with("~~~");
+        in_code ^= is_fence;
+        is_fence || in_code || !is_text(line) || is_list(line.trim_start())
+    });
+    let lines: Vec<&str> = lines
+        .by_ref()
+        .take_while(|line| is_text(line))
+        .map(str::trim)
+        .collect();
+    let text = lines.join(" ").replace("**", "");
+    // A last sentence that introduces a list is incomplete.
+    let text = match text.strip_suffix(':') {
+        Some(whole) => whole.rfind(". ").map(|end| whole[..=end].to_owned())?,
+        None => text,
+    };
+    let has_end = text.contains(['.', '\u{3002}']) || text.split(' ').count() > 3;
+    if !has_end {
+        return None;
+    }
+    if text.chars().count() <= MOST_CHARACTERS {
+        return Some(text);
+    }
+    // Whole sentences only.
+    let cut = text.char_indices().nth(MOST_CHARACTERS)?.0;
+    let end = text[..cut].rfind(". ").map(|end| end + 1)?;
+    Some(text[..end].to_owned())
 }

@@ -3,7 +3,8 @@
 use prowess_diag::Span;
 use prowess_shell::placeholders::{UnsafePosition, simple_commands};
 use prowess_shell::suggest::covering_pattern;
-use prowess_spec::body::{BodyItemKind, ItemContext};
+use prowess_shell::{Redirect, lex, programs};
+use prowess_spec::body::{BodyItem, BodyItemKind, ItemContext};
 use prowess_spec::tool_pattern::{CommandShape, ToolPattern, parse_token};
 
 use super::unsafe_placeholder::unsafe_positions;
@@ -54,15 +55,18 @@ fn check(skill: &LintSubject<'_>, out: &mut FindingSink<'_>) {
         }
         let mut unsafe_arguments = None;
         for (at, command) in simple_commands(script.of(parsed.text)) {
-            if allows(command) {
+            let start = script.start as usize + at;
+            let span = Span::new(start, start + command.len());
+            if allows(command)
+                || shell_tool == "Bash"
+                    && needs_no_permission(parsed.text, span, &items[index + 1..])
+            {
                 continue;
             }
             if out.is_full() {
                 out.count();
                 continue;
             }
-            let start = script.start as usize + at;
-            let span = Span::new(start, start + command.len());
             // A command that has to change needs no grant as it is.
             let is_unsafe = unsafe_arguments
                 .get_or_insert_with(|| unsafe_positions(skill, script, &items[index + 1..]))
@@ -104,6 +108,33 @@ fn check(skill: &LintSubject<'_>, out: &mut FindingSink<'_>) {
             });
         }
     }
+}
+
+/// Returns `true` for a command that only reads. Claude Code runs it without asking.
+fn needs_no_permission(text: &str, span: Span, items: &[BodyItem]) -> bool {
+    // Placeholders have a value when the command runs.
+    let (mut command, mut at) = (String::new(), span.start);
+    for item in items.iter().take_while(|item| item.span.start < span.end) {
+        let is_value = matches!(
+            item.kind,
+            BodyItemKind::Placeholder(_) | BodyItemKind::Variable
+        );
+        if is_value && item.span.start >= at && item.span.end <= span.end {
+            command.push_str(Span::new(at as usize, item.span.start as usize).of(text));
+            command.push('x');
+            at = item.span.end;
+        }
+    }
+    command.push_str(Span::new(at as usize, span.end as usize).of(text));
+    let writes = |redirect: &Redirect| match redirect {
+        Redirect::Write { target, .. } => &**target != "/dev/null",
+        Redirect::Copy { .. } | Redirect::Read(_) => false,
+    };
+    lex(&command).is_ok_and(|line| {
+        line.commands.iter().all(|command| {
+            programs::only_reads(&command.words) && !command.redirects.iter().any(writes)
+        })
+    })
 }
 
 /// Returns a pattern that covers exactly this command, if it can be written as one.

@@ -13,8 +13,15 @@ rule!(
     "`hooks` contains an entry that never runs"
 );
 
-const SHAPE: &str =
-    "use `PreToolUse:` with a list of `matcher` and `hooks`, each hook with a `type`";
+/// Returns the advice about the shape of an event's hooks.
+fn shape(event: &str) -> String {
+    let event = if HOOK_EVENTS.contains(&event) {
+        event
+    } else {
+        "PreToolUse"
+    };
+    format!("use `{event}:` with a list of `matcher` and `hooks`, each hook with a `type`")
+}
 
 fn check(skill: &LintSubject<'_>, out: &mut FindingSink<'_>) {
     let Some(entry) = skill
@@ -43,7 +50,7 @@ fn check(skill: &LintSubject<'_>, out: &mut FindingSink<'_>) {
                     format!("hooks for {} must be a list", wording::tick(&event.key)),
                 )
                 .label("never runs")
-                .help(SHAPE),
+                .help(shape(&event.key)),
             );
             continue;
         };
@@ -62,7 +69,7 @@ fn check(skill: &LintSubject<'_>, out: &mut FindingSink<'_>) {
                         ),
                     )
                     .label("never runs")
-                    .help(SHAPE),
+                    .help(shape(&event.key)),
                 );
             }
         }

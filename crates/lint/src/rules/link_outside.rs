@@ -24,8 +24,21 @@ fn check(skill: &LintSubject<'_>, out: &mut FindingSink<'_>) {
                     ),
                 )
                 .label("a skill is installed without the files around it; this one may be missing")
-                .help("copy the file into the skill, or mention the other skill by name"),
+                .help(advice(&link.path)),
             );
         }
     }
+}
+
+fn advice(path: &str) -> String {
+    let file = path.rsplit('/').next().unwrap_or_default();
+    if file.eq_ignore_ascii_case("SKILL.md") {
+        return "mention the other skill by name instead, or copy what is needed into this one"
+            .to_owned();
+    }
+    let what = if file.contains('.') { "file" } else { "files" };
+    format!(
+        "copy the {what} into the skill; or mention another skill by name, and a path in the \
+         user's project in backticks"
+    )
 }

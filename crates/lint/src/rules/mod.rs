@@ -12,7 +12,7 @@ use crate::profile::RuleLevels;
 use prowess_spec::manifest::Manifest;
 use prowess_spec::parse::ParsedSkill;
 use prowess_spec::repair::is_lost_text;
-use prowess_spec::yaml::{self, YamlEntry, YamlStyle};
+use prowess_spec::yaml::{self, YamlEntry, YamlNode, YamlStyle, write};
 
 /// A lint rule.
 #[derive(Debug)]
@@ -294,6 +294,11 @@ fn lost_text(text: &str, entry: &YamlEntry) -> Option<Span> {
     let yaml::YamlValue::Scalar(value, YamlStyle::Plain) = &entry.value.value else {
         return None;
     };
+    comment_after(text, entry).filter(|comment| is_lost_text(value, comment.of(text)))
+}
+
+/// Returns the range of a YAML comment after a value.
+fn comment_after(text: &str, entry: &YamlEntry) -> Option<Span> {
     let before = if entry.value.is_null() {
         entry.key_span
     } else {
@@ -302,8 +307,9 @@ fn lost_text(text: &str, entry: &YamlEntry) -> Option<Span> {
     let start = before.end as usize;
     let line = text.get(start..)?.lines().next()?.trim_end();
     let gap = line.len() - line.trim_start_matches([':', ' ', '\t']).len();
-    let comment = line[gap..].starts_with('#').then(|| &line[gap..])?;
-    is_lost_text(value, comment).then(|| Span::new(start + gap, start + line.len()))
+    line[gap..]
+        .starts_with('#')
+        .then(|| Span::new(start + gap, start + line.len()))
 }
 
 /// Quotes a value together with the text that it lost to a comment.
@@ -319,6 +325,42 @@ fn quote_lost(text: &str, entry: &YamlEntry, lost: Span) -> Fix {
         "quote the whole value",
         vec![TextEdit::replace(span, quoted)],
     )
+}
+
+/// Returns the first value inside a map as the string it could be under `metadata`, where values
+/// cannot be maps: `requires-mcp: rube` for `requires: {mcp: [rube]}`. A list becomes one string.
+fn as_flat_text(key: &str, node: &YamlNode) -> Option<String> {
+    let mut path = key.to_owned();
+    let mut node = node;
+    while let Some(entry) = node.entries().and_then(|entries| entries.first()) {
+        path = format!("{path}-{}", entry.key);
+        node = &entry.value;
+    }
+    let text = match node.items() {
+        Some(items) => {
+            let items: Option<Vec<&str>> = items.iter().map(YamlNode::text).collect();
+            items?.join(", ")
+        }
+        None => node.text().filter(|_| !node.is_null())?.to_owned(),
+    };
+    let written = if write::looks_typed(&text) {
+        write::quoted(&text)
+    } else {
+        write::scalar(&text)
+    };
+    let line = format!("{path}: {written}");
+    Some(wording::tick(wording::shorten(&line, MOST_SHOWN)))
+}
+
+/// Maximum number of characters of a value that are shown in advice.
+const MOST_SHOWN: usize = 50;
+
+/// Returns `true` for a map or a list that contains one.
+fn is_nested(node: &YamlNode) -> bool {
+    node.entries().is_some()
+        || node
+            .items()
+            .is_some_and(|items| items.iter().any(|item| item.text().is_none()))
 }
 
 /// YAML quotation marks. They have no meaning around an entry of a tool list.

@@ -24,8 +24,8 @@ fn check(skill: &LintSubject<'_>, out: &mut FindingSink<'_>) {
     let profile = out.profile();
     let (name, folder_name) = (name::normalise(&text.value), name::normalise(folder));
     // Another rule reports a name that is only a misspelling of the folder's.
-    let only_misspelt =
-        !is_valid(&name, faults, profile) && name::repair(&name).as_deref() == Some(&*folder_name);
+    let only_misspelt = !is_valid(&name, faults, profile)
+        && repaired(&name, Some(&folder_name)).as_deref() == Some(&*folder_name);
     if name == folder_name || only_misspelt {
         return;
     }
@@ -48,10 +48,11 @@ pub(super) fn fix_name(
         return finding;
     };
     let name = name::normalise(&text.value);
+    let folder = skill.package.folder().map(name::normalise);
     let repaired = if is_valid(&name, faults, profile) {
         Some(name.to_string())
     } else {
-        name::repair(&name)
+        repaired(&name, folder.as_deref())
     };
     let rename = |title: &str, to: &str| {
         // The marker of a block scalar is outside its span; leave it to the author.
@@ -61,7 +62,6 @@ pub(super) fn fix_name(
         let edit = TextEdit::replace(text.span, write::scalar(to));
         Some(Fix::suggested(title, vec![edit]))
     };
-    let folder = skill.package.folder().map(name::normalise);
     let Some(folder) = folder else {
         let better = repaired.filter(|better| *better != *name);
         return finding.fix(better.and_then(|better| rename("rename the skill", &better)));
@@ -83,6 +83,22 @@ pub(super) fn fix_name(
         )),
         None => finding,
     }
+}
+
+/// Returns the valid name nearest to an invalid one. The name of a plugin or an organisation is left
+/// out if the rest is the folder's name: `spike` for `gsd:spike` in `spike`.
+fn repaired(name: &str, folder: Option<&str>) -> Option<String> {
+    let whole = name::repair(name);
+    let (Some(folder), Some((_, own))) = (
+        folder.and_then(name::repair),
+        name.rsplit_once([':', '/', '@']),
+    ) else {
+        return whole;
+    };
+    if whole.as_ref() == Some(&folder) {
+        return whole;
+    }
+    name::repair(own).filter(|own| *own == folder).or(whole)
 }
 
 /// Returns `true` if a profile accepts a name. In `skilled_crew`, underscores and all hyphens are

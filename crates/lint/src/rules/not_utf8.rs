@@ -22,7 +22,7 @@ fn check(skill: &LintSubject<'_>, out: &mut FindingSink<'_>) {
             let help = if at == 0 {
                 "it may be UTF-16 or binary; convert it: `iconv -f UTF-16 -t UTF-8`"
             } else {
-                "convert it: `iconv -f LATIN1 -t UTF-8`"
+                "if the file ends here, its end was cut off: restore it; otherwise convert the file: `iconv -f LATIN1 -t UTF-8`"
             };
             out.report(
                 finding

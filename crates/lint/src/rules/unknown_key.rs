@@ -2,7 +2,9 @@
 
 use prowess_diag::{Fix, LineIndex, Span, TextEdit, wording};
 
-use super::{FindingSink, LintFinding, LintSubject, RuleLevels};
+use super::{
+    FindingSink, LintFinding, LintSubject, MOST_SHOWN, RuleLevels, as_flat_text, is_nested,
+};
 use crate::profile::{LintProfile, LintTarget};
 use prowess_spec::fields::{self, FieldOrigin, METADATA_KEYS};
 use prowess_spec::parse::ParsedSkill;
@@ -11,8 +13,6 @@ use prowess_spec::yaml::{YamlEntry, YamlNode, YamlStyle, YamlValue, write};
 
 /// Maximum number of keys named in one piece of advice.
 const MOST_NAMED: usize = 8;
-/// Maximum number of characters of a list that are shown.
-const MOST_SHOWN: usize = 50;
 
 rule!(
     "unknown-key",
@@ -65,6 +65,10 @@ fn check(skill: &LintSubject<'_>, out: &mut FindingSink<'_>) {
             out.report(finding.help(help));
             continue;
         }
+        if kind != Kind::ClaudeCode && is_nested(&entry.value) {
+            out.report(finding.help(nested_advice(entry)));
+            continue;
+        }
         // The advice is the same for all keys of a kind and is given once.
         out.report(if advised.contains(&Some(kind)) {
             finding
@@ -114,6 +118,7 @@ impl Kind {
                 && Self::of(key) == self
                 && !is_known(key, profile)
                 && !is_sentence(key)
+                && (self == Self::ClaudeCode || !is_nested(&entry.value))
                 && self.in_metadata(parsed, key).is_none()
         });
         let entries: Vec<&YamlEntry> = entries.map(|(entry, _)| entry).collect();
@@ -156,6 +161,17 @@ impl Kind {
             .find(|entry| &*entry.key == key)
             .filter(|_| self != Self::ClaudeCode)
     }
+}
+
+/// Returns the advice for a map, which is as invalid below `metadata`.
+fn nested_advice(entry: &YamlEntry) -> String {
+    let example =
+        as_flat_text(&entry.key, &entry.value).map_or(String::new(), |text| format!(": {text}"));
+    format!(
+        "remove {}, or write each of its values as a string with its own key below \
+         `metadata:`{example}",
+        wording::tick(&entry.key)
+    )
 }
 
 /// Returns a list, number or date as the string that it could be below `metadata`.

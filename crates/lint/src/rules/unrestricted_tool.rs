@@ -3,6 +3,7 @@
 use prowess_diag::wording;
 
 use super::{FindingSink, LintFinding, LintSubject, RuleLevels};
+use prowess_shell::programs::OpenGrant;
 use prowess_shell::{Word, lex, programs, script, suggest};
 use prowess_spec::tool_pattern::{CommandPattern, CommandShape, ToolPattern};
 
@@ -34,21 +35,25 @@ fn check(skill: &LintSubject<'_>, out: &mut FindingSink<'_>) {
                     ),
                 )
                 .label("`cmd` is the command interpreter of Windows, not a placeholder")
-                .help("name the commands the skill needs, such as `Bash(git status:*)`"),
+                .help(NAME_COMMANDS),
             );
             continue;
         }
-        let Some(why) = why(pattern) else { continue };
+        let Some((why, help)) = why(pattern) else {
+            continue;
+        };
         out.report(
             LintFinding::at(
                 token.span,
                 format!("{} allows every command", wording::tick(&token.text)),
             )
             .label(why)
-            .help("name the commands the skill needs, such as `Bash(git status:*)`"),
+            .help(help),
         );
     }
 }
+
+const NAME_COMMANDS: &str = "name the commands the skill needs, such as `Bash(git status:*)`";
 
 /// Returns `true` for `Bash(cmd:*)`, which is often copied from a template.
 fn is_windows_shell(pattern: &ToolPattern) -> bool {
@@ -61,15 +66,17 @@ fn is_windows_shell(pattern: &ToolPattern) -> bool {
     }
 }
 
-fn why(pattern: &ToolPattern) -> Option<String> {
+/// Returns why a pattern allows everything, and what to write instead.
+fn why(pattern: &ToolPattern) -> Option<(String, &'static str)> {
+    let said = |why: &str| Some((why.to_owned(), NAME_COMMANDS));
     match pattern {
         ToolPattern::Bare(name) if matches!(&**name, "Bash" | "PowerShell" | "*") => {
-            Some("nothing restricts it".to_owned())
+            said("nothing restricts it")
         }
         ToolPattern::Command(CommandPattern {
             shape: CommandShape::Anything,
             ..
-        }) => Some("`*` matches everything".to_owned()),
+        }) => said("`*` matches everything"),
         ToolPattern::Command(CommandPattern {
             shape: CommandShape::Words(words),
             ..
@@ -78,7 +85,7 @@ fn why(pattern: &ToolPattern) -> Option<String> {
             shape: CommandShape::Glob,
             text,
             ..
-        }) if text.starts_with('*') => Some("it begins with `*`".to_owned()),
+        }) if text.starts_with('*') => said("it begins with `*`"),
         ToolPattern::Command(CommandPattern {
             shape: CommandShape::Glob,
             text,
@@ -99,16 +106,29 @@ fn words_of(text: &str) -> Vec<Word> {
     }
 }
 
-fn runs_anything(words: &[Word]) -> Option<String> {
+fn runs_anything(words: &[Word]) -> Option<(String, &'static str)> {
     let first = words.first()?;
-    programs::is_unrestricted(words).then(|| {
-        // `docker exec`, but `python3` alone.
-        let length = if programs::is_unrestricted(std::slice::from_ref(first)) {
-            1
-        } else {
-            words.len()
-        };
-        let name = script::canonical(&words[..length]);
-        format!("{} runs any command that follows", wording::tick(&name))
+    let grant = programs::open_grant(words)?;
+    // `docker exec`, but `python3` alone.
+    let length = if programs::is_unrestricted(std::slice::from_ref(first)) {
+        1
+    } else {
+        words.len()
+    };
+    let name = wording::tick(script::canonical(&words[..length]));
+    Some(match grant {
+        OpenGrant::Command => (
+            format!("{name} runs any command that follows"),
+            NAME_COMMANDS,
+        ),
+        OpenGrant::Code => (
+            format!("{name} runs any code that it is given"),
+            "name the script the skill needs, such as `Bash(python3 scripts/fill.py:*)`",
+        ),
+        OpenGrant::Database => (
+            format!("{name} can start a shell"),
+            "leave it out, so that the user is asked, or allow a script that runs the queries",
+        ),
+        OpenGrant::Other => (format!("{name} can run any command"), NAME_COMMANDS),
     })
 }

@@ -355,14 +355,14 @@ fn advice_names_only_existing_lines() {
 #[test]
 fn suggested_pattern_covers_no_more_than_the_command_needs() {
     for (command, advice) in [
-        ("cat \"$1\"", Some("cat:*")),
-        ("head -n 3 \"$1\"", Some("head:*")),
+        ("tac \"$1\"", Some("tac:*")),
+        ("cut -c 3 \"$1\"", Some("cut:*")),
         // Without an argument, the exact command is enough.
-        ("wc -l x.txt", Some("wc -l x.txt")),
-        ("git log --oneline", Some("git log --oneline")),
-        ("echo 'no PR'", Some("echo 'no PR'")),
+        ("cksum -l x.txt", Some("cksum -l x.txt")),
+        ("git fetch --all", Some("git fetch --all")),
+        ("banner 'no PR'", Some("banner 'no PR'")),
         // A command that must be changed needs no permission.
-        ("grep '$1' x.txt", None),
+        ("tac '$1' x.txt", None),
         ("sh -c '$1'", None),
         ("eval ls", None),
     ] {
@@ -376,14 +376,14 @@ fn suggested_pattern_covers_no_more_than_the_command_needs() {
 
 #[test]
 fn each_command_of_a_block_has_its_own_span() {
-    let body = "```!\ngit status\ncat \"$1\" | sort\n\n# note: it's fine\ncat <<EOF\n$1; x\nEOF\nls\n```\n";
-    let text = with_body("allowed-tools: Bash(git status)\n", body);
+    let body = "```!\ngit fetch\ntac \"$1\" | sort\n\n# note: it's fine\ntac <<EOF\n$1; x\nEOF\nmake\n```\n";
+    let text = with_body("allowed-tools: Bash(git fetch)\n", body);
     let found = marked(&text, "injection-not-allowed");
     let places: Vec<&str> = found.iter().map(|(place, ..)| *place).collect();
-    assert_eq!(places, ["cat \"$1\"", "sort", "cat <<EOF", "ls"]);
+    assert_eq!(places, ["tac \"$1\"", "sort", "tac <<EOF", "make"]);
     assert_eq!(
         found[0].2.as_deref(),
-        Some("add `Bash(cat:*)` to `allowed-tools`")
+        Some("add `Bash(tac:*)` to `allowed-tools`")
     );
     assert_eq!(
         found[2].2, None,
@@ -393,7 +393,7 @@ fn each_command_of_a_block_has_its_own_span() {
 
 #[test]
 fn blocks_with_many_commands_are_bounded() {
-    let text = with_body("", &format!("```!\n{}```\n", "ls\n".repeat(250)));
+    let text = with_body("", &format!("```!\n{}```\n", "make\n".repeat(250)));
     let found = findings(&text, "x", LintProfile::ClaudeCode);
     assert_eq!(found.len(), 101);
     assert!(

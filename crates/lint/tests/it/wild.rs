@@ -238,7 +238,7 @@ fn no_hint_proposes_a_shell_without_a_pattern() {
         ("allowed-tools: [bash]\n", "Do it."),
         ("allowed-tools: Bahs\n", "Do it."),
         ("allowed-tools: Read\n", "Use the `Bash` tool."),
-        ("allowed-tools: Read\n", "Now: !`git log --oneline`"),
+        ("allowed-tools: Read\n", "Now: !`git fetch --all`"),
     ] {
         let text = skill(keys, body);
         let found = findings(&text, &package("x", &[]), LintProfile::ClaudeCode);
@@ -331,5 +331,294 @@ fn versions_that_differ_are_reported() {
         ("version:\nmetadata:\n  version: '1.4'\n", &[]),
     ] {
         assert_eq!(rules(&skill(keys, "Do it."), &[]), expected, "{keys}");
+    }
+}
+
+/// Returns the only finding of a rule in the profile `claude-code`.
+fn only(text: &str, package: &PackageListing, rule: &str) -> Diagnostic {
+    let mut found = findings(text, package, LintProfile::ClaudeCode);
+    found.retain(|finding| finding.rule == rule);
+    assert_eq!(found.len(), 1, "{rule}: {found:?}\n{text}");
+    found.remove(0)
+}
+
+fn help(finding: &Diagnostic) -> &str {
+    finding.help.as_deref().unwrap_or_default()
+}
+
+#[test]
+fn maps_of_clients_below_metadata_are_kept() {
+    for key in ["openclaw", "clawdbot", "clawdis", "moltbot", "hermes"] {
+        let text = skill(
+            &format!("metadata:\n  {key}:\n    emoji: x\n    requires: {{bins: [a]}}\n"),
+            "Do it.",
+        );
+        for profile in [
+            LintProfile::Spec,
+            LintProfile::ClaudeCode,
+            LintProfile::Lenient,
+        ] {
+            let mut found = findings(&text, &package("x", &[]), profile);
+            found.retain(|finding| finding.rule == "metadata-value");
+            assert_eq!(found.len(), 1, "{key} {profile:?}");
+            assert_eq!(found[0].severity, Severity::Note, "{key} {profile:?}");
+            assert!(help(&found[0]).starts_with("keep it if"), "{key}");
+            assert!(!help(&found[0]).contains("string"), "{key}");
+        }
+    }
+    for (keys, expected) in [
+        (
+            "metadata:\n  creator:\n    name: Jane Doe\n",
+            "give each value its own key directly under `metadata`: `creator-name: Jane Doe`",
+        ),
+        (
+            "metadata:\n  tags: [a, b]\n",
+            "write it as one string: `tags: a, b`",
+        ),
+        (
+            "metadata:\n  openclaw: [a, b]\n",
+            "write it as one string: `openclaw: a, b`",
+        ),
+        (
+            "metadata:\n  sources:\n    - url: x\n",
+            "give each value its own key directly under `metadata`",
+        ),
+    ] {
+        let found = only(&skill(keys, "Do it."), &package("x", &[]), "metadata-value");
+        assert!(help(&found).ends_with(expected), "{keys}: {}", help(&found));
+    }
+}
+
+#[test]
+fn unknown_maps_are_not_moved_below_metadata_as_they_are() {
+    for (keys, expected) in [
+        (
+            "requires:\n  mcp: [rube]\n",
+            "remove `requires`, or write each of its values as a string with its own key below \
+             `metadata:`: `requires-mcp: rube`",
+        ),
+        (
+            "author:\n  name: Jane\n",
+            "remove `author`, or write each of its values as a string with its own key below \
+             `metadata:`: `author-name: Jane`",
+        ),
+        (
+            "inputs:\n  - name: a\n",
+            "remove `inputs`, or write each of its values as a string with its own key below \
+             `metadata:`",
+        ),
+    ] {
+        let found = only(&skill(keys, "Do it."), &package("x", &[]), "unknown-key");
+        assert_eq!(help(&found), expected);
+    }
+    let text = skill("requires:\n  mcp: [rube]\nlevel: high\n", "Do it.");
+    let found = findings(&text, &package("x", &[]), LintProfile::ClaudeCode);
+    assert_eq!(
+        help(&found[1]),
+        "remove `level`, or move it below `metadata:`, which accepts any key"
+    );
+}
+
+#[test]
+fn prices_are_no_code_and_high_indexes_are_no_arguments() {
+    for (code, message, start) in [
+        ("saves $125,000 a year", None, ""),
+        ("costs $50", None, ""),
+        (
+            "from $125 down to $8.20",
+            Some("`$8` in code: Claude Code replaces it with an argument if there are 9 or more"),
+            "write `USD 8.20`, or write `\\$8`",
+        ),
+        (
+            "awk '{ print $3, $1 }'",
+            Some("`$1` in code (and 1 more): Claude Code replaces it with an argument"),
+            "move the code to a script, or write `\\$1`",
+        ),
+        (
+            "echo \"$1/month.txt\" $2.log",
+            Some("`$1` in code (and 1 more): Claude Code replaces it with an argument"),
+            "",
+        ),
+    ] {
+        let text = skill("", &format!("```text\n{code}\n```"));
+        let mut found = findings(&text, &package("x", &[]), LintProfile::ClaudeCode);
+        found.retain(|finding| finding.rule == "placeholder-in-code");
+        let said = found.first().map(|finding| &*finding.message);
+        assert_eq!(said, message, "{code}");
+        if let Some(finding) = found.first() {
+            assert!(help(finding).starts_with(start), "{}", help(finding));
+        }
+    }
+}
+
+#[test]
+fn prefix_of_a_name_is_omitted_if_the_rest_is_the_folder() {
+    for (name, folder) in [
+        ("gsd:spike", "spike"),
+        ("openakita/skills@douyin-tool", "douyin-tool"),
+        ("'@acme/Deploy'", "deploy"),
+    ] {
+        let text = skill("", "Do it.").replace("name: x", &format!("name: {name}"));
+        let found = findings(&text, &package(folder, &[]), LintProfile::ClaudeCode);
+        let rules: Vec<&str> = found.iter().map(|finding| finding.rule).collect();
+        assert!(rules.contains(&"name-characters"), "{rules:?}");
+        assert!(!rules.contains(&"name-folder-mismatch"), "{rules:?}");
+        let fixed = fix_everything(&text, folder);
+        assert!(
+            fixed.contains(&format!("name: {folder}\n")),
+            "{name}: {fixed}"
+        );
+    }
+    let text = skill("", "Do it.").replace("name: x", "name: gsd:spike");
+    let found = only(&text, &package("Spike", &[]), "name-characters");
+    assert_eq!(
+        help(&found),
+        "rename both the skill and its folder to `spike`"
+    );
+}
+
+#[test]
+fn injected_commands_that_only_read_need_no_permission() {
+    for (command, expected) in [
+        ("git status --short", false),
+        ("git log --oneline -5 2>/dev/null || echo none", false),
+        ("cat \"$1\" | head -20", false),
+        ("find . -name '*.md'", false),
+        ("ls ${CLAUDE_SKILL_DIR}/references", false),
+        ("find . -name '*.md' -delete", true),
+        ("echo x > out.txt", true),
+        ("git push", true),
+        ("git branch new", true),
+        ("echo \"$(gh pr view)\"", true),
+        ("npm ls", true),
+    ] {
+        let found = rules(&skill("", &format!("Now: !`{command}`")), &[]);
+        let found = found.contains(&"injection-not-allowed");
+        assert_eq!(found, expected, "{command}");
+    }
+}
+
+#[test]
+fn broken_links_are_not_redirected_to_unrelated_files() {
+    let files = ["SKILL.md", "docs/README.md", "references/forms.md"];
+    for (target, label) in [
+        ("other/SKILL.md", "no such file in the skill's folder"),
+        ("skills/skill.md", "no such file in the skill's folder"),
+        ("SKILLS.md", "no such file in the skill's folder"),
+        (
+            "examples/python/README.md",
+            "no such file in the skill's folder",
+        ),
+        ("guides/forms.md", "did you mean `references/forms.md`?"),
+    ] {
+        let text = skill("", &format!("Read [this]({target})."));
+        let found = only(&text, &package("x", &files), "broken-link");
+        assert_eq!(found.label.as_deref(), Some(label), "{target}");
+    }
+    let text = skill("", "Read [this](other/SKILL.md).");
+    let found = only(&text, &package("x", &files), "broken-link");
+    assert_eq!(
+        help(&found),
+        "mention the other skill by name, or remove the link"
+    );
+}
+
+#[test]
+fn labels_of_open_grants_are_true() {
+    for (tool, label) in [
+        ("Bash(mysql:*)", "`mysql` can start a shell"),
+        ("Bash(psql *)", "`psql` can start a shell"),
+        (
+            "Bash(python3:*)",
+            "`python3` runs any code that it is given",
+        ),
+        ("Bash(npx:*)", "`npx` runs any command that follows"),
+        ("Bash(find:*)", "`find` can run any command"),
+    ] {
+        let text = skill(&format!("allowed-tools: {tool}\n"), "Do it.");
+        let found = only(&text, &package("x", &[]), "unrestricted-tool");
+        assert_eq!(found.label.as_deref(), Some(label), "{tool}");
+    }
+}
+
+#[test]
+fn description_that_is_a_comment_is_described_as_such() {
+    let text = "---\nname: x\ndescription: # Statistical Analysis\n---\n\nDo it.\n";
+    let found = only(text, &package("x", &[]), "description-missing");
+    assert_eq!(found.label.as_deref(), Some("YAML reads this as a comment"));
+    assert_eq!(
+        help(&found),
+        "remove the `#`, or put the text in quotation marks"
+    );
+}
+
+#[test]
+fn suggested_description_is_the_first_paragraph() {
+    for (body, expected) in [
+        (
+            "# Job search\n\nSearches **job boards** for\nopen positions.\n\n## Use\n",
+            "Searches job boards for open positions.",
+        ),
+        ("# Job search\n\n- one\n", "Job search"),
+        (
+            "# Job search\n\nSearches job boards. Use it when:\n\n- a\n",
+            "Searches job boards.",
+        ),
+        ("# Job search\n\n```sh\nls a b c d\n```\n", "Job search"),
+    ] {
+        let fixed = fix_everything(body, "job-search");
+        assert!(
+            fixed.contains(&format!("\ndescription: {expected}\n")),
+            "{fixed}"
+        );
+    }
+}
+
+#[test]
+fn boolean_that_an_installer_needs_is_not_quoted() {
+    let text = skill("metadata:\n  internal: true\n", "Do it.");
+    let found = only(&text, &package("x", &[]), "metadata-value");
+    assert_eq!((found.severity, &found.fix), (Severity::Note, &None));
+    assert_eq!(fix_everything(&text, "x"), text);
+}
+
+#[test]
+fn advice_is_about_what_was_written() {
+    for (keys, rule, expected) in [
+        (
+            "context: webiny-api\n",
+            "choice-value",
+            "remove it, or move `context` below `metadata:` if it is a key of your own",
+        ),
+        (
+            "hooks:\n  SessionStart: ls\n",
+            "invalid-hooks",
+            "use `SessionStart:` with a list of `matcher` and `hooks`, each hook with a `type`",
+        ),
+    ] {
+        let found = only(&skill(keys, "Do it."), &package("x", &[]), rule);
+        assert_eq!(help(&found), expected);
+    }
+    for (body, start) in [
+        ("- `$0`: the task", "write it without backticks if"),
+        ("`ls $0`", "move the code to a script, or write"),
+        ("`$2b$12abc`", "move the code to a script, or write"),
+        ("`costs $2M`", "write `USD 2M`, or write"),
+    ] {
+        let found = only(&skill("", body), &package("x", &[]), "placeholder-in-code");
+        assert!(help(&found).starts_with(start), "{body}: {}", help(&found));
+    }
+    for (target, start) in [
+        ("../style/SKILL.md", "mention the other skill by name"),
+        ("../../docs/style.md", "copy the file into the skill; or"),
+        ("../shared", "copy the files into the skill; or"),
+    ] {
+        let text = skill("", &format!("Read [this]({target})."));
+        let found = only(&text, &package("x", &[]), "link-outside");
+        assert!(
+            help(&found).starts_with(start),
+            "{target}: {}",
+            help(&found)
+        );
     }
 }

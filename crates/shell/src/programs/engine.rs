@@ -66,6 +66,8 @@ pub(super) struct Program {
     pub(super) unrestricted: bool,
     /// Its code is not shell code, so deny rules cannot be looked for in it.
     pub(super) opaque: bool,
+    /// It is the client of a database, with a command that starts a shell.
+    pub(super) database: bool,
     /// It communicates with other machines.
     pub(super) network: Network,
     /// It changes the files that it is given.
@@ -111,6 +113,7 @@ pub(super) const NONE: Program = Program {
     argument: None,
     unrestricted: false,
     opaque: false,
+    database: false,
     network: Network::No,
     changes: Changes::AsListed,
     plain: &[],

@@ -472,6 +472,7 @@ pub(super) const INTERPRETERS: &[Program] = &[
         least: usize::MAX,
         code: Code::Everything,
         opaque: true,
+        database: true,
         plain: &["psql -l mydb", "psql --version"],
         safe: "-l --list -V",
         ..NONE
@@ -552,6 +553,7 @@ pub(super) const INTERPRETERS: &[Program] = &[
         least: 2,
         code: Code::Everything,
         opaque: true,
+        database: true,
         safe: "-V",
         plain: &[
             "sqlite3 x.db 'select 1'",

@@ -172,6 +172,84 @@ pub fn is_unrestricted(prefix: &[Word]) -> bool {
     is_open(first) && rest.iter().all(adds_nothing) || starts_after(prefix)
 }
 
+/// The way in which a grant for a program allows everything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OpenGrant {
+    /// The words that follow are a command: `xargs`, `npx`.
+    Command,
+    /// It runs code that it is given: `python3`, `awk`.
+    Code,
+    /// It is the client of a database, with a command that starts a shell: `mysql`.
+    Database,
+    /// Some option, file or command of its own runs a program: `find`, `make`.
+    Other,
+}
+
+/// Returns how a grant for all commands that begin with these words allows everything, if it does.
+pub fn open_grant(prefix: &[Word]) -> Option<OpenGrant> {
+    let first = prefix.first().filter(|_| is_unrestricted(prefix))?;
+    let (_, program) = find(&first.text)?;
+    Some(match program.code {
+        _ if program.database => OpenGrant::Database,
+        Code::Interpreter { .. } | Code::First { .. } => OpenGrant::Code,
+        Code::Wrapper { .. } | Code::Shell | Code::Command => OpenGrant::Command,
+        _ if starts_after(prefix) => OpenGrant::Command,
+        _ => OpenGrant::Other,
+    })
+}
+
+/// Returns `true` for commands that only read, which Claude Code runs without asking: those of its
+/// documented list (`ls`, `cat`, `echo`, …), a few that only print, and the forms of git that show
+/// something. Redirections are the caller's concern.
+pub fn only_reads(words: &[Word]) -> bool {
+    const READERS: &str = "[ basename cat cd date diff dirname du echo false file find grep head id \
+        ls printf pwd readlink realpath stat tail test true uname wc which whoami";
+    const GIT_READERS: &str = "blame cat-file describe diff diff-index diff-tree for-each-ref grep \
+        log ls-files ls-tree merge-base name-rev rev-list rev-parse shortlog show show-ref status";
+    let Some(first) = words.first() else {
+        return false;
+    };
+    let report = inspect(words);
+    let is_harmless =
+        |hit: &EffectHit| matches!(hit.effect, ProgramEffect::Reads | ProgramEffect::Elsewhere);
+    if !report.hits.iter().all(is_harmless) || !report.starts.is_empty() {
+        return false;
+    }
+    if &*first.text != "git" {
+        return engine::listed(READERS, &first.text);
+    }
+    let Some(at) = report.subcommand else {
+        return words.iter().any(|word| &*word.text == "--version");
+    };
+    let rest: Vec<&str> = words[at + 1..].iter().map(|word| &*word.text).collect();
+    let is_option = |word: &&str| word.starts_with('-');
+    let has = |options: &str| rest.iter().any(|word| engine::listed(options, word));
+    match &*words[at].text {
+        "branch" => {
+            let deletes = "-d -D -m -M -c -C -u -f --delete --move --copy --force --edit-description \
+                --unset-upstream";
+            let lists = "-l --list --contains --merged --no-merged --points-at";
+            let sets = rest.iter().any(|word| word.starts_with("--set-upstream"));
+            !has(deletes) && !sets && (rest.iter().all(is_option) || has(lists))
+        }
+        "config" => has("--get --get-all --get-regexp --list -l get list"),
+        "reflog" => rest
+            .first()
+            .is_none_or(|word| is_option(word) || *word == "show"),
+        "remote" => rest
+            .iter()
+            .find(|word| !is_option(word))
+            .is_none_or(|word| matches!(*word, "show" | "get-url")),
+        "stash" => matches!(rest.first(), Some(&("list" | "show"))),
+        "symbolic-ref" => {
+            rest.iter().filter(|word| !is_option(word)).count() == 1 && !has("-d --delete")
+        }
+        "tag" => !has("-d --delete") && (rest.iter().all(is_option) || has("-l --list")),
+        "worktree" => rest.first() == Some(&"list"),
+        subcommand => engine::listed(GIT_READERS, subcommand),
+    }
+}
+
 /// Returns `true` if another command starts in the words that follow these.
 fn starts_after(prefix: &[Word]) -> bool {
     let probe = ["prowess-probe"; 2].map(Word::plain);

@@ -361,3 +361,64 @@ fn code_from_input_is_known() {
     }
     assert!(checked > 100, "{checked}");
 }
+
+#[test]
+fn commands_that_only_read_are_recognised() {
+    for (line, expected) in [
+        ("ls -la", true),
+        ("cat README.md", true),
+        ("echo a", true),
+        ("pwd", true),
+        ("cd /tmp", true),
+        ("date +%Y", true),
+        ("find . -maxdepth 2 -name '*.py'", true),
+        ("find . -name x -delete", false),
+        ("find . -name x -exec rm x", false),
+        ("git status --short", true),
+        ("git -C sub log --oneline", true),
+        ("git diff --output=x", false),
+        ("git branch --show-current", true),
+        ("git branch -r --list 'origin/*'", true),
+        ("git branch new", false),
+        ("git branch -D old", false),
+        ("git branch --set-upstream-to=origin/main", false),
+        ("git tag", true),
+        ("git tag v1", false),
+        ("git remote -v", true),
+        ("git remote add a b", false),
+        ("git stash list", true),
+        ("git stash", false),
+        ("git config --get user.name", true),
+        ("git config user.name x", false),
+        ("git commit -m x", false),
+        ("git fetch", false),
+        ("git -c a.b=c log", false),
+        ("gh pr view", false),
+        ("rm x", false),
+        ("sort -u", false),
+    ] {
+        assert_eq!(only_reads(&split(line)), expected, "{line}");
+    }
+}
+
+#[test]
+fn open_grants_say_why() {
+    for (line, expected) in [
+        ("mysql", Some(OpenGrant::Database)),
+        ("sqlite3", Some(OpenGrant::Database)),
+        ("python3", Some(OpenGrant::Code)),
+        ("node", Some(OpenGrant::Code)),
+        ("osascript", Some(OpenGrant::Other)),
+        ("awk", Some(OpenGrant::Code)),
+        ("bash", Some(OpenGrant::Command)),
+        ("xargs", Some(OpenGrant::Command)),
+        ("npx", Some(OpenGrant::Command)),
+        ("docker exec", Some(OpenGrant::Command)),
+        ("uv run", Some(OpenGrant::Command)),
+        ("find", Some(OpenGrant::Other)),
+        ("make", Some(OpenGrant::Other)),
+        ("git", None),
+    ] {
+        assert_eq!(open_grant(&split(line)), expected, "{line}");
+    }
+}
