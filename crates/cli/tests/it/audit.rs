@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::world::{DESCRIPTION, World};
 
 /// A client of `prowess mcp` over standard input and output. The server is killed when dropped.
-struct Client {
+pub(crate) struct Client {
     child: Child,
     input: ChildStdin,
     lines: mpsc::Receiver<String>,
@@ -19,7 +19,7 @@ struct Client {
 
 impl Client {
     /// Starts the server and initializes the connection.
-    fn new(world: &World, arguments: &[&str]) -> Self {
+    pub(crate) fn new(world: &World, arguments: &[&str]) -> Self {
         let mut child = Command::new(env!("CARGO_BIN_EXE_prowess"))
             .env_clear()
             .env("PATH", std::env::var_os("PATH").unwrap_or_default())
@@ -78,7 +78,7 @@ impl Client {
     }
 
     #[track_caller]
-    fn request(&mut self, method: &str, parameters: &Value) -> Value {
+    pub(crate) fn request(&mut self, method: &str, parameters: &Value) -> Value {
         self.id += 1;
         let request =
             json!({"jsonrpc": "2.0", "id": self.id, "method": method, "params": parameters});

@@ -1,0 +1,166 @@
+//! Findings of an audit of what a project can do before it is trusted, and of what a person is shown.
+//! `docs/dev/audits.md` lists the finding of each test.
+
+use serde_json::json;
+
+use crate::audit::Client;
+use crate::world::{DESCRIPTION, Output, World};
+
+/// Returns a world whose project is a repository in the home folder, beside private files.
+fn world_with_private_files() -> World {
+    let world = World::new();
+    world.folder(".git");
+    world.file("~/notes/diary.md", "PRIVATE diary\n");
+    world.file(
+        "~/work/priv/.agents/skills/client/SKILL.md",
+        format!("---\nname: client\ndescription: PRIVATE {DESCRIPTION}\n---\nPRIVATE\n"),
+    );
+    world.good(".agents/skills/own");
+    world
+}
+
+fn names(output: &Output) -> Vec<String> {
+    let document = output.json();
+    let skills = document["skills"].as_array().unwrap();
+    let own = skills.iter().filter(|skill| skill["scope"] != "bundled");
+    let mut names: Vec<String> = own
+        .map(|skill| skill["name"].as_str().unwrap().to_owned())
+        .collect();
+    names.sort();
+    names
+}
+
+/// A committed link made private files skills of the project.
+#[test]
+fn linked_folders_outside_the_project_are_not_read() {
+    for (link, target, shown) in [
+        (".claude/commands", "~", "~/"),
+        (".claude/commands/x", "~/notes", "~/notes"),
+        (
+            ".claude/skills",
+            "~/work/priv/.agents/skills",
+            "~/work/priv/.agents/skills",
+        ),
+        (".agents/skills/x", "~", "~/"),
+        (
+            ".claude",
+            "~/work/priv/.agents",
+            "~/work/priv/.agents/skills",
+        ),
+        (
+            "app/.agents/skills",
+            "~/work/priv/.agents/skills",
+            "~/work/priv/.agents/skills",
+        ),
+        (".agents/skills/deep/x", "~/work", "~/work"),
+    ] {
+        let world = world_with_private_files();
+        world.link_to(link, target);
+        let listed = world.run(&["list", "--json"]).expect(0);
+        assert_eq!(names(&listed), ["own"], "{link}");
+        let prompt = world.run(&["prompt"]).expect(0);
+        assert!(
+            !prompt.stdout.contains("PRIVATE"),
+            "{link}: {}",
+            prompt.stdout
+        );
+        assert!(
+            !prompt.stdout.contains("diary"),
+            "{link}: {}",
+            prompt.stdout
+        );
+        let path = if link == ".claude" {
+            ".claude/skills"
+        } else {
+            link
+        };
+        let warning = format!(
+            "skipped `{path}`: it links to `{shown}`, outside the project; if you want its skills, pass `--skills-dir {shown}` or add it to `dirs` of `[skills]` in your own settings"
+        );
+        let told = prompt.stderr.matches("outside the project").count();
+        assert_eq!(told, 1, "{link}: {}", prompt.stderr);
+        assert!(
+            prompt.stderr.contains(&warning),
+            "{link}: {}",
+            prompt.stderr
+        );
+        let resources = Client::new(&world, &[])
+            .request("resources/list", &json!({}))
+            .to_string();
+        assert!(!resources.contains("client"), "{link}: {resources}");
+        assert!(!resources.contains("diary"), "{link}: {resources}");
+        for name in ["client", "diary", "x:diary", "notes:diary"] {
+            world.run(&["prompt", "--skill", name]).expect(2);
+        }
+    }
+}
+
+/// Links that a project may have, and links of the user.
+#[test]
+fn links_within_the_project_and_of_the_user_are_read() {
+    let world = world_with_private_files();
+    world.good("shared/skills/team");
+    world.good("~/.agents/skills/mine");
+    world.good("~/elsewhere/far");
+    world.link_to(".claude/skills", ".agents/skills");
+    world.link_to(".agents/skills/team", "shared/skills/team");
+    world.link_to(".codex/skills", "~/.agents/skills");
+    world.link_to("~/.agents/skills/far", "~/elsewhere/far");
+    world.file("docs/commands/hi.md", "Say hi.\n");
+    world.link_to(".claude/commands", "docs/commands");
+    let listed = world.run(&["list", "--json"]).expect(0);
+    assert_eq!(names(&listed), ["far", "hi", "mine", "own", "team"]);
+    let prompt = world.run(&["prompt"]).expect(0);
+    assert!(!prompt.stderr.contains("outside"), "{}", prompt.stderr);
+    // The user's own skills stay the user's own.
+    for skill in listed.json()["skills"].as_array().unwrap() {
+        if ["far", "mine"].contains(&skill["name"].as_str().unwrap()) {
+            assert_eq!(skill["scope"], "user", "{skill}");
+        }
+    }
+    // The remedy of the warning.
+    world.link_to(".gemini/skills", "~/work/priv/.agents/skills");
+    world.file(
+        "~/config.toml",
+        "[skills]\ndirs = ['~/work/priv/.agents/skills']\n",
+    );
+    let listed = world.run(&["list", "--json"]).expect(0);
+    assert!(names(&listed).contains(&"client".to_owned()));
+    assert!(!listed.stderr.contains("outside"), "{}", listed.stderr);
+}
+
+/// `validate --fix` wrote through links of the project.
+#[test]
+fn fixes_do_not_reach_files_outside_the_project() {
+    let broken = "---\nname: client\ndescription: Bills people. Use when: asked.\n---\nDo it.\n";
+    for (link, target) in [
+        (".agents/skills", "~/work"),
+        (".agents/skills/x", "~/work"),
+        (".agents/skills/x", "~"),
+    ] {
+        let world = World::new();
+        world.folder(".git");
+        let files = [
+            world.file("~/work/client/SKILL.md", broken),
+            world.file("~/SKILL.md", broken),
+        ];
+        world.good(".claude/skills/own");
+        world.link_to(link, target);
+        let output = world.run(&["validate", "--fix"]).expect(0);
+        let warnings = output.stderr.matches("outside the project").count();
+        assert_eq!(warnings, 1, "{link}: {}", output.stderr);
+        world.run(&["validate", "--fix", "."]);
+        for file in &files {
+            assert_eq!(
+                std::fs::read_to_string(file).unwrap(),
+                broken,
+                "{link} {target}"
+            );
+        }
+        if target == "~/work" {
+            // A path that is named is fixed.
+            world.run(&["validate", "--fix", link]).expect(0);
+            assert_ne!(std::fs::read_to_string(&files[0]).unwrap(), broken);
+        }
+    }
+}
