@@ -260,7 +260,16 @@ impl Setup {
 
     /// Returns a variable lookup that falls back to key commands.
     fn lookup(&self) -> Variables {
-        key_command::with_commands(Arc::clone(&self.variables), &self.config.keys)
+        let variables = Arc::clone(&self.variables);
+        key_command::with_commands(variables, &self.config.keys, self.neutral_folder())
+    }
+
+    /// Returns the folder in which the user's own programs start: the home folder, or the root. In
+    /// the project, `npx`, `python -m` and the like would run programs of the project, which may
+    /// not be trusted, outside the sandbox.
+    pub(crate) fn neutral_folder(&self) -> PathBuf {
+        let home = self.paths.home.clone().filter(|home| home.is_dir());
+        home.unwrap_or_else(|| PathBuf::from("/"))
     }
 
     /// Applies the flags that give permissions.

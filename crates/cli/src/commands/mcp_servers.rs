@@ -57,13 +57,14 @@ impl Setup {
     /// the name of a user's server, even a disabled one, because rules refer to names.
     pub(crate) fn servers(&self) -> Configured {
         let mut found = Configured::default();
+        let neutral = self.neutral_folder();
         let mut taken = self.config.server_names.clone();
         for server in &self.config.servers {
-            found.add(server, &self.variables);
+            found.add(server, Some(&neutral), &self.variables);
         }
         if let Some(home) = &self.paths.home {
             let file = found.file(&home.join(MCP_FILE));
-            found.add_free(&file.servers, &taken, &self.variables);
+            found.add_free(&file.servers, &taken, Some(&neutral), &self.variables);
             taken.extend(file.names);
         }
         let Some(path) = self.project_servers() else {
@@ -77,7 +78,7 @@ impl Setup {
             .is_some_and(|store| is_trusted(&store, &path))
             && read_mcp_file(&path) == file;
         if trusted {
-            found.add_free(&file.servers, &taken, &self.variables);
+            found.add_free(&file.servers, &taken, None, &self.variables);
         } else if !file.servers.is_empty() {
             found.untrusted = Some((path, file.servers));
         }
@@ -155,7 +156,13 @@ impl Configured {
     }
 
     /// Adds the servers whose name is not taken.
-    fn add_free(&mut self, servers: &[McpServer], taken: &BTreeSet<String>, variables: &Variables) {
+    fn add_free(
+        &mut self,
+        servers: &[McpServer],
+        taken: &BTreeSet<String>,
+        folder: Option<&Path>,
+        variables: &Variables,
+    ) {
         for server in servers {
             if taken.contains(&*server.name) {
                 let name = &server.name;
@@ -163,14 +170,24 @@ impl Configured {
                     "ignoring another server `{name}`: the name is already in use"
                 ));
             } else {
-                self.add(server, variables);
+                self.add(server, folder, variables);
             }
         }
     }
 
-    fn add(&mut self, server: &McpServer, variables: &Variables) {
+    /// Adds a server. A program starts in `folder` if it is given and the server has no `cwd`.
+    fn add(&mut self, server: &McpServer, folder: Option<&Path>, variables: &Variables) {
         match server.expanded(&|name| variables(name)) {
-            Ok(expanded) => {
+            Ok(mut expanded) => {
+                if let (
+                    McpTransport::Program {
+                        cwd: cwd @ None, ..
+                    },
+                    Some(folder),
+                ) = (&mut expanded.transport, folder)
+                {
+                    *cwd = Some(folder.to_owned());
+                }
                 self.places.insert(server.name.clone(), server.place());
                 self.usable.push(expanded);
             }

@@ -1,6 +1,7 @@
 //! Findings of an audit of what a project can do before it is trusted, and of what a person is shown.
 //! `docs/dev/audits.md` lists the finding of each test.
 
+use prowess_test::server::{ServerStep, TestServer};
 use serde_json::json;
 
 use crate::audit::Client;
@@ -162,5 +163,68 @@ fn fixes_do_not_reach_files_outside_the_project() {
             world.run(&["validate", "--fix", link]).expect(0);
             assert_ne!(std::fs::read_to_string(&files[0]).unwrap(), broken);
         }
+    }
+}
+
+/// Servers and key commands of the user started in the project, so that a project could replace the
+/// programs that they use.
+#[test]
+fn programs_of_the_user_do_not_start_in_the_project() {
+    let world = World::new();
+    world.file_with_mode(
+        "node_modules/.bin/helper",
+        "#!/bin/sh\ntouch ~/pwned\n",
+        0o755,
+    );
+    let run = |name: &str| format!("pwd > ~/{name}; ./node_modules/.bin/helper; echo key");
+    let server = |name: &str, rest: &str| {
+        format!(
+            "[mcp.servers.{name}]\ncommand = 'sh'\nargs = ['-c', '{}']\n{rest}",
+            run(name)
+        )
+    };
+    let (home, project) = (world.path("~"), world.path(""));
+    world.file(
+        "~/config.toml",
+        format!(
+            "{}[model.keys]\nanthropic = '{}'\n",
+            server("own", ""),
+            run("key")
+        ),
+    );
+    let of_file =
+        json!({ "mcpServers": { "file": { "command": "sh", "args": ["-c", run("file")] } } });
+    world.file("~/.mcp.json", of_file.to_string());
+    world.run(&["mcp", "list"]).expect(0);
+    let refusal = "HTTP/1.1 401 Unauthorized\r\ncontent-length: 0\r\n\r\n";
+    let model = TestServer::new([vec![ServerStep::Send(refusal.into())]]);
+    world
+        .command(&["run", "--task", "Hi.", "--model", "anthropic/claude-test"])
+        .env(
+            "ANTHROPIC_BASE_URL",
+            format!("http://127.0.0.1:{}", model.port),
+        )
+        .run();
+    assert!(!model.asked().is_empty());
+    let place = |name: &str| std::path::PathBuf::from(world.read(format!("~/{name}")).trim());
+    for name in ["own", "file", "key"] {
+        assert_eq!(place(name), home, "{name}");
+    }
+    assert!(!world.exists("~/pwned"));
+    // `cwd` is the user's choice, and a trusted file of the project is about the project.
+    world.file("~/config.toml", server("chosen", "cwd = '.'\n"));
+    let of_project = json!({ "mcpServers": { "theirs": { "command": "sh", "args": ["-c", "pwd > ~/theirs"] } } });
+    world.file(".mcp.json", of_project.to_string());
+    let shown = world.run(&["mcp", "trust"]).expect(3);
+    let (_, digest) = shown.stderr.split_once("--digest ").unwrap();
+    let digest = digest.split('`').next().unwrap();
+    world.run(&["mcp", "trust", "--digest", digest]).expect(0);
+    world.run(&["mcp", "list"]).expect(0);
+    for name in ["chosen", "theirs"] {
+        assert_eq!(
+            place(name),
+            project.components().collect::<std::path::PathBuf>(),
+            "{name}"
+        );
     }
 }
