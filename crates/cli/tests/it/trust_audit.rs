@@ -5,6 +5,7 @@ use prowess_test::server::{ServerStep, TestServer};
 use serde_json::json;
 
 use crate::audit::Client;
+use crate::terminal::on_terminal_with;
 use crate::world::{DESCRIPTION, Output, World};
 
 /// Returns a world whose project is a repository in the home folder, beside private files.
@@ -338,5 +339,89 @@ fn text_in_selectors_and_format_characters_is_reported() {
         for c in hidden.chars().filter(|c| !c.is_ascii()) {
             assert!(!prompt.contains(c), "{c:?}: {prompt:?}");
         }
+    }
+}
+
+/// Prompts showed a part of what was approved: not the values of a skill's arguments.
+#[test]
+fn prompts_show_the_values_of_arguments() {
+    let world = World::new();
+    world.file(
+        "~/.agents/skills/u/SKILL.md",
+        format!("---\nname: u\ndescription: {DESCRIPTION}\n---\nU !`head -- \"$0\" \"$1\"`\n"),
+    );
+    let mut client = Client::with(&world, &["--allow-commands"], &json!({"elicitation": {}}));
+    let long = "x".repeat(9_000) + "TAIL";
+    for (arguments, shown) in [
+        (["a", "plain"], "with $0 = \"a\"\nwith $1 = \"plain\""),
+        (
+            ["a", "\u{200b}"],
+            "with $0 = \"a\"\nwith $1 = \"\\u{200b}\"",
+        ),
+        (["b", "\u{1b}"], "with $0 = \"b\"\nwith $1 = \"\\u{1b}\""),
+        (
+            ["b", "a\u{fe06}\u{fe09}"],
+            "with $0 = \"b\"\nwith $1 = \"a\\u{fe06}\\u{fe09}\"",
+        ),
+        (
+            ["c", "two\nlines"],
+            "with $0 = \"c\"\nwith $1 = \"two\\nlines\"",
+        ),
+        (["d", &long], "TAIL\""),
+    ] {
+        let answer = client.call("load_skill", &json!({"name": "u", "arguments": arguments}));
+        let question = client.questions.pop().unwrap_or_else(|| panic!("{answer}"));
+        assert!(question.contains("head -- \"$0\" \"$1\""), "{question}");
+        assert!(question.ends_with(shown), "{shown}: {question}");
+    }
+    // A request that is too long to be shown is refused.
+    let huge = "x".repeat(20_000);
+    let answer = client.call(
+        "load_skill",
+        &json!({"name": "u", "arguments": ["a", huge]}),
+    );
+    assert_eq!(client.questions, [""; 0]);
+    let answer = answer.to_string();
+    assert!(answer.contains("too long to be reviewed"), "{answer}");
+}
+
+/// Prompts cut long URLs and the input of MCP tools.
+#[test]
+fn prompts_show_whole_urls_and_inputs() {
+    let world = World::new();
+    world.good("~/shop/.agents/skills/refunds");
+    world.file(
+        "~/config.toml",
+        format!(
+            "[mcp.servers.shop]\ncommand = {:?}\nargs = ['mcp']\ncwd = '{}'\nenv = {{ PROWESS_HOME = '${{HOME}}/none' }}\n",
+            env!("CARGO_BIN_EXE_prowess"),
+            world.path("~/shop").display(),
+        ),
+    );
+    let url = format!("http://127.0.0.1:9/{}?d=URLTAIL", "a".repeat(400));
+    let path = format!("../{}FILETAIL", "d/".repeat(300));
+    let input = json!({"name": "refunds", "arguments": ["x".repeat(1_000) + "INPUTTAIL"]});
+    for (tool, input, shown) in [
+        ("http_get", json!({"url": url}), "?d=URLTAIL"),
+        ("mcp__shop__load_skill", input, "INPUTTAIL"),
+        ("read", json!({"path": path}), "FILETAIL"),
+    ] {
+        let lines = [
+            json!({"text": "x", "calls": [{"name": tool, "input": input}]}),
+            json!({"text": "done"}),
+        ];
+        world.file(
+            "script.jsonl",
+            lines.map(|line| format!("{line}\n")).concat(),
+        );
+        let model = format!("scripted:{}", world.path("script.jsonl").display());
+        let arguments = ["run", "--task", "Hi.", "--model", &model];
+        let screen = on_terminal_with(&world, 120, &arguments, &[("Allow it?", "n\r")], |_| {});
+        let (question, _) = screen
+            .split_once("Allow it?")
+            .unwrap_or_else(|| panic!("{screen}"));
+        // The reason comes after the action.
+        let action = question.trim_end().rsplit_once('\n').unwrap().0;
+        assert!(action.contains(shown), "{shown}: {screen}");
     }
 }
