@@ -425,3 +425,123 @@ fn prompts_show_whole_urls_and_inputs() {
         assert!(action.contains(shown), "{shown}: {screen}");
     }
 }
+
+/// Errors of a server repeated the secrets that it was given.
+#[test]
+fn secrets_of_servers_are_redacted() {
+    let world = World::new();
+    world.file(
+        "~/config.toml",
+        "[mcp.servers.mail]\ncommand = 'sh'\nargs = ['-c', 'echo login $TOKEN $PLAIN $1 >&2; exit 1', 'sh', '${ARGUMENT}']\nenv = { TOKEN = '${MAIL_TOKEN}', PLAIN = 'written-in-the-file' }\n",
+    );
+    let run = |arguments: &[&str]| {
+        let command = world.command(arguments).env("MAIL_TOKEN", "sk-secret-1");
+        command.env("ARGUMENT", "sk-secret-2").run()
+    };
+    for arguments in [
+        &["mcp", "list"][..],
+        &["mcp", "list", "--json"],
+        &["run", "--task", "Hi.", "--model", "echo"],
+    ] {
+        let output = run(arguments).expect(0);
+        let all = format!("{}{}", output.stdout, output.stderr);
+        assert!(
+            all.contains("login [redacted] [redacted] [redacted]"),
+            "{all}"
+        );
+        assert!(!all.contains("sk-secret"), "{all}");
+        assert!(!all.contains("written-in-the-file"), "{all}");
+    }
+}
+
+/// A skill of the project replaced the user's own without a word.
+#[test]
+fn run_says_that_a_project_skill_shadows_the_users_own() {
+    let world = World::new();
+    world.good(".agents/skills/deploy");
+    world.good(".agents/skills/other");
+    world.good("~/.agents/skills/deploy");
+    let run = |name: &str| {
+        world
+            .run(&["run", name, "--model", "echo"])
+            .expect(0)
+            .stderr
+    };
+    let told = run("deploy");
+    assert!(
+        told.contains("`deploy` is the skill of this project, not your own"),
+        "{told}"
+    );
+    assert!(told.contains("`user:deploy`"), "{told}");
+    for name in ["user:deploy", "other"] {
+        assert!(!run(name).contains("not your own"), "{name}");
+    }
+}
+
+/// Skills written by an agent need trust, however that is spelled.
+#[test]
+fn skills_of_agents_need_trust_in_any_spelling() {
+    for line in [
+        "creator: agent",
+        "creator: Agent",
+        "creator: 'agent '",
+        "Creator: AGENT",
+        "metadata: {creator: agent}",
+        "metadata: {Creator: Agent}",
+    ] {
+        let world = World::new();
+        world.file(
+            "~/.agents/skills/s/SKILL.md",
+            format!("---\nname: s\ndescription: {DESCRIPTION}\n{line}\n---\nHi.\n"),
+        );
+        for _ in 0..2 {
+            let document = world.run(&["trust", "s", "--json"]).expect(0).json();
+            assert_eq!(document["skills"][0]["state"], "not trusted", "{line}");
+        }
+    }
+}
+
+/// Trust in `.mcp.json` does not cover the scripts that it starts.
+#[test]
+fn mcp_trust_names_the_files_it_does_not_cover() {
+    let world = World::new();
+    world.file_with_mode("srv.sh", "#!/bin/sh\n", 0o755);
+    world.file("lib/server.py", "pass\n");
+    let servers = json!({ "mcpServers": {
+        "a": { "command": "./srv.sh" },
+        "b": { "command": "python3", "args": ["lib/server.py", "--fast"] },
+    } });
+    world.file(".mcp.json", servers.to_string());
+    let shown = world.run(&["mcp", "trust"]).expect(3).stdout;
+    let expected = "Trust covers this file, not the files that it starts: `./srv.sh` and `lib/server.py` can change without another question.";
+    assert!(shown.contains(expected), "{shown}");
+}
+
+/// One skill whose files cannot be counted hid the trust of all others.
+#[test]
+fn trust_overview_goes_on_after_a_skill_that_is_too_large() {
+    let world = World::new();
+    world.good(".agents/skills/fine");
+    world.good(".agents/skills/deep");
+    let trusted = world.run(&["trust", "deep", "--json"]).expect(0).json();
+    let digest = trusted["skills"][0]["digest"].as_str().unwrap();
+    world.run(&["trust", "deep", "--digest", digest]).expect(0);
+    world.file(format!(".agents/skills/deep/{}x", "d/".repeat(20)), "x");
+    let shown = world.run(&["trust"]).expect(0);
+    assert!(shown.stdout.contains("fine"), "{}", shown.stdout);
+    assert!(
+        shown.stdout.contains("cannot be checked"),
+        "{}",
+        shown.stdout
+    );
+    assert!(
+        shown.stderr.contains("cannot check `deep`: "),
+        "{}",
+        shown.stderr
+    );
+    let document = world.run(&["trust", "--json"]).expect(0).json();
+    let states: Vec<&str> = (document["skills"].as_array().unwrap().iter())
+        .map(|skill| skill["state"].as_str().unwrap())
+        .collect();
+    assert_eq!(states, ["cannot be checked", "not trusted"]);
+}
