@@ -13,7 +13,6 @@ use prowess::{
     Audience, CancellationToken, Ending, EndingKind, FailureKind, FinishedRun, Runtime,
     RuntimeError, SkillRef, ToolContext, Update, Watcher,
 };
-use prowess_catalog::{CatalogEntry, Scope};
 use prowess_diag::{sanitize, theme, wording};
 use prowess_render::Arguments;
 use serde_json::{Value, json};
@@ -89,6 +88,9 @@ pub(crate) fn run(
     let mut setup = Setup::open(global, environment, printer)?;
     warn_unusable(&setup.services.registry, environment, printer);
     let approver = Arc::clone(&setup.services.approver);
+    if let Some(name) = &args.name {
+        setup.note_shadowed(name, printer);
+    }
     let schema = schema(args)?;
     let budget = args.model.limits()?;
     let text = (!args.text.is_empty()).then(|| args.text.join(" "));
@@ -100,9 +102,6 @@ pub(crate) fn run(
         Some(name) => Some(resolve(name, &setup.context())),
         None => None,
     };
-    if let Some(SkillRef::Resolved(skill)) = &skill {
-        note_shadowed(skill.entry(), &setup.context(), printer);
-    }
     // A skill that cannot be read is reported by the run.
     if let Some(SkillRef::Resolved(skill)) = &skill
         && let Ok(skill) = skill.read(&setup.context())
@@ -155,32 +154,6 @@ fn resolve(name: &str, context: &ToolContext) -> SkillRef {
     match context.resolve(name, Audience::Person) {
         Ok(skill) => skill.into(),
         Err(_) => name.into(),
-    }
-}
-
-/// Prints a note if a skill of the project is used instead of the user's own skill of this name.
-fn note_shadowed(entry: &CatalogEntry, context: &ToolContext, printer: &Printer) {
-    let is_own = |entry: &CatalogEntry| {
-        matches!(entry.skill.id.origin.scope, Scope::User | Scope::Extra) && entry.is_shadowed()
-    };
-    let catalog = context.services.registry.snapshot();
-    let name = entry.name();
-    let mut entries = catalog.entries().iter();
-    if entry.skill.id.origin.scope != Scope::Project {
-        return;
-    }
-    if let Some(own) = entries.find(|other| other.name() == name && is_own(other)) {
-        let scope = own.skill.id.origin.scope.as_str();
-        printer.note(
-            &format!(
-                "{} is the skill of this project, not your own",
-                wording::tick(name)
-            ),
-            &format!(
-                "to run your own, use {}",
-                wording::tick(format!("{scope}:{name}"))
-            ),
-        );
     }
 }
 

@@ -60,6 +60,8 @@ fn linked_folders_outside_the_project_are_not_read() {
         world.link_to(link, target);
         let listed = world.run(&["list", "--json"]).expect(0);
         assert_eq!(names(&listed), ["own"], "{link}");
+        let listed = world.run(&["list"]).expect(0).stderr;
+        assert_eq!(listed.matches("outside the project").count(), 1, "{listed}");
         let prompt = world.run(&["prompt"]).expect(0);
         assert!(
             !prompt.stdout.contains("PRIVATE"),
@@ -86,6 +88,10 @@ fn linked_folders_outside_the_project_are_not_read() {
             "{link}: {}",
             prompt.stderr
         );
+        let run = world
+            .run(&["run", "--task", "Hi.", "--model", "echo"])
+            .expect(0);
+        assert!(run.stderr.contains(&warning), "{link}: {}", run.stderr);
         let resources = Client::new(&world, &[])
             .request("resources/list", &json!({}))
             .to_string();
