@@ -166,7 +166,7 @@ impl Skill {
             when_to_use: text(&manifest.when_to_use),
             argument_hint: text(&manifest.argument_hint),
             version: text(&manifest.version),
-            creator: text(&manifest.creator),
+            creator: text(&manifest.creator).or_else(|| other_creator(manifest)),
             tags: tags(manifest),
             metadata: metadata(manifest),
             paths: manifest
@@ -249,6 +249,13 @@ fn cut(text: &str) -> Box<str> {
         Some((end, _)) => text[..end].into(),
         None => text.into(),
     }
+}
+
+/// Returns the value of `Creator` and the like: whether a skill needs trust depends on it.
+fn other_creator(manifest: &prowess_spec::Manifest) -> Option<Box<str>> {
+    let mut entries = manifest.entries.iter();
+    let entry = entries.find(|entry| entry.key.trim().eq_ignore_ascii_case("creator"))?;
+    entry.value.text().map(|text| cut(text.trim()))
 }
 
 /// Returns `tags` or `metadata.tags`, given as a list or separated by commas.

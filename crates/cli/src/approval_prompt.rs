@@ -41,7 +41,7 @@ impl Approver for Terminal {
         let text = format!(
             "{}  {}\n{}. Allow it?",
             who.unwrap_or_default(),
-            sanitize::line(question.what),
+            sanitize::block(question.what).replace('\n', "\n  "),
             explain(question.decision)
         );
         match ask(&text, "y = once, s = this session, N").as_deref() {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io::Read;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -11,10 +12,11 @@ use crate::runtime_setup::Variables;
 const MAX_KEY: u64 = 16 * 1024;
 
 /// Wraps a variable lookup. If the variable of a key is not set, the command configured for that
-/// provider is run, at most once.
+/// provider is run in `folder`, at most once.
 pub(crate) fn with_commands(
     variables: Variables,
     commands: &BTreeMap<String, String>,
+    folder: PathBuf,
 ) -> Variables {
     let by_variable: BTreeMap<&'static str, String> = commands
         .iter()
@@ -32,16 +34,17 @@ pub(crate) fn with_commands(
         let mut asked = asked.lock().unwrap_or_else(PoisonError::into_inner);
         asked
             .entry(name.to_owned())
-            .or_insert_with(|| printed(command))
+            .or_insert_with(|| printed(command, &folder))
             .clone()
     })
 }
 
 /// Returns the first line that a command prints, or `None` if it fails. The command can use the
 /// terminal, e.g. to ask for a master password.
-fn printed(command: &str) -> Option<String> {
+fn printed(command: &str, folder: &Path) -> Option<String> {
     let mut child = Command::new("sh")
         .args(["-c", command])
+        .current_dir(folder)
         .stdin(Stdio::inherit())
         .stdout(Stdio::piped())
         .stderr(Stdio::inherit())
@@ -72,7 +75,7 @@ mod tests {
             ("no-such".to_owned(), "echo y".to_owned()),
         ]);
         let set = |name: &str| (name == "GEMINI_API_KEY").then(|| "set".to_owned());
-        let find = with_commands(Arc::new(set), &commands);
+        let find = with_commands(Arc::new(set), &commands, folder.path().to_owned());
         assert_eq!(find("GEMINI_API_KEY").as_deref(), Some("set"));
         assert!(!witness.exists());
         for _ in 0..2 {

@@ -13,6 +13,7 @@ use prowess::{
     HostPaths, Models, Runtime, Services, Settings, SkillSnapshot, ToolContext, WatchHandle,
     WatchOptions, Watcher,
 };
+use prowess_catalog::{CatalogEntry, Scope};
 use prowess_diag::{sanitize, wording};
 use prowess_http::WebFetcher;
 use prowess_models::{ChooseError, ChosenModel, RecordingModel};
@@ -260,7 +261,42 @@ impl Setup {
 
     /// Returns a variable lookup that falls back to key commands.
     fn lookup(&self) -> Variables {
-        key_command::with_commands(Arc::clone(&self.variables), &self.config.keys)
+        let variables = Arc::clone(&self.variables);
+        key_command::with_commands(variables, &self.config.keys, self.neutral_folder())
+    }
+
+    /// Returns the folder in which the user's own programs start: the home folder, or the root. In
+    /// the project, `npx`, `python -m` and the like would run programs of the project, which may
+    /// not be trusted, outside the sandbox.
+    pub(crate) fn neutral_folder(&self) -> PathBuf {
+        let home = self.paths.home.clone().filter(|home| home.is_dir());
+        home.unwrap_or_else(|| PathBuf::from("/"))
+    }
+
+    /// Prints a note if a skill of the project is used instead of the user's own skill of this name.
+    pub(crate) fn note_shadowed(&self, name: &str, printer: &Printer) {
+        let catalog = self.services.registry.snapshot();
+        let Ok(used) = catalog.resolve(name) else {
+            return;
+        };
+        let name = used.name();
+        let is_own = |other: &&CatalogEntry| {
+            matches!(other.skill.id.origin.scope, Scope::User | Scope::Extra)
+                && other.is_shadowed()
+                && other.name() == name
+        };
+        if used.skill.id.origin.scope == Scope::Project
+            && let Some(own) = catalog.entries().iter().find(is_own)
+        {
+            let own = format!("{}:{name}", own.skill.id.origin.scope.as_str());
+            printer.note(
+                &format!(
+                    "{} is the skill of this project, not your own",
+                    wording::tick(name)
+                ),
+                &format!("to run your own, use {}", wording::tick(own)),
+            );
+        }
     }
 
     /// Applies the flags that give permissions.

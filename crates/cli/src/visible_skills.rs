@@ -121,7 +121,7 @@ impl Library {
     /// Prints a warning for each kind of file that was skipped or could not be read.
     pub(crate) fn warn(&self, environment: &Environment, printer: &Printer) {
         self.warn_skipped(environment, printer);
-        warn_unusable(&self.registry, environment, printer);
+        warn_of_faults(&self.registry, environment, printer);
     }
 
     /// Prints a warning for each kind of folder or setting that was skipped.
@@ -154,8 +154,19 @@ impl Library {
     }
 }
 
-/// Prints one warning about all files that could not be read or are not skills.
+/// Prints what a session must not leave unsaid: links to the outside that were skipped, and one
+/// warning about all files that could not be read or are not skills.
 pub(crate) fn warn_unusable(registry: &Registry, environment: &Environment, printer: &Printer) {
+    let report = registry.report();
+    let is_outside = |notice: &&ScanNotice| matches!(notice, ScanNotice::Outside { .. });
+    for notice in report.notices.iter().filter(is_outside).take(MOST_NOTICES) {
+        printer.warn(&notice.explain(&|path| targets::display(path, environment)));
+    }
+    warn_of_faults(registry, environment, printer);
+}
+
+/// Prints one warning about all files that could not be read or are not skills.
+pub(crate) fn warn_of_faults(registry: &Registry, environment: &Environment, printer: &Printer) {
     let report = registry.report();
     let Some(first) = report.faults.first() else {
         return;

@@ -64,7 +64,7 @@ pub enum McpTransport {
         args: Vec<String>,
         /// Environment variables in addition to the harmless ones.
         env: BTreeMap<String, String>,
-        /// Its working folder. `None` for the project.
+        /// Its working folder. `None` for the one that the client chooses.
         cwd: Option<PathBuf>,
     },
     /// An HTTP server.

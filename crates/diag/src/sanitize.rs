@@ -5,24 +5,24 @@ use std::borrow::Cow;
 /// Escapes control, bidirectional and invisible characters, so that text from a skill cannot move
 /// the cursor, change colours or look like other text. Line breaks are escaped too.
 pub fn line(text: &str) -> Cow<'_, str> {
-    escape(text, needs_escape)
+    escape(text, |_| true)
 }
 
 /// Escapes like [`line()`], but keeps line breaks and tabs.
 pub fn block(text: &str) -> Cow<'_, str> {
-    escape(text, |c| !matches!(c, '\n' | '\t') && needs_escape(c))
+    escape(text, is_not_layout)
 }
 
 /// Escapes JSON for a terminal: a JSON writer leaves DEL, eight-bit control characters, direction
 /// marks and invisible characters as they are. The result is the same document.
 pub fn json(text: &str) -> Cow<'_, str> {
-    let wanted = |c: char| !matches!(c, '\n' | '\t') && needs_escape(c);
-    if !text.chars().any(wanted) {
+    let wanted = |at: usize, c: char| is_not_layout(c) && needs_escape(text, at, c);
+    if !text.char_indices().any(|(at, c)| wanted(at, c)) {
         return Cow::Borrowed(text);
     }
     let mut result = String::with_capacity(text.len() + 16);
-    for c in text.chars() {
-        if wanted(c) {
+    for (at, c) in text.char_indices() {
+        if wanted(at, c) {
             let mut units = [0; 2];
             for unit in c.encode_utf16(&mut units) {
                 result.push_str(&format!("\\u{unit:04x}"));
@@ -63,7 +63,7 @@ pub fn visible(text: &str) -> VisibleText<'_> {
     let hidden = text.char_indices().filter(|&(at, c)| match c {
         '\n' | '\t' => false,
         '\r' => !text[at..].starts_with("\r\n"),
-        _ => needs_escape(c),
+        _ => needs_escape(text, at, c),
     });
     let mut shown = Cow::Borrowed("");
     let (mut grown, mut from) = (Vec::new(), 0);
@@ -123,22 +123,69 @@ pub fn is_invisible(c: char) -> bool {
         c,
         '\u{ad}' | '\u{34f}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}'
             | '\u{200b}'..='\u{200d}' | '\u{2060}'..='\u{2065}' | '\u{206a}'..='\u{206f}' | '\u{3164}'
-            | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}' | '\u{1d173}'..='\u{1d17a}'
-            | '\u{e0000}'..='\u{e0fff}'
+            | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}' | '\u{fff9}'..='\u{fffb}'
+            | '\u{110bd}' | '\u{110cd}' | '\u{13430}'..='\u{1343f}' | '\u{1bca0}'..='\u{1bca3}'
+            | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}'
     )
 }
 
-fn needs_escape(c: char) -> bool {
+/// Returns `true` if an invisible character is part of ordinary writing between these neighbours: a
+/// joiner between emoji or between letters of scripts that need it, or one variation selector after
+/// a character that has variants. Any other could carry a hidden message, above all a run of them.
+pub fn is_ordinary(c: char, before: Option<char>, after: Option<char>) -> bool {
+    let joined = |c: Option<char>| {
+        c.is_some_and(|c| !c.is_ascii() && !c.is_control() && (c == '\u{fe0f}' || !is_invisible(c)))
+    };
+    match c {
+        '\u{200c}' | '\u{200d}' => joined(before) && joined(after),
+        '\u{fe00}'..='\u{fe0f}' | '\u{e0100}'..='\u{e01ef}' => {
+            before.is_some_and(|before| has_variant(before, c))
+        }
+        _ => false,
+    }
+}
+
+/// Returns `true` if a character has variants that a variation selector of this kind selects.
+fn has_variant(c: char, selector: char) -> bool {
+    let is_ideograph = matches!(
+        c,
+        '\u{3400}'..='\u{9fff}' | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3ffff}'
+    );
+    match selector {
+        // Emoji, also keycaps.
+        '\u{fe0e}' | '\u{fe0f}' => {
+            matches!(c, '0'..='9' | '#' | '*')
+                || !(c.is_ascii() || c.is_whitespace() || is_invisible(c) || is_bidi(c))
+        }
+        '\u{fe00}'..='\u{fe0d}' => {
+            is_ideograph
+                || matches!(
+                    c,
+                    '\u{1000}'..='\u{109f}' | '\u{2200}'..='\u{22ff}' | '\u{2a00}'..='\u{2aff}'
+                        | '\u{3000}'..='\u{33ff}' | '\u{a840}'..='\u{a87f}' | '\u{ff00}'..='\u{ff9f}'
+                        | '\u{10ac0}'..='\u{10aff}' | '\u{13000}'..='\u{1342f}'
+                )
+        }
+        _ => is_ideograph,
+    }
+}
+
+/// Returns `true` for all but line breaks and tabs.
+fn is_not_layout(c: char) -> bool {
+    !matches!(c, '\n' | '\t')
+}
+
+/// Returns `true` if the character at an offset must not reach a terminal.
+fn needs_escape(text: &str, at: usize, c: char) -> bool {
     if c.is_ascii() {
         return c.is_ascii_control();
     }
-    // Joiners and variation selectors are part of ordinary emoji and scripts and cannot move text,
-    // so terminals may receive them.
-    let harmless = matches!(c, '\u{200c}' | '\u{200d}' | '\u{fe00}'..='\u{fe0f}');
-    c.is_control()
-        || is_bidi(c)
-        || (is_invisible(c) && !harmless)
-        || matches!(c, '\u{2028}' | '\u{2029}')
+    if is_invisible(c) {
+        let before = text[..at].chars().next_back();
+        let after = text[at + c.len_utf8()..].chars().next();
+        return !is_ordinary(c, before, after);
+    }
+    c.is_control() || is_bidi(c) || matches!(c, '\u{2028}' | '\u{2029}')
 }
 
 /// Returns `true` if a text is printable ASCII, which is never escaped.
@@ -147,12 +194,13 @@ fn is_plain(text: &str) -> bool {
 }
 
 fn escape(text: &str, wanted: impl Fn(char) -> bool) -> Cow<'_, str> {
-    if is_plain(text) || !text.chars().any(&wanted) {
+    let wanted = |at: usize, c: char| wanted(c) && needs_escape(text, at, c);
+    if is_plain(text) || !text.char_indices().any(|(at, c)| wanted(at, c)) {
         return Cow::Borrowed(text);
     }
     let mut result = String::with_capacity(text.len() + 16);
-    for c in text.chars() {
-        if wanted(c) {
+    for (at, c) in text.char_indices() {
+        if wanted(at, c) {
             result.extend(c.escape_default());
         } else {
             result.push(c);
@@ -167,7 +215,15 @@ mod tests {
 
     #[test]
     fn ordinary_text_is_untouched() {
-        for text in ["plain", "naïve 技能", "👩\u{200d}💻", "☑\u{fe0f}"] {
+        for text in [
+            "plain",
+            "naïve 技能",
+            "👩\u{200d}💻",
+            "☑\u{fe0f}",
+            "1\u{fe0f}\u{20e3}",
+            "葛\u{e0100}城",
+            "می\u{200c}خواهم",
+        ] {
             assert!(matches!(line(text), Cow::Borrowed(_)), "{text}");
         }
     }
@@ -177,6 +233,18 @@ mod tests {
         assert_eq!(line("a\x1b[31mb"), "a\\u{1b}[31mb");
         assert_eq!(line("x\u{202e}y\u{200b}z\n"), "x\\u{202e}y\\u{200b}z\\n");
         assert_eq!(block("x\u{202e}\n\ty"), "x\\u{202e}\n\ty");
+    }
+
+    #[test]
+    fn runs_of_selectors_and_joiners_become_visible() {
+        assert_eq!(line("a\u{fe06}"), "a\\u{fe06}");
+        assert_eq!(line("☺\u{fe0f}\u{fe06}"), "☺\u{fe0f}\\u{fe06}");
+        assert_eq!(line("x\u{200c}\u{200d}y"), "x\\u{200c}\\u{200d}y");
+        assert_eq!(line("\u{e0101}\u{fff9}"), "\\u{e0101}\\u{fff9}");
+        assert_eq!(
+            line("\u{1bca0}\u{13430}\u{110bd}"),
+            "\\u{1bca0}\\u{13430}\\u{110bd}"
+        );
     }
 
     #[test]

@@ -50,9 +50,9 @@ pub fn replace_file(
         .filter(|own| !own.as_os_str().is_empty())
         .unwrap_or(Path::new("."));
     // A linked folder may point anywhere: only write inside the named places.
-    let is_named = places
-        .iter()
-        .any(|place| target.starts_with(place) || place.starts_with(folder));
+    let is_named = places.iter().any(|place| {
+        target.starts_with(place) || (place.parent() == Some(folder) && place.is_file())
+    });
     if !is_named || !folder.starts_with(std::fs::canonicalize(own).map_err(failed)?) {
         return Err(ReplaceError::Outside {
             path: path.to_owned(),

@@ -15,6 +15,31 @@ pub fn escaped_characters(text: &str, entries: &[YamlEntry<'_>]) -> Vec<(Span, c
     found
 }
 
+/// Returns like [`escaped_characters`], with the characters before and after each escape.
+pub fn escaped_with_neighbours(
+    text: &str,
+    entries: &[YamlEntry<'_>],
+) -> Vec<(Span, char, [Option<char>; 2])> {
+    let escapes = escaped_characters(text, entries);
+    let neighbours = |index: usize, span: Span| {
+        let escaped = |index: Option<usize>| index.and_then(|index| escapes.get(index));
+        let before = escaped(index.checked_sub(1)).filter(|(other, _)| other.end == span.start);
+        let after = escaped(index.checked_add(1)).filter(|(other, _)| other.start == span.end);
+        let range = span.range();
+        [
+            before.map_or_else(
+                || text[..range.start].chars().next_back(),
+                |(_, c)| Some(*c),
+            ),
+            after.map_or_else(|| text[range.end..].chars().next(), |(_, c)| Some(*c)),
+        ]
+    };
+    let with_neighbours = escapes.iter().enumerate();
+    with_neighbours
+        .map(|(index, &(span, c))| (span, c, neighbours(index, span)))
+        .collect()
+}
+
 fn in_entry(text: &str, entry: &YamlEntry<'_>, found: &mut Vec<(Span, char)>) {
     if entry.key_span.of(text).starts_with('"') {
         in_span(text, entry.key_span, found);

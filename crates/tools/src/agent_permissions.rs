@@ -55,7 +55,7 @@ impl ToolContext {
         self.note(question.what, decision, answer, question.skill)?;
         match (decision.verdict, answer) {
             (Verdict::Deny, _) | (Verdict::Ask, None) => Err(decision.clone()),
-            (Verdict::Ask, Some(answer)) if !answer.allows() => Err(decision.refused(answer)),
+            (Verdict::Ask, Some(answer)) if !answer.allows() => Err(question.refused(answer)),
             (Verdict::Allow, _) | (Verdict::Ask, Some(_)) => Ok(()),
         }
     }

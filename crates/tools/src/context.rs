@@ -1,11 +1,13 @@
 //! The context of tool calls: services, settings and the state of a session.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use prowess_agent::{Effort, RunBudget};
 use prowess_catalog::{SkillGrant, Visibility, index};
+use prowess_diag::sanitize;
 use prowess_policy::profile::{Setting, Strength};
 use prowess_policy::{
     Actor, ApprovalAnswer, Approved, BoundScript, Command, Decision, Gate, GateAction, GateOutcome,
@@ -20,6 +22,7 @@ use prowess_traits::{
 use prowess_trust::{SkillTrust, TrustStore};
 
 use crate::live_settings::SettingsSource;
+use crate::result_limit::head;
 use crate::snapshot::SkillSnapshot;
 use crate::tool::Tool;
 
@@ -276,7 +279,7 @@ impl ToolContext {
     /// Decides about a command line, and prompts the user if the gate requires it.
     pub fn approve(&self, text: &str, actor: &Actor<'_>) -> Result<Approved<Command>, Decision> {
         let outcome = self.gate().command(text, actor);
-        self.answer(text, outcome, actor)
+        self.answer(text, "", outcome, actor)
     }
 
     /// Decides about a command line that runs in a folder, to which its relative paths refer.
@@ -293,7 +296,7 @@ impl ToolContext {
             gate.places.cwd = before;
             outcome
         };
-        self.answer(text, outcome, actor)
+        self.answer(text, "", outcome, actor)
     }
 
     /// Decides about a script in a skill, and prompts the user if the gate requires it.
@@ -303,12 +306,14 @@ impl ToolContext {
         actor: &Actor<'_>,
     ) -> Result<Approved<Command>, Decision> {
         let outcome = self.gate().bound(bound, actor);
-        self.answer(bound.display, outcome, actor)
+        self.answer(bound.display, &values(bound), outcome, actor)
     }
 
+    /// Applies the outcome for a command. A prompt shows the command, followed by `values`.
     fn answer(
         &self,
         text: &str,
+        values: &str,
         outcome: GateOutcome,
         actor: &Actor<'_>,
     ) -> Result<Approved<Command>, Decision> {
@@ -325,13 +330,18 @@ impl ToolContext {
             GateOutcome::Ask(pending) => {
                 // The gate is not locked during the prompt.
                 let text = pending.command().text.clone();
-                let answer = self.services.approver.ask(&ApprovalRequest {
-                    what: &text,
+                let shown = format!("{text}{values}");
+                let question = ApprovalRequest {
+                    what: &shown,
                     decision: pending.decision(),
                     skill,
                     action: Some(&GateAction::Command { text: &text }),
-                });
-                self.note(&text, pending.decision(), Some(answer), skill)?;
+                };
+                let answer = self.services.approver.ask(&question);
+                self.note(&shown, pending.decision(), Some(answer), skill)?;
+                if !answer.allows() {
+                    return Err(question.refused(answer));
+                }
                 let (approved, grant) = pending.answer(answer)?;
                 self.gate().grants.extend(grant);
                 Ok(approved)
@@ -352,7 +362,7 @@ impl ToolContext {
             return Ok(());
         };
         let recorded = recorder.decided(&RecordedDecision {
-            what,
+            what: &recorded_text(what),
             decision,
             answer,
             skill,
@@ -394,5 +404,28 @@ impl ToolContext {
             agent: self.settings.agent.clone(),
             ..used
         });
+    }
+}
+
+/// Formats the values of a script for a prompt, so that the user sees everything that is approved.
+/// Each value is quoted, and its invisible characters are escaped.
+fn values(bound: &BoundScript<'_>) -> String {
+    let positionals = bound.positionals.iter().enumerate();
+    let positionals = positionals.map(|(at, value)| (at.to_string(), *value));
+    let variables = bound.variables.iter();
+    let variables = variables.map(|(name, value)| ((*name).to_owned(), *value));
+    positionals
+        .chain(variables)
+        .filter(|(_, value)| !value.is_empty())
+        .map(|(name, value)| sanitize::line(&format!("with ${name} = {value:?}")).into_owned())
+        .fold(String::new(), |text, line| text + "\n" + &line)
+}
+
+/// Truncates the text of a request that is too long to be reviewed, for the record.
+fn recorded_text(what: &str) -> Cow<'_, str> {
+    let kept = head(what, ApprovalRequest::MAX_BYTES, usize::MAX);
+    match what.len() - kept.len() {
+        0 => Cow::Borrowed(what),
+        more => Cow::Owned(format!("{kept}… [{more} more bytes]")),
     }
 }

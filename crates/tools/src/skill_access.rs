@@ -22,9 +22,6 @@ const MAX_NAMES: usize = 1_000;
 /// Maximum length of a name in an error, in characters.
 const MAX_ASKED: usize = 100;
 
-/// Maximum length of arguments in a prompt, in characters.
-const MAX_QUESTION: usize = 500;
-
 /// A skill that runs in a conversation of its own is loaded there, and runs.
 const RUN_AS_A_WHOLE: &[SkillAction] = &[SkillAction::Load, SkillAction::Run];
 
@@ -265,8 +262,8 @@ pub(crate) fn permit_tool(
         return Ok(());
     };
     let what = format!("Calling {tool}");
-    let input = shorten(&sanitize::line(&input.to_string()), MAX_QUESTION);
-    let long = format!("{what}: {input}");
+    // The user must see everything that is approved.
+    let long = format!("{what}: {}", sanitize::line(&input.to_string()));
     let question = ApprovalRequest {
         what: &long,
         decision: &decision,
@@ -318,10 +315,7 @@ fn permit_name(
     let what = subject(actions, name);
     let long = match arguments {
         "" => what,
-        arguments => format!(
-            "{what}: {}",
-            shorten(&sanitize::line(arguments), MAX_QUESTION)
-        ),
+        arguments => format!("{what}: {}", sanitize::line(arguments)),
     };
     let question = ApprovalRequest {
         what: &long,

@@ -33,6 +33,21 @@ impl ApprovalRequest<'_> {
     pub fn is_too_long(&self) -> bool {
         self.what.len() > Self::MAX_BYTES
     }
+
+    /// Returns the decision after an answer that does not allow the action.
+    pub fn refused(&self, answer: ApprovalAnswer) -> Decision {
+        if answer == ApprovalAnswer::No || !self.is_too_long() {
+            return self.decision.refused(answer);
+        }
+        let (reason, bytes, most) = (&self.decision.reason, self.what.len(), Self::MAX_BYTES);
+        let reason = format!(
+            "{reason}, and the request is too long to be reviewed: {bytes} bytes, at most {most}"
+        );
+        Decision {
+            reason: reason.into(),
+            ..self.decision.clone()
+        }
+    }
 }
 
 /// Records decisions, so that they can be explained later.

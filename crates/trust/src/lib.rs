@@ -15,4 +15,4 @@ pub use store::{
     FileChange, TrustEntry, TrustError, TrustRecord, TrustRecordError, TrustState, TrustStore,
     digest_of,
 };
-pub use summary::{GrantLine, HiddenText, TrustSummary, summarise};
+pub use summary::{GrantLine, HiddenText, HookLine, TrustSummary, summarise};

@@ -127,8 +127,11 @@ pub(crate) fn with_folder(rule: &str, place: Option<&Path>) -> String {
 /// from a project or a server, or an agent wrote it. Skills in the user's own folders, named on the
 /// command line or built into a program need no trust.
 pub fn is_required(skill: &Skill) -> bool {
+    let is_agent = |creator: &str| creator.trim().eq_ignore_ascii_case("agent");
+    let mut metadata = skill.metadata.iter();
     matches!(skill.id.origin.scope, Scope::Project | Scope::Server)
-        || skill.creator.as_deref() == Some("agent")
+        || skill.creator.as_deref().is_some_and(is_agent)
+        || metadata.any(|(key, value)| key.eq_ignore_ascii_case("creator") && is_agent(value))
 }
 
 #[cfg(test)]

@@ -5,17 +5,19 @@ use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use prowess_diag::sanitize;
+use prowess_diag::{sanitize, wording};
 use prowess_policy::{Effect, PermissionRule};
 use prowess_registry::digest::FactKind;
 use prowess_registry::files_of;
 use prowess_shell::{Word, finder, programs};
 use prowess_spec::body::{self, BodyItemKind, ItemContext, ScanDetail};
-use prowess_spec::escapes::escaped_characters;
+use prowess_spec::escapes::escaped_with_neighbours;
 use prowess_spec::parse;
 use prowess_spec::vocabulary::SCRIPT_ENDINGS;
+use prowess_spec::yaml::YamlNode;
 
 use crate::disguise;
+use crate::skill_trust::with_folder;
 use crate::store::{TrustError, digest_of};
 
 /// Maximum number of bytes to search in a file.
@@ -40,6 +42,8 @@ pub struct TrustSummary {
     pub scripts: Vec<PathBuf>,
     /// `true` if it has hooks.
     pub hooks: bool,
+    /// The commands of its hooks.
+    pub hook_commands: Vec<HookLine>,
     /// Signs that it uses the network: hosts and programs named in scripts and commands.
     pub network: BTreeSet<String>,
     /// Text that is not visible to a reader.
@@ -57,6 +61,17 @@ pub struct GrantLine {
     pub fault: Option<String>,
     /// `true` if it allows every command.
     pub unrestricted: bool,
+}
+
+/// A command that runs on an event.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HookLine {
+    /// The event, as it is written.
+    pub event: String,
+    /// The command with its arguments.
+    pub command: String,
+    /// Hosts and programs that communicate with other machines, named in the command.
+    pub network: BTreeSet<String>,
 }
 
 /// Text that is not visible to a reader.
@@ -87,7 +102,9 @@ pub fn summarise(skill: &Path) -> Result<TrustSummary, TrustError> {
         source,
     };
     let text = read(&main).map_err(failed)?;
-    manifest(&text, &mut summary);
+    // As the skill is named in a session; `skill` may be a relative path.
+    let place = std::path::absolute(skill).unwrap_or_else(|_| skill.to_owned());
+    manifest(&text, &place, &mut summary);
     let name = main.file_name().map(PathBuf::from).unwrap_or_default();
     escaped(&name, &text, &mut summary);
     for grant in summary
@@ -113,7 +130,7 @@ pub fn summarise(skill: &Path) -> Result<TrustSummary, TrustError> {
     Ok(summary)
 }
 
-fn manifest(text: &[u8], summary: &mut TrustSummary) {
+fn manifest(text: &[u8], place: &Path, summary: &mut TrustSummary) {
     let parsed = parse(text);
     for token in parsed
         .manifest
@@ -121,14 +138,27 @@ fn manifest(text: &[u8], summary: &mut TrustSummary) {
         .iter()
         .flat_map(prowess_spec::manifest::ToolList::tokens)
     {
-        let rule = PermissionRule::parse(&token.text, Effect::Allow);
+        // The rule in force, as in `SkillTrust::new`.
+        let rule = with_folder(&token.text, Some(place));
+        let rule = PermissionRule::parse(&rule, Effect::Allow);
         summary.grants.push(GrantLine {
             text: token.text.to_string(),
             unrestricted: rule.as_ref().is_ok_and(PermissionRule::is_unrestricted),
             fault: rule.err().map(|fault| fault.why.into()),
         });
     }
-    summary.hooks = parsed.manifest.entry("hooks").is_some();
+    if let Some(hooks) = parsed.manifest.entry("hooks") {
+        summary.hooks = true;
+        for event in hooks.value.entries().into_iter().flatten() {
+            hook_commands(&event.key, &event.value, &mut summary.hook_commands);
+        }
+        let found = summary.hook_commands.iter();
+        for name in found.flat_map(|hook| &hook.network) {
+            if summary.network.len() < MOST_NETWORK {
+                summary.network.insert(name.clone());
+            }
+        }
+    }
     let text = parsed.text;
     for item in body::analyse(text, parsed.body, &[], ScanDetail::Full) {
         if let (BodyItemKind::Command { command, .. }, ItemContext::Shell | ItemContext::Text) =
@@ -139,6 +169,36 @@ fn manifest(text: &[u8], summary: &mut TrustSummary) {
             network_commands(&command, &mut summary.network);
             summary.commands.push(command);
         }
+    }
+}
+
+/// Collects the commands of an event, whatever their place: also of hooks that are invalid.
+// The depth is bounded by the YAML readers.
+fn hook_commands(event: &str, node: &YamlNode<'_>, found: &mut Vec<HookLine>) {
+    for item in node.items().into_iter().flatten() {
+        hook_commands(event, item, found);
+    }
+    let Some(entries) = node.entries() else {
+        return;
+    };
+    if let Some(program) = node.get("command").and_then(YamlNode::text) {
+        let arguments = node.get("args").and_then(YamlNode::items);
+        let arguments = arguments.into_iter().flatten().filter_map(YamlNode::text);
+        let command = std::iter::once(program.trim().to_owned())
+            .chain(arguments.map(wording::shell_word))
+            .collect::<Vec<_>>()
+            .join(" ");
+        let mut named = BTreeSet::new();
+        network(&command, &mut named);
+        network_commands(&command, &mut named);
+        found.push(HookLine {
+            event: event.to_owned(),
+            command,
+            network: named,
+        });
+    }
+    for entry in entries {
+        hook_commands(event, &entry.value, found);
     }
 }
 
@@ -220,21 +280,23 @@ fn network(text: &str, found: &mut BTreeSet<String>) {
 /// Collects characters that the frontmatter writes as escapes.
 fn escaped(path: &Path, content: &[u8], summary: &mut TrustSummary) {
     let parsed = parse(content);
-    for (span, c) in escaped_characters(parsed.text, &parsed.manifest.entries) {
-        if let Some(what) = hidden_character(c) {
+    let entries = &parsed.manifest.entries;
+    for (span, c, [before, after]) in escaped_with_neighbours(parsed.text, entries) {
+        if let Some(what) = hidden_character(c, before, after) {
             let line = parsed.text[..span.range().start].matches('\n').count() + 1;
             note(path, line, what, summary);
         }
     }
 }
 
-/// Describes a character that is not visible to a reader. Returns `None` for any other.
-fn hidden_character(c: char) -> Option<&'static str> {
-    // Joiners and variation selectors are part of ordinary emoji.
-    let ordinary = matches!(c, '\u{200c}' | '\u{200d}' | '\u{fe00}'..='\u{fe0f}');
+/// Describes a character that is not visible to a reader, with its neighbours. Returns `None` for
+/// any other.
+fn hidden_character(c: char, before: Option<char>, after: Option<char>) -> Option<&'static str> {
     match c {
         c if sanitize::is_bidi(c) => Some("characters that reverse the text direction"),
-        c if sanitize::is_invisible(c) && !ordinary => Some("invisible characters"),
+        c if sanitize::is_invisible(c) && !sanitize::is_ordinary(c, before, after) => {
+            Some("invisible characters")
+        }
         '\u{1b}' | '\u{80}'..='\u{9f}' => Some("terminal escape sequences"),
         _ => None,
     }
@@ -257,11 +319,15 @@ fn note(path: &Path, line: usize, what: &'static str, summary: &mut TrustSummary
 fn hidden(path: &Path, content: &[u8], summary: &mut TrustSummary) {
     let text = String::from_utf8_lossy(content);
     for (at, line) in text.lines().enumerate() {
-        for c in line.chars() {
-            let is_mark = c == '\u{feff}' && at == 0;
-            if let Some(what) = hidden_character(c).filter(|_| !is_mark) {
+        let mut before = None;
+        let mut rest = line.chars();
+        while let Some(c) = rest.next() {
+            let is_mark = c == '\u{feff}' && at == 0 && before.is_none();
+            let what = hidden_character(c, before, rest.clone().next());
+            if let Some(what) = what.filter(|_| !is_mark) {
                 note(path, at + 1, what, summary);
             }
+            before = Some(c);
         }
         if path.extension().is_some_and(|extension| extension == "md") && line.contains("<!--") {
             let what = "a comment that is hidden on a rendered page";

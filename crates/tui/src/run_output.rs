@@ -175,7 +175,8 @@ impl State {
             }
             Event::Decided(decided) => {
                 if let Some(answer) = decided.answer {
-                    let text = format!("{} — {}", decided.what, answer.as_str());
+                    let what = shorten(&decided.what, 500);
+                    let text = format!("{what} — {}", answer.as_str());
                     self.line(depth, theme::WARNING, "asked", &text);
                 }
             }

@@ -19,7 +19,7 @@ use crate::commands::completions;
 use crate::env::Environment;
 use crate::output::{Cell, Exit, Failure, Printer, Table, wrap};
 use crate::targets;
-use crate::visible_skills::{Library, warn_unusable};
+use crate::visible_skills::{Library, warn_of_faults};
 
 #[derive(Debug, Args)]
 #[command(
@@ -88,7 +88,7 @@ pub(crate) fn run(
         library.warn_skipped(environment, printer);
         // Listed faults need no warning.
         if faults.is_empty() {
-            warn_unusable(&library.registry, environment, printer);
+            warn_of_faults(&library.registry, environment, printer);
         }
     }
     let Some((changes, _watching)) = watched else {

@@ -1,5 +1,6 @@
 //! The MCP servers used by agents: discovery, `prowess mcp list` and `prowess mcp trust`.
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
@@ -18,6 +19,10 @@ use crate::runtime_setup::{Setup, Variables, model_settings};
 
 /// Length of a shortened digest.
 const DIGITS: usize = "sha256:".len() + 16;
+/// Maximum number of files of the project that are named.
+const MOST_PROGRAMS: usize = 8;
+/// Minimum length of a value that is redacted, in bytes. Shorter ones are flags and the like.
+const MIN_SECRET: usize = 6;
 
 /// Arguments of `mcp list`.
 #[derive(Debug, clap::Args)]
@@ -45,6 +50,9 @@ pub(crate) struct Configured {
     usable: Vec<McpServer>,
     /// The command or URL of each server, with unexpanded variables.
     places: BTreeMap<Box<str>, String>,
+    /// Values that may be secrets: of variables, and of `env` and `headers`. Errors of a server may
+    /// repeat them.
+    secrets: BTreeSet<String>,
     /// Servers that are not used, with the reason.
     notes: Vec<String>,
     /// The project's file and its servers, if it is not trusted.
@@ -57,13 +65,14 @@ impl Setup {
     /// the name of a user's server, even a disabled one, because rules refer to names.
     pub(crate) fn servers(&self) -> Configured {
         let mut found = Configured::default();
+        let neutral = self.neutral_folder();
         let mut taken = self.config.server_names.clone();
         for server in &self.config.servers {
-            found.add(server, &self.variables);
+            found.add(server, Some(&neutral), &self.variables);
         }
         if let Some(home) = &self.paths.home {
             let file = found.file(&home.join(MCP_FILE));
-            found.add_free(&file.servers, &taken, &self.variables);
+            found.add_free(&file.servers, &taken, Some(&neutral), &self.variables);
             taken.extend(file.names);
         }
         let Some(path) = self.project_servers() else {
@@ -77,7 +86,7 @@ impl Setup {
             .is_some_and(|store| is_trusted(&store, &path))
             && read_mcp_file(&path) == file;
         if trusted {
-            found.add_free(&file.servers, &taken, &self.variables);
+            found.add_free(&file.servers, &taken, None, &self.variables);
         } else if !file.servers.is_empty() {
             found.untrusted = Some((path, file.servers));
         }
@@ -100,7 +109,7 @@ impl Setup {
         let client = self.start(&found.usable, printer)?;
         for server in client.servers() {
             if let Some(fault) = &server.fault {
-                printer.warn(&sanitize::line(fault));
+                printer.warn(&sanitize::line(&found.redacted(fault)));
             }
         }
         client.add_skills(&self.services.registry);
@@ -155,7 +164,13 @@ impl Configured {
     }
 
     /// Adds the servers whose name is not taken.
-    fn add_free(&mut self, servers: &[McpServer], taken: &BTreeSet<String>, variables: &Variables) {
+    fn add_free(
+        &mut self,
+        servers: &[McpServer],
+        taken: &BTreeSet<String>,
+        folder: Option<&Path>,
+        variables: &Variables,
+    ) {
         for server in servers {
             if taken.contains(&*server.name) {
                 let name = &server.name;
@@ -163,14 +178,38 @@ impl Configured {
                     "ignoring another server `{name}`: the name is already in use"
                 ));
             } else {
-                self.add(server, variables);
+                self.add(server, folder, variables);
             }
         }
     }
 
-    fn add(&mut self, server: &McpServer, variables: &Variables) {
-        match server.expanded(&|name| variables(name)) {
-            Ok(expanded) => {
+    /// Adds a server. A program starts in `folder` if it is given and the server has no `cwd`.
+    fn add(&mut self, server: &McpServer, folder: Option<&Path>, variables: &Variables) {
+        let used = RefCell::new(BTreeSet::new());
+        let lookup = |name: &str| {
+            let value = variables(name)?;
+            let is_harmless = harmless().any(|known| known == name);
+            used.borrow_mut()
+                .extend((!is_harmless).then(|| value.clone()));
+            Some(value)
+        };
+        match server.expanded(&lookup) {
+            Ok(mut expanded) => {
+                let (McpTransport::Program { env: pairs, .. }
+                | McpTransport::Web { headers: pairs, .. }) = &expanded.transport;
+                let written = pairs.values().flat_map(|value| value.split_whitespace());
+                let values = written.map(str::to_owned).chain(used.into_inner());
+                let is_long = |value: &String| value.len() >= MIN_SECRET;
+                self.secrets.extend(values.filter(is_long));
+                if let (
+                    McpTransport::Program {
+                        cwd: cwd @ None, ..
+                    },
+                    Some(folder),
+                ) = (&mut expanded.transport, folder)
+                {
+                    *cwd = Some(folder.to_owned());
+                }
                 self.places.insert(server.name.clone(), server.place());
                 self.usable.push(expanded);
             }
@@ -179,6 +218,15 @@ impl Configured {
                     .push(format!("ignoring server `{}`: {why}", server.name));
             }
         }
+    }
+
+    /// Returns a text of a server without the secrets that it was given.
+    fn redacted(&self, text: &str) -> String {
+        // The longest first: one secret may contain another.
+        let mut secrets: Vec<&String> = self.secrets.iter().collect();
+        secrets.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
+        let hide = |text: String, secret: &String| text.replace(secret.as_str(), "[redacted]");
+        secrets.into_iter().fold(text.to_owned(), hide)
     }
 
     fn tell(&self, printer: &Printer) {
@@ -213,7 +261,13 @@ pub(crate) fn list(args: &McpListArgs, setup: &Setup, printer: &Printer) -> Resu
     } else {
         Some(setup.start(&found.usable, printer)?)
     };
-    let views = client.as_ref().map(Client::servers).unwrap_or_default();
+    let mut views = client.as_ref().map(Client::servers).unwrap_or_default();
+    for view in &mut views {
+        view.fault = view.fault.as_deref().map(|fault| found.redacted(fault));
+        for left in &mut view.left {
+            *left = found.redacted(left);
+        }
+    }
     let place = |name: &str| found.places.get(name).cloned().unwrap_or_default();
     let untrusted = found.untrusted.iter().flat_map(|(_, servers)| servers);
     if args.json {
@@ -342,12 +396,7 @@ pub(crate) fn trust(
     let digest = digest_of(&file).map_err(failed)?;
     let said = read_mcp_file(&file);
     let state = store.state(&file).map_err(failed)?;
-    printer.answer(&summary(
-        &file.display().to_string(),
-        &digest,
-        &said.servers,
-        &state,
-    ))?;
+    printer.answer(&summary(&file, &digest, &said.servers, &state))?;
     for fault in &said.faults {
         printer.warn(&sanitize::line(fault));
     }
@@ -385,7 +434,7 @@ pub(crate) fn trust(
 }
 
 /// Describes what trusting the file would allow.
-fn summary(file: &str, digest: &str, servers: &[McpServer], state: &TrustState) -> String {
+fn summary(path: &Path, digest: &str, servers: &[McpServer], state: &TrustState) -> String {
     let (strong, bad, dim) = (theme::STRONG, theme::bold(theme::BAD), theme::DIM);
     let short = digest.get(..DIGITS).unwrap_or(digest);
     let word = match state {
@@ -394,7 +443,8 @@ fn summary(file: &str, digest: &str, servers: &[McpServer], state: &TrustState) 
         TrustState::Lapsed(_) => "changed since it was trusted",
         TrustState::Damaged { .. } => "not trusted: the record is damaged",
     };
-    let file = sanitize::line(file);
+    let file = path.display().to_string();
+    let file = sanitize::line(&file);
     let mut text = format!("{strong}{file}{strong:#}  {dim}{word}, {short}{dim:#}\n");
     let mut takes_variables = false;
     for server in servers {
@@ -417,8 +467,37 @@ fn summary(file: &str, digest: &str, servers: &[McpServer], state: &TrustState) 
     if takes_variables {
         text.push_str("\n${NAME} is replaced with the value of that environment variable.\n");
     }
+    let own = project_programs(path, servers);
+    if !own.is_empty() {
+        let own = wording::all(own.iter().map(|name| wording::tick(sanitize::line(name))));
+        text.push_str(&format!(
+            "\nTrust covers this file, not the files that it starts: {own} can change without another question.\n"
+        ));
+    }
     text.push_str(
         "\nThese programs run with your permissions, outside of the sandbox, whenever an agent starts here.\n",
     );
     text
+}
+
+/// Returns the words of the servers that are files of the project, at most [`MOST_PROGRAMS`].
+fn project_programs(file: &Path, servers: &[McpServer]) -> Vec<String> {
+    let project = file.parent().unwrap_or(Path::new(""));
+    let words = servers.iter().flat_map(|server| match &server.transport {
+        McpTransport::Program {
+            command, args, cwd, ..
+        } => {
+            let folder = project.join(cwd.as_deref().unwrap_or(Path::new("")));
+            let words = std::iter::once(command).chain(args);
+            words
+                .map(|word| (folder.join(word), word.clone()))
+                .collect()
+        }
+        McpTransport::Web { .. } => Vec::new(),
+    });
+    let is_own = |(path, _): &(PathBuf, String)| path.starts_with(project) && path.is_file();
+    let mut names: Vec<String> = words.filter(is_own).map(|(_, word)| word).collect();
+    names.dedup();
+    names.truncate(MOST_PROGRAMS);
+    names
 }

@@ -88,6 +88,9 @@ pub(crate) fn run(
     let mut setup = Setup::open(global, environment, printer)?;
     warn_unusable(&setup.services.registry, environment, printer);
     let approver = Arc::clone(&setup.services.approver);
+    if let Some(name) = &args.name {
+        setup.note_shadowed(name, printer);
+    }
     let schema = schema(args)?;
     let budget = args.model.limits()?;
     let text = (!args.text.is_empty()).then(|| args.text.join(" "));

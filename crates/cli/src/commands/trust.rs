@@ -50,6 +50,8 @@ pub(crate) struct TrustArgs {
 
 /// Maximum number of lines per section.
 const MOST: usize = 12;
+/// The state of a skill whose files cannot be read.
+const UNREADABLE: &str = "cannot be checked";
 /// Minimum length of a digest prefix.
 const SHORTEST: usize = 12;
 
@@ -315,17 +317,21 @@ fn overview(
         let Some(path) = skill_path(&entry.skill) else {
             continue;
         };
-        let state = store.state(&path).map_err(|error| fault(&error))?;
-        let changes = store
-            .changes(&path, &state)
-            .map_err(|error| fault(&error))?;
-        rows.push((entry.name().to_owned(), path, state, changes));
+        let found = store
+            .state(&path)
+            .and_then(|state| Ok((store.changes(&path, &state)?, state)));
+        rows.push((entry.name().to_owned(), path, found));
     }
     if args.json {
         let skills: Vec<Value> = rows
             .iter()
-            .map(|(name, path, state, changes)| {
-                json!({ "name": name, "path": path, "state": inspect::trust_word(state), "changes": inspect::trust_changes(changes) })
+            .map(|(name, path, found)| match found {
+                Ok((changes, state)) => {
+                    json!({ "name": name, "path": path, "state": inspect::trust_word(state), "changes": inspect::trust_changes(changes) })
+                }
+                Err(error) => {
+                    json!({ "name": name, "path": path, "state": UNREADABLE, "changes": [], "fault": error.to_string() })
+                }
             })
             .collect();
         printer.json(&json!({ "schema": "prowess.trust/1", "skills": skills }))?;
@@ -336,22 +342,31 @@ fn overview(
         return Ok(Exit::Done);
     }
     let mut table = Table::new(&["SKILL", "TRUST", "PATH"]);
-    for (name, path, state, _) in &rows {
-        let color = match state {
-            TrustState::Trusted(_) => theme::GOOD,
-            TrustState::Never => theme::WARNING,
-            TrustState::Lapsed(_) | TrustState::Damaged { .. } => theme::BAD,
+    for (name, path, found) in &rows {
+        let (word, color) = match found {
+            Ok((_, state)) => {
+                let color = match state {
+                    TrustState::Trusted(_) => theme::GOOD,
+                    TrustState::Never => theme::WARNING,
+                    TrustState::Lapsed(_) | TrustState::Damaged { .. } => theme::BAD,
+                };
+                (inspect::trust_word(state), color)
+            }
+            Err(error) => {
+                printer.warn(&format!("cannot check {}: {error}", wording::tick(name)));
+                (UNREADABLE, theme::BAD)
+            }
         };
         table.row(vec![
             Cell::styled(name, theme::ACCENT.on_default()),
-            Cell::styled(inspect::trust_word(state), color.on_default()),
+            Cell::styled(word, color.on_default()),
             Cell::styled(&targets::display(path, environment), theme::DIM),
         ]);
     }
     printer.answer(&table.render(printer.width()))?;
     let trusted = rows
         .iter()
-        .filter(|(_, _, state, _)| state.is_trusted())
+        .filter(|(_, _, found)| found.as_ref().is_ok_and(|(_, state)| state.is_trusted()))
         .count();
     let total = wording::count(rows.len(), "skill");
     printer.status(&format!(

@@ -220,6 +220,7 @@ fn once(
         config: &config,
         environment,
         progress: Progress::new(printer),
+        is_named: !args.paths.is_empty(),
         roots: OnceLock::new(),
     };
     let paths = sources(&args.paths, &config, global, environment, printer)?;
@@ -256,7 +257,7 @@ fn once(
     let is_cut = |notice: &&ScanNotice| {
         matches!(
             notice,
-            ScanNotice::TooDeep { .. } | ScanNotice::TooMany { .. }
+            ScanNotice::TooDeep { .. } | ScanNotice::TooMany { .. } | ScanNotice::Outside { .. }
         )
     };
     for notice in outcome.notices.iter().filter(is_cut) {
@@ -304,7 +305,12 @@ fn sources(
     if typed.is_empty() {
         visible_skills::check_flags(global, environment)?;
         visible_skills::warn_of_missing_folders(environment, printer);
-        let roots = validation::visible_roots(&visible_skills::place(global, config, environment));
+        let place = visible_skills::place(global, config, environment);
+        let roots = validation::visible_roots(&place);
+        for notice in roots.notices.iter().take(MOST_NAMED) {
+            printer.warn(&notice.explain(&|path| targets::display(path, environment)));
+        }
+        let roots = roots.folders;
         if roots.is_empty() {
             return Err(Failure::new("no skills are visible from here")
                 .hint("check the current folder with `prowess validate .`")
@@ -397,7 +403,18 @@ struct Screen<'a> {
     config: &'a Config,
     environment: &'a Environment,
     progress: Progress,
-    roots: OnceLock<Vec<PathBuf>>,
+    roots: OnceLock<validation::VisibleRoots>,
+    /// `true` if paths were named, `false` to check all visible skills.
+    is_named: bool,
+}
+
+impl Screen<'_> {
+    fn roots(&self) -> &validation::VisibleRoots {
+        self.roots.get_or_init(|| {
+            let place = visible_skills::place(self.global, self.config, self.environment);
+            validation::visible_roots(&place)
+        })
+    }
 }
 
 enum FormattedFinding {
@@ -447,17 +464,12 @@ impl Presenter for Screen<'_> {
 
     /// A standard folder such as `.agents/skills` may be empty; other folders may not.
     fn may_be_empty(&self, folder: &Path) -> bool {
-        let find = || {
-            validation::visible_roots(&visible_skills::place(
-                self.global,
-                self.config,
-                self.environment,
-            ))
-        };
-        self.roots
-            .get_or_init(find)
-            .iter()
-            .any(|root| root == folder)
+        self.roots().folders.iter().any(|root| root == folder)
+    }
+
+    /// Links of a project lead to the outside only if a path was named.
+    fn may_follow(&self, link: &Path) -> bool {
+        self.is_named || self.roots().bounds.allow(link)
     }
 
     fn step(&self) {

@@ -10,16 +10,23 @@ use serde_json::{Value, json};
 use crate::world::{DESCRIPTION, World};
 
 /// A client of `prowess mcp` over standard input and output. The server is killed when dropped.
-struct Client {
+pub(crate) struct Client {
     child: Child,
     input: ChildStdin,
     lines: mpsc::Receiver<String>,
     id: u64,
+    /// The questions that the server asked. Each was denied.
+    pub(crate) questions: Vec<String>,
 }
 
 impl Client {
     /// Starts the server and initializes the connection.
-    fn new(world: &World, arguments: &[&str]) -> Self {
+    pub(crate) fn new(world: &World, arguments: &[&str]) -> Self {
+        Self::with(world, arguments, &json!({}))
+    }
+
+    /// Like [`Client::new`], with the capabilities of the client.
+    pub(crate) fn with(world: &World, arguments: &[&str], capabilities: &Value) -> Self {
         let mut child = Command::new(env!("CARGO_BIN_EXE_prowess"))
             .env_clear()
             .env("PATH", std::env::var_os("PATH").unwrap_or_default())
@@ -48,11 +55,12 @@ impl Client {
             input,
             lines,
             id: 0,
+            questions: Vec::new(),
         };
         client.request(
             "initialize",
             &json!({
-                "protocolVersion": "2025-06-18", "capabilities": {},
+                "protocolVersion": "2025-06-18", "capabilities": capabilities,
                 "clientInfo": {"name": "t", "version": "1"},
             }),
         );
@@ -67,10 +75,17 @@ impl Client {
 
     /// Returns the next response, skipping notifications.
     #[track_caller]
-    fn response(&self) -> Value {
+    fn response(&mut self) -> Value {
         loop {
             let line = self.lines.recv_timeout(prowess_test::PATIENCE).unwrap();
             let value: Value = serde_json::from_str(&line).unwrap();
+            if value["method"] == "elicitation/create" {
+                let message = value["params"]["message"].as_str().unwrap();
+                self.questions.push(message.to_owned());
+                let answer = json!({"action": "accept", "content": {"answer": "no"}});
+                let reply = json!({"jsonrpc": "2.0", "id": value["id"], "result": answer});
+                self.send(&reply.to_string());
+            }
             if value.get("method").is_none() {
                 return value;
             }
@@ -78,7 +93,7 @@ impl Client {
     }
 
     #[track_caller]
-    fn request(&mut self, method: &str, parameters: &Value) -> Value {
+    pub(crate) fn request(&mut self, method: &str, parameters: &Value) -> Value {
         self.id += 1;
         let request =
             json!({"jsonrpc": "2.0", "id": self.id, "method": method, "params": parameters});
@@ -89,7 +104,7 @@ impl Client {
     }
 
     #[track_caller]
-    fn call(&mut self, tool: &str, arguments: &Value) -> Value {
+    pub(crate) fn call(&mut self, tool: &str, arguments: &Value) -> Value {
         self.request("tools/call", &json!({"name": tool, "arguments": arguments}))
     }
 }

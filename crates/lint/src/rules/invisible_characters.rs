@@ -1,7 +1,7 @@
 //! Invisible characters.
 
 use prowess_diag::{Fix, LineIndex, Span, TextEdit, sanitize, wording};
-use prowess_spec::escapes::escaped_characters;
+use prowess_spec::escapes::escaped_with_neighbours;
 
 use super::{FindingSink, LintFinding, LintSubject, RuleLevels};
 
@@ -52,19 +52,7 @@ pub(super) fn deceptive(
             )
         })
         .collect();
-    let escapes = escaped_characters(text, &parsed.manifest.entries);
-    for (index, &(span, c)) in escapes.iter().enumerate() {
-        let escaped = |index: Option<usize>| index.and_then(|index| escapes.get(index));
-        let before = escaped(index.checked_sub(1)).filter(|(other, _)| other.end == span.start);
-        let after = escaped(index.checked_add(1)).filter(|(other, _)| other.start == span.end);
-        let before = before.map_or_else(
-            || text[..span.range().start].chars().next_back(),
-            |(_, c)| Some(*c),
-        );
-        let after = after.map_or_else(
-            || text[span.range().end..].chars().next(),
-            |(_, c)| Some(*c),
-        );
+    for (span, c, [before, after]) in escaped_with_neighbours(text, &parsed.manifest.entries) {
         if wanted(span.range().start, c, before, after) {
             found.push((span, c));
         }
@@ -73,21 +61,11 @@ pub(super) fn deceptive(
     found
 }
 
-/// Returns `true` for joiners between emoji or letters of scripts that need them, and for variation
-/// selectors after a visible character.
+/// Returns `true` for characters that are part of ordinary writing.
 fn is_harmless(text: &str, at: usize, c: char, before: Option<char>, after: Option<char>) -> bool {
-    let visible = |c: Option<char>| {
-        c.is_some_and(|c| {
-            !c.is_ascii() && !c.is_control() && (c == '\u{fe0f}' || !sanitize::is_invisible(c))
-        })
-    };
     match c {
-        '\u{fe00}'..='\u{fe0f}' | '\u{e0100}'..='\u{e01ef}' => {
-            before.is_some_and(|c| !c.is_whitespace() && !sanitize::is_invisible(c))
-        }
-        '\u{200c}' | '\u{200d}' => visible(before) && visible(after),
         '\u{e0020}'..='\u{e007f}' => is_flag(&text[..at]),
-        _ => false,
+        _ => sanitize::is_ordinary(c, before, after),
     }
 }
 

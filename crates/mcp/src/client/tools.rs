@@ -36,8 +36,6 @@ const MAX_SCHEMA: usize = 32 * 1024;
 const MAX_SCHEMAS: usize = 256 * 1024;
 /// Maximum number of skipped tools that are reported.
 const MAX_LEFT: usize = 20;
-/// Maximum number of characters of the input in a prompt.
-const MAX_QUESTION: usize = 500;
 /// Maximum depth of a schema that is sanitized.
 const MAX_DEPTH: usize = 64;
 /// Image types that every provider accepts.
@@ -207,7 +205,9 @@ impl Tool for RemoteTool {
             name: &self.name,
             arguments: &arguments,
         };
-        let shown = shorten(&sanitize::line(&input.to_string()), MAX_QUESTION);
+        // The user must see everything that is approved.
+        let input_text = input.to_string();
+        let shown = sanitize::line(&input_text);
         let what = format!("Calling {}", self.name);
         tool_context.permit(loaded, &action, &what, &format!("{what}: {shown}"))?;
         let mut params = CallToolRequestParams::new(self.own.to_string());

@@ -95,6 +95,9 @@ pub fn trust(
         "commands": summary.commands,
         "scripts": summary.scripts,
         "hooks": summary.hooks,
+        "hook_commands": summary.hook_commands.iter().map(|hook| json!({
+            "event": hook.event, "command": hook.command, "network": hook.network,
+        })).collect::<Vec<_>>(),
         "network": summary.network,
         "hidden": summary.hidden.iter().map(|hidden| json!({
             "file": hidden.file, "line": hidden.line, "what": hidden.what,
@@ -127,9 +130,13 @@ pub fn trust_sections(changes: &[FileChange], summary: &TrustSummary) -> Vec<Tru
             .as_ref()
             .map(|why| format!("{} ({why})", grant.text))
     });
-    let hooks = summary
-        .hooks
-        .then(|| "hooks: commands that run on certain events".to_owned());
+    let hooks = summary.hook_commands.iter();
+    let mut hooks: Vec<String> = hooks
+        .map(|hook| format!("{}: {}", hook.event, hook.command))
+        .collect();
+    if summary.hooks && hooks.is_empty() {
+        hooks.push("hooks: commands that run on certain events".to_owned());
+    }
     let hidden = summary.hidden.iter();
     let hidden =
         hidden.map(|found| format!("{}:{} {}", found.file.display(), found.line, found.what));
@@ -145,7 +152,7 @@ pub fn trust_sections(changes: &[FileChange], summary: &TrustSummary) -> Vec<Tru
         ("May use without approval", grants(false), false),
         ("Invalid entries, ignored", faulty.collect(), false),
         ("Runs when it is loaded", summary.commands.clone(), true),
-        ("Runs later", hooks.into_iter().collect(), true),
+        ("Runs later", hooks, true),
         ("Contains scripts and programs", scripts.collect(), false),
         (
             "Mentions hosts and network programs",

@@ -7,7 +7,7 @@ use prowess_diag::render::diff;
 use prowess_diag::{Applicability, Diagnostic, FileReport, FindingCounts, LineIndex};
 use prowess_lint::{LintRuleSet, LintSubject, check, fix};
 use prowess_registry::replace;
-use prowess_registry::{FoundSkill, ScanNotice, WalkOptions, read_path, walk};
+use prowess_registry::{FoundSkill, ScanNotice, WalkOptions, read_path, walk_within};
 use prowess_spec::{PackageFacts, PackageListing, ReadFault, parse};
 
 use crate::validate::outcome::{FileFindings, FixedFile, RuleFinding, ValidationOutcome};
@@ -63,6 +63,11 @@ pub trait Presenter: Sync {
     /// Returns `true` if a folder may contain no skill, such as `.agents/skills`.
     fn may_be_empty(&self, _folder: &Path) -> bool {
         false
+    }
+
+    /// Returns `true` if a link to a folder may be followed.
+    fn may_follow(&self, _link: &Path) -> bool {
+        true
     }
 
     /// Called after each skill.
@@ -189,7 +194,8 @@ impl<S: Presenter> Run<'_, S> {
         if self.job.deep {
             options.max_depth = MAX_DEPTH;
         }
-        let summary = walk(&folders, options, &|found| self.check(found));
+        let may_follow = |link: &Path| self.presenter.may_follow(link);
+        let summary = walk_within(&folders, options, &may_follow, &|found| self.check(found));
         for notice in &summary.notices {
             if let ScanNotice::Unreadable { path, reason } = notice {
                 self.unread(path, &ReadFault::Unreadable(reason.clone()));
@@ -202,7 +208,9 @@ impl<S: Presenter> Run<'_, S> {
                     path.starts_with(folder)
                 }
                 ScanNotice::TooMany { root, .. } => root.starts_with(folder),
-                ScanNotice::SeenBefore { .. } | ScanNotice::Reserved { .. } => false,
+                ScanNotice::SeenBefore { .. }
+                | ScanNotice::Reserved { .. }
+                | ScanNotice::Outside { .. } => false,
             };
             let is_missing = skills == 0 && !self.presenter.may_be_empty(folder);
             if is_missing && !summary.notices.iter().any(is_cut) {

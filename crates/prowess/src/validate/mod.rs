@@ -48,5 +48,5 @@ mod watch;
 
 pub use job::{Presenter, TextOutcome, ValidationAction, ValidationJob, check_text, run};
 pub use outcome::{FileFindings, FixedFile, RuleFinding, ValidationOutcome};
-pub use targets::{distinct, visible_roots};
+pub use targets::{VisibleRoots, distinct, visible_roots};
 pub use watch::PathWatch;

@@ -2,18 +2,46 @@
 
 use std::path::PathBuf;
 
+use prowess_catalog::Scope;
 use prowess_registry::fs::{nested, skill_folders};
-use prowess_registry::{Place, RootContents};
+use prowess_registry::{LinkBounds, Place, RootContents, ScanNotice, SkillRoot};
+
+/// The folders that are checked if no path is named.
+#[derive(Clone, Debug, Default)]
+pub struct VisibleRoots {
+    /// All existing folders that may contain skills.
+    pub folders: Vec<PathBuf>,
+    /// Folders of the project that are links to the outside.
+    pub notices: Vec<ScanNotice>,
+    /// The links of the project that may be followed.
+    pub bounds: LinkBounds,
+}
 
 /// Returns all existing folders that may contain skills.
-pub fn visible_roots(place: &Place) -> Vec<PathBuf> {
+pub fn visible_roots(place: &Place) -> VisibleRoots {
     let (nested, _) = nested::nested_roots(place);
-    skill_folders::roots(place)
-        .into_iter()
+    let roots: Vec<SkillRoot> = (skill_folders::roots(place).into_iter())
         .chain(nested)
-        .filter(|root| root.holds == RootContents::Skills && root.path.is_dir())
-        .map(|root| root.path)
-        .collect()
+        .collect();
+    let bounds = LinkBounds::new(place, &roots);
+    let (mut folders, mut notices) = (Vec::new(), Vec::new());
+    for root in roots {
+        if root.holds != RootContents::Skills || !root.path.is_dir() {
+            continue;
+        }
+        let path = root.path;
+        if root.scope != Scope::Project || bounds.allow(&path) {
+            folders.push(path);
+        } else {
+            let target = std::fs::canonicalize(&path).unwrap_or_else(|_| path.clone());
+            notices.push(ScanNotice::Outside { path, target });
+        }
+    }
+    VisibleRoots {
+        folders,
+        notices,
+        bounds,
+    }
 }
 
 /// Removes paths that are equal to another path or inside one, after resolving links.

@@ -187,6 +187,62 @@ pub fn roots(place: &Place) -> Vec<SkillRoot> {
     roots
 }
 
+/// The folders that a folder of the project may lead to: the project, and the folders that the user
+/// chose. A repository must not be able to expose other files of the user to a model.
+#[derive(Clone, Debug, Default)]
+pub struct LinkBounds {
+    /// Paths without links.
+    project: Vec<PathBuf>,
+    /// The user's own roots, without links.
+    own: Vec<PathBuf>,
+    /// Roots of the project, as they are named.
+    roots: Vec<PathBuf>,
+}
+
+impl LinkBounds {
+    /// Returns the bounds of the project around the current folder. `roots` are all its roots.
+    pub fn new(place: &Place, roots: &[SkillRoot]) -> Self {
+        let home = place.home.as_deref();
+        let real = |path: &Path| std::fs::canonicalize(path).ok();
+        let mut project: Vec<PathBuf> = Vec::new();
+        let current = real(&place.current);
+        let folders = [Some(place.current.as_path()), current.as_deref()];
+        for folder in folders.into_iter().flatten() {
+            // In a repository that is the home folder, the folder below it.
+            let last = project_folders(folder, home).last().copied();
+            project.extend(last.and_then(real));
+            project.extend(last.and_then(main_checkout).as_deref().and_then(real));
+        }
+        let of = |own: bool| {
+            let is_own = move |root: &&SkillRoot| (root.scope != Scope::Project) == own;
+            roots.iter().filter(is_own).map(|root| root.path.clone())
+        };
+        Self {
+            project,
+            own: of(true).filter_map(|path| real(&path)).collect(),
+            roots: of(false).collect(),
+        }
+    }
+
+    /// Returns `true` if a folder is not of the project, or is, without links, within the bounds.
+    pub fn allow(&self, folder: &Path) -> bool {
+        !self.roots.iter().any(|root| folder.starts_with(root))
+            || std::fs::canonicalize(folder).is_ok_and(|real| self.contain(&real))
+    }
+
+    /// Returns `true` if a path without links is within the bounds.
+    pub(super) fn contain(&self, real: &Path) -> bool {
+        let mut places = self.project.iter().chain(&self.own);
+        places.any(|place| real.starts_with(place))
+    }
+
+    /// Returns `true` if a path without links is one of the user's own roots, outside the project.
+    pub(super) fn is_own(&self, real: &Path) -> bool {
+        let mut project = self.project.iter();
+        self.own.iter().any(|own| own == real) && !project.any(|place| real.starts_with(place))
+    }
+}
+
 /// Returns `true` if a folder is one of the roots.
 pub(super) fn contains(roots: &[SkillRoot], path: &Path) -> bool {
     roots.iter().any(|root| root.path == path)

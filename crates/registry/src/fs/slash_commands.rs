@@ -15,10 +15,15 @@ const MAX_FOLDERS: usize = 2_000;
 /// Maximum number of command files per root.
 const MAX_FILES: usize = 20_000;
 
-/// Returns the command files below a folder with their names, sorted by path.
-pub fn command_files(root: &Path) -> (Vec<(PathBuf, String)>, Vec<ScanNotice>) {
+/// Returns the command files below a folder with their names, sorted by path. Enters only linked
+/// folders that `may_follow` accepts.
+pub fn command_files(
+    root: &Path,
+    may_follow: &dyn Fn(&Path) -> bool,
+) -> (Vec<(PathBuf, String)>, Vec<ScanNotice>) {
     let mut finder = Finder {
         root,
+        may_follow,
         found: Vec::new(),
         notices: Vec::new(),
         seen: BTreeSet::new(),
@@ -29,6 +34,7 @@ pub fn command_files(root: &Path) -> (Vec<(PathBuf, String)>, Vec<ScanNotice>) {
 
 struct Finder<'r> {
     root: &'r Path,
+    may_follow: &'r dyn Fn(&Path) -> bool,
     found: Vec<(PathBuf, String)>,
     notices: Vec<ScanNotice>,
     /// Folders already entered, to stop link cycles.
@@ -86,7 +92,10 @@ impl Finder<'_> {
                 continue;
             }
             if path.is_dir() {
-                if depth + 1 >= MAX_DEPTH {
+                if path.is_symlink() && !(self.may_follow)(&path) {
+                    let target = std::fs::canonicalize(&path).unwrap_or_else(|_| path.clone());
+                    self.notices.push(ScanNotice::Outside { path, target });
+                } else if depth + 1 >= MAX_DEPTH {
                     self.notices.push(ScanNotice::TooDeep {
                         path: folder.to_owned(),
                     });

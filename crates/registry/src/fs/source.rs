@@ -14,7 +14,7 @@ use prowess_spec::{NotASkill, ReadFault, parse};
 use super::broken_edit::is_usable;
 use super::location::{below, escape, folder_of, id_path, unescape};
 use super::read::{self, FoundSkill, read_path};
-use super::skill_folders::{self, Place, RootContents, SkillRoot};
+use super::skill_folders::{self, LinkBounds, Place, RootContents, SkillRoot};
 use super::walk::{FollowedLink, ScanNotice, Seen, Visit, WalkOptions, walk_with};
 use super::{nested, slash_commands};
 use crate::cache::{Cache, was_at_rest};
@@ -78,6 +78,14 @@ struct Prepared {
     root: SkillRoot,
     origin: Arc<SkillOrigin>,
     real: PathBuf,
+}
+
+impl Prepared {
+    /// Returns `true` if a link below the root may be followed.
+    fn may_follow(&self, link: &Path, bounds: &LinkBounds) -> bool {
+        self.root.scope != Scope::Project
+            || std::fs::canonicalize(link).is_ok_and(|real| bounds.contain(&real))
+    }
 }
 
 impl FileSource {
@@ -194,6 +202,7 @@ impl FileSource {
     /// Returns the roots that exist, each real folder once. Missing roots are not reported.
     fn prepare(&self) -> (Vec<Prepared>, Vec<ScanNotice>) {
         let (roots, mut notices) = self.all_roots();
+        let bounds = LinkBounds::new(&self.place, &roots);
         let mut prepared: Vec<Prepared> = Vec::new();
         let mut orders = Orders::default();
         for root in roots {
@@ -209,10 +218,16 @@ impl FileSource {
                     continue;
                 }
             };
-            if prepared
-                .iter()
-                .any(|other| other.real == real && other.root.holds == root.holds)
-            {
+            let of_project = root.scope == Scope::Project;
+            if of_project && !bounds.contain(&real) {
+                let (path, target) = (root.path, real);
+                notices.push(ScanNotice::Outside { path, target });
+                continue;
+            }
+            // A link to the user's own skills does not make them skills of the project.
+            let is_own = of_project && bounds.is_own(&real);
+            let mut others = prepared.iter();
+            if is_own || others.any(|o| o.real == real && o.root.holds == root.holds) {
                 notices.push(ScanNotice::SeenBefore { path: root.path });
                 continue;
             }
@@ -228,7 +243,10 @@ impl FileSource {
             real: root.real.clone(),
             origin: Arc::clone(&root.origin),
         });
-        self.last().roots = roots.collect();
+        let mut last = self.last();
+        last.roots = roots.collect();
+        last.bounds = bounds;
+        drop(last);
         (prepared, notices)
     }
 
@@ -257,7 +275,10 @@ impl FileSource {
         places: &mut Places,
         files: &[PathBuf],
     ) -> Option<Rescan> {
-        let roots = self.last().roots.clone();
+        let (roots, bounds) = {
+            let last = self.last();
+            (last.roots.clone(), last.bounds.clone())
+        };
         let mut rescan = Rescan::default();
         for file in files {
             let is_sidecar = file.ends_with(SIDECAR_PATH);
@@ -272,6 +293,10 @@ impl FileSource {
                 origin: Arc::clone(&root.origin),
                 real: root.real.clone(),
             }];
+            // A folder around the file may have become a link.
+            if !prepared[0].may_follow(folder_of(&file), &bounds) {
+                return None;
+            }
             let known = HashMap::from([(&*skill.location, skill)]);
             let collector = Collector::of_one(&prepared, known, true);
             match skill.form {
@@ -301,11 +326,14 @@ impl FileSource {
         let mut notices = Vec::new();
         let mut folders = Vec::new();
         let mut indices = Vec::new();
+        let bounds = self.last().bounds.clone();
         for (index, prepared) in collector.roots.iter().enumerate() {
             let path = &prepared.root.path;
             match prepared.root.holds {
                 RootContents::Commands => {
-                    let (files, mut found) = slash_commands::command_files(path);
+                    let (files, mut found) = slash_commands::command_files(path, &|link| {
+                        prepared.may_follow(link, &bounds)
+                    });
                     notices.append(&mut found);
                     for (file, name) in files {
                         collector.single_file(index, &file, SkillForm::Command, Some(&name));
@@ -324,7 +352,11 @@ impl FileSource {
                 }
             }
         }
-        let walker = Walking { collector, indices };
+        let walker = Walking {
+            collector,
+            indices,
+            bounds: &bounds,
+        };
         let mut walked = walk_with(&folders, self.options.walk, &walker);
         notices.append(&mut walked.notices);
         self.last().links = walked.links;
@@ -497,6 +529,8 @@ impl FileSource {
 #[derive(Debug, Default)]
 struct LastScan {
     roots: Vec<LastRoot>,
+    /// Bounds of links in the project.
+    bounds: LinkBounds,
     /// Links to folders that were searched.
     links: Vec<FollowedLink>,
     /// The folders of skills that were found through a link, with the nearest one.
@@ -696,6 +730,7 @@ impl ThreadResult {
 struct Walking<'c> {
     collector: &'c Collector<'c>,
     indices: Vec<usize>,
+    bounds: &'c LinkBounds,
 }
 
 impl Visit for Walking<'_> {
@@ -729,6 +764,10 @@ impl Visit for Walking<'_> {
         let number = cache.find(path, seen.stamp, seen.sidecar);
         let number = number.filter(|number| cache.skill(*number).is_some_and(not_reserved));
         number.inspect(|number| cache.keep(*number)).is_some()
+    }
+
+    fn may_follow(&self, root: usize, link: &Path) -> bool {
+        self.collector.roots[self.root(root)].may_follow(link, self.bounds)
     }
 
     fn visit(&self, found: FoundSkill<'_>) {

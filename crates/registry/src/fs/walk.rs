@@ -102,6 +102,13 @@ pub enum ScanNotice {
         /// The link.
         path: PathBuf,
     },
+    /// A folder of a project that is outside the project, because it is a link or below one.
+    Outside {
+        /// The folder as the project names it.
+        path: PathBuf,
+        /// The folder without links.
+        target: PathBuf,
+    },
 }
 
 impl ScanNotice {
@@ -125,6 +132,15 @@ impl ScanNotice {
             Self::SeenBefore { path } => {
                 format!(
                     "skipped `{}`: it links to a folder that was already searched",
+                    show(path)
+                )
+            }
+            Self::Outside { path, target } => {
+                let target = show(target);
+                format!(
+                    "skipped `{}`: it links to `{target}`, outside the project; if you want its \
+                     skills, pass `--skills-dir {target}` or add it to `dirs` of `[skills]` in your \
+                     own settings",
                     show(path)
                 )
             }
@@ -167,6 +183,11 @@ pub trait Visit: Sync {
         false
     }
 
+    /// Returns `true` if a link to a folder may be followed. `root` is the index of the walked root.
+    fn may_follow(&self, _root: usize, _link: &Path) -> bool {
+        true
+    }
+
     /// Receives a skill that was read.
     fn visit(&self, found: FoundSkill<'_>);
 }
@@ -186,12 +207,19 @@ pub struct Seen<'a> {
     pub sidecar: Option<FileStamp>,
 }
 
-/// Adapts a closure to a visitor that knows no skills.
-struct ClosureVisitor<'v>(&'v (dyn Fn(FoundSkill<'_>) + Sync));
+/// Adapts closures to a visitor that knows no skills.
+struct ClosureVisitor<'v> {
+    visit: &'v (dyn Fn(FoundSkill<'_>) + Sync),
+    may_follow: &'v (dyn Fn(&Path) -> bool + Sync),
+}
 
 impl Visit for ClosureVisitor<'_> {
+    fn may_follow(&self, _root: usize, link: &Path) -> bool {
+        (self.may_follow)(link)
+    }
+
     fn visit(&self, found: FoundSkill<'_>) {
-        (self.0)(found);
+        (self.visit)(found);
     }
 }
 
@@ -202,7 +230,18 @@ pub fn walk(
     options: WalkOptions,
     visit: &(dyn Fn(FoundSkill<'_>) + Sync),
 ) -> WalkSummary {
-    start(roots, options, &ClosureVisitor(visit), false)
+    walk_within(roots, options, &|_| true, visit)
+}
+
+/// Like [`walk`], but follows only links that `may_follow` accepts.
+pub fn walk_within(
+    roots: &[PathBuf],
+    options: WalkOptions,
+    may_follow: &(dyn Fn(&Path) -> bool + Sync),
+    visit: &(dyn Fn(FoundSkill<'_>) + Sync),
+) -> WalkSummary {
+    let visitor = ClosureVisitor { visit, may_follow };
+    start(roots, options, &visitor, false)
 }
 
 /// Like [`walk`], for a visitor that may already know some skills and that keeps the skills.
@@ -726,6 +765,11 @@ impl Walker<'_> {
                 .is_some_and(|known| known.contains(&id))
             {
                 late.notices.push(ScanNotice::SeenBefore { path });
+                continue;
+            }
+            if !self.visit.may_follow(budget.index, &path) {
+                let target = std::fs::canonicalize(&path).unwrap_or_else(|_| path.clone());
+                late.notices.push(ScanNotice::Outside { path, target });
                 continue;
             }
             drop(late);

@@ -123,10 +123,12 @@ fn case_109_nested_folder_qualifies_skill_names() {
 #[test]
 fn case_110_links_are_followed_once() {
     let world = World::new();
-    world.skill("../elsewhere/shared");
+    world.skill("elsewhere/shared");
+    world.skill("../outside/private");
     world.skill(".agents/skills/own");
-    world.link_to(".agents/skills/b-link", "../elsewhere/shared");
-    world.link_to(".agents/skills/c-link", "../elsewhere/shared");
+    world.link_to(".agents/skills/b-link", "elsewhere/shared");
+    world.link_to(".agents/skills/c-link", "elsewhere/shared");
+    world.link_to(".agents/skills/d-link", "../outside/private");
     world.link_to(".agents/skills/loop", ".agents/skills");
     world.link_to(".agents/skills/again", ".agents/skills/own");
     let scan = world.scan();
@@ -142,6 +144,8 @@ fn case_110_links_are_followed_once() {
         let expected = format!("SeenBefore {{ path: \".agents/skills/{link}\" }}");
         assert!(notices.contains(&expected), "{notices:?}");
     }
+    let is_outside = |notice: &String| notice.starts_with("Outside") && notice.contains("d-link");
+    assert!(notices.iter().any(is_outside), "{notices:?}");
 }
 
 #[test]

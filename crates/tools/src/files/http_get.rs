@@ -141,10 +141,12 @@ fn permit(
     redirected: bool,
 ) -> Result<(), ToolError> {
     let short = format!("Fetching {}", tick(shown(&url.text)));
+    // The user must see everything that is approved, and it ends with what is sent.
+    let whole = sanitize::line(&url.text);
     let question = if redirected {
-        format!("Follow a redirect and fetch {}", shown(&url.text))
+        format!("Follow a redirect and fetch {whole}")
     } else {
-        format!("Fetch {}", shown(&url.text))
+        format!("Fetch {whole}")
     };
     if url.class == AddressClass::Forbidden {
         let text = format!("{short} was refused: this address is never allowed.");

@@ -311,16 +311,16 @@ impl<'w> PathGuard<'w> {
 }
 
 impl ResolvedPath {
-    /// Returns the path for a message, with the target if it is a link.
+    /// Returns the whole path for a prompt, with the target if it is a link.
     pub(crate) fn told(&self) -> String {
         let real = self.real.to_string_lossy();
         if self.written == real {
-            return tick(shown(&self.name));
+            return tick(sanitize::line(&self.name));
         }
         format!(
             "{} (link to {})",
-            tick(shown(&self.written)),
-            tick(shown(&real))
+            tick(sanitize::line(&self.written)),
+            tick(sanitize::line(&real))
         )
     }
 

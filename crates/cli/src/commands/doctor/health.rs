@@ -94,7 +94,9 @@ pub(super) fn folders(registry: &Registry, show: &dyn Fn(&Path) -> String) -> Ve
     for notice in &registry.report().notices {
         let state = match notice {
             ScanNotice::Unreadable { .. } | ScanNotice::TooMany { .. } => State::Bad,
-            ScanNotice::TooDeep { .. } | ScanNotice::Reserved { .. } => State::Odd,
+            ScanNotice::TooDeep { .. }
+            | ScanNotice::Reserved { .. }
+            | ScanNotice::Outside { .. } => State::Odd,
             ScanNotice::SeenBefore { .. } => State::Good,
         };
         checks.push(Check::new("folder", state, notice.explain(show)));
