@@ -209,10 +209,11 @@ pub fn changes_files(words: &[Word]) -> bool {
     match changes {
         Changes::Always => true,
         Changes::InPlace if rest.iter().any(is_in_place) => true,
-        Changes::InPlace | Changes::AsListed => inspect(words)
-            .hits
-            .iter()
-            .any(|hit| hit.effect == ProgramEffect::Writes),
+        Changes::InPlace | Changes::AsListed => inspect(words).hits.iter().any(|hit| {
+            // The text of an awk program that does more than print is not told apart.
+            let is_active = hit.effect == ProgramEffect::Runs && takes_program_text(&first.text);
+            hit.effect == ProgramEffect::Writes || is_active
+        }),
     }
 }
 
@@ -246,6 +247,11 @@ pub(crate) fn ends_options_at_dashes(words: &[Word]) -> bool {
         }
     );
     is_safe && !passes && !engine::listed(FORWARD, name) && inspect(words).starts.is_empty()
+}
+
+/// Returns `true` if the program takes a text in its own language that may name files: `sed`, `awk`.
+pub fn takes_program_text(program: &str) -> bool {
+    code_of(program).is_some_and(|(_, code)| matches!(code, Code::First { .. }))
 }
 
 /// Returns the name under which a program is listed, and the positions in which it takes code.

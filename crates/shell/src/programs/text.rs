@@ -97,6 +97,7 @@ pub(super) const TEXT: &[Program] = &[
     },
     Program {
         names: list("split gsplit"),
+        changes: Changes::Always,
         options: &[
             opt("--filter:", Runs, "runs its value", "split --fil='rm x' y").starts(Starts::Script),
         ],
@@ -115,6 +116,7 @@ pub(super) const TEXT: &[Program] = &[
     },
     Program {
         names: list("csplit"),
+        changes: Changes::Always,
         options: &[opt(
             "-f: --prefix:",
             Writes,
