@@ -9,6 +9,15 @@ use prowess_spec::wildcard::like;
 
 /// Deepest nesting of scripts inside words.
 const MAX_DEPTH: usize = 8;
+/// Programs that set variables for the command that they start.
+const SETTERS: &[&str] = &[
+    "env",
+    "genv",
+    "sudo",
+    "doas",
+    "cross-env",
+    "cross-env-shell",
+];
 /// Most words of one command at which another command may start.
 const MAX_STARTS: usize = 512;
 /// Most commands that are collected for one line.
@@ -166,6 +175,15 @@ fn unwrap(words: &[LooseWord], depth: usize, all: &mut Everything) {
         }
         let words = &words[from..];
         all.commands.push(words.to_vec());
+        // Programs run the values of some variables: `env GIT_PAGER='rm x' git log`.
+        if SETTERS.contains(&base_name(&words[0].text)) {
+            let assigned = words
+                .iter()
+                .filter(|word| finder::is_assignment(&word.text));
+            for (_, value) in assigned.filter_map(|word| word.text.split_once('=')) {
+                script(&format!("{value} "), depth, all);
+            }
+        }
         // `eval` joins its words and reads them again.
         if base_name(&words[0].text) == "eval" && words.len() > 1 {
             let joined: Vec<&str> = words[1..].iter().map(|word| word.text.as_str()).collect();

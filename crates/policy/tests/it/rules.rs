@@ -1083,3 +1083,66 @@ fn tools_of_a_skill_limit_redirections() {
         assert_eq!(decision.verdict, expected, "{command}: {decision:?}");
     }
 }
+
+#[test]
+fn options_of_build_tools_and_checkers_ask() {
+    for (rule, command) in [
+        ("Bash(exiftool:*)", "exiftool -if 'system(1)' x.jpg"),
+        ("Bash(mvn:*)", "mvn -f evil.xml test"),
+        ("Bash(gradle:*)", "gradle -b evil.gradle build"),
+        ("Bash(markdownlint:*)", "markdownlint -r ./x.js ."),
+        ("Bash(phpstan:*)", "phpstan analyse -a x.php src"),
+        ("Bash(vitest:*)", "vitest --execArgv=--import=./x.js"),
+        ("Bash(vitest:*)", "vitest run --execArgv --import=./x.js"),
+        ("Bash(pytest:*)", "pytest -W error::mod.X"),
+        ("Bash(pytest:*)", "pytest -Werror::mod.X tests"),
+        ("Bash(pytest:*)", "pytest --pastebin=all"),
+        ("Bash(python3:*)", "python3 -W error::mod.X x.py"),
+        ("Bash(docker compose:*)", "docker compose -f x.yml ps"),
+        ("Bash(docker-compose:*)", "docker-compose -f x.yml ps"),
+        (
+            "Bash(curl https://a.org:*)",
+            "curl https://a.org https://b.org",
+        ),
+        (
+            "Bash(curl https://a.org:*)",
+            "curl https://a.org --url https://b.org",
+        ),
+        ("Bash(curl:*)", "curl --proto-default file /etc/passwd"),
+    ] {
+        check(&[rule], &[], &[], &[(command, Ask)]);
+    }
+    for (rule, command) in [
+        ("Bash(mvn:*)", "mvn -f sub/pom.xml test"),
+        ("Bash(dotnet:*)", "dotnet test -f net8.0"),
+        ("Bash(pytest:*)", "pytest -W error -k x"),
+        ("Bash(pytest:*)", "pytest -W ignore::DeprecationWarning"),
+        ("Bash(python3:*)", "python3 -W ignore x.py"),
+        ("Bash(curl:*)", "curl -s https://a.org"),
+    ] {
+        check(&[rule], &[], &[], &[(command, Allow)]);
+    }
+}
+
+#[test]
+fn deny_rules_look_into_more_wrappers() {
+    for command in [
+        "ip netns exec x rm y",
+        "ip vrf exec x rm y",
+        "docker run --entrypoint rm x y",
+        "docker run --entrypoint=rm x y",
+        "env GIT_PAGER='rm x' git log",
+        "env GIT_PAGER=rm git log",
+        "op run -- rm x",
+        "op run --env-file=x -- rm x",
+        "doppler run -- rm x",
+        "dotenvx run -f .env -- rm x",
+        "cross-env A=b rm x",
+        "logsave x rm y",
+        "uclampset -m 3 rm x",
+        "srun -n 4 rm x",
+        "mpirun -np 4 rm x",
+    ] {
+        check(&["Bash"], &[], &["Bash(rm:*)"], &[(command, Deny)]);
+    }
+}

@@ -440,6 +440,12 @@ pub(super) const TEXT: &[Program] = &[
                 "exiftool -p x y",
             ),
             opt(
+                "-if* -if0* -if1* -if2* -if3* -if4* -if5*",
+                Runs,
+                "runs its value",
+                "exiftool -if x y",
+            ),
+            opt(
                 "-U --unsafe --options: -config: -@: --shell-escape -shell-escape \
                  -enable-write18 -dNOSAFER",
                 Runs,
