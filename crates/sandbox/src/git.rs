@@ -7,7 +7,7 @@
 
 use std::path::{Path, PathBuf};
 
-use prowess_policy::profile::GitAccess;
+use prowess_policy::profile::{GIT_EXECUTED, GIT_HEAD, GIT_STORES, GitAccess};
 
 use crate::granted_paths::within;
 use crate::granted_paths::{Guard, real};
@@ -24,17 +24,15 @@ const SKIPPED: &[&str] = &[".git", "node_modules", "target", ".venv"];
 /// Bytes that are read of a file that points to another folder.
 const MAX_POINTER: usize = 8 << 10;
 
-/// The parts of a git folder that decide what git executes.
-const EXECUTED: &[(&str, Guard)] = &[
-    ("hooks", Guard::Folder),
-    ("config", Guard::File),
-    ("config.worktree", Guard::File),
-    ("info", Guard::Folder),
-    ("modules", Guard::Folder),
-    // No placeholder can keep these absent: git fails if they exist and are empty.
-    ("commondir", Guard::Watch),
-    ("gitdir", Guard::Watch),
-];
+/// Returns the protection of a part of a git folder.
+fn guard(name: &str) -> (&str, Guard) {
+    match name.strip_suffix('/') {
+        Some(name) => (name, Guard::Folder),
+        // No placeholder can keep these absent: git fails if they exist and are empty.
+        None if matches!(name, "commondir" | "gitdir") => (name, Guard::Watch),
+        None => (name, Guard::File),
+    }
+}
 
 /// Paths that the repositories add to a profile.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -80,7 +78,7 @@ pub(super) fn look(
             let is_git_folder = looks_like_git_folder(folder);
             // Without a repository of its own, a folder becomes one with the file `HEAD`.
             if is_git_folder || !has_repository(folder) {
-                git.protected.push((folder.join("HEAD"), Guard::File));
+                git.protected.push((folder.join(GIT_HEAD), Guard::File));
             }
             if is_git_folder {
                 git.protect_executed(folder);
@@ -127,11 +125,9 @@ impl Git {
     }
 
     fn protect_executed(&mut self, folder: &Path) {
-        self.protected.extend(
-            EXECUTED
-                .iter()
-                .map(|(name, guard)| (folder.join(name), *guard)),
-        );
+        let parts = GIT_EXECUTED.iter().map(|name| guard(name));
+        self.protected
+            .extend(parts.map(|(name, guard)| (folder.join(name), guard)));
     }
 }
 
@@ -152,9 +148,8 @@ fn has_repository(folder: &Path) -> bool {
 
 /// Returns `true` if git would take the folder itself for a repository.
 fn looks_like_git_folder(folder: &Path) -> bool {
-    exists(&folder.join("HEAD"))
-        && (exists(&folder.join("commondir"))
-            || (folder.join("objects").is_dir() && folder.join("refs").is_dir()))
+    let has_stores = || GIT_STORES.iter().all(|name| folder.join(name).is_dir());
+    exists(&folder.join(GIT_HEAD)) && (exists(&folder.join("commondir")) || has_stores())
 }
 
 /// Follows the `.git` file of a linked working tree or a submodule.

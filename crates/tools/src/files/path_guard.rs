@@ -15,6 +15,7 @@ use prowess_catalog::{CatalogEntry, SkillForm};
 use prowess_diag::sanitize;
 use prowess_diag::wording::{shorten, tick};
 use prowess_policy::path_pattern::absolute;
+use prowess_policy::profile::{GIT_EXECUTED, GIT_HEAD, GIT_STORES};
 use prowess_policy::{Decision, GateAction, Verdict};
 use prowess_traits::ApprovalRequest;
 
@@ -277,6 +278,11 @@ impl<'w> PathGuard<'w> {
             if resolved.real.components().any(git) {
                 return Some("files in `.git` can cause code to run later");
             }
+            if makes_git_folder(&resolved.real) {
+                return Some(
+                    "it would make its folder a git folder, which can cause code to run later",
+                );
+            }
             if self.is_protected(&resolved.real) {
                 return Some(
                     "it belongs to a skill or can cause code to run later; only the user may change it",
@@ -395,6 +401,28 @@ pub(crate) fn skill_folders(context: &ToolContext, loaded: &Loaded) -> Vec<PathB
         .filter_map(|skill| skill.folder())
         .filter(|folder| folder.is_dir())
         .collect()
+}
+
+/// Returns `true` for a file with which git would take a folder without a repository for a git
+/// folder, or for a part of such a folder that decides what git executes.
+fn makes_git_folder(real: &Path) -> bool {
+    let exists = |path: PathBuf| path.symlink_metadata().is_ok();
+    let parts: Vec<&OsStr> = real.components().map(Component::as_os_str).collect();
+    real.ancestors().skip(1).any(|folder| {
+        let Some(part) = parts.get(folder.components().count()) else {
+            return false;
+        };
+        let is = |name: &str| part.eq_ignore_ascii_case(name.trim_end_matches('/'));
+        let is_head = is(GIT_HEAD);
+        let is_part = GIT_STORES.iter().chain(GIT_EXECUTED).any(|name| is(name));
+        if !is_head && !is_part {
+            return false;
+        }
+        // Git looks for `.git` first.
+        let pointer = folder.join(".git");
+        let has_repository = pointer.is_file() || exists(pointer.join(GIT_HEAD));
+        !has_repository && (is_head || exists(folder.join(GIT_HEAD)))
+    })
 }
 
 /// Returns the places of all skills, with links resolved, if there are rules about skills.
