@@ -77,7 +77,7 @@ pub(crate) fn run(
         .resolve_recorded(&args.skill)
         .map_err(|refusal| match refusal {
             LookupRefusal::NotFound(fault) => visible_skills::not_found(&fault),
-            refusal => Failure::new(refusal.to_string()),
+            refusal @ LookupRefusal::NotForYou { .. } => Failure::new(refusal.to_string()),
         })?;
     let snapshot = permissions::read(skill.entry(), &library, environment)?;
     let profile = profile(args, &context, &snapshot.trust, environment)?;

@@ -198,6 +198,8 @@ pub fn uses_network(words: &[Word]) -> bool {
 
 /// Returns `true` if a command changes the files that it is given.
 pub fn changes_files(words: &[Word]) -> bool {
+    /// Subcommands of git that change the files they name.
+    const GIT: &[&str] = &["rm", "mv", "checkout", "restore", "clean", "stash", "apply"];
     let Some((first, rest)) = words.split_first() else {
         return false;
     };
@@ -206,6 +208,15 @@ pub fn changes_files(words: &[Word]) -> bool {
         let is_cluster = word.text.starts_with('-') && !word.text.starts_with("--");
         word.text.starts_with("--in") || is_cluster && word.text.contains('i')
     };
+    let is_git = find(&first.text).is_some_and(|(name, _)| name == "git");
+    if is_git {
+        let report = inspect(words);
+        let mut subcommands = report.subcommands.iter().chain(&report.subcommand);
+        let is_listed = |&at: &usize| words.get(at).is_some_and(|word| GIT.contains(&&*word.text));
+        if subcommands.any(is_listed) {
+            return true;
+        }
+    }
     match changes {
         Changes::Always => true,
         Changes::InPlace if rest.iter().any(is_in_place) => true,
