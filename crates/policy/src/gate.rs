@@ -2,6 +2,7 @@
 
 use crate::approved::{Approved, Command, Plan};
 use crate::decision::{CitedRule, Decision, Remedy, Verdict};
+use crate::folders::Folders;
 use crate::grant::{ApprovalAnswer, GrantScope, Lifetime, PermissionGrant};
 use crate::matching::{self, Fit};
 use crate::mode::PermissionMode;
@@ -158,6 +159,17 @@ impl Gate {
             GateAction::Command { text } => self.examine(text, actor).0,
             _ => self.judge(action, actor),
         }
+    }
+
+    /// Returns `true` if there are rules about skills.
+    pub fn has_skill_rules(&self) -> bool {
+        let is_about = |placed: &SourcedRule| {
+            matches!(
+                placed.rule.subject,
+                RuleSubject::Skill { .. } | RuleSubject::Everything
+            )
+        };
+        self.rules.all().iter().any(is_about)
     }
 
     /// Decides about a command line.
@@ -446,10 +458,29 @@ impl Gate {
                 .flat_map(PermissionRules::all)
                 .any(|placed| placed.effect != Effect::Allow && wanted(&placed.rule.subject))
         };
-        let locate =
-            |(path, pattern): (&'f str, bool)| (LocatedPath::new(path, &self.places), pattern);
+        let folders = Folders::of_all(commands.iter().chain(&findings.commands), &self.places);
+        let locate = |(path, pattern): (&'f str, bool)| {
+            let pattern = pattern || path.contains(['*', '?', '[']);
+            let is_absolute = path.starts_with(['/', '~']);
+            let known = if is_absolute {
+                1
+            } else {
+                folders.known().len()
+            };
+            let in_folders = folders.known()[..known]
+                .iter()
+                .map(move |folder| NamedFile {
+                    path: LocatedPath::in_folder(path, folder, &self.places),
+                    pattern,
+                    is_whole: false,
+                });
+            in_folders.collect::<Vec<_>>()
+        };
         let values = || values.iter().map(|value| (*value, false));
-        let mut files = Files::default();
+        let mut files = Files {
+            has_unknown_folder: folders.is_unknown(),
+            ..Files::default()
+        };
         if about(|subject| matches!(subject, RuleSubject::Read(_))) {
             let operands = commands
                 .iter()
@@ -457,7 +488,7 @@ impl Gate {
             files.read = operands
                 .chain(findings.reads.iter().map(|path| (&**path, false)))
                 .chain(values())
-                .map(locate)
+                .flat_map(locate)
                 .collect();
         }
         if about(|subject| matches!(subject, RuleSubject::Write(_))) {
@@ -466,13 +497,24 @@ impl Gate {
                 .filter(|words| matching::changes_files(words));
             let changing: Vec<_> = changing.collect();
             let may_write = !changing.is_empty() || !findings.writes.is_empty();
+            let whole = changing.iter().flat_map(|words| {
+                let words = matching::whole_folders(words);
+                matching::file_words(words).flat_map(locate)
+            });
+            let whole: Vec<_> = whole
+                .map(|file| NamedFile {
+                    is_whole: true,
+                    ..file
+                })
+                .collect();
             let operands = changing
                 .into_iter()
                 .flat_map(|words| matching::file_words(words));
             files.written = operands
                 .chain(findings.writes.iter().map(|path| (&**path, false)))
                 .chain(values().filter(|_| may_write))
-                .map(locate)
+                .flat_map(locate)
+                .chain(whole)
                 .collect();
         }
         files
@@ -508,40 +550,23 @@ impl Gate {
             RuleSubject::Read(glob) => files
                 .read
                 .iter()
-                .find(|(file, pattern)| {
-                    file.is_in(glob, &self.places, true)
-                        || *pattern && matching::may_become(file.written(), glob)
-                })
-                .map(|(file, _)| file.written().to_owned()),
+                .find(|file| file.is_named_by(glob, &self.places, files.has_unknown_folder))
+                .map(|file| file.path.written().to_owned()),
             RuleSubject::Write(glob) => files
                 .written
                 .iter()
-                .find(|(file, pattern)| {
-                    file.is_in(glob, &self.places, true)
-                        || *pattern && matching::may_become(file.written(), glob)
-                })
-                .map(|(file, _)| file.written().to_owned()),
+                .find(|file| file.is_named_by(glob, &self.places, files.has_unknown_folder))
+                .map(|file| file.path.written().to_owned()),
             _ => None,
         }
     }
 
     /// Decides about a parsed line that no rule restricts.
     fn permitted(&self, text: &str, script: &ShellLine, actor: &Actor<'_>) -> Decision {
-        if let Some(skill) = actor.skill.as_ref().filter(|skill| skill.ceiling) {
-            let outside = script.commands.iter().find(|command| {
-                !skill
-                    .tools
-                    .of(Effect::Allow)
-                    .any(|placed| match &placed.rule.subject {
-                        RuleSubject::Command(rule) => {
-                            matching::allows(rule, script, command) != Fit::No
-                        }
-                        _ => false,
-                    })
-            });
-            if let Some(command) = outside {
-                return beyond_ceiling(skill, &canonical(&command.words));
-            }
+        if let Some(skill) = actor.skill.as_ref().filter(|skill| skill.ceiling)
+            && let Some(outside) = self.beyond_tools(script, skill)
+        {
+            return beyond_ceiling(skill, &outside);
         }
         if self.mode == PermissionMode::Plan {
             return Decision::new(Verdict::Deny, "plan mode runs no commands");
@@ -561,11 +586,13 @@ impl Gate {
             return grant;
         }
         let mut rule: Option<CitedRule> = None;
+        let mut folders = Folders::start(&self.places);
         for command in &script.commands {
-            match self.allowed(script, command, actor) {
+            match self.allowed(script, command, &folders, actor) {
                 Ok(cited) => rule = rule.or(Some(cited)),
                 Err(decision) => return self.by_mode(decision),
             }
+            folders.follow_parsed(command, &self.places);
         }
         let reason = match script.commands.len() {
             1 => "a rule allows it".into(),
@@ -577,11 +604,42 @@ impl Gate {
         }
     }
 
-    /// Finds the rule that allows one command of a line and its redirections.
+    /// Returns the first command or redirection of a line that is not among the tools of a skill.
+    fn beyond_tools(&self, script: &ShellLine, skill: &SkillActor<'_>) -> Option<String> {
+        let mut folders = Folders::start(&self.places);
+        for command in &script.commands {
+            let fits = |rule: &CommandRule| matching::allows(rule, script, command);
+            let rules = || {
+                let tools = skill.tools.of(Effect::Allow);
+                tools.filter_map(|placed| match &placed.rule.subject {
+                    RuleSubject::Command(rule) => Some(rule),
+                    _ => None,
+                })
+            };
+            if rules().all(|rule| fits(rule) == Fit::No) {
+                return Some(canonical(&command.words));
+            }
+            // Bare `Bash` can write any file by a command, and an exact rule has the redirection.
+            let covers_all =
+                rules().any(|rule| *rule == CommandRule::Any || fits(rule) == Fit::Exactly);
+            for (target, writes) in redirected(command).filter(|_| !covers_all) {
+                if !self.is_covered(skill.tools.of(Effect::Allow), target, writes, &folders) {
+                    let verb = if writes { "writing" } else { "reading" };
+                    return Some(format!("{verb} {} by redirection", cut(target)));
+                }
+            }
+            folders.follow_parsed(command, &self.places);
+        }
+        None
+    }
+
+    /// Finds the rule that allows one command of a line and its redirections. `folders` are those in
+    /// which the command may run.
     fn allowed(
         &self,
         script: &ShellLine,
         command: &SimpleCommand,
+        folders: &Folders,
         actor: &Actor<'_>,
     ) -> Result<CitedRule, Decision> {
         let mut objection = None;
@@ -595,8 +653,10 @@ impl Gate {
                 Fit::But(hit) => {
                     objection.get_or_insert((hit, placed));
                 }
-                Fit::Exactly => return Ok(placed.cite()),
-                Fit::Yes => {
+                Fit::Exactly if !folders.has_moved() || is_whole_line(rule, script) => {
+                    return Ok(placed.cite());
+                }
+                Fit::Yes | Fit::Exactly => {
                     found = Some(placed);
                     break;
                 }
@@ -643,17 +703,24 @@ impl Gate {
                     .allowed_with(exact_rule(&line)),
             });
         };
-        for redirect in command
-            .redirects
-            .iter()
-            .filter(|redirect| !matching::is_harmless(redirect))
+        if folders.has_moved()
+            && !everything(placed)
+            && let Some(why) = self.moved(command, folders)
         {
-            let (target, writes) = match redirect {
-                Redirect::Read(target) => (target, false),
-                Redirect::Write { target, .. } => (target, true),
-                Redirect::Copy { .. } => continue,
-            };
-            if !self.file_allowed(target, writes, actor) {
+            let whole = cut(&script::write(script));
+            return Err(
+                Decision::new(Verdict::Ask, format!("`{}` {why}", cut(&line)))
+                    .by(placed.cite())
+                    .allowed_with(exact_rule(&whole)),
+            );
+        }
+        for (target, writes) in redirected(command) {
+            if !self.is_covered(
+                self.restricting(actor, Effect::Allow),
+                target,
+                writes,
+                folders,
+            ) {
                 let (verb, tool) = if writes {
                     ("writes", "Edit")
                 } else {
@@ -669,21 +736,46 @@ impl Gate {
         Ok(placed.cite())
     }
 
-    fn file_allowed(&self, path: &str, writes: bool, actor: &Actor<'_>) -> bool {
+    /// Returns the reason why a rule does not cover a command after `cd`.
+    fn moved(&self, command: &SimpleCommand, folders: &Folders) -> Option<&'static str> {
+        let program = command.words.first().map_or("", |word| &*word.text);
+        if !folders.are_inside(&self.places) {
+            Some("would run in a folder that is not known to be inside the project")
+        } else if program.contains('/') && !program.starts_with('/') {
+            Some("is another program after `cd`")
+        } else {
+            None
+        }
+    }
+
+    /// Returns `true` if allow rules cover a file, in each folder that a command may run in.
+    fn is_covered<'r>(
+        &self,
+        rules: impl Iterator<Item = &'r SourcedRule>,
+        path: &str,
+        writes: bool,
+        folders: &Folders,
+    ) -> bool {
         // Bash opens connections for these names.
         if path.contains("/dev/tcp/") || path.contains("/dev/udp/") {
             return false;
         }
-        self.restricting(actor, Effect::Allow)
-            .any(|placed| match &placed.rule.subject {
-                RuleSubject::Write(glob) if writes => {
-                    path_pattern::covers(glob, path, &self.places, false)
-                }
-                RuleSubject::Read(glob) if !writes => {
-                    path_pattern::covers(glob, path, &self.places, false)
-                }
-                _ => false,
+        if folders.is_unknown() && !path.starts_with('/') {
+            return false;
+        }
+        let globs: Vec<&str> = rules
+            .filter_map(|placed| match &placed.rule.subject {
+                RuleSubject::Write(glob) if writes => Some(&**glob),
+                RuleSubject::Read(glob) if !writes => Some(&**glob),
+                _ => None,
             })
+            .collect();
+        folders.known().iter().all(|folder| {
+            let path = LocatedPath::in_folder(path, folder, &self.places);
+            globs
+                .iter()
+                .any(|glob| path.is_in(glob, &self.places, false))
+        })
     }
 
     /// Decides about a line that cannot be parsed strictly.
@@ -938,9 +1030,46 @@ impl Gate {
 /// Files that a line seems to name.
 #[derive(Default)]
 struct Files<'f> {
-    /// Each with `true` if it is a shell pattern.
-    read: Vec<(LocatedPath<'f>, bool)>,
-    written: Vec<(LocatedPath<'f>, bool)>,
+    read: Vec<NamedFile<'f>>,
+    written: Vec<NamedFile<'f>>,
+    /// `true` if the line changes to a folder that is only known when it runs.
+    has_unknown_folder: bool,
+}
+
+/// A file that a line seems to name.
+struct NamedFile<'f> {
+    path: LocatedPath<'f>,
+    /// `true` if it is a shell pattern.
+    pattern: bool,
+    /// `true` if everything below it changes.
+    is_whole: bool,
+}
+
+impl NamedFile<'_> {
+    /// Returns `true` if a deny or ask rule is about the file.
+    fn is_named_by(&self, glob: &str, places: &WorkspacePaths, floats: bool) -> bool {
+        self.path.touches(glob, places, self.pattern)
+            || self.pattern && matching::may_become(self.path.written(), glob)
+            || self.is_whole && self.path.holds(glob, places)
+            || floats && self.path.may_be_in(glob, places, self.pattern)
+    }
+}
+
+/// Returns the files that a command reads or writes by redirection, with `true` for writing.
+fn redirected(command: &SimpleCommand) -> impl Iterator<Item = (&str, bool)> {
+    let redirects = command.redirects.iter();
+    redirects
+        .filter(|redirect| !matching::is_harmless(redirect))
+        .filter_map(|redirect| match redirect {
+            Redirect::Read(target) => Some((&**target, false)),
+            Redirect::Write { target, .. } => Some((&**target, true)),
+            Redirect::Copy { .. } => None,
+        })
+}
+
+/// Returns `true` if a rule is exactly this line.
+fn is_whole_line(rule: &CommandRule, script: &ShellLine) -> bool {
+    matches!(rule, CommandRule::Exact(line) if line == script)
 }
 
 /// Returns the stricter of two decisions.

@@ -6,6 +6,7 @@
 
 mod approved;
 mod decision;
+mod folders;
 mod gate;
 mod grant;
 mod matching;

@@ -9,6 +9,15 @@ use prowess_spec::wildcard::like;
 
 /// Deepest nesting of scripts inside words.
 const MAX_DEPTH: usize = 8;
+/// Programs that set variables for the command that they start.
+const SETTERS: &[&str] = &[
+    "env",
+    "genv",
+    "sudo",
+    "doas",
+    "cross-env",
+    "cross-env-shell",
+];
 /// Most words of one command at which another command may start.
 const MAX_STARTS: usize = 512;
 /// Most commands that are collected for one line.
@@ -166,6 +175,15 @@ fn unwrap(words: &[LooseWord], depth: usize, all: &mut Everything) {
         }
         let words = &words[from..];
         all.commands.push(words.to_vec());
+        // Programs run the values of some variables: `env GIT_PAGER='rm x' git log`.
+        if SETTERS.contains(&base_name(&words[0].text)) {
+            let assigned = words
+                .iter()
+                .filter(|word| finder::is_assignment(&word.text));
+            for (_, value) in assigned.filter_map(|word| word.text.split_once('=')) {
+                script(&format!("{value} "), depth, all);
+            }
+        }
         // `eval` joins its words and reads them again.
         if base_name(&words[0].text) == "eval" && words.len() > 1 {
             let joined: Vec<&str> = words[1..].iter().map(|word| word.text.as_str()).collect();
@@ -410,10 +428,18 @@ fn has_all_long(long: &[&str], words: &[LooseWord]) -> bool {
     })
 }
 
-/// Returns words that may name files: operands, values of options and files after `@`. The flag is
-/// `true` for a shell pattern, which may expand to any name that fits.
+/// Most parts of a word that are compared with the rules for files.
+const MAX_PARTS: usize = 64;
+
+/// Returns words that may name files: operands, values of options, files after `@`, and the parts of
+/// `HEAD:FILE`, `FILE:/target` and `type=bind,source=FILE`. The flag is `true` for a shell pattern,
+/// which may expand to any name that fits.
 pub(crate) fn file_words(words: &[LooseWord]) -> impl Iterator<Item = (&str, bool)> {
-    words.iter().skip(1).flat_map(|word| {
+    // `sed 'w FILE'`, `awk '{print > "FILE"}'`
+    let is_code = words
+        .first()
+        .is_some_and(|program| programs::takes_program_text(&program.text));
+    words.iter().skip(1).flat_map(move |word| {
         let text = word.text.as_str();
         let value = text.split_once('=').map(|(_, value)| value);
         let attached = text
@@ -423,8 +449,15 @@ pub(crate) fn file_words(words: &[LooseWord]) -> impl Iterator<Item = (&str, boo
         let at = text.strip_prefix('@');
         let behind = attached.and_then(|rest| rest.strip_prefix('@'));
         let all = [Some(text), value, attached, at, behind];
+        let parts = text.split(['=', ':', ',', '@', '<']).skip(1);
+        let first = text.split([':', ',']).next().filter(|first| *first != text);
+        let code = text.split(|c: char| c.is_whitespace() || "\"'<>;(){}".contains(c));
+        let code = code.filter(move |part| is_code && *part != text);
         all.into_iter()
             .flatten()
+            .chain(first)
+            .chain(parts.take(MAX_PARTS))
+            .chain(code.take(MAX_PARTS))
             .filter(|text| !text.is_empty())
             .map(|text| (text, word.pattern))
     })
@@ -434,6 +467,24 @@ pub(crate) fn file_words(words: &[LooseWord]) -> impl Iterator<Item = (&str, boo
 pub(crate) fn may_become(pattern: &str, glob: &str) -> bool {
     let wanted = base_name(glob.trim_end_matches('/'));
     !wanted.contains(['*', '?', '[']) && like(&loosened(base_name(pattern)), wanted)
+}
+
+/// Returns the words of a command that removes, moves or changes whole folders: everything in them
+/// changes.
+pub(crate) fn whole_folders(words: &[LooseWord]) -> &[LooseWord] {
+    let Some((program, rest)) = words.split_first() else {
+        return &[];
+    };
+    let recursive = || has_letter('r', rest) || has_flag("--recursive", rest);
+    let is_whole = match base_name(&program.text) {
+        "rm" | "chmod" | "chown" | "chgrp" => recursive(),
+        "find" | "shred" | "trash" => true,
+        "rsync" => rest.iter().any(|word| word.text.starts_with("--del")),
+        // The last operand is the destination.
+        "mv" => return &words[..words.len() - usize::from(!rest.is_empty())],
+        _ => false,
+    };
+    if is_whole { words } else { &[] }
 }
 
 /// Returns `true` if a command changes the files that it is given.

@@ -47,6 +47,14 @@ impl<'p> LocatedPath<'p> {
         }
     }
 
+    /// Resolves a path that is relative to a folder.
+    pub fn in_folder(path: &'p str, folder: &str, places: &WorkspacePaths) -> Self {
+        Self {
+            name: path,
+            absolute: absolute(path, folder, &places.home),
+        }
+    }
+
     /// Returns the path as it was written.
     pub fn written(&self) -> &str {
         self.name
@@ -86,6 +94,211 @@ impl<'p> LocatedPath<'p> {
             .rev()
             .any(|length| segments_fit(&pattern, &segments[..length]))
     }
+}
+
+/// The part of a pattern after the folder that it is relative to.
+struct Anchored<'a> {
+    base: &'a str,
+    segments: Vec<&'a str>,
+    /// `true` for a name without a slash, which matches at any depth.
+    anywhere: bool,
+}
+
+impl<'a> Anchored<'a> {
+    fn new(pattern: &'a str, places: &'a WorkspacePaths) -> Self {
+        let trimmed = pattern.trim_end_matches('/');
+        let (base, rest) = if let Some(rest) = trimmed.strip_prefix("//") {
+            ("", rest)
+        } else if let Some(rest) = trimmed.strip_prefix("~/") {
+            (&*places.home, rest)
+        } else if let Some(rest) = trimmed
+            .strip_prefix("./")
+            .or_else(|| trimmed.strip_prefix('/'))
+        {
+            (&*places.root, rest)
+        } else {
+            (&*places.root, trimmed)
+        };
+        Self {
+            base,
+            segments: rest.split('/').filter(|part| !part.is_empty()).collect(),
+            anywhere: !trimmed.contains('/'),
+        }
+    }
+}
+
+/// Comparisons for deny and ask rules, which match too much rather than too little.
+impl LocatedPath<'_> {
+    /// Returns `true` if a pattern covers the path, or the contents of the folder that the path
+    /// names. With `expands`, the path is a shell pattern, and one of the names that it may expand to
+    /// is enough.
+    pub(crate) fn touches(&self, pattern: &str, places: &WorkspacePaths, expands: bool) -> bool {
+        if self.is_in(pattern, places, true) {
+            return true;
+        }
+        let fits = if expands { may_overlap } else { name_fits };
+        let anchored = Anchored::new(pattern, places);
+        if anchored.anywhere {
+            let mut names = self.absolute.split('/').filter(|name| !name.is_empty());
+            return names.any(|name| anchored.segments.iter().all(|wanted| fits(wanted, name)));
+        }
+        let whole: Vec<&str> = anchored
+            .base
+            .split('/')
+            .filter(|part| !part.is_empty())
+            .chain(anchored.segments.iter().copied())
+            .collect();
+        let path: Vec<&str> = self
+            .absolute
+            .split('/')
+            .filter(|part| !part.is_empty())
+            .collect();
+        // The folders of the base are names, not patterns.
+        let known = whole.len() - anchored.segments.len();
+        reaches(&whole, &path, &|at, name| {
+            if at < known && !expands {
+                whole[at] == name
+            } else {
+                fits(whole[at], name)
+            }
+        })
+    }
+
+    /// Returns `true` if the path is a folder that contains what a pattern names.
+    pub(crate) fn holds(&self, pattern: &str, places: &WorkspacePaths) -> bool {
+        let anchored = Anchored::new(pattern, places);
+        let is_literal = |part: &&&str| !part.contains(['*', '?', '[', '\\']);
+        let literal: Vec<&str> = anchored
+            .segments
+            .iter()
+            .take_while(is_literal)
+            .copied()
+            .collect();
+        let place = format!("{}/{}", anchored.base, literal.join("/"));
+        is_below(place.trim_end_matches('/'), &self.absolute)
+    }
+
+    /// Returns `true` if a pattern may cover the path in some folder, because the folder is unknown.
+    pub(crate) fn may_be_in(&self, pattern: &str, places: &WorkspacePaths, expands: bool) -> bool {
+        if self.name.starts_with(['/', '~']) {
+            return false;
+        }
+        let anchored = Anchored::new(pattern, places);
+        if anchored.segments.last() == Some(&"**") {
+            return true;
+        }
+        let fits = if expands { may_overlap } else { name_fits };
+        let path: Vec<&str> = self
+            .name
+            .split('/')
+            .filter(|part| !matches!(*part, "" | "." | ".."))
+            .collect();
+        (0..anchored.segments.len()).any(|from| {
+            let rest = &anchored.segments[from..];
+            reaches(rest, &path, &|at, name| fits(rest[at], name))
+        })
+    }
+}
+
+/// Returns `true` if a pattern matches a path or one of the folders that contain it. `**` matches any
+/// number of names, including none.
+fn reaches(pattern: &[&str], path: &[&str], fits: &dyn Fn(usize, &str) -> bool) -> bool {
+    let close = |at: &mut Vec<bool>| {
+        for index in 0..pattern.len() {
+            if at[index] && pattern[index] == "**" {
+                at[index + 1] = true;
+            }
+        }
+    };
+    let mut at = vec![false; pattern.len() + 1];
+    at[0] = true;
+    close(&mut at);
+    for name in path {
+        let mut next = vec![false; pattern.len() + 1];
+        for (index, part) in pattern.iter().enumerate().filter(|(index, _)| at[*index]) {
+            if *part == "**" {
+                next[index] = true;
+            } else if fits(index, name) {
+                next[index + 1] = true;
+            }
+        }
+        close(&mut next);
+        if next[pattern.len()] {
+            return true;
+        }
+        at = next;
+    }
+    false
+}
+
+/// Longest name that is compared exactly.
+const LONGEST_NAME: usize = 256;
+
+/// Returns `true` if two patterns of names may match the same name.
+fn may_overlap(one: &str, other: &str) -> bool {
+    let (one, other) = (pieces(one), pieces(other));
+    if one.len() > LONGEST_NAME || other.len() > LONGEST_NAME {
+        return true;
+    }
+    // `row[j]`: the rest of `one` and `other[j..]` overlap.
+    let mut row = vec![false; other.len() + 1];
+    for i in (0..=one.len()).rev() {
+        let below = row.clone();
+        for j in (0..=other.len()).rev() {
+            let star = |piece: Option<&NamePiece>| piece == Some(&NamePiece::Any);
+            let (a, b) = (one.get(i), other.get(j));
+            row[j] = match (a, b) {
+                (None, None) => true,
+                _ if star(a) => below[j] || j < other.len() && row[j + 1],
+                _ if star(b) => row[j + 1] || i < one.len() && below[j],
+                (Some(NamePiece::Char(a)), Some(NamePiece::Char(b))) => a == b && below[j + 1],
+                (Some(_), Some(_)) => below[j + 1],
+                _ => false,
+            };
+        }
+    }
+    row[0]
+}
+
+/// A part of a pattern of names.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum NamePiece {
+    /// `*`
+    Any,
+    /// `?` or `[…]`
+    One,
+    Char(char),
+}
+
+fn pieces(pattern: &str) -> Vec<NamePiece> {
+    let mut found = Vec::new();
+    let mut rest = pattern.chars();
+    while let Some(c) = rest.next() {
+        found.push(match c {
+            '*' => NamePiece::Any,
+            '?' => NamePiece::One,
+            '[' => match rest
+                .as_str()
+                .char_indices()
+                .skip(1)
+                .find(|(_, c)| *c == ']')
+            {
+                Some((end, _)) => {
+                    rest = rest.as_str()[end + 1..].chars();
+                    NamePiece::One
+                }
+                None => NamePiece::Char('['),
+            },
+            '\\' => NamePiece::Char(rest.next().unwrap_or('\\')),
+            c => NamePiece::Char(c),
+        });
+    }
+    found
+}
+
+/// Returns `true` if a path is a folder or below it. Both are absolute.
+pub(crate) fn is_below(path: &str, folder: &str) -> bool {
+    below(path, folder).is_some()
 }
 
 /// Returns `true` if a pattern covers a path. With `anywhere`, a name without a slash also matches

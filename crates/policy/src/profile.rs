@@ -431,6 +431,24 @@ pub const PROTECTED_IN_SUBFOLDERS: &[&str] = &[
     "*.code-workspace",
 ];
 
+/// The file that makes a folder with [`GIT_STORES`] a git folder, in which git executes what
+/// [`GIT_EXECUTED`] says. The sandbox and the file tools protect these names in every folder.
+pub const GIT_HEAD: &str = "HEAD";
+
+/// The folders of a git folder without which git does not take it for one.
+pub const GIT_STORES: &[&str] = &["objects/", "refs/"];
+
+/// The parts of a git folder that decide what git executes. A name that ends in `/` is a folder.
+pub const GIT_EXECUTED: &[&str] = &[
+    "hooks/",
+    "config",
+    "config.worktree",
+    "info/",
+    "modules/",
+    "commondir",
+    "gitdir",
+];
+
 /// Paths in a home folder that decide what runs later: read-only.
 pub const PROTECTED_IN_HOME: &[&str] = &[
     ".bashrc",

@@ -230,6 +230,7 @@ fn loading_agrees_with_the_registry() {
         (count / 3..count).contains(&mismatches),
         "{mismatches} of {count}"
     );
+    assert!((1..count / 10).contains(&faults), "{faults} of {count}");
 }
 
 /// The same for skills on disk: our own, or those below the folders of `cargo xtask load`.

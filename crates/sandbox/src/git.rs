@@ -13,7 +13,9 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use prowess_policy::profile::{GitAccess, PROTECTED_IN_SUBFOLDERS};
+use prowess_policy::profile::{
+    GIT_EXECUTED, GIT_HEAD, GIT_STORES, GitAccess, PROTECTED_IN_SUBFOLDERS,
+};
 
 use crate::bounded_read::bounded_read;
 use crate::git_config::{self, Entry};
@@ -43,17 +45,15 @@ const MAX_CONFIG: u64 = 1 << 20;
 /// Configuration files that are read of one repository.
 const MAX_CONFIGS: usize = 100;
 
-/// The parts of a git folder that decide what git executes.
-const EXECUTED: &[(&str, Guard)] = &[
-    ("hooks", Guard::Folder),
-    ("config", Guard::File),
-    ("config.worktree", Guard::File),
-    ("info", Guard::Folder),
-    ("modules", Guard::Folder),
-    // No placeholder can keep these absent: git fails if they exist and are empty.
-    ("commondir", Guard::Watch),
-    ("gitdir", Guard::Watch),
-];
+/// Returns the protection of a part of a git folder.
+fn guard(name: &str) -> (&str, Guard) {
+    match name.strip_suffix('/') {
+        Some(name) => (name, Guard::Folder),
+        // No placeholder can keep these absent: git fails if they exist and are empty.
+        None if matches!(name, "commondir" | "gitdir") => (name, Guard::Watch),
+        None => (name, Guard::File),
+    }
+}
 
 /// Settings whose values are commands.
 const COMMANDS: &[&str] = &[
@@ -176,7 +176,7 @@ pub(super) fn look(
             git.protected.push((folder.join(".git"), Guard::Folder));
             // Without a repository of its own, a folder becomes one with the file `HEAD`.
             if is_git_folder || !has_repository(&folder) {
-                git.protected.push((folder.join("HEAD"), Guard::File));
+                git.protected.push((folder.join(GIT_HEAD), Guard::File));
             }
             if is_git_folder {
                 git.protect_executed(&folder);
@@ -349,11 +349,9 @@ impl Git {
     }
 
     fn protect_executed(&mut self, folder: &Path) {
-        self.protected.extend(
-            EXECUTED
-                .iter()
-                .map(|(name, guard)| (folder.join(name), *guard)),
-        );
+        let parts = GIT_EXECUTED.iter().map(|name| guard(name));
+        self.protected
+            .extend(parts.map(|(name, guard)| (folder.join(name), guard)));
     }
 }
 
@@ -382,9 +380,8 @@ fn has_repository(folder: &Path) -> bool {
 
 /// Returns `true` if git would take the folder itself for a repository.
 fn looks_like_git_folder(folder: &Path) -> bool {
-    exists(&folder.join("HEAD"))
-        && (exists(&folder.join("commondir"))
-            || (folder.join("objects").is_dir() && folder.join("refs").is_dir()))
+    let has_stores = || GIT_STORES.iter().all(|name| folder.join(name).is_dir());
+    exists(&folder.join(GIT_HEAD)) && (exists(&folder.join("commondir")) || has_stores())
 }
 
 /// Returns the git folder of a working tree as git finds it, wherever it is.

@@ -19,7 +19,7 @@ use sha2::{Digest, Sha256};
 
 use crate::context::ToolContext;
 use crate::injected_commands::{CommandRun, Execution, ExpandError, expand};
-use crate::skill_access::shown;
+use crate::skill_access::{run_denial, shown};
 use crate::snapshot::{SkillDocument, SkillEffects, SkillHandle, SkillSnapshot};
 use crate::typed_arguments::check_arguments;
 
@@ -236,7 +236,8 @@ fn render(
     if request.arguments.raw().is_some() {
         check_arguments(snapshot, &request.arguments)?;
     }
-    let template = template(context, snapshot)?;
+    let denial = run_denial(context, name, &snapshot.other_names());
+    let template = template(context, snapshot, denial.is_none())?;
     if template.commands() > 0 && request.execution == Execution::Run {
         check_shell(name, document)?;
     }
@@ -244,7 +245,14 @@ fn render(
     let variables = variables(context, folder.as_deref(), snapshot.is_served());
     let filled = template.fill(&request.arguments, &variables)?;
     let mut runs = Vec::new();
-    let body = expand(context, trust, filled.parts, request.execution, &mut runs)?;
+    let body = expand(
+        context,
+        trust,
+        filled.parts,
+        request.execution,
+        denial.as_ref(),
+        &mut runs,
+    )?;
     let mut files: Vec<(String, u64)> = snapshot.resources().collect();
     let file_count = files.len();
     files.truncate(MAX_FILES);
@@ -269,10 +277,14 @@ fn render(
 }
 
 /// Prepares the text of a skill for its arguments.
-fn template(context: &ToolContext, snapshot: &SkillSnapshot) -> Result<Template, ActivationError> {
+fn template(
+    context: &ToolContext,
+    snapshot: &SkillSnapshot,
+    may_run: bool,
+) -> Result<Template, ActivationError> {
     let document = &snapshot.document;
     let names: Vec<&str> = document.arguments.iter().map(|name| &**name).collect();
-    let runs = snapshot.is_trusted() && context.settings.commands;
+    let runs = snapshot.is_trusted() && context.settings.commands && may_run;
     let options = PrepareOptions {
         names: &names,
         compat: context.settings.compat,

@@ -15,6 +15,9 @@ use crate::context::ToolContext;
 pub(crate) const SWITCHED_OFF: &str = "[shell command execution disabled by policy]";
 /// Replaces a command of an untrusted skill.
 pub(crate) const NOT_TRUSTED: &str = "[command not run: this skill is not trusted]";
+/// Replaces a command of a skill whose `run` action the rules deny.
+pub(crate) const NOT_PERMITTED: &str =
+    "[command not run: the permissions do not allow running commands as this skill]";
 /// Maximum length of the output of one command, in characters; longer output is truncated.
 const MAX_OUTPUT: usize = 30_000;
 /// Characters to keep at the beginning and at the end of truncated output.
@@ -87,6 +90,7 @@ pub(crate) fn expand(
     trust: &SkillTrust,
     parts: Vec<RenderedPart>,
     execution: Execution,
+    denial: Option<&Decision>,
     runs: &mut Vec<CommandRun>,
 ) -> Result<String, ExpandError> {
     let mut text = String::new();
@@ -115,6 +119,9 @@ pub(crate) fn expand(
             RenderedPart::Withheld(withheld) => {
                 let settings = &context.settings;
                 let (shown, why) = match &settings.no_commands {
+                    _ if settings.commands && denial.is_some() && trust.is_trusted() => {
+                        (NOT_PERMITTED.to_owned(), NOT_PERMITTED)
+                    }
                     _ if settings.commands => (NOT_TRUSTED.to_owned(), NOT_TRUSTED),
                     None => (SWITCHED_OFF.to_owned(), SWITCHED_OFF),
                     Some(why) => {

@@ -4,10 +4,11 @@
 //! user disabled, gives the same error as one that does not exist. The gate decides what may be
 //! done with a visible skill.
 
+use prowess_catalog::CatalogEntry;
 use prowess_catalog::visibility::{Audience, CatalogView, HiddenReason, LookupRefusal};
 use prowess_diag::sanitize;
 use prowess_diag::wording::{either, shorten, tick};
-use prowess_policy::{Actor, Decision, GateAction, PermissionRules, SkillAction, Verdict};
+use prowess_policy::{Actor, Decision, Gate, GateAction, PermissionRules, SkillAction, Verdict};
 use prowess_traits::ApprovalRequest;
 use serde_json::Value;
 
@@ -94,6 +95,106 @@ pub(crate) fn permit(
         .map_err(|decision| ToolError::denied(&subject(&actions, name), &decision))
 }
 
+/// Decides about reading a file of a skill. Its SKILL.md is what loading returns, so the rules about
+/// loading apply to it as well.
+pub(crate) fn permit_read(
+    context: &ToolContext,
+    loaded: &Loaded,
+    skill: &SkillHandle,
+    path: &str,
+) -> Result<(), ToolError> {
+    let (name, also) = (skill.name(), names_of(skill));
+    let request = |action, arguments| GateAction::Skill {
+        name,
+        also: &also,
+        action,
+        arguments,
+    };
+    let load = request(SkillAction::Load, "");
+    let read = request(SkillAction::Read, path);
+    let decide = |kind, action| decide(context, loaded, name, kind, action);
+    if is_main(skill.entry(), path) {
+        let decision = decide(SkillAction::Load, &load);
+        // If both need a prompt, the one about reading is enough.
+        if decision.verdict > decide(SkillAction::Read, &read).verdict {
+            let actions = [SkillAction::Read];
+            let question = ApprovalRequest {
+                what: &subject(&actions, name),
+                decision: &decision,
+                skill: Some(name),
+                action: Some(&load),
+            };
+            return context
+                .settle(&question)
+                .map_err(|decision| ToolError::denied(&subject(&actions, name), &decision));
+        }
+    }
+    permit(context, loaded, skill, SkillAction::Read, path)
+}
+
+/// Returns `true` for the file with the text of a skill.
+fn is_main(entry: &CatalogEntry, path: &str) -> bool {
+    let own = entry.skill.location.rsplit('/').next();
+    path.eq_ignore_ascii_case("SKILL.md") || own == Some(path)
+}
+
+/// Returns the denial if a rule forbids running commands as a skill. `also` are other names of it.
+pub(crate) fn run_denial(context: &ToolContext, name: &str, also: &[&str]) -> Option<Decision> {
+    let action = GateAction::Skill {
+        name,
+        also,
+        action: SkillAction::Run,
+        arguments: "",
+    };
+    let decision = context.gate().decide(&action, &Actor::default());
+    (decision.verdict == Verdict::Deny).then_some(decision)
+}
+
+/// Returns the decision of the rules about running a command as a skill.
+pub fn run_rules(gate: &Gate, skill: &SkillHandle, command: &str) -> Decision {
+    let action = GateAction::Skill {
+        name: skill.name(),
+        also: &names_of(skill),
+        action: SkillAction::Run,
+        arguments: command,
+    };
+    gate.decide(&action, &Actor::default())
+}
+
+/// Returns the decision about a file of a skill that is read by its path, if it is a denial or comes
+/// from an ask rule.
+pub(crate) fn judge_file(
+    context: &ToolContext,
+    loaded: &Loaded,
+    entry: &CatalogEntry,
+    path: &str,
+) -> Option<Decision> {
+    let skill = SkillHandle::new(entry.name(), entry);
+    let (name, also) = (skill.name(), names_of(&skill));
+    let judged = |kind, arguments| {
+        let action = GateAction::Skill {
+            name,
+            also: &also,
+            action: kind,
+            arguments,
+        };
+        decide(context, loaded, name, kind, &action)
+    };
+    let mut decision = judged(SkillAction::Read, path);
+    if is_main(entry, path) {
+        let load = judged(SkillAction::Load, "");
+        if load.verdict > decision.verdict {
+            decision = load;
+        }
+    }
+    let counts = match decision.verdict {
+        Verdict::Allow => false,
+        Verdict::Ask => decision.rule.is_some(),
+        Verdict::Deny => true,
+    };
+    counts.then_some(decision)
+}
+
 /// Decides about a skill that a model runs in a conversation of its own.
 pub(crate) fn permit_sub_run(
     context: &ToolContext,
@@ -107,6 +208,17 @@ pub(crate) fn permit_sub_run(
 }
 
 impl ToolContext {
+    /// Decides about a skill that an MCP client requests. The same rules apply as if a model
+    /// requested it, including ask rules.
+    pub fn permit_client(
+        &self,
+        skill: &SkillHandle,
+        action: SkillAction,
+        arguments: &str,
+    ) -> Result<(), ToolError> {
+        permit(self, &Loaded::default(), skill, action, arguments)
+    }
+
     /// Decides about a skill that a user invokes: `forked` is `true` if it runs in a conversation
     /// of its own. The invocation itself is the answer to ask rules; a denial is recorded and
     /// returned.
@@ -327,7 +439,7 @@ fn permit_name(
 }
 
 /// Returns all names that a rule may use for a skill.
-fn names_of(skill: &SkillHandle) -> Vec<&str> {
+pub(crate) fn names_of(skill: &SkillHandle) -> Vec<&str> {
     let head = &skill.entry().skill;
     let own: [&str; 2] = [&head.name, skill.asked()];
     own.into_iter().chain(head.alias.as_deref()).collect()

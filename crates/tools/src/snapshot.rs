@@ -91,6 +91,12 @@ pub struct SkillEffects {
 }
 
 impl SkillSnapshot {
+    /// Returns the other names that rules may use for the skill.
+    pub(crate) fn other_names(&self) -> Vec<&str> {
+        let own: [&str; 1] = [&self.skill.name];
+        own.into_iter().chain(self.skill.alias.as_deref()).collect()
+    }
+
     /// Reads a skill.
     pub fn read(
         name: &str,

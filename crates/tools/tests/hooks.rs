@@ -33,6 +33,7 @@ prowess_test::tests! {
     case_129_exit_2_blocks_and_exit_1_does_not
     case_129_a_timeout_does_not_block
     untrusted_skills_run_no_hooks
+    denied_run_action_stops_hooks
     changed_skills_run_no_hooks
     hooks_receive_the_event
     strictest_decision_wins_and_none_widens_permissions
@@ -193,6 +194,29 @@ fn untrusted_skills_run_no_hooks() {
     world.trust();
     assert!(fire(&world.context(), &bash("ls")).is_blocked());
     assert!(world.exists("canary"));
+}
+
+fn denied_run_action_stops_hooks() {
+    let world = World::new(&hook(
+        "PreToolUse",
+        "*",
+        "echo x > $CLAUDE_PROJECT_DIR/canary; exit 2",
+    ));
+    world.trust();
+    let context = world.context();
+    let name = load(&context).1.name;
+    for rule in [format!("skill:{name}/run"), format!("Skill({name})")] {
+        let context = world.context();
+        let mut gate = context.gate();
+        gate.rules.add(Effect::Deny, &rule, RuleSource::Flag);
+        drop(gate);
+        let outcome = fire(&context, &bash("ls"));
+        assert!(
+            matches!(&outcome.runs[0].end, HookEnd::NotRun { why } if why.contains("a rule forbids it")),
+            "{outcome:?}"
+        );
+        assert!(!world.exists("canary"));
+    }
 }
 
 fn changed_skills_run_no_hooks() {

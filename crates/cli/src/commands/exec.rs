@@ -7,11 +7,12 @@ use crate::commands::completions;
 use crate::output::{Exit, Failure, Foreign, Printer};
 use clap::Args;
 use clap_complete::ArgValueCandidates;
+use prowess_catalog::visibility::LookupRefusal;
 use prowess_diag::{sanitize, wording};
 use prowess_policy::profile::Strength;
 use prowess_policy::{Approved, Command, Profile, Remedy};
 use prowess_sandbox::{CommandOptions, CommandOutcome, End, ExecError, Runner, Stream};
-use prowess_tools::{Loaded, SkillHandle, ToolContext, looks_denied};
+use prowess_tools::{Loaded, ToolContext, looks_denied};
 use prowess_trust::{SkillRole, SkillTrust};
 use serde_json::json;
 
@@ -67,20 +68,20 @@ pub(crate) fn run(
     printer: &Printer,
 ) -> Result<Exit, Failure> {
     let library = Library::open(global, environment, printer)?;
-    let entry = library
-        .catalog()
-        .resolve(&args.skill)
-        .map_err(|fault| visible_skills::not_found(&fault))?
-        .clone();
-    let snapshot = permissions::read(&entry, &library, environment)?;
     let runner = environment.runner(&library.config);
-    let mut setup = Setup::new(library, None, environment)?;
+    let mut setup = Setup::new(library.clone(), None, environment)?;
     setup.permit(&args.approve, args.write)?;
     setup.settings.network = args.network;
     let context = setup.context();
+    let (skill, _) = context
+        .resolve_recorded(&args.skill)
+        .map_err(|refusal| match refusal {
+            LookupRefusal::NotFound(fault) => visible_skills::not_found(&fault),
+            refusal @ LookupRefusal::NotForYou { .. } => Failure::new(refusal.to_string()),
+        })?;
+    let snapshot = permissions::read(skill.entry(), &library, environment)?;
     let profile = profile(args, &context, &snapshot.trust, environment)?;
     let line = permissions::line(&args.line);
-    let skill = SkillHandle::new(&args.skill, &entry);
     let role = SkillRole::Author;
     let approved = match context.approve_as_skill(
         &Loaded::default(),

@@ -8,6 +8,7 @@ use clap_complete::ArgValueCandidates;
 use prowess_diag::{sanitize, theme, wording};
 use prowess_policy::{Actor, Decision, Effect, GateAction, RuleSource, Verdict};
 use prowess_shell::{ShellLine, SimpleCommand, lex};
+use prowess_tools::SkillHandle;
 use prowess_trust::SkillRole;
 
 use crate::args::GlobalArgs;
@@ -131,9 +132,11 @@ fn check(
             let entry = catalog
                 .resolve(name)
                 .map_err(|fault| visible_skills::not_found(&fault))?;
-            Some(permissions::read(entry, &library, environment)?)
+            let snapshot = permissions::read(entry, &library, environment)?;
+            Some((SkillHandle::new(name, entry), snapshot))
         }
     };
+    let (handle, skill) = skill.unzip();
     let actor = skill.as_ref().map_or_else(Actor::default, |skill| {
         skill.trust.actor(SkillRole::Author, confine)
     });
@@ -147,7 +150,14 @@ fn check(
     });
     gate.places.cwd = folder.map(|folder| folder.to_string_lossy().into());
     let line = permissions::line(&args.line);
-    let decision = gate.decide(&GateAction::Command { text: &line }, &actor);
+    let mut decision = gate.decide(&GateAction::Command { text: &line }, &actor);
+    // As with `exec`, the rules about running commands as the skill apply first.
+    if let Some(handle) = &handle {
+        let run = prowess_tools::run_rules(&gate, handle, &line);
+        if run.rule.is_some() && run.verdict > decision.verdict || run.verdict == Verdict::Deny {
+            decision = run;
+        }
+    }
     let words = lex(&line).ok().map(|script| words(&script));
     if args.json {
         let mut document = prowess::inspect::decision(&decision, words.as_deref());

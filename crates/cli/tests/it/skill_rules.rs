@@ -25,15 +25,34 @@ enum Door {
     McpLoad,
     /// An MCP client runs it.
     McpRun,
+    /// The user of an MCP client selects it as a prompt.
+    McpPrompt,
+    /// An MCP client reads its text as a resource.
+    McpText,
+    /// An MCP client reads another of its files as a resource.
+    McpFile,
+    /// A model reads its text as one of its files.
+    MainFile,
     /// `prowess exec NAME`.
     Exec,
 }
 
-use Door::{Exec, Fork, Load, McpLoad, McpRun, Prompt, Resource, Run, Slash, SlashFork};
+use Door::{
+    Exec, Fork, Load, MainFile, McpFile, McpLoad, McpPrompt, McpRun, McpText, Prompt, Resource,
+    Run, Slash, SlashFork,
+};
 
-const DOORS: [Door; 10] = [
-    Load, Resource, Fork, Run, Slash, SlashFork, Prompt, McpLoad, McpRun, Exec,
+const DOORS: [Door; 14] = [
+    Load, Resource, Fork, Run, Slash, SlashFork, Prompt, McpLoad, McpRun, Exec, McpPrompt, McpText,
+    McpFile, MainFile,
 ];
+
+impl Door {
+    /// `true` if the answer to a refusal does not say why.
+    fn is_silent(self) -> bool {
+        matches!(self, McpText | McpFile)
+    }
+}
 
 /// Creates a home with three skills. `forky` runs in its own conversation.
 fn world(settings: &str) -> World {
@@ -67,11 +86,16 @@ fn chat(world: &World, line: &str) -> Output {
 }
 
 fn mcp(world: &World, tool: &str, name: &str) -> String {
+    let call = json!({"name": tool, "arguments": {"name": name}});
+    mcp_request(world, "tools/call", &call)
+}
+
+fn mcp_request(world: &World, method: &str, params: &Value) -> String {
     let model = script(world, &[json!({"text": "done"})]);
     let lines = [
         json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}}),
         json!({"jsonrpc": "2.0", "method": "notifications/initialized"}),
-        json!({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": tool, "arguments": {"name": name}}}),
+        json!({"jsonrpc": "2.0", "id": 2, "method": method, "params": params}),
     ];
     let input: String = lines.iter().map(|line| format!("{line}\n")).collect();
     let arguments = ["mcp", "--allow-run", "--model", &model];
@@ -125,6 +149,24 @@ fn refusal(world: &World, door: Door) -> Option<String> {
             answer.contains("\"isError\":true").then_some(answer)
         }
         Exec => exit(world.run(&["exec", "echo", "--", "echo", "hi"])),
+        McpPrompt => {
+            let answer = mcp_request(world, "prompts/get", &json!({"name": "echo"}));
+            (!answer.contains("SECRET")).then_some(answer)
+        }
+        McpText | McpFile => {
+            let file = if door == McpText {
+                "SKILL.md"
+            } else {
+                "notes.md"
+            };
+            let uri = format!("skill://echo/{file}");
+            let answer = mcp_request(world, "resources/read", &json!({"uri": uri}));
+            (!answer.contains("SECRET")).then_some(answer)
+        }
+        MainFile => called(
+            "load_skill_resource",
+            r#"{"skill_name": "echo", "resource_path": "SKILL.md"}"#,
+        ),
     }
 }
 
@@ -149,7 +191,9 @@ fn assert_stops(action: &str, stopped: &[Door], mode: &str) {
                 "{rules} {mode} {door:?}: {refused:?}"
             );
             let names = ["echo", "forky"].map(|name| format!("skill:{name}{action}`"));
-            let names_rule = |text: &String| names.iter().any(|name| text.contains(name.as_str()));
+            let names_rule = |text: &String| {
+                door.is_silent() || names.iter().any(|name| text.contains(name.as_str()))
+            };
             assert!(
                 refused.as_ref().is_none_or(names_rule),
                 "{door:?}: {refused:?}"
@@ -167,9 +211,12 @@ fn deny_rule_for_skills_stops_every_door() {
 
 #[test]
 fn deny_rule_for_one_action_stops_that_action() {
-    let loads = [Load, Fork, Run, Slash, SlashFork, Prompt, McpLoad, McpRun];
+    let loads = [
+        Load, Fork, Run, Slash, SlashFork, Prompt, McpLoad, McpRun, McpPrompt, McpText, MainFile,
+    ];
     assert_stops("/load", &loads, "ask");
-    assert_stops("/read", &[Resource], "ask");
+    let reads = [Resource, McpText, McpFile, MainFile];
+    assert_stops("/read", &reads, "ask");
     assert_stops("/run", &[Fork, Run, SlashFork, McpRun, Exec], "ask");
 }
 
@@ -206,9 +253,13 @@ fn allowlist_restricts_other_skills() {
         world(&settings)
     };
     let allow = listed("allow");
-    for door in [Load, Resource, Run, Slash, Prompt, McpLoad, McpRun, Exec] {
+    for door in DOORS
+        .into_iter()
+        .filter(|door| !matches!(door, Fork | SlashFork))
+    {
         let text = refusal(&allow, door).unwrap_or_else(|| panic!("{door:?}"));
-        assert!(text.contains("no rule allows"), "{door:?}: {text}");
+        let says_why = door.is_silent() || text.contains("no rule allows");
+        assert!(says_why, "{door:?}: {text}");
     }
     for door in [Fork, SlashFork] {
         assert_eq!(refusal(&allow, door), None, "{door:?}");
@@ -220,7 +271,10 @@ fn allowlist_restricts_other_skills() {
     );
     // In mode `ask`, a model needs approval; a user gave it with the call.
     let ask = listed("ask");
-    for door in [Load, Resource, McpLoad] {
+    let clients = [
+        Load, Resource, McpLoad, McpPrompt, McpText, McpFile, MainFile,
+    ];
+    for door in clients {
         assert!(refusal(&ask, door).is_some(), "{door:?}");
     }
     for door in [Fork, SlashFork, Run, Slash, Prompt] {
@@ -262,6 +316,11 @@ fn only_lists_the_skills_that_exist() {
     assert!(!output.stdout.contains("forky"), "{}", output.stdout);
     world.run(&["run", "echo", "--model", "echo"]).expect(2);
     world.run(&["run", "forky", "--model", "echo"]).expect(2);
+    for name in ["echo", "forky"] {
+        let output = world.run(&["exec", name, "--", "echo", "hi"]).expect(2);
+        let text = format!("no skill named `{name}`");
+        assert!(output.stderr.contains(&text), "{}", output.stderr);
+    }
 }
 
 #[test]
@@ -293,4 +352,97 @@ fn trust_of_a_skill_in_the_home_folder_is_not_needed() {
     );
     let found = world.run(&["trust", "any", "--json"]).expect(0).json();
     assert_eq!(found["skills"][0]["state"], "needs no trust");
+}
+
+#[test]
+fn denied_run_action_keeps_the_commands_of_a_loaded_skill_from_running() {
+    let world = World::new();
+    let hooks = "hooks:\n  SessionStart:\n    - hooks:\n        - type: command\n          command: echo HOOKED\n";
+    world.file(
+        "~/.agents/skills/lively/SKILL.md",
+        format!(
+            "---\nname: lively\ndescription: Repeats. Use for echoes.\nallowed-tools: Bash(echo:*)\n{hooks}---\nBODY !`echo R\"\"AN`\n"
+        ),
+    );
+    let settings =
+        |rules: &str| format!("[permissions]\n{rules}\n[sandbox]\nstrength = 'best-effort'\n");
+    world.file("~/config.toml", settings(""));
+    let load = |world: &World| {
+        let output = world.run(&[
+            "tool",
+            "call",
+            "load_skill",
+            "--json",
+            r#"{"name": "lively"}"#,
+        ]);
+        format!("{}{}", output.stdout, output.stderr)
+    };
+    assert!(load(&world).contains("BODY RAN"), "{}", load(&world));
+    world.file("~/config.toml", settings("deny = ['skill:lively/run']"));
+    let text = load(&world);
+    let note =
+        "BODY [command not run: the permissions do not allow running commands as this skill]";
+    assert!(text.contains(note), "{text}");
+}
+
+#[test]
+fn rules_about_a_skill_apply_to_its_files_by_path() {
+    let world = world("");
+    world.file(
+        ".agents/skills/inner/SKILL.md",
+        "---\nname: inner\ndescription: Repeats. Use for echoes.\n---\nSECRET BODY\n",
+    );
+    world.file(".agents/skills/inner/notes.md", "SECRET NOTES\n");
+    let reads = |world: &World, tool: &str, input: Value| {
+        let call = json!({"calls": [{"name": tool, "input": input}]});
+        let model = script(world, &[call, json!({"text": "done"})]);
+        let arguments = ["run", "--task", "go", "--model", &model, "--json"];
+        let output = world.run(&arguments).expect(0).stdout;
+        output.contains("SECRET BODY") || output.contains("SECRET NOTES")
+    };
+    let text = ".agents/skills/inner/SKILL.md";
+    let notes = ".agents/skills/inner/notes.md";
+    for (rules, of_text, of_notes) in [
+        ("", true, true),
+        ("deny = ['skill:inner']", false, false),
+        ("ask = ['skill:inner']", false, false),
+        ("deny = ['skill:inner/load']", false, true),
+        ("deny = ['skill:inner/read']", false, false),
+        ("deny = ['skill:inner/run', 'skill:other']", true, true),
+    ] {
+        world.file("~/config.toml", format!("[permissions]\n{rules}\n"));
+        for (file, expected) in [(text, of_text), (notes, of_notes)] {
+            assert_eq!(
+                reads(&world, "read", json!({"path": file})),
+                expected,
+                "{rules} {file}"
+            );
+            let search = json!({"pattern": "SECRET", "path": file});
+            assert_eq!(
+                reads(&world, "grep", search),
+                expected,
+                "{rules} {file} grep"
+            );
+        }
+    }
+}
+
+#[test]
+fn policy_check_applies_rules_about_the_skill() {
+    let check = |world: &World| {
+        let line = ["policy", "check", "--skill", "echo", "--", "echo", "hi"];
+        world.run(&line).stdout
+    };
+    let open = world("");
+    assert!(check(&open).starts_with("allow"), "{}", check(&open));
+    for (rules, verdict) in [
+        ("deny = ['skill:echo/run']", "deny"),
+        ("deny = ['Skill(echo)']", "deny"),
+        ("ask = ['skill:echo/run']", "ask"),
+        ("deny = ['skill:echo/load']", "allow"),
+    ] {
+        let world = world(&format!("[permissions]\n{rules}\n"));
+        let text = check(&world);
+        assert!(text.starts_with(verdict), "{rules}: {text}");
+    }
 }

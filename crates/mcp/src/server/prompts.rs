@@ -6,10 +6,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use prowess_catalog::SkillId;
 use prowess_catalog::skill::clean_line;
 use prowess_catalog::visibility::Audience;
+use prowess_policy::SkillAction;
 use prowess_registry::Registry;
 use prowess_render::Arguments;
 use prowess_spec::parse;
-use prowess_tools::{ActivationError, ActivationRequest, ToolContext, activate, open};
+use prowess_tools::{ActivationError, ActivationRequest, ToolContext, activate};
 use rmcp::ErrorData;
 use rmcp::model::{
     CompleteRequestParams, CompleteResult, CompletionInfo, GetPromptResult, JsonObject,
@@ -119,11 +120,23 @@ pub(crate) fn get(
             _ => ErrorData::internal_error(text, Some(json!({ "name": name }))),
         }
     };
-    let skill = open(tool_context, name, Audience::Person).map_err(failed)?;
+    let handle = tool_context
+        .resolve(name, Audience::Person)
+        .map_err(|refusal| failed(ActivationError::NotFound(refusal)))?;
+    let skill = prowess_tools::read(tool_context, &handle).map_err(failed)?;
     let arguments = match given {
         Some(given) => read_arguments(&skill.document.arguments, given)?,
         None => Arguments::none(),
     };
+    tool_context
+        .permit_client(
+            &handle,
+            SkillAction::Load,
+            arguments.raw().unwrap_or_default(),
+        )
+        .map_err(|error| {
+            ErrorData::invalid_params(error.to_string(), Some(json!({ "name": name })))
+        })?;
     let request = ActivationRequest::new(arguments);
     let activation = activate(tool_context, &skill, &request).map_err(failed)?;
     let message = PromptMessage::new_text(Role::User, activation.text());

@@ -121,22 +121,31 @@ pub(crate) fn read(
     Ok(ReadResourceResult::new(vec![contents]))
 }
 
-/// Returns `true` if the rules allow reading a file of a skill. Prompts if a rule requires it.
+/// Returns `true` if the rules allow reading a file of a skill, and loading it for the file with its
+/// text. Prompts if they require it.
 fn may_read(tool_context: &ToolContext, served: &ServedSkill, path: &str) -> bool {
     let skill = &served.skill;
     let mut also: Vec<&str> = vec![&skill.name];
     also.extend(skill.alias.as_deref());
-    let action = GateAction::Skill {
+    let request = |action, arguments| GateAction::Skill {
         name: &served.name,
         also: &also,
-        action: SkillAction::Read,
-        arguments: path,
+        action,
+        arguments,
     };
-    let decision = tool_context.gate().decide(&action, &Actor::default());
+    let decide = |action| {
+        let decision = tool_context.gate().decide(&action, &Actor::default());
+        (decision, action)
+    };
+    let (mut decision, mut action) = decide(request(SkillAction::Read, path));
+    if path == MAIN {
+        let load = decide(request(SkillAction::Load, ""));
+        if load.0.verdict > decision.verdict {
+            (decision, action) = load;
+        }
+    }
     match decision.verdict {
         Verdict::Allow => true,
-        // Without a matching rule, reading a listed file needs no prompt.
-        Verdict::Ask | Verdict::Deny if decision.rule.is_none() => true,
         Verdict::Deny => false,
         Verdict::Ask => {
             let what = format!("Read {path} of skill {}", served.name);

@@ -369,6 +369,7 @@ impl Scanner<'_> {
     fn conditions(&mut self) {
         let from = self.found.len();
         let mut evaluates = false;
+        let mut words: Vec<Word> = Vec::new();
         loop {
             self.blanks();
             match self.peek(0) {
@@ -390,12 +391,34 @@ impl Scanner<'_> {
                         }
                         _ => {}
                     }
+                    words.push(word);
                 }
             }
         }
         if evaluates {
             self.mark(from..self.found.len(), UnsafePosition::Arithmetic);
-            // A bare name is evaluated too: `[[ issue -eq 1 ]]`.
+        }
+        // A bare name is evaluated too: `[[ issue -eq 1 ]]`, `[[ -v list[issue] ]]`.
+        for at in 0..words.len() {
+            let operands = match words[at].text.as_str() {
+                "-eq" | "-ne" | "-lt" | "-le" | "-gt" | "-ge" => [at.checked_sub(1), Some(at + 1)],
+                "-v" | "-R" => [None, Some(at + 1)],
+                _ => continue,
+            };
+            for operand in operands.into_iter().flatten() {
+                let is_name = operands[0].is_none();
+                let Some(word) = words.get(operand) else {
+                    continue;
+                };
+                if !is_name || word.text.contains('[') {
+                    self.evaluate(&word.text, word.range.clone());
+                }
+                if word.text.contains('\0') {
+                    let raw = &self.bytes[word.range.clone()];
+                    let raw = String::from_utf8_lossy(raw).into_owned();
+                    self.evaluate(&raw, word.range.clone());
+                }
+            }
         }
     }
 

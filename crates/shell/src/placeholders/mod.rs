@@ -12,7 +12,6 @@ mod commands;
 mod scan;
 mod words;
 
-use std::collections::BTreeSet;
 use std::ops::Range;
 
 use crate::programs;
@@ -221,15 +220,17 @@ pub fn judge_command(
     positions: &[ValuePosition],
     arguments: &[impl AsRef<str>],
 ) -> Judgement {
-    if positions.is_empty() && !script.contains(['$', '`']) {
-        return Judgement::default();
-    }
     let exported = arguments.iter().enumerate();
     let exported: Vec<String> = exported
         .map(|(index, name)| exported_name(index, name.as_ref()))
         .collect();
     let mut names: Vec<&str> = vec!["ARGUMENTS"];
     names.extend(exported.iter().map(String::as_str));
+    // Arithmetic evaluates a name without `$`.
+    let is_named = || names.iter().any(|name| script.contains(name));
+    if positions.is_empty() && !script.contains(['$', '`']) && !is_named() {
+        return Judgement::default();
+    }
     let positions = judge(script, positions, &names);
     let receives_argument = positions.iter().any(|found| {
         let refers = || refers_to_argument(expanded_name(&script[found.range.clone()]), &names);
@@ -302,12 +303,13 @@ fn judge_script(
     if script.len() > LONGEST_SCRIPT {
         return given_up(UnsafePosition::TooLong);
     }
-    let mut bound: BTreeSet<String> = names.iter().map(|&name| name.to_owned()).collect();
+    let mut known = scan::Variables {
+        bound: names.iter().map(|&name| name.to_owned()).collect(),
+        ..scan::Variables::default()
+    };
     for _ in 0..MOST_ROUNDS {
-        let mut scan = scan::scan(script, positions, &bound, level);
-        let known = bound.len();
-        bound.extend(scan.assigned.drain(..));
-        if bound.len() == known {
+        let mut scan = scan::scan(script, positions, &known, level);
+        if !known.extend(&mut scan) {
             return scan;
         }
     }

@@ -13,12 +13,52 @@ const FILLED_BY_THE_SHELL: [&[u8]; 4] = [b"REPLY", b"MAPFILE", b"OPTARG", b"BASH
 /// Deepest nesting that is followed.
 const DEEPEST: usize = 32;
 
+/// Variables that the shell evaluates as arithmetic when a value is assigned to them.
+const EVALUATED_BY_THE_SHELL: [&str; 9] = [
+    "BASHPID",
+    "EPOCHREALTIME",
+    "EPOCHSECONDS",
+    "HISTCMD",
+    "LINENO",
+    "OPTIND",
+    "RANDOM",
+    "SECONDS",
+    "SRANDOM",
+];
+
+/// What earlier passes found out about the variables of a script.
+#[derive(Default)]
+pub(super) struct Variables {
+    /// Variables that may hold a value.
+    pub(super) bound: BTreeSet<String>,
+    /// Variables whose text names one that may hold a value. Arithmetic and `${!name}` follow it.
+    pub(super) aliases: BTreeSet<String>,
+    /// Variables whose text is evaluated when it is assigned: `declare -i`, `declare -n`.
+    pub(super) integers: BTreeSet<String>,
+}
+
+impl Variables {
+    /// Adds the results of a pass. Returns `true` if there were new ones.
+    pub(super) fn extend(&mut self, scan: &mut Scan) -> bool {
+        let count = |all: &Self| all.bound.len() + all.aliases.len() + all.integers.len();
+        let known = count(self);
+        self.bound.extend(scan.assigned.drain(..));
+        self.aliases.extend(scan.aliases.drain(..));
+        self.integers.extend(scan.integers.drain(..));
+        count(self) > known
+    }
+}
+
 /// The result of a pass.
 #[derive(Default)]
 pub(super) struct Scan {
     pub(super) found: Vec<JudgedPosition>,
     /// Variables that a value was assigned to.
     pub(super) assigned: Vec<String>,
+    /// Variables that the name of such a variable was assigned to.
+    pub(super) aliases: Vec<String>,
+    /// Variables that were declared as integers or references.
+    pub(super) integers: Vec<String>,
     /// `true` if a command takes its standard input for code.
     pub(super) reads_code: bool,
     /// Simple commands, without reserved words and assignments before them.
@@ -50,7 +90,7 @@ fn collect_commands(
     let Some(text) = script.get(part.clone()) else {
         return;
     };
-    let scan = scan(text, &[], &BTreeSet::new(), 0);
+    let scan = scan(text, &[], &Variables::default(), 0);
     let within = |range: Range<usize>| part.start + range.start..part.start + range.end;
     commands.extend(scan.commands.into_iter().map(within));
     if level < DEEPEST {
@@ -64,7 +104,7 @@ fn collect_commands(
 pub(super) fn scan(
     script: &str,
     places: &[ValuePosition],
-    bound: &BTreeSet<String>,
+    known: &Variables,
     level: usize,
 ) -> Scan {
     let mut scanner = Scanner {
@@ -72,9 +112,11 @@ pub(super) fn scan(
         at: 0,
         places,
         next: 0,
-        bound,
+        known,
         found: Vec::new(),
         assigned: Vec::new(),
+        aliases: Vec::new(),
+        integers: Vec::new(),
         documents: Vec::new(),
         depth: 0,
         is_broken: false,
@@ -100,6 +142,8 @@ pub(super) fn scan(
     Scan {
         found: scanner.found,
         assigned: scanner.assigned,
+        aliases: scanner.aliases,
+        integers: scanner.integers,
         reads_code,
         commands: scanner.commands,
         backticks: scanner.backticks,
@@ -136,9 +180,11 @@ pub(super) struct Scanner<'t> {
     places: &'t [ValuePosition],
     /// Index of the next given position.
     next: usize,
-    pub(super) bound: &'t BTreeSet<String>,
+    pub(super) known: &'t Variables,
     pub(super) found: Vec<JudgedPosition>,
     pub(super) assigned: Vec<String>,
+    pub(super) aliases: Vec<String>,
+    pub(super) integers: Vec<String>,
     pub(super) documents: Vec<Document>,
     pub(super) depth: usize,
     pub(super) is_broken: bool,
@@ -344,8 +390,8 @@ impl Scanner<'_> {
                 // `a=( … )`
                 Some(b'(') if text.ends_with('=') && !is_quoted => {
                     self.at += 1;
-                    self.array();
                     text.push('\0');
+                    self.array(&mut text);
                 }
                 None
                 | Some(b' ' | b'\t' | b'\n' | b';' | b'|' | b'&' | b'(' | b')' | b'<' | b'>') => {
@@ -498,8 +544,46 @@ impl Scanner<'_> {
             [] => false,
             [b'@' | b'*' | b'_'] | [b'0'..=b'9', ..] => true,
             name if FILLED_BY_THE_SHELL.contains(&name) => true,
-            name => std::str::from_utf8(name).is_ok_and(|name| self.bound.contains(name)),
+            name => std::str::from_utf8(name).is_ok_and(|name| self.known.bound.contains(name)),
         }
+    }
+
+    /// Returns `true` if arithmetic that evaluates the name may evaluate a value.
+    fn is_evaluated(&self, name: &str) -> bool {
+        let is_name = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
+        is_name
+            && name != "_"
+            && (self.is_bound(name.as_bytes()) || self.known.aliases.contains(name))
+    }
+
+    /// Returns `true` if a text has a name that arithmetic would follow to a value.
+    pub(super) fn mentions_evaluated(&self, text: &str) -> bool {
+        names_in(text).any(|(_, name)| self.is_evaluated(name))
+    }
+
+    /// Returns `true` if the shell evaluates what is assigned to a variable.
+    pub(super) fn is_integer(&self, name: &str) -> bool {
+        self.known.integers.contains(name) || EVALUATED_BY_THE_SHELL.contains(&name)
+    }
+
+    /// Refuses a text that is evaluated as arithmetic, or as the name of a variable, if it names a
+    /// variable that leads to a value. `range` is where it is in the script.
+    pub(super) fn evaluate(&mut self, text: &str, range: Range<usize>) {
+        self.steps += text.len();
+        let named = names_in(text).find(|(_, name)| self.is_evaluated(name));
+        let Some((_, name)) = named else { return };
+        let raw = String::from_utf8_lossy(&self.bytes[range.clone()]);
+        let is_whole = raw.len() == range.len();
+        let place = names_in(&raw).find(|(_, found)| is_whole && *found == name);
+        let range = match place {
+            Some((at, _)) => range.start + at..range.start + at + name.len(),
+            None => range,
+        };
+        self.push(range, ValueKind::Argument, None, Quoting::Literal);
+        self.mark(
+            self.found.len() - 1..self.found.len(),
+            UnsafePosition::Arithmetic,
+        );
     }
 
     /// Reads an expansion.
@@ -578,6 +662,8 @@ impl Scanner<'_> {
             if is_indirect {
                 self.mark(from..from + 1, UnsafePosition::VariableName);
             }
+        } else if is_indirect {
+            self.evaluate(&name, start..self.at);
         }
         if self.peek(0) == Some(b'[') {
             self.at += 1;
@@ -621,6 +707,9 @@ impl Scanner<'_> {
             }
         }
         if assigns && self.has_argument(&(from..self.found.len())) {
+            if self.is_integer(&name) {
+                self.mark(from..self.found.len(), UnsafePosition::Arithmetic);
+            }
             self.assigned.push(name);
         }
     }
@@ -628,6 +717,7 @@ impl Scanner<'_> {
     /// Reads arithmetic. Everything in it is evaluated, including names without `$`.
     pub(super) fn arithmetic(&mut self, close: &[u8]) {
         let from = self.found.len();
+        let start = self.at;
         if !self.deeper() {
             return;
         }
@@ -677,13 +767,20 @@ impl Scanner<'_> {
         }
         self.depth -= 1;
         self.mark(from..self.found.len(), UnsafePosition::Arithmetic);
+        if !self.known.aliases.is_empty() && !self.has_argument(&(from..self.found.len())) {
+            let range = start..self.at;
+            let text = String::from_utf8_lossy(&self.bytes[range.clone()]).into_owned();
+            self.evaluate(&text, range);
+        }
     }
 
-    /// Reads the words of an array up to `)`.
-    fn array(&mut self) {
+    /// Reads the words of an array up to `)`, and adds them to a text.
+    fn array(&mut self, text: &mut String) {
         if !self.deeper() {
             return;
         }
+        // A subscript may contain blanks: `[n + 1]=x`.
+        let mut has_subscript = false;
         loop {
             self.blanks();
             match self.peek(0) {
@@ -699,10 +796,16 @@ impl Scanner<'_> {
                         self.is_broken = true;
                         break;
                     }
-                    // `[$1]=x`
+                    // `[$1]=x`, `[n]=x`
                     if word.text.starts_with('[') {
-                        self.mark(word.found, UnsafePosition::Arithmetic);
+                        has_subscript = true;
+                        self.mark(word.found.clone(), UnsafePosition::Arithmetic);
                     }
+                    if has_subscript {
+                        self.evaluate(&word.text, word.range.clone());
+                    }
+                    text.push_str(&word.text);
+                    text.push('\0');
                 }
             }
         }
@@ -826,4 +929,16 @@ pub(super) fn name_length(text: &[u8]) -> usize {
         Some(b'@' | b'*' | b'#' | b'?' | b'$' | b'!' | b'-') => 1,
         _ => 0,
     }
+}
+
+/// Returns the names in a text, each with its offset.
+fn names_in(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let mut from = 0;
+    std::iter::from_fn(move || {
+        let start = from + text.get(from..)?.find(is_part)?;
+        let rest = &text[start..];
+        from = start + rest.find(|c| !is_part(c)).unwrap_or(rest.len());
+        Some((start, &text[start..from]))
+    })
 }

@@ -402,7 +402,7 @@ fn work_is_linear_in_the_length_of_a_script() {
                 kind: ValueKind::Argument,
             })
             .collect();
-        scan::scan(&script, &places, &BTreeSet::new(), 0).steps
+        scan::scan(&script, &places, &scan::Variables::default(), 0).steps
     };
     for (before, piece, after) in [
         ("echo ", "$1 ", ""),
@@ -431,4 +431,124 @@ fn work_is_linear_in_the_length_of_a_script() {
             "{before}{piece}{after}: {once}, then {twice}"
         );
     }
+}
+
+/// Scripts that ran a command inside the value `b[$(echo x >&2)]` in bash 5.2, and close relatives.
+#[test]
+fn values_that_arithmetic_would_evaluate_are_refused() {
+    for script in [
+        "declare -i n=$1",
+        "declare -i n; n=$1; echo $n",
+        "declare -i n; n=\"$1\"",
+        "typeset -i n=0; n=$1",
+        "f() { local -i n; n=$1; }; f \"$1\"",
+        "f() { local -i n=$1; }; f \"$1\"",
+        "export n; declare -i n; n+=$1",
+        "declare -ai n=(1); n+=(\"$1\")",
+        "declare -ia n; n=(\"$1\")",
+        "n=$1; declare -i m=n",
+        "n=$1; declare -i m; m=n",
+        "n=$1; declare -i m; m=$n",
+        "RANDOM=$1",
+        "OPTIND=$1",
+        "HISTCMD=$1",
+        "SRANDOM=$1",
+        "n=$1; arr[n]=1",
+        "n=$1; arr[n]+=1",
+        "n=$1; arr=([n]=x)",
+        "n=$1; arr+=([n]=x)",
+        "n=$1; declare arr[n]=x",
+        "n=$1; declare 'arr[n]=x'",
+        "n=$1; read arr[n] <<< x",
+        "n=$1; read 'arr[n]' <<< x",
+        "n=$1; printf -v 'arr[n]' x",
+        "n=$1; arr=(1); unset 'arr[n]'",
+        "n=$1; [[ -v arr[n] ]]",
+        "n=$1; test -v 'arr[n]'",
+        "n=$1; [ -v 'arr[n]' ]",
+        "n=$1; echo ${arr[n]}",
+        "n=$1; echo \"${@:n}\"",
+        "n=$1; echo $[n]",
+        "n=$1; [[ n -eq 1 ]]",
+        "n=$1; [[ $n -eq 1 ]]",
+        "n=$1; if (( n )); then :; fi",
+        "n=$1; m=$((n))",
+        "n=$1; x=1; x[n]=2",
+        "n=$1; for i in ${arr[n]}; do :; done",
+        "n=$1; case ${arr[n]} in x);; esac",
+        "n=$1; f() { arr[n]=1; }; f",
+        "IFS=, read -r a b <<< \"$1\"; (( a > 1 ))",
+        "IFS=, read -r a b <<< \"$1\"; arr[a]=1",
+        "read -r a <<< \"$1\"; declare -i b; b=$a",
+        "while read -r a; do [[ $a -gt 1 ]]; done <<< \"$1\"",
+        "while read -r a; do c[a]=1; done <<< \"$1\"",
+        "while read -r a; do (( c[a]++ )); done <<< \"$1\"",
+        "declare -A m; k=\"$1\"; unset \"m[$k]\"",
+        "n=$1; echo $(( ${n} ))",
+        "n=$1; : $(( x = n ))",
+        "n=$1; (( x = n ))",
+        "n=$1; let x=n",
+        "n=$1; let 'x=n'",
+        "export n=$1; bash -c \"echo \\$((n))\"",
+        "export n=$1; bash -c 'echo $((n))'",
+        "export n=$1; bash -c 'declare -i x; x=$n'",
+        "export n=$1; bash -c 'a[n]=1'",
+        "n=$1 bash -c 'a[n]=1'",
+        "set -- \"$1\"; arr[$1]=1",
+        "set -- \"$1\"; declare -i q; q=$1",
+        "n=$1; y=arr[n]; echo ${!y}",
+        "n=$1; declare -n r=arr[n]; echo $r",
+        "y=n; n=$1; echo $((y))",
+        "y=n; n=$1; (( $y ))",
+        "n=$1; for y in n; do (( y )); done",
+        "n=$1; y=(n); echo $((y))",
+        "n=$1; eval 'a[n]=1'",
+        "n=$1; a[n + 1]=2",
+        "n=$1; a=([n + 1]=2)",
+        "declare -i n; read n <<< \"$1\"",
+        "declare -i n; printf -v n %s \"$1\"",
+        "declare -i n; : ${n:=$1}",
+        "declare -i n; n=$1",
+        "n=$1; trap 'a[n]=1' EXIT",
+        "n=$1; printf -v y n; (( y ))",
+        "n=$1; [[ 1 -eq n ]]",
+        "n=$1; y=n; [[ $y -eq 1 ]]",
+        "x=$1; y=x; echo ${!y}",
+        "n=$1; unset 'arr[n]'",
+        "SECONDS=$1",
+        "LINENO=$1",
+        "local -i n; n=$1",
+    ] {
+        assert!(!reasons(script).is_empty(), "{script}");
+    }
+    // Arithmetic evaluates declared arguments without `$`.
+    for script in [
+        "[[ issue -eq 1 ]]",
+        "list[issue]=1",
+        "let x=issue",
+        "unset 'list[issue]'",
+    ] {
+        let judged = judge_command(script, &[], &["issue"]);
+        assert!(judged.refused().next().is_some(), "{script}");
+    }
+}
+
+#[test]
+fn arithmetic_without_values_is_safe() {
+    for script in [
+        "declare -i count=0; count+=1; name=\"$1\"; echo \"$name $count\"",
+        "i=0; while (( i < 3 )); do echo \"$1\"; i=$((i + 1)); done",
+        "n=$(gh issue list | wc -l); (( n > 0 )) && echo \"$1\"",
+        "files=(a b); echo \"${files[0]}\" \"$1\"",
+        "list=(\"$1\"); for f in \"${list[@]}\"; do echo \"$f\"; done",
+        "local name=\"$1\"; echo \"$name\"",
+        "kind=issue; [ \"$kind\" = \"$1\" ] && echo same",
+        "bash -c 'read x; eval \"$x\"'; echo ok",
+    ] {
+        let found = reasons(script);
+        let expected: &[UnsafePosition] = &[];
+        assert_eq!(found, expected, "{script}");
+    }
+    let judged = judge_command("read n; list[n]=1", &[], &["issue"]);
+    assert_eq!(judged.refused().count(), 0);
 }

@@ -19,6 +19,9 @@ impl Scanner<'_> {
             self.assignment(word);
             words = rest;
         }
+        if let Some(word) = words.first() {
+            self.split_subscript(word, simple.end);
+        }
         if let Some(first) = words.first()
             && (first.is_quoted || !matches!(first.text.as_str(), "case" | "for" | "select"))
         {
@@ -79,8 +82,8 @@ impl Scanner<'_> {
         let Some((name, values)) = words.get(1..).and_then(<[Word]>::split_first) else {
             return;
         };
-        if values.iter().any(|word| self.has_argument(&word.found)) {
-            self.assigned.push(name.text.clone());
+        for word in values {
+            self.assigns(&name.text, word, &word.text);
         }
         // `for $1 in …` is not valid.
         self.mark(name.found.clone(), UnsafePosition::Unclear);
@@ -92,20 +95,58 @@ impl Scanner<'_> {
         }
     }
 
+    /// Records that a word is assigned to a variable: a value, or the name of a variable that leads
+    /// to one.
+    fn assigns(&mut self, name: &str, word: &Word, text: &str) {
+        let is_integer = self.is_integer(name);
+        if self.has_argument(&word.found) {
+            if is_integer {
+                self.mark(word.found.clone(), UnsafePosition::Arithmetic);
+            }
+            self.assigned.push(name.to_owned());
+        } else if is_integer {
+            self.evaluate(text, word.range.clone());
+        } else if self.mentions_evaluated(text) {
+            self.aliases.push(name.to_owned());
+        }
+    }
+
+    /// Refuses `list[n + 1]=x` and `'list[n]'` if the subscript leads to a value.
+    fn subscript(&mut self, word: &Word) {
+        let target = word.text.split('=').next().unwrap_or_default();
+        if let Some((_, subscript)) = target.split_once('[') {
+            self.evaluate(subscript, word.range.clone());
+        }
+    }
+
+    /// Refuses a subscript with blanks, which is one word for the shell: `list[n + 1]=x`.
+    fn split_subscript(&mut self, word: &Word, end: usize) {
+        let is_open = word
+            .text
+            .split_once('[')
+            .is_some_and(|(name, rest)| is_name(name) && !rest.contains(']'));
+        if is_open && !word.is_quoted {
+            let range = word.range.start..end.max(word.range.end);
+            let text = String::from_utf8_lossy(&self.bytes[range.clone()]).into_owned();
+            self.evaluate(&text, range);
+        }
+    }
+
     fn assignment(&mut self, word: &Word) {
+        let (target, value) = word.text.split_once('=').unwrap_or((&word.text, ""));
+        let target = target.trim_end_matches('+');
+        let name = target.split('[').next().unwrap_or(target);
+        self.subscript(word);
+        self.assigns(name, word, value);
         if !self.has_argument(&word.found) {
             return;
         }
-        let (target, _) = word.text.split_once('=').unwrap_or((&word.text, ""));
-        let target = target.trim_end_matches('+');
-        let name = target.split('[').next().unwrap_or(target);
         if target.contains('\0') {
             self.mark(word.found.clone(), UnsafePosition::Arithmetic);
         }
         if decides_for_others(name) {
             self.mark(word.found.clone(), UnsafePosition::Environment);
         }
-        self.assigned.push(name.to_owned());
     }
 
     /// Judges the words of a command, its program first. Returns `true` if it takes its standard
@@ -212,8 +253,13 @@ impl Scanner<'_> {
             Code::Everything => {
                 self.mark_all(rest, self.code());
                 if matches!(name, "eval" | "trap") && self.level < DEEPEST_CODE {
-                    for code in rest.iter().filter(|code| code.text.contains('$')) {
-                        self.judge_code(code, true);
+                    for code in rest {
+                        self.judge_code(code, code.text.contains('$'));
+                    }
+                }
+                if name == "let" {
+                    for word in rest {
+                        self.evaluate(&word.text, word.range.clone());
                     }
                 }
                 // The input is code, or words that are added to a command.
@@ -247,11 +293,16 @@ impl Scanner<'_> {
             }
             Code::VariableNames => {
                 self.mark_all(rest, UnsafePosition::VariableName);
-                self.assigned.extend(
-                    rest.iter()
-                        .filter(|word| is_name(&word.text))
-                        .map(|word| word.text.clone()),
-                );
+                for word in rest {
+                    self.subscript(word);
+                    let name = word.text.split('[').next().unwrap_or_default();
+                    if self.is_integer(name) && name != "OPTIND" {
+                        self.refuse(word, UnsafePosition::Arithmetic);
+                    }
+                    if is_name(name) {
+                        self.assigned.push(name.to_owned());
+                    }
+                }
                 false
             }
             Code::Assignments => {
@@ -386,31 +437,43 @@ impl Scanner<'_> {
     /// Judges code in a single word that refers to exported variables or to positionals that are
     /// passed on.
     fn judge_code(&mut self, code: &Word, passes_positionals: bool) -> Scan {
-        let names: Vec<&str> = self.bound.iter().map(String::as_str).collect();
+        let known = self.known;
+        let names = known.bound.iter().chain(&known.aliases);
+        let names: Vec<&str> = names.map(String::as_str).collect();
         let script = code.text.replace('\0', "x");
         let scan = judge_script(&script, &[], &names, self.level + 1);
+        // What is refused without our variables comes from positionals and input of the inner script.
+        let is_refused = |scan: &Scan| scan.found.iter().any(|found| found.reason.is_some());
+        let others = if is_refused(&scan) && !passes_positionals {
+            judge_script(&script, &[], &[], self.level + 1).found
+        } else {
+            Vec::new()
+        };
         let is_ours = |found: &&JudgedPosition| {
-            let name = script[found.range.clone()].trim_start_matches(['$', '{', '!', '#']);
-            found.reason.is_some() && (passes_positionals || self.bound.contains(name))
+            let is_same =
+                |other: &JudgedPosition| other.range == found.range && other.reason == found.reason;
+            found.reason.is_some() && !others.iter().any(is_same)
         };
         // A value in the code itself is reported already.
         let is_reported = self.found[code.found.clone()]
             .iter()
             .any(|found| found.reason.is_some());
         if !is_reported && scan.found.iter().any(|found| is_ours(&found)) {
-            let range = code.range.clone();
-            let reason = Some(self.code());
-            let (kind, quoting) = (ValueKind::Argument, Quoting::Literal);
-            self.found.push(JudgedPosition {
-                range,
-                kind,
-                given: None,
-                quoting,
-                plain: None,
-                reason,
-            });
+            self.refuse(code, self.code());
         }
         scan
+    }
+
+    /// Refuses a word that has no value itself.
+    fn refuse(&mut self, word: &Word, reason: UnsafePosition) {
+        self.found.push(JudgedPosition {
+            range: word.range.clone(),
+            kind: ValueKind::Argument,
+            given: None,
+            quoting: Quoting::Literal,
+            plain: None,
+            reason: Some(reason),
+        });
     }
 
     fn other_interpreter(
@@ -545,14 +608,31 @@ impl Scanner<'_> {
             word.text.starts_with(['-', '+'])
                 && word.text.contains(['i', 'n', 'f', 'F', 'p', 'a', 'A'])
         });
+        // `declare -i n; n=$1` evaluates the value; so does `declare -n`, as a name.
+        let is_evaluated = words.iter().any(|word| {
+            word.text.starts_with('\0')
+                || word.text.starts_with(['-', '+']) && word.text.contains(['i', 'n', '\0'])
+        });
         for word in words {
+            self.subscript(word);
+            let end = words.last().map_or(word.range.end, |last| last.range.end);
+            self.split_subscript(word, end);
+            if is_evaluated {
+                let (target, value) = word.text.split_once('=').unwrap_or((&word.text, ""));
+                let name = target.trim_end_matches('+');
+                let name = name.split('[').next().unwrap_or(name);
+                if is_name(name) {
+                    self.integers.push(name.to_owned());
+                }
+                self.evaluate(value, word.range.clone());
+            }
             if is_assignment(word) && !is_special {
                 self.assignment(word);
             } else {
+                self.mark(word.found.clone(), UnsafePosition::VariableName);
                 if is_assignment(word) {
                     self.assignment(word);
                 }
-                self.mark(word.found.clone(), UnsafePosition::VariableName);
             }
         }
     }
@@ -564,8 +644,9 @@ impl Scanner<'_> {
             && option.text == "-v"
         {
             self.mark(name.found.clone(), UnsafePosition::VariableName);
-            if rest.iter().any(|word| self.has_argument(&word.found)) {
-                self.assigned.push(name.text.clone());
+            self.subscript(name);
+            for word in rest {
+                self.assigns(&name.text, word, &word.text);
             }
             words = rest;
         }
@@ -596,6 +677,7 @@ impl Scanner<'_> {
             });
             if follows {
                 self.mark(word.found.clone(), UnsafePosition::VariableName);
+                self.subscript(word);
             }
             self.unless_quoted(word, UnsafePosition::Option);
         }

@@ -1,5 +1,6 @@
 //! Archives and compression.
 
+use super::Changes;
 use super::ProgramEffect::{Elsewhere, Reads, Runs, Sends, Writes};
 use super::code::{Code, OPTIONS};
 use super::engine::{NONE, Operand, PATTERN, Program, Starts, list, none, operand, opt, outside};
@@ -11,6 +12,7 @@ const COMMAND_LETTERS: Operand = operand(0, none, Runs, PATTERN, "7z x* y").to(1
 pub(super) const ARCHIVES: &[Program] = &[
     Program {
         names: list("tar gtar bsdtar"),
+        changes: Changes::Always,
         options: &[
             opt(
                 "-I: --use-compress-program: --to-command: -F: --info-script: \
@@ -103,6 +105,7 @@ pub(super) const ARCHIVES: &[Program] = &[
     },
     Program {
         names: list("zip"),
+        changes: Changes::Always,
         options: &[
             opt(
                 "-TT: --unzip-command:",
@@ -145,6 +148,7 @@ pub(super) const ARCHIVES: &[Program] = &[
     },
     Program {
         names: list("unzip"),
+        changes: Changes::Always,
         options: &[
             opt(
                 "-d:",
@@ -174,6 +178,7 @@ pub(super) const ARCHIVES: &[Program] = &[
     },
     Program {
         names: list("7z 7za 7zz 7zr unrar rar unar"),
+        changes: Changes::Always,
         options: &[
             opt(
                 "-o*",
@@ -194,6 +199,7 @@ pub(super) const ARCHIVES: &[Program] = &[
     },
     Program {
         names: list("cpio pax shar"),
+        changes: Changes::Always,
         options: &[
             opt(
                 "--to-command: --rsh-command:",
@@ -239,6 +245,7 @@ pub(super) const ARCHIVES: &[Program] = &[
     },
     Program {
         names: list("gzip gunzip bzip2 xz zstd pigz lz4 brotli zcat"),
+        changes: Changes::Always,
         options: &[
             opt("-o: --output:", Writes, "writes to a file", "zstd -o /x y").when(outside),
             opt(

@@ -237,8 +237,10 @@ pub(super) const BUILDERS: &[Program] = &[
             opt("-I: --init-script: --build-file: --settings-file: -s: --settings: -gs: \
                  --global-settings: -g: --gradle-user-home: --include-build:", Reads,
                 "reads its rules from the given file", "gradle -I x build"),
-            opt("-f: --file: -p: --project-dir: -b:", Elsewhere, "works elsewhere",
-                "mvn -f /x/pom.xml test").when(outside),
+            opt("-f: --file: -b:", Reads, "reads its rules from the given file",
+                "mvn -f x.xml test").when(unusual_rules),
+            opt("-p: --project-dir:", Elsewhere, "works elsewhere", "gradle -p /x build")
+                .when(outside),
             opt("-D*", Configures, "changes what is run", "mvn -Dexec.executable=x test")
                 .when(risky_property),
             opt("--run_under* --bazelrc* --shell_executable* --action_env* --override_* \
@@ -285,7 +287,8 @@ pub(super) const BUILDERS: &[Program] = &[
         ..NONE
     },
     Program {
-        names: list("eslint jest vitest webpack vite playwright cypress phpunit tslint"),
+        names: list("eslint jest vitest webpack vite playwright cypress phpunit tslint markdownlint \
+                     markdownlint-cli2"),
         options: &[
             LOADS,
             opt("-c: -C:", Runs, "takes settings, and code, from there", "eslint -c x.js src")
@@ -298,6 +301,7 @@ pub(super) const BUILDERS: &[Program] = &[
                 .when(is_path),
             opt("-r: -p:", Runs, "loads code or works elsewhere", "tslint -r ./x src").when(is_path),
             SETTINGS,
+            opt("--execArgv: --execArgv.*", Runs, "passes options on", "vitest --execArgv=--import=./x.js"),
             opt("--root: --dir:", Elsewhere, "works elsewhere", "vitest --root /x").when(outside),
             OUTPUTS,
         ],
@@ -382,10 +386,13 @@ pub(super) const BUILDERS: &[Program] = &[
             opt("-c: --config-file: --rootdir: --confcutdir: -o: --override-ini:", Runs,
                 "takes settings, and code, from elsewhere", "pytest -c x"),
             opt("--pdb --pdbcls: --trace", Runs, "reads commands from the terminal", "pytest --pdb"),
+            opt("-W: --pythonwarnings:", Runs, "imports a module", "pytest -W error::mod.X")
+                .when(imports_category),
+            opt("--pastebin:", Sends, "sends the output", "pytest --pastebin=all"),
             opt("--junitxml: --junit-xml: --log-file: --basetemp: -d:", Writes, "writes to the given path",
                 "pytest --junitxml=/tmp/x").when(outside),
         ],
-        values: list("-k -m -n -W -r --tb --maxfail --durations --cov?"),
+        values: list("-k -m -n -r --tb --maxfail --durations --cov?"),
         safe: "--trace-config",
         operands: &[
             operand(0, at_file, Reads, "takes options from a file", "javac @x"),
@@ -395,7 +402,45 @@ pub(super) const BUILDERS: &[Program] = &[
         ..NONE
     },
     Program {
-        names: list("docker podman nerdctl buildah docker-compose lxc crictl"),
+        names: list("phpstan psalm"),
+        options: &[
+            opt("-a: --autoload-file: -b: --bootstrap: --plugin: -r: --root:", Runs, "loads code",
+                "phpstan analyse -a x.php src"),
+            opt("-c: --configuration: --config:", Reads, "takes settings, and code, from there",
+                "phpstan analyse -c x.neon src"),
+        ],
+        values: list("-l --level --memory-limit --error-format"),
+        plain: &["phpstan analyse src -l 5", "psalm --no-cache"],
+        ..NONE
+    },
+    Program {
+        names: list("docker-compose podman-compose"),
+        options: &[
+            opt("-f: --file: --project-directory: --env-file:", Reads, "takes settings from there",
+                "docker-compose -f x ps"),
+            opt("-H: --host: -c: --context:", Sends, "connects to another machine",
+                "docker-compose -H x ps"),
+        ],
+        before: true,
+        subs: &[Program {
+            names: list("exec run create"),
+            operands: &[
+                operand(1, any, Runs, "runs inside the container", "docker-compose exec x rm y").to(2)
+                    .starts(Starts::Command),
+            ],
+            options: &[ENTRYPOINT],
+            values: list("-e -u -w -p --env --user --workdir --name"),
+            always: Some(because(Runs, "runs programs", "docker-compose run x")),
+            stops: 2,
+            ..NONE
+        }],
+        quiet: "ps ls images logs config top port version events --version help",
+        other: Some(because(Runs, "runs or changes containers", "docker-compose up")),
+        plain: &["docker-compose ps", "docker-compose logs -f x"],
+        ..NONE
+    },
+    Program {
+        names: list("docker podman nerdctl buildah lxc crictl"),
         options: &[
             opt("-H: --host: --context: -c: --config: --connection: --url: --root:", Sends,
                 "connects to another machine", "docker -H x ps"),
@@ -411,7 +456,8 @@ pub(super) const BUILDERS: &[Program] = &[
                     operand(1, any, Runs, "runs inside the container", "docker exec x rm y").to(2)
                         .starts(Starts::Command),
                 ],
-                values: list("-e -u -w -p -h -l -m --env --user --workdir --name --entrypoint --platform"),
+                options: &[ENTRYPOINT],
+                values: list("-e -u -w -p -h -l -m --env --user --workdir --name --platform"),
                 always: Some(because(Runs, "runs programs", "docker run x")),
                 stops: 2,
                 ..NONE
@@ -426,7 +472,8 @@ pub(super) const BUILDERS: &[Program] = &[
                     names: list("exec run create"),
                     operands: &[operand(1, any, Runs, "runs inside the container", "docker compose exec x rm y").to(2)
                         .starts(Starts::Command)],
-                    values: list("-e -u -w -p -h -l -m --env --user --workdir --name --entrypoint"),
+                    options: &[ENTRYPOINT],
+                    values: list("-e -u -w -p -h -l -m --env --user --workdir --name"),
                     always: Some(because(Runs, "runs programs", "docker container run x")),
                     stops: 2,
                     ..NONE
@@ -606,4 +653,30 @@ fn risky_property(value: &str) -> bool {
      file dir command"
         .split_ascii_whitespace()
         .any(|part| lower.split('=').next().is_some_and(|name| name.contains(part)))
+}
+
+/// The program that runs instead of the one that the image names.
+const ENTRYPOINT: Opt = opt(
+    "--entrypoint:",
+    Runs,
+    "is the program that runs",
+    "docker run --entrypoint rm x y",
+)
+.starts(Starts::Script);
+
+/// Returns `true` for a file of rules with an unusual name, or elsewhere.
+fn unusual_rules(value: &str) -> bool {
+    let name = value.rsplit('/').next().unwrap_or(value);
+    let is_framework = name.starts_with("net") && !value.contains('/');
+    let is_usual = matches!(
+        name,
+        "pom.xml" | "build.gradle" | "build.gradle.kts" | "build.xml"
+    );
+    outside(value) || !is_usual && !is_framework
+}
+
+/// Returns `true` for a filter of warnings whose category is in a module, which Python imports.
+pub(super) fn imports_category(filter: &str) -> bool {
+    let category = filter.split(':').nth(2).unwrap_or_default();
+    category.contains('.') && !category.starts_with("pytest.")
 }

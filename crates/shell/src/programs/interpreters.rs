@@ -1,6 +1,7 @@
 //! Interpreters: a script file is what they are for, code on the command line is not.
 
 use super::ProgramEffect::{Configures, Reads, Runs, Sends, Writes};
+use super::builders::imports_category;
 use super::code::{Code, interpreter};
 use super::engine::{
     NONE, Opt, Program, Reason, Starts, because, is_input, list, listed, may_be, operand, opt,
@@ -71,8 +72,15 @@ pub(super) const INTERPRETERS: &[Program] = &[
                 "python -Xpresite=a b",
             )
             .when(|value| value.contains("presite") || value.contains("prefix")),
+            opt(
+                "-W:",
+                Runs,
+                "imports a module",
+                "python3 -W error::mod.X x.py",
+            )
+            .when(imports_category),
         ],
-        values: list("-W --check-hash-based-pycs"),
+        values: list("--check-hash-based-pycs"),
         safe: "-V -VV -h",
         flags: "-b -B -d -E -I -O -P -q -R -s -S -t -u -v -x",
         operands: &[operand(

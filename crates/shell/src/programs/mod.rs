@@ -276,6 +276,8 @@ pub fn uses_network(words: &[Word]) -> bool {
 
 /// Returns `true` if a command changes the files that it is given.
 pub fn changes_files(words: &[Word]) -> bool {
+    /// Subcommands of git that change the files they name.
+    const GIT: &[&str] = &["rm", "mv", "checkout", "restore", "clean", "stash", "apply"];
     let Some((first, rest)) = words.split_first() else {
         return false;
     };
@@ -284,13 +286,23 @@ pub fn changes_files(words: &[Word]) -> bool {
         let is_cluster = word.text.starts_with('-') && !word.text.starts_with("--");
         word.text.starts_with("--in") || is_cluster && word.text.contains('i')
     };
+    let is_git = find(&first.text).is_some_and(|(name, _)| name == "git");
+    if is_git {
+        let report = inspect(words);
+        let mut subcommands = report.subcommands.iter().chain(&report.subcommand);
+        let is_listed = |&at: &usize| words.get(at).is_some_and(|word| GIT.contains(&&*word.text));
+        if subcommands.any(is_listed) {
+            return true;
+        }
+    }
     match changes {
         Changes::Always => true,
         Changes::InPlace if rest.iter().any(is_in_place) => true,
-        Changes::InPlace | Changes::AsListed => inspect(words)
-            .hits
-            .iter()
-            .any(|hit| hit.effect == ProgramEffect::Writes),
+        Changes::InPlace | Changes::AsListed => inspect(words).hits.iter().any(|hit| {
+            // The text of an awk program that does more than print is not told apart.
+            let is_active = hit.effect == ProgramEffect::Runs && takes_program_text(&first.text);
+            hit.effect == ProgramEffect::Writes || is_active
+        }),
     }
 }
 
@@ -324,6 +336,11 @@ pub(crate) fn ends_options_at_dashes(words: &[Word]) -> bool {
         }
     );
     is_safe && !passes && !engine::listed(FORWARD, name) && inspect(words).starts.is_empty()
+}
+
+/// Returns `true` if the program takes a text in its own language that may name files: `sed`, `awk`.
+pub fn takes_program_text(program: &str) -> bool {
+    code_of(program).is_some_and(|(_, code)| matches!(code, Code::First { .. }))
 }
 
 /// Returns the name under which a program is listed, and the positions in which it takes code.

@@ -59,12 +59,18 @@ pub(super) const NETWORK: &[Program] = &[
             )
             .when(|method| !matches!(method, "GET" | "HEAD")),
             opt(
-                "--url:",
+                "--url: --next",
+                Sends,
+                "names another address",
+                "curl --url file:///x",
+            ),
+            opt(
+                "--proto-default:",
                 Reads,
                 "is not a web address",
-                "curl --url file:///x",
+                "curl --proto-default file /etc/passwd",
             )
-            .when(not_web),
+            .when(|scheme| !matches!(scheme, "http" | "https")),
             opt(
                 "-K: --config: -q: --etag-compare:",
                 Reads,
@@ -126,13 +132,22 @@ pub(super) const NETWORK: &[Program] = &[
         ),
         safe: "--form-escape --cert-status --data-none --trace-time --create-file-mode \
                --compressed --http1.1 --http2 --head --include --location --fail --silent",
-        operands: &[operand(
-            0,
-            not_web,
-            Reads,
-            "is not a web address",
-            "curl file:///etc/passwd",
-        )],
+        operands: &[
+            operand(
+                0,
+                not_web,
+                Reads,
+                "is not a web address",
+                "curl file:///etc/passwd",
+            ),
+            operand(
+                1,
+                any,
+                Sends,
+                "is another address",
+                "curl https://x https://y",
+            ),
+        ],
         network: Network::Yes,
         plain: &[
             "curl -fsSL https://example.com/x",
@@ -429,7 +444,7 @@ pub(super) const NETWORK: &[Program] = &[
     },
     Program {
         names: list(
-            "gpg gpg2 age sops pass op vault secret-tool security ssh-keygen ssh-add \
+            "gpg gpg2 age sops pass vault secret-tool security ssh-keygen ssh-add \
                      ssh-agent ssh-copy-id keytool certtool bw gpgconf gpg-agent \
                      gpg-connect-agent",
         ),

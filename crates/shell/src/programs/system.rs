@@ -2,7 +2,7 @@
 
 use super::Changes;
 use super::ProgramEffect::{Configures, Reads, Runs, Writes};
-use super::engine::{NONE, Program, any, because, list, operand, opt, outside};
+use super::engine::{NONE, Program, Starts, any, because, list, operand, opt, outside};
 
 pub(super) const SYSTEM: &[Program] = &[
     Program {
@@ -112,6 +112,30 @@ pub(super) const SYSTEM: &[Program] = &[
         .globs()],
         values: list("-f -family"),
         words: true,
+        subs: &[Program {
+            names: list("netns vrf"),
+            subs: &[Program {
+                names: list("exec"),
+                operands: &[operand(
+                    1,
+                    any,
+                    Runs,
+                    "is a program that it starts",
+                    "ip netns exec x rm y",
+                )
+                .to(2)
+                .starts(Starts::Command)],
+                always: Some(because(
+                    Runs,
+                    "runs another program",
+                    "ip netns exec x rm y",
+                )),
+                stops: 2,
+                ..NONE
+            }],
+            always: Some(because(Configures, "changes the network", "ip netns add x")),
+            ..NONE
+        }],
         plain: &["ip addr show", "ip -br a", "ifconfig eth0"],
         ..NONE
     },

@@ -97,6 +97,7 @@ pub(super) const TEXT: &[Program] = &[
     },
     Program {
         names: list("split gsplit"),
+        changes: Changes::Always,
         options: &[
             opt("--filter:", Runs, "runs its value", "split --fil='rm x' y").starts(Starts::Script),
         ],
@@ -115,6 +116,7 @@ pub(super) const TEXT: &[Program] = &[
     },
     Program {
         names: list("csplit"),
+        changes: Changes::Always,
         options: &[opt(
             "-f: --prefix:",
             Writes,
@@ -436,6 +438,12 @@ pub(super) const TEXT: &[Program] = &[
                 Runs,
                 "runs its value",
                 "exiftool -p x y",
+            ),
+            opt(
+                "-if* -if0* -if1* -if2* -if3* -if4* -if5*",
+                Runs,
+                "runs its value",
+                "exiftool -if x y",
             ),
             opt(
                 "-U --unsafe --options: -config: -@: --shell-escape -shell-escape \

@@ -143,7 +143,8 @@ pub(super) const WRAPPERS: &[Program] = &[
              systemd-nspawn sem watchexec nodemon inotifywait watchman screen \
              ld.so ld-linux-x86-64.so multitime chpst softlimit setuidgid envdir with xdg-open open \
              gio crontab anacron vagrant cpulimit chronic ifne zrun ccache runc ctr \
-             msgfilter msgexec ldd foreman overmind concurrently",
+             msgfilter msgexec ldd foreman overmind concurrently srun mpirun mpiexec \
+             logsave uclampset cross-env cross-env-shell dotenvx doppler op",
         ),
         ..STARTER
     },

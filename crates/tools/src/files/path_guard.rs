@@ -11,11 +11,15 @@ use std::os::unix::fs::FileTypeExt;
 use std::path::{Component, Path, PathBuf};
 
 use crate::{AgentPermissions, Loaded, ToolContext, ToolError, ToolErrorKind};
-use prowess_catalog::SkillForm;
+use prowess_catalog::{CatalogEntry, SkillForm};
 use prowess_diag::sanitize;
 use prowess_diag::wording::{shorten, tick};
 use prowess_policy::path_pattern::absolute;
+use prowess_policy::profile::{GIT_EXECUTED, GIT_HEAD, GIT_STORES};
 use prowess_policy::{Decision, GateAction, Verdict};
+use prowess_traits::ApprovalRequest;
+
+use crate::skill_access::judge_file;
 
 /// Maximum length of a path in bytes: the limit of the system.
 pub(crate) const MAX_PATH: usize = 4096;
@@ -54,6 +58,10 @@ pub(crate) struct PathGuard<'w> {
     /// Folders outside the project that are read without a prompt: loaded skills, and saved long
     /// output.
     free: Vec<PathBuf>,
+    /// Resolved folders and files of skills, if there are rules about skills.
+    skills: Vec<(PathBuf, CatalogEntry)>,
+    /// The loaded skills, whose restrictions apply.
+    loaded: Loaded,
 }
 
 /// A resolved path.
@@ -95,7 +103,28 @@ impl<'w> PathGuard<'w> {
             spellings,
             hidden: real(profile.hidden),
             free,
+            skills: ruled_skills(context),
+            loaded: loaded.clone(),
         }
+    }
+
+    /// Returns the decision about a file that belongs to a skill, and the name of the skill, if the
+    /// rules about that skill restrict reading it.
+    fn judge_skill(&self, real: &Path) -> Option<(&str, Decision)> {
+        let restricts = |(place, entry): &(PathBuf, CatalogEntry)| {
+            let inner = real.strip_prefix(place).ok()?;
+            if self.workspace.starts_with(place) && entry.skill.form == SkillForm::Folder {
+                return None;
+            }
+            let inner = match entry.skill.form {
+                SkillForm::Folder => inner.to_string_lossy().into_owned(),
+                _ => "SKILL.md".to_owned(),
+            };
+            judge_file(self.context, &self.loaded, entry, &inner)
+        };
+        self.skills
+            .iter()
+            .find_map(|skill| Some((skill.1.name(), restricts(skill)?)))
     }
 
     /// Returns `true` if a file must not be written, because it decides what is executed later or
@@ -200,6 +229,22 @@ impl<'w> PathGuard<'w> {
         action: FileAction,
         real: &Path,
     ) -> Decision {
+        let decision = self.judge_path(judging, action, real);
+        match self.judge_skill(real) {
+            Some((_, skill)) if action == FileAction::Read && skill.verdict > decision.verdict => {
+                skill
+            }
+            _ => decision,
+        }
+    }
+
+    /// Returns the decision of the rules about files.
+    fn judge_path(
+        &self,
+        judging: &AgentPermissions<'_>,
+        action: FileAction,
+        real: &Path,
+    ) -> Decision {
         let plain = real.to_string_lossy();
         let spelled = self.spelled(real);
         let decision = judge(judging, action, &spelled);
@@ -233,6 +278,11 @@ impl<'w> PathGuard<'w> {
             if resolved.real.components().any(git) {
                 return Some("files in `.git` can cause code to run later");
             }
+            if makes_git_folder(&resolved.real) {
+                return Some(
+                    "it would make its folder a git folder, which can cause code to run later",
+                );
+            }
             if self.is_protected(&resolved.real) {
                 return Some(
                     "it belongs to a skill or can cause code to run later; only the user may change it",
@@ -264,9 +314,22 @@ impl<'w> PathGuard<'w> {
     ) -> Result<(), ToolError> {
         self.bar(action, resolved)?;
         let what = action.of(resolved);
+        if action == FileAction::Read
+            && let Some((skill, decision)) = self.judge_skill(&resolved.real)
+        {
+            let question = ApprovalRequest {
+                what: &what,
+                decision: &decision,
+                skill: Some(skill),
+                action: None,
+            };
+            self.context
+                .settle(&question)
+                .map_err(|decision| ToolError::denied(&what, &decision))?;
+        }
         let judging = self.context.judging(loaded);
         let mut path = self.spelled(&resolved.real);
-        let mut decision = self.judge(&judging, action, &resolved.real);
+        let mut decision = self.judge_path(&judging, action, &resolved.real);
         if resolved.written != path {
             let other = judge(&judging, action, &resolved.written);
             if other.verdict > decision.verdict && other.rule.is_some() {
@@ -337,6 +400,48 @@ pub(crate) fn skill_folders(context: &ToolContext, loaded: &Loaded) -> Vec<PathB
         .filter(|skill| skill.skill.form == SkillForm::Folder)
         .filter_map(|skill| skill.folder())
         .filter(|folder| folder.is_dir())
+        .collect()
+}
+
+/// Returns `true` for a file with which git would take a folder without a repository for a git
+/// folder, or for a part of such a folder that decides what git executes.
+fn makes_git_folder(real: &Path) -> bool {
+    let exists = |path: PathBuf| path.symlink_metadata().is_ok();
+    let parts: Vec<&OsStr> = real.components().map(Component::as_os_str).collect();
+    real.ancestors().skip(1).any(|folder| {
+        let Some(part) = parts.get(folder.components().count()) else {
+            return false;
+        };
+        let is = |name: &str| part.eq_ignore_ascii_case(name.trim_end_matches('/'));
+        let is_head = is(GIT_HEAD);
+        let is_part = GIT_STORES.iter().chain(GIT_EXECUTED).any(|name| is(name));
+        if !is_head && !is_part {
+            return false;
+        }
+        // Git looks for `.git` first.
+        let pointer = folder.join(".git");
+        let has_repository = pointer.is_file() || exists(pointer.join(GIT_HEAD));
+        !has_repository && (is_head || exists(folder.join(GIT_HEAD)))
+    })
+}
+
+/// Returns the places of all skills, with links resolved, if there are rules about skills.
+fn ruled_skills(context: &ToolContext) -> Vec<(PathBuf, CatalogEntry)> {
+    if !context.gate().has_skill_rules() {
+        return Vec::new();
+    }
+    let catalog = context.services.registry.snapshot();
+    let place = |entry: &CatalogEntry| {
+        let location = Path::new(&*entry.skill.location);
+        match entry.skill.form {
+            SkillForm::Folder => location.parent().map(settled),
+            SkillForm::File | SkillForm::Command => Some(settled(location)),
+            SkillForm::Memory => None,
+        }
+    };
+    let entries = catalog.entries().into_iter();
+    entries
+        .filter_map(|entry| Some((place(entry)?, entry.clone())))
         .collect()
 }
 

@@ -15,6 +15,7 @@ use super::event::{EventName, HookEvent, is_about};
 use super::parse::{Handler, HookSet};
 use crate::context::ToolContext;
 use crate::injected_commands::SWITCHED_OFF;
+use crate::skill_access::{names_of, run_denial};
 
 /// Maximum number of consecutive times that hooks can keep an agent from stopping.
 const MAX_STOPS: u32 = 8;
@@ -276,6 +277,12 @@ fn obstacle_of(context: &ToolContext, trust: &SkillTrust) -> Option<Box<str>> {
     }
     if !context.settings.commands {
         return Some(SWITCHED_OFF.trim_matches(['[', ']']).into());
+    }
+    let resolved = context.resolve_recorded(&trust.name).ok();
+    let also = resolved.as_ref().map(|(skill, _)| names_of(skill));
+    let also = also.unwrap_or_default();
+    if let Some(denial) = run_denial(context, &trust.name, &also) {
+        return Some(not_allowed(&denial));
     }
     if context.services.runner.is_none() {
         return Some("running commands is not supported here".into());

@@ -18,9 +18,8 @@ use crate::context::ToolContext;
 use crate::loaded::Loaded;
 use crate::names::LOAD_SKILL_RESOURCE;
 use crate::result_limit;
-use crate::skill_access::{find, listed, permit, shown};
+use crate::skill_access::{find, listed, permit_read, shown};
 use crate::tool::{Tool, ToolAnswer, ToolError, ToolErrorKind, number, object, text};
-use prowess_policy::SkillAction;
 
 /// Default and maximum number of bytes to read. Leaves room for a note in the result.
 const MAX_PART: usize = result_limit::MAX_BYTES - 500;
@@ -112,7 +111,7 @@ impl Tool for LoadSkillResource {
         // Rules match the normalized path: `references/././x` is the same file as `references/x`.
         let path = ResourcePath::new(raw).map_err(|fault| wrong_path(raw, fault))?;
         let path = path.as_str();
-        permit(context, loaded, &skill, SkillAction::Read, path)?;
+        permit_read(context, loaded, &skill, path)?;
         let read = context
             .services
             .registry

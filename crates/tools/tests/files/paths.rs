@@ -239,3 +239,45 @@ fn skill_opened_as_project_can_be_written() {
     let input = json!({ "path": "SKILL.md", "content": "new" });
     assert!(call(&context, "write", &input).is_ok());
 }
+
+/// Git takes a folder with `HEAD`, `objects` and `refs` for a repository and executes what its
+/// `config` says.
+#[test]
+fn no_folder_becomes_a_git_folder() {
+    let world = world()
+        .with("bare/HEAD", "ref: refs/heads/main\n")
+        .with("own/.git/HEAD", "ref: refs/heads/main\n");
+    let context = world.context(PermissionMode::AcceptEdits, &[]);
+    let write = |path: &str| {
+        let input = json!({ "path": path, "content": "x" });
+        call(&context, "write", &input)
+    };
+    for path in [
+        "HEAD",
+        "head",
+        "sub/HEAD",
+        "bare/config",
+        "bare/Config",
+        "bare/config.worktree",
+        "bare/hooks/post-checkout",
+        "bare/objects/x",
+        "bare/refs/heads/main",
+        "bare/commondir",
+        "bare/info/attributes",
+    ] {
+        let error = write(path).unwrap_err();
+        assert_eq!(error.why(), Some(ToolErrorKind::Denied), "{path}: {error}");
+    }
+    let edit = json!({ "path": "bare/HEAD", "old": "main", "new": "other" });
+    assert!(call(&context, "edit", &edit).is_err());
+    for path in [
+        "config",
+        "hooks/x",
+        "refs/x",
+        "objects/y",
+        "own/HEAD",
+        "bare/readme",
+    ] {
+        assert!(write(path).is_ok(), "{path}");
+    }
+}
