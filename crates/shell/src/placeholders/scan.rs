@@ -127,6 +127,8 @@ pub(super) fn scan(
         interpreter: "",
         commands: Vec::new(),
         backticks: Vec::new(),
+        quoted_documents: Vec::new(),
+        feeds_shell: false,
         level,
         steps: 0,
     };
@@ -135,6 +137,7 @@ pub(super) fn scan(
         scanner.is_broken = true;
     }
     scanner.skip_to(script.len(), Quoting::Bare, Some(UnsafePosition::Unclear));
+    scanner.judge_quoted_documents();
     if scanner.is_broken || !scanner.documents.is_empty() {
         scanner.mark(0..scanner.found.len(), UnsafePosition::Unclear);
     }
@@ -201,6 +204,10 @@ pub(super) struct Scanner<'t> {
     pub(super) interpreter: &'static str,
     pub(super) commands: Vec<Range<usize>>,
     backticks: Vec<Range<usize>>,
+    /// The texts of here-documents in which the shell expands nothing.
+    pub(super) quoted_documents: Vec<Range<usize>>,
+    /// `true` if a shell reads a script from its input.
+    pub(super) feeds_shell: bool,
     /// Number of scripts that this one is inside of.
     pub(super) level: usize,
     /// Amount of work, which tests compare with the length of the script.
@@ -896,6 +903,7 @@ impl Scanner<'_> {
         };
         let (text_end, next) = end.unwrap_or((self.bytes.len(), self.bytes.len()));
         if document.quoting == Quoting::Literal {
+            self.quoted_documents.push(start..text_end);
             self.skip_to(text_end, Quoting::Literal, None);
         } else {
             let mut text = String::new();

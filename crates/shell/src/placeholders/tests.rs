@@ -534,6 +534,24 @@ fn values_that_arithmetic_would_evaluate_are_refused() {
 }
 
 #[test]
+fn quoted_here_document_for_a_shell_is_judged() {
+    for script in [
+        "export n=\"$1\"; bash <<'EOF'\neval \"$n\"\nEOF\n",
+        "export n=\"$1\"; cat <<'EOF' | sh\nlist[n]=1\nEOF\n",
+    ] {
+        assert!(!reasons(script).is_empty(), "{script}");
+    }
+    for script in [
+        "export n=\"$1\"; bash <<'EOF'\necho \"$n\"\nEOF\n",
+        "export n=\"$1\"; cat <<'EOF'\neval \"$n\"\nEOF\n",
+        "bash <<'EOF'\neval \"$2\"\nEOF\necho \"$1\"",
+    ] {
+        let expected: &[UnsafePosition] = &[];
+        assert_eq!(reasons(script), expected, "{script}");
+    }
+}
+
+#[test]
 fn arithmetic_without_values_is_safe() {
     for script in [
         "declare -i count=0; count+=1; name=\"$1\"; echo \"$name $count\"",

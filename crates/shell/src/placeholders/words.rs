@@ -276,7 +276,11 @@ impl Scanner<'_> {
                 Some("-v" | "-V") => false,
                 _ => self.wrapper(rest, "", 0),
             },
-            Code::Shell => self.shell(rest),
+            Code::Shell => {
+                let reads_input = self.shell(rest);
+                self.feeds_shell |= reads_input;
+                reads_input
+            }
             Code::Interpreter {
                 letters,
                 long,
@@ -462,6 +466,25 @@ impl Scanner<'_> {
             self.refuse(code, self.code());
         }
         scan
+    }
+
+    /// Judges here-documents that a shell may read: they can use exported variables.
+    pub(super) fn judge_quoted_documents(&mut self) {
+        let documents = std::mem::take(&mut self.quoted_documents);
+        if !self.feeds_shell || self.level == DEEPEST_CODE {
+            return;
+        }
+        for range in documents {
+            let text = String::from_utf8_lossy(&self.bytes[range.clone()]).into_owned();
+            let script = Word {
+                text,
+                found: 0..0,
+                bare: Vec::new(),
+                is_quoted: true,
+                range,
+            };
+            self.judge_code(&script, false);
+        }
     }
 
     /// Refuses a word that has no value itself.
