@@ -111,14 +111,15 @@ pub struct LoadRules {
 
 impl LoadRules {
     /// Returns `true` if a model may not load a skill with these names.
-    fn forbids<'n>(&self, names: impl Iterator<Item = &'n str> + Clone) -> bool {
-        let bare = |name: &'n str| name.rsplit(':').next().unwrap_or(name);
-        let is_denied = |pattern: &Box<str>| {
-            (names.clone()).any(|name| like(pattern, name) || like(pattern, bare(name)))
+    fn forbids(&self, names: &[&str]) -> bool {
+        let bare = |name: &str| name.rsplit(':').next().unwrap_or_default().to_owned();
+        let is_denied = |pattern: &str| {
+            (names.iter()).any(|name| like(pattern, name) || like(pattern, &bare(name)))
         };
-        let is_allowed = |pattern: &Box<str>| names.clone().any(|name| like(pattern, name));
-        self.denied.iter().any(is_denied)
-            || (self.allowed.as_ref()).is_some_and(|allowed| !allowed.iter().any(is_allowed))
+        let is_allowed = |pattern: &str| names.iter().any(|name| like(pattern, name));
+        self.denied.iter().any(|pattern| is_denied(pattern))
+            || (self.allowed.as_ref())
+                .is_some_and(|allowed| !allowed.iter().any(|pattern| is_allowed(pattern)))
     }
 }
 
@@ -398,7 +399,7 @@ impl<'c> CatalogView<'c> {
             Audience::Model if !skill.model_invocable => {
                 SkillVisibility::Hidden(HiddenReason::NotForModels)
             }
-            Audience::Model if self.policy.rules.forbids(names_of(entry)) => {
+            Audience::Model if self.is_load_denied(entry) => {
                 SkillVisibility::Hidden(HiddenReason::Denied)
             }
             Audience::Model if !self.is_awake(entry) => {
@@ -407,6 +408,13 @@ impl<'c> CatalogView<'c> {
             Audience::Model if setting == VisibilityOverride::NameOnly => SkillVisibility::NameOnly,
             Audience::Person | Audience::Model => SkillVisibility::Full,
         }
+    }
+
+    /// Returns `true` if the permission rules do not allow models to load a skill.
+    fn is_load_denied(&self, entry: &CatalogEntry) -> bool {
+        let rules = &self.policy.rules;
+        let has_rules = !rules.denied.is_empty() || rules.allowed.is_some();
+        has_rules && rules.forbids(&names_of(entry).collect::<Vec<_>>())
     }
 
     fn setting(&self, entry: &CatalogEntry) -> VisibilityOverride {
@@ -489,7 +497,7 @@ impl<'c> CatalogView<'c> {
 }
 
 /// Returns the names of a skill.
-fn names_of(entry: &CatalogEntry) -> impl Iterator<Item = &str> + Clone {
+fn names_of(entry: &CatalogEntry) -> impl Iterator<Item = &str> {
     let skill = &entry.skill;
     let names = [
         Some(entry.name()),

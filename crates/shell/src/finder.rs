@@ -51,7 +51,7 @@ pub fn find(text: &str) -> Findings {
 
 /// Searches a line whose variables may be known: `lookup` returns the value of `name` in `$name`,
 /// `${name}` and `$1`.
-pub fn find_bound<'l>(text: &str, lookup: VariableLookup<'l>) -> Findings {
+pub fn find_bound(text: &str, lookup: VariableLookup<'_>) -> Findings {
     let mut findings = Findings::default();
     if text.len() > MAX_BYTES {
         findings.unreadable = Some("it is longer than 256 KiB");

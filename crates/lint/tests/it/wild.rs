@@ -205,7 +205,9 @@ fn no_fix_gives_rights() {
         let text = skill(keys, "Do it.");
         let before = parse(text.as_bytes()).manifest;
         let granted = |list: &Option<prowess_spec::manifest::ToolList<'_>>| -> Vec<String> {
-            let tokens = list.iter().flat_map(|list| list.tokens());
+            let tokens = list
+                .iter()
+                .flat_map(prowess_spec::manifest::ToolList::tokens);
             let valid = tokens.filter(|token| token.pattern.is_ok());
             valid.map(|token| token.text.to_string()).collect()
         };
