@@ -173,17 +173,23 @@ impl<'a> LintSubject<'a> {
         match &*entry.key {
             "tools" => {
                 let tokens = |text: &str| tool_pattern::parse_list(text);
-                let is_tool = |token: PatternToken| match token.pattern {
-                    Ok(ToolPattern::Mcp { .. }) => true,
+                // Each is a tool, and one of them is spelt as in Claude Code.
+                let mut is_spelt = false;
+                let mut is_tool = |token: PatternToken| match token.pattern {
+                    Ok(ToolPattern::Mcp { .. }) => {
+                        is_spelt = true;
+                        true
+                    }
                     Ok(pattern) => {
                         let name = pattern.tool();
+                        is_spelt |= TOOLS.contains(&name);
                         TOOLS.iter().any(|tool| tool.eq_ignore_ascii_case(name))
                     }
                     Err(_) => false,
                 };
                 let texts: Option<Vec<&str>> = items();
-                let mut tokens = texts.into_iter().flatten().flat_map(tokens).peekable();
-                tokens.peek().is_some() && tokens.all(is_tool)
+                let mut tokens = texts.into_iter().flatten().flat_map(tokens);
+                tokens.all(&mut is_tool) && is_spelt
             }
             "args" => {
                 let hint =

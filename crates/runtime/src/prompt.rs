@@ -40,7 +40,8 @@ pub(crate) fn prompt(context: &ToolContext, tools: &[Box<str>]) -> Prompt {
     }
     let catalog = context.services.registry.snapshot();
     let view = CatalogView::new(&catalog, &context.settings.visibility, Audience::Model);
-    let (made, known) = index_of(context, &view, tools, IndexFormat::default());
+    let (made, entries) = index_of(context, &view, tools, IndexFormat::default());
+    let known = ShownSkills::of(&entries);
     let shown: Vec<Box<str>> = made
         .report
         .rows
@@ -97,13 +98,13 @@ pub fn skill_index(context: &ToolContext, tools: &[Box<str>], format: IndexForma
     index_of(context, &view, tools, format).0
 }
 
-/// Writes the index, and returns it with the skills that the model then knows.
-fn index_of(
+/// Writes the index, and returns it with the skills that it is about.
+fn index_of<'v>(
     context: &ToolContext,
-    view: &CatalogView<'_>,
+    view: &'v CatalogView<'_>,
     tools: &[Box<str>],
     format: IndexFormat,
-) -> (IndexText, ShownSkills) {
+) -> (IndexText, Vec<IndexEntry<'v>>) {
     let has = |name: &'static str| tools.iter().any(|tool| **tool == *name).then_some(name);
     let load_tool = has(LOAD_SKILL);
     // The list is useless without a tool that loads a skill.
@@ -121,7 +122,7 @@ fn index_of(
         ..IndexOptions::default()
     };
     let made = index::index(&entries, &options);
-    (made, ShownSkills::of(&entries))
+    (made, entries)
 }
 
 /// Ranks the visible skills by recorded usage, as the listing requires. Returns an empty list if

@@ -77,7 +77,7 @@ pub(super) fn plan(
         if typing || alone {
             add_prefix_matches(view, &mut forms, &word.text, weights.prefix);
         }
-        if forms.is_empty() && word.kind == TokenKind::Word && compared < MAX_COMPARED {
+        if is_unknown(view, &forms) && word.kind == TokenKind::Word && compared < MAX_COMPARED {
             compared += 1;
             add_corrections(view, &mut forms, &word.text, weights.typo);
         }
@@ -93,7 +93,8 @@ pub(super) fn plan(
             1.0,
         );
         // A path or URL of many words is not a misspelt name.
-        if forms.is_empty() && words.len() <= MAX_WORDS_OF_NAME && compared < MAX_COMPARED {
+        let is_unknown = is_unknown(view, &forms);
+        if is_unknown && words.len() <= MAX_WORDS_OF_NAME && compared < MAX_COMPARED {
             compared += 1;
             add_corrections(view, &mut forms, &name, weights.typo);
         }
@@ -245,6 +246,12 @@ fn add_corrections(view: IndexView<'_>, forms: &mut Vec<Spelling>, typed: &[u8],
         };
         add_spelling(view, forms, near.term, MatchForm::Typo, factor);
     }
+}
+
+/// Returns `true` if no document has one of the spellings. Terms of removed documents stay in the
+/// index for a while.
+fn is_unknown(view: IndexView<'_>, forms: &[Spelling]) -> bool {
+    forms.is_empty() || (view.any_gone() && count(view, forms) == 0)
 }
 
 fn push(view: IndexView<'_>, wanted: &mut Vec<QueryTerm>, forms: Vec<Spelling>) {

@@ -83,10 +83,13 @@ pub(crate) fn tidy(text: &str) -> Cow<'_, str> {
     let mut line = String::with_capacity(text.len());
     let (mut blank, mut last) = (false, ' ');
     for c in text.chars() {
-        if c.is_whitespace() || c.is_control() {
+        let is_plain = c.is_ascii_graphic();
+        if !is_plain && (c.is_whitespace() || c.is_control()) {
             blank = !line.is_empty();
             last = ' ';
-        } else if sanitize::is_bidi(c) || (sanitize::is_invisible(c) && !joins(last, c)) {
+        } else if !is_plain
+            && (sanitize::is_bidi(c) || (sanitize::is_invisible(c) && !joins(last, c)))
+        {
             // Skip it.
         } else {
             if blank {

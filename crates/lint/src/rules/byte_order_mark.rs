@@ -17,12 +17,17 @@ fn check(skill: &LintSubject<'_>, out: &mut FindingSink<'_>) {
     for problem in &parsed.problems {
         if problem.kind == ProblemKind::ByteOrderMark {
             let fix = Fix::safe("remove the mark", vec![TextEdit::delete(problem.span)]);
+            let label = if parsed.yaml.is_some() {
+                "some clients do not find the frontmatter after it"
+            } else {
+                "some clients show it as a character"
+            };
             out.report(
                 LintFinding::at(
                     problem.span,
                     "the file starts with a byte-order mark, not with `---`",
                 )
-                .label("some clients do not find the frontmatter after it")
+                .label(label)
                 .fix(fix),
             );
         }

@@ -19,7 +19,8 @@ fn check(skill: &LintSubject<'_>, out: &mut FindingSink<'_>) {
     else {
         return;
     };
-    let characters = text.value.chars().count();
+    // A block scalar keeps its last line break, which no reader counts.
+    let characters = text.value.trim_end_matches('\n').chars().count();
     if text.is_blank() {
         out.report(
             LintFinding::at(

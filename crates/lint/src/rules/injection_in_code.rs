@@ -22,7 +22,7 @@ fn check(skill: &LintSubject<'_>, out: &mut FindingSink<'_>) {
             out.report(
                 LintFinding::at(item.span, format!("the command {} is inside a code block", wording::tick(wording::shorten(command.of(parsed.text), 40))))
                     .label("Prowess shows it as text; Claude Code runs it")
-                    .help("move it out of the block if it should run; if it is an example, write it without the `!`"),
+                    .help("move it out of the block if it should run; if it is an example, write it without the `!`, or move it to a file of the skill"),
             );
         }
     }

@@ -97,8 +97,14 @@ fn check(skill: &LintSubject<'_>, out: &mut FindingSink<'_>) {
                 ),
             )
             .label("loading the skill will fail here, or ask for approval");
+            // Clients do not match a pattern against a command with a shell variable.
+            let has_variable = command.contains('$') && !has_argument;
             out.report(match (pattern, &manifest.allowed_tools) {
                 (None, _) => finding,
+                _ if has_variable => finding.help(
+                    "clients may ask about a command with a variable whatever is allowed; \
+                     move it to a script of the skill and allow the script",
+                ),
                 (Some(pattern), Some(_)) => {
                     finding.help(format!("add `{shell_tool}({pattern})` to `allowed-tools`"))
                 }

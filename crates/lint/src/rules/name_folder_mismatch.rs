@@ -74,7 +74,11 @@ pub(super) fn fix_name(
         None if folder_is_valid => {
             finding.fix(rename("change the name to that of the folder", &folder))
         }
-        Some(better) if folder_is_valid && is_as_specific(&folder, &better) => {
+        Some(better)
+            if folder_is_valid
+                && is_as_specific(&folder, &better)
+                && !is_installed_as(skill, &better, &folder) =>
+        {
             finding.fix(rename("change the name to that of the folder", &folder))
         }
         Some(better) if better == *name => finding.help(format!("rename the folder to `{better}`")),
@@ -185,9 +189,28 @@ const GENERIC: &[&str] = &[
     "workspace",
 ];
 
-/// Returns `true` if the folder's name is about the same thing as the skill's and says no less:
-/// `pdf-tools` for `pdf-toolkit`, but not `security` for `api-security-catalog`, nor `skills` or `1`
-/// for anything.
+/// Words that say nothing about a skill when a folder has them in addition to its name.
+const FILLER: &[&str] = &[
+    "agent", "claude", "main", "master", "plugin", "skill", "skills",
+];
+
+/// Returns `true` if the text refers to the skill in a folder with its name, and never to one with
+/// the folder's name.
+fn is_installed_as(skill: &LintSubject<'_>, name: &str, folder: &str) -> bool {
+    let text = skill.parsed.map_or("", |parsed| parsed.text);
+    let mentions = |name: &str| {
+        let path = format!("skills/{name}");
+        text.match_indices(&path).any(|(at, _)| {
+            let after = text[at + path.len()..].chars().next();
+            after.is_none_or(|c| !(c.is_alphanumeric() || matches!(c, '-' | '_')))
+        })
+    };
+    mentions(name) && !mentions(folder)
+}
+
+/// Returns `true` if the folder's name says everything that the skill's name says, and more than
+/// filler in addition: `pdf-tools` for `pdf-tool`, but not `security` for `api-security-catalog`,
+/// `habit-flow-skill` for `habit-flow`, nor `skills` or `1` for anything.
 fn is_as_specific(folder: &str, name: &str) -> bool {
     let is_generic = GENERIC.contains(&folder) || !folder.chars().any(char::is_alphabetic);
     let (ours, theirs): (Vec<&str>, Vec<&str>) =
@@ -195,10 +218,15 @@ fn is_as_specific(folder: &str, name: &str) -> bool {
     let is_like = |a: &str, b: &str| {
         a == b || (a.len().min(b.len()) >= LEAST_COMMON && (a.starts_with(b) || b.starts_with(a)))
     };
-    let shares = |word: &&&str| theirs.iter().any(|other| is_like(word, other));
-    let common = ours.iter().filter(shares).count();
-    let says_less = common == ours.len() && ours.len() < theirs.len();
-    !is_generic && common > 0 && !says_less
+    let says_all = theirs
+        .iter()
+        .all(|word| ours.iter().any(|other| is_like(word, other)));
+    let mut more = ours
+        .iter()
+        .filter(|word| !theirs.iter().any(|other| is_like(word, other)))
+        .peekable();
+    let only_filler = more.peek().is_some() && more.all(|word| FILLER.contains(word));
+    !is_generic && says_all && !only_filler
 }
 
 /// Minimum length of a word to be recognised as the beginning of another.
@@ -211,7 +239,8 @@ mod tests {
     #[test]
     fn folder_name_is_taken_only_if_it_says_as_much() {
         for (folder, name, expected) in [
-            ("pdf-tools", "pdf-toolkit", true),
+            ("pdf-tools", "pdf-toolkit", false),
+            ("pdf-tools", "pdf-tool", true),
             ("deploy", "deployer", true),
             ("release-notes-writer", "release-notes", true),
             ("skills", "musescore", false),
@@ -222,6 +251,8 @@ mod tests {
             ("security", "webiny-api-security-catalog", false),
             ("skill-adapter", "monitoring-cpu-usage", false),
             ("invoices", "csv-report", false),
+            ("index-gen", "index-suggester", false),
+            ("habit-flow-skill", "habit-flow", false),
         ] {
             assert_eq!(is_as_specific(folder, name), expected, "{folder} {name}");
         }

@@ -68,7 +68,12 @@ fn all_suggested_fixes_can_be_applied() {
         (
             text("").replace("name: x", "name: Other Name"),
             "right-name",
-            3,
+            0,
+        ),
+        (
+            text("").replace("name: x", "name: Right Name"),
+            "right-name",
+            2,
         ),
         (
             "# Read forms\n\nUse when a form is there.\n".to_owned(),

@@ -193,6 +193,7 @@ pub fn open_grant(prefix: &[Word]) -> Option<OpenGrant> {
         _ if program.database => OpenGrant::Database,
         Code::Interpreter { .. } | Code::First { .. } => OpenGrant::Code,
         Code::Wrapper { .. } | Code::Shell | Code::Command => OpenGrant::Command,
+        Code::Everything if program.opaque => OpenGrant::Code,
         _ if starts_after(prefix) => OpenGrant::Command,
         _ => OpenGrant::Other,
     })

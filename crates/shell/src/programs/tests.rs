@@ -408,7 +408,7 @@ fn open_grants_say_why() {
         ("sqlite3", Some(OpenGrant::Database)),
         ("python3", Some(OpenGrant::Code)),
         ("node", Some(OpenGrant::Code)),
-        ("osascript", Some(OpenGrant::Other)),
+        ("osascript", Some(OpenGrant::Code)),
         ("awk", Some(OpenGrant::Code)),
         ("bash", Some(OpenGrant::Command)),
         ("xargs", Some(OpenGrant::Command)),

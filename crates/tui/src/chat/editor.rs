@@ -48,13 +48,18 @@ impl Editor {
         let mut clean = String::with_capacity(text.len());
         let mut left_out = 0;
         let text = text.replace("\r\n", "\n");
-        for c in text.chars() {
+        let mut before = self.text[..self.cursor].chars().next_back();
+        let mut rest = text.chars().peekable();
+        while let Some(c) = rest.next() {
+            let after = rest.peek().copied();
             match c {
                 '\n' | '\r' => clean.push('\n'),
                 '\t' => clean.push_str("    "),
+                c if sanitize::is_ordinary(c, before, after) => clean.push(c),
                 c if sanitize::line(c.encode_utf8(&mut [0; 4])).chars().eq([c]) => clean.push(c),
                 _ => left_out += 1,
             }
+            before = Some(c);
         }
         let room = MAX_TEXT.saturating_sub(self.text.len());
         if clean.len() > room {
