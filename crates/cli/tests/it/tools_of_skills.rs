@@ -182,7 +182,8 @@ fn commands_write_only_to_folders_of_the_user_settings() {
         "run_command_line",
         &json!({ "reason": "Adds.", "commandLine": "./add.sh milk" }),
     );
-    let arguments = ["run", "todo", "--skills-dir", "../home/crew/skills"];
+    let skills = world.path("~/crew/skills").display().to_string();
+    let arguments = ["run", "todo", "--skills-dir", &skills];
     let base = "[sandbox]\nstrength = 'best-effort'\n";
     world.file("~/config.toml", base);
     let output = run(&world, &arguments, std::slice::from_ref(&add));
