@@ -197,7 +197,7 @@ fn commands_write_only_to_folders_of_the_user_settings() {
         "exec",
         "todo",
         "--skills-dir",
-        "../home/crew/skills",
+        &skills,
         "--",
         "./add.sh",
         "milk",
@@ -211,7 +211,10 @@ fn commands_write_only_to_folders_of_the_user_settings() {
     // A project cannot grant it.
     world.file(
         ".agents/prowess.toml",
-        "[sandbox]\nwrite = ['../home/crew/_data']\n",
+        format!(
+            "[sandbox]\nwrite = ['{}']\n",
+            world.path("~/crew/_data").display()
+        ),
     );
     let output = run(&world, &arguments, std::slice::from_ref(&add));
     assert!(
@@ -235,7 +238,7 @@ fn commands_write_only_to_folders_of_the_user_settings() {
         "exec",
         "todo",
         "--skills-dir",
-        "../home/crew/skills",
+        &skills,
         "--approve",
         "Bash(touch:*)",
         "--",
