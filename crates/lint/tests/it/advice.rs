@@ -68,7 +68,7 @@ fn all_suggested_fixes_can_be_applied() {
         (
             text("").replace("name: x", "name: Other Name"),
             "right-name",
-            0,
+            3,
         ),
         (
             text("").replace("name: x", "name: Right Name"),
