@@ -65,25 +65,14 @@ impl<'p> LocatedPath<'p> {
         if pattern == "**" || pattern == "//**" {
             return true;
         }
-        let trimmed = pattern.trim_end_matches('/');
-        let (base, rest) = if let Some(rest) = trimmed.strip_prefix("//") {
-            ("", rest)
-        } else if let Some(rest) = trimmed.strip_prefix("~/") {
-            (&*places.home, rest)
-        } else if let Some(rest) = trimmed
-            .strip_prefix("./")
-            .or_else(|| trimmed.strip_prefix('/'))
-        {
-            (&*places.root, rest)
-        } else if trimmed.contains('/') {
-            (&*places.root, trimmed)
-        } else {
-            let base = if anywhere { "" } else { &*places.root };
+        let (base, rest, is_name) = anchor(pattern, places);
+        if is_name {
+            let base = if anywhere { "" } else { base };
             let inner = below(&self.absolute, base).unwrap_or_default();
             return inner
                 .split('/')
-                .any(|name| !name.is_empty() && name_fits(trimmed, name));
-        };
+                .any(|name| !name.is_empty() && name_fits(rest, name));
+        }
         let Some(inner) = below(&self.absolute, base) else {
             return false;
         };
@@ -96,6 +85,21 @@ impl<'p> LocatedPath<'p> {
     }
 }
 
+/// Splits a pattern into the folder that it is relative to and the rest. The flag is `true` for a
+/// name without a slash, which matches at any depth.
+fn anchor<'a>(pattern: &'a str, places: &'a WorkspacePaths) -> (&'a str, &'a str, bool) {
+    let trimmed = pattern.trim_end_matches('/');
+    let in_root = trimmed.strip_prefix("./").or(trimmed.strip_prefix('/'));
+    let (base, rest) = if let Some(rest) = trimmed.strip_prefix("//") {
+        ("", rest)
+    } else if let Some(rest) = trimmed.strip_prefix("~/") {
+        (&*places.home, rest)
+    } else {
+        (&*places.root, in_root.unwrap_or(trimmed))
+    };
+    (base, rest, !trimmed.contains('/'))
+}
+
 /// The part of a pattern after the folder that it is relative to.
 struct Anchored<'a> {
     base: &'a str,
@@ -106,23 +110,11 @@ struct Anchored<'a> {
 
 impl<'a> Anchored<'a> {
     fn new(pattern: &'a str, places: &'a WorkspacePaths) -> Self {
-        let trimmed = pattern.trim_end_matches('/');
-        let (base, rest) = if let Some(rest) = trimmed.strip_prefix("//") {
-            ("", rest)
-        } else if let Some(rest) = trimmed.strip_prefix("~/") {
-            (&*places.home, rest)
-        } else if let Some(rest) = trimmed
-            .strip_prefix("./")
-            .or_else(|| trimmed.strip_prefix('/'))
-        {
-            (&*places.root, rest)
-        } else {
-            (&*places.root, trimmed)
-        };
+        let (base, rest, anywhere) = anchor(pattern, places);
         Self {
             base,
             segments: rest.split('/').filter(|part| !part.is_empty()).collect(),
-            anywhere: !trimmed.contains('/'),
+            anywhere,
         }
     }
 }

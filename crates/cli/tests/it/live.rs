@@ -483,7 +483,7 @@ fn skills_only_for_models_are_marked() {
     for (name, flags) in [
         ("both", ""),
         (
-            "nobody",
+            "neither",
             "user-invocable: false\ndisable-model-invocation: true\n",
         ),
         ("nomodel", "disable-model-invocation: true\n"),
@@ -505,7 +505,7 @@ fn skills_only_for_models_are_marked() {
     assert_eq!(status("both"), "listed", "{listed}");
     assert_eq!(status("nouser"), "models only", "{listed}");
     assert_eq!(status("nomodel"), "people only", "{listed}");
-    assert_eq!(status("nobody"), "hidden", "{listed}");
+    assert_eq!(status("neither"), "hidden", "{listed}");
     let shown = world
         .command(&["chat", "--model", "echo"])
         .stdin("/skills\n")

@@ -1,4 +1,4 @@
-//! Permission rules about skills apply to every way of using one, whoever asks for it.
+//! Permission rules about skills apply to every way of using one, by users and models alike.
 
 use serde_json::{Value, json};
 

@@ -38,7 +38,7 @@ const SETUP_WAIT: Duration = Duration::from_secs(1);
 const MARKER_WAIT: Duration = Duration::from_secs(2);
 /// Maximum time that [`Registry::settle`] waits for a scan.
 const SCAN_WAIT: Duration = Duration::from_secs(2);
-/// Markers are given up after so many lost ones.
+/// Number of lost markers after which markers are no longer used.
 const MAX_LOST: u32 = 3;
 
 /// Options of a watcher.

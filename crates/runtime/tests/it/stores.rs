@@ -406,14 +406,20 @@ impl SessionStore for Slow {
     }
 }
 
+impl Slow {
+    fn new() -> Arc<Self> {
+        Arc::new(Self {
+            inner: MemorySessions::new(),
+            gate: std::sync::Mutex::default(),
+            waiting: tokio::sync::Notify::new(),
+            is_blocked: false.into(),
+        })
+    }
+}
+
 fn abandoned_write_releases_session() {
     let world = World::new();
-    let store = Arc::new(Slow {
-        inner: MemorySessions::new(),
-        gate: std::sync::Mutex::default(),
-        waiting: tokio::sync::Notify::new(),
-        is_blocked: false.into(),
-    });
+    let store = Slow::new();
     let engine = engine(&world, worker(), store.clone());
     let guard = store.gate.lock().unwrap();
     let id = abandon_write(&engine, &store, guard);
@@ -424,12 +430,7 @@ fn abandoned_write_releases_session() {
 /// could make the record invalid.
 fn session_does_not_continue_after_an_interrupted_write() {
     let world = World::new();
-    let store = Arc::new(Slow {
-        inner: MemorySessions::new(),
-        gate: std::sync::Mutex::default(),
-        waiting: tokio::sync::Notify::new(),
-        is_blocked: false.into(),
-    });
+    let store = Slow::new();
     let engine = engine(&world, worker(), store.clone());
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
