@@ -137,7 +137,7 @@ impl Config {
                 .map(|(name, near)| (name.clone(), *near))
                 .collect(),
             visibility: stricter(self.visibility, base.visibility),
-            limited_by_project: !self.only.is_empty(),
+            limited_by_project: self.limited_by_project || base.limited_by_project,
             only: base.only.into_iter().chain(self.only).collect(),
             window: self.window.or(base.window),
             budget: self.budget.or(base.budget),
@@ -329,6 +329,9 @@ pub fn load(sources: &ConfigPaths, show: &dyn Fn(&Path) -> String) -> LoadedConf
         }
         loaded.used.push(path.clone());
         loaded.config = found.over(loaded.config);
+        if !is_project {
+            loaded.config.hidden_by_project.clear();
+        }
     }
     loaded
 }

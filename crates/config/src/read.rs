@@ -178,6 +178,7 @@ impl Reader {
                 }
                 "only" => {
                     let only = self.texts(value, "only");
+                    self.config.limited_by_project |= self.is_project && only.is_some();
                     self.config.only.extend(only);
                 }
                 "precedence" => {

@@ -289,7 +289,7 @@ fn allowlist_restricts_other_skills() {
 
 #[test]
 fn only_lists_the_skills_that_exist() {
-    let world = world("[skills]\nonly = ['forky']\n");
+    let world = world("[skills]\nonly = ['forky']\n[skills.visibility]\nother = 'off'\n");
     let prompt = world.run(&["prompt"]).expect(0).stdout;
     assert!(
         !prompt.contains("**echo**") && prompt.contains("**forky**"),
@@ -303,6 +303,8 @@ fn only_lists_the_skills_that_exist() {
     );
     let why = world.run(&["why", "echo"]).expect(1).stdout;
     assert!(why.contains("`skills.only` does not list it"), "{why}");
+    let output = world.run(&["list"]).expect(0);
+    assert!(!output.stderr.contains("project"), "{}", output.stderr);
     // A project can restrict further, and says so.
     world.file(".agents/prowess.toml", "[skills]\nonly = ['echo']\n");
     let output = world.run(&["list"]).expect(0);
