@@ -304,11 +304,8 @@ pub(crate) fn copy_tree(source: &Path, target: &Path) -> Result<u64> {
 
 /// Measures the whole command on one skill, compared with a program that does nothing.
 pub(crate) fn start(root: &Path) -> Result<()> {
-    let prowess = root.join("target/release/prowess");
+    let prowess = crate::mcp_clients::prowess()?;
     let skill = root.join("examples/skills/release-notes");
-    if !prowess.is_file() {
-        bail!("run `cargo build --release` first");
-    }
     let time = |program: &Path, arguments: &[&OsStr]| -> Result<Duration> {
         let mut times = Vec::new();
         for _ in 0..101 {

@@ -97,7 +97,7 @@ fn lines(binary: &Path) -> Result<f64> {
     Ok(best)
 }
 
-pub(crate) fn run(root: &Path) -> Result<()> {
+pub(crate) fn run() -> Result<()> {
     println!("| what | figure | goal |");
     println!("|---|---|---|");
     let micros = |time: Duration| time.as_secs_f64() * 1e6;
@@ -109,7 +109,7 @@ pub(crate) fn run(root: &Path) -> Result<()> {
         "| one decision, with six deny rules | {:.1} µs | 20 µs |",
         micros(decision(&gate(DENY)))
     );
-    let rate = lines(&root.join("target/release/prowess"))?;
+    let rate = lines(&crate::mcp_clients::prowess()?)?;
     println!("| `policy check --jsonl`, lines per second | {rate:.0} | 50000 |");
     Ok(())
 }

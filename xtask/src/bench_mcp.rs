@@ -71,11 +71,11 @@ struct Row {
     memory: Vec<f64>,
 }
 
-pub(crate) fn run(root: &Path, skills: usize, release: bool) -> Result<()> {
+pub(crate) fn run(root: &Path, skills: usize, measured: bool) -> Result<()> {
     let target = target(root);
     let home = target.join("mcp-clients");
     std::fs::create_dir_all(&home)?;
-    let ours = server(root, &target, release)?;
+    let ours = server(root, &target, measured)?;
     let python = python(&home, "fastmcp", FASTMCP)?;
     let world = tempfile::tempdir()?;
     let folder = world.path().join("skills");

@@ -72,7 +72,7 @@ fn main() -> Result<()> {
             let queries = queries.first().map(Path::new);
             bench_library::job(job, Path::new(library), Path::new(cache), queries)
         }
-        ["bench-gate"] => bench_gate::run(&root()?),
+        ["bench-gate"] => bench_gate::run(),
         ["bench-start"] => bench::start(&root()?),
         ["bench-mcp"] => bench_mcp::run(&root()?, 1_000, true),
         ["bench-mcp", "--debug"] => bench_mcp::run(&root()?, 1_000, false),

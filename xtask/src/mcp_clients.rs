@@ -59,8 +59,17 @@ pub(crate) fn target(root: &Path) -> PathBuf {
     found.unwrap_or_else(|| root.join("target"))
 }
 
-/// Builds the example server.
-pub(crate) fn server(root: &Path, target: &Path, release: bool) -> Result<PathBuf> {
+/// Returns the command `prowess` that was built with this program.
+pub(crate) fn prowess() -> Result<PathBuf> {
+    let prowess = std::env::current_exe()?.with_file_name("prowess");
+    if !prowess.is_file() {
+        bail!("run `cargo build --profile dist -p prowess-cli -p xtask`, then `target/dist/xtask`");
+    }
+    Ok(prowess)
+}
+
+/// Builds the example server, with the profile `dist` if it is to be measured.
+pub(crate) fn server(root: &Path, target: &Path, measured: bool) -> Result<PathBuf> {
     let mut build = Command::new(env!("CARGO"));
     build.args([
         "build",
@@ -71,12 +80,12 @@ pub(crate) fn server(root: &Path, target: &Path, release: bool) -> Result<PathBu
         "serve",
     ]);
     build.arg("--target-dir").arg(target);
-    if release {
-        build.arg("--release");
+    if measured {
+        build.args(["--profile", "dist"]);
     }
     status(build.current_dir(root))?;
     Ok(target
-        .join(if release { "release" } else { "debug" })
+        .join(if measured { "dist" } else { "debug" })
         .join("examples/serve"))
 }
 

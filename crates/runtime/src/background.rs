@@ -1,5 +1,7 @@
 //! Skills that run in the background of a session.
 
+use std::collections::VecDeque;
+
 use prowess_agent::Event;
 use tokio::task::{JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
@@ -16,8 +18,8 @@ type EndedSkill = Result<(Box<str>, Result<FinishedRun, RuntimeError>), JoinErro
 #[derive(Debug, Default)]
 pub(crate) struct Background {
     running: JoinSet<(Box<str>, Result<FinishedRun, RuntimeError>)>,
-    /// Skills that ended and are not recorded yet.
-    ended: Vec<EndedSkill>,
+    /// Skills that ended and are not recorded yet, oldest first.
+    ended: VecDeque<EndedSkill>,
 }
 
 /// Maximum number of skills running in the background at once.
@@ -54,7 +56,7 @@ impl Session {
         if self.background.ended.is_empty()
             && let Some(ended) = self.background.running.join_next().await
         {
-            self.background.ended.push(ended);
+            self.background.ended.push_back(ended);
         }
         !self.background.ended.is_empty()
     }
@@ -69,36 +71,39 @@ impl Session {
         self.note_background().await.map(|()| true)
     }
 
-    /// Records the results of background skills that have ended.
+    /// Records the results of background skills that have ended. Does nothing while tool calls are
+    /// open. A result that cannot be stored is kept for the next call.
     pub async fn note_background(&mut self) -> Result<(), RuntimeError> {
         while let Some(ended) = self.background.running.try_join_next() {
-            self.background.ended.push(ended);
+            self.background.ended.push_back(ended);
         }
-        for ended in std::mem::take(&mut self.background.ended) {
-            self.note_ended(ended).await?;
+        if !self.journal.run.open_calls().is_empty() {
+            return Ok(());
+        }
+        while let Some(ended) = self.background.ended.front() {
+            self.journal.write(note(ended)).await?;
+            self.background.ended.pop_front();
         }
         Ok(())
     }
+}
 
-    async fn note_ended(&mut self, ended: EndedSkill) -> Result<(), RuntimeError> {
-        let (text, usage) = match ended {
-            Ok((name, Ok(finished))) => {
-                let (text, _) = subrun::report(&name, &finished);
-                (text, Some(finished.spent.usage))
-            }
-            Ok((name, Err(error))) => (format!("Skill `{name}` failed: {error}"), None),
-            Err(_) => (
-                "A skill in the background stopped unexpectedly.".to_owned(),
-                None,
-            ),
-        };
-        let text = format!("[{text}]");
-        self.journal
-            .write(Event::Noted {
-                text,
-                known: Vec::new(),
-                usage,
-            })
-            .await
+/// Returns the note for the model about a background skill that ended.
+fn note(ended: &EndedSkill) -> Event {
+    let (text, usage) = match ended {
+        Ok((name, Ok(finished))) => {
+            let (text, _) = subrun::report(name, finished);
+            (text, Some(finished.spent.usage))
+        }
+        Ok((name, Err(error))) => (format!("Skill `{name}` failed: {error}"), None),
+        Err(_) => (
+            "A skill in the background stopped unexpectedly.".to_owned(),
+            None,
+        ),
+    };
+    Event::Noted {
+        text: format!("[{text}]"),
+        known: Vec::new(),
+        usage,
     }
 }

@@ -9,7 +9,7 @@ use prowess_runtime::{
 };
 use prowess_test::wait_until;
 
-use crate::script::{Act, Script, bash, calls, load, results, says};
+use crate::script::{Act, Script, bash, calls, conversation, load, results, says};
 use crate::world::{Seeing, World, children, events, mode, never, roots, wait};
 
 prowess_test::tests! {
@@ -20,6 +20,7 @@ prowess_test::tests! {
     cancelling_session_stops_sub_run
     cancelled_before_start_makes_no_request
     new_message_abandons_open_calls
+    background_result_survives_open_calls
     dropping_session_stops_commands
     skilled_crew_turn_can_be_resumed_midway
 }
@@ -270,6 +271,67 @@ fn new_message_abandons_open_calls() {
         told[0].contains("The user asked for something else. The tool was not run."),
         "{told:?}"
     );
+}
+
+fn background_result_survives_open_calls() {
+    let world = World::new();
+    world.skill("look", "context: fork\nbackground: true\n", "Look.");
+    let cancel = never();
+    let token = cancel.clone();
+    let skill_ended = never();
+    let ended = skill_ended.clone();
+    // Cancelled between the reply of the model and its calls, while the skill is running.
+    let watch = move |_: &str, update: Update<'_>| {
+        if let Update::Event(event) = update {
+            match &event.event {
+                Event::Replied { reply, .. } if format!("{reply:?}").contains("touch never") => {
+                    token.cancel();
+                }
+                Event::Ended { ending } if *ending != Ending::Cancelled => ended.cancel(),
+                _ => {}
+            }
+        }
+    };
+    let model = Script::by(|_, request| {
+        let said = conversation(request);
+        match () {
+            () if said.starts_with("Run skill") && said.contains("waited") => says("It is red."),
+            () if said.starts_with("Run skill") => {
+                bash("until test -e finish; do sleep 0.05; done; echo waited")
+            }
+            () if said.contains("It is red.") => says("I know."),
+            () if said.contains("Second.") => bash("touch never"),
+            () if said.contains("is running in the background") => says("I wait."),
+            () => load("look"),
+        }
+    });
+    let mut parts = world.parts(model.clone());
+    parts.settings.background = true;
+    mode(&mut parts, PermissionMode::Yolo);
+    parts.services.watchers.push(Arc::new(Seeing(watch)));
+    let engine = Engine::new(parts).unwrap();
+    wait(async {
+        let mut session = Session::start(&engine, "t").await.unwrap();
+        session.say("go", &never()).await.unwrap();
+        session.proceed(&never()).await.unwrap();
+        session.say("Second.", &cancel).await.unwrap();
+        let pause = session.proceed(&cancel).await.unwrap();
+        assert_eq!(pause, Pause::Ended(Ending::Cancelled));
+        std::fs::write(world.path("finish"), "").unwrap();
+        skill_ended.cancelled().await;
+        // The task of the skill ends shortly after its last event.
+        for _ in 0..100_000 {
+            session.note_background().await.unwrap();
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(session.background(), 1);
+        session.say("Leave that.", &never()).await.unwrap();
+        while session.wait_for_background().await.unwrap() {}
+        let pause = session.proceed(&never()).await.unwrap();
+        assert_eq!(pause, Pause::Answered("I know.".into()));
+        assert_eq!(session.background(), 0);
+    });
+    assert!(!world.exists("never"));
 }
 
 fn dropping_session_stops_commands() {

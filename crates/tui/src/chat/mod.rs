@@ -373,7 +373,7 @@ async fn serve(
                     return work.execute(order, &cancel).await;
                 }
                 report(Report::Busy);
-                work.proceed(&cancel).await
+                work.proceed_after_background(&cancel).await
             };
             let mut doing = std::pin::pin!(doing);
             tokio::select! {
@@ -426,9 +426,10 @@ async fn next(
     tokio::select! {
         biased;
         order = orders.recv() => return order.map(ordered),
-        _ = work.background_ended() => {}
+        has_ended = work.background_ended() => if !has_ended {
+            // A cancelled turn left open calls, which only the next message closes.
+            return orders.recv().await.map(ordered);
+        },
     }
-    // Outside of the selection: a write must not be abandoned. The next step reports an error.
-    let _ = work.note_background().await;
     Some((None, CancellationToken::new()))
 }

@@ -268,11 +268,12 @@ pub(crate) async fn talk(
     }
     // Wait for background skills; otherwise their results would be lost.
     while work.background() > 0 && work.background_ended().await {
-        // The next step reports an error.
-        let _ = work.note_background().await;
-        let became = work.proceed(&CancellationToken::new()).await;
+        let became = work
+            .proceed_after_background(&CancellationToken::new())
+            .await;
+        let has_failed = matches!(became, OrderResult::Problem(_));
         end = worse(end, code(&became));
-        if !tell(&face, became) {
+        if !tell(&face, became) || has_failed {
             break;
         }
     }

@@ -360,3 +360,102 @@ async fn background_skill_continues_the_turn() {
     );
     drop(orders);
 }
+
+/// Starts a background skill that never ends. Asked again, cancels the turn and calls a tool.
+#[derive(Debug)]
+struct Interrupted(EchoModel, CancellationToken);
+
+impl Model for Interrupted {
+    fn about(&self) -> &ModelInfo {
+        self.0.about()
+    }
+
+    fn ask<'a>(
+        &'a self,
+        request: &'a Request,
+        _deltas: OnDelta<'a>,
+    ) -> BoxFuture<'a, Result<Reply, ModelError>> {
+        Box::pin(async move {
+            let said = format!("{:?}", request.messages);
+            let call = |name: &str, input| Reply {
+                parts: vec![MessagePart::Call(ToolCall::new(name, name, input))],
+                stop: StopReason::ToolUse,
+                ..Reply::default()
+            };
+            if said.contains("DIG DEEP") && !said.contains("first") {
+                return std::future::pending().await;
+            }
+            if said.contains("third") {
+                return Ok(Reply::text("at your service"));
+            }
+            if said.contains("second") {
+                self.1.cancel();
+                return Ok(call("list_skills", serde_json::json!({})));
+            }
+            if said.contains("is running in the background") {
+                return Ok(Reply::text("begun"));
+            }
+            Ok(call("load_skill", serde_json::json!({ "name": "dig" })))
+        })
+    }
+}
+
+#[tokio::test]
+async fn cancelled_turn_with_open_calls_waits_for_the_next_message() {
+    let folder = tempfile::tempdir().unwrap();
+    let skill = folder.path().join(".agents/skills/dig");
+    std::fs::create_dir_all(&skill).unwrap();
+    let head = "name: dig\ndescription: Digs.\ncontext: fork\nbackground: true";
+    std::fs::write(
+        skill.join("SKILL.md"),
+        format!("---\n{head}\n---\nDIG DEEP\n"),
+    )
+    .unwrap();
+    let (link, inbox) = Bridge::new();
+    link.set_live(true);
+    let interrupt = CancellationToken::new();
+    let model = Interrupted(EchoModel::default(), interrupt.clone());
+    let runtime = runtime(&link, folder.path(), Arc::new(model));
+    let work = Work::begin(runtime, ChatStart::New { title: "t".into() })
+        .await
+        .unwrap();
+    let (orders, wanted) = tokio::sync::mpsc::channel(8);
+    for (text, token) in [("first", CancellationToken::new()), ("second", interrupt)] {
+        orders.try_send((Order::Say(text.into()), token)).unwrap();
+    }
+    let (current, left) = (
+        Mutex::new(CancellationToken::new()),
+        CancellationToken::new(),
+    );
+    let leave = left.clone();
+    let mut seen = 0;
+    let reader = read(inbox.take().unwrap(), move |incoming| {
+        if matches!(incoming, Incoming::Message(Message::Report(Report::Done))) {
+            seen += 1;
+        }
+        // One at the start, one for each message.
+        match seen {
+            3 => {
+                let third = (Order::Say("third".into()), CancellationToken::new());
+                let _ = orders.try_send(third);
+                seen += 1;
+            }
+            5 => leave.cancel(),
+            _ => {}
+        }
+        seen == 5
+    });
+    Box::pin(within(serve(link.sender(), wanted, work, &current, &left))).await;
+    let (_, all) = reader.join().unwrap();
+    let is_busy =
+        |incoming: &&Incoming| matches!(incoming, Incoming::Message(Message::Report(Report::Busy)));
+    assert_eq!(all.iter().filter(is_busy).count(), 0);
+    let has_answer = all.iter().any(|incoming| {
+        matches!(incoming, Incoming::Message(Message::Event {
+            depth: 0,
+            event: DisplayEvent::Replied { text, .. },
+            ..
+        }) if text == "at your service")
+    });
+    assert!(has_answer);
+}

@@ -29,6 +29,8 @@ pub(crate) struct Work {
     runtime: Runtime,
     session: Session,
     title: String,
+    /// `true` if the last attempt to record background skills failed.
+    note_failed: bool,
 }
 
 /// The result of an order.
@@ -68,6 +70,7 @@ impl Work {
             runtime,
             session,
             title,
+            note_failed: false,
         })
     }
 
@@ -123,19 +126,23 @@ impl Work {
         self.session.background()
     }
 
-    /// Waits for a skill in the background. Dropping the future loses nothing.
+    /// Waits for a skill in the background. Returns `false` if its result cannot be recorded before
+    /// the next order. Dropping the future loses nothing.
     pub(crate) async fn background_ended(&mut self) -> bool {
-        self.session.background_ended().await
+        !self.note_failed && self.session.background_ended().await
     }
 
-    /// Records the skills in the background that have ended.
-    pub(crate) async fn note_background(&mut self) -> Result<(), RuntimeError> {
-        self.session.note_background().await
-    }
-
-    /// Continues after a background skill has finished.
-    pub(crate) async fn proceed(&mut self, cancel: &CancellationToken) -> OrderResult {
-        became(self.session.proceed(cancel).await)
+    /// Records the skills in the background that have ended, and continues.
+    pub(crate) async fn proceed_after_background(
+        &mut self,
+        cancel: &CancellationToken,
+    ) -> OrderResult {
+        let noted = self.session.note_background().await;
+        self.note_failed = noted.is_err();
+        match noted {
+            Ok(()) => became(self.session.proceed(cancel).await),
+            Err(error) => became(Err(error)),
+        }
     }
 
     /// Executes an order.
@@ -144,6 +151,7 @@ impl Work {
         order: Order,
         cancel: &CancellationToken,
     ) -> OrderResult {
+        self.note_failed = false;
         match order {
             Order::Say(text) => self.say(&text, cancel).await,
             Order::Skills => {
