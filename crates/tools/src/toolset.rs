@@ -69,6 +69,8 @@ pub struct Toolset {
 #[derive(Clone, Debug)]
 struct Offer {
     needs: Needs,
+    /// `true` if the tool is ours, not one of the host.
+    built_in: bool,
     tool: Arc<dyn Tool>,
     /// `true` if the tool can be called but is not declared.
     hidden: bool,
@@ -80,6 +82,7 @@ impl Offer {
     fn new(needs: Needs, tool: Arc<dyn Tool>) -> Self {
         Self {
             needs,
+            built_in: true,
             tool,
             hidden: false,
             schema: OnceLock::new(),
@@ -138,12 +141,21 @@ impl Toolset {
     /// Adds a tool of the host. Replaces a tool with the same name.
     pub fn add(&mut self, tool: Arc<dyn Tool>) {
         self.tools.retain(|known| known.tool.name() != tool.name());
-        self.tools.push(Offer::new(Needs::Nothing, tool));
+        self.tools.push(Offer {
+            built_in: false,
+            ..Offer::new(Needs::Nothing, tool)
+        });
     }
 
     /// Keeps the tools whose names satisfy `wanted`.
     pub fn retain(&mut self, wanted: impl Fn(&str) -> bool) {
         self.tools.retain(|known| wanted(known.tool.name()));
+    }
+
+    /// Keeps the built-in tools whose names satisfy `wanted`, and all tools of the host.
+    pub fn retain_built_in(&mut self, wanted: impl Fn(&str) -> bool) {
+        self.tools
+            .retain(|known| !known.built_in || wanted(known.tool.name()));
     }
 
     /// Declares `load_skill_resources`, which otherwise can be called but is not declared: its work

@@ -4,26 +4,29 @@ use std::sync::Arc;
 
 use prowess_agent::Image;
 use prowess_tools::names::{
-    LIST_SKILLS, LOAD_SKILL, LOAD_SKILL_RESOURCE, RUN_COMMAND_LINE, SEARCH_SKILLS, SKILL, SUBMIT,
-    UNLOAD_SKILL,
+    LIST_SKILLS, LOAD_SKILL, LOAD_SKILL_RESOURCE, LOAD_SKILL_RESOURCES, RUN_COMMAND_LINE,
+    SEARCH_SKILLS,
 };
 use prowess_tools::{Loaded, ToolAnswer, ToolContext, ToolError, ToolErrorKind, ToolSpec, Toolset};
 use rmcp::ErrorData;
 use rmcp::model::{CallToolResult, ContentBlock, JsonObject, Tool, ToolAnnotations};
 use serde_json::{Value, json};
 
-use super::run_skill::RUN_SKILL;
 use super::session::Session;
 
-/// The tools that every client gets.
-const READING: [&str; 4] = [LIST_SKILLS, SEARCH_SKILLS, LOAD_SKILL, LOAD_SKILL_RESOURCE];
-/// Our tools that clients get only if they may run commands.
-const OURS: [&str; 5] = [UNLOAD_SKILL, SKILL, SUBMIT, RUN_COMMAND_LINE, RUN_SKILL];
+/// The built-in tools that every client gets.
+const READING: [&str; 5] = [
+    LIST_SKILLS,
+    SEARCH_SKILLS,
+    LOAD_SKILL,
+    LOAD_SKILL_RESOURCE,
+    LOAD_SKILL_RESOURCES,
+];
 
-/// Keeps the tools that a client may use. Tools of the host are not affected.
+/// Keeps the built-in tools that a client may use. Tools of the host are not affected.
 pub(crate) fn keep(tools: &mut Toolset, commands: bool) {
-    tools.retain(|name| {
-        READING.contains(&name) || (commands && name == RUN_COMMAND_LINE) || !OURS.contains(&name)
+    tools.retain_built_in(|name| {
+        READING.contains(&name) || (commands && name == RUN_COMMAND_LINE)
     });
 }
 
