@@ -427,7 +427,12 @@ fn repair_entry(text: &str) -> Option<Repaired<'_>> {
         // The colon or quotation mark at fault, or else the whole first line of the value.
         let place = quote::fault_at(whole).map_or(0..first.len(), |at| at..at + 1);
         let place = start + place.start..start + place.end;
-        work.note(quote::why(value), quote::remedy(value, &quoted), place);
+        match quote::invalid_item(value).filter(|_| quoted.starts_with('[')) {
+            Some((why, item)) if whole.starts_with(value) => {
+                work.note(why, "quote the items", start + item.start..start + item.end);
+            }
+            _ => work.note(quote::why(value), quote::remedy(value, &quoted), place),
+        }
         let mut replacement = String::new();
         let blanks_before = follow.iter().map(|next| {
             let next = &text[next.clone()];
@@ -989,7 +994,7 @@ mod tests {
         check(
             "k: [a, @b, c]\n",
             &["k=…"],
-            &["an unquoted value begins with `[`"],
+            &["an unquoted item begins with `@`"],
         );
     }
 

@@ -9,8 +9,7 @@ const FILE: &str = "skills/pdf-tools/SKILL.md";
 /// One safe fix (spaces after `---`) and one suggested fix (the name).
 fn world() -> World {
     let world = World::new();
-    let text =
-        format!("---\nname: pdf-toolkit\ndescription: {DESCRIPTION}\n---  \n\nFill it in.\n");
+    let text = format!("---\nname: pdf\ndescription: {DESCRIPTION}\n---  \n\nFill it in.\n");
     world.file(FILE, text);
     world
 }
@@ -25,7 +24,7 @@ fn suggested_fixes_are_applied_on_request() {
     let before = world.read(FILE);
     let output = validate(&world, &["--fix", "--unsafe-fixes"]).expect(0);
     let after = before
-        .replace("pdf-toolkit", "pdf-tools")
+        .replace("name: pdf\n", "name: pdf-tools\n")
         .replace("---  ", "---");
     assert_eq!(world.read(FILE), after);
     insta::assert_snapshot!(output.snapshot());
@@ -184,7 +183,7 @@ fn code_fence_around_the_file_is_removed() {
 #[test]
 fn symlink_out_of_the_skill_is_not_followed() {
     let world = World::new();
-    let text = format!("---\nname: pdf-toolkit\ndescription: {DESCRIPTION}\n---\n\nFill it in.\n");
+    let text = format!("---\nname: pdf\ndescription: {DESCRIPTION}\n---\n\nFill it in.\n");
     world.file("shared/original.md", &text);
     world.link(FILE, "../../shared/original.md");
     validate(&world, &["--fix", "--unsafe-fixes"]).expect(2);
@@ -269,7 +268,7 @@ fn empty_diff() {
 fn diff_can_be_applied() {
     for flags in [&[][..], &["--unsafe-fixes"]] {
         let world = World::new();
-        let odd = "name: pdf-toolkit\r\ndescription: Fills in: forms \x1b[31m. Use when asked.";
+        let odd = "name: pdf\r\ndescription: Fills in: forms \x1b[31m. Use when asked.";
         world.file(FILE, format!("---\r\n{odd}\r\n---  \r\n\r\nend"));
         world.skill(
             "skills/tool-1",

@@ -49,7 +49,7 @@ fn full_with_a_safe_fix() {
 #[test]
 fn full_with_a_suggested_fix() {
     let world = World::with_a_good_skill();
-    world.named("skills/pdf-tools", "pdf-forms");
+    world.named("skills/pdf-tools", "pdf");
     insta::assert_snapshot!(world.run(&["validate", "skills"]).expect(1).snapshot());
 }
 
@@ -513,7 +513,7 @@ fn standard_input_may_be_empty_or_large_or_not_text() {
 #[test]
 fn dot_inside_a_skill() {
     let world = World::new();
-    world.named("skills/pdf-tools", "pdf-forms");
+    world.named("skills/pdf-tools", "pdf");
     for typed in [".", "./", "SKILL.md", "./SKILL.md", "../pdf-tools"] {
         let output = world
             .command(&["validate", typed, "--format", "concise"])
@@ -605,7 +605,7 @@ fn overlapping_paths_are_checked_once() {
 #[test]
 fn linked_roots_are_checked_once() {
     let world = World::new();
-    world.named(".agents/skills/pdf-tools", "pdf-forms");
+    world.named(".agents/skills/pdf-tools", "pdf");
     world.link(".claude/skills", "../.agents/skills");
     let output = world.run(&["validate", "--format", "concise"]).expect(1);
     assert_eq!(output.stdout.lines().count(), 1, "{}", output.snapshot());

@@ -152,7 +152,8 @@ fn exact_pattern(command: &str, shell_tool: &str) -> Option<String> {
         _ => false,
     };
     let token = format!("{shell_tool}({command})");
-    let is_plain = !command.contains(['\n', '$', '`', '#']) && !command.contains(": ");
+    // A client compares a redirection separately.
+    let is_plain = !command.contains(['\n', '$', '`', '#', '<', '>']) && !command.contains(": ");
     let pattern = parse_token(&token).ok().filter(|_| is_plain)?;
     is_exact(&pattern).then(|| command.to_owned())
 }

@@ -3,7 +3,7 @@
 use prowess_diag::Span;
 
 use super::{FindingSink, LintFinding, LintSubject, RuleLevels};
-use prowess_spec::body::{BodyItemKind, Placeholder};
+use prowess_spec::body::{BodyItem, BodyItemKind, Placeholder};
 
 rule!(
     "placeholder-in-code",
@@ -12,8 +12,8 @@ rule!(
     "code contains `$1`, which some clients replace with an argument"
 );
 
-/// Highest index that is reported: `$125` is only replaced if there are 126 arguments.
-const HIGHEST: usize = 20;
+/// Highest index that is reported: `$20` is only replaced if there are 21 arguments.
+const HIGHEST: usize = 9;
 /// Highest index that ordinary arguments reach; for others the number needed is given.
 const COMMON: usize = 2;
 
@@ -46,18 +46,27 @@ fn check(skill: &LintSubject<'_>, out: &mut FindingSink<'_>) {
     };
     let rest = parsed.text.get(span.end as usize..).unwrap_or_default();
     let before = parsed.text.get(..span.start as usize).unwrap_or_default();
+    let takes_arguments = parsed.manifest.entry("argument-hint").is_some()
+        || parsed.manifest.entry("arguments").is_some();
+    let is_first =
+        |item: &BodyItem| matches!(item.kind, BodyItemKind::Placeholder(Placeholder::Index(0)));
+    let names_first = skill.items().iter().any(is_first);
     let instead = if is_price(rest) {
         let sum = rest.trim_start_matches(|c: char| c.is_alphanumeric() || ",.".contains(c));
         let sum = rest[..rest.len() - sum.len()].trim_end_matches([',', '.']);
         format!("write `USD {}{sum}`", &written[1..])
+    } else if index == 1 && takes_arguments && !names_first {
+        // Shell scripts count from `$1`.
+        "arguments are counted from `$0`: write that outside the code if the first one is meant, \
+         move the code to a file of the skill"
+            .to_owned()
     } else if before.ends_with('`') && rest.starts_with('`') {
         "write it without backticks if an argument is meant".to_owned()
-    } else if parsed.manifest.entry("argument-hint").is_some()
-        || parsed.manifest.entry("arguments").is_some()
-    {
-        "write it outside the code if an argument is meant, move the code to a script".to_owned()
+    } else if takes_arguments {
+        "write it outside the code if an argument is meant, move the code to a file of the skill"
+            .to_owned()
     } else {
-        "move the code to a script".to_owned()
+        "move the code to a file of the skill".to_owned()
     };
     out.report(
         LintFinding::at(
@@ -109,7 +118,16 @@ fn is_price(rest: &str) -> bool {
                 | "mtok"
                 | "call"
                 | "request"
+                | "credit"
+                | "image"
+                | "min"
+                | "minute"
+                | "query"
+                | "run"
+                | "share"
+                | "token"
         ),
+        Some('-') => is_digit(second),
         Some('\u{2013}') => is_digit(second) || second == Some('$'),
         Some(' ') => matches!(
             &*word(&rest[1..]),

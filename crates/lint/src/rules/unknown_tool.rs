@@ -44,7 +44,7 @@ fn check(skill: &LintSubject<'_>, out: &mut FindingSink<'_>) {
             out.report(match nearest(name) {
                 Some(near) => suggest_near(finding, token, name, near, grants),
                 None => finding
-                    .label("no common agent has this tool")
+                    .label("Claude Code has no such tool")
                     .help(
                         "check the spelling; a tool of an MCP server is called `mcp__server__tool`",
                     )
@@ -77,7 +77,7 @@ fn suggest_near(
     // Never propose a shell without a pattern.
     if grants && rest.is_empty() && matches!(near, "Bash" | "PowerShell") {
         let label = if why.is_empty() {
-            "no common agent has this tool; it grants nothing"
+            "Claude Code has no such tool; it grants nothing"
         } else {
             "names are case-sensitive; this grants nothing"
         };
