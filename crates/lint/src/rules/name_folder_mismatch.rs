@@ -99,7 +99,10 @@ pub(super) fn fix_name(
             } else {
                 format!("rename both the skill and its folder to `{better}`")
             };
-            match Comparison::of(&folder, &better) {
+            // The name of a plugin or an organisation is no reason to rename a folder.
+            let own = name.rsplit_once(PREFIX_ENDS).map(|(_, own)| own);
+            let own = own.and_then(name::repair);
+            match Comparison::of(&folder, own.as_ref().unwrap_or(&better)) {
                 _ if !folder_is_valid || is_installed_as(skill, &better, &folder) => {
                     finding.help(folder_to)
                 }
@@ -116,14 +119,16 @@ pub(super) fn fix_name(
     }
 }
 
+/// Characters after the name of a plugin or an organisation.
+const PREFIX_ENDS: [char; 3] = [':', '/', '@'];
+
 /// Returns the valid name nearest to an invalid one. The name of a plugin or an organisation is left
 /// out if the rest is the folder's name: `spike` for `gsd:spike` in `spike`.
 fn repaired(name: &str, folder: Option<&str>) -> Option<String> {
     let whole = name::repair(name);
-    let (Some(folder), Some((_, own))) = (
-        folder.and_then(name::repair),
-        name.rsplit_once([':', '/', '@']),
-    ) else {
+    let (Some(folder), Some((_, own))) =
+        (folder.and_then(name::repair), name.rsplit_once(PREFIX_ENDS))
+    else {
         return whole;
     };
     if whole.as_ref() == Some(&folder) {

@@ -51,16 +51,16 @@ fn check(skill: &LintSubject<'_>, out: &mut FindingSink<'_>) {
     let is_first =
         |item: &BodyItem| matches!(item.kind, BodyItemKind::Placeholder(Placeholder::Index(0)));
     let names_first = skill.items().iter().any(is_first);
+    let is_bare = before.ends_with('`') && rest.starts_with('`');
     let instead = if is_price(rest) {
         let sum = rest.trim_start_matches(|c: char| c.is_alphanumeric() || ",.".contains(c));
         let sum = rest[..rest.len() - sum.len()].trim_end_matches([',', '.']);
         format!("write `USD {}{sum}`", &written[1..])
-    } else if index == 1 && takes_arguments && !names_first {
+    } else if index == 1 && is_bare && takes_arguments && !names_first {
         // Shell scripts count from `$1`.
-        "arguments are counted from `$0`: write that outside the code if the first one is meant, \
-         move the code to a file of the skill"
+        "arguments are counted from `$0`: write that without backticks if the first one is meant"
             .to_owned()
-    } else if before.ends_with('`') && rest.starts_with('`') {
+    } else if is_bare {
         "write it without backticks if an argument is meant".to_owned()
     } else if takes_arguments {
         "write it outside the code if an argument is meant, move the code to a file of the skill"

@@ -647,6 +647,12 @@ fn author_chooses_between_names_with_different_words() {
             "change the name to `backup-manager`, or rename both the skill and its folder to \
              `backup-helper`",
         ),
+        (
+            "obra/powers@finishing-a-branch",
+            "powers-branch",
+            "change the name to `powers-branch`, or rename both the skill and its folder to \
+             `obra-powers-finishing-a-branch`",
+        ),
     ] {
         let text = skill("", "Do it.").replace("name: x", &format!("name: {name}"));
         let found = findings(&text, &package(folder, &[]), LintProfile::ClaudeCode);
@@ -688,6 +694,7 @@ fn first_argument_is_counted_from_zero() {
         ("", "Read `$1`.", "write it without backticks"),
         (keys, "Read $0 and `$1`.", "write it without backticks"),
         (keys, "Pay `$1,000`.", "write `USD 1,000`"),
+        (keys, "Run `awk '{print $1}'`.", "write it outside the code"),
     ] {
         let found = only(
             &skill(keys, body),
@@ -696,6 +703,17 @@ fn first_argument_is_counted_from_zero() {
         );
         assert!(help(&found).starts_with(start), "{body}: {}", help(&found));
     }
+}
+
+#[test]
+fn missing_script_with_a_link_is_reported_once() {
+    let text = skill(
+        "",
+        "The bundled script [scripts/a.py](scripts/a.py) does it.",
+    );
+    assert_eq!(rules(&text, &[]), ["broken-link"]);
+    let text = skill("", "The bundled script `scripts/a.py` does it.");
+    assert_eq!(rules(&text, &[]), ["missing-script"]);
 }
 
 #[test]
