@@ -56,6 +56,12 @@ fn check(skill: &LintSubject<'_>, out: &mut FindingSink<'_>) {
                 "put `---` before and after the keys",
                 vec![open, close],
             ));
+    } else if let Some(line) = late_block(parsed.text) {
+        finding = finding
+            .label("the frontmatter must be before everything else")
+            .help(format!(
+                "move the block that starts on line {line} to the top of the file"
+            ));
     } else {
         finding = finding.label("no `---` on the first line").fix_or_help(
             insertion(skill),
@@ -69,6 +75,18 @@ fn check(skill: &LintSubject<'_>, out: &mut FindingSink<'_>) {
 fn is_link_target(text: &str) -> bool {
     let text = text.trim();
     text.starts_with("../") && !text.contains(char::is_whitespace)
+}
+
+/// Returns the line of a frontmatter block that follows other text.
+fn late_block(text: &str) -> Option<usize> {
+    /// Number of lines that are searched.
+    const MOST_LINES: usize = 40;
+    let is_key = |line: &str| line.starts_with("name:") || line.starts_with("description:");
+    let lines: Vec<&str> = text.lines().take(MOST_LINES).collect();
+    let at = lines
+        .windows(2)
+        .position(|pair| pair[0].trim_end() == "---" && is_key(pair[1]))?;
+    Some(at + 1)
 }
 
 fn insertion(skill: &LintSubject<'_>) -> Option<Fix> {
@@ -90,6 +108,8 @@ fn insertion(skill: &LintSubject<'_>) -> Option<Fix> {
     ))
 }
 
+/// Minimum number of words of a suggested description.
+const LEAST_WORDS: usize = 5;
 /// Maximum number of characters of a suggested description.
 const MOST_CHARACTERS: usize = 300;
 
@@ -132,17 +152,23 @@ const PROVENANCE: &[&str] = &[
 fn description(body: &str) -> Option<String> {
     let (mut intro, mut below_heading) = (None, None);
     let (mut headings, mut is_purpose, mut in_code) = (0, false, false);
+    // Text after a list, code or markup is no introduction.
+    let mut may_introduce = true;
     let mut paragraph: Vec<&str> = Vec::new();
-    for line in body.lines().map(str::trim).chain([""]) {
+    for whole in body.lines().chain([""]) {
+        let line = whole.trim();
         let is_fence = line.starts_with("```") || line.starts_with("~~~");
+        let is_indented = whole.starts_with("    ") || whole.starts_with('\t');
         let was_code = in_code;
         in_code ^= is_fence;
-        if !was_code && !is_fence && is_prose(line, paragraph.is_empty()) {
+        let is_text = !was_code && !is_fence && !is_indented;
+        let ends = !paragraph.is_empty() && key_of(line).is_some();
+        if is_text && !ends && is_prose(line, paragraph.is_empty()) {
             paragraph.push(line);
             continue;
         }
-        if !was_code && !paragraph.is_empty() {
-            match key_of(paragraph[0]) {
+        if let [first, ..] = paragraph.as_slice() {
+            match key_of(first) {
                 Some((key, value)) if is_named_purpose(key) => {
                     paragraph[0] = value;
                     if let Some(text) = sentences(&paragraph) {
@@ -150,7 +176,9 @@ fn description(body: &str) -> Option<String> {
                     }
                 }
                 Some(_) => {}
-                None if headings <= 1 && intro.is_none() => intro = sentences(&paragraph),
+                None if headings <= 1 && may_introduce && intro.is_none() => {
+                    intro = sentences(&paragraph);
+                }
                 None if is_purpose && below_heading.is_none() => {
                     below_heading = sentences(&paragraph);
                 }
@@ -158,9 +186,13 @@ fn description(body: &str) -> Option<String> {
             }
             paragraph.clear();
         }
-        if !was_code && line.starts_with('#') {
+        if is_text && line.starts_with('#') {
             headings += 1;
             is_purpose = is_named_purpose(line.trim_start_matches('#'));
+        } else if is_text && is_prose(line, true) {
+            paragraph.push(line);
+        } else {
+            may_introduce &= line.is_empty();
         }
     }
     intro.or(below_heading)
@@ -207,8 +239,9 @@ fn sentences(lines: &[&str]) -> Option<String> {
             .iter()
             .any(|role| lower.starts_with(role))
         || text.contains("](");
-    let has_end = text.contains(['.', '\u{3002}']) || text.split(' ').count() > 3;
-    if is_other || !has_end {
+    // A shorter text is a title or a slogan, except in Chinese and Japanese.
+    let is_short = text.split(' ').count() < LEAST_WORDS && !text.contains('\u{3002}');
+    if is_other || is_short {
         return None;
     }
     if text.chars().count() <= MOST_CHARACTERS {
@@ -233,8 +266,8 @@ mod tests {
             ),
             (
                 "# Sequence\n\n**Duration:** 2 hours per campaign\n**Output:** a list\n\n\
-                 ## Purpose\n\nTurns signals into campaigns.",
-                Some("Turns signals into campaigns."),
+                 ## Purpose\n\nTurns signals into whole campaigns.",
+                Some("Turns signals into whole campaigns."),
             ),
             (
                 "# Checkpoint\n\n**Purpose:** Save state before it is lost.\n\n## Usage\n\nRun it.",
@@ -259,6 +292,19 @@ mod tests {
             ),
             ("# Review\n\nYou are a careful reviewer of code.", None),
             ("# PDF tools", None),
+            ("# Human\n\nCarbon content. Silicon commentary.", None),
+            (
+                "<!-- part -->\nTruncate the text to a thousand characters.",
+                None,
+            ),
+            (
+                "# Guide\n\n- one\n\nThis text is about the list above.",
+                None,
+            ),
+            (
+                "# Images\n\nMakes images with the model below.\nModel: some-model\nType: image",
+                Some("Makes images with the model below."),
+            ),
         ] {
             assert_eq!(description(body).as_deref(), expected, "{body}");
         }

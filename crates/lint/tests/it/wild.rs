@@ -562,13 +562,13 @@ fn suggested_description_is_the_first_paragraph() {
             "Searches job boards for open positions.",
         ),
         (
-            "# Job search\n\nSearches job boards. Use it when:\n\n- a\n",
-            "Searches job boards.",
+            "# Job search\n\nSearches all the job boards. Use it when:\n\n- a\n",
+            "Searches all the job boards.",
         ),
         (
             "# Job search\n\n**Version:** 1.0\n**Output:** a list of positions\n\n## Purpose\n\n\
-             Searches job boards.\n",
-            "Searches job boards.",
+             Searches all the job boards.\n",
+            "Searches all the job boards.",
         ),
     ] {
         let fixed = fix_everything(body, "job-search");
@@ -577,6 +577,14 @@ fn suggested_description_is_the_first_paragraph() {
             "{fixed}"
         );
     }
+    // Frontmatter below other text is to be moved, not written again.
+    let body = "<!-- a note -->\n---\nname: job-search\ndescription: Searches.\n---\n\nDo it.\n";
+    assert_eq!(fix_everything(body, "job-search"), body);
+    let found = only(body, &package("job-search", &[]), "frontmatter-missing");
+    assert_eq!(
+        help(&found),
+        "move the block that starts on line 2 to the top of the file"
+    );
     // A title or a note about the origin does not describe a skill.
     for body in [
         "# Job search\n\n- one\n",
