@@ -206,7 +206,15 @@ impl<'a> LintSubject<'a> {
                     .peekable();
                 !self.parsed.is_some_and(hint) && words.peek().is_some() && words.all(is_name)
             }
-            _ => true,
+            // A phrase such as `PR URL or number` is a hint.
+            "argument" => {
+                let texts: Option<Vec<&str>> = items();
+                texts.is_some_and(|texts| texts.iter().all(|text| !text.trim().contains(' ')))
+            }
+            // A translation is a key of its own.
+            key => key
+                .strip_prefix("description")
+                .is_none_or(|rest| !rest.starts_with(['-', '_'])),
         }
     }
 

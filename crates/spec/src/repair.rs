@@ -300,6 +300,11 @@ fn repair_entry(text: &str) -> Option<Repaired<'_>> {
         applicability: Applicability::Safe,
     };
     let all = lines(text);
+    // Only the author can resolve a merge conflict.
+    let is_conflict = |line: &Range<usize>| text[line.clone()].trim_start().starts_with("<<<<<<< ");
+    if all.iter().any(is_conflict) {
+        return None;
+    }
     let aligned = align(&mut work, &all);
     let mut index = 0;
     while index < all.len() {
@@ -914,6 +919,15 @@ mod tests {
     }
 
     #[test]
+    fn merge_conflict_is_not_repaired() {
+        let text = "name: x\n<<<<<<< HEAD\ndescription: a: b\n=======\n>>>>>>> main\n";
+        let result = recover(text, 0, None);
+        let repaired = |problem: &Problem| matches!(problem.kind, ProblemKind::YamlRepaired { .. });
+        let first = result.problems.first();
+        assert!(first.is_some_and(|first| !repaired(first)), "{result:?}");
+    }
+
+    #[test]
     fn unclosed_list_does_not_become_text() {
         let result = recover("name: x\nallowed-tools: [Read, \"Bash(git:*)\n", 0, None);
         assert_eq!((result.entries.len(), result.problems.len()), (1, 1));
@@ -995,6 +1009,11 @@ mod tests {
             "k: [a, @b, c]\n",
             &["k=…"],
             &["an unquoted item begins with `@`"],
+        );
+        check(
+            "k: [ray[data], pandas]\n",
+            &["k=…"],
+            &["an unquoted item contains `[`"],
         );
     }
 

@@ -60,6 +60,9 @@ fn tools_is_a_misspelt_key_only_if_its_values_are_tools() {
         ("args: \"[text or file path]\"\n", "unknown-key"),
         ("args: file\nargument-hint: file\n", "unknown-key"),
         ("args:\n  - name: target\n", "unknown-key"),
+        ("argument: path\n", "misspelt-key"),
+        ("argument: PR URL or number\n", "unknown-key"),
+        ("description-cn: 读取表单\n", "unknown-key"),
     ] {
         assert_eq!(rules(&skill(keys, "Do it."), &[]), [expected], "{keys}");
     }
@@ -711,6 +714,54 @@ fn first_argument_is_counted_from_zero() {
         );
         assert!(help(&found).starts_with(start), "{body}: {}", help(&found));
     }
+}
+
+#[test]
+fn hint_for_an_injected_command_omits_redirections() {
+    for (command, expected) in [
+        (
+            "gh pr view --json url 2>/dev/null",
+            "allow it: `allowed-tools: Bash(gh pr view --json url)`",
+        ),
+        (
+            "python3 --version >/dev/null 2>&1",
+            "allow it: `allowed-tools: Bash(python3 --version)`",
+        ),
+    ] {
+        let text = skill("", &format!("Now: !`{command}`"));
+        let found = only(&text, &package("x", &[]), "injection-not-allowed");
+        assert_eq!(help(&found), expected);
+        let keys = help(&found).replace("allow it: `", "").replace('`', "\n");
+        let text = skill(&keys, &format!("Now: !`{command}`"));
+        assert!(
+            !rules(&text, &[]).contains(&"injection-not-allowed"),
+            "{keys}"
+        );
+    }
+}
+
+#[test]
+fn tools_of_other_agents_are_named_as_in_claude_code() {
+    for (tool, label) in [
+        ("read_file", "Claude Code calls it `Read`"),
+        ("listDirectory", "Claude Code calls it `Glob`"),
+        ("run_shell_command", "Claude Code has no such tool"),
+        ("readPaper", "Claude Code has no such tool"),
+    ] {
+        let text = skill(&format!("allowed-tools: {tool}\n"), "Do it.");
+        let found = only(&text, &package("x", &[]), "unknown-tool");
+        assert_eq!(found.label.as_deref(), Some(label), "{tool}");
+        assert_eq!((found.severity, &found.fix), (Severity::Note, &None));
+    }
+}
+
+#[test]
+fn reminder_after_real_text_is_not_template_text() {
+    let reminder = concat!("TO", "DO: add a guide");
+    let text = skill("", &format!("# Usage\n\nReads the usage.\n\n{reminder}"));
+    assert_eq!(rules(&text, &[]), Vec::<&str>::new());
+    let text = skill("", &format!("# Usage\n\n{reminder}"));
+    assert_eq!(rules(&text, &[]), ["template-text"]);
 }
 
 #[test]

@@ -31,7 +31,8 @@ pub(super) fn quote(value: &str) -> Option<String> {
     } else if let Some(inner) = value
         .strip_prefix('[')
         .and_then(|rest| rest.strip_suffix(']'))
-        && !inner.contains(['[', ']', '"', '\''])
+        && !inner.contains(['"', '\''])
+        && inner.split(',').all(is_balanced)
     {
         candidates.push(quote_items(inner));
     }
@@ -249,6 +250,23 @@ fn has_digits(characters: &std::iter::Peekable<std::str::Chars<'_>>, count: usiz
     digits.by_ref().filter(char::is_ascii_hexdigit).count() == count
 }
 
+/// Returns `true` if the square brackets of an item are in pairs: `ray[data]`.
+fn is_balanced(item: &str) -> bool {
+    let mut depth = 0_usize;
+    item.bytes().all(|byte| match byte {
+        b'[' => {
+            depth += 1;
+            true
+        }
+        b']' => {
+            let is_open = depth > 0;
+            depth = depth.saturating_sub(1);
+            is_open
+        }
+        _ => true,
+    }) && depth == 0
+}
+
 fn is_valid_item(item: &str) -> bool {
     full::read(&format!("k: [{item}]\n"), 0).is_ok_and(|document| one_entry(&document))
 }
@@ -267,6 +285,7 @@ pub(super) fn invalid_item(value: &str) -> Option<(String, Range<usize>)> {
                 first if "{}@%&*!|>#?".contains(first) => {
                     format!("an unquoted item begins with `{first}`")
                 }
+                _ if item.contains('[') => "an unquoted item contains `[`".to_owned(),
                 _ => "an unquoted item is not plain text".to_owned(),
             };
             return Some((why, start..start + item.len()));
