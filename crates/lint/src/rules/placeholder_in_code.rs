@@ -52,7 +52,8 @@ fn check(skill: &LintSubject<'_>, out: &mut FindingSink<'_>) {
         |item: &BodyItem| matches!(item.kind, BodyItemKind::Placeholder(Placeholder::Index(0)));
     let names_first = skill.items().iter().any(is_first);
     let is_bare = before.ends_with('`') && rest.starts_with('`');
-    let instead = if is_price(rest) {
+    let line_start = before.rfind('\n').map_or(0, |at| at + 1);
+    let instead = if is_price(rest) || is_row_of_prices(&before[line_start..], rest) {
         let sum = rest.trim_start_matches(|c: char| c.is_alphanumeric() || ",.".contains(c));
         let sum = rest[..rest.len() - sum.len()].trim_end_matches([',', '.']);
         format!("write `USD {}{sum}`", &written[1..])
@@ -81,6 +82,17 @@ fn check(skill: &LintSubject<'_>, out: &mut FindingSink<'_>) {
             "{instead}, or write `\\{written}` if only Claude Code and Prowess use the skill"
         )),
     );
+}
+
+/// Returns `true` for a round sum such as `$0` next to another price on its line.
+fn is_row_of_prices(before: &str, rest: &str) -> bool {
+    let ends = rest.starts_with(['\n', '\r', ' ', '|', ',', ')']) || rest.is_empty();
+    let is_other = |(at, _): (usize, &str)| {
+        let text = &before[at + 1..];
+        let digits = text.trim_start_matches(|c: char| c.is_ascii_digit());
+        digits.len() < text.len() && is_price(digits)
+    };
+    ends && before.match_indices('$').any(is_other)
 }
 
 /// Returns `true` if the text after a dollar sign and digits continues a sum of money: `,000`,

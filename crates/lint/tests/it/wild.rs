@@ -435,6 +435,11 @@ fn prices_are_no_code_and_high_indexes_are_no_arguments() {
             "write `USD 8.20`, or write `\\$8`",
         ),
         (
+            "Director | $75,000 | $0",
+            Some("`$0` in code: Claude Code replaces it with an argument"),
+            "write `USD 0`, or write `\\$0`",
+        ),
+        (
             "awk '{ print $3, $1 }'",
             Some("`$1` in code (and 1 more): Claude Code replaces it with an argument"),
             "move the code to a file of the skill, or write `\\$1`",
