@@ -38,6 +38,14 @@ fn check(skill: &LintSubject<'_>, out: &mut FindingSink<'_>) {
         let files = || links.filter_map(|link| link.file.as_ref().ok()).collect();
         linked.get_or_init(files).contains(script)
     };
+    // A link to the same path further up says that the script is part of the repository.
+    let is_above = |path: &str| {
+        let above = skill.links().iter().filter(|link| link.file.is_err());
+        above.take(MOST_LINKS).any(|link| {
+            let rest = link.path.strip_suffix(path);
+            rest.is_some_and(|rest| rest.ends_with("../"))
+        })
+    };
     for script in skill.scripts() {
         let path = script.span.of(parsed.text);
         if !seen.insert(path) {
@@ -54,6 +62,9 @@ fn check(skill: &LintSubject<'_>, out: &mut FindingSink<'_>) {
             out.count();
             continue;
         }
+        if is_above(path) {
+            continue;
+        }
         let finding = LintFinding::at(
             script.span,
             format!("the script {} does not exist", wording::tick(path)),
@@ -67,6 +78,8 @@ fn check(skill: &LintSubject<'_>, out: &mut FindingSink<'_>) {
     }
 }
 
+/// Most links that are compared with a script.
+const MOST_LINKS: usize = 256;
 /// Most bytes before a line that are searched for its heading.
 const LOOK_BACK: usize = 4096;
 

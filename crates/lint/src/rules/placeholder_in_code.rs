@@ -153,6 +153,11 @@ fn is_price(rest: &str) -> bool {
                 | "cash"
                 | "credit"
                 | "credits"
+                | "cost"
+                | "costs"
+                | "budget"
+                | "revenue"
+                | "spend"
         ),
         _ => false,
     }

@@ -770,6 +770,40 @@ fn reminder_after_real_text_is_not_template_text() {
 }
 
 #[test]
+fn invisible_characters_that_serve_a_purpose_are_not_removed() {
+    for (body, expected) in [
+        (
+            "\u{200b}```\nls\n\u{200b}```",
+            Some("remove it, and put more"),
+        ),
+        ("`!\u{200b}`command``", Some("remove it, and put more")),
+        (
+            "```python\nt.replace('\u{200b}', '')\n```",
+            Some("write it as an escape"),
+        ),
+        ("Do\u{200b}it.", None),
+        ("Do\u{200b}it, `\u{200b}`.", None),
+    ] {
+        let found = only(&skill("", body), &package("x", &[]), "invisible-characters");
+        let start = expected.unwrap_or_default();
+        assert!(found.help.as_deref().unwrap_or_default().starts_with(start));
+        assert_eq!(found.fix.is_none(), expected.is_some(), "{body}");
+    }
+}
+
+#[test]
+fn argument_hint_with_a_colon_becomes_text() {
+    let text = skill("argument-hint: [mode: a|b]\n", "Do it.");
+    assert!(fix_everything(&text, "x").contains("\nargument-hint: '[mode: a|b]'\n"));
+}
+
+#[test]
+fn script_of_the_repository_is_not_missing() {
+    let body = "The bundled plugin is `scripts/a.py`.\n\nSee [it](../../scripts/a.py).";
+    assert_eq!(rules(&skill("", body), &[]), ["link-outside"]);
+}
+
+#[test]
 fn missing_script_with_a_link_is_reported_once() {
     let text = skill(
         "",
