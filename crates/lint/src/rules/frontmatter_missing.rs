@@ -235,7 +235,7 @@ fn sentences(lines: &[&str]) -> Option<String> {
     };
     let lower = text.to_lowercase();
     let is_other = PROVENANCE.iter().any(|word| lower.contains(word))
-        || ["you are ", "\u{4f60}"]
+        || ["you are ", "\u{4f60}", "\u{5f53}\u{524d}\u{89d2}\u{8272}"]
             .iter()
             .any(|role| lower.starts_with(role))
         || text.contains("](");

@@ -106,11 +106,13 @@ pub(super) fn fix_name(
                 _ if !folder_is_valid || is_installed_as(skill, &better, &folder) => {
                     finding.help(folder_to)
                 }
-                Comparison::Poorer => finding.help(folder_to),
+                Comparison::Generic => finding.help(folder_to),
+                // A valid name was chosen; an invalid one is often a title.
+                Comparison::Poorer if better == *name => finding.help(folder_to),
                 Comparison::Richer => finding
                     .fix(rename("change the name to that of the folder", &folder))
                     .help(format!("or {folder_to}")),
-                Comparison::Different => {
+                Comparison::Poorer | Comparison::Different => {
                     finding.help(format!("change the name to `{folder}`, or {folder_to}"))
                 }
             }
@@ -244,8 +246,9 @@ fn is_installed_as(skill: &LintSubject<'_>, name: &str, folder: &str) -> bool {
 /// A folder's name compared with a skill's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Comparison {
-    /// It says nothing, or less: `skills`, `1`, `security` for `api-security-catalog`,
-    /// `habit-flow-skill` for `habit-flow`.
+    /// It says nothing: `skills`, `1`.
+    Generic,
+    /// It says less: `security` for `api-security-catalog`, `habit-flow-skill` for `habit-flow`.
     Poorer,
     /// It has the words of the skill's name and others: `pdf-tools` for `pdf`.
     Richer,
@@ -271,7 +274,7 @@ impl Comparison {
         let meaningful: Vec<&str> = ours.iter().copied().filter(has_meaning).collect();
         let lacking = only_in(&theirs, &ours);
         match only_in(&meaningful, &theirs) {
-            _ if is_generic => Self::Poorer,
+            _ if is_generic => Self::Generic,
             // The same words in another form, such as `deploy` and `deployer`.
             0 if lacking == 0 && meaningful.len() == ours.len() => Self::Different,
             0 => Self::Poorer,
@@ -290,7 +293,7 @@ mod tests {
 
     #[test]
     fn folder_name_is_taken_only_if_it_says_more() {
-        use Comparison::{Different, Poorer, Richer};
+        use Comparison::{Different, Generic, Poorer, Richer};
         for (folder, name, expected) in [
             ("pdf-tools", "pdf", Richer),
             ("release-notes-writer", "release-notes", Richer),
@@ -303,14 +306,14 @@ mod tests {
                 "generating-test-reports",
                 Different,
             ),
-            ("skills", "musescore", Poorer),
-            ("skill", "skill-writer", Poorer),
-            ("src", "src-tools", Poorer),
-            ("1", "release-notes", Poorer),
-            ("2024", "report-2024", Poorer),
+            ("skills", "musescore", Generic),
+            ("skill", "skill-writer", Generic),
+            ("src", "src-tools", Generic),
+            ("1", "release-notes", Generic),
+            ("2024", "report-2024", Generic),
             ("agent-browser-2", "agent-browser", Poorer),
             ("security", "webiny-api-security-catalog", Poorer),
-            ("skill-adapter", "monitoring-cpu-usage", Poorer),
+            ("skill-adapter", "monitoring-cpu-usage", Generic),
             ("habit-flow-skill", "habit-flow", Poorer),
         ] {
             assert_eq!(Comparison::of(folder, name), expected, "{folder} {name}");

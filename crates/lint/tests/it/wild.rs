@@ -664,6 +664,17 @@ fn author_chooses_between_names_with_different_words() {
              `backup-helper`",
         ),
         (
+            "Android Design System (Compose)",
+            "android-design-system",
+            "change the name to `android-design-system`, or rename both the skill and its folder \
+             to `android-design-system-compose`",
+        ),
+        (
+            "Android Views",
+            "skills",
+            "rename both the skill and its folder to `android-views`",
+        ),
+        (
             "obra/powers@finishing-a-branch",
             "powers-branch",
             "change the name to `powers-branch`, or rename both the skill and its folder to \
