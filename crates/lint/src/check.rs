@@ -487,6 +487,14 @@ impl FindingSink<'_> {
         self.reported += 1;
     }
 
+    /// Returns `true` if one of these rules, which precede the current one, reported something at
+    /// least as severe.
+    pub(crate) fn is_covered_by(&self, rules: &[&str]) -> bool {
+        let covers =
+            |found: &Diagnostic| rules.contains(&found.rule) && found.severity >= self.severity;
+        self.out.iter().any(covers)
+    }
+
     /// Returns the current profile.
     pub fn profile(&self) -> LintProfile {
         self.profile

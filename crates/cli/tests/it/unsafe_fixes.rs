@@ -146,9 +146,9 @@ fn invalid_name_and_invalid_folder_have_no_fix() {
     let before = world.read("skills/Wrong_Name/SKILL.md");
     for flags in [&[][..], &["--fix", "--unsafe-fixes"]] {
         let output = validate(&world, flags).expect(1);
-        assert_eq!(output.errors(), "3 errors in 1 skill\n");
+        assert_eq!(output.errors(), "1 error in 1 skill\n");
         let help = "help: rename both the skill and its folder to `other-name`\n";
-        assert_eq!(output.stdout.matches(help).count(), 3, "{}", output.stdout);
+        assert!(output.stdout.contains(help), "{}", output.stdout);
     }
     assert_eq!(world.read("skills/Wrong_Name/SKILL.md"), before);
 }

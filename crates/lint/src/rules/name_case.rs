@@ -1,6 +1,6 @@
 //! Upper-case letters in a name.
 
-use super::name_folder_mismatch::{fix_name, is_underscore};
+use super::name_folder_mismatch::fix_name;
 use super::{FindingSink, LintFinding, LintSubject, RuleLevels};
 use crate::profile::LintProfile;
 use prowess_spec::name::NameFault;
@@ -17,10 +17,7 @@ fn check(skill: &LintSubject<'_>, out: &mut FindingSink<'_>) {
         return;
     };
     // `name-characters` names the letters too. The reference validator reports both.
-    let is_reported = out.profile() != LintProfile::Spec
-        && faults
-            .iter()
-            .any(|fault| matches!(fault, NameFault::Characters { .. }) && !is_underscore(fault));
+    let is_reported = out.profile() != LintProfile::Spec && out.is_covered_by(&["name-characters"]);
     if faults.contains(&NameFault::NotLowercase) && !is_reported {
         let finding = LintFinding::at(text.span, "the name must be lowercase");
         let finding = finding.label("contains upper-case letters");

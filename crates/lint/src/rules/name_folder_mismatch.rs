@@ -26,7 +26,7 @@ fn check(skill: &LintSubject<'_>, out: &mut FindingSink<'_>) {
     // Another rule reports a name that is only a misspelling of the folder's.
     let only_misspelt = !is_valid(&name, faults, profile)
         && repaired(&name, Some(&folder_name)).as_deref() == Some(&*folder_name);
-    if name == folder_name || only_misspelt || is_reported(&name, faults, profile) {
+    if name == folder_name || only_misspelt || is_reported(out) {
         return;
     }
     let finding = LintFinding::at(text.span, "skill name differs from its folder")
@@ -34,22 +34,16 @@ fn check(skill: &LintSubject<'_>, out: &mut FindingSink<'_>) {
     out.report(fix_name(skill, finding, profile));
 }
 
-/// Returns `true` if another rule reports an error in the name. Its advice also covers the folder.
-/// The reference validator reports both.
-fn is_reported(name: &str, faults: &[NameFault], profile: LintProfile) -> bool {
-    let is_error = |fault: &NameFault| !is_underscore(fault);
-    profile != LintProfile::Spec && !is_valid(name, faults, profile) && faults.iter().any(is_error)
-}
-
-/// Returns `true` for underscores, which profiles other than `spec` tolerate.
-pub(super) fn is_underscore(fault: &NameFault) -> bool {
-    matches!(
-        fault,
-        NameFault::Characters {
-            only_underscores: true,
-            ..
-        }
-    )
+/// Returns `true` if another rule reported the name. Its advice also covers the folder. The reference
+/// validator reports both.
+fn is_reported(out: &FindingSink<'_>) -> bool {
+    out.profile() != LintProfile::Spec
+        && out.is_covered_by(&[
+            "name-characters",
+            "name-case",
+            "name-hyphens",
+            "name-length",
+        ])
 }
 
 /// Adds the same advice for every fault of a name, so that rules agree: the folder's name if it is

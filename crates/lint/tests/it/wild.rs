@@ -636,6 +636,14 @@ fn bad_name_gets_one_finding() {
         let found = name_rules(name, folder, LintProfile::ClaudeCode);
         assert_eq!(found, expected, "{name}");
     }
+    // The others are reported if the one is not.
+    let text = skill("", "Do it.").replace("name: x", "name: HTTP Client");
+    let mut active = LintRuleSet::new(LintProfile::ClaudeCode, None);
+    active.set("name-characters", None);
+    let parsed = parse(text.as_bytes());
+    let found = check(&LintSubject::new(&parsed, &package("http", &[])), &active);
+    let found: Vec<&str> = found.iter().map(|finding| finding.rule).collect();
+    assert_eq!(found, ["name-case"]);
     // The reference validator reports each fault.
     assert_eq!(
         name_rules("HTTP Client", "http", LintProfile::Spec),
