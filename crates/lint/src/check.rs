@@ -206,7 +206,15 @@ impl<'a> LintSubject<'a> {
                     .peekable();
                 !self.parsed.is_some_and(hint) && words.peek().is_some() && words.all(is_name)
             }
-            _ => true,
+            // A phrase such as `PR URL or number` is a hint.
+            "argument" => {
+                let texts: Option<Vec<&str>> = items();
+                texts.is_some_and(|texts| texts.iter().all(|text| !text.trim().contains(' ')))
+            }
+            // A translation is a key of its own.
+            key => key
+                .strip_prefix("description")
+                .is_none_or(|rest| !rest.starts_with(['-', '_'])),
         }
     }
 
@@ -477,6 +485,14 @@ impl FindingSink<'_> {
     /// Counts a finding without details.
     pub fn count(&mut self) {
         self.reported += 1;
+    }
+
+    /// Returns `true` if one of these rules, which precede the current one, reported something at
+    /// least as severe.
+    pub(crate) fn is_covered_by(&self, rules: &[&str]) -> bool {
+        let covers =
+            |found: &Diagnostic| rules.contains(&found.rule) && found.severity >= self.severity;
+        self.out.iter().any(covers)
     }
 
     /// Returns the current profile.

@@ -145,7 +145,7 @@ fn misplaced(text: &str, start: usize) -> Option<(Line, Misplaced)> {
     let content = text.get(first.start..first.end)?;
     let is_wrapper = matches!(
         content.trim_end(),
-        "```" | "```markdown" | "```md" | "```yaml" | "````markdown" | "````md"
+        "```" | "```markdown" | "```md" | "```skill" | "```yaml" | "````markdown" | "````md"
     );
     let second = Line::at(bytes, first.next);
     (is_wrapper && second.is_fence(bytes)).then_some((second, Misplaced::CodeFence))

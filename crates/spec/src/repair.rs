@@ -300,6 +300,11 @@ fn repair_entry(text: &str) -> Option<Repaired<'_>> {
         applicability: Applicability::Safe,
     };
     let all = lines(text);
+    // Only the author can resolve a merge conflict.
+    let is_conflict = |line: &Range<usize>| text[line.clone()].trim_start().starts_with("<<<<<<< ");
+    if all.iter().any(is_conflict) {
+        return None;
+    }
     let aligned = align(&mut work, &all);
     let mut index = 0;
     while index < all.len() {
@@ -427,7 +432,12 @@ fn repair_entry(text: &str) -> Option<Repaired<'_>> {
         // The colon or quotation mark at fault, or else the whole first line of the value.
         let place = quote::fault_at(whole).map_or(0..first.len(), |at| at..at + 1);
         let place = start + place.start..start + place.end;
-        work.note(quote::why(value), quote::remedy(value, &quoted), place);
+        match quote::invalid_item(value).filter(|_| quoted.starts_with('[')) {
+            Some((why, item)) if whole.starts_with(value) => {
+                work.note(why, "quote the items", start + item.start..start + item.end);
+            }
+            _ => work.note(quote::why(value), quote::remedy(value, &quoted), place),
+        }
         let mut replacement = String::new();
         let blanks_before = follow.iter().map(|next| {
             let next = &text[next.clone()];
@@ -909,6 +919,15 @@ mod tests {
     }
 
     #[test]
+    fn merge_conflict_is_not_repaired() {
+        let text = "name: x\n<<<<<<< HEAD\ndescription: a: b\n=======\n>>>>>>> main\n";
+        let result = recover(text, 0, None);
+        let repaired = |problem: &Problem| matches!(problem.kind, ProblemKind::YamlRepaired { .. });
+        let first = result.problems.first();
+        assert!(first.is_some_and(|first| !repaired(first)), "{result:?}");
+    }
+
+    #[test]
     fn unclosed_list_does_not_become_text() {
         let result = recover("name: x\nallowed-tools: [Read, \"Bash(git:*)\n", 0, None);
         assert_eq!((result.entries.len(), result.problems.len()), (1, 1));
@@ -989,7 +1008,12 @@ mod tests {
         check(
             "k: [a, @b, c]\n",
             &["k=…"],
-            &["an unquoted value begins with `[`"],
+            &["an unquoted item begins with `@`"],
+        );
+        check(
+            "k: [ray[data], pandas]\n",
+            &["k=…"],
+            &["an unquoted item contains `[`"],
         );
     }
 

@@ -43,7 +43,7 @@ pub const SCRIPT_ENDINGS: &[&str] = &[
 /// unknown script returns `true`.
 pub fn says_when(description: &str) -> bool {
     const DENSE: &str =
-        "时 時 当 當 用于 用於 使用 适用 適用 触发 トリガー 場合 とき 際 경우 때 사용";
+        "时 時 当 當 用于 用於 使用 适合 适用 適用 触发 トリガー 場合 とき 際 경우 때 사용";
     if description.is_ascii() {
         return begins_any(description);
     }
@@ -64,9 +64,16 @@ pub fn says_when(description: &str) -> bool {
 /// single pass: thousands of descriptions are checked.
 fn begins_any(text: &str) -> bool {
     let bytes = text.as_bytes();
-    // A byte above 127 is usually part of a letter.
-    let is_letter = |byte: &u8| byte.is_ascii_alphanumeric() || *byte >= 0x80;
-    let after_letter = |at: usize| bytes[..at].last().is_some_and(is_letter);
+    // Chinese and Japanese characters and punctuation such as `—` end a word.
+    let is_letter = |c: char| c.is_alphanumeric() && c < '\u{3000}';
+    let after_letter = |at: usize| match bytes[..at].last() {
+        None => false,
+        Some(byte) if byte.is_ascii() => byte.is_ascii_alphanumeric(),
+        Some(_) => text
+            .get(..at)
+            .and_then(|before| before.chars().next_back())
+            .is_none_or(is_letter),
+    };
     // Most descriptions contain "when", which `memmem` finds quickly.
     let is_when =
         |at: usize| at > 0 && matches!(bytes[at - 1], b'w' | b'W') && !after_letter(at - 1);
@@ -90,7 +97,9 @@ fn begins_any(text: &str) -> bool {
             .iter()
             .any(|phrase| starts_with_folded(rest, phrase))
     };
-    memchr::memmem::find_iter(bytes, b"hen").any(is_when) || places.any(says_so)
+    memchr::memmem::find_iter(bytes, b"hen").any(is_when)
+        || places.any(says_so)
+        || memchr::memmem::find(bytes, b". For ").is_some()
 }
 
 /// For each first letter, the set of second bytes of its phrases, in any letter case.
@@ -110,31 +119,45 @@ static SECONDS: [u32; 128] = {
 /// Phrases that say when, by first letter.
 const fn phrases(first: char) -> &'static [&'static str] {
     match first {
-        'a' => &["activate", "after ", "asked", "asks "],
-        'b' => &["before "],
-        'c' => &["cuando"],
+        'a' => &[
+            "activate",
+            "after ",
+            "antes de ",
+            "applies to ",
+            "asked",
+            "asks ",
+        ],
+        'b' => &["before ", "best for"],
+        'c' => &["cron", "cuando"],
         'd' => &["during "],
         'f' => &["for tasks"],
         'g' => &["gdy "],
-        'i' => &["if the user", "if you", "invoke", "için"],
-        'k' => &["ketika", "khi ", "kun "],
+        'i' => &["ideal for", "if the user", "if you", "invoke", "için"],
+        'k' => &["ketika", "keywords:", "khi ", "kun "],
         'l' => &["lorsque"],
         'm' => &["mentions"],
-        'n' => &["need to", "needs to", "när ", "når "],
+        'n' => &["need to", "needs to", "nightly", "nutze ", "när ", "når "],
+        'p' => &["perfect for"],
         'q' => &["quand", "quando"],
-        's' => &["saat "],
+        's' => &["saat ", "scheduled"],
         't' => &["trigger"],
         'u' => &[
             "usar ",
             "usare",
+            "use as ",
+            "use at ",
             "use for",
             "use if",
             "use it",
+            "use para ",
+            "use proactively",
             "use this",
             "use to",
             "used for",
             "used to",
             "useful for",
+            "user needs",
+            "user wants",
             "utilis",
             "użyj",
         ],
@@ -175,6 +198,14 @@ mod tests {
             "在处理PDF时使用",
             "Deploys. Cuando el usuario lo pide.",
             "किसी फ़ाइल के लिए",
+            "Builds scenes—whenever a prompt mentions three.js.",
+            "浓缩版。Triggers on: '/shot'",
+            "Checks balances. For questions about spending.",
+            "Cron-driven sweep of the organisation.",
+            "Reviews monorepos. Use PROACTIVELY for setup.",
+            "Go services. Keywords: go, golang, gin",
+            "user wants to archive a channel",
+            "Abfuhrkalender. Nutze bei Fragen zu Karton.",
         ] {
             assert!(says_when(text), "{text}");
         }
@@ -184,6 +215,9 @@ mod tests {
             "PDF工具集",
             "Manages background tasks in the queue.",
             "Deactivates old accounts.",
+            "Prépare les données, éasked",
+            "A daily report generator for sales teams.",
+            "Extracts keywords from text.",
         ] {
             assert!(!says_when(text), "{text}");
         }

@@ -5,7 +5,7 @@ use crate::world::{DESCRIPTION, World};
 /// Returns a world with one error, `name-folder-mismatch`, that `--fix` does not fix.
 fn mismatch() -> World {
     let world = World::new();
-    world.named("skills/pdf-forms", "pdf-toolkit");
+    world.named("skills/pdf-forms", "pdf");
     world
 }
 

@@ -148,7 +148,7 @@ fn no_temporary_file_is_left() {
 fn nothing_is_written_without_fixable_findings() {
     let world = World::new();
     let good = world.good("skills/release-notes");
-    let suggested = world.named("skills/pdf-tools", "pdf-toolkit");
+    let suggested = world.named("skills/pdf-tools", "pdf");
     let hopeless = world.file("skills/hopeless/SKILL.md", "no frontmatter");
     let not_text = world.file("skills/bytes/SKILL.md", b"---\nname: BY_TES\n\xff---\n");
     let facts = || {

@@ -4,7 +4,7 @@ use crate::world::{Output, World};
 
 fn with_an_error() -> World {
     let world = World::with_a_good_skill();
-    world.named("skills/pdf-tools", "pdf-forms");
+    world.named("skills/pdf-tools", "PDF-Tools");
     world
 }
 

@@ -9,8 +9,7 @@ const FILE: &str = "skills/pdf-tools/SKILL.md";
 /// One safe fix (spaces after `---`) and one suggested fix (the name).
 fn world() -> World {
     let world = World::new();
-    let text =
-        format!("---\nname: pdf-toolkit\ndescription: {DESCRIPTION}\n---  \n\nFill it in.\n");
+    let text = format!("---\nname: pdf\ndescription: {DESCRIPTION}\n---  \n\nFill it in.\n");
     world.file(FILE, text);
     world
 }
@@ -25,7 +24,7 @@ fn suggested_fixes_are_applied_on_request() {
     let before = world.read(FILE);
     let output = validate(&world, &["--fix", "--unsafe-fixes"]).expect(0);
     let after = before
-        .replace("pdf-toolkit", "pdf-tools")
+        .replace("name: pdf\n", "name: pdf-tools\n")
         .replace("---  ", "---");
     assert_eq!(world.read(FILE), after);
     insta::assert_snapshot!(output.snapshot());
@@ -147,9 +146,9 @@ fn invalid_name_and_invalid_folder_have_no_fix() {
     let before = world.read("skills/Wrong_Name/SKILL.md");
     for flags in [&[][..], &["--fix", "--unsafe-fixes"]] {
         let output = validate(&world, flags).expect(1);
-        assert_eq!(output.errors(), "3 errors in 1 skill\n");
+        assert_eq!(output.errors(), "1 error in 1 skill\n");
         let help = "help: rename both the skill and its folder to `other-name`\n";
-        assert_eq!(output.stdout.matches(help).count(), 3, "{}", output.stdout);
+        assert!(output.stdout.contains(help), "{}", output.stdout);
     }
     assert_eq!(world.read("skills/Wrong_Name/SKILL.md"), before);
 }
@@ -184,7 +183,7 @@ fn code_fence_around_the_file_is_removed() {
 #[test]
 fn symlink_out_of_the_skill_is_not_followed() {
     let world = World::new();
-    let text = format!("---\nname: pdf-toolkit\ndescription: {DESCRIPTION}\n---\n\nFill it in.\n");
+    let text = format!("---\nname: pdf\ndescription: {DESCRIPTION}\n---\n\nFill it in.\n");
     world.file("shared/original.md", &text);
     world.link(FILE, "../../shared/original.md");
     validate(&world, &["--fix", "--unsafe-fixes"]).expect(2);
@@ -269,7 +268,7 @@ fn empty_diff() {
 fn diff_can_be_applied() {
     for flags in [&[][..], &["--unsafe-fixes"]] {
         let world = World::new();
-        let odd = "name: pdf-toolkit\r\ndescription: Fills in: forms \x1b[31m. Use when asked.";
+        let odd = "name: pdf\r\ndescription: Fills in: forms \x1b[31m. Use when asked.";
         world.file(FILE, format!("---\r\n{odd}\r\n---  \r\n\r\nend"));
         world.skill(
             "skills/tool-1",

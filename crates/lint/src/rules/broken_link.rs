@@ -68,14 +68,33 @@ fn check(skill: &LintSubject<'_>, out: &mut FindingSink<'_>) {
             None if file.eq_ignore_ascii_case("SKILL.md") => finding
                 .label("no such file in the skill's folder")
                 .help("mention the other skill by name, or remove the link"),
-            None => finding
-                .label("no such file in the skill's folder")
-                .help(format!(
-                    "create {} in the skill's folder, or remove the link",
-                    wording::tick(resource.as_str())
-                )),
+            None => {
+                let or = if is_of_project(resource.as_str()) {
+                    "write the path in backticks if it is in the user's project"
+                } else {
+                    "remove the link"
+                };
+                finding
+                    .label("no such file in the skill's folder")
+                    .help(format!(
+                        "create {} in the skill's folder, or {or}",
+                        wording::tick(resource.as_str())
+                    ))
+            }
         });
     }
+}
+
+/// Returns `true` for a path that is usually one of the project that the skill works in.
+fn is_of_project(path: &str) -> bool {
+    let Some((first, _)) = path.split_once('/') else {
+        return false;
+    };
+    [
+        ".claude", ".github", "app", "apps", "backend", "cmd", "crates", "frontend", "internal",
+        "lib", "packages", "server", "src", "test", "tests",
+    ]
+    .contains(&first)
 }
 
 /// Returns `true` for a name that many folders have, so that it does not identify a file.

@@ -40,7 +40,12 @@ fn check(skill: &LintSubject<'_>, out: &mut FindingSink<'_>) {
                         odd.kind()
                     );
                     let is_tool = field.shape == FieldShape::Tools;
-                    finding(odd, label).fix(fix_item(parsed.text, odd, is_tool))
+                    let fix = if entry.key == "argument-hint" {
+                        quote_brackets(parsed.text, &entry.value)
+                    } else {
+                        fix_item(parsed.text, odd, is_tool)
+                    };
+                    finding(odd, label).fix(fix)
                 }
                 None => finding(
                     &entry.value,
@@ -86,4 +91,12 @@ fn fix_item(text: &str, item: &YamlNode, is_tool: bool) -> Option<Fix> {
     let quoted = format!("'{}'", raw.replace('\'', "''"));
     let is_plain = !raw.is_empty() && !raw.contains(['\n', '"', '\'', '[', '{']);
     is_plain.then(|| Fix::suggested("quote it", vec![TextEdit::replace(item.span, quoted)]))
+}
+
+/// Quotes a hint such as `[file: path]`, whose brackets are text.
+fn quote_brackets(text: &str, value: &YamlNode) -> Option<Fix> {
+    let raw = value.span.of(text);
+    let is_plain = raw.starts_with('[') && raw.ends_with(']') && !raw.contains(['\n', '\'']);
+    let edit = || TextEdit::replace(value.span, format!("'{raw}'"));
+    is_plain.then(|| Fix::suggested("quote it", vec![edit()]))
 }

@@ -55,6 +55,8 @@ fn check(skill: &LintSubject<'_>, out: &mut FindingSink<'_>) {
         }
         let mut unsafe_arguments = None;
         for (at, command) in simple_commands(script.of(parsed.text)) {
+            // Clients decide about these redirections separately.
+            let command = without_redirections(command);
             let start = script.start as usize + at;
             let span = Span::new(start, start + command.len());
             if allows(command)
@@ -116,6 +118,26 @@ fn check(skill: &LintSubject<'_>, out: &mut FindingSink<'_>) {
     }
 }
 
+/// Removes redirections from the end of a command that write nothing but `/dev/null`.
+fn without_redirections(command: &str) -> &str {
+    const SILENT: [&str; 7] = [
+        "2>/dev/null",
+        "2> /dev/null",
+        "&>/dev/null",
+        "1>/dev/null",
+        ">/dev/null",
+        "> /dev/null",
+        "2>&1",
+    ];
+    let mut rest = command.trim_end();
+    while let Some(shorter) = SILENT.iter().find_map(|end| rest.strip_suffix(end))
+        && shorter.ends_with(char::is_whitespace)
+    {
+        rest = shorter.trim_end();
+    }
+    rest
+}
+
 /// Returns `true` for a command that only reads. Claude Code runs it without asking.
 fn needs_no_permission(text: &str, span: Span, items: &[BodyItem]) -> bool {
     // Placeholders have a value when the command runs.
@@ -152,7 +174,7 @@ fn exact_pattern(command: &str, shell_tool: &str) -> Option<String> {
         _ => false,
     };
     let token = format!("{shell_tool}({command})");
-    let is_plain = !command.contains(['\n', '$', '`', '#']) && !command.contains(": ");
+    let is_plain = !command.contains(['\n', '$', '`', '#', '<', '>']) && !command.contains(": ");
     let pattern = parse_token(&token).ok().filter(|_| is_plain)?;
     is_exact(&pattern).then(|| command.to_owned())
 }

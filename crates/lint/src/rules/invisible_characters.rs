@@ -5,13 +5,15 @@ use prowess_spec::escapes::escaped_with_neighbours;
 
 use super::{FindingSink, LintFinding, LintSubject, RuleLevels};
 
+/// Maximum number of characters that are searched for a visible one.
+const MOST_AROUND: usize = 8;
 /// Maximum number of lines in a message.
 const MOST_LINES: usize = 5;
 
 rule!(
     "invisible-characters",
     RuleLevels::of("WWN"),
-    AllSuggested,
+    Suggested,
     "the text contains invisible characters"
 );
 
@@ -24,7 +26,35 @@ fn check(skill: &LintSubject<'_>, out: &mut FindingSink<'_>) {
             && !is_harmless(text, at, c, before, after)
     });
     if let Some(finding) = describe(text, &found, "is invisible: models read it, people do not") {
-        out.report(finding);
+        out.report(match purpose(text, &found) {
+            Some(help) => finding.fix(None).help(help),
+            None => finding,
+        });
+    }
+}
+
+/// Returns the advice for characters that the author needs where they are: next to a backtick, to
+/// show it, or as a string in code.
+fn purpose(text: &str, found: &[(Span, char)]) -> Option<&'static str> {
+    // The nearest visible character on either side.
+    let is_visible = |c: &char| !sanitize::is_invisible(*c);
+    let next_to = |marks: &[char]| {
+        found.iter().all(|(span, _)| {
+            let before = text[..span.range().start].chars().rev();
+            let after = text[span.range().end..].chars();
+            let neighbours = [
+                before.take(MOST_AROUND).find(is_visible),
+                after.take(MOST_AROUND).find(is_visible),
+            ];
+            neighbours.iter().flatten().any(|c| marks.contains(c))
+        })
+    };
+    if next_to(&['`']) {
+        Some("remove it, and put more backticks around the code to show a backtick in it")
+    } else if next_to(&['"', '\'']) {
+        Some("write it as an escape of the language, such as `\\u200b`, or remove it")
+    } else {
+        None
     }
 }
 

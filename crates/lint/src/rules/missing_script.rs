@@ -3,7 +3,7 @@
 use std::cell::OnceCell;
 use std::collections::BTreeSet;
 
-use prowess_diag::{Span, suggest, wording};
+use prowess_diag::{suggest, wording};
 
 use super::{FindingSink, LintFinding, LintSubject, RuleLevels};
 use crate::scripts::Script;
@@ -31,13 +31,20 @@ fn check(skill: &LintSubject<'_>, out: &mut FindingSink<'_>) {
         };
         folders.get_or_init(list).contains(folder)
     };
-    // `broken-link` reports links to scripts. Links are sorted by position.
-    let links = skill.links();
-    let is_linked = |script: Span| {
-        let before = links.partition_point(|link| link.span.start <= script.start);
-        links[..before]
-            .last()
-            .is_some_and(|link| link.span.contains(script))
+    // `broken-link` reports links to scripts.
+    let linked: OnceCell<BTreeSet<&ResourcePath>> = OnceCell::new();
+    let is_linked = |script: &ResourcePath| {
+        let links = skill.links().iter();
+        let files = || links.filter_map(|link| link.file.as_ref().ok()).collect();
+        linked.get_or_init(files).contains(script)
+    };
+    // A link to the same path further up says that the script is part of the repository.
+    let is_above = |path: &str| {
+        let above = skill.links().iter().filter(|link| link.file.is_err());
+        above.take(MOST_LINKS).any(|link| {
+            let rest = link.path.strip_suffix(path);
+            rest.is_some_and(|rest| rest.ends_with("../"))
+        })
     };
     for script in skill.scripts() {
         let path = script.span.of(parsed.text);
@@ -45,12 +52,17 @@ fn check(skill: &LintSubject<'_>, out: &mut FindingSink<'_>) {
             continue;
         }
         let missing = ResourcePath::new(path)
-            .is_ok_and(|clean| skill.package.look(clean.as_str()) == PathStatus::Missing);
-        if !missing || is_linked(script.span) || !is_own(parsed.text, script, &has_folder) {
+            .ok()
+            .filter(|clean| skill.package.look(clean.as_str()) == PathStatus::Missing)
+            .is_some_and(|clean| !is_linked(&clean));
+        if !missing || !is_own(parsed.text, script, &has_folder) {
             continue;
         }
         if out.is_full() {
             out.count();
+            continue;
+        }
+        if is_above(path) {
             continue;
         }
         let finding = LintFinding::at(
@@ -66,6 +78,8 @@ fn check(skill: &LintSubject<'_>, out: &mut FindingSink<'_>) {
     }
 }
 
+/// Most links that are compared with a script.
+const MOST_LINKS: usize = 256;
 /// Most bytes before a line that are searched for its heading.
 const LOOK_BACK: usize = 4096;
 

@@ -32,8 +32,16 @@ fn check(skill: &LintSubject<'_>, out: &mut FindingSink<'_>) {
             } else {
                 wording::tick(first.escape_debug())
             };
+            let also_case = !only_underscores
+                && profile != LintProfile::Spec
+                && faults.contains(&NameFault::NotLowercase);
+            let label = if also_case {
+                format!("{shown} and upper-case letters are not allowed")
+            } else {
+                format!("{shown} is not allowed")
+            };
             let finding = LintFinding::at(text.span, "the name contains invalid characters: only letters, digits and hyphens are allowed")
-                .label(format!("{shown} is not allowed"));
+                .label(label);
             let finding = fix_name(skill, finding, profile);
             // `skilled_crew` uses names with underscores; the loader accepts them.
             let tolerated = only_underscores && profile != LintProfile::Spec;

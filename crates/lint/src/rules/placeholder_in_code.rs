@@ -3,7 +3,7 @@
 use prowess_diag::Span;
 
 use super::{FindingSink, LintFinding, LintSubject, RuleLevels};
-use prowess_spec::body::{BodyItemKind, Placeholder};
+use prowess_spec::body::{BodyItem, BodyItemKind, Placeholder};
 
 rule!(
     "placeholder-in-code",
@@ -12,8 +12,8 @@ rule!(
     "code contains `$1`, which some clients replace with an argument"
 );
 
-/// Highest index that is reported: `$125` is only replaced if there are 126 arguments.
-const HIGHEST: usize = 20;
+/// Highest index that is reported: `$20` is only replaced if there are 21 arguments.
+const HIGHEST: usize = 9;
 /// Highest index that ordinary arguments reach; for others the number needed is given.
 const COMMON: usize = 2;
 
@@ -46,18 +46,28 @@ fn check(skill: &LintSubject<'_>, out: &mut FindingSink<'_>) {
     };
     let rest = parsed.text.get(span.end as usize..).unwrap_or_default();
     let before = parsed.text.get(..span.start as usize).unwrap_or_default();
-    let instead = if is_price(rest) {
+    let takes_arguments = parsed.manifest.entry("argument-hint").is_some()
+        || parsed.manifest.entry("arguments").is_some();
+    let is_first =
+        |item: &BodyItem| matches!(item.kind, BodyItemKind::Placeholder(Placeholder::Index(0)));
+    let names_first = skill.items().iter().any(is_first);
+    let is_bare = before.ends_with('`') && rest.starts_with('`');
+    let line_start = before.rfind('\n').map_or(0, |at| at + 1);
+    let instead = if is_price(rest) || is_row_of_prices(&before[line_start..], rest) {
         let sum = rest.trim_start_matches(|c: char| c.is_alphanumeric() || ",.".contains(c));
         let sum = rest[..rest.len() - sum.len()].trim_end_matches([',', '.']);
         format!("write `USD {}{sum}`", &written[1..])
-    } else if before.ends_with('`') && rest.starts_with('`') {
+    } else if index == 1 && is_bare && takes_arguments && !names_first {
+        // Shell scripts count from `$1`.
+        "arguments are counted from `$0`: write that without backticks if the first one is meant"
+            .to_owned()
+    } else if is_bare {
         "write it without backticks if an argument is meant".to_owned()
-    } else if parsed.manifest.entry("argument-hint").is_some()
-        || parsed.manifest.entry("arguments").is_some()
-    {
-        "write it outside the code if an argument is meant, move the code to a script".to_owned()
+    } else if takes_arguments {
+        "write it outside the code if an argument is meant, move the code to a file of the skill"
+            .to_owned()
     } else {
-        "move the code to a script".to_owned()
+        "move the code to a file of the skill".to_owned()
     };
     out.report(
         LintFinding::at(
@@ -72,6 +82,17 @@ fn check(skill: &LintSubject<'_>, out: &mut FindingSink<'_>) {
             "{instead}, or write `\\{written}` if only Claude Code and Prowess use the skill"
         )),
     );
+}
+
+/// Returns `true` for a round sum such as `$0` next to another price on its line.
+fn is_row_of_prices(before: &str, rest: &str) -> bool {
+    let ends = rest.starts_with(['\n', '\r', ' ', '|', ',', ')']) || rest.is_empty();
+    let is_other = |(at, _): (usize, &str)| {
+        let text = &before[at + 1..];
+        let digits = text.trim_start_matches(|c: char| c.is_ascii_digit());
+        digits.len() < text.len() && is_price(digits)
+    };
+    ends && before.match_indices('$').any(is_other)
 }
 
 /// Returns `true` if the text after a dollar sign and digits continues a sum of money: `,000`,
@@ -109,7 +130,16 @@ fn is_price(rest: &str) -> bool {
                 | "mtok"
                 | "call"
                 | "request"
+                | "credit"
+                | "image"
+                | "min"
+                | "minute"
+                | "query"
+                | "run"
+                | "share"
+                | "token"
         ),
+        Some('-') => is_digit(second),
         Some('\u{2013}') => is_digit(second) || second == Some('$'),
         Some(' ') => matches!(
             &*word(&rest[1..]),
@@ -123,6 +153,11 @@ fn is_price(rest: &str) -> bool {
                 | "cash"
                 | "credit"
                 | "credits"
+                | "cost"
+                | "costs"
+                | "budget"
+                | "revenue"
+                | "spend"
         ),
         _ => false,
     }

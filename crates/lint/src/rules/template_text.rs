@@ -91,7 +91,7 @@ fn check(skill: &LintSubject<'_>, out: &mut FindingSink<'_>) {
     }
 }
 
-/// Finds template text in the first lines of a body, up to the first code block.
+/// Finds template text in the first headings of a body or the first line of text below them.
 fn first_lines(body: &str, offset: usize) -> Option<(Span, Severity)> {
     let (mut at, mut rest) = (offset, body);
     let lines = std::iter::from_fn(|| {
@@ -105,16 +105,23 @@ fn first_lines(body: &str, offset: usize) -> Option<(Span, Severity)> {
     });
     let lines = lines.filter(|(_, line)| !line.is_empty()).take(MOST_LINES);
     let is_quote = |line: &str| matches!(line.as_bytes(), [b'`' | b'~' | b'>' | b'<', ..]);
-    let mut lines = lines.take_while(|(_, line)| !is_quote(line));
-    lines.find_map(|(end, line)| {
-        let text = match line.as_bytes() {
-            [b'#', ..] => line.trim_start_matches('#').trim_start(),
-            _ => line,
+    for (end, line) in lines.take_while(|(_, line)| !is_quote(line)) {
+        let is_heading = line.starts_with('#');
+        let text = if is_heading {
+            line.trim_start_matches('#').trim_start()
+        } else {
+            line
         };
-        let start = end - text.len();
-        let severity = find(text, FIRST_LINES)?;
-        Some((Span::new(start, start + text.trim_end().len()), severity))
-    })
+        if let Some(severity) = find(text, FIRST_LINES) {
+            let start = end - text.len();
+            return Some((Span::new(start, start + text.trim_end().len()), severity));
+        }
+        // A reminder after real text is a note of the author.
+        if !is_heading {
+            return None;
+        }
+    }
+    None
 }
 
 /// For each first byte of a phrase, in any letter case: the second bytes, identified by five bits.

@@ -41,10 +41,14 @@ fn check(skill: &LintSubject<'_>, out: &mut FindingSink<'_>) {
             }
             let finding =
                 LintFinding::at(token.span, format!("unknown tool {}", wording::tick(name)));
-            out.report(match nearest(name) {
-                Some(near) => suggest_near(finding, token, name, near, grants),
-                None => finding
-                    .label("no common agent has this tool")
+            out.report(match (nearest(name), counterpart(name)) {
+                (Some(near), _) => suggest_near(finding, token, name, near, grants),
+                (None, Some(tool)) => finding
+                    .label(format!("Claude Code calls it `{tool}`"))
+                    .help(format!("write `{tool}` if the skill needs it"))
+                    .at_most(prowess_diag::Severity::Note),
+                (None, None) => finding
+                    .label("Claude Code has no such tool")
                     .help(
                         "check the spelling; a tool of an MCP server is called `mcp__server__tool`",
                     )
@@ -58,6 +62,22 @@ fn check(skill: &LintSubject<'_>, out: &mut FindingSink<'_>) {
 fn nearest(name: &str) -> Option<&'static str> {
     let near = suggest::nearest_within(name, TOOLS.iter().copied(), SHARE)?;
     (name.len() >= LEAST || near.eq_ignore_ascii_case(name)).then_some(near)
+}
+
+/// Returns the tool of Claude Code that does the same as a tool of another agent. No shell: its
+/// grants need a pattern.
+fn counterpart(name: &str) -> Option<&'static str> {
+    let name: String = name.chars().filter(|c| c.is_alphanumeric()).collect();
+    Some(match &*name.to_ascii_lowercase() {
+        "readfile" | "readtextfile" | "viewfile" => "Read",
+        "createfile" | "writefile" => "Write",
+        "editfile" | "replaceinfile" => "Edit",
+        "grepfiles" | "grepsearch" | "searchfilecontent" => "Grep",
+        "listdir" | "listdirectory" | "listfiles" => "Glob",
+        "fetchurl" => "WebFetch",
+        "googlewebsearch" => "WebSearch",
+        _ => return None,
+    })
 }
 
 /// Suggests a known tool. There is a fix only where the name restricts: a fix never grants.
@@ -77,7 +97,7 @@ fn suggest_near(
     // Never propose a shell without a pattern.
     if grants && rest.is_empty() && matches!(near, "Bash" | "PowerShell") {
         let label = if why.is_empty() {
-            "no common agent has this tool; it grants nothing"
+            "Claude Code has no such tool; it grants nothing"
         } else {
             "names are case-sensitive; this grants nothing"
         };

@@ -15,10 +15,8 @@ rule!(
 );
 
 fn check(skill: &LintSubject<'_>, out: &mut FindingSink<'_>) {
-    let Some(list) = skill
-        .parsed
-        .and_then(|parsed| parsed.manifest.allowed_tools.as_ref())
-    else {
+    let Some(parsed) = skill.parsed else { return };
+    let Some(list) = parsed.manifest.allowed_tools.as_ref() else {
         return;
     };
     for token in list.tokens() {
@@ -39,7 +37,22 @@ fn check(skill: &LintSubject<'_>, out: &mut FindingSink<'_>) {
             );
             continue;
         }
-        let Some((why, help)) = why(pattern) else {
+        if let Some((program, is_open)) = opener(pattern) {
+            if is_open {
+                out.report(
+                    LintFinding::at(
+                        token.span,
+                        format!("{} can start any program", wording::tick(&token.text)),
+                    )
+                    .label(format!("`{program}` starts applications and files"))
+                    .help(format!(
+                        "name what it opens, such as `Bash({program} https://example.com/*)`"
+                    )),
+                );
+            }
+            continue;
+        }
+        let Some((why, help)) = why(pattern).filter(|_| !is_ast_grep(pattern, parsed.text)) else {
             continue;
         };
         out.report(
@@ -64,6 +77,40 @@ fn is_windows_shell(pattern: &ToolPattern) -> bool {
         CommandShape::Words(words) => matches!(&**words, "cmd" | "cmd.exe"),
         _ => false,
     }
+}
+
+/// Returns the program of a pattern such as `Bash(open:*)`, and `true` if the pattern does not say what
+/// it opens. Such a program does not run the words that follow.
+fn opener(pattern: &ToolPattern) -> Option<(&'static str, bool)> {
+    let ToolPattern::Command(pattern) = pattern else {
+        return None;
+    };
+    let words = match &pattern.shape {
+        CommandShape::Words(words) => words_of(words),
+        CommandShape::Glob => suggest::words_before_star(&pattern.text),
+        _ => return None,
+    };
+    let (first, rest) = words.split_first()?;
+    let program = ["open", "xdg-open"]
+        .into_iter()
+        .find(|program| *program == &*first.text)?;
+    let is_open = rest.iter().all(|word| word.text.starts_with('-'));
+    Some((program, is_open))
+}
+
+/// Returns `true` for ast-grep's `sg`, which shares its name with a program that runs commands.
+fn is_ast_grep(pattern: &ToolPattern, text: &str) -> bool {
+    let ToolPattern::Command(pattern) = pattern else {
+        return false;
+    };
+    let first = pattern.text.split([' ', ':', '*']).next();
+    first == Some("sg") && text.contains("ast-grep")
+}
+
+/// Returns `true` if an option such as `--version` replaces everything else a program does.
+fn only_informs(words: &[Word]) -> bool {
+    let informs = |word: &Word| matches!(&*word.text, "--help" | "--version" | "-V");
+    words.iter().skip(1).any(informs)
 }
 
 /// Returns why a pattern allows everything, and what to write instead.
@@ -108,6 +155,9 @@ fn words_of(text: &str) -> Vec<Word> {
 
 fn runs_anything(words: &[Word]) -> Option<(String, &'static str)> {
     let first = words.first()?;
+    if only_informs(words) {
+        return None;
+    }
     let grant = programs::open_grant(words)?;
     // `docker exec`, but `python3` alone.
     let length = if programs::is_unrestricted(std::slice::from_ref(first)) {

@@ -68,12 +68,13 @@ fn all_suggested_fixes_can_be_applied() {
         (
             text("").replace("name: x", "name: Other Name"),
             "right-name",
-            3,
+            0,
         ),
+        (text("").replace("name: x", "name: Name"), "right-name", 1),
         (
             text("").replace("name: x", "name: Right Name"),
             "right-name",
-            2,
+            1,
         ),
         (
             "# Read forms\n\nUse when a form is there.\n".to_owned(),

@@ -60,6 +60,9 @@ fn tools_is_a_misspelt_key_only_if_its_values_are_tools() {
         ("args: \"[text or file path]\"\n", "unknown-key"),
         ("args: file\nargument-hint: file\n", "unknown-key"),
         ("args:\n  - name: target\n", "unknown-key"),
+        ("argument: path\n", "misspelt-key"),
+        ("argument: PR URL or number\n", "unknown-key"),
+        ("description-cn: 读取表单\n", "unknown-key"),
     ] {
         assert_eq!(rules(&skill(keys, "Do it."), &[]), [expected], "{keys}");
     }
@@ -82,7 +85,7 @@ fn tools_of_claude_code_are_known_and_unrelated_ones_get_no_suggestion() {
         let found = findings(&text, &package("x", &[]), LintProfile::ClaudeCode);
         assert_eq!(found.len(), 1, "{tool}");
         let label = found[0].label.as_deref();
-        assert_eq!(label, Some("no common agent has this tool"), "{tool}");
+        assert_eq!(label, Some("Claude Code has no such tool"), "{tool}");
         assert_eq!(found[0].severity, Severity::Note, "{tool}");
     }
 }
@@ -432,9 +435,14 @@ fn prices_are_no_code_and_high_indexes_are_no_arguments() {
             "write `USD 8.20`, or write `\\$8`",
         ),
         (
+            "Director | $75,000 | $0",
+            Some("`$0` in code: Claude Code replaces it with an argument"),
+            "write `USD 0`, or write `\\$0`",
+        ),
+        (
             "awk '{ print $3, $1 }'",
             Some("`$1` in code (and 1 more): Claude Code replaces it with an argument"),
-            "move the code to a script, or write `\\$1`",
+            "move the code to a file of the skill, or write `\\$1`",
         ),
         (
             "echo \"$1/month.txt\" $2.log",
@@ -561,12 +569,15 @@ fn suggested_description_is_the_first_paragraph() {
             "# Job search\n\nSearches **job boards** for\nopen positions.\n\n## Use\n",
             "Searches job boards for open positions.",
         ),
-        ("# Job search\n\n- one\n", "Job search"),
         (
-            "# Job search\n\nSearches job boards. Use it when:\n\n- a\n",
-            "Searches job boards.",
+            "# Job search\n\nSearches all the job boards. Use it when:\n\n- a\n",
+            "Searches all the job boards.",
         ),
-        ("# Job search\n\n```sh\nls a b c d\n```\n", "Job search"),
+        (
+            "# Job search\n\n**Version:** 1.0\n**Output:** a list of positions\n\n## Purpose\n\n\
+             Searches all the job boards.\n",
+            "Searches all the job boards.",
+        ),
     ] {
         let fixed = fix_everything(body, "job-search");
         assert!(
@@ -574,6 +585,269 @@ fn suggested_description_is_the_first_paragraph() {
             "{fixed}"
         );
     }
+    // Frontmatter below other text is to be moved, not written again.
+    let body = "<!-- a note -->\n---\nname: job-search\ndescription: Searches.\n---\n\nDo it.\n";
+    assert_eq!(fix_everything(body, "job-search"), body);
+    let found = only(body, &package("job-search", &[]), "frontmatter-missing");
+    assert_eq!(
+        help(&found),
+        "move the block that starts on line 2 to the top of the file"
+    );
+    // A title or a note about the origin does not describe a skill.
+    for body in [
+        "# Job search\n\n- one\n",
+        "# Job search\n\n```sh\nls a b c d\n```\n",
+        "# Job search\n\n## Description\n\nConverted from a post by a friend.\n",
+    ] {
+        assert_eq!(fix_everything(body, "job-search"), body);
+        let found = only(body, &package("job-search", &[]), "frontmatter-missing");
+        assert!(help(&found).starts_with("start the file with:"));
+    }
+}
+
+#[test]
+fn bad_name_gets_one_finding() {
+    let name_rules = |name: &str, folder: &str, profile| -> Vec<&'static str> {
+        let text = skill("", "Do it.").replace("name: x", &format!("name: {name}"));
+        let found = findings(&text, &package(folder, &[]), profile);
+        found.into_iter().map(|finding| finding.rule).collect()
+    };
+    for (name, folder, expected) in [
+        (
+            "Flutter Error Handling",
+            "error-handling",
+            &["name-characters"][..],
+        ),
+        ("HTTP-Client", "http", &["name-case"]),
+        ("error handling", "flutter", &["name-characters"]),
+        // Underscores are tolerated; upper-case letters and another folder are not.
+        (
+            "HTTP_Client",
+            "http-client",
+            &["name-case", "name-characters"],
+        ),
+        (
+            "error_handling",
+            "flutter",
+            &["name-characters", "name-folder-mismatch"],
+        ),
+        ("error-handling", "flutter", &["name-folder-mismatch"]),
+    ] {
+        let found = name_rules(name, folder, LintProfile::ClaudeCode);
+        assert_eq!(found, expected, "{name}");
+    }
+    // The others are reported if the one is not.
+    let text = skill("", "Do it.").replace("name: x", "name: HTTP Client");
+    let mut active = LintRuleSet::new(LintProfile::ClaudeCode, None);
+    active.set("name-characters", None);
+    let parsed = parse(text.as_bytes());
+    let found = check(&LintSubject::new(&parsed, &package("http", &[])), &active);
+    let found: Vec<&str> = found.iter().map(|finding| finding.rule).collect();
+    assert_eq!(found, ["name-case"]);
+    // The reference validator reports each fault.
+    assert_eq!(
+        name_rules("HTTP Client", "http", LintProfile::Spec),
+        ["name-case", "name-characters", "name-folder-mismatch"]
+    );
+    let text = skill("", "Do it.").replace("name: x", "name: HTTP Client");
+    let found = only(&text, &package("http", &[]), "name-characters");
+    assert_eq!(
+        found.label.as_deref(),
+        Some("a space and upper-case letters are not allowed")
+    );
+}
+
+#[test]
+fn author_chooses_between_names_with_different_words() {
+    for (name, folder, expected) in [
+        (
+            "managing-backups",
+            "backup-manager",
+            "change the name to `backup-manager`, or rename the folder to `managing-backups`",
+        ),
+        (
+            "Backup Helper",
+            "backup-manager",
+            "change the name to `backup-manager`, or rename both the skill and its folder to \
+             `backup-helper`",
+        ),
+        (
+            "Android Design System (Compose)",
+            "android-design-system",
+            "change the name to `android-design-system`, or rename both the skill and its folder \
+             to `android-design-system-compose`",
+        ),
+        (
+            "Android Views",
+            "skills",
+            "rename both the skill and its folder to `android-views`",
+        ),
+        (
+            "obra/powers@finishing-a-branch",
+            "powers-branch",
+            "change the name to `powers-branch`, or rename both the skill and its folder to \
+             `obra-powers-finishing-a-branch`",
+        ),
+    ] {
+        let text = skill("", "Do it.").replace("name: x", &format!("name: {name}"));
+        let found = findings(&text, &package(folder, &[]), LintProfile::ClaudeCode);
+        assert_eq!((help(&found[0]), &found[0].fix), (expected, &None));
+    }
+    // The folder's name says more, but the skill may be called by its name.
+    let text = skill("", "Do it.").replace("name: x", "name: pdf");
+    let found = only(&text, &package("pdf-tools", &[]), "name-folder-mismatch");
+    assert_eq!(help(&found), "or rename the folder to `pdf`");
+    assert!(found.fix.is_some());
+}
+
+#[test]
+fn programs_that_run_no_command_are_not_said_to() {
+    for (tools, expected) in [
+        ("Bash(sg *) Bash(ast-grep *)", None),
+        ("Bash(python3 --version *)", None),
+        ("Bash(sg *)", Some("`Bash(sg *)` allows every command")),
+        ("Bash(open:*)", Some("`Bash(open:*)` can start any program")),
+        (
+            "Bash(xdg-open *)",
+            Some("`Bash(xdg-open *)` can start any program"),
+        ),
+        ("Bash(open https://example.com/*)", None),
+    ] {
+        let text = skill(&format!("allowed-tools: {tools}\n"), "Do it.");
+        let mut found = findings(&text, &package("x", &[]), LintProfile::ClaudeCode);
+        found.retain(|finding| finding.rule == "unrestricted-tool");
+        let said = found.first().map(|finding| &*finding.message);
+        assert_eq!(said, expected, "{tools}");
+    }
+}
+
+#[test]
+fn first_argument_is_counted_from_zero() {
+    let keys = "argument-hint: path\n";
+    for (keys, body, start) in [
+        (keys, "Read `$1`.", "arguments are counted from `$0`: "),
+        ("", "Read `$1`.", "write it without backticks"),
+        (keys, "Read $0 and `$1`.", "write it without backticks"),
+        (keys, "Pay `$1,000`.", "write `USD 1,000`"),
+        (keys, "Run `awk '{print $1}'`.", "write it outside the code"),
+    ] {
+        let found = only(
+            &skill(keys, body),
+            &package("x", &[]),
+            "placeholder-in-code",
+        );
+        assert!(help(&found).starts_with(start), "{body}: {}", help(&found));
+    }
+}
+
+#[test]
+fn hint_for_an_injected_command_omits_redirections() {
+    for (command, expected) in [
+        (
+            "gh pr view --json url 2>/dev/null",
+            "allow it: `allowed-tools: Bash(gh pr view --json url)`",
+        ),
+        (
+            "python3 --version >/dev/null 2>&1",
+            "allow it: `allowed-tools: Bash(python3 --version)`",
+        ),
+    ] {
+        let text = skill("", &format!("Now: !`{command}`"));
+        let found = only(&text, &package("x", &[]), "injection-not-allowed");
+        assert_eq!(help(&found), expected);
+        let keys = help(&found).replace("allow it: `", "").replace('`', "\n");
+        let text = skill(&keys, &format!("Now: !`{command}`"));
+        assert!(
+            !rules(&text, &[]).contains(&"injection-not-allowed"),
+            "{keys}"
+        );
+    }
+}
+
+#[test]
+fn tools_of_other_agents_are_named_as_in_claude_code() {
+    for (tool, label) in [
+        ("read_file", "Claude Code calls it `Read`"),
+        ("listDirectory", "Claude Code calls it `Glob`"),
+        ("run_shell_command", "Claude Code has no such tool"),
+        ("readPaper", "Claude Code has no such tool"),
+    ] {
+        let text = skill(&format!("allowed-tools: {tool}\n"), "Do it.");
+        let found = only(&text, &package("x", &[]), "unknown-tool");
+        assert_eq!(found.label.as_deref(), Some(label), "{tool}");
+        assert_eq!((found.severity, &found.fix), (Severity::Note, &None));
+    }
+}
+
+#[test]
+fn reminder_after_real_text_is_not_template_text() {
+    let reminder = concat!("TO", "DO: add a guide");
+    let text = skill("", &format!("# Usage\n\nReads the usage.\n\n{reminder}"));
+    assert_eq!(rules(&text, &[]), Vec::<&str>::new());
+    let text = skill("", &format!("# Usage\n\n{reminder}"));
+    assert_eq!(rules(&text, &[]), ["template-text"]);
+}
+
+#[test]
+fn invisible_characters_that_serve_a_purpose_are_not_removed() {
+    for (body, expected) in [
+        (
+            "\u{200b}```\nls\n\u{200b}```",
+            Some("remove it, and put more"),
+        ),
+        ("`!\u{200b}`command``", Some("remove it, and put more")),
+        (
+            "```python\nt.replace('\u{200b}', '')\n```",
+            Some("write it as an escape"),
+        ),
+        ("Do\u{200b}it.", None),
+        ("Do\u{200b}it, `\u{200b}`.", None),
+    ] {
+        let found = only(&skill("", body), &package("x", &[]), "invisible-characters");
+        let start = expected.unwrap_or_default();
+        assert!(found.help.as_deref().unwrap_or_default().starts_with(start));
+        assert_eq!(found.fix.is_none(), expected.is_some(), "{body}");
+    }
+}
+
+#[test]
+fn argument_hint_with_a_colon_becomes_text() {
+    let text = skill("argument-hint: [mode: a|b]\n", "Do it.");
+    assert!(fix_everything(&text, "x").contains("\nargument-hint: '[mode: a|b]'\n"));
+}
+
+#[test]
+fn script_of_the_repository_is_not_missing() {
+    let body = "The bundled plugin is `scripts/a.py`.\n\nSee [it](../../scripts/a.py).";
+    assert_eq!(rules(&skill("", body), &[]), ["link-outside"]);
+}
+
+#[test]
+fn missing_script_with_a_link_is_reported_once() {
+    let text = skill(
+        "",
+        "The bundled script [scripts/a.py](scripts/a.py) does it.",
+    );
+    assert_eq!(rules(&text, &[]), ["broken-link"]);
+    let text = skill("", "The bundled script `scripts/a.py` does it.");
+    assert_eq!(rules(&text, &[]), ["missing-script"]);
+}
+
+#[test]
+fn path_of_the_project_is_written_in_backticks() {
+    for (target, end) in [
+        ("references/a.md", "remove the link"),
+        (
+            "src/main.ts",
+            "write the path in backticks if it is in the user's project",
+        ),
+    ] {
+        let text = skill("", &format!("Read [this]({target})."));
+        let found = only(&text, &package("x", &[]), "broken-link");
+        assert!(help(&found).ends_with(end), "{}", help(&found));
+    }
+    let text = skill("", "Read [this](docs/Event Bus.md).");
+    assert_eq!(rules(&text, &[]), Vec::<&str>::new());
 }
 
 #[test]
@@ -603,8 +877,11 @@ fn advice_is_about_what_was_written() {
     }
     for (body, start) in [
         ("- `$0`: the task", "write it without backticks if"),
-        ("`ls $0`", "move the code to a script, or write"),
-        ("`$2b$12abc`", "move the code to a script, or write"),
+        ("`ls $0`", "move the code to a file of the skill, or write"),
+        (
+            "`$2b$12abc`",
+            "move the code to a file of the skill, or write",
+        ),
         ("`costs $2M`", "write `USD 2M`, or write"),
     ] {
         let found = only(&skill("", body), &package("x", &[]), "placeholder-in-code");

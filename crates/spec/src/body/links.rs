@@ -13,7 +13,7 @@ const MAX_LINK: usize = 1024;
 pub(super) fn target(text: &str, close: Option<u8>) -> Option<(Range<usize>, usize)> {
     let text = close.map_or(text, |_| &text[..text.floor_char_boundary(MAX_LINK)]);
     let blanks = text.len() - text.trim_start_matches([' ', '\t']).len();
-    let (target, mut at) = if text[blanks..].starts_with('<') {
+    let (target, at) = if text[blanks..].starts_with('<') {
         let end = blanks + text[blanks..].find('>')?;
         (blanks + 1..end, end + 1)
     } else {
@@ -32,17 +32,19 @@ pub(super) fn target(text: &str, close: Option<u8>) -> Option<(Range<usize>, usi
         }
         (blanks..end, end)
     };
-    if let Some(close) = close {
-        at += memchr::memchr(close, &text.as_bytes()[at..])? + 1;
-    } else {
-        // Only a title may follow the target of a definition.
-        let rest = text[at..].trim_start();
-        if !rest.is_empty() && !rest.starts_with(['"', '\'', '(']) {
-            return None;
+    let (rest, end) = match close {
+        Some(close) => {
+            let length = memchr::memchr(close, &text.as_bytes()[at..])?;
+            (&text[at..at + length], at + length + 1)
         }
-        at = text.len();
+        None => (&text[at..], text.len()),
+    };
+    // Only a title may follow the target. A path with spaces is not a link.
+    let rest = rest.trim_start();
+    if !rest.is_empty() && !rest.starts_with(['"', '\'', '(']) {
+        return None;
     }
-    (!target.is_empty()).then_some((target, at))
+    (!target.is_empty()).then_some((target, end))
 }
 
 /// Returns the path of a link to a file of the skill. Returns `None` for URLs, absolute paths,
@@ -101,6 +103,19 @@ fn decode(path: &str) -> Cow<'_, str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_a_title_may_follow_a_target() {
+        for (text, expected) in [
+            ("a.md)", Some("a.md")),
+            ("a.md \"The file\")", Some("a.md")),
+            ("<docs/a b.md>)", Some("docs/a b.md")),
+            ("docs/Event Bus.md)", None),
+        ] {
+            let found = target(text, Some(b')')).map(|(range, _)| &text[range]);
+            assert_eq!(found, expected, "{text}");
+        }
+    }
 
     #[test]
     fn relative_accepts_only_files_of_the_skill() {

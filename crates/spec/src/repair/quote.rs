@@ -1,5 +1,7 @@
 //! Quotes values so that YAML reads the author's text, and explains what was wrong.
 
+use std::ops::Range;
+
 use super::comment::comment_start;
 use super::one_entry;
 use crate::problem::UNQUOTED_COLON;
@@ -29,7 +31,8 @@ pub(super) fn quote(value: &str) -> Option<String> {
     } else if let Some(inner) = value
         .strip_prefix('[')
         .and_then(|rest| rest.strip_suffix(']'))
-        && !inner.contains(['[', ']', '"', '\''])
+        && !inner.contains(['"', '\''])
+        && inner.split(',').all(is_balanced)
     {
         candidates.push(quote_items(inner));
     }
@@ -247,15 +250,61 @@ fn has_digits(characters: &std::iter::Peekable<std::str::Chars<'_>>, count: usiz
     digits.by_ref().filter(char::is_ascii_hexdigit).count() == count
 }
 
+/// Returns `true` if the square brackets of an item are in pairs: `ray[data]`.
+fn is_balanced(item: &str) -> bool {
+    let mut depth = 0_usize;
+    item.bytes().all(|byte| match byte {
+        b'[' => {
+            depth += 1;
+            true
+        }
+        b']' => {
+            let is_open = depth > 0;
+            depth = depth.saturating_sub(1);
+            is_open
+        }
+        _ => true,
+    }) && depth == 0
+}
+
+fn is_valid_item(item: &str) -> bool {
+    full::read(&format!("k: [{item}]\n"), 0).is_ok_and(|document| one_entry(&document))
+}
+
+/// Returns why the first invalid item of a flow list is invalid, and its range in the value.
+pub(super) fn invalid_item(value: &str) -> Option<(String, Range<usize>)> {
+    let inner = value.strip_prefix('[')?.strip_suffix(']')?;
+    let mut at = 1;
+    for part in inner.split(',') {
+        let item = part.trim();
+        let start = at + part.len() - part.trim_start().len();
+        at += part.len() + 1;
+        if !is_valid_item(item) {
+            let why = match item.chars().next()? {
+                '`' => "an unquoted item begins with a backtick".to_owned(),
+                first if "{}@%&*!|>#?".contains(first) => {
+                    format!("an unquoted item begins with `{first}`")
+                }
+                _ if item.contains('[') => "an unquoted item contains `[`".to_owned(),
+                _ => "an unquoted item is not plain text".to_owned(),
+            };
+            return Some((why, start..start + item.len()));
+        }
+    }
+    None
+}
+
 /// Quotes the items of a flow list that need it.
 fn quote_items(inner: &str) -> String {
     let items: Vec<String> = inner
         .split(',')
         .map(|item| {
             let item = item.trim();
-            let fine =
-                full::read(&format!("k: [{item}]\n"), 0).is_ok_and(|document| one_entry(&document));
-            if fine { item.to_owned() } else { single(item) }
+            if is_valid_item(item) {
+                item.to_owned()
+            } else {
+                single(item)
+            }
         })
         .collect();
     format!("[{}]", items.join(", "))
