@@ -5,6 +5,7 @@
 //! and not a doc comment because clap would hide the description from `-h`.
 
 use std::ffi::OsString;
+use std::mem::ManuallyDrop;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -78,14 +79,17 @@ More: `prowess help COMMAND`; topics: exit-codes, environment, formats, profiles
 
 /// Parses the command line.
 pub(crate) fn parse(arguments: &[OsString]) -> Result<Cli, clap::Error> {
-    let matches = command()
-        .try_get_matches_from(arguments)
+    // Never dropped: taking the tree apart costs half as much as building it, and a process parses
+    // one command line.
+    let mut root = ManuallyDrop::new(command());
+    let matches = root
+        .try_get_matches_from_mut(arguments)
         .or_else(|error| match error.kind() {
             // Styling is only paid for when help is printed.
             ErrorKind::DisplayHelp => readable().try_get_matches_from(arguments),
             _ => Err(error),
         });
-    Cli::from_arg_matches(&matches?)
+    Cli::from_arg_matches_mut(&mut matches?)
 }
 
 /// Returns the root command.

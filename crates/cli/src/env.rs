@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use etcetera::BaseStrategy;
 
@@ -76,7 +77,7 @@ pub(crate) struct Environment {
     /// `COLUMNS`
     pub(crate) columns: Option<usize>,
     /// All variables; a few of them are passed to sandboxed commands.
-    pub(crate) variables: Vec<(OsString, OsString)>,
+    pub(crate) variables: Arc<[(OsString, OsString)]>,
     /// This executable, used as the sandbox helper.
     pub(crate) helper: Option<prowess_sandbox::Helper>,
 }

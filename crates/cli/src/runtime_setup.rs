@@ -59,7 +59,7 @@ impl Debug for Setup {
 
 /// Returns a function that looks up variables.
 pub(crate) fn variables(environment: &Environment) -> Variables {
-    let variables = environment.variables.clone();
+    let variables = Arc::clone(&environment.variables);
     Arc::new(move |name: &str| {
         let found = variables
             .iter()

@@ -55,7 +55,8 @@ pub trait SkillSource: Send + Sync + Debug {
     /// Returns `true` if a skill comes from this source.
     fn owns(&self, id: &SkillId) -> bool;
 
-    /// Returns the folders to watch for changes, including ones that do not exist yet.
+    /// Returns the folders to watch for changes, as of the last scan, including ones that do not
+    /// exist yet.
     fn watched(&self) -> Vec<PathBuf> {
         Vec::new()
     }

@@ -1,5 +1,7 @@
 //! `prowess run`, `session`, `chat` and `demo`, with real skills and commands and a scripted model.
 
+use std::process::Command;
+
 use prowess_test::wait_until;
 use serde_json::{Value, json};
 
@@ -29,6 +31,24 @@ fn events(output: &Output) -> Vec<Value> {
         .lines()
         .map(|line| serde_json::from_str(line).unwrap())
         .collect()
+}
+
+/// Reading the certificates of the system took four fifths of the instructions of a short run.
+#[test]
+fn run_without_https_does_not_read_certificates() {
+    let world = world();
+    // Opening it for reading blocks for ever.
+    let certificates = world.path("certificates.pem");
+    let made = Command::new("mkfifo").arg(&certificates).status().unwrap();
+    assert!(made.success());
+    let model = script(&world, &[json!({"text": "done"})]);
+    let output = world
+        .command(&["run", "--task", "hello", "--model", &model])
+        .env("SSL_CERT_FILE", certificates)
+        .patience(30)
+        .run()
+        .expect(0);
+    assert_eq!(output.stdout, "done\n");
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Table of the folders that are searched for skills.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use prowess_catalog::{Scope, SkillOrigin};
@@ -133,8 +134,9 @@ pub fn roots(place: &Place) -> Vec<SkillRoot> {
         return vec![SkillRoot::bare(Scope::Extra, only.clone())];
     }
     let mut roots: Vec<SkillRoot> = Vec::new();
+    let mut known: HashSet<PathBuf> = HashSet::new();
     let mut add = |root: SkillRoot| {
-        if !roots.iter().any(|known| known.path == root.path) {
+        if known.insert(root.path.clone()) {
             roots.push(root);
         }
     };
@@ -149,23 +151,8 @@ pub fn roots(place: &Place) -> Vec<SkillRoot> {
     {
         folders.push(main);
     }
-    let vendor_roots = |scope, base: &Path| {
-        let skills = SKILL_FOLDERS
-            .iter()
-            .map(|name| (name, RootContents::Skills));
-        let commands = COMMAND_FOLDERS
-            .iter()
-            .map(|name| (name, RootContents::Commands));
-        let both: Vec<SkillRoot> = skills
-            .chain(commands)
-            .map(|(name, holds)| SkillRoot::new(scope, base, name, holds))
-            .collect();
-        both
-    };
     for folder in &folders {
-        vendor_roots(Scope::Project, folder)
-            .into_iter()
-            .for_each(&mut add);
+        vendor_roots(Scope::Project, folder).for_each(&mut add);
     }
     for folder in &place.project_extra {
         add(SkillRoot::bare(Scope::Project, place.current.join(folder)));
@@ -174,9 +161,7 @@ pub fn roots(place: &Place) -> Vec<SkillRoot> {
         add(SkillRoot::bare(Scope::Extra, place.resolve(folder)));
     }
     if let Some(home) = &place.home {
-        vendor_roots(Scope::User, home)
-            .into_iter()
-            .for_each(&mut add);
+        vendor_roots(Scope::User, home).for_each(&mut add);
     }
     if let Some(config) = &place.config_home {
         add(SkillRoot {
@@ -185,6 +170,19 @@ pub fn roots(place: &Place) -> Vec<SkillRoot> {
         });
     }
     roots
+}
+
+/// Returns the folders of all agents in a project or a home.
+fn vendor_roots(scope: Scope, base: &Path) -> impl Iterator<Item = SkillRoot> {
+    let skills = SKILL_FOLDERS
+        .iter()
+        .map(|name| (name, RootContents::Skills));
+    let commands = COMMAND_FOLDERS
+        .iter()
+        .map(|name| (name, RootContents::Commands));
+    skills
+        .chain(commands)
+        .map(move |(name, holds)| SkillRoot::new(scope, base, name, holds))
 }
 
 /// The folders that a folder of the project may lead to: the project, and the folders that the user

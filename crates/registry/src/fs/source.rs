@@ -203,6 +203,7 @@ impl FileSource {
     fn prepare(&self) -> (Vec<Prepared>, Vec<ScanNotice>) {
         let (roots, mut notices) = self.all_roots();
         let bounds = LinkBounds::new(&self.place, &roots);
+        let watched = roots.iter().map(|root| root.path.clone()).collect();
         let mut prepared: Vec<Prepared> = Vec::new();
         let mut orders = Orders::default();
         for root in roots {
@@ -246,6 +247,7 @@ impl FileSource {
         let mut last = self.last();
         last.roots = roots.collect();
         last.bounds = bounds;
+        last.watched = watched;
         drop(last);
         (prepared, notices)
     }
@@ -498,11 +500,8 @@ impl SkillSource for FileSource {
     }
 
     fn watched(&self) -> Vec<PathBuf> {
-        self.all_roots()
-            .0
-            .into_iter()
-            .map(|root| root.path)
-            .collect()
+        // Not searched again: nested roots are found by a walk through the whole project.
+        self.last().watched.clone()
     }
 }
 
@@ -531,6 +530,8 @@ struct LastScan {
     roots: Vec<LastRoot>,
     /// Bounds of links in the project.
     bounds: LinkBounds,
+    /// Paths of all roots, including ones that do not exist.
+    watched: Vec<PathBuf>,
     /// Links to folders that were searched.
     links: Vec<FollowedLink>,
     /// The folders of skills that were found through a link, with the nearest one.

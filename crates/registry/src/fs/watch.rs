@@ -117,7 +117,7 @@ pub(crate) struct Inbox {
     pending: Mutex<Pending>,
     wake: Condvar,
     /// All roots, including ones that do not exist.
-    roots: Mutex<Vec<PathBuf>>,
+    roots: Mutex<Arc<[PathBuf]>>,
     /// The folder of markers. See [`Registry::settle`].
     markers: Option<PathBuf>,
 }
@@ -228,7 +228,7 @@ impl Inbox {
         self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn roots(&self) -> MutexGuard<'_, Vec<PathBuf>> {
+    fn roots(&self) -> MutexGuard<'_, Arc<[PathBuf]>> {
         self.roots.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -320,7 +320,7 @@ impl Inbox {
                             .retain(|marker| !event.paths.contains(marker));
                     });
                 }
-                let roots = self.roots().clone();
+                let roots = Arc::clone(&self.roots());
                 for path in &event.paths {
                     self.tell(meaning(event.kind, path, &roots));
                 }

@@ -494,6 +494,21 @@ fn only_replaces_all_other_folders() {
 }
 
 #[test]
+fn watched_folders_are_those_of_the_last_scan() {
+    let world = World::new();
+    world.folder(".git");
+    let source = FileSource::new(world.standing_in(""), FileOptions::default());
+    source.scan(Known::default());
+    let nested = world.path("apps/web/.agents/skills");
+    world.skill("apps/web/.agents/skills/nested");
+    // Nested roots are found by a walk through the project, which only a scan makes.
+    assert!(!source.watched().contains(&nested));
+    source.scan(Known::default());
+    assert!(source.watched().contains(&nested));
+    assert!(source.watched().contains(&world.path(".claude/skills")));
+}
+
+#[test]
 fn empty_registry_contains_bundled_skills() {
     let world = World::new();
     let place = world.standing_in("");
