@@ -480,8 +480,8 @@ fn status(sight: Sight) -> &'static str {
     let for_people = sight.people != SkillVisibility::Hidden(HiddenReason::NotForPeople);
     match sight.model {
         SkillVisibility::Full | SkillVisibility::NameOnly if !sight.has_tools => "people only",
-        SkillVisibility::Full | SkillVisibility::NameOnly if !for_people => "models only",
         SkillVisibility::Full | SkillVisibility::NameOnly => match sight.outcome {
+            Some(outcome) if outcome.is_shown() && !for_people => "models only",
             Some(outcome) if outcome.is_described() => DESCRIBED,
             Some(outcome) if outcome.is_shown() => "name only",
             _ => "left out",

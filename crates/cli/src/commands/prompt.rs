@@ -23,7 +23,6 @@ use crate::visible_skills::Library;
 Examples:
   prowess prompt                          print the listing
   prowess prompt --model openai/gpt-4o    as a session with this model sees it
-  prowess prompt --budget 500             limit it to 500 tokens
   prowess prompt --format xml --compat    match the reference tool"
 )]
 pub(crate) struct PromptArgs {

@@ -138,7 +138,7 @@ fn large_library_keeps_the_descriptions_that_matter() {
     assert!(lines(&index).iter().all(|(_, described)| *described));
     let overview = world.run::<&str>(&[]).expect(0).stdout;
     assert!(
-        overview.contains("the model reads 304 descriptions, in "),
+        overview.contains("the model reads 304 descriptions in "),
         "{overview}"
     );
     assert!(!overview.contains("budget"), "{overview}");

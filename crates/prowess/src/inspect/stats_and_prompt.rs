@@ -45,11 +45,13 @@ pub fn index_summary(made: &IndexText) -> String {
     }
     if names == 0 && left_out == 0 {
         let tokens = wording::count(made.tokens, "token");
-        let shortened = match made.report.shortened().count() {
-            0 => String::new(),
-            shortened => format!(", {} shortened", number(shortened)),
+        return match made.report.shortened().count() {
+            0 => format!("the model reads {descriptions} in {tokens}"),
+            shortened => {
+                let shortened = number(shortened);
+                format!("the model reads {descriptions}, {shortened} shortened, in {tokens}")
+            }
         };
-        return format!("the model reads {descriptions}{shortened}, in {tokens}");
     }
     let names = wording::count(names, "name");
     let left_out = number(left_out);
