@@ -9,7 +9,7 @@ use prowess_spec::name;
 use crate::entries::{self, Block, Entries, EntryName, EntryPosition, Listed};
 use crate::precedence::Precedence;
 use crate::scope::{Scope, SkillOrigin};
-use crate::skill::Skill;
+use crate::skill::{Skill, SkillForm};
 use crate::sorted_part::{CatalogPart, Merged};
 
 /// Maximum number of suggestions for an unknown name.
@@ -198,6 +198,22 @@ impl Catalog {
     /// Returns the entry that shadows this one.
     pub fn winner_over(&self, entry: &CatalogEntry) -> Option<&CatalogEntry> {
         self.group(entry.name()).first().filter(|_| entry.shadowed)
+    }
+
+    /// Returns the skills that another skill of their own root shadows, each with that skill. Unlike
+    /// a skill of another scope, which may replace one on purpose, such a copy is a mistake.
+    pub fn shadowed_in_root(&self) -> impl Iterator<Item = (&CatalogEntry, &CatalogEntry)> {
+        self.entries().iter().filter_map(|entry| {
+            let mut nearer = (self.group(entry.name()).iter())
+                .filter(|_| entry.shadowed)
+                .take_while(|other| other.skill.id != entry.skill.id);
+            let winner = nearer.find(|other| {
+                other.skill.id.origin == entry.skill.id.origin
+                    && (other.skill.form == SkillForm::Command)
+                        == (entry.skill.form == SkillForm::Command)
+            })?;
+            Some((entry, winner))
+        })
     }
 
     /// Returns every skill of a name, the winner first.

@@ -18,8 +18,9 @@ pub enum Precedence {
 impl Precedence {
     /// Compares two skills of the same name; the lesser one wins.
     ///
-    /// A skill beats a command file. Then the scope decides, then the order of the roots, then the
-    /// path, so that the result never depends on the order of reading.
+    /// A skill beats a command file. Then the scope decides, then the order of the roots. Within a
+    /// root, a skill whose folder has its name beats one in another folder, such as a copy; then the
+    /// path decides, so that the result never depends on the order of reading.
     pub fn compare(self, a: &Skill, b: &Skill) -> Ordering {
         let key = |skill: &Skill| {
             (
@@ -29,7 +30,12 @@ impl Precedence {
         };
         key(a).cmp(&key(b)).then_with(|| {
             let order = |skill: &Skill| (skill.id.origin.order, skill.form);
-            order(a).cmp(&order(b)).then_with(|| a.id.cmp(&b.id))
+            let (a_root, b_root) = (&a.id.origin, &b.id.origin);
+            order(a)
+                .cmp(&order(b))
+                .then_with(|| a_root.cmp(b_root))
+                .then_with(|| a.alias.is_some().cmp(&b.alias.is_some()))
+                .then_with(|| a.id.path.cmp(&b.id.path))
         })
     }
 

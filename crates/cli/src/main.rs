@@ -9,6 +9,7 @@ mod key_command;
 mod live_config;
 mod output;
 mod permissions;
+mod prompt_share;
 mod runtime_setup;
 mod targets;
 mod telemetry;

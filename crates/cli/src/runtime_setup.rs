@@ -1,7 +1,7 @@
 //! Builds a runtime from the command line and the configuration.
 
 use std::fmt::Debug;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::output::{Exit, Failure, Printer};
@@ -225,9 +225,10 @@ impl Setup {
     }
 
     /// Returns the context that a session would start with, unless flags say otherwise: with the
-    /// size and the kind of listing that the configuration selects, before any file was used.
-    pub(crate) fn starting_context(&self) -> ToolContext {
-        let model = (self.variables)("PROWESS_MODEL").or_else(|| self.config.model.clone());
+    /// size and the kind of listing that the configuration and the model select, before any file was
+    /// used. Without a `model`, the usual one is assumed.
+    pub(crate) fn starting_context(&self, model: Option<&str>) -> ToolContext {
+        let model = self.expected_model(model);
         let window = index_window(&self.config, model.as_deref());
         let mut context = self.context();
         let settings = &mut context.settings;
@@ -235,6 +236,33 @@ impl Setup {
         settings.listing = self.config.listing();
         settings.visibility.touched.get_or_insert_default();
         context
+    }
+
+    /// Returns the name of the model that a session would use, without a request: [`Self::model`]
+    /// selects it. Returns `None` if only a server on this machine knows it.
+    fn expected_model(&self, typed: Option<&str>) -> Option<String> {
+        let configured = self
+            .config
+            .model
+            .as_deref()
+            .filter(|_| (self.variables)("PROWESS_MODEL").is_none());
+        let name = typed.or(configured);
+        // A configured command prints the key; it is not run only to learn that there is one.
+        let keys = self.config.keys.keys();
+        let by_command: Vec<_> = keys
+            .filter_map(|provider| prowess_models::key_variable(provider))
+            .collect();
+        let lookup = |name: &str| {
+            let is_printed = by_command.contains(&name);
+            (self.variables)(name).or_else(|| is_printed.then(|| "set".to_owned()))
+        };
+        let variable = lookup("PROWESS_MODEL");
+        let replayed = name.or(variable.as_deref());
+        if let Some(file) = replayed.and_then(|name| name.trim().strip_prefix("replay:")) {
+            let model = prowess_models::ReplayModel::open(Path::new(file)).ok()?;
+            return Some(model.about().name.to_string());
+        }
+        prowess_models::expected_name(name, &lookup)
     }
 
     /// Selects the model.
@@ -450,6 +478,7 @@ const AGENT: &str = concat!("prowess/", env!("CARGO_PKG_VERSION"));
 /// that of a well-known model. `None` for the default.
 pub(crate) fn index_window(config: &Config, model: Option<&str>) -> Option<usize> {
     let known = model.and_then(|name| {
+        let name = name.strip_prefix("replay/").unwrap_or(name);
         let name = name.split_once('/').map_or(name, |(_, name)| name);
         usize::try_from(prowess_models::known(name)?.window).ok()
     });

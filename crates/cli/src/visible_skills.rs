@@ -54,6 +54,7 @@ impl Library {
         let options = FileOptions {
             cache: environment.cache_folder().filter(|_| !global.no_cache),
             claude_names: precedence == Precedence::UserFirst,
+            walk: config.walk(),
             ..FileOptions::default()
         };
         Ok(Self {
@@ -89,14 +90,6 @@ impl Library {
         })
     }
 
-    /// Returns the visibility policy at the start of a session, where skills with `paths` wait until
-    /// a matching file is used.
-    pub(crate) fn starting_policy(&self, agent: Option<&str>) -> Result<Visibility, Failure> {
-        let mut policy = self.policy(agent)?;
-        policy.touched.get_or_insert_default();
-        Ok(policy)
-    }
-
     /// Returns the skills of the user that the project hides, with a description of each.
     pub(crate) fn hidden_by_project(&self) -> Vec<(CatalogEntry, String)> {
         let catalog = self.catalog();
@@ -118,6 +111,19 @@ impl Library {
             .collect()
     }
 
+    /// Prints a warning for each skill that another skill of the same folder shadows.
+    pub(crate) fn warn_copies(&self, environment: &Environment, printer: &Printer) {
+        let catalog = self.catalog();
+        let show = |path: &Path| targets::display(path, environment);
+        for (told, (copy, winner)) in catalog.shadowed_in_root().enumerate() {
+            if told == MOST_NOTICES {
+                printer.warn("more skills have the name of another one; run `prowess doctor`");
+                break;
+            }
+            printer.warn(&copy_text(copy, winner, &show));
+        }
+    }
+
     /// Prints a warning for each kind of file that was skipped or could not be read.
     pub(crate) fn warn(&self, environment: &Environment, printer: &Printer) {
         self.warn_skipped(environment, printer);
@@ -127,7 +133,6 @@ impl Library {
     /// Prints a warning for each kind of folder or setting that was skipped.
     pub(crate) fn warn_skipped(&self, environment: &Environment, printer: &Printer) {
         let report = self.registry.report();
-        let show = |path: &Path| targets::display(path, environment);
         for (_, text) in self.hidden_by_project().iter().take(MOST_NOTICES) {
             printer.warn(text);
         }
@@ -149,18 +154,50 @@ impl Library {
                 printer.warn("more folders or files were skipped; run `prowess doctor`");
                 break;
             }
-            printer.warn(&notice.explain(&show));
+            printer.warn(&explain(notice, environment));
         }
     }
 }
 
-/// Prints what a session must not leave unsaid: links to the outside that were skipped, and one
-/// warning about all files that could not be read or are not skills.
+/// Explains that a skill is shadowed within its own root.
+pub(crate) fn copy_text(
+    copy: &CatalogEntry,
+    winner: &CatalogEntry,
+    show: &dyn Fn(&Path) -> String,
+) -> String {
+    let folder = |entry: &CatalogEntry| {
+        let file = Path::new(&*entry.skill.location);
+        show(file.parent().unwrap_or(file))
+    };
+    format!(
+        "`{}` is not used: `{}` has the same name, {}",
+        folder(copy),
+        folder(winner),
+        wording::tick(copy.name())
+    )
+}
+
+/// Explains a notice, with the setting that changes it.
+fn explain(notice: &ScanNotice, environment: &Environment) -> String {
+    let text = notice.explain(&|path| targets::display(path, environment));
+    match notice.remedy() {
+        Some(remedy) => format!("{text}; {remedy}"),
+        None => text,
+    }
+}
+
+/// Prints what a session must not leave unsaid: links to the outside that were skipped, folders
+/// with too many skills, and one warning about all files that could not be read or are not skills.
 pub(crate) fn warn_unusable(registry: &Registry, environment: &Environment, printer: &Printer) {
     let report = registry.report();
-    let is_outside = |notice: &&ScanNotice| matches!(notice, ScanNotice::Outside { .. });
-    for notice in report.notices.iter().filter(is_outside).take(MOST_NOTICES) {
-        printer.warn(&notice.explain(&|path| targets::display(path, environment)));
+    let is_told = |notice: &&ScanNotice| {
+        matches!(
+            notice,
+            ScanNotice::Outside { .. } | ScanNotice::TooMany { .. }
+        )
+    };
+    for notice in report.notices.iter().filter(is_told).take(MOST_NOTICES) {
+        printer.warn(&explain(notice, environment));
     }
     warn_of_faults(registry, environment, printer);
 }

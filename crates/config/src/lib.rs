@@ -53,6 +53,8 @@ pub struct Config {
     pub dirs: Vec<PathBuf>,
     /// `skills.dirs` of the project, all of them inside it
     pub project_dirs: Vec<PathBuf>,
+    /// `skills.max-folders`, in the user's file only
+    pub max_folders: Option<usize>,
     /// `skills.precedence`
     pub precedence: Option<Precedence>,
     /// `skills.visibility`
@@ -124,6 +126,7 @@ impl Config {
                 .into_iter()
                 .chain(base.project_dirs)
                 .collect(),
+            max_folders: self.max_folders.or(base.max_folders),
             // A project must not override a user who puts user skills first.
             precedence: match base.precedence {
                 Some(Precedence::UserFirst) => base.precedence,

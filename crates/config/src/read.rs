@@ -28,7 +28,9 @@ const SECTIONS: [&str; 9] = [
 ];
 const MODEL_KEYS: [&str; 3] = ["name", "effort", "keys"];
 const EFFORTS: [&str; 5] = ["low", "medium", "high", "xhigh", "max"];
-const SKILLS_KEYS: [&str; 4] = ["dirs", "only", "precedence", "visibility"];
+const SKILLS_KEYS: [&str; 5] = ["dirs", "max-folders", "only", "precedence", "visibility"];
+/// Maximum of `skills.max-folders`.
+const MAX_FOLDERS: usize = 2_000_000;
 const PROMPT_KEYS: [&str; 5] = [
     "window",
     "budget",
@@ -175,6 +177,18 @@ impl Reader {
                 "dirs" => {
                     let dirs = self.texts(value, "dirs").unwrap_or_default();
                     self.config.dirs = dirs.into_iter().map(Into::into).collect();
+                }
+                // A project must not make every command read a whole disk.
+                "max-folders" => {
+                    let folders = self.number(value, "max-folders");
+                    self.own_settings_only(key.span(), "max-folders");
+                    self.config.max_folders = folders.filter(|_| !self.is_project);
+                    let is_over = |folders: &mut usize| *folders > MAX_FOLDERS;
+                    if self.config.max_folders.take_if(is_over).is_some() {
+                        let most = wording::thousands(MAX_FOLDERS);
+                        let message = format!("`max-folders` must be at most {most}");
+                        self.report(Severity::Error, value.span(), message, None);
+                    }
                 }
                 "only" => {
                     let only = self.texts(value, "only");

@@ -6,7 +6,7 @@ use prowess_catalog::index::{self, IndexBudget, IndexLimit, Listing};
 use prowess_catalog::visibility::{LoadRules, SkillGrantFault};
 use prowess_catalog::{Catalog, SkillGrant, SkillNotFound, Visibility};
 use prowess_policy::LoadableSkills;
-use prowess_registry::Place;
+use prowess_registry::{Place, WalkOptions};
 
 use crate::Config;
 
@@ -41,6 +41,16 @@ impl Config {
         place.extra = [typed, &environment, &self.dirs].concat();
         place.project_extra.clone_from(&self.project_dirs);
         place
+    }
+
+    /// Returns the limits of the search for skills.
+    pub fn walk(&self) -> WalkOptions {
+        let mut walk = WalkOptions::default();
+        if let Some(folders) = self.max_folders {
+            walk.max_folders = folders;
+            walk.max_linked_folders = folders;
+        }
+        walk
     }
 
     /// Returns the visibility of skills for an agent, or without one.
@@ -89,17 +99,12 @@ impl Config {
 
     /// Returns the skills that the index lists: all, or the pinned and last used ones.
     pub fn listing(&self) -> Listing {
-        if self.sections == Some(true) {
-            self.sections()
-        } else {
-            Listing::All
-        }
-    }
-
-    /// Returns a listing of the pinned and last used skills.
-    pub fn sections(&self) -> Listing {
         let last_used = self.last_used.unwrap_or(index::LAST_USED);
-        Listing::Sections { last_used }
+        if self.sections == Some(true) {
+            Listing::Sections { last_used }
+        } else {
+            Listing::All { last_used }
+        }
     }
 
     /// Returns the names in the settings that are not skills but similar to one, as written. A name

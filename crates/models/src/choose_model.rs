@@ -199,19 +199,9 @@ pub async fn choose(
     if let Some(name) = set("PROWESS_MODEL") {
         return find(name.trim(), "`PROWESS_MODEL` is set", variables, settings).await;
     }
-    for provider in providers::TABLE
-        .iter()
-        .filter(|provider| provider.is_automatic)
-    {
-        // A provider without a fixed URL is detected by its URL, the others by their keys.
-        let telling = match provider.base_variable {
-            Some(variable) if provider.base.is_empty() => &[variable],
-            _ => provider.keys,
-        };
-        if let Some(variable) = telling.iter().find(|variable| set(variable).is_some()) {
-            let why = format!("`{variable}` is set");
-            return find(provider.name, &why, variables, settings).await;
-        }
+    if let Some((provider, variable)) = configured(variables) {
+        let why = format!("`{variable}` is set");
+        return find(provider.name, &why, variables, settings).await;
     }
     for local in providers::LOCAL {
         if let Some(found) = find_local(local, settings).await {
@@ -219,6 +209,36 @@ pub async fn choose(
         }
     }
     Err(ChooseError::Nothing)
+}
+
+/// Returns the full name of the model that [`choose`] selects: `provider/model`. Opens no file and
+/// sends no request. Returns `None` if the name is unknown, or if only a server on this machine
+/// knows it.
+pub fn expected_name(name: Option<&str>, variables: EnvLookup<'_>) -> Option<String> {
+    let set = |name: &str| variables(name).filter(|value| !value.trim().is_empty());
+    let variable = set("PROWESS_MODEL");
+    let name = name
+        .or(variable.as_deref().map(str::trim))
+        .or_else(|| configured(variables).map(|(provider, _)| provider.name))?;
+    let (provider, model) = split(name).ok()?;
+    Some(format!("{}/{}", provider.name, model.or(provider.model)?))
+}
+
+/// Returns the first provider that variables select, and the variable.
+fn configured(variables: EnvLookup<'_>) -> Option<(&'static Provider, &'static str)> {
+    let is_set = |name: &&&str| variables(name).is_some_and(|value| !value.trim().is_empty());
+    let mut providers = providers::TABLE
+        .iter()
+        .filter(|provider| provider.is_automatic);
+    providers.find_map(|provider| {
+        // A provider without a fixed URL is detected by its URL, the others by their keys.
+        let telling = match provider.base_variable.as_slice() {
+            [_] if !provider.base.is_empty() => provider.keys,
+            [] => provider.keys,
+            variable => variable,
+        };
+        Some((provider, *telling.iter().find(is_set)?))
+    })
 }
 
 /// Opens a model by name: `provider/model`, `provider`, `scripted:FILE`, `replay:FILE` or `echo`.

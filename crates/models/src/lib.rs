@@ -28,7 +28,7 @@ pub use anthropic::Anthropic;
 pub use api_key::{ApiKey, ApiKeyError};
 pub use cassette::{CassetteError, MAX_CASSETTE, RecordingModel, ReplayModel, digest};
 pub use choose_model::{
-    ChooseError, ChosenModel, EnvLookup, ModelSettings, SecretText, choose, open,
+    ChooseError, ChosenModel, EnvLookup, ModelSettings, SecretText, choose, expected_name, open,
 };
 pub use echo::EchoModel;
 pub use gemini::Gemini;

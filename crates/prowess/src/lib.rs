@@ -116,7 +116,7 @@ pub use prowess_render as render;
 pub use prowess_runtime::{
     CancellationToken, Ending, EndingKind, Engine, FailureKind, FinishedRun, Models, Pause,
     RuntimeError, Services, Session, Settings, SkillRef, Update, Watcher, ranked_skills,
-    skill_index,
+    skill_index, starting_index,
 };
 pub use prowess_sandbox as sandbox;
 pub use prowess_search as search;

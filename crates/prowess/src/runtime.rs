@@ -418,7 +418,11 @@ impl RuntimeBuilder {
                 home: self.paths.home.clone(),
                 ..Place::default()
             };
-            Registry::open(place, FileOptions::default(), Precedence::default())
+            let options = FileOptions {
+                walk: self.config.walk(),
+                ..FileOptions::default()
+            };
+            Registry::open(place, options, Precedence::default())
         });
         self.services.registry = Arc::new(registry);
         if self.services.sessions.is_none() {

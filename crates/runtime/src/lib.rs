@@ -28,7 +28,7 @@ pub use agents::GENERAL_PURPOSE;
 pub use engine::Engine;
 pub use error::RuntimeError;
 pub use outcome::{FinishedRun, Pause};
-pub use prompt::{INSTRUCTIONS, ranked_skills, skill_index};
+pub use prompt::{INSTRUCTIONS, ranked_skills, skill_index, starting_index};
 pub use prowess_agent::{Ending, EndingKind, FailureKind};
 pub use prowess_tools::{Services, Settings};
 pub use prowess_traits::{Models, Update, Watcher};

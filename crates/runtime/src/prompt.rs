@@ -6,8 +6,8 @@ use prowess_catalog::index::{
 };
 use prowess_catalog::rank::{self, RankedSkill};
 use prowess_catalog::{Audience, CatalogView, SkillVisibility};
-use prowess_tools::ToolContext;
 use prowess_tools::names::{LIST_SKILLS, LOAD_SKILL, SEARCH_SKILLS};
+use prowess_tools::{ToolContext, ToolSelection, Toolset};
 
 /// The default instructions for a model.
 pub const INSTRUCTIONS: &str = include_str!("prompts/system.md");
@@ -98,6 +98,19 @@ pub fn skill_index(context: &ToolContext, tools: &[Box<str>], format: IndexForma
     index_of(context, &view, tools, format).0
 }
 
+/// Returns the index of skills that a session with this context and the usual tools would start
+/// with.
+pub fn starting_index(context: &ToolContext, format: IndexFormat) -> IndexText {
+    // Only a schema of a result can be invalid, and there is none.
+    let tools = Toolset::new(&ToolSelection::default());
+    let names: Vec<Box<str>> = tools
+        .iter()
+        .flat_map(|tools| tools.tools(context))
+        .map(|tool| tool.name().into())
+        .collect();
+    skill_index(context, &names, format)
+}
+
 /// Writes the index, and returns it with the skills that it is about.
 fn index_of<'v>(
     context: &ToolContext,
@@ -105,19 +118,22 @@ fn index_of<'v>(
     tools: &[Box<str>],
     format: IndexFormat,
 ) -> (IndexText, Vec<IndexEntry<'v>>) {
+    let rotation = context.rotation();
     let has = |name: &'static str| tools.iter().any(|tool| **tool == *name).then_some(name);
     let load_tool = has(LOAD_SKILL);
     // The list is useless without a tool that loads a skill.
     let entries: Vec<IndexEntry<'_>> = match load_tool {
-        Some(_) => index::entries(view, &ranked_skills(context, view)),
+        Some(_) => index::entries(view, &ranked(context, view, rotation)),
         None => Vec::new(),
     };
     let options = IndexOptions {
         format,
         budget: context.settings.index,
         listing: context.settings.listing,
-        discovery_tool: has(LIST_SKILLS).or(has(SEARCH_SKILLS)),
+        discovery_tool: has(LIST_SKILLS),
+        search_tool: has(SEARCH_SKILLS),
         load_tool,
+        rotation,
         generation: context.services.registry.snapshot().generation(),
         ..IndexOptions::default()
     };
@@ -125,12 +141,12 @@ fn index_of<'v>(
     (made, entries)
 }
 
-/// Ranks the visible skills by recorded usage, as the listing requires. Returns an empty list if
-/// usage is not recorded.
+/// Ranks the visible skills by recorded usage, as the listing requires.
 pub fn ranked_skills(context: &ToolContext, view: &CatalogView<'_>) -> Vec<RankedSkill> {
-    if context.services.usage.is_none() {
-        return Vec::new();
-    }
+    ranked(context, view, context.rotation())
+}
+
+fn ranked(context: &ToolContext, view: &CatalogView<'_>, rotation: u64) -> Vec<RankedSkill> {
     let rows = context.project_usage();
     let used = rank::union(rows.iter().map(|row| &row.usage));
     let skills: Vec<_> = view
@@ -138,5 +154,6 @@ pub fn ranked_skills(context: &ToolContext, view: &CatalogView<'_>) -> Vec<Ranke
         .map(|(entry, _)| entry.skill.clone())
         .collect();
     let now = context.services.clock.now();
-    rank::rank(&skills, &used, &context.settings.listing.ranking(now))
+    let ranking = context.settings.listing.ranking(now, rotation);
+    rank::rank(&skills, &used, &ranking)
 }

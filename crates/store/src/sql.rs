@@ -125,6 +125,9 @@ pub(crate) const LIST_PROJECT: &str = concat!(
     " FROM sessions WHERE parent IS ?1 AND project = ?3 ORDER BY turn DESC, id DESC LIMIT ?2"
 );
 
+pub(crate) const COUNT_PROJECT: &str =
+    "SELECT count(*) FROM sessions WHERE parent IS NULL AND project = ?1";
+
 /// `char(1114111)` is greater than any other character.
 pub(crate) const SELECT_STARTING: &str = "SELECT id FROM sessions
 WHERE id >= ?1 AND id < ?1 || char(1114111) ORDER BY id LIMIT ?2";

@@ -299,6 +299,14 @@ impl SessionStore for SqliteSessions {
         Ok(found.unwrap_or_default())
     }
 
+    fn count(&self, project: &str) -> Result<u64, SessionError> {
+        let count = self.read(|connection| {
+            let count = connection.query_row(sql::COUNT_PROJECT, [project], |row| row.get(0));
+            count.map(Ok::<i64, _>)
+        })?;
+        Ok(u64::try_from(count.unwrap_or(0)).unwrap_or(0))
+    }
+
     fn find(&self, prefix: &str) -> Result<Box<str>, SessionError> {
         let found = self.read(|connection| {
             let (starting, latest) = candidates(connection, prefix)?;

@@ -393,6 +393,16 @@ impl ToolContext {
             .unwrap_or_default()
     }
 
+    /// Returns the rotation of the skill index: the number of sessions of this project so far. So
+    /// each session shows other skills if not all of them fit. Errors of the store are ignored.
+    pub fn rotation(&self) -> u64 {
+        let Some(store) = &self.services.sessions else {
+            return 0;
+        };
+        let project = self.settings.paths.workspace.to_string_lossy();
+        store.count(&project).unwrap_or(0)
+    }
+
     /// Records the use of a skill. Errors of the store are ignored.
     pub fn record_use(&self, skill: &str) {
         let Some(store) = &self.services.usage else {

@@ -8,6 +8,9 @@ use prowess_agent::{EndingKind, StampedEvent};
 /// The maximum size of one event in bytes.
 pub const MAX_EVENT: usize = 16 * 1024 * 1024;
 
+/// The maximum number of sessions that are listed in order to count them.
+const MAX_COUNTED: usize = 100_000;
+
 /// Stores the events of sessions, an append-only list for each.
 ///
 /// Events acknowledged by [`SessionStore::append`] survive a kill at any time. Writing needs a
@@ -32,6 +35,16 @@ pub trait SessionStore: Send + Sync + Debug {
 
     /// Returns summaries of sessions, latest first.
     fn list(&self, query: &SessionQuery) -> Result<Vec<SessionSummary>, SessionError>;
+
+    /// Returns the number of top-level sessions of a project.
+    fn count(&self, project: &str) -> Result<u64, SessionError> {
+        let sessions = self.list(&SessionQuery {
+            project: Some(project.into()),
+            parent: None,
+            limit: MAX_COUNTED,
+        })?;
+        Ok(u64::try_from(sessions.len()).unwrap_or(u64::MAX))
+    }
 
     /// Returns the id that starts with a prefix.
     fn find(&self, prefix: &str) -> Result<Box<str>, SessionError>;

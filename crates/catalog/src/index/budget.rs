@@ -3,8 +3,6 @@
 //! Costs are counted in *units*: a quarter of a token, or a character. Units are additive, so a
 //! line has the same cost at any position, and lines whose costs fit form a text that fits.
 
-use super::EntryRank;
-
 /// Default size of a context window, in tokens.
 pub const DEFAULT_WINDOW: usize = 200_000;
 /// Share of the context window that the index may take.
@@ -13,7 +11,9 @@ pub const DEFAULT_FRACTION: f64 = 0.01;
 pub const DEFAULT_ENTRY_CHARS: usize = 1536;
 
 /// Minimum units for a description; a shorter one would be useless and is omitted.
-const LEAST: usize = 32;
+pub(super) const LEAST: usize = 64;
+/// Minimum units for the description of a favoured skill: about 25 words.
+pub(super) const LEAST_FAVOURED: usize = 160;
 
 /// The maximum length of an index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -110,22 +110,18 @@ impl IndexLimit {
     }
 }
 
-/// Returns the weight of a description. A skill that is used gets more space than one that is not.
-pub(super) fn weight(rank: EntryRank) -> usize {
-    match rank {
-        EntryRank::Pinned | EntryRank::Used(0..=3) => 4,
-        EntryRank::Used(4..=15) => 2,
-        EntryRank::Used(_) | EntryRank::Rest => 1,
-    }
-}
-
 /// Chooses what to show if not everything fits.
 ///
-/// The `favoured` items come first, by priority, with at most half of the room. The others share
-/// the rest in pages: each item is on exactly one page, and `rotation` selects the page. After as
-/// many rotations as there are pages, every item was shown, unless it needs more than half of the
-/// room alone.
-pub(super) fn select(costs: &[usize], favoured: &[usize], room: usize, rotation: u64) -> Vec<bool> {
+/// The `favoured` items come first, by priority, with at most `favoured_room`. The others share the
+/// rest in pages: each item is on exactly one page, and `rotation` selects the page. After as many
+/// rotations as there are pages, every item was shown, unless it needs more than that room alone.
+pub(super) fn select(
+    costs: &[usize],
+    favoured: &[usize],
+    favoured_room: usize,
+    room: usize,
+    rotation: u64,
+) -> Vec<bool> {
     let total = costs
         .iter()
         .fold(0usize, |sum, cost| sum.saturating_add(*cost));
@@ -135,7 +131,7 @@ pub(super) fn select(costs: &[usize], favoured: &[usize], room: usize, rotation:
     let mut chosen = vec![false; costs.len()];
     let mut used = 0;
     for &i in favoured {
-        if used + costs[i] <= room / 2 {
+        if used + costs[i] <= favoured_room.min(room) {
             used += costs[i];
             chosen[i] = true;
         }
@@ -170,27 +166,37 @@ pub(super) fn select(costs: &[usize], favoured: &[usize], room: usize, rotation:
     chosen
 }
 
-/// Returns the minimum cost of a description: all of it if it is short, else [`LEAST`].
-pub(super) fn least(want: usize) -> usize {
-    want.min(LEAST)
+/// The claim of a description on the room.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Claim {
+    /// The units of the complete description.
+    pub(super) want: usize,
+    /// The units that it gets in any case.
+    pub(super) least: usize,
+    /// Its share of the rest.
+    pub(super) weight: usize,
 }
 
-/// Distributes room among descriptions given as `(wanted units, weight)`. No description gets more
-/// than it wants, and the sum does not exceed the room. Each gets the minimum if the room allows;
-/// the rest is distributed in proportion to the weights, and what a short description does not need
-/// goes to the others.
-pub(super) fn share(wants: &[(usize, usize)], room: usize) -> Vec<usize> {
-    let mut grants: Vec<usize> = wants.iter().map(|&(want, _)| least(want)).collect();
+/// Distributes room among descriptions. None gets more than it wants, and the sum does not exceed
+/// the room. Each gets its minimum if the room allows; the rest is distributed in proportion to the
+/// weights, and what a short description does not need goes to the others.
+pub(super) fn share(claims: &[Claim], room: usize) -> Vec<usize> {
+    let mut grants: Vec<usize> = claims
+        .iter()
+        .map(|claim| claim.least.min(claim.want))
+        .collect();
     let mut room = room.saturating_sub(grants.iter().sum());
-    let mut order: Vec<usize> = (0..wants.len()).collect();
-    let missing = |i: usize| wants[i].0 - least(wants[i].0);
+    let missing: Vec<usize> = (claims.iter().zip(&grants))
+        .map(|(claim, grant)| claim.want - grant)
+        .collect();
+    let mut order: Vec<usize> = (0..claims.len()).collect();
     // Multiplied by four, so that dividing by a weight is exact.
-    order.sort_unstable_by_key(|&i| (missing(i) * 4 / wants[i].1, i));
-    let mut weights: usize = wants.iter().map(|&(_, weight)| weight).sum();
+    order.sort_unstable_by_key(|&i| (missing[i].saturating_mul(4) / claims[i].weight.max(1), i));
+    let mut weights: usize = claims.iter().map(|claim| claim.weight).sum();
     for i in order {
-        let weight = wants[i].1;
+        let weight = claims[i].weight;
         // Wants increase in this order, so the level never falls.
-        let grant = missing(i).min(room / weights.max(1) * weight);
+        let grant = missing[i].min(room / weights.max(1) * weight);
         grants[i] += grant;
         room -= grant;
         weights -= weight;
@@ -232,11 +238,20 @@ mod tests {
         }
     }
 
+    fn claim(want: usize, weight: usize) -> Claim {
+        let least = 32;
+        Claim {
+            want,
+            least,
+            weight,
+        }
+    }
+
     #[test]
     fn equal_items_share_equally_and_short_ones_leave_the_rest() {
         let check = |wants: &[usize], room: usize, expected: &[usize]| {
-            let wants: Vec<(usize, usize)> = wants.iter().map(|&want| (want, 1)).collect();
-            assert_eq!(share(&wants, room), expected);
+            let claims: Vec<Claim> = wants.iter().map(|&want| claim(want, 1)).collect();
+            assert_eq!(share(&claims, room), expected);
         };
         check(&[], 100, &[]);
         check(&[500, 500], 1000, &[500, 500]);
@@ -247,7 +262,8 @@ mod tests {
 
     #[test]
     fn weight_gives_more_but_not_everything() {
-        assert_eq!(share(&[(900, 4), (900, 1), (900, 1)], 696), [432, 132, 132]);
+        let claims = [claim(900, 4), claim(900, 1), claim(900, 1)];
+        assert_eq!(share(&claims, 696), [432, 132, 132]);
     }
 
     #[test]
@@ -256,7 +272,7 @@ mod tests {
         let favoured = [3, 5, 7, 11, 13, 17, 19, 23, 29];
         let mut seen = vec![false; costs.len()];
         for rotation in 0..costs.len() as u64 {
-            let chosen = select(&costs, &favoured, 120, rotation);
+            let chosen = select(&costs, &favoured, 60, 120, rotation);
             let used: usize = costs
                 .iter()
                 .zip(&chosen)
@@ -273,8 +289,8 @@ mod tests {
 
     #[test]
     fn oversized_item_does_not_block_others() {
-        assert_eq!(select(&[10, 500, 10], &[1], 30, 0), [true, false, true]);
-        assert_eq!(select(&[500], &[], 30, 7), [false]);
-        assert_eq!(select(&[], &[], 0, 0), [] as [bool; 0]);
+        assert_eq!(select(&[10, 500, 10], &[1], 15, 30, 0), [true, false, true]);
+        assert_eq!(select(&[500], &[], 15, 30, 7), [false]);
+        assert_eq!(select(&[], &[], 0, 0, 0), [] as [bool; 0]);
     }
 }

@@ -6,10 +6,8 @@ use std::collections::{HashMap, HashSet};
 use prowess_diag::wording;
 
 use super::budget::{IndexBudget, IndexLimit};
-use super::layout::Lines;
-use super::{
-    Bullets, EntryDetail, EntryRank, IndexEntry, IndexFormat, OmissionReason, fault, text,
-};
+use super::layout::{Lines, Priority};
+use super::{Bullets, EntryDetail, IndexEntry, IndexFormat, OmissionReason, fault, text};
 
 const HEADING: &str = "The available skills have changed.\n";
 const KINDS: [&str; 3] = ["\nNo longer available:\n", "\nChanged:\n", "\nNew:\n"];
@@ -137,7 +135,7 @@ pub fn note(
             .filter(|entry| entry.show == EntryDetail::Full)
             .map(|entry| entry.skill)
     };
-    let laid = lines.layout(options.budget, room, 0, |_| EntryRank::Rest, skill);
+    let laid = lines.layout(options.budget, room, 0, |_| Priority::Rest, skill);
 
     let counts = [removed.len(), changed.len(), added.len()];
     let mut text = HEADING.to_owned();

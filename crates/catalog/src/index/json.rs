@@ -29,7 +29,7 @@ pub(super) fn document(groups: &[Group], more: usize, options: &IndexOptions<'_>
     out.push_str("\n]");
     if more > 0 {
         out.push_str(&format!(",\"more\":{{\"count\":{more}"));
-        if let Some(tool) = options.discovery_tool {
+        if let Some(tool) = options.tool_for(more) {
             out.push_str(",\"call\":\"");
             text::write(&mut out, tool, IndexFormat::Json);
             out.push('"');

@@ -37,7 +37,7 @@ pub(super) fn document(groups: &[Group], more: usize, options: &IndexOptions<'_>
         }
         let colon = options.format == IndexFormat::Markdown(Bullets::Colon);
         match group.section {
-            Section::All if colon && options.listing == Listing::All => {
+            Section::All if colon && matches!(options.listing, Listing::All { .. }) => {
                 out.push_str("## Available Skills\n\n");
                 if let Some(tool) = options.load_tool {
                     out.push_str(&format!(
@@ -54,7 +54,7 @@ pub(super) fn document(groups: &[Group], more: usize, options: &IndexOptions<'_>
         if !out.is_empty() {
             out.push_str("\n\n");
         }
-        out.push_str(&discovery(more, options.discovery_tool));
+        out.push_str(&discovery(more, options));
     }
     out
 }

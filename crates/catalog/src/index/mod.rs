@@ -9,6 +9,7 @@ use prowess_spec::tokens;
 
 use crate::catalog;
 use crate::rank::{RankOptions, RankedSkill};
+use crate::scope::Scope;
 use crate::skill::Skill;
 use crate::visibility::{CatalogView, SkillVisibility};
 
@@ -21,7 +22,7 @@ mod rows;
 mod text;
 mod xml;
 
-use layout::Lines;
+use layout::{Lines, Priority, ShownLine};
 
 pub use budget::{DEFAULT_ENTRY_CHARS, DEFAULT_FRACTION, DEFAULT_WINDOW, IndexBudget, IndexLimit};
 pub use change_note::{IndexNote, NoteOptions, ShownSkills, note};
@@ -33,6 +34,8 @@ pub(crate) use text::tidy;
 const MAX_NAME: usize = 256;
 /// Default number of skills that count as last used.
 pub const LAST_USED: usize = 5;
+/// Above this number of skills without a line, the model is told to search instead of listing all.
+const MAX_LISTED: usize = 50;
 
 /// A skill that the model may see.
 #[derive(Clone, Copy, Debug)]
@@ -104,6 +107,9 @@ pub struct IndexOptions<'a> {
     pub budget: IndexBudget,
     /// The tool that lists all skills, if the model has it.
     pub discovery_tool: Option<&'a str>,
+    /// The tool that searches skills, if the model has it. The index names it instead of the other
+    /// tool if there is no other, or if many skills have no line.
+    pub search_tool: Option<&'a str>,
     /// The tool that loads a skill, if the model has it.
     pub load_tool: Option<&'a str>,
     /// Selects the names to show if not all fit. Increases with each conversation.
@@ -119,10 +125,19 @@ impl Default for IndexOptions<'_> {
             listing: Listing::default(),
             budget: IndexBudget::default(),
             discovery_tool: Some("list_skills"),
+            search_tool: None,
             load_tool: Some("load_skill"),
             rotation: 0,
             generation: 0,
         }
+    }
+}
+
+impl<'a> IndexOptions<'a> {
+    /// Returns the tool that finds the skills without a line.
+    fn tool_for(&self, more: usize) -> Option<&'a str> {
+        let search = self.search_tool.filter(|_| more > MAX_LISTED);
+        search.or(self.discovery_tool).or(self.search_tool)
     }
 }
 
@@ -157,11 +172,14 @@ pub enum Bullets {
 }
 
 /// The skills to list.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Listing {
-    /// All skills: the pinned ones first, then the others, in the order of the entries.
-    #[default]
-    All,
+    /// All skills: the pinned ones, then those with a description (of the project, in use, others),
+    /// then those with only a name; the others are counted.
+    All {
+        /// Number of skills that keep their description because of their use.
+        last_used: usize,
+    },
     /// The pinned skills, then the recently used ones; the others are counted.
     Sections {
         /// Maximum number of skills under "Last used skills".
@@ -169,13 +187,24 @@ pub enum Listing {
     },
 }
 
+impl Default for Listing {
+    fn default() -> Self {
+        Self::All {
+            last_used: LAST_USED,
+        }
+    }
+}
+
 impl Listing {
     /// Returns how the skills of this listing are ranked. Sections show the last used skills, so
     /// the last use decides (Planck's rule). In a complete listing the rank only distributes the
-    /// space: frequent use counts, and one place in five rotates.
-    pub fn ranking(self, now: i64) -> RankOptions {
+    /// space: frequent use counts, and one place in five changes with each `rotation`.
+    pub fn ranking(self, now: i64, rotation: u64) -> RankOptions {
         match self {
-            Self::All => RankOptions::new(now, LAST_USED),
+            Self::All { last_used } => RankOptions {
+                period: Some(i64::try_from(rotation).unwrap_or(0)),
+                ..RankOptions::new(now, last_used)
+            },
             Self::Sections { last_used } => RankOptions::planck(now, last_used),
         }
     }
@@ -295,17 +324,29 @@ impl EntryOutcome {
     pub fn is_shown(self) -> bool {
         !matches!(self, Self::Cut(_))
     }
+
+    /// Returns `true` if the index has a description of the skill, complete or shortened.
+    pub fn is_described(self) -> bool {
+        matches!(self, Self::Whole | Self::Shortened { .. })
+    }
+
+    /// Returns `true` if more is shown with a larger budget.
+    pub fn is_short_of_room(self) -> bool {
+        matches!(
+            self,
+            Self::Shortened {
+                why: ShorteningReason::Budget,
+                ..
+            } | Self::NameOnly(NameOnlyReason::NoRoom)
+                | Self::Cut(OmissionReason::NoRoom)
+        )
+    }
 }
 
 impl IndexReport {
     /// Returns the skills shown with a description, complete or shortened.
     pub fn shown(&self) -> impl Iterator<Item = IndexRow<'_>> {
-        self.rows.iter().filter(|row| {
-            matches!(
-                row.fate,
-                EntryOutcome::Whole | EntryOutcome::Shortened { .. }
-            )
-        })
+        self.rows.iter().filter(|row| row.fate.is_described())
     }
 
     /// Returns the skills shown with a shortened description.
@@ -320,6 +361,12 @@ impl IndexReport {
         self.rows
             .iter()
             .filter(|row| matches!(row.fate, EntryOutcome::NameOnly(_)))
+    }
+
+    /// Returns `true` if the budget is too small for everything. Only then does another rotation
+    /// give another index.
+    pub fn is_short_of_room(&self) -> bool {
+        self.rows.fates.iter().any(|fate| fate.is_short_of_room())
     }
 
     /// Returns the skills that are not shown.
@@ -431,9 +478,9 @@ fn document(groups: &[Group], more: usize, options: &IndexOptions<'_>) -> String
 }
 
 /// Returns the line that counts the skills without a line.
-fn discovery(more: usize, tool: Option<&str>) -> String {
+fn discovery(more: usize, options: &IndexOptions<'_>) -> String {
     let count = wording::count(more, "more skill");
-    match tool {
+    match options.tool_for(more) {
         Some(tool) => format!("Call `{tool}` to discover {count}."),
         None if more == 1 => format!("{count} is not listed."),
         None => format!("{count} are not listed."),
@@ -466,34 +513,37 @@ fn write(entries: &[IndexEntry<'_>], options: &IndexOptions<'_>) -> (String, Ind
         let frame = limit.of(&document(&empty_groups(&listed), more, options));
         limit.units().checked_sub(frame)
     };
-    // If everything fits, no discovery line is needed; otherwise reserve room for one.
-    let all = room(0).filter(|room| listed.len() == total && lines.cost() <= *room);
     let entry = |line: usize| &entries[listed[line].0];
     let skill = |line| {
         Some(entry(line))
             .filter(|one| one.show == EntryDetail::Full)
             .map(|one| one.skill)
     };
-    let layout = all
-        .or_else(|| room(total))
-        .map(|room| {
-            lines.layout(
-                options.budget,
-                room,
-                options.rotation,
-                |i| entry(i).rank,
-                skill,
-            )
+    let lay_out = |room| {
+        let priority = |line| priority(entry(line));
+        lines.layout(options.budget, room, options.rotation, priority, skill)
+    };
+    // If all names fit, no discovery line is needed; otherwise reserve room for one. The number of
+    // skills in it decides which tool it names, so the longer text counts.
+    let layout = room(0)
+        .filter(|room| listed.len() == total && lines.cost() <= *room)
+        .map(lay_out)
+        .filter(|layout| layout.len() == listed.len())
+        .or_else(|| {
+            let least = room(total).min(room(total.min(MAX_LISTED)));
+            least.map(lay_out)
         })
         .unwrap_or_default();
 
     for &(i, _) in &listed {
         rows.fates[i] = EntryOutcome::Cut(OmissionReason::NoRoom);
     }
-    let mut groups: Vec<Group> = Vec::new();
     for laid in &layout {
+        rows.fates[listed[laid.line].0] = laid.fate;
+    }
+    let mut groups: Vec<Group> = Vec::new();
+    for laid in ordered(&layout, entries, &listed, options.listing) {
         let (i, section) = listed[laid.line];
-        rows.fates[i] = laid.fate;
         match groups.last_mut().filter(|group| group.section == section) {
             Some(group) => group.lines.push_str(format.between()),
             None => groups.push(Group {
@@ -545,11 +595,7 @@ fn listed(
     let sound =
         (0..entries.len()).filter(|&i| fates[i] == EntryOutcome::Cut(OmissionReason::NotListed));
     let Listing::Sections { last_used } = listing else {
-        let all = sound.map(|i| (i, Section::All));
-        let is_pinned = |&(i, _): &(usize, Section)| entries[i].rank == EntryRank::Pinned;
-        let (mut pinned, others): (Vec<_>, Vec<_>) = all.partition(is_pinned);
-        pinned.extend(others);
-        return pinned;
+        return sound.map(|i| (i, Section::All)).collect();
     };
     let (mut pinned, mut used) = (Vec::new(), Vec::new());
     for i in sound {
@@ -580,4 +626,48 @@ fn empty_groups(listed: &[(usize, Section)]) -> Vec<Group> {
         }
     }
     groups
+}
+
+/// Returns the priority of an entry.
+fn priority(entry: &IndexEntry<'_>) -> Priority {
+    let is_project = entry.skill.id.origin.scope == Scope::Project;
+    match entry.rank {
+        EntryRank::Pinned => Priority::Pinned,
+        EntryRank::Used(place) if is_project => Priority::Project(place),
+        EntryRank::Rest if is_project => Priority::Project(usize::MAX),
+        EntryRank::Used(place) => Priority::Used(place),
+        EntryRank::Rest => Priority::Rest,
+    }
+}
+
+/// Returns the lines in output order. A complete listing has the pinned skills, then those with a
+/// description, then those without one. As long as everything fits, use does not change the order,
+/// so that consecutive sessions start with the same text.
+fn ordered<'l, 'a>(
+    layout: &'l [ShownLine<'a>],
+    entries: &[IndexEntry<'_>],
+    listed: &[(usize, Section)],
+    listing: Listing,
+) -> Vec<&'l ShownLine<'a>> {
+    let mut lines: Vec<&ShownLine<'_>> = layout.iter().collect();
+    if matches!(listing, Listing::Sections { .. }) {
+        return lines;
+    }
+    let is_whole = |line: &&ShownLine<'_>| !line.fate.is_short_of_room();
+    let fits = lines.len() == listed.len() && lines.iter().all(is_whole);
+    lines.sort_by_key(|line| {
+        let own = priority(&entries[listed[line.line].0]);
+        let part = match own {
+            Priority::Pinned => 0,
+            _ if line.description.is_some() => 1,
+            _ => 2,
+        };
+        let within = match own {
+            Priority::Project(_) if fits => Priority::Project(0),
+            Priority::Used(_) if fits => Priority::Rest,
+            own => own,
+        };
+        (part, within)
+    });
+    lines
 }

@@ -28,11 +28,7 @@ pub(super) fn document(groups: &[Group], more: usize, options: &IndexOptions<'_>
     }
     if more > 0 {
         out.push_str("<more>");
-        text::write(
-            &mut out,
-            &discovery(more, options.discovery_tool),
-            IndexFormat::Xml,
-        );
+        text::write(&mut out, &discovery(more, options), IndexFormat::Xml);
         out.push_str("</more>\n");
     }
     out.push_str("</available_skills>");

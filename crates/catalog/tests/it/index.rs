@@ -43,6 +43,16 @@ pub(crate) fn skill(name: &str, description: &str) -> Skill {
     }
 }
 
+/// Moves a skill to the project.
+pub(crate) fn in_project(skill: Skill) -> Skill {
+    let origin = Arc::new(SkillOrigin::new(Scope::Project, 0, "project"));
+    let path = skill.id.path.clone();
+    Skill {
+        id: SkillId { origin, path },
+        ..skill
+    }
+}
+
 pub(crate) fn entry(skill: &Skill) -> IndexEntry<'_> {
     IndexEntry {
         skill,
@@ -106,7 +116,7 @@ fn case_61_empty_set_gives_an_empty_block_or_no_text() {
         IndexFormat::Xml,
         IndexFormat::Json,
     ] {
-        for listing in [Listing::All, SECTIONS] {
+        for listing in [Listing::default(), SECTIONS] {
             let options = IndexOptions {
                 format,
                 listing,
@@ -387,7 +397,7 @@ fn name_only_if_configured_or_without_description() {
     let made = index(&entries, &IndexOptions::default());
     assert_eq!(
         made.text,
-        "## Skills\n\n- **a**\n- **apps/web:b**\n- **\\t** — Nameless."
+        "## Skills\n\n- **\\t** — Nameless.\n- **a**\n- **apps/web:b**"
     );
     let fates: Vec<EntryOutcome> = made.report.rows.iter().map(|row| row.fate).collect();
     assert_eq!(
@@ -535,7 +545,146 @@ fn names_rotate_if_there_is_no_room_for_all() {
             seen.iter().filter(|seen| !**seen).count()
         );
     }
-    assert_eq!(rotations, 8);
+    assert_eq!(rotations, 9);
+}
+
+/// A library of `count` skills with names and descriptions of ordinary length.
+fn library(count: usize) -> Vec<Skill> {
+    let description = |i: usize| {
+        format!(
+            "Does task {i} well, {}. Use when task {i} is to be done.",
+            "with care ".repeat(18).trim()
+        )
+    };
+    (0..count)
+        .map(|i| skill(&format!("some-skill-name-{i:05}"), &description(i)))
+        .collect()
+}
+
+/// Returns the names of the lines in output order, with `true` if there is a description.
+fn lines(text: &str) -> Vec<(&str, bool)> {
+    let line = |line: &'_ str| -> Option<(usize, bool)> {
+        Some((line.find("**")?, line.contains(" — ")))
+    };
+    let of = |text| -> Option<(&str, bool)> {
+        let (start, described) = line(text)?;
+        Some((text[start + 2..].split("**").next()?, described))
+    };
+    text.lines()
+        .filter(|line| line.starts_with("- "))
+        .filter_map(of)
+        .collect()
+}
+
+/// X-A1: with 300 skills, those that matter keep their descriptions; the others are names, and what
+/// does not fit is counted.
+#[test]
+fn skills_that_matter_keep_their_descriptions() {
+    for count in [300, 3_000] {
+        let mut skills = library(count);
+        skills[150] = in_project(skills[150].clone());
+        skills[20] = in_project(skills[20].clone());
+        let mut entries = entries(&skills);
+        entries[299].rank = EntryRank::Pinned;
+        entries[20].rank = EntryRank::Used(1);
+        for (place, i) in [(0, 250), (2, 100), (3, 7), (4, 280)] {
+            entries[i].rank = EntryRank::Used(place);
+        }
+        let made = index(&entries, &IndexOptions::default());
+        let lines = lines(&made.text);
+        let first: Vec<(&str, bool)> = [299, 20, 150, 250, 100, 7, 280]
+            .map(|i| (&*skills[i].name, true))
+            .into();
+        assert_eq!(lines[..7], first, "{count}");
+        assert!(lines[7..].iter().all(|(_, described)| !described));
+        for i in [299, 20, 150, 250, 100, 7, 280] {
+            assert_eq!(made.report.rows.get(i).unwrap().fate, EntryOutcome::Whole);
+        }
+        let left = count - lines.len();
+        assert!(lines.len() > 200 && left > 0, "{}", lines.len());
+        let end = format!(
+            "Call `list_skills` to discover {} more skills.",
+            prowess_diag::wording::thousands(left)
+        );
+        assert!(made.text.ends_with(&end), "{count}");
+        assert!((1_990..=2_000).contains(&made.tokens), "{}", made.tokens);
+    }
+}
+
+/// While everything fits, use does not change the text.
+#[test]
+fn use_does_not_change_a_listing_that_fits() {
+    let mut skills = library(20);
+    skills[9] = in_project(skills[9].clone());
+    let before = index(&entries(&skills), &IndexOptions::default());
+    assert!(!before.report.is_short_of_room());
+    let mut used = entries(&skills);
+    used[15].rank = EntryRank::Used(0);
+    used[9].rank = EntryRank::Used(1);
+    assert_eq!(index(&used, &IndexOptions::default()).text, before.text);
+    assert_eq!(lines(&before.text)[0].0, &*skills[9].name);
+}
+
+/// A project with many long skills does not displace the skills in use, nor every other name.
+#[test]
+fn large_project_leaves_room_for_others() {
+    let long = "long words ".repeat(140);
+    let mut skills: Vec<Skill> = (0..1000)
+        .map(|i| in_project(skill(&format!("project-{i:04}"), &long)))
+        .collect();
+    skills.extend(library(100));
+    let mut entries = entries(&skills);
+    entries[1050].rank = EntryRank::Used(0);
+    entries[500].rank = EntryRank::Used(1);
+    let mut seen = vec![false; skills.len()];
+    for rotation in 0..20 {
+        let options = IndexOptions {
+            rotation,
+            ..IndexOptions::default()
+        };
+        let made = index(&entries, &options);
+        assert!(made.report.rows.get(1050).unwrap().fate.is_described());
+        let lines = lines(&made.text);
+        assert_eq!(
+            lines[0],
+            ("project-0500", true),
+            "in use, and of the project"
+        );
+        let described = lines.iter().filter(|(_, described)| *described).count();
+        assert!((10..20).contains(&described), "{described}");
+        for (seen, row) in seen.iter_mut().zip(made.report.rows.iter()) {
+            *seen |= row.fate.is_shown();
+        }
+    }
+    assert!(seen.iter().all(|seen| *seen));
+}
+
+#[test]
+fn many_more_skills_are_to_be_searched() {
+    let skills = library(400);
+    let check = |count: usize, expected: &str| {
+        let options = IndexOptions {
+            search_tool: Some("search_skills"),
+            ..IndexOptions::default()
+        };
+        let made = index(&entries(&skills[..count]), &options);
+        let end = format!("{expected} {} more skills.", made.report.cut().count());
+        assert!(made.text.ends_with(&end), "{}", made.text);
+        assert!(made.tokens <= 2_000);
+    };
+    check(400, "Call `search_skills` to discover");
+    check(300, "Call `list_skills` to discover");
+    let options = IndexOptions {
+        discovery_tool: None,
+        search_tool: Some("search_skills"),
+        ..IndexOptions::default()
+    };
+    let made = index(&entries(&skills[..300]), &options);
+    assert!(
+        made.text.contains("\n\nCall `search_skills` to "),
+        "{}",
+        made.text
+    );
 }
 
 #[test]

@@ -7,7 +7,7 @@ use prowess_catalog::index::{
     IndexLimit, IndexOptions, IndexText, Listing, NoteOptions, ShownSkills, index, note,
 };
 
-use super::index::skill;
+use super::index::{in_project, skill};
 
 const FORMATS: [IndexFormat; 4] = [
     IndexFormat::Markdown(Bullets::Dash),
@@ -118,13 +118,14 @@ prop_compose! {
         let mut case = Case {
             skills: Vec::new(),
             shows: Vec::new(),
-            listing: if sections { Listing::Sections { last_used } } else { Listing::All },
+            listing: if sections { Listing::Sections { last_used } } else { Listing::All { last_used } },
             budget: IndexBudget { limit, entry_chars },
             rotation,
         };
         for (i, (name, description, bare, rank)) in texts.into_iter().enumerate() {
             // A catalogue has no two skills of one name.
-            case.skills.push(skill(&format!("{name}{i}"), &description));
+            let one = skill(&format!("{name}{i}"), &description);
+            case.skills.push(if rank == 8 { in_project(one) } else { one });
             let rank = match rank { 0 => EntryRank::Pinned, 1..=3 => EntryRank::Used(rank), _ => EntryRank::Rest };
             case.shows.push((if bare && i % 3 == 0 { EntryDetail::NameOnly } else { EntryDetail::Full }, rank));
         }

@@ -85,6 +85,7 @@ pub(crate) fn skill_names() -> Vec<CompletionCandidate> {
     let config = visible_skills::load(&environment).config;
     let options = FileOptions {
         cache: environment.cache_folder(),
+        walk: config.walk(),
         ..FileOptions::default()
     };
     let place = config.place(&[], environment.place());

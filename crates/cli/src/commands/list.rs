@@ -1,11 +1,14 @@
 //! `prowess list`
 
+use std::collections::HashMap;
 use std::path::Path;
 use std::time::Duration;
 
 use clap::Args;
 use clap_complete::ArgValueCandidates;
+use prowess::ToolContext;
 use prowess::inspect::{self, origin_text};
+use prowess_catalog::index::{EntryOutcome, IndexFormat};
 use prowess_catalog::{
     Audience, Catalog, CatalogChange, CatalogEntry, CatalogView, ChangeKind, HiddenReason, Scope,
     Skill, SkillVisibility, Visibility,
@@ -18,6 +21,7 @@ use crate::args::GlobalArgs;
 use crate::commands::completions;
 use crate::env::Environment;
 use crate::output::{Cell, Exit, Failure, Printer, Table, wrap};
+use crate::runtime_setup::Setup;
 use crate::targets;
 use crate::visible_skills::{Library, warn_of_faults};
 
@@ -61,12 +65,15 @@ pub(crate) fn run(
     printer: &Printer,
 ) -> Result<Exit, Failure> {
     let library = Library::open(global, environment, printer)?;
-    let policy = library.starting_policy(args.agent.as_deref())?;
+    let setup = Setup::new(library.clone(), args.agent.as_deref(), environment)?;
+    let context = setup.starting_context(None);
+    let policy = &context.settings.visibility;
     let listing = Listing {
         scope: args.scope.as_deref().map(parse_scope).transpose()?,
         creator: args.creator.as_deref().map(parse_creator).transpose()?,
         args,
-        policy: &policy,
+        policy,
+        context: &context,
         environment,
     };
     // Start watching before printing, so that no change is missed.
@@ -86,6 +93,7 @@ pub(crate) fn run(
         let faults = listing.faults(&report.faults);
         listing.print(&catalog, &faults, printer)?;
         library.warn_skipped(environment, printer);
+        library.warn_copies(environment, printer);
         // Listed faults need no warning.
         if faults.is_empty() {
             warn_of_faults(&library.registry, environment, printer);
@@ -179,6 +187,7 @@ struct Listing<'a> {
     scope: Option<Scope>,
     creator: Option<Creator>,
     policy: &'a Visibility,
+    context: &'a ToolContext,
     environment: &'a Environment,
 }
 
@@ -202,6 +211,10 @@ impl Listing<'_> {
     /// Returns the entries that match the filters, with their visibility.
     fn rows<'c>(&self, catalog: &'c Catalog) -> Vec<(&'c CatalogEntry, Sight)> {
         let models = CatalogView::new(catalog, self.policy, Audience::Model);
+        let index = prowess::starting_index(self.context, IndexFormat::default());
+        let outcomes: HashMap<&str, EntryOutcome> = (index.report.rows.iter())
+            .map(|row| (row.name, row.fate))
+            .collect();
         let people = CatalogView::new(catalog, self.policy, Audience::Person);
         let has_tools = models.has_skills();
         let in_scope = |entry: &&CatalogEntry| {
@@ -229,9 +242,13 @@ impl Listing<'_> {
             .iter()
             .filter(in_scope)
             .map(|entry| {
+                let model = models.visibility(entry);
+                let is_visible = !matches!(model, SkillVisibility::Hidden(_));
+                let outcome = outcomes.get(models.name(entry)).copied();
                 let sight = Sight {
-                    model: models.visibility(entry),
+                    model,
                     people: people.visibility(entry),
+                    outcome: outcome.filter(|_| is_visible),
                     has_tools,
                 };
                 (entry, sight)
@@ -401,21 +418,27 @@ impl Listing<'_> {
 
     /// Returns `true` if the status is shown: on request, or if one of the skills is restricted.
     fn has_status(&self, rows: &[(&CatalogEntry, Sight)]) -> bool {
-        self.args.all || rows.iter().any(|(_, sight)| status(*sight) != LISTED)
+        self.args.all || rows.iter().any(|(_, sight)| status(*sight) != DESCRIBED)
     }
 
     fn json(&self, catalog: &Catalog, library: &Library) -> Value {
         let rows = self.rows(catalog).into_iter();
-        let rows = rows.map(|(entry, sight)| (entry, sight.model, sight.people));
+        let rows = rows.map(|(entry, sight)| inspect::ListedSkill {
+            entry,
+            model: sight.model,
+            people: sight.people,
+            outcome: sight.outcome,
+        });
         inspect::list(catalog, rows, &library.registry.report().faults)
     }
 }
 
-/// Returns the name to type, qualified if another skill has the plain name.
+/// Returns the name to type, qualified if another skill has the plain name, with the folder if
+/// another skill has the qualified name as well.
 fn name(catalog: &Catalog, entry: &CatalogEntry) -> String {
     let name = catalog.qualified_name(entry);
     if name == *entry.skill.location {
-        entry.name().to_owned()
+        format!("{} ({})", entry.name(), entry.skill.id.path)
     } else {
         name
     }
@@ -444,20 +467,25 @@ fn fault_status(fault: &SourceFault) -> &'static str {
 struct Sight {
     model: SkillVisibility,
     people: SkillVisibility,
+    /// What the index has of it; `None` if models do not see it.
+    outcome: Option<EntryOutcome>,
     /// `false` if models get no tools about skills, because only bundled skills are visible.
     has_tools: bool,
 }
 
-/// The status of a skill without restrictions.
-const LISTED: &str = "listed";
+/// The status of a skill without restrictions: the index has its description.
+const DESCRIBED: &str = "described";
 
 fn status(sight: Sight) -> &'static str {
     let for_people = sight.people != SkillVisibility::Hidden(HiddenReason::NotForPeople);
     match sight.model {
         SkillVisibility::Full | SkillVisibility::NameOnly if !sight.has_tools => "people only",
-        SkillVisibility::Full | SkillVisibility::NameOnly if !for_people => "models only",
-        SkillVisibility::Full => LISTED,
-        SkillVisibility::NameOnly => "name only",
+        SkillVisibility::Full | SkillVisibility::NameOnly => match sight.outcome {
+            Some(outcome) if outcome.is_shown() && !for_people => "models only",
+            Some(outcome) if outcome.is_described() => DESCRIBED,
+            Some(outcome) if outcome.is_shown() => "name only",
+            _ => "left out",
+        },
         SkillVisibility::Hidden(why) => match why {
             HiddenReason::Shadowed => "shadowed",
             HiddenReason::NotGranted => "not granted",

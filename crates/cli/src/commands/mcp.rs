@@ -105,6 +105,7 @@ fn serve(
         ..ServerOptions::default()
     };
     let mut context = setup.context();
+    context.settings.listing = setup.config.listing();
     // Standard input and output belong to the client.
     context.services.approver = Arc::new(DenyAll);
     if args.allow_run {

@@ -2,15 +2,13 @@
 
 use std::path::Path;
 
-use prowess_catalog::index::{EntryOutcome, IndexFormat};
 use prowess_catalog::{Catalog, Scope, SkillOrigin};
 use prowess_diag::{sanitize, theme, wording};
 
-use super::prompt;
 use crate::args::GlobalArgs;
 use crate::env::Environment;
-use crate::output::{Exit, Failure, Printer, cut};
-use crate::runtime_setup::Setup;
+use crate::output::{Exit, Failure, Printer, cut, wrap};
+use crate::prompt_share;
 use crate::targets;
 use crate::visible_skills::Library;
 
@@ -49,7 +47,12 @@ pub(crate) fn run(
         ));
     }
     text.push('\n');
-    text.push_str(&facts(&library, &catalog, environment)?);
+    text.push_str(&facts(
+        &library,
+        &catalog,
+        environment,
+        printer.text_width(),
+    )?);
     text.push_str(&next(&catalog));
     printer.answer(&text)?;
     Ok(Exit::Done)
@@ -99,6 +102,7 @@ fn facts(
     library: &Library,
     catalog: &Catalog,
     environment: &Environment,
+    width: usize,
 ) -> Result<String, Failure> {
     let report = library.registry.report();
     let shadowed = catalog
@@ -111,13 +115,7 @@ fn facts(
         .iter()
         .filter(|entry| entry.skill.problems > 0)
         .count();
-    let setup = Setup::new(library.clone(), None, environment)?;
-    let index = prompt::listing(&setup.starting_context(), IndexFormat::default())?;
-    let rows = &index.report.rows;
-    let short = rows
-        .iter()
-        .filter(|row| row.fate != EntryOutcome::Whole)
-        .count();
+    let reading = prompt_share::of(library, environment)?;
     let mut lines: Vec<(String, &str)> = Vec::new();
     let is = |n: usize| if n == 1 { "is" } else { "are" };
     if shadowed > 0 {
@@ -141,31 +139,18 @@ fn facts(
         let n = wording::thousands(report.faults.len());
         lines.push((format!("{n} cannot be read"), "prowess doctor"));
     }
-    let tokens = wording::count(index.tokens, "token");
-    let shown = rows.iter().filter(|row| row.fate.is_shown()).count();
-    let number = wording::thousands;
-    let cost = match short {
-        _ if rows.is_empty() => "a model sees none".to_owned(),
-        _ if shown < rows.len() => {
-            format!(
-                "a model sees {} of {} in {tokens}",
-                number(shown),
-                number(rows.len())
-            )
-        }
-        0 if shown == 1 => format!("a model sees it in {tokens}"),
-        0 => format!("a model sees all of them in {tokens}"),
-        short => format!(
-            "a model sees all of them, {} shortened, in {tokens}",
-            number(short)
-        ),
-    };
-    lines.push((cost, "prowess prompt"));
+    lines.push((reading.summary, "prowess prompt"));
     let good = theme::GOOD.on_default();
     let line = |(fact, command): &(String, &str)| {
         format!("  {fact:COMMAND_COLUMN$}  {good}{command}{good:#}\n")
     };
-    Ok(lines.iter().map(line).collect())
+    let mut text: String = lines.iter().map(line).collect();
+    if let Some(remedy) = &reading.remedy {
+        for part in wrap(&sanitize::line(remedy), width.saturating_sub(4).max(20)) {
+            text.push_str(&format!("    {part}\n"));
+        }
+    }
+    Ok(text)
 }
 
 fn next(catalog: &Catalog) -> String {

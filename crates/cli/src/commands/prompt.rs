@@ -8,7 +8,6 @@ use prowess_catalog::index::{
 };
 use prowess_catalog::{Audience, CatalogView};
 use prowess_diag::wording;
-use prowess_tools::{ToolSelection, Toolset};
 
 use crate::args::GlobalArgs;
 use crate::commands::completions;
@@ -19,11 +18,11 @@ use crate::visible_skills::Library;
 
 #[derive(Debug, Args)]
 #[command(
-    about = "Print exactly what a model would see\n\nPrints the skill listing of the system prompt of a session that starts now, within its token budget. Reports on standard error what was shortened or omitted, and why.",
+    about = "Print exactly what a model would see\n\nPrints the skill listing of the system prompt of a session that starts now, within a token budget that depends on the model. Reports on standard error what was shortened or omitted, and why.",
     after_help = "\
 Examples:
   prowess prompt                          print the listing
-  prowess prompt --budget 500             limit it to 500 tokens
+  prowess prompt --model openai/gpt-4o    as a session with this model sees it
   prowess prompt --format xml --compat    match the reference tool"
 )]
 pub(crate) struct PromptArgs {
@@ -43,9 +42,12 @@ pub(crate) struct PromptArgs {
     /// Token budget of the listing (default: 1% of the window)
     #[arg(long, value_name = "TOKENS")]
     pub(crate) budget: Option<usize>,
-    /// Context window of the model in tokens (default: 200,000)
+    /// Context window in tokens (default: that of the model, or 200,000)
     #[arg(long, value_name = "TOKENS")]
     pub(crate) window: Option<usize>,
+    /// Print what a session with this model would see [env: PROWESS_MODEL]
+    #[arg(long, value_name = "MODEL", conflicts_with = "window")]
+    pub(crate) model: Option<String>,
     /// List only pinned and recently used skills, with a count of the rest
     #[arg(long)]
     pub(crate) recent: bool,
@@ -60,7 +62,7 @@ pub(crate) struct PromptArgs {
         long,
         value_name = "NAME",
         help_heading = "One skill",
-        conflicts_with_all = ["format", "budget", "window", "recent"],
+        conflicts_with_all = ["format", "budget", "window", "model", "recent"],
         add = ArgValueCandidates::new(completions::skill_names)
     )]
     pub(crate) skill: Option<String>,
@@ -121,18 +123,22 @@ pub(crate) fn run(
     }
     let library = Library::open(global, environment, printer)?;
     let setup = Setup::new(library.clone(), args.agent.as_deref(), environment)?;
-    let mut context = setup.starting_context();
-    if args.budget.is_some() || args.window.is_some() {
+    let mut context = setup.starting_context(args.model.as_deref());
+    if args.window.is_some() {
         context.settings.index = library.config.budget(args.budget, args.window);
+    } else if let Some(tokens) = args.budget {
+        context.settings.index.limit = IndexLimit::Tokens(tokens);
     }
     if args.recent {
-        context.settings.listing = library.config.sections();
+        let (Listing::All { last_used } | Listing::Sections { last_used }) =
+            context.settings.listing;
+        context.settings.listing = Listing::Sections { last_used };
     }
     let made = match args.format {
         PromptFormatArg::Xml if compat => reference_listing(&context),
-        PromptFormatArg::Xml => listing(&context, IndexFormat::Xml)?,
-        PromptFormatArg::Markdown => listing(&context, IndexFormat::default())?,
-        PromptFormatArg::Json => listing(&context, IndexFormat::Json)?,
+        PromptFormatArg::Xml => prowess::starting_index(&context, IndexFormat::Xml),
+        PromptFormatArg::Markdown => prowess::starting_index(&context, IndexFormat::default()),
+        PromptFormatArg::Json => prowess::starting_index(&context, IndexFormat::Json),
     };
     if args.json {
         printer.json(&prowess::inspect::index(&made))?;
@@ -143,21 +149,10 @@ pub(crate) fn run(
     } else {
         printer.foreign(&format!("{}\n", made.text))?;
     }
-    let is_whole = context.settings.listing == Listing::All;
+    let is_whole = matches!(context.settings.listing, Listing::All { .. });
     report(&made, is_whole, printer);
     library.warn(environment, printer);
     Ok(Exit::Done)
-}
-
-/// Returns the listing of a session that starts with this context.
-pub(crate) fn listing(context: &ToolContext, format: IndexFormat) -> Result<IndexText, Failure> {
-    let tools =
-        Toolset::new(&ToolSelection::default()).map_err(|fault| Failure::new(fault.to_string()))?;
-    let names: Vec<Box<str>> = tools
-        .tools(context)
-        .map(|tool| tool.name().into())
-        .collect();
-    Ok(prowess::skill_index(context, &names, format))
 }
 
 /// Returns the listing of the reference tool.

@@ -5,10 +5,8 @@ use std::path::Path;
 use clap::Args;
 use clap_complete::{ArgValueCandidates, ArgValueCompleter};
 use prowess::inspect::{self, WhyAnswer, WhyQuestion};
-use prowess_catalog::{
-    Audience, Catalog, CatalogEntry, CatalogView, HiddenReason, SkillForm, SkillNotFound,
-    SkillVisibility,
-};
+use prowess_catalog::index::IndexFormat;
+use prowess_catalog::{Audience, Catalog, CatalogEntry, CatalogView, SkillForm, SkillNotFound};
 use prowess_diag::{sanitize, theme, wording};
 use prowess_registry::SourceFaultKind;
 use prowess_registry::fs::skill_folders;
@@ -25,7 +23,7 @@ use crate::visible_skills::{Library, not_found};
 
 #[derive(Debug, Args)]
 #[command(
-    about = "Explain why a skill is listed, hidden, omitted or not found\n\nThe exit code is 1 if models cannot see the skill. With `--session`, explains a turn of a session.",
+    about = "Explain why a skill is listed, hidden, omitted or not found\n\nThe exit code is 1 if models do not see the skill: it is hidden, or the listing has no room for its name. With `--session`, explains a turn of a session.",
     after_help = "\
 Examples:
   prowess why release-notes                          explain its visibility
@@ -68,12 +66,12 @@ pub(crate) fn run(
     let name = args.name.as_deref().unwrap_or_default();
     let library = Library::open(global, environment, printer)?;
     let setup = Setup::new(library.clone(), args.agent.as_deref(), environment)?;
-    let context = setup.starting_context();
+    let context = setup.starting_context(None);
     let policy = &context.settings.visibility;
     let catalog = library.catalog();
     let entry = match catalog.resolve(name) {
         Ok(entry) => entry,
-        Err(fault) => match at_path(&catalog, Path::new(name)) {
+        Err(fault) => match at_path(&catalog, Path::new(name)).or(in_folder(&catalog, name)) {
             Some(entry) => entry,
             None => {
                 return unreadable(args, &library, environment, printer)
@@ -95,8 +93,7 @@ pub(crate) fn run(
         catalog: &catalog,
         policy,
         entry,
-        budget: context.settings.index,
-        listing: context.settings.listing,
+        index: &|| prowess::starting_index(&context, IndexFormat::default()),
         ranked: &ranked,
         query: args.query.as_deref().zip(hits.as_deref()),
         show: &|path| targets::display(path, environment),
@@ -112,12 +109,11 @@ pub(crate) fn run(
     } else {
         printer.answer(&text(entry.name(), &answers.lines, printer))?;
     }
-    let seen = match answers.model {
-        SkillVisibility::Full | SkillVisibility::NameOnly => true,
-        // It appears when a file that it is for is used.
-        SkillVisibility::Hidden(why) => why == HiddenReason::Waiting,
-    };
-    Ok(if seen { Exit::Done } else { Exit::No })
+    Ok(if answers.is_seen() {
+        Exit::Done
+    } else {
+        Exit::No
+    })
 }
 
 /// Explains a skill that exists but cannot be read.
@@ -187,6 +183,15 @@ fn at_path<'a>(catalog: &'a Catalog, path: &Path) -> Option<&'a CatalogEntry> {
     // The folder of a single-file command is not the command itself.
     let holds_it = |entry: &&CatalogEntry| entry.skill.form == SkillForm::Folder || real.is_file();
     catalog.entries().iter().filter(holds_it).find(is_here)
+}
+
+/// Returns a skill whose folder has this name, but whose frontmatter has another one.
+fn in_folder<'a>(catalog: &'a Catalog, name: &str) -> Option<&'a CatalogEntry> {
+    let is_folder = |entry: &&CatalogEntry| {
+        let skill = &entry.skill;
+        skill.alias.is_some() && skill.id.path.rsplit('/').next() == Some(name)
+    };
+    catalog.entries().iter().find(is_folder)
 }
 
 /// Explains which folders are searched, and how to make the skill visible.

@@ -456,7 +456,7 @@ fn bundled_skill_alone_registers_no_tools() {
         "{}",
         typed.snapshot()
     );
-    let why = world.run(&["why", "prowess"]).expect(0).stdout;
+    let why = world.run(&["why", "prowess"]).expect(1).stdout;
     assert!(
         why.contains("not shown: no other skill is visible"),
         "{why}"
@@ -502,7 +502,7 @@ fn skills_only_for_models_are_marked() {
         let line = line.unwrap().split("user/agents").nth(1).unwrap();
         line.split("Does").next().unwrap().trim().to_owned()
     };
-    assert_eq!(status("both"), "listed", "{listed}");
+    assert_eq!(status("both"), "described", "{listed}");
     assert_eq!(status("nouser"), "models only", "{listed}");
     assert_eq!(status("nomodel"), "people only", "{listed}");
     assert_eq!(status("neither"), "hidden", "{listed}");

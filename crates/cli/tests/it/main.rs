@@ -27,6 +27,7 @@ mod frontmatter;
 mod help;
 mod hijacked;
 mod list;
+mod listing;
 mod live;
 mod mcp;
 mod new;

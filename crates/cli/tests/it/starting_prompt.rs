@@ -22,12 +22,13 @@ fn system(world: &World, arguments: &[&str]) -> Vec<String> {
 
 const RUN: [&str; 6] = ["run", "--task", "hi", "--model", "echo", "--json"];
 
-/// Asserts that `prowess prompt` prints the last block of the system prompt, and returns it. The
-/// blocks before it are the instructions, and the notes of the project if there are any.
+/// Asserts that `prowess prompt` prints the last block of the system prompt of the next session, and
+/// returns it. The blocks before it are the instructions, and the notes of the project if there are
+/// any.
 #[track_caller]
 fn same(world: &World) -> String {
-    let blocks = system(world, &RUN);
     let printed = world.run(&["prompt", "-q"]).expect(0).stdout;
+    let blocks = system(world, &RUN);
     let own = 1 + usize::from(world.exists("AGENTS.md"));
     let index: String = match &blocks[own..] {
         [] => String::new(),
@@ -103,13 +104,13 @@ fn sections_list_pinned_and_last_used_skills() {
         "{index}"
     );
     // `why` agrees.
-    let why = |name: &str| world.run(&["why", name]).expect(0).stdout;
+    let why = |name: &str, code| world.run(&["why", name]).expect(code).stdout;
     assert!(
-        why("alpha").contains("prompt      shown"),
+        why("alpha", 0).contains("prompt      shown"),
         "{}",
-        why("alpha")
+        why("alpha", 0)
     );
-    let text = why("beta");
+    let text = why("beta", 1);
     assert!(
         text.contains("not shown: neither pinned nor recently used"),
         "{text}"
@@ -342,7 +343,8 @@ proptest! {
             config.push_str(&format!("listing = 'sections'\nlast-used = {last_used}\n"));
         }
         world.file("~/config.toml", config);
-        let index = same(&world);
+        // What the next session starts with; that session is run last.
+        let index = world.run(&["prompt", "-q"]).expect(0).stdout;
         let listed = world.run(&["list", "--all", "--json"]).expect(0).json();
         let rows = world.run(&["prompt", "--json"]).expect(0).json();
         let rows = rows["skills"].as_array().unwrap();
@@ -353,17 +355,27 @@ proptest! {
             // Without other skills, the bundled one is not listed.
             let is_alone = name == "prowess" && rows.is_empty();
             prop_assert_eq!(is_row, is_visible && !is_alone, "{}: {}", name, index);
+            let line = format!("- **{name}**");
+            let line = index.lines().find(|text| text.starts_with(&line));
+            let expected = match line {
+                Some(line) if line.contains("** — ") => Some("described"),
+                Some(_) => Some("name-only"),
+                None => (is_visible && !is_alone).then_some("left-out"),
+            };
+            prop_assert_eq!(skill["index"].as_str(), expected, "{}: {}", name, index);
         }
         if let Some(first) = listed["skills"].as_array().unwrap().first() {
             let name = first["qualified_name"].as_str().unwrap();
             let why = world.run(&["why", name, "--json"]).json();
             prop_assert_eq!(&why["model"], &first["model"]);
+            prop_assert_eq!(&why["index"], &first["index"]);
             let line = format!("- **{name}**");
             let is_shown = why["prompt"].as_str().is_some_and(|fate| !fate.starts_with("not shown"));
             // A name that begins like this one would match too.
             let has_line = index.lines().any(|text| text.starts_with(&line));
             prop_assert_eq!(is_shown, has_line, "{}: {} in {}", name, why, index);
         }
+        prop_assert_eq!(same(&world), index);
     }
 }
 

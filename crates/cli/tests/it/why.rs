@@ -92,7 +92,7 @@ fn hidden_by_the_configuration() {
 fn omitted_by_the_budget() {
     let world = library();
     world.file(".agents/prowess.toml", "[prompt]\nbudget = 1\n");
-    let output = world.run(&["why", "release-notes"]).expect(0);
+    let output = world.run(&["why", "release-notes"]).expect(1);
     assert!(
         output.stdout.contains("prompt      not shown: "),
         "{}",

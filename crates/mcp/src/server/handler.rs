@@ -210,7 +210,11 @@ impl ServerHandler for Handler {
         let about = Implementation::new("prowess", env!("CARGO_PKG_VERSION")).with_title("Prowess");
         ServerConfig::new(capabilities)
             .with_server_info(about)
-            .with_instructions(instructions::text(&self.tool_context, self.shared.index))
+            .with_instructions(instructions::text(
+                &self.tool_context,
+                &self.shared.tools,
+                self.shared.index,
+            ))
     }
 
     async fn complete(

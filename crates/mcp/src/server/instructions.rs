@@ -1,16 +1,14 @@
 //! Server instructions, which a client passes to its model.
 
 use prowess_catalog::index::{self, IndexBudget, IndexOptions};
-use prowess_catalog::rank::{self, RankOptions};
+use prowess_catalog::rank::{explore, rank, union};
 use prowess_catalog::visibility::{Audience, CatalogView};
-use prowess_tools::ToolContext;
-use prowess_traits::UsageQuery;
+use prowess_tools::names::{LIST_SKILLS, SEARCH_SKILLS};
+use prowess_tools::{ToolContext, Toolset};
 
 /// Default maximum size of the index, in characters: clients truncate instructions at about two
 /// thousand.
 pub(crate) const USUAL: usize = 1_500;
-/// Number of most recently used skills.
-const LAST_USED: usize = 5;
 
 const LEAD: &str = "\
 This server provides skills: instructions for specific kinds of tasks. Before starting a task that \
@@ -19,40 +17,36 @@ load_skill_resource to read the files that a skill refers to. Skills are also av
 resources, such as skill://NAME/SKILL.md";
 
 /// Returns the instructions, with as much of the index as fits.
-pub(crate) fn text(tool_context: &ToolContext, budget: IndexBudget) -> String {
+pub(crate) fn text(tool_context: &ToolContext, tools: &Toolset, budget: IndexBudget) -> String {
+    let now = tool_context.services.clock.now();
+    // No session is stored, so the rotation changes by the hour.
+    let rotation = u64::try_from(explore::period(now)).unwrap_or(0);
+    let listing = tool_context.settings.listing;
+    let names: Vec<&str> = tools.tools(tool_context).map(|tool| tool.name()).collect();
+    let has = |name: &'static str| names.contains(&name).then_some(name);
     let catalog = tool_context.services.registry.snapshot();
     let view = CatalogView::new(&catalog, &tool_context.settings.visibility, Audience::Model);
-    let ranked = tool_context.services.usage.as_ref().map(|store| {
-        let project = tool_context
-            .settings
-            .paths
-            .workspace
-            .to_string_lossy()
-            .into_owned();
-        let rows = store
-            .rows(&UsageQuery::project(project))
-            .unwrap_or_default();
-        let used = rank::union(rows.iter().map(|row| &row.usage));
-        let skills: Vec<_> = view
-            .visible()
-            .map(|(entry, _)| entry.skill.clone())
-            .collect();
-        rank::rank(
-            &skills,
-            &used,
-            &RankOptions::new(tool_context.services.clock.now(), LAST_USED),
-        )
-    });
-    let entries = index::entries(&view, &ranked.unwrap_or_default());
+    let rows = tool_context.project_usage();
+    let used = union(rows.iter().map(|row| &row.usage));
+    let skills: Vec<_> = view
+        .visible()
+        .map(|(entry, _)| entry.skill.clone())
+        .collect();
+    let ranked = rank(&skills, &used, &listing.ranking(now, rotation));
+    let entries = index::entries(&view, &ranked);
     let options = IndexOptions {
         budget,
+        listing,
+        discovery_tool: has(LIST_SKILLS),
+        search_tool: has(SEARCH_SKILLS),
+        rotation,
         generation: catalog.generation(),
         ..IndexOptions::default()
     };
-    let listing = index::index(&entries, &options);
-    if listing.text.is_empty() {
+    let made = index::index(&entries, &options);
+    if made.text.is_empty() {
         LEAD.to_owned()
     } else {
-        format!("{LEAD}\n\n{}", listing.text)
+        format!("{LEAD}\n\n{}", made.text)
     }
 }

@@ -1,23 +1,45 @@
 //! Lists of skills, and changes to them.
 
+use prowess_catalog::index::EntryOutcome;
 use prowess_catalog::{Catalog, CatalogChange, CatalogEntry, SkillVisibility};
 use prowess_registry::{ChangeSet, SourceFault};
 use serde_json::{Value, json};
 
-use crate::inspect::skill::{skill, visibility_word};
+use crate::inspect::skill::{outcome_word, skill, visibility_word};
 
-/// Returns a list of skills as a document, with their visibility to models and users, and the
-/// skills that could not be read.
+/// A skill of a list.
+#[derive(Clone, Copy, Debug)]
+pub struct ListedSkill<'a> {
+    /// The skill.
+    pub entry: &'a CatalogEntry,
+    /// Its visibility to models.
+    pub model: SkillVisibility,
+    /// Its visibility to users.
+    pub people: SkillVisibility,
+    /// What the index of a session has of it; `None` if models do not see it.
+    pub outcome: Option<EntryOutcome>,
+}
+
+/// Returns a list of skills as a document, with their visibility to models and users, the skills
+/// that are shadowed within their own root, and the skills that could not be read.
 pub fn list<'a>(
     catalog: &Catalog,
-    rows: impl Iterator<Item = (&'a CatalogEntry, SkillVisibility, SkillVisibility)>,
+    rows: impl Iterator<Item = ListedSkill<'a>>,
     faults: &[SourceFault],
 ) -> Value {
-    let row = |(entry, model, people): (&CatalogEntry, SkillVisibility, SkillVisibility)| {
-        let mut value = skill(catalog, entry);
-        value["model"] = json!(visibility_word(model));
-        value["people"] = json!(visibility_word(people));
+    let row = |row: ListedSkill<'_>| {
+        let mut value = skill(catalog, row.entry);
+        value["model"] = json!(visibility_word(row.model));
+        value["people"] = json!(visibility_word(row.people));
+        value["index"] = json!(row.outcome.map(outcome_word));
         value
+    };
+    let copy = |(loser, winner): (&CatalogEntry, &CatalogEntry)| {
+        json!({
+            "name": loser.name(),
+            "location": loser.skill.location,
+            "shadowed_by": winner.skill.location,
+        })
     };
     let fault = |fault: &SourceFault| {
         json!({
@@ -31,6 +53,7 @@ pub fn list<'a>(
         "schema": "prowess.list/1",
         "generation": catalog.generation(),
         "skills": rows.map(row).collect::<Vec<_>>(),
+        "shadowed_in_root": catalog.shadowed_in_root().map(copy).collect::<Vec<_>>(),
         "faults": faults.iter().map(fault).collect::<Vec<_>>(),
     })
 }

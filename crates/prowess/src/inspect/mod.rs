@@ -13,7 +13,7 @@ mod stats_and_prompt;
 mod why;
 
 pub use find::{reasons, search_results};
-pub use list::{changes, list};
+pub use list::{ListedSkill, changes, list};
 pub use permissions::{
     TrustSection, activation, activation_report, command_run, command_run_report, decision,
     describe_replacement, rules, tools, trust, trust_changes, trust_sections, trust_word,
@@ -21,6 +21,6 @@ pub use permissions::{
 };
 pub use policy_jsonl::decide_jsonl;
 pub use show::{Heading, Package};
-pub use skill::{origin_text, skill, visibility_word};
-pub use stats_and_prompt::{index, usage};
+pub use skill::{origin_text, outcome_of, outcome_word, skill, visibility_word};
+pub use stats_and_prompt::{index, index_summary, usage};
 pub use why::{SkillExplanation, WhyAnswer, WhyQuestion, why};

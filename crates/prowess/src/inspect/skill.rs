@@ -1,5 +1,6 @@
 //! One skill of the catalogue.
 
+use prowess_catalog::index::{EntryOutcome, IndexText};
 use prowess_catalog::{Catalog, CatalogEntry, SkillVisibility};
 use serde_json::{Value, json};
 
@@ -32,6 +33,21 @@ pub fn visibility_word(sight: SkillVisibility) -> &'static str {
         SkillVisibility::Full => "full",
         SkillVisibility::NameOnly => "name-only",
         SkillVisibility::Hidden(why) => why.as_str(),
+    }
+}
+
+/// Returns the outcome for the skill with this name in an index.
+pub fn outcome_of(index: &IndexText, name: &str) -> Option<EntryOutcome> {
+    let mut rows = index.report.rows.iter();
+    rows.find(|row| row.name == name).map(|row| row.fate)
+}
+
+/// Returns what the index has of a skill, as a word for JSON documents.
+pub fn outcome_word(outcome: EntryOutcome) -> &'static str {
+    match outcome {
+        EntryOutcome::Whole | EntryOutcome::Shortened { .. } => "described",
+        EntryOutcome::NameOnly(_) => "name-only",
+        EntryOutcome::Cut(_) => "left-out",
     }
 }
 

@@ -1,6 +1,7 @@
 //! Documents about the use of skills and the index in a prompt.
 
 use prowess_catalog::index::{EntryOutcome, IndexLimit, IndexText};
+use prowess_diag::wording;
 use prowess_traits::UsageSummary;
 use serde_json::{Value, json};
 
@@ -29,6 +30,32 @@ pub fn usage(summary: &UsageSummary) -> Value {
         })
         .collect();
     json!({ "schema": "prowess.stats/1", "total": summary.total, "skills": skills })
+}
+
+/// Returns one line about what a model reads of its skills.
+pub fn index_summary(made: &IndexText) -> String {
+    let rows = &made.report.rows;
+    let number = wording::thousands;
+    let described = made.report.shown().count();
+    let names = made.report.name_only().count();
+    let left_out = made.report.cut().count();
+    let descriptions = wording::count(described, "description");
+    if rows.is_empty() {
+        return "the model reads no skills".to_owned();
+    }
+    if names == 0 && left_out == 0 {
+        let tokens = wording::count(made.tokens, "token");
+        return match made.report.shortened().count() {
+            0 => format!("the model reads {descriptions} in {tokens}"),
+            shortened => {
+                let shortened = number(shortened);
+                format!("the model reads {descriptions}, {shortened} shortened, in {tokens}")
+            }
+        };
+    }
+    let names = wording::count(names, "name");
+    let left_out = number(left_out);
+    format!("the model reads {descriptions}, {names}, {left_out} nothing")
 }
 
 /// Returns the index that a model sees as a document, with the outcome for each skill.

@@ -2,9 +2,7 @@
 
 use std::path::Path;
 
-use prowess_catalog::index::{
-    self, EntryOutcome, IndexBudget, IndexOptions, Listing, OmissionReason,
-};
+use prowess_catalog::index::{EntryOutcome, IndexText, NameOnlyReason, OmissionReason};
 use prowess_catalog::rank::{RankReason, RankedSkill};
 use prowess_catalog::{
     Audience, Catalog, CatalogEntry, CatalogView, HiddenReason, SkillVisibility, Visibility,
@@ -14,7 +12,7 @@ use prowess_search::SearchHit;
 use serde_json::{Value, json};
 
 use crate::inspect::find::reasons;
-use crate::inspect::skill::{origin_text, skill, visibility_word};
+use crate::inspect::skill::{origin_text, outcome_of, outcome_word, skill, visibility_word};
 
 /// A request to explain one skill.
 #[allow(missing_debug_implementations, reason = "it holds functions")]
@@ -26,10 +24,8 @@ pub struct WhyQuestion<'a> {
     pub policy: &'a Visibility,
     /// The skill to explain.
     pub entry: &'a CatalogEntry,
-    /// The budget of the index in a prompt.
-    pub budget: IndexBudget,
-    /// The skills that the index lists.
-    pub listing: Listing,
+    /// Returns the index that a session would start with. Called only if needed.
+    pub index: &'a dyn Fn() -> IndexText,
     /// Returns the skills ranked by use. Called only if needed.
     pub ranked: &'a dyn Fn() -> Vec<RankedSkill>,
     /// A query and its search results.
@@ -56,6 +52,7 @@ pub struct SkillExplanation {
     pub model: SkillVisibility,
     person: SkillVisibility,
     fate: Option<String>,
+    outcome: Option<EntryOutcome>,
     rank: Option<(usize, String)>,
     query: Option<Value>,
 }
@@ -138,7 +135,7 @@ impl SkillExplanation {
                 "taken from the body: the frontmatter has none".to_owned(),
             );
         }
-        let mut fate = None;
+        let (mut fate, mut outcome) = (None, None);
         let mut rank = None;
         let view = CatalogView::new(catalog, policy, Audience::Model);
         let is_hidden = matches!(model, SkillVisibility::Hidden(_));
@@ -148,24 +145,18 @@ impl SkillExplanation {
             say("prompt", text.to_owned());
         } else if !is_hidden {
             let ranked = (question.ranked)();
-            let options = IndexOptions {
-                budget: question.budget,
-                listing: question.listing,
-                generation: catalog.generation(),
-                ..IndexOptions::default()
-            };
-            let made = index::index(&index::entries(&view, &ranked), &options);
-            let row = made
-                .report
-                .rows
-                .iter()
-                .find(|row| *row.name == *entry.name());
-            fate = row.map(|row| row.fate.explain());
-            let text = fate.clone().unwrap_or_else(|| "not shown".to_owned());
-            let remedy = match row {
-                Some(row) if row.fate == EntryOutcome::Cut(OmissionReason::NoRoom) => {
-                    "; increase `prompt.budget` in the configuration"
-                }
+            let made = (question.index)();
+            outcome = outcome_of(&made, view.name(entry));
+            fate = outcome.map(EntryOutcome::explain);
+            // Without `load_skill`, there is no index.
+            let text = fate
+                .clone()
+                .unwrap_or_else(|| "not shown: models cannot load skills".to_owned());
+            let remedy = match outcome {
+                Some(
+                    EntryOutcome::Cut(OmissionReason::NoRoom)
+                    | EntryOutcome::NameOnly(NameOnlyReason::NoRoom),
+                ) => "; increase `prompt.budget` in the configuration",
                 _ => "",
             };
             say("prompt", format!("{text}{remedy}"));
@@ -222,8 +213,20 @@ impl SkillExplanation {
             model,
             person,
             fate,
+            outcome,
             rank,
             query,
+        }
+    }
+
+    /// Returns `true` if models see at least the name of the skill, or will see it as soon as they
+    /// use a file that it is for.
+    pub fn is_seen(&self) -> bool {
+        match self.model {
+            SkillVisibility::Hidden(why) => why == HiddenReason::Waiting,
+            SkillVisibility::Full | SkillVisibility::NameOnly => {
+                self.outcome.is_some_and(EntryOutcome::is_shown)
+            }
         }
     }
 
@@ -240,6 +243,7 @@ impl SkillExplanation {
         value["model"] = json!(visibility_word(self.model));
         value["people"] = json!(visibility_word(self.person));
         value["prompt"] = json!(self.fate);
+        value["index"] = json!(self.outcome.map(outcome_word));
         value["rank"] = json!(
             self.rank
                 .as_ref()
@@ -300,7 +304,7 @@ mod tests {
     use std::collections::BTreeMap;
     use std::sync::Arc;
 
-    use prowess_catalog::VisibilityOverride;
+    use prowess_catalog::{VisibilityOverride, index};
     use prowess_registry::{NewSkill, Registry};
 
     use super::*;
@@ -326,8 +330,10 @@ mod tests {
             catalog: &catalog,
             policy: &policy,
             entry,
-            budget: IndexBudget::of_window(index::DEFAULT_WINDOW, index::DEFAULT_FRACTION),
-            listing: Listing::All,
+            index: &|| {
+                let view = CatalogView::new(&catalog, &policy, Audience::Model);
+                index::index(&index::entries(&view, &[]), &index::IndexOptions::default())
+            },
             ranked: &|| {
                 let reason = RankReason::Used {
                     count: 3,

@@ -207,7 +207,9 @@ impl<S: Presenter> Run<'_, S> {
                 ScanNotice::Unreadable { path, .. } | ScanNotice::TooDeep { path } => {
                     path.starts_with(folder)
                 }
-                ScanNotice::TooMany { root, .. } => root.starts_with(folder),
+                ScanNotice::TooMany { root, .. } | ScanNotice::TooManyEntries { root, .. } => {
+                    root.starts_with(folder)
+                }
                 ScanNotice::SeenBefore { .. }
                 | ScanNotice::Reserved { .. }
                 | ScanNotice::Outside { .. } => false,

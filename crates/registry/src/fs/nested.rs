@@ -48,7 +48,7 @@ pub fn nested_roots(place: &Place) -> (Vec<SkillRoot>, Vec<ScanNotice>) {
     let mut notices = Vec::new();
     for (count, entry) in walk.enumerate() {
         if count >= MAX_ENTRIES {
-            notices.push(ScanNotice::TooMany {
+            notices.push(ScanNotice::TooManyEntries {
                 root: current.clone(),
                 limit: MAX_ENTRIES,
             });

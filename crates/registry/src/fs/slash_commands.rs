@@ -53,7 +53,7 @@ impl Finder<'_> {
         };
         if self.seen.len() >= MAX_FOLDERS {
             let limit = MAX_FOLDERS;
-            return self.notices.push(ScanNotice::TooMany {
+            return self.notices.push(ScanNotice::TooManyEntries {
                 root: self.root.to_owned(),
                 limit,
             });
@@ -63,7 +63,7 @@ impl Finder<'_> {
                 path: folder.to_owned(),
             });
         }
-        let too_many = || ScanNotice::TooMany {
+        let too_many = || ScanNotice::TooManyEntries {
             root: self.root.to_owned(),
             limit: MAX_FILES,
         };

@@ -31,10 +31,10 @@ pub const SKIPPED: &[&str] = &[
     ".venv",
 ];
 
+/// Default of the limits of folders.
+pub const MAX_FOLDERS: usize = 20_000;
 /// Number of folders per job.
 const CHUNK: usize = 32;
-/// Maximum number of folders opened through one link.
-const MAX_LINKED_FOLDERS: usize = 20_000;
 /// Maximum number of queued jobs. Above that, a thread does its jobs itself, so that memory does
 /// not grow with the number of skills.
 const MAX_WAITING: usize = 256;
@@ -51,6 +51,9 @@ pub struct WalkOptions {
     pub max_depth: usize,
     /// Maximum number of folders opened per root.
     pub max_folders: usize,
+    /// Maximum number of folders opened through one link, which may lead to a home folder or the
+    /// whole disk.
+    pub max_linked_folders: usize,
 }
 
 /// Default number of threads. Computed once, because it reads system files.
@@ -65,7 +68,8 @@ impl Default for WalkOptions {
         Self {
             threads: *THREADS,
             max_depth: 6,
-            max_folders: 20_000,
+            max_folders: MAX_FOLDERS,
+            max_linked_folders: MAX_FOLDERS,
         }
     }
 }
@@ -85,8 +89,15 @@ pub enum ScanNotice {
         /// The folder.
         path: PathBuf,
     },
-    /// The root has more folders than the limit.
+    /// The root has more folders than [`WalkOptions`] allow.
     TooMany {
+        /// The root.
+        root: PathBuf,
+        /// The limit.
+        limit: usize,
+    },
+    /// The root has more files or folders than are searched for commands or nested roots.
+    TooManyEntries {
         /// The root.
         root: PathBuf,
         /// The limit.
@@ -112,6 +123,13 @@ pub enum ScanNotice {
 }
 
 impl ScanNotice {
+    /// Returns the setting with which a registry of the command line searches everything, if there
+    /// is one.
+    pub fn remedy(&self) -> Option<&'static str> {
+        matches!(self, Self::TooMany { .. })
+            .then_some("to search more, set `max-folders` under `[skills]` in your own settings")
+    }
+
     /// Formats the notice; `show` formats paths.
     pub fn explain(&self, show: &dyn Fn(&Path) -> String) -> String {
         match self {
@@ -125,6 +143,11 @@ impl ScanNotice {
             Self::TooMany { root, limit } => {
                 let limit = prowess_diag::wording::count(*limit, "folder");
                 format!("only the first {limit} of `{}` were searched", show(root))
+            }
+            Self::TooManyEntries { root, limit } => {
+                let limit = prowess_diag::wording::thousands(*limit);
+                let root = show(root);
+                format!("only the first {limit} files and folders of `{root}` were searched")
             }
             Self::Reserved { path } => {
                 format!("skipped `{}`: Claude Code reserves this name", show(path))
@@ -773,11 +796,11 @@ impl Walker<'_> {
                 continue;
             }
             drop(late);
-            // A link may lead to a home folder or the whole disk.
+            let limit = budget.limit.min(self.options.max_linked_folders);
             let budget = Arc::new(Budget {
                 index: budget.index,
-                left: AtomicUsize::new(budget.limit.min(MAX_LINKED_FOLDERS)),
-                limit: budget.limit.min(MAX_LINKED_FOLDERS),
+                left: AtomicUsize::new(limit),
+                limit,
                 root: path.clone(),
                 skills: Arc::clone(&budget.skills),
             });

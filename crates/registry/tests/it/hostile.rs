@@ -297,6 +297,53 @@ fn link_mesh_terminates() {
     assert_eq!(world.notices(&second), world.notices(&first));
 }
 
+/// Every file is a link to one of a few, because creating 100,000 files takes longer. On a disk it
+/// would take minutes, so there are fewer.
+#[test]
+fn limit_of_folders_can_be_raised_to_100_000() {
+    let (folder, count) = match tempfile::tempdir_in("/dev/shm") {
+        Ok(folder) => (folder, 100_000),
+        Err(error) => {
+            println!("only 25,000 folders: /dev/shm: {error}");
+            (tempfile::tempdir().unwrap(), 25_000)
+        }
+    };
+    let skills = folder.path().join("skills");
+    std::fs::create_dir(&skills).unwrap();
+    for number in 0..count {
+        // File systems allow at least 32,000 links to a file.
+        let first = folder.path().join(format!("{}.md", number / 30_000));
+        if number % 30_000 == 0 {
+            std::fs::write(&first, "---\ndescription: Does it.\n---\n").unwrap();
+        }
+        let one = skills.join(format!("s{number}"));
+        std::fs::create_dir(&one).unwrap();
+        std::fs::hard_link(first, one.join("SKILL.md")).unwrap();
+    }
+    let scan = |limit: Option<usize>| {
+        let mut options = FileOptions::default();
+        if let Some(limit) = limit {
+            options.walk.max_folders = limit;
+        }
+        FileSource::of_folder(skills.clone(), options).scan(Known::default())
+    };
+    let cut = scan(None);
+    assert_eq!(cut.skills.len(), 20_000);
+    let [notice] = &cut.notices[..] else {
+        panic!("{:?}", cut.notices)
+    };
+    let text = notice.explain(&|_| "skills".to_owned());
+    assert_eq!(
+        text,
+        "only the first 20,000 folders of `skills` were searched"
+    );
+    assert!(notice.remedy().unwrap().contains("`max-folders`"));
+    let whole = scan(Some(count));
+    assert_eq!((whole.skills.len(), whole.notices.len()), (count, 0));
+    let catalog = Catalog::new(whole.skills, Precedence::default(), 1);
+    assert_eq!(catalog.listed().len(), count);
+}
+
 #[test]
 fn other_files_do_not_count_towards_the_command_limit() {
     let world = World::new();

@@ -404,6 +404,8 @@ pub fn lists_filter_by_project_and_parent(store: &dyn SessionStore) {
     assert_eq!(ids(store, &query(None, None)), sessions(&[&b, &a]));
     assert_eq!(ids(store, &query(Some("p"), None)), sessions(&[&a]));
     assert_eq!(ids(store, &query(Some("r"), None)), sessions(&[]));
+    let count = |project: &str| store.count(project).expect("counts");
+    assert_eq!((count("p"), count("q"), count("r")), (1, 1, 0));
     assert_eq!(
         ids(store, &query(None, Some(&a))),
         sessions(&[&elsewhere, &of_a])

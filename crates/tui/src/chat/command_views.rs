@@ -129,11 +129,7 @@ fn last_used(context: &ToolContext) -> BTreeMap<Box<str>, i64> {
 }
 
 /// Explains why a skill is listed, hidden or truncated. Returns similar names if it does not exist.
-pub(crate) fn why_skill(
-    context: &ToolContext,
-    budget: index::IndexBudget,
-    name: &str,
-) -> Result<View, Vec<Box<str>>> {
+pub(crate) fn why_skill(context: &ToolContext, name: &str) -> Result<View, Vec<Box<str>>> {
     let catalog = context.services.registry.snapshot();
     let entry = catalog.resolve(name).map_err(|fault| fault.near)?;
     let ranked = || {
@@ -147,8 +143,7 @@ pub(crate) fn why_skill(
         catalog: &catalog,
         policy: &context.settings.visibility,
         entry,
-        budget,
-        listing: context.settings.listing,
+        index: &|| prowess::starting_index(context, index::IndexFormat::default()),
         ranked: &ranked,
         query: None,
         show: &|path| prowess_diag::path::display_path(path, workspace, home),

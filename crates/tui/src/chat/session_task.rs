@@ -209,11 +209,9 @@ impl Work {
 
     async fn why(&self, name: String) -> OrderResult {
         let context = self.session.context().derive();
-        let budget = self.runtime.engine().settings().index;
         let asked = name.clone();
         let view =
-            tokio::task::spawn_blocking(move || command_views::why_skill(&context, budget, &asked))
-                .await;
+            tokio::task::spawn_blocking(move || command_views::why_skill(&context, &asked)).await;
         match view {
             Ok(Err(near)) => OrderResult::Problem(Problem {
                 message: format!("no skill named {}", tick(sanitize::line(&name))),

@@ -8,6 +8,8 @@ use prowess_policy::profile::Strength;
 use prowess_registry::{Registry, ScanNotice, SourceFaultKind, WatchMode, WatchOptions};
 use prowess_sandbox::{Runner, SelfTest, Trial};
 
+use crate::visible_skills::copy_text;
+
 /// Maximum number of unreadable skills that are listed.
 const MOST_FAULTS: usize = 20;
 
@@ -93,13 +95,17 @@ pub(super) fn folders(registry: &Registry, show: &dyn Fn(&Path) -> String) -> Ve
         .collect();
     for notice in &registry.report().notices {
         let state = match notice {
-            ScanNotice::Unreadable { .. } | ScanNotice::TooMany { .. } => State::Bad,
+            ScanNotice::Unreadable { .. }
+            | ScanNotice::TooMany { .. }
+            | ScanNotice::TooManyEntries { .. } => State::Bad,
             ScanNotice::TooDeep { .. }
             | ScanNotice::Reserved { .. }
             | ScanNotice::Outside { .. } => State::Odd,
             ScanNotice::SeenBefore { .. } => State::Good,
         };
-        checks.push(Check::new("folder", state, notice.explain(show)));
+        let mut found = Check::new("folder", state, notice.explain(show));
+        found.hint = notice.remedy().map(str::to_owned);
+        checks.push(found);
     }
     checks
 }
@@ -129,6 +135,20 @@ pub(super) fn skills(registry: &Registry, show: &dyn Fn(&Path) -> String) -> Vec
             State::Bad,
             format!("{} more cannot be read", wording::thousands(more)),
         ));
+    }
+    for (told, (copy, winner)) in catalog.shadowed_in_root().enumerate() {
+        if told == MOST_FAULTS {
+            let more = catalog.shadowed_in_root().count() - MOST_FAULTS;
+            let text = format!(
+                "{} more have the name of another one",
+                wording::thousands(more)
+            );
+            checks.push(Check::new("skill", State::Odd, text));
+            break;
+        }
+        let hint = "rename it in its frontmatter, or delete the folder";
+        let text = copy_text(copy, winner, show);
+        checks.push(Check::new("skill", State::Odd, text).hint(hint));
     }
     let shadowed = catalog
         .entries()

@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 use crate::args::GlobalArgs;
 use crate::env::Environment;
 use crate::output::{Exit, Failure, Printer, wrap};
+use crate::prompt_share;
 use crate::targets;
 use crate::usage_store;
 use crate::visible_skills::{self, Library};
@@ -52,6 +53,7 @@ pub(crate) fn run(
     // An invalid configuration file is reported as a check; the other checks still run.
     let library = Library::with(loaded.config, global, environment)?;
     let hidden = library.hidden_by_project();
+    let reading = prompt_share::of(&library, environment)?;
     let Library { registry, config } = library;
     let show = |path: &Path| targets::display(path, environment);
     checks.extend(health::folders(&registry, &show));
@@ -60,6 +62,13 @@ pub(crate) fn run(
         let hint = "set it in your own settings, or ask the project why";
         Check::new("skill", State::Odd, text).hint(hint)
     }));
+    let state = match reading.remedy {
+        Some(_) => State::Odd,
+        None => State::Good,
+    };
+    let mut found = Check::new("prompt", state, reading.summary);
+    found.hint = reading.remedy;
+    checks.push(found);
     checks.push(health::watching(&registry));
     let cache = environment.cache_folder().filter(|_| !global.no_cache);
     checks.push(health::cache(cache.as_deref(), &show));
