@@ -175,14 +175,13 @@ fn description(body: &str) -> Option<String> {
                         return Some(text);
                     }
                 }
-                Some(_) => {}
                 None if headings <= 1 && may_introduce && intro.is_none() => {
                     intro = sentences(&paragraph);
                 }
                 None if is_purpose && below_heading.is_none() => {
                     below_heading = sentences(&paragraph);
                 }
-                None => {}
+                Some(_) | None => {}
             }
             paragraph.clear();
         }

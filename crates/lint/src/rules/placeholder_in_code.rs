@@ -107,7 +107,7 @@ fn is_price(rest: &str) -> bool {
         word.unwrap_or_default().to_ascii_lowercase()
     };
     match first {
-        Some(',' | '.') => is_digit(second),
+        Some(',' | '-' | '.') => is_digit(second),
         Some('k' | 'K' | 'M' | 'B') => ends(second) && second != Some('$'),
         Some('/') => matches!(
             &*word(&rest[1..]),
@@ -139,7 +139,6 @@ fn is_price(rest: &str) -> bool {
                 | "share"
                 | "token"
         ),
-        Some('-') => is_digit(second),
         Some('\u{2013}') => is_digit(second) || second == Some('$'),
         Some(' ') => matches!(
             &*word(&rest[1..]),
