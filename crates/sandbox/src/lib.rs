@@ -40,7 +40,9 @@ mod layers;
 mod layers_linux;
 #[cfg(target_os = "linux")]
 mod mounts;
+mod on_disk;
 mod outcome;
+mod project_lock;
 mod protocol;
 mod resolve_program;
 mod runner;
