@@ -38,7 +38,7 @@ const MAX_REPOSITORIES: usize = 10_000;
 pub(crate) const SKIPPED: &[&str] = &[".git", "node_modules", "target", ".venv"];
 
 /// Bytes that are read of a file that points to another folder.
-const MAX_POINTER: u64 = 8 << 10;
+pub(crate) const MAX_POINTER: u64 = 8 << 10;
 
 /// Bytes that are read of a configuration file.
 const MAX_CONFIG: u64 = 1 << 20;

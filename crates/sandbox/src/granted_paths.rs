@@ -39,6 +39,14 @@ pub(crate) struct Roots {
     pub(crate) written: Option<Written>,
 }
 
+/// Returns every path in the writable folders of a profile that a command cannot change, whether it
+/// exists or not, with links resolved. It is an error if one of them cannot be inspected.
+pub fn protected_paths(profile: &Profile) -> Result<Vec<PathBuf>, ExecError> {
+    let roots = Roots::of(profile)?;
+    let protected = roots.protected.into_iter().map(|protected| protected.path);
+    Ok(protected.collect())
+}
+
 /// A path that stays unwritable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Protected {

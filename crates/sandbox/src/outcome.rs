@@ -235,7 +235,7 @@ impl fmt::Display for Note {
             ),
             Self::IndexRestored { path } => write!(
                 f,
-                "undid the changes to the index of git: the command added the repository `{}`, which \
+                "undid the changes to the index and `HEAD` of git: the command added the repository `{}`, which \
                  git would enter; add it yourself, or add other files by name",
                 path.display()
             ),
