@@ -256,7 +256,7 @@ impl Git {
                 self.protect_git_folder(git_folder, writable);
             }
         }
-        self.follow_worktrees(&common, writable, todo)?;
+        follow_worktrees(&common, writable, todo)?;
         let settings = self.settings(
             folder,
             &[common.join("config"), own.join("config.worktree")],
@@ -304,25 +304,6 @@ impl Git {
         } else {
             self.protected.push((folder.to_owned(), Guard::Folder));
         }
-    }
-
-    /// Adds the linked working trees of a git folder that are in the project.
-    fn follow_worktrees(
-        &mut self,
-        common: &Path,
-        writable: &[PathBuf],
-        todo: &mut Vec<PathBuf>,
-    ) -> Result<(), Unknown> {
-        for entry in on_disk::entries(&common.join("worktrees"))? {
-            let own = entry.path();
-            let Some(back) = on_disk::read(&own.join("gitdir"), MAX_POINTER)? else {
-                continue;
-            };
-            let pointer = own.join(trimmed(&back));
-            let tree = pointer.parent().map(real);
-            todo.extend(tree.filter(|tree| within(tree, writable)));
-        }
-        Ok(())
     }
 
     /// Protects the place of a submodule, which git enters as soon as there is a repository.
@@ -389,7 +370,7 @@ impl Git {
     /// Makes the repository of a working tree writable, but for what git executes.
     fn open(&mut self, folder: &Path, linked: Option<Linked>) {
         let pointer = folder.join(".git");
-        let is_pointer = !linked.as_ref().is_some_and(|linked| linked.own == pointer);
+        let is_pointer = linked.as_ref().is_none_or(|linked| linked.own != pointer);
         if is_pointer {
             self.protected.push((pointer, Guard::File));
         }
@@ -461,6 +442,24 @@ impl Git {
             .take(MAX_REPOSITORIES)
             .collect()
     }
+}
+
+/// Adds the linked working trees of a git folder that are in the project.
+fn follow_worktrees(
+    common: &Path,
+    writable: &[PathBuf],
+    todo: &mut Vec<PathBuf>,
+) -> Result<(), Unknown> {
+    for entry in on_disk::entries(&common.join("worktrees"))? {
+        let own = entry.path();
+        let Some(back) = on_disk::read(&own.join("gitdir"), MAX_POINTER)? else {
+            continue;
+        };
+        let pointer = own.join(trimmed(&back));
+        let tree = pointer.parent().map(real);
+        todo.extend(tree.filter(|tree| within(tree, writable)));
+    }
+    Ok(())
 }
 
 /// Returns `true` if the value of a setting is a command.

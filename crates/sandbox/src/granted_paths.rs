@@ -1,6 +1,6 @@
 //! The paths of a profile as they are on disk, and how to grant around those that are not granted.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
 
 use prowess_policy::Profile;
@@ -115,8 +115,9 @@ impl Roots {
             .map(|path| (path.clone(), guard(path), false));
         let found = git.protected.into_iter();
         let found = found.map(|(path, guard)| (path, guard, true));
+        let mut follower = Follower::default();
         for (path, guard, found) in named.chain(found) {
-            let (links, place) = follow(&path);
+            let (links, place) = follower.follow(&path);
             roots.protect(links, Guard::File, found, true);
             roots.protect([place], guard, found, false);
         }
@@ -128,7 +129,7 @@ impl Roots {
         }
         unknown.extend(roots.protect_inner_links(&writable));
         for path in hidden {
-            let (links, place) = follow(path);
+            let (links, place) = follower.follow(path);
             roots.protect(links, Guard::File, true, true);
             match on_disk::kind(&place) {
                 Ok(Kind::Closed) => {}
@@ -224,7 +225,7 @@ impl Roots {
             let is_git_folder = entries.iter().any(|entry| entry.file_name() == "HEAD");
             for entry in entries {
                 let (name, path) = (entry.file_name(), entry.path());
-                let is_data = |data: &&str| name == **data;
+                let is_named = |names: &[&str]| names.iter().any(|data| name == *data);
                 let Ok(kind) = entry.file_type() else {
                     continue;
                 };
@@ -242,8 +243,8 @@ impl Roots {
                     self.protect(links, Guard::File, true, true);
                 } else if kind.is_dir()
                     && depth < git::MAX_DEPTH
-                    && !git::SKIPPED.iter().any(|it| is_data(&it))
-                    && !(is_git_folder && GIT_DATA.iter().any(|it| is_data(&it)))
+                    && !is_named(git::SKIPPED)
+                    && !(is_git_folder && is_named(GIT_DATA))
                 {
                     todo.push((path, depth + 1));
                 }
@@ -395,6 +396,30 @@ fn follow(path: &Path) -> (Vec<PathBuf>, PathBuf) {
         }
     }
     (links, place)
+}
+
+/// Follows many paths in the same folders.
+#[derive(Default)]
+struct Follower {
+    folders: BTreeMap<PathBuf, (Vec<PathBuf>, PathBuf)>,
+}
+
+impl Follower {
+    /// Like [`follow`], but looks at each folder once.
+    fn follow(&mut self, path: &Path) -> (Vec<PathBuf>, PathBuf) {
+        let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
+            return follow(path);
+        };
+        if !self.folders.contains_key(folder) {
+            self.folders.insert(folder.to_owned(), follow(folder));
+        }
+        let known = self.folders.get(folder);
+        let known = known.map(|(links, place)| (links, place.join(name)));
+        match known {
+            Some((links, next)) if next.read_link().is_err() => (links.clone(), next),
+            _ => follow(path),
+        }
+    }
 }
 
 /// Resolves links in the part of a path that exists.
