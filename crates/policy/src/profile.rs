@@ -1,6 +1,6 @@
 //! Limits on what a command can access: plain data that the sandbox crate enforces.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::approved::{Command, Plan};
 
@@ -91,36 +91,13 @@ impl GitAccess {
         let ["git", subcommand, arguments @ ..] = words.as_slice() else {
             return Self::Read;
         };
-        let (options, with_value): (&[&str], &[&str]) = match *subcommand {
-            "add" => (GIT_ADD, &[]),
-            "commit" => (
-                GIT_COMMIT,
-                &["-m", "--message", "-F", "--file", "--author", "--date"],
-            ),
-            "tag" => (GIT_TAG, &["-m", "--message", "-F", "--file"]),
-            "switch" if edits => {
-                let names = &["-c", "--create", "-C", "--force-create", "--orphan"];
-                (GIT_SWITCH, names)
-            }
-            "stash" if edits => (GIT_STASH, &["-m", "--message"]),
+        let options = match *subcommand {
+            "add" => GIT_ADD,
+            "commit" => GIT_COMMIT,
+            "tag" => GIT_TAG,
+            "switch" if edits => GIT_SWITCH,
+            "stash" if edits => GIT_STASH,
             _ => return Self::Read,
-        };
-        let known = |word: &str| {
-            // Clustered short options are accepted if each one is: `-am`.
-            let (name, _) = word.split_once('=').unwrap_or((word, ""));
-            if options.contains(&name) {
-                return true;
-            }
-            let letters = name.strip_prefix('-').unwrap_or_default().chars();
-            let mut letters = letters.map(|letter| format!("-{letter}"));
-            let last = letters.next_back();
-            // What follows an option with a value in a cluster is its value: `-mtext`.
-            let plain =
-                |option: &String| options.contains(&&**option) && !with_value.contains(&&**option);
-            word == name
-                && !name.starts_with("--")
-                && letters.all(|option| plain(&option))
-                && last.is_some_and(|option| options.contains(&&*option))
         };
         let mut arguments = arguments.iter().copied();
         while let Some(word) = arguments.next() {
@@ -130,154 +107,190 @@ impl GitAccess {
             if !word.starts_with('-') || word == "-" {
                 continue;
             }
-            if !known(word) {
-                return Self::Read;
-            }
-            // The value of `-m` is text, whatever it looks like.
-            if with_value.iter().any(|option| ends_with(word, option)) {
-                arguments.next();
+            match next_is_value(word, options) {
+                // The value of `-m` is text, whatever it looks like.
+                Some(true) if arguments.next().is_none() => return Self::Read,
+                Some(_) => {}
+                None => return Self::Read,
             }
         }
         Self::Write
     }
 }
 
-/// Returns `true` if the word is the option, or a cluster of short options that ends with it.
-fn ends_with(word: &str, option: &str) -> bool {
-    word == option || (!word.starts_with("--") && option.len() == 2 && word.ends_with(&option[1..]))
+/// The value of an option of git.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Value {
+    /// None.
+    No,
+    /// Only as `--option=value`. As the next word, it could be taken for an option here and not by
+    /// git, or the other way around.
+    Joined,
+    /// The next word, or the rest of the same word.
+    Next,
+}
+
+use Value::{Joined, Next, No};
+
+/// Returns `true` if the word after an option is its value, or `None` if the option is not known.
+///
+/// Git decides from its own tables which word is a value. Both must agree, so only options of the
+/// table are known, and only in the forms that it lists.
+fn next_is_value(word: &str, options: &[(&str, Value)]) -> Option<bool> {
+    let value_of = |name: &str| {
+        let mut options = options.iter();
+        options.find_map(|(option, value)| (*option == name).then_some(*value))
+    };
+    if word.starts_with("--") {
+        return match word.split_once('=') {
+            Some((name, _)) => value_of(name).filter(|value| *value != No).map(|_| false),
+            None => match value_of(word)? {
+                No => Some(false),
+                Joined => None,
+                Next => Some(true),
+            },
+        };
+    }
+    // A cluster of short options: `-am`. The rest after an option with a value would be its value.
+    let mut letters = word.char_indices().skip(1).peekable();
+    while let Some((at, letter)) = letters.next() {
+        match value_of(&format!("-{letter}"))? {
+            No => {}
+            Next if letters.peek().is_none() => return Some(true),
+            // `-mtext` is the option and its value.
+            Next if at == 1 => return Some(false),
+            Next | Joined => return None,
+        }
+    }
+    Some(false)
 }
 
 /// Options of `git add` with which it only adds.
-const GIT_ADD: &[&str] = &[
-    "-A",
-    "--all",
-    "--no-all",
-    "-u",
-    "--update",
-    "-f",
-    "--force",
-    "-n",
-    "--dry-run",
-    "-v",
-    "--verbose",
-    "-N",
-    "--intent-to-add",
-    "--ignore-errors",
-    "--chmod",
-    "--renormalize",
-    "--refresh",
+const GIT_ADD: &[(&str, Value)] = &[
+    ("-A", No),
+    ("--all", No),
+    ("--no-all", No),
+    ("-u", No),
+    ("--update", No),
+    ("-f", No),
+    ("--force", No),
+    ("-n", No),
+    ("--dry-run", No),
+    ("-v", No),
+    ("--verbose", No),
+    ("-N", No),
+    ("--intent-to-add", No),
+    ("--ignore-errors", No),
+    ("--chmod", Joined),
+    ("--renormalize", No),
+    ("--refresh", No),
 ];
 
-/// Options of `git commit` without an editor, a signature or another repository.
-const GIT_COMMIT: &[&str] = &[
-    "-a",
-    "--all",
-    "-m",
-    "--message",
-    "-F",
-    "--file",
-    "-q",
-    "--quiet",
-    "-v",
-    "--verbose",
-    "--amend",
-    "--no-edit",
-    "--allow-empty",
-    "--allow-empty-message",
-    "-s",
-    "--signoff",
-    "--no-signoff",
-    "-n",
-    "--no-verify",
-    "--author",
-    "--date",
-    "--reset-author",
-    "--no-gpg-sign",
-    "-o",
-    "--only",
-    "-i",
-    "--include",
-    "--dry-run",
-    "--fixup",
-    "--squash",
-    "--short",
-    "--porcelain",
-    "--no-status",
-    "--cleanup",
-    "--trailer",
-    "-u",
-    "--untracked-files",
+/// Options of `git commit` without an editor, a signature, a trailer command or another repository.
+const GIT_COMMIT: &[(&str, Value)] = &[
+    ("-a", No),
+    ("--all", No),
+    ("-m", Next),
+    ("--message", Next),
+    ("-F", Next),
+    ("--file", Next),
+    ("-q", No),
+    ("--quiet", No),
+    ("-v", No),
+    ("--verbose", No),
+    ("--amend", No),
+    ("--no-edit", No),
+    ("--allow-empty", No),
+    ("--allow-empty-message", No),
+    ("-s", No),
+    ("--signoff", No),
+    ("--no-signoff", No),
+    ("-n", No),
+    ("--no-verify", No),
+    ("--author", Joined),
+    ("--date", Joined),
+    ("--reset-author", No),
+    ("--no-gpg-sign", No),
+    ("-o", No),
+    ("--only", No),
+    ("-i", No),
+    ("--include", No),
+    ("--dry-run", No),
+    ("--fixup", Joined),
+    ("--squash", Joined),
+    ("--short", No),
+    ("--porcelain", No),
+    ("--no-status", No),
+    ("--cleanup", Joined),
 ];
 
 /// Options of `git tag` without an editor or a signature.
-const GIT_TAG: &[&str] = &[
-    "-a",
-    "--annotate",
-    "-m",
-    "--message",
-    "-F",
-    "--file",
-    "-f",
-    "--force",
-    "-d",
-    "--delete",
-    "-l",
-    "--list",
-    "-n",
-    "--sort",
-    "--format",
-    "--contains",
-    "--merged",
-    "--no-merged",
-    "--points-at",
-    "--no-sign",
-    "--column",
-    "--no-column",
-    "-i",
-    "--ignore-case",
+const GIT_TAG: &[(&str, Value)] = &[
+    ("-a", No),
+    ("--annotate", No),
+    ("-m", Next),
+    ("--message", Next),
+    ("-F", Next),
+    ("--file", Next),
+    ("-f", No),
+    ("--force", No),
+    ("-d", No),
+    ("--delete", No),
+    ("-l", No),
+    ("--list", No),
+    ("--sort", Joined),
+    ("--format", Joined),
+    ("--contains", Joined),
+    ("--merged", Joined),
+    ("--no-merged", Joined),
+    ("--points-at", Joined),
+    ("--no-sign", No),
+    ("--no-column", No),
+    ("-i", No),
+    ("--ignore-case", No),
 ];
 
-/// Options of `git switch`.
-const GIT_SWITCH: &[&str] = &[
-    "-c",
-    "--create",
-    "-C",
-    "--force-create",
-    "-d",
-    "--detach",
-    "-f",
-    "--force",
-    "--discard-changes",
-    "-q",
-    "--quiet",
-    "--orphan",
-    "-t",
-    "--track",
-    "--no-track",
-    "--guess",
-    "--no-guess",
-    "-m",
-    "--merge",
-    "--progress",
-    "--no-progress",
+/// Options of `git switch`. The value of those that create a branch is the next word, which git does
+/// not accept as a name if it begins with `-`.
+const GIT_SWITCH: &[(&str, Value)] = &[
+    ("-c", Next),
+    ("--create", Next),
+    ("-C", Next),
+    ("--force-create", Next),
+    ("--orphan", Next),
+    ("-d", No),
+    ("--detach", No),
+    ("-f", No),
+    ("--force", No),
+    ("--discard-changes", No),
+    ("-q", No),
+    ("--quiet", No),
+    ("-t", No),
+    ("--no-track", No),
+    ("--guess", No),
+    ("--no-guess", No),
+    ("-m", No),
+    ("--merge", No),
+    ("--progress", No),
+    ("--no-progress", No),
 ];
 
 /// Options of `git stash` and its subcommands.
-const GIT_STASH: &[&str] = &[
-    "-m",
-    "--message",
-    "-q",
-    "--quiet",
-    "-u",
-    "--include-untracked",
-    "-a",
-    "--all",
-    "-k",
-    "--keep-index",
-    "--no-keep-index",
-    "-S",
-    "--staged",
-    "--index",
+const GIT_STASH: &[(&str, Value)] = &[
+    ("-m", Next),
+    ("--message", Next),
+    ("-q", No),
+    ("--quiet", No),
+    ("-u", No),
+    ("--include-untracked", No),
+    ("-a", No),
+    ("--all", No),
+    ("-k", No),
+    ("--keep-index", No),
+    ("--no-keep-index", No),
+    ("-S", No),
+    ("--staged", No),
+    ("--index", No),
 ];
 
 /// The resource limits of a command.
@@ -344,10 +357,27 @@ pub const PROTECTED_IN_PROJECT: &[&str] = &[
     ".husky/",
     ".pre-commit-config.yaml",
     ".pre-commit-config.yml",
+    ".overcommit.yml",
     "lefthook.yml",
+    "lefthook.yaml",
+    "lefthook.toml",
+    "lefthook.json",
     ".lefthook.yml",
+    ".lefthook.yaml",
+    ".lefthook.toml",
+    ".lefthook.json",
     "lefthook-local.yml",
+    "lefthook-local.yaml",
+    "lefthook-local.toml",
+    "lefthook-local.json",
     ".lefthook-local.yml",
+    ".lefthook-local.yaml",
+    ".lefthook-local.toml",
+    ".lefthook-local.json",
+    ".config/lefthook.yml",
+    ".config/lefthook.yaml",
+    ".config/lefthook.toml",
+    ".config/lefthook.json",
     ".hg/",
     ".jj/",
     ".github/workflows/",
@@ -367,6 +397,17 @@ pub const PROTECTED_IN_PROJECT: &[&str] = &[
     ".qwen/",
     ".goose/",
     ".goosehints",
+    ".openhands/",
+    ".trae/",
+    ".kilocode/",
+    ".factory/",
+    ".junie/",
+    ".augment/",
+    ".crush/",
+    ".github/instructions/",
+    ".github/prompts/",
+    ".github/agents/",
+    ".github/hooks/",
     ".github/copilot-instructions.md",
     ".mcp.json",
     ".cursorrules",
@@ -395,6 +436,8 @@ pub const PROTECTED_IN_PROJECT: &[&str] = &[
     ".nvim.lua",
     ".vimrc",
     ".dir-locals.el",
+    ".dir-locals-2.el",
+    ".helix/",
     // Shells and what they start.
     ".envrc",
     ".direnv/",
@@ -403,11 +446,15 @@ pub const PROTECTED_IN_PROJECT: &[&str] = &[
     ".mise/",
     "mise.toml",
     "mise.local.toml",
+    "mise.dev.toml",
+    "mise/",
     ".config/mise.toml",
     ".config/mise/",
     ".tool-versions",
     // Build tools and package managers.
     ".cargo/",
+    "rust-toolchain",
+    "rust-toolchain.toml",
     ".npmrc",
     ".yarnrc",
     ".yarnrc.yml",
@@ -585,12 +632,6 @@ impl Profile {
         if setting.edits {
             profile.writable.push(setting.workspace.clone());
         }
-        let below = |folder: &PathBuf, names: &[&str]| {
-            names
-                .iter()
-                .map(|name| folder.join(name))
-                .collect::<Vec<_>>()
-        };
         profile.protected = below(&setting.workspace, PROTECTED_IN_PROJECT);
         profile
             .protected
@@ -600,6 +641,12 @@ impl Profile {
         profile.hidden = below(&setting.home, KEYS_IN_HOME);
         profile.hidden.extend(setting.ours.iter().cloned());
         profile
+    }
+
+    /// Makes a folder writable, with the same protected paths as a project.
+    pub fn write_also(&mut self, folder: &Path) {
+        self.writable.push(folder.to_owned());
+        self.protected.extend(below(folder, PROTECTED_IN_PROJECT));
     }
 
     /// A profile that reads and starts in `cwd`, writes nowhere, and has no network.
@@ -618,6 +665,10 @@ impl Profile {
             limits: Limits::default(),
         }
     }
+}
+
+fn below(folder: &Path, names: &[&str]) -> Vec<PathBuf> {
+    names.iter().map(|name| folder.join(name)).collect()
 }
 
 #[cfg(test)]
@@ -673,6 +724,14 @@ mod tests {
             &["git", "commit", "-F", "message.txt"],
             &["git", "tag", "v1"],
             &["git", "tag", "-a", "v1", "-m", "text"],
+            &["git", "tag", "--format=%(refname)", "--sort=-v:refname"],
+            &[
+                "git",
+                "commit",
+                "--author=A <a@b>",
+                "-mtext",
+                "--fixup=HEAD",
+            ],
             &["git", "switch", "-c", "topic"],
             &["git", "switch", "-"],
             &["git", "stash"],
@@ -725,6 +784,19 @@ mod tests {
             &["git", "commit", "-m", "x", "--gpg-sign"],
             &["git", "commit", "-m", " x", "-ma", "-S"],
             &["git", "stash", "-p"],
+            // Git takes the next word for the value, and what follows for an option.
+            &["git", "tag", "--format", "-m", "-s", "-m", "text", "v1"],
+            &["git", "tag", "--sort", "-m", "-s", "v1"],
+            &["git", "tag", "--contains", "-m", "-s", "v1"],
+            &["git", "commit", "--trailer", "-m", "-S", "-m", "y"],
+            &["git", "commit", "--trailer=a: b", "-m", "y"],
+            &["git", "commit", "--fixup", "-m", "-S"],
+            &["git", "commit", "--cleanup", "-m", "-S"],
+            &["git", "commit", "--author", "-m", "-S"],
+            &["git", "commit", "-amx", "-S"],
+            &["git", "commit", "-uno", "-m", "-S"],
+            &["git", "add", "--chmod", "+x"],
+            &["git", "add", "--all=x"],
             &["git", "checkout", "x"],
             &["git", "merge", "x"],
             &["git", "rebase", "-x", "cmd"],

@@ -7,7 +7,7 @@ use prowess_traits::{CommandError, CommandOutput, CommandResult, CommandRunner, 
 
 use crate::cancel::Stop;
 use crate::capture::Captured;
-use crate::outcome::{End, LayerStatus, Stopped};
+use crate::outcome::{End, LayerStatus, Note, Stopped};
 use crate::runner::{CommandOptions, Runner};
 
 impl CommandRunner for Runner {
@@ -46,7 +46,7 @@ impl CommandRunner for Runner {
                 Stopped::Cancelled => "cancelled",
             }),
             stdout: output(&outcome.stdout),
-            stderr: output(&outcome.stderr),
+            stderr: noted(output(&outcome.stderr), &outcome.notes),
             milliseconds: u64::try_from(outcome.duration.as_millis()).unwrap_or(u64::MAX),
             layers: layers.collect(),
         })
@@ -60,6 +60,19 @@ impl CommandRunner for Runner {
             stop: Box::new(move || stop.stop()),
         })
     }
+}
+
+/// Adds the notes about what the command did to the end of its errors.
+fn noted(mut errors: CommandOutput, notes: &[Note]) -> CommandOutput {
+    for note in notes {
+        if let Note::Removed { .. } | Note::IndexRestored { .. } | Note::Replaced { .. } = note {
+            if !errors.text.is_empty() && !errors.text.ends_with('\n') {
+                errors.text.push('\n');
+            }
+            errors.text.push_str(&format!("prowess: {note}\n"));
+        }
+    }
+    errors
 }
 
 fn output(captured: &Captured) -> CommandOutput {

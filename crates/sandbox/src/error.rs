@@ -68,6 +68,18 @@ pub enum ExecError {
         /// The reason.
         why: Box<str>,
     },
+    /// Another run that may write in the same folder did not end in time.
+    #[error(
+        "another command that may write is running in `{}`{}; wait until it ends",
+        .path.display(),
+        .process.map_or_else(String::new, |process| format!(" (process {process})"))
+    )]
+    Busy {
+        /// The folder.
+        path: PathBuf,
+        /// The process that runs it, if it is known.
+        process: Option<u32>,
+    },
     /// The helper could not be started.
     #[error("cannot start the sandbox helper `{}`: {source}", .path.display())]
     Helper {

@@ -22,22 +22,23 @@ use crate::git_config::{self, Entry};
 use crate::git_index;
 use crate::granted_paths::within;
 use crate::granted_paths::{Guard, real};
+use crate::on_disk::{self, Kind, Unknown, exists};
 use crate::protocol::{Written, bytes};
 
 /// Depth below a writable root down to which repositories are looked for.
-const MAX_DEPTH: usize = 4;
+pub(crate) const MAX_DEPTH: usize = 4;
 
 /// Folders that are read in that search. Where there are more, nothing is writable.
-const MAX_FOLDERS: usize = 100_000;
+pub(crate) const MAX_FOLDERS: usize = 100_000;
 
 /// Repositories of one run.
 const MAX_REPOSITORIES: usize = 10_000;
 
 /// Folders that are not searched: they are large and contain no repository to work on.
-const SKIPPED: &[&str] = &[".git", "node_modules", "target", ".venv"];
+pub(crate) const SKIPPED: &[&str] = &[".git", "node_modules", "target", ".venv"];
 
 /// Bytes that are read of a file that points to another folder.
-const MAX_POINTER: u64 = 8 << 10;
+pub(crate) const MAX_POINTER: u64 = 8 << 10;
 
 /// Bytes that are read of a configuration file.
 const MAX_CONFIG: u64 = 1 << 20;
@@ -92,6 +93,16 @@ const COMMANDS: &[&str] = &[
     "man.cmd",
     "man.path",
     "hook.command",
+    "submodule.update",
+    "guitool.cmd",
+    "imap.tunnel",
+    "instaweb.httpd",
+    "instaweb.browser",
+    "remote.vcs",
+    "sendemail.tocmd",
+    "sendemail.cccmd",
+    "sendemail.headercmd",
+    "sendemail.smtpserver",
 ];
 
 /// Paths that the repositories add to a profile.
@@ -100,59 +111,93 @@ pub(super) struct Git {
     pub(super) readable: Vec<PathBuf>,
     pub(super) writable: Vec<PathBuf>,
     pub(super) protected: Vec<(PathBuf, Guard)>,
-    /// Files and folders that could not be read, so that paths to protect may be missing, and why.
-    pub(super) unknown: Vec<(PathBuf, Box<str>)>,
+    /// Files and folders that could not be read, so that paths to protect may be missing.
+    pub(super) unknown: Vec<Unknown>,
     /// The repository that the command may write.
     pub(super) written: Option<Written>,
 }
 
 /// The folders to which a `.git` file points.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Linked {
+pub(super) struct Linked {
     /// The folder of this working tree: `HEAD`, `index`.
-    own: PathBuf,
+    pub(super) own: PathBuf,
     /// The folder that all working trees share: `config`, `objects`, `refs`.
-    common: PathBuf,
+    pub(super) common: PathBuf,
 }
 
-/// Looks for repositories in and around the granted folders, which exist and have no links.
+/// The folders of a profile, which exist and have no links.
+#[derive(Clone, Copy)]
+pub(super) struct Granted<'a> {
+    pub(super) cwd: &'a Path,
+    pub(super) readable: &'a [PathBuf],
+    pub(super) writable: &'a [PathBuf],
+}
+
+impl Granted<'_> {
+    fn contains(&self, path: &Path) -> bool {
+        within(path, self.readable) || within(path, self.writable)
+    }
+
+    /// Returns the working tree in which the command starts, and its git folders, if they may be
+    /// written.
+    pub(super) fn own(&self, access: GitAccess) -> Option<(&Path, Option<Linked>)> {
+        if access == GitAccess::Read {
+            return None;
+        }
+        let mut folders = self.cwd.ancestors();
+        let folder = folders.find(|folder| exists(&folder.join(".git")))?;
+        if !self.contains(folder) {
+            return None;
+        }
+        let pointer = folder.join(".git");
+        let linked = if pointer.is_dir() && !pointer.is_symlink() {
+            let (own, common) = (pointer.clone(), pointer);
+            Some(Linked { own, common })
+        } else {
+            linked(folder).or_else(|| self.separate(folder))
+        };
+        Some((folder, linked))
+    }
+
+    /// Follows the `.git` file of a working tree to a git folder that is granted anyway, so that it
+    /// need not point back.
+    fn separate(&self, folder: &Path) -> Option<Linked> {
+        let pointer = folder.join(".git");
+        let own = folder.join(pointer_target(&pointer)?).canonicalize().ok()?;
+        let common = common(&own).canonicalize().ok()?;
+        let is_inside = |path: &Path| self.contains(path) && !folder.starts_with(path);
+        let is_ours = is_inside(&own) && is_inside(&common) && looks_like_git_folder(&own);
+        is_ours.then_some(Linked { own, common })
+    }
+}
+
+/// Looks for repositories in and around the granted folders.
 ///
 /// With `settings`, settings of editors and agents in subfolders are protected as well.
-pub(super) fn look(
-    cwd: &Path,
-    readable: &[PathBuf],
-    writable: &[PathBuf],
-    access: GitAccess,
-    settings: bool,
-) -> Git {
+pub(super) fn look(granted: Granted<'_>, access: GitAccess, settings: bool) -> Git {
     let mut git = Git::default();
-    let granted = || readable.iter().chain(writable);
-    let own = (access == GitAccess::Write)
-        .then(|| cwd.ancestors().find(|folder| exists(&folder.join(".git"))))
-        .flatten()
-        .filter(|folder| granted().any(|root| folder.starts_with(root)));
+    let writable = granted.writable;
+    let own = granted.own(access);
     // A working tree whose repository is elsewhere can be read like any other.
-    for folder in granted() {
+    for folder in granted.readable.iter().chain(writable) {
         git.readable
             .extend(linked(folder).into_iter().flat_map(both));
     }
+    let own_tree = own.as_ref().map(|(folder, _)| *folder);
+    let opened = own.as_ref().and_then(|(_, linked)| linked.clone());
+    let opened: Vec<PathBuf> = opened.into_iter().flat_map(both).collect();
     // Folders that are repositories, or would be entered as one.
-    let mut todo: Vec<PathBuf> = own.map(Path::to_owned).into_iter().collect();
+    let mut todo: Vec<PathBuf> = own_tree.map(Path::to_owned).into_iter().collect();
     for root in writable {
         let found = Nested::below(root, MAX_FOLDERS);
-        if found.is_cut {
-            let why = format!(
-                "it has more than {MAX_FOLDERS} folders, so not every repository in it can be \
-                 found; use a subfolder as the project"
-            );
-            git.unknown.push((root.clone(), why.into()));
-        }
+        git.unknown.extend(found.unknown);
         if settings {
             let found = found.settings.into_iter();
             git.protected.extend(found.map(|path| (path, Guard::File)));
         }
         todo.extend(found.repositories);
-        for place in submodules(root) {
+        for place in git.submodules(root) {
             git.protect_submodule(place, &mut todo);
         }
         todo.push(root.clone());
@@ -168,55 +213,68 @@ pub(super) fn look(
         if seen.len() > MAX_REPOSITORIES {
             let why =
                 format!("more than {MAX_REPOSITORIES} repositories were found in the project");
-            git.unknown.push((folder, why.into()));
+            git.unknown.push(Unknown::new(folder, why));
             break;
         }
         let is_git_folder = looks_like_git_folder(&folder);
-        if own != Some(&folder) && within(&folder, writable) {
+        if own_tree != Some(&folder) && within(&folder, writable) && !opened.contains(&folder) {
             git.protected.push((folder.join(".git"), Guard::Folder));
             // Without a repository of its own, a folder becomes one with the file `HEAD`.
             if is_git_folder || !has_repository(&folder) {
                 git.protected.push((folder.join(GIT_HEAD), Guard::File));
             }
-            if is_git_folder {
-                git.protect_executed(&folder);
-            }
         }
-        git.examine(&folder, is_git_folder, writable, &mut todo);
+        if let Err(unknown) = git.examine(&folder, is_git_folder, writable, &opened, &mut todo) {
+            git.unknown.push(unknown);
+        }
     }
-    if let Some(folder) = own {
-        git.open(folder);
+    if let Some((folder, linked)) = own {
+        git.open(folder, linked);
     }
     git
 }
 
 impl Git {
-    /// Protects what the index and the configuration of a repository name.
+    /// Protects the git folders of a repository, and what its index and configuration name.
     fn examine(
         &mut self,
         folder: &Path,
         is_git_folder: bool,
         writable: &[PathBuf],
+        opened: &[PathBuf],
         todo: &mut Vec<PathBuf>,
-    ) {
-        let Some(own) = git_folder(folder).or_else(|| is_git_folder.then(|| folder.to_owned()))
-        else {
-            return;
+    ) -> Result<(), Unknown> {
+        let own = match git_folder(folder)? {
+            Some(own) => own,
+            None if is_git_folder => folder.to_owned(),
+            None => return Ok(()),
         };
-        let common = common(&own);
+        let own = real(&own);
+        let common = real(&common(&own));
+        for git_folder in [&own, &common] {
+            if within(git_folder, writable) && !opened.contains(git_folder) {
+                self.protect_git_folder(git_folder, writable);
+            }
+        }
+        follow_worktrees(&common, writable, todo)?;
         let settings = self.settings(
             folder,
             &[common.join("config"), own.join("config.worktree")],
-        );
+        )?;
         let is_ours = within(folder, writable);
         let places = match git_index::places(&own, hash_length(&settings).into()) {
             Ok(places) => places,
-            // A repository around the project that this user cannot read cannot be used either.
-            Err(error) if !is_ours && error.kind() == io::ErrorKind::PermissionDenied => return,
+            // A repository around the project that belongs to another user cannot be used either.
+            Err(error)
+                if !is_ours
+                    && error.kind() == io::ErrorKind::PermissionDenied
+                    && on_disk::kind(&own.join("index")) == Ok(Kind::Closed) =>
+            {
+                return Ok(());
+            }
             Err(error) => {
                 let why = format!("{error}, so the submodules are not known");
-                self.unknown.push((own.join("index"), why.into()));
-                return;
+                return Err(Unknown::new(own.join("index"), why));
             }
         };
         // The working tree is usually the folder, but the configuration can name another one.
@@ -230,6 +288,21 @@ impl Git {
             let sparse = places.sparse.iter();
             self.protected
                 .extend(sparse.map(|place| (tree.join(place), Guard::Folder)));
+        }
+        Ok(())
+    }
+
+    /// Protects a git folder as a whole: configuration, hooks, every index, every pointer.
+    ///
+    /// Of a git folder that is itself a writable root, only the parts can be protected.
+    fn protect_git_folder(&mut self, folder: &Path, writable: &[PathBuf]) {
+        if writable.iter().any(|root| root.starts_with(folder)) {
+            self.protect_executed(folder);
+            self.protected
+                .push((folder.join("worktrees"), Guard::Folder));
+            self.protected.push((folder.join("index"), Guard::Watch));
+        } else {
+            self.protected.push((folder.to_owned(), Guard::Folder));
         }
     }
 
@@ -251,7 +324,7 @@ impl Git {
     }
 
     /// Reads configuration files and those that they include, and protects what they name.
-    fn settings(&mut self, folder: &Path, files: &[PathBuf]) -> Vec<Entry> {
+    fn settings(&mut self, folder: &Path, files: &[PathBuf]) -> Result<Vec<Entry>, Unknown> {
         let mut all = Vec::new();
         let mut todo = files.to_vec();
         let mut seen = BTreeSet::new();
@@ -259,22 +332,12 @@ impl Git {
             if !seen.insert(file.clone()) {
                 continue;
             }
-            let text = match bounded_read(&file, MAX_CONFIG) {
-                Ok(_) if seen.len() > MAX_CONFIGS => Err("too many files are included".into()),
-                Ok(text) => Ok(text),
-                // Git skips a file that does not exist, and stops at one that it cannot read.
-                Err(error) if error.kind() == io::ErrorKind::FileTooLarge => {
-                    Err(error.to_string().into())
-                }
-                Err(_) => continue,
+            let Some(text) = on_disk::read(&file, MAX_CONFIG)? else {
+                continue;
             };
-            let text = match text {
-                Ok(text) => text,
-                Err(why) => {
-                    self.unknown.push((file, why));
-                    break;
-                }
-            };
+            if seen.len() > MAX_CONFIGS {
+                return Err(Unknown::new(file, "too many files are included"));
+            }
             let entries = git_config::entries(&text);
             for entry in entries.iter().filter(|entry| !entry.value.is_empty()) {
                 match &*entry.key {
@@ -291,9 +354,9 @@ impl Git {
                         self.protected
                             .push((folder.join(entry.path()), Guard::File));
                     }
-                    key if COMMANDS.contains(&key) || key.starts_with("alias.") => {
-                        let named = entry.words().map(|word| folder.join(word));
-                        let named = named.filter(|path| exists(path) && !path.is_dir());
+                    key if is_command(key) => {
+                        let named = git_config::named_files(folder, &entry.value);
+                        let named = named.into_iter();
                         self.protected.extend(named.map(|path| (path, Guard::File)));
                     }
                     _ => {}
@@ -301,41 +364,44 @@ impl Git {
             }
             all.extend(entries);
         }
-        all
+        Ok(all)
     }
 
     /// Makes the repository of a working tree writable, but for what git executes.
-    fn open(&mut self, folder: &Path) {
+    fn open(&mut self, folder: &Path, linked: Option<Linked>) {
         let pointer = folder.join(".git");
-        if pointer.is_dir() && !pointer.is_symlink() {
-            self.protect_executed(&pointer);
-            self.protected
-                .push((pointer.join("worktrees"), Guard::Folder));
-            self.write(folder, &pointer, &pointer);
-            self.writable.push(pointer);
-            return;
+        let is_pointer = linked.as_ref().is_none_or(|linked| linked.own != pointer);
+        if is_pointer {
+            self.protected.push((pointer, Guard::File));
         }
-        self.protected.push((pointer, Guard::File));
-        let Some(linked) = linked(folder) else { return };
+        let Some(linked) = linked else { return };
         self.protect_executed(&linked.common);
-        if linked.own != linked.common {
+        if linked.own == linked.common {
+            let worktrees = linked.common.join("worktrees");
+            self.protected.push((worktrees, Guard::Folder));
+        } else {
             self.protect_executed(&linked.own);
             // Parts of the main working tree and of the other linked ones.
             for name in ["HEAD", "index"] {
                 self.protected
                     .push((linked.common.join(name), Guard::Watch));
             }
-            let others = std::fs::read_dir(linked.common.join("worktrees"));
-            let others = others.into_iter().flatten().flatten();
-            let others = others.map(|entry| entry.path()).take(MAX_FOLDERS);
-            self.protected.extend(
-                others
-                    .filter(|other| *other != linked.own)
-                    .map(|other| (other, Guard::Folder)),
-            );
+            match on_disk::entries(&linked.common.join("worktrees")) {
+                Ok(others) => {
+                    let others = others.iter().map(std::fs::DirEntry::path);
+                    let others = others.filter(|other| *other != linked.own);
+                    self.protected
+                        .extend(others.map(|other| (other, Guard::Folder)));
+                }
+                Err(unknown) => self.unknown.push(unknown),
+            }
         }
         self.write(folder, &linked.own, &linked.common);
-        self.writable.extend(both(linked));
+        if is_pointer {
+            self.writable.extend(both(linked));
+        } else {
+            self.writable.push(linked.own);
+        }
     }
 
     fn write(&mut self, folder: &Path, own: &Path, common: &Path) {
@@ -353,6 +419,52 @@ impl Git {
         self.protected
             .extend(parts.map(|(name, guard)| (folder.join(name), guard)));
     }
+
+    /// Returns the folders of the submodules that `.gitmodules` names: `git submodule` enters each
+    /// that is a repository, also if the index does not name it.
+    fn submodules(&mut self, root: &Path) -> Vec<PathBuf> {
+        let text = match on_disk::read(&root.join(".gitmodules"), MAX_CONFIG) {
+            Ok(text) => text.unwrap_or_default(),
+            Err(unknown) => {
+                self.unknown.push(unknown);
+                return Vec::new();
+            }
+        };
+        git_config::entries(&text)
+            .iter()
+            .filter(|entry| entry.key == "submodule.path")
+            .filter_map(|entry| Some(real(&root.join(git_index::place(&entry.value)?))))
+            .filter(|path| {
+                let inside = path.strip_prefix(root).map(Path::as_os_str);
+                inside.is_ok_and(|inside| git_index::place(inside.as_bytes()).is_some())
+                    && exists(path)
+            })
+            .take(MAX_REPOSITORIES)
+            .collect()
+    }
+}
+
+/// Adds the linked working trees of a git folder that are in the project.
+fn follow_worktrees(
+    common: &Path,
+    writable: &[PathBuf],
+    todo: &mut Vec<PathBuf>,
+) -> Result<(), Unknown> {
+    for entry in on_disk::entries(&common.join("worktrees"))? {
+        let own = entry.path();
+        let Some(back) = on_disk::read(&own.join("gitdir"), MAX_POINTER)? else {
+            continue;
+        };
+        let pointer = own.join(trimmed(&back));
+        let tree = pointer.parent().map(real);
+        todo.extend(tree.filter(|tree| within(tree, writable)));
+    }
+    Ok(())
+}
+
+/// Returns `true` if the value of a setting is a command.
+fn is_command(key: &str) -> bool {
+    COMMANDS.contains(&key) || ["alias.", "pager."].iter().any(|it| key.starts_with(it))
 }
 
 /// Returns the length of an object's name in bytes.
@@ -365,10 +477,6 @@ fn hash_length(settings: &[Entry]) -> u8 {
 
 fn both(linked: Linked) -> [PathBuf; 2] {
     [linked.common, linked.own]
-}
-
-fn exists(path: &Path) -> bool {
-    path.symlink_metadata().is_ok()
 }
 
 /// Returns `true` if git finds a repository in the folder. An empty `.git`, such as a placeholder of
@@ -385,12 +493,13 @@ fn looks_like_git_folder(folder: &Path) -> bool {
 }
 
 /// Returns the git folder of a working tree as git finds it, wherever it is.
-fn git_folder(folder: &Path) -> Option<PathBuf> {
+fn git_folder(folder: &Path) -> Result<Option<PathBuf>, Unknown> {
     let pointer = folder.join(".git");
     if pointer.is_dir() {
-        return Some(pointer);
+        return Ok(Some(pointer));
     }
-    Some(folder.join(pointer_target(&pointer)?))
+    let text = on_disk::read(&pointer, MAX_POINTER)?;
+    Ok(text.and_then(|text| Some(folder.join(target(&text)?))))
 }
 
 /// Returns the folder that a git folder shares with its other working trees, or itself.
@@ -403,7 +512,10 @@ fn common(own: &Path) -> PathBuf {
 
 /// Returns the path in a `.git` file.
 pub(crate) fn pointer_target(pointer: &Path) -> Option<PathBuf> {
-    let text = read(pointer)?;
+    target(&read(pointer)?)
+}
+
+fn target(text: &[u8]) -> Option<PathBuf> {
     Some(trimmed(text.strip_prefix(b"gitdir:")?).to_owned())
 }
 
@@ -453,8 +565,8 @@ struct Nested {
     repositories: BTreeSet<PathBuf>,
     /// Settings of editors and agents.
     settings: Vec<PathBuf>,
-    /// There are more folders than were read.
-    is_cut: bool,
+    /// Folders that could not be searched.
+    unknown: Vec<Unknown>,
 }
 
 impl Nested {
@@ -464,7 +576,14 @@ impl Nested {
         let mut todo = std::collections::VecDeque::from([(root.to_owned(), 0)]);
         let mut seen = 1;
         while let Some((folder, depth)) = todo.pop_front() {
-            for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
+            let entries = match on_disk::entries(&folder) {
+                Ok(entries) => entries,
+                Err(unknown) => {
+                    found.unknown.push(unknown);
+                    continue;
+                }
+            };
+            for entry in entries {
                 let name = entry.file_name();
                 let is_repository =
                     name == ".git" || (name == "HEAD" && looks_like_git_folder(&folder));
@@ -479,7 +598,11 @@ impl Nested {
                 }
                 if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
                     if seen == most {
-                        found.is_cut = true;
+                        let why = format!(
+                            "it has more than {most} folders, so not every repository in it can be \
+                             found; use a subfolder as the project"
+                        );
+                        found.unknown.push(Unknown::new(root, why));
                         return found;
                     }
                     seen += 1;
@@ -499,27 +622,6 @@ fn is_setting(name: &OsStr) -> bool {
             None => name == setting.as_bytes(),
         }
     })
-}
-
-/// Returns the folders of the submodules that `.gitmodules` names: `git submodule` enters each that
-/// is a repository, also if the index does not name it.
-fn submodules(root: &Path) -> Vec<PathBuf> {
-    let text = bounded_read(&root.join(".gitmodules"), MAX_CONFIG).unwrap_or_default();
-    git_config::entries(&text)
-        .iter()
-        .filter(|entry| entry.key == "submodule.path")
-        .filter_map(|entry| {
-            root.join(git_index::place(&entry.value)?)
-                .canonicalize()
-                .ok()
-        })
-        .filter(|path| {
-            let inside = path.strip_prefix(root).map(Path::as_os_str);
-            inside.is_ok_and(|inside| git_index::place(inside.as_bytes()).is_some())
-                && path.is_dir()
-        })
-        .take(MAX_REPOSITORIES)
-        .collect()
 }
 
 #[cfg(test)]
@@ -547,7 +649,12 @@ mod tests {
 
         fn look(&self, cwd: &str, writable: &[&str], access: GitAccess) -> Vec<String> {
             let writable: Vec<PathBuf> = writable.iter().map(|path| self.at(path)).collect();
-            let git = look(&self.at(cwd), &[self.at(cwd)], &writable, access, true);
+            let granted = Granted {
+                cwd: &self.at(cwd),
+                readable: &[self.at(cwd)],
+                writable: &writable,
+            };
+            let git = look(granted, access, true);
             let short = |path: &Path| {
                 path.strip_prefix(self.at(""))
                     .unwrap()
@@ -591,8 +698,7 @@ mod tests {
             "Folder w/a/b/.git",
             "Folder w/sub",
             "File w/bare/HEAD",
-            "File w/bare/config",
-            "Folder w/bare/hooks",
+            "Folder w/bare",
         ] {
             assert!(found.contains(&line.to_owned()), "{line}: {found:#?}");
         }
@@ -610,8 +716,11 @@ mod tests {
     fn search_that_is_cut_is_reported() {
         let tree = Tree::new(&["w/a", "w/b", "w/c", "w/z/.git"], &[]);
         let found = Nested::below(&tree.at("w"), 5);
-        assert!(!found.is_cut && found.repositories.len() == 1, "{found:?}");
-        assert!(Nested::below(&tree.at("w"), 4).is_cut);
+        assert!(
+            found.unknown.is_empty() && found.repositories.len() == 1,
+            "{found:?}"
+        );
+        assert_eq!(Nested::below(&tree.at("w"), 4).unknown.len(), 1);
     }
 
     #[test]
@@ -735,7 +844,8 @@ mod tests {
                 ("w/fake/gitdir", "{}/w/.git\n"),
             ],
         );
-        assert_eq!(tree.look("w", &["w"], GitAccess::Read), ["Folder w/.git"]);
+        let found = tree.look("w", &["w"], GitAccess::Read);
+        assert_eq!(found, ["Folder w/.git", "Folder w/fake"]);
         let tree = Tree::new(
             &["secret/.git", "w"],
             &[

@@ -2,7 +2,9 @@
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+
+use crate::on_disk::exists;
 
 /// One setting.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,14 +19,93 @@ impl Entry {
     pub(crate) fn path(&self) -> PathBuf {
         OsStr::from_bytes(&self.value).into()
     }
+}
 
-    /// The words of a value that is a command.
-    pub(crate) fn words(&self) -> impl Iterator<Item = PathBuf> {
-        self.value
-            .split(|byte| byte.is_ascii_whitespace() || b"!'\"`$(){};|&<>=,".contains(byte))
-            .filter(|word| !word.is_empty())
-            .map(|word| OsStr::from_bytes(word).into())
+/// Most words of a command that are looked at.
+const MAX_WORDS: usize = 64;
+
+/// Endings that an interpreter adds to the name of a program.
+const ENDINGS: &[&str] = &["", ".sh", ".py", ".js", ".cjs", ".mjs", ".ts", ".rb"];
+
+/// The files that an interpreter runs if it is given a folder.
+const MAINS: &[&str] = &["__main__.py", "index.js", "package.json"];
+
+/// The words of a value that is a command.
+fn words(value: &[u8]) -> impl Iterator<Item = PathBuf> {
+    value
+        .split(|byte| byte.is_ascii_whitespace() || b"!'\"`$(){};|&<>=,\\:".contains(byte))
+        .filter(|word| !word.is_empty())
+        .map(|word| OsStr::from_bytes(word).into())
+}
+
+/// Returns the existing files below a folder that a command names.
+///
+/// The value is shell text. What a word means depends on variables, substitutions and `cd`, so that a
+/// file counts as named if the last parts of a word lead to it from the folder or from a folder that
+/// another word names. After `-m`, a word is also the name of a module.
+pub(crate) fn named_files(folder: &Path, value: &[u8]) -> Vec<PathBuf> {
+    let words: Vec<PathBuf> = words(value).take(MAX_WORDS).collect();
+    let mut bases = vec![folder.to_owned()];
+    for word in &words {
+        let named = ends(word).map(|end| folder.join(end));
+        bases.extend(named.filter(|path| path != folder && path.is_dir()));
     }
+    bases.truncate(MAX_WORDS);
+    let mut found = Vec::new();
+    for (at, word) in words.iter().enumerate() {
+        let is_module = at > 0 && words[at - 1] == Path::new("-m");
+        for base in &bases {
+            for end in ends(word) {
+                let is_path = end.components().count() > 1;
+                candidates(&base.join(end), is_path, &mut found);
+            }
+            if is_module && let Some(name) = word.to_str() {
+                let parts: Vec<&str> = name.split('.').collect();
+                candidates(&base.join(parts.join("/")), true, &mut found);
+                // Packages run their own code first, also if it is added later.
+                for count in 1..=parts.len() {
+                    let package = base.join(parts[..count].join("/"));
+                    if package.is_dir() {
+                        found.push(package.join("__init__.py"));
+                    }
+                }
+            }
+        }
+    }
+    found.sort();
+    found.dedup();
+    found
+}
+
+/// Adds the files that a path can mean to an interpreter. A single word is more often a subcommand, so
+/// that no ending is added to it.
+fn candidates(path: &Path, is_path: bool, found: &mut Vec<PathBuf>) {
+    if path.is_dir() {
+        let mains = MAINS.iter().map(|main| path.join(main));
+        found.extend(mains.filter(|main| main.is_file()));
+    }
+    let endings = if is_path { ENDINGS } else { &ENDINGS[..1] };
+    for ending in endings {
+        let mut path = path.as_os_str().to_owned();
+        path.push(ending);
+        let path = PathBuf::from(path);
+        if exists(&path) && !path.is_dir() {
+            found.push(path);
+        }
+    }
+}
+
+/// Returns a path and every end of it: `a/b/c`, `b/c`, `c`.
+fn ends(path: &Path) -> impl Iterator<Item = &Path> {
+    let parts = path.components().count().min(MAX_WORDS);
+    let mut rest = path.components();
+    let ends = (0..parts).map(move |_| {
+        let end = rest.as_path();
+        rest.next();
+        end
+    });
+    let is_plain = |end: &&Path| !end.as_os_str().is_empty() && end.file_name().is_some();
+    ends.filter(is_plain)
 }
 
 /// Reads the settings of a file. Git refuses a file that is malformed; here the rest of it is read.
@@ -150,15 +231,45 @@ mod tests {
     }
 
     #[test]
-    fn commands_have_words() {
-        let entry = Entry {
-            key: "alias.x".into(),
-            value: b"!sh 'tools/a' && ./b --c=d/e".to_vec(),
-        };
-        let words: Vec<PathBuf> = entry.words().collect();
-        assert_eq!(
-            words,
-            ["sh", "tools/a", "./b", "--c", "d/e"].map(PathBuf::from)
-        );
+    fn commands_name_files() {
+        let tree = tempfile::tempdir().unwrap();
+        let at = |path: &str| tree.path().join(path);
+        for file in [
+            "tools/a",
+            "b",
+            "d/e",
+            "pkg/sub/mod.py",
+            "tools/run.js",
+            "git",
+        ] {
+            std::fs::create_dir_all(at(file).parent().unwrap()).unwrap();
+            std::fs::write(at(file), "").unwrap();
+        }
+        for (value, expected) in [
+            ("!sh 'tools/a' && ./b --c=d/e", &["b", "d/e", "tools/a"][..]),
+            (
+                "$(git rev-parse --show-toplevel)/tools/a %f",
+                &["git", "tools/a"],
+            ),
+            ("\"$ROOT\"/tools/a", &["tools/a"]),
+            ("cd tools && exec ./a", &["tools/a"]),
+            ("node tools/run", &["tools/run.js"]),
+            (
+                "python3 -m pkg.sub.mod",
+                &["pkg/__init__.py", "pkg/sub/__init__.py", "pkg/sub/mod.py"],
+            ),
+            ("/usr/bin/env true", &[]),
+        ] {
+            let expected: Vec<PathBuf> = expected.iter().map(|path| at(path)).collect();
+            let mut found = named_files(tree.path(), value.as_bytes());
+            found.retain(|path| path.starts_with(tree.path()));
+            // `./b` and `b` are the same file.
+            found = found
+                .iter()
+                .map(|path| path.components().collect())
+                .collect();
+            found.dedup();
+            assert_eq!(found, expected, "{value}");
+        }
     }
 }

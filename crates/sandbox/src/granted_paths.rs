@@ -1,5 +1,6 @@
 //! The paths of a profile as they are on disk, and how to grant around those that are not granted.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
 
 use prowess_policy::Profile;
@@ -7,6 +8,8 @@ use prowess_policy::profile::Strength;
 
 use crate::error::ExecError;
 use crate::git;
+use crate::helper::remove_leftover;
+use crate::on_disk::{self, Kind, Unknown};
 use crate::outcome::Note;
 use crate::protocol::Written;
 
@@ -15,6 +18,9 @@ const MAX_LINKS: usize = 40;
 
 /// Most entries of one folder that are granted one by one.
 const MOST_SIBLINGS: usize = 4096;
+
+/// Folders of a git folder that contain only data.
+const GIT_DATA: &[&str] = &["objects", "refs", "logs", "lfs"];
 
 /// The paths of a profile, without links, each in one place only.
 #[derive(Clone, Debug, Default)]
@@ -31,6 +37,14 @@ pub(crate) struct Roots {
     pub(crate) notes: Vec<Note>,
     /// The repository that the command may write.
     pub(crate) written: Option<Written>,
+}
+
+/// Returns every path in the writable folders of a profile that a command cannot change, whether it
+/// exists or not, with links resolved. It is an error if one of them cannot be inspected.
+pub fn protected_paths(profile: &Profile) -> Result<Vec<PathBuf>, ExecError> {
+    let roots = Roots::of(profile)?;
+    let protected = roots.protected.into_iter().map(|protected| protected.path);
+    Ok(protected.collect())
 }
 
 /// A path that stays unwritable.
@@ -51,7 +65,7 @@ impl Protected {
         allow(dead_code, reason = "only Linux mounts on paths")
     )]
     pub(crate) fn is_absent(&self) -> bool {
-        self.path.symlink_metadata().is_err()
+        on_disk::kind(&self.path) == Ok(Kind::Absent)
     }
 }
 
@@ -86,8 +100,13 @@ impl Roots {
         let mut readable = roots.existing(readable);
         // Settings in subfolders are protected only for a profile that protects settings at all.
         let settings = !protected.is_empty();
-        let git = git::look(&real(cwd), &readable, &writable, profile.git, settings);
-        roots.cannot_protect(git.unknown, profile.strength)?;
+        let granted = git::Granted {
+            cwd: &real(cwd),
+            readable: &readable,
+            writable: &writable,
+        };
+        let git = git::look(granted, profile.git, settings);
+        let mut unknown = git.unknown;
         roots.written = git.written;
         readable.extend(git.readable);
         writable.extend(git.writable);
@@ -96,20 +115,52 @@ impl Roots {
             .map(|path| (path.clone(), guard(path), false));
         let found = git.protected.into_iter();
         let found = found.map(|(path, guard)| (path, guard, true));
+        let mut follower = Follower::default();
         for (path, guard, found) in named.chain(found) {
-            let (links, place) = follow(&path);
+            let (links, place) = follower.follow(&path);
             roots.protect(links, Guard::File, found, true);
             roots.protect([place], guard, found, false);
         }
-        for path in hidden {
-            let (links, place) = follow(path);
-            roots.protect(links, Guard::File, true, true);
-            if place.symlink_metadata().is_ok() {
-                roots.hidden.push(place);
-            } else if guard(path) == Guard::Folder || place.parent().is_some_and(Path::is_dir) {
-                // What does not exist cannot be read, but a tool would use what is created there.
-                roots.protect([place], guard(path), true, false);
+        roots.protected.retain(|it| within(&it.path, &writable));
+        if profile.strength != Strength::Off {
+            for protected in roots.protected.iter().filter(|it| !it.link) {
+                remove_leftover(&protected.path, &writable);
             }
+        }
+        unknown.extend(roots.protect_inner_links(&writable));
+        for path in hidden {
+            let (links, place) = follower.follow(path);
+            roots.protect(links, Guard::File, true, true);
+            match on_disk::kind(&place) {
+                Ok(Kind::Closed) => {}
+                Ok(Kind::Absent) => {
+                    // What does not exist cannot be read, but a tool would use what is created there.
+                    let has_folder = place.parent().is_some_and(Path::is_dir);
+                    if guard(path) == Guard::Folder || has_folder {
+                        roots.protect([place], guard(path), true, false);
+                    }
+                }
+                Ok(_) => roots.hidden.push(place),
+                Err(why) if within(&place, &readable) || within(&place, &writable) => {
+                    unknown.push(why);
+                }
+                Err(_) => {}
+            }
+        }
+        roots.protected.retain(|it| within(&it.path, &writable));
+        roots
+            .protected
+            .retain(|protected| match on_disk::kind(&protected.path) {
+                Ok(kind) => kind != Kind::Closed,
+                Err(why) => {
+                    unknown.push(why);
+                    true
+                }
+            });
+        if profile.strength != Strength::Off
+            && let Some(Unknown { path, why }) = unknown.into_iter().next()
+        {
+            return Err(ExecError::Unprotectable { path, why });
         }
         // Protecting a folder as a whole overrides granting it.
         let whole = |path: &PathBuf| roots.protected.iter().any(|p| path.starts_with(&p.path));
@@ -147,20 +198,59 @@ impl Roots {
         }));
     }
 
-    /// Refuses to run if paths to protect may be unknown, or notes it where that is enough.
-    fn cannot_protect(
-        &mut self,
-        unknown: Vec<(PathBuf, Box<str>)>,
-        strength: Strength,
-    ) -> Result<(), ExecError> {
-        for (path, why) in unknown {
-            match strength {
-                Strength::Required => return Err(ExecError::Unprotectable { path, why }),
-                Strength::BestEffort => self.notes.push(Note::Unprotected { path, why }),
-                Strength::Off => {}
+    /// Protects what links in protected folders lead to: a hook can be a link to a script, and the
+    /// settings of an editor a link to a shared file. Returns the folders that could not be searched.
+    fn protect_inner_links(&mut self, writable: &[PathBuf]) -> Vec<Unknown> {
+        let folders = self.protected.iter().filter(|it| !it.link);
+        let folders: BTreeSet<PathBuf> = folders.map(|it| it.path.clone()).collect();
+        let mut todo: Vec<(PathBuf, usize)> = folders.iter().map(|it| (it.clone(), 0)).collect();
+        let (mut seen, mut unknown) = (BTreeSet::new(), Vec::new());
+        while let Some((folder, depth)) = todo.pop() {
+            // Each folder is searched once, and not through a link.
+            if on_disk::kind(&folder) != Ok(Kind::Folder) || !seen.insert(folder.clone()) {
+                continue;
+            }
+            if seen.len() > git::MAX_FOLDERS {
+                let why = "protected paths have too many folders; use a subfolder as the project";
+                unknown.push(Unknown::new(folder, why));
+                break;
+            }
+            let entries = match on_disk::entries(&folder) {
+                Ok(entries) => entries,
+                Err(why) => {
+                    unknown.push(why);
+                    continue;
+                }
+            };
+            let is_git_folder = entries.iter().any(|entry| entry.file_name() == "HEAD");
+            for entry in entries {
+                let (name, path) = (entry.file_name(), entry.path());
+                let is_named = |names: &[&str]| names.iter().any(|data| name == *data);
+                let Ok(kind) = entry.file_type() else {
+                    continue;
+                };
+                if kind.is_symlink() {
+                    let (links, place) = follow(&path);
+                    if folder.starts_with(&place) {
+                        // Protecting a folder around the link would close the project.
+                        continue;
+                    }
+                    if within(&place, writable) && !within_any(&place, &folders) {
+                        self.protect([place.clone()], Guard::File, true, false);
+                        todo.push((place, 0));
+                    }
+                    let links = links.into_iter().filter(|link| within(link, writable));
+                    self.protect(links, Guard::File, true, true);
+                } else if kind.is_dir()
+                    && depth < git::MAX_DEPTH
+                    && !is_named(git::SKIPPED)
+                    && !(is_git_folder && is_named(GIT_DATA))
+                {
+                    todo.push((path, depth + 1));
+                }
             }
         }
-        Ok(())
+        unknown
     }
 
     /// Grants more paths for reading.
@@ -308,6 +398,30 @@ fn follow(path: &Path) -> (Vec<PathBuf>, PathBuf) {
     (links, place)
 }
 
+/// Follows many paths in the same folders.
+#[derive(Default)]
+struct Follower {
+    folders: BTreeMap<PathBuf, (Vec<PathBuf>, PathBuf)>,
+}
+
+impl Follower {
+    /// Like [`follow`], but looks at each folder once.
+    fn follow(&mut self, path: &Path) -> (Vec<PathBuf>, PathBuf) {
+        let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
+            return follow(path);
+        };
+        if !self.folders.contains_key(folder) {
+            self.folders.insert(folder.to_owned(), follow(folder));
+        }
+        let known = self.folders.get(folder);
+        let known = known.map(|(links, place)| (links, place.join(name)));
+        match known {
+            Some((links, next)) if next.read_link().is_err() => (links.clone(), next),
+            _ => follow(path),
+        }
+    }
+}
+
 /// Resolves links in the part of a path that exists.
 pub(crate) fn real(path: &Path) -> PathBuf {
     path.canonicalize().unwrap_or_else(|_| beside(path))
@@ -319,6 +433,11 @@ fn beside(path: &Path) -> PathBuf {
         (Some(parent), Some(name)) => real(parent).join(name),
         _ => path.to_owned(),
     }
+}
+
+/// Returns `true` if a folder of the set contains `path` or is `path`.
+fn within_any(path: &Path, folders: &BTreeSet<PathBuf>) -> bool {
+    path.ancestors().any(|folder| folders.contains(folder))
 }
 
 /// Returns `true` if a root contains `path` or is `path`.

@@ -312,6 +312,9 @@ impl Run {
                 Report::Removed(path) => notes.push(Note::Removed {
                     path: protocol::path(&path),
                 }),
+                Report::Replaced(path) => notes.push(Note::Replaced {
+                    path: protocol::path(&path),
+                }),
                 Report::IndexRestored(path, None) => {
                     undone = true;
                     notes.push(Note::IndexRestored {

@@ -86,7 +86,7 @@ pub(crate) fn linux(
                 &roots,
                 &hidden,
                 machine.home.as_deref(),
-                &mounts::Kind::of,
+                &mounts::kind,
             );
             sandbox.namespaces = Some(Namespaces {
                 builder,

@@ -40,7 +40,9 @@ mod layers;
 mod layers_linux;
 #[cfg(target_os = "linux")]
 mod mounts;
+mod on_disk;
 mod outcome;
+mod project_lock;
 mod protocol;
 mod resolve_program;
 mod runner;
@@ -55,6 +57,7 @@ pub use cancel::{Cancel, Stop};
 pub use capture::{Captured, Stream};
 pub use doctor::{SelfTest, Trial, layers, tasks};
 pub use error::{ExecError, Step};
+pub use granted_paths::protected_paths;
 pub use helper::{Helper, maybe_run_helper};
 pub use outcome::{CommandOutcome, End, Layer, LayerState, LayerStatus, Note, Stopped};
 pub use runner::{CommandOptions, OnOutput, Runner};

@@ -4,48 +4,20 @@
 //! kernel's own namespaces and `bwrap`, carry out the same list.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use crate::granted_paths::within;
 use crate::granted_paths::{Guard, Protected, Roots};
-use crate::helper::PLACEHOLDER_MODE;
+use crate::on_disk::{self, Kind};
 use crate::protocol::{Mount, Stub, StubKind, bytes};
 
 /// The file inside that lists the placeholders, for git to ignore.
 pub(crate) const EXCLUDES: &str = "/.prowess/excludes";
 
-/// The type of a path on the host.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
-    Absent,
-    File,
-    /// An empty file: perhaps a placeholder of another run.
-    Empty,
-    Folder,
-    /// A folder that another run created as a placeholder. It may disappear.
-    Placeholder,
-    Link,
-}
-
-impl Kind {
-    /// Looks at the disk.
-    pub(crate) fn of(path: &Path) -> Self {
-        match path.symlink_metadata() {
-            Err(_) => Self::Absent,
-            Ok(facts) if facts.is_symlink() => Self::Link,
-            Ok(facts) if facts.is_dir() => {
-                let is_placeholder = facts.permissions().mode() & 0o7777 == PLACEHOLDER_MODE;
-                if is_placeholder {
-                    Self::Placeholder
-                } else {
-                    Self::Folder
-                }
-            }
-            Ok(facts) if facts.len() == 0 => Self::Empty,
-            Ok(_) => Self::File,
-        }
-    }
+/// Returns the type of a path on the host. One that cannot be inspected has been refused before;
+/// mounting it fails.
+pub(crate) fn kind(path: &Path) -> Kind {
+    on_disk::kind(path).unwrap_or(Kind::File)
 }
 
 /// A folder of the system: mounted, or a link to another one.
@@ -141,8 +113,9 @@ pub(crate) fn mounts(
                 stubs.push(stub(&path, StubKind::Folder));
             }
             Kind::Absent | Kind::Empty => stubs.push(stub(&path, StubKind::File)),
-            Kind::Folder | Kind::Placeholder => stubs.push(stub(&path, StubKind::Folder)),
+            Kind::Folder => stubs.push(stub(&path, StubKind::Folder)),
             Kind::File => {}
+            Kind::Closed => continue,
         }
         put(&path, Access::Read);
     }
@@ -160,9 +133,7 @@ pub(crate) fn mounts(
             Access::Write => Mount::Write(path_bytes),
             Access::Read => Mount::Read(path_bytes),
             Access::Pin => Mount::Pin(path_bytes),
-            Access::Hide if matches!(kind(path), Kind::Folder | Kind::Placeholder) => {
-                Mount::HideFolder(path_bytes)
-            }
+            Access::Hide if kind(path) == Kind::Folder => Mount::HideFolder(path_bytes),
             Access::Hide => Mount::HideFile(path_bytes),
         });
     }
@@ -260,11 +231,11 @@ impl<'a> Closed<'a> {
     }
 }
 
-/// Returns the outermost part of a path that does not exist or may disappear, or the path.
+/// Returns the outermost part of a path that does not exist, or the path.
 fn first_missing(path: &Path, kind: &dyn Fn(&Path) -> Kind) -> PathBuf {
     let missing = path
         .ancestors()
-        .take_while(|part| matches!(kind(part), Kind::Absent | Kind::Placeholder))
+        .take_while(|part| kind(part) == Kind::Absent)
         .last();
     missing.unwrap_or(path).to_owned()
 }

@@ -197,6 +197,11 @@ pub enum Note {
         /// The repository.
         path: PathBuf,
     },
+    /// A protected path was replaced while the command ran, which uncovers it inside.
+    Replaced {
+        /// The path.
+        path: PathBuf,
+    },
     /// The kernel allows no new `/proc`, so the command can see the host's processes.
     SharedProc,
     /// Nothing limits the number of processes.
@@ -230,8 +235,13 @@ impl fmt::Display for Note {
             ),
             Self::IndexRestored { path } => write!(
                 f,
-                "undid the changes to the index of git: the command added the repository `{}`, which \
+                "undid the changes to the index and `HEAD` of git: the command added the repository `{}`, which \
                  git would enter; add it yourself, or add other files by name",
+                path.display()
+            ),
+            Self::Replaced { path } => write!(
+                f,
+                "`{}` was replaced while the command ran, so the command may have changed it; check it",
                 path.display()
             ),
             Self::SharedProc => f.write_str(

@@ -224,6 +224,8 @@ pub(crate) enum Report {
     SharedProc,
     /// A path that has to stay absent was created during the run and is removed.
     Removed(Bytes),
+    /// A protected path is another file or folder than the one that was mounted.
+    Replaced(Bytes),
     /// The index named this repository as a new submodule and is restored, or cannot be.
     IndexRestored(Bytes, Option<Box<str>>),
     /// The layers are applied; the program starts next.

@@ -12,11 +12,13 @@ use crate::cancel::{Cancel, Stop};
 use crate::capture::Stream;
 use crate::environment::environment;
 use crate::error::ExecError;
-use crate::granted_paths::Roots;
+use crate::git::Granted;
+use crate::granted_paths::{Roots, real, within};
 use crate::helper::Helper;
 use crate::host_loop::{Failure, drive};
 use crate::layers::{Machine, sandbox};
 use crate::outcome::{CommandOutcome, Layer};
+use crate::project_lock::ProjectLock;
 use crate::protocol::{Limits, Spec, bytes};
 use crate::resolve_program::program;
 
@@ -155,7 +157,8 @@ impl Runner {
         profile: &Profile,
         options: CommandOptions<'_>,
     ) -> Result<CommandOutcome, ExecError> {
-        let edits = !profile.writable.is_empty();
+        // The working tree has to be writable, not just any folder.
+        let edits = within(&real(&profile.cwd), &canonical(&profile.writable));
         let profile = &Profile {
             git: GitAccess::for_command(command.value(), edits),
             ..profile.clone()
@@ -173,6 +176,7 @@ impl Runner {
         mut options: CommandOptions<'_>,
     ) -> Result<CommandOutcome, ExecError> {
         let mut without = self.without.clone();
+        let lock = lock(profile, options.cancel)?;
         loop {
             let (spec, mut outcome) = self.prepare(plan, profile, &options, &without)?;
             match drive(&self.helper, &spec.0, profile, &mut options) {
@@ -185,6 +189,7 @@ impl Runner {
                     outcome.layers = done.layers;
                     outcome.layers.sort_by_key(|state| state.layer);
                     outcome.notes.extend(done.notes);
+                    outcome.notes.extend(lock.notes);
                     let landlock = outcome.layer(Layer::Landlock);
                     if matches!(landlock, Some(crate::LayerStatus::Missing(_)))
                         && spec.0.landlock.is_some()
@@ -339,6 +344,30 @@ impl Runner {
     pub(crate) fn scratch(&self) -> &Path {
         &self.scratch
     }
+}
+
+/// Locks the folders that a command may write.
+fn lock(profile: &Profile, cancel: Option<&Cancel>) -> Result<ProjectLock, ExecError> {
+    if profile.strength == Strength::Off {
+        return Ok(ProjectLock::default());
+    }
+    let (readable, mut writable) = (canonical(&profile.readable), canonical(&profile.writable));
+    let granted = Granted {
+        cwd: &real(&profile.cwd),
+        readable: &readable,
+        writable: &writable,
+    };
+    let own = granted.own(profile.git);
+    if let Some(linked) = own.and_then(|(_, linked)| linked) {
+        writable.extend([linked.own, linked.common]);
+    }
+    let wait = std::time::Duration::from_millis(profile.limits.deadline_ms);
+    ProjectLock::acquire(&writable, wait, cancel)
+}
+
+fn canonical(paths: &[PathBuf]) -> Vec<PathBuf> {
+    let paths = paths.iter();
+    paths.filter_map(|path| path.canonicalize().ok()).collect()
 }
 
 /// Finds the person's own configuration of git: who commits, and how lines end.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use prowess_agent::{Effort, RunBudget};
-use prowess_catalog::{SkillGrant, Visibility, index};
+use prowess_catalog::{Scope, SkillForm, SkillGrant, Visibility, index};
 use prowess_diag::sanitize;
 use prowess_policy::profile::{Setting, Strength};
 use prowess_policy::{
@@ -266,14 +266,48 @@ impl ToolContext {
             home: self.settings.paths.home.clone(),
             ours: self.settings.paths.ours.clone(),
         });
-        profile
-            .writable
-            .extend(self.settings.writable.iter().cloned());
+        for folder in &self.settings.writable {
+            profile.write_also(folder);
+        }
+        if !profile.writable.is_empty() {
+            profile.protected.extend(self.skill_places());
+        }
         profile.hidden.extend(repository);
         profile.strength = self.settings.strength;
         profile.network = self.settings.network;
         profile.limits.deadline_ms = self.settings.deadline_ms;
         profile
+    }
+
+    /// Returns the files and folders of all skills on disk, with links resolved: a skill that is
+    /// rewritten would be another one than the one that was trusted. The folders that the user named
+    /// for skills are included, because what is put there is trusted. A skill or folder around the
+    /// project is not: a skill that is opened as the project can be edited.
+    pub(crate) fn skill_places(&self) -> BTreeSet<PathBuf> {
+        let workspace = self.settings.paths.workspace.canonicalize();
+        let workspace = workspace.unwrap_or_else(|_| self.settings.paths.workspace.clone());
+        let catalog = self.services.registry.snapshot();
+        let mut places = BTreeSet::new();
+        for entry in catalog.entries() {
+            let location = Path::new(&*entry.skill.location);
+            let place = match entry.skill.form {
+                SkillForm::Folder => location.parent(),
+                SkillForm::File | SkillForm::Command => Some(location),
+                SkillForm::Memory => None,
+            };
+            let origin = &entry.skill.id.origin;
+            let is_trusted = matches!(origin.scope, Scope::Extra | Scope::User);
+            let root = is_trusted.then(|| Path::new(&*origin.root));
+            for place in place.into_iter().chain(root) {
+                if place.is_absolute()
+                    && let Ok(place) = place.canonicalize()
+                    && !workspace.starts_with(&place)
+                {
+                    places.insert(place);
+                }
+            }
+        }
+        places
     }
 
     /// Decides about a command line, and prompts the user if the gate requires it.

@@ -203,7 +203,10 @@ fn start(
 fn failed(error: &ExecError) -> Failure {
     let failure = Failure::new("the command was not run").cause(error);
     match error {
-        ExecError::LayerMissing { .. } | ExecError::Unprotectable { .. } => failure
+        ExecError::Unprotectable { .. } => {
+            failure.hint("or run it without write access: leave `--write` out")
+        }
+        ExecError::LayerMissing { .. } => failure
             .hint("check the sandbox with `prowess doctor`, or run with the available layers: `--sandbox best-effort`"),
         ExecError::ProgramMissing { name, .. } => {
             failure.hint(format!("install `{}` in one of these folders", sanitize::line(name)))

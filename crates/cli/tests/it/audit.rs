@@ -182,6 +182,31 @@ fn git_folder_of_a_skill_can_neither_be_read_nor_run() {
     assert_eq!(ran.code, 2, "{}", ran.snapshot());
 }
 
+/// By its path, the repository of a loaded skill is refused as well.
+#[test]
+fn git_folder_of_a_loaded_skill_is_not_read_by_path() {
+    let world = World::new();
+    world.good("~/.agents/skills/s");
+    for file in ["HEAD", "objects/x", "refs/x", "config"] {
+        world.file(format!("~/.agents/skills/s/.git/{file}"), "GITSECRET\n");
+    }
+    world.file("~/.agents/skills/s/references/a.md", "OPEN\n");
+    let call = |name: &str, input: serde_json::Value| {
+        json!({"calls": [{"name": name, "input": input}]}).to_string() + "\n"
+    };
+    let path = |file: &str| world.path(format!("~/.agents/skills/s/{file}"));
+    let mut script = call("load_skill", json!({"name": "s"}));
+    for file in ["references/a.md", ".git/config"] {
+        script += &call("read", json!({"path": path(file)}));
+    }
+    script += "{\"text\":\"Done.\"}\n";
+    let script = world.file("../script.jsonl", script);
+    let model = format!("scripted:{}", script.display());
+    let run = world.run(&["run", "--task", "go", "--model", &model, "--json"]);
+    assert!(run.stdout.contains("OPEN"), "{}", run.snapshot());
+    assert!(!run.stdout.contains("GITSECRET"), "{}", run.snapshot());
+}
+
 /// A record from before such folders were covered is valid if the skill has none.
 #[test]
 fn trust_record_of_an_ordinary_skill_stays_valid() {

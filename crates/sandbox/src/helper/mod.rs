@@ -19,8 +19,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 pub(crate) use probe::{NAMES, Probed, parse as parse_probe};
-#[cfg(target_os = "linux")]
-pub(crate) use stubs::FOLDER_MODE as PLACEHOLDER_MODE;
+pub(crate) use stubs::remove_leftover;
 
 /// The hidden first argument.
 pub(crate) const ARGUMENT: &str = "__prowess-sandbox";

@@ -14,6 +14,7 @@ use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
@@ -23,11 +24,13 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
+use crate::on_disk::{self, Kind};
 use crate::protocol::{self, Stub, StubKind};
 
-/// These modes mark a placeholder, including one that a killed run left behind.
+/// The modes of placeholders. A command can give them to anything else, so that only what is empty as
+/// well is removed, and nothing is protected less because of its mode.
 const FILE_MODE: u32 = 0o404;
-pub(crate) const FOLDER_MODE: u32 = 0o505;
+const FOLDER_MODE: u32 = 0o505;
 
 /// Placeholders in use.
 #[derive(Default)]
@@ -59,6 +62,21 @@ impl Place {
     fn is(&self, file: &Stat) -> bool {
         self.facts()
             .is_ok_and(|now| (now.st_dev, now.st_ino) == (file.st_dev, file.st_ino))
+    }
+
+    /// Removes a placeholder that is empty, and that no other run needs.
+    fn remove_if_unused(&self, file: &File) {
+        let Ok(facts) = fstat(file) else { return };
+        let alone = flock(file, FlockOperation::NonBlockingLockExclusive).is_ok();
+        let length = u64::try_from(facts.st_size).unwrap_or(u64::MAX);
+        if !alone || !self.is(&facts) || !is_placeholder(facts.st_mode as _, length) {
+            return;
+        }
+        // A folder with content stays.
+        let _ = match FileType::from_raw_mode(facts.st_mode) {
+            FileType::Directory => self.remove(AtFlags::REMOVEDIR),
+            _ => self.remove(AtFlags::empty()),
+        };
     }
 
     fn remove(&self, flags: AtFlags) -> rustix::io::Result<()> {
@@ -98,12 +116,14 @@ pub(super) fn hold(stubs: &[Stub]) -> io::Result<Held> {
 /// Returns `true` if a folder is missing or is the placeholder of a run that may end.
 fn may_go(folder: &Path) -> bool {
     match folder.symlink_metadata() {
-        Ok(facts) => {
-            use std::os::unix::fs::MetadataExt;
-            facts.is_dir() && facts.mode() & 0o7777 == FOLDER_MODE
-        }
+        Ok(facts) => facts.is_dir() && facts.mode() & 0o7777 == FOLDER_MODE,
         Err(error) => error.kind() == io::ErrorKind::NotFound,
     }
+}
+
+/// Returns `true` if a folder is absent, or only another user can open the way to it.
+fn is_out_of_reach(folder: &Path) -> bool {
+    matches!(on_disk::kind(folder), Ok(Kind::Absent | Kind::Closed))
 }
 
 /// Opens a folder without following a link anywhere in its path.
@@ -130,6 +150,55 @@ fn raw(mode: u32) -> Mode {
     Mode::from_bits_truncate(mode as _)
 }
 
+/// Returns `true` if a folder belongs to this user, who can change its mode.
+fn is_own(folder: &OwnedFd) -> bool {
+    let user = rustix::process::geteuid();
+    fstat(folder).map_or(true, |facts| facts.st_uid == user.as_raw())
+}
+
+/// Removes placeholders that a killed run left behind, at a path and on the way to it.
+pub(crate) fn remove_leftover(path: &Path, writable: &[PathBuf]) {
+    let is_inside = |path: &Path| {
+        writable
+            .iter()
+            .any(|root| path.starts_with(root) && path != root)
+    };
+    for path in path.ancestors().take_while(|path| is_inside(path)) {
+        let Ok(facts) = path.symlink_metadata() else {
+            continue;
+        };
+        if !is_placeholder(facts.mode(), facts.len()) {
+            return;
+        }
+        let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
+            return;
+        };
+        let Ok(folder) = open_folder(parent) else {
+            return;
+        };
+        let place = Place {
+            folder: Rc::new(folder),
+            name: name.to_owned(),
+            path: path.to_owned(),
+        };
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let Ok(file) = openat(&*place.folder, name, flags, Mode::empty()) else {
+            return;
+        };
+        place.remove_if_unused(&file.into());
+    }
+}
+
+/// Returns `true` if a file or folder looks like a placeholder. A folder can still have content.
+fn is_placeholder(mode: u32, length: u64) -> bool {
+    let bits = mode & 0o7777;
+    match FileType::from_raw_mode(mode as _) {
+        FileType::Directory => bits == FOLDER_MODE,
+        FileType::RegularFile => bits == FILE_MODE && length == 0,
+        _ => false,
+    }
+}
+
 fn hold_one(place: &Place, folder: bool) -> io::Result<Option<File>> {
     let (at, name): (&OwnedFd, &OsStr) = (&place.folder, &place.name);
     let mode = raw(if folder { FOLDER_MODE } else { FILE_MODE });
@@ -144,9 +213,18 @@ fn hold_one(place: &Place, folder: bool) -> io::Result<Option<File>> {
         };
         match made {
             Ok(()) | Err(Errno::EXIST) => {}
-            // Where the helper cannot create it, or the folder that would contain it, the command of
-            // the same user cannot either.
-            Err(Errno::ACCESS | Errno::PERM | Errno::ROFS | Errno::NOENT) => return Ok(None),
+            // The owner of the folder could make it writable, and so could the command.
+            Err(Errno::ACCESS) if is_own(at) => {
+                let folder = place.path.parent().unwrap_or(&place.path).display();
+                let why = format!(
+                    "`{}` cannot be created, because `{folder}` is not writable; run \
+                     `chmod u+rwx {folder}`",
+                    place.path.display()
+                );
+                return Err(io::Error::other(why));
+            }
+            // Where the helper cannot create it, the command of the same user cannot either.
+            Err(Errno::ACCESS | Errno::PERM | Errno::ROFS) => return Ok(None),
             Err(error) => return Err(error.into()),
         }
         let file = match openat(at, name, OFlags::RDONLY | flags, Mode::empty()) {
@@ -177,7 +255,7 @@ impl Held {
             Some(folder) => Rc::clone(folder),
             None => match open_folder(parent) {
                 Ok(folder) => Rc::new(folder),
-                Err(Errno::NOENT | Errno::ACCESS) => return Ok(None),
+                Err(Errno::NOENT | Errno::ACCESS) if is_out_of_reach(parent) => return Ok(None),
                 Err(error) => return Err(error.into()),
             },
         };
@@ -226,21 +304,7 @@ impl Drop for Held {
     fn drop(&mut self) {
         // Deepest first, so that a folder is empty when its turn comes.
         for (place, file) in self.stubs.iter().rev() {
-            let Ok(facts) = fstat(file) else { continue };
-            let alone = flock(file, FlockOperation::NonBlockingLockExclusive).is_ok();
-            if !alone || !place.is(&facts) {
-                continue;
-            }
-            let mode = Mode::from_raw_mode(facts.st_mode);
-            match FileType::from_raw_mode(facts.st_mode) {
-                FileType::Directory if mode == raw(FOLDER_MODE) => {
-                    let _ = place.remove(AtFlags::REMOVEDIR);
-                }
-                FileType::RegularFile if mode == raw(FILE_MODE) && facts.st_size == 0 => {
-                    let _ = place.remove(AtFlags::empty());
-                }
-                _ => {}
-            }
+            place.remove_if_unused(file);
         }
     }
 }
@@ -287,8 +351,15 @@ mod tests {
         let planned = [stub(&inner[0], false), stub(&inner[1], true)];
         // Before the second run begins.
         drop(hold(&[stub(&folder, true)]).unwrap());
-        // Only root can write into a placeholder.
-        let is_there = || !rustix::process::geteuid().is_root() || inner[0].is_file();
+        if !rustix::process::geteuid().is_root() {
+            // Only root can write into a placeholder. The command could change its mode and do so too,
+            // and the run is refused.
+            let refused = hold(&planned).err().unwrap().to_string();
+            assert!(refused.contains("chmod u+rwx"), "{refused}");
+            assert!(!folder.exists(), "nothing is left behind");
+            return;
+        }
+        let is_there = || inner[0].is_file();
         let second = hold(&planned).unwrap();
         assert!(folder.is_dir() && is_there());
         drop(second);

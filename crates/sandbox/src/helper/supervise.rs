@@ -1,11 +1,12 @@
 //! The process that starts a command and waits until no process of it is left.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, Read, Seek, Write};
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::fs::DirBuilderExt;
 #[cfg(not(target_os = "linux"))]
 use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
@@ -90,8 +91,15 @@ fn prepare(control: &mut UnixStream) -> Result<(), Report> {
         });
     }
     let scratch = scratch(&mut spec).map_err(at(Step::Scratch))?;
+    let covered = covered(&spec);
     let outcome = run(control, &spec);
     drop(scratch);
+    let is_other =
+        |(path, before): &(Vec<u8>, (u64, u64))| numbers(path).is_ok_and(|now| now != *before);
+    for (path, _) in covered.into_iter().filter(is_other) {
+        let report = protocol::frame(&Report::Replaced(path)).map_err(at(Step::Spec))?;
+        let _ = control.write_all(&report);
+    }
     if let Some((path, restored)) = index.and_then(|index| index.check()) {
         let why = restored.err().map(|error| error.to_string().into());
         let report = Report::IndexRestored(protocol::bytes(path), why);
@@ -108,6 +116,31 @@ fn prepare(control: &mut UnixStream) -> Result<(), Report> {
     // The host may be gone.
     let _ = control.write_all(&clean);
     Ok(())
+}
+
+/// Returns the read-only paths in writable folders, with device and inode. The kernel removes a mount
+/// if the file below it is replaced outside, so that the new file is writable inside.
+fn covered(spec: &Spec) -> Vec<(Vec<u8>, (u64, u64))> {
+    let mounts = spec.namespaces.iter().flat_map(|it| &it.mounts);
+    let writable: BTreeSet<PathBuf> = mounts
+        .clone()
+        .filter_map(|mount| match mount {
+            Mount::Write(path) => Some(protocol::path(path)),
+            _ => None,
+        })
+        .collect();
+    let is_inside = |path: &[u8]| {
+        let path = protocol::path(path);
+        path.ancestors().any(|folder| writable.contains(folder))
+    };
+    mounts
+        .filter_map(|mount| match mount {
+            Mount::Read(path) | Mount::Pin(path) if is_inside(path) => {
+                Some((path.clone(), numbers(path).ok()?))
+            }
+            _ => None,
+        })
+        .collect()
 }
 
 /// Starts the command and waits for its processes. Returns how many could not be ended.
@@ -242,10 +275,12 @@ pub(super) fn inside(message: &str, reporter: &str) -> i32 {
 }
 
 /// Returns the device and inode of a path, in which no part may be a link.
-#[cfg(target_os = "linux")]
 fn numbers(path: &[u8]) -> io::Result<(u64, u64)> {
-    let facts = rustix::fs::fstat(super::namespaces::open(&protocol::path(path))?)?;
-    Ok((facts.st_dev, facts.st_ino))
+    #[cfg(target_os = "linux")]
+    let facts = File::from(super::namespaces::open(&protocol::path(path))?).metadata()?;
+    #[cfg(not(target_os = "linux"))]
+    let facts = protocol::path(path).symlink_metadata()?;
+    Ok((facts.dev(), facts.ino()))
 }
 
 /// Fails if `bwrap` mounted something else: it follows links, and a command of another run may have

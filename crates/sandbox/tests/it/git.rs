@@ -121,7 +121,7 @@ impl Project {
         for arguments in [&["status"][..], &["diff", "HEAD"], &["log", "-1"]] {
             self.git(arguments);
         }
-        for folder in ["nested", "module", "src"] {
+        for folder in ["nested", "module", "src", "main", "vendor/lib"] {
             let folder = self.work().join(folder);
             if folder.is_dir() {
                 self.git_in(&folder, &["status"]);

@@ -49,7 +49,12 @@ const ROLES: &[(&str, fn())] = &[
     ("layers::as_a_user", layers::as_a_user),
     ("orphans::host", orphans::host),
     ("table::as_a_user", table::as_a_user),
+    ("ways_out::blinding_as_a_user", ways_out::blinding_as_a_user),
     ("ways_out::home_as_a_user", ways_out::home_as_a_user),
+    (
+        "ways_out::unsearchable_as_a_user",
+        ways_out::unsearchable_as_a_user,
+    ),
     ("ways_out::ways_as_a_user", ways_out::ways_as_a_user),
 ];
 

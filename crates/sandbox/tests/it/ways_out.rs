@@ -24,6 +24,15 @@ prowess_test::tests! {
     folders_around_keys_cannot_be_moved
     large_project_with_submodules_works
     bwrap_that_follows_a_link_is_noticed
+    earlier_run_cannot_blind_the_search
+    folder_that_cannot_be_searched_refuses_write_access
+    leftover_placeholders_are_removed
+    worktrees_and_separate_git_folders_work
+    runs_that_write_in_one_project_wait_for_each_other
+    protected_file_that_is_replaced_outside_is_reported
+    granted_folders_are_protected_like_a_project
+    options_with_values_do_not_hide_a_signature
+    undone_switch_leaves_no_submodule_in_head
 }
 
 /// A way to have the person's git execute something.
@@ -140,7 +149,97 @@ const WAYS: &[Way] = &[
         },
         script: "plant outer/inner",
     },
+    Way {
+        name: "a hook that is a link",
+        prepare: |project| {
+            project.write("scripts/hook", "#!/bin/sh\n");
+            mode(&project.work().join("scripts/hook"), 0o777);
+            std::fs::create_dir_all(project.work().join(".git/hooks")).unwrap();
+            let hook = project.work().join(".git/hooks/post-index-change");
+            symlink("../../scripts/hook", hook).unwrap();
+        },
+        script: "cp h scripts/hook; mv scripts s; mkdir scripts; cp h scripts/hook",
+    },
+    Way {
+        name: "a configuration file that is a link",
+        prepare: |project| {
+            std::fs::create_dir(project.work().join("conf")).unwrap();
+            let config = project.work().join(".git/config");
+            std::fs::rename(&config, project.work().join("conf/git")).unwrap();
+            symlink("../conf/git", config).unwrap();
+        },
+        script: "printf '[core]\\n fsmonitor=\"touch {canary}; false\"\\n' >> conf/git",
+    },
+    Way {
+        name: "the index of a separate git folder",
+        prepare: |project| separate(project, "store"),
+        script: "git update-index --add --cacheinfo 160000,$(git rev-parse HEAD),src/sub
+                 mkdir -p src/sub; plant src/sub",
+    },
+    Way {
+        name: "the configuration of a git folder that is far below",
+        prepare: |project| separate(project, "deep/a/b/c/d/store"),
+        script: "printf '[core]\\n fsmonitor=\"touch {canary}; false\"\\n' >> deep/a/b/c/d/store/config",
+    },
+    Way {
+        name: "the index of a worktree of a bare repository",
+        prepare: worktree,
+        script: "cd main; git update-index --add --cacheinfo 160000,$(git rev-parse HEAD),src/sub
+                 mkdir -p src/sub; plant src/sub; cd ..",
+    },
+    Way {
+        name: "the common folder of a worktree of a bare repository",
+        prepare: worktree,
+        script: "mkdir -p src; cp -r a/b/c/store.git src/evil
+                 printf '[core]\\n fsmonitor=\"touch {canary}; false\"\\n' >> src/evil/config
+                 echo $PWD/src/evil > a/b/c/store.git/worktrees/main/commondir",
+    },
+    Way {
+        name: "a program that a substitution names",
+        prepare: |project| {
+            project.write("tools/monitor", "#!/bin/sh\nfalse\n");
+            mode(&project.work().join("tools/monitor"), 0o777);
+            let command = "$(git rev-parse --show-toplevel)/tools/monitor";
+            project.git(&["config", "core.fsmonitor", command]);
+        },
+        script: "cp h tools/monitor",
+    },
+    Way {
+        name: "a module that the configuration names",
+        prepare: |project| {
+            project.write("tools/mod.py", "raise SystemExit(1)\n");
+            project.git(&["config", "core.fsmonitor", "python3 -m tools.mod"]);
+        },
+        script: "for f in mod __init__; do printf 'open(\"{canary}\", \"w\")\\n' > tools/$f.py; done",
+    },
+    Way {
+        name: "a program in a folder that the command enters",
+        prepare: |project| {
+            project.write("tools/monitor", "#!/bin/sh\nfalse\n");
+            mode(&project.work().join("tools/monitor"), 0o777);
+            project.git(&["config", "core.fsmonitor", "cd tools && exec ./monitor"]);
+        },
+        script: "cp h tools/monitor",
+    },
 ];
+
+/// Moves the git folder of the project to another place in it.
+fn separate(project: &Project, place: &str) {
+    let place = project.work().join(place);
+    std::fs::create_dir_all(place.parent().unwrap()).unwrap();
+    let option = format!("--separate-git-dir={}", place.display());
+    project.git(&["init", "-q", &option]);
+    assert!(project.work().join(".git").is_file());
+}
+
+/// Adds a bare repository, and the worktree `main` of it.
+fn worktree(project: &Project) {
+    let store = project.work().join("a/b/c/store.git");
+    project.git(&["clone", "-q", "--bare", ".", store.to_str().unwrap()]);
+    let tree = project.work().join("main");
+    project.git_in(&store, &["worktree", "add", "-q", tree.to_str().unwrap()]);
+    assert!(tree.join(".git").is_file());
+}
 
 /// Adds a submodule to the index that was never fetched.
 fn submodule(project: &Project, path: &str, folder: bool) {
@@ -586,4 +685,309 @@ fn bwrap_that_follows_a_link_is_noticed() {
             assert_eq!(outcome.unwrap().stdout.text(), "x\n", "the control");
         }
     }
+}
+
+/// Two runs, of which the first takes the right to look away, or forges a placeholder.
+struct Blinding {
+    name: &'static str,
+    prepare: fn(&Project),
+    first: &'static str,
+    second: &'static str,
+}
+
+const BLINDING: &[Blinding] = &[
+    Blinding {
+        name: "the project",
+        prepare: |_| {},
+        first: "chmod 0 {work}",
+        second: "chmod 755 {work}; printf '[core]\\n fsmonitor=\"touch {canary}; false\"\\n' >> {work}/.git/config",
+    },
+    Blinding {
+        name: "a folder with a repository",
+        prepare: |project| {
+            project.write("vendor/lib/keep", "");
+            project.git_in(&project.work().join("vendor/lib"), &["init", "-q"]);
+        },
+        first: "chmod 0 {work}/vendor",
+        second: "chmod 755 {work}/vendor
+                 printf '[core]\\n fsmonitor=\"touch {canary}; false\"\\n' >> {work}/vendor/lib/.git/config",
+    },
+    Blinding {
+        name: "a project without a repository that is not writable",
+        prepare: |project| std::fs::remove_dir_all(project.work().join(".git")).unwrap(),
+        first: "chmod 555 {work}",
+        second: "chmod 755 {work}; plant {work}",
+    },
+    Blinding {
+        name: "the mode of a placeholder",
+        prepare: |project| {
+            let module = project.work().join("module");
+            std::fs::create_dir(&module).unwrap();
+            project.git_in(&module, &["init", "-q"]);
+            let identity = ["-c", "user.name=x", "-c", "user.email=x@y"];
+            let commit = ["commit", "-q", "--allow-empty", "-m", "x"];
+            project.git_in(&module, &[&identity[..], &commit].concat());
+            project.git(&["-c", "advice.addEmbeddedRepo=false", "add", "module"]);
+        },
+        first: "chmod 0505 {work}/module",
+        second: "mv {work}/module {work}/aside && mkdir {work}/module && plant {work}/module",
+    },
+];
+
+fn blinding(sets: &[(&'static str, Lacking<'static>)]) {
+    for way in BLINDING {
+        let fill = |project: &Project, script: &str| {
+            let script = script.replace("{work}", project.work().to_str().unwrap());
+            project.fill(&format!("{REPOSITORY}{script}\ntrue"))
+        };
+        let control = Project::new(true);
+        (way.prepare)(&control);
+        for script in [way.first, way.second] {
+            let run = std::process::Command::new("bash")
+                .args(["-c", &fill(&control, script)])
+                .env("GIT_CONFIG_GLOBAL", "/dev/null")
+                .status();
+            assert!(run.unwrap().success());
+        }
+        assert!(control.is_planted(), "{}: no control", way.name);
+        for (set, lacking) in sets {
+            let mut project = Project::new(true);
+            (way.prepare)(&project);
+            project.place = project.place.without(*lacking);
+            // The project cannot be entered after the first run.
+            let outside = project.place.outside();
+            project.place.profile.readable.push(outside.clone());
+            project.place.profile.cwd = outside;
+            let runs = [way.first, way.second].map(|script| {
+                let line = format!("({}) 2>&1; true", fill(&project, script));
+                project.place.try_run(&line)
+            });
+            for folder in ["", "vendor"] {
+                let folder = project.work().join(folder);
+                if folder.is_dir() {
+                    mode(&folder, 0o755);
+                }
+            }
+            assert!(!project.is_planted(), "{set}: {}: {runs:?}", way.name);
+        }
+    }
+}
+
+fn earlier_run_cannot_blind_the_search() {
+    blinding(&strong_sets());
+    if root() {
+        as_ordinary_user("ways_out::blinding_as_a_user");
+    }
+}
+
+pub(crate) fn blinding_as_a_user() {
+    blinding(&strong_sets()[..1]);
+}
+
+fn unsearchable() {
+    let project = Project::new(true);
+    project.write("vendor/keep", "");
+    mode(&project.work().join("vendor"), 0o300);
+    let error = project.place.try_run("true").unwrap_err();
+    let hint = format!("chmod u+rwx {}", project.work().join("vendor").display());
+    assert!(error.to_string().contains(&hint), "{error}");
+    mode(&project.work().join("vendor"), 0o700);
+    assert!(project.place.run("true").success());
+    // A key in a folder that the owner has closed is not readable in the next run.
+    let mut project = Project::empty();
+    let home = project.home();
+    std::fs::create_dir(home.join(".m2")).unwrap();
+    std::fs::write(home.join(".m2/settings.xml"), "SECRET\n").unwrap();
+    mode(&home.join(".m2"), 0);
+    project.grant_in(&home, false);
+    assert!(project.place.try_run("true").is_err());
+    mode(&home.join(".m2"), 0o700);
+    assert!(project.place.run("true").success());
+}
+
+/// Root sees everything, so this is about an ordinary user.
+fn folder_that_cannot_be_searched_refuses_write_access() {
+    if root() {
+        as_ordinary_user("ways_out::unsearchable_as_a_user");
+    } else {
+        unsearchable();
+    }
+}
+
+pub(crate) fn unsearchable_as_a_user() {
+    unsearchable();
+}
+
+fn leftover_placeholders_are_removed() {
+    let project = Project::new(true);
+    for (name, bits) in [(".vscode", 0o505), (".github", 0o505)] {
+        std::fs::create_dir(project.work().join(name)).unwrap();
+        mode(&project.work().join(name), bits);
+    }
+    project.write(".envrc", "");
+    mode(&project.work().join(".envrc"), 0o404);
+    // Not empty, so it is the person's.
+    project.write(".idea/keep", "x");
+    mode(&project.work().join(".idea"), 0o505);
+    let outcome = project.script("mkdir -p .github/workflows; echo plain > written");
+    assert!(project.work().join("written").exists(), "{outcome:?}");
+    for name in [".vscode", ".github", ".envrc"] {
+        assert!(!project.work().join(name).exists(), "{name}: {outcome:?}");
+    }
+    assert!(project.work().join(".idea/keep").exists());
+    mode(&project.work().join(".idea"), 0o755);
+}
+
+fn worktrees_and_separate_git_folders_work() {
+    for layout in ["separate", "worktree"] {
+        let mut project = Project::new(true);
+        let mut tree = project.work();
+        if layout == "separate" {
+            separate(&project, "store");
+        } else {
+            worktree(&project);
+            tree = tree.join("main");
+            std::fs::write(tree.join("file"), "changed\n").unwrap();
+            for (key, value) in [("user.name", "x"), ("user.email", "x@y")] {
+                project.git_in(&tree, &["config", key, value]);
+            }
+        }
+        project.place.profile.cwd = tree.clone();
+        for line in [
+            "git status --porcelain",
+            "git add file",
+            "git commit -q -m inside",
+            "git switch -q -c topic",
+        ] {
+            let outcome = project.place.run(line);
+            assert_eq!(outcome.end, End::Code(0), "{layout}: {line}: {outcome:?}");
+            assert_eq!(outcome.stderr.text(), "", "{layout}: {line}");
+        }
+        let log = project.git_in(&tree, &["log", "--format=%s %D", "-1"]);
+        assert!(log.starts_with("inside HEAD -> topic"), "{layout}: {log}");
+    }
+}
+
+/// Waits for something that another process does, for a limited time.
+fn wait_for(is_done: impl Fn() -> bool) {
+    for _ in 0..6000 {
+        if is_done() {
+            return;
+        }
+        std::thread::park_timeout(std::time::Duration::from_millis(10));
+    }
+    panic!("it does not happen");
+}
+
+fn runs_that_write_in_one_project_wait_for_each_other() {
+    let mut project = Project::new(true);
+    project.git(&["commit", "-q", "-a", "-m", "second"]);
+    project.git(&["switch", "-q", "-c", "evil"]);
+    submodule(&project, "sub", false);
+    project.git(&["commit", "-q", "-m", "submodule"]);
+    project.git(&["switch", "-q", "main"]);
+    let _ = std::fs::remove_dir(project.work().join("sub"));
+    let plant = project.fill(&format!(
+        "{REPOSITORY}touch started; for i in 1 2 3 4 5 6 7 8 9 10; do [ -d sub ] || sleep 0.2; done
+         mkdir -p sub; plant sub"
+    ));
+    std::thread::scope(|scope| {
+        let first = scope.spawn(|| project.script(&plant));
+        wait_for(|| project.work().join("started").exists());
+        let second = project.place.run("git switch -q evil");
+        let first = first.join().unwrap();
+        assert!(!project.is_planted(), "{first:?}\n{second:?}");
+    });
+    // One that does not get its turn says who has it.
+    project.place.profile.limits.deadline_ms = 50;
+    let held = std::fs::File::open(project.work()).unwrap();
+    rustix::fs::flock(&held, rustix::fs::FlockOperation::LockExclusive).unwrap();
+    let error = project.place.try_run("true").unwrap_err().to_string();
+    let process = format!("(process {})", std::process::id());
+    assert!(error.contains(&process), "{error}");
+    project.grant(false);
+    assert!(project.place.run("true").success(), "reading needs no turn");
+}
+
+/// The kernel removes a mount if the file below it is replaced, so this is noticed afterwards.
+fn protected_file_that_is_replaced_outside_is_reported() {
+    let project = Project::new(true);
+    project.write("AGENTS.md", "before\n");
+    let script = "touch started; until [ -e continue ]; do sleep 0.05; done; echo x > AGENTS.md";
+    let run = std::thread::scope(|scope| {
+        let run = scope.spawn(|| project.script(script));
+        wait_for(|| project.work().join("started").exists());
+        project.write("new", "after\n");
+        std::fs::rename(project.work().join("new"), project.work().join("AGENTS.md")).unwrap();
+        project.write("continue", "");
+        run.join().unwrap()
+    });
+    let is_noted =
+        |note: &Note| matches!(note, Note::Replaced { path } if path.ends_with("AGENTS.md"));
+    assert!(run.notes.iter().any(is_noted), "{run:?}");
+    let run = project.script("echo x > AGENTS.md; echo y > other");
+    assert!(!run.notes.iter().any(is_noted), "the control: {run:?}");
+}
+
+fn granted_folders_are_protected_like_a_project() {
+    for (set, lacking) in strong_sets() {
+        let mut project = Project::new(false);
+        let crew = project.home().join("crew");
+        for name in [".envrc", ".vscode/tasks.json", "CLAUDE.md", "data/keep"] {
+            let path = crew.join(name);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, "before\n").unwrap();
+        }
+        open_up(&crew);
+        project.place.profile.write_also(&crew);
+        project.place = project.place.without(lacking);
+        let outcome = project.script(&format!(
+            "cd {}; for f in .envrc .vscode/tasks.json CLAUDE.md; do echo x > $f; done
+             mkdir .cargo; echo x > .mcp.json; echo plain > data/written",
+            crew.display()
+        ));
+        for name in [".envrc", ".vscode/tasks.json", "CLAUDE.md"] {
+            let text = std::fs::read_to_string(crew.join(name)).unwrap();
+            assert_eq!(text, "before\n", "{set}: {name}: {outcome:?}");
+        }
+        for name in [".cargo", ".mcp.json"] {
+            assert!(!crew.join(name).exists(), "{set}: {name}: {outcome:?}");
+        }
+        assert!(crew.join("data/written").exists(), "{set}: {outcome:?}");
+    }
+}
+
+/// Git takes the word after `--format` for its value, and then sees `-s`.
+fn options_with_values_do_not_hide_a_signature() {
+    let project = Project::new(true);
+    project.write("gpg", "#!/bin/sh\necho x > .git/planted\nexit 1\n");
+    mode(&project.work().join("gpg"), 0o755);
+    let program = project.work().join("gpg");
+    project.git(&["config", "gpg.program", program.to_str().unwrap()]);
+    for line in [
+        "git tag --format -m -s -m text v1",
+        "git commit --allow-empty --trailer -m -S -m y",
+    ] {
+        let outcome = project.place.run(line);
+        let planted = project.work().join(".git/planted");
+        assert!(!planted.exists(), "{line}: {outcome:?}");
+    }
+}
+
+fn undone_switch_leaves_no_submodule_in_head() {
+    let project = Project::new(true);
+    project.git(&["commit", "-q", "-a", "-m", "second"]);
+    project.git(&["switch", "-q", "-c", "evil"]);
+    submodule(&project, "sub", false);
+    project.git(&["commit", "-q", "-m", "submodule"]);
+    project.git(&["switch", "-q", "main"]);
+    let _ = std::fs::remove_dir(project.work().join("sub"));
+    project.script(&project.fill(&format!("{REPOSITORY}mkdir sub; plant sub")));
+    let outcome = project.place.run("git switch -q evil");
+    let is_noted = |note: &Note| matches!(note, Note::IndexRestored { .. });
+    assert!(outcome.notes.iter().any(is_noted), "{outcome:?}");
+    assert_eq!(project.git(&["branch", "--show-current"]), "main\n");
+    // The hint that git gives.
+    project.git(&["restore", "--staged", "sub"]);
+    assert!(!project.is_planted(), "{outcome:?}");
 }

@@ -4,6 +4,7 @@
 //! path as written also apply if they are stricter. The file is then opened without following links
 //! (`open_file.rs`), so it is exactly the file that was checked.
 
+use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};
 use std::fs::FileType;
 use std::io::ErrorKind;
@@ -58,6 +59,8 @@ pub(crate) struct PathGuard<'w> {
     /// Folders outside the project that are read without a prompt: loaded skills, and saved long
     /// output.
     free: Vec<PathBuf>,
+    /// Repositories in the folders of loaded skills, which are not part of them.
+    sealed: Vec<PathBuf>,
     /// Resolved folders and files of skills, if there are rules about skills.
     skills: Vec<(PathBuf, CatalogEntry)>,
     /// The loaded skills, whose restrictions apply.
@@ -96,6 +99,9 @@ impl<'w> PathGuard<'w> {
         let profile = context.profile(context.acting.as_ref().map(|skill| &skill.trust));
         let real = |paths: Vec<PathBuf>| paths.iter().map(|path| settled(path)).collect::<Vec<_>>();
         let mut free = real(skill_folders(context, loaded));
+        let others = free.iter().filter(|folder| **folder != workspace);
+        let sealed = others.filter_map(|folder| prowess_registry::digest::repository_of(folder));
+        let sealed = sealed.collect();
         free.extend(places.outputs.as_deref().map(settled));
         Self {
             context,
@@ -103,6 +109,7 @@ impl<'w> PathGuard<'w> {
             spellings,
             hidden: real(profile.hidden),
             free,
+            sealed,
             skills: ruled_skills(context),
             loaded: loaded.clone(),
         }
@@ -127,30 +134,30 @@ impl<'w> PathGuard<'w> {
             .find_map(|skill| Some((skill.1.name(), restricts(skill)?)))
     }
 
-    /// Returns `true` if a file must not be written, because it decides what is executed later or
-    /// belongs to a skill.
-    fn is_protected(&self, real: &Path) -> bool {
+    /// Returns the reason why a file must not be written, if it decides what is executed later or
+    /// belongs to a skill. Commands in the sandbox cannot write it either.
+    fn protection(&self, real: &Path) -> Option<Cow<'static, str>> {
         let acting = self.context.acting.as_ref();
-        let profile = self.context.profile(acting.map(|skill| &skill.trust));
-        if profile
-            .protected
-            .iter()
-            .any(|path| real.starts_with(settled(path)))
-        {
-            return true;
+        let mut profile = self.context.profile(acting.map(|skill| &skill.trust));
+        let is_in = |paths: &[PathBuf]| paths.iter().any(|path| real.starts_with(settled(path)));
+        let is_skill = |place: PathBuf| real.starts_with(place);
+        let is_known =
+            is_in(&profile.protected) || self.context.skill_places().into_iter().any(is_skill);
+        // The file tools may write in the project even if commands may not.
+        if !profile.writable.contains(&self.workspace) {
+            profile.writable.push(self.workspace.clone());
         }
-        let catalog = self.context.services.registry.snapshot();
-        catalog.entries().into_iter().any(|entry| {
-            let location = Path::new(&*entry.skill.location);
-            let place = match entry.skill.form {
-                SkillForm::Folder => location.parent(),
-                SkillForm::File | SkillForm::Command => Some(location),
-                SkillForm::Memory => None,
-            };
-            // A skill that is opened as the project can be edited.
-            place.map(settled).is_some_and(|place| {
-                real.starts_with(&place) && !self.workspace.starts_with(&place)
-            })
+        let is_protected = if is_known || !is_in(&profile.writable) {
+            is_known
+        } else {
+            match prowess_sandbox::protected_paths(&profile) {
+                Ok(found) => within(real, &found),
+                Err(error) => return Some(error.to_string().into()),
+            }
+        };
+        is_protected.then(|| {
+            "it belongs to a skill or can cause code to run later; only the user may change it"
+                .into()
         })
     }
 
@@ -255,39 +262,39 @@ impl<'w> PathGuard<'w> {
     }
 
     /// Returns the reason why an access is never allowed.
-    fn barred(&self, action: FileAction, resolved: &ResolvedPath) -> Option<&'static str> {
+    fn barred(&self, action: FileAction, resolved: &ResolvedPath) -> Option<Cow<'static, str>> {
         let below = |folders: &[PathBuf]| {
             folders
                 .iter()
                 .any(|folder| resolved.real.starts_with(folder))
         };
         if is_kernel(&resolved.real) {
-            return Some("it is a kernel file");
+            return Some("it is a kernel file".into());
+        }
+        if action == FileAction::Read && below(&self.sealed) {
+            return Some("the repository of a skill is not part of it".into());
         }
         if below(&self.hidden) && !(action == FileAction::Read && below(&self.free)) {
-            return Some("private keys and Prowess' own folders are not accessible");
+            return Some("private keys and Prowess' own folders are not accessible".into());
         }
         let special = resolved
             .kind
             .filter(|kind| !kind.is_file() && !kind.is_dir());
         if let Some(kind) = special {
-            return Some(describe(kind));
+            return Some(describe(kind).into());
         }
         if action == FileAction::Write {
             let git = |part: Component<'_>| part.as_os_str().eq_ignore_ascii_case(".git");
             if resolved.real.components().any(git) {
-                return Some("files in `.git` can cause code to run later");
+                return Some("files in `.git` can cause code to run later".into());
             }
             if makes_git_folder(&resolved.real) {
                 return Some(
-                    "it would make its folder a git folder, which can cause code to run later",
+                    "it would make its folder a git folder, which can cause code to run later"
+                        .into(),
                 );
             }
-            if self.is_protected(&resolved.real) {
-                return Some(
-                    "it belongs to a skill or can cause code to run later; only the user may change it",
-                );
-            }
+            return self.protection(&resolved.real);
         }
         None
     }
@@ -443,6 +450,10 @@ fn ruled_skills(context: &ToolContext) -> Vec<(PathBuf, CatalogEntry)> {
     entries
         .filter_map(|entry| Some((place(entry)?, entry.clone())))
         .collect()
+}
+
+fn within(path: &Path, folders: &[PathBuf]) -> bool {
+    folders.iter().any(|folder| path.starts_with(folder))
 }
 
 /// Returns `true` if a path is in a kernel file system.

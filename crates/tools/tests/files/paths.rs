@@ -281,3 +281,55 @@ fn no_folder_becomes_a_git_folder() {
         assert!(write(path).is_ok(), "{path}");
     }
 }
+
+/// The file tools protect what commands in the sandbox cannot change: what the repository executes,
+/// and settings in subfolders.
+#[test]
+fn files_that_a_repository_executes_are_not_written() {
+    let world = world()
+        .with("tools/monitor", "#!/bin/sh\n: ORIGINAL\n")
+        .with("hooks/post-index-change", "#!/bin/sh\n: ORIGINAL\n")
+        .with("scripts/linked", "#!/bin/sh\n: ORIGINAL\n")
+        .with("sub/.vscode/tasks.json", "{}")
+        .with("src/plain", ": ORIGINAL\n");
+    let git = |arguments: &[&str]| {
+        let output = std::process::Command::new("git")
+            .args(arguments)
+            .current_dir(world.path(""))
+            .env("HOME", world.path("~"))
+            .env("GIT_CONFIG_GLOBAL", "/dev/null")
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{arguments:?}: {output:?}");
+    };
+    git(&["init", "-q"]);
+    git(&["config", "core.fsmonitor", "tools/monitor"]);
+    git(&["config", "core.hooksPath", "hooks"]);
+    std::fs::create_dir_all(world.path(".git/hooks")).unwrap();
+    world.link(".git/hooks/pre-commit", "../../scripts/linked");
+    let canary = world.path("../canary");
+    for mode in [PermissionMode::AcceptEdits, PermissionMode::Yolo] {
+        let context = world.context(mode, &[]);
+        for path in ["tools/monitor", "hooks/post-index-change", "scripts/linked"] {
+            let new = format!("touch {}", canary.display());
+            let edit = json!({ "path": path, "old": ": ORIGINAL", "new": new });
+            assert!(call(&context, "read", &json!({ "path": path })).is_ok());
+            let error = call(&context, "edit", &edit).unwrap_err();
+            assert_eq!(error.why(), Some(ToolErrorKind::Denied), "{path}: {error}");
+        }
+        for path in [
+            "sub/.vscode/tasks.json",
+            "hooks/pre-commit",
+            "rust-toolchain.toml",
+        ] {
+            let write = json!({ "path": path, "content": "x" });
+            let error = call(&context, "write", &write).unwrap_err();
+            assert_eq!(error.why(), Some(ToolErrorKind::Denied), "{path}: {error}");
+        }
+        let plain = json!({ "path": "src/new", "content": "x" });
+        assert!(call(&context, "write", &plain).is_ok());
+    }
+    git(&["add", "src/plain"]);
+    git(&["status"]);
+    assert!(!canary.exists());
+}

@@ -1,0 +1,138 @@
+//! Looks at paths on disk. A path that cannot be inspected is not an absent one.
+//!
+//! A command owns the files that it may write, so it can take the permission to look at them away
+//! and give it back in the next run. What cannot be inspected cannot be protected, and the run is
+//! refused.
+
+use std::fs::Metadata;
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::Access;
+
+use crate::bounded_read::bounded_read;
+
+/// The type of a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Absent,
+    File,
+    /// An empty file: perhaps a placeholder of another run.
+    Empty,
+    Folder,
+    Link,
+    /// A folder of another user is in the way, which neither this user nor a command can enter.
+    Closed,
+}
+
+impl From<&Metadata> for Kind {
+    fn from(facts: &Metadata) -> Self {
+        if facts.is_symlink() {
+            Self::Link
+        } else if facts.is_dir() {
+            Self::Folder
+        } else if facts.len() == 0 {
+            Self::Empty
+        } else {
+            Self::File
+        }
+    }
+}
+
+/// A path that cannot be inspected, and why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Unknown {
+    pub(crate) path: PathBuf,
+    pub(crate) why: Box<str>,
+}
+
+impl Unknown {
+    pub(crate) fn new(path: impl Into<PathBuf>, why: impl Into<Box<str>>) -> Self {
+        let (path, why) = (path.into(), why.into());
+        Self { path, why }
+    }
+
+    fn denied(path: PathBuf, rights: &str) -> Self {
+        let why = format!(
+            "permission denied, so what is to be protected there is not known; run \
+             `chmod {rights} {}`",
+            path.display()
+        );
+        Self::new(path, why)
+    }
+}
+
+/// Returns `true` for the error of a path that does not exist.
+pub(crate) fn is_absent(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+    )
+}
+
+/// Returns the type of a path, without following a link at its end.
+pub(crate) fn kind(path: &Path) -> Result<Kind, Unknown> {
+    match path.symlink_metadata() {
+        Ok(facts) => Ok((&facts).into()),
+        Err(error) if is_absent(&error) => Ok(Kind::Absent),
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+            // The folder in the way is the last one that can be seen.
+            let mut above = path.ancestors().skip(1);
+            let folder = above.find(|folder| folder.symlink_metadata().is_ok());
+            let folder = folder.unwrap_or(Path::new("/"));
+            if is_closed(folder) {
+                Ok(Kind::Closed)
+            } else {
+                Err(Unknown::denied(folder.to_owned(), "u+rwx"))
+            }
+        }
+        Err(error) => Err(Unknown::new(path, error.to_string())),
+    }
+}
+
+/// Returns `true` unless the path is known to be absent or out of reach.
+pub(crate) fn exists(path: &Path) -> bool {
+    !matches!(kind(path), Ok(Kind::Absent | Kind::Closed))
+}
+
+/// Lists a folder. The list of an absent folder is empty, and so is that of a folder of another user
+/// that cannot be entered.
+pub(crate) fn entries(folder: &Path) -> Result<Vec<std::fs::DirEntry>, Unknown> {
+    let failed = |error: io::Error| match error.kind() {
+        io::ErrorKind::PermissionDenied => match kind(folder)? {
+            Kind::Closed => Ok(Vec::new()),
+            _ if is_closed(folder) => Ok(Vec::new()),
+            _ => Err(Unknown::denied(folder.to_owned(), "u+rwx")),
+        },
+        _ if is_absent(&error) => Ok(Vec::new()),
+        _ => Err(Unknown::new(folder, error.to_string())),
+    };
+    match std::fs::read_dir(folder).and_then(Iterator::collect) {
+        Ok(entries) => Ok(entries),
+        Err(error) => failed(error),
+    }
+}
+
+/// Reads a file of at most `most` bytes. Returns `None` if it is absent, out of reach or not a
+/// regular file.
+pub(crate) fn read(path: &Path, most: u64) -> Result<Option<Vec<u8>>, Unknown> {
+    match bounded_read(path, most) {
+        Ok(bytes) => Ok(Some(bytes)),
+        // Git reads nothing from a FIFO or a socket either.
+        Err(error) if is_absent(&error) || error.kind() == io::ErrorKind::InvalidInput => Ok(None),
+        Err(error) if error.raw_os_error() == Some(libc::ENXIO) => Ok(None),
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => match kind(path)? {
+            Kind::Closed => Ok(None),
+            _ => Err(Unknown::denied(path.to_owned(), "u+r")),
+        },
+        Err(error) => Err(Unknown::new(path, error.to_string())),
+    }
+}
+
+/// Returns `true` if a folder belongs to another user, who alone can open it.
+fn is_closed(folder: &Path) -> bool {
+    let user = rustix::process::geteuid();
+    let is_foreign = |facts: Metadata| !user.is_root() && facts.uid() != user.as_raw();
+    folder.metadata().is_ok_and(is_foreign) && rustix::fs::access(folder, Access::EXEC_OK).is_err()
+}
