@@ -95,6 +95,7 @@ pub(super) const BUILDERS: &[Program] = &[
     },
     Program {
         names: list("rustc rustdoc rustfmt"),
+        signs: true,
         options: &[
             opt("-o: --out-dir: --emit:", Writes, "writes to a file", "rustc -o /x y.rs")
                 .when(outside),
@@ -167,6 +168,7 @@ pub(super) const BUILDERS: &[Program] = &[
         operands: &[
             operand(0, assigns, Runs, "changes what is run", "make SHELL=/tmp/x all").globs(),
         ],
+        settings: true,
         code: OPTIONS,
         unrestricted: true,
         opaque: true,
@@ -263,6 +265,7 @@ pub(super) const BUILDERS: &[Program] = &[
         ..NONE
     },
     Program {
+        signs: true,
         names: list("gcc g++ cc c++ clang clang++ cpp ld gfortran ld.gold ld.lld as tcc icc nvcc \
                      gdc ldc dmd gnat zig c99 c89"),
         options: &[

@@ -44,6 +44,10 @@ const DATABASE: &[Opt] = &[
     opt("--pager:", Runs, "starts a program", "mysql --pager=x"),
 ];
 
+/// Modules of Python that take their operands for code, or run them.
+pub(super) const RUNNING_MODULES: &str = "cProfile code coverage debugpy doctest ipython IPython \
+     memory_profiler pdb profile pyinstrument runpy scalene site timeit trace viztracer";
+
 pub(super) const INTERPRETERS: &[Program] = &[
     Program {
         names: list(
@@ -208,6 +212,7 @@ pub(super) const INTERPRETERS: &[Program] = &[
     },
     Program {
         names: list("ruby jruby truffleruby irb rbx mruby crystal"),
+        opens: true,
         options: &[
             opt("-e:", Runs, "runs its value as code", "ruby -ne x"),
             opt(
@@ -245,6 +250,7 @@ pub(super) const INTERPRETERS: &[Program] = &[
     },
     Program {
         names: list("perl raku rakudo"),
+        opens: true,
         options: &[
             opt("-e: -E:", Runs, "runs its value as code", "perl -ne x"),
             opt(
@@ -414,6 +420,7 @@ pub(super) const INTERPRETERS: &[Program] = &[
     },
     Program {
         names: list("java javaw"),
+        signs: true,
         options: &[
             opt(
                 "-javaagent* -agentlib* -agentpath* -Xrun* -XX:OnError* -XX:OnOutOfMemoryError* \

@@ -3,7 +3,7 @@
 use super::ProgramEffect::{Configures, Elsewhere, Reads, Runs, Sends, Writes};
 use super::code::{Code, OPTIONS};
 use super::engine::{NONE, Program, Starts, any, because, list, operand, opt, outside};
-use super::{AttachedScript, Changes, Network, ProgramReport};
+use super::{AttachedScript, Changes, Network, ProgramReport, Whole};
 use crate::word::Word;
 
 /// A program whose purpose is to communicate with other machines.
@@ -305,6 +305,7 @@ pub(super) const NETWORK: &[Program] = &[
     },
     Program {
         names: list("rsync"),
+        whole: Whole::Deleting,
         changes: Changes::Always,
         options: &[
             opt(

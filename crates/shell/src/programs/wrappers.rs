@@ -316,6 +316,7 @@ pub(super) const WRAPPERS: &[Program] = &[
     Program {
         names: list("doas"),
         values: list("-a -u -C"),
+        assigns: true,
         operands: &[PROGRAM],
         stops: 1,
         code: wrapper("auC", 0),
@@ -496,6 +497,7 @@ pub(super) const WRAPPERS: &[Program] = &[
     },
     Program {
         names: list("printf"),
+        data: true,
         options: &[opt(
             "-v:",
             Runs,
@@ -515,6 +517,8 @@ pub(super) const WRAPPERS: &[Program] = &[
     },
     Program {
         names: list("test ["),
+        data: true,
+        answers: true,
         special: Some(test),
         code: Code::Test,
         plain: &[
