@@ -607,7 +607,8 @@ fn unusual_settings(path: &str) -> bool {
     ]
     .iter()
     .any(|ending| name.ends_with(ending));
-    outside(path) || is_code && !name.contains("config") && !name.contains("rc.")
+    let is_named = name.contains("config") || name.contains("rc.");
+    outside(path) || (is_code || !name.contains('.')) && !is_named
 }
 
 /// Judges the file after `-c`, which may be missing: `rollup -c`.
@@ -617,6 +618,7 @@ fn settings_after_c(words: &[Word], at: usize, report: &mut ProgramReport) -> bo
             continue;
         };
         let next = words.get(index + 1).map(|word| &*word.text);
+        let next = next.filter(|next| !next.starts_with('-'));
         let value = Some(attached).filter(|value| !value.is_empty()).or(next);
         if value.is_some_and(unusual_settings) {
             report.hit(index, Runs, "takes settings, and code, from there");

@@ -589,7 +589,11 @@ impl Walk<'_> {
         let rest = self.words.get(index..).filter(|rest| !rest.is_empty())?;
         match starts {
             Starts::No => return None,
-            Starts::Module => return Some(self.words.len()),
+            Starts::Module => {
+                // Some modules are listed as programs: `python3 -m pytest -p x`.
+                look(self.words, index, self.depth + 1, self.report);
+                return Some(self.words.len());
+            }
             Starts::Setting | Starts::Inside => {
                 self.within(index, 0, starts);
                 return None;

@@ -250,6 +250,19 @@ pub(super) const INTERPRETERS: &[Program] = &[
     },
     Program {
         names: list("perl raku rakudo"),
+        // `perl -ne print 'rm x|'`
+        special: Some(|words, at, report| {
+            for (index, word) in words.iter().enumerate().skip(at + 1) {
+                let text = word.text.trim();
+                let before = &*words[index - 1].text;
+                let is_operand =
+                    !text.starts_with('-') && (before == "--" || !before.starts_with('-'));
+                if is_operand && (text.ends_with('|') || text.starts_with(['|', '>'])) {
+                    report.hit(index, Runs, "may be a command that it opens");
+                }
+            }
+            true
+        }),
         opens: true,
         options: &[
             opt("-e: -E:", Runs, "runs its value as code", "perl -ne x"),
@@ -325,7 +338,7 @@ pub(super) const INTERPRETERS: &[Program] = &[
     Program {
         names: list(
             "lua luajit luau Rscript rscript R littler julia elixir iex erl escript ghc ghci \
-                     runghc runhaskell stack scala amm groovy kotlin kotlinc clojure clj bb \
+                     runghc runhaskell scala amm groovy kotlin kotlinc clojure clj bb \
                      guile sbcl clisp ecl racket csi octave matlab swift \
                      jshell ocaml utop dotnet-script gawk-shell qjs mujs d8 janet fennel gst \
                      swipl gprolog maxima gap sage bc gdl idl jq-repl",
@@ -370,6 +383,30 @@ pub(super) const INTERPRETERS: &[Program] = &[
         ),
         opaque: true,
         plain: &["lua x.lua -e y", "Rscript x.R", "julia x.jl", "lua -v"],
+        ..NONE
+    },
+    Program {
+        names: list("stack"),
+        options: &[
+            opt(
+                "--exec: -w: --with-gcc: --test-wrapper:",
+                Runs,
+                "names a program",
+                "stack test --exec x",
+            )
+            .starts(Starts::Script),
+            opt(
+                "--stack-yaml: --ghc-options: --docker-run-args: --setup-info-yaml: --global-hints-location:",
+                Runs,
+                "takes settings, and code, from there",
+                "stack build --stack-yaml x",
+            ),
+        ],
+        quiet: "build test bench haddock clean path ls query dot templates --version",
+        other: Some(because(Runs, "fetches or runs programs", "stack runghc x")),
+        code: Code::Everything,
+        opaque: true,
+        plain: &["stack test", "stack build --fast"],
         ..NONE
     },
     Program {

@@ -361,9 +361,41 @@ pub(super) const NETWORK: &[Program] = &[
     },
     Program {
         names: list(
-            "telnet ftp lftp tftp ngrok rsh rlogin rexec cloudflared websocat nmap tcpdump tshark \
+            "telnet ftp tftp ngrok rsh rlogin rexec cloudflared websocat nmap tcpdump tshark \
              mailx sendmail mutt msmtp swaks rclone aria2c axel xh grpcurl s3cmd",
         ),
+        ..TALKER
+    },
+    Program {
+        names: list("lftp"),
+        options: &[opt(
+            "-c: -e: -f:",
+            Runs,
+            "runs commands, and `!` starts a program",
+            "lftp -c '!rm x'",
+        )
+        .starts(Starts::Script)],
+        ..TALKER
+    },
+    Program {
+        names: list("yt-dlp youtube-dl"),
+        options: &[
+            opt(
+                "--exec: --exec-before-download: --netrc-cmd:",
+                Runs,
+                "runs its value",
+                "yt-dlp --exec 'rm x' y",
+            )
+            .starts(Starts::Script),
+            opt(
+                "--downloader: --external-downloader: --downloader-args: --external-downloader-args: \
+                 --postprocessor-args: --ppa: --ffmpeg-location: --plugin-dirs: --config-locations: \
+                 --config-location: --use-postprocessor:",
+                Runs,
+                "names a program, its options or settings",
+                "yt-dlp --downloader x y",
+            ),
+        ],
         ..TALKER
     },
     Program {

@@ -514,7 +514,7 @@ pub(super) const TEXT: &[Program] = &[
         ..NONE
     },
     Program {
-        names: list("nm objdump readelf size"),
+        names: list("nm objdump readelf size strip"),
         options: &[opt("--plugin:", Runs, "loads code", "nm --plugin=x y").starts(Starts::Script)],
         operands: &[operand(
             0,
