@@ -255,7 +255,7 @@ fn prompt_reads_a_skill_once() {
     let (opens, before) = (Opens::below(&world.path()).unwrap(), counters::now());
     let skill = open(&context, "one", Audience::Person).unwrap();
     let request = ActivationRequest::new(Arguments::from_text("it"));
-    let activation = activate(&context, &skill, &request).unwrap();
+    let activation = activate(&context, &Loaded::default(), &skill, &request).unwrap();
     assert_eq!(activation.body.trim(), "Do it.");
     assert_eq!(counters::now().since(before), ONCE);
     assert_eq!(opens.take(), each_file_once("one"));

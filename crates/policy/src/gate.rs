@@ -172,6 +172,17 @@ impl Gate {
         self.rules.all().iter().any(is_about)
     }
 
+    /// Returns `true` if there are deny or ask rules about reading files.
+    pub fn restricts_reading(&self, restrictions: &PermissionRules) -> bool {
+        let is_about = |placed: &SourcedRule| {
+            let subject = &placed.rule.subject;
+            placed.effect != Effect::Allow
+                && matches!(subject, RuleSubject::Read(_) | RuleSubject::Everything)
+        };
+        let sets = [&self.rules, &self.approvals, restrictions];
+        sets.iter().flat_map(|set| set.all()).any(is_about)
+    }
+
     /// Decides about a command line.
     pub fn command(&self, text: &str, actor: &Actor<'_>) -> GateOutcome {
         let (decision, script) = self.examine(text, actor);
@@ -234,6 +245,7 @@ impl Gate {
             plan: bound.plan(),
         };
         let restricted = self.restricted_bound(bound, actor);
+        let opaque = self.opaque_bound(bound, actor);
         if let Some(decision) = restricted.as_ref().filter(|d| d.verdict == Verdict::Deny) {
             return GateOutcome::Denied(decision.clone());
         }
@@ -241,6 +253,7 @@ impl Gate {
         let action = GateAction::Command {
             text: bound.display,
         };
+        let decision = stricter(decision, opaque.clone());
         let mut decision = self.settle(stricter(decision, restricted.clone()), &action);
         let anything = actor
             .skill
@@ -252,9 +265,8 @@ impl Gate {
                 };
                 skill.tools.of(Effect::Allow).find(any)
             });
-        if let Some(placed) =
-            anything.filter(|_| restricted.is_none() && self.mode != PermissionMode::Plan)
-        {
+        let is_checked = restricted.is_none() && opaque.is_none();
+        if let Some(placed) = anything.filter(|_| is_checked && self.mode != PermissionMode::Plan) {
             let reason = "the skill is trusted and may run every command";
             decision = Decision::new(Verdict::Allow, reason).by(placed.cite());
         }
@@ -272,9 +284,8 @@ impl Gate {
 
     /// Returns the sets of rules that apply to an actor, the gate's own first.
     fn sets<'a>(&'a self, actor: &'a Actor<'_>) -> impl Iterator<Item = &'a PermissionRules> {
-        [&self.rules, &self.approvals]
+        [&self.rules, &self.approvals, actor.restrictions]
             .into_iter()
-            .chain(actor.restrictions)
             .chain(actor.skill.as_ref().map(|skill| skill.tools))
     }
 
@@ -383,6 +394,27 @@ impl Gate {
             findings
         };
         self.restricted_by(find, &values, None, actor)
+    }
+
+    /// Returns the prompt for a script that runs code which the deny and ask rules for commands
+    /// cannot be checked against. As on a plain line, bare `Bash` does not cover such code.
+    fn opaque_bound(&self, bound: &BoundScript<'_>, actor: &Actor<'_>) -> Option<Decision> {
+        if self.mode == PermissionMode::Yolo || !self.has_bans(actor) {
+            return None;
+        }
+        let findings = finder::find_bound(bound.script, &|name| bound.value(name));
+        let what = matching::opaque_command(&findings)?;
+        let reason = format!(
+            "`{}` runs code that cannot be checked against the deny and ask rules",
+            cut(&what)
+        );
+        Some(Decision::new(Verdict::Ask, reason))
+    }
+
+    /// Returns `true` if there are deny or ask rules for commands.
+    fn has_bans(&self, actor: &Actor<'_>) -> bool {
+        let bans = |effect| self.sets(actor).any(|set| set.has_bans(effect));
+        bans(Effect::Deny) || bans(Effect::Ask)
     }
 
     /// Applies the deny and ask rules to what a line was found to do.
@@ -671,9 +703,8 @@ impl Gate {
         };
         // If there are deny or ask rules for commands, bare `Bash` does not cover code that they
         // cannot be checked against.
-        let banned = |effect| self.sets(actor).any(|set| set.has_bans(effect));
         if let Some(placed) = found.filter(|placed| everything(placed))
-            && (banned(Effect::Deny) || banned(Effect::Ask))
+            && self.has_bans(actor)
             && matching::is_opaque(&command.words)
         {
             let reason = format!(

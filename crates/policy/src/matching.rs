@@ -9,15 +9,6 @@ use prowess_spec::wildcard::like;
 
 /// Deepest nesting of scripts inside words.
 const MAX_DEPTH: usize = 8;
-/// Programs that set variables for the command that they start.
-const SETTERS: &[&str] = &[
-    "env",
-    "genv",
-    "sudo",
-    "doas",
-    "cross-env",
-    "cross-env-shell",
-];
 /// Most words of one command at which another command may start.
 const MAX_STARTS: usize = 512;
 /// Most commands that are collected for one line.
@@ -109,11 +100,37 @@ pub(crate) fn is_opaque(words: &[Word]) -> bool {
         .collect();
     let mut all = Everything::default();
     unwrap(&loose, 0, &mut all);
-    all.incomplete
-        || all.commands.iter().any(|words| {
-            let plain: Vec<Word> = words.iter().map(|word| Word::plain(&*word.text)).collect();
-            is_opaque_itself(&plain, &programs::inspect(&plain))
-        })
+    all.incomplete || all.commands.iter().any(|words| is_opaque_found(words))
+}
+
+/// Returns a command of a line, as text, in which deny rules cannot be looked for: one that runs code
+/// of another language or from its input, or whose program is only known when the line runs.
+pub(crate) fn opaque_command(findings: &finder::Findings) -> Option<String> {
+    let is_unknown = |words: &&Vec<LooseWord>| {
+        let program = words.first();
+        program.is_some_and(|word| word.unknown && word.text.is_empty())
+    };
+    let all = every_command(findings);
+    let found = all.commands.iter().find(|words| is_opaque_found(words));
+    let spell = |words: &Vec<LooseWord>| {
+        let texts: Vec<&str> = words.iter().map(|word| word.text.as_str()).collect();
+        texts.join(" ").trim().to_owned()
+    };
+    let unknown = findings.commands.iter().find(is_unknown);
+    found
+        .map(spell)
+        .or_else(|| unknown.map(|words| format!("$…{}", spell(words))))
+        .or_else(|| all.incomplete.then(|| "it".to_owned()))
+}
+
+fn is_opaque_found(words: &[LooseWord]) -> bool {
+    let plain = plain(words);
+    is_opaque_itself(&plain, &programs::inspect(&plain))
+}
+
+/// Returns the words as the program table reads them.
+fn plain(words: &[LooseWord]) -> Vec<Word> {
+    words.iter().map(|word| Word::plain(&*word.text)).collect()
 }
 
 fn is_opaque_itself(words: &[Word], report: &ProgramReport) -> bool {
@@ -176,21 +193,18 @@ fn unwrap(words: &[LooseWord], depth: usize, all: &mut Everything) {
         let words = &words[from..];
         all.commands.push(words.to_vec());
         // Programs run the values of some variables: `env GIT_PAGER='rm x' git log`.
-        if SETTERS.contains(&base_name(&words[0].text)) {
-            let assigned = words
-                .iter()
-                .filter(|word| finder::is_assignment(&word.text));
+        if programs::sets_variables(&words[0].text) {
+            let assigned = words.iter().filter(|word| !word.text.starts_with('-'));
             for (_, value) in assigned.filter_map(|word| word.text.split_once('=')) {
                 script(&format!("{value} "), depth, all);
             }
         }
+        let report = programs::inspect(&plain(words));
         // `eval` joins its words and reads them again.
-        if base_name(&words[0].text) == "eval" && words.len() > 1 {
-            let joined: Vec<&str> = words[1..].iter().map(|word| word.text.as_str()).collect();
+        if let Some(rest) = report.joined.and_then(|from| words.get(from..)) {
+            let joined: Vec<&str> = rest.iter().map(|word| word.text.as_str()).collect();
             script(&format!("{} ", joined.join(" ")), depth, all);
         }
-        let plain: Vec<Word> = words.iter().map(|word| Word::plain(&*word.text)).collect();
-        let report = programs::inspect(&plain);
         for at in report
             .starts
             .into_iter()
@@ -254,7 +268,7 @@ pub(crate) fn forbids(rule: &CommandRule, words: &[LooseWord]) -> bool {
         }
         CommandRule::Like(pattern) => {
             let base = base_name(&program.text).to_owned();
-            let mut plain: Vec<Word> = words.iter().map(|word| Word::plain(&*word.text)).collect();
+            let mut plain = plain(words);
             let joined = |words: &[Word]| {
                 words
                     .iter()
@@ -291,7 +305,8 @@ fn same_program(rule: &str, program: &LooseWord) -> bool {
     let base = base_name(&program.text);
     // Only the last part of the path is compared.
     let wanted = base_name(rule);
-    if program.pattern {
+    // `[ -f x ]` is the program `[`: a bracket that is not closed is no pattern.
+    if program.pattern && program.text != "[" {
         return like(&loosened(base), wanted);
     }
     base == wanted || program.text == rule
@@ -333,7 +348,7 @@ fn follows(rule: &[Word], words: &[LooseWord]) -> bool {
     let Some(first) = names.first() else {
         return true;
     };
-    let plain: Vec<Word> = words.iter().map(|word| Word::plain(&*word.text)).collect();
+    let plain = plain(words);
     let is_first = |at: usize| words.get(at).is_some_and(|word| is_word(word, &first.text));
     let report = programs::inspect(&plain);
     let mut candidates = report.subcommands;
@@ -472,23 +487,11 @@ pub(crate) fn may_become(pattern: &str, glob: &str) -> bool {
 /// Returns the words of a command that removes, moves or changes whole folders: everything in them
 /// changes.
 pub(crate) fn whole_folders(words: &[LooseWord]) -> &[LooseWord] {
-    let Some((program, rest)) = words.split_first() else {
-        return &[];
-    };
-    let recursive = || has_letter('r', rest) || has_flag("--recursive", rest);
-    let is_whole = match base_name(&program.text) {
-        "rm" | "chmod" | "chown" | "chgrp" => recursive(),
-        "find" | "shred" | "trash" => true,
-        "rsync" => rest.iter().any(|word| word.text.starts_with("--del")),
-        // The last operand is the destination.
-        "mv" => return &words[..words.len() - usize::from(!rest.is_empty())],
-        _ => false,
-    };
-    if is_whole { words } else { &[] }
+    let whole = programs::whole_folders(&plain(words));
+    whole.and_then(|range| words.get(range)).unwrap_or_default()
 }
 
 /// Returns `true` if a command changes the files that it is given.
 pub(crate) fn changes_files(words: &[LooseWord]) -> bool {
-    let plain: Vec<Word> = words.iter().map(|word| Word::plain(&*word.text)).collect();
-    programs::changes_files(&plain)
+    programs::changes_files(&plain(words))
 }

@@ -82,12 +82,25 @@ impl SkillAction {
 }
 
 /// The origin of a request.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Actor<'a> {
     /// The skill that makes the request; `None` for the agent itself.
     pub skill: Option<SkillActor<'a>>,
     /// The deny rules of the loaded skills: their `disallowed-tools`.
-    pub restrictions: Option<&'a PermissionRules>,
+    pub restrictions: &'a PermissionRules,
+}
+
+/// The restrictions of a request that no loaded skill is concerned with.
+static NO_RESTRICTIONS: PermissionRules = PermissionRules::NONE;
+
+impl Default for Actor<'_> {
+    /// Returns the agent itself, without loaded skills.
+    fn default() -> Self {
+        Self {
+            skill: None,
+            restrictions: &NO_RESTRICTIONS,
+        }
+    }
 }
 
 impl<'a> Actor<'a> {
@@ -95,7 +108,7 @@ impl<'a> Actor<'a> {
     #[must_use]
     pub fn within(self, restrictions: &'a PermissionRules) -> Self {
         Self {
-            restrictions: Some(restrictions),
+            restrictions,
             ..self
         }
     }

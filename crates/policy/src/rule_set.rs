@@ -91,6 +91,13 @@ pub struct LoadableSkills {
 }
 
 impl PermissionRules {
+    /// No rules.
+    pub(crate) const NONE: Self = Self {
+        rules: Vec::new(),
+        unread: Vec::new(),
+        lists_skills: false,
+    };
+
     /// Adds a rule. An invalid one is kept as invalid.
     pub fn add(&mut self, effect: Effect, text: &str, source: RuleSource) {
         let fault = |why: &str| RuleFault {

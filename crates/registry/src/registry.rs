@@ -192,6 +192,13 @@ impl Registry {
         writer.sources.push(live);
     }
 
+    /// Returns the folders that are searched for skills, including ones that do not exist.
+    pub fn searched_folders(&self) -> Vec<PathBuf> {
+        let sources = self.shared.sources.read();
+        let sources = sources.unwrap_or_else(PoisonError::into_inner);
+        sources.iter().flat_map(|source| source.watched()).collect()
+    }
+
     fn writer(&self) -> MutexGuard<'_, Writer> {
         self.shared
             .writer

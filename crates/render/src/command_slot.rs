@@ -9,8 +9,8 @@ use prowess_spec::body::{BodyItem, BodyItemKind, Placeholder};
 
 use crate::{Compat, Variable};
 use prowess_shell::placeholders::{
-    self, JudgedPosition, PlainWord, Quoting, UnsafePosition, ValueKind, ValuePosition,
-    expanded_name, exported_name,
+    self, JudgedPosition, PlainWord, Quoting, UnsafePosition, ValueKind, ValueLimit,
+    ValueObjection, ValuePosition, expanded_name, exported_name,
 };
 
 /// A command whose output is inserted into the body.
@@ -50,8 +50,12 @@ pub struct WithheldCommand {
 pub struct RefusedCommand {
     /// The command as the author wrote it.
     pub display: Arc<str>,
-    /// The placeholder whose value begins with `-`, as it is written.
+    /// The placeholder with the value, as it is written.
     pub placeholder: Arc<str>,
+    /// The reason.
+    pub objection: ValueObjection,
+    /// `true` if the value is passed on, so that only a part of it may be the reason.
+    pub is_passed_on: bool,
     /// `true` if it is a block of lines.
     pub block: bool,
     /// Its position in the file, including the markup.
@@ -62,10 +66,13 @@ impl RefusedCommand {
     /// Returns the reason, and what the author can do about it.
     pub fn reason(&self) -> String {
         let name = &self.placeholder;
-        format!(
-            "the value of `{name}` begins with `-`, so it could be taken for an option; write \
-             `-- {name}` if the program supports it, or `\"{name}\"` if the value may be an option"
-        )
+        let why = if self.is_passed_on {
+            self.objection.explain_part()
+        } else {
+            self.objection.explain()
+        };
+        let remedy = self.objection.remedy(name);
+        format!("the value of `{name}` {why}; {remedy}")
     }
 }
 
@@ -96,8 +103,12 @@ pub(crate) struct Command {
     pub(crate) positions: Option<usize>,
     /// The items in it, for the report.
     pub(crate) items: Vec<(Span, What)>,
-    /// Unquoted values that must not begin with `-`, each with its text.
-    pub(crate) leading: Vec<(Arc<str>, Placeholder)>,
+    /// Values with limits, each with its text.
+    pub(crate) limited: Vec<(Arc<str>, Placeholder, ValueLimit)>,
+    /// The limits of all values, because any of them may be the value of a positional.
+    pub(crate) limit: ValueLimit,
+    /// The limits of all parts of values, because the script passes them on.
+    pub(crate) part_limit: ValueLimit,
     /// Each unquoted `$ARGUMENTS` that is the last word of a command: its range in the script, with
     /// quotes.
     pub(crate) optional: Vec<Range<usize>>,
@@ -167,6 +178,8 @@ pub(crate) fn read(
     if !refusals.is_empty() {
         return Err(refusals);
     }
+    let (mut limit, mut part_limit) = (ValueLimit::default(), judgement.limit);
+    let renumbers = judgement.renumbers;
     let found = judgement.positions;
     let exported: Vec<Arc<str>> = names
         .iter()
@@ -188,6 +201,8 @@ pub(crate) fn read(
             given: Some(missing),
             quoting: Quoting::Bare,
             plain: None,
+            limit: ValueLimit::default(),
+            is_whole: false,
             reason: None,
         };
         return Err(vec![refusal(
@@ -201,6 +216,28 @@ pub(crate) fn read(
     in_order.sort_by_key(|found| found.range.start);
     for found in in_order {
         let item = found.given.and_then(|index| given.get(index));
+        if found.kind == ValueKind::Argument && !found.limit.is_empty() {
+            let text = &written[found.range.clone()];
+            let argument = match item.map(|item| &item.kind) {
+                Some(BodyItemKind::Placeholder(placeholder)) => Some(placeholder.clone()),
+                _ => writer.argument(expanded_name(text)),
+            };
+            match argument.filter(|_| found.is_whole) {
+                Some(argument) => {
+                    let closes = item.is_none() && text.starts_with("${");
+                    let text = if closes {
+                        format!("{text}}}")
+                    } else {
+                        text.to_owned()
+                    };
+                    writer.limited.push((text.into(), argument, found.limit));
+                    if renumbers {
+                        limit.add(found.limit);
+                    }
+                }
+                None => part_limit.add(found.limit),
+            }
+        }
         let native = (item.is_none() && found.plain.is_some())
             .then(|| writer.argument(expanded_name(&written[found.range.clone()])))
             .flatten();
@@ -237,11 +274,6 @@ pub(crate) fn read(
                 writer.optional.push(begin..writer.script.len());
             }
         }
-        if found.plain == Some(PlainWord::Leading)
-            && let Some(argument) = argument
-        {
-            writer.leading.push((text.into(), argument));
-        }
     }
     writer.copy(written, copied..written.len(), block);
     for found in found.iter().filter(|found| found.given.is_none()) {
@@ -259,7 +291,9 @@ pub(crate) fn read(
         variables: writer.variables,
         positions: writer.positions,
         items: writer.items,
-        leading: writer.leading,
+        limited: writer.limited,
+        limit,
+        part_limit,
         optional: writer.optional,
     })
 }
@@ -314,7 +348,7 @@ struct Writer<'a> {
     variables: Vec<Variable>,
     positions: Option<usize>,
     items: Vec<(Span, What)>,
-    leading: Vec<(Arc<str>, Placeholder)>,
+    limited: Vec<(Arc<str>, Placeholder, ValueLimit)>,
     optional: Vec<Range<usize>>,
 }
 
@@ -328,7 +362,7 @@ impl Default for Writer<'_> {
             variables: Vec::new(),
             positions: Some(0),
             items: Vec::new(),
-            leading: Vec::new(),
+            limited: Vec::new(),
             optional: Vec::new(),
         }
     }

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use prowess_diag::Span;
+use prowess_shell::placeholders::ValueObjection;
 use prowess_spec::body::Placeholder;
 
 use crate::arguments::{Resolved, UsedValues};
@@ -257,7 +258,7 @@ impl<'a> Filler<'a> {
                 self.report.commands.push(span);
                 let command = &self.template.commands[*index];
                 let slot = self.slot(command)?;
-                self.parts.push(match self.refused(command) {
+                self.parts.push(match self.refused(command, &slot) {
                     Some(refused) => RenderedPart::Refused(refused),
                     None => RenderedPart::Command(slot),
                 });
@@ -450,15 +451,28 @@ impl<'a> Filler<'a> {
         })
     }
 
-    /// Returns the refusal of a command if an unquoted value could be an option.
-    fn refused(&self, command: &Command) -> Option<RefusedCommand> {
-        let (placeholder, _) = command.leading.iter().find(|(_, placeholder)| {
-            let (value, _) = self.argument(placeholder);
-            value.is_some_and(|value| value.starts_with('-'))
-        })?;
+    /// Returns the refusal of a command if a value breaks a limit.
+    fn refused(&self, command: &Command, slot: &CommandSlot) -> Option<RefusedCommand> {
+        let own = command
+            .limited
+            .iter()
+            .find_map(|(name, placeholder, limit)| {
+                let (value, _) = self.argument(placeholder);
+                Some((name.clone(), limit.objection(&value?)?))
+            });
+        let any = |objection: &dyn Fn(&str) -> Option<ValueObjection>| {
+            bound_arguments(command, slot)
+                .find_map(|(name, value)| Some((format!("${name}").into(), objection(value)?)))
+        };
+        let whole = own.or_else(|| any(&|value| command.limit.objection(value)));
+        let is_passed_on = whole.is_none();
+        let part = || any(&|value| command.part_limit.objection_to_parts(value));
+        let (placeholder, objection) = whole.or_else(part)?;
         Some(RefusedCommand {
             display: command.display.clone(),
-            placeholder: placeholder.clone(),
+            placeholder,
+            objection,
+            is_passed_on,
             block: command.block,
             span: command.span,
         })
@@ -484,6 +498,31 @@ impl<'a> Filler<'a> {
         }
         Ok(self.shared[..count].to_vec())
     }
+}
+
+/// Returns the arguments that a command receives, each with its name. Values of the runtime are not
+/// included.
+fn bound_arguments<'s>(
+    command: &'s Command,
+    slot: &'s CommandSlot,
+) -> impl Iterator<Item = (String, &'s str)> {
+    let positionals = slot.positionals.iter().enumerate();
+    let positionals = positionals.map(|(at, value)| (at.to_string(), &**value));
+    let source = |name: &str| {
+        let mut exports = command.exports.iter();
+        exports
+            .find(|(known, _)| **known == *name)
+            .map(|(_, source)| source)
+    };
+    let variables = slot.variables.iter().filter_map(move |(name, value)| {
+        let shown = match source(name)? {
+            Source::Variable(_) => return None,
+            Source::Element(index) => format!("ARGUMENTS[{index}]"),
+            Source::All | Source::Named(_) => name.to_string(),
+        };
+        Some((shown, &**value))
+    });
+    positionals.chain(variables)
 }
 
 /// Returns `true` if a placeholder counts as using an argument in other runtimes. A declared name

@@ -203,7 +203,8 @@ impl Session {
         self.journal.write(started).await?;
         let (context, skill) = (Arc::clone(&self.context), Arc::clone(snapshot));
         let request = ActivationRequest::new(arguments);
-        let work = move || activate(&context, &skill, &request);
+        let loaded = self.loaded.clone();
+        let work = move || activate(&context, &loaded, &skill, &request);
         let activation = self.run_stoppable(work, cancel).await?;
         self.journal.decisions.check()?;
         match activation {

@@ -19,6 +19,7 @@ use sha2::{Digest, Sha256};
 
 use crate::context::ToolContext;
 use crate::injected_commands::{CommandRun, Execution, ExpandError, expand};
+use crate::loaded::Loaded;
 use crate::skill_access::{run_denial, shown};
 use crate::snapshot::{SkillDocument, SkillEffects, SkillHandle, SkillSnapshot};
 use crate::typed_arguments::check_arguments;
@@ -207,14 +208,16 @@ pub fn read(
     })
 }
 
-/// Fills in the arguments of a skill, runs its commands, and returns what the model receives. If
+/// Fills in the arguments of a skill, runs its commands within the restrictions of the skills that are
+/// loaded already, and returns what the model receives. If
 /// the request runs commands, the use of the skill is recorded after all of them succeeded.
 pub fn activate(
     context: &ToolContext,
+    loaded: &Loaded,
     snapshot: &Arc<SkillSnapshot>,
     request: &ActivationRequest,
 ) -> Result<Activation, ActivationError> {
-    let activation = render(context, snapshot, request)?;
+    let activation = render(context, loaded, snapshot, request)?;
     if request.execution == Execution::Run {
         context.record_use(&snapshot.name);
     }
@@ -223,6 +226,7 @@ pub fn activate(
 
 fn render(
     context: &ToolContext,
+    loaded: &Loaded,
     snapshot: &Arc<SkillSnapshot>,
     request: &ActivationRequest,
 ) -> Result<Activation, ActivationError> {
@@ -247,6 +251,7 @@ fn render(
     let mut runs = Vec::new();
     let body = expand(
         context,
+        loaded,
         trust,
         filled.parts,
         request.execution,

@@ -73,8 +73,7 @@ impl ToolContext {
     ) -> Result<Approved<Command>, Decision> {
         skill_access::permit_run(self, loaded, skill, text)?;
         let restrictions = loaded.restrictions();
-        let actor = trust.actor(role, self.settings.confine);
-        let actor = actor.within(&restrictions);
+        let actor = trust.actor(role, self.settings.confine, &restrictions);
         self.approve_in(folder, text, &actor)
     }
 
@@ -92,8 +91,11 @@ impl ToolContext {
             return Err(lapsed);
         }
         let (_, skill) = permissions.judge_as(&GateAction::Command { text });
-        let actor = skill.as_ref().map(|skill| self.actor_for(&skill.trust));
-        let actor = actor.unwrap_or_default().within(&permissions.restrictions);
+        let restrictions = &permissions.restrictions;
+        let actor = match &skill {
+            Some(skill) => self.actor_for(&skill.trust, restrictions),
+            None => Actor::default().within(restrictions),
+        };
         self.approve_in(folder, text, &actor)
     }
 
@@ -153,13 +155,17 @@ impl ToolContext {
     }
 
     /// Returns a skill as the actor of what the agent does.
-    pub(crate) fn actor_for<'t>(&self, trust: &'t SkillTrust) -> Actor<'t> {
+    pub(crate) fn actor_for<'t>(
+        &self,
+        trust: &'t SkillTrust,
+        restrictions: &'t PermissionRules,
+    ) -> Actor<'t> {
         let role = if self.acting.is_some() {
             SkillRole::SubRun
         } else {
             SkillRole::Conversation
         };
-        trust.actor(role, self.settings.confine)
+        trust.actor(role, self.settings.confine, restrictions)
     }
 }
 
@@ -185,7 +191,7 @@ impl AgentPermissions<'_> {
     fn judge_as<'s>(&'s self, action: &GateAction<'_>) -> (Decision, Option<Arc<SkillSnapshot>>) {
         let context = self.context;
         let actor_for =
-            |skill: &'s SkillSnapshot| context.actor_for(&skill.trust).within(&self.restrictions);
+            |skill: &'s SkillSnapshot| context.actor_for(&skill.trust, &self.restrictions);
         if let Some(acting) = &context.acting {
             let decision = if let Some(lapsed) = &self.lapsed {
                 lapsed.clone()

@@ -4,12 +4,13 @@ use std::path::Path;
 
 use prowess_policy::{BoundScript, Decision};
 use prowess_render::{CommandSlot, RenderedPart};
-use prowess_shell::lex;
+use prowess_shell::{Word, lex, programs};
 use prowess_traits::CommandResult;
 use prowess_trust::{SkillRole, SkillTrust};
 
 use crate::command_output::write_hint;
 use crate::context::ToolContext;
+use crate::loaded::Loaded;
 
 /// Replaces a command if commands are disabled. Claude Code's wording.
 pub(crate) const SWITCHED_OFF: &str = "[shell command execution disabled by policy]";
@@ -84,9 +85,11 @@ pub enum ExpandError {
     },
 }
 
-/// Joins the parts of a rendered skill. Commands run in order.
+/// Joins the parts of a rendered skill. Commands run in order, within the restrictions of the loaded
+/// skills.
 pub(crate) fn expand(
     context: &ToolContext,
+    loaded: &Loaded,
     trust: &SkillTrust,
     parts: Vec<RenderedPart>,
     execution: Execution,
@@ -102,7 +105,7 @@ pub(crate) fn expand(
                 runs.push(not_run(&slot.display, "not run"));
             }
             RenderedPart::Command(slot) => {
-                let (output, run) = run(context, trust, &slot)?;
+                let (output, run) = run(context, loaded, trust, &slot)?;
                 text.push_str(&output);
                 runs.push(run);
             }
@@ -151,6 +154,7 @@ fn not_run(command: &str, why: &str) -> CommandRun {
 
 fn run(
     context: &ToolContext,
+    loaded: &Loaded,
     trust: &SkillTrust,
     slot: &CommandSlot,
 ) -> Result<(String, CommandRun), ExpandError> {
@@ -176,15 +180,15 @@ fn run(
         positionals: &positionals,
         variables: &variables,
     };
-    let approved = context
-        .approve_bound(
-            &bound,
-            &trust.actor(SkillRole::Author, context.settings.confine),
-        )
-        .map_err(|decision| ExpandError::Denied {
-            command: command.clone(),
-            decision: Box::new(decision),
-        })?;
+    let restrictions = loaded.restrictions();
+    let actor = trust.actor(SkillRole::Author, context.settings.confine, &restrictions);
+    let approved =
+        context
+            .approve_bound(&bound, &actor)
+            .map_err(|decision| ExpandError::Denied {
+                command: command.clone(),
+                decision: Box::new(decision),
+            })?;
     let mut profile = context.profile(Some(trust));
     // As in other clients, these commands run in the project, not in the skill's folder.
     profile.cwd.clone_from(&context.settings.paths.workspace);
@@ -303,12 +307,9 @@ fn is_fine(script: &str, ran: &CommandResult) -> bool {
         return false;
     }
     // The last command of a line determines its exit code.
-    let words: Vec<String> = if let Ok(script) = lex(script) {
-        let last = script.commands.last();
-        last.into_iter()
-            .flat_map(|command| &command.words)
-            .map(|word| word.text.to_string())
-            .collect()
+    let words: Vec<Word> = if let Ok(script) = lex(script) {
+        let last = script.commands.into_iter().last();
+        last.map(|command| command.words).unwrap_or_default()
     } else {
         let last = script
             .lines()
@@ -316,14 +317,9 @@ fn is_fine(script: &str, ran: &CommandResult) -> bool {
             .find(|line| !line.trim().is_empty())
             .unwrap_or_default();
         let last = last.rsplit(['|', ';', '&']).next().unwrap_or_default();
-        last.split_whitespace().map(str::to_owned).collect()
+        last.split_whitespace().map(Word::plain).collect()
     };
-    let word = |at: usize| words.get(at).map_or("", |word| word.as_str());
-    match word(0).rsplit('/').next().unwrap_or_default() {
-        "grep" | "rg" | "egrep" | "fgrep" | "find" | "diff" | "test" | "[" => true,
-        "git" => matches!(word(1), "diff" | "grep"),
-        _ => false,
-    }
+    programs::answers_with_exit_code(&words)
 }
 
 #[cfg(test)]

@@ -15,6 +15,8 @@ pub struct Loaded {
     skills: BTreeMap<Box<str>, LoadedEntry>,
     /// A skill that the caller resolved for the next call.
     resolved: Option<SkillHandle>,
+    /// Restrictions of skills that are loaded, but not in this list.
+    restrictions: PermissionRules,
 }
 
 #[derive(Clone, Debug)]
@@ -93,11 +95,21 @@ impl Loaded {
     /// unloaded. A restriction needs no trust, and an edit of the skill's files does not lift it;
     /// what a skill grants does need both.
     pub(crate) fn restrictions(&self) -> PermissionRules {
-        let mut restrictions = PermissionRules::default();
+        let mut restrictions = self.restrictions.clone();
         for skill in self.snapshots().filter(|skill| !skill.is_served()) {
             restrictions.restrict(&skill.trust.tools);
         }
         restrictions
+    }
+
+    /// Returns a list without skills that keeps their restrictions, for a caller that wants every
+    /// skill in full.
+    #[must_use]
+    pub fn restrictions_only(&self) -> Self {
+        Self {
+            restrictions: self.restrictions(),
+            ..Self::default()
+        }
     }
 
     /// Keeps a resolved skill for the next call, so that the call does not resolve it again.

@@ -4,8 +4,10 @@
 //! user disabled, gives the same error as one that does not exist. The gate decides what may be
 //! done with a visible skill.
 
-use prowess_catalog::CatalogEntry;
+use std::path::Path;
+
 use prowess_catalog::visibility::{Audience, CatalogView, HiddenReason, LookupRefusal};
+use prowess_catalog::{CatalogEntry, Skill, SkillForm};
 use prowess_diag::sanitize;
 use prowess_diag::wording::{either, shorten, tick};
 use prowess_policy::{Actor, Decision, Gate, GateAction, PermissionRules, SkillAction, Verdict};
@@ -13,6 +15,7 @@ use prowess_traits::ApprovalRequest;
 use serde_json::Value;
 
 use crate::context::ToolContext;
+use crate::files::path_guard::PathGuard;
 use crate::loaded::Loaded;
 use crate::names::{SUBMIT, rule_names};
 use crate::snapshot::SkillHandle;
@@ -113,7 +116,7 @@ pub(crate) fn permit_read(
     let load = request(SkillAction::Load, "");
     let read = request(SkillAction::Read, path);
     let decide = |kind, action| decide(context, loaded, name, kind, action);
-    if is_main(skill.entry(), path) {
+    if is_main(&skill.entry().skill, path) {
         let decision = decide(SkillAction::Load, &load);
         // If both need a prompt, the one about reading is enough.
         if decision.verdict > decide(SkillAction::Read, &read).verdict {
@@ -129,12 +132,48 @@ pub(crate) fn permit_read(
                 .map_err(|decision| ToolError::denied(&subject(&actions, name), &decision));
         }
     }
-    permit(context, loaded, skill, SkillAction::Read, path)
+    permit(context, loaded, skill, SkillAction::Read, path)?;
+    permit_file(context, loaded, &skill.entry().skill, name, path)
+}
+
+/// Applies the deny and ask rules for files to a file of a skill, by its real path, and prompts the
+/// user if a rule requires it. The file with the text of the skill is what loading returns: only the
+/// rules about the skill apply to it.
+pub(crate) fn permit_file(
+    context: &ToolContext,
+    loaded: &Loaded,
+    skill: &Skill,
+    name: &str,
+    path: &str,
+) -> Result<(), ToolError> {
+    let folder = Path::new(&*skill.location).parent();
+    let Some(folder) = folder.filter(|_| skill.form == SkillForm::Folder) else {
+        return Ok(());
+    };
+    if is_main(skill, path) || !context.gate().restricts_reading(&loaded.restrictions()) {
+        return Ok(());
+    }
+    let guard = PathGuard::new(context, loaded);
+    let resolved = guard.resolve(&folder.join(path).to_string_lossy())?;
+    let Some(decision) = guard.judge_rules(&resolved) else {
+        return Ok(());
+    };
+    let what = format!("{} of the skill {}", tick(shown(path)), shown(name));
+    let what = format!("Reading {what}");
+    let question = ApprovalRequest {
+        what: &what,
+        decision: &decision,
+        skill: Some(name),
+        action: None,
+    };
+    context
+        .settle(&question)
+        .map_err(|decision| ToolError::denied(&what, &decision))
 }
 
 /// Returns `true` for the file with the text of a skill.
-fn is_main(entry: &CatalogEntry, path: &str) -> bool {
-    let own = entry.skill.location.rsplit('/').next();
+fn is_main(skill: &Skill, path: &str) -> bool {
+    let own = skill.location.rsplit('/').next();
     path.eq_ignore_ascii_case("SKILL.md") || own == Some(path)
 }
 
@@ -181,7 +220,7 @@ pub(crate) fn judge_file(
         decide(context, loaded, name, kind, &action)
     };
     let mut decision = judged(SkillAction::Read, path);
-    if is_main(entry, path) {
+    if is_main(&entry.skill, path) {
         let load = judged(SkillAction::Load, "");
         if load.verdict > decision.verdict {
             decision = load;
@@ -217,6 +256,18 @@ impl ToolContext {
         arguments: &str,
     ) -> Result<(), ToolError> {
         permit(self, &Loaded::default(), skill, action, arguments)
+    }
+
+    /// Applies the rules for files to a file of a skill that an MCP client reads. The same rules
+    /// apply as if a model read it, including ask rules.
+    pub fn permit_client_file(
+        &self,
+        loaded: &Loaded,
+        skill: &Skill,
+        name: &str,
+        path: &str,
+    ) -> Result<(), ToolError> {
+        permit_file(self, loaded, skill, name, path)
     }
 
     /// Decides about a skill that a user invokes: `forked` is `true` if it runs in a conversation
@@ -458,11 +509,12 @@ fn decide(
         .acting
         .as_deref()
         .filter(|acting| action_kind == SkillAction::Load && *acting.trust.name != *name);
-    let actor = acting
-        .map(|acting| context.actor_for(&acting.trust))
-        .unwrap_or_default();
     let restrictions = loaded.restrictions();
-    context.gate().decide(action, &actor.within(&restrictions))
+    let actor = match acting {
+        Some(acting) => context.actor_for(&acting.trust, &restrictions),
+        None => Actor::default().within(&restrictions),
+    };
+    context.gate().decide(action, &actor)
 }
 
 /// Lists the visible skills, as many as fit: ` Available: a, b, …`.

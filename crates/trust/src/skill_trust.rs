@@ -89,8 +89,14 @@ impl SkillTrust {
     }
 
     /// Returns the skill as an actor for the gate. `confine` is the setting of that name: `true`
-    /// if `allowed-tools` limits skills outside of sub-runs too.
-    pub fn actor(&self, role: SkillRole, confine: bool) -> Actor<'_> {
+    /// if `allowed-tools` limits skills outside of sub-runs too. `restrictions` are those of the
+    /// skills that are loaded in the session: they apply to everything that runs in it.
+    pub fn actor<'a>(
+        &'a self,
+        role: SkillRole,
+        confine: bool,
+        restrictions: &'a PermissionRules,
+    ) -> Actor<'a> {
         let ceiling = match role {
             SkillRole::Author => confine,
             SkillRole::Conversation => confine && self.has_tool_list(),
@@ -104,7 +110,7 @@ impl SkillTrust {
                 tools: &self.tools,
                 ceiling,
             }),
-            restrictions: None,
+            restrictions,
         }
     }
 }
@@ -151,7 +157,8 @@ mod tests {
         };
         let ceiling = |role, confine, tools| {
             let trust = trust(tools);
-            let skill = trust.actor(role, confine).skill;
+            let none = PermissionRules::default();
+            let skill = trust.actor(role, confine, &none).skill;
             skill.is_some_and(|skill| skill.ceiling)
         };
         // (role, not confined, confined): without a list, with one, with an invalid one.

@@ -5,8 +5,9 @@ use crate::output::{Cell, Exit, Failure, JsonLines, Printer, Table, wrap};
 use anstyle::Style;
 use clap::{Args, Subcommand};
 use clap_complete::ArgValueCandidates;
+use prowess_catalog::visibility::{Audience, CatalogView, LookupRefusal};
 use prowess_diag::{sanitize, theme, wording};
-use prowess_policy::{Actor, Decision, Effect, GateAction, RuleSource, Verdict};
+use prowess_policy::{Actor, Decision, Effect, GateAction, PermissionRules, RuleSource, Verdict};
 use prowess_shell::{ShellLine, SimpleCommand, lex};
 use prowess_tools::SkillHandle;
 use prowess_trust::SkillRole;
@@ -129,16 +130,25 @@ fn check(
         Some(name) => {
             let library = Library::with(config, global, environment)?;
             let catalog = library.catalog();
-            let entry = catalog
-                .resolve(name)
-                .map_err(|fault| visible_skills::not_found(&fault))?;
+            let policy = library.policy(None)?;
+            let by = |who| CatalogView::new(&catalog, &policy, who).resolve(name);
+            // As `exec` does, and within `skills.only`.
+            let found = by(Audience::Person).or_else(|refusal| {
+                let other = by(Audience::Model);
+                other.map_err(|_| refusal)
+            });
+            let entry = found.map_err(|refusal| match refusal {
+                LookupRefusal::NotFound(fault) => visible_skills::not_found(&fault),
+                refusal @ LookupRefusal::NotForYou { .. } => Failure::new(refusal.to_string()),
+            })?;
             let snapshot = permissions::read(entry, &library, environment)?;
             Some((SkillHandle::new(name, entry), snapshot))
         }
     };
     let (handle, skill) = skill.unzip();
+    let none_loaded = PermissionRules::default();
     let actor = skill.as_ref().map_or_else(Actor::default, |skill| {
-        skill.trust.actor(SkillRole::Author, confine)
+        skill.trust.actor(SkillRole::Author, confine, &none_loaded)
     });
     // Commands of a skill start in its folder, to which their relative paths refer.
     let place = skill

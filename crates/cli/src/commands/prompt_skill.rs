@@ -6,7 +6,7 @@ use prowess::{Activation, ActivationRequest, RuntimeError, SkillSnapshot, activa
 use prowess_catalog::visibility::{Audience, LookupRefusal};
 use prowess_diag::{FileReport, sanitize};
 use prowess_render::{Arguments, Compat};
-use prowess_tools::{ActivationError, Execution, ExpandError, read};
+use prowess_tools::{ActivationError, Execution, ExpandError, Loaded, read};
 use serde_json::Value;
 
 use crate::args::GlobalArgs;
@@ -60,7 +60,7 @@ pub(crate) fn run(
     if context.settings.compat == Compat::Prowess {
         runtime_setup::check_pairs(&skill, &args.arg)?;
     }
-    let activation = match activate(&context, &skill, &request) {
+    let activation = match activate(&context, &Loaded::default(), &skill, &request) {
         Ok(activation) => activation,
         Err(error) => return refused(name, error, Some(&skill), environment, printer),
     };

@@ -7,7 +7,7 @@ use crate::wire::EXTENSION;
 use prowess_catalog::index::IndexBudget;
 use prowess_runtime::Engine;
 use prowess_tools::names::LOAD_SKILL;
-use prowess_tools::{Loaded, ToolContext, Toolset};
+use prowess_tools::{ToolContext, Toolset};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult, CustomRequest,
     CustomResult, ErrorCode, ExtensionCapabilities, GetPromptRequestParams, GetPromptResponse,
@@ -255,8 +255,10 @@ impl ServerHandler for Handler {
         request: GetPromptRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
-        let got = self.work(&context, move |_, tool_context, _| {
-            prompts::get(tool_context, &request.name, request.arguments.as_ref())
+        let got = self.work(&context, move |_, tool_context, session| {
+            let loaded = session.loaded().clone();
+            let arguments = request.arguments.as_ref();
+            prompts::get(tool_context, &loaded, &request.name, arguments)
         });
         Ok(got.await??.into())
     }
@@ -396,7 +398,7 @@ impl ServerHandler for Handler {
             // Handing a small skill to another thread takes longer than reading it.
             let _permit = self.permit().await?;
             let (tools, tool_context) = (&self.shared.tools, &self.tool_context);
-            let mut loaded = Loaded::default();
+            let mut loaded = self.session(&context).loaded().restrictions_only();
             let is_quick = tools.is_quick(tool_context, &mut loaded, LOAD_SKILL, &input);
             let (tools, session) = (Arc::clone(tools), self.session(&context));
             let load = move |tool_context: &ToolContext| {

@@ -10,7 +10,7 @@ use prowess_policy::SkillAction;
 use prowess_registry::Registry;
 use prowess_render::Arguments;
 use prowess_spec::parse;
-use prowess_tools::{ActivationError, ActivationRequest, ToolContext, activate};
+use prowess_tools::{ActivationError, ActivationRequest, Loaded, ToolContext, activate};
 use rmcp::ErrorData;
 use rmcp::model::{
     CompleteRequestParams, CompleteResult, CompletionInfo, GetPromptResult, JsonObject,
@@ -108,6 +108,7 @@ fn arguments(served: &ServedSkill, names: &[String]) -> Vec<PromptArgument> {
 /// Handles `prompts/get`: returns the skill as a model receives it when a user invokes it.
 pub(crate) fn get(
     tool_context: &ToolContext,
+    loaded: &Loaded,
     name: &str,
     given: Option<&JsonObject>,
 ) -> Result<GetPromptResult, ErrorData> {
@@ -138,7 +139,7 @@ pub(crate) fn get(
             ErrorData::invalid_params(error.to_string(), Some(json!({ "name": name })))
         })?;
     let request = ActivationRequest::new(arguments);
-    let activation = activate(tool_context, &skill, &request).map_err(failed)?;
+    let activation = activate(tool_context, loaded, &skill, &request).map_err(failed)?;
     let message = PromptMessage::new_text(Role::User, activation.text());
     let description = clean_line(&skill.skill.description);
     Ok(GetPromptResult::new(vec![message]).with_description(description))

@@ -95,6 +95,14 @@ pub(crate) fn read(
     if !may_read(tool_context, served, &path) {
         return Err(none(""));
     }
+    let loaded = session.loaded().clone();
+    let (skill, name) = (&served.skill, &served.name);
+    if tool_context
+        .permit_client_file(&loaded, skill, name, &path)
+        .is_err()
+    {
+        return Err(none(""));
+    }
     let contents = session
         .held(&served.skill.id)
         .unwrap_or_else(|| resource_index.look(served));

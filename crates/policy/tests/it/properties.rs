@@ -2,8 +2,8 @@
 
 use proptest::prelude::*;
 use prowess_policy::{
-    Actor, Effect, Gate, GateAction, GateOutcome, PermissionMode, PermissionRule, Plan, RuleSource,
-    Verdict,
+    Actor, BoundScript, Effect, Gate, GateAction, GateOutcome, PermissionMode, PermissionRule,
+    PermissionRules, Plan, RuleSource, SkillActor, Verdict,
 };
 use prowess_shell::{finder, lex, script};
 
@@ -55,6 +55,40 @@ fn line() -> impl Strategy<Value = String> {
 fn rules() -> impl Strategy<Value = Vec<(Effect, &'static str)>> {
     let effect = proptest::sample::select(&[Effect::Allow, Effect::Ask, Effect::Deny][..]);
     proptest::collection::vec((effect, proptest::sample::select(RULES)), 0..5)
+}
+
+/// Lines that run code of another language, or code from their input.
+fn code() -> impl Strategy<Value = String> {
+    const CODE: &[&str] = &[
+        "python3 -c",
+        "perl -e",
+        "awk",
+        "sed",
+        "node -e",
+        "bash -c",
+        "sh",
+        "make",
+        "xargs",
+        "env",
+        "eval",
+        "sudo",
+        "find . -exec",
+        "git",
+        "timeout 5",
+        "'rm x'",
+        "'BEGIN{system(1)}'",
+        "'1e rm'",
+        "|",
+        ";",
+        "&&",
+        "echo",
+        "x",
+        "--eval=x",
+        "-f",
+        "-",
+    ];
+    let words = proptest::collection::vec(proptest::sample::select(CODE), 1..7);
+    words.prop_map(|words| words.join(" "))
 }
 
 fn gate(rules: &[(Effect, &str)], mode: PermissionMode) -> Gate {
@@ -118,6 +152,27 @@ proptest! {
             if let Err(fault) = PermissionRule::parse(&text, effect) {
                 prop_assert!(!fault.why.is_empty());
             }
+        }
+    }
+
+    /// Redirections are left out: bare `Bash` of a trusted skill covers those of a script.
+    #[test]
+    fn loop_around_a_line_never_allows_more(rules in rules(), line in line(), code in code()) {
+        let tools = PermissionRules::of_skill("x", "Bash", "");
+        let skill = SkillActor { name: "x", digest: "1", trusted: true, tools: &tools, ceiling: false };
+        let actor = Actor { skill: Some(skill), ..Actor::default() };
+        let rules: Vec<_> = rules.into_iter().filter(|(effect, _)| *effect != Effect::Allow).collect();
+        let gate = gate(&rules, PermissionMode::Ask);
+        let verdict = |script: &str| {
+            let bound = BoundScript { script, display: script, positionals: &[], variables: &[] };
+            gate.bound(&bound, &actor).decision().verdict
+        };
+        for line in [line, code] {
+            if !lex(&line).is_ok_and(|parsed| parsed.commands.iter().all(|command| command.redirects.is_empty())) {
+                continue;
+            }
+            let (plain, looped) = (verdict(&line), verdict(&format!("for i in 1; do {line}\ndone")));
+            prop_assert!(looped >= plain, "{line:?}: {plain:?} became {looped:?} with {rules:?}");
         }
     }
 

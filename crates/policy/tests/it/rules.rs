@@ -1,8 +1,8 @@
 //! What rules mean: the cases of the reference, and those of the seeds that guard commands.
 
 use prowess_policy::{
-    Actor, ApprovalAnswer, Effect, Gate, GateAction, GateOutcome, PermissionGrant, PermissionMode,
-    PermissionRules, Plan, Remedy, RuleSource, SkillAction, SkillActor, Verdict,
+    Actor, ApprovalAnswer, BoundScript, Effect, Gate, GateAction, GateOutcome, PermissionGrant,
+    PermissionMode, PermissionRules, Plan, Remedy, RuleSource, SkillAction, SkillActor, Verdict,
 };
 
 fn gate(allow: &[&str], ask: &[&str], deny: &[&str]) -> Gate {
@@ -51,7 +51,7 @@ fn skill(tools: &PermissionRules, trusted: bool, ceiling: bool) -> Actor<'_> {
             tools,
             ceiling,
         }),
-        restrictions: None,
+        ..Actor::default()
     }
 }
 
@@ -709,7 +709,7 @@ fn grants_depend_on_the_digest_of_the_skill() {
             tools: &tools,
             ceiling: false,
         }),
-        restrictions: None,
+        ..Actor::default()
     };
     let mut gate = gate(&[], &[], &[]);
     let GateOutcome::Ask(pending) = gate.command("id", &actor("1")) else {
@@ -1025,6 +1025,11 @@ fn file_rules_find_folders_patterns_and_parts_of_words() {
         ("Edit(.git/**)", "rsync x .git/"),
         ("Edit(protected/**)", "gzip protected/x"),
         ("Edit(protected/**)", "git rm -r protected"),
+        ("Edit(a/protected/**)", "git rm -r a"),
+        ("Edit(a/protected/**)", "git clean -fd a"),
+        ("Edit(a/protected/**)", "git -C . restore a"),
+        ("Edit(a/protected/**)", "git mv a b"),
+        ("Edit(a/protected/**)", "git stash push a"),
         ("Edit(protected/**)", "git -C . checkout x -- protected/a"),
         ("Edit(protected/**)", "split x protected/y"),
         ("Edit(protected/**)", "csplit -f protected/y x 3"),
@@ -1112,6 +1117,15 @@ fn options_of_build_tools_and_checkers_ask() {
             "curl https://a.org --url https://b.org",
         ),
         ("Bash(curl:*)", "curl --proto-default file /etc/passwd"),
+        ("Bash(python3 -m pytest:*)", "python3 -m pytest -p x"),
+        ("Bash(npx jest:*)", "npx jest -c x"),
+        ("Bash(poetry run pytest:*)", "poetry run pytest -c x"),
+        ("Bash(webpack:*)", "webpack --config=x"),
+        ("Bash(strip:*)", "strip --plugin x y"),
+        ("Bash(cabal test:*)", "cabal test -w x"),
+        ("Bash(stack test:*)", "stack test --exec x"),
+        ("Bash(perl -ne print:*)", "perl -ne print 'rm x|'"),
+        ("Bash(perl -ne print:*)", "perl -ne print -- 'rm x |'"),
     ] {
         check(&[rule], &[], &[], &[(command, Ask)]);
     }
@@ -1122,6 +1136,11 @@ fn options_of_build_tools_and_checkers_ask() {
         ("Bash(pytest:*)", "pytest -W ignore::DeprecationWarning"),
         ("Bash(python3:*)", "python3 -W ignore x.py"),
         ("Bash(curl:*)", "curl -s https://a.org"),
+        ("Bash(python3 -m pytest:*)", "python3 -m pytest -q tests"),
+        ("Bash(npx jest:*)", "npx jest -c jest.config.js"),
+        ("Bash(poetry run pytest:*)", "poetry run pytest -k x"),
+        ("Bash(webpack:*)", "webpack --config=webpack.config.js"),
+        ("Bash(perl -ne print:*)", "perl -ne print a.txt"),
     ] {
         check(&[rule], &[], &[], &[(command, Allow)]);
     }
@@ -1145,7 +1164,85 @@ fn deny_rules_look_into_more_wrappers() {
         "uclampset -m 3 rm x",
         "srun -n 4 rm x",
         "mpirun -np 4 rm x",
+        "env a-b=c rm x",
+        "env 'a b=c' rm x",
+        "env =x rm y",
+        "env -i a.b=c D=e rm x",
+        "sudo a-b=c rm x",
+        "env a-b='rm x' git log",
+        "make SHELL='rm x' all",
+        "i386 rm x",
+        "x86_64 rm x",
+        "runcon -t x rm y",
+        "aa-exec -p x -- rm y",
+        "xterm -e rm x",
+        "xterm -e 'rm x'",
+        "apptainer exec image rm x",
+        "mamba run -n x rm y",
+        "sbatch --wrap='rm x'",
+        "lftp -c '! rm x'",
+        "yt-dlp --exec 'rm x' y",
     ] {
         check(&["Bash"], &[], &["Bash(rm:*)"], &[(command, Deny)]);
+    }
+}
+
+/// A trusted skill with bare `Bash` may run a script, but code in it is judged as on a plain line.
+#[test]
+fn loops_do_not_hide_code_from_bans() {
+    let tools = PermissionRules::of_skill("x", "Bash", "");
+    let verdict = |deny: &[&str], script: &str| {
+        let bound = BoundScript {
+            script,
+            display: script,
+            positionals: &["v"],
+            variables: &[],
+        };
+        let outcome = gate(&[], &[], deny).bound(&bound, &skill(&tools, true, false));
+        outcome.decision().verdict
+    };
+    for line in [
+        "python3 -c 'import os; os.system(\"rm x\")'",
+        "perl -e 'system(\"rm x\")'",
+        "awk 'BEGIN{system(\"rm x\")}'",
+        "echo 'rm x' | sh",
+        "make --eval='x:;rm x'",
+    ] {
+        let in_loop = format!("for i in 1; do {line}; done");
+        for script in [line, &in_loop, &format!("if true; then {line}; fi")] {
+            assert_eq!(verdict(&["Bash(rm:*)"], script), Ask, "{script}");
+            assert_eq!(verdict(&[], script), Allow, "{script}");
+        }
+    }
+    for script in ["x=$y; $x z", "$(cat x) y"] {
+        assert_eq!(verdict(&["Bash(rm:*)"], script), Ask, "{script}");
+    }
+    for script in [
+        "for i in 1 2; do echo $i; done",
+        "for i in *; do python3 x.py $i; done",
+        "if [ -f a ]; then awk '{print $1}' a; fi",
+    ] {
+        assert_eq!(verdict(&["Bash(rm:*)"], script), Allow, "{script}");
+    }
+}
+
+#[test]
+fn restrictions_of_loaded_skills_apply_to_scripts() {
+    let tools = PermissionRules::of_skill("x", "Bash", "");
+    let other = PermissionRules::of_skill("y", "", "Bash(rm:*)");
+    let actor = skill(&tools, true, false).within(&other);
+    for (script, expected) in [
+        ("rm x", Deny),
+        ("for i in 1; do rm x; done", Deny),
+        ("ls", Allow),
+    ] {
+        let bound = BoundScript {
+            script,
+            display: script,
+            positionals: &[],
+            variables: &[],
+        };
+        let outcome = gate(&[], &[], &[]).bound(&bound, &actor);
+        assert_eq!(outcome.decision().verdict, expected, "{script}");
     }
 }

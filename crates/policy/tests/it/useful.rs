@@ -186,7 +186,7 @@ fn builds() {
         (&["Bash(python:*)"], "python script.py --flag value"),
         (&["Bash(python3:*)"], "python3 scripts/x.py -c conf"),
         (&["Bash(python -m pytest:*)"], "python -m pytest -q tests"),
-        (&["Bash(python -m pytest:*)"], "python -m pytest -c x -p y"),
+        (&["Bash(python -m pytest:*)"], "python -m pytest -k x -q"),
         (&["Bash(python -c:*)"], "python -c x"),
         (&["Bash(pytest:*)"], "pytest -q tests -k x"),
         (&["Bash(node:*)"], "node build.js"),

@@ -233,8 +233,21 @@ fn values_that_could_be_options_are_refused() {
         ("[[ § == x ]]", false),
         ("case § in x) true;; esac", false),
         ("for x in §; do true; done", false),
-        // The author decided.
-        ("ls \"§\"", false),
+        // Quotes do not help against options.
+        ("ls \"§\"", true),
+        ("rg \"§\" a", true),
+        ("git ls-remote \"§\" .", true),
+        ("split -l1 f.txt \"§\"", true),
+        ("sudo -- ls \"§\"", true),
+        ("x=§; ls \"$x\"", true),
+        ("for x in §; do ls \"$x\"; done", true),
+        ("set -- \"§\"; ls \"$@\"", true),
+        ("bash -c 'ls \"$@\"' _ \"§\"", true),
+        ("ls -- \"§\"", false),
+        ("grep -e \"§\" f", false),
+        ("echo \"§\"", false),
+        ("printf '%s' \"§\"", false),
+        ("test -n \"§\"", false),
     ] {
         for (form, names) in FORMS {
             let script = command.replace('§', form);
@@ -254,6 +267,41 @@ fn values_that_could_be_options_are_refused() {
         refused.reason().contains("`$0` begins with `-`"),
         "{}",
         refused.reason()
+    );
+}
+
+/// Values that only some positions take: settings of `make`, and text that arithmetic evaluates.
+#[test]
+fn values_that_a_position_does_not_take_are_refused() {
+    let arithmetic = "echo § > q; l=$(cat q); echo $((l))";
+    let loops = "for x in §; do ls \"$x\"; done";
+    for (command, value, is_refused) in [
+        ("make -- \"§\"", "all", false),
+        ("make -- \"§\"", "SHELL=./x", true),
+        ("make -- \"§\"", "X=$(shell id)", true),
+        ("less \"§\"", "+!id", true),
+        (arithmetic, "12", false),
+        (arithmetic, "my file-1.txt", false),
+        (arithmetic, "a[$(id)]", true),
+        (arithmetic, "a[b]", true),
+        (loops, "a b-c", false),
+        (loops, "a --pre=x", true),
+        ("x=§; y=${x#v}; ls \"$y\"", "v1.2", false),
+        ("x=§; y=${x#v}; ls \"$y\"", "v-O./x", true),
+    ] {
+        for (form, names) in FORMS {
+            let script = command.replace('§', form);
+            let is_now = matches!(render(&script, names, value), RenderedPart::Refused(_));
+            assert_eq!(is_now, is_refused, "{script} {value}");
+        }
+    }
+    let RenderedPart::Refused(refused) = render("x=$0; ls \"$x\"", &[], "a -R") else {
+        panic!()
+    };
+    assert_eq!(
+        refused.reason(),
+        "the value of `$0` has a part that could be taken for an option; write `-- $0` if the \
+         program supports it, or move the command to a script"
     );
 }
 

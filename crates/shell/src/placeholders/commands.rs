@@ -53,6 +53,8 @@ pub(super) struct SimpleCommand {
     pub(super) words: Vec<Word>,
     /// The words after `<` and `<<<`.
     pub(super) inputs: Vec<Word>,
+    /// The words after `>` and similar signs.
+    pub(super) outputs: Vec<Word>,
     /// `true` for a group that reads code from its input.
     pub(super) reads_code: bool,
     /// The end of the last word or redirection.
@@ -70,6 +72,7 @@ impl Scanner<'_> {
             let first = self.found.len();
             let awaits = groups.last().is_some_and(|group| group.awaits_pattern);
             let base = groups.last().map_or(outer, |group| group.inflow);
+            let base = base.min(self.redirected);
             self.inflow = if is_piped { base.min(pipeline) } else { base };
             let expects = Expects {
                 pattern: awaits,
@@ -155,7 +158,8 @@ impl Scanner<'_> {
                 (Some(b'&'), Some(b'>')) => {
                     self.at += 2;
                     self.at += usize::from(self.peek(0) == Some(b'>'));
-                    self.target(None);
+                    let word = self.target();
+                    simple.outputs.push(word);
                 }
                 (Some(b'&'), next) => {
                     self.at += if next == Some(b'&') { 2 } else { 1 };
@@ -200,7 +204,8 @@ impl Scanner<'_> {
                     } else {
                         1
                     };
-                    self.target(None);
+                    let word = self.target();
+                    simple.outputs.push(word);
                 }
                 _ => {
                     let word = self.word();
@@ -335,7 +340,8 @@ impl Scanner<'_> {
     fn input(&mut self, simple: &mut SimpleCommand) {
         if self.starts_with("<<<") {
             self.at += 3;
-            self.target(Some(simple));
+            let word = self.target();
+            simple.inputs.push(word);
         } else if self.starts_with("<<") {
             let is_indented = self.starts_with("<<-");
             self.at += if is_indented { 3 } else { 2 };
@@ -346,12 +352,13 @@ impl Scanner<'_> {
             } else {
                 1
             };
-            self.target(Some(simple));
+            let word = self.target();
+            simple.inputs.push(word);
         }
     }
 
     /// Reads the word after a redirection.
-    fn target(&mut self, input: Option<&mut SimpleCommand>) {
+    fn target(&mut self) -> Word {
         self.blanks();
         let word = self.word();
         self.is_broken |= word.range.is_empty();
@@ -360,9 +367,7 @@ impl Scanner<'_> {
                 found.plain = Some(PlainWord::Data);
             }
         }
-        if let Some(simple) = input {
-            simple.inputs.push(word);
-        }
+        word
     }
 
     /// Reads `[[ … ]]`. Its numeric comparisons are arithmetic.
@@ -410,6 +415,8 @@ impl Scanner<'_> {
                 let Some(word) = words.get(operand) else {
                     continue;
                 };
+                self.note_evaluation(word.range.clone());
+                let word = &words[operand];
                 if !is_name || word.text.contains('[') {
                     self.evaluate(&word.text, word.range.clone());
                 }

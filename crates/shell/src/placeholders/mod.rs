@@ -10,12 +10,14 @@
 
 mod commands;
 mod scan;
+mod value_limit;
 mod words;
 
 use std::ops::Range;
 
 use crate::programs;
 pub use scan::simple_commands;
+pub use value_limit::{ValueLimit, ValueObjection};
 
 /// The reason why a value must not be filled in at a position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -183,6 +185,10 @@ pub struct JudgedPosition {
     pub quoting: Quoting,
     /// The role of the value, if it is unquoted and quotes may be added.
     pub plain: Option<PlainWord>,
+    /// The limits of the value, quoted or not.
+    pub limit: ValueLimit,
+    /// `true` if the limits are about the value as it is, not about a part of it.
+    pub is_whole: bool,
     /// The reason why it is unsafe, if it is.
     pub reason: Option<UnsafePosition>,
 }
@@ -200,6 +206,10 @@ pub struct Judgement {
     /// `true` if an argument reaches the script: by a placeholder, a positional parameter,
     /// `$ARGUMENTS` or a declared name.
     receives_argument: bool,
+    /// The limits of all values, because the script passes them on.
+    pub limit: ValueLimit,
+    /// `true` if the script may change its positionals, so that `$1` may be any value.
+    pub renumbers: bool,
 }
 
 impl Judgement {
@@ -231,7 +241,9 @@ pub fn judge_command(
     if positions.is_empty() && !script.contains(['$', '`']) && !is_named() {
         return Judgement::default();
     }
-    let positions = judge(script, positions, &names);
+    let scan = judge_script(script, positions, &names, 0);
+    let (limit, renumbers) = (scan.limit, scan.renumbers);
+    let positions = scan.found;
     let receives_argument = positions.iter().any(|found| {
         let refers = || refers_to_argument(expanded_name(&script[found.range.clone()]), &names);
         found.kind == ValueKind::Argument && (found.given.is_some() || refers())
@@ -239,6 +251,8 @@ pub fn judge_command(
     Judgement {
         positions,
         receives_argument,
+        limit,
+        renumbers,
     }
 }
 
@@ -324,6 +338,8 @@ fn all(positions: &[ValuePosition], reason: UnsafePosition) -> Vec<JudgedPositio
         given: Some(given),
         quoting: Quoting::Bare,
         plain: None,
+        limit: ValueLimit::default(),
+        is_whole: false,
         reason: Some(reason),
     };
     positions.iter().enumerate().map(judged).collect()

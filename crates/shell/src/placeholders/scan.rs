@@ -6,10 +6,17 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 
 use super::commands::Ending;
-use super::{JudgedPosition, Quoting, UnsafePosition, ValueKind, ValuePosition};
+use super::{JudgedPosition, Quoting, UnsafePosition, ValueKind, ValueLimit, ValuePosition};
 
 /// Variables that the shell assigns parts of a value to.
-const FILLED_BY_THE_SHELL: [&[u8]; 4] = [b"REPLY", b"MAPFILE", b"OPTARG", b"BASH_REMATCH"];
+const FILLED_BY_THE_SHELL: [&[u8]; 6] = [
+    b"REPLY",
+    b"MAPFILE",
+    b"OPTARG",
+    b"BASH_REMATCH",
+    b"BASH_ARGV",
+    b"BASH_ARGV0",
+];
 /// Deepest nesting that is followed.
 const DEEPEST: usize = 32;
 
@@ -35,16 +42,22 @@ pub(super) struct Variables {
     pub(super) aliases: BTreeSet<String>,
     /// Variables whose text is evaluated when it is assigned: `declare -i`, `declare -n`.
     pub(super) integers: BTreeSet<String>,
+    /// Variables that hold the output of a command, which may contain a value: it may come from a
+    /// file, or from the environment.
+    pub(super) outputs: BTreeSet<String>,
 }
 
 impl Variables {
     /// Adds the results of a pass. Returns `true` if there were new ones.
     pub(super) fn extend(&mut self, scan: &mut Scan) -> bool {
-        let count = |all: &Self| all.bound.len() + all.aliases.len() + all.integers.len();
+        let count = |all: &Self| {
+            all.bound.len() + all.aliases.len() + all.integers.len() + all.outputs.len()
+        };
         let known = count(self);
         self.bound.extend(scan.assigned.drain(..));
         self.aliases.extend(scan.aliases.drain(..));
         self.integers.extend(scan.integers.drain(..));
+        self.outputs.extend(scan.outputs.drain(..));
         count(self) > known
     }
 }
@@ -59,8 +72,14 @@ pub(super) struct Scan {
     pub(super) aliases: Vec<String>,
     /// Variables that were declared as integers or references.
     pub(super) integers: Vec<String>,
+    /// Variables that the output of a command was assigned to.
+    pub(super) outputs: Vec<String>,
     /// `true` if a command takes its standard input for code.
     pub(super) reads_code: bool,
+    /// The limits of all values.
+    pub(super) limit: ValueLimit,
+    /// `true` if the script may change its positionals.
+    pub(super) renumbers: bool,
     /// Simple commands, without reserved words and assignments before them.
     pub(super) commands: Vec<Range<usize>>,
     /// The insides of backticks.
@@ -117,6 +136,12 @@ pub(super) fn scan(
         assigned: Vec::new(),
         aliases: Vec::new(),
         integers: Vec::new(),
+        outputs: Vec::new(),
+        lead: Vec::new(),
+        limit: ValueLimit::default(),
+        renumbers: false,
+        redirected: usize::MAX,
+        files: CodeFiles::default(),
         documents: Vec::new(),
         depth: 0,
         is_broken: false,
@@ -138,6 +163,7 @@ pub(super) fn scan(
     }
     scanner.skip_to(script.len(), Quoting::Bare, Some(UnsafePosition::Unclear));
     scanner.judge_quoted_documents();
+    scanner.judge_files();
     if scanner.is_broken || !scanner.documents.is_empty() {
         scanner.mark(0..scanner.found.len(), UnsafePosition::Unclear);
     }
@@ -147,7 +173,10 @@ pub(super) fn scan(
         assigned: scanner.assigned,
         aliases: scanner.aliases,
         integers: scanner.integers,
+        outputs: scanner.outputs,
         reads_code,
+        limit: scanner.limit,
+        renumbers: scanner.renumbers || scanner.has_functions,
         commands: scanner.commands,
         backticks: scanner.backticks,
         #[cfg(test)]
@@ -164,10 +193,27 @@ pub(super) struct Word {
     pub(super) found: Range<usize>,
     /// The unquoted values directly in it, each with `true` if nothing but values comes before it.
     pub(super) bare: Vec<(usize, bool)>,
+    /// The values with which it may begin, each with `true` if it is filled in as it is.
+    pub(super) lead: Vec<(usize, bool)>,
     /// `true` if a part is quoted; then it is not a reserved word.
     pub(super) is_quoted: bool,
     /// The bytes of the word.
     pub(super) range: Range<usize>,
+}
+
+/// Files that the script writes, and files that it runs.
+#[derive(Default)]
+pub(super) struct CodeFiles {
+    /// `true` if a value is written to a file.
+    pub(super) stores_value: bool,
+    /// The names of the files that it writes, each with `true` if a value is part of the name.
+    pub(super) written: Vec<(String, bool)>,
+    /// The names of the files that it runs or takes instructions from.
+    pub(super) run: Vec<String>,
+    /// The files from which all later commands read.
+    pub(super) inputs: Vec<String>,
+    /// `true` if it runs code that is the output of a command.
+    pub(super) runs_output: bool,
 }
 
 /// A here-document whose text has not been read yet.
@@ -188,6 +234,15 @@ pub(super) struct Scanner<'t> {
     pub(super) assigned: Vec<String>,
     pub(super) aliases: Vec<String>,
     pub(super) integers: Vec<String>,
+    pub(super) outputs: Vec<String>,
+    /// The values with which the current word may begin; see [`Word::lead`].
+    lead: Vec<(usize, bool)>,
+    pub(super) limit: ValueLimit,
+    pub(super) renumbers: bool,
+    /// Index of the first position that flows into the standard input of all later commands:
+    /// `exec <<< "$1"`.
+    pub(super) redirected: usize,
+    pub(super) files: CodeFiles,
     pub(super) documents: Vec<Document>,
     pub(super) depth: usize,
     pub(super) is_broken: bool,
@@ -262,6 +317,9 @@ impl Scanner<'_> {
     pub(super) fn reach(&mut self, quoting: Quoting, text: &mut String) -> bool {
         match self.places.get(self.next) {
             Some(place) if place.range.start == self.at => {
+                if place.kind != ValueKind::Escape && text.bytes().all(|byte| byte == 0) {
+                    self.lead.push((self.found.len(), true));
+                }
                 self.push(place.range.clone(), place.kind, Some(self.next), quoting);
                 if place.kind == ValueKind::Escape {
                     let inner = &self.bytes[place.range.start + 1..place.range.end];
@@ -290,6 +348,8 @@ impl Scanner<'_> {
             given,
             quoting,
             plain: None,
+            limit: ValueLimit::default(),
+            is_whole: false,
             reason: None,
         });
     }
@@ -356,6 +416,7 @@ impl Scanner<'_> {
         let mut text = String::new();
         let mut is_quoted = false;
         let mut bare = Vec::new();
+        let outer = std::mem::take(&mut self.lead);
         loop {
             let leads = text.bytes().all(|byte| byte == 0);
             if self.reach(Quoting::Bare, &mut text) {
@@ -411,6 +472,7 @@ impl Scanner<'_> {
             text,
             found: first..self.found.len(),
             bare,
+            lead: std::mem::replace(&mut self.lead, outer),
             is_quoted,
             range: start..self.at,
         }
@@ -523,6 +585,10 @@ impl Scanner<'_> {
         let inner = (self.at + 1).min(end)..end.min(self.bytes.len());
         self.backticks.push(inner.clone());
         self.skip_to(inner.end, Quoting::Bare, Some(UnsafePosition::Backticks));
+        // Arithmetic is not followed in here either.
+        let text_of = String::from_utf8_lossy(&self.bytes[inner.clone()]);
+        let calculates = ["((", "$[", "[[", "let "];
+        self.limit.arithmetic |= calculates.iter().any(|form| text_of.contains(form));
         // Expansions of the shell's own are not followed in here.
         if self.mentions_bound(inner.clone()) {
             self.push(inner, ValueKind::Argument, None, Quoting::Bare);
@@ -573,10 +639,27 @@ impl Scanner<'_> {
         self.known.integers.contains(name) || EVALUATED_BY_THE_SHELL.contains(&name)
     }
 
+    /// Records that a part of the script is evaluated as arithmetic, or as the name of a variable. If
+    /// the output of a command is evaluated, that output may be a value.
+    pub(super) fn note_evaluation(&mut self, range: Range<usize>) {
+        if self.limit.arithmetic {
+            return;
+        }
+        self.limit.arithmetic = self.holds_output(range);
+    }
+
+    /// Returns `true` if a part of the script contains the output of a command.
+    pub(super) fn holds_output(&self, range: Range<usize>) -> bool {
+        let text = String::from_utf8_lossy(&self.bytes[range]);
+        let runs = text.replace("$((", "").contains("$(") || text.contains('`');
+        runs || names_in(&text).any(|(_, name)| self.known.outputs.contains(name))
+    }
+
     /// Refuses a text that is evaluated as arithmetic, or as the name of a variable, if it names a
     /// variable that leads to a value. `range` is where it is in the script.
     pub(super) fn evaluate(&mut self, text: &str, range: Range<usize>) {
         self.steps += text.len();
+        self.note_evaluation(range.clone());
         let named = names_in(text).find(|(_, name)| self.is_evaluated(name));
         let Some((_, name)) = named else { return };
         let raw = String::from_utf8_lossy(&self.bytes[range.clone()]);
@@ -597,6 +680,8 @@ impl Scanner<'_> {
     pub(super) fn dollar(&mut self, quoting: Quoting, text: &mut String) {
         let start = self.at;
         let from = self.found.len();
+        let leads = text.bytes().all(|byte| byte == 0);
+        let lead = self.lead.len();
         text.push('\0');
         if self.starts_with("$((") {
             self.at += 3;
@@ -643,6 +728,12 @@ impl Scanner<'_> {
             self.at += length;
         }
         debug_assert!(from <= self.found.len());
+        self.lead.truncate(lead);
+        if leads {
+            let is_whole = self.is_reference(from);
+            let found = from..self.found.len();
+            self.lead.extend(found.map(|index| (index, is_whole)));
+        }
     }
 
     /// Reads the rest of `${ … }`.
@@ -676,6 +767,7 @@ impl Scanner<'_> {
             self.at += 1;
             self.arithmetic(b"]");
         }
+        self.limit.cut |= is_bound && self.cuts_beginning();
         match (self.peek(0), self.peek(1)) {
             // `${x@P}` runs commands inside the value.
             (Some(b'@'), _) if is_bound => self.mark(from..from + 1, UnsafePosition::Code("")),
@@ -718,6 +810,22 @@ impl Scanner<'_> {
                 self.mark(from..self.found.len(), UnsafePosition::Arithmetic);
             }
             self.assigned.push(name);
+        }
+    }
+
+    /// Returns `true` if the operator at the cursor may remove the beginning of a value other than up
+    /// to a separator: `${1#v}`, but not `${1##*/}`.
+    fn cuts_beginning(&self) -> bool {
+        match (self.peek(0), self.peek(1)) {
+            (Some(b'#'), _) => {
+                let rest = &self.bytes[self.at..];
+                let end = rest.iter().position(|&byte| byte == b'}');
+                let last = end.and_then(|end| rest.get(end.checked_sub(1)?));
+                !matches!(last, Some(b'/' | b':' | b'=' | b' ' | b'.' | b','))
+            }
+            (Some(b'/'), _) => true,
+            (Some(b':'), Some(byte)) => !b"-+?=}".contains(&byte),
+            _ => false,
         }
     }
 
@@ -774,6 +882,7 @@ impl Scanner<'_> {
         }
         self.depth -= 1;
         self.mark(from..self.found.len(), UnsafePosition::Arithmetic);
+        self.note_evaluation(start..self.at.min(self.bytes.len()));
         if !self.known.aliases.is_empty() && !self.has_argument(&(from..self.found.len())) {
             let range = start..self.at;
             let text = String::from_utf8_lossy(&self.bytes[range.clone()]).into_owned();

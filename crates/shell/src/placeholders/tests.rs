@@ -570,3 +570,230 @@ fn arithmetic_without_values_is_safe() {
     let judged = judge_command("read n; list[n]=1", &[], &["issue"]);
     assert_eq!(judged.refused().count(), 0);
 }
+
+/// Each of these ran code that was in a value (second round of attacks).
+#[test]
+fn values_that_reach_code_by_a_detour_are_refused() {
+    for script in [
+        // The positionals in a loop.
+        "echo \"$1\"; for n; do t=$((t+n)); done; echo $t",
+        "sum() { local t=0; for n; do t=$((t+n)); done; echo $t; }; sum \"$1\"",
+        "bash -c 'for i; do echo $((i)); done' _ \"$1\"",
+        "f() { for w; do eval \"$w\"; done; }; f \"$1\"",
+        "bash -c 'for w; do eval \"$w\"; done' _ \"$1\"",
+        "echo \"$1\"; for n do eval \"$n\"; done",
+        "echo \"$1\"; for w; do [[ $w -gt 1 ]]; done",
+        "select n; do echo $((n)); break; done <<< \"$1\"",
+        "n=$BASH_ARGV0; echo \"$1\" $((n))",
+        // Perl opens its operands, and python runs some of them.
+        "perl -ne 'print' \"$1\"",
+        "perl -pe 's/a/b/' -- \"$1\"",
+        "perl -lane 'print $F[0]' \"$1\"",
+        "perl -e 'while (<>) { print }' \"$1\"",
+        "perl -n tool.pl \"$1\"",
+        "ruby -ne 'print' \"$1\"",
+        "python3 -m timeit \"$1\"",
+        "python3 -m pdb -c x \"$1\"",
+        // Standard input is code.
+        "source /dev/stdin <<< \"$1\"",
+        ". /dev/fd/3 3<<< \"$1\"",
+        "echo \"$1\" | . /dev/stdin",
+        "bash /dev/fd/3 3<<< \"$1\"",
+        "bash /proc/self/fd/0 <<< \"$1\"",
+        "python3 /dev/fd/0 <<< \"$1\"",
+        "exec <<< \"$1\"; bash",
+        "exec < <(echo \"$1\"); bash",
+        "exec 3<<< \"$1\"; bash <&3",
+        "exec 3<<< \"$1\"; . /dev/fd/3",
+        "echo \"$1\" | make -f -",
+        "echo \"$1\" | awk -f -",
+        "echo \"$1\" | sed -n -f - f",
+        "echo \"$1\" | timeout 5 make -f -",
+        // A file that the script writes is code.
+        "echo \"$1\" > $TMPDIR/f; bash $TMPDIR/f",
+        "echo \"$1\" > $TMPDIR/f; . $TMPDIR/f",
+        "echo \"$1\" | tee $TMPDIR/f; sh $TMPDIR/f",
+        "cat > $TMPDIR/f <<< \"$1\"; bash $TMPDIR/f",
+        "printf '%s\\n' \"$1\" > $TMPDIR/f; chmod +x $TMPDIR/f; $TMPDIR/f",
+        "echo \"$1\" >> $TMPDIR/n; bash < $TMPDIR/n",
+        "{ echo \"$1\"; echo b; } > x; python3 x",
+        "d=$(mktemp); echo \"$1\" > $d; bash $d",
+        "d=$(mktemp); echo \"$1\" > \"$d\"; source \"$d\"",
+        "echo \"$1\" > a; cp a b; bash b",
+        "echo \"$1\" > a; eval \"$(cat a)\"",
+        "echo \"$1\" > a; bash -c \"$(cat a)\"",
+        "echo \"$1\" > a; x=$(cat a); eval \"$x\"",
+        "echo \"$1\" > a; awk -f a b",
+        "echo \"$1\" > a; make -f a",
+        "echo \"$1\" > a; exec < a; bash",
+        "echo x > \"$1\"; bash run.sh",
+        // The prompt of `set -x` is expanded.
+        "x=\"$1\"; PS4='$((x))'; set -x; :",
+        // `env` accepts any name.
+        "env a-b=c \"$1\"",
+        "env a-b=c bash \"$1\"",
+        "env 'a b=c' python3 -c \"$1\"",
+    ] {
+        assert!(!reasons(script).is_empty(), "{script}");
+    }
+    for script in [
+        "for f in a b; do cat \"$f\" \"$1\"; done",
+        "perl -e 'print $ARGV[0]' -- \"$1\"",
+        "perl tool.pl \"$1\"",
+        "perl -Mopen tool.pl x; echo \"$1\"",
+        "python3 -m json.tool \"$1\"",
+        "python3 -m mytool \"$1\"",
+        "echo \"$1\" > in.txt; python3 tool.py in.txt",
+        "python3 tool.py \"$1\" > a; python3 tool.py x > b",
+        "[ -f scripts/run.sh ] && bash scripts/run.sh \"$1\" > out.txt",
+        "chmod +x scripts/run.sh; ./scripts/run.sh \"$1\"",
+        "out=$(mktemp); ./tool \"$1\" > \"$out\"; python3 parse.py \"$out\"",
+        "echo \"$1\" > log; make -f rules.mk",
+        "./tool \"$1\" 2>/dev/null | sort > out; wc -l out",
+        "exec < list.txt; while read -r x; do echo \"$x\"; done; echo \"$1\"",
+        "echo \"$1\" | make test",
+        "env A=b ls \"$1\"",
+    ] {
+        assert_eq!(reasons(script), [], "{script}");
+    }
+}
+
+/// Returns the limits of the value of `$1`: those of its position and those of all values.
+fn limits(script: &str) -> (Option<ValueLimit>, ValueLimit) {
+    let at = script.find("$1").unwrap();
+    let position = ValuePosition {
+        range: at..at + 2,
+        kind: ValueKind::Argument,
+    };
+    let judged = judge_command(script, &[position], &[] as &[&str]);
+    assert_eq!(judged.refused().count(), 0, "{script}");
+    let found = judged
+        .positions
+        .iter()
+        .find(|found| found.given == Some(0))
+        .unwrap();
+    (found.is_whole.then_some(found.limit), judged.limit)
+}
+
+#[test]
+fn values_that_begin_a_word_have_limits() {
+    let option = ValueLimit {
+        option: true,
+        ..ValueLimit::default()
+    };
+    for script in [
+        "rg \"$1\" a",
+        "rg $1 a",
+        "git grep \"$1\" a",
+        "git ls-remote \"$1\" .",
+        "split -l1 f.txt \"$1\"",
+        "wget \"$1\" x",
+        "ls \"\"\"$1\"",
+        "ls \"$1\"/x",
+        "timeout 5 rg \"$1\"",
+        "./tool \"$1\"",
+        "npm run build -- \"$1\"",
+        "echo $1",
+    ] {
+        assert_eq!(limits(script).0, Some(option), "{script}");
+    }
+    for script in [
+        "rg -- \"$1\" a",
+        "rg -e \"$1\" a",
+        "grep -e \"$1\" a",
+        "git log -- \"$1\"",
+        "rg \"x$1\"",
+        "rg --glob=\"$1\" x",
+        "echo \"$1\"",
+        "printf '%s' \"$1\"",
+        "[ -f \"$1\" ]",
+        "cat < \"$1\"",
+        "x=\"$1\"",
+        "echo a > \"$1\"",
+    ] {
+        let (position, all) = limits(script);
+        assert!(position.is_none_or(ValueLimit::is_empty), "{script}");
+        assert!(all.is_empty(), "{script}");
+    }
+    assert!(limits("less \"$1\"").0.unwrap().signs);
+    assert!(limits("gcc -c \"$1\"").0.unwrap().signs);
+    for script in ["make -- \"$1\"", "timeout 5 make -C . -- \"$1\""] {
+        let at = script.find("$1").unwrap();
+        let position = ValuePosition {
+            range: at..at + 2,
+            kind: ValueKind::Argument,
+        };
+        let judged = judge(script, &[position], &[]);
+        assert!(
+            judged[0].limit.setting && judged[0].limit.expansion,
+            "{script}"
+        );
+    }
+}
+
+#[test]
+fn values_that_are_passed_on_have_limits() {
+    // The limit is on a variable, or on a word that is not only the value.
+    for script in [
+        "x=\"$1\"; rg \"$x\" a",
+        "for f in $1; do rg \"$f\" a; done",
+        "set -- \"$1\"; rg \"${2}\" a",
+        "rg \"$(basename \"$1\")\" a",
+        "rg \"${1:-x}\" a",
+        "echo \"$1\"; rg \"$@\"",
+    ] {
+        let position = |at| {
+            let (range, kind) = (at..at + 2, ValueKind::Argument);
+            ValuePosition { range, kind }
+        };
+        let positions: Vec<_> = script.find("$1").map(position).into_iter().collect();
+        let judged = judge_command(script, &positions, &[] as &[&str]);
+        let is_limited = |found: &JudgedPosition| {
+            let is_direct = found.given.is_some() && found.is_whole;
+            found.limit.option && (!is_direct || judged.renumbers)
+        };
+        assert!(judged.positions.iter().any(is_limited), "{script}");
+    }
+    for (script, cut) in [
+        ("x=\"$1\"; y=${x#v}; rg \"$y\"", true),
+        ("x=\"$1\"; y=${x/a/b}; rg \"$y\"", true),
+        ("x=\"$1\"; y=${x##*/}; rg \"$y\"", false),
+        ("x=\"$1\"; y=${x%.*}; rg \"$y\"", false),
+        ("bash -c 'rg \"$2\" a' _ \"$1\"", false),
+    ] {
+        assert_eq!(limits(script).1.cut, cut, "{script}");
+    }
+    assert!(limits("bash -c 'rg \"$2\" a' _ \"$1\"").1.option);
+}
+
+#[test]
+fn scripts_that_calculate_with_output_limit_values() {
+    for (script, calculates) in [
+        ("echo \"$1\" > q; l=$(< q); echo $((l))", true),
+        ("echo \"$1\" > q; echo $(( $(cat q) ))", true),
+        ("echo \"$1\" > q; [[ $(< q) -gt 1 ]]", true),
+        ("echo \"$1\" > q; l=$(cat q); [[ l -gt 1 ]]", true),
+        ("echo \"$1\" > q; l=$(cat q); m=$l; (( m ))", true),
+        ("echo \"$1\"; l=$(env); echo ${a[l]}", true),
+        ("echo \"$1\"; l=$(env); echo ${a:l}", true),
+        ("echo \"$1\"; l=$(env); declare -i n=l", true),
+        ("echo \"$1\"; l=$(env); let n=l", true),
+        ("echo \"$1\"; l=$(env); unset \"a[$l]\"", true),
+        ("echo \"$1\"; export l=$(env); bash -c 'echo $((l))'", true),
+        ("echo \"$1\"; bash -c 'l=$(env); echo $((l))'", true),
+        ("echo \"$1\"; y=`echo $((x))`", true),
+        (
+            "n=$(gh issue list | wc -l); (( n > 0 )) && echo \"$1\"",
+            true,
+        ),
+        (
+            "i=0; while (( i < 3 )); do echo \"$1\"; i=$((i + 1)); done",
+            false,
+        ),
+        ("for ((i = 0; i < 3; i++)); do echo \"$1\"; done", false),
+        ("a=(x y); echo \"${a[0]}\" \"$1\"", false),
+        ("l=$(date); echo \"$l $1\"", false),
+    ] {
+        assert_eq!(limits(script).1.arithmetic, calculates, "{script}");
+    }
+}

@@ -2,9 +2,14 @@
 
 use super::commands::SimpleCommand;
 use super::scan::{Scan, Scanner, Word, name_length};
-use super::{JudgedPosition, PlainWord, Quoting, UnsafePosition, ValueKind, judge_script};
+use super::{
+    JudgedPosition, PlainWord, Quoting, UnsafePosition, ValueKind, ValueLimit, judge_script,
+};
 use crate::programs::code::{Code, decides_for_others};
-use crate::programs::{UNKNOWN, code_of, ends_options_at_dashes, inspect};
+use crate::programs::{
+    UNKNOWN, changes_files, code_of, ends_options_at_dashes, inspect, is_input, opens_operands,
+    runs_operands, word_limits,
+};
 
 /// Deepest nesting of code inside code that is judged.
 const DEEPEST_CODE: usize = 3;
@@ -13,7 +18,7 @@ const MAX_WORDS: usize = 4096;
 
 impl Scanner<'_> {
     /// Judges the positions in a command, from index `first` on, and in its input.
-    pub(super) fn judge_simple(&mut self, simple: &SimpleCommand, first: usize) {
+    pub(super) fn judge_simple(&mut self, simple: &SimpleCommand, first_position: usize) {
         let mut words = simple.words.as_slice();
         while let Some((word, rest)) = words.split_first().filter(|(word, _)| is_assignment(word)) {
             self.assignment(word);
@@ -26,8 +31,9 @@ impl Scanner<'_> {
             && (first.is_quoted || !matches!(first.text.as_str(), "case" | "for" | "select"))
         {
             self.commands.push(first.range.start..simple.end);
-            self.note_plain(words);
+            self.note_values(words);
         }
+        self.note_written(words, simple, first_position);
         let mut reads_code = simple.reads_code;
         match words.first().map(|word| word.text.as_str()) {
             None | Some("case") => {}
@@ -35,23 +41,82 @@ impl Scanner<'_> {
             Some(_) if self.program(words) => {
                 reads_code = true;
                 self.readers += 1;
-                self.mark_inflow(first);
+                self.mark_inflow(first_position);
+                let inputs = self.files.inputs.clone();
+                self.files.run.extend(inputs);
             }
             Some(_) => {}
         }
         if reads_code {
             for input in &simple.inputs {
                 self.mark(input.found.clone(), self.code());
+                self.files.run.push(input.text.clone());
+            }
+        }
+        // `exec < file` is the input of everything that follows.
+        if let [only] = words
+            && only.text == "exec"
+        {
+            for input in &simple.inputs {
+                self.redirected = self.redirected.min(input.found.start);
+                self.files.inputs.push(input.text.clone());
             }
         }
     }
 
-    /// Records the unquoted values in the words of a command, which may be quoted.
-    fn note_plain(&mut self, words: &[Word]) {
+    /// Records the files that a command writes.
+    fn note_written(&mut self, words: &[Word], simple: &SimpleCommand, first_position: usize) {
+        /// Targets that are not files.
+        const NO_FILES: [&str; 6] = ["/dev/null", "/dev/stderr", "/dev/stdout", "1", "2", "-"];
+        let is_file = |word: &&Word| !NO_FILES.contains(&word.text.as_str());
+        let mut written: Vec<&Word> = simple.outputs.iter().filter(is_file).collect();
+        if words.len() <= MAX_WORDS && changes_files(&plain_words(words)) {
+            written.extend(words.iter().skip(1));
+        }
+        if written.is_empty() {
+            return;
+        }
+        // A redirection without a command belongs to the group before it.
+        let from = match words {
+            [] => 0,
+            _ => self.inflow.min(first_position),
+        };
+        self.files.stores_value |= self.has_argument(&(from..self.found.len()));
+        for word in written {
+            let names_value = self.has_argument(&word.found);
+            self.files.written.push((word.text.clone(), names_value));
+        }
+    }
+
+    /// Refuses all values if one is written to a file that may be run.
+    pub(super) fn judge_files(&mut self) {
+        let files = std::mem::take(&mut self.files);
+        let is_run = |(written, names_value): &(String, bool)| {
+            let may_be = |run: &String| may_be_same(written, run, *names_value);
+            files.run.iter().any(may_be)
+        };
+        if files.stores_value && (files.runs_output || files.written.iter().any(is_run)) {
+            self.mark(0..self.found.len(), UnsafePosition::Code(""));
+        }
+    }
+
+    /// Records the values in the words of a command: unquoted ones may be quoted, and those with
+    /// which a word begins must not become options.
+    fn note_values(&mut self, words: &[Word]) {
+        if words.iter().all(|word| word.found.is_empty()) {
+            return;
+        }
+        // Too many words are refused elsewhere.
+        let plain = plain_words(&words[..words.len().min(MAX_WORDS)]);
+        let limits = word_limits(&plain);
+        let values = inspect(&plain).values;
+        self.steps += words.len();
+        self.renumbers |= words[0].text == "set" || words[0].text == "shift";
         let mut is_protected = false;
         for (at, word) in words.iter().enumerate() {
+            let is_operand = at > 0;
             for &(index, leads) in &word.bare {
-                let plain = if leads && at > 0 && !is_protected {
+                let plain = if leads && is_operand && !is_protected {
                     PlainWord::Leading
                 } else {
                     PlainWord::Data
@@ -60,7 +125,39 @@ impl Scanner<'_> {
                     found.plain = Some(plain);
                 }
             }
-            is_protected |= at > 0 && word.text == "--" && ends_options(words);
+            for &(index, is_whole) in word.lead.iter().filter(|_| is_operand && !is_protected) {
+                let Some(found) = self.found.get_mut(index) else {
+                    continue;
+                };
+                // Quotes around a value that only prints or compares it are enough.
+                let is_data = limits.only_data || values.contains(&at);
+                let is_bare = word.bare.iter().any(|&(bare, _)| bare == index);
+                if is_data && !is_bare {
+                    continue;
+                }
+                found.is_whole = is_whole && (found.limit.is_empty() || found.is_whole);
+                found.limit.add(ValueLimit {
+                    option: true,
+                    signs: limits.signs,
+                    ..ValueLimit::default()
+                });
+            }
+            if limits.settings && is_operand {
+                let has_name = word
+                    .text
+                    .split('\0')
+                    .next()
+                    .unwrap_or_default()
+                    .contains('=');
+                for found in &mut self.found[word.found.clone()] {
+                    found.limit.add(ValueLimit {
+                        setting: !has_name,
+                        expansion: true,
+                        ..ValueLimit::default()
+                    });
+                }
+            }
+            is_protected |= is_operand && word.text == "--" && ends_options(words);
         }
     }
 
@@ -82,6 +179,13 @@ impl Scanner<'_> {
         let Some((name, values)) = words.get(1..).and_then(<[Word]>::split_first) else {
             return;
         };
+        match values.first() {
+            // `for x; do` goes through the positionals.
+            None => self.assigned.push(name.text.clone()),
+            // `for x do …`: the words after `do` are a command.
+            Some(word) if word.text == "do" && !word.is_quoted => self.is_broken = true,
+            Some(_) => {}
+        }
         for word in values {
             self.assigns(&name.text, word, &word.text);
         }
@@ -104,7 +208,12 @@ impl Scanner<'_> {
                 self.mark(word.found.clone(), UnsafePosition::Arithmetic);
             }
             self.assigned.push(name.to_owned());
-        } else if is_integer {
+            return;
+        }
+        if self.holds_output(word.range.clone()) {
+            self.outputs.push(name.to_owned());
+        }
+        if is_integer {
             self.evaluate(text, word.range.clone());
         } else if self.mentions_evaluated(text) {
             self.aliases.push(name.to_owned());
@@ -138,6 +247,10 @@ impl Scanner<'_> {
         let name = target.split('[').next().unwrap_or(target);
         self.subscript(word);
         self.assigns(name, word, value);
+        // `PS4='$((x))'` is expanded for each command after `set -x`.
+        if name == "PS4" && word.text.contains(['$', '`', '\0']) {
+            self.refuse(word, UnsafePosition::Environment);
+        }
         if !self.has_argument(&word.found) {
             return;
         }
@@ -161,6 +274,10 @@ impl Scanner<'_> {
             return false;
         }
         let name = first.text.rsplit('/').next().unwrap_or(&first.text);
+        if first.text.contains(['/', '\0']) {
+            self.files.run.push(first.text.clone());
+            self.files.runs_output |= self.holds_output(first.range.clone());
+        }
         // `{eval,x}` and `/bin/b?sh` become something else.
         let is_pattern = !first.is_quoted && name.len() > 1 && name.contains(['{', '*', '?', '[']);
         if name.contains('\0') || is_pattern {
@@ -170,7 +287,14 @@ impl Scanner<'_> {
         }
         let (listed, code) = code_of(name).unwrap_or(("", Code::AsListed));
         let outer = std::mem::replace(&mut self.interpreter, listed);
-        let reads_code = self.known_program(code, words, rest);
+        let mut reads_code = self.known_program(code, words, rest);
+        if words.len() <= MAX_WORDS && !matches!(code, Code::Wrapper { .. } | Code::Command) {
+            let report = inspect(&plain_words(words));
+            // `make -f -`, `awk -f -`
+            reads_code |= report.takes_input;
+            let sources = report.sources.iter().filter_map(|&at| words.get(at));
+            self.files.run.extend(sources.map(|word| word.text.clone()));
+        }
         if !reads_code {
             // The caller marks the input of a program that reads code with the name of that
             // program.
@@ -223,11 +347,7 @@ impl Scanner<'_> {
             return;
         }
         self.steps += words.len();
-        let plain: Vec<crate::Word> = words
-            .iter()
-            .map(|word| crate::Word::plain(&*word.text))
-            .collect();
-        for at in inspect(&plain).code {
+        for at in inspect(&plain_words(words)).code {
             let Some(word) = words.get(at) else { continue };
             let is_value = word.text.chars().all(|c| c == UNKNOWN);
             let reason = if is_value && names_program {
@@ -254,6 +374,7 @@ impl Scanner<'_> {
                 self.mark_all(rest, self.code());
                 if matches!(name, "eval" | "trap") && self.level < DEEPEST_CODE {
                     for code in rest {
+                        self.files.runs_output |= self.holds_output(code.range.clone());
                         self.judge_code(code, code.text.contains('$'));
                     }
                 }
@@ -266,10 +387,12 @@ impl Scanner<'_> {
                 !matches!(name, "let" | "trap" | "alias")
             }
             Code::File => {
-                if let Some(file) = rest.first() {
-                    self.mark(file.found.clone(), self.file_reason(file));
-                }
-                false
+                let Some(file) = rest.first() else {
+                    return false;
+                };
+                self.mark(file.found.clone(), self.file_reason(file));
+                self.files.run.push(file.text.clone());
+                is_input(&file.text)
             }
             Code::Wrapper { values, before } => self.wrapper(rest, values, before),
             Code::Command => match rest.first().map(|word| word.text.as_str()) {
@@ -306,6 +429,7 @@ impl Scanner<'_> {
                     if is_name(name) {
                         self.assigned.push(name.to_owned());
                     }
+                    self.note_evaluation(word.range.clone());
                 }
                 false
             }
@@ -351,7 +475,8 @@ impl Scanner<'_> {
         let mut at = 0;
         while let Some(word) = words.get(at) {
             let text = word.text.as_str();
-            if is_assignment(word) {
+            // `env` accepts any name: `env a-b=c`.
+            if is_assignment(word) || text.contains('=') && !text.starts_with(['-', '\0']) {
                 self.assignment(word);
                 // This is an ordinary word, and the shell splits it: `env x=$1`.
                 self.unless_quoted(word, UnsafePosition::Program);
@@ -404,8 +529,9 @@ impl Scanner<'_> {
                 return true;
             } else {
                 self.mark(word.found.clone(), self.file_reason(word));
+                self.files.run.push(word.text.clone());
                 // `bash <(echo "$1")` runs what it reads.
-                return text == "/dev/stdin";
+                return is_input(text);
             }
         }
         // `bash` alone reads a script; so does `bash -s`.
@@ -427,6 +553,7 @@ impl Scanner<'_> {
     /// it takes its standard input for code.
     fn inner_code(&mut self, code: &Word, data: &[Word]) -> bool {
         let has_data = data.iter().any(|word| self.has_argument(&word.found));
+        self.files.runs_output |= self.holds_output(code.range.clone());
         if code.text.contains('\0') || self.level == DEEPEST_CODE {
             self.mark_all(data, UnsafePosition::Unclear);
             return true;
@@ -446,6 +573,14 @@ impl Scanner<'_> {
         let names: Vec<&str> = names.map(String::as_str).collect();
         let script = code.text.replace('\0', "x");
         let scan = judge_script(&script, &[], &names, self.level + 1);
+        self.limit.add(scan.limit);
+        let calculates = ["((", "[", "let ", " -i"];
+        if calculates.iter().any(|form| script.contains(form)) {
+            self.limit.arithmetic |= known.outputs.iter().any(|name| script.contains(name));
+        }
+        for found in &scan.found {
+            self.limit.add(found.limit);
+        }
         // What is refused without our variables comes from positionals and input of the inner script.
         let is_refused = |scan: &Scan| scan.found.iter().any(|found| found.reason.is_some());
         let others = if is_refused(&scan) && !passes_positionals {
@@ -480,6 +615,7 @@ impl Scanner<'_> {
                 text,
                 found: 0..0,
                 bare: Vec::new(),
+                lead: Vec::new(),
                 is_quoted: true,
                 range,
             };
@@ -495,6 +631,8 @@ impl Scanner<'_> {
             given: None,
             quoting: Quoting::Literal,
             plain: None,
+            limit: ValueLimit::default(),
+            is_whole: false,
             reason: Some(reason),
         });
     }
@@ -516,6 +654,7 @@ impl Scanner<'_> {
             if long.is_some_and(|rest| rest.starts_with('=')) {
                 self.mark(word.found.clone(), self.code());
                 self.mark_module(words, at + 1);
+                self.mark_opened(words, at + 1);
                 return false;
             } else if long == Some("") || has_letter {
                 self.mark(word.found.clone(), self.code());
@@ -523,12 +662,14 @@ impl Scanner<'_> {
                     self.mark(code.found.clone(), self.code());
                 }
                 self.mark_module(words, at + 2);
+                self.mark_opened(words, at + 2);
                 return false;
             } else if text == "-m" {
-                self.mark_all(
-                    words.get(at + 1..at + 2).unwrap_or_default(),
-                    UnsafePosition::ScriptFile,
-                );
+                let (module, data) = words[at + 1..].split_at(1.min(words.len() - at - 1));
+                self.mark_all(module, UnsafePosition::ScriptFile);
+                if module.iter().any(|module| runs_operands(&module.text)) {
+                    self.mark_all(data, self.code());
+                }
                 return false;
             } else if text == "-" {
                 return true;
@@ -541,10 +682,34 @@ impl Scanner<'_> {
                 at += 1;
             } else {
                 self.mark(word.found.clone(), self.file_reason(word));
-                return text == "/dev/stdin";
+                self.files.run.push(word.text.clone());
+                self.mark_opened(words, at + 1);
+                return is_input(text);
             }
         }
         true
+    }
+
+    /// Marks operands that perl and its relatives open, and which may be commands: with `-n`, `-p` or
+    /// a bare `<>` in the code. `from` is the index of the first operand.
+    fn mark_opened(&mut self, words: &[Word], from: usize) {
+        if !opens_operands(self.interpreter) {
+            return;
+        }
+        let reads_each = |word: &Word| {
+            let letters = word.text.strip_prefix('-').unwrap_or_default();
+            // The rest of such a word is the value of an option.
+            let end = letters.find(['e', 'E', 'M', 'm', 'I', 'x', 'V', 'C', 'D', 'r']);
+            letters[..end.unwrap_or(letters.len())].contains(['n', 'p', 'a', 'F'])
+        };
+        let reads_all = |word: &Word| word.text.contains("<>") || word.text.contains("<ARGV>");
+        let (before, operands) = words.split_at(from.min(words.len()));
+        if before
+            .iter()
+            .any(|word| reads_each(word) || reads_all(word))
+        {
+            self.mark_all(operands, self.code());
+        }
     }
 
     /// Marks further options with code: `perl -e … -e …`.
@@ -668,6 +833,7 @@ impl Scanner<'_> {
         {
             self.mark(name.found.clone(), UnsafePosition::VariableName);
             self.subscript(name);
+            self.note_evaluation(name.range.clone());
             for word in rest {
                 self.assigns(&name.text, word, &word.text);
             }
@@ -701,6 +867,7 @@ impl Scanner<'_> {
             if follows {
                 self.mark(word.found.clone(), UnsafePosition::VariableName);
                 self.subscript(word);
+                self.note_evaluation(word.range.clone());
             }
             self.unless_quoted(word, UnsafePosition::Option);
         }
@@ -791,11 +958,28 @@ fn ends_options(words: &[Word]) -> bool {
     if words.len() > MAX_WORDS {
         return false;
     }
-    let plain: Vec<crate::Word> = words
-        .iter()
-        .map(|word| crate::Word::plain(&*word.text))
-        .collect();
-    ends_options_at_dashes(&plain)
+    ends_options_at_dashes(&plain_words(words))
+}
+
+/// Returns the words as the program table reads them.
+fn plain_words(words: &[Word]) -> Vec<crate::Word> {
+    let plain = |word: &Word| crate::Word::plain(&*word.text);
+    words.iter().map(plain).collect()
+}
+
+/// Returns `true` if a file that is written may be one that is run: their last names are equal or
+/// unknown. `names_value` is `true` if a value is part of the name of the file that is written.
+fn may_be_same(written: &str, run: &str, names_value: bool) -> bool {
+    let last = |path: &str| {
+        path.trim_end_matches('/')
+            .rsplit('/')
+            .next()
+            .unwrap_or("")
+            .to_owned()
+    };
+    let is_unknown = |name: &str| name.contains(['\0', '*', '?', '[', '{']);
+    let (written, run) = (last(written), last(run));
+    names_value || written == run || is_unknown(&written) && is_unknown(&run)
 }
 
 /// Returns `true` if the word after this one is its value, whatever it begins with.

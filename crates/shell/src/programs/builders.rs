@@ -95,6 +95,7 @@ pub(super) const BUILDERS: &[Program] = &[
     },
     Program {
         names: list("rustc rustdoc rustfmt"),
+        signs: true,
         options: &[
             opt("-o: --out-dir: --emit:", Writes, "writes to a file", "rustc -o /x y.rs")
                 .when(outside),
@@ -167,6 +168,7 @@ pub(super) const BUILDERS: &[Program] = &[
         operands: &[
             operand(0, assigns, Runs, "changes what is run", "make SHELL=/tmp/x all").globs(),
         ],
+        settings: true,
         code: OPTIONS,
         unrestricted: true,
         opaque: true,
@@ -263,6 +265,7 @@ pub(super) const BUILDERS: &[Program] = &[
         ..NONE
     },
     Program {
+        signs: true,
         names: list("gcc g++ cc c++ clang clang++ cpp ld gfortran ld.gold ld.lld as tcc icc nvcc \
                      gdc ldc dmd gnat zig c99 c89"),
         options: &[
@@ -604,7 +607,8 @@ fn unusual_settings(path: &str) -> bool {
     ]
     .iter()
     .any(|ending| name.ends_with(ending));
-    outside(path) || is_code && !name.contains("config") && !name.contains("rc.")
+    let is_named = name.contains("config") || name.contains("rc.");
+    outside(path) || (is_code || !name.contains('.')) && !is_named
 }
 
 /// Judges the file after `-c`, which may be missing: `rollup -c`.
@@ -614,6 +618,7 @@ fn settings_after_c(words: &[Word], at: usize, report: &mut ProgramReport) -> bo
             continue;
         };
         let next = words.get(index + 1).map(|word| &*word.text);
+        let next = next.filter(|next| !next.starts_with('-'));
         let value = Some(attached).filter(|value| !value.is_empty()).or(next);
         if value.is_some_and(unusual_settings) {
             report.hit(index, Runs, "takes settings, and code, from there");

@@ -1,7 +1,7 @@
 //! Compares a command with its entry in the table.
 
 use super::code::Code;
-use super::{AttachedScript, Changes, EffectHit, Network, ProgramEffect, ProgramReport};
+use super::{AttachedScript, Changes, EffectHit, Network, ProgramEffect, ProgramReport, Whole};
 use crate::word::Word;
 
 /// An entry of the table: a program, or one of its subcommands. The module documentation of
@@ -27,8 +27,21 @@ pub(super) struct Program {
     pub(super) passes: bool,
     /// Options are whole words after one or two dashes: `-exec`, not `-e -x -e -c`.
     pub(super) words: bool,
-    /// Words like `NAME=value` before the first operand are settings.
+    /// Words like `NAME=value` before the first operand are settings, whatever the name.
     pub(super) assigns: bool,
+    /// Words like `NAME=value` are settings anywhere, also after `--`, and `$` in them is expanded.
+    pub(super) settings: bool,
+    /// An option may also begin with `+` or `@`.
+    pub(super) signs: bool,
+    /// Its options only change how it prints or compares its words.
+    pub(super) data: bool,
+    /// With `-n`, `-p` or a bare `<>` in its code it opens its operands, and an operand may be a
+    /// command.
+    pub(super) opens: bool,
+    /// Everything in the folders that it is given changes.
+    pub(super) whole: Whole,
+    /// Exit code 1 is an answer, not a failure: "not found", "different".
+    pub(super) answers: bool,
     /// The first word may be option letters without a dash: `tar xf`.
     pub(super) bundle: bool,
     /// Its options count only before the subcommand.
@@ -95,6 +108,12 @@ pub(super) const NONE: Program = Program {
     passes: false,
     words: false,
     assigns: false,
+    settings: false,
+    signs: false,
+    data: false,
+    opens: false,
+    whole: Whole::No,
+    answers: false,
     bundle: false,
     before: false,
     subs: &[],
@@ -433,7 +452,8 @@ impl Walk<'_> {
                 index = self.option(index, !seen);
                 continue;
             }
-            if program.assigns && operands == 0 && is_assignment(text) {
+            // `env` accepts any name: `env a-b=c rm x`.
+            if program.assigns && operands == 0 && text.contains('=') {
                 self.report.hit(
                     index,
                     ProgramEffect::Configures,
@@ -569,7 +589,11 @@ impl Walk<'_> {
         let rest = self.words.get(index..).filter(|rest| !rest.is_empty())?;
         match starts {
             Starts::No => return None,
-            Starts::Module => return Some(self.words.len()),
+            Starts::Module => {
+                // Some modules are listed as programs: `python3 -m pytest -p x`.
+                look(self.words, index, self.depth + 1, self.report);
+                return Some(self.words.len());
+            }
             Starts::Setting | Starts::Inside => {
                 self.within(index, 0, starts);
                 return None;
@@ -737,6 +761,9 @@ impl Walk<'_> {
     /// one, unless it is certain to be a value.
     fn behind(&mut self, index: usize, takes: usize, certain: bool) -> usize {
         let next = index + 1;
+        if takes > 0 && certain && self.depth == 0 {
+            self.report.values.push(next);
+        }
         let dashed = |word: &Word| word.text.len() > 1 && word.text.starts_with('-');
         let dashed = self
             .words
@@ -767,6 +794,9 @@ impl Walk<'_> {
             && matches!(takes, Takes::Values(_))
             && self.words.get(index + 1).is_some_and(Word::is_glob);
         self.supplied |= option.program;
+        if option.program && attached.is_none() {
+            self.report.sources.push(index + 1);
+        }
         self.report.takes_input |=
             option.program && value.is_some_and(|value| is_input(value) || value.contains(UNKNOWN));
         let bare = takes == Takes::Attached && option.when.is_some() && value.is_none();
@@ -941,7 +971,7 @@ pub(super) fn may_be(text: &str, name: &str) -> bool {
 }
 
 /// Returns `true` for a name of standard input or of another open file.
-pub(super) fn is_input(text: &str) -> bool {
+pub(crate) fn is_input(text: &str) -> bool {
     let mut parts = text
         .split('/')
         .filter(|part| !part.is_empty() && *part != ".");
@@ -1018,18 +1048,6 @@ pub(super) fn takes_filled_code(
         || report.code.into_iter().any(is_filled)
         || report.attached.iter().any(|script| is_filled(script.word))
         || report.hits.iter().any(runs)
-}
-
-/// Returns `true` for `NAME=value`.
-pub(super) fn is_assignment(text: &str) -> bool {
-    text.split_once('=').is_some_and(|(name, _)| {
-        let name = name.trim_end_matches([':', '+', '?', '!']);
-        !name.is_empty()
-            && !name.starts_with('-')
-            && name
-                .bytes()
-                .all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'.')
-    })
 }
 
 /// Returns `true` for a setting whose value is a command.

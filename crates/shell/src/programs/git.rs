@@ -5,7 +5,7 @@ use super::engine::{
     NONE, Operand, Opt, Program, Starts, any, because, list, listed, names_command, operand, opt,
     outside,
 };
-use super::{AttachedScript, ProgramReport};
+use super::{AttachedScript, ProgramReport, Whole};
 use crate::word::Word;
 
 pub(super) const GIT: &[Program] = &[Program {
@@ -139,10 +139,23 @@ const REFSPEC: Operand = operand(
 )
 .globs();
 
+/// A subcommand that starts an editor on request.
+const EDITS: Program = Program {
+    options: &[opt(
+        "-e --edit --edit-description",
+        Runs,
+        "starts an editor",
+        "git add -e",
+    )],
+    values: list("-b -B -m -F -c -C -t -u -s -X"),
+    safe: "--edit-none",
+    ..NONE
+};
+
 const SUBS: &[Program] = &[
     Program {
         names: list(
-            "status rev-parse ls-files reset rev-list describe shortlog rm mv show-ref \
+            "status rev-parse ls-files reset rev-list describe shortlog show-ref \
                      check-attr check-ignore check-mailmap check-ref-format cherry column \
                      commit-graph commit-tree count-objects diff-pairs for-each-ref fsck gc \
                      get-tar-commit-id ls-tree merge-base merge-tree name-rev pack-refs patch-id \
@@ -155,10 +168,21 @@ const SUBS: &[Program] = &[
             "git status --short",
             "git reset --hard HEAD~1",
             "git rev-parse HEAD",
-            "git rm --cached file",
             "git ls-files --others",
             "git shortlog -sn",
         ],
+        ..NONE
+    },
+    Program {
+        names: list("rm"),
+        whole: Whole::Recursive,
+        plain: &["git rm --cached file", "git rm -r x"],
+        ..NONE
+    },
+    Program {
+        names: list("mv"),
+        whole: Whole::Sources,
+        plain: &["git mv a b"],
         ..NONE
     },
     Program {
@@ -196,6 +220,7 @@ const SUBS: &[Program] = &[
     },
     Program {
         names: list("diff log show whatchanged diff-tree diff-index diff-files"),
+        answers: true,
         options: &[OUTPUT, EXT_DIFF, TEXTCONV, ORDER, NO_INDEX],
         values: list(DIFF_VALUES),
         safe: "--no-textconv --text --exit-code",
@@ -224,6 +249,7 @@ const SUBS: &[Program] = &[
     },
     Program {
         names: list("stash"),
+        whole: Whole::Always,
         options: &[OUTPUT, EXT_DIFF, TEXTCONV],
         values: list("-m! --message!"),
         quiet: "push save pop apply list show drop clear branch create store",
@@ -279,6 +305,7 @@ const SUBS: &[Program] = &[
     },
     Program {
         names: list("grep"),
+        answers: true,
         options: &[
             opt(
                 "--no-index",
@@ -564,26 +591,25 @@ const SUBS: &[Program] = &[
         ..NONE
     },
     Program {
-        names: list("branch add checkout switch restore replace am"),
-        options: &[opt(
-            "-e --edit --edit-description",
-            Runs,
-            "starts an editor",
-            "git add -e",
-        )],
-        values: list("-b -B -m -F -c -C -t -u -s -X"),
-        safe: "--edit-none",
+        names: list("branch add switch replace am"),
         plain: &[
             "git add -A",
             "git add src/main.rs",
             "git branch -vv",
             "git branch -D old",
+            "git switch main",
+        ],
+        ..EDITS
+    },
+    Program {
+        names: list("checkout restore"),
+        whole: Whole::Always,
+        plain: &[
             "git checkout -b feature/x",
             "git checkout -- file",
-            "git switch main",
             "git restore --staged .",
         ],
-        ..NONE
+        ..EDITS
     },
     Program {
         names: list("notes"),
@@ -608,6 +634,7 @@ const SUBS: &[Program] = &[
     },
     Program {
         names: list("clean"),
+        whole: Whole::Always,
         options: &[opt(
             "-f --force -i --interactive",
             Writes,

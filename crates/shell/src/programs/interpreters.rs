@@ -44,6 +44,10 @@ const DATABASE: &[Opt] = &[
     opt("--pager:", Runs, "starts a program", "mysql --pager=x"),
 ];
 
+/// Modules of Python that take their operands for code, or run them.
+pub(super) const RUNNING_MODULES: &str = "cProfile code coverage debugpy doctest ipython IPython \
+     memory_profiler pdb profile pyinstrument runpy scalene site timeit trace viztracer";
+
 pub(super) const INTERPRETERS: &[Program] = &[
     Program {
         names: list(
@@ -208,6 +212,7 @@ pub(super) const INTERPRETERS: &[Program] = &[
     },
     Program {
         names: list("ruby jruby truffleruby irb rbx mruby crystal"),
+        opens: true,
         options: &[
             opt("-e:", Runs, "runs its value as code", "ruby -ne x"),
             opt(
@@ -245,6 +250,20 @@ pub(super) const INTERPRETERS: &[Program] = &[
     },
     Program {
         names: list("perl raku rakudo"),
+        // `perl -ne print 'rm x|'`
+        special: Some(|words, at, report| {
+            for (index, word) in words.iter().enumerate().skip(at + 1) {
+                let text = word.text.trim();
+                let before = &*words[index - 1].text;
+                let is_operand =
+                    !text.starts_with('-') && (before == "--" || !before.starts_with('-'));
+                if is_operand && (text.ends_with('|') || text.starts_with(['|', '>'])) {
+                    report.hit(index, Runs, "may be a command that it opens");
+                }
+            }
+            true
+        }),
+        opens: true,
         options: &[
             opt("-e: -E:", Runs, "runs its value as code", "perl -ne x"),
             opt(
@@ -319,7 +338,7 @@ pub(super) const INTERPRETERS: &[Program] = &[
     Program {
         names: list(
             "lua luajit luau Rscript rscript R littler julia elixir iex erl escript ghc ghci \
-                     runghc runhaskell stack scala amm groovy kotlin kotlinc clojure clj bb \
+                     runghc runhaskell scala amm groovy kotlin kotlinc clojure clj bb \
                      guile sbcl clisp ecl racket csi octave matlab swift \
                      jshell ocaml utop dotnet-script gawk-shell qjs mujs d8 janet fennel gst \
                      swipl gprolog maxima gap sage bc gdl idl jq-repl",
@@ -364,6 +383,30 @@ pub(super) const INTERPRETERS: &[Program] = &[
         ),
         opaque: true,
         plain: &["lua x.lua -e y", "Rscript x.R", "julia x.jl", "lua -v"],
+        ..NONE
+    },
+    Program {
+        names: list("stack"),
+        options: &[
+            opt(
+                "--exec: -w: --with-gcc: --test-wrapper:",
+                Runs,
+                "names a program",
+                "stack test --exec x",
+            )
+            .starts(Starts::Script),
+            opt(
+                "--stack-yaml: --ghc-options: --docker-run-args: --setup-info-yaml: --global-hints-location:",
+                Runs,
+                "takes settings, and code, from there",
+                "stack build --stack-yaml x",
+            ),
+        ],
+        quiet: "build test bench haddock clean path ls query dot templates --version",
+        other: Some(because(Runs, "fetches or runs programs", "stack runghc x")),
+        code: Code::Everything,
+        opaque: true,
+        plain: &["stack test", "stack build --fast"],
         ..NONE
     },
     Program {
@@ -414,6 +457,7 @@ pub(super) const INTERPRETERS: &[Program] = &[
     },
     Program {
         names: list("java javaw"),
+        signs: true,
         options: &[
             opt(
                 "-javaagent* -agentlib* -agentpath* -Xrun* -XX:OnError* -XX:OnOutOfMemoryError* \

@@ -46,7 +46,7 @@ use std::sync::LazyLock;
 use crate::word::Word;
 use code::Code;
 use engine::Program;
-pub(crate) use engine::UNKNOWN;
+pub(crate) use engine::{UNKNOWN, is_input};
 
 /// The effect of an option or operand that the program's name does not suggest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -101,6 +101,11 @@ pub struct ProgramReport {
     /// Indices of words that are code or name a program or a file of code, as far as the table alone
     /// can tell.
     pub(crate) code: Vec<usize>,
+    /// Indices of words that are certain to be the value of the option before them, even if they
+    /// begin with a dash: `grep -e -x`.
+    pub(crate) values: Vec<usize>,
+    /// Indices of words that name a file of instructions: `make -f FILE`.
+    pub(crate) sources: Vec<usize>,
 }
 
 /// A script inside a word.
@@ -133,6 +138,21 @@ enum Changes {
     Always,
     /// With `-i`, alone or among other letters, or `--in-place`, abbreviated or not.
     InPlace,
+}
+
+/// Changes to everything in the folders that are named in a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Whole {
+    /// None.
+    No,
+    /// Always.
+    Always,
+    /// With `-r`, alone or among other letters, or `--recursive`.
+    Recursive,
+    /// With an option that begins with `--del`.
+    Deleting,
+    /// All operands but the last, which is the destination.
+    Sources,
 }
 
 /// Looks a command up in the table. `words[0]` is the program, with or without a path. The report is
@@ -305,6 +325,96 @@ pub fn changes_files(words: &[Word]) -> bool {
             hit.effect == ProgramEffect::Writes || is_active
         }),
     }
+}
+
+/// Returns the words of a command that removes, moves or changes whole folders: everything in them
+/// changes. Returns `None` if it changes none.
+pub fn whole_folders(words: &[Word]) -> Option<std::ops::Range<usize>> {
+    let (first, rest) = words.split_first()?;
+    let (_, program) = find(&first.text)?;
+    let mut whole = program.whole;
+    if whole == Whole::No && !program.subs.is_empty() {
+        let report = inspect(words);
+        let named = report.subcommands.iter().chain(&report.subcommand);
+        let of_sub = |&at: &usize| {
+            let word = words.get(at)?;
+            let sub = program.subs.iter().find(|sub| sub.names.has(&word.text))?;
+            Some(sub.whole)
+        };
+        let mut found = named.filter_map(of_sub);
+        whole = found.find(|whole| *whole != Whole::No).unwrap_or(Whole::No);
+    }
+    let has_letter = |word: &Word| {
+        let letters = word.text.strip_prefix('-');
+        letters.is_some_and(|given| !given.starts_with('-') && given.contains(['r', 'R']))
+    };
+    let is_long = |word: &Word, name: &str| word.text.len() > 2 && name.starts_with(&*word.text);
+    let is_whole = match whole {
+        Whole::No => false,
+        Whole::Always => true,
+        Whole::Recursive => rest
+            .iter()
+            .any(|word| has_letter(word) || is_long(word, "--recursive")),
+        Whole::Deleting => rest.iter().any(|word| word.text.starts_with("--del")),
+        Whole::Sources => return Some(0..words.len() - usize::from(!rest.is_empty())),
+    };
+    is_whole.then_some(0..words.len())
+}
+
+/// Returns `true` if words like `NAME=value` of a command set variables for what the program starts.
+pub fn sets_variables(program: &str) -> bool {
+    find(program).is_some_and(|(_, program)| program.assigns || program.settings)
+}
+
+/// Returns `true` if exit code 1 of a command is an answer, not a failure: `grep`, `diff`, `test`.
+pub fn answers_with_exit_code(words: &[Word]) -> bool {
+    let Some((_, program)) = words.first().and_then(|word| find(&word.text)) else {
+        return false;
+    };
+    let subcommand = || words.get(inspect(words).subcommand?);
+    program.answers
+        || subcommand().is_some_and(|word| {
+            let mut subs = program.subs.iter();
+            subs.any(|sub| sub.answers && sub.names.has(&word.text))
+        })
+}
+
+/// Limits of the values in the words of a command.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct WordLimits {
+    /// No option of the program does more than change how it prints or compares its words.
+    pub(crate) only_data: bool,
+    /// An option may also begin with `+` or `@`.
+    pub(crate) signs: bool,
+    /// Words like `NAME=value` are settings anywhere.
+    pub(crate) settings: bool,
+}
+
+/// Returns the limits of values in a command. Any of its words may be a program that it starts.
+pub(crate) fn word_limits(words: &[Word]) -> WordLimits {
+    let named = words.iter().filter_map(|word| find(&word.text));
+    let mut limits = WordLimits {
+        only_data: words
+            .first()
+            .and_then(|word| find(&word.text))
+            .is_some_and(|(_, program)| program.data),
+        ..WordLimits::default()
+    };
+    for (_, program) in named {
+        limits.signs |= program.signs;
+        limits.settings |= program.settings;
+    }
+    limits
+}
+
+/// Returns `true` if a program opens its operands as perl's `<>` does.
+pub(crate) fn opens_operands(program: &str) -> bool {
+    find(program).is_some_and(|(_, program)| program.opens)
+}
+
+/// Returns `true` if a module of Python, run with `-m`, takes its operands for code or runs them.
+pub(crate) fn runs_operands(module: &str) -> bool {
+    engine::listed(interpreters::RUNNING_MODULES, module)
 }
 
 /// Returns `true` if a word in any text is the name of a program that communicates with other

@@ -3,7 +3,7 @@
 use super::ProgramEffect::{Configures, Elsewhere, Reads, Runs, Sends, Writes};
 use super::code::{Code, OPTIONS};
 use super::engine::{NONE, Program, Starts, any, because, list, operand, opt, outside};
-use super::{AttachedScript, Changes, Network, ProgramReport};
+use super::{AttachedScript, Changes, Network, ProgramReport, Whole};
 use crate::word::Word;
 
 /// A program whose purpose is to communicate with other machines.
@@ -305,6 +305,7 @@ pub(super) const NETWORK: &[Program] = &[
     },
     Program {
         names: list("rsync"),
+        whole: Whole::Deleting,
         changes: Changes::Always,
         options: &[
             opt(
@@ -360,9 +361,41 @@ pub(super) const NETWORK: &[Program] = &[
     },
     Program {
         names: list(
-            "telnet ftp lftp tftp ngrok rsh rlogin rexec cloudflared websocat nmap tcpdump tshark \
+            "telnet ftp tftp ngrok rsh rlogin rexec cloudflared websocat nmap tcpdump tshark \
              mailx sendmail mutt msmtp swaks rclone aria2c axel xh grpcurl s3cmd",
         ),
+        ..TALKER
+    },
+    Program {
+        names: list("lftp"),
+        options: &[opt(
+            "-c: -e: -f:",
+            Runs,
+            "runs commands, and `!` starts a program",
+            "lftp -c '!rm x'",
+        )
+        .starts(Starts::Script)],
+        ..TALKER
+    },
+    Program {
+        names: list("yt-dlp youtube-dl"),
+        options: &[
+            opt(
+                "--exec: --exec-before-download: --netrc-cmd:",
+                Runs,
+                "runs its value",
+                "yt-dlp --exec 'rm x' y",
+            )
+            .starts(Starts::Script),
+            opt(
+                "--downloader: --external-downloader: --downloader-args: --external-downloader-args: \
+                 --postprocessor-args: --ppa: --ffmpeg-location: --plugin-dirs: --config-locations: \
+                 --config-location: --use-postprocessor:",
+                Runs,
+                "names a program, its options or settings",
+                "yt-dlp --downloader x y",
+            ),
+        ],
         ..TALKER
     },
     Program {

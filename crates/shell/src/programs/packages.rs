@@ -4,7 +4,7 @@ use super::Network;
 use super::ProgramEffect::{Configures, Elsewhere, Reads, Runs, Sends, Writes};
 use super::code::{WRAPPER, interpreter, wrapper};
 use super::engine::{
-    NONE, Program, Starts, any, because, is_input, list, listed, operand, opt, outside,
+    NONE, Program, Starts, any, because, is_input, list, listed, look, operand, opt, outside,
 };
 use crate::word::Word;
 
@@ -34,7 +34,10 @@ const FETCHER: Program = Program {
             let program = rest
                 .into_iter()
                 .find(|(_, word)| !word.text.starts_with('-'));
-            report.starts.extend(program.map(|(index, _)| index));
+            if let Some((index, _)) = program {
+                report.starts.push(index);
+                look(words, index, 1, report);
+            }
         }
         true
     }),
@@ -216,10 +219,23 @@ pub(super) const PACKAGES: &[Program] = &[
     Program {
         names: list(
             "pnpx pipx corepack nx lerna turbo rush volta nvm fnm n poetry pipenv pdm hatch rye tox \
-             nox bundle bundler rake gem composer cpan cpanm luarocks mix rebar3 cabal opam pixi \
+             nox bundle bundler rake gem composer cpan cpanm luarocks mix rebar3 opam pixi \
              rustup sdk jenv rbenv pyenv",
         ),
         plain: &["rustup --version"],
+        ..FETCHER
+    },
+    Program {
+        names: list("cabal"),
+        options: &[opt(
+            "-w: --with-compiler: --with-hc-pkg: --with-ghc: --with-gcc: --with-ld: --project-file: \
+             --test-wrapper: --builddir:",
+            Runs,
+            "names a program or settings",
+            "cabal test -w x",
+        )],
+        // Options after the subcommand count, too.
+        stops: 0,
         ..FETCHER
     },
     Program {

@@ -1,6 +1,7 @@
 //! Tools that look for files and for text in them.
 
 use super::ProgramEffect::{Elsewhere, Reads, Runs, Writes};
+use super::Whole;
 use super::code::Code;
 use super::engine::{NONE, Program, Starts, list, opt, outside};
 
@@ -36,6 +37,8 @@ pub(super) const SEARCH: &[Program] = &[
     },
     Program {
         names: list("find gfind"),
+        answers: true,
+        whole: Whole::Always,
         options: &[
             opt(
                 "-exec: -execdir: -ok: -okdir:",
@@ -105,6 +108,7 @@ pub(super) const SEARCH: &[Program] = &[
     },
     Program {
         names: list("rg ripgrep"),
+        answers: true,
         options: &[
             opt(
                 "--pre: --hostname-bin:",
@@ -171,6 +175,11 @@ pub(super) const SEARCH: &[Program] = &[
     },
     Program {
         names: list("grep egrep fgrep ggrep zgrep locate updatedb"),
+        answers: true,
+        values: list(
+            "-e! -A -B -C -m -f -d -D --regexp! --file --max-count --after-context --before-context \
+             --context --include --exclude --exclude-dir --label --color? --colour?",
+        ),
         options: &[opt(
             "-U: --database-root:",
             Writes,

@@ -1,12 +1,11 @@
 //! Tools for text and files: mostly what their name says, apart from these.
 
-use super::Changes;
 use super::ProgramEffect::{Configures, Reads, Runs, Sends, Writes};
-use super::ProgramReport;
 use super::code::{Code, OPTIONS};
 use super::engine::{
     NONE, PATTERN, Program, Starts, any, because, is_input, list, listed, operand, opt, outside,
 };
+use super::{Changes, ProgramReport, Whole};
 use crate::word::Word;
 
 /// An editor.
@@ -24,9 +23,34 @@ const EDITOR: Program = Program {
 
 pub(super) const TEXT: &[Program] = &[
     Program {
-        names: list("rm mv cp tee touch ln chmod chown truncate rmdir mkdir shred unlink"),
+        names: list("cp tee touch ln truncate rmdir mkdir unlink"),
         changes: Changes::Always,
-        plain: &["rm -r x", "cp -a x y"],
+        plain: &["cp -a x y"],
+        ..NONE
+    },
+    Program {
+        names: list("rm chmod chown chgrp"),
+        changes: Changes::Always,
+        whole: Whole::Recursive,
+        plain: &["rm -r x"],
+        ..NONE
+    },
+    Program {
+        names: list("shred trash"),
+        changes: Changes::Always,
+        whole: Whole::Always,
+        ..NONE
+    },
+    Program {
+        names: list("mv"),
+        changes: Changes::Always,
+        whole: Whole::Sources,
+        ..NONE
+    },
+    Program {
+        names: list("echo true false"),
+        data: true,
+        plain: &["echo -n x"],
         ..NONE
     },
     Program {
@@ -167,6 +191,7 @@ pub(super) const TEXT: &[Program] = &[
     },
     Program {
         names: list("diff gdiff"),
+        answers: true,
         options: &[opt(
             "-l --paginate",
             Runs,
@@ -489,7 +514,7 @@ pub(super) const TEXT: &[Program] = &[
         ..NONE
     },
     Program {
-        names: list("nm objdump readelf size"),
+        names: list("nm objdump readelf size strip"),
         options: &[opt("--plugin:", Runs, "loads code", "nm --plugin=x y").starts(Starts::Script)],
         operands: &[operand(
             0,
@@ -591,6 +616,7 @@ pub(super) const TEXT: &[Program] = &[
     },
     Program {
         names: list("less more most w3m lynx elinks"),
+        signs: true,
         options: &[
             opt(
                 "-o: -O: --log-file: --LOG-FILE:",

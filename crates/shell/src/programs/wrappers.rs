@@ -144,13 +144,25 @@ pub(super) const WRAPPERS: &[Program] = &[
              ld.so ld-linux-x86-64.so multitime chpst softlimit setuidgid envdir with xdg-open open \
              gio crontab anacron vagrant cpulimit chronic ifne zrun ccache runc ctr \
              msgfilter msgexec ldd foreman overmind concurrently srun mpirun mpiexec \
-             logsave uclampset cross-env cross-env-shell dotenvx doppler op",
+             logsave uclampset cross-env cross-env-shell dotenvx doppler op runcon aa-exec mamba \
+             apptainer singularity xterm uxterm rxvt urxvt konsole gnome-terminal xfce4-terminal \
+             alacritty kitty",
         ),
         ..STARTER
     },
     Program {
-        names: list("linux32 linux64 dbus-run-session pkexec proot firejail"),
+        names: list(
+            "linux32 linux64 i386 i486 i586 i686 x86_64 uname26 dbus-run-session pkexec proot \
+             firejail",
+        ),
         shell_below: 1,
+        ..STARTER
+    },
+    Program {
+        names: list("sbatch salloc"),
+        options: &[
+            opt("--wrap:", Runs, "runs its value", "sbatch --wrap='rm x'").starts(Starts::Script),
+        ],
         ..STARTER
     },
     Program {
@@ -316,6 +328,7 @@ pub(super) const WRAPPERS: &[Program] = &[
     Program {
         names: list("doas"),
         values: list("-a -u -C"),
+        assigns: true,
         operands: &[PROGRAM],
         stops: 1,
         code: wrapper("auC", 0),
@@ -496,6 +509,7 @@ pub(super) const WRAPPERS: &[Program] = &[
     },
     Program {
         names: list("printf"),
+        data: true,
         options: &[opt(
             "-v:",
             Runs,
@@ -515,6 +529,8 @@ pub(super) const WRAPPERS: &[Program] = &[
     },
     Program {
         names: list("test ["),
+        data: true,
+        answers: true,
         special: Some(test),
         code: Code::Test,
         plain: &[

@@ -13,7 +13,7 @@ mod html;
 mod http_get;
 mod image;
 mod open_file;
-mod path_guard;
+pub(crate) mod path_guard;
 mod read;
 mod url;
 mod walk;

@@ -17,7 +17,7 @@ use prowess_diag::sanitize;
 use prowess_diag::wording::{shorten, tick};
 use prowess_policy::path_pattern::absolute;
 use prowess_policy::profile::{GIT_EXECUTED, GIT_HEAD, GIT_STORES};
-use prowess_policy::{Decision, GateAction, Verdict};
+use prowess_policy::{Actor, Decision, GateAction, Verdict};
 use prowess_traits::ApprovalRequest;
 
 use crate::skill_access::judge_file;
@@ -161,6 +161,21 @@ impl<'w> PathGuard<'w> {
         })
     }
 
+    /// Returns `true` if a file is in a folder that is searched for skills, whether or not the folder
+    /// exists: a new skill there could be used at once. If the project itself is such a folder, only
+    /// the files that make a skill count.
+    fn is_searched(&self, real: &Path) -> bool {
+        let makes_skill = real
+            .file_name()
+            .is_some_and(|name| name.eq_ignore_ascii_case("SKILL.md"));
+        let edits_project = real.parent() == Some(&*self.workspace) && real.exists();
+        let roots = self.context.services.registry.searched_folders();
+        roots.iter().map(|root| settled(root)).any(|root| {
+            let is_around = self.workspace.starts_with(&root);
+            real.starts_with(&root) && (!is_around || makes_skill && !edits_project)
+        })
+    }
+
     /// Resolves a path. Relative paths start at the project root, `~/` at the home folder.
     pub(crate) fn resolve(&self, raw: &str) -> Result<ResolvedPath, ToolError> {
         let wrong = |why: &str| {
@@ -245,6 +260,21 @@ impl<'w> PathGuard<'w> {
         }
     }
 
+    /// Returns the strictest decision of the deny and ask rules about reading a file, whatever a
+    /// skill may read without a prompt.
+    pub(crate) fn judge_rules(&self, resolved: &ResolvedPath) -> Option<Decision> {
+        let restrictions = self.loaded.restrictions();
+        let actor = Actor::default().within(&restrictions);
+        let real = resolved.real.to_string_lossy().into_owned();
+        let paths = [real, self.spelled(&resolved.real), resolved.written.clone()];
+        let gate = self.context.gate();
+        let decide = |path: &String| gate.decide(&GateAction::Read { path }, &actor);
+        let decisions = paths.iter().map(decide);
+        decisions
+            .filter(|decision| decision.rule.is_some() && decision.verdict != Verdict::Allow)
+            .max_by_key(|decision| decision.verdict)
+    }
+
     /// Returns the decision of the rules about files.
     fn judge_path(
         &self,
@@ -291,6 +321,12 @@ impl<'w> PathGuard<'w> {
             if makes_git_folder(&resolved.real) {
                 return Some(
                     "it would make its folder a git folder, which can cause code to run later"
+                        .into(),
+                );
+            }
+            if self.is_searched(&resolved.real) {
+                return Some(
+                    "skills in this folder are trusted; only the user may add or change them"
                         .into(),
                 );
             }

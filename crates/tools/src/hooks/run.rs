@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use prowess_policy::{Approved, BoundScript, Command, Decision, GateOutcome, Profile, Verdict};
+use prowess_policy::{
+    Approved, BoundScript, Command, Decision, GateOutcome, PermissionRules, Profile, Verdict,
+};
 use prowess_shell::script::{canonical, quote, write};
 use prowess_shell::{Word, lex, lex_bound};
 use prowess_traits::CommandResult;
@@ -172,6 +174,10 @@ pub fn run_hooks(
 ) -> HookOutcome {
     let mut outcome = HookOutcome::default();
     let name = event.name();
+    let mut restrictions = PermissionRules::default();
+    for (_, trust) in active {
+        restrictions.restrict(&trust.tools);
+    }
     for (set, trust) in active {
         // Computed only when the first hook of the skill is about to run.
         let mut obstacle: Option<Option<Box<str>>> = None;
@@ -185,12 +191,14 @@ pub fn run_hooks(
             let obstacle = obstacle.get_or_insert_with(|| obstacle_of(context, trust));
             let ran = match obstacle {
                 Some(why) => Err(why.clone()),
-                None => job.approve(state, &key).and_then(|approved| {
-                    let input = current_input(event, &outcome);
-                    let text = event.text(context, input, state.stops > 0);
-                    let ran = job.run(&approved, &text)?;
-                    Ok((approved.by().into(), ran))
-                }),
+                None => job
+                    .approve(&restrictions, state, &key)
+                    .and_then(|approved| {
+                        let input = current_input(event, &outcome);
+                        let text = event.text(context, input, state.stops > 0);
+                        let ran = job.run(&approved, &text)?;
+                        Ok((approved.by().into(), ran))
+                    }),
             };
             let run = match ran {
                 Ok((decision, ran)) => {
@@ -386,9 +394,14 @@ impl<'a> Job<'a> {
     }
 
     /// Asks the gate, and the user if needed, but only once per session.
-    fn approve(&self, state: &mut HookState, key: &Key) -> Result<Approved<Command>, Box<str>> {
+    fn approve(
+        &self,
+        restrictions: &PermissionRules,
+        state: &mut HookState,
+        key: &Key,
+    ) -> Result<Approved<Command>, Box<str>> {
         let confine = self.context.settings.confine;
-        let actor = self.trust.actor(SkillRole::Author, confine);
+        let actor = self.trust.actor(SkillRole::Author, confine, restrictions);
         let variables: Vec<(&str, &str)> = self
             .variables
             .iter()

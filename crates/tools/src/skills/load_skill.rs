@@ -143,7 +143,8 @@ impl Tool for LoadSkill {
         permit(context, loaded, &skill, SkillAction::Load, raw)?;
         let snapshot = read(context, &skill).map_err(|error| failed(&error))?;
         let request = ActivationRequest::new(arguments);
-        let activation = activate(context, &snapshot, &request).map_err(|error| failed(&error))?;
+        let activation =
+            activate(context, loaded, &snapshot, &request).map_err(|error| failed(&error))?;
         Ok(self.told(&activation, loaded))
     }
 

@@ -49,7 +49,9 @@ fn case_104_a_row_of_skills_gets_the_same_text() {
     for (name, text) in called(&context, "/a /b 123") {
         let request = ActivationRequest::new(prowess_render::Arguments::from_text(text));
         let skill = open(&context, &name, Audience::Person).unwrap();
-        let body = activate(&context, &skill, &request).unwrap().body;
+        let body = activate(&context, &Loaded::default(), &skill, &request)
+            .unwrap()
+            .body;
         assert_eq!(body.trim(), format!("This is {name}: 123."));
     }
     // A forked skill ends the list and becomes part of the arguments.
