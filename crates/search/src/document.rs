@@ -8,9 +8,8 @@ use super::tokens::{self, TokenKind};
 use prowess_catalog::Skill;
 use prowess_catalog::outline::headings;
 
-/// Indexed length of a body in bytes. The beginning describes the skill; measurements showed little
-/// gain from more text at much higher cost.
-const MAX_BODY: usize = 4096;
+/// Indexed length of a body in bytes. More text gained nothing in measurements.
+pub(super) const MAX_BODY: usize = 16 * 1024;
 /// Maximum number of bytes of headings, from the whole body.
 const MAX_HEADINGS: usize = 2048;
 /// Maximum length of a body that is searched for headings.
@@ -31,6 +30,8 @@ pub struct SearchDocument<'a> {
 /// [`SearchIndex::from_parts`](crate::SearchIndex::from_parts) combines the results.
 #[derive(Debug)]
 pub struct SearchPartBuilder {
+    /// Indexed length of a body in bytes.
+    body: usize,
     skills: Vec<Option<Arc<Skill>>>,
     lengths: Vec<Lengths>,
     /// For each document, the end of its words in `words`.
@@ -64,7 +65,13 @@ impl Default for SearchPartBuilder {
 impl SearchPartBuilder {
     /// Creates an empty builder.
     pub fn new() -> Self {
+        Self::with_body(MAX_BODY)
+    }
+
+    /// Creates an empty builder that indexes at most `body` bytes of each body, for measurements.
+    pub fn with_body(body: usize) -> Self {
         Self {
+            body,
             skills: Vec::new(),
             lengths: Vec::new(),
             ends: Vec::new(),
@@ -81,7 +88,7 @@ impl SearchPartBuilder {
             words: &mut self.words,
             lengths: [0; FIELDS],
         };
-        each_field(document, |field, text| sink.text(field, text));
+        each_field(document, self.body, |field, text| sink.text(field, text));
         for name in names(document.skill) {
             sink.whole(name);
         }
@@ -129,7 +136,11 @@ impl SearchPartBuilder {
 }
 
 /// Calls `sink` with each text of a document and the number of its field.
-pub(super) fn each_field<'a>(document: SearchDocument<'a>, mut sink: impl FnMut(usize, &'a str)) {
+pub(super) fn each_field<'a>(
+    document: SearchDocument<'a>,
+    most: usize,
+    mut sink: impl FnMut(usize, &'a str),
+) {
     let skill = document.skill;
     for name in names(skill) {
         sink(NAME, name);
@@ -151,7 +162,7 @@ pub(super) fn each_field<'a>(document: SearchDocument<'a>, mut sink: impl FnMut(
         budget -= heading.len();
         sink(5, heading);
     }
-    sink(BODY, cut(body, MAX_BODY));
+    sink(BODY, cut(body, most));
 }
 
 /// Returns the name and the alias of a skill.
@@ -182,7 +193,7 @@ pub(super) fn whole(name: &str) -> Vec<u8> {
 }
 
 /// Cuts a text at whitespace near the limit, so that no word is split.
-fn cut(text: &str, most: usize) -> &str {
+pub(super) fn cut(text: &str, most: usize) -> &str {
     if text.len() <= most {
         return text;
     }

@@ -217,6 +217,44 @@ pub fn stemmed(word: &[u8]) -> Vec<u8> {
     stem_of
 }
 
+/// Minimum length of a root in bytes.
+pub const MIN_ROOT: usize = 4;
+
+/// Derivational endings, as [`stem`] leaves them.
+const ENDINGS: &[&[u8]] = &[
+    b"ation", b"ment", b"abl", b"anc", b"enc", b"ion", b"er", b"iv", b"ly", b"or",
+];
+
+/// Removes derivational endings of a stem: `customization` and `customiz` have the root `customiz`,
+/// `validation`, `validator` and `validat` have `valid`.
+pub fn root(stem: &[u8]) -> Vec<u8> {
+    let mut root = stem;
+    if !root.iter().all(u8::is_ascii_lowercase) {
+        return stem.to_vec();
+    }
+    let without = |word: &[u8], ending: &[u8]| {
+        word.len() >= ending.len() + MIN_ROOT && word.ends_with(ending)
+    };
+    for _ in 0..2 {
+        let Some(ending) = ENDINGS.iter().find(|ending| without(root, ending)) else {
+            break;
+        };
+        root = &root[..root.len() - ending.len()];
+        if let [.., before, last] = root
+            && before == last
+            && root.len() > MIN_ROOT
+        {
+            root = &root[..root.len() - 1];
+        }
+    }
+    for ending in [b"e".as_slice(), b"at"] {
+        if without(root, ending) {
+            root = &root[..root.len() - ending.len()];
+        }
+    }
+    root.to_vec()
+}
+
 const SEPARATOR: u8 = 0;
 const LOWER: u8 = 1;
 const UPPER: u8 = 2;
