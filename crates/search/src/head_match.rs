@@ -1,16 +1,13 @@
 //! Compares a query with the name, the description and `when_to_use` of the best candidates, word
 //! by word: adjacent words of the query that are adjacent there too raise the score, and the words
-//! that occur there decide how well the skill fits.
+//! that occur there tell how well the skill fits.
 
 use prowess_catalog::Skill;
 
-use super::document::{cut, names};
+use super::document::{MAX_DESCRIPTION, cut, names};
 use super::query_terms::{Plan, is_short_number};
 use super::segment::{NAME, small};
 use super::tokens::{self, TokenKind};
-
-/// Maximum number of bytes of each text that are compared.
-const MAX_TEXT: usize = 1536;
 
 /// The words of a query, prepared for comparison.
 #[derive(Debug)]
@@ -21,8 +18,8 @@ pub(super) struct HeadMatcher<'p> {
     table: Vec<Option<(Key, u16)>>,
     /// Adjacent words of the query, sorted.
     pairs: Vec<(u16, u16)>,
-    /// For each word of the query, the fields that contain it as bits.
-    fields: Vec<u8>,
+    /// For each word of the query, `true` if the head contains it.
+    met: Vec<bool>,
     found: Vec<FoundPair>,
 }
 
@@ -39,8 +36,8 @@ pub(super) struct FoundPair {
 pub(super) struct HeadMatch {
     /// The sum of the rarity of all adjacent words.
     pub(super) phrases: f32,
-    /// The confidence that the skill fits, 0 to 1.
-    pub(super) fit: f32,
+    /// The share of the information in the query that the head contains.
+    pub(super) share: f32,
 }
 
 type Key = [u64; 2];
@@ -52,7 +49,7 @@ impl<'p> HeadMatcher<'p> {
             plan,
             table: vec![None; (terms * 4).next_power_of_two().max(16)],
             pairs: Vec::new(),
-            fields: vec![0; plan.words.len()],
+            met: vec![false; plan.words.len()],
             found: Vec::new(),
         };
         for (number, word) in (0..).zip(&plan.words) {
@@ -76,7 +73,7 @@ impl<'p> HeadMatcher<'p> {
 
     /// Compares the query with a skill.
     pub(super) fn compare(&mut self, skill: &Skill) -> HeadMatch {
-        self.fields.fill(0);
+        self.met.fill(false);
         self.found.clear();
         for name in names(skill) {
             self.scan(NAME, name);
@@ -88,7 +85,7 @@ impl<'p> HeadMatcher<'p> {
         let rarity = |pair: &FoundPair| self.plan.pair_rarity(pair.first, pair.second);
         HeadMatch {
             phrases: self.found.iter().map(rarity).sum(),
-            fit: self.fit(),
+            share: self.share(),
         }
     }
 
@@ -97,21 +94,16 @@ impl<'p> HeadMatcher<'p> {
         &self.found
     }
 
-    /// Returns the share of the informative words that the head contains, reduced if they carry
-    /// little information together.
-    fn fit(&self) -> f32 {
+    /// Returns the share of the information in the query that the head contains.
+    fn share(&self) -> f32 {
         let (mut met, mut all) = (0.0, 0.0);
-        for (word, fields) in self.plan.words.iter().zip(&self.fields) {
+        for (word, found) in self.plan.words.iter().zip(&self.met) {
             all += word.idf;
-            if *fields != 0 {
+            if *found {
                 met += word.idf;
             }
         }
-        if met > 0.0 {
-            met / all * met / (met + 6.0)
-        } else {
-            0.0
-        }
+        if met > 0.0 { met / all } else { 0.0 }
     }
 
     fn scan(&mut self, field: usize, text: &str) {
@@ -120,11 +112,11 @@ impl<'p> HeadMatcher<'p> {
         let Self {
             table,
             pairs,
-            fields,
+            met,
             found,
             ..
         } = self;
-        tokens::each(cut(text, MAX_TEXT), |word, kind| {
+        tokens::each(cut(text, MAX_DESCRIPTION), |word, kind| {
             let is_dropped = tokens::is_stop_word(word) || (!numbers && is_short_number(word));
             if kind == TokenKind::Part || is_dropped {
                 return;
@@ -133,7 +125,7 @@ impl<'p> HeadMatcher<'p> {
             let key = key(&word[..length]);
             let number = table[place_in(table, key)].map(|(_, number)| number);
             if let Some(number) = number {
-                fields[usize::from(number)] |= 1 << field;
+                met[usize::from(number)] = true;
                 if let Some(before) = previous
                     && pairs.binary_search(&(before, number)).is_ok()
                     && !found

@@ -17,8 +17,8 @@ const MAX_QUERY: usize = 16 * 1024;
 const MAX_QUERY_END: usize = 2048;
 /// Maximum number of distinct words that are looked up.
 const MAX_LOOKED_UP: usize = 512;
-/// Maximum number of distinct words that are scored: the rarest.
-const MAX_WEIGHED: usize = 48;
+/// Maximum number of names without separators that are looked for.
+const MAX_NAMES: usize = 48;
 /// Maximum number of words that are compared with all words of names.
 const MAX_COMPARED: usize = 8;
 /// Maximum number of corrections for one word.
@@ -58,8 +58,6 @@ pub(super) struct PlannedWord {
     pub(super) terms: Vec<Vec<u8>>,
     /// Inverse document frequency, lower for words of code.
     pub(super) idf: f32,
-    /// `true` if a skill contains it.
-    pub(super) known: bool,
 }
 
 /// A parsed query.
@@ -76,14 +74,13 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    /// Returns the rarity of two adjacent words.
+    /// Returns the rarity of two adjacent words: that of the rarer one.
     pub(super) fn pair_rarity(&self, first: u16, second: u16) -> f32 {
         let idf = |number: u16| {
-            self.words
-                .get(usize::from(number))
-                .map_or(0.0, |word| word.idf)
+            let word = self.words.get(usize::from(number));
+            word.map_or(0.0, |word| word.idf)
         };
-        idf(first).min(idf(second))
+        idf(first).max(idf(second))
     }
 
     /// Returns two adjacent words as text, stemmed.
@@ -98,11 +95,7 @@ impl Plan {
 }
 
 /// Parses a query and looks up its words.
-pub(super) fn plan(
-    view: IndexView<'_>,
-    query: &SearchQuery<'_>,
-    weights: &SearchWeights,
-) -> Plan {
+pub(super) fn plan(view: IndexView<'_>, query: &SearchQuery<'_>, weights: &SearchWeights) -> Plan {
     let text = shortened(query.text);
     let text = &*text;
     let Words { words, order } = words(text);
@@ -159,8 +152,7 @@ pub(super) fn plan(
         numbers.push((word.kind != TokenKind::Part).then(|| small16(plan.words.len())));
         plan.words.push(PlannedWord {
             terms,
-            idf: known.unwrap_or_else(|| idf(0, view.statistics) * factor),
-            known: known.is_some(),
+            idf: known.unwrap_or_else(|| view.statistics.most_information() * factor),
         });
     }
     plan.sequence = order
@@ -186,7 +178,7 @@ pub(super) fn plan(
             push(view, &mut plan.terms, forms, 1.0);
         }
     }
-    keep_rarest(&mut plan.terms, MAX_WEIGHED);
+    keep_rarest(&mut plan.terms, weights.most_terms);
     plan
 }
 
@@ -305,7 +297,7 @@ fn joined_names(text: &str, words: usize) -> Vec<Vec<u8>> {
         });
         if count > 1 && count <= 12 {
             let name = whole(piece);
-            if !found.contains(&name) && found.len() < MAX_WEIGHED {
+            if !found.contains(&name) && found.len() < MAX_NAMES {
                 found.push(name);
             }
         }

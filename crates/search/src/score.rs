@@ -48,6 +48,8 @@ pub struct SearchWeights {
     pub long_names: bool,
     /// A query of at most this many words may be a name, and may be misspelt.
     pub short_query: usize,
+    /// Maximum number of distinct terms that are scored: the rarest.
+    pub most_terms: usize,
 }
 
 impl Default for SearchWeights {
@@ -60,12 +62,13 @@ impl Default for SearchWeights {
             prefix: 0.8,
             synonym: 0.8,
             typo: 0.6,
-            derived: 0.3,
+            derived: 0.1,
             phrase: 0.5,
             code: 0.5,
             numbers: false,
             long_names: false,
             short_query: 6,
+            most_terms: 48,
         }
     }
 }
@@ -94,6 +97,13 @@ impl Statistics {
     }
 }
 
+impl Statistics {
+    /// Returns the information of a word that hardly any skill contains.
+    pub(super) fn most_information(&self) -> f32 {
+        self.documents.ln_1p().max(1.0)
+    }
+}
+
 /// Computes the inverse document frequency of a term.
 #[expect(
     clippy::cast_precision_loss,
@@ -102,6 +112,16 @@ impl Statistics {
 pub(super) fn idf(documents: u32, statistics: &Statistics) -> f32 {
     let documents = documents as f32;
     (1.0 + (statistics.documents - documents + 0.5).max(0.0) / (documents + 0.5)).ln()
+}
+
+/// Returns the confidence that a skill fits, by logistic regression on prompts and on messages that
+/// no skill fits. The score is divided by the most information that one word can carry, so that it
+/// depends little on the size of the library.
+fn fit(hit: &Found<'_>, share: f32, weights: &SearchWeights, statistics: &Statistics) -> f32 {
+    let words = hit.score / statistics.most_information();
+    let cover = hit.cover / weights.name_cover.max(0.01);
+    let evidence = 4.1 * words.ln_1p() + 1.2 * share + 0.5 * cover - 4.75;
+    1.0 / (1.0 + (-evidence).exp())
 }
 
 /// Compares skills for ties.
@@ -194,6 +214,8 @@ struct Found<'i> {
     skill: &'i Arc<Skill>,
     /// The share of the score that is the bonus for the name.
     cover: f32,
+    /// The factor for lists of keywords.
+    breadth: f32,
     fit: f32,
 }
 
@@ -218,41 +240,20 @@ pub(super) fn search(
     }
     let scale = Scale::new(weights, view.statistics);
     let points = score_all(view, &plan.terms, &scale);
-    let mut found: Vec<Found<'_>> = Vec::new();
-    for (document, score) in (0..).zip(&points.scores).filter(|(_, score)| **score > 0.0) {
-        let Some(skill) = view.skill(document) else {
-            continue;
-        };
-        if filter::admits(query, skill) {
-            let named = points.named[document as usize];
-            let cover = weights.name_cover * cover(named, view.name_length(document));
-            found.push(Found {
-                score: score * (1.0 + cover),
-                document,
-                skill,
-                cover,
-                fit: 0.0,
-            });
-        }
-    }
+    let mut found = best(view, query, weights, &points);
     let most = if query.limit == 0 {
         found.len()
     } else {
         query.limit.min(found.len())
     };
-    let kept = most.max(MAX_COMPARED).min(found.len());
-    if kept < found.len() {
-        found.select_nth_unstable_by(kept, Found::order);
-        found.truncate(kept);
-    }
     found.sort_unstable_by(Found::order);
     // Phrases only add points, so that the best candidates stay ahead of the others.
     let compared = found.len().min(MAX_COMPARED);
     let mut matcher = HeadMatcher::new(&plan);
     for hit in &mut found[..compared] {
         let head = matcher.compare(hit.skill);
-        hit.score += weights.phrase * head.phrases * (1.0 + hit.cover);
-        hit.fit = head.fit;
+        hit.score += weights.phrase * head.phrases * hit.breadth * (1.0 + hit.cover);
+        hit.fit = fit(hit, head.share, weights, view.statistics);
     }
     found[..compared].sort_unstable_by(Found::order);
     found.truncate(most);
@@ -273,6 +274,9 @@ pub(super) fn search(
             if number < compared {
                 explain_phrases(&plan, &mut matcher, weights, explained);
             }
+            for reason in &mut explained.explanation {
+                reason.points *= hit.breadth;
+            }
             let bonus = hit.score * hit.cover / (1.0 + hit.cover);
             if bonus > 0.0 {
                 explained.explanation.push(MatchReason {
@@ -288,6 +292,61 @@ pub(super) fn search(
         }
     }
     hits
+}
+
+/// Returns the candidates that may be among the hits, in no order.
+fn best<'i>(
+    view: IndexView<'i>,
+    query: &SearchQuery<'_>,
+    weights: &SearchWeights,
+    points: &Points,
+) -> Vec<Found<'i>> {
+    let kept = if query.limit == 0 {
+        usize::MAX
+    } else {
+        query.limit.max(MAX_COMPARED)
+    };
+    let mut found: Vec<Found<'_>> = Vec::new();
+    let reduce = |found: &mut Vec<Found<'i>>| {
+        found.select_nth_unstable_by(kept, Found::order);
+        found.truncate(kept);
+    };
+    // Candidates below this score are not among the best.
+    let mut least = 0.0;
+    let bonus = 1.0 + weights.name_cover.max(0.0);
+    for (document, score) in (0..).zip(&points.scores) {
+        if *score <= 0.0 || score * bonus < least {
+            continue;
+        }
+        let (length, breadth) = view.shape(document);
+        let cover = weights.name_cover * cover(points.named[document as usize], length);
+        let score = score * breadth * (1.0 + cover);
+        if score < least {
+            continue;
+        }
+        let Some(skill) = view
+            .skill(document)
+            .filter(|skill| filter::admits(query, skill))
+        else {
+            continue;
+        };
+        found.push(Found {
+            score,
+            document,
+            skill,
+            cover,
+            breadth,
+            fit: 0.0,
+        });
+        if found.len() > kept.saturating_mul(4) {
+            reduce(&mut found);
+            least = found.iter().map(|hit| hit.score).fold(f32::MAX, f32::min);
+        }
+    }
+    if found.len() > kept {
+        reduce(&mut found);
+    }
+    found
 }
 
 /// Adds the phrases of a hit to its explanation.

@@ -20,22 +20,28 @@ pub enum TokenKind {
     Gram,
 }
 
-/// Words that carry no information about a skill.
+/// Words that carry no information about a skill: English, and the commonest of other languages
+/// that mean nothing in English.
 const STOP_WORDS: &[&str] = &[
-    "a", "about", "also", "am", "an", "and", "any", "are", "as", "at", "be", "been", "being",
-    "but", "by", "can", "could", "d", "did", "do", "does", "doesn", "don", "for", "from", "get",
-    "had", "has", "have", "help", "how", "i", "if", "in", "into", "is", "it", "its", "just", "let",
-    "like", "ll", "m", "make", "me", "my", "need", "of", "on", "or", "our", "please", "re", "s",
-    "should", "so", "some", "such", "t", "than", "that", "the", "their", "them", "then", "there",
-    "these", "they", "this", "those", "to", "us", "use", "used", "using", "ve", "want", "was",
-    "we", "were", "what", "when", "where", "which", "who", "why", "will", "with", "would", "you",
-    "your",
+    "a", "about", "also", "am", "an", "and", "any", "are", "as", "at", "auf", "avec", "be", "been",
+    "being", "bitte", "but", "by", "can", "che", "com", "como", "could", "d", "dans", "das", "der",
+    "des", "did", "do", "does", "doesn", "don", "du", "eine", "einen", "einmal", "el", "for",
+    "from", "get", "had", "has", "have", "help", "how", "i", "ich", "if", "in", "into", "is",
+    "ist", "it", "its", "je", "just", "las", "le", "les", "let", "like", "ll", "los", "m", "make",
+    "me", "mir", "my", "nao", "need", "nicht", "noch", "of", "on", "or", "our", "para", "please",
+    "por", "puedes", "que", "qui", "re", "s", "should", "so", "some", "sono", "such", "t", "than",
+    "that", "the", "their", "them", "then", "there", "these", "they", "this", "those", "to", "uma",
+    "una", "und", "une", "us", "use", "used", "using", "ve", "vous", "want", "was", "we", "were",
+    "what", "when", "where", "which", "who", "why", "wie", "will", "with", "would", "you", "your",
 ];
 
 /// Pairs of characters that carry no information about a skill.
 const STOP_GRAMS: &[&str] = &[
     "一个", "一下", "什么", "你的", "可以", "如何", "帮我", "怎么", "我们", "我想", "我的", "我要",
-    "是否", "有没", "没有", "请问", "这个", "那个", "需要", "して", "する", "です", "ます",
+    "是否", "有没", "没有", "请问", "这个", "那个", "需要", "して", "する", "です", "ます", "为什",
+    "么要", "刚才", "再解", "帮忙", "请帮", "请再", "一遍", "怎样", "这样", "那么", "这些", "那些",
+    "けて", "てく", "くだ", "ださ", "さい", "した", "から", "まし", "ませ", "てい", "いま", "えま",
+    "すか", "もら", "こと", "ので", "세요", "니다", "습니", "합니", "해주", "주세", "어요", "줄래",
 ];
 
 /// Hash table of the stop words of up to six letters, packed into numbers; 0 is free.

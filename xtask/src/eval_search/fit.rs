@@ -55,7 +55,8 @@ pub(super) fn run(entries: &[Entry], prompts: &[Prompt]) {
                 )
             };
             let found = |hits: &[(f32, bool)]| {
-                hits.iter().any(|(fit, is_right)| *is_right && *fit >= least)
+                hits.iter()
+                    .any(|(fit, is_right)| *is_right && *fit >= least)
             };
             let recall = |tuned: Option<bool>| {
                 let of = prompts.iter().zip(&hits);

@@ -64,17 +64,19 @@ impl Half {
 /// of the first ranker (`--against before`).
 pub(super) fn run(entries: &[Entry], prompts: &[Prompt], options: &[&str]) -> Result<()> {
     let (mut save, mut against) = (None, None);
+    let mut weights = SearchWeights::default();
     let mut rest = options.chunks_exact(2);
     for pair in &mut rest {
         match pair {
             ["--save", file] => save = Some(Path::new(*file)),
             ["--against", file] => against = Some(Path::new(*file)),
+            ["--set", changes] => set(&mut weights, changes)?,
             _ => bail!("unknown options: {}", pair.join(" ")),
         }
     }
-    ensure!(rest.remainder().is_empty(), "an option needs a file");
+    ensure!(rest.remainder().is_empty(), "an option needs a value");
     let index = SearchIndex::build(entries.iter().map(Entry::document));
-    let ranks = ranks(&index, entries, prompts, &SearchWeights::default());
+    let ranks = ranks(&index, entries, prompts, &weights);
     let base = match against {
         Some(file) if file == Path::new("before") => {
             let index = build(entries, 4096);
@@ -121,13 +123,41 @@ pub(super) fn steps(entries: &[Entry], prompts: &[Prompt]) {
     step("+ phrases", &weights);
     weights.derived = now.derived;
     step("+ derived endings", &weights);
-    weights.numbers = now.numbers;
-    step("+ short numbers dropped", &weights);
     weights.code = now.code;
     step("+ fenced code at half weight", &weights);
     (weights.long_names, weights.short_query) = (now.long_names, now.short_query);
-    let after = step("+ typos and whole names in short queries only", &weights);
+    step("+ typos and whole names in short queries only", &weights);
+    weights.numbers = now.numbers;
+    let after = step("+ short numbers dropped", &weights);
     rows("after, against before", prompts, &after, Some(&before));
+}
+
+/// Changes weights: `phrase=0.3,fields.6=0.1`.
+fn set(weights: &mut SearchWeights, changes: &str) -> Result<()> {
+    for change in changes.split(',') {
+        let (name, value) = change.split_once('=').context("NAME=VALUE")?;
+        if name == "most_terms" {
+            weights.most_terms = value.parse()?;
+            continue;
+        }
+        let value: f32 = value.parse()?;
+        let (name, place) = name.split_once('.').unwrap_or((name, "0"));
+        let place: usize = place.parse()?;
+        let target = match name {
+            "fields" => weights.fields.get_mut(place),
+            "lengths" => weights.lengths.get_mut(place),
+            "saturation" => Some(&mut weights.saturation),
+            "name_cover" => Some(&mut weights.name_cover),
+            "synonym" => Some(&mut weights.synonym),
+            "typo" => Some(&mut weights.typo),
+            "derived" => Some(&mut weights.derived),
+            "phrase" => Some(&mut weights.phrase),
+            "code" => Some(&mut weights.code),
+            _ => None,
+        };
+        *target.with_context(|| format!("no weight `{name}`"))? = value;
+    }
+    Ok(())
 }
 
 /// Returns the weights of the first ranker.
@@ -173,8 +203,8 @@ fn ranks(
 }
 
 fn load(file: &Path, prompts: &[Prompt]) -> Result<Ranks> {
-    let text = std::fs::read_to_string(file)
-        .with_context(|| format!("cannot read {}", file.display()))?;
+    let text =
+        std::fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
     let mut ranks = Vec::new();
     for (line, prompt) in text.lines().zip(prompts) {
         let (right, rank) = line.split_once(' ').context("two numbers on each line")?;
@@ -196,7 +226,10 @@ fn load(file: &Path, prompts: &[Prompt]) -> Result<Ranks> {
 
 fn header() {
     let titles: Vec<&str> = FIGURES.iter().map(|(title, _)| *title).collect();
-    println!("| ranker | half | {} | r@5 once per skill |", titles.join(" | "));
+    println!(
+        "| ranker | half | {} | r@5, MRR once per skill |",
+        titles.join(" | ")
+    );
     println!("|---|---|---|---|---|---|---|");
 }
 
@@ -227,15 +260,18 @@ fn rows(title: &str, prompts: &[Prompt], ranks: &Ranks, base: Option<&Ranks>) {
                 format!("{mean:.3} ({low:.3} to {high:.3})")
             });
         }
-        let once: f64 = skills
-            .iter()
-            .map(|skill| mean(std::slice::from_ref(skill), |number| within(ranks[*number], 5)))
-            .sum::<f64>()
-            / skills.len().max(1) as f64;
+        let once = |(_, figure): Figure| {
+            let one = |skill: &Vec<usize>| {
+                mean(std::slice::from_ref(skill), |number| figure(ranks[*number]))
+            };
+            skills.iter().map(one).sum::<f64>() / skills.len().max(1) as f64
+        };
         println!(
-            "| {title} | {} | {} | {once:.3} |",
+            "| {title} | {} | {} | {:.3}, {:.3} |",
             half.title(),
-            cells.join(" | ")
+            cells.join(" | "),
+            once(FIGURES[1]),
+            once(FIGURES[3])
         );
     }
 }

@@ -32,7 +32,10 @@ pub(super) fn run(entries: &[Entry], prompts: &[Prompt]) -> Result<()> {
         })
         .collect();
     order.sort_unstable();
-    let queries = order.iter().take(QUERIES).map(|(_, number)| &*prompts[*number].text);
+    let queries = order
+        .iter()
+        .take(QUERIES)
+        .map(|(_, number)| &*prompts[*number].text);
     let queries: Vec<&str> = queries.collect();
     let head = frequent(real.iter().map(|entry| &*entry.skill.description));
     let body = frequent(real.iter().map(|entry| &*entry.body));
@@ -41,11 +44,31 @@ pub(super) fn run(entries: &[Entry], prompts: &[Prompt]) -> Result<()> {
     let mut worst: f64 = 0.0;
     println!("| stuffed with | hits in the first ten | first hits |\n|---|---|---|");
     for (title, words, length) in [
-        ("the commonest words of descriptions, 1 kB", &head[..150], 1024),
-        ("the commonest words of descriptions, 100 kB", &head[..3000.min(head.len())], 100_000),
-        ("common words of descriptions at random, 1 kB", &head[..1000.min(head.len())], 1024),
-        ("common words of bodies at random, 4 kB", &body[..2000.min(body.len())], 4096),
-        ("the commonest words of the queries, 1 kB", &asked[..150], 1024),
+        (
+            "the commonest words of descriptions, 1 kB",
+            &head[..150],
+            1024,
+        ),
+        (
+            "the commonest words of descriptions, 100 kB",
+            &head[..3000.min(head.len())],
+            100_000,
+        ),
+        (
+            "common words of descriptions at random, 1 kB",
+            &head[..1000.min(head.len())],
+            1024,
+        ),
+        (
+            "common words of bodies at random, 4 kB",
+            &body[..2000.min(body.len())],
+            4096,
+        ),
+        (
+            "the commonest words of the queries, 1 kB",
+            &asked[..150],
+            1024,
+        ),
         ("all words of the queries, 100 kB", &asked[..], 100_000),
     ] {
         let mut all = real.clone();
@@ -55,7 +78,10 @@ pub(super) fn run(entries: &[Entry], prompts: &[Prompt]) -> Result<()> {
         let index = SearchIndex::build(all.iter().map(Entry::document));
         let (mut taken, mut first, mut shown) = (0.0, 0.0, 0.0);
         for text in &queries {
-            let hits = index.search(&SearchQuery { explain: false, ..SearchQuery::new(text) });
+            let hits = index.search(&SearchQuery {
+                explain: false,
+                ..SearchQuery::new(text)
+            });
             for (place, hit) in hits.iter().enumerate() {
                 let is_stuffed = f64::from(u8::from(hit.skill.id.path.starts_with("stuffed-")));
                 taken += is_stuffed;
@@ -77,7 +103,9 @@ fn frequent<'t>(texts: impl Iterator<Item = &'t str>) -> Vec<String> {
     for text in texts {
         tokens::each(text, |word, _| {
             if word.len() > 2 && !tokens::is_stop_word(word) {
-                *counts.entry(String::from_utf8_lossy(word).into_owned()).or_default() += 1;
+                *counts
+                    .entry(String::from_utf8_lossy(word).into_owned())
+                    .or_default() += 1;
             }
         });
     }
