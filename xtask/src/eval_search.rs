@@ -1,7 +1,10 @@
 //! Measures the quality and speed of several search methods, on prompts whose skill is known.
 
 mod candidates;
+mod fit;
+mod report;
 mod scale;
+mod stuffed;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -70,6 +73,16 @@ pub(crate) fn run(library: &Path, queries: &Path, options: &[&str]) -> Result<()
             Ok(())
         }
         ["--gate"] => gate(&entries, &prompts),
+        ["--report", options @ ..] => report::run(&entries, &prompts, options),
+        ["--steps"] => {
+            report::steps(&entries, &prompts);
+            Ok(())
+        }
+        ["--fit"] => {
+            fit::run(&entries, &prompts);
+            Ok(())
+        }
+        ["--stuffed"] => stuffed::run(&entries, &prompts),
         ["--misses"] => {
             misses(&entries, &prompts);
             Ok(())
@@ -421,6 +434,27 @@ fn candidates(entries: &[Entry]) -> Vec<Candidate<'_>> {
         SearchWeights::default(),
     ));
     all
+}
+
+/// Returns a part of the library that has the skills of all prompts, and their places in it.
+fn subset(entries: &[Entry], prompts: &[Prompt], size: usize) -> (Vec<Entry>, Vec<usize>) {
+    let mut order: Vec<(bool, u64, usize)> = entries
+        .iter()
+        .enumerate()
+        .map(|(place, entry)| (true, hash(&entry.skill.id.path), place))
+        .collect();
+    for prompt in prompts {
+        order[prompt.right].0 = false;
+    }
+    order.sort_unstable();
+    order.truncate(size);
+    let mut places = vec![0; entries.len()];
+    for (place, (_, _, old)) in order.iter().enumerate() {
+        places[*old] = place;
+    }
+    let some = order.iter().map(|(_, _, old)| entries[*old].clone());
+    let right = prompts.iter().map(|prompt| places[prompt.right]);
+    (some.collect(), right.collect())
 }
 
 fn positions(entries: &[Entry]) -> std::collections::BTreeMap<SkillId, usize> {

@@ -13,7 +13,7 @@ use prowess_catalog::Skill;
 
 const MAGIC: &[u8; 8] = b"prwsrch1";
 /// Increase when tokens, fields or the layout change.
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 
 impl SearchIndex {
     /// Serialises the index.
@@ -39,6 +39,7 @@ impl SearchIndex {
         for length in segment.lengths.iter().flatten() {
             out.extend_from_slice(&length.to_le_bytes());
         }
+        out.extend_from_slice(&segment.breadths);
         for (dictionary, postings) in &segment.blocks {
             out.extend_from_slice(&dictionary.to_le_bytes());
             out.extend_from_slice(&postings.to_le_bytes());
@@ -67,7 +68,7 @@ impl SearchIndex {
         let (documents, terms, blocks) = (count()? as usize, count()?, count()? as usize);
         let (dictionary, postings) = (count()? as usize, count()? as usize);
         let fixed = documents
-            .checked_mul(8 + 2 * LENGTHS)?
+            .checked_mul(9 + 2 * LENGTHS)?
             .checked_add(blocks.checked_mul(8)?)?;
         // Check the length before allocating anything.
         if rest.len() != fixed.checked_add(dictionary)?.checked_add(postings)? {
@@ -100,6 +101,9 @@ impl SearchIndex {
             }
             segment.lengths.push(lengths);
         }
+        let (breadths, others) = rest.split_at_checked(documents)?;
+        segment.breadths = breadths.to_vec();
+        rest = others;
         for _ in 0..blocks {
             let dictionary = u32::from_le_bytes(*take(&mut rest)?);
             segment

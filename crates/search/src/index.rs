@@ -104,12 +104,18 @@ impl<'i> IndexView<'i> {
             .as_ref()
     }
 
-    pub(super) fn name_length(self, document: u32) -> u8 {
-        self.pieces()
-            .filter(|(from, _)| *from <= document)
-            .last()
-            .and_then(|(from, piece)| piece.name_lengths.get((document - from) as usize))
-            .map_or(1, |length| *length)
+    /// Returns the number of words in the name of a document, and the factor for its score.
+    pub(super) fn shape(self, document: u32) -> (u8, f32) {
+        let Some((from, piece)) = self.pieces().filter(|(from, _)| *from <= document).last() else {
+            return (1, 1.0);
+        };
+        let place = (document - from) as usize;
+        let length = piece.name_lengths.get(place).copied();
+        let breadth = piece.segment.breadths.get(place).copied();
+        (
+            length.unwrap_or(1),
+            f32::from(breadth.unwrap_or(u8::MAX)) / 255.0,
+        )
     }
 }
 

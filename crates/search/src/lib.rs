@@ -3,7 +3,8 @@
 //! [`SearchIndex`] ranks skills by words in fields (BM25F); `substring` searches for a substring,
 //! as Agentick does. `filter` applies to both. `tokens` splits text into words, `document` tokenises documents, `segment`
 //! stores them compactly, `index` combines segments, `query_terms` parses a query, `score` ranks,
-//! and `fuzzy_names` matches misspelt names. `docs/concepts/search.md` explains how the weights were
+//! `head_match` looks for phrases in the heads of the best skills, and `fuzzy_names` matches
+//! misspelt names. `docs/concepts/search.md` explains how the weights were
 //! chosen.
 
 #![warn(clippy::disallowed_methods)]
@@ -12,6 +13,7 @@ mod cache_format;
 mod document;
 mod filter;
 mod fuzzy_names;
+mod head_match;
 mod index;
 mod query_terms;
 mod score;
@@ -20,6 +22,8 @@ pub mod substring;
 mod synonyms;
 pub mod tokens;
 
+#[cfg(test)]
+mod ranking_tests;
 #[cfg(test)]
 mod search_tests;
 
@@ -75,6 +79,10 @@ impl<'q> SearchQuery<'q> {
     }
 }
 
+/// The least [`SearchHit::fit`] of a skill that is worth suggesting unasked. Measured with
+/// `cargo xtask eval-search LIBRARY QUERIES --fit`.
+pub const GOOD_FIT: f32 = 0.5;
+
 /// A skill that matches a query.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SearchHit {
@@ -82,6 +90,10 @@ pub struct SearchHit {
     pub skill: Arc<Skill>,
     /// The score. Comparable only within one search; 0 if nothing was ranked.
     pub score: f32,
+    /// The confidence that the skill fits the query, 0 to 1. Unlike the score it can be compared
+    /// between queries and between libraries. 0 if nothing was ranked, and after the first hundred
+    /// hits.
+    pub fit: f32,
     /// The components of the score, largest first; their points add up to the score. Empty if not
     /// requested, and after the first thousand hits.
     pub explanation: Vec<MatchReason>,
@@ -166,6 +178,10 @@ pub enum MatchForm {
     Synonym,
     /// The share of the name's words that occur in the query.
     NameCover,
+    /// A related word with another ending: `customise` for `customisation`.
+    Derived,
+    /// Words of the query that are adjacent in the skill too.
+    Phrase,
 }
 
 impl MatchForm {
@@ -178,6 +194,8 @@ impl MatchForm {
             Self::Typo => "typo",
             Self::Synonym => "synonym",
             Self::NameCover => "name cover",
+            Self::Derived => "derived",
+            Self::Phrase => "phrase",
         }
     }
 }

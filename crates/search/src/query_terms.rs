@@ -1,24 +1,32 @@
 //! Turns a query into the terms to look up.
 
+use std::borrow::Cow;
+use std::collections::hash_map::Entry;
+use std::sync::Arc;
+
 use super::document::whole;
 use super::index::IndexView;
 use super::score::{SearchWeights, idf};
-use super::segment::Entry;
+use super::segment::Entry as TermEntry;
 use super::tokens::{self, TokenKind};
 use super::{MatchForm, SearchQuery, synonyms};
 
 /// Maximum length of a query in bytes.
 const MAX_QUERY: usize = 16 * 1024;
+/// Maximum length of the end of a longer query in bytes.
+const MAX_QUERY_END: usize = 2048;
 /// Maximum number of distinct words that are looked up.
 const MAX_LOOKED_UP: usize = 512;
-/// Maximum number of distinct words that are scored: the rarest.
-const MAX_WEIGHED: usize = 48;
+/// Maximum number of names without separators that are looked for.
+const MAX_NAMES: usize = 48;
 /// Maximum number of words that are compared with all words of names.
 const MAX_COMPARED: usize = 8;
 /// Maximum number of corrections for one word.
 const MAX_NEAR: usize = 4;
 const MAX_PREFIXED_NAMES: usize = 64;
 const MAX_PREFIXED: usize = 64;
+/// Maximum number of terms that are compared with the root of a word.
+const MAX_DERIVED: usize = 64;
 /// Maximum number of documents for all words with one prefix together; names come first.
 const MAX_PREFIXED_DOCUMENTS: u32 = 40_000;
 /// A query of at most this many words may be a name with its separators left out.
@@ -40,25 +48,75 @@ pub(super) struct Spelling {
     /// Weight relative to the exact word.
     pub(super) factor: f32,
     /// Its entry in each segment.
-    pub(super) entries: [Option<Entry>; 2],
+    pub(super) entries: [Option<TermEntry>; 2],
 }
 
-/// Returns the terms to score, in the order of the query.
-pub(super) fn plan(
-    view: IndexView<'_>,
-    query: &SearchQuery<'_>,
-    weights: &SearchWeights,
-) -> Vec<QueryTerm> {
-    let text = &query.text[..query.text.floor_char_boundary(MAX_QUERY)];
-    let words = words(text);
+/// A word of the query that carries information.
+#[derive(Clone, Debug)]
+pub(super) struct PlannedWord {
+    /// Its stem and the other terms that match it.
+    pub(super) terms: Vec<Vec<u8>>,
+    /// Inverse document frequency, lower for words of code.
+    pub(super) idf: f32,
+}
+
+/// A parsed query.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Plan {
+    /// The terms to score, in the order of the query.
+    pub(super) terms: Vec<QueryTerm>,
+    /// The distinct words, without those that carry no information.
+    pub(super) words: Vec<PlannedWord>,
+    /// The numbers of these words in the order of the query.
+    pub(super) sequence: Vec<u16>,
+    /// `true` if numbers of up to three digits are words.
+    pub(super) numbers: bool,
+}
+
+impl Plan {
+    /// Returns the rarity of two adjacent words: that of the rarer one.
+    pub(super) fn pair_rarity(&self, first: u16, second: u16) -> f32 {
+        let idf = |number: u16| {
+            let word = self.words.get(usize::from(number));
+            word.map_or(0.0, |word| word.idf)
+        };
+        idf(first).max(idf(second))
+    }
+
+    /// Returns two adjacent words as text, stemmed.
+    pub(super) fn phrase(&self, first: u16, second: u16) -> Arc<str> {
+        let text = |number: u16| {
+            let word = self.words.get(usize::from(number));
+            let term = word.and_then(|word| word.terms.first());
+            String::from_utf8_lossy(term.map_or(&[], |term| term))
+        };
+        format!("{} {}", text(first), text(second)).into()
+    }
+}
+
+/// Parses a query and looks up its words.
+pub(super) fn plan(view: IndexView<'_>, query: &SearchQuery<'_>, weights: &SearchWeights) -> Plan {
+    let text = shortened(query.text);
+    let text = &*text;
+    let Words { words, order } = words(text);
     let typing = query.prefix && text.chars().next_back().is_some_and(char::is_alphanumeric);
     let last = words.last().map(|word| word.text.clone());
+    let short = words.len() <= weights.short_query;
     let all_stop = words.iter().all(|word| word.stop);
-    let mut wanted = Vec::new();
+    let all_numbers = words
+        .iter()
+        .all(|word| word.stop || is_short_number(&word.text));
+    let mut plan = Plan {
+        numbers: short || all_numbers || weights.numbers,
+        ..Plan::default()
+    };
+    let mut numbers: Vec<Option<u16>> = Vec::with_capacity(words.len());
     let mut compared = 0;
     for word in &words {
         let typing = typing && last.as_ref() == Some(&word.text);
-        if word.stop && !all_stop && !typing {
+        let is_dropped = (word.stop && !all_stop) || (!plan.numbers && is_short_number(&word.text));
+        if is_dropped && !typing {
+            numbers.push(None);
             continue;
         }
         let form = if word.kind == TokenKind::Gram {
@@ -77,62 +135,150 @@ pub(super) fn plan(
         if typing || alone {
             add_prefix_matches(view, &mut forms, &word.text, weights.prefix);
         }
-        if is_unknown(view, &forms) && word.kind == TokenKind::Word && compared < MAX_COMPARED {
+        if weights.derived > 0.0 && word.kind == TokenKind::Word && !word.code {
+            add_derived(view, &mut forms, &stem, weights.derived);
+        }
+        let is_unknown = is_unknown(view, &forms);
+        if is_unknown && short && word.kind == TokenKind::Word && compared < MAX_COMPARED {
             compared += 1;
             add_corrections(view, &mut forms, &word.text, weights.typo);
         }
-        push(view, &mut wanted, forms);
-    }
-    for name in joined_names(text, words.len()) {
-        let mut forms = Vec::new();
-        add_spelling(
-            view,
-            &mut forms,
-            tokens::stemmed(&name),
-            MatchForm::Exact,
-            1.0,
-        );
-        // A path or URL of many words is not a misspelt name.
-        let is_unknown = is_unknown(view, &forms);
-        if is_unknown && words.len() <= MAX_WORDS_OF_NAME && compared < MAX_COMPARED {
-            compared += 1;
-            add_corrections(view, &mut forms, &name, weights.typo);
+        let mut terms: Vec<Vec<u8>> = forms.iter().map(|form| form.term.clone()).collect();
+        if !terms.contains(&stem) {
+            terms.push(stem);
         }
-        push(view, &mut wanted, forms);
+        let factor = if word.code { weights.code } else { 1.0 };
+        let known = push(view, &mut plan.terms, forms, factor);
+        numbers.push((word.kind != TokenKind::Part).then(|| small16(plan.words.len())));
+        plan.words.push(PlannedWord {
+            terms,
+            idf: known.unwrap_or_else(|| view.statistics.most_information() * factor),
+        });
     }
-    if wanted.len() > MAX_WEIGHED {
-        let mut rarest: Vec<usize> = (0..wanted.len()).collect();
-        rarest.sort_by(|one, other| wanted[*other].idf.total_cmp(&wanted[*one].idf));
-        let mut keep = vec![false; wanted.len()];
-        for at in &rarest[..MAX_WEIGHED] {
-            keep[*at] = true;
+    plan.sequence = order
+        .into_iter()
+        .filter_map(|word| numbers.get(word).copied().flatten())
+        .collect();
+    if short || weights.long_names {
+        for name in joined_names(text, words.len()) {
+            let mut forms = Vec::new();
+            add_spelling(
+                view,
+                &mut forms,
+                tokens::stemmed(&name),
+                MatchForm::Exact,
+                1.0,
+            );
+            // A path or URL of many words is not a misspelt name.
+            let is_unknown = is_unknown(view, &forms);
+            if is_unknown && words.len() <= MAX_WORDS_OF_NAME && compared < MAX_COMPARED {
+                compared += 1;
+                add_corrections(view, &mut forms, &name, weights.typo);
+            }
+            push(view, &mut plan.terms, forms, 1.0);
         }
-        let mut keep = keep.into_iter();
-        wanted.retain(|_| keep.next().unwrap_or(false));
     }
-    wanted
+    keep_rarest(&mut plan.terms, weights.most_terms);
+    plan
+}
+
+/// Cuts a long query in the middle: a message with a log or a file in it states its purpose at the
+/// beginning or at the end. The end comes first in the result, so that its words are looked up even
+/// if the rest has too many.
+fn shortened(text: &str) -> Cow<'_, str> {
+    if text.len() <= MAX_QUERY {
+        return Cow::Borrowed(text);
+    }
+    let start = text.floor_char_boundary(MAX_QUERY - MAX_QUERY_END);
+    let end = text.ceil_char_boundary(text.len() - MAX_QUERY_END);
+    Cow::Owned(format!("{}\n{}", &text[end..], &text[..start]))
+}
+
+/// Keeps the rarest terms, in their order.
+fn keep_rarest(terms: &mut Vec<QueryTerm>, most: usize) {
+    if terms.len() <= most {
+        return;
+    }
+    let mut rarest: Vec<usize> = (0..terms.len()).collect();
+    rarest.sort_by(|one, other| terms[*other].idf.total_cmp(&terms[*one].idf));
+    let mut keep = vec![false; terms.len()];
+    for at in &rarest[..most] {
+        keep[*at] = true;
+    }
+    let mut keep = keep.into_iter();
+    terms.retain(|_| keep.next().unwrap_or(false));
+}
+
+/// Returns `true` for numbers of up to three digits. In a long query they are amounts and
+/// positions, and would match versions in descriptions.
+pub(super) fn is_short_number(word: &[u8]) -> bool {
+    word.len() <= 3 && word.iter().all(u8::is_ascii_digit)
+}
+
+fn small16(count: usize) -> u16 {
+    u16::try_from(count).unwrap_or(u16::MAX)
 }
 
 struct QueryWord {
     text: Vec<u8>,
     kind: TokenKind,
     stop: bool,
+    /// `true` if it occurs only in fenced code.
+    code: bool,
 }
 
-/// Returns the distinct words of a query.
-fn words(text: &str) -> Vec<QueryWord> {
+struct Words {
+    /// The distinct words.
+    words: Vec<QueryWord>,
+    /// The number of each word of the text.
+    order: Vec<usize>,
+}
+
+/// Returns the words of a query.
+fn words(text: &str) -> Words {
     let mut words: Vec<QueryWord> = Vec::new();
-    let mut known = std::collections::HashSet::new();
-    tokens::each(text, |word, kind| {
-        if words.len() < MAX_LOOKED_UP && known.insert(tokens::stemmed(word)) {
-            words.push(QueryWord {
-                text: word.to_vec(),
-                kind,
-                stop: tokens::is_stop_word(word),
-            });
+    let mut order = Vec::new();
+    let mut known = std::collections::HashMap::new();
+    for (code, piece) in fenced(text) {
+        tokens::each(piece, |word, kind| {
+            let next = words.len();
+            match known.entry(tokens::stemmed(word)) {
+                Entry::Occupied(place) => {
+                    let number: usize = *place.get();
+                    words[number].code &= code;
+                    order.push(number);
+                }
+                Entry::Vacant(place) if next < MAX_LOOKED_UP => {
+                    place.insert(next);
+                    order.push(next);
+                    words.push(QueryWord {
+                        text: word.to_vec(),
+                        kind,
+                        stop: tokens::is_stop_word(word),
+                        code,
+                    });
+                }
+                Entry::Vacant(_) => {}
+            }
+        });
+    }
+    Words { words, order }
+}
+
+/// Splits a text into prose and fenced code (`true`).
+fn fenced(text: &str) -> Vec<(bool, &str)> {
+    let mut pieces = Vec::new();
+    let (mut code, mut from, mut at) = (false, 0, 0);
+    for line in text.split_inclusive('\n') {
+        let start = line.trim_start();
+        if start.starts_with("```") || start.starts_with("~~~") {
+            pieces.push((code, &text[from..at]));
+            (code, from) = (!code, at);
         }
-    });
-    words
+        at += line.len();
+    }
+    pieces.push((code, &text[from..]));
+    pieces
 }
 
 /// Returns candidates for names without separators: words joined by hyphens and similar characters,
@@ -151,7 +297,7 @@ fn joined_names(text: &str, words: usize) -> Vec<Vec<u8>> {
         });
         if count > 1 && count <= 12 {
             let name = whole(piece);
-            if !found.contains(&name) && found.len() < MAX_WEIGHED {
+            if !found.contains(&name) && found.len() < MAX_NAMES {
                 found.push(name);
             }
         }
@@ -248,31 +394,56 @@ fn add_corrections(view: IndexView<'_>, forms: &mut Vec<Spelling>, typed: &[u8],
     }
 }
 
+/// Adds related words with other endings: `customise` for `customisation`.
+fn add_derived(view: IndexView<'_>, forms: &mut Vec<Spelling>, stem: &[u8], factor: f32) {
+    let root = tokens::root(stem);
+    if root.len() < tokens::MIN_ROOT {
+        return;
+    }
+    for (_, piece) in view.pieces() {
+        for (term, _) in piece.segment.beginning(&root, MAX_DERIVED) {
+            if term != stem && tokens::root(&term) == root {
+                add_spelling(view, forms, term, MatchForm::Derived, factor);
+            }
+        }
+    }
+}
+
 /// Returns `true` if no document has one of the spellings. Terms of removed documents stay in the
 /// index for a while.
 fn is_unknown(view: IndexView<'_>, forms: &[Spelling]) -> bool {
     forms.is_empty() || (view.any_gone() && count(view, forms) == 0)
 }
 
-fn push(view: IndexView<'_>, wanted: &mut Vec<QueryTerm>, forms: Vec<Spelling>) {
-    if forms.is_empty() {
-        return;
-    }
-    let documents = match forms.as_slice() {
+/// Adds a term. Returns its inverse document frequency, or `None` if no document contains it.
+fn push(
+    view: IndexView<'_>,
+    wanted: &mut Vec<QueryTerm>,
+    forms: Vec<Spelling>,
+    factor: f32,
+) -> Option<f32> {
+    // Related words do not make a word more frequent.
+    let related = forms
+        .iter()
+        .position(|form| form.form == MatchForm::Derived)
+        .filter(|first| *first > 0);
+    let counted = &forms[..related.unwrap_or(forms.len())];
+    let documents = match counted {
+        [] => 0,
         [only] if !view.any_gone() => only
             .entries
             .iter()
             .flatten()
             .map(|entry| entry.documents)
             .sum(),
-        _ => count(view, &forms),
+        _ => count(view, counted),
     };
-    if documents > 0 {
-        wanted.push(QueryTerm {
-            forms,
-            idf: idf(documents, view.statistics),
-        });
+    if documents == 0 {
+        return None;
     }
+    let idf = factor * idf(documents, view.statistics);
+    wanted.push(QueryTerm { forms, idf });
+    Some(idf)
 }
 
 /// Returns the number of documents that contain one of the spellings.

@@ -6,14 +6,17 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
+use super::head_match::HeadMatcher;
 use super::index::IndexView;
-use super::query_terms::{QueryTerm, plan};
+use super::query_terms::{Plan, QueryTerm, Spelling, plan};
 use super::segment::{BODY, Counts, FIELDS, LENGTHS, Lengths, NAME, WHOLE};
 use super::{MatchForm, MatchReason, SearchField, SearchHit, SearchQuery, filter};
 use prowess_catalog::Skill;
 
 /// Maximum number of hits with an explanation.
 const MAX_EXPLAINED: usize = 1000;
+/// Number of the best candidates whose heads are compared with the query.
+const MAX_COMPARED: usize = 100;
 
 /// Scoring weights.
 #[derive(Clone, Debug, PartialEq)]
@@ -32,6 +35,21 @@ pub struct SearchWeights {
     pub synonym: f32,
     /// Factor for a word with one wrong letter.
     pub typo: f32,
+    /// Factor for a related word with another ending.
+    pub derived: f32,
+    /// Points for two adjacent words of the query that are adjacent in the head of a skill, as a
+    /// share of their inverse document frequency.
+    pub phrase: f32,
+    /// Factor for words that occur only in fenced code.
+    pub code: f32,
+    /// Scores numbers of up to three digits also in long queries.
+    pub numbers: bool,
+    /// Looks for names without separators also in long queries.
+    pub long_names: bool,
+    /// A query of at most this many words may be a name, and may be misspelt.
+    pub short_query: usize,
+    /// Maximum number of distinct terms that are scored: the rarest.
+    pub most_terms: usize,
 }
 
 impl Default for SearchWeights {
@@ -44,6 +62,13 @@ impl Default for SearchWeights {
             prefix: 0.8,
             synonym: 0.8,
             typo: 0.6,
+            derived: 0.1,
+            phrase: 0.5,
+            code: 0.5,
+            numbers: false,
+            long_names: false,
+            short_query: 6,
+            most_terms: 48,
         }
     }
 }
@@ -72,6 +97,13 @@ impl Statistics {
     }
 }
 
+impl Statistics {
+    /// Returns the information of a word that hardly any skill contains.
+    pub(super) fn most_information(&self) -> f32 {
+        self.documents.ln_1p().max(1.0)
+    }
+}
+
 /// Computes the inverse document frequency of a term.
 #[expect(
     clippy::cast_precision_loss,
@@ -80,6 +112,16 @@ impl Statistics {
 pub(super) fn idf(documents: u32, statistics: &Statistics) -> f32 {
     let documents = documents as f32;
     (1.0 + (statistics.documents - documents + 0.5).max(0.0) / (documents + 0.5)).ln()
+}
+
+/// Returns the confidence that a skill fits, by logistic regression on prompts and on messages that
+/// no skill fits. The score is divided by the most information that one word can carry, so that it
+/// depends little on the size of the library.
+fn fit(hit: &Found<'_>, share: f32, weights: &SearchWeights, statistics: &Statistics) -> f32 {
+    let words = hit.score / statistics.most_information();
+    let cover = hit.cover / weights.name_cover.max(0.01);
+    let evidence = 4.1 * words.ln_1p() + 1.2 * share + 0.5 * cover - 4.75;
+    1.0 / (1.0 + (-evidence).exp())
 }
 
 /// Compares skills for ties.
@@ -164,24 +206,183 @@ struct Points {
     named: Vec<u8>,
 }
 
+/// A skill that matches, with its score.
+#[derive(Clone, Copy)]
+struct Found<'i> {
+    score: f32,
+    document: u32,
+    skill: &'i Arc<Skill>,
+    /// The share of the score that is the bonus for the name.
+    cover: f32,
+    /// The factor for lists of keywords.
+    breadth: f32,
+    fit: f32,
+}
+
+impl Found<'_> {
+    fn order(&self, other: &Self) -> Ordering {
+        other
+            .score
+            .total_cmp(&self.score)
+            .then_with(|| by_name(self.skill, other.skill))
+    }
+}
+
 /// Returns the best skills.
 pub(super) fn search(
     view: IndexView<'_>,
     query: &SearchQuery<'_>,
     weights: &SearchWeights,
 ) -> Vec<SearchHit> {
-    let wanted = plan(view, query, weights);
-    if wanted.is_empty() {
+    let plan = plan(view, query, weights);
+    if plan.terms.is_empty() {
         return Vec::new();
     }
     let scale = Scale::new(weights, view.statistics);
+    let points = score_all(view, &plan.terms, &scale);
+    let mut found = best(view, query, weights, &points);
+    let most = if query.limit == 0 {
+        found.len()
+    } else {
+        query.limit.min(found.len())
+    };
+    found.sort_unstable_by(Found::order);
+    // Phrases only add points, so that the best candidates stay ahead of the others.
+    let compared = found.len().min(MAX_COMPARED);
+    let mut matcher = HeadMatcher::new(&plan);
+    for hit in &mut found[..compared] {
+        let head = matcher.compare(hit.skill);
+        hit.score += weights.phrase * head.phrases * hit.breadth * (1.0 + hit.cover);
+        hit.fit = fit(hit, head.share, weights, view.statistics);
+    }
+    found[..compared].sort_unstable_by(Found::order);
+    found.truncate(most);
+    let mut hits: Vec<SearchHit> = found
+        .iter()
+        .map(|hit| SearchHit {
+            skill: Arc::clone(hit.skill),
+            score: hit.score,
+            fit: hit.fit,
+            explanation: Vec::new(),
+        })
+        .collect();
+    if query.explain {
+        found.truncate(MAX_EXPLAINED);
+        let explained: Vec<u32> = found.iter().map(|hit| hit.document).collect();
+        explain(view, &plan.terms, &scale, &explained, &mut hits);
+        for (number, (hit, explained)) in found.iter().zip(&mut hits).enumerate() {
+            if number < compared {
+                explain_phrases(&plan, &mut matcher, weights, explained);
+            }
+            for reason in &mut explained.explanation {
+                reason.points *= hit.breadth;
+            }
+            let bonus = hit.score * hit.cover / (1.0 + hit.cover);
+            if bonus > 0.0 {
+                explained.explanation.push(MatchReason {
+                    field: SearchField::Name,
+                    term: Arc::from(&*hit.skill.name),
+                    form: MatchForm::NameCover,
+                    points: bonus,
+                });
+            }
+            explained
+                .explanation
+                .sort_by(|one, other| other.points.total_cmp(&one.points));
+        }
+    }
+    hits
+}
+
+/// Returns the candidates that may be among the hits, in no order.
+fn best<'i>(
+    view: IndexView<'i>,
+    query: &SearchQuery<'_>,
+    weights: &SearchWeights,
+    points: &Points,
+) -> Vec<Found<'i>> {
+    let kept = if query.limit == 0 {
+        usize::MAX
+    } else {
+        query.limit.max(MAX_COMPARED)
+    };
+    let mut found: Vec<Found<'_>> = Vec::new();
+    let reduce = |found: &mut Vec<Found<'i>>| {
+        found.select_nth_unstable_by(kept, Found::order);
+        found.truncate(kept);
+    };
+    // Candidates below this score are not among the best.
+    let mut least = 0.0;
+    let bonus = 1.0 + weights.name_cover.max(0.0);
+    for (document, score) in (0..).zip(&points.scores) {
+        if *score <= 0.0 || score * bonus < least {
+            continue;
+        }
+        let (length, breadth) = view.shape(document);
+        let cover = weights.name_cover * cover(points.named[document as usize], length);
+        let score = score * breadth * (1.0 + cover);
+        if score < least {
+            continue;
+        }
+        let Some(skill) = view
+            .skill(document)
+            .filter(|skill| filter::admits(query, skill))
+        else {
+            continue;
+        };
+        found.push(Found {
+            score,
+            document,
+            skill,
+            cover,
+            breadth,
+            fit: 0.0,
+        });
+        if found.len() > kept.saturating_mul(4) {
+            reduce(&mut found);
+            least = found.iter().map(|hit| hit.score).fold(f32::MAX, f32::min);
+        }
+    }
+    if found.len() > kept {
+        reduce(&mut found);
+    }
+    found
+}
+
+/// Adds the phrases of a hit to its explanation.
+fn explain_phrases(
+    plan: &Plan,
+    matcher: &mut HeadMatcher<'_>,
+    weights: &SearchWeights,
+    hit: &mut SearchHit,
+) {
+    if weights.phrase <= 0.0 {
+        return;
+    }
+    matcher.compare(&hit.skill);
+    for pair in matcher.found() {
+        let points = weights.phrase * plan.pair_rarity(pair.first, pair.second);
+        if points > 0.0 {
+            hit.explanation.push(MatchReason {
+                field: SearchField::ALL[pair.field],
+                term: plan.phrase(pair.first, pair.second),
+                form: MatchForm::Phrase,
+                points,
+            });
+        }
+    }
+}
+
+/// Adds up the scores of all documents.
+fn score_all(view: IndexView<'_>, terms: &[QueryTerm], scale: &Scale) -> Points {
     let documents = view.documents();
     let mut points = Points {
         scores: vec![0.0; documents],
         named: vec![0; documents],
     };
-    for word in &wanted {
-        gather(view, word, &scale, |document, gain, counts| {
+    let mut scratch = Scratch::default();
+    for word in terms {
+        let mut add = |document: u32, gain: f32, counts: Counts| {
             let document = document as usize;
             points.scores[document] += word.idf * scale.dampen(gain);
             if counts.of(WHOLE) > 0 {
@@ -189,64 +390,16 @@ pub(super) fn search(
             } else if counts.of(NAME) > 0 {
                 points.named[document] = points.named[document].saturating_add(1);
             }
-        });
-    }
-    let mut found: Vec<(f32, u32, &Arc<Skill>)> = Vec::new();
-    for (document, score) in (0..).zip(&points.scores).filter(|(_, score)| **score > 0.0) {
-        let Some(skill) = view.skill(document) else {
-            continue;
         };
-        if filter::admits(query, skill) {
-            let cover = cover(points.named[document as usize], view.name_length(document));
-            found.push((score * (1.0 + weights.name_cover * cover), document, skill));
+        if let [only] = word.forms.as_slice() {
+            each_posting(view, only, |document, counts, lengths| {
+                add(document, only.factor * scale.sum(counts, lengths), counts);
+            });
+        } else {
+            scratch.gather(view, word, scale, add);
         }
     }
-    let order = |one: &(f32, u32, &Arc<Skill>), other: &(f32, u32, &Arc<Skill>)| {
-        other
-            .0
-            .total_cmp(&one.0)
-            .then_with(|| by_name(one.2, other.2))
-    };
-    let most = if query.limit == 0 {
-        found.len()
-    } else {
-        query.limit.min(found.len())
-    };
-    if most < found.len() {
-        found.select_nth_unstable_by(most, order);
-        found.truncate(most);
-    }
-    found.sort_unstable_by(order);
-    let mut hits: Vec<SearchHit> = found
-        .iter()
-        .map(|(score, _, skill)| SearchHit {
-            skill: Arc::clone(skill),
-            score: *score,
-            explanation: Vec::new(),
-        })
-        .collect();
-    if query.explain {
-        let explained: Vec<u32> = found
-            .iter()
-            .take(MAX_EXPLAINED)
-            .map(|(_, document, _)| *document)
-            .collect();
-        explain(view, &wanted, &scale, &explained, &mut hits);
-        for ((document, hit), (score, _, _)) in explained.iter().zip(&mut hits).zip(&found) {
-            let bonus = score - points.scores[*document as usize];
-            if bonus > 0.0 {
-                hit.explanation.push(MatchReason {
-                    field: SearchField::Name,
-                    term: Arc::from(&*hit.skill.name),
-                    form: MatchForm::NameCover,
-                    points: bonus,
-                });
-            }
-            hit.explanation
-                .sort_by(|one, other| other.points.total_cmp(&one.points));
-        }
-    }
-    hits
+    points
 }
 
 /// Returns the share of the name that occurs in the query.
@@ -254,70 +407,60 @@ fn cover(named: u8, length: u8) -> f32 {
     (f32::from(named) / f32::from(length)).min(1.0)
 }
 
-/// Calls `sink` with each document that has the term, its contribution, and the counts.
-fn gather(
+/// Calls `sink` with each document that has the spelling.
+fn each_posting(
     view: IndexView<'_>,
-    word: &QueryTerm,
-    scale: &Scale,
-    mut sink: impl FnMut(u32, f32, Counts),
+    spelling: &Spelling,
+    mut sink: impl FnMut(u32, Counts, &Lengths),
 ) {
-    if let [only] = word.forms.as_slice() {
-        for ((from, piece), entry) in view.pieces().zip(only.entries) {
-            let Some(entry) = entry else {
-                continue;
-            };
-            for (document, counts) in piece.segment.postings(entry) {
-                let lengths = &piece.segment.lengths[document as usize];
-                sink(
-                    from + document,
-                    only.factor * scale.sum(counts, lengths),
-                    counts,
-                );
-            }
+    for ((from, piece), entry) in view.pieces().zip(spelling.entries) {
+        let Some(entry) = entry else {
+            continue;
+        };
+        for (document, counts) in piece.segment.postings(entry) {
+            let lengths = &piece.segment.lengths[document as usize];
+            sink(from + document, counts, lengths);
         }
-        return;
-    }
-    for (document, gain, counts, _) in combined(view, word, scale) {
-        sink(document, gain.iter().sum(), counts);
     }
 }
 
-/// A document, the contributions of its fields, the counts, and the spelling that contributes most.
-type CombinedGain = (u32, [f32; FIELDS], Counts, usize);
+/// Adds up the contributions of several spellings of one word.
+#[derive(Default)]
+struct Scratch {
+    /// The contribution and the counts of each document; a contribution of 0 is free.
+    gains: Vec<(f32, Counts)>,
+    touched: Vec<u32>,
+}
 
-/// Returns every document that has one of several spellings.
-fn combined(view: IndexView<'_>, word: &QueryTerm, scale: &Scale) -> Vec<CombinedGain> {
-    let mut all: Vec<CombinedGain> = Vec::new();
-    for (number, spelling) in word.forms.iter().enumerate() {
-        for ((from, piece), entry) in view.pieces().zip(spelling.entries) {
-            let Some(entry) = entry else {
-                continue;
-            };
-            for (document, counts) in piece.segment.postings(entry) {
-                let lengths = &piece.segment.lengths[document as usize];
-                let gain = scale
-                    .fields(counts, lengths)
-                    .map(|points| points * spelling.factor);
-                all.push((from + document, gain, counts, number));
-            }
+impl Scratch {
+    /// Calls `sink` with each document that has one of the spellings.
+    fn gather(
+        &mut self,
+        view: IndexView<'_>,
+        word: &QueryTerm,
+        scale: &Scale,
+        mut sink: impl FnMut(u32, f32, Counts),
+    ) {
+        self.gains.resize(view.documents(), (0.0, Counts(0)));
+        for spelling in &word.forms {
+            // A related word in the name does not make the name match.
+            let names = spelling.form != MatchForm::Derived;
+            each_posting(view, spelling, |document, counts, lengths| {
+                let (gain, all) = &mut self.gains[document as usize];
+                if *gain <= 0.0 {
+                    self.touched.push(document);
+                }
+                *gain += spelling.factor * scale.sum(counts, lengths);
+                if names {
+                    all.0 |= counts.0;
+                }
+            });
+        }
+        for document in self.touched.drain(..) {
+            let (gain, counts) = std::mem::take(&mut self.gains[document as usize]);
+            sink(document, gain, counts);
         }
     }
-    all.sort_by_key(|(document, _, _, number)| (*document, *number));
-    all.dedup_by(|next, first| {
-        let same = next.0 == first.0;
-        if same {
-            for (sum, more) in first.1.iter_mut().zip(next.1) {
-                *sum += more;
-            }
-            for field in [NAME, WHOLE] {
-                if next.2.of(field) > 0 {
-                    first.2.add(field);
-                }
-            }
-        }
-        same
-    });
-    all
 }
 
 /// Fills in the explanation of each hit.
@@ -330,6 +473,7 @@ fn explain(
 ) {
     let mut order: Vec<(u32, usize)> = documents.iter().copied().zip(0..).collect();
     order.sort_unstable();
+    let explained = documents.len();
     for word in wanted {
         let terms: Vec<Arc<str>> = word
             .forms
@@ -350,36 +494,25 @@ fn explain(
                 }
             }
         };
-        if let [only] = word.forms.as_slice() {
-            for ((from, piece), entry) in view.pieces().zip(only.entries) {
-                let Some(entry) = entry else {
-                    continue;
-                };
-                let mut next = order.partition_point(|(document, _)| *document < from);
-                for (document, counts) in piece.segment.postings(entry) {
-                    let number = from + document;
-                    while order
-                        .get(next)
-                        .is_some_and(|(document, _)| *document < number)
-                    {
-                        next += 1;
-                    }
-                    match order.get(next) {
-                        None => break,
-                        Some((document, hit)) if *document == number => {
-                            let lengths = &piece.segment.lengths[(number - from) as usize];
-                            let gain = scale.fields(counts, lengths);
-                            reason(*hit, gain.map(|points| points * only.factor), 0);
-                        }
-                        Some(_) => {}
-                    }
+        let mut gains: Vec<([f32; FIELDS], usize)> = vec![([0.0; FIELDS], usize::MAX); explained];
+        for (form, spelling) in word.forms.iter().enumerate() {
+            let mut next = 0;
+            each_posting(view, spelling, |document, counts, lengths| {
+                while order.get(next).is_some_and(|(other, _)| *other < document) {
+                    next += 1;
                 }
-            }
-            continue;
+                if let Some((_, hit)) = order.get(next).filter(|(other, _)| *other == document) {
+                    let (sum, first) = &mut gains[*hit];
+                    for (sum, gain) in sum.iter_mut().zip(scale.fields(counts, lengths)) {
+                        *sum += gain * spelling.factor;
+                    }
+                    *first = form.min(*first);
+                }
+            });
         }
-        for (document, gain, _, form) in combined(view, word, scale) {
-            if let Ok(at) = order.binary_search_by_key(&document, |(document, _)| *document) {
-                reason(order[at].1, gain, form);
+        for (hit, (gain, form)) in gains.into_iter().enumerate() {
+            if form != usize::MAX {
+                reason(hit, gain, form);
             }
         }
     }

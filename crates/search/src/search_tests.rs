@@ -9,13 +9,13 @@ use prowess_catalog::{FileStamp, SkillForm, SkillId, SkillLocation, SkillOrigin}
 
 /// A skill with a body, parsed from the text of its file.
 #[derive(Clone, Debug)]
-struct Sample {
+pub(super) struct Sample {
     skill: Arc<Skill>,
     body: String,
 }
 
 impl Sample {
-    fn new(folder: &str, text: &str) -> Self {
+    pub(super) fn new(folder: &str, text: &str) -> Self {
         Self::in_scope(Scope::User, folder, text)
     }
 
@@ -43,11 +43,22 @@ impl Sample {
         }
     }
 
-    fn described(name: &str, description: &str) -> Self {
+    pub(super) fn described(name: &str, description: &str) -> Self {
         Self::new(
             name,
             &format!("---\nname: {name}\ndescription: {description}\n---\n"),
         )
+    }
+
+    /// Returns a copy with another name and folder.
+    pub(super) fn renamed(&self, name: &str) -> Self {
+        let mut skill = (*self.skill).clone();
+        skill.name = name.into();
+        skill.id.path = name.into();
+        Self {
+            skill: Arc::new(skill),
+            body: self.body.clone(),
+        }
     }
 
     fn document(&self) -> SearchDocument<'_> {
@@ -58,11 +69,11 @@ impl Sample {
     }
 }
 
-fn index(samples: &[Sample]) -> SearchIndex {
+pub(super) fn index(samples: &[Sample]) -> SearchIndex {
     SearchIndex::build(samples.iter().map(Sample::document))
 }
 
-fn names(hits: &[SearchHit]) -> Vec<&str> {
+pub(super) fn names(hits: &[SearchHit]) -> Vec<&str> {
     hits.iter().map(|hit| &*hit.skill.name).collect()
 }
 
@@ -529,7 +540,7 @@ mod reference_implementation {
 
     use proptest::prelude::*;
 
-    use super::super::document::{each_field, is_kept, names as names_of, whole};
+    use super::super::document::{MAX_BODY, each_field, is_kept, names as names_of, whole};
     use super::super::tokens;
     use super::*;
 
@@ -538,6 +549,8 @@ mod reference_implementation {
         SearchWeights {
             typo: 0.0,
             synonym: 0.0,
+            derived: 0.0,
+            phrase: 0.0,
             ..SearchWeights::default()
         }
     }
@@ -549,7 +562,7 @@ mod reference_implementation {
         for sample in samples {
             let mut counts: BTreeMap<(Vec<u8>, usize), u32> = BTreeMap::new();
             let mut lengths = [0_u32; 8];
-            each_field(sample.document(), |field, text| {
+            each_field(sample.document(), MAX_BODY, |field, text| {
                 tokens::each(text, |word, kind| {
                     if is_kept(field, word) {
                         *counts.entry((tokens::stemmed(word), field)).or_default() += 1;
@@ -579,8 +592,10 @@ mod reference_implementation {
             }
         }
         let tied: BTreeSet<&str> = text.split(' ').filter(|word| word.contains('-')).collect();
-        asked.extend(tied.iter().map(|word| tokens::stemmed(&whole(word))));
         let distinct: BTreeSet<Vec<u8>> = words.iter().map(|word| tokens::stemmed(word)).collect();
+        if distinct.len() <= weights.short_query {
+            asked.extend(tied.iter().map(|word| tokens::stemmed(&whole(word))));
+        }
         if distinct.len() > 1
             && distinct.len() <= 6
             && (2..=12).contains(&whole_words)

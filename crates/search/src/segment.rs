@@ -53,6 +53,8 @@ pub(super) struct Segment {
     /// The skill of each document; `None` if it was removed.
     pub(super) skills: Vec<Option<Arc<Skill>>>,
     pub(super) lengths: Vec<Lengths>,
+    /// The factor for the score of each document, in 255ths.
+    pub(super) breadths: Vec<u8>,
     pub(super) terms: u32,
     /// The start of each block in the dictionary and in the postings.
     pub(super) blocks: Vec<(u32, u32)>,
@@ -147,6 +149,7 @@ impl Segment {
     pub(super) fn size(&self) -> usize {
         self.skills.len() * size_of::<Option<Arc<Skill>>>()
             + self.lengths.len() * size_of::<Lengths>()
+            + self.breadths.len()
             + self.blocks.len() * size_of::<(u32, u32)>()
             + self.dictionary.len()
             + self.postings.len()
@@ -245,11 +248,16 @@ pub(super) struct Writer {
 }
 
 impl Writer {
-    pub(super) fn new(skills: Vec<Option<Arc<Skill>>>, lengths: Vec<Lengths>) -> Self {
+    pub(super) fn new(
+        skills: Vec<Option<Arc<Skill>>>,
+        lengths: Vec<Lengths>,
+        breadths: Vec<u8>,
+    ) -> Self {
         Self {
             segment: Segment {
                 skills,
                 lengths,
+                breadths,
                 ..Segment::default()
             },
             ..Self::default()
@@ -331,6 +339,7 @@ impl Writer {
 pub(super) fn merge(sources: &[(&Segment, &dyn Fn(u32) -> bool)]) -> Segment {
     let mut skills = Vec::new();
     let mut lengths = Vec::new();
+    let mut breadths = Vec::new();
     let mut numbers: Vec<Vec<u32>> = Vec::new();
     for (segment, alive) in sources {
         let mut renumbered = Vec::with_capacity(segment.skills.len());
@@ -339,13 +348,14 @@ pub(super) fn merge(sources: &[(&Segment, &dyn Fn(u32) -> bool)]) -> Segment {
                 renumbered.push(small(skills.len()));
                 skills.push(skill.clone());
                 lengths.push(segment.lengths[document as usize]);
+                breadths.push(segment.breadths[document as usize]);
             } else {
                 renumbered.push(u32::MAX);
             }
         }
         numbers.push(renumbered);
     }
-    let mut writer = Writer::new(skills, lengths);
+    let mut writer = Writer::new(skills, lengths, breadths);
     let mut cursors: Vec<_> = sources
         .iter()
         .map(|(segment, _)| {

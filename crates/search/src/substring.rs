@@ -26,6 +26,7 @@ pub fn search<'a>(
         .map(|skill| SearchHit {
             skill: Arc::clone(skill),
             score: 0.0,
+            fit: 0.0,
             explanation: Vec::new(),
         })
         .collect()

@@ -20,22 +20,28 @@ pub enum TokenKind {
     Gram,
 }
 
-/// Words that carry no information about a skill.
+/// Words that carry no information about a skill: English, and the commonest of other languages
+/// that mean nothing in English.
 const STOP_WORDS: &[&str] = &[
-    "a", "about", "also", "am", "an", "and", "any", "are", "as", "at", "be", "been", "being",
-    "but", "by", "can", "could", "d", "did", "do", "does", "doesn", "don", "for", "from", "get",
-    "had", "has", "have", "help", "how", "i", "if", "in", "into", "is", "it", "its", "just", "let",
-    "like", "ll", "m", "make", "me", "my", "need", "of", "on", "or", "our", "please", "re", "s",
-    "should", "so", "some", "such", "t", "than", "that", "the", "their", "them", "then", "there",
-    "these", "they", "this", "those", "to", "us", "use", "used", "using", "ve", "want", "was",
-    "we", "were", "what", "when", "where", "which", "who", "why", "will", "with", "would", "you",
-    "your",
+    "a", "about", "also", "am", "an", "and", "any", "are", "as", "at", "auf", "avec", "be", "been",
+    "being", "bitte", "but", "by", "can", "che", "com", "como", "could", "d", "dans", "das", "der",
+    "des", "did", "do", "does", "doesn", "don", "du", "eine", "einen", "einmal", "el", "for",
+    "from", "get", "had", "has", "have", "help", "how", "i", "ich", "if", "in", "into", "is",
+    "ist", "it", "its", "je", "just", "las", "le", "les", "let", "like", "ll", "los", "m", "make",
+    "me", "mir", "my", "nao", "need", "nicht", "noch", "of", "on", "or", "our", "para", "please",
+    "por", "puedes", "que", "qui", "re", "s", "should", "so", "some", "sono", "such", "t", "than",
+    "that", "the", "their", "them", "then", "there", "these", "they", "this", "those", "to", "uma",
+    "una", "und", "une", "us", "use", "used", "using", "ve", "vous", "want", "was", "we", "were",
+    "what", "when", "where", "which", "who", "why", "wie", "will", "with", "would", "you", "your",
 ];
 
 /// Pairs of characters that carry no information about a skill.
 const STOP_GRAMS: &[&str] = &[
     "一个", "一下", "什么", "你的", "可以", "如何", "帮我", "怎么", "我们", "我想", "我的", "我要",
-    "是否", "有没", "没有", "请问", "这个", "那个", "需要", "して", "する", "です", "ます",
+    "是否", "有没", "没有", "请问", "这个", "那个", "需要", "して", "する", "です", "ます", "为什",
+    "么要", "刚才", "再解", "帮忙", "请帮", "请再", "一遍", "怎样", "这样", "那么", "这些", "那些",
+    "けて", "てく", "くだ", "ださ", "さい", "した", "から", "まし", "ませ", "てい", "いま", "えま",
+    "すか", "もら", "こと", "ので", "세요", "니다", "습니", "합니", "해주", "주세", "어요", "줄래",
 ];
 
 /// Hash table of the stop words of up to six letters, packed into numbers; 0 is free.
@@ -215,6 +221,44 @@ pub fn stemmed(word: &[u8]) -> Vec<u8> {
     let length = stem(&mut stem_of);
     stem_of.truncate(length);
     stem_of
+}
+
+/// Minimum length of a root in bytes.
+pub const MIN_ROOT: usize = 4;
+
+/// Derivational endings, as [`stem`] leaves them.
+const ENDINGS: &[&[u8]] = &[
+    b"ation", b"ment", b"abl", b"anc", b"enc", b"ion", b"er", b"iv", b"ly", b"or",
+];
+
+/// Removes derivational endings of a stem: `customization` and `customiz` have the root `customiz`,
+/// `validation`, `validator` and `validat` have `valid`.
+pub fn root(stem: &[u8]) -> Vec<u8> {
+    let mut root = stem;
+    if !root.iter().all(u8::is_ascii_lowercase) {
+        return stem.to_vec();
+    }
+    let without = |word: &[u8], ending: &[u8]| {
+        word.len() >= ending.len() + MIN_ROOT && word.ends_with(ending)
+    };
+    for _ in 0..2 {
+        let Some(ending) = ENDINGS.iter().find(|ending| without(root, ending)) else {
+            break;
+        };
+        root = &root[..root.len() - ending.len()];
+        if let [.., before, last] = root
+            && before == last
+            && root.len() > MIN_ROOT
+        {
+            root = &root[..root.len() - 1];
+        }
+    }
+    for ending in [b"e".as_slice(), b"at"] {
+        if without(root, ending) {
+            root = &root[..root.len() - ending.len()];
+        }
+    }
+    root.to_vec()
 }
 
 const SEPARATOR: u8 = 0;
