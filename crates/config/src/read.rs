@@ -29,13 +29,18 @@ const SECTIONS: [&str; 9] = [
 const MODEL_KEYS: [&str; 3] = ["name", "effort", "keys"];
 const EFFORTS: [&str; 5] = ["low", "medium", "high", "xhigh", "max"];
 const SKILLS_KEYS: [&str; 4] = ["dirs", "only", "precedence", "visibility"];
-const PROMPT_KEYS: [&str; 5] = [
+const PROMPT_KEYS: [&str; 8] = [
     "window",
     "budget",
     "entry-characters",
     "listing",
     "last-used",
+    "hint",
+    "hint-skills",
+    "hint-tokens",
 ];
+/// Maximum of `prompt.hint-skills`.
+const MAX_HINT_SKILLS: usize = 20;
 /// Maximum of `prompt.last-used`.
 const MAX_LAST_USED: usize = 100;
 const AGENT_KEYS: [&str; 2] = ["skills", "deny"];
@@ -242,6 +247,18 @@ impl Reader {
                         self.report(Severity::Error, value.span(), message, None);
                     }
                 }
+                "hint" => self.config.hint = self.boolean(value, "hint"),
+                "hint-skills" => {
+                    self.config.hint_skills = self.number(value, "hint-skills");
+                    if (self.config.hint_skills)
+                        .take_if(|many| *many > MAX_HINT_SKILLS)
+                        .is_some()
+                    {
+                        let message = format!("`hint-skills` must be at most {MAX_HINT_SKILLS}");
+                        self.report(Severity::Error, value.span(), message, None);
+                    }
+                }
+                "hint-tokens" => self.config.hint_tokens = self.number(value, "hint-tokens"),
                 _ => self.unknown(key, &PROMPT_KEYS),
             }
         }

@@ -10,8 +10,10 @@
 
 mod cache_format;
 mod document;
+mod file_kinds;
 mod filter;
 mod fuzzy_names;
+pub mod hint;
 mod index;
 mod query_terms;
 mod score;
