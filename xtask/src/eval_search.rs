@@ -2,6 +2,7 @@
 
 mod candidates;
 mod scale;
+mod visible;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -70,6 +71,8 @@ pub(crate) fn run(library: &Path, queries: &Path, options: &[&str]) -> Result<()
             Ok(())
         }
         ["--gate"] => gate(&entries, &prompts),
+        ["--visible", options @ ..] => visible::run(&entries, &prompts, options),
+        ["--journey", binary] => visible::journey(&entries, &prompts, Path::new(binary)),
         ["--misses"] => {
             misses(&entries, &prompts);
             Ok(())

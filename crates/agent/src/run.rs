@@ -160,10 +160,9 @@ impl Run {
             Event::Started(started) if started.version > VERSION => Err(FoldError::Newer {
                 found: started.version,
             }),
-            Event::Said { .. }
-            | Event::Hinted(_)
-            | Event::Noted { .. }
-            | Event::Replied { .. } => self.check_closed(),
+            Event::Said { .. } | Event::Hinted(_) | Event::Noted { .. } | Event::Replied { .. } => {
+                self.check_closed()
+            }
             Event::CallStarted { call, .. } => self.check_open(call),
             Event::CallEnded { result, .. } => self.check_open(&result.call),
             Event::Pruned { before } => self.check_there(*before),

@@ -5,9 +5,7 @@ use std::sync::Arc;
 
 use prowess_agent::{HintResult, HintedSkill, MessagePart, SkillHint};
 use prowess_catalog::{Audience, CatalogView, Scope, Skill};
-use prowess_search::hint::{
-    Hint, HintOutcome, HintQuery, HintRequest, HintRow, LEAST_FIT, hint,
-};
+use prowess_search::hint::{Hint, HintOutcome, HintQuery, HintRequest, HintRow, LEAST_FIT, hint};
 use prowess_tools::ToolContext;
 use prowess_tools::names::LOAD_SKILL;
 
@@ -86,6 +84,7 @@ pub fn skill_hint(context: &ToolContext, message: &str, known: &KnownSkills) -> 
         is_untrusted: &|skill| is_untrusted(context, skill),
         load_tool: LOAD_SKILL,
         options,
+        least_fit: LEAST_FIT,
     })?;
     Some(record(made, query.is_cut))
 }

@@ -99,6 +99,8 @@ pub struct HintRequest<'a> {
     pub load_tool: &'a str,
     /// The limits.
     pub options: HintOptions,
+    /// The least fit of a skill in the hint, usually [`LEAST_FIT`].
+    pub least_fit: f32,
 }
 
 /// A hint.
@@ -142,6 +144,13 @@ pub enum HintOutcome {
     Surplus,
     /// The budget has no room for it.
     NoRoom,
+}
+
+impl HintOutcome {
+    /// Returns `true` if the hint has the name of the skill.
+    pub fn is_shown(self) -> bool {
+        matches!(self, Self::Described | Self::Named)
+    }
 }
 
 /// Returns the hint for a message, with the outcomes of the best matches. Returns `None` if no
@@ -265,7 +274,7 @@ fn judge<'a>(
         SkillVisibility::Hidden(why) => HintOutcome::Hidden(why),
         // The model must not learn what a description says that it may not see.
         SkillVisibility::NameOnly if !has_word_of(name, &request.query.text) => HintOutcome::Weak,
-        _ if fit < LEAST_FIT && !by_path => HintOutcome::Weak,
+        _ if fit < request.least_fit && !by_path => HintOutcome::Weak,
         _ if (request.is_loaded)(name) => HintOutcome::Loaded,
         _ if (request.is_described)(name) => HintOutcome::Repeated,
         _ => HintOutcome::Described,

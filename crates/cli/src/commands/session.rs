@@ -272,10 +272,7 @@ fn show(args: &SessionShowArgs, setup: &Setup, printer: &Printer) -> Result<Exit
 }
 
 /// Returns the id and the events of a session.
-pub(crate) fn events(
-    id: &str,
-    setup: &Setup,
-) -> Result<(Box<str>, Vec<StampedEvent>), Failure> {
+pub(crate) fn events(id: &str, setup: &Setup) -> Result<(Box<str>, Vec<StampedEvent>), Failure> {
     let store = setup.sessions();
     let id = find(&*store, id)?;
     let events = store.events(&id).map_err(|error| failure(&error.into()))?;

@@ -70,7 +70,9 @@ pub(crate) fn run(
             None if args.json => Err(Failure::new(
                 "`--json` with `--session` requires the name of a skill",
             )
-            .hint(format!("see all events with `prowess session export {session}`"))),
+            .hint(format!(
+                "see all events with `prowess session export {session}`"
+            ))),
             None => super::session::why(session, args.turn, &setup, printer),
         };
     }

@@ -9,26 +9,70 @@ use crate::world::World;
 const SUBJECTS: [(&str, &str, &str); 50] = [
     ("postgres", "PostgreSQL", "a relational database"),
     ("redis", "Redis", "an in-memory cache"),
-    ("kafka", "Kafka", "a message broker with topics and consumer groups"),
-    ("terraform", "Terraform", "infrastructure as code with modules and state"),
-    ("kubernetes", "Kubernetes", "a container scheduler with pods and deployments"),
+    (
+        "kafka",
+        "Kafka",
+        "a message broker with topics and consumer groups",
+    ),
+    (
+        "terraform",
+        "Terraform",
+        "infrastructure as code with modules and state",
+    ),
+    (
+        "kubernetes",
+        "Kubernetes",
+        "a container scheduler with pods and deployments",
+    ),
     ("docker", "Docker", "container images and Dockerfiles"),
-    ("ansible", "Ansible", "playbooks and inventories for servers"),
+    (
+        "ansible",
+        "Ansible",
+        "playbooks and inventories for servers",
+    ),
     ("nginx", "nginx", "a reverse proxy and web server"),
     ("grafana", "Grafana", "dashboards and alert panels"),
-    ("prometheus", "Prometheus", "metrics scraping and alert rules"),
+    (
+        "prometheus",
+        "Prometheus",
+        "metrics scraping and alert rules",
+    ),
     ("stripe", "Stripe", "card payments, invoices and webhooks"),
-    ("shopify", "Shopify", "an online store with a theme and checkout"),
-    ("salesforce", "Salesforce", "a CRM with leads and opportunities"),
-    ("mailchimp", "Mailchimp", "newsletters and audience segments"),
+    (
+        "shopify",
+        "Shopify",
+        "an online store with a theme and checkout",
+    ),
+    (
+        "salesforce",
+        "Salesforce",
+        "a CRM with leads and opportunities",
+    ),
+    (
+        "mailchimp",
+        "Mailchimp",
+        "newsletters and audience segments",
+    ),
     ("slack", "Slack", "team chat with bots and channels"),
     ("jira", "Jira", "tickets, sprints and boards"),
     ("notion", "Notion", "a wiki with pages and linked tables"),
-    ("figma", "Figma", "interface designs with components and variants"),
+    (
+        "figma",
+        "Figma",
+        "interface designs with components and variants",
+    ),
     ("blender", "Blender", "3D scenes, meshes and renders"),
     ("unity", "Unity", "game scenes, prefabs and physics"),
-    ("excel", "Excel", "spreadsheets with formulas and pivot tables"),
-    ("powerpoint", "PowerPoint", "slide decks with layouts and speaker notes"),
+    (
+        "excel",
+        "Excel",
+        "spreadsheets with formulas and pivot tables",
+    ),
+    (
+        "powerpoint",
+        "PowerPoint",
+        "slide decks with layouts and speaker notes",
+    ),
     ("latex", "LaTeX", "typeset papers with bibliographies"),
     ("epub", "EPUB", "electronic books with chapters and a cover"),
     ("ffmpeg", "ffmpeg", "video and audio transcoding"),
@@ -39,9 +83,21 @@ const SUBJECTS: [(&str, &str, &str); 50] = [
     ("dbt", "dbt", "SQL models with lineage and tests"),
     ("snowflake", "Snowflake", "a cloud data warehouse"),
     ("pytorch", "PyTorch", "neural networks on tensors"),
-    ("opencv", "OpenCV", "image processing and camera calibration"),
-    ("react", "React", "browser interfaces with hooks and components"),
-    ("svelte", "Svelte", "compiled browser interfaces with stores"),
+    (
+        "opencv",
+        "OpenCV",
+        "image processing and camera calibration",
+    ),
+    (
+        "react",
+        "React",
+        "browser interfaces with hooks and components",
+    ),
+    (
+        "svelte",
+        "Svelte",
+        "compiled browser interfaces with stores",
+    ),
     ("django", "Django", "a Python web framework with an ORM"),
     ("rails", "Rails", "a Ruby web framework with Active Record"),
     ("graphql", "GraphQL", "typed APIs with resolvers"),
@@ -50,12 +106,24 @@ const SUBJECTS: [(&str, &str, &str); 50] = [
     ("ldap", "LDAP", "directories of people and groups"),
     ("wireguard", "WireGuard", "virtual private networks"),
     ("dns", "DNS", "zones, records and delegation"),
-    ("elasticsearch", "Elasticsearch", "full-text indexes and shards"),
+    (
+        "elasticsearch",
+        "Elasticsearch",
+        "full-text indexes and shards",
+    ),
     ("mongodb", "MongoDB", "collections of documents"),
     ("arduino", "Arduino", "microcontroller sketches and sensors"),
     ("freecad", "FreeCAD", "parametric mechanical parts"),
-    ("quickbooks", "QuickBooks", "bookkeeping, ledgers and tax reports"),
-    ("calendar", "calendars", "appointments, invitations and time zones"),
+    (
+        "quickbooks",
+        "QuickBooks",
+        "bookkeeping, ledgers and tax reports",
+    ),
+    (
+        "calendar",
+        "calendars",
+        "appointments, invitations and time zones",
+    ),
     ("podcast", "podcasts", "recorded episodes with show notes"),
 ];
 
@@ -89,16 +157,46 @@ const TASKS: [(&str, &str); 6] = [
 
 /// Ten prompts, each with its skill.
 const PROMPTS: [(&str, &str); 10] = [
-    ("our postgres queries got really slow since last week, can you find out which ones and speed them up?", "postgres-performance"),
-    ("I think a secret of our Stripe webhooks was leaked. Please audit the rights and vulnerabilities before the launch.", "stripe-security"),
-    ("Airflow DAG crashes every night with an error I don't understand, look at the logs and find the cause", "airflow-debugging"),
-    ("we want to move everything from our old wiki to Notion pages next month", "notion-migration"),
-    ("Please install WireGuard on the new server and configure the virtual private network", "wireguard-setup"),
-    ("write the weekly status report about Jira sprints for my managers", "jira-reporting"),
-    ("training our PyTorch network takes far too much memory and is slow", "pytorch-performance"),
-    ("why does ffmpeg crash with this error message when I transcode audio?", "ffmpeg-debugging"),
-    ("Audit the security of our OAuth sign-in flows and scopes for the compliance review", "oauth-security"),
-    ("upgrade the Rails app across two major versions and move its data", "rails-migration"),
+    (
+        "our postgres queries got really slow since last week, can you find out which ones and speed them up?",
+        "postgres-performance",
+    ),
+    (
+        "I think a secret of our Stripe webhooks was leaked. Please audit the rights and vulnerabilities before the launch.",
+        "stripe-security",
+    ),
+    (
+        "Airflow DAG crashes every night with an error I don't understand, look at the logs and find the cause",
+        "airflow-debugging",
+    ),
+    (
+        "we want to move everything from our old wiki to Notion pages next month",
+        "notion-migration",
+    ),
+    (
+        "Please install WireGuard on the new server and configure the virtual private network",
+        "wireguard-setup",
+    ),
+    (
+        "write the weekly status report about Jira sprints for my managers",
+        "jira-reporting",
+    ),
+    (
+        "training our PyTorch network takes far too much memory and is slow",
+        "pytorch-performance",
+    ),
+    (
+        "why does ffmpeg crash with this error message when I transcode audio?",
+        "ffmpeg-debugging",
+    ),
+    (
+        "Audit the security of our OAuth sign-in flows and scopes for the compliance review",
+        "oauth-security",
+    ),
+    (
+        "upgrade the Rails app across two major versions and move its data",
+        "rails-migration",
+    ),
 ];
 
 fn description(subject: &(&str, &str, &str), task: &(&str, &str)) -> String {
@@ -156,6 +254,7 @@ fn run(world: &World, task: &str, extra: &[&str]) -> Vec<Value> {
 fn of_kind<'e>(events: &'e [Value], kind: &str) -> Vec<&'e Value> {
     events
         .iter()
+        .map(|line| &line["event"])
         .filter(|event| event["event"] == kind)
         .collect()
 }
@@ -214,7 +313,10 @@ fn hint_is_recorded_shown_and_explained() {
     assert!(turn.contains(&format!("hinted    {skill} (fit ")), "{turn}");
 
     let why = world.run(&["why", skill, "--session", id]).expect(0).stdout;
-    assert!(why.contains("turn 1: hinted with its description, fit "), "{why}");
+    assert!(
+        why.contains("turn 1: hinted with its description, fit "),
+        "{why}"
+    );
     assert!(why.contains("match 1"), "{why}");
     assert!(why.contains("loaded      never"), "{why}");
 
@@ -226,17 +328,29 @@ fn hint_is_recorded_shown_and_explained() {
     assert_eq!(why["session"], id);
     assert_eq!(why["messages"][0]["hinted"], true);
     assert_eq!(why["messages"][0]["rank"], 1);
-    assert!(why["messages"][0]["fit"].as_f64().unwrap() >= why["messages"][0]["least_fit"].as_f64().unwrap());
+    assert!(
+        why["messages"][0]["fit"].as_f64().unwrap()
+            >= why["messages"][0]["least_fit"].as_f64().unwrap()
+    );
 
     // Another skill of the same subject is a worse match; one without any common word is no match.
-    let other = world
-        .run(&["why", "epub-setup", "--session", id])
-        .stdout;
-    assert!(other.contains("not hinted: not among the best matches"), "{other}");
+    let other = world.run(&["why", "epub-setup", "--session", id]).stdout;
+    assert!(
+        other.contains("not hinted: not among the best matches"),
+        "{other}"
+    );
     let unknown = world.run(&["why", "nonsense", "--session", id]).expect(2);
-    assert!(unknown.stderr.contains("no skill named `nonsense`"), "{}", unknown.stderr);
+    assert!(
+        unknown.stderr.contains("no skill named `nonsense`"),
+        "{}",
+        unknown.stderr
+    );
     let json = world.run(&["why", "--session", id, "--json"]).expect(2);
-    assert!(json.stderr.contains("requires the name of a skill"), "{}", json.stderr);
+    assert!(
+        json.stderr.contains("requires the name of a skill"),
+        "{}",
+        json.stderr
+    );
 }
 
 #[test]
@@ -246,7 +360,10 @@ fn hints_can_be_limited_and_disabled() {
     world.file("~/config.toml", "[prompt]\nhint = false\n");
     assert!(of_kind(&run(&world, prompt, &[]), "hinted").is_empty());
 
-    world.file("~/config.toml", "[prompt]\nhint-skills = 1\nhint-tokens = 70\n");
+    world.file(
+        "~/config.toml",
+        "[prompt]\nhint-skills = 1\nhint-tokens = 70\n",
+    );
     let events = run(&world, prompt, &[]);
     let hint = of_kind(&events, "hinted")[0];
     let text = hint["text"].as_str().unwrap();
@@ -255,8 +372,14 @@ fn hints_can_be_limited_and_disabled() {
     assert!(text.contains(&format!("- **{skill}**")), "{text}");
 
     world.file("~/config.toml", "[prompt]\nhint-skills = 21\n");
-    let output = world.run(&["run", "--task", "x", "--model", "echo"]).expect(2);
-    assert!(output.stderr.contains("`hint-skills` must be at most 20"), "{}", output.stderr);
+    let output = world
+        .run(&["run", "--task", "x", "--model", "echo"])
+        .expect(2);
+    assert!(
+        output.stderr.contains("`hint-skills` must be at most 20"),
+        "{}",
+        output.stderr
+    );
 }
 
 #[test]
@@ -272,7 +395,10 @@ fn skill_that_the_model_may_not_see_is_not_hinted() {
     assert!(!hint.to_string().contains(&described(skill)), "{hint}");
     let id = session_of(&events);
     let why = world.run(&["why", skill, "--session", id]).expect(1).stdout;
-    assert!(why.contains("models may not see it (switched-off)"), "{why}");
+    assert!(
+        why.contains("models may not see it (switched-off)"),
+        "{why}"
+    );
 }
 
 #[test]
@@ -303,16 +429,20 @@ fn project_skill_is_marked_until_it_is_trusted() {
         hint["text"].as_str().unwrap().to_owned()
     };
     let hint = text(&world);
-    assert!(
-        hint.contains("- **sonnet** (not trusted)"),
-        "{hint}"
-    );
+    assert!(hint.contains("- **sonnet** (not trusted)"), "{hint}");
     // The description cannot end the note.
     assert_eq!(hint.matches("</skill_hints>").count(), 1, "{hint}");
     assert!(hint.ends_with("</skill_hints>"), "{hint}");
-    world.run(&["trust", "sonnet", "--yes"]).expect(0);
+    let document = world.run(&["trust", "sonnet", "--json"]).expect(0).json();
+    let digest = document["skills"][0]["digest"].as_str().unwrap();
+    world
+        .run(&["trust", "sonnet", "--digest", digest])
+        .expect(0);
     let hint = text(&world);
-    assert!(hint.contains("- **sonnet**") && !hint.contains("(not trusted)"), "{hint}");
+    assert!(
+        hint.contains("- **sonnet**") && !hint.contains("(not trusted)"),
+        "{hint}"
+    );
 }
 
 #[test]
@@ -325,13 +455,28 @@ fn file_in_the_message_wakes_a_skill_with_paths() {
     let events = run(&world, "tidy up ./ledgers/2026/march.xyz, please", &[]);
     let hint = of_kind(&events, "hinted")[0];
     assert!(
-        hint["text"].as_str().unwrap().contains("- **house-rules** — Conventions for naming and layout."),
+        hint["text"]
+            .as_str()
+            .unwrap()
+            .contains("- **house-rules** — Conventions for naming and layout."),
         "{hint}"
     );
-    assert_eq!(hint["skills"].as_array().unwrap().iter().find(|row| row["name"] == "house-rules").unwrap()["by_path"], true);
+    assert_eq!(
+        hint["skills"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .find(|row| row["name"] == "house-rules")
+            .unwrap()["by_path"],
+        true
+    );
     // Without the file, it keeps waiting.
     let events = run(&world, "tidy up the conventions for naming and layout", &[]);
-    assert!(!json!(of_kind(&events, "hinted")).to_string().contains("- **house-rules**"));
+    assert!(
+        !json!(of_kind(&events, "hinted"))
+            .to_string()
+            .contains("- **house-rules**")
+    );
 }
 
 #[test]
