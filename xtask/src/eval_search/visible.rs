@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
 use prowess_catalog::index::{self, HintOptions, IndexBudget, IndexOptions};
@@ -13,7 +14,7 @@ use prowess_search::hint::{HintQuery, HintRequest, LEAST_FIT, hint};
 use prowess_spec::tokens;
 use serde_json::json;
 
-use super::{Entry, Prompt, Random, hash};
+use super::{Entry, Prompt, Random, hash, timed};
 
 /// A description is visible if its first characters are: this many, or all of them.
 const FIRST: usize = 100;
@@ -39,6 +40,8 @@ struct Turn {
     has_right: bool,
     is_first: bool,
     tokens: usize,
+    /// The time to make the hint, without the search index.
+    time: Duration,
 }
 
 /// Prints the table. Options: `K TOKENS FIT` to try other limits of the hint.
@@ -69,9 +72,9 @@ pub(super) fn run(entries: &[Entry], prompts: &[Prompt], options: &[&str]) -> Re
         limits.tokens
     );
     println!(
-        "| skills | Claude Code's listing | Codex's listing | our index | index and hint | 95 % | hint: prompts with one | right among them | right of all hinted | right one first | tokens, mean / 95 % | silent on other messages |"
+        "| skills | Claude Code's listing | Codex's listing | our index | index and hint | 95 % | hint: prompts with one | right among them | right of all hinted | right one first | tokens, mean / 95 % | silent on other messages | time, median / 99 % |"
     );
-    println!("|---|---|---|---|---|---|---|---|---|---|---|---|");
+    println!("|---|---|---|---|---|---|---|---|---|---|---|---|---|");
     for size in SIZES {
         let mut turns: Vec<(usize, Turn)> = Vec::new();
         let mut quiet: Vec<bool> = Vec::new();
@@ -107,9 +110,15 @@ fn print_row(size: usize, turns: &[(usize, Turn)], quiet: &[bool]) {
     let first = turns.iter().filter(|(_, turn)| turn.is_first).count();
     let mut spent: Vec<usize> = turns.iter().map(|(_, turn)| turn.tokens).collect();
     spent.sort_unstable();
+    let mut times: Vec<Duration> = turns.iter().map(|(_, turn)| turn.time).collect();
+    times.sort_unstable();
+    let time = |per_cent: usize| {
+        let time = times.get(times.len() * per_cent / 100);
+        time.map_or(0.0, |time| time.as_secs_f64() * 1e3)
+    };
     let part = |one: usize, all: usize| one as f64 / all.max(1) as f64;
     println!(
-        "| {size} | {:.3} | {:.3} | {:.3} | {:.3} | {low:.3} to {high:.3} | {:.3} | {:.3} | {:.3} | {:.3} | {:.0} / {} | {:.3} |",
+        "| {size} | {:.3} | {:.3} | {:.3} | {:.3} | {low:.3} to {high:.3} | {:.3} | {:.3} | {:.3} | {:.3} | {:.0} / {} | {:.3} | {:.2} / {:.2} ms |",
         share(&|turn| turn.claude),
         share(&|turn| turn.codex),
         share(&|turn| turn.index),
@@ -121,6 +130,8 @@ fn print_row(size: usize, turns: &[(usize, Turn)], quiet: &[bool]) {
         part(spent.iter().sum(), spent.len()),
         spent.get(spent.len() * 95 / 100).copied().unwrap_or(0),
         ratio(quiet.iter().copied()),
+        time(50),
+        time(99),
     );
 }
 
@@ -238,7 +249,7 @@ impl Library {
     }
 
     fn turn(&self, skill: &Skill, message: &str, options: HintOptions, least: f32) -> Turn {
-        let (text, names) = self.hint(message, options, least);
+        let ((text, names), time) = timed(|| self.hint(message, options, least));
         let shows = |listing: &BTreeMap<Box<str>, bool>| {
             listing.get(&skill.name).copied().unwrap_or(false) && self.is_listed(skill)
         };
@@ -253,6 +264,7 @@ impl Library {
             has_right: place.is_some(),
             is_first: place == Some(0),
             tokens: tokens::estimate(&text),
+            time,
         }
     }
 
