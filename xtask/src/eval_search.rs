@@ -5,6 +5,7 @@ mod fit;
 mod report;
 mod scale;
 mod stuffed;
+mod visible;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -83,6 +84,8 @@ pub(crate) fn run(library: &Path, queries: &Path, options: &[&str]) -> Result<()
             Ok(())
         }
         ["--stuffed"] => stuffed::run(&entries, &prompts),
+        ["--visible", options @ ..] => visible::run(&entries, &prompts, options),
+        ["--journey", binary] => visible::journey(&entries, &prompts, Path::new(binary)),
         ["--misses"] => {
             misses(&entries, &prompts);
             Ok(())

@@ -44,8 +44,8 @@ Usage: cargo xtask COMMAND
   render FOLDER...           render all skills below the folders, without running commands
   compat PYTHON FOLDER...    compare verdicts with the reference tool, run by this Python
   mcp-clients                test the MCP server with the SDKs for Python and TypeScript
-  eval-search LIBRARY QUERIES [--gate | --skills N | --tune ROUNDS | --misses | --steps | --fit |
-                               --stuffed | --report [--save FILE] [--against FILE]]
+  eval-search LIBRARY QUERIES [--gate | --visible | --journey BINARY | --skills N | --tune ROUNDS | --misses |
+                               --steps | --fit | --stuffed | --report [--save FILE] [--against FILE]]
                              measure the quality and speed of search
 ";
 

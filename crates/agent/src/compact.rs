@@ -214,7 +214,10 @@ fn survivors(gone: &[Message], stays: &[Message], window: u64, runs: Option<&str
         let text = match part {
             MessagePart::Text { text, .. } => text,
             MessagePart::Result(result) => &result.text,
-            MessagePart::Image(_) | MessagePart::Reasoning { .. } | MessagePart::Call(_) => {
+            MessagePart::Hint { .. }
+            | MessagePart::Image(_)
+            | MessagePart::Reasoning { .. }
+            | MessagePart::Call(_) => {
                 continue;
             }
         };
@@ -287,7 +290,7 @@ fn transcript(messages: &[Message], bytes: usize) -> String {
                     format!("{who}: {}", shorten(text, MAX_PART))
                 }
                 MessagePart::Image(_) => format!("{who}: (image)"),
-                MessagePart::Reasoning { .. } => continue,
+                MessagePart::Hint { .. } | MessagePart::Reasoning { .. } => continue,
                 MessagePart::Call(call) => {
                     format!(
                         "you called {}: {}",

@@ -44,6 +44,8 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         usage: Option<TokenUsage>,
     },
+    /// The skills that were considered for a hint about the message before it, and the hint.
+    Hinted(SkillHint),
     /// A skill that a user invoked is being activated: its commands run next. A message with its
     /// text follows if they succeed.
     ActivationStarted {
@@ -237,6 +239,74 @@ impl Default for RunLimits {
             calls: 32,
         }
     }
+}
+
+/// The skills that were considered for a hint about a message.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct SkillHint {
+    /// The text for the model; empty if no skill fits.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub text: String,
+    /// The best matches, best first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub skills: Vec<HintedSkill>,
+    /// The least fit of a skill in the hint.
+    #[serde(default)]
+    pub least_fit: f32,
+    /// `true` if only the beginning and the end of the message were searched.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub cut: bool,
+}
+
+impl SkillHint {
+    /// Returns the part of the message that has the text; `None` if no skill fits.
+    pub(crate) fn part(&self) -> Option<MessagePart> {
+        let described = |skill: &&HintedSkill| skill.outcome == HintResult::Described;
+        let skills = self.skills.iter().filter(described);
+        (!self.text.is_empty()).then(|| MessagePart::Hint {
+            text: self.text.clone(),
+            skills: skills.map(|skill| skill.name.clone()).collect(),
+        })
+    }
+}
+
+/// A skill that was considered for a hint.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct HintedSkill {
+    /// The name.
+    pub name: Box<str>,
+    /// How well it fits the message, 0 to 1.
+    pub fit: f32,
+    /// `true` if its `paths` match a file that the message names.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub by_path: bool,
+    /// The outcome.
+    pub outcome: HintResult,
+    /// The reason why the model may not see it, if it is hidden.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hidden: Option<Box<str>>,
+}
+
+/// The outcome for a skill that was considered for a hint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum HintResult {
+    /// The hint has its name and description.
+    Described,
+    /// The hint has only its name: the index has the description, or only the name may be shown.
+    Named,
+    /// It does not fit well enough.
+    Weak,
+    /// It was loaded already.
+    Loaded,
+    /// An earlier hint in the conversation describes it.
+    Repeated,
+    /// The model may not see it.
+    Hidden,
+    /// Other skills fit better.
+    Surplus,
+    /// The budget has no room for it.
+    NoRoom,
 }
 
 /// A loaded skill. Its text is in the conversation, marked with its name.

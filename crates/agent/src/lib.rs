@@ -16,8 +16,9 @@ mod usage;
 
 pub use compact::{CompactPlan, digest, estimate};
 pub use event::{
-    ActiveSkill, DecidedBy, DecisionRecord, Ending, EndingKind, Event, FailureKind, ParentSession,
-    RecordedAnswer, RecordedVerdict, RunLimits, SkillListing, StampedEvent, Started, VERSION,
+    ActiveSkill, DecidedBy, DecisionRecord, Ending, EndingKind, Event, FailureKind, HintResult,
+    HintedSkill, ParentSession, RecordedAnswer, RecordedVerdict, RunLimits, SkillHint,
+    SkillListing, StampedEvent, Started, VERSION,
 };
 pub use message::{
     Image, Message, MessagePart, MessageRole, Messages, ProviderData, ToolCall, ToolResult,

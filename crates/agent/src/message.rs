@@ -67,7 +67,7 @@ impl Message {
         })
     }
 
-    /// Returns the text of the message, without reasoning, tool calls and tool results.
+    /// Returns the text of the message, without hints, reasoning, tool calls and tool results.
     pub fn text(&self) -> String {
         text_of(&self.parts)
     }
@@ -129,6 +129,14 @@ pub enum MessagePart {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         keep: Option<Box<str>>,
     },
+    /// A note next to a user message: skills that may fit it. Not written by the user.
+    Hint {
+        /// The text.
+        text: String,
+        /// The skills that the text describes.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        skills: Vec<Box<str>>,
+    },
     /// An image.
     Image(Image),
     /// The model's reasoning. Some providers require it back unchanged.
@@ -157,7 +165,7 @@ impl MessagePart {
     /// Estimates the tokens of this part.
     pub(crate) fn tokens(&self) -> u64 {
         match self {
-            Self::Text { text, .. } => estimate(text),
+            Self::Text { text, .. } | Self::Hint { text, .. } => estimate(text),
             Self::Image(_) => IMAGE_TOKENS,
             Self::Reasoning { text, opaque } => opaque.as_ref().map_or_else(
                 || estimate(text),
@@ -177,7 +185,7 @@ impl MessagePart {
         match self {
             Self::Text { keep, .. } => keep.as_deref(),
             Self::Result(result) => result.keep.as_deref(),
-            Self::Image(_) | Self::Reasoning { .. } | Self::Call(_) => None,
+            Self::Hint { .. } | Self::Image(_) | Self::Reasoning { .. } | Self::Call(_) => None,
         }
     }
 }

@@ -160,7 +160,9 @@ impl Run {
             Event::Started(started) if started.version > VERSION => Err(FoldError::Newer {
                 found: started.version,
             }),
-            Event::Said { .. } | Event::Noted { .. } | Event::Replied { .. } => self.check_closed(),
+            Event::Said { .. } | Event::Hinted(_) | Event::Noted { .. } | Event::Replied { .. } => {
+                self.check_closed()
+            }
             Event::CallStarted { call, .. } => self.check_open(call),
             Event::CallEnded { result, .. } => self.check_open(&result.call),
             Event::Pruned { before } => self.check_there(*before),
@@ -198,6 +200,7 @@ impl Run {
                 self.submitted = None;
                 self.reminded = false;
             }
+            Event::Hinted(hint) => self.push_user(hint.part()),
             Event::ActivationStarted { .. } => self.activated = true,
             Event::Noted { text, usage, .. } => {
                 self.spent.usage += usage.unwrap_or_default();
@@ -677,7 +680,10 @@ impl Run {
             match part {
                 MessagePart::Text { keep, .. } => forget(keep, names),
                 MessagePart::Result(result) => forget(&mut result.keep, names),
-                MessagePart::Image(_) | MessagePart::Reasoning { .. } | MessagePart::Call(_) => {}
+                MessagePart::Hint { .. }
+                | MessagePart::Image(_)
+                | MessagePart::Reasoning { .. }
+                | MessagePart::Call(_) => {}
             }
         }
     }

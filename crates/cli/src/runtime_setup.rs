@@ -234,6 +234,7 @@ impl Setup {
         let settings = &mut context.settings;
         settings.index = self.config.budget(None, window);
         settings.listing = self.config.listing();
+        settings.hint = self.config.hint();
         settings.visibility.touched.get_or_insert_default();
         context
     }
@@ -363,6 +364,7 @@ impl Setup {
         let window = index_window(&self.config, Some(&model.about().name));
         self.settings.index = self.config.budget(None, window);
         self.settings.listing = self.config.listing();
+        self.settings.hint = self.config.hint();
         change(&mut self.settings);
         let fetcher: Arc<dyn prowess::traits::Fetcher> =
             Arc::new(WebFetcher::new(AGENT).map_err(|error| {

@@ -75,6 +75,12 @@ pub struct Config {
     pub sections: Option<bool>,
     /// `prompt.last-used`
     pub last_used: Option<usize>,
+    /// `prompt.hint`: `false` disables hints
+    pub hint: Option<bool>,
+    /// `prompt.hint-skills`
+    pub hint_skills: Option<usize>,
+    /// `prompt.hint-tokens`
+    pub hint_tokens: Option<usize>,
     /// `agents.NAME`
     pub agents: BTreeMap<String, SkillGrant>,
     /// `permissions.mode`
@@ -147,6 +153,9 @@ impl Config {
             entry_characters: self.entry_characters.or(base.entry_characters),
             sections: self.sections.or(base.sections),
             last_used: self.last_used.or(base.last_used),
+            hint: self.hint.or(base.hint),
+            hint_skills: self.hint_skills.or(base.hint_skills),
+            hint_tokens: self.hint_tokens.or(base.hint_tokens),
             agents: narrower(self.agents, base.agents),
             mode: self.mode.or(base.mode),
             permissions: {

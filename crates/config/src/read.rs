@@ -31,13 +31,18 @@ const EFFORTS: [&str; 5] = ["low", "medium", "high", "xhigh", "max"];
 const SKILLS_KEYS: [&str; 5] = ["dirs", "max-folders", "only", "precedence", "visibility"];
 /// Maximum of `skills.max-folders`.
 const MAX_FOLDERS: usize = 2_000_000;
-const PROMPT_KEYS: [&str; 5] = [
+const PROMPT_KEYS: [&str; 8] = [
     "window",
     "budget",
     "entry-characters",
     "listing",
     "last-used",
+    "hint",
+    "hint-skills",
+    "hint-tokens",
 ];
+/// Maximum of `prompt.hint-skills`.
+const MAX_HINT_SKILLS: usize = 20;
 /// Maximum of `prompt.last-used`.
 const MAX_LAST_USED: usize = 100;
 const AGENT_KEYS: [&str; 2] = ["skills", "deny"];
@@ -256,6 +261,18 @@ impl Reader {
                         self.report(Severity::Error, value.span(), message, None);
                     }
                 }
+                "hint" => self.config.hint = self.boolean(value, "hint"),
+                "hint-skills" => {
+                    self.config.hint_skills = self.number(value, "hint-skills");
+                    if (self.config.hint_skills)
+                        .take_if(|many| *many > MAX_HINT_SKILLS)
+                        .is_some()
+                    {
+                        let message = format!("`hint-skills` must be at most {MAX_HINT_SKILLS}");
+                        self.report(Severity::Error, value.span(), message, None);
+                    }
+                }
+                "hint-tokens" => self.config.hint_tokens = self.number(value, "hint-tokens"),
                 _ => self.unknown(key, &PROMPT_KEYS),
             }
         }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use prowess_catalog::index::{self, IndexBudget, IndexLimit, Listing};
+use prowess_catalog::index::{self, HintOptions, IndexBudget, IndexLimit, Listing};
 use prowess_catalog::visibility::{LoadRules, SkillGrantFault};
 use prowess_catalog::{Catalog, SkillGrant, SkillNotFound, Visibility};
 use prowess_policy::LoadableSkills;
@@ -105,6 +105,15 @@ impl Config {
         } else {
             Listing::All { last_used }
         }
+    }
+
+    /// Returns the limits of hints; `None` if they are disabled.
+    pub fn hint(&self) -> Option<HintOptions> {
+        let usual = HintOptions::default();
+        self.hint.unwrap_or(true).then(|| HintOptions {
+            skills: self.hint_skills.unwrap_or(usual.skills),
+            tokens: self.hint_tokens.unwrap_or(usual.tokens),
+        })
     }
 
     /// Returns the names in the settings that are not skills but similar to one, as written. A name

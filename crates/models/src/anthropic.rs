@@ -204,7 +204,9 @@ fn message(message: &Message) -> Option<Value> {
 fn part(part: &MessagePart) -> Option<Value> {
     Some(match part {
         MessagePart::Text { text, .. } if text.trim().is_empty() => return None,
-        MessagePart::Text { text, .. } => json!({"type": "text", "text": text}),
+        MessagePart::Text { text, .. } | MessagePart::Hint { text, .. } => {
+            json!({"type": "text", "text": text})
+        }
         MessagePart::Image(picture) => image(picture),
         MessagePart::Reasoning { opaque, .. } => wire::own(opaque.as_ref(), PROVIDER)?.clone(),
         MessagePart::Call(call) => json!({

@@ -256,7 +256,8 @@ impl Model for ReplayModel {
                     MessagePart::Call(call) => deltas(Delta::Call {
                         name: call.name.clone(),
                     }),
-                    MessagePart::Reasoning { .. }
+                    MessagePart::Hint { .. }
+                    | MessagePart::Reasoning { .. }
                     | MessagePart::Image(_)
                     | MessagePart::Result(_) => {}
                 }

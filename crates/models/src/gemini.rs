@@ -162,7 +162,7 @@ fn message(message: &Message) -> Option<Value> {
 fn part(part: &MessagePart) -> Option<Value> {
     Some(match part {
         MessagePart::Text { text, .. } if text.is_empty() => return None,
-        MessagePart::Text { text, .. } => json!({"text": text}),
+        MessagePart::Text { text, .. } | MessagePart::Hint { text, .. } => json!({"text": text}),
         MessagePart::Image(picture) => image(picture),
         MessagePart::Reasoning { opaque, .. } => {
             let signature = wire::own(opaque.as_ref(), PROVIDER)?.get("thoughtSignature")?;

@@ -183,7 +183,9 @@ fn user_content(parts: &[MessagePart]) -> Option<Value> {
     let pieces: Vec<Value> = parts
         .iter()
         .filter_map(|part| match part {
-            MessagePart::Text { text, .. } => Some(json!({"type": "text", "text": text})),
+            MessagePart::Text { text, .. } | MessagePart::Hint { text, .. } => {
+                Some(json!({"type": "text", "text": text}))
+            }
             MessagePart::Image(image) => {
                 Some(json!({"type": "image_url", "image_url": {"url": data_url(image)}}))
             }

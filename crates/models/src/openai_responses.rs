@@ -93,7 +93,7 @@ fn items(message: &Message) -> Vec<Value> {
     let mut content: Vec<Value> = Vec::new();
     for part in &message.parts {
         let item = match part {
-            MessagePart::Text { text, .. } => {
+            MessagePart::Text { text, .. } | MessagePart::Hint { text, .. } => {
                 content.push(json!({"type": text_type, "text": text}));
                 continue;
             }

@@ -305,7 +305,9 @@ fn plain(request: &Request) -> String {
     for part in request.messages.iter().flat_map(|message| &message.parts) {
         all.push('\n');
         match part {
-            MessagePart::Text { text, .. } | MessagePart::Reasoning { text, .. } => {
+            MessagePart::Text { text, .. }
+            | MessagePart::Hint { text, .. }
+            | MessagePart::Reasoning { text, .. } => {
                 all.push_str(text);
             }
             MessagePart::Image(image) => all.push_str(&image.media_type),

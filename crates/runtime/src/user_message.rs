@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use prowess_agent::{ActiveSkill, Ending, Event, MessagePart, ParentSession, TokenUsage};
+use prowess_agent::{
+    ActiveSkill, Ending, Event, MessagePart, ParentSession, SkillHint, TokenUsage,
+};
 use prowess_catalog::Audience;
 use prowess_render::Arguments;
 use prowess_tools::{
@@ -83,6 +85,10 @@ impl Session {
             }
         }
         said.add_hook_context(hooked.as_ref());
+        // A message that invokes a skill has its skill.
+        if is_text {
+            said.hint = self.hint(text).await;
+        }
         self.write_said(said, (!is_text).then(|| text.to_owned()))
             .await
     }
@@ -91,6 +97,7 @@ impl Session {
     pub async fn say_plainly(&mut self, text: &str) -> Result<UserMessageEffects, RuntimeError> {
         let said = PendingMessage {
             parts: vec![MessagePart::text(text)],
+            hint: self.hint(text).await,
             ..PendingMessage::default()
         };
         self.write_said(said, None).await
@@ -122,6 +129,7 @@ impl Session {
             loaded,
             usage: said.usage,
         });
+        events.extend(said.hint.map(Event::Hinted));
         self.journal.write_all(events).await?;
         self.pending.clear();
         self.pending_skills.clear();
@@ -256,6 +264,7 @@ pub(crate) struct PendingMessage {
     pub(crate) loaded: Vec<ActiveSkill>,
     pub(crate) ran: Vec<Box<str>>,
     pub(crate) usage: Option<TokenUsage>,
+    pub(crate) hint: Option<SkillHint>,
 }
 
 impl PendingMessage {

@@ -11,9 +11,11 @@
 
 mod cache_format;
 mod document;
+mod file_kinds;
 mod filter;
 mod fuzzy_names;
 mod head_match;
+pub mod hint;
 mod index;
 mod query_terms;
 mod score;

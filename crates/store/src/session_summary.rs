@@ -43,6 +43,7 @@ pub(crate) fn follow(ending: &mut Option<EndingKind>, event: &Event) {
         Event::Started(_)
         | Event::ActivationStarted { .. }
         | Event::Said { .. }
+        | Event::Hinted(_)
         | Event::Noted { .. }
         | Event::Asked { .. }
         | Event::Replied { .. }

@@ -173,6 +173,8 @@ pub struct Settings {
     pub index: index::IndexBudget,
     /// The skills to list in the index.
     pub listing: index::Listing,
+    /// The limits of hints about the skills that may fit a user message; `None` for no hints.
+    pub hint: Option<index::HintOptions>,
     /// `true` if the tools include Agentick's `skill` in addition to `load_skill`.
     pub skill_tool: bool,
     /// The names of all tools that sessions have. An engine sets them. `None` if the tools belong to
@@ -220,6 +222,7 @@ impl Default for Settings {
             sub_budget: RunBudget::default(),
             index: index::IndexBudget::default(),
             listing: index::Listing::default(),
+            hint: Some(index::HintOptions::default()),
             skill_tool: false,
             known_tools: None,
             tools_in_skills: BTreeSet::new(),

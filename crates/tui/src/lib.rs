@@ -3,6 +3,7 @@
 //! This is the only crate that depends on ratatui.
 
 pub mod chat;
+pub mod hints;
 pub mod run_output;
 mod theme;
 pub mod transcript;

@@ -2,12 +2,13 @@
 
 use prowess::agent::{
     DecidedBy, DecisionRecord, Ending, Event, Message, MessagePart, MessageRole, RecordedAnswer,
-    RecordedVerdict, SkillListing, StampedEvent, TokenUsage,
+    RecordedVerdict, SkillHint, SkillListing, StampedEvent, TokenUsage,
 };
 use prowess_diag::sanitize;
 use prowess_diag::wording::{all, count, shorten, thousands, tick};
 
 use crate::chat::{answered, money, took};
+use crate::hints;
 use crate::run_output::summary;
 
 /// The number of lines shown of a tool result, unless all are requested.
@@ -81,6 +82,9 @@ pub(crate) fn why_lines(events: &[StampedEvent], turn: u32) -> Vec<(&'static str
         say("turn", format!("{turn}, {}", clean(model)));
         if let Some(words) = last_said(before) {
             say("said", shorten(&words.replace('\n', " "), SHORT_LINE));
+        }
+        if let Some(hint) = last_hint(before) {
+            say("hinted", hints::summary(hint));
         }
         say("tools", names(tools.iter().map(|tool| &**tool)));
     }
@@ -225,6 +229,12 @@ impl Page {
                     self.line(2, &format!("loaded: {}", clean(&skill.name)));
                 }
             }
+            Event::Hinted(hint) => {
+                if !hint.text.is_empty() {
+                    self.head(stamped.at, "hint to the model");
+                    self.block(2, &hint.text, true);
+                }
+            }
             Event::ActivationStarted {
                 skill, arguments, ..
             } => {
@@ -327,7 +337,10 @@ impl Page {
                 MessagePart::Image(image) => {
                     self.line(2, &format!("[{}]", clean(&image.media_type)));
                 }
-                MessagePart::Reasoning { .. } | MessagePart::Call(_) | MessagePart::Result(_) => {}
+                MessagePart::Hint { .. }
+                | MessagePart::Reasoning { .. }
+                | MessagePart::Call(_)
+                | MessagePart::Result(_) => {}
             }
         }
     }
@@ -350,7 +363,10 @@ impl Page {
                 MessagePart::Call(call) => {
                     self.line(2, &format!("calls {}", clean(&summary(call))));
                 }
-                MessagePart::Reasoning { .. } | MessagePart::Image(_) | MessagePart::Result(_) => {}
+                MessagePart::Hint { .. }
+                | MessagePart::Reasoning { .. }
+                | MessagePart::Image(_)
+                | MessagePart::Result(_) => {}
             }
         }
     }
@@ -474,6 +490,16 @@ fn last_said(events: &[StampedEvent]) -> Option<String> {
             }
             _ => None,
         })
+}
+
+/// Returns the hint for the last user message.
+fn last_hint(events: &[StampedEvent]) -> Option<&SkillHint> {
+    let mut recent = events.iter().rev();
+    recent.find_map(|stamped| match &stamped.event {
+        Event::Hinted(hint) => Some(Some(hint)),
+        Event::Said { .. } => Some(None),
+        _ => None,
+    })?
 }
 
 fn decision(decided: &DecisionRecord) -> String {

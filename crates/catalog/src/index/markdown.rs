@@ -8,9 +8,30 @@ const MARKS: [char; 2] = ['*', '`'];
 
 /// Writes a skill on one line.
 pub(super) fn line(out: &mut String, bullets: Bullets, name: &str, description: Option<&str>) {
+    write_line(out, bullets, name, None, description);
+}
+
+/// Writes a skill on one line, with a mark after its name: `- **name** (mark) — description`.
+pub(super) fn marked_line(
+    out: &mut String,
+    name: &str,
+    mark: Option<&str>,
+    description: Option<&str>,
+) {
+    write_line(out, Bullets::Dash, name, mark, description);
+}
+
+fn write_line(
+    out: &mut String,
+    bullets: Bullets,
+    name: &str,
+    mark: Option<&str>,
+    description: Option<&str>,
+) {
     out.push_str("- **");
     write_name(out, name);
     out.push_str("**");
+    out.push_str(mark.unwrap_or_default());
     if let Some(description) = description {
         out.push_str(bullets.separator());
         text::write(

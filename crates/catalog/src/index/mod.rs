@@ -15,6 +15,7 @@ use crate::visibility::{CatalogView, SkillVisibility};
 
 mod budget;
 mod change_note;
+mod hint;
 mod json;
 mod layout;
 mod markdown;
@@ -26,6 +27,7 @@ use layout::{Lines, Priority, ShownLine};
 
 pub use budget::{DEFAULT_ENTRY_CHARS, DEFAULT_FRACTION, DEFAULT_WINDOW, IndexBudget, IndexLimit};
 pub use change_note::{IndexNote, NoteOptions, ShownSkills, note};
+pub use hint::{HintEntry, HintOptions, HintText, hint, is_complete_in};
 pub use rows::{IndexRow, IndexRows};
 pub(crate) use text::tidy;
 

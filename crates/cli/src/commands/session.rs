@@ -271,6 +271,14 @@ fn show(args: &SessionShowArgs, setup: &Setup, printer: &Printer) -> Result<Exit
     Ok(Exit::Done)
 }
 
+/// Returns the id and the events of a session.
+pub(crate) fn events(id: &str, setup: &Setup) -> Result<(Box<str>, Vec<StampedEvent>), Failure> {
+    let store = setup.sessions();
+    let id = find(&*store, id)?;
+    let events = store.events(&id).map_err(|error| failure(&error.into()))?;
+    Ok((id, events))
+}
+
 /// Explains a turn of a session, by default the last one.
 pub(crate) fn why(
     id: &str,
@@ -278,9 +286,7 @@ pub(crate) fn why(
     setup: &Setup,
     printer: &Printer,
 ) -> Result<Exit, Failure> {
-    let store = setup.sessions();
-    let id = find(&*store, id)?;
-    let events = store.events(&id).map_err(|error| failure(&error.into()))?;
+    let (id, events) = events(id, setup)?;
     let last = transcript::turns(&events);
     let turn = turn.unwrap_or(last);
     if turn == 0 || turn > last {

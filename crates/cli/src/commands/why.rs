@@ -11,6 +11,7 @@ use prowess_diag::{sanitize, theme, wording};
 use prowess_registry::SourceFaultKind;
 use prowess_registry::fs::skill_folders;
 use prowess_search::SearchQuery;
+use prowess_tui::hints::why_hints;
 use serde_json::json;
 
 use crate::args::GlobalArgs;
@@ -23,18 +24,19 @@ use crate::visible_skills::{Library, not_found};
 
 #[derive(Debug, Args)]
 #[command(
-    about = "Explain why a skill is listed, hidden, omitted or not found\n\nThe exit code is 1 if models do not see the skill: it is hidden, or the listing has no room for its name. With `--session`, explains a turn of a session.",
+    about = "Explain why a skill is listed, hidden, omitted or not found\n\nThe exit code is 1 if models do not see the skill: it is hidden, or the listing has no room for its name. With `--session`, explains a turn of a session, or what the model was told about the skill in it.",
     after_help = "\
 Examples:
   prowess why release-notes                          explain its visibility
-  prowess why release-notes --query \"what changed\"   explain its rank"
+  prowess why release-notes --query \"what changed\"   explain its rank
+  prowess why release-notes --session ID             explain why it was hinted or not"
 )]
 pub(crate) struct WhyArgs {
     /// Name of a skill, optionally qualified (e.g. `user:pdf`), or its folder
     #[arg(value_name = "NAME|PATH", required_unless_present = "session", add = ArgValueCompleter::new(completions::skills_and_paths))]
     pub(crate) name: Option<String>,
-    /// Explain a turn of this session: tools, skills, decisions, cost
-    #[arg(long, value_name = "ID", conflicts_with_all = ["name", "query", "agent", "json"])]
+    /// Explain a turn of this session: tools, skills, decisions, cost; with a name, the skill in it
+    #[arg(long, value_name = "ID", conflicts_with_all = ["query", "agent"])]
     pub(crate) session: Option<String>,
     /// Turn to explain (default: the last)
     #[arg(long, value_name = "N", requires = "session")]
@@ -61,7 +63,16 @@ pub(crate) fn run(
 ) -> Result<Exit, Failure> {
     if let Some(session) = &args.session {
         let setup = Setup::open(global, environment, printer)?;
-        return super::session::why(session, args.turn, &setup, printer);
+        return match &args.name {
+            Some(name) => in_session(name, session, args, &setup, printer),
+            None if args.json => Err(Failure::new(
+                "`--json` with `--session` requires the name of a skill",
+            )
+            .hint(format!(
+                "see all events with `prowess session export {session}`"
+            ))),
+            None => super::session::why(session, args.turn, &setup, printer),
+        };
     }
     let name = args.name.as_deref().unwrap_or_default();
     let library = Library::open(global, environment, printer)?;
@@ -114,6 +125,34 @@ pub(crate) fn run(
     } else {
         Exit::No
     })
+}
+
+/// Explains what the model was told about a skill in a session.
+fn in_session(
+    name: &str,
+    session: &str,
+    args: &WhyArgs,
+    setup: &Setup,
+    printer: &Printer,
+) -> Result<Exit, Failure> {
+    let (id, events) = super::session::events(session, setup)?;
+    let mut why = why_hints(&events, name, args.turn);
+    if !why.is_known
+        && let Err(fault) = setup.services.registry.snapshot().resolve(name)
+    {
+        return Err(unseen(&fault));
+    }
+    if args.json {
+        why.document["session"] = json!(id);
+        printer.json(&why.document)?;
+    } else {
+        let lines = why.lines.into_iter();
+        let lines: Vec<WhyAnswer> = lines
+            .map(|(about, text)| WhyAnswer { about, text })
+            .collect();
+        printer.answer(&text(name, &lines, printer))?;
+    }
+    Ok(if why.is_seen { Exit::Done } else { Exit::No })
 }
 
 /// Explains a skill that exists but cannot be read.

@@ -26,6 +26,7 @@ mod fix;
 mod frontmatter;
 mod help;
 mod hijacked;
+mod hints;
 mod list;
 mod listing;
 mod live;

@@ -11,9 +11,9 @@ use prowess_tools::{ToolContext, Toolset};
 pub(crate) const USUAL: usize = 1_500;
 
 const LEAD: &str = "\
-This server provides skills: instructions for specific kinds of tasks. Before starting a task that \
-a skill covers, load it with load_skill and follow it. Use search_skills to find more skills, and \
-load_skill_resource to read the files that a skill refers to. Skills are also available as \
+This server provides skills: instructions for specific kinds of tasks. Before you start a task, \
+call search_skills with the user's message. If a skill fits, load it with load_skill and follow it. \
+Use load_skill_resource to read the files that a skill refers to. Skills are also available as \
 resources, such as skill://NAME/SKILL.md";
 
 /// Returns the instructions, with as much of the index as fits.

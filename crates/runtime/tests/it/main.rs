@@ -18,6 +18,7 @@ mod budgets;
 mod cancel;
 mod changes;
 mod compaction;
+mod hints;
 mod hooks;
 mod isolation;
 mod keys;
@@ -54,6 +55,7 @@ fn main() -> ExitCode {
             cancel::tests(),
             changes::tests(),
             compaction::tests(),
+            hints::tests(),
             hooks::tests(),
             isolation::tests(),
             keys::tests(),

@@ -233,7 +233,9 @@ pub(crate) fn conversation(request: &Request) -> String {
     let mut all = String::new();
     for part in request.messages.iter().flat_map(|message| &message.parts) {
         match part {
-            MessagePart::Text { text, .. } | MessagePart::Reasoning { text, .. } => {
+            MessagePart::Text { text, .. }
+            | MessagePart::Hint { text, .. }
+            | MessagePart::Reasoning { text, .. } => {
                 all.push_str(text);
             }
             MessagePart::Call(call) => all.push_str(&format!("{} {}", call.name, call.input)),

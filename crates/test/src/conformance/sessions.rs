@@ -10,8 +10,9 @@
 )]
 
 use prowess_agent::{
-    DecisionRecord, Ending, EndingKind, Event, Message, MessagePart, MessageRole, ParentSession,
-    RecordedVerdict, RunLimits, SkillListing, StampedEvent, Started, TokenUsage, VERSION,
+    DecisionRecord, Ending, EndingKind, Event, HintResult, HintedSkill, Message, MessagePart,
+    MessageRole, ParentSession, RecordedVerdict, RunLimits, SkillHint, SkillListing, StampedEvent,
+    Started, TokenUsage, VERSION,
 };
 use prowess_traits::{Lease, MAX_EVENT, SessionError, SessionQuery, SessionStore, SessionSummary};
 
@@ -240,6 +241,19 @@ pub fn every_kind_of_event_round_trips(store: &dyn SessionStore) {
             hidden: vec![("a".into(), "b".into())],
             ..SkillListing::default()
         }),
+        Event::Hinted(SkillHint {
+            text: "[ü]".into(),
+            skills: vec![HintedSkill {
+                name: "pdf".into(),
+                fit: 0.82,
+                by_path: true,
+                outcome: HintResult::Hidden,
+                hidden: Some("waiting".into()),
+            }],
+            least_fit: 0.3,
+            cut: true,
+        }),
+        Event::Hinted(SkillHint::default()),
         Event::Pruned { before: 3 },
         Event::HookFired {
             skill: "guard".into(),

@@ -3,8 +3,9 @@
 //! Agentick's `search({query, metadata, limit})` as a tool; the ranking is ours. Scores are not
 //! returned: they depend on skills that the model must not know about.
 
+use prowess_catalog::Skill;
 use prowess_catalog::visibility::{Audience, CatalogView, SkillVisibility};
-use prowess_search::SearchQuery;
+use prowess_search::{SearchQuery, hint};
 use serde_json::{Value, json};
 
 use crate::context::ToolContext;
@@ -30,8 +31,8 @@ impl Tool for SearchSkills {
     }
 
     fn description(&self, _context: &ToolContext) -> String {
-        "Finds skills that match a few words about the task, best match first. Then call \
-         `load_skill` with a name."
+        "Finds skills that match the user's message or a few words about the task, best match \
+         first. Then call `load_skill` with a name."
             .to_owned()
     }
 
@@ -40,7 +41,7 @@ impl Tool for SearchSkills {
             &[
                 (
                     "query",
-                    json!({ "type": "string", "description": "A few words that describe the task." }),
+                    json!({ "type": "string", "description": "The user's message, or a few words that describe the task." }),
                 ),
                 (
                     "limit",
@@ -62,10 +63,7 @@ impl Tool for SearchSkills {
     fn output_schema(&self) -> Value {
         object(
             &[
-                (
-                    "skills",
-                    json!({ "type": "array", "items": listing::schema() }),
-                ),
+                ("skills", json!({ "type": "array", "items": schema() })),
                 ("total", json!({ "type": "integer", "minimum": 0 })),
             ],
             &["skills", "total"],
@@ -129,15 +127,32 @@ impl Tool for SearchSkills {
                 "\n\n[{more} more not shown; use a more specific query]"
             ));
         }
+        let is_best = |skill: &Skill| best.iter().any(|(entry, _)| entry.skill.id == skill.id);
+        let fitting = hint::fitting(&context.services.registry.search_index(), words, &is_best);
         let skills: Vec<Value> = best[..lines.len()]
             .iter()
-            .map(|seen| listing::value(&view, loaded, seen))
+            .map(|seen| {
+                let mut value = listing::value(&view, loaded, seen);
+                let fits = fitting.iter().any(|skill| skill.id == seen.0.skill.id);
+                value["fits"] = fits.into();
+                value
+            })
             .collect();
         Ok(ToolAnswer::new(
             told,
             json!({ "skills": skills, "total": total }),
         ))
     }
+}
+
+/// Returns the schema of a result: a listed skill, and whether it fits the query well.
+fn schema() -> Value {
+    let mut schema = listing::schema();
+    schema["properties"]["fits"] = json!({
+        "type": "boolean",
+        "description": "True if the skill fits well enough to be suggested unasked.",
+    });
+    schema
 }
 
 /// Returns `true` if a name contains one of the words. Used for skills of which only the name is

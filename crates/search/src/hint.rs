@@ -1,0 +1,422 @@
+//! Chooses the skills to hint at for a message.
+//!
+//! The message is the query. A skill is hinted at if it fits well enough, or if the message names a
+//! file that the `paths` of the skill match. Most messages fit no skill: then there is no hint.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::Arc;
+
+use prowess_catalog::index::{
+    self, EntryDetail, EntryOutcome, EntryRank, HintEntry, HintOptions, IndexEntry, OmissionReason,
+};
+use prowess_catalog::path_globs::PathGlobs;
+use prowess_catalog::{Catalog, CatalogEntry, CatalogView, HiddenReason, SkillVisibility};
+
+use crate::{MatchReason, SearchField, SearchHit, SearchIndex, SearchQuery, Skill, file_kinds};
+
+/// The least fit of a skill that is hinted at. Chosen on real prompts, and on messages that no
+/// skill fits; see `docs/concepts/search.md`.
+pub const LEAST_FIT: f32 = 0.5;
+/// The strength of a match that is as likely to help as not.
+const USUAL_STRENGTH: f32 = 1.6;
+/// Maximum number of bytes of a message that are searched: half from its beginning, half from its
+/// end.
+pub const MAX_MESSAGE: usize = 12 * 1024;
+/// Number of best matches that are considered. If most of them are hidden, all matches are.
+const CONSIDERED: usize = 64;
+/// Maximum number of outcomes that are kept.
+const MAX_ROWS: usize = 20;
+/// Maximum number of paths that are taken from a message.
+const MAX_PATHS: usize = 32;
+/// Maximum length of such a path in bytes.
+const MAX_PATH: usize = 512;
+/// Maximum number of skills whose `paths` are compared with the paths of a message.
+const MAX_GLOBS: usize = 5_000;
+
+/// A message, prepared for the search.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct HintQuery {
+    /// The words to search for: the beginning and the end of the message, and the kinds of the
+    /// files that it names.
+    pub text: String,
+    /// The paths in the message, relative to the project if they are inside it.
+    pub paths: Vec<String>,
+    /// `true` if the message was too long to be searched completely.
+    pub is_cut: bool,
+}
+
+impl HintQuery {
+    /// Prepares a message. `touched` are files that were used recently, the latest last; their
+    /// kinds count if the message has few words.
+    pub fn new(message: &str, project: &Path, touched: &[String]) -> Self {
+        let (mut text, is_cut) = ends(message);
+        let paths = paths(&text, project);
+        let mut words: Vec<&'static str> = Vec::new();
+        let few = text.split_whitespace().nth(FEW_WORDS).is_none();
+        let recent = touched.iter().rev().take(if few { RECENT } else { 0 });
+        for path in paths.iter().chain(recent) {
+            words.extend(file_kinds::words(path));
+        }
+        for word in words {
+            if !contains_word(&text, word) {
+                text.push(' ');
+                text.push_str(word);
+            }
+        }
+        Self {
+            text,
+            paths,
+            is_cut,
+        }
+    }
+}
+
+/// A message of at most this many words, such as "now fix the layout", may need the files that were
+/// used to be understood.
+const FEW_WORDS: usize = 8;
+/// Number of recently used files whose kinds count.
+const RECENT: usize = 3;
+
+/// What is known when a message arrives.
+#[allow(missing_debug_implementations, reason = "it holds functions")]
+pub struct HintRequest<'a> {
+    /// The message.
+    pub query: &'a HintQuery,
+    /// All skills.
+    pub catalog: &'a Catalog,
+    /// The skills that the model may see, with the paths of the message counted as used files.
+    pub view: &'a CatalogView<'a>,
+    /// The search index of the catalogue.
+    pub index: &'a SearchIndex,
+    /// The index of skills in the system prompt, in the default format.
+    pub listing: &'a str,
+    /// Returns `true` if a skill is loaded, by name.
+    pub is_loaded: &'a dyn Fn(&str) -> bool,
+    /// Returns `true` if an earlier hint in the conversation describes a skill, by name.
+    pub is_described: &'a dyn Fn(&str) -> bool,
+    /// Returns `true` if a skill is not trusted. Called only for skills that are shown.
+    pub is_untrusted: &'a dyn Fn(&Arc<Skill>) -> bool,
+    /// The tool that loads a skill.
+    pub load_tool: &'a str,
+    /// The limits.
+    pub options: HintOptions,
+    /// The least fit of a skill in the hint, usually [`LEAST_FIT`].
+    pub least_fit: f32,
+}
+
+/// A hint.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Hint {
+    /// The text for the model; empty if no skill fits.
+    pub text: String,
+    /// The best matches and their outcomes, best first.
+    pub rows: Vec<HintRow>,
+}
+
+/// A skill that was considered for a hint.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HintRow {
+    /// The name under which the model knows it.
+    pub name: Box<str>,
+    /// How well it fits, 0 to 1.
+    pub fit: f32,
+    /// `true` if its `paths` match a file that the message names.
+    pub by_path: bool,
+    /// The outcome.
+    pub outcome: HintOutcome,
+}
+
+/// The outcome for a skill that was considered for a hint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HintOutcome {
+    /// The hint has its name and description.
+    Described,
+    /// The hint has only its name: the index has the description, or only the name may be shown.
+    Named,
+    /// It does not fit well enough.
+    Weak,
+    /// It is loaded already.
+    Loaded,
+    /// An earlier hint in the conversation describes it.
+    Repeated,
+    /// The model may not see it.
+    Hidden(HiddenReason),
+    /// Other skills fit better.
+    Surplus,
+    /// The budget has no room for it.
+    NoRoom,
+}
+
+impl HintOutcome {
+    /// Returns `true` if the hint has the name of the skill.
+    pub fn is_shown(self) -> bool {
+        matches!(self, Self::Described | Self::Named)
+    }
+}
+
+/// Returns the hint for a message, with the outcomes of the best matches. Returns `None` if no
+/// skill matches a word or a path of the message.
+pub fn hint(request: &HintRequest<'_>) -> Option<Hint> {
+    let by_path = path_matches(request);
+    let mut rows = considered(request, &by_path, CONSIDERED);
+    let is_hidden = |row: &Row<'_>| matches!(row.outcome, HintOutcome::Hidden(_));
+    if rows.len() >= CONSIDERED && rows.iter().filter(|row| is_hidden(row)).count() > CONSIDERED / 2
+    {
+        rows = considered(request, &by_path, 0);
+    }
+    if rows.is_empty() {
+        return None;
+    }
+    // Rows without a reason against them are candidates.
+    let mut chosen = Vec::new();
+    for (at, row) in rows.iter_mut().enumerate() {
+        if row.outcome != HintOutcome::Described {
+            continue;
+        }
+        if chosen.len() < request.options.skills {
+            chosen.push(at);
+        } else {
+            row.outcome = HintOutcome::Surplus;
+        }
+    }
+    let entries: Vec<HintEntry<'_>> = chosen
+        .iter()
+        .map(|&at| HintEntry {
+            entry: rows[at].entry,
+            is_untrusted: (request.is_untrusted)(rows[at].skill),
+        })
+        .collect();
+    let made = index::hint(&entries, request.options.tokens, request.load_tool);
+    for (&at, outcome) in chosen.iter().zip(&made.outcomes) {
+        rows[at].outcome = match outcome {
+            EntryOutcome::Whole | EntryOutcome::Shortened { .. } => HintOutcome::Described,
+            EntryOutcome::NameOnly(_) => HintOutcome::Named,
+            EntryOutcome::Cut(OmissionReason::NoName | OmissionReason::LongName) => {
+                HintOutcome::Weak
+            }
+            EntryOutcome::Cut(_) => HintOutcome::NoRoom,
+        };
+    }
+    rows.truncate(MAX_ROWS.max(chosen.last().map_or(0, |last| last + 1)));
+    let rows = rows.into_iter().map(|row| HintRow {
+        name: row.entry.name.into(),
+        fit: (row.fit * 100.0).round() / 100.0,
+        by_path: row.by_path,
+        outcome: row.outcome,
+    });
+    Some(Hint {
+        text: made.text,
+        rows: rows.collect(),
+    })
+}
+
+/// Returns the skills that fit a message well enough for a hint, among the visible ones.
+pub fn fitting(
+    index: &SearchIndex,
+    message: &str,
+    is_visible: &dyn Fn(&Skill) -> bool,
+) -> Vec<Arc<Skill>> {
+    let query = HintQuery::new(message, Path::new("/"), &[]);
+    if query.text.trim().is_empty() {
+        return Vec::new();
+    }
+    let mut hits = index.search(&SearchQuery {
+        limit: CONSIDERED,
+        ..SearchQuery::new(&query.text)
+    });
+    hits.retain(|hit| is_visible(&hit.skill));
+    let (best, documents) = (hits.first().map_or(0.0, |hit| hit.score), index.len());
+    let fits = |hit: &SearchHit| fit(hit, best, documents) >= LEAST_FIT;
+    let fitting = hits.into_iter().filter(fits);
+    fitting.map(|hit| hit.skill).collect()
+}
+
+/// A skill while it is considered. [`HintOutcome::Described`] means that nothing speaks against it.
+struct Row<'a> {
+    skill: &'a Arc<Skill>,
+    entry: IndexEntry<'a>,
+    fit: f32,
+    by_path: bool,
+    outcome: HintOutcome,
+}
+
+/// Judges the best matches of the words, then the skills that match only by a path.
+fn considered<'a>(
+    request: &'a HintRequest<'a>,
+    by_path: &[&'a CatalogEntry],
+    limit: usize,
+) -> Vec<Row<'a>> {
+    let is_by_path =
+        |entry: &CatalogEntry| by_path.iter().any(|one| one.skill.id == entry.skill.id);
+    let query = SearchQuery {
+        limit,
+        ..SearchQuery::new(&request.query.text)
+    };
+    // An empty query would match every skill.
+    let hits = if query.text.trim().is_empty() {
+        Vec::new()
+    } else {
+        request.index.search(&query)
+    };
+    let hits: Vec<(&SearchHit, &CatalogEntry)> = hits
+        .iter()
+        .filter_map(|hit| Some((hit, request.catalog.entry_of(&hit.skill)?)))
+        .collect();
+    let is_visible = |entry: &CatalogEntry| {
+        !matches!(request.view.visibility(entry), SkillVisibility::Hidden(_))
+    };
+    let best = hits.iter().find(|(_, entry)| is_visible(entry));
+    let best = best.map_or(0.0, |(hit, _)| hit.score);
+    let documents = request.index.len();
+    let mut rows: Vec<Row<'_>> = hits
+        .into_iter()
+        .map(|(hit, entry)| judge(request, entry, fit(hit, best, documents), is_by_path(entry)))
+        .collect();
+    let found: BTreeSet<&str> = rows.iter().map(|row| row.entry.name).collect();
+    let others: Vec<Row<'_>> = by_path
+        .iter()
+        .map(|entry| judge(request, entry, 0.0, true))
+        .filter(|row| !found.contains(row.entry.name))
+        .collect();
+    rows.extend(others);
+    rows
+}
+
+fn judge<'a>(
+    request: &'a HintRequest<'a>,
+    entry: &'a CatalogEntry,
+    fit: f32,
+    by_path: bool,
+) -> Row<'a> {
+    let name = request.view.name(entry);
+    let sight = request.view.visibility(entry);
+    let mut shown = IndexEntry {
+        skill: &entry.skill,
+        name,
+        show: if sight == SkillVisibility::Full {
+            EntryDetail::Full
+        } else {
+            EntryDetail::NameOnly
+        },
+        rank: EntryRank::Rest,
+    };
+    let outcome = match sight {
+        SkillVisibility::Hidden(why) => HintOutcome::Hidden(why),
+        // The model must not learn what a description says that it may not see.
+        SkillVisibility::NameOnly if !has_word_of(name, &request.query.text) => HintOutcome::Weak,
+        _ if fit < request.least_fit && !by_path => HintOutcome::Weak,
+        _ if (request.is_loaded)(name) => HintOutcome::Loaded,
+        _ if (request.is_described)(name) => HintOutcome::Repeated,
+        _ => HintOutcome::Described,
+    };
+    if outcome == HintOutcome::Described && index::is_complete_in(request.listing, &shown) {
+        shown.show = EntryDetail::NameOnly;
+    }
+    Row {
+        skill: &entry.skill,
+        entry: shown,
+        fit,
+        by_path,
+        outcome,
+    }
+}
+
+/// Returns the skills whose `paths` match a path of the message.
+fn path_matches<'a>(request: &HintRequest<'a>) -> Vec<&'a CatalogEntry> {
+    let paths = &request.query.paths;
+    if paths.is_empty() {
+        return Vec::new();
+    }
+    let listed = request.catalog.listed();
+    let limited = listed.filter(|entry| !entry.skill.paths.is_empty());
+    let matches = |entry: &&CatalogEntry| {
+        let globs = PathGlobs::new(&entry.skill.paths);
+        paths.iter().any(|path| globs.matches(path))
+    };
+    limited.take(MAX_GLOBS).filter(matches).collect()
+}
+
+/// Returns how well a hit fits the query, 0 to 1; comparable between messages and libraries. Unlike
+/// a score, it counts words that only the body contains little, and falls with the distance to the
+/// best match. A long message has many words that no skill contains, so their share does not count.
+fn fit(hit: &SearchHit, best: f32, documents: usize) -> f32 {
+    let is_head = |reason: &&MatchReason| {
+        !matches!(
+            reason.field,
+            SearchField::Metadata | SearchField::Headings | SearchField::Body
+        )
+    };
+    let head: BTreeSet<&str> = hit
+        .explanation
+        .iter()
+        .filter(is_head)
+        .map(|reason| &*reason.term)
+        .collect();
+    let in_head = |reason: &&MatchReason| head.contains(&*reason.term);
+    let met: f32 = hit
+        .explanation
+        .iter()
+        .filter(in_head)
+        .map(|reason| reason.points)
+        .sum();
+    #[expect(clippy::cast_precision_loss, reason = "a logarithm needs no precision")]
+    let rarity = (documents as f32 + 2.0).ln();
+    let nearness = 0.4 + 0.6 * hit.score / best.max(hit.score).max(f32::MIN_POSITIVE);
+    let strength = (0.25 * hit.score + met) / rarity * nearness;
+    strength / (strength + USUAL_STRENGTH)
+}
+
+/// Returns the beginning and the end of a message that is too long.
+fn ends(message: &str) -> (String, bool) {
+    if message.len() <= MAX_MESSAGE {
+        return (message.to_owned(), false);
+    }
+    let head = message.floor_char_boundary(MAX_MESSAGE / 2);
+    let tail = message.ceil_char_boundary(message.len() - MAX_MESSAGE / 2);
+    (format!("{}\n{}", &message[..head], &message[tail..]), true)
+}
+
+/// Returns the paths that a message names: words with a slash or a file extension, and well-known
+/// file names. Paths inside the project are made relative to it.
+fn paths(text: &str, project: &Path) -> Vec<String> {
+    let is_edge = |c: char| !c.is_alphanumeric() && !matches!(c, '/' | '.' | '_' | '-' | '~');
+    let mut found: Vec<String> = Vec::new();
+    for word in text.split(|c: char| c.is_whitespace() || matches!(c, '`' | '"' | '\'' | ',' | ';'))
+    {
+        let word = word
+            .trim_matches(is_edge)
+            .trim_end_matches(['.', '-'])
+            .trim_end_matches(is_edge);
+        if word.is_empty() || word.len() > MAX_PATH || word.contains("://") {
+            continue;
+        }
+        let inside = Path::new(word).strip_prefix(project).ok();
+        let path = inside.and_then(Path::to_str).unwrap_or(word);
+        let path = path.strip_prefix("./").unwrap_or(path);
+        let is_path = path.contains('/') || file_kinds::is_file_name(path);
+        if is_path && !found.iter().any(|known| known == path) {
+            found.push(path.to_owned());
+            if found.len() == MAX_PATHS {
+                break;
+            }
+        }
+    }
+    found
+}
+
+fn contains_word(text: &str, word: &str) -> bool {
+    let is_word = |c: char| c.is_alphanumeric();
+    text.split(|c: char| !is_word(c))
+        .any(|known| known.eq_ignore_ascii_case(word))
+}
+
+/// Returns `true` if a text contains a word of a name.
+fn has_word_of(name: &str, text: &str) -> bool {
+    name.split(|c: char| !c.is_alphanumeric())
+        .any(|word| !word.is_empty() && contains_word(text, word))
+}
+
+#[cfg(test)]
+#[path = "hint_tests.rs"]
+mod tests;
