@@ -191,7 +191,7 @@ fn git_folder_of_a_loaded_skill_is_not_read_by_path() {
         world.file(format!("~/.agents/skills/s/.git/{file}"), "GITSECRET\n");
     }
     world.file("~/.agents/skills/s/references/a.md", "OPEN\n");
-    let call = |name: &str, input: serde_json::Value| {
+    let call = |name: &str, input: Value| {
         json!({"calls": [{"name": name, "input": input}]}).to_string() + "\n"
     };
     let path = |file: &str| world.path(format!("~/.agents/skills/s/{file}"));
