@@ -852,7 +852,7 @@ fn worktrees_and_separate_git_folders_work() {
                 project.git_in(&tree, &["config", key, value]);
             }
         }
-        project.place.profile.cwd = tree.clone();
+        project.place.profile.cwd.clone_from(&tree);
         for line in [
             "git status --porcelain",
             "git add file",
