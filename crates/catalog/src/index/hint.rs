@@ -6,10 +6,10 @@
 use std::borrow::Cow;
 
 use super::budget::{IndexBudget, IndexLimit};
-use super::layout::Lines;
+use super::layout::{Lines, Priority};
 use super::{
-    Bullets, EntryDetail, EntryOutcome, EntryRank, IndexEntry, IndexFormat, OmissionReason, fault,
-    markdown, text,
+    Bullets, EntryDetail, EntryOutcome, IndexEntry, IndexFormat, OmissionReason, fault, markdown,
+    text,
 };
 
 /// Tags around a hint. A description cannot contain them: the start of a tag is escaped.
@@ -97,7 +97,7 @@ pub fn hint(entries: &[HintEntry<'_>], tokens: usize, load_tool: &str) -> HintTe
         (entry.show == EntryDetail::Full).then_some(entry.skill)
     };
     // The best match gets its name first if not all fit.
-    let laid = lines.layout(budget, room, 0, EntryRank::Used, skill);
+    let laid = lines.layout(budget, room, 0, Priority::Used, skill);
     let mut text = lead;
     for shown in &laid {
         let at = usable[shown.line];
