@@ -93,7 +93,7 @@ pub struct SearchHit {
     /// The score. Comparable only within one search; 0 if nothing was ranked.
     pub score: f32,
     /// The confidence that the skill fits the query, 0 to 1. Unlike the score it can be compared
-    /// between queries and between libraries. 0 if nothing was ranked, and after the first hundred
+    /// between queries and between libraries. 0 if nothing was ranked, and after the first fifty
     /// hits.
     pub fit: f32,
     /// The components of the score, largest first; their points add up to the score. Empty if not

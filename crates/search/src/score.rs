@@ -16,7 +16,7 @@ use prowess_catalog::Skill;
 /// Maximum number of hits with an explanation.
 const MAX_EXPLAINED: usize = 1000;
 /// Number of the best candidates whose heads are compared with the query.
-const MAX_COMPARED: usize = 100;
+const MAX_COMPARED: usize = 50;
 
 /// Scoring weights.
 #[derive(Clone, Debug, PartialEq)]

@@ -167,7 +167,7 @@ fn fold_plain<'w>(bytes: &[u8], length: usize, word: &'w mut [u8; MAX_WORD]) -> 
     if let (Some(from), Some(to)) = (bytes.first_chunk::<16>(), word.first_chunk_mut::<16>())
         && length <= 16
     {
-        *to = from.map(|byte| byte | 0x20);
+        *to = (u128::from_le_bytes(*from) | u128::from_le_bytes([0x20; 16])).to_le_bytes();
     } else {
         for (to, from) in word.iter_mut().zip(&bytes[..length]) {
             *to = from | 0x20;
