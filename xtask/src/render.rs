@@ -23,7 +23,11 @@ pub(crate) fn run(folders: &[&str]) -> Result<()> {
         Arguments::none(),
         Arguments::from_text("one \"two three\" $0 !`touch pwned`"),
         Arguments::from_json(serde_json::json!({ "file": "a.pdf", "count": 3 })),
+        Arguments::from_text("src/my-file.rs \"fix the login bug\" 42"),
     ];
+    /// Index of the only arguments that are not ordinary.
+    const HOSTILE: usize = 1;
+    let (mut ordinary_refused, mut hostile_refused) = (0, 0);
     let (mut skills, mut bytes, mut placeholders, mut commands, mut refused, mut appended) =
         (0, 0, 0, 0, 0, 0);
     let start = Instant::now();
@@ -61,13 +65,15 @@ pub(crate) fn run(folders: &[&str]) -> Result<()> {
                         continue;
                     }
                 };
-                for arguments in &all {
+                for (index, arguments) in all.iter().enumerate() {
                     let rendered = template.fill(arguments, &variables)?;
-                    let slots = rendered
-                        .parts
-                        .iter()
-                        .filter(|part| matches!(part, RenderedPart::Command(_)))
-                        .count();
+                    let is_refused =
+                        |part: &&RenderedPart| matches!(part, RenderedPart::Refused(_));
+                    let is_command = |part: &&RenderedPart| {
+                        matches!(part, RenderedPart::Command(_)) || is_refused(part)
+                    };
+                    let slots = rendered.parts.iter().filter(is_command).count();
+                    let values_refused = rendered.parts.iter().filter(is_refused).count();
                     ensure!(
                         slots
                             == if held == CommandHandling::Bind {
@@ -81,6 +87,11 @@ pub(crate) fn run(folders: &[&str]) -> Result<()> {
                     if compat == Compat::default() && held == CommandHandling::Bind {
                         placeholders += rendered.report.filled.len();
                         commands += slots;
+                        if index == HOSTILE {
+                            hostile_refused += values_refused;
+                        } else {
+                            ordinary_refused += values_refused;
+                        }
                         appended += usize::from(rendered.report.appended);
                     }
                 }
@@ -98,5 +109,8 @@ pub(crate) fn run(folders: &[&str]) -> Result<()> {
         "{placeholders} placeholders filled, {commands} commands found but not run, arguments appended {appended} times"
     );
     println!("{refused} skills rejected because a value would become code");
+    println!(
+        "commands refused because of a value: {ordinary_refused} with ordinary arguments, {hostile_refused} with hostile ones"
+    );
     Ok(())
 }

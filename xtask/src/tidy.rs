@@ -76,6 +76,7 @@ pub(crate) fn run(root: &Path) -> Result<()> {
     check_rules(root, &mut faults)?;
     check_named_tests(root, &mut faults)?;
     check_text(root, &files, &mut faults)?;
+    check_programs(root, &files, &mut faults)?;
     check_strays(&files, &mut faults);
     report_sizes(root, &files)?;
     if faults.is_empty() {
@@ -381,6 +382,41 @@ fn check_text(root: &Path, files: &[PathBuf], faults: &mut Vec<String>) -> Resul
                     number + 1
                 ));
             }
+        }
+    }
+    Ok(())
+}
+
+/// Checks that only the crate `shell` has lists of programs.
+fn check_programs(root: &Path, files: &[PathBuf], faults: &mut Vec<String>) -> Result<()> {
+    /// Names that hardly mean anything else.
+    const PROGRAMS: &[&str] = &[
+        "awk", "chgrp", "chmod", "chown", "doas", "egrep", "fgrep", "genv", "grep", "perl", "popd",
+        "pushd", "rg", "rm", "rsync", "ruby", "sed", "shred", "sudo", "xargs",
+    ];
+    for file in files {
+        let is_source = file.components().any(|part| part.as_os_str() == "src");
+        let is_rust = file.extension().is_some_and(|ending| ending == "rs");
+        // The probe of the sandbox starts programs itself.
+        let exempt = [
+            "crates/shell",
+            "crates/test",
+            "crates/sandbox/src/bin",
+            "xtask",
+        ];
+        let is_exempt = exempt.iter().any(|folder| file.starts_with(folder));
+        if !is_source || !is_rust || is_exempt {
+            continue;
+        }
+        let text = std::fs::read_to_string(root.join(file))?;
+        let named = |name: &&&str| text.contains(&format!("\"{name}\""));
+        let found: Vec<&str> = PROGRAMS.iter().filter(named).copied().collect();
+        if found.len() > 1 {
+            faults.push(format!(
+                "{}: a list of programs ({}); read the table of the crate `shell`",
+                file.display(),
+                found.join(", ")
+            ));
         }
     }
     Ok(())

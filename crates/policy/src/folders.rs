@@ -4,6 +4,7 @@
 use crate::path_pattern::{self, WorkspacePaths, absolute};
 use prowess_shell::SimpleCommand;
 use prowess_shell::finder::LooseWord;
+use prowess_shell::programs;
 
 /// Most folders that are followed.
 const MOST: usize = 16;
@@ -130,7 +131,7 @@ impl Folders {
 fn target(words: &[LooseWord]) -> Option<Target<'_>> {
     let (program, rest) = words.split_first()?;
     let name = program.text.rsplit('/').next().unwrap_or(&program.text);
-    if !matches!(name, "cd" | "chdir" | "pushd" | "popd") {
+    if !programs::changes_folder(name) {
         return None;
     }
     let is_option = |word: &&LooseWord| word.text.starts_with('-') && word.text.len() > 1;

@@ -34,6 +34,7 @@ prowess_test::tests! {
     case_129_a_timeout_does_not_block
     untrusted_skills_run_no_hooks
     denied_run_action_stops_hooks
+    restrictions_of_other_skills_stop_hooks
     changed_skills_run_no_hooks
     hooks_receive_the_event
     strictest_decision_wins_and_none_widens_permissions
@@ -778,6 +779,24 @@ fn hooks_of_all_active_skills_run() {
         outcome.runs.iter().map(|run| run.event).collect::<Vec<_>>(),
         [EventName::PreToolUse; 2]
     );
+}
+
+fn restrictions_of_other_skills_stop_hooks() {
+    let world = World::new(&hook("PreToolUse", "", "true"));
+    let context = world.context();
+    let (hooks, trust) = load(&context);
+    let none = HookSet::default();
+    for (disallowed, is_run) in [("", true), ("Bash", false), ("Bash(true:*)", false)] {
+        let strict = SkillTrust {
+            name: "strict".into(),
+            tools: PermissionRules::of_skill("strict", "", disallowed),
+            ..trust.clone()
+        };
+        let active = [(&none, &strict), (&hooks, &trust)];
+        let outcome = run_hooks(&context, &active, &bash("ls"), &mut HookState::default());
+        let end = &outcome.runs[0].end;
+        assert_eq!(*end == HookEnd::Fine, is_run, "{disallowed}: {end:?}");
+    }
 }
 
 const NOTHING: Value = Value::Null;

@@ -24,6 +24,7 @@ mod explain;
 mod find;
 mod fix;
 mod frontmatter;
+mod gate_attacks;
 mod help;
 mod hijacked;
 mod hints;

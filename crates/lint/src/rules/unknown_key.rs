@@ -141,6 +141,9 @@ impl Kind {
             many => (wording::all(many.iter().map(wording::tick)), "them"),
         };
         match self {
+            Self::Metadata if has_flow_metadata(parsed) => {
+                format!("move {what} into the braces of `metadata`")
+            }
             Self::Metadata if parsed.manifest.entry("metadata").is_some() => {
                 format!("move {what} below `metadata:`{how}")
             }

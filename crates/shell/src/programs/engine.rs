@@ -40,6 +40,8 @@ pub(super) struct Program {
     pub(super) opens: bool,
     /// Everything in the folders that it is given changes.
     pub(super) whole: Whole,
+    /// It changes the folder of the commands after it.
+    pub(super) moves: bool,
     /// Exit code 1 is an answer, not a failure: "not found", "different".
     pub(super) answers: bool,
     /// The first word may be option letters without a dash: `tar xf`.
@@ -113,6 +115,7 @@ pub(super) const NONE: Program = Program {
     data: false,
     opens: false,
     whole: Whole::No,
+    moves: false,
     answers: false,
     bundle: false,
     before: false,

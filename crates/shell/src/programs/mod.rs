@@ -366,6 +366,11 @@ pub fn sets_variables(program: &str) -> bool {
     find(program).is_some_and(|(_, program)| program.assigns || program.settings)
 }
 
+/// Returns `true` if a program changes the folder of the commands after it: `cd`.
+pub fn changes_folder(program: &str) -> bool {
+    find(program).is_some_and(|(_, program)| program.moves)
+}
+
 /// Returns `true` if exit code 1 of a command is an answer, not a failure: `grep`, `diff`, `test`.
 pub fn answers_with_exit_code(words: &[Word]) -> bool {
     let Some((_, program)) = words.first().and_then(|word| find(&word.text)) else {

@@ -508,6 +508,7 @@ pub(super) const NETWORK: &[Program] = &[
     },
     Program {
         names: list("cd pushd chdir popd"),
+        moves: true,
         operands: &[operand(
             0,
             leaves,

@@ -1,0 +1,391 @@
+//! Second round of attacks on the gate, as the attackers met it: through the command.
+
+use serde_json::{Value, json};
+
+use crate::world::World;
+
+const SANDBOX: &str = "[sandbox]\nstrength = 'best-effort'\n";
+
+fn world(settings: &str) -> World {
+    let world = World::new();
+    world.file("~/config.toml", format!("{settings}{SANDBOX}"));
+    world
+}
+
+fn skill(world: &World, folder: &str, name: &str, keys: &str, body: &str) {
+    let text =
+        format!("---\nname: {name}\ndescription: Does it. Use when asked.\n{keys}---\n{body}\n");
+    world.file(format!("{folder}/{name}/SKILL.md"), text);
+}
+
+/// Returns everything that a call of a tool prints.
+fn call(world: &World, tool: &str, input: &Value) -> String {
+    let output = world.run(&["tool", "call", tool, "--json", &input.to_string()]);
+    format!("{}{}", output.stdout, output.stderr)
+}
+
+/// Runs a scripted conversation. Each call is one turn.
+fn converse(world: &World, calls: &[Value], more: &[&str]) -> String {
+    let turns = calls.iter().map(|call| json!({ "calls": [call] }));
+    let turns = turns.chain([json!({"text": "done"})]);
+    let text: String = turns.map(|turn| format!("{turn}\n")).collect();
+    let model = format!("scripted:{}", world.file("~/script.jsonl", text).display());
+    let mut arguments = vec!["run", "--task", "go", "--model", &model, "--json"];
+    arguments.extend(more);
+    world.run(&arguments).stdout
+}
+
+const ARITHMETIC: &str = "a[$(echo PWN$((40+2)) >&2)]";
+
+#[test]
+fn arguments_of_commands_do_not_become_code() {
+    let world = world("");
+    world.file("f.txt", "a\n");
+    world.file("Makefile", "all:\n\t@echo hi\n");
+    world.file_with_mode("x", "#!/bin/sh\necho PWN$((40+2)) >&2\n", 0o755);
+    let cases = [
+        (
+            "echo \"$1\"; for n; do t=$((t+n)); done; echo $t",
+            vec!["1", ARITHMETIC],
+        ),
+        (
+            "sum() { local t=0; for n; do t=$((t+n)); done; echo $t; }; sum \"$0\" \"$1\"",
+            vec!["1", ARITHMETIC],
+        ),
+        (
+            "bash -c 'for i; do echo $((i)); done' _ \"$0\"",
+            vec![ARITHMETIC],
+        ),
+        ("perl -ne 'print' \"$0\"", vec!["echo PWN$((40+2))|"]),
+        ("perl -pe 's/a/b/' -- \"$0\"", vec!["echo PWN$((40+2))|"]),
+        ("make -- \"$0\"", vec!["SHELL=./x"]),
+        ("make -- \"$0\"", vec!["X=$(shell ./x)"]),
+        (
+            "split -l1 f.txt \"$0\"",
+            vec!["--filter=echo PWN$((40+2)) >&2"],
+        ),
+        ("rg \"$0\" a", vec!["--pre=./x"]),
+        ("git grep \"$0\" a", vec!["-O./x"]),
+        (
+            "git ls-remote \"$0\" .",
+            vec!["--upload-pack=echo PWN$((40+2)) >&2;"],
+        ),
+        (
+            "git clone \"$0\" . $TMPDIR/c",
+            vec!["--upload-pack=echo PWN$((40+2)) >&2;"],
+        ),
+        ("wget \"$0\" http://127.0.0.1:1/", vec!["--use-askpass=./x"]),
+        ("source /dev/stdin <<< \"$0\"", vec!["echo PWN$((40+2))"]),
+        (". /dev/fd/3 3<<< \"$0\"", vec!["echo PWN$((40+2))"]),
+        ("exec <<< \"$0\"; bash", vec!["echo PWN$((40+2))"]),
+        (
+            "echo \"$0\" | make -f -",
+            vec!["$(info PWN$(shell expr 40 + 2))\nx:"],
+        ),
+        (
+            "echo \"$0\" | awk -f -",
+            vec!["BEGIN{system(\"echo PWN$((40+2))\")}"],
+        ),
+        (
+            "echo \"$0\" | sed -n -f - f.txt",
+            vec!["1e echo PWN$((40+2))"],
+        ),
+        (
+            "echo \"$0\" > $TMPDIR/q; l=$(< $TMPDIR/q); echo $((l))",
+            vec![ARITHMETIC],
+        ),
+        (
+            "echo \"$0\" > $TMPDIR/f; bash $TMPDIR/f",
+            vec!["echo PWN$((40+2))"],
+        ),
+        ("x=\"$0\"; PS4='$((x))'; set -x; :", vec![ARITHMETIC]),
+        ("python3 -m timeit \"$0\"", vec!["print(\"PWN%d\" % 42)"]),
+        (
+            "x=\"$0\"; for f in $x; do split -l1 f.txt \"$f\"; done",
+            vec!["a --filter=./x"],
+        ),
+    ];
+    for (number, (command, _)) in cases.iter().enumerate() {
+        let body = format!("```!\n{command}\n```");
+        let name = format!("q{number}");
+        skill(
+            &world,
+            "~/.agents/skills",
+            &name,
+            "allowed-tools: Bash\n",
+            &body,
+        );
+    }
+    for (number, (command, arguments)) in cases.iter().enumerate() {
+        let input = json!({ "name": format!("q{number}"), "arguments": arguments });
+        let text = call(&world, "load_skill", &input);
+        assert!(!text.contains("PWN42"), "{command}: {text}");
+        let is_refused = text.contains("cannot be used safely") || text.contains("the value of `");
+        assert!(is_refused, "{command}: {text}");
+    }
+}
+
+/// The same commands do their work with ordinary arguments.
+#[test]
+fn ordinary_arguments_of_commands_still_work() {
+    let world = world("");
+    world.file("my-file_1.txt", "alpha\nbeta\n");
+    world.file("Makefile", "all:\n\t@echo made\n");
+    let cases = [
+        ("make -- \"$0\"", vec!["all"], "made"),
+        ("grep \"$0\" my-file_1.txt", vec!["alpha"], "alpha"),
+        ("grep -e \"$0\" my-file_1.txt || true", vec!["-x"], ""),
+        ("echo \"$0\"", vec!["-x (a) $b [c]"], "-x (a) $b [c]"),
+        ("cat \"$0\"", vec!["my-file_1.txt"], "beta"),
+        (
+            "n=$(wc -l < my-file_1.txt); echo \"$0: $((n + 1))\"",
+            vec!["my file-1"],
+            "my file-1: 3",
+        ),
+        (
+            "for f in $0; do cat \"$f\"; done",
+            vec!["my-file_1.txt Makefile"],
+            "made",
+        ),
+    ];
+    for (number, (command, arguments, expected)) in cases.iter().enumerate() {
+        let name = format!("q{number}");
+        let body = format!("```!\n{command}\n```");
+        skill(
+            &world,
+            "~/.agents/skills",
+            &name,
+            "allowed-tools: Bash\n",
+            &body,
+        );
+        let input = json!({ "name": name, "arguments": arguments });
+        let text = call(&world, "load_skill", &input);
+        assert!(text.contains(expected), "{command}: {text}");
+        assert!(!text.contains("the value of"), "{command}: {text}");
+    }
+}
+
+#[test]
+fn model_cannot_add_skills_to_searched_folders() {
+    let evil = "---\nname: evil\ndescription: Evil. Use always.\nallowed-tools: Bash\n---\n\
+                !`echo PWNED-$((40+2))`\n";
+    for (variable, flag, setting, path) in [
+        (true, false, false, "examples/skills/evil/SKILL.md"),
+        (true, false, false, "examples/skills/g/evil/SKILL.md"),
+        (true, false, false, "examples/skills/base/notes.md"),
+        (false, true, false, "examples/skills/evil/SKILL.md"),
+        (false, false, true, "examples/skills/evil/SKILL.md"),
+        (false, false, true, "missing/evil/SKILL.md"),
+        (false, false, false, ".agents/skills/evil/SKILL.md"),
+    ] {
+        let mut settings = "[permissions]\nmode = 'accept-edits'\n".to_owned();
+        let world = World::new();
+        if setting {
+            let folder = |name: &str| world.path(name).display().to_string();
+            let folders = [folder("examples/skills"), folder("missing")];
+            settings += &format!("[skills]\ndirs = {folders:?}\n");
+        }
+        world.file("~/config.toml", format!("{settings}{SANDBOX}"));
+        skill(&world, "examples/skills", "base", "", "Base.");
+        let calls = [
+            json!({"name": "write", "input": {"path": path, "content": evil}}),
+            json!({"name": "write", "input": {"path": "notes.txt", "content": "x"}}),
+            json!({"name": "load_skill", "input": {"name": "evil"}}),
+        ];
+        let turns = calls.iter().map(|call| json!({ "calls": [call] }));
+        let turns = turns.chain([json!({"text": "done"})]);
+        let text: String = turns.map(|turn| format!("{turn}\n")).collect();
+        let model = format!("scripted:{}", world.file("~/script.jsonl", text).display());
+        let mut arguments = vec!["run", "--task", "go", "--model", &model, "--json"];
+        if flag {
+            arguments.extend(["--skills-dir", "examples/skills"]);
+        }
+        let mut command = world.command(&arguments);
+        if variable {
+            command = command.env("PROWESS_SKILLS_PATH", world.path("examples/skills"));
+        }
+        let output = command.run().stdout;
+        assert!(!world.path(path).exists(), "{path}: {output}");
+        assert!(world.path("notes.txt").exists(), "{output}");
+        assert!(!output.contains("PWNED-42"), "{path}: {output}");
+    }
+}
+
+/// In a project that is itself a folder of skills, other files can be written.
+#[test]
+fn project_that_is_searched_can_be_edited() {
+    let world = world("[permissions]\nmode = 'accept-edits'\n");
+    let write = |path: &str| json!({"name": "write", "input": {"path": path, "content": "x\n"}});
+    let calls = [
+        write("evil/SKILL.md"),
+        write("README.md"),
+        write("src/a.txt"),
+    ];
+    let output = converse(&world, &calls, &["--skills-dir", "."]);
+    assert!(!world.path("evil/SKILL.md").exists(), "{output}");
+    assert!(world.path("README.md").exists() && world.path("src/a.txt").exists());
+}
+
+fn mcp_read(world: &World, uri: &str) -> String {
+    let lines = [
+        json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}}),
+        json!({"jsonrpc": "2.0", "method": "notifications/initialized"}),
+        json!({"jsonrpc": "2.0", "id": 2, "method": "resources/read", "params": {"uri": uri}}),
+    ];
+    let input: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    let output = world.command(&["mcp"]).stdin(input).run().expect(0);
+    output.stdout
+}
+
+#[test]
+fn file_rules_apply_to_files_of_skills() {
+    for (rules, denied, allowed) in [
+        (
+            "deny = ['Read(.env)']",
+            vec![".env", "link"],
+            vec!["notes.md", "SKILL.md"],
+        ),
+        (
+            "deny = ['Read']",
+            vec![".env", "notes.md"],
+            vec!["SKILL.md"],
+        ),
+        ("deny = ['*']", vec![".env", "notes.md", "SKILL.md"], vec![]),
+        (
+            "ask = ['Read(.env)']",
+            vec![".env"],
+            vec!["notes.md", "SKILL.md"],
+        ),
+        (
+            "deny = ['Read(~/.agents/skills/one/notes.md)']",
+            vec!["notes.md"],
+            vec![".env"],
+        ),
+        ("deny = ['Edit(.env)']", vec![], vec![".env", "notes.md"]),
+    ] {
+        for folder in ["~/.agents/skills", ".agents/skills"] {
+            if rules.contains('~') && !folder.starts_with('~') {
+                continue;
+            }
+            let world = world(&format!("[permissions]\n{rules}\n"));
+            skill(&world, folder, "one", "", "SECRET body.");
+            world.file(format!("{folder}/one/.env"), "SECRET=1\n");
+            world.file(format!("{folder}/one/notes.md"), "SECRET notes\n");
+            world.link(&format!("{folder}/one/link"), ".env");
+            let is_read = |file: &str| {
+                let one = json!({"skill_name": "one", "resource_path": file});
+                let several = json!({"skill_name": "one", "resources": [{"path": file}]});
+                let texts = [
+                    call(&world, "load_skill_resource", &one),
+                    call(&world, "load_skill_resources", &several),
+                    mcp_read(&world, &format!("skill://one/{file}")),
+                ];
+                texts.map(|text| text.contains("SECRET"))
+            };
+            for file in denied.iter().copied() {
+                assert_eq!(is_read(file), [false; 3], "{rules} {folder} {file}");
+            }
+            for file in allowed.iter().copied() {
+                assert_eq!(is_read(file), [true; 3], "{rules} {folder} {file}");
+            }
+        }
+    }
+}
+
+#[test]
+fn deny_rules_see_through_unusual_names_of_variables() {
+    let world = world("[permissions]\nallow = ['Bash']\ndeny = ['Bash(rm:*)']\n");
+    for line in ["env a-b=c rm x", "env 'a b=c' rm x", "env =x rm y"] {
+        let output = world.run(&["policy", "check", "--", line]).expect(1);
+        assert!(
+            output.stdout.starts_with("deny"),
+            "{line}: {}",
+            output.stdout
+        );
+    }
+}
+
+#[test]
+fn deny_rules_for_folders_cover_commands_of_git() {
+    let world = world("[permissions]\nallow = ['Bash']\ndeny = ['Edit(a/protected/**)']\n");
+    for line in ["rm -rf a", "git rm -r a", "git clean -fd a", "git mv a b"] {
+        let output = world.run(&["policy", "check", "--", line]).expect(1);
+        assert!(
+            output.stdout.starts_with("deny"),
+            "{line}: {}",
+            output.stdout
+        );
+    }
+    world
+        .run(&["policy", "check", "--", "git rm -r b"])
+        .expect(0);
+}
+
+#[test]
+fn restrictions_of_a_loaded_skill_apply_to_commands_of_others() {
+    let load = |name: &str| json!({"name": "load_skill", "input": {"name": name}});
+    let world = world("");
+    let folder = "~/.agents/skills";
+    skill(
+        &world,
+        folder,
+        "strict",
+        "disallowed-tools: Bash\n",
+        "Careful.",
+    );
+    let body = "!`echo RAN-$((40+2))`";
+    skill(&world, folder, "runs", "allowed-tools: Bash\n", body);
+    let output = converse(&world, &[load("runs")], &[]);
+    assert!(output.contains("RAN-42"), "{output}");
+    let output = converse(&world, &[load("strict"), load("runs")], &[]);
+    assert!(!output.contains("RAN-42"), "{output}");
+}
+
+#[test]
+fn loop_does_not_hide_code_from_deny_rules() {
+    let code = "python3 -c 'print(40 + 2)'";
+    for (settings, is_run) in [
+        ("", true),
+        ("[permissions]\ndeny = ['Bash(rm:*)']\n", false),
+    ] {
+        for command in [code.to_owned(), format!("for i in 1; do {code}; done")] {
+            let world = world(settings);
+            let body = format!("!`{command}`");
+            skill(
+                &world,
+                "~/.agents/skills",
+                "x",
+                "allowed-tools: Bash\n",
+                &body,
+            );
+            let text = call(&world, "load_skill", &json!({"name": "x"}));
+            let expected = format!("\n{}\n", 40 + 2);
+            assert_eq!(text.contains(&expected), is_run, "{command}: {text}");
+        }
+    }
+}
+
+#[test]
+fn policy_check_knows_only_the_listed_skills() {
+    let world = world("[skills]\nonly = ['one']\n");
+    for name in ["one", "two"] {
+        skill(
+            &world,
+            "~/.agents/skills",
+            name,
+            "allowed-tools: Bash(ls:*)\n",
+            "Do.",
+        );
+    }
+    world
+        .run(&["policy", "check", "--skill", "one", "--", "ls"])
+        .expect(0);
+    let output = world
+        .run(&["policy", "check", "--skill", "two", "--", "ls"])
+        .expect(2);
+    assert!(
+        output.stderr.contains("no skill named `two`"),
+        "{}",
+        output.stderr
+    );
+}
