@@ -166,6 +166,12 @@ impl Kind {
     }
 }
 
+/// Returns `true` if `metadata` is written in braces, which cannot have indented lines.
+fn has_flow_metadata(parsed: &ParsedSkill<'_>) -> bool {
+    let metadata = parsed.manifest.entry("metadata");
+    metadata.is_some_and(|entry| entry.value.span.of(parsed.text).starts_with('{'))
+}
+
 /// Returns the advice for a map, which is as invalid below `metadata`.
 fn nested_advice(entry: &YamlEntry) -> String {
     let example =

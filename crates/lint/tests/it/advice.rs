@@ -170,6 +170,14 @@ fn unknown_keys_of_one_kind_get_advice_once() {
         help("author: me\nmetadata:\n  a: b\n", LintProfile::ClaudeCode),
         [some("move `author` below `metadata:`, indented")]
     );
+    // Lines cannot be added below a map in braces.
+    assert_eq!(
+        help(
+            "author: me\nmetadata: {\"a\": \"b\"}\n",
+            LintProfile::ClaudeCode
+        ),
+        [some("move `author` into the braces of `metadata`")]
+    );
     assert_eq!(
         help(
             "tags: a\nauthor: me\nmetadata:\n  a: b\n  tags: c\n",
