@@ -134,8 +134,7 @@ pub(crate) fn permit_read(
 
 /// Returns `true` for the file with the text of a skill.
 fn is_main(entry: &CatalogEntry, path: &str) -> bool {
-    let own = entry.skill.location.rsplit('/').next();
-    path.eq_ignore_ascii_case("SKILL.md") || own == Some(path)
+    path.eq_ignore_ascii_case("SKILL.md") || entry.skill.main_file() == Some(path)
 }
 
 /// Returns the denial if a rule forbids running commands as a skill. `also` are other names of it.

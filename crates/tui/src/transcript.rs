@@ -366,6 +366,8 @@ impl Page {
             .push_str(&format!("{}{text}\n", " ".repeat(indent)));
     }
 
+    /// Adds text of the user, the model or a tool. Each line begins with a bar, so that the text
+    /// cannot imitate the lines of the record.
     fn block(&mut self, indent: usize, text: &str, whole: bool) {
         let clean = sanitize::block(text.trim_end());
         let all = clean.lines().count();
@@ -375,7 +377,7 @@ impl Page {
             } else {
                 shorten(line, SHORT_LINE)
             };
-            self.line(indent, line.trim_end());
+            self.line(indent, format!("│ {line}").trim_end());
         }
         if !whole && all > SHORT_LINES {
             self.line(

@@ -25,9 +25,7 @@ const READING: [&str; 5] = [
 
 /// Keeps the built-in tools that a client may use. Tools of the host are not affected.
 pub(crate) fn keep(tools: &mut Toolset, commands: bool) {
-    tools.retain_built_in(|name| {
-        READING.contains(&name) || (commands && name == RUN_COMMAND_LINE)
-    });
+    tools.retain_built_in(|name| READING.contains(&name) || (commands && name == RUN_COMMAND_LINE));
 }
 
 /// Handles `tools/list`.

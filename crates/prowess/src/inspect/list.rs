@@ -21,7 +21,7 @@ pub fn list<'a>(
     };
     let fault = |fault: &SourceFault| {
         json!({
-            "location": fault.location,
+            "location": fault.location.text(),
             "kind": fault.why.as_str(),
             "why": fault.why.to_string(),
             "kept": fault.kept,

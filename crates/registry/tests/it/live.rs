@@ -16,6 +16,8 @@ fn reordered_root_keeps_its_skills_readable() {
         world.path("../main/.git/worktrees/tree").display()
     );
     world.file("../tree/.git", gitdir);
+    let back = format!("{}\n", world.path("../tree/.git").display());
+    world.file("../main/.git/worktrees/tree/gitdir", back);
     world.skill("~/.agents/skills/mine");
     let place = Place {
         extra: vec![world.path("../extra")],

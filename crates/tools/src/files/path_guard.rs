@@ -141,16 +141,15 @@ impl<'w> PathGuard<'w> {
         }
         let catalog = self.context.services.registry.snapshot();
         catalog.entries().into_iter().any(|entry| {
-            let location = Path::new(&*entry.skill.location);
-            let place = match entry.skill.form {
-                SkillForm::Folder => location.parent(),
-                SkillForm::File | SkillForm::Command => Some(location),
-                SkillForm::Memory => None,
-            };
             // A skill that is opened as the project can be edited.
-            place.map(settled).is_some_and(|place| {
-                real.starts_with(&place) && !self.workspace.starts_with(&place)
-            })
+            entry
+                .skill
+                .path()
+                .as_deref()
+                .map(settled)
+                .is_some_and(|place| {
+                    real.starts_with(&place) && !self.workspace.starts_with(&place)
+                })
         })
     }
 
@@ -431,14 +430,7 @@ fn ruled_skills(context: &ToolContext) -> Vec<(PathBuf, CatalogEntry)> {
         return Vec::new();
     }
     let catalog = context.services.registry.snapshot();
-    let place = |entry: &CatalogEntry| {
-        let location = Path::new(&*entry.skill.location);
-        match entry.skill.form {
-            SkillForm::Folder => location.parent().map(settled),
-            SkillForm::File | SkillForm::Command => Some(settled(location)),
-            SkillForm::Memory => None,
-        }
-    };
+    let place = |entry: &CatalogEntry| entry.skill.path().as_deref().map(settled);
     let entries = catalog.entries().into_iter();
     entries
         .filter_map(|entry| Some((place(entry)?, entry.clone())))
