@@ -106,13 +106,16 @@ pub fn action(what: &str, screen: ScreenSize) -> String {
     let rows = rows(&text(what), columns);
     let put = |row: &String| format!("{GUTTER}{row}\n");
     let mut shown: String = rows.iter().map(put).collect();
-    let has_notes = rows.iter().any(|row| row.starts_with('…'));
-    if rows.len() + OTHER_LINES > screen.lines || has_notes {
+    let is_long = rows.len() + OTHER_LINES > screen.lines;
+    if is_long || rows.iter().any(|row| row.starts_with('…')) {
         shown.push_str(&format!(
-            "This request has {} and {}. It begins with:\n",
+            "This request has {} and {}.",
             count(what.lines().count(), "line"),
             count(what.chars().count(), "character")
         ));
+        shown.push_str(if is_long { " It begins with:\n" } else { "\n" });
+    }
+    if is_long {
         shown.extend(rows.iter().take(REPEATED).map(put));
     }
     shown
@@ -199,8 +202,7 @@ mod tests {
         assert_eq!(
             action(&hidden, screen),
             "  │ touch pwned\n  │ … 59 blank lines\n  │ git log\n\
-             This request has 61 lines and 78 characters. It begins with:\n\
-             \u{20} │ touch pwned\n  │ … 59 blank lines\n  │ git log\n"
+             This request has 61 lines and 78 characters.\n"
         );
         let long = action(&format!("touch pwned; : {}", "x".repeat(9_000)), screen);
         let (_, beside) = long.split_once("It begins with:\n").unwrap();

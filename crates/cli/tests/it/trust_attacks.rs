@@ -61,7 +61,7 @@ fn record(world: &World, folder: &str, calls: &Value) -> String {
     run(&["run", "--task", "Hi.", "--model", &model]);
     let sessions = run(&["session", "list", "--json"]).expect(0).json();
     let id = sessions["sessions"][0]["id"].as_str().unwrap();
-    run(&["session", "show", id, "--full"]).expect(0).stdout
+    run(&["session", "show", id, "--whole"]).expect(0).stdout
 }
 
 /// A skill of another project had the trust of a skill that a link with an escaped name leads to.
@@ -490,6 +490,7 @@ fn git_file_does_not_open_other_folders() {
         world.folder("~/.git/worktrees/x");
         world.file("~/.git/worktrees/x/gitdir", "/elsewhere/.git\n");
         world.link_to(".agents/skills", "~/work");
+        std::fs::remove_dir_all(world.path(".git")).unwrap();
         world.file(".git", format!("gitdir: {gitdir}\n"));
         let call = [
             "tool",

@@ -116,7 +116,7 @@ fn skill_file_replaced_by_another_type_is_reported() {
         .iter()
         .map(|fault| {
             (
-                world.relative(&*fault.location),
+                world.relative(fault.location.text()),
                 fault.why.to_string(),
                 fault.kept,
             )
