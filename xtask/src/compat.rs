@@ -12,7 +12,9 @@ use anyhow::{Context, Result, bail};
 use prowess_catalog::index::{
     EntryDetail, EntryRank, IndexEntry, IndexFormat, IndexOptions, index,
 };
-use prowess_catalog::{FileStamp, Scope, Skill, SkillForm, SkillId, SkillLocation, SkillOrigin};
+use prowess_catalog::{
+    FileStamp, Location, Scope, Skill, SkillForm, SkillId, SkillLocation, SkillOrigin,
+};
 use prowess_diag::Severity;
 use prowess_lint::{LintProfile, LintRuleSet, LintSubject, check};
 use prowess_registry::fs::walk::{WalkOptions, walk};
@@ -145,7 +147,7 @@ fn prompt(file: &Path, folder: Option<&str>, parsed: &ParsedSkill<'_>) -> String
             path: "x".into(),
         },
         form: SkillForm::Folder,
-        location: location.to_string_lossy().into(),
+        location: Location::of_path(&location),
         given: folder,
         stamp: FileStamp::default(),
         sidecar: None,

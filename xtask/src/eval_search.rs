@@ -12,7 +12,9 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
-use prowess_catalog::{FileStamp, Scope, Skill, SkillForm, SkillId, SkillLocation, SkillOrigin};
+use prowess_catalog::{
+    FileStamp, Location, Scope, Skill, SkillForm, SkillId, SkillLocation, SkillOrigin,
+};
 use prowess_registry::fs::walk::{WalkOptions, walk};
 use prowess_search::{SearchDocument, SearchIndex, SearchMode, SearchQuery, SearchWeights};
 use prowess_spec::parse;
@@ -156,7 +158,7 @@ fn load(library: &Path) -> Result<Vec<Entry>> {
                 path: path.into(),
             },
             form: SkillForm::Folder,
-            location: file.path.to_string_lossy().into(),
+            location: Location::of_path(&file.path),
             given: file.package.folder(),
             stamp: FileStamp {
                 size: bytes.len() as u64,

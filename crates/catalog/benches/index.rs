@@ -7,7 +7,9 @@ use prowess_catalog::index::{
     EntryDetail, EntryRank, IndexBudget, IndexEntry, IndexFormat, IndexOptions, ShownSkills, index,
     note,
 };
-use prowess_catalog::{FileStamp, Scope, Skill, SkillForm, SkillId, SkillLocation, SkillOrigin};
+use prowess_catalog::{
+    FileStamp, Location, Scope, Skill, SkillForm, SkillId, SkillLocation, SkillOrigin,
+};
 
 fn main() {
     divan::main();
@@ -27,7 +29,7 @@ fn skills(count: usize) -> Vec<Skill> {
                     path: format!("skill-{i:06}").into(),
                 },
                 form: SkillForm::Folder,
-                location: format!("/skills/skill-{i:06}/SKILL.md").into(),
+                location: Location::from_text(format!("/skills/skill-{i:06}/SKILL.md")),
                 given: None,
                 stamp: FileStamp::default(),
                 sidecar: None,

@@ -270,7 +270,7 @@ impl Catalog {
         }
         self.entries()
             .iter()
-            .find(|entry| *entry.skill.location == *written)
+            .find(|entry| entry.skill.location.text() == written)
     }
 
     /// Returns the first skill of a name that has a label.

@@ -175,14 +175,14 @@ fn compare(
             (None, Some(by)) => add(
                 id,
                 ChangeKind::Shadowed {
-                    by: by.skill.location.clone(),
+                    by: by.skill.location.text().into(),
                 },
             ),
             (Some(old), Some(by)) if !old.is_shadowed() => {
                 add(
                     id,
                     ChangeKind::Shadowed {
-                        by: by.skill.location.clone(),
+                        by: by.skill.location.text().into(),
                     },
                 );
             }

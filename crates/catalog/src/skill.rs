@@ -1,6 +1,8 @@
 //! The metadata of one skill.
 
+use std::borrow::Cow;
 use std::cmp::Ordering;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use prowess_spec::identity::IdentitySource;
@@ -8,10 +10,13 @@ use prowess_spec::sidecar::Sidecar;
 use prowess_spec::yaml::YamlNode;
 use prowess_spec::{ParsedSkill, identify, name};
 
+use crate::location::Location;
 use crate::scope::SkillOrigin;
 
 /// Maximum length of a text field, in characters. Listings show less; the file has the rest.
 const MAX_TEXT: usize = 4096;
+/// Names of the file with the text of a skill that is a folder.
+pub const MAIN_FILES: [&str; 2] = ["SKILL.md", "skill.md"];
 /// Maximum number of tags, globs and metadata values.
 const MAX_VALUES: usize = 64;
 
@@ -105,8 +110,8 @@ pub struct Skill {
     pub pinned: bool,
     /// The form.
     pub form: SkillForm,
-    /// The location for display: the absolute path of its file, if it has one.
-    pub location: Box<str>,
+    /// The location: the absolute path of its file, if it has one.
+    pub location: Location,
     /// The version of the file that was read.
     pub stamp: FileStamp,
     /// The version of `agents/openai.yaml` that was read; `None` if there is none.
@@ -126,8 +131,8 @@ pub struct SkillLocation<'p> {
     pub id: SkillId,
     /// The form.
     pub form: SkillForm,
-    /// The location for display.
-    pub location: Box<str>,
+    /// The location.
+    pub location: Location,
     /// The name given by the location: of the folder or of the file.
     pub given: Option<&'p str>,
     /// The version of the file that was read.
@@ -187,6 +192,29 @@ impl Skill {
             problems: u32::try_from(parsed.problems.len()).unwrap_or(u32::MAX),
             seal: None,
         }
+    }
+
+    /// Returns the path of the skill's file. Returns `None` if the skill is not on disk.
+    pub fn file(&self) -> Option<Cow<'_, Path>> {
+        (self.form != SkillForm::Memory).then(|| self.location.path())
+    }
+
+    /// Returns the folder of a skill, or its file if a single file is the skill. Returns `None` if
+    /// it is not on disk.
+    pub fn path(&self) -> Option<PathBuf> {
+        let file = self.file()?;
+        match self.form {
+            SkillForm::Folder => file.parent().map(Path::to_owned),
+            _ => Some(file.into_owned()),
+        }
+    }
+
+    /// Returns the name of the file with the text of a skill that is a folder. Returns `None` for
+    /// any other skill.
+    pub fn main_file(&self) -> Option<&'static str> {
+        let file = self.file().filter(|_| self.form == SkillForm::Folder)?;
+        let mut names = MAIN_FILES.into_iter();
+        names.find(|name| file.ends_with(name))
     }
 
     /// Returns `true` if both are the same skill with the same text, whenever they were written.

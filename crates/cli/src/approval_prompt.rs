@@ -4,7 +4,10 @@ use std::io::{BufRead, IsTerminal, Write};
 
 use prowess::policy::{ApprovalAnswer, Decision};
 use prowess::traits::{ApprovalRequest, Approver};
-use prowess_diag::sanitize;
+use prowess_diag::{review, sanitize, wording};
+
+/// Maximum length of the reason in a question, in characters: the action is shown in full.
+const MAX_REASON: usize = 300;
 
 /// Prompts the user. Returns `None` unless standard input and standard error are terminals.
 pub(crate) fn ask(question: &str, choices: &str) -> Option<String> {
@@ -39,10 +42,10 @@ impl Approver for Terminal {
             .skill
             .map(|skill| format!("Skill `{}` asks for permission:\n", sanitize::line(skill)));
         let text = format!(
-            "{}  {}\n{}. Allow it?",
+            "{}{}{}. Allow it?",
             who.unwrap_or_default(),
-            sanitize::block(question.what).replace('\n', "\n  "),
-            explain(question.decision)
+            review::action(question.what, prowess_tui::screen_size()),
+            wording::shorten(&review::line(&question.decision.explain()), MAX_REASON)
         );
         match ask(&text, "y = once, s = this session, N").as_deref() {
             Some("y" | "yes") => ApprovalAnswer::Once,

@@ -102,7 +102,7 @@ pub(crate) fn resolve(
             })
         }
         Ok(entry) => {
-            let file = PathBuf::from(&*entry.skill.location);
+            let file = entry.skill.location.path().into_owned();
             let Some(folder) = library.registry.open_folder(&entry.skill) else {
                 return Ok(Meant::Path(file));
             };
@@ -127,7 +127,8 @@ pub(crate) fn resolve(
                 .listed()
                 .all(|entry| entry.skill.form == SkillForm::Memory)
             {
-                Err(error.hint(format!("create it with `prowess new {name}`")))
+                let command = wording::command(["prowess", "new", name]);
+                Err(error.hint(format!("create it with {command}")))
             } else {
                 Err(error.hint("list skills with `prowess list`"))
             }
@@ -146,7 +147,7 @@ fn warn_of_namesakes(
     if meant.name() != typed {
         return;
     }
-    let show = |entry: &CatalogEntry| display(Path::new(&*entry.skill.location), environment);
+    let show = |entry: &CatalogEntry| display(&entry.skill.location.path(), environment);
     let is_alias = |entry: &&CatalogEntry| entry.skill.alias.as_deref() == Some(typed);
     for other in catalog.listed().filter(is_alias) {
         printer.warn(&format!(

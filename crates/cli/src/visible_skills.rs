@@ -208,7 +208,7 @@ pub(crate) fn warn_of_faults(registry: &Registry, environment: &Environment, pri
     let Some(first) = report.faults.first() else {
         return;
     };
-    let path = targets::display(Path::new(&*first.location), environment);
+    let path = targets::display(&first.location.path(), environment);
     let reason = &first.why;
     printer.warn(&match report.faults.len() {
         1 => format!("cannot read `{path}`: {reason}; run `prowess list --all`"),

@@ -12,6 +12,7 @@ pub mod fix;
 mod hex;
 pub mod path;
 pub mod render;
+pub mod review;
 pub mod sanitize;
 pub mod source;
 pub mod span;

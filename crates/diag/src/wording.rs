@@ -54,6 +54,13 @@ pub fn shell_word(path: &str) -> String {
     format!("{home}'{}'", rest.replace('\'', "'\\''"))
 }
 
+/// Formats a command that the user may type, in backticks. Each word is quoted for a POSIX shell if
+/// it needs quoting: a name or a path may come from an untrusted file.
+pub fn command<W: AsRef<str>>(words: impl IntoIterator<Item = W>) -> String {
+    let words = words.into_iter().map(|word| shell_word(word.as_ref()));
+    tick(words.collect::<Vec<_>>().join(" "))
+}
+
 /// Shortens text to `limit` characters, ending with `…` if anything was cut.
 pub fn shorten(text: &str, limit: usize) -> String {
     match text.char_indices().nth(limit) {

@@ -54,7 +54,10 @@ impl std::fmt::Display for Remedy {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Rule(rule) => write!(f, "allow it with {rule}"),
-            Self::Trust(skill) => write!(f, "review it, then run `prowess trust {skill}`"),
+            Self::Trust(skill) => {
+                let command = prowess_diag::wording::command(["prowess", "trust", skill]);
+                write!(f, "review it, then run {command}")
+            }
             Self::Advice(text) => f.write_str(text),
         }
     }

@@ -247,7 +247,8 @@ fn folders_are_loaded_as_a_registry_loads_them() {
         let registry = Registry::default();
         let report = registry.load_dir(&folder).unwrap();
         for head in &report.loaded {
-            let (file, location) = (Path::new(&*head.location), &head.location);
+            let (path, location) = (head.location.path(), &head.location);
+            let file = &*path;
             let folder = file.parent().unwrap();
             let bytes = registry.text(&head.id).unwrap();
             let text = parse(&bytes).text;

@@ -242,7 +242,8 @@ fn network_use_has_one_verdict() {
             let words = lex(command).unwrap().commands.remove(0).words;
             let expected = programs::uses_network(&words);
             let name = &*words[0].text;
-            assert_eq!(summary.network.contains(name), expected, "{command}");
+            let is_listed = summary.network.iter().any(|known| **known == *name);
+            assert_eq!(is_listed, expected, "{command}");
             network += usize::from(expected);
         }
     }

@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use prowess_catalog::location::plain_path;
 use prowess_catalog::{FileStamp, Skill, SkillForm, SkillOrigin};
 use sha2::{Digest, Sha256};
 
@@ -85,7 +86,8 @@ impl Cache {
     ) -> Self {
         let below = path.join("");
         let read = |prefix| read(&file_for(folder, root), prefix, origin, threads);
-        below.to_str().and_then(read).unwrap_or_default()
+        // Locations are stored as text, so the path must not need escapes.
+        plain_path(&below).and_then(read).unwrap_or_default()
     }
 
     /// Returns `true` if the cache is empty.
@@ -106,7 +108,7 @@ impl Cache {
         let inner = location.strip_prefix(&*self.prefix)?;
         let is_there = |number| {
             self.skill(number)
-                .is_some_and(|skill| *skill.location == *location)
+                .is_some_and(|skill| skill.location.text() == location)
         };
         let number = self.table.find(inner, is_there)?;
         let skill = self.skill(number)?;
@@ -410,7 +412,7 @@ impl Reader<'_> {
             let skill = Head::read(head)?.into_skill(self.origin, self.prefix)?;
             // An id that is escaped differs from the path on disk and is not found by it.
             if skills.len() < part.heads && !skill.id.path.contains('\\') {
-                let inner = skill.location.strip_prefix(self.prefix)?;
+                let inner = skill.location.text().strip_prefix(self.prefix)?;
                 self.table.insert(inner, part.first + skills.len())?;
             }
             skills.push(skill);
@@ -457,7 +459,7 @@ fn write(file: &Path, began: i64, skills: &[&Arc<Skill>]) -> std::io::Result<()>
 
 #[cfg(test)]
 mod tests {
-    use prowess_catalog::{Scope, SkillId, SkillLocation};
+    use prowess_catalog::{Location, Scope, SkillId, SkillLocation};
     use prowess_spec::parse;
 
     use super::*;
@@ -481,7 +483,7 @@ mod tests {
                     path: number.to_string().into(),
                 },
                 form: SkillForm::Folder,
-                location: format!("/root/{number}/SKILL.md").into(),
+                location: Location::from_text(format!("/root/{number}/SKILL.md")),
                 given: None,
                 stamp: FileStamp {
                     changed,
@@ -504,7 +506,7 @@ mod tests {
         let mut cache = Cache::load(folder.path(), root, root, &origin, 2);
         let mut found = Vec::new();
         for (number, skill) in skills.iter().enumerate() {
-            let again = cache.find(&skill.location, skill.stamp, skill.sidecar);
+            let again = cache.find(skill.location.text(), skill.stamp, skill.sidecar);
             if let Some(again) = again {
                 assert_eq!(cache.skill(again), Some(&**skill));
                 cache.keep(again);
@@ -515,7 +517,10 @@ mod tests {
                 size: 1,
                 ..skill.stamp
             };
-            assert_eq!(cache.find(&skill.location, other, skill.sidecar), None);
+            assert_eq!(
+                cache.find(skill.location.text(), other, skill.sidecar),
+                None
+            );
         }
         assert_eq!(
             cache.find("/root/x/SKILL.md", FileStamp::default(), None),
@@ -563,7 +568,7 @@ mod tests {
                 path: "a".into(),
             },
             form: SkillForm::Folder,
-            location: "/root/a/SKILL.md".into(),
+            location: Location::from_text("/root/a/SKILL.md"),
             given: None,
             stamp: FileStamp::default(),
             sidecar: None,

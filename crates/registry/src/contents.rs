@@ -1,6 +1,5 @@
 //! Reads a skill once: its text, its file list and its digest come from the same bytes.
 
-use std::ffi::OsStr;
 use std::fs;
 use std::io;
 use std::os::unix::fs::PermissionsExt;
@@ -63,8 +62,9 @@ impl Registry {
         let Some(path) = skill_path(skill) else {
             return self.read_from_source(skill);
         };
+        let main = skill.main_file();
         let read = match self.open_folder(skill) {
-            Some(Ok(folder)) => read_folder(&folder, main_file(skill)),
+            Some(Ok(folder)) => read_folder(&folder, main),
             Some(Err(ReadError::File(ResourceError::Missing { .. }))) => {
                 return Err(ReadError::Text(SourceFaultKind::Read(ReadFault::Missing)).into());
             }
@@ -74,7 +74,7 @@ impl Registry {
                 return Err(ReadError::Text(SourceFaultKind::Read(ReadFault::Missing)).into());
             }
             Some(Err(error)) => return Err(error.into()),
-            None => read_path(&path, main_file(skill)),
+            None => read_path(&path, main),
         };
         match read {
             Ok(Read {
@@ -104,8 +104,8 @@ impl Registry {
         let source = source.filter(|_| skill.form == SkillForm::Folder)?;
         let folder = source.open_folder(&skill.id)?.ok()?;
         let files = folder.files_within(SMALL_FILES, SMALL_BYTES).ok()?;
-        let main = Path::new(main_file(skill)?);
-        let (digest, text) = folder.digest_and_text(&files, main).ok()?;
+        let main = skill.main_file()?;
+        let (digest, text) = folder.digest_and_text(&files, Path::new(main)).ok()?;
         Some(SkillContents {
             text: text?,
             files,
@@ -162,12 +162,7 @@ impl Registry {
 /// Returns the folder of a skill, or its file if a single file is the skill. Returns `None` if it
 /// is not on disk.
 pub fn skill_path(skill: &Skill) -> Option<PathBuf> {
-    let file = PathBuf::from(&*skill.location);
-    match skill.form {
-        SkillForm::Folder => file.parent().map(Path::to_owned),
-        SkillForm::File | SkillForm::Command => Some(file),
-        SkillForm::Memory => None,
-    }
+    skill.path()
 }
 
 /// Returns the digest over all files of a skill: a folder, or a single file.
@@ -218,14 +213,14 @@ struct Read {
 }
 
 /// Reads every file below a path once, and keeps the content of the main file.
-fn read_path(path: &Path, main: Option<&OsStr>) -> Result<Read, ContentsError> {
+fn read_path(path: &Path, main: Option<&str>) -> Result<Read, ContentsError> {
     let (folder, files) = files_of(path)?;
     let folder = SkillFolder::open(&folder).map_err(ReadError::from)?;
     read_files(&folder, files, main)
 }
 
 /// Reads every file of an open folder once, and keeps the content of the main file.
-fn read_folder(folder: &SkillFolder, main: Option<&OsStr>) -> Result<Read, ContentsError> {
+fn read_folder(folder: &SkillFolder, main: Option<&str>) -> Result<Read, ContentsError> {
     let files = folder.files().map_err(|source| ContentsError::Hash {
         path: folder.path().to_owned(),
         source,
@@ -236,7 +231,7 @@ fn read_folder(folder: &SkillFolder, main: Option<&OsStr>) -> Result<Read, Conte
 fn read_files(
     folder: &SkillFolder,
     files: Vec<FileFacts>,
-    main: Option<&OsStr>,
+    main: Option<&str>,
 ) -> Result<Read, ContentsError> {
     let main = main
         .map(Path::new)
@@ -252,13 +247,6 @@ fn read_files(
         digest,
         text,
     })
-}
-
-/// Returns the name of the file that holds the text of a skill in a folder.
-fn main_file(skill: &Skill) -> Option<&OsStr> {
-    Path::new(&*skill.location)
-        .file_name()
-        .filter(|_| skill.form == SkillForm::Folder)
 }
 
 /// Returns the digest that the source guarantees, or one derived from the text's fingerprint.

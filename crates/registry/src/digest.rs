@@ -12,6 +12,8 @@ use rustix::io::Errno;
 use sha2::{Digest, Sha256};
 
 use crate::fs::entries;
+use crate::fs::read::SKILL_FILES;
+use crate::link_route::outside_route;
 use crate::nofollow;
 use crate::resource::{ResourceError, SkillFolder};
 
@@ -27,8 +29,6 @@ const MAX_FILES: usize = 10_000;
 const MAX_BYTES: u64 = 256 * 1024 * 1024;
 /// Maximum size of the text of a skill, in bytes.
 const MAX_TEXT: u64 = 1024 * 1024;
-/// File names of the text of a skill.
-const TEXTS: [&str; 2] = ["SKILL.md", "skill.md"];
 /// Maximum folder depth of a skill.
 const MAX_DEPTH: usize = 16;
 
@@ -50,8 +50,8 @@ pub enum FactKind {
     File,
     /// An executable regular file.
     Executable,
-    /// A symbolic link. Hashed as its target path; only a linked SKILL.md is followed, for its
-    /// text.
+    /// A symbolic link. Hashed as its target path. A linked SKILL.md is followed for its text, and
+    /// a link that passes the outside of the folder for what it leads to.
     Link,
 }
 
@@ -232,7 +232,8 @@ impl Lister<'_> {
 /// type (0 file, 1 executable, 2 link), the length of the content, the content. Lengths are eight
 /// bytes, little endian, so that different sets of files never give the same input. For a SKILL.md
 /// that is a link, its text follows in the same way, preceded by a 3, because it is what a model
-/// reads.
+/// reads. For a link that passes the outside of the folder, the targets of the further links follow
+/// (4), and the content of the file at the end (5), or 6 if there is no such file.
 pub fn digest(folder: &Path, files: &[FileFacts]) -> Result<String, DigestError> {
     let (digest, _) = open(folder)?.digest_and_text(files, Path::new(""))?;
     Ok(digest)
@@ -272,7 +273,9 @@ impl SkillFolder {
                 hasher.update([2]);
                 hasher.update((target.len() as u64).to_le_bytes());
                 hasher.update(&target);
-                if TEXTS.iter().any(|name| file.path.as_os_str() == *name)
+                if SKILL_FILES
+                    .iter()
+                    .any(|name| file.path.as_os_str() == *name)
                     && let Some(linked) = self.linked_text(&file.path).map_err(failed)?
                 {
                     hasher.update([3]);
@@ -280,6 +283,12 @@ impl SkillFolder {
                     hasher.update(&linked);
                     let is_wanted = file.path == main && linked.len() as u64 <= MAX_TEXT;
                     text = text.or(is_wanted.then_some(linked));
+                }
+                let route = self
+                    .real_path()
+                    .map(|folder| outside_route(&folder, &file.path));
+                if let Some(route) = route.flatten() {
+                    route.hash(&mut hasher);
                 }
                 continue;
             }

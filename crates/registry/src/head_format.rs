@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use prowess_catalog::{FileStamp, Skill, SkillForm, SkillId, SkillOrigin};
+use prowess_catalog::{FileStamp, Location, Skill, SkillForm, SkillId, SkillOrigin};
 
 /// Size of the numbers before the lengths: two stamps, the fingerprint, problems, flags, and the
 /// numbers of tags, metadata values and globs.
@@ -137,7 +137,7 @@ impl<'a> Head<'a> {
             user_invocable: has(flag::USER_INVOCABLE),
             pinned: has(flag::PINNED),
             form: SkillForm::Folder,
-            location: location.into(),
+            location: Location::from_text(location),
             stamp,
             sidecar,
             fingerprint: self.number(64),
@@ -244,7 +244,7 @@ mod tests {
             user_invocable: !full,
             pinned: full,
             form: SkillForm::Folder,
-            location: "/root/group/技能/SKILL.md".into(),
+            location: Location::from_text("/root/group/技能/SKILL.md"),
             stamp: FileStamp {
                 size: 1,
                 modified: -2,

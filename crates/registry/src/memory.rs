@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use prowess_catalog::{FileStamp, Skill, SkillForm, SkillId, SkillLocation, SkillOrigin};
+use prowess_catalog::{FileStamp, Location, Skill, SkillForm, SkillId, SkillLocation, SkillOrigin};
 use prowess_diag::{Diagnostic, Severity};
 use prowess_lint::{LintProfile, LintRuleSet, LintSubject, check};
 use prowess_spec::yaml::write;
@@ -427,7 +427,7 @@ impl MemorySource {
         let place = SkillLocation {
             id,
             form: SkillForm::Memory,
-            location: format!("{}:{}", self.origin.scope.as_str(), skill.name).into(),
+            location: Location::from_text(format!("{}:{}", self.origin.scope.as_str(), skill.name)),
             given: skill.given.as_deref(),
             stamp: FileStamp {
                 size: skill.text.len() as u64,

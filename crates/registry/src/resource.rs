@@ -206,6 +206,11 @@ impl SkillFolder {
         &self.path
     }
 
+    /// Returns the path of the folder without links.
+    pub(crate) fn real_path(&self) -> Option<PathBuf> {
+        real_path(self.handle()).or_else(|| std::fs::canonicalize(&self.path).ok())
+    }
+
     /// Returns `true` if the text of the skill may be a link to this open file.
     pub(crate) fn may_link_to(&self, file: &impl AsFd) -> bool {
         let Some(within) = &self.links_within else {

@@ -1,10 +1,9 @@
 //! Keeps a search index in sync with the catalogue.
 
 use std::collections::BTreeSet;
-use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use prowess_catalog::{Catalog, Scope, Skill, SkillForm, SkillId, changes};
+use prowess_catalog::{Catalog, Scope, Skill, SkillId, changes};
 use prowess_search::{
     SearchDocument, SearchHit, SearchIndex, SearchPart, SearchPartBuilder, SearchQuery,
 };
@@ -137,9 +136,9 @@ impl Registry {
         for &skill in skills {
             // Most skills are files at a known path. Others are read from their source, except
             // skills of a server, which must not learn about a search.
-            let path = Path::new(&*skill.location);
-            let read = skill.form != SkillForm::Memory
-                && read_file(rustix::fs::CWD, path.as_os_str(), &mut buffer).is_ok();
+            let read = skill.file().is_some_and(|path| {
+                read_file(rustix::fs::CWD, path.as_os_str(), &mut buffer).is_ok()
+            });
             if skill.id.origin.scope == Scope::Server {
                 buffer.clear();
             } else if !read {

@@ -6,7 +6,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use prowess_catalog::{Skill, SkillId};
+use prowess_catalog::{Location, Skill, SkillId};
 use prowess_spec::{NotASkill, ReadFault};
 use serde_json::Value;
 
@@ -86,7 +86,7 @@ pub struct Scan {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SourceFault {
     /// Path or URI of the skill.
-    pub location: Box<str>,
+    pub location: Location,
     /// Reason.
     pub why: SourceFaultKind,
     /// `true` if the last good version is still in use.
@@ -96,7 +96,7 @@ pub struct SourceFault {
 impl SourceFault {
     /// Returns `true` if the fault concerns the skill that a file belongs to.
     pub(crate) fn is_about(&self, file: &std::path::Path) -> bool {
-        let location = std::path::Path::new(&*self.location);
+        let location = &*self.location.path();
         // Only a SKILL.md owns its folder; commands share theirs.
         let has_folder = SKILL_FILES.iter().any(|name| location.ends_with(name));
         let folder = location.parent().filter(|_| has_folder);
@@ -162,13 +162,14 @@ pub(crate) struct Places {
 }
 
 impl Places {
-    /// Returns the position of the first skill with this location. Always pass the same list; its
+    /// Returns the position of the first skill whose location has this text. Always pass the same list; its
     /// skills may be replaced by later versions of themselves.
     pub(crate) fn find(&mut self, skills: &[Arc<Skill>], location: &str) -> Option<usize> {
-        let is_there = |skill: &Arc<Skill>| *skill.location == *location;
+        let is_there = |skill: &Arc<Skill>| skill.location.text() == location;
         let (state, by_hash) = self.by_hash.get_or_insert_with(|| {
             let state = RandomState::new();
-            let place = |(at, skill): (usize, &Arc<Skill>)| (state.hash_one(&*skill.location), at);
+            let place =
+                |(at, skill): (usize, &Arc<Skill>)| (state.hash_one(skill.location.text()), at);
             let by_hash = skills.iter().enumerate().rev().map(place).collect();
             (state, by_hash)
         });
@@ -204,7 +205,7 @@ mod tests {
                     path: "x".into(),
                 },
                 form: SkillForm::Folder,
-                location: location.into(),
+                location: Location::from_text(location),
                 given: None,
                 stamp: FileStamp::default(),
                 sidecar: None,

@@ -18,7 +18,7 @@ fn skill(name: &str, rest: &str) -> Arc<Skill> {
             path: name.into(),
         },
         form: SkillForm::Folder,
-        location: "".into(),
+        location: prowess_catalog::Location::default(),
         given: Some(name),
         stamp: FileStamp::default(),
         sidecar: None,

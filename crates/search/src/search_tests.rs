@@ -5,7 +5,7 @@ use std::sync::Arc;
 use prowess_spec::parse;
 
 use super::*;
-use prowess_catalog::{FileStamp, SkillForm, SkillId, SkillLocation, SkillOrigin};
+use prowess_catalog::{FileStamp, Location, SkillForm, SkillId, SkillLocation, SkillOrigin};
 
 /// A skill with a body, parsed from the text of its file.
 #[derive(Clone, Debug)]
@@ -27,7 +27,7 @@ impl Sample {
                 path: folder.into(),
             },
             form: SkillForm::Folder,
-            location: "".into(),
+            location: Location::default(),
             given: Some(folder),
             stamp: FileStamp {
                 size: text.len() as u64,

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use prowess_agent::{Effort, RunBudget};
-use prowess_catalog::{Scope, SkillForm, SkillGrant, Visibility, index};
+use prowess_catalog::location::unescape_path;
+use prowess_catalog::{Scope, SkillGrant, Visibility, index};
 use prowess_diag::sanitize;
 use prowess_policy::profile::{Setting, Strength};
 use prowess_policy::{
@@ -292,15 +293,10 @@ impl ToolContext {
         let catalog = self.services.registry.snapshot();
         let mut places = BTreeSet::new();
         for entry in catalog.entries() {
-            let location = Path::new(&*entry.skill.location);
-            let place = match entry.skill.form {
-                SkillForm::Folder => location.parent(),
-                SkillForm::File | SkillForm::Command => Some(location),
-                SkillForm::Memory => None,
-            };
+            let place = entry.skill.path();
             let origin = &entry.skill.id.origin;
             let is_trusted = matches!(origin.scope, Scope::Extra | Scope::User);
-            let root = is_trusted.then(|| Path::new(&*origin.root));
+            let root = is_trusted.then(|| unescape_path(&origin.root).into_owned());
             for place in place.into_iter().chain(root) {
                 if place.is_absolute()
                     && let Ok(place) = place.canonicalize()

@@ -4,8 +4,6 @@
 //! user disabled, gives the same error as one that does not exist. The gate decides what may be
 //! done with a visible skill.
 
-use std::path::Path;
-
 use prowess_catalog::visibility::{Audience, CatalogView, HiddenReason, LookupRefusal};
 use prowess_catalog::{CatalogEntry, Skill, SkillForm};
 use prowess_diag::sanitize;
@@ -146,8 +144,7 @@ pub(crate) fn permit_file(
     name: &str,
     path: &str,
 ) -> Result<(), ToolError> {
-    let folder = Path::new(&*skill.location).parent();
-    let Some(folder) = folder.filter(|_| skill.form == SkillForm::Folder) else {
+    let Some(folder) = skill.path().filter(|_| skill.form == SkillForm::Folder) else {
         return Ok(());
     };
     if is_main(skill, path) || !context.gate().restricts_reading(&loaded.restrictions()) {
@@ -173,8 +170,7 @@ pub(crate) fn permit_file(
 
 /// Returns `true` for the file with the text of a skill.
 fn is_main(skill: &Skill, path: &str) -> bool {
-    let own = skill.location.rsplit('/').next();
-    path.eq_ignore_ascii_case("SKILL.md") || own == Some(path)
+    path.eq_ignore_ascii_case("SKILL.md") || skill.main_file() == Some(path)
 }
 
 /// Returns the denial if a rule forbids running commands as a skill. `also` are other names of it.

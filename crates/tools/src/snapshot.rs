@@ -1,5 +1,6 @@
 //! A skill that is read once: text, files, digest, trust and effects come from the same bytes.
 
+use std::ffi::OsStr;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::slice;
@@ -236,13 +237,13 @@ impl SkillSnapshot {
 
     /// Returns the files other than SKILL.md, with their sizes.
     pub fn resources(&self) -> impl Iterator<Item = (String, u64)> {
-        let main = match self.skill.form {
-            SkillForm::Memory => Some(Path::new("SKILL.md")),
-            _ => Path::new(&*self.skill.location).file_name().map(Path::new),
+        let main = match self.skill.file() {
+            None => Some("SKILL.md".into()),
+            Some(file) => file.file_name().map(OsStr::to_owned),
         };
         self.files
             .iter()
-            .filter(move |file| Some(&*file.path) != main)
+            .filter(move |file| Some(file.path.as_os_str()) != main.as_deref())
             .map(|file| (file.path.to_string_lossy().into_owned(), file.size))
     }
 

@@ -15,4 +15,6 @@ pub use store::{
     FileChange, TrustEntry, TrustError, TrustRecord, TrustRecordError, TrustState, TrustStore,
     digest_of,
 };
-pub use summary::{GrantLine, HiddenText, HookLine, TrustSummary, summarise};
+pub use summary::{
+    GrantLine, HiddenText, HookLine, OutsideLink, TrustSummary, main_file_in, summarise,
+};

@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use prowess_diag::{sanitize, wording};
 use prowess_policy::{Effect, PermissionRule};
 use prowess_registry::digest::FactKind;
-use prowess_registry::files_of;
+use prowess_registry::fs::read::SKILL_FILES;
+use prowess_registry::{files_of, outside_route};
 use prowess_shell::{Word, finder, programs};
 use prowess_spec::body::{self, BodyItemKind, ItemContext, ScanDetail};
 use prowess_spec::escapes::escaped_with_neighbours;
@@ -22,8 +23,10 @@ use crate::store::{TrustError, digest_of};
 
 /// Maximum number of bytes to search in a file.
 const MAX_BYTES: u64 = 1024 * 1024;
-/// Maximum number of hosts and programs to list.
-const MOST_NETWORK: usize = 32;
+/// Maximum number of hosts, and of programs, to list.
+const MOST_NETWORK: usize = 10_000;
+/// Text at the start of a line that is a comment.
+const COMMENTS: [&str; 6] = ["#", "//", "--", ";", "*", "<!--"];
 
 /// The consequences of trusting a skill.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -44,12 +47,15 @@ pub struct TrustSummary {
     pub hooks: bool,
     /// The commands of its hooks.
     pub hook_commands: Vec<HookLine>,
-    /// Signs that it uses the network: hosts and programs named in scripts and commands.
-    pub network: BTreeSet<String>,
+    /// Signs that it uses the network: programs and hosts named in scripts and commands. Programs
+    /// come first, and hosts in comments last.
+    pub network: Vec<String>,
+    /// Number of such mentions that are not listed.
+    pub network_left_out: usize,
     /// Text that is not visible to a reader.
     pub hidden: Vec<HiddenText>,
-    /// Links to files outside its folder, with their targets.
-    pub links: Vec<(PathBuf, PathBuf)>,
+    /// Links that lead outside its folder, or pass the outside.
+    pub links: Vec<OutsideLink>,
 }
 
 /// One token of `allowed-tools`.
@@ -74,6 +80,19 @@ pub struct HookLine {
     pub network: BTreeSet<String>,
 }
 
+/// A link that leads outside the folder of its skill, or passes the outside.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OutsideLink {
+    /// The link.
+    pub from: PathBuf,
+    /// Its target, as it is written.
+    pub to: PathBuf,
+    /// Links outside the folder that it passes.
+    pub through: Vec<PathBuf>,
+    /// `true` if it leads to a folder outside, whose files the digest does not cover.
+    pub is_folder: bool,
+}
+
 /// Text that is not visible to a reader.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HiddenText {
@@ -92,7 +111,7 @@ pub fn summarise(skill: &Path) -> Result<TrustSummary, TrustError> {
         ..TrustSummary::default()
     };
     let (folder, main) = if skill.is_dir() {
-        (skill, skill.join("SKILL.md"))
+        (skill, skill.join(main_file_in(skill)))
     } else {
         (skill.parent().unwrap_or(skill), skill.to_owned())
     };
@@ -104,7 +123,8 @@ pub fn summarise(skill: &Path) -> Result<TrustSummary, TrustError> {
     let text = read(&main).map_err(failed)?;
     // As the skill is named in a session; `skill` may be a relative path.
     let place = std::path::absolute(skill).unwrap_or_else(|_| skill.to_owned());
-    manifest(&text, &place, &mut summary);
+    let mut network = NetworkNames::default();
+    manifest(&text, &place, &mut network, &mut summary);
     let name = main.file_name().map(PathBuf::from).unwrap_or_default();
     escaped(&name, &text, &mut summary);
     for grant in summary
@@ -119,7 +139,7 @@ pub fn summarise(skill: &Path) -> Result<TrustSummary, TrustError> {
         for file in files {
             summary.files += 1;
             summary.bytes += file.size;
-            self::file(folder, &file.path, file.kind, &mut summary);
+            self::file(folder, &file.path, file.kind, &mut network, &mut summary);
         }
     } else {
         summary.files = 1;
@@ -127,10 +147,21 @@ pub fn summarise(skill: &Path) -> Result<TrustSummary, TrustError> {
         let name = skill.file_name().map(PathBuf::from).unwrap_or_default();
         hidden(&name, &text, &mut summary);
     }
+    summary.network = network.names();
+    summary.network_left_out = network.left_out;
     Ok(summary)
 }
 
-fn manifest(text: &[u8], place: &Path, summary: &mut TrustSummary) {
+/// Returns the name of the file with the text of a skill in a folder, as a scan chooses it.
+pub fn main_file_in(folder: &Path) -> &'static str {
+    let exists = |name: &&str| folder.join(name).symlink_metadata().is_ok();
+    SKILL_FILES
+        .into_iter()
+        .find(exists)
+        .unwrap_or(SKILL_FILES[0])
+}
+
+fn manifest(text: &[u8], place: &Path, network: &mut NetworkNames, summary: &mut TrustSummary) {
     let parsed = parse(text);
     for token in parsed
         .manifest
@@ -152,11 +183,8 @@ fn manifest(text: &[u8], place: &Path, summary: &mut TrustSummary) {
         for event in hooks.value.entries().into_iter().flatten() {
             hook_commands(&event.key, &event.value, &mut summary.hook_commands);
         }
-        let found = summary.hook_commands.iter();
-        for name in found.flat_map(|hook| &hook.network) {
-            if summary.network.len() < MOST_NETWORK {
-                summary.network.insert(name.clone());
-            }
+        for hook in &summary.hook_commands {
+            network.add_command(&hook.command);
         }
     }
     let text = parsed.text;
@@ -165,8 +193,7 @@ fn manifest(text: &[u8], place: &Path, summary: &mut TrustSummary) {
             (&item.kind, item.place)
         {
             let command = command.of(text).trim().to_owned();
-            network(&command, &mut summary.network);
-            network_commands(&command, &mut summary.network);
+            network.add_command(&command);
             summary.commands.push(command);
         }
     }
@@ -188,13 +215,12 @@ fn hook_commands(event: &str, node: &YamlNode<'_>, found: &mut Vec<HookLine>) {
             .chain(arguments.map(wording::shell_word))
             .collect::<Vec<_>>()
             .join(" ");
-        let mut named = BTreeSet::new();
-        network(&command, &mut named);
-        network_commands(&command, &mut named);
+        let mut named = NetworkNames::default();
+        named.add_command(&command);
         found.push(HookLine {
             event: event.to_owned(),
             command,
-            network: named,
+            network: named.names().into_iter().collect(),
         });
     }
     for entry in entries {
@@ -202,16 +228,23 @@ fn hook_commands(event: &str, node: &YamlNode<'_>, found: &mut Vec<HookLine>) {
     }
 }
 
-fn file(folder: &Path, path: &Path, kind: FactKind, summary: &mut TrustSummary) {
+fn file(
+    folder: &Path,
+    path: &Path,
+    kind: FactKind,
+    network: &mut NetworkNames,
+    summary: &mut TrustSummary,
+) {
     let full = folder.join(path);
     if kind == FactKind::Link {
-        let target = fs::read_link(&full).unwrap_or_default();
-        let outside = match (fs::canonicalize(&full), fs::canonicalize(folder)) {
-            (Ok(target), Ok(folder)) => !target.starts_with(folder),
-            _ => true,
-        };
-        if outside {
-            summary.links.push((path.to_owned(), target));
+        let real = fs::canonicalize(folder).unwrap_or_else(|_| folder.to_owned());
+        if let Some(route) = outside_route(&real, path) {
+            summary.links.push(OutsideLink {
+                from: path.to_owned(),
+                to: fs::read_link(&full).unwrap_or_default(),
+                is_folder: route.leads_to_folder(&real),
+                through: route.through,
+            });
         }
         return;
     }
@@ -219,7 +252,7 @@ fn file(folder: &Path, path: &Path, kind: FactKind, summary: &mut TrustSummary) 
     let script = kind == FactKind::Executable || content.starts_with(b"#!") || is_script(path);
     if script {
         summary.scripts.push(path.to_owned());
-        network(&String::from_utf8_lossy(&content), &mut summary.network);
+        network.add_text(&String::from_utf8_lossy(&content));
     }
     if !content.contains(&0) {
         hidden(path, &content, summary);
@@ -241,39 +274,84 @@ fn is_script(path: &Path) -> bool {
         .is_some_and(|extension| SCRIPT_ENDINGS.iter().any(|known| extension == *known))
 }
 
-/// Collects the programs of a command that communicate with other machines.
-fn network_commands(command: &str, found: &mut BTreeSet<String>) {
-    for words in finder::find(command).commands {
-        let words: Vec<Word> = words
-            .into_iter()
-            .map(|word| Word::plain(word.text))
-            .collect();
-        if programs::uses_network(&words) && found.len() < MOST_NETWORK {
-            let program = words.first().map_or("", |word| &*word.text);
-            let name = program.rsplit('/').next().unwrap_or(program);
-            found.insert(name.to_owned());
-        }
-    }
+/// Signs that a skill uses the network.
+#[derive(Debug, Default)]
+struct NetworkNames {
+    /// Programs.
+    programs: BTreeSet<String>,
+    /// Hosts.
+    hosts: BTreeSet<String>,
+    /// Hosts on lines that are comments.
+    in_comments: BTreeSet<String>,
+    /// Number of mentions beyond the limit.
+    left_out: usize,
 }
 
-/// Collects hosts, and names of programs that communicate with other machines, from a text in any
-/// language.
-fn network(text: &str, found: &mut BTreeSet<String>) {
-    for (at, _) in text.match_indices("://") {
-        let host: String = text[at + 3..]
-            .chars()
-            .take_while(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '@'))
-            .take(128)
-            .collect();
-        if host.contains('.') && found.len() < MOST_NETWORK {
-            found.insert(host);
+impl NetworkNames {
+    /// Adds a command: its programs as the shell finds them, and what its text mentions.
+    fn add_command(&mut self, command: &str) {
+        self.add_text(command);
+        for words in finder::find(command).commands {
+            let words: Vec<Word> = words
+                .into_iter()
+                .map(|word| Word::plain(word.text))
+                .collect();
+            if programs::uses_network(&words) {
+                let program = words.first().map_or("", |word| &*word.text);
+                let name = program.rsplit('/').next().unwrap_or(program);
+                self.add(|names| &mut names.programs, name.to_owned());
+            }
         }
     }
-    let words = text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '-' || c == '_'));
-    for word in words.filter(|word| programs::names_network_program(word)) {
-        if found.len() < MOST_NETWORK {
-            found.insert(word.to_owned());
+
+    /// Adds the hosts, and the names of programs that communicate with other machines, that a text
+    /// in any language mentions.
+    fn add_text(&mut self, text: &str) {
+        for line in text.lines() {
+            let is_comment = COMMENTS
+                .iter()
+                .any(|mark| line.trim_start().starts_with(mark));
+            for (at, _) in line.match_indices("://") {
+                let host: String = line[at + 3..]
+                    .chars()
+                    .take_while(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '@'))
+                    .take(128)
+                    .collect();
+                if !host.contains('.') {
+                    continue;
+                }
+                if is_comment {
+                    self.add(|names| &mut names.in_comments, host);
+                } else {
+                    self.add(|names| &mut names.hosts, host);
+                }
+            }
         }
+        let words = text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '-' || c == '_'));
+        for word in words.filter(|word| programs::names_network_program(word)) {
+            self.add(|names| &mut names.programs, word.to_owned());
+        }
+    }
+
+    fn add(&mut self, set: impl Fn(&mut Self) -> &mut BTreeSet<String>, name: String) {
+        if set(self).contains(&name) {
+            return;
+        }
+        if set(self).len() < MOST_NETWORK {
+            set(self).insert(name);
+        } else {
+            self.left_out += 1;
+        }
+    }
+
+    /// Returns all names, the more telling ones first.
+    fn names(&self) -> Vec<String> {
+        let in_code = self.programs.iter().chain(&self.hosts);
+        let is_new = |host: &&String| !self.hosts.contains(*host);
+        in_code
+            .chain(self.in_comments.iter().filter(is_new))
+            .cloned()
+            .collect()
     }
 }
 
@@ -378,7 +456,7 @@ mod tests {
         assert_eq!(summary.scripts, [PathBuf::from("scripts/get.py")]);
         assert_eq!(
             summary.network,
-            BTreeSet::from(["curl".to_owned(), "evil.example.com".to_owned()])
+            ["curl".to_owned(), "evil.example.com".to_owned()]
         );
         let hidden: Vec<_> = summary
             .hidden
@@ -388,7 +466,12 @@ mod tests {
         assert_eq!(hidden, [("SKILL.md", 11), ("notes.txt", 2)]);
         assert_eq!(
             summary.links,
-            [(PathBuf::from("link"), PathBuf::from("/etc/passwd"))]
+            [OutsideLink {
+                from: "link".into(),
+                to: "/etc/passwd".into(),
+                through: Vec::new(),
+                is_folder: false,
+            }]
         );
         assert_eq!(summary.files, 5);
     }

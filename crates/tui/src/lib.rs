@@ -8,6 +8,18 @@ pub mod run_output;
 mod theme;
 pub mod transcript;
 
+/// Returns the size of the terminal at standard error, or the usual size if there is none.
+pub fn screen_size() -> prowess_diag::review::ScreenSize {
+    let usual = prowess_diag::review::ScreenSize::default();
+    match rustix::termios::tcgetwinsize(std::io::stderr()) {
+        Ok(size) if size.ws_col > 0 && size.ws_row > 0 => prowess_diag::review::ScreenSize {
+            columns: size.ws_col.into(),
+            lines: size.ws_row.into(),
+        },
+        _ => usual,
+    }
+}
+
 /// Discards typed input that has not been read.
 pub fn discard_input() {
     use rustix::termios::{QueueSelector, tcflush};

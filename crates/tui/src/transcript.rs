@@ -382,6 +382,8 @@ impl Page {
             .push_str(&format!("{}{text}\n", " ".repeat(indent)));
     }
 
+    /// Adds text of the user, the model or a tool. Each line begins with a bar, so that the text
+    /// cannot imitate the lines of the record.
     fn block(&mut self, indent: usize, text: &str, whole: bool) {
         let clean = sanitize::block(text.trim_end());
         let all = clean.lines().count();
@@ -391,7 +393,7 @@ impl Page {
             } else {
                 shorten(line, SHORT_LINE)
             };
-            self.line(indent, line.trim_end());
+            self.line(indent, format!("│ {line}").trim_end());
         }
         if !whole && all > SHORT_LINES {
             self.line(

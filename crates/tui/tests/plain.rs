@@ -134,7 +134,7 @@ async fn user_is_asked_and_the_answer_is_not_a_message() {
     assert_eq!(talk.output, "first\nsecond\n");
     assert!(
         talk.errors
-            .contains("Allow the model to do this?\n  curl x\n"),
+            .contains("Allow the model to do this?\n  │ curl x\n"),
         "{}",
         talk.errors
     );

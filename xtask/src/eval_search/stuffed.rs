@@ -149,7 +149,7 @@ fn stuffed(number: usize, words: &[String], length: usize, random: &mut Random) 
             path: folder.as_str().into(),
         },
         form: SkillForm::Folder,
-        location: "".into(),
+        location: prowess_catalog::Location::default(),
         given: None,
         stamp: FileStamp::default(),
         sidecar: None,

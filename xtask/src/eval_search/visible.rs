@@ -356,11 +356,11 @@ pub(super) fn journey(entries: &[Entry], prompts: &[Prompt], binary: &Path) -> R
         }
     }
     for entry in &library {
-        let file = Path::new(&*entry.skill.location);
+        let file = entry.skill.location.path();
         let folder = file.parent().and_then(Path::file_name).unwrap_or_default();
         let folder = home.path().join(".claude/skills").join(folder);
         std::fs::create_dir_all(&folder)?;
-        std::fs::copy(file, folder.join("SKILL.md"))?;
+        std::fs::copy(&file, folder.join("SKILL.md"))?;
     }
     let mut seen = 0;
     for prompt in &chosen {

@@ -45,7 +45,7 @@ pub(super) fn compat(entries: &[IndexEntry<'_>]) -> String {
         out.push_str("\n</name>\n<description>\n");
         text::write(&mut out, entry.skill.description.trim(), IndexFormat::Xml);
         out.push_str("\n</description>\n<location>\n");
-        out.push_str(&entry.skill.location);
+        out.push_str(&entry.skill.location.path().to_string_lossy());
         out.push_str("\n</location>\n</skill>\n");
     }
     out.push_str("</available_skills>");

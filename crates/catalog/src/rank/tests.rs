@@ -1,6 +1,7 @@
 use std::collections::BTreeSet;
 
 use super::*;
+use crate::location::Location;
 use crate::scope::{Scope, SkillOrigin};
 use crate::skill::{FileStamp, SkillForm, SkillId};
 
@@ -29,7 +30,7 @@ fn skill(name: &str, modified: i64) -> Skill {
         user_invocable: true,
         pinned: false,
         form: SkillForm::Folder,
-        location: "".into(),
+        location: Location::default(),
         stamp: FileStamp {
             modified,
             ..FileStamp::default()

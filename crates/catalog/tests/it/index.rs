@@ -7,7 +7,9 @@ use prowess_catalog::index::{
     IndexLimit, IndexOptions, IndexRow, IndexText, Listing, NameOnlyReason, NoteOptions,
     OmissionReason, ShorteningReason, ShownSkills, index, note,
 };
-use prowess_catalog::{FileStamp, Scope, Skill, SkillForm, SkillId, SkillLocation, SkillOrigin};
+use prowess_catalog::{
+    FileStamp, Location, Scope, Skill, SkillForm, SkillId, SkillLocation, SkillOrigin,
+};
 
 const SECTIONS: Listing = Listing::Sections { last_used: 5 };
 const UNLIMITED: IndexBudget = IndexBudget {
@@ -24,7 +26,7 @@ pub(crate) fn skill_from(folder: &str, text: &str) -> Skill {
             path: folder.into(),
         },
         form: SkillForm::Folder,
-        location: format!("/abs/{folder}/SKILL.md").into(),
+        location: Location::from_text(format!("/abs/{folder}/SKILL.md")),
         given: Some(folder),
         stamp: FileStamp::default(),
         sidecar: None,

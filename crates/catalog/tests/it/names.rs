@@ -124,7 +124,7 @@ fn case_107_configured_winner_shadows_the_other() {
         assert_eq!(catalog.listed().len(), 1);
         // The shadowed skill names the location of the winner.
         let news = changes(&Catalog::default(), &catalog);
-        let by = first.skill.location.clone();
+        let by = first.skill.location.text().into();
         let told: Vec<(&SkillId, &ChangeKind)> = news
             .iter()
             .map(|change| (&change.id, &change.kind))

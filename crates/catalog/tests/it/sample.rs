@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use prowess_catalog::{
-    Catalog, FileStamp, Precedence, Scope, Skill, SkillForm, SkillId, SkillLocation, SkillOrigin,
+    Catalog, FileStamp, Location, Precedence, Scope, Skill, SkillForm, SkillId, SkillLocation,
+    SkillOrigin,
 };
 use prowess_spec::parse;
 
@@ -54,7 +55,7 @@ pub(crate) fn make(
     let place = SkillLocation {
         id,
         form,
-        location: location.into(),
+        location: Location::from_text(location),
         given: Some(&given),
         stamp,
         sidecar: None,

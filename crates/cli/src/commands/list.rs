@@ -342,7 +342,7 @@ impl Listing<'_> {
                 row.push(Cell::new(status(*sight)));
             }
             if wide {
-                let place = targets::display(Path::new(&*skill.location), self.environment);
+                let place = targets::display(&skill.location.path(), self.environment);
                 row.push(Cell::styled(&place, dim));
             }
             row.push(Cell::new(&skill.listing_text()));
@@ -356,7 +356,7 @@ impl Listing<'_> {
             row.push(Cell::styled("-", dim));
             row.push(Cell::new(fault_status(fault)));
             if wide {
-                let place = targets::display(Path::new(&*fault.location), self.environment);
+                let place = targets::display(&fault.location.path(), self.environment);
                 row.push(Cell::styled(&place, dim));
             }
             row.push(Cell::new(&fault.why.to_string()));
@@ -369,7 +369,7 @@ impl Listing<'_> {
     fn fault_blocks(&self, faults: &[&SourceFault]) -> String {
         let dim = theme::DIM;
         let block = |fault: &&SourceFault| {
-            let place = targets::display(Path::new(&*fault.location), self.environment);
+            let place = targets::display(&fault.location.path(), self.environment);
             format!(
                 "{dim}{}  {}{dim:#}\n    {dim}{}{dim:#}\n    {}\n",
                 sanitize::line(&fault_name(fault)),
@@ -397,7 +397,7 @@ impl Listing<'_> {
             } else {
                 String::new()
             };
-            let place = targets::display(Path::new(&*skill.location), self.environment);
+            let place = targets::display(&skill.location.path(), self.environment);
             let style = if entry.is_shadowed() { dim } else { accent };
             text.push_str(&format!(
                 "{style}{}{style:#}{}  {dim}{}{status}{dim:#}\n    {dim}{}{dim:#}\n",
@@ -437,7 +437,7 @@ impl Listing<'_> {
 /// another skill has the qualified name as well.
 fn name(catalog: &Catalog, entry: &CatalogEntry) -> String {
     let name = catalog.qualified_name(entry);
-    if name == *entry.skill.location {
+    if name == entry.skill.location.text() {
         format!("{} ({})", entry.name(), entry.skill.id.path)
     } else {
         name
@@ -446,7 +446,7 @@ fn name(catalog: &Catalog, entry: &CatalogEntry) -> String {
 
 /// Returns the name of the folder or file of an unusable skill.
 fn fault_name(fault: &SourceFault) -> String {
-    let path = Path::new(&*fault.location);
+    let path = &fault.location.path();
     let is_skill_file = path
         .file_name()
         .is_some_and(|name| name.eq_ignore_ascii_case("SKILL.md"));

@@ -9,7 +9,7 @@ use prowess::config::{
     MCP_FILE, McpFile, McpServer, McpTransport, project_mcp_file, read_mcp_file,
 };
 use prowess_diag::path::display_path;
-use prowess_diag::{sanitize, theme, wording};
+use prowess_diag::{review, sanitize, theme, wording};
 use prowess_mcp::{Client, ClientPlace, ServerView, harmless};
 use prowess_trust::{TrustState, TrustStore, digest_of};
 use serde_json::json;
@@ -21,6 +21,33 @@ use crate::runtime_setup::{Setup, Variables, model_settings};
 const DIGITS: usize = "sha256:".len() + 16;
 /// Maximum number of files of the project that are named.
 const MOST_PROGRAMS: usize = 8;
+/// Programs that execute what a file of the project says, and those files.
+const PROJECT_FILES: &[(&[&str], &[&str])] = &[
+    (
+        &["npm", "npx", "yarn", "pnpm", "bun", "bunx", "node"],
+        &["package.json"],
+    ),
+    (&["deno"], &["deno.json", "deno.jsonc"]),
+    (
+        &["uv", "uvx", "poetry", "pdm", "hatch", "pipenv", "rye"],
+        &["pyproject.toml", "Pipfile"],
+    ),
+    (&["make", "gmake"], &["Makefile", "makefile", "GNUmakefile"]),
+    (&["just"], &["justfile", "Justfile"]),
+    (&["task"], &["Taskfile.yml", "Taskfile.yaml"]),
+    (&["cargo"], &["Cargo.toml", "build.rs"]),
+    (&["go"], &["go.mod"]),
+    (&["bundle", "rake"], &["Gemfile", "Rakefile"]),
+    (&["composer"], &["composer.json"]),
+    (
+        &["gradle", "mvn"],
+        &["build.gradle", "build.gradle.kts", "pom.xml"],
+    ),
+    (
+        &["docker", "podman", "docker-compose"],
+        &["Dockerfile", "compose.yaml", "docker-compose.yml"],
+    ),
+];
 /// Minimum length of a value that is redacted, in bytes. Shorter ones are flags and the like.
 const MIN_SECRET: usize = 6;
 
@@ -396,7 +423,13 @@ pub(crate) fn trust(
     let digest = digest_of(&file).map_err(failed)?;
     let said = read_mcp_file(&file);
     let state = store.state(&file).map_err(failed)?;
-    printer.answer(&summary(&file, &digest, &said.servers, &state))?;
+    printer.answer(&summary(
+        &file,
+        &digest,
+        &said.servers,
+        &state,
+        printer.list_width(),
+    ))?;
     for fault in &said.faults {
         printer.warn(&sanitize::line(fault));
     }
@@ -433,8 +466,26 @@ pub(crate) fn trust(
     Ok(Exit::Done)
 }
 
+/// Returns the command of a server with its arguments, each quoted if it needs to be, or its URL.
+fn typed(server: &McpServer) -> String {
+    match &server.transport {
+        McpTransport::Program { command, args, .. } => {
+            let words = std::iter::once(command).chain(args);
+            let words = words.map(|word| wording::shell_word(word));
+            words.collect::<Vec<_>>().join(" ")
+        }
+        McpTransport::Web { url, .. } => url.clone(),
+    }
+}
+
 /// Describes what trusting the file would allow.
-fn summary(path: &Path, digest: &str, servers: &[McpServer], state: &TrustState) -> String {
+fn summary(
+    path: &Path,
+    digest: &str,
+    servers: &[McpServer],
+    state: &TrustState,
+    width: usize,
+) -> String {
     let (strong, bad, dim) = (theme::STRONG, theme::bold(theme::BAD), theme::DIM);
     let short = digest.get(..DIGITS).unwrap_or(digest);
     let word = match state {
@@ -459,8 +510,9 @@ fn summary(path: &Path, digest: &str, servers: &[McpServer], state: &TrustState)
         let pairs = pairs
             .iter()
             .map(|(name, value)| format!("with {name} = {value}"));
-        for line in std::iter::once(server.place()).chain(folder).chain(pairs) {
-            text.push_str(&format!("  {bad}{}{bad:#}\n", sanitize::line(&line)));
+        for line in std::iter::once(typed(server)).chain(folder).chain(pairs) {
+            let rows = review::rows(&review::line(&line), width.saturating_sub(4));
+            text.push_str(&format!("  {bad}{}{bad:#}\n", rows.join("\n    ")));
             takes_variables |= line.contains("${");
         }
     }
@@ -468,11 +520,17 @@ fn summary(path: &Path, digest: &str, servers: &[McpServer], state: &TrustState)
         text.push_str("\n${NAME} is replaced with the value of that environment variable.\n");
     }
     let own = project_programs(path, servers);
+    let is_program = |server: &McpServer| matches!(server.transport, McpTransport::Program { .. });
     if !own.is_empty() {
-        let own = wording::all(own.iter().map(|name| wording::tick(sanitize::line(name))));
+        let own = wording::all(own.iter().map(|name| wording::tick(review::line(name))));
         text.push_str(&format!(
             "\nTrust covers this file, not the files that it starts: {own} can change without another question.\n"
         ));
+    }
+    if servers.iter().any(is_program) {
+        text.push_str(
+            "\nThe same is true of every other file of the project that these programs read.\n",
+        );
     }
     text.push_str(
         "\nThese programs run with your permissions, outside of the sandbox, whenever an agent starts here.\n",
@@ -480,24 +538,49 @@ fn summary(path: &Path, digest: &str, servers: &[McpServer], state: &TrustState)
     text
 }
 
-/// Returns the words of the servers that are files of the project, at most [`MOST_PROGRAMS`].
+/// Returns the files of the project that the servers may execute or read, as far as their words tell,
+/// at most [`MOST_PROGRAMS`].
 fn project_programs(file: &Path, servers: &[McpServer]) -> Vec<String> {
     let project = file.parent().unwrap_or(Path::new(""));
-    let words = servers.iter().flat_map(|server| match &server.transport {
-        McpTransport::Program {
+    let mut names: Vec<String> = Vec::new();
+    for server in servers {
+        let McpTransport::Program {
             command, args, cwd, ..
-        } => {
-            let folder = project.join(cwd.as_deref().unwrap_or(Path::new("")));
-            let words = std::iter::once(command).chain(args);
-            words
-                .map(|word| (folder.join(word), word.clone()))
-                .collect()
+        } = &server.transport
+        else {
+            continue;
+        };
+        let folder = project.join(cwd.as_deref().unwrap_or(Path::new("")));
+        let is_own = |name: &String| {
+            let path = folder.join(name);
+            path.starts_with(project) && path.is_file()
+        };
+        let words = std::iter::once(command).chain(args);
+        let found = words.flat_map(|word| candidates(word)).filter(is_own);
+        for name in found {
+            if !names.contains(&name) && names.len() < MOST_PROGRAMS {
+                names.push(name);
+            }
         }
-        McpTransport::Web { .. } => Vec::new(),
-    });
-    let is_own = |(path, _): &(PathBuf, String)| path.starts_with(project) && path.is_file();
-    let mut names: Vec<String> = words.filter(is_own).map(|(_, word)| word).collect();
-    names.dedup();
-    names.truncate(MOST_PROGRAMS);
+    }
     names
+}
+
+/// Returns the files that a word of a command line may mean: itself, parts of it (`--require=./x`,
+/// `cd lib && ./x`), a module of Python, and the files that a build tool reads.
+fn candidates(word: &str) -> Vec<String> {
+    let is_end = |c: char| c.is_whitespace() || "='\";&|()<>`$".contains(c);
+    let parts = word.split(is_end).filter(|part| !part.is_empty());
+    let mut found = vec![word.to_owned()];
+    for part in parts {
+        let module = part.replace('.', "/");
+        let name = part.rsplit('/').next().unwrap_or(part);
+        let read = PROJECT_FILES
+            .iter()
+            .filter(|(tools, _)| tools.contains(&name));
+        found.push(part.to_owned());
+        found.extend([format!("{module}.py"), format!("{module}/__main__.py")]);
+        found.extend(read.flat_map(|(_, files)| files.iter().map(|file| (*file).to_owned())));
+    }
+    found
 }

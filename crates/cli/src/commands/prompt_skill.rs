@@ -4,7 +4,7 @@ use crate::output::{Exit, Failure, Printer};
 use crate::runtime_setup::{self, Setup};
 use prowess::{Activation, ActivationRequest, RuntimeError, SkillSnapshot, activate};
 use prowess_catalog::visibility::{Audience, LookupRefusal};
-use prowess_diag::{FileReport, sanitize};
+use prowess_diag::{FileReport, sanitize, wording};
 use prowess_render::{Arguments, Compat};
 use prowess_tools::{ActivationError, Execution, ExpandError, Loaded, read};
 use serde_json::Value;
@@ -97,8 +97,8 @@ fn refused(
 ) -> Result<Exit, Failure> {
     match error {
         ActivationError::Unsafe { name, diagnostics } => {
-            let path = skill.map_or("", |skill| &*skill.skill.location);
-            let path = crate::targets::display(std::path::Path::new(path), environment);
+            let path = skill.map(|skill| skill.skill.location.path());
+            let path = crate::targets::display(&path.unwrap_or_default(), environment);
             let text = skill.map_or("", |skill| &*skill.document.text);
             let report = FileReport {
                 path,
@@ -116,7 +116,8 @@ fn refused(
             Err(visible_skills::not_found(&fault))
         }
         ActivationError::NotFound(refusal) => {
-            Err(Failure::new(refusal.to_string()).hint(format!("run `prowess why {name}`")))
+            let command = wording::command(["prowess", "why", name]);
+            Err(Failure::new(refusal.to_string()).hint(format!("run {command}")))
         }
         ActivationError::Command(ExpandError::Denied { command, decision }) => {
             let mut failure =

@@ -430,7 +430,10 @@ fn without_task(id: &str, events: &[StampedEvent], has_text: bool) -> Option<Fai
         let hint = format!("add a message: `prowess session resume {id} MESSAGE`");
         return (!has_text).then(|| Failure::new(text).hint(hint));
     };
-    let again = format!("run it again with `prowess run {skill}`");
+    let again = format!(
+        "run it again with {}",
+        wording::command(["prowess", "run", &*skill])
+    );
     Some(if loading {
         let text = format!(
             "session `{id}` stopped while skill `{skill}` was being loaded; its commands may have run"

@@ -101,7 +101,10 @@ pub(crate) fn run(
     };
     outcome.unwrap_or_else(|| {
         let shown = targets::display(&path, environment);
-        let hint = format!("check the skills in subfolders with `prowess validate {shown}`");
+        let hint = format!(
+            "check the skills in subfolders with {}",
+            wording::command(["prowess", "validate", &*shown])
+        );
         Err(Failure::new(format!("SKILL.md not found in `{shown}`")).hint(hint))
     })
 }

@@ -3,15 +3,17 @@
 use std::path::{Path, PathBuf};
 
 use crate::commands::completions;
-use crate::output::{Cell, Exit, Failure, Printer, Table, wrap};
+use crate::output::{Cell, Exit, Failure, Printer, Table};
 use clap::Args;
 use clap_complete::ArgValueCompleter;
 use prowess::inspect::{self, TrustSection};
 use prowess_catalog::Scope;
-use prowess_diag::{sanitize, theme, wording};
+use prowess_catalog::skill::MAIN_FILES;
+use prowess_diag::{review, sanitize, theme, wording};
 use prowess_registry::skill_path;
 use prowess_trust::{
-    FileChange, TrustEntry, TrustState, TrustStore, TrustSummary, is_required, summarise,
+    FileChange, TrustEntry, TrustState, TrustStore, TrustSummary, is_required, main_file_in,
+    summarise,
 };
 use serde_json::{Value, json};
 
@@ -50,6 +52,8 @@ pub(crate) struct TrustArgs {
 
 /// Maximum number of lines per section.
 const MOST: usize = 12;
+/// Maximum number of rows of one line.
+const MOST_ROWS: usize = 8;
 /// The state of a skill whose files cannot be read.
 const UNREADABLE: &str = "cannot be checked";
 /// Minimum length of a digest prefix.
@@ -141,19 +145,24 @@ fn one(
             if !is_beginning(digest, &summary.digest) {
                 return Err(Failure::new(format!("`--digest` does not match `{typed}`"))
                     .cause(format!("the digest is {}", summary.digest))
-                    .hint(format!("review it again with `prowess trust {typed}`")));
+                    .hint(format!(
+                        "review it again with {}",
+                        wording::command(["prowess", "trust", typed])
+                    )));
             }
             true
         }
         None if args.json => false,
         None => {
             show()?;
-            let Some(answer) = permissions::ask("Trust this exact version?", "y/N") else {
+            let question = question(path, &changes, &summary, environment);
+            let Some(answer) = permissions::ask(&question, "y/N") else {
                 let short = short(&summary.digest);
                 printer.note(
                     "not trusted: confirmation requires a terminal",
                     &format!(
-                        "to trust this exact version, run `prowess trust {typed} --digest {short}`"
+                        "to trust this exact version, run {}",
+                        wording::command(["prowess", "trust", typed, "--digest", short])
                     ),
                 );
                 return Ok((document, Exit::Denied));
@@ -209,14 +218,14 @@ fn folder(
     printer: &Printer,
 ) -> Result<PathBuf, Failure> {
     match targets::resolve(Path::new(typed), global, environment, printer)? {
-        Meant::Path(path) if path.is_dir() && !path.join("SKILL.md").is_file() => {
+        Meant::Path(path) if path.is_dir() && !path.join(main_file_in(&path)).is_file() => {
             let shown = targets::display(&path, environment);
             Err(
                 Failure::new(format!("`{shown}` is not a skill: it has no SKILL.md"))
                     .hint("pass the folder of a skill; `prowess trust` lists those of the project"),
             )
         }
-        Meant::Path(path) if path.file_name().is_some_and(|name| name == "SKILL.md") => {
+        Meant::Path(path) if MAIN_FILES.iter().any(|name| path.ends_with(name)) => {
             Ok(path.parent().map_or_else(|| path.clone(), Path::to_owned))
         }
         Meant::Path(path) | Meant::Skill { path, .. } => Ok(path),
@@ -246,6 +255,24 @@ fn fault(error: &prowess_trust::TrustError) -> Failure {
         Some(cause) => base.cause(cause),
         None => base,
     }
+}
+
+/// Returns the question. It repeats the path and the alarming sections: the summary may be longer
+/// than the screen.
+fn question(
+    path: &Path,
+    changes: &[FileChange],
+    summary: &TrustSummary,
+    environment: &Environment,
+) -> String {
+    let sections = inspect::trust_sections(changes, summary);
+    let alarming = sections.iter().filter(|section| section.alarming);
+    let notes: String = alarming
+        .map(|section| format!("  {}: {}\n", section.title, section.lines.len()))
+        .collect();
+    let path = review::line(&targets::display(path, environment));
+    let digest = short(&summary.digest);
+    format!("{path}, {digest}\n{notes}Trust this exact version?")
 }
 
 /// Describes what trusting the skill would allow.
@@ -281,8 +308,16 @@ fn text(
         text.push_str(&format!("\n{style}{title}{style:#}\n"));
         let more = lines.len().saturating_sub(MOST);
         for line in lines.into_iter().take(MOST) {
-            let line = wrap(&sanitize::line(&line), width.saturating_sub(4).max(20)).join("\n    ");
-            text.push_str(&format!("  {line}\n"));
+            let mut rows = review::rows(&review::line(&line), width.saturating_sub(4));
+            let hidden: usize = (rows.iter().skip(MOST_ROWS))
+                .map(|row| row.chars().count())
+                .sum();
+            rows.truncate(MOST_ROWS);
+            text.push_str(&format!("  {}\n", rows.join("\n    ")));
+            if hidden > 0 {
+                let hidden = wording::count(hidden, "more character");
+                text.push_str(&format!("    {dim}… {hidden}; `--json` has all{dim:#}\n"));
+            }
         }
         if more > 0 {
             text.push_str(&format!(

@@ -6,7 +6,9 @@ use clap::Args;
 use clap_complete::{ArgValueCandidates, ArgValueCompleter};
 use prowess::inspect::{self, WhyAnswer, WhyQuestion};
 use prowess_catalog::index::IndexFormat;
-use prowess_catalog::{Audience, Catalog, CatalogEntry, CatalogView, SkillForm, SkillNotFound};
+use prowess_catalog::{
+    Audience, Catalog, CatalogEntry, CatalogView, Location, SkillForm, SkillNotFound,
+};
 use prowess_diag::{sanitize, theme, wording};
 use prowess_registry::SourceFaultKind;
 use prowess_registry::fs::skill_folders;
@@ -165,8 +167,8 @@ fn unreadable(
     let report = library.registry.report();
     let typed = args.name.as_deref().map(Path::new)?;
     let real = std::fs::canonicalize(typed).ok();
-    let is_meant = |location: &str| {
-        let file = Path::new(location);
+    let is_meant = |location: &Location| {
+        let file = &*location.path();
         let folder = file.parent();
         let is_path = real.as_deref().is_some_and(|real| {
             let place = [Some(file), folder];
@@ -181,13 +183,13 @@ fn unreadable(
         .find(|fault| is_meant(&fault.location))?;
     let printed = if args.json {
         let fault = json!({
-            "location": fault.location,
+            "location": fault.location.text(),
             "kind": fault.why.as_str(),
             "why": fault.why.to_string(),
         });
         printer.json(&json!({ "schema": "prowess.why/1", "name": args.name, "fault": fault }))
     } else {
-        let path = targets::display(Path::new(&*fault.location), environment);
+        let path = targets::display(&fault.location.path(), environment);
         let command = format!("prowess validate {}", wording::shell_word(&path));
         let is_no_skill = matches!(fault.why, SourceFaultKind::NotASkill(_));
         let models = is_no_skill.then(|| WhyAnswer {
@@ -216,7 +218,10 @@ fn unreadable(
 fn at_path<'a>(catalog: &'a Catalog, path: &Path) -> Option<&'a CatalogEntry> {
     let real = std::fs::canonicalize(path).ok()?;
     let is_here = |entry: &&CatalogEntry| {
-        let file = std::fs::canonicalize(&*entry.skill.location).ok();
+        let file = entry
+            .skill
+            .file()
+            .and_then(|file| std::fs::canonicalize(file).ok());
         file.is_some_and(|file| file == real || file.parent() == Some(&real))
     };
     // The folder of a single-file command is not the command itself.

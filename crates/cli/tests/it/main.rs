@@ -51,6 +51,7 @@ mod terminal;
 mod tool;
 mod tools_of_skills;
 mod trust;
+mod trust_attacks;
 mod trust_audit;
 mod unsafe_fixes;
 mod validate;

@@ -426,7 +426,8 @@ fn prompts_show_whole_urls_and_inputs() {
         let (question, _) = screen
             .split_once("Allow it?")
             .unwrap_or_else(|| panic!("{screen}"));
-        // The reason comes after the action.
+        // A long line is wrapped. The reason comes after the action.
+        let question = question.replace("\r\n  │ ", "");
         let action = question.trim_end().rsplit_once('\n').unwrap().0;
         assert!(action.contains(shown), "{shown}: {screen}");
     }

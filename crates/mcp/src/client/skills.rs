@@ -7,7 +7,9 @@ use std::time::Duration;
 use crate::wire::{MAIN, MAX_BYTES, Manifest, ManifestError};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use prowess_catalog::{FileStamp, Scope, Skill, SkillForm, SkillId, SkillLocation, SkillOrigin};
+use prowess_catalog::{
+    FileStamp, Location, Scope, Skill, SkillForm, SkillId, SkillLocation, SkillOrigin,
+};
 use prowess_registry::resource::{self, Resource};
 use prowess_registry::{Known, Scan, SkillSource, SourceFault, SourceFaultKind};
 use prowess_spec::{ReadFault, ResourcePath, parse};
@@ -79,7 +81,7 @@ impl ServerSkills {
         let found = tokio::time::timeout(LISTING, list(&self.link)).await;
         match found.unwrap_or_else(|_| Err(late())) {
             Ok((manifests, faults)) => {
-                let place = |(uri, why): (String, String)| fault(&self.place(&uri), why, false);
+                let place = |(uri, why): (String, String)| fault(self.place(&uri), why, false);
                 let faults = faults.into_iter().map(place).collect();
                 let generation = Some(self.link.generation());
                 *self.listed() = Listed {
@@ -94,16 +96,20 @@ impl ServerSkills {
                 // Keep the previous list, even if the server is gone.
                 let mut listed = self.listed();
                 let kept = !listed.manifests.is_empty();
-                listed.faults = vec![fault(self.link.name(), error.to_string(), kept)];
+                listed.faults = vec![fault(
+                    Location::from_text(self.link.name()),
+                    error.to_string(),
+                    kept,
+                )];
                 Err(error)
             }
         }
     }
 
     /// Returns the location of a skill, for display.
-    fn place(&self, uri: &str) -> Box<str> {
+    fn place(&self, uri: &str) -> Location {
         let uri = prowess_diag::wording::shorten(&prowess_diag::sanitize::line(uri), 500);
-        format!("{} {uri}", self.link.name()).into()
+        Location::from_text(format!("{} {uri}", self.link.name()))
     }
 
     /// Builds a skill from the list alone.
@@ -203,10 +209,10 @@ impl ServerSkills {
     }
 }
 
-fn fault(location: &str, why: String, kept: bool) -> SourceFault {
+fn fault(location: Location, why: String, kept: bool) -> SourceFault {
     let why = SourceFaultKind::Read(ReadFault::Unreadable(why));
     SourceFault {
-        location: location.into(),
+        location,
         why,
         kept,
     }

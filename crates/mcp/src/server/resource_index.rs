@@ -4,7 +4,7 @@
 //! files are not read again.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::path::Path;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use prowess_catalog::skill::{clean_line, one_line};
@@ -217,7 +217,9 @@ impl ResourceIndex {
         let mut contents = failed(Fault::Unnamed);
         let mut text = None;
         for (path, _) in listed {
-            let stamp = folder.and_then(|folder| file_stamp(&folder.join(&path)));
+            let stamp = folder
+                .as_deref()
+                .and_then(|folder| file_stamp(&folder.join(&path)));
             let public = published(path.clone());
             let same = known
                 .get(public.as_str())
@@ -458,17 +460,12 @@ fn serve(catalog: &Catalog, visibility: &Visibility) -> ServedSkills {
 }
 
 /// Returns the actual file name of SKILL.md.
-fn main_file(skill: &Skill) -> &str {
-    match skill.form {
-        SkillForm::Folder => skill.location.rsplit('/').next().unwrap_or(MAIN),
-        SkillForm::File | SkillForm::Command | SkillForm::Memory => MAIN,
-    }
+fn main_file(skill: &Skill) -> &'static str {
+    skill.main_file().unwrap_or(MAIN)
 }
 
-fn folder(skill: &Skill) -> Option<&Path> {
-    Path::new(&*skill.location)
-        .parent()
-        .filter(|_| skill.form == SkillForm::Folder)
+fn folder(skill: &Skill) -> Option<PathBuf> {
+    skill.path().filter(|_| skill.form == SkillForm::Folder)
 }
 
 fn content(path: &str, bytes: &[u8], stamp: Option<FileStamp>) -> ServedFile {

@@ -37,13 +37,13 @@ pub fn list<'a>(
     let copy = |(loser, winner): (&CatalogEntry, &CatalogEntry)| {
         json!({
             "name": loser.name(),
-            "location": loser.skill.location,
-            "shadowed_by": winner.skill.location,
+            "location": loser.skill.location.text(),
+            "shadowed_by": winner.skill.location.text(),
         })
     };
     let fault = |fault: &SourceFault| {
         json!({
-            "location": fault.location,
+            "location": fault.location.text(),
             "kind": fault.why.as_str(),
             "why": fault.why.to_string(),
             "kept": fault.kept,

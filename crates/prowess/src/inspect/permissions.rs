@@ -99,10 +99,13 @@ pub fn trust(
             "event": hook.event, "command": hook.command, "network": hook.network,
         })).collect::<Vec<_>>(),
         "network": summary.network,
+        "network_left_out": summary.network_left_out,
         "hidden": summary.hidden.iter().map(|hidden| json!({
             "file": hidden.file, "line": hidden.line, "what": hidden.what,
         })).collect::<Vec<_>>(),
-        "links": summary.links.iter().map(|(from, to)| json!({ "from": from, "to": to })).collect::<Vec<_>>(),
+        "links": summary.links.iter().map(|link| json!({
+            "from": link.from, "to": link.to, "through": link.through,
+        })).collect::<Vec<_>>(),
     })
 }
 
@@ -141,7 +144,23 @@ pub fn trust_sections(changes: &[FileChange], summary: &TrustSummary) -> Vec<Tru
     let hidden =
         hidden.map(|found| format!("{}:{} {}", found.file.display(), found.line, found.what));
     let links = summary.links.iter();
-    let links = links.map(|(from, to)| format!("{} -> {}", from.display(), to.display()));
+    let links = links.map(|link| {
+        let through = link.through.iter().map(|path| path.display().to_string());
+        let through: Vec<String> = through.collect();
+        let mut line = format!("{} -> {}", link.from.display(), link.to.display());
+        if !through.is_empty() {
+            line.push_str(&format!(", through {}", through.join(" and ")));
+        }
+        if link.is_folder {
+            line.push_str(" (a folder: its files can change without another question)");
+        }
+        line
+    });
+    let mut network = summary.network.clone();
+    if summary.network_left_out > 0 {
+        let more = wording::thousands(summary.network_left_out);
+        network.push(format!("{more} more mentions, not listed"));
+    }
     let scripts = summary
         .scripts
         .iter()
@@ -154,11 +173,7 @@ pub fn trust_sections(changes: &[FileChange], summary: &TrustSummary) -> Vec<Tru
         ("Runs when it is loaded", summary.commands.clone(), true),
         ("Runs later", hooks, true),
         ("Contains scripts and programs", scripts.collect(), false),
-        (
-            "Mentions hosts and network programs",
-            summary.network.iter().cloned().collect(),
-            false,
-        ),
+        ("Mentions hosts and network programs", network, false),
         ("Contains hidden text", hidden.collect(), true),
         ("Links to files outside its folder", links.collect(), true),
     ];

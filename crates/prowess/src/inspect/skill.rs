@@ -15,14 +15,14 @@ pub fn skill(catalog: &Catalog, entry: &CatalogEntry) -> Value {
         "scope": origin.scope.as_str(),
         "vendor": (!origin.vendor.is_empty()).then_some(&*origin.vendor),
         "root": origin.root,
-        "location": skill.location,
+        "location": skill.location.text(),
         "description": skill.description,
         "when_to_use": skill.when_to_use,
         "version": skill.version,
         "tags": skill.tags,
         "paths": skill.paths,
         "pinned": skill.pinned,
-        "shadowed_by": catalog.winner_over(entry).map(|winner| &winner.skill.location),
+        "shadowed_by": catalog.winner_over(entry).map(|winner| winner.skill.location.text()),
         "problems": skill.problems,
     })
 }

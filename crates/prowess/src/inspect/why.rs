@@ -5,7 +5,8 @@ use std::path::Path;
 use prowess_catalog::index::{EntryOutcome, IndexText, NameOnlyReason, OmissionReason};
 use prowess_catalog::rank::{RankReason, RankedSkill};
 use prowess_catalog::{
-    Audience, Catalog, CatalogEntry, CatalogView, HiddenReason, SkillVisibility, Visibility,
+    Audience, Catalog, CatalogEntry, CatalogView, HiddenReason, Location, SkillVisibility,
+    Visibility,
 };
 use prowess_diag::wording;
 use prowess_search::SearchHit;
@@ -70,7 +71,7 @@ impl SkillExplanation {
             entry,
             ..
         } = *question;
-        let show = |path: &str| (question.show)(Path::new(path));
+        let show = |location: &Location| (question.show)(&location.path());
         let model = CatalogView::new(catalog, policy, Audience::Model).visibility(entry);
         let person = CatalogView::new(catalog, policy, Audience::Person).visibility(entry);
         let mut answers = Vec::new();
@@ -195,10 +196,8 @@ impl SkillExplanation {
             })
         });
         if entry.skill.problems > 0 {
-            let folder = Path::new(&*entry.skill.location)
-                .parent()
-                .unwrap_or(Path::new("."));
-            let folder = (question.show)(folder);
+            let file = entry.skill.location.path();
+            let folder = (question.show)(file.parent().unwrap_or(Path::new(".")));
             say(
                 "problems",
                 format!(
@@ -237,7 +236,7 @@ impl SkillExplanation {
             .group(entry.name())
             .iter()
             .filter(|other| other.is_shadowed() && !entry.is_shadowed())
-            .map(|other| &other.skill.location)
+            .map(|other| other.skill.location.text())
             .collect();
         value["shadows"] = json!(shadows);
         value["model"] = json!(visibility_word(self.model));

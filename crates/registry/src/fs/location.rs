@@ -1,8 +1,12 @@
-//! Paths of skills as text, and their components.
+//! Components of the paths of skills, and paths as text.
 
-use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::{Path, PathBuf};
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+pub(super) use prowess_catalog::location::{
+    escape_path as escape, plain_path, unescape_path as unescape,
+};
 
 /// Returns the folder of a skill's file. Fast path: paths of a walk are normalized and need not be
 /// split into components.
@@ -43,45 +47,6 @@ pub(super) fn id_path(location: &str, file: &Path, folder: &Path, inner: &Path) 
         .map_or_else(|| escape(inner), Box::from)
 }
 
-/// Converts a path to text without loss: bytes that are not UTF-8 become `\xNN`, and so does a
-/// backslash that looks like the start of such an escape.
-pub(super) fn escape(path: &Path) -> Box<str> {
-    // Backslashes are rare, and searching for one byte is faster than for two.
-    let is_plain = |text: &&str| !text.as_bytes().contains(&b'\\') || !text.contains("\\x");
-    if let Some(text) = path.to_str().filter(is_plain) {
-        return text.into();
-    }
-    let mut text = String::new();
-    for chunk in path.as_os_str().as_bytes().utf8_chunks() {
-        text.push_str(&chunk.valid().replace("\\x", "\\x5Cx"));
-        for byte in chunk.invalid() {
-            text.push_str(&format!("\\x{byte:02X}"));
-        }
-    }
-    text.into()
-}
-
-/// Converts the text written by [`escape`] back to a path.
-pub(super) fn unescape(text: &str) -> PathBuf {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(at) = rest.find("\\x") {
-        let digits = rest.get(at + 2..at + 4);
-        let byte = digits.and_then(|digits| u8::from_str_radix(digits, 16).ok());
-        // Only escapes that `escape` writes; anything else is literal.
-        if let Some(byte) = byte.filter(|byte| *byte >= 0x80 || *byte == b'\\') {
-            bytes.extend_from_slice(&rest.as_bytes()[..at]);
-            bytes.push(byte);
-            rest = &rest[at + 4..];
-        } else {
-            bytes.extend_from_slice(&rest.as_bytes()[..at + 2]);
-            rest = &rest[at + 2..];
-        }
-    }
-    bytes.extend_from_slice(rest.as_bytes());
-    OsString::from_vec(bytes).into()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -119,21 +84,6 @@ mod tests {
                 let found = id_path(&escape(file), file, folder, below(folder, root));
                 assert_eq!(found, expected, "{file:?} {root:?}");
             }
-        }
-    }
-
-    #[test]
-    fn escaped_paths_round_trip() {
-        for bytes in [
-            &b"a/b"[..],
-            b"a\\xb",
-            b"a\\x41",
-            b"\xff/\\x5Cx",
-            b"\\x",
-            "é\\".as_bytes(),
-        ] {
-            let path = Path::new(OsStr::from_bytes(bytes));
-            assert_eq!(unescape(&escape(path)), path);
         }
     }
 }

@@ -15,7 +15,7 @@ use super::package::PackageOnDisk;
 use crate::resource::SkillFolder;
 
 /// File names of a skill, the canonical one first.
-pub const SKILL_FILES: [&str; 2] = ["SKILL.md", "skill.md"];
+pub const SKILL_FILES: [&str; 2] = prowess_catalog::skill::MAIN_FILES;
 
 /// A skill that was found.
 #[derive(Debug)]

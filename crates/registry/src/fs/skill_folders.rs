@@ -247,18 +247,26 @@ pub(super) fn contains(roots: &[SkillRoot], path: &Path) -> bool {
 }
 
 /// Returns the main checkout of a worktree, whose `.git` is a file that points to a folder below
-/// the checkout's `.git`.
+/// the checkout's `.git`, which points back.
 fn main_checkout(folder: &Path) -> Option<PathBuf> {
     let file = folder.join(".git");
-    if std::fs::metadata(&file).ok()?.len() > MAX_GIT_FILE || !file.is_file() {
-        return None;
-    }
-    let text = std::fs::read_to_string(&file).ok()?;
+    let text = read_small(&file)?;
     let named = folder.join(text.strip_prefix("gitdir:")?.trim());
     let worktrees = named
         .parent()
         .filter(|parent| parent.ends_with(".git/worktrees"))?;
-    worktrees.parent()?.parent().map(Path::to_owned)
+    let main = worktrees.parent()?.parent()?;
+    // A project may write any path into its `.git`. Only a checkout that knows the worktree counts.
+    let back = read_small(&named.join("gitdir"))?;
+    let back = std::fs::canonicalize(named.join(back.trim())).ok()?;
+    (back == std::fs::canonicalize(&file).ok()?).then(|| main.to_owned())
+}
+
+/// Reads a small regular file.
+fn read_small(file: &Path) -> Option<String> {
+    let facts = std::fs::metadata(file).ok()?;
+    let is_small = facts.is_file() && facts.len() <= MAX_GIT_FILE;
+    is_small.then(|| std::fs::read_to_string(file).ok())?
 }
 
 /// Returns the repository that contains a folder.
@@ -340,6 +348,9 @@ mod tests {
         std::fs::create_dir(&tree).unwrap();
         let named = main.join(".git/worktrees/tree");
         std::fs::write(tree.join(".git"), format!("gitdir: {}\n", named.display())).unwrap();
+        let point_back = |to: &Path| {
+            std::fs::write(named.join("gitdir"), format!("{}\n", to.display())).unwrap();
+        };
         let place = Place {
             current: tree.clone(),
             ..Place::default()
@@ -349,7 +360,13 @@ mod tests {
                 .iter()
                 .any(|root| root.path.starts_with(&main))
         };
+        assert!(!has_main(place.clone()), "no way back");
+        point_back(&world.path().join("other/.git"));
+        assert!(!has_main(place.clone()), "another worktree");
+        point_back(&tree.join(".git"));
         assert!(has_main(place.clone()));
+        point_back(Path::new("../../../../tree/.git"));
+        assert!(has_main(place.clone()), "a relative path");
         std::fs::create_dir_all(tree.join(".agents/skills")).unwrap();
         assert!(!has_main(place));
     }

@@ -6,13 +6,15 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use prowess_catalog::{Scope, Skill, SkillForm, SkillId, SkillLocation as SkillPlace, SkillOrigin};
+use prowess_catalog::{
+    Location, Scope, Skill, SkillForm, SkillId, SkillLocation as SkillPlace, SkillOrigin,
+};
 use prowess_diag::wording::io_reason;
 use prowess_spec::sidecar::{SIDECAR_PATH, Sidecar};
 use prowess_spec::{NotASkill, ReadFault, parse};
 
 use super::broken_edit::is_usable;
-use super::location::{below, escape, folder_of, id_path, unescape};
+use super::location::{below, escape, folder_of, id_path, plain_path, unescape};
 use super::read::{self, FoundSkill, read_path};
 use super::skill_folders::{self, LinkBounds, Place, RootContents, SkillRoot};
 use super::walk::{FollowedLink, ScanNotice, Seen, Visit, WalkOptions, walk_with};
@@ -118,7 +120,7 @@ impl FileSource {
     /// Markdown file. Returns it with a source for its files, or `None` if the path is neither.
     pub(crate) fn of_skill(path: &Path) -> Result<Option<(Self, Arc<Skill>)>, SourceFault> {
         let fault = |why: ReadFault| SourceFault {
-            location: escape(path),
+            location: Location::of_path(path),
             why: SourceFaultKind::Read(why),
             kept: false,
         };
@@ -286,7 +288,7 @@ impl FileSource {
             let is_sidecar = file.ends_with(SIDECAR_PATH);
             let folder = file.ancestors().nth(2).filter(|_| is_sidecar);
             let file = folder.map_or_else(|| file.clone(), |folder| folder.join("SKILL.md"));
-            let location = file.to_str()?;
+            let location = plain_path(&file)?;
             let place = places.find(known, location)?;
             let skill = &known[place];
             let root = roots.iter().find(|root| root.origin == skill.id.origin)?;
@@ -299,7 +301,7 @@ impl FileSource {
             if !prepared[0].may_follow(folder_of(&file), &bounds) {
                 return None;
             }
-            let known = HashMap::from([(&*skill.location, skill)]);
+            let known = HashMap::from([(skill.location.text(), skill)]);
             let collector = Collector::of_one(&prepared, known, true);
             match skill.form {
                 SkillForm::Folder => {
@@ -558,7 +560,7 @@ impl LastScan {
             return;
         }
         for skill in skills {
-            let file = unescape(&skill.location);
+            let file = skill.location.path();
             let Some(folder) = file.parent() else {
                 continue;
             };
@@ -652,7 +654,7 @@ fn known_by_root<'s>(
     let mut known = vec![ByLocation::new(); roots.len()];
     for skill in skills {
         if let Some(&index) = indices.get(&*skill.id.origin.root) {
-            known[index].insert(&skill.location, skill);
+            known[index].insert(skill.location.text(), skill);
         }
     }
     known
@@ -744,10 +746,11 @@ impl Visit for Walking<'_> {
     fn is_known(&self, seen: &Seen<'_>) -> bool {
         let collector = self.collector;
         let root = self.root(seen.root);
-        let Some(path) = seen.path.to_str() else {
+        // A path that needs escapes is read again.
+        let Some(path) = plain_path(seen.path) else {
             return false;
         };
-        let not_reserved = |skill: &Skill| !collector.is_reserved(root, Path::new(&*skill.id.path));
+        let not_reserved = |skill: &Skill| !collector.is_reserved(root, &unescape(&skill.id.path));
         if let Some(&skill) = collector.known[root].get(path) {
             let same = skill.stamp == seen.stamp
                 && skill.sidecar == seen.sidecar
@@ -863,7 +866,7 @@ impl Collector<'_> {
         let prepared = &self.roots[root];
         let folder = folder_of(found.path);
         let inner = below(folder, &prepared.root.path);
-        let location = escape(found.path);
+        let location = Location::of_path(found.path);
         if self.is_reserved(root, inner) {
             let path = folder.to_owned();
             return self.lock().notices.push(ScanNotice::Reserved { path });
@@ -881,7 +884,7 @@ impl Collector<'_> {
         let place = SkillPlace {
             id: SkillId {
                 origin: Arc::clone(&prepared.origin),
-                path: id_path(&location, found.path, folder, inner),
+                path: id_path(location.text(), found.path, folder, inner),
             },
             form: SkillForm::Folder,
             location,
@@ -898,7 +901,7 @@ impl Collector<'_> {
 
     fn single_file(&self, root: usize, path: &Path, form: SkillForm, name: Option<&str>) {
         let prepared = &self.roots[root];
-        let location = escape(path);
+        let location = Location::of_path(path);
         if self.is_link_to_outside(root, path) {
             return self.fault(root, location, SourceFaultKind::Outside);
         }
@@ -939,7 +942,7 @@ impl Collector<'_> {
         // During edits, accept only complete files that are not being written. At the start there
         // is no previous version to keep, so everything readable is accepted.
         if self.keep_last_good {
-            let now = read::stamp(rustix::fs::CWD, unescape(&place.location).as_os_str());
+            let now = read::stamp(rustix::fs::CWD, place.location.path().as_os_str());
             if now != Some(place.stamp) || place.stamp.size != bytes.len() as u64 {
                 self.fault(root, place.location, SourceFaultKind::Moving);
                 return false;
@@ -948,7 +951,7 @@ impl Collector<'_> {
                 // A new file that is not being written any more stays broken: accept it, as at a
                 // fresh start.
                 let latest = place.stamp.modified.max(place.stamp.changed);
-                if self.known[root].contains_key(&*place.location) {
+                if self.known[root].contains_key(place.location.text()) {
                     self.fault(root, place.location, SourceFaultKind::Broken);
                     return false;
                 } else if latest > crate::cache::now().saturating_sub(AT_REST) {
@@ -963,7 +966,7 @@ impl Collector<'_> {
         }
         let skill = Arc::new(Skill::from_text(place, &parsed, sidecar));
         let last = self.known[root]
-            .get(&*skill.location)
+            .get(skill.location.text())
             .filter(|last| ***last == skill);
         let skill = last.map_or(skill, |last| Arc::clone(last));
         self.results(thread).skills.push(skill);
@@ -991,10 +994,10 @@ impl Collector<'_> {
     }
 
     /// Reports an unusable skill. The last good version is kept, if there is one.
-    fn fault(&self, root: usize, location: Box<str>, why: SourceFaultKind) {
+    fn fault(&self, root: usize, location: Location, why: SourceFaultKind) {
         let gone = matches!(why, SourceFaultKind::Read(ReadFault::Missing));
         let last = self.known[root]
-            .get(&*location)
+            .get(location.text())
             .filter(|_| self.keep_last_good && !gone);
         let mut scan = self.lock();
         scan.skills

@@ -162,9 +162,9 @@ impl ScanNotice {
                 let target = show(target);
                 format!(
                     "skipped `{}`: it links to `{target}`, outside the project; if you want its \
-                     skills, pass `--skills-dir {target}` or add it to `dirs` of `[skills]` in your \
-                     own settings",
-                    show(path)
+                     skills, pass {} or add it to `dirs` of `[skills]` in your own settings",
+                    show(path),
+                    prowess_diag::wording::command(["--skills-dir", &*target])
                 )
             }
         }

@@ -529,10 +529,8 @@ impl Watch {
             let mut same_name = after.group(&change.name).iter();
             let entry = same_name.find(|entry| entry.skill.id == change.id);
             let is_folder = |entry: &&CatalogEntry| entry.skill.form == SkillForm::Folder;
-            let file = entry
-                .filter(is_folder)
-                .map(|entry| Path::new(&*entry.skill.location));
-            if let (Some(file), Some(watcher)) = (file, &mut self.watcher)
+            let file = entry.filter(is_folder).and_then(|entry| entry.skill.file());
+            if let (Some(file), Some(watcher)) = (file.as_deref(), &mut self.watcher)
                 && let Some(folder) = file.parent().filter(|folder| folder.is_dir())
                 && watcher.watch(folder, RecursiveMode::Recursive).is_ok()
             {

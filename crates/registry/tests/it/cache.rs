@@ -287,7 +287,7 @@ fn sidecar_changes_are_noticed() {
         let skill = scan
             .skills
             .iter()
-            .find(|skill| skill.location.ends_with(".agents/skills/a/SKILL.md"));
+            .find(|skill| skill.location.text().ends_with(".agents/skills/a/SKILL.md"));
         skill.unwrap().model_invocable
     };
     assert!(invocable());

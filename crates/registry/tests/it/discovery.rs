@@ -114,7 +114,7 @@ fn case_109_nested_folder_qualifies_skill_names() {
         ("apps/web:deploy", "apps/web/.claude/skills/deploy/SKILL.md"),
     ] {
         let skill = registry.get(asked).unwrap();
-        assert_eq!(world.relative(&*skill.location), location);
+        assert_eq!(world.relative(skill.location.text()), location);
         assert!(registry.text(&skill.id).is_ok());
     }
     // For touched files, see `case_109` in crates/catalog.
@@ -292,7 +292,7 @@ fn case_114_commands_are_skills() {
     );
     let command = &catalog.resolve("project:deploy").unwrap().skill;
     assert_eq!(
-        world.relative(&*command.location),
+        world.relative(command.location.text()),
         ".claude/commands/deploy.md"
     );
     assert_eq!(

@@ -86,7 +86,7 @@ fn ten_thousand_broken_skills_do_not_hide_a_good_one() {
         let fault = report
             .faults
             .iter()
-            .find(|fault| fault.location.ends_with(&ending))
+            .find(|fault| fault.location.text().ends_with(&ending))
             .unwrap();
         assert_eq!(fault.why.to_string(), why);
     }

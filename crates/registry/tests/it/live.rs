@@ -16,6 +16,8 @@ fn reordered_root_keeps_its_skills_readable() {
         world.path("../main/.git/worktrees/tree").display()
     );
     world.file("../tree/.git", gitdir);
+    let back = format!("{}\n", world.path("../tree/.git").display());
+    world.file("../main/.git/worktrees/tree/gitdir", back);
     world.skill("~/.agents/skills/mine");
     let place = Place {
         extra: vec![world.path("../extra")],
@@ -114,7 +116,7 @@ fn skill_file_replaced_by_another_type_is_reported() {
         .iter()
         .map(|fault| {
             (
-                world.relative(&*fault.location),
+                world.relative(fault.location.text()),
                 fault.why.to_string(),
                 fault.kept,
             )

@@ -61,7 +61,7 @@ impl World {
         let mut found: Vec<String> = scan
             .skills
             .iter()
-            .map(|skill| self.relative(&*skill.location))
+            .map(|skill| self.relative(skill.location.text()))
             .collect();
         found.sort();
         found
@@ -70,7 +70,7 @@ impl World {
     /// Returns the faults of a scan: location and reason.
     pub(crate) fn faults(&self, scan: &Scan) -> Vec<(String, String)> {
         let told = |fault: &prowess_registry::SourceFault| {
-            (self.relative(&*fault.location), fault.why.to_string())
+            (self.relative(fault.location.text()), fault.why.to_string())
         };
         scan.faults.iter().map(told).collect()
     }

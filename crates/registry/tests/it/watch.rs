@@ -208,7 +208,7 @@ fn incomplete_file_keeps_the_previous_version() {
         "version 1 of it"
     );
     let report = registry.report();
-    assert!(report.faults[0].kept && report.faults[0].location.ends_with("a/SKILL.md"));
+    assert!(report.faults[0].kept && report.faults[0].location.text().ends_with("a/SKILL.md"));
     std::fs::write(&file, text("a", 2)).unwrap();
     registry.refresh();
     assert_eq!(

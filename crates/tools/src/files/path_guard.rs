@@ -474,14 +474,7 @@ fn ruled_skills(context: &ToolContext) -> Vec<(PathBuf, CatalogEntry)> {
         return Vec::new();
     }
     let catalog = context.services.registry.snapshot();
-    let place = |entry: &CatalogEntry| {
-        let location = Path::new(&*entry.skill.location);
-        match entry.skill.form {
-            SkillForm::Folder => location.parent().map(settled),
-            SkillForm::File | SkillForm::Command => Some(settled(location)),
-            SkillForm::Memory => None,
-        }
-    };
+    let place = |entry: &CatalogEntry| entry.skill.path().as_deref().map(settled);
     let entries = catalog.entries().into_iter();
     entries
         .filter_map(|entry| Some((place(entry)?, entry.clone())))

@@ -9,7 +9,8 @@ use prowess::agent::Delta;
 use prowess::policy::ApprovalAnswer;
 use prowess::traits::{ApprovalRequest, Approver};
 use prowess::{CancellationToken, Pause, Update, Watcher};
-use prowess_diag::sanitize;
+use prowess_diag::wording::shorten;
+use prowess_diag::{review, sanitize};
 
 use super::command::{Input, help, misused, read};
 use super::display::{DisplayEvent, display_event};
@@ -21,6 +22,8 @@ use super::{ChatEnd, ChatStart};
 
 /// The maximum size of a message in bytes.
 const MAX_MESSAGE: u64 = 1024 * 1024;
+/// Maximum length of the reason in a question, in characters: the action is shown in full.
+const MAX_REASON: usize = 300;
 /// The width of laid-out text.
 const WIDTH: usize = 100;
 
@@ -210,10 +213,10 @@ impl Approver for Plain {
         let who = asked
             .skill
             .map_or("the model".to_owned(), |skill| format!("skill {skill}"));
-        let what = asked.what.replace('\n', "\n  ");
-        let why = asked.why;
+        let what = review::action(question.what, crate::screen_size());
+        let why = shorten(&asked.why, MAX_REASON);
         self.aside(&format!(
-            "Allow {who} to do this?\n  {what}\n{why}. [y = once, s = this session, N] "
+            "Allow {who} to do this?\n{what}{why}. [y = once, s = this session, N] "
         ));
         let mut line = String::new();
         let read = std::io::Read::take(&mut input.0, 1_000).read_line(&mut line);

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use prowess::policy::{ApprovalAnswer, Decision};
 use prowess::traits::{ApprovalRequest, Approver};
 use prowess::{Update, Watcher};
-use prowess_diag::sanitize;
 use prowess_diag::wording::{shorten, thousands};
+use prowess_diag::{review, sanitize};
 
 use super::display::{DisplayEvent, Tone, display_event};
 use super::state::{Message, PendingQuestion};
@@ -136,7 +136,7 @@ pub(crate) fn asked(id: u64, question: &ApprovalRequest<'_>) -> PendingQuestion 
     let line = |text: &str| sanitize::line(text).into_owned();
     PendingQuestion {
         id,
-        what: sanitize::block(question.what).into_owned(),
+        what: review::text(question.what),
         why: explain(question.decision),
         remedy: (question.decision.remedy.as_ref()).map(|remedy| line(&remedy.to_string())),
         skill: question.skill.map(line),
@@ -149,7 +149,7 @@ fn explain(decision: &Decision) -> String {
     if let Some(rule) = &decision.rule {
         text.push_str(&format!(" (rule `{}`, {})", rule.text, rule.source));
     }
-    sanitize::line(&text).into_owned()
+    review::line(&text)
 }
 
 #[cfg(test)]

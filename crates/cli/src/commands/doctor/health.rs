@@ -116,7 +116,7 @@ pub(super) fn skills(registry: &Registry, show: &dyn Fn(&Path) -> String) -> Vec
     let report = registry.report();
     let mut checks = Vec::new();
     for fault in report.faults.iter().take(MOST_FAULTS) {
-        let path = show(Path::new(&*fault.location));
+        let path = show(&fault.location.path());
         let state = match fault.why {
             SourceFaultKind::NotASkill(_) => State::Odd,
             _ => State::Bad,

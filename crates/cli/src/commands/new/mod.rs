@@ -68,7 +68,8 @@ pub(crate) fn run(
         let shown = targets::display(&folder, environment);
         return Err(
             Failure::new(format!("`{shown}` already exists")).hint(format!(
-                "check it with `prowess validate {shown}`, or choose another name"
+                "check it with {}, or choose another name",
+                wording::command(["prowess", "validate", &*shown])
             )),
         );
     }

@@ -1,0 +1,179 @@
+//! Follows the links of a skill, to find those that pass through files outside its folder.
+
+use std::collections::VecDeque;
+use std::ffi::OsString;
+use std::io::Read;
+use std::os::unix::ffi::OsStringExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Component, Path, PathBuf};
+
+use rustix::fs::{Mode, OFlags};
+use sha2::{Digest, Sha256};
+
+/// Maximum number of links that are followed.
+const MAX_LINKS: usize = 40;
+/// Maximum number of parts of a path.
+const MAX_PARTS: usize = 4096;
+/// Maximum size of a file outside the folder whose content is hashed, in bytes.
+const MAX_CONTENT: u64 = 16 * 1024 * 1024;
+
+/// The way of a link that leaves the folder of its skill: through a link outside, or to a target
+/// outside.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OutsideRoute {
+    /// The links outside the folder on the way.
+    pub through: Vec<PathBuf>,
+    /// The targets of all links on the way, as they are written.
+    targets: Vec<Vec<u8>>,
+    /// The end of the way, without links. `None` if it does not exist.
+    end: Option<PathBuf>,
+}
+
+/// Follows a link. `folder` is the real path of the skill's folder, `link` a path below it whose
+/// parents are not links. Returns `None` if every link on the way is in the folder, and so is the
+/// target.
+pub fn outside_route(folder: &Path, link: &Path) -> Option<OutsideRoute> {
+    let mut route = OutsideRoute {
+        through: Vec::new(),
+        targets: Vec::new(),
+        end: None,
+    };
+    let mut current = folder.to_owned();
+    let mut parts: VecDeque<OsString> = parts_of(link);
+    let mut steps = 0;
+    while let Some(part) = parts.pop_front() {
+        steps += 1;
+        if steps > MAX_PARTS || route.targets.len() > MAX_LINKS {
+            return Some(route);
+        }
+        if part == ".." {
+            current.pop();
+            continue;
+        }
+        let next = current.join(&part);
+        let Ok(facts) = next.symlink_metadata() else {
+            // A link that leads nowhere may lead elsewhere later.
+            return Some(route);
+        };
+        if !facts.is_symlink() {
+            current = next;
+            continue;
+        }
+        let Ok(target) = std::fs::read_link(&next) else {
+            return Some(route);
+        };
+        if !next.starts_with(folder) {
+            route.through.push(next);
+        }
+        if target.is_absolute() {
+            current = PathBuf::from("/");
+        }
+        for part in parts_of(&target).into_iter().rev() {
+            parts.push_front(part);
+        }
+        route.targets.push(target.into_os_string().into_vec());
+    }
+    let is_inside = current.starts_with(folder) && route.through.is_empty();
+    route.end = Some(current);
+    (!is_inside).then_some(route)
+}
+
+fn parts_of(path: &Path) -> VecDeque<OsString> {
+    let part = |part: Component<'_>| match part {
+        Component::Normal(name) => Some(name.to_owned()),
+        Component::ParentDir => Some("..".into()),
+        _ => None,
+    };
+    path.components().filter_map(part).collect()
+}
+
+impl OutsideRoute {
+    /// Returns `true` if the link leads to a folder outside, whose files no digest covers.
+    pub fn leads_to_folder(&self, folder: &Path) -> bool {
+        let is_outside = |end: &&PathBuf| !end.starts_with(folder) && end.is_dir();
+        self.end.as_ref().is_some_and(|end| is_outside(&end))
+    }
+
+    /// Adds the way and the content of a file at its end to a digest. The content of a folder
+    /// outside is not added. A very large file is identified by its size, inode and times.
+    pub(crate) fn hash(&self, hasher: &mut Sha256) {
+        let mut put = |tag: u8, bytes: &[u8]| {
+            hasher.update([tag]);
+            hasher.update((bytes.len() as u64).to_le_bytes());
+            hasher.update(bytes);
+        };
+        // The first target is hashed as the link itself.
+        for target in self.targets.iter().skip(1) {
+            put(4, target);
+        }
+        match self.end.as_deref().and_then(content) {
+            Some(content) => put(5, &content),
+            None => put(6, b""),
+        }
+    }
+}
+
+/// Returns what identifies the content of a regular file. The path has no links.
+fn content(path: &Path) -> Option<Vec<u8>> {
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
+    let opened = rustix::fs::open(path, flags | OFlags::NOFOLLOW, Mode::empty()).ok()?;
+    let file = std::fs::File::from(opened);
+    let facts = file.metadata().ok().filter(std::fs::Metadata::is_file)?;
+    let mut identity = vec![u8::from(facts.mode() & 0o111 != 0)];
+    if facts.len() <= MAX_CONTENT {
+        let mut hasher = Sha256::new();
+        let mut file = file.take(MAX_CONTENT);
+        let mut buffer = vec![0; 64 * 1024];
+        loop {
+            match file.read(&mut buffer).ok()? {
+                0 => break,
+                count => hasher.update(&buffer[..count]),
+            }
+        }
+        identity.extend_from_slice(&hasher.finalize());
+    } else {
+        let stamp = crate::file_stamp(path)?;
+        identity.extend_from_slice(format!("{stamp:?}").as_bytes());
+    }
+    Some(identity)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn only_links_that_pass_the_outside_have_a_route() {
+        let world = tempfile::tempdir().unwrap();
+        let root = world.path().canonicalize().unwrap();
+        let folder = root.join("skill");
+        std::fs::create_dir_all(folder.join("real/deep")).unwrap();
+        std::fs::create_dir(root.join("tools")).unwrap();
+        std::fs::write(folder.join("real/run.sh"), "x").unwrap();
+        symlink("../skill/real/run.sh", root.join("tools/current")).unwrap();
+        symlink("skill/real", root.join("loop-back")).unwrap();
+        for (name, target, expected) in [
+            ("plain", "real/run.sh", None),
+            ("folder", "real", None),
+            ("up", "real/deep/../run.sh", None),
+            ("around", "../skill/real/run.sh", None),
+            ("chain", "plain", None),
+            ("hop", "../tools/current", Some(vec!["tools/current"])),
+            ("hop-folder", "../loop-back", Some(vec!["loop-back"])),
+            ("hop-inside", "../loop-back/run.sh", Some(vec!["loop-back"])),
+            ("twice", "hop", Some(vec!["tools/current"])),
+            ("out", "../tools", Some(vec![])),
+            ("gone", "../gone", Some(vec![])),
+            ("circle", "circle", Some(vec![])),
+        ] {
+            symlink(target, folder.join(name)).unwrap();
+            let route = outside_route(&folder, Path::new(name));
+            let through = route.map(|route| route.through);
+            let expected =
+                expected.map(|names| names.iter().map(|name| root.join(name)).collect::<Vec<_>>());
+            assert_eq!(through, expected, "{name}");
+        }
+    }
+}
