@@ -166,8 +166,8 @@ pub(crate) fn copy_text(
     show: &dyn Fn(&Path) -> String,
 ) -> String {
     let folder = |entry: &CatalogEntry| {
-        let file = Path::new(&*entry.skill.location);
-        show(file.parent().unwrap_or(file))
+        let file = entry.skill.location.path();
+        show(file.parent().unwrap_or(&file))
     };
     format!(
         "`{}` is not used: `{}` has the same name, {}",
