@@ -135,7 +135,6 @@ fn index_of<'v>(
         load_tool,
         rotation,
         generation: context.services.registry.snapshot().generation(),
-        ..IndexOptions::default()
     };
     let made = index::index(&entries, &options);
     (made, entries)
