@@ -45,8 +45,13 @@ pub(crate) struct PromptArgs {
     /// Context window in tokens (default: that of the model, or 200,000)
     #[arg(long, value_name = "TOKENS")]
     pub(crate) window: Option<usize>,
-    /// Print what a session with this model would see [env: PROWESS_MODEL]
-    #[arg(long, value_name = "MODEL", conflicts_with = "window")]
+    /// The model.
+    #[arg(
+        long,
+        value_name = "MODEL",
+        conflicts_with = "window",
+        help = "Print what a session with this model would see [env: PROWESS_MODEL]"
+    )]
     pub(crate) model: Option<String>,
     /// List only pinned and recently used skills, with a count of the rest
     #[arg(long)]

@@ -4,7 +4,7 @@ use prowess_catalog::index::{self, IndexBudget, IndexOptions};
 use prowess_catalog::rank::{explore, rank, union};
 use prowess_catalog::visibility::{Audience, CatalogView};
 use prowess_tools::names::{LIST_SKILLS, SEARCH_SKILLS};
-use prowess_tools::{ToolContext, Toolset};
+use prowess_tools::{Tool, ToolContext, Toolset};
 
 /// Default maximum size of the index, in characters: clients truncate instructions at about two
 /// thousand.
@@ -22,7 +22,7 @@ pub(crate) fn text(tool_context: &ToolContext, tools: &Toolset, budget: IndexBud
     // No session is stored, so the rotation changes by the hour.
     let rotation = u64::try_from(explore::period(now)).unwrap_or(0);
     let listing = tool_context.settings.listing;
-    let names: Vec<&str> = tools.tools(tool_context).map(|tool| tool.name()).collect();
+    let names: Vec<&str> = tools.tools(tool_context).map(Tool::name).collect();
     let has = |name: &'static str| names.contains(&name).then_some(name);
     let catalog = tool_context.services.registry.snapshot();
     let view = CatalogView::new(&catalog, &tool_context.settings.visibility, Audience::Model);
