@@ -71,6 +71,8 @@ impl World {
     fn engine(&self, script: &[Value]) -> Engine {
         let script: Vec<String> = script.iter().map(ToString::to_string).collect();
         let model = ScriptedModel::parse("test", &script.join("\n")).unwrap();
+        // The first message would build it, which reads every skill.
+        self.registry.search_index();
         let mut context = self.context();
         context.services.model = Some(Arc::new(model));
         context.services.sessions = Some(Arc::new(MemorySessions::default()));

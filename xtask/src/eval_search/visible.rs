@@ -82,10 +82,10 @@ pub(super) fn run(entries: &[Entry], prompts: &[Prompt], options: &[&str]) -> Re
         for (number, (&right, prompts)) in targets.iter().enumerate() {
             let made;
             let library = if size < entries.len() {
-                made = Library::new(sample(entries, right, size));
+                made = Library::new(&sample(entries, right, size));
                 &made
             } else {
-                whole.get_or_insert_with(|| Library::new(entries.iter().collect()))
+                whole.get_or_insert_with(|| Library::new(&entries.iter().collect::<Vec<_>>()))
             };
             let skill = &entries[right].skill;
             for prompt in prompts {
@@ -199,7 +199,7 @@ struct Library {
 }
 
 impl Library {
-    fn new(entries: Vec<&Entry>) -> Self {
+    fn new(entries: &[&Entry]) -> Self {
         let skills: Vec<_> = entries.iter().map(|entry| entry.skill.clone()).collect();
         let catalog = Catalog::new(skills, Precedence::default(), 0);
         let search = SearchIndex::build(entries.iter().map(|entry| entry.document()));

@@ -30,8 +30,7 @@ use crate::visible_skills::{Library, not_found};
     after_help = "\
 Examples:
   prowess why release-notes                          explain its visibility
-  prowess why release-notes --query \"what changed\"   explain its rank
-  prowess why release-notes --session ID             explain why it was hinted or not"
+  prowess why release-notes --query \"what changed\"   explain its rank"
 )]
 pub(crate) struct WhyArgs {
     /// Name of a skill, optionally qualified (e.g. `user:pdf`), or its folder

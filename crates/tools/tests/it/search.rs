@@ -45,6 +45,29 @@ fn best_match_comes_first() {
 }
 
 #[test]
+fn results_say_which_skills_fit() {
+    let world = World::new();
+    world.file(
+        "~/.agents/skills/pdf-forms/SKILL.md",
+        "---\nname: pdf-forms\ndescription: Fills in the fields of PDF forms\n---\nx\n",
+    );
+    for number in 0..40 {
+        let name = format!("chapter-{number}");
+        world.file(
+            format!("~/.agents/skills/{name}/SKILL.md"),
+            format!("---\nname: {name}\ndescription: Explains a chapter in the handbook\n---\nSee the form.\n"),
+        );
+    }
+    let context = world.context();
+    let message = json!({"query": "please fill in the fields of this PDF form for me"});
+    let answer = call(&context, &mut Loaded::default(), "search_skills", &message).unwrap();
+    let skills = answer.value["skills"].as_array().unwrap();
+    assert_eq!(skills[0]["name"], "pdf-forms");
+    assert_eq!(skills[0]["fits"], true);
+    assert!(skills.len() > 1 && skills[1..].iter().all(|skill| skill["fits"] == false));
+}
+
+#[test]
 fn agentick_metadata_must_be_equal() {
     let world = World::new();
     world
