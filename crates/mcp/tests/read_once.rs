@@ -19,7 +19,9 @@ use prowess_render::Arguments;
 use prowess_runtime::{CancellationToken, Ending, Engine, Pause, Session, SkillRef, SubRun};
 use prowess_store::{MemorySessions, SystemClock};
 use prowess_test::{Opens, PATIENCE};
-use prowess_tools::{ActivationRequest, ToolContext, ToolSelection, Toolset, activate, open};
+use prowess_tools::{
+    ActivationRequest, Loaded, ToolContext, ToolSelection, Toolset, activate, open,
+};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 

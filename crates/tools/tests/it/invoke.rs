@@ -1,7 +1,7 @@
 //! Parsing of user input.
 
 use prowess_catalog::{Audience, VisibilityOverride};
-use prowess_tools::{ActivationRequest, ToolContext, Typed, activate, open, typed};
+use prowess_tools::{ActivationRequest, Loaded, ToolContext, Typed, activate, open, typed};
 
 use crate::support::World;
 
