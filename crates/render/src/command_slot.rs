@@ -279,7 +279,7 @@ pub(crate) fn read(
     for found in found.iter().filter(|found| found.given.is_none()) {
         writer.native(&written[found.range.clone()]);
     }
-    if written.contains("$#") || written.contains("${#}") || written.contains("shift") {
+    if placeholders::receives_all_positionals(written) {
         writer.positions = None;
     }
     Ok(Command {

@@ -248,12 +248,20 @@ pub fn judge_command(
         let refers = || refers_to_argument(expanded_name(&script[found.range.clone()]), &names);
         found.kind == ValueKind::Argument && (found.given.is_some() || refers())
     });
+    let receives_argument = receives_argument || receives_all_positionals(script);
     Judgement {
         positions,
         receives_argument,
         limit,
         renumbers,
     }
+}
+
+/// Returns `true` if a script counts or moves its positionals, so that it receives all of them.
+pub fn receives_all_positionals(script: &str) -> bool {
+    ["$#", "${#}", "shift"]
+        .iter()
+        .any(|form| script.contains(form))
 }
 
 /// Returns the name in `${name`, `${!name` or `$name`.

@@ -521,6 +521,14 @@ fn values_that_arithmetic_would_evaluate_are_refused() {
     ] {
         assert!(!reasons(script).is_empty(), "{script}");
     }
+    // All positionals are passed to a script that counts them.
+    for script in [
+        "echo \"$#\"; for n; do (( n > 1 )); done",
+        "shift; for n; do eval \"$n\"; done",
+    ] {
+        let judged = judge_command(script, &[], &[] as &[&str]);
+        assert!(judged.refused().next().is_some(), "{script}");
+    }
     // Arithmetic evaluates declared arguments without `$`.
     for script in [
         "[[ issue -eq 1 ]]",
@@ -594,6 +602,14 @@ fn values_that_reach_code_by_a_detour_are_refused() {
         "ruby -ne 'print' \"$1\"",
         "python3 -m timeit \"$1\"",
         "python3 -m pdb -c x \"$1\"",
+        "awk 'BEGIN{system(ARGV[1])}' \"$1\"",
+        "awk -v y=\"$1\" 'BEGIN{y | getline}'",
+        "echo \"$1\" | awk '{system($0)}'",
+        "echo \"$1\" | sed e",
+        // A subcommand.
+        "git \"$1\" x",
+        "git bisect \"$1\" x",
+        "git submodule \"$1\" x",
         // Standard input is code.
         "source /dev/stdin <<< \"$1\"",
         ". /dev/fd/3 3<<< \"$1\"",

@@ -22,6 +22,8 @@ pub struct ValueLimit {
 pub enum ValueObjection {
     /// It could be an option.
     Option,
+    /// It could be an option that begins with `+` or `@`.
+    Sign,
     /// It could be a setting.
     Setting,
     /// Shell arithmetic could evaluate it.
@@ -47,8 +49,11 @@ impl ValueLimit {
     /// Returns the objection to a value that is filled in as it is.
     pub fn objection(self, value: &str) -> Option<ValueObjection> {
         let first = value.chars().next();
-        if self.option && first == Some('-') || self.signs && matches!(first, Some('+' | '@')) {
+        if self.option && first == Some('-') {
             return Some(ValueObjection::Option);
+        }
+        if self.signs && matches!(first, Some('+' | '@')) {
+            return Some(ValueObjection::Sign);
         }
         self.anywhere(value)
     }
@@ -91,6 +96,7 @@ impl ValueObjection {
     pub fn explain(self) -> &'static str {
         match self {
             Self::Option => "begins with `-`, so it could be taken for an option",
+            Self::Sign => "begins with `+` or `@`, so it could be taken for an option",
             Self::Setting => "contains `=` or `$`, so it could change what the program runs",
             Self::Arithmetic => {
                 "has characters that shell arithmetic in the command could evaluate"
@@ -101,7 +107,7 @@ impl ValueObjection {
     /// Completes the sentence "a value … " about all values of a command.
     pub fn explain_part(self) -> &'static str {
         match self {
-            Self::Option => "has a part that could be taken for an option",
+            Self::Option | Self::Sign => "has a part that could be taken for an option",
             Self::Setting | Self::Arithmetic => self.explain(),
         }
     }
@@ -109,7 +115,7 @@ impl ValueObjection {
     /// Returns what the author can write instead.
     pub fn remedy(self, placeholder: &str) -> String {
         match self {
-            Self::Option => format!(
+            Self::Option | Self::Sign => format!(
                 "write `-- {placeholder}` if the program supports it, or move the command to a \
                  script"
             ),
@@ -127,7 +133,7 @@ mod tests {
 
     #[test]
     fn values_are_compared_with_the_limits() {
-        use ValueObjection::{Arithmetic, Option, Setting};
+        use ValueObjection::{Arithmetic, Option, Setting, Sign};
         let none = ValueLimit::default;
         let option = ValueLimit {
             option: true,
@@ -161,8 +167,8 @@ mod tests {
             (option, "a/--b", None, Some(Option)),
             (option, "+x", None, None),
             (option, "é-x", None, None),
-            (signs, "+x", Some(Option), Some(Option)),
-            (signs, "@x", Some(Option), Some(Option)),
+            (signs, "+x", Some(Sign), Some(Option)),
+            (signs, "@x", Some(Sign), Some(Option)),
             (signs, "a@b", None, None),
             (cut, "v-x", None, Some(Option)),
             (cut, "fix it", None, None),

@@ -7,8 +7,8 @@ use super::{
 };
 use crate::programs::code::{Code, decides_for_others};
 use crate::programs::{
-    UNKNOWN, changes_files, code_of, ends_options_at_dashes, inspect, is_input, opens_operands,
-    runs_operands, word_limits,
+    EffectHit, ProgramEffect, UNKNOWN, changes_files, code_of, ends_options_at_dashes, inspect,
+    is_input, opens_operands, runs_operands, word_limits,
 };
 
 /// Deepest nesting of code inside code that is judged.
@@ -292,6 +292,22 @@ impl Scanner<'_> {
             let report = inspect(&plain_words(words));
             // `make -f -`, `awk -f -`
             reads_code |= report.takes_input;
+            // `awk '{system($0)}'`: what it reads becomes code.
+            let runs = |hit: &EffectHit| {
+                let text = words.get(hit.at).map_or("", |word| word.text.as_str());
+                let starts = ["system", "|", "getline"];
+                let is_active = listed.ends_with("sed") || starts.iter().any(|s| text.contains(s));
+                hit.effect == ProgramEffect::Runs && is_active
+            };
+            if matches!(code, Code::First { .. }) && report.hits.iter().any(runs) {
+                self.mark_all(rest, self.code());
+                reads_code = true;
+            }
+            // A value that is a subcommand chooses what runs.
+            let subcommands = report.subcommands.iter().filter_map(|&at| words.get(at));
+            for word in subcommands.filter(|word| is_value(word)) {
+                self.mark(word.found.clone(), UnsafePosition::Program);
+            }
             let sources = report.sources.iter().filter_map(|&at| words.get(at));
             self.files.run.extend(sources.map(|word| word.text.clone()));
         }
@@ -349,8 +365,7 @@ impl Scanner<'_> {
         self.steps += words.len();
         for at in inspect(&plain_words(words)).code {
             let Some(word) = words.get(at) else { continue };
-            let is_value = word.text.chars().all(|c| c == UNKNOWN);
-            let reason = if is_value && names_program {
+            let reason = if is_value(word) && names_program {
                 UnsafePosition::Program
             } else {
                 self.code()
@@ -959,6 +974,11 @@ fn ends_options(words: &[Word]) -> bool {
         return false;
     }
     ends_options_at_dashes(&plain_words(words))
+}
+
+/// Returns `true` if a word is nothing but values.
+fn is_value(word: &Word) -> bool {
+    word.text.chars().all(|c| c == UNKNOWN)
 }
 
 /// Returns the words as the program table reads them.
