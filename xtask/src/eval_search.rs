@@ -158,7 +158,7 @@ fn load(library: &Path) -> Result<Vec<Entry>> {
                 path: path.into(),
             },
             form: SkillForm::Folder,
-            location: Location::of_path(&file.path),
+            location: Location::of_path(file.path),
             given: file.package.folder(),
             stamp: FileStamp {
                 size: bytes.len() as u64,

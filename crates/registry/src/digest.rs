@@ -432,7 +432,7 @@ mod tests {
     }
 
     #[test]
-    fn links_are_not_followed() {
+    fn links_are_listed_as_links() {
         let world = tempfile::tempdir().unwrap();
         std::os::unix::fs::symlink("/etc/passwd", world.path().join("l")).unwrap();
         let files = files(world.path()).unwrap();
@@ -449,8 +449,9 @@ mod tests {
             std::fs::write(&text, content).unwrap();
             of(&skill)
         };
-        // Any other link is hashed as its target path.
-        assert_eq!(digests("one"), digests("two"));
+        // So is the content behind any other link that leads outside.
+        assert_ne!(digests("one"), digests("two"));
+        std::fs::remove_file(skill.join("other.md")).unwrap();
         std::os::unix::fs::symlink("../text.md", skill.join("SKILL.md")).unwrap();
         assert_ne!(digests("one"), digests("two"));
         let files = files(&skill).unwrap();

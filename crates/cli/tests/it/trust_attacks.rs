@@ -153,18 +153,14 @@ fn escaped_folder_name_hides_the_repository_of_its_skill() {
         world.run(&["prompt", "--skill", "rel"]).stdout
     };
     for (folder, names) in [
-        ("rel", &["rel"][..]),
-        (NAMES[0], &NAMES),
-        (NAMES[1], &NAMES),
+        (NAMES[0], &NAMES[..]),
+        (NAMES[0], &NAMES[..1]),
+        (NAMES[1], &NAMES[1..]),
+        ("rel", &["rel"]),
     ] {
-        // Only the skill that has the repository: the other one may read it, as any project file.
-        let names = &names[..names.iter().position(|name| *name == folder).unwrap() + 1];
-        let names = &names[names.len() - 1..];
         let shown = run(folder, names);
         assert!(!shown.contains("FROM-REPOSITORY"), "{folder}: {shown}");
     }
-    let shown = run(NAMES[0], &NAMES);
-    assert!(!shown.contains("FROM-REPOSITORY"), "{shown}");
 }
 
 /// A rule about a skill did not cover its files by path.
@@ -483,7 +479,7 @@ fn network_names_are_complete_and_programs_come_first() {
 fn git_file_does_not_open_other_folders() {
     let text =
         "---\nname: client\ndescription: Bills people. Use when: asked.\n---\nSECRET-CANARY\n";
-    for gitdir in ["elsewhere", "/.git/worktrees/x", "../home/.git/worktrees/x"] {
+    for gitdir in ["elsewhere", "/.git/worktrees/x", "~"] {
         let world = World::new();
         let private = world.file("~/work/client/SKILL.md", text);
         // Another worktree of the user's own checkout.
@@ -491,7 +487,11 @@ fn git_file_does_not_open_other_folders() {
         world.file("~/.git/worktrees/x/gitdir", "/elsewhere/.git\n");
         world.link_to(".agents/skills", "~/work");
         std::fs::remove_dir_all(world.path(".git")).unwrap();
-        world.file(".git", format!("gitdir: {gitdir}\n"));
+        let named = match gitdir {
+            "~" => world.path("~/.git/worktrees/x"),
+            gitdir => gitdir.into(),
+        };
+        world.file(".git", format!("gitdir: {}\n", named.display()));
         let call = [
             "tool",
             "call",
