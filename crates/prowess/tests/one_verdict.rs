@@ -242,13 +242,8 @@ fn network_use_has_one_verdict() {
             let words = lex(command).unwrap().commands.remove(0).words;
             let expected = programs::uses_network(&words);
             let name = &*words[0].text;
-<<<<<<< ours
             let is_listed = summary.network.iter().any(|known| **known == *name);
             assert_eq!(is_listed, expected, "{command}");
-=======
-            let is_named = summary.network.iter().any(|found| found == name);
-            assert_eq!(is_named, expected, "{command}");
->>>>>>> theirs
             network += usize::from(expected);
         }
     }
