@@ -8,7 +8,7 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use notify::event::{AccessKind, AccessMode, CreateKind, EventKindMask, ModifyKind, RemoveKind};
 use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher};
@@ -411,14 +411,23 @@ fn is_markdown(path: &Path) -> bool {
     path.extension().is_some_and(|ending| ending == "md")
 }
 
+/// The inode and the time of creation of a folder. Both, because a new folder may get the inode of
+/// one that was just removed.
+type FolderIdentity = (u64, Option<SystemTime>);
+
+fn identity(path: &Path) -> Option<FolderIdentity> {
+    let facts = std::fs::metadata(path).ok()?;
+    Some((facts.ino(), facts.created().ok()))
+}
+
 /// State of the watcher thread.
 struct Watch {
     registry: Registry,
     inbox: Arc<Inbox>,
     watcher: Option<RecommendedWatcher>,
-    /// Watched paths, with the recursion flag and the inode: a path may be replaced by another
-    /// folder.
-    watched: BTreeMap<PathBuf, (bool, u64)>,
+    /// Watched paths, with the recursion flag and the identity of the folder: a path may be replaced
+    /// by another folder.
+    watched: BTreeMap<PathBuf, (bool, FolderIdentity)>,
     options: WatchOptions,
 }
 
@@ -555,31 +564,29 @@ impl Watch {
             .flat_map(|source| crate::SkillSource::watched(&**source))
             .collect();
         *self.inbox.roots() = roots.iter().cloned().collect();
-        let mut wanted: BTreeMap<PathBuf, (bool, u64)> = BTreeMap::new();
+        let mut wanted: BTreeMap<PathBuf, (bool, FolderIdentity)> = BTreeMap::new();
         for root in roots {
-            let inode = |path: &Path| std::fs::metadata(path).ok().map(|facts| facts.ino());
-            if let Some(inode) = inode(&root) {
+            if let Some(found) = identity(&root) {
                 for linked in linked_folders(&root) {
-                    let id = std::fs::metadata(&linked).map_or(0, |facts| facts.ino());
+                    let id = identity(&linked).unwrap_or_default();
                     wanted.insert(linked, (true, id));
                 }
                 // A single-file skill is watched through its folder.
                 let folder = root.parent().filter(|_| root.is_file()).map(Path::to_owned);
                 let deep = folder.is_none();
-                wanted.insert(folder.unwrap_or(root), (deep, inode));
-            } else if let Some((above, inode)) = root
+                wanted.insert(folder.unwrap_or(root), (deep, found));
+            } else if let Some((above, found)) = root
                 .ancestors()
                 .skip(1)
-                .find_map(|above| inode(above).map(|inode| (above, inode)))
+                .find_map(|above| identity(above).map(|found| (above, found)))
             {
-                wanted.entry(above.to_owned()).or_insert((false, inode));
+                wanted.entry(above.to_owned()).or_insert((false, found));
             }
         }
         if let Some(folder) = &self.inbox.markers
-            && let Ok(facts) = std::fs::metadata(folder)
+            && let Some(found) = identity(folder)
         {
-            let here = (false, facts.ino());
-            wanted.entry(folder.clone()).or_insert(here);
+            wanted.entry(folder.clone()).or_insert((false, found));
         }
         let Some(watcher) = &mut self.watcher else {
             return false;
