@@ -11,6 +11,9 @@ use prowess_render::{
 };
 use prowess_spec::parse;
 
+/// Index of the only arguments that are not ordinary.
+const HOSTILE: usize = 1;
+
 pub(crate) fn run(folders: &[&str]) -> Result<()> {
     let variables = SkillVariables {
         skill_dir: Some("/skills/x".to_owned()),
@@ -25,8 +28,6 @@ pub(crate) fn run(folders: &[&str]) -> Result<()> {
         Arguments::from_json(serde_json::json!({ "file": "a.pdf", "count": 3 })),
         Arguments::from_text("src/my-file.rs \"fix the login bug\" 42"),
     ];
-    /// Index of the only arguments that are not ordinary.
-    const HOSTILE: usize = 1;
     let (mut ordinary_refused, mut hostile_refused) = (0, 0);
     let (mut skills, mut bytes, mut placeholders, mut commands, mut refused, mut appended) =
         (0, 0, 0, 0, 0, 0);
