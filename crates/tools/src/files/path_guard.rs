@@ -143,6 +143,9 @@ impl<'w> PathGuard<'w> {
         let is_skill = |place: PathBuf| real.starts_with(place);
         let is_known =
             is_in(&profile.protected) || self.context.skill_places().into_iter().any(is_skill);
+        // A host may have no home folder.
+        profile.protected.retain(|path| path.is_absolute());
+        profile.hidden.retain(|path| path.is_absolute());
         // The file tools may write in the project even if commands may not.
         if !profile.writable.contains(&self.workspace) {
             profile.writable.push(self.workspace.clone());
