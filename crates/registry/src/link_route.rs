@@ -52,7 +52,7 @@ pub fn outside_route(folder: &Path, link: &Path) -> Option<OutsideRoute> {
         }
         let next = current.join(&part);
         let Ok(facts) = next.symlink_metadata() else {
-            // A link that leads nowhere may lead elsewhere later.
+            // A broken link may be given a target later.
             return Some(route);
         };
         if !facts.is_symlink() {

@@ -281,9 +281,9 @@ fn grant(described: &mut [PendingDescription<'_>], room: usize) {
 
 /// Returns the reason why a line has no description.
 fn name_only(skill: Option<&Skill>) -> NameOnlyReason {
-    match skill.map(text::description) {
+    match skill {
         None => NameOnlyReason::Asked,
-        Some(text) if text.is_empty() => NameOnlyReason::NoDescription,
-        Some(_) => NameOnlyReason::NoRoom,
+        Some(skill) if text::has_description(skill) => NameOnlyReason::NoRoom,
+        Some(_) => NameOnlyReason::NoDescription,
     }
 }

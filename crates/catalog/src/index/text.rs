@@ -74,6 +74,12 @@ pub(super) fn description(skill: &Skill) -> Cow<'_, str> {
     }
 }
 
+/// Returns `true` if [`description`] is not empty.
+pub(super) fn has_description(skill: &Skill) -> bool {
+    let is_visible = |byte: u8| byte.is_ascii_graphic();
+    skill.description.bytes().any(is_visible) || !description(skill).is_empty()
+}
+
 /// Returns a text on one line without hidden characters. Each run of whitespace and control
 /// characters becomes one space, and invisible characters are removed unless they join others.
 pub(crate) fn tidy(text: &str) -> Cow<'_, str> {

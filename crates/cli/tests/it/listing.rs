@@ -1,6 +1,8 @@
 //! What a model reads of a large library: descriptions, names and a count.
 
 use std::collections::BTreeSet;
+use std::fs::File;
+use std::time::{Duration, UNIX_EPOCH};
 
 use prowess_test::server::{ServerStep, TestServer, sse};
 use serde_json::{Value, json};
@@ -49,7 +51,10 @@ fn use_skill(world: &World, name: &str) {
 fn large_library_keeps_the_descriptions_that_matter() {
     let world = library(300);
     world.good(".agents/skills/deploy");
-    world.good(".claude/skills/zebra");
+    let zebra = world.good(".claude/skills/zebra");
+    let old = UNIX_EPOCH + Duration::from_secs(1_600_000_000);
+    let zebra = File::options().append(true).open(zebra).unwrap();
+    zebra.set_modified(old).unwrap();
     world.skill(
         "~/.agents/skills/house-rules",
         "name: house-rules\ndescription: Rules of the house.\nalways_present: true\n",

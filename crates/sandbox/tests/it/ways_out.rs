@@ -96,11 +96,7 @@ const WAYS: &[Way] = &[
     },
     Way {
         name: "a program that the configuration names",
-        prepare: |project| {
-            project.write("tools/monitor", "#!/bin/sh\nfalse\n");
-            mode(&project.work().join("tools/monitor"), 0o777);
-            project.git(&["config", "core.fsmonitor", "tools/monitor"]);
-        },
+        prepare: |project| monitor(project, "tools/monitor"),
         script: "cp h tools/monitor; mv tools t; mkdir tools; cp h tools/monitor",
     },
     Way {
@@ -196,12 +192,7 @@ const WAYS: &[Way] = &[
     },
     Way {
         name: "a program that a substitution names",
-        prepare: |project| {
-            project.write("tools/monitor", "#!/bin/sh\nfalse\n");
-            mode(&project.work().join("tools/monitor"), 0o777);
-            let command = "$(git rev-parse --show-toplevel)/tools/monitor";
-            project.git(&["config", "core.fsmonitor", command]);
-        },
+        prepare: |project| monitor(project, "$(git rev-parse --show-toplevel)/tools/monitor"),
         script: "cp h tools/monitor",
     },
     Way {
@@ -214,14 +205,17 @@ const WAYS: &[Way] = &[
     },
     Way {
         name: "a program in a folder that the command enters",
-        prepare: |project| {
-            project.write("tools/monitor", "#!/bin/sh\nfalse\n");
-            mode(&project.work().join("tools/monitor"), 0o777);
-            project.git(&["config", "core.fsmonitor", "cd tools && exec ./monitor"]);
-        },
+        prepare: |project| monitor(project, "cd tools && exec ./monitor"),
         script: "cp h tools/monitor",
     },
 ];
+
+/// Writes the program `tools/monitor`, which git runs with this command.
+fn monitor(project: &Project, command: &str) {
+    project.write("tools/monitor", "#!/bin/sh\nfalse\n");
+    mode(&project.work().join("tools/monitor"), 0o777);
+    project.git(&["config", "core.fsmonitor", command]);
+}
 
 /// Moves the git folder of the project to another place in it.
 fn separate(project: &Project, place: &str) {

@@ -12,7 +12,7 @@ use prowess::{CancellationToken, Runtime, Settings};
 
 use super::command::Order;
 use super::display::DisplayEvent;
-use super::runtime_link::{Bridge, Incoming};
+use super::runtime_link::{Bridge, Inbox, Incoming};
 use super::session_task::Work;
 use super::state::{Message, Report};
 use super::{ChatStart, serve};
@@ -286,25 +286,47 @@ impl Model for Patient {
     }
 }
 
+/// A session with `dig`, a skill that runs in the background.
+struct Digging {
+    folder: tempfile::TempDir,
+    link: Arc<Bridge>,
+    inbox: Inbox,
+    work: Work,
+}
+
+impl Digging {
+    async fn begin(model: Arc<dyn Model>) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let skill = folder.path().join(".agents/skills/dig");
+        std::fs::create_dir_all(&skill).unwrap();
+        let head = "name: dig\ndescription: Digs.\ncontext: fork\nbackground: true";
+        let text = format!("---\n{head}\n---\nDIG DEEP\n");
+        std::fs::write(skill.join("SKILL.md"), text).unwrap();
+        let (link, inbox) = Bridge::new();
+        link.set_live(true);
+        let runtime = runtime(&link, folder.path(), model);
+        let work = Work::begin(runtime, ChatStart::New { title: "t".into() })
+            .await
+            .unwrap();
+        Self {
+            folder,
+            link,
+            inbox,
+            work,
+        }
+    }
+}
+
 #[tokio::test]
 async fn background_skill_continues_the_turn() {
-    let folder = tempfile::tempdir().unwrap();
-    let skill = folder.path().join(".agents/skills/dig");
-    std::fs::create_dir_all(&skill).unwrap();
-    let head = "name: dig\ndescription: Digs.\ncontext: fork\nbackground: true";
-    std::fs::write(
-        skill.join("SKILL.md"),
-        format!("---\n{head}\n---\nDIG DEEP\n"),
-    )
-    .unwrap();
-    let (link, inbox) = Bridge::new();
-    link.set_live(true);
     let finish = CancellationToken::new();
     let model = Patient(EchoModel::default(), finish.clone());
-    let runtime = runtime(&link, folder.path(), Arc::new(model));
-    let work = Work::begin(runtime, ChatStart::New { title: "t".into() })
-        .await
-        .unwrap();
+    let Digging {
+        folder: _folder,
+        link,
+        inbox,
+        work,
+    } = Digging::begin(Arc::new(model)).await;
     let (orders, wanted) = tokio::sync::mpsc::channel(8);
     orders
         .send((Order::Say("go on".into()), CancellationToken::new()))
@@ -402,23 +424,14 @@ impl Model for Interrupted {
 
 #[tokio::test]
 async fn cancelled_turn_with_open_calls_waits_for_the_next_message() {
-    let folder = tempfile::tempdir().unwrap();
-    let skill = folder.path().join(".agents/skills/dig");
-    std::fs::create_dir_all(&skill).unwrap();
-    let head = "name: dig\ndescription: Digs.\ncontext: fork\nbackground: true";
-    std::fs::write(
-        skill.join("SKILL.md"),
-        format!("---\n{head}\n---\nDIG DEEP\n"),
-    )
-    .unwrap();
-    let (link, inbox) = Bridge::new();
-    link.set_live(true);
     let interrupt = CancellationToken::new();
     let model = Interrupted(EchoModel::default(), interrupt.clone());
-    let runtime = runtime(&link, folder.path(), Arc::new(model));
-    let work = Work::begin(runtime, ChatStart::New { title: "t".into() })
-        .await
-        .unwrap();
+    let Digging {
+        folder: _folder,
+        link,
+        inbox,
+        work,
+    } = Digging::begin(Arc::new(model)).await;
     let (orders, wanted) = tokio::sync::mpsc::channel(8);
     for (text, token) in [("first", CancellationToken::new()), ("second", interrupt)] {
         orders.try_send((Order::Say(text.into()), token)).unwrap();
