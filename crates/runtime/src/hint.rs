@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use prowess_agent::{HintResult, HintedSkill, MessagePart, SkillHint};
 use prowess_catalog::{Audience, CatalogView, Scope, Skill};
-use prowess_search::hint::{Hint, HintOutcome, HintQuery, HintRequest, HintRow, LEAST_FIT, hint};
+use prowess_search::GOOD_FIT;
+use prowess_search::hint::{Hint, HintOutcome, HintQuery, HintRequest, HintRow, hint};
 use prowess_tools::ToolContext;
 use prowess_tools::names::LOAD_SKILL;
 
@@ -84,7 +85,7 @@ pub fn skill_hint(context: &ToolContext, message: &str, known: &KnownSkills) -> 
         is_untrusted: &|skill| is_untrusted(context, skill),
         load_tool: LOAD_SKILL,
         options,
-        least_fit: LEAST_FIT,
+        least_fit: GOOD_FIT,
     })?;
     Some(record(made, query.is_cut))
 }
@@ -123,7 +124,7 @@ fn record(hint: Hint, cut: bool) -> SkillHint {
     SkillHint {
         text: hint.text,
         skills: hint.rows.into_iter().map(skill).collect(),
-        least_fit: LEAST_FIT,
+        least_fit: GOOD_FIT,
         cut,
     }
 }

@@ -13,18 +13,15 @@ use prowess_catalog::index::{
 use prowess_catalog::path_globs::PathGlobs;
 use prowess_catalog::{Catalog, CatalogEntry, CatalogView, HiddenReason, SkillVisibility};
 
-use crate::{MatchReason, SearchField, SearchHit, SearchIndex, SearchQuery, Skill, file_kinds};
+use crate::{SearchHit, SearchIndex, SearchQuery, Skill, file_kinds};
 
-/// The least fit of a skill that is hinted at. Chosen on real prompts, and on messages that no
-/// skill fits; see `docs/concepts/search.md`.
-pub const LEAST_FIT: f32 = 0.5;
-/// The strength of a match that is as likely to help as not.
-const USUAL_STRENGTH: f32 = 1.6;
 /// Maximum number of bytes of a message that are searched: half from its beginning, half from its
 /// end.
 pub const MAX_MESSAGE: usize = 12 * 1024;
-/// Number of best matches that are considered. If most of them are hidden, all matches are.
-const CONSIDERED: usize = 64;
+/// Number of best matches that are considered.
+const CONSIDERED: usize = 50;
+/// Number of best matches that are considered if most of those are hidden.
+const MAX_CONSIDERED: usize = 1_000;
 /// Maximum number of outcomes that are kept.
 const MAX_ROWS: usize = 20;
 /// Maximum number of paths that are taken from a message.
@@ -101,7 +98,7 @@ pub struct HintRequest<'a> {
     pub load_tool: &'a str,
     /// The limits.
     pub options: HintOptions,
-    /// The least fit of a skill in the hint, usually [`LEAST_FIT`].
+    /// The least fit of a skill in the hint, usually [`GOOD_FIT`](crate::GOOD_FIT).
     pub least_fit: f32,
 }
 
@@ -163,7 +160,7 @@ pub fn hint(request: &HintRequest<'_>) -> Option<Hint> {
     let is_hidden = |row: &Row<'_>| matches!(row.outcome, HintOutcome::Hidden(_));
     if rows.len() >= CONSIDERED && rows.iter().filter(|row| is_hidden(row)).count() > CONSIDERED / 2
     {
-        rows = considered(request, &by_path, 0);
+        rows = considered(request, &by_path, MAX_CONSIDERED);
     }
     if rows.is_empty() {
         return None;
@@ -211,27 +208,6 @@ pub fn hint(request: &HintRequest<'_>) -> Option<Hint> {
     })
 }
 
-/// Returns the skills that fit a message well enough for a hint, among the visible ones.
-pub fn fitting(
-    index: &SearchIndex,
-    message: &str,
-    is_visible: &dyn Fn(&Skill) -> bool,
-) -> Vec<Arc<Skill>> {
-    let query = HintQuery::new(message, Path::new("/"), &[]);
-    if query.text.trim().is_empty() {
-        return Vec::new();
-    }
-    let mut hits = index.search(&SearchQuery {
-        limit: CONSIDERED,
-        ..SearchQuery::new(&query.text)
-    });
-    hits.retain(|hit| is_visible(&hit.skill));
-    let (best, documents) = (hits.first().map_or(0.0, |hit| hit.score), index.len());
-    let fits = |hit: &SearchHit| fit(hit, best, documents) >= LEAST_FIT;
-    let fitting = hits.into_iter().filter(fits);
-    fitting.map(|hit| hit.skill).collect()
-}
-
 /// A skill while it is considered. [`HintOutcome::Described`] means that nothing speaks against it.
 struct Row<'a> {
     skill: &'a Arc<Skill>,
@@ -251,6 +227,7 @@ fn considered<'a>(
         |entry: &CatalogEntry| by_path.iter().any(|one| one.skill.id == entry.skill.id);
     let query = SearchQuery {
         limit,
+        explain: false,
         ..SearchQuery::new(&request.query.text)
     };
     // An empty query would match every skill.
@@ -268,10 +245,9 @@ fn considered<'a>(
     };
     let best = hits.iter().find(|(_, entry)| is_visible(entry));
     let best = best.map_or(0.0, |(hit, _)| hit.score);
-    let documents = request.index.len();
     let mut rows: Vec<Row<'_>> = hits
         .into_iter()
-        .map(|(hit, entry)| judge(request, entry, fit(hit, best, documents), is_by_path(entry)))
+        .map(|(hit, entry)| judge(request, entry, hit.fit_among(best), is_by_path(entry)))
         .collect();
     let found: BTreeSet<&str> = rows.iter().map(|row| row.entry.name).collect();
     let others: Vec<Row<'_>> = by_path
@@ -335,36 +311,6 @@ fn path_matches<'a>(request: &HintRequest<'a>) -> Vec<&'a CatalogEntry> {
         paths.iter().any(|path| globs.matches(path))
     };
     limited.take(MAX_GLOBS).filter(matches).collect()
-}
-
-/// Returns how well a hit fits the query, 0 to 1; comparable between messages and libraries. Unlike
-/// a score, it counts words that only the body contains little, and falls with the distance to the
-/// best match. A long message has many words that no skill contains, so their share does not count.
-fn fit(hit: &SearchHit, best: f32, documents: usize) -> f32 {
-    let is_head = |reason: &&MatchReason| {
-        !matches!(
-            reason.field,
-            SearchField::Metadata | SearchField::Headings | SearchField::Body
-        )
-    };
-    let head: BTreeSet<&str> = hit
-        .explanation
-        .iter()
-        .filter(is_head)
-        .map(|reason| &*reason.term)
-        .collect();
-    let in_head = |reason: &&MatchReason| head.contains(&*reason.term);
-    let met: f32 = hit
-        .explanation
-        .iter()
-        .filter(in_head)
-        .map(|reason| reason.points)
-        .sum();
-    #[expect(clippy::cast_precision_loss, reason = "a logarithm needs no precision")]
-    let rarity = (documents as f32 + 2.0).ln();
-    let nearness = 0.4 + 0.6 * hit.score / best.max(hit.score).max(f32::MIN_POSITIVE);
-    let strength = (0.25 * hit.score + met) / rarity * nearness;
-    strength / (strength + USUAL_STRENGTH)
 }
 
 /// Returns the beginning and the end of a message that is too long.

@@ -8,7 +8,7 @@ use prowess_catalog::{
 use prowess_spec::parse;
 
 use super::*;
-use crate::SearchDocument;
+use crate::{GOOD_FIT, SearchDocument};
 
 fn skill(name: &str, rest: &str) -> Arc<Skill> {
     let text = format!("---\nname: {name}\n{rest}---\n");
@@ -102,7 +102,7 @@ impl Case {
             is_untrusted: &|skill| &*skill.name == "poems",
             load_tool: "load_skill",
             options: self.options,
-            least_fit: LEAST_FIT,
+            least_fit: GOOD_FIT,
         })
         .unwrap_or_default()
     }
@@ -133,7 +133,7 @@ fn fitting_skills_are_described_best_first() {
         "- **pdf-forms** — Fills in PDF forms and reads their fields."
     );
     assert!(!hint.text.contains("deploy"), "{}", hint.text);
-    assert!(hint.rows[0].fit >= LEAST_FIT);
+    assert!(hint.rows[0].fit >= GOOD_FIT);
     assert!(hint.text.ends_with("</skill_hints>"));
 }
 

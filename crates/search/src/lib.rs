@@ -82,7 +82,7 @@ impl<'q> SearchQuery<'q> {
 }
 
 /// The least [`SearchHit::fit`] of a skill that is worth suggesting unasked. Measured with
-/// `cargo xtask eval-search LIBRARY QUERIES --fit`.
+/// `cargo xtask eval-search LIBRARY QUERIES --fit` and `--visible`.
 pub const GOOD_FIT: f32 = 0.5;
 
 /// A skill that matches a query.
@@ -94,11 +94,21 @@ pub struct SearchHit {
     pub score: f32,
     /// The confidence that the skill fits the query, 0 to 1. Unlike the score it can be compared
     /// between queries and between libraries. 0 if nothing was ranked, and after the first fifty
-    /// hits.
+    /// hits, or `limit` hits if that is more, up to a thousand.
     pub fit: f32,
     /// The components of the score, largest first; their points add up to the score. Empty if not
     /// requested, and after the first thousand hits.
     pub explanation: Vec<MatchReason>,
+}
+
+impl SearchHit {
+    /// Returns the fit of the hit next to another one with the score `best`. The further the hit is
+    /// behind, the less it fits. A caller that shows only some of the hits passes the best score
+    /// among those, so that the result does not depend on the others.
+    pub fn fit_among(&self, best: f32) -> f32 {
+        let nearness = self.score / best.max(self.score).max(f32::MIN_POSITIVE);
+        self.fit * (0.4 + 0.6 * nearness)
+    }
 }
 
 /// One component of a score.

@@ -15,8 +15,9 @@ use prowess_catalog::Skill;
 
 /// Maximum number of hits with an explanation.
 const MAX_EXPLAINED: usize = 1000;
-/// Number of the best candidates whose heads are compared with the query.
-const MAX_COMPARED: usize = 50;
+/// Number of the best candidates whose heads are compared with the query, unless more are
+/// requested.
+const MIN_COMPARED: usize = 50;
 
 /// Scoring weights.
 #[derive(Clone, Debug, PartialEq)]
@@ -248,7 +249,7 @@ pub(super) fn search(
     };
     found.sort_unstable_by(Found::order);
     // Phrases only add points, so that the best candidates stay ahead of the others.
-    let compared = found.len().min(MAX_COMPARED);
+    let compared = found.len().min(compared(query));
     let mut matcher = HeadMatcher::new(&plan);
     for hit in &mut found[..compared] {
         let head = matcher.compare(hit.skill);
@@ -294,6 +295,11 @@ pub(super) fn search(
     hits
 }
 
+/// Returns the number of the best candidates whose heads are compared with the query.
+fn compared(query: &SearchQuery<'_>) -> usize {
+    query.limit.clamp(MIN_COMPARED, MAX_EXPLAINED)
+}
+
 /// Returns the candidates that may be among the hits, in no order.
 fn best<'i>(
     view: IndexView<'i>,
@@ -304,7 +310,7 @@ fn best<'i>(
     let kept = if query.limit == 0 {
         usize::MAX
     } else {
-        query.limit.max(MAX_COMPARED)
+        query.limit.max(compared(query))
     };
     let mut found: Vec<Found<'_>> = Vec::new();
     let reduce = |found: &mut Vec<Found<'i>>| {

@@ -9,8 +9,8 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail, ensure};
 use prowess_catalog::index::{self, HintOptions, IndexBudget, IndexOptions};
 use prowess_catalog::{Audience, Catalog, CatalogView, Precedence, Skill, Visibility};
-use prowess_search::SearchIndex;
-use prowess_search::hint::{HintQuery, HintRequest, LEAST_FIT, hint};
+use prowess_search::hint::{HintQuery, HintRequest, hint};
+use prowess_search::{GOOD_FIT, SearchIndex};
 use prowess_spec::tokens;
 use serde_json::json;
 
@@ -47,7 +47,7 @@ struct Turn {
 /// Prints the table. Options: `K TOKENS FIT` to try other limits of the hint.
 pub(super) fn run(entries: &[Entry], prompts: &[Prompt], options: &[&str]) -> Result<()> {
     let (limits, least) = match options {
-        [] => (HintOptions::default(), LEAST_FIT),
+        [] => (HintOptions::default(), GOOD_FIT),
         [skills, tokens, fit] => (
             HintOptions {
                 skills: skills.parse().context("a number of skills")?,

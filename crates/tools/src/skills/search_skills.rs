@@ -3,9 +3,8 @@
 //! Agentick's `search({query, metadata, limit})` as a tool; the ranking is ours. Scores are not
 //! returned: they depend on skills that the model must not know about.
 
-use prowess_catalog::Skill;
 use prowess_catalog::visibility::{Audience, CatalogView, SkillVisibility};
-use prowess_search::{SearchQuery, hint};
+use prowess_search::{GOOD_FIT, SearchHit, SearchQuery};
 use serde_json::{Value, json};
 
 use crate::context::ToolContext;
@@ -100,18 +99,18 @@ impl Tool for SearchSkills {
         let hits = context.services.registry.search(&query);
         let catalog = context.services.registry.snapshot();
         let view = CatalogView::new(&catalog, &context.settings.visibility, Audience::Model);
-        let seen: Vec<Seen<'_>> = hits
+        let (shown_hits, seen): (Vec<&SearchHit>, Vec<Seen<'_>>) = hits
             .iter()
-            .filter_map(|hit| catalog.entry_of(&hit.skill))
-            .map(|entry| (entry, view.visibility(entry)))
-            .filter(|(entry, sight)| match sight {
+            .filter_map(|hit| Some((hit, catalog.entry_of(&hit.skill)?)))
+            .map(|(hit, entry)| (hit, (entry, view.visibility(entry))))
+            .filter(|(_, (entry, sight))| match sight {
                 SkillVisibility::Full => true,
                 SkillVisibility::NameOnly => {
                     query.metadata.is_empty() && has_word(entry.name(), words)
                 }
                 SkillVisibility::Hidden(_) => false,
             })
-            .collect();
+            .unzip();
         let total = seen.len();
         let best = &seen[..limit.min(total)];
         let lines = listing::bullets(&view, best);
@@ -127,14 +126,13 @@ impl Tool for SearchSkills {
                 "\n\n[{more} more not shown; use a more specific query]"
             ));
         }
-        let is_best = |skill: &Skill| best.iter().any(|(entry, _)| entry.skill.id == skill.id);
-        let fitting = hint::fitting(&context.services.registry.search_index(), words, &is_best);
+        let best_score = shown_hits.first().map_or(0.0, |hit| hit.score);
         let skills: Vec<Value> = best[..lines.len()]
             .iter()
-            .map(|seen| {
+            .zip(&shown_hits)
+            .map(|(seen, hit)| {
                 let mut value = listing::value(&view, loaded, seen);
-                let fits = fitting.iter().any(|skill| skill.id == seen.0.skill.id);
-                value["fits"] = fits.into();
+                value["fits"] = (hit.fit_among(best_score) >= GOOD_FIT).into();
                 value
             })
             .collect();
