@@ -42,16 +42,15 @@ impl Registry {
         let now = self.snapshot();
         let index = match &*made {
             Some((then, index)) if Arc::ptr_eq(then, &now) => return Arc::clone(index),
-            Some((then, index)) => self.follow(then, &now, index),
+            Some((then, index)) => arranged(self.follow(then, &now, index), &now),
             None => self.first(&now),
         };
-        let order = now.listed().map(|entry| &entry.skill.id);
-        let index = Arc::new(index.arranged(order));
+        let index = Arc::new(index);
         *made = Some((now, Arc::clone(&index)));
         index
     }
 
-    /// Builds the first index, reusing the cache file where it is still valid.
+    /// Builds the first index in catalogue order, reusing the cache file where it is still valid.
     fn first(&self, now: &Catalog) -> SearchIndex {
         let skills: Vec<Arc<Skill>> = now.listed().map(|entry| Arc::clone(&entry.skill)).collect();
         let file = self
@@ -68,7 +67,8 @@ impl Registry {
                     .iter()
                     .filter_map(|&place| skills.get(place))
                     .collect();
-                index.with_part(&[], self.index_part(&missing))
+                let index = index.with_part(&[], self.index_part(&missing));
+                arranged(index, now)
             }
             _ => SearchIndex::from_parts(self.index_bodies(&skills.iter().collect::<Vec<_>>())),
         };
@@ -152,6 +152,11 @@ impl Registry {
         }
         builder.finish()
     }
+}
+
+/// Puts the documents of an index into the order of a catalogue.
+fn arranged(index: SearchIndex, catalog: &Catalog) -> SearchIndex {
+    index.arranged(catalog.listed().map(|entry| &entry.skill.id))
 }
 
 /// Returns the name of the cache file of a set of roots: each project has its own.

@@ -4,23 +4,25 @@
 //! rebuilt. Skills are not stored: each document has a hash of its skill, which identifies it among
 //! the current skills.
 
+use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::index::SearchIndex;
+use super::fuzzy_names::NameWords;
+use super::index::{IndexSegment, SearchIndex};
 use super::segment::{LENGTHS, Segment, small};
 use prowess_catalog::Skill;
 
 const MAGIC: &[u8; 8] = b"prwsrch1";
 /// Increase when tokens, fields or the layout change.
-const VERSION: u32 = 3;
+const VERSION: u32 = 4;
 
 impl SearchIndex {
     /// Serialises the index.
     pub fn to_bytes(&self) -> Vec<u8> {
         let piece = self.compact();
-        let segment = &piece.segment;
-        let mut out = Vec::with_capacity(segment.size() + 64);
+        let (segment, names) = (&piece.segment, piece.names());
+        let mut out = Vec::with_capacity(segment.size() + names.size() + 64);
         out.extend_from_slice(MAGIC);
         out.extend_from_slice(&VERSION.to_le_bytes());
         out.extend_from_slice(&[0; 8]);
@@ -30,7 +32,10 @@ impl SearchIndex {
             small(segment.blocks.len()),
             small(segment.dictionary.len()),
             small(segment.postings.len()),
-        ] {
+        ]
+        .into_iter()
+        .chain(names.counts())
+        {
             out.extend_from_slice(&count.to_le_bytes());
         }
         for skill in &segment.skills {
@@ -40,12 +45,14 @@ impl SearchIndex {
             out.extend_from_slice(&length.to_le_bytes());
         }
         out.extend_from_slice(&segment.breadths);
+        out.extend_from_slice(&piece.name_lengths);
         for (dictionary, postings) in &segment.blocks {
             out.extend_from_slice(&dictionary.to_le_bytes());
             out.extend_from_slice(&postings.to_le_bytes());
         }
         out.extend_from_slice(&segment.dictionary);
         out.extend_from_slice(&segment.postings);
+        names.write(&mut out);
         let sum = checksum(&out[20..]).to_le_bytes();
         out[12..20].copy_from_slice(&sum);
         out
@@ -67,28 +74,23 @@ impl SearchIndex {
         let mut count = || Some(u32::from_le_bytes(*take(&mut rest)?));
         let (documents, terms, blocks) = (count()? as usize, count()?, count()? as usize);
         let (dictionary, postings) = (count()? as usize, count()? as usize);
+        let names = [count()?, count()?, count()?];
         let fixed = documents
-            .checked_mul(9 + 2 * LENGTHS)?
-            .checked_add(blocks.checked_mul(8)?)?;
+            .checked_mul(10 + 2 * LENGTHS)?
+            .checked_add(blocks.checked_mul(8)?)?
+            .checked_add(NameWords::stored_size(names)?)?;
         // Check the length before allocating anything.
         if rest.len() != fixed.checked_add(dictionary)?.checked_add(postings)? {
             return None;
         }
-        let mut waiting: HashMap<u64, usize> = HashMap::with_capacity(skills.len());
-        for (position, skill) in skills.iter().enumerate() {
-            waiting.entry(skill_hash(skill)).or_insert(position);
-        }
-        let mut found = vec![false; skills.len()];
+        let mut finder = SkillFinder::new(skills);
         let mut places = Vec::new();
         let mut segment = Segment {
             terms,
             ..Segment::default()
         };
         for _ in 0..documents {
-            let position = waiting.remove(&u64::from_le_bytes(*take(&mut rest)?));
-            if let Some(position) = position {
-                found[position] = true;
-            }
+            let position = finder.find(u64::from_le_bytes(*take(&mut rest)?));
             places.push(position.map_or(u32::MAX, small));
             segment
                 .skills
@@ -103,6 +105,7 @@ impl SearchIndex {
         }
         let (breadths, others) = rest.split_at_checked(documents)?;
         segment.breadths = breadths.to_vec();
+        let (name_lengths, others) = others.split_at_checked(documents)?;
         rest = others;
         for _ in 0..blocks {
             let dictionary = u32::from_le_bytes(*take(&mut rest)?);
@@ -110,13 +113,57 @@ impl SearchIndex {
                 .blocks
                 .push((dictionary, u32::from_le_bytes(*take(&mut rest)?)));
         }
-        let (words, lists) = rest.split_at_checked(dictionary)?;
+        let (words, others) = rest.split_at_checked(dictionary)?;
+        let (lists, others) = others.split_at_checked(postings)?;
         segment.dictionary = words.to_vec();
         segment.postings = lists.to_vec();
-        let missing = found.iter().enumerate().filter(|(_, found)| !**found);
-        let missing = missing.map(|(position, _)| position).collect();
-        let index = Self::placed(segment, places.into());
-        Some((index, missing))
+        let names = NameWords::read(others, names, documents)?;
+        let base = IndexSegment::stored(segment, name_lengths.to_vec(), names);
+        let index = Self::placed(base, places.into());
+        Some((index, finder.missing()))
+    }
+}
+
+/// Finds skills by their hash. They are usually asked for in order, so that a table is rarely
+/// needed.
+struct SkillFinder {
+    hashes: Vec<u64>,
+    is_found: Vec<bool>,
+    /// The position of the skill that is expected next.
+    next: usize,
+    table: OnceCell<HashMap<u64, usize>>,
+}
+
+impl SkillFinder {
+    fn new(skills: &[Arc<Skill>]) -> Self {
+        Self {
+            hashes: skills.iter().map(|skill| skill_hash(skill)).collect(),
+            is_found: vec![false; skills.len()],
+            next: 0,
+            table: OnceCell::new(),
+        }
+    }
+
+    /// Returns the position of a skill that was not found before.
+    fn find(&mut self, hash: u64) -> Option<usize> {
+        let position = if self.hashes.get(self.next) == Some(&hash) {
+            self.next
+        } else {
+            let table = || self.hashes.iter().copied().zip(0..).collect();
+            *self.table.get_or_init(table).get(&hash)?
+        };
+        self.next = position + 1;
+        let is_found = self.is_found.get_mut(position)?;
+        (!std::mem::replace(is_found, true)).then_some(position)
+    }
+
+    /// Returns the positions of the skills that were not found.
+    fn missing(self) -> Vec<usize> {
+        let found = self.is_found.iter().enumerate();
+        found
+            .filter(|(_, found)| !**found)
+            .map(|(position, _)| position)
+            .collect()
     }
 }
 

@@ -75,6 +75,68 @@ impl NameWords {
         all
     }
 
+    /// Returns the number of bytes of the words, of words, and of their documents.
+    pub(super) fn counts(&self) -> [u32; 3] {
+        [
+            small(self.text.len()),
+            small(self.words.len()),
+            small(self.documents.len()),
+        ]
+    }
+
+    /// Returns the number of bytes that [`Self::write`] appends for such counts.
+    pub(super) fn stored_size([text, words, documents]: [u32; 3]) -> Option<usize> {
+        let [text, words, documents] = [text, words, documents].map(|count| count as usize);
+        text.checked_add(words.checked_mul(5)?)?
+            .checked_add(documents.checked_mul(4)?)
+    }
+
+    /// Serialises the words for a cache.
+    pub(super) fn write(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.text);
+        out.extend(self.words.iter().map(|word| word.length));
+        let starts = self.words.iter().map(|word| word.documents);
+        for number in starts.chain(self.documents.iter().copied()) {
+            out.extend_from_slice(&number.to_le_bytes());
+        }
+    }
+
+    /// Deserialises the words of an index with `limit` documents. Returns `None` if they are
+    /// inconsistent.
+    pub(super) fn read(bytes: &[u8], counts: [u32; 3], limit: usize) -> Option<Self> {
+        if Self::stored_size(counts)? != bytes.len() {
+            return None;
+        }
+        let [text, words, documents] = counts;
+        let (text, rest) = bytes.split_at_checked(text as usize)?;
+        let (lengths, rest) = rest.split_at_checked(words as usize)?;
+        let (numbers, _) = rest.as_chunks();
+        let mut numbers = numbers.iter().map(|number| u32::from_le_bytes(*number));
+        let (mut from, mut last) = (0, 0);
+        let mut all = Self {
+            text: text.to_vec(),
+            words: Vec::with_capacity(lengths.len()),
+            documents: Vec::new(),
+        };
+        for (&length, start) in lengths.iter().zip(&mut numbers) {
+            let end = from + usize::from(length);
+            if start < last || start > documents {
+                return None;
+            }
+            last = start;
+            all.words.push(Word {
+                letters: letters(text.get(from..end)?),
+                from: small(from),
+                length,
+                documents: start,
+            });
+            from = end;
+        }
+        all.documents.extend(numbers);
+        let is_known = |document: &u32| (*document as usize) < limit;
+        all.documents.iter().all(is_known).then_some(all)
+    }
+
     /// Returns `true` if a word occurs in the name of a document that is not removed.
     fn is_alive(&self, place: usize, gone: &dyn Fn(u32) -> bool) -> bool {
         let start = self.words[place].documents as usize;

@@ -40,6 +40,15 @@ pub(super) struct IndexSegment {
 }
 
 impl IndexSegment {
+    /// Combines a segment with data that was stored with it.
+    pub(super) fn stored(segment: Segment, name_lengths: Vec<u8>, names: NameWords) -> Self {
+        Self {
+            segment,
+            names: OnceLock::from(names),
+            name_lengths,
+        }
+    }
+
     fn new(segment: Segment) -> Self {
         let skills = segment.skills.iter();
         let name_lengths = skills.map(|skill| skill.as_ref().map_or(1, |skill| name_length(skill)));
@@ -145,21 +154,21 @@ impl SearchIndex {
         Self::of(merge(&all))
     }
 
-    pub(super) fn of(segment: Segment) -> Self {
+    fn of(segment: Segment) -> Self {
         let count = small(segment.skills.len());
-        Self::placed(segment, (0..count).collect())
+        Self::placed(IndexSegment::new(segment), (0..count).collect())
     }
 
     /// Returns an index whose documents have these catalogue positions.
-    pub(super) fn placed(segment: Segment, places: Arc<[u32]>) -> Self {
-        let gone: Vec<bool> = segment.skills.iter().map(Option::is_none).collect();
+    pub(super) fn placed(base: IndexSegment, places: Arc<[u32]>) -> Self {
+        let gone: Vec<bool> = base.segment.skills.iter().map(Option::is_none).collect();
         let gone = if gone.contains(&true) {
             gone
         } else {
             Vec::new()
         };
         let mut index = Self {
-            base: Arc::new(IndexSegment::new(segment)),
+            base: Arc::new(base),
             added: None,
             gone: gone.into(),
             places,
