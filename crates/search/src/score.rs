@@ -181,12 +181,17 @@ impl Scale {
     /// Returns the sum of all contributions.
     #[inline]
     fn sum(&self, counts: Counts, lengths: &Lengths) -> f32 {
-        const ONLY_BODY: u32 = 15 << (4 * BODY);
-        if counts.0 & !ONLY_BODY == 0 {
-            self.weights[BODY] * small_float(counts.of(BODY)) / self.norm(BODY, lengths)
+        if counts.is_only_body() {
+            self.body(counts.of(BODY), lengths)
         } else {
             self.fields(counts, lengths).iter().sum()
         }
+    }
+
+    /// Returns the contribution of the body.
+    #[inline]
+    fn body(&self, count: u32, lengths: &Lengths) -> f32 {
+        self.weights[BODY] * small_float(count) / self.norm(BODY, lengths)
     }
 
     #[inline]
@@ -379,6 +384,20 @@ fn explain_phrases(
     }
 }
 
+impl Points {
+    /// Adds the points of a word to a document.
+    #[inline]
+    fn add(&mut self, document: u32, points: f32, counts: Counts) {
+        let document = document as usize;
+        self.scores[document] += points;
+        if counts.of(WHOLE) > 0 {
+            self.named[document] = u8::MAX;
+        } else if counts.of(NAME) > 0 {
+            self.named[document] = self.named[document].saturating_add(1);
+        }
+    }
+}
+
 /// Adds up the scores of all documents.
 fn score_all(view: IndexView<'_>, terms: &[QueryTerm], scale: &Scale) -> Points {
     let documents = view.documents();
@@ -386,26 +405,56 @@ fn score_all(view: IndexView<'_>, terms: &[QueryTerm], scale: &Scale) -> Points 
         scores: vec![0.0; documents],
         named: vec![0; documents],
     };
+    let bodies = BodyGains::for_terms(view, terms, scale);
     let mut scratch = Scratch::default();
     for word in terms {
-        let mut add = |document: u32, gain: f32, counts: Counts| {
-            let document = document as usize;
-            points.scores[document] += word.idf * scale.dampen(gain);
-            if counts.of(WHOLE) > 0 {
-                points.named[document] = u8::MAX;
-            } else if counts.of(NAME) > 0 {
-                points.named[document] = points.named[document].saturating_add(1);
-            }
-        };
         if let [only] = word.forms.as_slice() {
+            let bodies = bodies.as_ref().filter(|_| only.factor >= 1.0);
             each_posting(view, only, |document, counts, lengths| {
-                add(document, only.factor * scale.sum(counts, lengths), counts);
+                if let Some(bodies) = bodies.filter(|_| counts.is_only_body()) {
+                    let gain = bodies.of(document, counts.of(BODY));
+                    points.scores[document as usize] += word.idf * gain;
+                } else {
+                    let gain = only.factor * scale.sum(counts, lengths);
+                    points.add(document, word.idf * scale.dampen(gain), counts);
+                }
             });
         } else {
-            scratch.gather(view, word, scale, add);
+            scratch.gather(view, word, scale, |document, gain, counts| {
+                points.add(document, word.idf * scale.dampen(gain), counts);
+            });
         }
     }
     points
+}
+
+/// The saturated contributions of the body for each document and each count in a posting (1, 2 or
+/// 4). Most postings of a long query are about the body only, and two divisions for each of them
+/// take most of its time.
+struct BodyGains(Vec<[f32; 3]>);
+
+impl BodyGains {
+    /// Returns `None` if the query has too few postings for the table to pay.
+    fn for_terms(view: IndexView<'_>, terms: &[QueryTerm], scale: &Scale) -> Option<Self> {
+        let entries = terms
+            .iter()
+            .flat_map(|term| &term.forms)
+            .flat_map(|form| form.entries)
+            .flatten();
+        let postings: usize = entries.map(|entry| entry.documents as usize).sum();
+        if postings < 4 * view.documents() {
+            return None;
+        }
+        let lengths = view.pieces().flat_map(|(_, piece)| &piece.segment.lengths);
+        let gains = |lengths| [1, 2, 4].map(|count| scale.dampen(scale.body(count, lengths)));
+        Some(Self(lengths.map(gains).collect()))
+    }
+
+    /// Returns the contribution of a count in the body of a document.
+    #[inline]
+    fn of(&self, document: u32, count: u32) -> f32 {
+        self.0[document as usize][(count >> 1) as usize]
+    }
 }
 
 /// Returns the share of the name that occurs in the query.

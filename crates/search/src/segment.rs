@@ -27,6 +27,12 @@ impl Counts {
         (self.0 >> (4 * field)) & 15
     }
 
+    /// Returns `true` if the term occurs in no other field than the body.
+    #[inline]
+    pub(super) fn is_only_body(self) -> bool {
+        self.0 & !(15 << (4 * BODY)) == 0
+    }
+
     pub(super) fn add(&mut self, field: usize) {
         if self.of(field) < 15 {
             self.0 += 1 << (4 * field);
