@@ -410,6 +410,26 @@ fn incremental_changes_equal_a_rebuild() {
 }
 
 #[test]
+fn removed_skill_does_not_hide_related_words() {
+    let mut samples: Vec<Sample> = (0..100)
+        .map(|number| Sample::described(&format!("other-{number}"), "Does something else."))
+        .collect();
+    samples.push(Sample::described("a", "Supports customization of reports."));
+    samples.push(Sample::described("b", "Lets you customize reports."));
+    samples.push(Sample::described("c", "Runs on kubernetes."));
+    let gone = [samples[100].skill.id.clone()];
+    let changed = index(&samples).with_changes(&gone, []);
+    samples.remove(100);
+    let fresh = index(&samples);
+    for text in ["customization", "customization reports", "customize"] {
+        let query = SearchQuery::new(text);
+        let found = changed.search(&query);
+        assert_eq!(found, fresh.search(&query), "{text}");
+        assert_eq!(names(&found)[0], "b", "{text}");
+    }
+}
+
+#[test]
 fn parts_from_several_threads_are_combined() {
     let samples = library();
     let whole = index(&samples);
