@@ -123,7 +123,8 @@ pub struct Hint {
 pub struct HintRow {
     /// The name under which the model knows it.
     pub name: Box<str>,
-    /// The fit, 0 to 1.
+    /// The fit, 0 to 1. For a skill of which only the name may be shown, 1 if the message contains
+    /// all words of the name.
     pub fit: f32,
     /// `true` if its `paths` match a file that the message names.
     pub by_path: bool,
@@ -136,9 +137,10 @@ pub struct HintRow {
 pub enum HintOutcome {
     /// The hint has its name and description.
     Described,
-    /// The hint has only its name: the index has the description, or only the name may be shown.
+    /// The hint has only its name: the index has the description, the budget has no room for it, or
+    /// only the name may be shown.
     Named,
-    /// It does not fit well enough.
+    /// It does not fit well enough, or its name is empty or too long.
     Weak,
     /// It is loaded already.
     Loaded,

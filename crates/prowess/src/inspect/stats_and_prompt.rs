@@ -53,9 +53,24 @@ pub fn index_summary(made: &IndexText) -> String {
             }
         };
     }
-    let names = wording::count(names, "name");
-    let left_out = number(left_out);
-    format!("the model reads {descriptions}, {names}, {left_out} nothing")
+    let mut read: Vec<String> = Vec::new();
+    for (count, noun) in [(described, "description"), (names, "name")] {
+        if count > 0 {
+            read.push(wording::count(count, noun));
+        }
+    }
+    let read = if read.is_empty() {
+        "no skills".to_owned()
+    } else {
+        read.join(" and ")
+    };
+    match left_out {
+        0 => format!("the model reads {read}"),
+        _ => {
+            let left_out = wording::count(left_out, "skill");
+            format!("the model reads {read}; {left_out} left out")
+        }
+    }
 }
 
 /// Returns the index that a model sees as a document, with the outcome for each skill.
