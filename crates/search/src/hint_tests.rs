@@ -296,7 +296,7 @@ fn untrusted_skill_is_marked() {
 
 #[test]
 fn file_in_the_message_makes_a_skill_a_candidate() {
-    let case = Case::new();
+    let mut case = Case::new();
     let hint = case.hint("what is in `/project/books/2026/may.dat`?");
     assert!(
         hint.text
@@ -309,6 +309,12 @@ fn file_in_the_message_makes_a_skill_a_candidate() {
     assert_eq!(
         case.outcome("conventions of bookkeeping", "ledger"),
         Some(HintOutcome::Hidden(HiddenReason::Waiting))
+    );
+    let name_only = VisibilityOverride::NameOnly;
+    case.policy.overrides.insert("ledger".to_owned(), name_only);
+    assert_eq!(
+        case.outcome("what is in books/2026/may.dat:12?", "ledger"),
+        Some(HintOutcome::Named)
     );
 }
 

@@ -199,3 +199,62 @@ fn clean(text: &str) -> String {
 fn two_digits(fit: f32) -> f64 {
     (f64::from(fit) * 100.0).round() / 100.0
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reasons_hold_for_every_way_to_an_outcome() {
+        let hint = SkillHint {
+            text: String::new(),
+            skills: Vec::new(),
+            least_fit: 0.5,
+            cut: false,
+        };
+        let reason = |outcome: HintResult, fit: f32, by_path: bool| {
+            let skill = HintedSkill {
+                name: "pdf".into(),
+                fit,
+                by_path,
+                outcome,
+                hidden: None,
+            };
+            reason(&skill, &hint)
+        };
+        for (outcome, fit, by_path, expected) in [
+            (
+                HintResult::Named,
+                0.83,
+                false,
+                "in the hint by name only, fit 0.83",
+            ),
+            (
+                HintResult::Weak,
+                0.41,
+                false,
+                "not in the hint: its fit of 0.41 is below 0.50",
+            ),
+            (
+                HintResult::Weak,
+                0.83,
+                false,
+                "not in the hint: its name is empty or too long",
+            ),
+            (
+                HintResult::Weak,
+                0.0,
+                true,
+                "not in the hint: its name is empty or too long",
+            ),
+            (
+                HintResult::NoRoom,
+                0.83,
+                false,
+                "not in the hint: `prompt.hint-tokens` is too small, fit 0.83",
+            ),
+        ] {
+            assert_eq!(reason(outcome, fit, by_path), expected);
+        }
+    }
+}
