@@ -29,7 +29,9 @@ fn listing_over_budget() {
     world.file(".agents/prowess.toml", "[prompt]\nbudget = 10\n");
     let output = world.run::<&str>(&[]).expect(0);
     assert!(
-        output.stdout.contains("  the model reads 2 names "),
+        output
+            .stdout
+            .contains("  the model reads 2 names without descriptions "),
         "{}",
         output.snapshot()
     );

@@ -53,24 +53,18 @@ pub fn index_summary(made: &IndexText) -> String {
             }
         };
     }
-    let mut read: Vec<String> = Vec::new();
-    for (count, noun) in [(described, "description"), (names, "name")] {
-        if count > 0 {
-            read.push(wording::count(count, noun));
-        }
-    }
-    let read = if read.is_empty() {
-        "no skills".to_owned()
-    } else {
-        read.join(" and ")
+    let named = wording::count(names, "name");
+    let read = match (described, names) {
+        (0, 0) => "no skills".to_owned(),
+        (0, _) => format!("{named} without descriptions"),
+        (_, 0) => descriptions,
+        _ => format!("{descriptions} and {named}"),
     };
-    match left_out {
-        0 => format!("the model reads {read}"),
-        _ => {
-            let left_out = wording::count(left_out, "skill");
-            format!("the model reads {read}; {left_out} left out")
-        }
+    if left_out == 0 {
+        return format!("the model reads {read}");
     }
+    let left_out = wording::count(left_out, "skill");
+    format!("the model reads {read}; {left_out} left out")
 }
 
 /// Returns the index that a model sees as a document, with the outcome for each skill.
