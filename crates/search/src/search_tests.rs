@@ -430,6 +430,31 @@ fn removed_skill_does_not_hide_related_words() {
 }
 
 #[test]
+fn left_out_skills_do_not_change_results() {
+    let samples: Vec<Sample> = (0..200)
+        .map(|number| {
+            let text = format!("word{} common word{}", number % 7, number % 31);
+            Sample::described(&format!("skill-{number}"), &text)
+        })
+        .collect();
+    let (first, rest) = samples.split_at(190);
+    let whole = index(first).with_changes(&[], rest.iter().map(Sample::document));
+    let is_kept = |sample: &&Sample| sample.skill.name.len() % 2 == 0;
+    let kept: Vec<Sample> = samples.iter().filter(is_kept).cloned().collect();
+    let fresh = index(&kept);
+    let some = whole.only(|skill| skill.name.len() % 2 == 0);
+    assert!(!fresh.is_empty() && some.len() == fresh.len() && some.len() < whole.len());
+    for text in ["word3", "common", "word1 word5", "skill 77", ""] {
+        let query = SearchQuery {
+            limit: 0,
+            ..SearchQuery::new(text)
+        };
+        assert_eq!(some.search(&query), fresh.search(&query), "{text}");
+    }
+    assert_eq!(whole.only(|_| true).len(), whole.len());
+}
+
+#[test]
 fn parts_from_several_threads_are_combined() {
     let samples = library();
     let whole = index(&samples);

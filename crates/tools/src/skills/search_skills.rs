@@ -6,7 +6,7 @@
 use prowess_catalog::CatalogEntry;
 use prowess_catalog::visibility::{Audience, CatalogView, SkillVisibility};
 use prowess_search::name_match::{NameMatch, NameMatcher};
-use prowess_search::{FITTED, GOOD_FIT, SearchHit, SearchQuery};
+use prowess_search::{GOOD_FIT, SearchHit, SearchQuery};
 use serde_json::{Value, json};
 
 use crate::context::ToolContext;
@@ -91,8 +91,7 @@ impl Tool for SearchSkills {
             .filter_map(|(key, value)| Some((key.as_str(), value.as_str()?)))
             .collect();
 
-        // Apply the limit after visibility, so that hidden skills do not count.
-        let mut query = SearchQuery {
+        let query = SearchQuery {
             metadata,
             limit: 0,
             explain: false,
@@ -101,7 +100,7 @@ impl Tool for SearchSkills {
         let catalog = context.services.registry.snapshot();
         let view = CatalogView::new(&catalog, &context.settings.visibility, Audience::Model);
         let names = NameMatcher::new(words);
-        let is_shown = |entry: &CatalogEntry, sight: SkillVisibility| match sight {
+        let is_shown = |entry: &CatalogEntry| match view.visibility(entry) {
             SkillVisibility::Full => true,
             SkillVisibility::NameOnly if !query.metadata.is_empty() => false,
             SkillVisibility::NameOnly => {
@@ -109,22 +108,14 @@ impl Tool for SearchSkills {
             }
             SkillVisibility::Hidden(_) => false,
         };
-        let is_shown_hit = |hit: &SearchHit| {
-            let entry = catalog.entry_of(&hit.skill);
-            entry.is_some_and(|entry| is_shown(entry, view.visibility(entry)))
-        };
-        let mut hits = context.services.registry.search(&query);
-        let fitted = hits.iter().take(FITTED).filter(|hit| is_shown_hit(hit));
-        if hits.len() > FITTED && fitted.count() < limit {
-            // Hidden skills must not take the places of those that are compared with the query.
-            query.limit = hits.len();
-            hits = context.services.registry.search(&query);
-        }
+        // A hidden skill must not change the limit, the order or the fit of the others.
+        let index = context.services.registry.search_index();
+        let index = index.only(|skill| catalog.entry_of(skill).is_some_and(is_shown));
+        let hits = index.search(&query);
         let (shown_hits, seen): (Vec<&SearchHit>, Vec<Seen<'_>>) = hits
             .iter()
             .filter_map(|hit| Some((hit, catalog.entry_of(&hit.skill)?)))
             .map(|(hit, entry)| (hit, (entry, view.visibility(entry))))
-            .filter(|(_, (entry, sight))| is_shown(entry, *sight))
             .unzip();
         let total = seen.len();
         let best = &seen[..limit.min(total)];
