@@ -439,10 +439,10 @@ fn left_out_skills_do_not_change_results() {
         .collect();
     let (first, rest) = samples.split_at(190);
     let whole = index(first).with_changes(&[], rest.iter().map(Sample::document));
-    let is_kept = |sample: &&Sample| sample.skill.name.len() % 2 == 0;
+    let is_kept = |sample: &&Sample| sample.skill.name.len().is_multiple_of(2);
     let kept: Vec<Sample> = samples.iter().filter(is_kept).cloned().collect();
     let fresh = index(&kept);
-    let some = whole.only(|skill| skill.name.len() % 2 == 0);
+    let some = whole.only(|skill| skill.name.len().is_multiple_of(2));
     assert!(!fresh.is_empty() && some.len() == fresh.len() && some.len() < whole.len());
     for text in ["word3", "common", "word1 word5", "skill 77", ""] {
         let query = SearchQuery {
